@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What do the block programs leave in their maps, and what does user space put there for them?
+ *
+ * The only description of the maps that both sides share: plain C, fixed widths, no padding that is not named.
+ * The kernel only ever adds; user space reads through the mapping and never resets a counter. Control tables (who is
+ * measured, where its slots are) are written by user space; the kernel only caches them in queue_entries.
+ *
+ * Words are single-writer: a word of a per-CPU cell is written by one program on one CPU, and the kernel never runs a
+ * program inside itself on one CPU. Words that several CPUs share are atomic adds. (Linux 5.10 has no such guard: there
+ * an interrupt inside an increment can lose it, and nobody counts how often.)
+ */
+#pragma once
+
+#include "latency_buckets.h"
+
+/* Operation classes, in the order of the cells. Read and write are hot: one cell for each CPU. */
+#define CLASS_READ 0
+#define CLASS_WRITE 1
+#define CLASS_FLUSH 2
+#define CLASS_DISCARD 3
+#define CLASS_WRITE_ZEROES 4
+#define CLASS_SECURE_ERASE 5
+#define CLASS_ZONE 6
+#define CLASS_PASSTHROUGH 7
+#define CLASSES 8
+#define HOT_CLASSES 2
+#define COLD_CLASSES (CLASSES - HOT_CLASSES)
+
+/* What was in flight beside a read or write; bit 0 discard, bit 1 flush. */
+#define DURINGS 4
+
+/* One operation of one device: on one CPU (read, write), or on all of them (the rest, atomic adds). */
+struct io_cell {
+	/* Written by the issue program. Together with the next line the change stamp: same words, same cell. */
+	__u64 issues;	/* first issues */
+	__u64 reissues; /* issues of a request that was in flight already */
+	__u64 size_sum_bytes;
+	__u64 sequential_bytes;
+	__u64 queue_sum_ns;
+	__u64 issue_pad[3];
+	/* Written by the completion program. */
+	__u64 completions; /* final completions of issued requests */
+	__u64 bytes;
+	__u64 total_sum_ns;
+	__u64 device_sum_ns[DURINGS];
+	__u64 queue_full_ns;
+	/* Issue program. */
+	__u32 size[SIZE_WORDS];
+	__u32 queue[LATENCY_WORDS];
+	/* Completion program. */
+	__u32 total[LATENCY_WORDS];
+	__u32 device[DURINGS][LATENCY_WORDS];
+	__u8 pad[24]; /* to a multiple of the cache line */
+};
+
+/* An issued request: 16 bytes, so four share a line. Zero request: free. */
+#define SLOT_TIME_BITS 60 /* nanoseconds since boot: 36 years */
+#define SLOT_TIME_MASK ((1ULL << SLOT_TIME_BITS) - 1)
+struct issue_slot {
+	__u64 request;	    /* address of the kernel's struct request: compared, never followed */
+	__u64 class_issued; /* operation class in the top 4 bits, time of the last issue below */
+};
+
+/* Where a device's requests find their slots. Written by user space before the device is made known. */
+#define SLOTS_EXACT 1 /* one slot for each hardware queue and tag: a foreign request is a missed completion */
+struct device_geometry {
+	__u32 slot_base;
+	__u32 slot_mask;
+	__u32 slot_stride; /* tags of one hardware queue */
+	__u32 flags;
+	__u32 drive; /* device whose interference state counts: paths of one multipath head share one */
+	__u32 pad[3];
+};
+
+/* Rare things, one counter for each operation class of a device; atomic adds. */
+#define EVENT_UNISSUED 0 /* completed without ever being issued */
+#define EVENT_FAILOVER 1 /* a multipath path gave the request back with nothing done */
+#define EVENT_COMPLETION_MISSED 2
+#define EVENT_STRAY 3
+#define EVENT_SLOT_COLLISION 4
+#define EVENT_CLOCK 5
+#define EVENT_UNSTAMPED 6
+#define EVENT_FLUSH_DATA_STAGE 7 /* write that is one stage of a flush sequence: diskstats counts its parent instead   \
+				  */
+#define EVENTS 8
+#define STATUSES 32 /* blk_status_t, larger ones in the last */
+struct operation_events {
+	__u64 count[EVENTS];
+	__u64 errors[STATUSES];
+};
+
+/* What all CPUs share about one device. */
+struct device_state {
+	/* Interference: a line of its own, written only by discards and flushes, read by every read and write. */
+	__u64 discards_started;
+	__u64 discards_ended;
+	__u64 discard_last_end_ns;
+	__u64 flushes_started;
+	__u64 flushes_ended;
+	__u64 flush_last_end_ns;
+	__u64 interference_pad[2];
+	/* Time at full depth: written only while somebody waits for a tag. */
+	__u64 full_since; /* ns since boot, but the low bits (QUEUE_FULL_CPU_MASK): the CPU that keeps the time */
+	__u64 full_pad[7];
+	struct operation_events events[CLASSES];
+};
+#define QUEUE_FULL_CPU_MASK 0xfffU
+#define QUEUE_FULL_UPDATE_NS 65536ULL /* the line is not written more often than this */
+#define QUEUE_FULL_TAKEOVER_NS 10000000ULL
+
+/* Sequential streams: where an I/O of the device ended lately, direct-mapped. */
+#define STREAM_ENDS 2048
+struct stream_ends {
+	__u32 end[STREAM_ENDS];
+};
+
+/* Disks that user space has decided about, by kernel name; open addressing, KNOWN_DISK_PROBES steps. */
+#define DISK_NAME_WORDS 4 /* DISK_NAME_LEN is 32 */
+#define KNOWN_DISKS 1024
+#define KNOWN_DISK_PROBES 8
+#define DEVICE_EXCLUDED 0xffff
+struct known_disk {
+	__u64 name[DISK_NAME_WORDS];
+	__u64 identity; /* as disk_identity() in bpf/kernel/request.bpf.h; 0: any */
+	__u32 device;	/* index + 1, DEVICE_EXCLUDED, or 0 for an empty entry (written last) */
+	__u32 pad;
+};
+
+/* Place of a name in known_disks. */
+static inline __attribute__((always_inline)) __u32 known_disk_hash(const __u64 name[DISK_NAME_WORDS])
+{
+	__u64 hash = name[0] * 0x9e3779b97f4a7c15ULL;
+
+	hash = (hash ^ name[1]) * 0x9e3779b97f4a7c15ULL;
+	hash = (hash ^ name[2]) * 0x9e3779b97f4a7c15ULL;
+	hash = (hash ^ name[3]) * 0x9e3779b97f4a7c15ULL;
+	return (__u32)(hash >> 54) & (KNOWN_DISKS - 1);
+}
+
+/* Cache of the decision for a request queue, by queue id: identity << 16 | device + 1 (or DEVICE_EXCLUDED). */
+#define QUEUE_IDS 8192
+#define QUEUE_ENTRY_DEVICE_BITS 16
+#define QUEUE_ENTRY_IDENTITY_MASK ((1ULL << (64 - QUEUE_ENTRY_DEVICE_BITS)) - 1)
+
+/* The host as a whole; atomic adds, all rare. */
+#define HOST_DEVICE_TABLE_FULL 0 /* counted by user space's decision: disks without a place */
+#define HOST_DEVICE_PENDING 1
+#define HOST_QUEUE_ID_RANGE 2
+#define HOST_DISKLESS_REQUESTS 3
+#define HOST_ADOPTIONS 4 /* runs of the cold path that looks a disk up by name */
+#define HOST_COUNTERS 5
+struct host_state {
+	__u64 count[HOST_COUNTERS];
+};
+
+#ifndef __cplusplus
+#define static_assert _Static_assert
+#endif
+static_assert(sizeof(struct io_cell) % 64 == 0, "a cell starts on a cache line");
+static_assert(sizeof(struct io_cell) == 5376, "change tests/unit/kernel_memory_test.cpp too");
+static_assert(sizeof(struct issue_slot) == 16, "four slots share a cache line");
+static_assert(sizeof(struct device_geometry) == 32, "");
+static_assert(sizeof(struct device_state) % 64 == 0, "");
+static_assert(sizeof(struct known_disk) == 48, "");

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which histogram bucket does a latency fall in?
+ *
+ * The buckets are Prometheus native buckets of schema 3, counted in the kernel and never re-bucketed: native index i
+ * holds (2^((i-1)/8), 2^(i/8)] seconds. Integer nanoseconds are compared with floor(10^9 * 2^(i/8)), which decides
+ * exactly, because no integer lies between the floor and the real bound. A quantile read from these buckets is off by
+ * at most 4.4 %.
+ *
+ * A histogram is LATENCY_WORDS counters:
+ *   word 0                    zero: a difference of two clock readings that was not positive
+ *   word 1                    under: 1 ns to 953 ns, below the first native bucket
+ *   word 2 .. 209             native index LATENCY_FIRST_NATIVE_INDEX (-159) .. LATENCY_LAST_NATIVE_INDEX (48)
+ *   word LATENCY_OVER_WORD    over: more than 64 s
+ *
+ * Both sides include this header; BPF programs bring their own __u64 and the like (bpf/kernel/types.bpf.h).
+ */
+#pragma once
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+#include "latency_bucket_tables.h"
+
+#define LATENCY_ZERO_WORD 0
+#define LATENCY_UNDER_WORD 1
+#define LATENCY_FIRST_NATIVE_WORD 2
+#define LATENCY_OVER_WORD (LATENCY_FIRST_NATIVE_WORD + LATENCY_LAST_NATIVE_INDEX - LATENCY_FIRST_NATIVE_INDEX + 1)
+/* One word of padding keeps arrays of histograms 8-byte aligned. */
+#define LATENCY_WORDS (LATENCY_OVER_WORD + 2)
+
+/* Sizes use schema 0: word 0 counts zero bytes, word 1 + i holds (2^(i-1), 2^i] bytes, i = 0 .. 32. */
+#define SIZE_WORDS 34
+
+/* floor(log2(value)) for value > 0. BPF has no count-leading-zeros instruction. */
+static inline __attribute__((always_inline)) __u32 floor_log2(__u64 value)
+{
+	__u32 shift, result = 0;
+
+	if (value >> 32) {
+		value >>= 32;
+		result = 32;
+	}
+	shift = (value > 0xffff) << 4;
+	value >>= shift;
+	result |= shift;
+	shift = (value > 0xff) << 3;
+	value >>= shift;
+	result |= shift;
+	shift = (value > 0xf) << 2;
+	value >>= shift;
+	result |= shift;
+	shift = (value > 0x3) << 1;
+	value >>= shift;
+	result |= shift;
+	return result | (__u32)(value >> 1);
+}
+
+/* Word of a latency in nanoseconds; anything not positive is the zero word. */
+static inline __attribute__((always_inline)) __u32 latency_word(__s64 latency_ns)
+{
+	__u32 exponent, word;
+	__u64 value = (__u64)latency_ns;
+
+	if (latency_ns <= 0)
+		return LATENCY_ZERO_WORD;
+	exponent = floor_log2(value);
+	/* The four bits below the leading one choose a sixteenth of the octave; it spans at most two buckets. */
+	word = latency_first_word[((exponent << 4) | (((value << 4) >> exponent) & 15)) & 1023];
+	return word + (value > latency_upper_bound_ns[word]);
+}
+
+/* Word of a size in bytes. */
+static inline __attribute__((always_inline)) __u32 size_word(__u32 bytes)
+{
+	if (bytes == 0)
+		return 0;
+	/* ceil(log2): a power of two belongs to its own bucket. */
+	return 1 + (bytes == 1 ? 0 : floor_log2(bytes - 1) + 1);
+}

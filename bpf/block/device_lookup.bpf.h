@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which device does this request belong to, and is it measured at all?
+ *
+ * Hot: one array read by queue id, and a comparison with the disk's identity, because queue ids are reused as soon as
+ * a disk is gone. Cold, once for each queue: look the disk's name up among those that user space has decided about.
+ */
+#pragma once
+
+#include "maps.bpf.h"
+
+/*
+ * Not inlined, so that the hot path stays free of calls but the clock and the CPU number: a test reads the translated
+ * programs and allows this one. Two CPUs may run it for one queue at a time; they write the same value.
+ */
+static __noinline __u64 adopt_queue(struct gendisk *disk, __u32 queue_id, __u64 identity)
+{
+	__u64 name[DISK_NAME_WORDS] = {}, entry;
+	__u32 hash, probe, place;
+
+	if (bpf_probe_read_kernel_str(name, sizeof(name), disk->disk_name) < 0)
+		return 0;
+	hash = known_disk_hash(name);
+	for (probe = 0; probe < KNOWN_DISK_PROBES; probe++) {
+		struct known_disk *known;
+		__u64 *cached;
+
+		place = (hash + probe) & (KNOWN_DISKS - 1);
+		known = bpf_map_lookup_elem(&known_disks, &place);
+		if (!known || !known->device)
+			break;
+		if (known->name[0] != name[0] || known->name[1] != name[1] || known->name[2] != name[2] ||
+		    known->name[3] != name[3])
+			continue;
+		if (known->identity && known->identity != identity)
+			continue;
+		entry = (identity & QUEUE_ENTRY_IDENTITY_MASK) << QUEUE_ENTRY_DEVICE_BITS | (known->device & 0xffff);
+		cached = bpf_map_lookup_elem(&queue_entries, &queue_id);
+		if (cached)
+			*cached = entry;
+		count_host(HOST_ADOPTIONS);
+		return entry;
+	}
+	count_host(HOST_DEVICE_PENDING);
+	return 0;
+}
+
+/* Index of the measured device + 1, or 0. */
+static __always_inline __u32 device_of(struct request *rq, struct gendisk *disk, bool adopt)
+{
+	__u32 queue_id = (__u32)rq->q->id, device;
+	__u64 *cached = bpf_map_lookup_elem(&queue_entries, &queue_id), entry, identity;
+
+	if (!cached) {
+		if (adopt)
+			count_host(HOST_QUEUE_ID_RANGE);
+		return 0;
+	}
+	entry = *cached;
+	identity = disk_identity(disk);
+	if (entry >> QUEUE_ENTRY_DEVICE_BITS != (identity & QUEUE_ENTRY_IDENTITY_MASK) || !entry) {
+		if (!adopt)
+			return 0;
+		entry = adopt_queue(disk, queue_id, identity);
+	}
+	device = entry & 0xffff;
+	return device == DEVICE_EXCLUDED ? 0 : device;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What rare thing happened to a request: an error, a loss, a stage of something larger?
+ *
+ * One counter for each operation class of a device, shared by all CPUs: rare enough to pay an atomic add.
+ */
+#pragma once
+
+#include "maps.bpf.h"
+
+/* Keeps clang from dropping a bound that the verifier needs to see. */
+#define BOUND(value, mask) asm volatile("%0 &= %1" : "+r"(value) : "i"(mask))
+
+static __always_inline void count_event(struct device_state *state, __u32 class, __u32 event)
+{
+	BOUND(class, CLASSES - 1);
+	__sync_fetch_and_add(&state->events[class].count[event], 1);
+}
+
+/* Errors come as blk_status_t, until Linux 5.17 as an errno that the status was translated to. */
+static __always_inline __u32 status_of(int error)
+{
+	switch (error) {
+	case -95: /* EOPNOTSUPP */
+		return 1;
+	case -110: /* ETIMEDOUT */
+		return 2;
+	case -28: /* ENOSPC */
+		return 3;
+	case -67: /* ENOLINK */
+		return 4;
+	case -121: /* EREMOTEIO */
+		return 5;
+	case -52: /* EBADE */
+		return 6;
+	case -61: /* ENODATA */
+		return 7;
+	case -84: /* EILSEQ */
+		return 8;
+	case -12: /* ENOMEM */
+		return 9;
+	case -11: /* EAGAIN */
+		return 12;
+	case -19: /* ENODEV */
+		return 16;
+	}
+	if (error < 0)
+		return 10; /* EIO and everything that old kernels fold into it */
+	return error < STATUSES ? (__u32)error : STATUSES - 1;
+}
+
+static __always_inline void count_error(struct device_state *state, __u32 class, int error)
+{
+	__u32 status = status_of(error);
+
+	BOUND(class, CLASSES - 1);
+	BOUND(status, STATUSES - 1);
+	__sync_fetch_and_add(&state->events[class].errors[status], 1);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Where do the block programs keep what they count?
+ *
+ * Every map is an mmapable array: lookups are inlined by the verifier, user space reads and writes without a system
+ * call and therefore without a capability. Sizes are set by user space before the load; the arithmetic is in
+ * daemon/sources/block/kernel_memory.h.
+ */
+#pragma once
+
+#include "../kernel/request.bpf.h"
+#include "../abi/block_abi.h"
+
+/* Possible CPUs that the tables are sized for. */
+const volatile __u32 cfg_cpus = 1;
+/* Operation class of each request op code, from the kernel's enum req_op (req_opf until 5.x). */
+const volatile __u8 cfg_class_of_op[OPERATION_MASK + 1] = {};
+
+#define ARRAY_MAP(map_name, value_type)                                                                                \
+	struct {                                                                                                       \
+		__uint(type, BPF_MAP_TYPE_ARRAY);                                                                      \
+		__uint(map_flags, BPF_F_MMAPABLE);                                                                     \
+		__uint(max_entries, 1);                                                                                \
+		__type(key, __u32);                                                                                    \
+		__type(value, value_type);                                                                             \
+	} map_name SEC(".maps")
+
+ARRAY_MAP(queue_entries, __u64);		      /* [queue id] */
+ARRAY_MAP(known_disks, struct known_disk);	      /* [hash of the name] */
+ARRAY_MAP(device_geometries, struct device_geometry); /* [device] */
+ARRAY_MAP(issue_slots, struct issue_slot);	      /* [slot_base + ...] */
+ARRAY_MAP(hot_cells, struct io_cell);		      /* [device][CPU][read, write] */
+ARRAY_MAP(cold_cells, struct io_cell);		      /* [device][flush ... passthrough] */
+ARRAY_MAP(device_states, struct device_state);	      /* [device] */
+ARRAY_MAP(streams, struct stream_ends);		      /* [device] */
+ARRAY_MAP(host_states, struct host_state);	      /* [0] */
+
+static __always_inline void count_host(__u32 counter)
+{
+	__u32 zero = 0;
+	struct host_state *host = bpf_map_lookup_elem(&host_states, &zero);
+
+	if (host && counter < HOST_COUNTERS)
+		__sync_fetch_and_add(&host->count[counter], 1);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Where is a request remembered between its issue and its end?
+ *
+ * In a table indexed by device, hardware queue and tag: one store at the issue, one comparison at the end. The address
+ * of the request tells whether the slot is still its own.
+ */
+#pragma once
+
+#include "events.bpf.h"
+#include "interference.bpf.h"
+
+static __always_inline struct issue_slot *slot_of(struct request *rq, const struct device_geometry *geometry)
+{
+	__u32 key = rq->mq_hctx->queue_num * geometry->slot_stride + request_tag(rq);
+
+	key = geometry->slot_base + (key & geometry->slot_mask);
+	return bpf_map_lookup_elem(&issue_slots, &key);
+}
+
+/*
+ * The slot is taken: the same request issued again (true), or one whose completion was never seen. A request structure
+ * serves one tag for ever, so the same address may be a later I/O: then it was allocated after the earlier issue.
+ */
+static __always_inline bool is_reissue(struct issue_slot *slot, struct request *rq, struct device_state *state,
+				       struct device_state *drive, __u32 flags, __u64 now)
+{
+	__u32 held_class = slot->class_issued >> SLOT_TIME_BITS;
+
+	if (slot->request == (__u64)rq && rq->start_time_ns <= (slot->class_issued & SLOT_TIME_MASK))
+		return true;
+	count_event(state, held_class, flags & SLOTS_EXACT ? EVENT_COMPLETION_MISSED : EVENT_SLOT_COLLISION);
+	interference_ended(drive, held_class, now);
+	return false;
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * How long did each block request wait, how long did the device take, and what else happened to it?
+ *
+ * Two programs: issue (the driver gets the request) and complete (some or all of it is done). Between them the request
+ * is remembered in a slot found by device, hardware queue and tag: no hash map, no allocation, nothing that can fill
+ * up. The third program is the cheaper mode: completion alone, with the kernel's own start time.
+ *
+ * Nothing here needs CAP_SYS_ADMIN, decides what is exported, or ever resets a counter.
+ */
+#include "block/device_lookup.bpf.h"
+#include "block/slots.bpf.h"
+#include "block/cells.bpf.h"
+
+static __always_inline int issue(struct request *rq)
+{
+	struct gendisk *disk = request_disk(rq);
+	struct device_geometry *geometry;
+	struct device_state *state, *drive;
+	struct issue_slot *slot;
+	struct io_cell *cell;
+	__u32 device, class, drive_key;
+	bool again = false;
+	__u64 now;
+
+	if (!disk)
+		return 0;
+	device = device_of(rq, disk, true);
+	if (!device--)
+		return 0;
+	class = cfg_class_of_op[rq->cmd_flags & OPERATION_MASK];
+	geometry = bpf_map_lookup_elem(&device_geometries, &device);
+	state = bpf_map_lookup_elem(&device_states, &device);
+	if (!geometry || !state)
+		return 0;
+	drive_key = geometry->drive;
+	slot = slot_of(rq, geometry);
+	drive = bpf_map_lookup_elem(&device_states, &drive_key);
+	if (!slot || !drive)
+		return 0;
+	now = bpf_ktime_get_ns();
+
+	if (slot->request)
+		again = is_reissue(slot, rq, state, drive, geometry->flags, now);
+	if (!again)
+		interference_started(drive, class);
+	slot->request = (__u64)rq;
+	slot->class_issued = now | (__u64) class << SLOT_TIME_BITS;
+
+	if (class < HOT_CLASSES) {
+		cell = hot_cell(device, class);
+		if (!cell)
+			return 0;
+		if (again)
+			cell->reissues += 1;
+		else
+			record_issue(false, cell, state, rq, device, class, now);
+	} else {
+		cell = cold_cell(device, class);
+		if (!cell)
+			return 0;
+		if (again)
+			__sync_fetch_and_add(&cell->reissues, 1);
+		else
+			record_issue(true, cell, state, rq, device, class, now);
+	}
+	return 0;
+}
+
+/* A final completion without its issue. */
+static __always_inline void count_unmatched(struct device_state *state, struct request *rq, __u32 class)
+{
+	bool never_issued = (class < HOT_CLASSES && rq->__data_len == 0) || rq->state == MQ_RQ_IDLE;
+
+	count_event(state, class, never_issued ? EVENT_UNISSUED : EVENT_STRAY);
+}
+
+/* nvme_failover_req takes the bios away and ends the request with success and nothing done. */
+static __always_inline bool is_failover(struct request *rq, __u32 class, int error)
+{
+	return !error && rq->__data_len == 0 && !rq->bio && class != CLASS_FLUSH && class < CLASS_ZONE;
+}
+
+static __always_inline int complete(struct request *rq, int error, __u32 nr_bytes)
+{
+	struct gendisk *disk = request_disk(rq);
+	struct device_geometry *geometry;
+	struct device_state *state, *drive;
+	struct issue_slot *slot;
+	struct io_cell *cell;
+	__u32 device, class, drive_key;
+	__u64 now, issued;
+
+	if (!disk) {
+		count_host(HOST_DISKLESS_REQUESTS);
+		return 0;
+	}
+	device = device_of(rq, disk, false);
+	if (!device--)
+		return 0;
+	class = cfg_class_of_op[rq->cmd_flags & OPERATION_MASK];
+	geometry = bpf_map_lookup_elem(&device_geometries, &device);
+	state = bpf_map_lookup_elem(&device_states, &device);
+	if (!geometry || !state)
+		return 0;
+	if (error)
+		count_error(state, class, error);
+	cell = class < HOT_CLASSES ? hot_cell(device, class) : cold_cell(device, class);
+	if (!cell)
+		return 0;
+	if (class < HOT_CLASSES)
+		cell->bytes += nr_bytes;
+	else
+		__sync_fetch_and_add(&cell->bytes, nr_bytes);
+	if (!is_final_completion(rq, nr_bytes))
+		return 0;
+
+	drive_key = geometry->drive;
+	slot = slot_of(rq, geometry);
+	drive = bpf_map_lookup_elem(&device_states, &drive_key);
+	if (!slot || !drive)
+		return 0;
+	if (slot->request != (__u64)rq) {
+		count_unmatched(state, rq, class);
+		return 0;
+	}
+	now = bpf_ktime_get_ns();
+	issued = slot->class_issued & SLOT_TIME_MASK;
+	slot->request = 0;
+	if (class >= HOT_CLASSES)
+		interference_ended(drive, class, now);
+	if (is_failover(rq, class, error)) {
+		count_event(state, class, EVENT_FAILOVER);
+		return 0;
+	}
+	if (class < HOT_CLASSES) {
+		if (class == CLASS_WRITE && rq->rq_flags & cfg_flush_sequence_flag)
+			count_event(state, class, EVENT_FLUSH_DATA_STAGE);
+		record_completion(false, cell, state, rq, class, interference(drive, issued), issued, now);
+	} else {
+		record_completion(true, cell, state, rq, class, 0, issued, now);
+	}
+	return 0;
+}
+
+/* The cheaper mode: whatever completion alone can see. */
+static __always_inline int complete_only(struct request *rq, int error, __u32 nr_bytes)
+{
+	struct gendisk *disk = request_disk(rq);
+	struct device_state *state;
+	struct io_cell *cell;
+	__u32 device, class;
+
+	if (!disk) {
+		count_host(HOST_DISKLESS_REQUESTS);
+		return 0;
+	}
+	device = device_of(rq, disk, true);
+	if (!device--)
+		return 0;
+	class = cfg_class_of_op[rq->cmd_flags & OPERATION_MASK];
+	state = bpf_map_lookup_elem(&device_states, &device);
+	cell = class < HOT_CLASSES ? hot_cell(device, class) : cold_cell(device, class);
+	if (!state || !cell)
+		return 0;
+	if (error)
+		count_error(state, class, error);
+	if (class < HOT_CLASSES) {
+		cell->bytes += nr_bytes;
+		if (!is_final_completion(rq, nr_bytes))
+			return 0;
+		if (rq->__data_len == 0) {
+			count_event(state, class, EVENT_UNISSUED);
+			return 0;
+		}
+		if (class == CLASS_WRITE && rq->rq_flags & cfg_flush_sequence_flag)
+			count_event(state, class, EVENT_FLUSH_DATA_STAGE);
+		cell->completions += 1;
+		cell->size_sum_bytes += rq->__data_len;
+		cell->size[bounded_size_word(rq->__data_len)] += 1;
+		if (is_sequential(device, class, rq->__sector, rq->__data_len))
+			cell->sequential_bytes += rq->__data_len;
+		record_total(false, cell, state, rq, class, bpf_ktime_get_ns());
+	} else {
+		__sync_fetch_and_add(&cell->bytes, nr_bytes);
+		if (!is_final_completion(rq, nr_bytes))
+			return 0;
+		__sync_fetch_and_add(&cell->completions, 1);
+		__sync_fetch_and_add(&cell->size_sum_bytes, rq->__data_len);
+		__sync_fetch_and_add(&cell->size[bounded_size_word(rq->__data_len)], 1);
+		record_total(true, cell, state, rq, class, bpf_ktime_get_ns());
+	}
+	return 0;
+}
+
+SEC("tp_btf/block_rq_issue")
+int BPF_PROG(on_issue, struct request *rq)
+{
+	return issue(rq);
+}
+
+/* Linux 5.10 before its stable update that dropped the queue argument (a54895fa057c "block: remove the request_queue
+ * argument from request based tracepoints"). */
+SEC("tp_btf/block_rq_issue")
+int BPF_PROG(on_issue_with_queue, struct request_queue *queue, struct request *rq)
+{
+	return issue(rq);
+}
+
+SEC("tp_btf/block_rq_complete")
+int BPF_PROG(on_complete, struct request *rq, int error, unsigned int nr_bytes)
+{
+	return complete(rq, error, nr_bytes);
+}
+
+SEC("tp_btf/block_rq_complete")
+int BPF_PROG(on_complete_only, struct request *rq, int error, unsigned int nr_bytes)
+{
+	return complete_only(rq, error, nr_bytes);
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How is a request asked about itself, on every kernel?
+ *
+ * Accessors that hide the differences between kernels 5.10 and 7.x. What only user space can find out (values of
+ * anonymous enums and macros) arrives as cfg_* constants, set from the kernel's BTF before the programs are loaded.
+ */
+#pragma once
+
+#include "types.bpf.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+/* rq_flags bit of a request that is a stage of a flush sequence. */
+const volatile __u32 cfg_flush_sequence_flag = 1U << 4;
+/* rq_flags bit that says start_time_ns is fresh; 0 where a stale one is zero. */
+const volatile __u32 cfg_stamped_flag = 0;
+
+#define OPERATION_MASK 0xff /* REQ_OP_BITS is 8 on every kernel since 4.10 */
+
+static __always_inline struct gendisk *request_disk(struct request *rq)
+{
+	if (bpf_core_field_exists(((struct request___until_5_16 *)rq)->rq_disk))
+		return ((struct request___until_5_16 *)rq)->rq_disk;
+	return ((struct request_queue___since_5_15 *)rq->q)->disk;
+}
+
+/* Tells one incarnation of a disk from the next; without diskseq, at least from other disks. */
+static __always_inline __u64 disk_identity(struct gendisk *disk)
+{
+	if (bpf_core_field_exists(((struct gendisk___since_5_15 *)disk)->diskseq))
+		return ((struct gendisk___since_5_15 *)disk)->diskseq;
+	return (__u64)(__u32)disk->major << 20 | (__u32)disk->first_minor;
+}
+
+/*
+ * Tag that stays with the request for its whole life: the scheduler's where there is one (the driver's changes when a
+ * request is requeued), else the driver's.
+ */
+static __always_inline __u32 request_tag(struct request *rq)
+{
+	int internal_tag = rq->internal_tag;
+
+	return (__u32)(internal_tag >= 0 ? internal_tag : rq->tag);
+}
+
+/* start_time_ns, or 0 where the kernel did not stamp this request. Flush requests are stamped without the flag. */
+static __always_inline __u64 request_start_ns(struct request *rq, bool is_flush)
+{
+	if (cfg_stamped_flag && !is_flush && !(rq->rq_flags & cfg_stamped_flag))
+		return 0;
+	return rq->start_time_ns;
+}
+
+/* Whether somebody waits for a driver tag of this request's hardware queue: it is at full depth. */
+static __always_inline bool tags_exhausted(struct request *rq)
+{
+	struct blk_mq_tags *tags = rq->mq_hctx->tags;
+
+	if (bpf_core_field_exists(((struct blk_mq_tags___until_5_15 *)tags)->bitmap_tags))
+		return ((struct blk_mq_tags___until_5_15 *)tags)->bitmap_tags->ws_active.counter > 0;
+	if (!bpf_core_field_exists(tags->bitmap_tags.ws_active))
+		return false;
+	return tags->bitmap_tags.ws_active.counter > 0;
+}
+
+/* The whole request ends with this call: nr_bytes is what ends now, __data_len what was left. */
+static __always_inline bool is_final_completion(struct request *rq, __u32 nr_bytes)
+{
+	return nr_bytes >= rq->__data_len;
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// What drives does this host have, what are they part of, and which file systems live on them?
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ssdpulse::model {
+
+/// Whether a disk's I/O is measured, and if not, why not.
+enum class Coverage : std::uint8_t {
+  measured,
+  excluded,  // by devices.include / devices.exclude
+  stacked,   // md, dm and the like: its I/O is measured on the disks below, once
+  empty,     // a disk of zero size, such as an unattached loop device
+};
+
+/// A disk that carries requests under its own queue: the device itself, or one hidden path of an
+/// NVMe multipath head (nvme0c1n1 of nvme0n1).
+struct Path {
+  std::string disk_name;  // the kernel's gendisk name, at most 31 characters
+  std::uint32_t hardware_queues = 1;
+  std::uint32_t queue_depth = 0;  // most tags of one hardware queue that can be in flight: max(nr_requests, nr_tags)
+  std::uint64_t diskseq = 0;      // unique for each incarnation of a disk; 0 before Linux 5.15
+};
+
+/// One block device as the host's users know it (the multipath head, never the path; the disk, never the partition).
+struct Device {
+  std::string name;  // nvme0n1, sda
+  std::uint32_t major = 0;
+  std::uint32_t minor = 0;
+  Coverage coverage = Coverage::measured;
+  std::vector<Path> paths;
+
+  std::string model;
+  std::string serial;
+  std::string firmware;
+  std::string wwid;
+  std::string transport;  // nvme, sata, scsi, virtio, loop, ...: by the device's own subsystem; empty if unknown
+  std::string scheduler;  // the active one
+  std::uint64_t size_bytes = 0;
+  std::uint32_t logical_block_bytes = 512;
+  std::uint32_t physical_block_bytes = 512;
+  bool rotational = false;
+  bool write_back_cache = false;
+  bool discard = false;  // discard_max_bytes > 0
+  bool iostats = true;   // queue/iostats: false hides the device from diskstats
+};
+
+/// `device` (a measured disk) carries part of `array` (an md or dm device), at any depth of stacking.
+struct Membership {
+  std::string array;
+  std::string device;
+  std::string kind;  // md, dm, other
+  std::string name;  // dm's own name (queue of LVM, multipath, crypt), else empty
+};
+
+/// A mounted file system and the measured disk under it; one entry per disk when it lies on an array.
+struct Filesystem {
+  std::string device;
+  std::string mountpoint;
+  std::string fstype;
+  bool discard = false;  // mounted with online discard
+};
+
+/// The counters of /sys/block/X/stat that can be compared with ours (Documentation/block/stat.rst):
+/// I/Os completed, and 512-byte sectors. Absent fields (old kernels) are not set.
+struct DiskStats {
+  std::uint64_t reads = 0;
+  std::uint64_t read_sectors = 0;
+  std::uint64_t writes = 0;
+  std::uint64_t written_sectors = 0;
+  std::uint64_t in_flight = 0;
+  std::optional<std::uint64_t> discards;
+  std::optional<std::uint64_t> discarded_sectors;
+  std::optional<std::uint64_t> flushes;
+};
+
+/// Everything that one look at sysfs and mountinfo gave.
+struct Inventory {
+  std::vector<Device> devices;  // sorted by name; all disks, whatever their coverage
+  std::vector<Membership> memberships;
+  std::vector<Filesystem> filesystems;
+  std::vector<std::string> warnings;  // what could not be read, in words
+};
+
+}  // namespace ssdpulse::model

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kinds of I/O, interference, error and loss are told apart, and what are they called in metrics?
+// The order of each enum is the order of the kernel's cells (bpf/abi/block_abi.h); block_source.cpp asserts that they
+// agree.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace ssdpulse::model {
+
+/// A request's operation class. `write` includes zone append; `zone` is zone management;
+/// `passthrough` is any driver command that bypasses the file system path (op >= 32).
+enum class Operation : std::uint8_t { read, write, flush, discard, write_zeroes, secure_erase, zone, passthrough };
+inline constexpr std::size_t kOperations = 8;
+inline constexpr std::array<std::string_view, kOperations> kOperationNames{
+    "read", "write", "flush", "discard", "write_zeroes", "secure_erase", "zone", "passthrough"};
+
+/// What else was in flight on the same drive during a read or write: the closed intervals
+/// [issue, final completion] intersect. Decided in the kernel, per I/O.
+enum class During : std::uint8_t { none, discard, flush, both };
+inline constexpr std::size_t kDurings = 4;
+inline constexpr std::array<std::string_view, kDurings> kDuringNames{"none", "discard", "flush", "both"};
+
+/// The kernel's completion status, normalised (include/linux/blk_types.h BLK_STS_*).
+enum class IoError : std::uint8_t {
+  io,
+  medium,
+  timeout,
+  nospace,
+  transport,
+  target,
+  again,
+  offline,
+  protection,
+  unsupported,
+  other
+};
+inline constexpr std::size_t kIoErrors = 11;
+inline constexpr std::array<std::string_view, kIoErrors> kIoErrorNames{
+    "io",    "medium",  "timeout",    "nospace",     "transport", "target",
+    "again", "offline", "protection", "unsupported", "other"};
+
+/// Why a request was issued again: the driver gave it back, or a multipath path failed under it.
+enum class RequeueReason : std::uint8_t { driver, failover };
+inline constexpr std::size_t kRequeueReasons = 2;
+inline constexpr std::array<std::string_view, kRequeueReasons> kRequeueReasonNames{"driver", "failover"};
+
+/// Ways in which the kernel side can fail to measure an I/O on a known device.
+enum class Loss : std::uint8_t {
+  completion_missed,  // a slot held another request: that one's completion was never seen
+  stray,              // a completion without its issue: issued before the daemon started, or the issue was skipped
+  slot_collision,     // two requests in flight shared a slot (only where slots are direct-mapped)
+  clock,              // an end before its beginning: counted in the zero bucket
+  unstamped,          // the kernel gave no start time (iostats=0): no queue time and no total
+};
+inline constexpr std::size_t kLosses = 5;
+inline constexpr std::array<std::string_view, kLosses> kLossNames{"completion_missed", "stray", "slot_collision",
+                                                                  "clock", "unstamped"};
+
+/// Losses that belong to no device.
+enum class HostLoss : std::uint8_t {
+  device_table_full,  // more devices than the tables were sized for
+  device_pending,     // I/Os of a new device before the daemon had given it a place
+  queue_id_range,     // a request queue whose number is beyond the table
+};
+inline constexpr std::size_t kHostLosses = 3;
+inline constexpr std::array<std::string_view, kHostLosses> kHostLossNames{"device_table_full", "device_pending",
+                                                                          "queue_id_range"};
+
+template <typename Enum>
+constexpr std::size_t index(Enum value) {
+  return static_cast<std::size_t>(value);
+}
+template <typename Enum, std::size_t Size>
+constexpr std::string_view name(Enum value, const std::array<std::string_view, Size>& names) {
+  return names[index(value)];
+}
+
+}  // namespace ssdpulse::model

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// What did the host look like at one instant? The only thing that exporters ever see.
+//
+// A Snapshot is immutable once published and shared by pointer: readers on any thread, no locks.
+// All counters are cumulative since `since`, in base units or in the unit that the name says.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/model/device.h"
+#include "daemon/model/histogram.h"
+#include "daemon/model/operation.h"
+
+namespace ssdpulse::model {
+
+using WallTime = std::chrono::system_clock::time_point;
+
+/// One operation class on one device.
+struct OperationIo {
+  std::uint64_t issues = 0;                // first issues
+  std::uint64_t completions = 0;           // final completions of issued requests
+  std::uint64_t bytes = 0;                 // sum of nr_bytes over all completions, also partial ones
+  std::uint64_t unissued_completions = 0;  // requests that ended without ever reaching the driver (flush parents, ...)
+  std::uint64_t sequential_bytes = 0;      // issued where an earlier I/O of the same operation ended
+  std::uint64_t queue_full_ns = 0;         // time in which somebody waited for a tag of the device
+  std::int64_t in_flight = 0;              // issued, not yet completed
+  std::array<std::uint64_t, kRequeueReasons> requeues{};
+  std::array<std::uint64_t, kIoErrors> errors{};
+  std::array<LatencyHistogram, kDurings> device_latency;  // last issue to final completion; by interference
+  LatencyHistogram queue_latency;                         // allocation to first issue
+  LatencyHistogram total_latency;                         // allocation to final completion
+  SizeHistogram size;                                     // at first issue
+  bool active = false;                                    // something was ever counted: absent series otherwise
+};
+
+/// Everything that the block layer told about one device.
+struct DeviceIo {
+  std::array<OperationIo, kOperations> operations;
+  std::array<std::uint64_t, kLosses> losses{};
+  WallTime since;  // when counting began: created_timestamp of the series
+
+  [[nodiscard]] const OperationIo& operation(Operation op) const { return operations[index(op)]; }
+};
+
+/// Our counts less the kernel's diskstats, once both could be compared at rest; see analysis/accounting_drift.h.
+struct AccountingDrift {
+  std::array<std::optional<std::int64_t>, kOperations> ios;  // read, write, discard and flush only
+};
+
+struct DeviceSnapshot {
+  std::shared_ptr<const Device> device;
+  std::shared_ptr<const DeviceIo> io;  // null while nothing of the device was measured yet
+  AccountingDrift drift;
+};
+
+/// One of our BPF programs, as the kernel accounts it.
+struct ProgramStats {
+  std::string name;
+  std::optional<std::uint64_t> recursion_misses;  // runs that the kernel skipped; absent before 5.12
+  std::optional<std::uint64_t> runs;              // only while the host has kernel.bpf_stats_enabled on
+  std::optional<std::uint64_t> run_ns;
+};
+
+/// The health of one source (inventory, block, ...).
+struct SourceStatus {
+  std::string name;
+  bool up = false;
+  std::string reason;                           // why not, in words; empty when up
+  std::map<std::string, std::uint64_t> errors;  // by kind, cumulative
+};
+
+/// Bytes of kernel memory that the maps occupy, by what they hold.
+struct KernelMemory {
+  std::map<std::string, std::uint64_t> bytes_by_use;  // cells, slots, tables
+};
+
+/// The daemon itself, from /proc/self.
+struct ProcessStats {
+  double cpu_seconds = 0;
+  std::uint64_t resident_bytes = 0;
+  std::uint64_t virtual_bytes = 0;
+  std::uint64_t open_fds = 0;
+  std::uint64_t max_fds = 0;
+  double start_time_seconds = 0;  // since the epoch
+  std::uint64_t threads = 0;
+};
+
+struct Snapshot {
+  std::uint64_t number = 0;  // counts up by one; exporters cache by it
+  WallTime taken_at;
+  std::uint64_t missed_ticks = 0;  // ticks that began more than half an interval late, cumulative
+
+  std::vector<DeviceSnapshot> devices;  // measured ones only, sorted by name
+  std::vector<Membership> memberships;
+  std::vector<Filesystem> filesystems;
+
+  std::string latency_mode;                            // full | completion-only
+  std::map<std::string, std::string> kernel_features;  // feature -> decision, each logged once
+  KernelMemory kernel_memory;
+  std::vector<ProgramStats> programs;
+  std::array<std::uint64_t, kHostLosses> losses{};
+  std::uint64_t diskless_requests = 0;  // completed on queues without a disk (NVMe admin, SCSI probing)
+  std::vector<SourceStatus> sources;
+  ProcessStats process;
+};
+
+}  // namespace ssdpulse::model

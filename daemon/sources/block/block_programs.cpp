@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/sources/block/block_programs.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <fstream>
+#include <iterator>
+
+#include "block_io.skel.h"
+
+namespace ssdpulse::block {
+namespace {
+
+/// libbpf's own words of the current load: the verifier's log is in there.
+thread_local std::string libbpf_messages;
+
+int keep_message(libbpf_print_level level, const char* format, va_list arguments) {
+  if (level == LIBBPF_DEBUG) {
+    return 0;
+  }
+  char line[4096];
+  const int length = vsnprintf(line, sizeof(line), format, arguments);
+  constexpr std::size_t kMost = 64 * 1024;
+  if (length > 0 && libbpf_messages.size() < kMost) {
+    libbpf_messages += line;
+  }
+  return length;
+}
+
+std::string first_line_of(const char* path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+/// Why would the kernel refuse BPF to us, and what can be done?
+util::Error explain_refusal(int error_number) {
+  if (first_line_of("/sys/kernel/security/lockdown").find("[confidentiality]") != std::string::npos) {
+    return {
+        "the kernel is locked down (confidentiality) and refuses BPF programs that read kernel memory; "
+        "boot with lockdown=integrity or none",
+        error_number};
+  }
+  if (error_number == EPERM || error_number == EACCES) {
+    return {
+        "not permitted to load BPF programs; run as root, or with CAP_BPF and CAP_PERFMON (and CAP_SYS_RESOURCE "
+        "before Linux 5.11)",
+        error_number};
+  }
+  const std::size_t tail = std::min<std::size_t>(libbpf_messages.size(), 2000);
+  return {"the kernel refused the BPF programs: " + std::string(std::strerror(error_number)) +
+              "; please report this with the kernel's version and these last words of the verifier:\n" +
+              libbpf_messages.substr(libbpf_messages.size() - tail),
+          error_number};
+}
+
+void set_entries(bpf_map* map, std::uint64_t entries) {
+  bpf_map__set_max_entries(map, static_cast<__u32>(std::max<std::uint64_t>(entries, 1)));
+}
+
+void configure(block_io& skeleton, const KernelBtf& btf, const MemoryPlan& plan, bool completion_only) {
+  skeleton.rodata->cfg_cpus = plan.cpus;
+  skeleton.rodata->cfg_flush_sequence_flag = btf.flush_sequence_flag;
+  skeleton.rodata->cfg_stamped_flag = btf.stamped_flag;
+  std::copy(btf.class_of_op.begin(), btf.class_of_op.end(), skeleton.rodata->cfg_class_of_op);
+
+  set_entries(skeleton.maps.queue_entries, QUEUE_IDS);
+  set_entries(skeleton.maps.known_disks, KNOWN_DISKS);
+  set_entries(skeleton.maps.device_geometries, plan.devices);
+  set_entries(skeleton.maps.issue_slots, plan.slots);
+  set_entries(skeleton.maps.hot_cells, std::uint64_t{plan.devices} * plan.cpus * HOT_CLASSES);
+  set_entries(skeleton.maps.cold_cells, std::uint64_t{plan.devices} * COLD_CLASSES);
+  set_entries(skeleton.maps.device_states, plan.devices);
+  set_entries(skeleton.maps.streams, plan.devices);
+  set_entries(skeleton.maps.host_states, 1);
+
+  bpf_program__set_autoload(skeleton.progs.on_issue, !completion_only && !btf.issue_has_queue_argument);
+  bpf_program__set_autoload(skeleton.progs.on_issue_with_queue, !completion_only && btf.issue_has_queue_argument);
+  bpf_program__set_autoload(skeleton.progs.on_complete, !completion_only);
+  bpf_program__set_autoload(skeleton.progs.on_complete_only, completion_only);
+}
+
+}  // namespace
+
+void BlockPrograms::SkeletonDeleter::operator()(block_io* skeleton) const { block_io::destroy(skeleton); }
+
+util::Result<std::unique_ptr<BlockPrograms>> BlockPrograms::load(const KernelBtf& btf, const MemoryPlan& plan,
+                                                                 bool completion_only) {
+  libbpf_messages.clear();
+  libbpf_set_print(keep_message);
+  libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+  std::unique_ptr<BlockPrograms> programs(new BlockPrograms);
+  programs->skeleton_.reset(block_io::open());
+  if (!programs->skeleton_) {
+    return tl::make_unexpected(explain_refusal(errno));
+  }
+  configure(*programs->skeleton_, btf, plan, completion_only);
+  if (const int error = block_io::load(programs->skeleton_.get()); error != 0) {
+    return tl::make_unexpected(explain_refusal(-error));
+  }
+  if (auto mapped = programs->map_tables(); !mapped) {
+    return tl::make_unexpected(mapped.error());
+  }
+  return programs;
+}
+
+util::Result<void> BlockPrograms::map_tables() {
+  const long page = sysconf(_SC_PAGESIZE);
+  util::Result<void> outcome;
+  const auto map_one = [&]<typename Value>(bpf_map* map, bool writable, std::span<Value>& view) {
+    const std::size_t entries = bpf_map__max_entries(map);
+    const std::size_t bytes = (entries * sizeof(Value) + static_cast<std::size_t>(page) - 1) /
+                              static_cast<std::size_t>(page) * static_cast<std::size_t>(page);
+    void* address = mmap(nullptr, bytes, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, bpf_map__fd(map), 0);
+    if (address == MAP_FAILED) {
+      outcome = util::fail_errno(std::string("cannot map the kernel table ") + bpf_map__name(map));
+      return;
+    }
+    mappings_.push_back({address, bytes});
+    view = std::span<Value>(static_cast<Value*>(address), entries);
+  };
+  map_one(skeleton_->maps.hot_cells, false, tables_.hot_cells);
+  map_one(skeleton_->maps.cold_cells, false, tables_.cold_cells);
+  map_one(skeleton_->maps.device_states, false, tables_.device_states);
+  map_one(skeleton_->maps.host_states, false, tables_.host_states);
+  map_one(skeleton_->maps.queue_entries, true, tables_.queue_entries);
+  map_one(skeleton_->maps.known_disks, true, tables_.known_disks);
+  map_one(skeleton_->maps.device_geometries, true, tables_.geometries);
+  return outcome;
+}
+
+util::Result<void> BlockPrograms::attach() {
+  if (const int error = block_io::attach(skeleton_.get()); error != 0) {
+    return tl::make_unexpected(explain_refusal(-error));
+  }
+  return {};
+}
+
+std::vector<model::ProgramStats> BlockPrograms::program_stats() const {
+  std::vector<model::ProgramStats> result;
+  bpf_program* program = nullptr;
+  while ((program = bpf_object__next_program(skeleton_->obj, program)) != nullptr) {
+    const int fd = bpf_program__fd(program);
+    bpf_prog_info info{};
+    __u32 length = sizeof(info);
+    if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &length) != 0) {
+      continue;
+    }
+    model::ProgramStats stats;
+    stats.name = bpf_program__name(program);
+    // The kernel says how much of the structure it knows: recursion_misses came with 5.12.
+    if (length >= offsetof(bpf_prog_info, recursion_misses) + sizeof(info.recursion_misses)) {
+      stats.recursion_misses = info.recursion_misses;
+    }
+    // run_cnt only moves while kernel.bpf_stats_enabled is on.
+    if (info.run_cnt > 0) {
+      stats.runs = info.run_cnt;
+      stats.run_ns = info.run_time_ns;
+    }
+    result.push_back(std::move(stats));
+  }
+  return result;
+}
+
+BlockPrograms::~BlockPrograms() {
+  if (skeleton_) {
+    block_io::detach(skeleton_.get());
+  }
+  for (const Mapping& mapping : mappings_) {
+    munmap(mapping.address, mapping.bytes);
+  }
+}
+
+}  // namespace ssdpulse::block

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Are the BPF programs in the kernel, and where are their tables?
+// Owns the loaded object, its links and the mappings of its maps. Everything that needs a capability happens in load();
+// afterwards only program_stats() makes a bpf() call, through descriptors that are already open.
+#pragma once
+
+#include <linux/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bpf/abi/block_abi.h"
+#include "daemon/model/snapshot.h"
+#include "daemon/sources/block/kernel_btf.h"
+#include "daemon/sources/block/kernel_memory.h"
+#include "daemon/util/result.h"
+
+struct block_io;
+
+namespace ssdpulse::block {
+
+/// The kernel's tables as user space sees them. Counters are read-only; control tables are ours to write.
+struct Tables {
+  std::span<const io_cell> hot_cells;
+  std::span<const io_cell> cold_cells;
+  std::span<const device_state> device_states;
+  std::span<const host_state> host_states;
+  std::span<__u64> queue_entries;
+  std::span<known_disk> known_disks;
+  std::span<device_geometry> geometries;
+};
+
+class BlockPrograms {
+ public:
+  /// Opens, sizes, verifies and maps; attaches nothing yet. Errors say what is missing and what to do.
+  static util::Result<std::unique_ptr<BlockPrograms>> load(const KernelBtf& btf, const MemoryPlan& plan,
+                                                           bool completion_only);
+  ~BlockPrograms();
+  BlockPrograms(const BlockPrograms&) = delete;
+  BlockPrograms& operator=(const BlockPrograms&) = delete;
+
+  /// From here on I/O is counted, for the disks that the control tables name.
+  util::Result<void> attach();
+
+  [[nodiscard]] const Tables& tables() const { return tables_; }
+  [[nodiscard]] std::vector<model::ProgramStats> program_stats() const;
+
+ private:
+  struct Mapping {
+    void* address;
+    std::size_t bytes;
+  };
+  BlockPrograms() = default;
+  util::Result<void> map_tables();
+
+  struct SkeletonDeleter {
+    void operator()(block_io* skeleton) const;
+  };
+  std::unique_ptr<block_io, SkeletonDeleter> skeleton_;
+  std::vector<Mapping> mappings_;
+  Tables tables_;
+};
+
+}  // namespace ssdpulse::block

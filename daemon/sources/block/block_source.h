@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// What did the block layer do on each device?
+// Gives every measured disk a place in the kernel's tables, and turns the cells into the model's cumulative values.
+// Not thread-safe: one thread owns it. Only open() needs capabilities; sample() makes no system call but reading the
+// programs' accounting.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/model/device.h"
+#include "daemon/model/snapshot.h"
+#include "daemon/sources/block/block_programs.h"
+#include "daemon/sources/block/cell_reader.h"
+#include "daemon/sources/block/known_disks.h"
+
+namespace ssdpulse::block {
+
+/// What the accounting identity needs beside DeviceIo: events by operation (see bpf/abi/block_abi.h).
+struct OperationEvents {
+  std::array<std::uint64_t, model::kOperations> missed{};
+  std::array<std::uint64_t, model::kOperations> strays{};
+  std::array<std::uint64_t, model::kOperations> failovers{};
+  std::uint64_t flush_data_stages = 0;
+};
+
+struct DeviceSample {
+  std::shared_ptr<const model::Device> device;
+  std::shared_ptr<const model::DeviceIo> io;
+  OperationEvents events;
+};
+
+struct BlockSample {
+  std::vector<DeviceSample> devices;  // measured ones, sorted by name
+  std::array<std::uint64_t, model::kHostLosses> losses{};
+  std::uint64_t diskless_requests = 0;
+};
+
+class BlockSource {
+ public:
+  /// Loads and attaches the programs, sized for the measured disks of the inventory; counting begins here.
+  static util::Result<std::unique_ptr<BlockSource>> open(const model::Inventory& inventory, bool completion_only);
+  ~BlockSource();
+
+  /// Disks came, went, or changed their coverage. Cheap when nothing did.
+  void update(const model::Inventory& inventory);
+
+  BlockSample sample();
+  /// One device alone; nothing if it is not measured.
+  std::optional<DeviceSample> sample_device(const std::string& name);
+  [[nodiscard]] std::size_t measured_devices() const { return measured_.size(); }
+
+  [[nodiscard]] const std::map<std::string, std::string>& kernel_features() const { return btf_.features; }
+  [[nodiscard]] const MemoryPlan& memory() const { return plan_; }
+  [[nodiscard]] std::vector<model::ProgramStats> program_stats() const { return programs_->program_stats(); }
+
+ private:
+  /// A disk's index in the kernel's tables, and what was read there.
+  struct Place {
+    std::uint32_t device;
+    std::string disk_name;
+    std::uint64_t diskseq;
+    std::uint32_t slot_base;
+    std::uint32_t slots;
+    std::vector<CellReader> readers;  // one for each operation
+    std::array<operation_events, CLASSES> last_events;
+    std::array<std::int64_t, CLASSES> in_flight{};
+  };
+  /// A device as users know it: one place, or one for each multipath path.
+  struct Measured {
+    std::shared_ptr<const model::Device> device;
+    std::vector<Place> places;
+    std::uint32_t drive = 0;  // index whose interference state all paths share, for the device's whole life
+    model::DeviceIo io;
+    OperationEvents events;
+    std::shared_ptr<const model::DeviceIo> published;
+  };
+
+  BlockSource() = default;
+  void give_places(Measured& measured);
+  bool give_place(Measured& measured, const model::Path& path);
+  void retire(Place&& place);
+  void release_finished();
+  void publish_decisions(const model::Inventory& inventory);
+  bool read_place(Place& place, Measured& measured);
+  DeviceSample read_device(Measured& measured);
+
+  KernelBtf btf_;
+  MemoryPlan plan_;
+  bool completion_only_ = false;
+  std::unique_ptr<BlockPrograms> programs_;
+  std::map<std::string, Measured> measured_;  // by device name
+  std::vector<Place> retiring_;               // gone, but perhaps with requests in flight
+  std::vector<std::uint32_t> free_devices_;
+  std::map<std::uint32_t, std::uint32_t> free_slots_;  // base -> length
+  std::uint64_t homeless_disks_ = 0;                   // disks that found no place, each counted once
+};
+
+}  // namespace ssdpulse::block

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What do the kernel's words mean in the model's terms?
+// Pure functions; the one place where cell layout and model meet.
+#pragma once
+
+#include <linux/types.h>
+
+#include <array>
+#include <cstdint>
+
+#include "bpf/abi/block_abi.h"
+#include "daemon/model/snapshot.h"
+#include "daemon/sources/block/cell_reader.h"
+
+namespace ssdpulse::block {
+
+/// Positions of io_cell's counters in CellWords::counters.
+inline constexpr std::size_t kIssues = 0;
+inline constexpr std::size_t kReissues = 1;
+inline constexpr std::size_t kSizeSum = 2;
+inline constexpr std::size_t kSequentialBytes = 3;
+inline constexpr std::size_t kQueueSum = 4;
+inline constexpr std::size_t kCompletions = 8;
+inline constexpr std::size_t kBytes = 9;
+inline constexpr std::size_t kTotalSum = 10;
+inline constexpr std::size_t kDeviceSum = 11;
+inline constexpr std::size_t kQueueFull = 15;
+
+struct EventIncrements {
+  std::array<std::uint64_t, EVENTS> count{};
+  std::array<std::uint64_t, STATUSES> errors{};
+  bool any = false;
+};
+
+EventIncrements increments(const operation_events& now, const operation_events& before);
+
+/// Normalises a blk_status_t (include/linux/blk_types.h). 16 and 17 are both `offline`: the number moved when
+/// BLK_STS_ZONE_RESOURCE was removed, and what else they can mean concerns zoned drives and command duration limits.
+model::IoError error_of_status(std::size_t status);
+
+void decode_events(const EventIncrements& events, model::DeviceIo& device, model::OperationIo& io);
+void decode_cell(const CellWords& increments, model::OperationIo& io);
+
+/// Time at full depth cannot exceed the time since counting began; a table that was used before may claim it.
+void clamp_queue_full(model::DeviceIo& device);
+
+}  // namespace ssdpulse::block

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/sources/block/cell_reader.h"
+
+#include <cstddef>
+#include <cstring>
+
+namespace ssdpulse::block {
+namespace {
+
+static_assert(offsetof(io_cell, size) == kCounterWords * sizeof(__u64));
+static_assert(offsetof(io_cell, pad) == kCounterWords * sizeof(__u64) + kHistogramWords * sizeof(__u32));
+
+/// A cell rests this many looks before it counts as quiet: re-reading all quiet cells is the price of waking one.
+constexpr std::uint32_t kTicksToQuiet = 30;
+
+/// The kernel writes while we read: each word is read once, whole.
+std::uint64_t load(const __u64& word) { return *static_cast<const volatile __u64*>(&word); }
+
+}  // namespace
+
+void CellWords::add(const io_cell& cell) {
+  // Aligned words of their own width: memcpy may be vectorised but never splits one on the supported machines.
+  std::array<std::uint64_t, kCounterWords> counted;
+  std::array<std::uint32_t, kHistogramWords> words;
+  std::memcpy(counted.data(), &cell, sizeof(counted));
+  std::memcpy(words.data(), cell.size, sizeof(words));
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    counters[i] += counted[i];
+  }
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    histograms[i] += words[i];
+  }
+}
+
+CellWords CellWords::since(const CellWords& earlier) const {
+  CellWords difference;
+  for (std::size_t i = 0; i < counters.size(); ++i) {
+    difference.counters[i] = counters[i] - earlier.counters[i];
+  }
+  for (std::size_t i = 0; i < histograms.size(); ++i) {
+    difference.histograms[i] = histograms[i] - earlier.histograms[i];
+  }
+  return difference;
+}
+
+CellReader::CellReader(std::span<const io_cell> cells, std::size_t first, std::size_t stride, std::size_t count)
+    : cells_(cells), first_(first), stride_(stride), watches_(count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    watches_[i].stamp = stamp_of(cell(i));
+    quiet_.add(cell(i));
+  }
+  last_ = quiet_;
+}
+
+std::uint64_t CellReader::stamp_of(const io_cell& cell) {
+  // Every event adds to at least one of these, and none ever shrinks: their sum stands still iff nothing happened.
+  return load(cell.issues) + load(cell.reissues) + load(cell.completions) + load(cell.bytes);
+}
+
+const CellWords* CellReader::read() {
+  bool changed = false;
+  bool woke = false;
+  for (std::size_t i = 0; i < watches_.size(); ++i) {
+    Watch& watch = watches_[i];
+    const std::uint64_t stamp = stamp_of(cell(i));
+    if (stamp != watch.stamp) {
+      changed = true;
+      woke = woke || watch.ticks_to_quiet == 0;
+      watch.stamp = stamp;
+      watch.ticks_to_quiet = kTicksToQuiet;
+    } else if (watch.ticks_to_quiet > 0) {
+      // A program may have been between its stamp and its histograms at the last look: look once more.
+      changed = changed || watch.ticks_to_quiet == kTicksToQuiet;
+      if (--watch.ticks_to_quiet == 0) {
+        quiet_.add(cell(i));
+      }
+    }
+  }
+  if (!changed) {
+    return nullptr;
+  }
+  if (woke) {
+    quiet_ = CellWords{};
+  }
+  CellWords sum;
+  for (std::size_t i = 0; i < watches_.size(); ++i) {
+    if (watches_[i].ticks_to_quiet > 0) {
+      sum.add(cell(i));
+    } else if (woke) {
+      quiet_.add(cell(i));
+    }
+  }
+  for (std::size_t i = 0; i < kCounterWords; ++i) {
+    sum.counters[i] += quiet_.counters[i];
+  }
+  for (std::size_t i = 0; i < kHistogramWords; ++i) {
+    sum.histograms[i] += quiet_.histograms[i];
+  }
+  increments_ = sum.since(last_);
+  last_ = sum;
+  return &increments_;
+}
+
+}  // namespace ssdpulse::block

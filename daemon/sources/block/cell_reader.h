@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much was counted since the last look?
+//
+// The kernel's histogram words are 32 bits wide, per CPU for reads and writes, and never reset. The sum over the CPUs,
+// modulo 2^32, less the sum of the last look, modulo 2^32, is the exact increment as long as less than 2^32 I/Os fall
+// in one bucket between two looks. A cell whose change stamp stands still is not read: cells that were quiet for a
+// while are kept as one sum.
+#pragma once
+
+#include <linux/types.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "bpf/abi/block_abi.h"
+
+namespace ssdpulse::block {
+
+/// The words of a cell as arrays, in the cell's own order.
+inline constexpr std::size_t kCounterWords = 16;  // u64: issues ... queue_full_ns
+inline constexpr std::size_t kHistogramWords = SIZE_WORDS + (2 + DURINGS) * LATENCY_WORDS;
+struct CellWords {
+  std::array<std::uint64_t, kCounterWords> counters{};
+  std::array<std::uint32_t, kHistogramWords> histograms{};
+
+  void add(const io_cell& cell);
+  /// this - earlier, each word modulo its width.
+  [[nodiscard]] CellWords since(const CellWords& earlier) const;
+};
+
+/// Reads the cells of one operation of one device: one for each CPU, or a single one.
+class CellReader {
+ public:
+  /// `stride`: distance between the cells of neighbouring CPUs. What the cells hold now becomes the baseline.
+  CellReader(std::span<const io_cell> cells, std::size_t first, std::size_t stride, std::size_t count);
+
+  /// Increments since the last call (or the baseline); null when nothing changed. Valid until the next call.
+  const CellWords* read();
+
+ private:
+  struct Watch {
+    std::uint64_t stamp = 0;
+    std::uint32_t ticks_to_quiet = 0;  // 0: the cell is part of quiet_
+  };
+  [[nodiscard]] const io_cell& cell(std::size_t i) const { return cells_[first_ + i * stride_]; }
+  static std::uint64_t stamp_of(const io_cell& cell);
+
+  std::span<const io_cell> cells_;
+  std::size_t first_;
+  std::size_t stride_;
+  std::vector<Watch> watches_;
+  CellWords quiet_;  // sum of the quiet cells
+  CellWords last_;   // sum of all cells at the last look
+  CellWords increments_;
+};
+
+}  // namespace ssdpulse::block

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/sources/block/kernel_btf.h"
+
+#include <bpf/btf.h>
+#include <linux/types.h>
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "bpf/abi/block_abi.h"
+
+namespace ssdpulse::block {
+namespace {
+
+struct BtfDeleter {
+  void operator()(btf* types) const { btf__free(types); }
+};
+using Btf = std::unique_ptr<btf, BtfDeleter>;
+
+const btf_type* find(const Btf& types, const char* name, __u32 kind) {
+  const int id = btf__find_by_name_kind(types.get(), name, kind);
+  return id < 0 ? nullptr : btf__type_by_id(types.get(), static_cast<__u32>(id));
+}
+
+/// Arguments of a tracepoint, less the void * that every btf_trace_ prototype begins with; -1 if there is none.
+int tracepoint_arguments(const Btf& types, const char* tracepoint) {
+  const btf_type* type = find(types, tracepoint, BTF_KIND_TYPEDEF);
+  if (type != nullptr) {
+    type = btf__type_by_id(types.get(), type->type);
+  }
+  if (type == nullptr || !btf_is_ptr(type)) {
+    return -1;
+  }
+  type = btf__type_by_id(types.get(), type->type);
+  return type != nullptr && btf_is_func_proto(type) ? static_cast<int>(btf_vlen(type)) - 1 : -1;
+}
+
+/// A field of a struct, with modifiers skipped; anonymous unions and structs are searched too.
+const btf_type* member(const Btf& types, const btf_type* type, std::string_view field) {
+  if (type == nullptr) {
+    return nullptr;
+  }
+  const btf_member* members = btf_members(type);
+  for (int i = 0; i < btf_vlen(type); ++i) {
+    const std::string_view name = btf__name_by_offset(types.get(), members[i].name_off);
+    const int id = btf__resolve_type(types.get(), members[i].type);
+    const btf_type* member_type = id < 0 ? nullptr : btf__type_by_id(types.get(), static_cast<__u32>(id));
+    if (name == field) {
+      return member_type;
+    }
+    if (name.empty() && member_type != nullptr && btf_is_composite(member_type)) {
+      if (const btf_type* inner = member(types, member_type, field); inner != nullptr) {
+        return inner;
+      }
+    }
+  }
+  return nullptr;
+}
+
+/// Value of an enumerator of any enum: those of request flags are anonymous on some kernels.
+std::optional<std::uint32_t> enumerator(const Btf& types, std::string_view wanted) {
+  for (__u32 id = 1; id < btf__type_cnt(types.get()); ++id) {
+    const btf_type* type = btf__type_by_id(types.get(), id);
+    if (!btf_is_enum(type)) {
+      continue;
+    }
+    const struct btf_enum* values = btf_enum(type);
+    for (int i = 0; i < btf_vlen(type); ++i) {
+      if (wanted == btf__name_by_offset(types.get(), values[i].name_off)) {
+        return static_cast<std::uint32_t>(values[i].val);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::uint8_t class_of(std::string_view op_name) {
+  constexpr std::pair<std::string_view, std::uint8_t> kExact[] = {
+      {"REQ_OP_READ", CLASS_READ},
+      {"REQ_OP_WRITE", CLASS_WRITE},
+      {"REQ_OP_ZONE_APPEND", CLASS_WRITE},
+      {"REQ_OP_FLUSH", CLASS_FLUSH},
+      {"REQ_OP_DISCARD", CLASS_DISCARD},
+      {"REQ_OP_WRITE_ZEROES", CLASS_WRITE_ZEROES},
+      {"REQ_OP_WRITE_SAME", CLASS_WRITE_ZEROES},  // until 5.17; one block of data for the whole range
+      {"REQ_OP_SECURE_ERASE", CLASS_SECURE_ERASE},
+  };
+  for (const auto& [name, operation_class] : kExact) {
+    if (op_name == name) {
+      return operation_class;
+    }
+  }
+  return op_name.rfind("REQ_OP_ZONE_", 0) == 0 ? CLASS_ZONE : CLASS_PASSTHROUGH;
+}
+
+/// enum req_op, called req_opf before 6.1 (ff07a02e9e8e "treewide: Rename enum req_opf into enum req_op").
+bool read_operations(const Btf& types, KernelBtf& result) {
+  const btf_type* type = find(types, "req_op", BTF_KIND_ENUM);
+  result.features["request_operations"] = type != nullptr ? "req_op" : "req_opf";
+  if (type == nullptr) {
+    type = find(types, "req_opf", BTF_KIND_ENUM);
+  }
+  if (type == nullptr) {
+    return false;
+  }
+  result.class_of_op.fill(CLASS_PASSTHROUGH);
+  const struct btf_enum* values = btf_enum(type);
+  for (int i = 0; i < btf_vlen(type); ++i) {
+    const std::string_view name = btf__name_by_offset(types.get(), values[i].name_off);
+    if (values[i].val >= 0 && values[i].val < 256 && name != "REQ_OP_LAST") {
+      result.class_of_op[static_cast<std::size_t>(values[i].val)] = class_of(name);
+    }
+  }
+  return true;
+}
+
+void read_request_flags(const Btf& types, KernelBtf& result) {
+  // Bit numbers became an enum in 6.11 (5f89154e8e9e "block: Use enum to define RQF_x bit indexes"); the macro before
+  // it was 1 << 4 since 3.x (include/linux/blkdev.h, later blk-mq.h).
+  constexpr std::uint32_t kFlushSequenceMacroBit = 4;
+  const auto flush_sequence = enumerator(types, "__RQF_FLUSH_SEQ");
+  const std::uint32_t bit = flush_sequence.value_or(kFlushSequenceMacroBit);
+  result.flush_sequence_flag = 1U << bit;
+  result.features["flush_sequence_flag"] = (flush_sequence ? "enum bit " : "macro bit ") + std::to_string(bit);
+
+  // Since 6.13 start_time_ns is left stale for requests that diskstats do not account; before, it was 0 then. Kernels
+  // with the enum that still clear it are served by the flag as well.
+  const auto stamped = enumerator(types, "__RQF_IO_STAT");
+  result.stamped_flag = stamped ? 1U << *stamped : 0;
+  result.features["start_time"] = stamped ? "vouched for by RQF_IO_STAT" : "zero when unstamped";
+}
+
+}  // namespace
+
+util::Result<KernelBtf> read_kernel_btf() {
+  const Btf types(btf__load_vmlinux_btf());
+  if (!types) {
+    return util::fail_errno(
+        "this kernel has no type information (BTF) at /sys/kernel/btf/vmlinux; use a kernel built with "
+        "CONFIG_DEBUG_INFO_BTF=y, as Debian's, Ubuntu's and Red Hat's are");
+  }
+  KernelBtf result;
+  const int issue = tracepoint_arguments(types, "btf_trace_block_rq_issue");
+  const int complete = tracepoint_arguments(types, "btf_trace_block_rq_complete");
+  if (issue < 1 || issue > 2 || complete != 3 || !read_operations(types, result)) {
+    return util::fail("this kernel's block tracepoints are unknown to ssdpulse (block_rq_issue takes " +
+                      std::to_string(issue) + " arguments, block_rq_complete " + std::to_string(complete) +
+                      "); Linux 5.10 to 7.x is supported");
+  }
+  result.issue_has_queue_argument = issue == 2;
+  result.features["issue_tracepoint"] = result.issue_has_queue_argument ? "queue and request" : "request";
+  read_request_flags(types, result);
+
+  const btf_type* request = find(types, "request", BTF_KIND_STRUCT);
+  const btf_type* disk = find(types, "gendisk", BTF_KIND_STRUCT);
+  result.features["disk_of_request"] = member(types, request, "rq_disk") != nullptr ? "request" : "queue";
+  result.features["disk_identity"] = member(types, disk, "diskseq") != nullptr ? "diskseq" : "device number";
+  const btf_type* tags = member(types, find(types, "blk_mq_tags", BTF_KIND_STRUCT), "bitmap_tags");
+  result.features["tag_waiters"] = tags == nullptr ? "absent" : btf_is_ptr(tags) ? "behind a pointer" : "embedded";
+  return result;
+}
+
+}  // namespace ssdpulse::block

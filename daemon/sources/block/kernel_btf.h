@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does the running kernel's own type information say about the block layer?
+// Asked once, before the programs are loaded; the kernel's version is never looked at.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "daemon/util/result.h"
+
+namespace ssdpulse::block {
+
+struct KernelBtf {
+  bool issue_has_queue_argument = false;  // block_rq_issue(queue, request): 5.10 before its stable update
+  std::array<std::uint8_t, 256> class_of_op{};
+  std::uint32_t flush_sequence_flag = 0;  // bit of request.rq_flags
+  std::uint32_t stamped_flag = 0;         // bit of request.rq_flags that vouches for start_time_ns; 0: none needed
+
+  /// Each decision in words, for the log and ssdpulse_kernel_feature_info.
+  std::map<std::string, std::string> features;
+};
+
+/// Reads /sys/kernel/btf/vmlinux. Fails with a text that says what to do when there is none, or when the block
+/// tracepoints are not what any supported kernel has.
+util::Result<KernelBtf> read_kernel_btf();
+
+}  // namespace ssdpulse::block

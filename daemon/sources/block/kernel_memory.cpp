@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/sources/block/kernel_memory.h"
+
+#include <linux/types.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "bpf/abi/block_abi.h"
+
+namespace ssdpulse::block {
+
+std::uint64_t MemoryPlan::cell_bytes() const {
+  const std::uint64_t hot = std::uint64_t{devices} * cpus * HOT_CLASSES;
+  const std::uint64_t cold = std::uint64_t{devices} * COLD_CLASSES;
+  return (hot + cold) * sizeof(io_cell);
+}
+
+std::uint64_t MemoryPlan::slot_bytes() const { return std::uint64_t{slots} * sizeof(issue_slot); }
+
+std::uint64_t MemoryPlan::table_bytes() const {
+  return std::uint64_t{devices} * (sizeof(device_state) + sizeof(stream_ends) + sizeof(device_geometry)) +
+         KNOWN_DISKS * sizeof(known_disk) + QUEUE_IDS * sizeof(__u64) + sizeof(host_state);
+}
+
+std::uint32_t slots_for(const SlotDemand& demand) {
+  const std::uint64_t wanted = std::uint64_t{std::max(demand.hardware_queues, 1U)} * demand.queue_depth;
+  return static_cast<std::uint32_t>(
+      std::clamp(std::bit_ceil(wanted), std::uint64_t{kMinSlotsPerDevice}, std::uint64_t{kMaxSlotsPerDevice}));
+}
+
+bool slots_are_exact(const SlotDemand& demand, std::uint32_t slots) {
+  return demand.queue_depth > 0 && std::uint64_t{std::max(demand.hardware_queues, 1U)} * demand.queue_depth <= slots;
+}
+
+std::uint32_t spare_devices(std::size_t present) { return static_cast<std::uint32_t>(4 + present / 32); }
+
+MemoryPlan plan_memory(const std::vector<SlotDemand>& present, std::uint32_t possible_cpus) {
+  const std::uint32_t spare = spare_devices(present.size());
+  std::vector<std::uint32_t> regions;
+  for (const SlotDemand& demand : present) {
+    regions.push_back(slots_for(demand));
+  }
+  // A new disk is most likely like the largest of those already here.
+  const std::uint32_t likely = regions.empty() ? kMinSlotsPerDevice : *std::max_element(regions.begin(), regions.end());
+  std::uint64_t total = std::uint64_t{spare} * likely;
+  for (const std::uint32_t region : regions) {
+    total += region;
+  }
+  const std::uint64_t budget = std::uint64_t{kMaxSlotsPerDevice} * std::max<std::size_t>(8, present.size());
+  MemoryPlan plan;
+  plan.devices = static_cast<std::uint32_t>(present.size()) + spare;
+  plan.cpus = std::max(possible_cpus, 1U);
+  plan.slots = static_cast<std::uint32_t>(std::min(total, budget));
+  return plan;
+}
+
+}  // namespace ssdpulse::block

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// How large are the kernel's tables for this host?
+// Pure arithmetic on counts, done once before the programs are loaded. The budget is the design's: cells at most 16 MB
+// at 8 devices x 64 CPUs and 200 MB at 64 x 256; slots at most 16 MiB and 128 MiB.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace ssdpulse::block {
+
+/// Slots that one disk wants: hardware queues x tags of each, so that no two requests in flight share one.
+struct SlotDemand {
+  std::uint32_t hardware_queues = 1;
+  std::uint32_t queue_depth = 0;
+};
+
+struct MemoryPlan {
+  std::uint32_t devices = 0;  // present disks plus places for new ones
+  std::uint32_t cpus = 0;     // possible CPUs
+  std::uint32_t slots = 0;    // of all devices; see slots_for() for one
+
+  [[nodiscard]] std::uint64_t cell_bytes() const;
+  [[nodiscard]] std::uint64_t slot_bytes() const;
+  [[nodiscard]] std::uint64_t table_bytes() const;  // device states, streams, geometry, known disks, queue entries
+  [[nodiscard]] std::uint64_t total_bytes() const { return cell_bytes() + slot_bytes() + table_bytes(); }
+};
+
+/// Largest region of one device: 2 MiB of slots. Beyond it slots are direct-mapped and collisions are counted.
+inline constexpr std::uint32_t kMaxSlotsPerDevice = 1U << 17;
+/// Smallest region: what a disk gets whose depth is unknown, or when the pool is nearly empty.
+inline constexpr std::uint32_t kMinSlotsPerDevice = 1U << 10;
+
+/// Slots for one disk: the power of two that holds queues x depth, within the two limits above.
+std::uint32_t slots_for(const SlotDemand& demand);
+
+/// Whether `slots` give every request of the disk a slot of its own.
+bool slots_are_exact(const SlotDemand& demand, std::uint32_t slots);
+
+/// Places kept free for disks that are plugged in later.
+std::uint32_t spare_devices(std::size_t present);
+
+MemoryPlan plan_memory(const std::vector<SlotDemand>& present, std::uint32_t possible_cpus);
+
+}  // namespace ssdpulse::block

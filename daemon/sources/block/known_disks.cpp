@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/sources/block/known_disks.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+namespace ssdpulse::block {
+namespace {
+
+bool same(const known_disk& left, const known_disk& right) {
+  return std::equal(std::begin(left.name), std::end(left.name), std::begin(right.name)) &&
+         left.identity == right.identity && left.device == right.device;
+}
+
+/// The table as it should be, built beside the live one.
+std::vector<known_disk> lay_out(const std::vector<DiskDecision>& decisions, std::size_t& homeless) {
+  std::vector<known_disk> table(KNOWN_DISKS);
+  for (const DiskDecision& decision : decisions) {
+    if (decision.retiring) {
+      continue;
+    }
+    known_disk entry{};
+    std::memcpy(entry.name, decision.disk_name.data(), std::min(decision.disk_name.size(), sizeof(entry.name) - 1));
+    entry.identity = decision.identity;
+    entry.device = decision.device;
+    const std::uint32_t hash = known_disk_hash(entry.name);
+    bool placed = false;
+    for (std::uint32_t probe = 0; probe < KNOWN_DISK_PROBES && !placed; ++probe) {
+      known_disk& place = table[(hash + probe) & (KNOWN_DISKS - 1)];
+      if (place.device == 0) {
+        place = entry;
+        placed = true;
+      }
+    }
+    homeless += placed ? 0 : 1;
+  }
+  return table;
+}
+
+void store(__u32& word, __u32 value) { std::atomic_ref(word).store(value, std::memory_order_release); }
+void store(__u64& word, __u64 value) { std::atomic_ref(word).store(value, std::memory_order_release); }
+
+}  // namespace
+
+std::size_t publish_decisions(const std::vector<DiskDecision>& decisions, std::span<known_disk> table,
+                              std::span<__u64> queue_entries) {
+  std::size_t homeless = 0;
+  const std::vector<known_disk> wanted = lay_out(decisions, homeless);
+  for (std::size_t i = 0; i < table.size() && i < wanted.size(); ++i) {
+    if (same(table[i], wanted[i])) {
+      continue;
+    }
+    // The entry is closed while it changes; a disk that is looked up meanwhile is pending for that one I/O.
+    store(table[i].device, 0);
+    std::copy(std::begin(wanted[i].name), std::end(wanted[i].name), std::begin(table[i].name));
+    table[i].identity = wanted[i].identity;
+    store(table[i].device, wanted[i].device);
+  }
+  for (__u64& entry : queue_entries) {
+    const __u64 cached = entry;
+    if (cached == 0) {
+      continue;
+    }
+    const __u32 device = cached & 0xffff;
+    const __u64 identity = cached >> QUEUE_ENTRY_DEVICE_BITS;
+    const bool still_true = std::any_of(decisions.begin(), decisions.end(), [&](const DiskDecision& decision) {
+      return decision.device == device &&
+             (decision.identity == 0 || (decision.identity & QUEUE_ENTRY_IDENTITY_MASK) == identity);
+    });
+    if (!still_true) {
+      store(entry, 0);
+    }
+  }
+  return homeless;
+}
+
+}  // namespace ssdpulse::block

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which disks does the kernel side measure, and under which index?
+// User space's hand on the control tables of bpf/abi/block_abi.h: it alone decides, the kernel looks up.
+#pragma once
+
+#include <linux/types.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bpf/abi/block_abi.h"
+
+namespace ssdpulse::block {
+
+/// One line of the table: a disk by the kernel's name and incarnation.
+struct DiskDecision {
+  std::string disk_name;
+  std::uint64_t identity = 0;              // diskseq, or 0 for any incarnation
+  std::uint32_t device = DEVICE_EXCLUDED;  // index + 1, or DEVICE_EXCLUDED
+  bool retiring = false;                   // gone: nothing new is looked up, but what is in flight may still end
+  bool operator==(const DiskDecision&) const = default;
+};
+
+/// Writes the table anew where it differs, and forgets cached decisions of queues that no longer agree with it.
+/// `table` and `queue_entries` are the mapped kernel tables. Returns how many disks found no place (the table is full
+/// or their name's neighbourhood is): they stay unmeasured and are counted by the kernel as pending.
+std::size_t publish_decisions(const std::vector<DiskDecision>& decisions, std::span<known_disk> table,
+                              std::span<__u64> queue_entries);
+
+}  // namespace ssdpulse::block
