@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What did the operator ask for? The typed configuration, with every default in this one place.
+// deploy/config/ssdpulse.yaml shows the same defaults, deploy/config/schema.json describes them; a test keeps the three
+// in agreement.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ssdpulse::config {
+
+/// full: two hooks per I/O. completion_only: one hook, total latency from the kernel's own start time, no device or
+/// queue latency, no in-flight, no requeues.
+enum class LatencyMode : std::uint8_t { full, completion_only };
+
+struct Web {
+  std::vector<std::string> listen_address{"127.0.0.1:10936"};  // HOST:PORT, [IPV6]:PORT or :PORT (all addresses)
+  bool operator==(const Web&) const = default;
+};
+
+struct Devices {
+  std::vector<std::string> include{"*"};                       // shell globs on the kernel's block name
+  std::vector<std::string> exclude{"loop*", "ram*", "zram*"};  // wins over include
+  bool operator==(const Devices&) const = default;
+};
+
+struct Latency {
+  LatencyMode mode = LatencyMode::full;
+  bool operator==(const Latency&) const = default;
+};
+
+struct Config {
+  Web web;
+  Devices devices;
+  Latency latency;
+  bool operator==(const Config&) const = default;
+};
+
+}  // namespace ssdpulse::config

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// yaml-cpp's events -> Value, and Value -> YAML. The only file that includes yaml-cpp, and the border at which what it
+// throws becomes a problem in the report.
+#include "daemon/config/document.h"
+
+#include <yaml-cpp/emitter.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <exception>
+#include <sstream>
+#include <utility>
+
+namespace ssdpulse::config {
+namespace {
+
+Position position_of(const YAML::Mark& mark) {
+  return mark.is_null() ? Position{} : Position{mark.line + 1, mark.column + 1};
+}
+
+/// Valid YAML that we do not take. Throwing is the only way to stop yaml-cpp half way; read_document catches it.
+struct Refusal : YAML::ParserException {
+  using YAML::ParserException::ParserException;
+};
+
+[[noreturn]] void stop(const YAML::Mark& mark, const std::string& message) { throw Refusal(mark, message); }
+
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  [[nodiscard]] Value take() { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents_ > 1) {
+      stop(mark, "a second YAML document begins here; expected one document in a file");
+    }
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    check(mark, "", anchor);
+    add(make(Value::Kind::null, mark));
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override { check(mark, "", anchor); }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
+    check(mark, tag, anchor);
+    Value value = make(Value::Kind::scalar, mark);
+    value.text = text;
+    add(std::move(value));
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value /*style*/) override {
+    check(mark, tag, anchor);
+    open(make(Value::Kind::list, mark), mark);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value /*style*/) override {
+    check(mark, tag, anchor);
+    open(make(Value::Kind::mapping, mark), mark);
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  struct Frame {
+    Value value;
+    bool key_is_open = false;  // mapping: the last entry still waits for its value
+  };
+
+  static Value make(Value::Kind kind, const YAML::Mark& mark) {
+    Value value;
+    value.kind = kind;
+    value.at = position_of(mark);
+    return value;
+  }
+
+  void check(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
+    if (anchor != YAML::NullAnchor) {
+      stop(mark, "YAML anchors and aliases are not supported; expected the value itself");
+    }
+    if (!tag.empty() && tag != "?" && tag != "!") {  // "?" and "!" stand for plain and quoted
+      stop(mark, "YAML tags are not supported; expected the value alone");
+    }
+    if (++values_ > kMaxValues) {
+      stop(mark, "too many values; expected at most " + std::to_string(kMaxValues));
+    }
+  }
+
+  void open(Value value, const YAML::Mark& mark) {
+    if (frames_.size() == kMaxDepth) {
+      stop(mark, "nested too deeply; expected at most " + std::to_string(kMaxDepth) + " levels");
+    }
+    frames_.push_back({std::move(value)});
+  }
+
+  void close() {
+    Value value = std::move(frames_.back().value);
+    frames_.pop_back();
+    add(std::move(value));
+  }
+
+  void add(Value value) {
+    if (frames_.empty()) {
+      root_ = std::move(value);
+      return;
+    }
+    Frame& frame = frames_.back();
+    if (frame.value.kind == Value::Kind::list) {
+      frame.value.items.push_back(std::move(value));
+    } else if (frame.key_is_open) {
+      frame.value.entries.back().value = std::move(value);
+      frame.key_is_open = false;
+    } else {
+      frame.value.entries.push_back({std::move(value), {}});
+      frame.key_is_open = true;
+    }
+  }
+
+  Value root_;
+  std::vector<Frame> frames_;
+  std::size_t values_ = 0;
+  int documents_ = 0;
+};
+
+std::string_view line_of(std::string_view text, int line) {
+  for (; line > 1 && !text.empty(); --line) {
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  }
+  return text.substr(0, text.find('\n'));
+}
+
+/// yaml-cpp's own words, and what usually lies behind them in a file such as ours.
+std::string explain(const YAML::Exception& failure, std::string_view text) {
+  const std::string_view line = line_of(text, failure.mark.line + 1);
+  const std::string_view indent = line.substr(0, line.find_first_not_of(" \t"));
+  if (failure.msg == YAML::ErrorMsg::DOC_IN_SCALAR) {
+    return "a quote is still open at the end of the document; expected the closing quote";
+  }
+  if (failure.msg == YAML::ErrorMsg::ALIAS_NOT_FOUND || failure.msg.rfind(YAML::ErrorMsg::UNKNOWN_ANCHOR, 0) == 0 ||
+      failure.msg == YAML::ErrorMsg::CHAR_IN_ALIAS) {
+    return "a value that begins with * must be quoted, as in \"*\"; unquoted it is a YAML alias, not supported here";
+  }
+  std::string message = "invalid YAML: " + failure.msg;
+  if (indent.find('\t') != std::string_view::npos) {
+    message += "; expected spaces, not tabs, as indentation";
+  } else if (line.find("]:") != std::string_view::npos) {
+    message += "; an [IPV6]:PORT address must be quoted";
+  }
+  return message;
+}
+
+void emit(YAML::Emitter& out, const Value& value) {
+  switch (value.kind) {
+    case Value::Kind::null:
+      out << YAML::Null;
+      break;
+    case Value::Kind::scalar:
+      if (!value.plain) {
+        out << YAML::DoubleQuoted;
+      }
+      out << value.text;
+      break;
+    case Value::Kind::list:
+      out << YAML::Flow << YAML::BeginSeq;
+      for (const Value& item : value.items) {
+        emit(out, item);
+      }
+      out << YAML::EndSeq;
+      break;
+    case Value::Kind::mapping:
+      out << YAML::BeginMap;
+      for (const Entry& entry : value.entries) {
+        out << YAML::Key;
+        emit(out, entry.key);
+        out << YAML::Value;
+        emit(out, entry.value);
+      }
+      out << YAML::EndMap;
+      break;
+  }
+}
+
+}  // namespace
+
+Value make_scalar(std::string_view text, bool plain) {
+  Value value;
+  value.kind = Value::Kind::scalar;
+  value.text = text;
+  value.plain = plain;
+  return value;
+}
+
+std::string_view describe(Value::Kind kind) {
+  switch (kind) {
+    case Value::Kind::null:
+      return "nothing";
+    case Value::Kind::scalar:
+      return "a single value";
+    case Value::Kind::list:
+      return "a list";
+    case Value::Kind::mapping:
+      return "a mapping";
+  }
+  return "";
+}
+
+std::optional<Value> read_document(std::string_view text, Report& report) {
+  if (text.size() > kMaxBytes) {
+    report.add({}, "larger than " + std::to_string(kMaxBytes) + " bytes; expected a configuration");
+    return std::nullopt;
+  }
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    const std::string_view before = text.substr(0, nul);
+    const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 == 0: the first line
+    report.add(
+        {static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1, static_cast<int>(nul - line_start) + 1},
+        "a NUL byte; expected YAML text in UTF-8");
+    return std::nullopt;
+  }
+  try {
+    // yaml-cpp takes the end of the input for a closing quote, so that a file cut off within one would pass; at an
+    // explicit end of document it complains.
+    std::istringstream input(std::string(text) + "\n...\n");
+    YAML::Parser parser(input);
+    TreeBuilder builder;
+    while (parser.HandleNextDocument(builder)) {
+    }
+    return builder.take();
+  } catch (const Refusal& refusal) {
+    report.add(position_of(refusal.mark), refusal.msg);
+  } catch (const YAML::Exception& failure) {
+    report.add(position_of(failure.mark), explain(failure, text));
+  } catch (const std::exception& failure) {
+    report.add({}, std::string("cannot be read as YAML: ") + failure.what());
+  }
+  return std::nullopt;
+}
+
+std::string write_document(const Value& root) {
+  YAML::Emitter out;
+  emit(out, root);
+  return std::string(out.c_str(), out.size()) + '\n';
+}
+
+}  // namespace ssdpulse::config

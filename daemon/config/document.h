@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does this YAML text say, before anyone asks what it means?
+// A tree of our own, because yaml-cpp's keeps only the first of two equal keys, and expands aliases without bound.
+// Within bounds whatever the bytes: size, depth and number of values; anchors, aliases and tags are refused.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/config/problem.h"
+
+namespace ssdpulse::config {
+
+inline constexpr std::size_t kMaxBytes = std::size_t{1} << 20U;
+inline constexpr std::size_t kMaxDepth = 16;
+inline constexpr std::size_t kMaxValues = 10'000;
+
+struct Entry;
+
+struct Value {
+  enum class Kind : std::uint8_t { null, scalar, list, mapping };
+
+  Kind kind = Kind::null;
+  Position at;
+  std::string text;            // scalar
+  std::vector<Value> items;    // list
+  std::vector<Entry> entries;  // mapping: in the order of the text, equal keys kept
+  bool plain = false;          // for write_document: a word that needs no quotes
+};
+
+struct Entry {
+  Value key;
+  Value value;
+};
+
+Value make_scalar(std::string_view text, bool plain);
+
+/// "a list", "a mapping", ...: what the operator wrote instead of what was expected.
+std::string_view describe(Value::Kind kind);
+
+/// The one document of `text` (null when there is none); nothing, and one problem reported, if it is no valid YAML or
+/// beyond the bounds.
+std::optional<Value> read_document(std::string_view text, Report& report);
+
+/// YAML that read_document reads back. Every scalar is quoted unless marked plain, so that no other reader takes
+/// `on`, `0755` or `*` for what it is not.
+std::string write_document(const Value& root);
+
+}  // namespace ssdpulse::config

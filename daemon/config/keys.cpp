@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of keys, and the kinds of value they hold. A kind reads a Value into a field and writes it back.
+#include "daemon/config/keys.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <map>
+#include <optional>
+
+#include "daemon/config/listen_address.h"
+
+namespace ssdpulse::config {
+namespace {
+
+Value list_of(const std::vector<std::string>& texts) {
+  Value value;
+  value.kind = Value::Kind::list;
+  for (const std::string& text : texts) {
+    value.items.push_back(make_scalar(text, false));
+  }
+  return value;
+}
+
+std::string instead_of(std::string_view expected, const Value& value) {
+  return "expected " + std::string(expected) + ", got " + std::string(describe(value.kind));
+}
+
+/// One address, or a list of at least one, each once.
+struct ListenAddresses {
+  void read(const Value& value, const Field& field, std::vector<std::string>& out) const {
+    const bool one = value.kind == Value::Kind::scalar;
+    if (!one && (value.kind != Value::Kind::list || value.items.empty())) {
+      const std::string got = value.kind == Value::Kind::list ? "an empty list" : std::string(describe(value.kind));
+      field.wrong(value.at, "expected an address (HOST:PORT, [IPV6]:PORT or :PORT) or a list of them, got " + got);
+      return;
+    }
+    std::vector<std::string> texts;
+    std::map<std::string, int> first_lines;
+    for (const Value& item : one ? std::vector<Value>{value} : value.items) {
+      if (item.kind != Value::Kind::scalar) {
+        field.wrong(item.at, instead_of("HOST:PORT, [IPV6]:PORT or :PORT", item));
+        continue;
+      }
+      const auto address = parse_listen_address(item.text);
+      if (!address) {
+        field.wrong(item.at, address.error().message);
+        continue;
+      }
+      const auto [first, is_new] = first_lines.emplace(to_string(*address), item.at.line);
+      if (!is_new) {
+        field.wrong(item.at, in_quotes(item.text) + " is given twice, first on line " + std::to_string(first->second) +
+                                 "; expected each address once");
+      }
+      texts.push_back(item.text);
+    }
+    out = std::move(texts);
+  }
+  [[nodiscard]] Value write(const std::vector<std::string>& texts) const { return list_of(texts); }
+};
+
+/// Why `glob` can match no device name; nothing if it can.
+std::optional<std::string> flaw_of(std::string_view glob) {
+  if (glob.empty()) {
+    return "is empty";
+  }
+  if (glob.find('/') != std::string_view::npos) {
+    return "contains a slash: a pattern matches the kernel's name, such as nvme0n1, not a path below /dev";
+  }
+  if (std::any_of(glob.begin(), glob.end(), [](char c) { return c <= 0x20 || c >= 0x7f; })) {
+    return "contains a character that no device name has";
+  }
+  for (std::size_t i = 0; i < glob.size(); ++i) {
+    if (glob[i] == '\\' && ++i == glob.size()) {
+      return "ends with a backslash";
+    }
+    if (glob[i] == '[') {
+      const std::size_t first = i + (glob.substr(i + 1, 1).find_first_of("!^") == 0 ? 2 : 1);
+      i = glob.find(']', first + 1);  // a ] that comes first is a member of the set
+      if (i == std::string_view::npos) {
+        return "has a [ without its ]";
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+/// A list of shell globs on device names.
+struct Patterns {
+  std::size_t at_least = 0;
+
+  void read(const Value& value, const Field& field, std::vector<std::string>& out) const {
+    constexpr std::string_view kExpected = "a list of patterns, as in [\"nvme*\", \"sd*\"]";
+    if (value.kind != Value::Kind::list) {
+      field.wrong(value.at, instead_of(kExpected, value));
+      return;
+    }
+    if (value.items.size() < at_least) {
+      field.wrong(value.at, "the list is empty; expected at least one pattern, \"*\" for every device");
+      return;
+    }
+    std::vector<std::string> globs;
+    for (const Value& item : value.items) {
+      if (item.kind != Value::Kind::scalar) {
+        field.wrong(item.at, instead_of("a pattern, as in \"nvme*\"", item));
+      } else if (const auto flaw = flaw_of(item.text)) {
+        field.wrong(item.at, in_quotes(item.text) + " " + *flaw + "; expected a pattern, as in \"nvme*\"");
+      }
+      globs.push_back(item.text);
+    }
+    out = std::move(globs);
+  }
+  [[nodiscard]] Value write(const std::vector<std::string>& globs) const { return list_of(globs); }
+};
+
+/// One word out of a few, each standing for a value of an enumeration.
+template <typename Enum, std::size_t N>
+struct OneOf {
+  std::array<std::pair<std::string_view, Enum>, N> words;
+
+  void read(const Value& value, const Field& field, Enum& out) const {
+    std::string expected = "expected ";
+    for (std::size_t i = 0; i < N; ++i) {
+      if (value.kind == Value::Kind::scalar && value.text == words[i].first) {
+        out = words[i].second;
+        return;
+      }
+      expected += (i == 0 ? "" : i + 1 == N ? " or " : ", ") + std::string(words[i].first);
+    }
+    const bool is_scalar = value.kind == Value::Kind::scalar;
+    field.wrong(value.at,
+                expected + ", got " + (is_scalar ? in_quotes(value.text) : std::string(describe(value.kind))));
+  }
+  [[nodiscard]] Value write(Enum wanted) const {
+    for (const auto& word : words) {
+      if (word.second == wanted) {
+        return make_scalar(word.first, true);
+      }
+    }
+    return {};
+  }
+};
+
+constexpr OneOf<LatencyMode, 2> kLatencyModes{
+    {{{"full", LatencyMode::full}, {"completion-only", LatencyMode::completion_only}}}};
+
+enum class Takes : std::uint8_t { reload, restart };  // what it takes for a change of the key to have effect
+
+template <typename Section, typename Held, typename Kind>
+Key key(std::string section, std::string name, Section Config::*in, Held Section::*at, Kind kind, Takes takes) {
+  return {std::move(section),
+          std::move(name),
+          takes == Takes::restart,
+          [=](const Value& value, const Field& field, Config& config) { kind.read(value, field, config.*in.*at); },
+          [=](const Config& config) { return kind.write(config.*in.*at); },
+          [=](const Config& a, const Config& b) { return a.*in.*at == b.*in.*at; }};
+}
+
+}  // namespace
+
+const std::vector<Key>& keys() {
+  static const std::vector<Key> table{
+      key("web", "listen_address", &Config::web, &Web::listen_address, ListenAddresses{}, Takes::restart),
+      key("devices", "include", &Config::devices, &Devices::include, Patterns{.at_least = 1}, Takes::reload),
+      key("devices", "exclude", &Config::devices, &Devices::exclude, Patterns{}, Takes::reload),
+      key("latency", "mode", &Config::latency, &Latency::mode, kLatencyModes, Takes::restart),
+  };
+  return table;
+}
+
+}  // namespace ssdpulse::config

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long is "5s", how much is "4KiB"?
+// Durations and sizes carry their unit: a whole number and one unit, nothing between them. No sign, no fraction (write
+// 1500ms for 1.5s), no sum such as 1h30m (write 90m). A key's own range is the key's affair; zero is a value.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "daemon/util/result.h"
+
+namespace ssdpulse::config {
+
+/// ns, us, ms, s, m, h or d, up to 2^63 - 1 ns.
+util::Result<std::chrono::nanoseconds> parse_duration(std::string_view text);
+
+/// B, kB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (powers of 1024), up to 2^64 - 1 bytes.
+util::Result<std::uint64_t> parse_size(std::string_view text);
+
+/// An exact spelling, in the largest unit that leaves a whole number; `duration` must not be negative.
+std::string format_duration(std::chrono::nanoseconds duration);
+std::string format_size(std::uint64_t bytes);
+
+}  // namespace ssdpulse::config

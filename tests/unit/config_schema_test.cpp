@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Do schema.json, the shipped ssdpulse.yaml, Config{} and the parser say the same?
+// The schema is read as JSON and the file's keys by indentation, both without the parser under test.
+#include <gtest/gtest.h>
+#include <regex.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "daemon/config/parse.h"
+
+namespace ssdpulse::config {
+namespace {
+
+using nlohmann::json;
+
+const std::string kFolder = std::string(SSDPULSE_SOURCE_DIR) + "/deploy/config/";
+
+json schema() {
+  std::ifstream file(kFolder + "schema.json");
+  return json::parse(file);
+}
+
+/// By the POSIX library: std::regex under sanitizers makes g++ 12 warn within its own headers.
+bool matches(const std::string& text, const std::string& pattern) {
+  regex_t compiled;
+  if (regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB) != 0) {
+    ADD_FAILURE() << "not a pattern: " << pattern;
+    return false;
+  }
+  const bool found = regexec(&compiled, text.c_str(), 0, nullptr, 0) == 0;
+  regfree(&compiled);
+  return found;
+}
+
+std::string words(const ParseOutcome& outcome) { return outcome ? "accepted" : to_string(outcome.error()); }
+
+/// A document with one key in it; JSON is YAML.
+ParseOutcome parse_one(const std::string& section, const std::string& key, const json& value) {
+  return parse(json{{section, {{key, value}}}}.dump(), "one");
+}
+
+/// What the schema says of `node` itself, following a reference within it.
+const json& resolve(const json& root, const json& node) {
+  return node.contains("$ref") ? root.at(json::json_pointer(node.at("$ref").get<std::string>().substr(1))) : node;
+}
+
+/// The part of JSON Schema that ours uses.
+bool allows(const json& root, const json& unresolved, const json& value) {
+  const json& node = resolve(root, unresolved);
+  if (node.contains("anyOf")) {
+    return std::any_of(node.at("anyOf").begin(), node.at("anyOf").end(),
+                       [&](const json& branch) { return allows(root, branch, value); });
+  }
+  if (node.at("type") == "array") {
+    const bool repeats =
+        node.value("uniqueItems", false) && std::set<json>(value.begin(), value.end()).size() != value.size();
+    return value.is_array() && value.size() >= node.value("minItems", 0U) && !repeats &&
+           std::all_of(value.begin(), value.end(),
+                       [&](const json& item) { return allows(root, node.at("items"), item); });
+  }
+  EXPECT_EQ(node.at("type"), "string");
+  if (!value.is_string()) {
+    return false;
+  }
+  const std::string text = value.get<std::string>();
+  const bool listed = !node.contains("enum") || std::count(node.at("enum").begin(), node.at("enum").end(), value) == 1;
+  return listed && text.size() >= node.value("minLength", 0U) && matches(text, node.value("pattern", ".*"));
+}
+
+TEST(Schema, has_exactly_the_keys_of_the_parser) {
+  const json root = schema();
+  EXPECT_EQ(root.at("$schema"), "https://json-schema.org/draft/2020-12/schema");
+  EXPECT_EQ(root.at("additionalProperties"), false);
+  std::set<std::string> names;
+  for (const auto& section : root.at("properties").items()) {
+    EXPECT_EQ(section.value().at("additionalProperties"), false) << section.key();
+    EXPECT_FALSE(section.value().at("description").get<std::string>().empty()) << section.key();
+    for (const auto& key : section.value().at("properties").items()) {
+      names.insert(section.key() + "." + key.key());
+      EXPECT_FALSE(key.value().at("description").get<std::string>().empty()) << key.key();
+    }
+  }
+  const std::vector<std::string> known = known_keys();
+  EXPECT_EQ(names, std::set<std::string>(known.begin(), known.end()));
+  EXPECT_EQ(names.size(), known.size());
+}
+
+TEST(Schema, states_the_defaults_and_examples_that_the_parser_takes) {
+  const json root = schema();
+  for (const auto& section : root.at("properties").items()) {
+    for (const auto& key : section.value().at("properties").items()) {
+      const std::string name = section.key() + "." + key.key();
+      const ParseOutcome by_default = parse_one(section.key(), key.key(), key.value().at("default"));
+      EXPECT_TRUE(by_default == Config{}) << name << ": " << words(by_default);
+      EXPECT_TRUE(allows(root, key.value(), key.value().at("default"))) << name;
+      ASSERT_FALSE(key.value().at("examples").empty()) << name;
+      for (const json& example : key.value().at("examples")) {
+        const ParseOutcome outcome = parse_one(section.key(), key.key(), example);
+        ASSERT_TRUE(outcome.has_value()) << name << ": " << words(outcome);
+        EXPECT_FALSE(*outcome == Config{}) << name << " ignores " << example;
+        EXPECT_TRUE(allows(root, key.value(), example)) << name << ": " << example;
+      }
+    }
+  }
+}
+
+// Each value with the verdict of both. The schema may allow what the parser refuses for a reason beyond shape, never
+// the other way round: an editor must not complain of a file that works.
+TEST(Schema, never_refuses_what_the_parser_accepts) {
+  const json root = schema();
+  const json values = json::parse(R"([
+      ":0", ":65535", ":9999", ":59999", ":60000", ":64999", ":65499", ":65500", ":65529", ":65530", ":65536", ":70000", ":00080", "localhost:80", "a_b.example:1", "127.0.0.1:1", "127.0.0.1",
+      "[::1]:80", "[::ffff:192.0.2.1]:80", "::1:80", "*:80", "", "full", "completion-only", "off", "Full",
+      [], [":1"], [":1", ":2"], [":1", ":1"], [":1", "x"], ["*"], [""], ["/dev/sda"], ["a b"], ["~!.[a-c]?"], ["\u00e4"],
+      {}, {"a": "b"}, null, [[]], [null]])");
+  int accepted = 0;
+  int refused_by_both = 0;
+  for (const auto& section : root.at("properties").items()) {
+    for (const auto& key : section.value().at("properties").items()) {
+      for (const json& value : values) {
+        const bool by_parser = parse_one(section.key(), key.key(), value).has_value();
+        const bool by_schema = allows(root, key.value(), value);
+        EXPECT_TRUE(by_schema || !by_parser) << section.key() << "." << key.key() << ": " << value;
+        accepted += by_parser ? 1 : 0;
+        refused_by_both += !by_parser && !by_schema ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GE(accepted, 20);
+  EXPECT_GE(refused_by_both, 50);
+}
+
+TEST(Schema, sections_and_the_whole_may_be_empty_in_both) {
+  const json root = schema();
+  const json object_or_null = json::parse(R"(["object", "null"])");
+  EXPECT_EQ(root.at("type"), object_or_null);
+  EXPECT_TRUE(parse("null", "f") == Config{});
+  EXPECT_TRUE(parse("{}", "f") == Config{});
+  for (const auto& section : root.at("properties").items()) {
+    EXPECT_EQ(section.value().at("type"), object_or_null) << section.key();
+    EXPECT_TRUE(parse(section.key() + ":\n", "f") == Config{}) << section.key();
+    EXPECT_TRUE(parse(section.key() + ": {}\n", "f") == Config{}) << section.key();
+  }
+}
+
+TEST(DefaultFile, means_the_built_in_defaults) {
+  const ParseOutcome outcome = load(kFolder + "ssdpulse.yaml");
+  ASSERT_TRUE(outcome.has_value()) << words(outcome);
+  EXPECT_EQ(*outcome, Config{});
+}
+
+TEST(DefaultFile, spells_out_every_key_and_explains_it) {
+  std::ifstream file(kFolder + "ssdpulse.yaml");
+  std::vector<std::string> names;
+  std::string section;
+  std::string before;
+  for (std::string line; std::getline(file, line); before = line) {
+    if (matches(line, "^[a-z_]+:$")) {
+      section = line.substr(0, line.size() - 1);
+    } else if (matches(line, "^  [a-z_]+: .")) {
+      names.push_back(section + "." + line.substr(2, line.find(':') - 2));
+      EXPECT_EQ(before.rfind("  # ", 0), 0U) << names.back() << " has no comment above it";
+    } else {
+      EXPECT_TRUE(matches(line, "^( *#.*)?$")) << line;
+    }
+  }
+  EXPECT_EQ(names, known_keys());  // also in the same order as print
+}
+
+}  // namespace
+}  // namespace ssdpulse::config

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does the parser say exactly what is wrong and where, does print read back, and do hostile bytes stay harmless?
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "daemon/config/document.h"
+#include "daemon/config/parse.h"
+
+namespace ssdpulse::config {
+namespace {
+
+std::string errors(const ParseOutcome& outcome) { return outcome ? "no error\n" : to_string(outcome.error()); }
+std::string errors_of(std::string_view text) { return errors(parse(text, "f.yaml")); }
+
+TEST(Parse, nothing_means_the_defaults) {
+  for (const char* text : {"", "\n", "# words\n", "---\n", "---\n...\n", "{}", "~", "web:\ndevices:\nlatency:\n",
+                           "\xef\xbb\xbf# with a byte order mark\r\nweb:\r\n"}) {
+    EXPECT_EQ(errors_of(text), "no error\n") << text;
+    EXPECT_TRUE(parse(text, "f") == Config{}) << text;
+  }
+}
+
+TEST(Parse, reads_every_key) {
+  const ParseOutcome outcome = parse(
+      "latency: {mode: completion-only}\n"
+      "web:\n  listen_address: [':9090', \"[::1]:10936\", localhost:0]\n"
+      "devices:\n  include:\n  - nvme*\n  - sd[!a-c]\n  exclude: []\n",
+      "f");
+  Config expected;
+  expected.latency.mode = LatencyMode::completion_only;
+  expected.web.listen_address = {":9090", "[::1]:10936", "localhost:0"};
+  expected.devices.include = {"nvme*", "sd[!a-c]"};
+  expected.devices.exclude = {};
+  ASSERT_TRUE(outcome.has_value()) << errors(outcome);
+  EXPECT_EQ(*outcome, expected);
+
+  const ParseOutcome single = parse("web: {listen_address: ':1'}", "f");
+  ASSERT_TRUE(single.has_value()) << errors(single);
+  EXPECT_EQ(single->web.listen_address, std::vector<std::string>{":1"});
+  EXPECT_EQ(single->devices, Devices{});
+}
+
+struct Golden {
+  std::string text;
+  std::string message;
+};
+
+const std::vector<Golden> kGolden{
+    // structure
+    {"- web\n", "f.yaml:1:1: expected sections (web, devices, latency), got a list"},
+    {"\nfull\n", "f.yaml:2:1: expected sections (web, devices, latency), got a single value"},
+    {"web: :9090\n", "f.yaml:1:6: web: expected keys below it (listen_address), got a single value"},
+    {"devices:\n- '*'\n", "f.yaml:2:1: devices: expected keys below it (include, exclude), got a list"},
+    {"latency: ''\n", "f.yaml:1:10: latency: expected keys below it (mode), got a single value"},
+    {"[a]: 1\n", "f.yaml:1:1: expected a word as key, got a list"},
+    {"~: 1\n", "f.yaml:1:1: expected a word as key, got nothing"},
+    // unknown and duplicate keys
+    {"wep: 1\n", "f.yaml:1:1: unknown key 'wep' (did you mean 'web'?); expected one of web, devices, latency"},
+    {"history:\n  retention: 90d\n", "f.yaml:1:1: unknown key 'history'; expected one of web, devices, latency"},
+    {"latency:\n  mdoe: full\n", "f.yaml:2:3: unknown key 'mdoe' (did you mean 'mode'?); expected mode"},
+    {"devices: {excludes: []}\n",
+     "f.yaml:1:11: unknown key 'excludes' (did you mean 'exclude'?); expected one of include, exclude"},
+    {"web:\n  listen-address: :1\n",
+     "f.yaml:2:3: unknown key 'listen-address' (did you mean 'listen_address'?); expected listen_address"},
+    {"web:\n  <<: {}\n", "f.yaml:2:3: unknown key '<<'; expected listen_address"},
+    {"\"a\\nb\": 1\n", "f.yaml:1:1: unknown key 'a\\x0ab'; expected one of web, devices, latency"},
+    {"web:\nlatency:\nweb:\n", "f.yaml:3:1: duplicate key 'web', first on line 1; expected each key once"},
+    {"latency:\n  mode: full\n  'mode': full\n",
+     "f.yaml:3:3: duplicate key 'mode', first on line 2; expected each key once"},
+    // values
+    {"web:\n  listen_address:\n",
+     "f.yaml:2:3: web.listen_address: has no value; expected one, or the line left out for "
+     "the default"},
+    {"web:\n  listen_address: []\n",
+     "f.yaml:2:19: web.listen_address: expected an address (HOST:PORT, [IPV6]:PORT or "
+     ":PORT) or a list of them, got an empty list"},
+    {"web:\n  listen_address: {a: 1}\n",
+     "f.yaml:2:19: web.listen_address: expected an address (HOST:PORT, [IPV6]:PORT "
+     "or :PORT) or a list of them, got a mapping"},
+    {"web:\n  listen_address: [':1', [':2']]\n",
+     "f.yaml:2:26: web.listen_address: expected HOST:PORT, [IPV6]:PORT or :PORT, got a list"},
+    {"web:\n  listen_address: localhost\n",
+     "f.yaml:2:19: web.listen_address: 'localhost' has no port; expected HOST:PORT, [IPV6]:PORT or :PORT"},
+    {"web:\n  listen_address:\n  - '[::1]:80'\n  - '[0::1]:80'\n",
+     "f.yaml:4:5: web.listen_address: '[0::1]:80' is given twice, first on line 3; expected each address once"},
+    {"devices:\n  include: nvme*\n",
+     "f.yaml:2:12: devices.include: expected a list of patterns, as in [\"nvme*\", \"sd*\"], got a single value"},
+    {"devices:\n  include: []\n",
+     "f.yaml:2:12: devices.include: the list is empty; expected at least one pattern, "
+     "\"*\" for every device"},
+    {"devices:\n  exclude: ~\n",
+     "f.yaml:2:3: devices.exclude: has no value; expected one, or the line left out for the default"},
+    {"devices:\n  exclude: [a, ~]\n", "f.yaml:2:16: devices.exclude: expected a pattern, as in \"nvme*\", got nothing"},
+    {"devices:\n  exclude: ['']\n", "f.yaml:2:13: devices.exclude: '' is empty; expected a pattern, as in \"nvme*\""},
+    {"devices:\n  exclude: [/dev/sda]\n",
+     "f.yaml:2:13: devices.exclude: '/dev/sda' contains a slash: a pattern matches the kernel's name, such as nvme0n1, "
+     "not a path below /dev; expected a pattern, as in \"nvme*\""},
+    {"devices:\n  exclude: [\"sd a\"]\n",
+     "f.yaml:2:13: devices.exclude: 'sd a' contains a character that no device name "
+     "has; expected a pattern, as in \"nvme*\""},
+    {"devices:\n  exclude: ['sd[!]']\n",
+     "f.yaml:2:13: devices.exclude: 'sd[!]' has a [ without its ]; expected a pattern, as in \"nvme*\""},
+    {"devices:\n  exclude: ['sd\\']\n",
+     "f.yaml:2:13: devices.exclude: 'sd\\' ends with a backslash; expected a pattern, as in \"nvme*\""},
+    {"latency:\n  mode: Full\n", "f.yaml:2:9: latency.mode: expected full or completion-only, got 'Full'"},
+    {"latency:\n  mode: [full]\n", "f.yaml:2:9: latency.mode: expected full or completion-only, got a list"},
+    // YAML itself
+    {"web:\n  listen_address: [::1]:10936\n",
+     "f.yaml:2:24: invalid YAML: end of map not found; an [IPV6]:PORT address must be quoted"},
+    {"devices:\n  include: [*]\n",
+     "f.yaml:2:14: a value that begins with * must be quoted, as in \"*\"; unquoted it is "
+     "a YAML alias, not supported here"},
+    {"devices:\n  include:\n  - *loop\n",
+     "f.yaml:3:5: a value that begins with * must be quoted, as in \"*\"; unquoted "
+     "it is a YAML alias, not supported here"},
+    {"web: &a\n  listen_address: :1\n",
+     "f.yaml:1:6: YAML anchors and aliases are not supported; expected the value itself"},
+    {"latency:\n  mode: !!str full\n", "f.yaml:2:9: YAML tags are not supported; expected the value alone"},
+    {"latency:\n---\nweb:\n", "f.yaml:2:1: a second YAML document begins here; expected one document in a file"},
+    {"latency:\n\tmode: full\n",
+     "f.yaml:2:6: invalid YAML: illegal map value; expected spaces, not tabs, as indentation"},
+    {"latency: mode: full\n", "f.yaml:1:14: invalid YAML: illegal map value"},
+    {"latency:\n  mode: 'full\n",
+     "f.yaml:4:1: a quote is still open at the end of the document; expected the closing quote"},
+    {"latency: {mode: full\n", "f.yaml:3:1: invalid YAML: end of map flow not found"},
+    {std::string("web:\n  \0", 8), "f.yaml:2:3: a NUL byte; expected YAML text in UTF-8"},
+};
+
+TEST(Parse, says_what_is_wrong_and_where) {
+  for (const Golden& golden : kGolden) {
+    EXPECT_EQ(errors_of(golden.text), golden.message + "\n") << golden.text;
+  }
+}
+
+TEST(Parse, names_every_problem_in_one_run) {
+  const std::string path = std::string(SSDPULSE_SOURCE_DIR) + "/tests/fixtures/config/many_errors";
+  std::ifstream file(path + ".expected");
+  std::string expected{std::istreambuf_iterator<char>(file), {}};
+  ParseOutcome outcome = load(path + ".yaml");
+  ASSERT_FALSE(outcome.has_value());
+  for (Problem& problem : outcome.error()) {
+    EXPECT_EQ(problem.file, path + ".yaml");
+    problem.file = "many_errors.yaml";
+  }
+  EXPECT_EQ(errors(outcome), expected);
+}
+
+// ---- load
+
+class Load : public testing::Test {
+ protected:
+  Load() { std::filesystem::create_directory(folder_); }
+  ~Load() override { std::filesystem::remove_all(folder_); }
+  std::string write(const std::string& content) {
+    const std::string path = folder_ + "/file.yaml";
+    std::ofstream(path) << content;
+    return path;
+  }
+  std::string folder_ = testing::TempDir() + "ssdpulse-config-" + std::to_string(::getpid());
+};
+
+TEST_F(Load, reads_a_file) {
+  const ParseOutcome outcome = load(write("latency: {mode: completion-only}"));
+  ASSERT_TRUE(outcome.has_value()) << errors(outcome);
+  EXPECT_EQ(outcome->latency.mode, LatencyMode::completion_only);
+}
+
+TEST_F(Load, refuses_what_is_no_readable_file_without_waiting) {
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(errors(load(pipe)), pipe + ": expected a regular file\n");
+  EXPECT_EQ(errors(load(folder_)), folder_ + ": is a directory; expected a file\n");
+  EXPECT_EQ(errors(load(folder_ + "/none")), folder_ + "/none: cannot be opened: No such file or directory\n");
+  EXPECT_EQ(errors(load("")), ": cannot be opened: No such file or directory\n");
+}
+
+TEST_F(Load, bounds_the_size_exactly) {
+  EXPECT_TRUE(load(write("#" + std::string(kMaxBytes - 1, '-'))) == Config{});
+  const std::string text = "#" + std::string(kMaxBytes, '-');
+  EXPECT_EQ(errors_of(text), "f.yaml: larger than 1048576 bytes; expected a configuration\n");
+  const std::string path = write(text);
+  EXPECT_EQ(errors(load(path)), path + ": " + path + " is longer than 1048576 bytes\n");
+}
+
+// ---- print
+
+std::string some_glob() {
+  const auto part = rc::gen::elementOf(std::vector<std::string>{
+      "*", "?", "sd", "nvme0n1", "[a-c]", "[!0-9]", "[]x]", "\\*", "~", "null", "yes", "0755", "1e3", ":",  "#",
+      "-", "'", "\"", "{",       "}",     ",",      "&",    "!",   "|", ">",    "%",   "@",    "`",   "<<", "="});
+  const auto parts = *rc::gen::nonEmpty(rc::gen::container<std::vector<std::string>>(part));
+  std::string glob;
+  for (const std::string& text : parts) {
+    glob += text;
+  }
+  return glob;
+}
+
+std::vector<std::string> some_globs(std::size_t at_least) {
+  std::vector<std::string> globs(at_least + *rc::gen::inRange<std::size_t>(0, 5));
+  for (std::string& glob : globs) {
+    glob = some_glob();
+  }
+  return globs;
+}
+
+Config some_config() {
+  Config config;
+  config.web.listen_address.clear();
+  const int first_port = *rc::gen::inRange(0, 65000);
+  for (int i = 0, count = *rc::gen::inRange(1, 5); i < count; ++i) {
+    config.web.listen_address.push_back(
+        *rc::gen::elementOf(std::vector<std::string>{"", "127.0.0.1", "[::1]", "[2001:DB8::1]", "Host-1.example"}) +
+        ":" + std::to_string(first_port + i));
+  }
+  config.devices.include = some_globs(1);
+  config.devices.exclude = some_globs(0);
+  config.latency.mode = *rc::gen::element(LatencyMode::full, LatencyMode::completion_only);
+  return config;
+}
+
+RC_GTEST_PROP(Print, parses_back_to_an_equal_config, ()) {
+  const Config config = some_config();
+  const ParseOutcome outcome = parse(print(config), "printed");
+  RC_LOG() << print(config) << errors(outcome);
+  RC_ASSERT(outcome == config);
+}
+
+TEST(Print, shows_the_defaults) {
+  EXPECT_EQ(print(Config{}),
+            "web:\n  listen_address: [\"127.0.0.1:10936\"]\n"
+            "devices:\n  include: [\"*\"]\n  exclude: [\"loop*\", \"ram*\", \"zram*\"]\n"
+            "latency:\n  mode: full\n");
+}
+
+TEST(RequiresRestart, names_what_a_reload_cannot_apply) {
+  Config wanted;
+  EXPECT_TRUE(requires_restart(Config{}, wanted).empty());
+  wanted.devices = {{"nvme*"}, {}};
+  EXPECT_TRUE(requires_restart(Config{}, wanted).empty());
+  wanted.latency.mode = LatencyMode::completion_only;
+  EXPECT_EQ(requires_restart(Config{}, wanted), std::vector<std::string>{"latency.mode"});
+  wanted.web.listen_address = {":1"};
+  EXPECT_EQ(requires_restart(Config{}, wanted), (std::vector<std::string>{"web.listen_address", "latency.mode"}));
+}
+
+// ---- hostile input
+
+/// Parses, and checks what must hold whatever the bytes: an end in time, positions within the text, one-line messages.
+void must_be_harmless(const std::string& text) {
+  SCOPED_TRACE(in_quotes(text) + ", " + std::to_string(text.size()) + " bytes");
+  const auto begin = std::chrono::steady_clock::now();
+  const ParseOutcome outcome = parse(text, "f");
+  const auto taken = std::chrono::steady_clock::now() - begin;
+  EXPECT_LT(taken, std::chrono::seconds(10));  // 0.1 s, or 1 s under sanitizers, and the machine may be busy
+  if (outcome) {
+    EXPECT_TRUE(parse(print(*outcome), "f") == outcome);
+    return;
+  }
+  EXPECT_FALSE(outcome.error().empty());
+  for (const Problem& problem : outcome.error()) {
+    EXPECT_GE(problem.line, 0);
+    EXPECT_EQ(problem.line == 0, problem.column == 0);
+    EXPECT_LT(problem.message.size(), 1000U);
+    EXPECT_EQ(problem.message.find('\n'), std::string::npos) << problem.message;
+  }
+}
+
+std::string repeated(const std::string& text, std::size_t bytes) {
+  std::string result;
+  while (result.size() + text.size() <= bytes) {
+    result += text;
+  }
+  return result;
+}
+
+TEST(Hostile, deep_nesting_is_refused) {
+  for (const char* text : {"[", "{a: ", "- ", "? ", "a: [", "[{"}) {
+    const std::string message = errors_of(repeated(text, 100'000));
+    EXPECT_EQ(message.rfind("f.yaml:1:", 0), 0U) << text << message;
+  }
+  EXPECT_NE(errors_of(repeated("- ", 100'000)).find("nested too deeply; expected at most 16 levels"),
+            std::string::npos);
+  EXPECT_EQ(errors_of(repeated("[", 16) + repeated("]", 16)).find("nested"), std::string::npos);
+  EXPECT_NE(errors_of(repeated("[", 17) + repeated("]", 17)).find("nested"), std::string::npos);
+}
+
+TEST(Hostile, alias_bombs_are_refused_at_the_first_anchor) {
+  std::string bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n";
+  for (char name = 'b'; name < 'k'; ++name) {
+    const std::string before(1, static_cast<char>(name - 1));
+    bomb += std::string(1, name) + ": &" + name + " [" + repeated("*" + before + ",", 27) + "]\n";
+  }
+  EXPECT_EQ(errors_of(bomb), "f.yaml:1:4: YAML anchors and aliases are not supported; expected the value itself\n");
+}
+
+TEST(Hostile, much_of_anything_ends_in_time) {
+  constexpr std::size_t kMuch = kMaxBytes / 5;  // enough for anything quadratic to show
+  for (const char* text : {"a",     "[",     "{",  "{}", "{a,", "[a: 1,", "a: ",  "a: 1\n", "- a\n",
+                           "? a\n", "'",     "\"", "\\", "|\n", "&a ",    "*a ",  "!a ",    "%a\n",
+                           "---\n", "...\n", "\n", " ",  "\t",  "#",      "\xff", "web:\n", "\r"}) {
+    must_be_harmless(repeated(text, kMuch));
+    must_be_harmless("devices:\n  include: [" + repeated(text, kMuch));
+  }
+  EXPECT_NE(errors_of(repeated("a: 1\n", kMaxBytes)).find("too many values; expected at most 10000"),
+            std::string::npos);
+}
+
+RC_GTEST_PROP(Hostile, random_bytes_are_harmless, (const std::string& bytes)) { must_be_harmless(bytes); }
+
+RC_GTEST_PROP(Hostile, random_pieces_of_yaml_are_harmless, ()) {
+  const auto piece = rc::gen::elementOf(std::vector<std::string>{
+      "web",        ":",           " ",          ": ",       "\n",    "\n  ",    "\n- ",
+      "devices:\n", "  include: ", "latency:\n", "  mode: ", "full",  "[",       "]",
+      "{",          "}",           ", ",         "'",        "\"",    "*",       "&a ",
+      "*a",         "!!str ",      "|\n",        ">-\n",     "---\n", "...",     "%YAML ",
+      "\\",         "#",           "~",          "\t",       "\r\n",  "? ",      "<<: ",
+      "@",          "\xc3",        "\xff",       "0",        "\x01",  "exclude", "listen_address: ",
+      ":9090",      "[::1]:1"});
+  const auto pieces = *rc::gen::container<std::vector<std::string>>(piece);
+  std::string text;
+  for (const std::string& next : pieces) {
+    text += next;
+  }
+  must_be_harmless(text);
+}
+
+RC_GTEST_PROP(Hostile, a_damaged_default_file_is_harmless, ()) {
+  std::string text = print(some_config());
+  for (int i = *rc::gen::inRange(1, 4); i > 0; --i) {
+    const auto at = *rc::gen::inRange<std::size_t>(0, text.size());
+    text.replace(at, *rc::gen::inRange<std::size_t>(0, 3), *rc::gen::string<std::string>());
+  }
+  must_be_harmless(text);
+}
+
+}  // namespace
+}  // namespace ssdpulse::config
