@@ -42,16 +42,16 @@ static inline __attribute__((always_inline)) __u32 floor_log2(__u64 value)
 		value >>= 32;
 		result = 32;
 	}
-	shift = (value > 0xffff) << 4;
+	shift = (__u32)(value > 0xffff) << 4;
 	value >>= shift;
 	result |= shift;
-	shift = (value > 0xff) << 3;
+	shift = (__u32)(value > 0xff) << 3;
 	value >>= shift;
 	result |= shift;
-	shift = (value > 0xf) << 2;
+	shift = (__u32)(value > 0xf) << 2;
 	value >>= shift;
 	result |= shift;
-	shift = (value > 0x3) << 1;
+	shift = (__u32)(value > 0x3) << 1;
 	value >>= shift;
 	result |= shift;
 	return result | (__u32)(value >> 1);

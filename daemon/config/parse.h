@@ -6,11 +6,11 @@
 
 #include <string>
 #include <string_view>
-#include <tl/expected.hpp>
 #include <vector>
 
 #include "daemon/config/config.h"
 #include "daemon/config/problem.h"
+#include "daemon/util/result.h"
 
 namespace ssdpulse::config {
 

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Differences of counters between two moments of rest. Unsigned subtraction, then the sign: no count is ever too large.
+#include "daemon/analysis/accounting_drift.h"
+
+#include <initializer_list>
+
+namespace ssdpulse::analysis {
+namespace {
+
+using model::index;
+using model::Operation;
+
+std::optional<std::uint64_t> sum(std::optional<std::uint64_t> a, std::optional<std::uint64_t> b) {
+  return a && b ? std::optional(*a + *b) : std::nullopt;
+}
+
+bool same_counts(const model::DiskStats& a, const model::DiskStats& b) {
+  return a.reads == b.reads && a.writes == b.writes && a.discards == b.discards && a.flushes == b.flushes;
+}
+
+bool backwards(std::optional<std::uint64_t> from, std::optional<std::uint64_t> to) {
+  return from.has_value() != to.has_value() || (from && *to < *from);
+}
+
+bool runs_backwards(const model::DiskStats& from, const model::DiskStats& to) {
+  return to.reads < from.reads || to.writes < from.writes || backwards(from.discards, to.discards) ||
+         backwards(from.flushes, to.flushes);
+}
+
+bool runs_backwards(const OurCounts& from, const OurCounts& to) {
+  return to.reads < from.reads || to.writes < from.writes || to.discards < from.discards || to.flushes < from.flushes;
+}
+
+std::int64_t drift(std::uint64_t ours, std::uint64_t our_baseline, std::uint64_t kernel,
+                   std::uint64_t kernel_baseline) {
+  return static_cast<std::int64_t>((ours - our_baseline) - (kernel - kernel_baseline));
+}
+
+std::optional<std::int64_t> drift(std::uint64_t ours, std::uint64_t our_baseline, std::optional<std::uint64_t> kernel,
+                                  std::optional<std::uint64_t> kernel_baseline) {
+  if (!kernel || !kernel_baseline) {
+    return std::nullopt;
+  }
+  return drift(ours, our_baseline, *kernel, *kernel_baseline);
+}
+
+}  // namespace
+
+OurCounts compose_counts(const model::DeviceIo& io, const UnseenIo& unseen) {
+  const auto ended = [&](std::initializer_list<Operation> operations) {
+    std::uint64_t count = 0;
+    for (const Operation operation : operations) {
+      const model::OperationIo& one = io.operation(operation);
+      // On failover the path's request ends for good; its bios come back in another one.
+      count += one.completions + one.unissued_completions + one.requeues[index(model::RequeueReason::failover)] +
+               unseen.missed[index(operation)] + unseen.stray[index(operation)];
+    }
+    return count;
+  };
+  OurCounts counts;
+  counts.reads = ended({Operation::read});
+  counts.writes = ended({Operation::write, Operation::write_zeroes, Operation::secure_erase, Operation::zone}) -
+                  unseen.flush_data_stages;
+  counts.discards = ended({Operation::discard});
+  counts.flushes = ended({Operation::flush});
+  for (const Operation operation : {Operation::read, Operation::write, Operation::flush, Operation::discard,
+                                    Operation::write_zeroes, Operation::secure_erase, Operation::zone}) {
+    counts.in_flight += io.operation(operation).in_flight;
+  }
+  return counts;
+}
+
+model::DiskStats sum_of_paths(const std::vector<model::DiskStats>& paths) {
+  model::DiskStats total;
+  total.discards = total.discarded_sectors = total.flushes = 0;
+  for (const model::DiskStats& path : paths) {
+    total.reads += path.reads;
+    total.read_sectors += path.read_sectors;
+    total.writes += path.writes;
+    total.written_sectors += path.written_sectors;
+    total.in_flight += path.in_flight;
+    total.discards = sum(total.discards, path.discards);
+    total.discarded_sectors = sum(total.discarded_sectors, path.discarded_sectors);
+    total.flushes = sum(total.flushes, path.flushes);
+  }
+  return total;
+}
+
+void AccountingDrift::observe(const OurCounts& before, const model::DiskStats& kernel_before,
+                              const model::DiskStats& kernel_after, const OurCounts& after) {
+  if (last_ && (runs_backwards(last_->kernel, kernel_before) || runs_backwards(last_->ours, before))) {
+    restart();
+  }
+  if (runs_backwards(kernel_before, kernel_after) || runs_backwards(before, after)) {
+    restart();
+    return;
+  }
+  last_ = Sides{after, kernel_after};
+  const bool at_rest = before == after && after.in_flight == 0 && same_counts(kernel_before, kernel_after) &&
+                       kernel_before.in_flight == 0 && kernel_after.in_flight == 0;
+  if (!at_rest) {
+    return;
+  }
+  if (!baseline_) {
+    baseline_ = last_;
+  }
+  const auto& [ours, kernel] = *baseline_;
+  value_.ios[index(Operation::read)] = drift(after.reads, ours.reads, kernel_after.reads, kernel.reads);
+  value_.ios[index(Operation::write)] = drift(after.writes, ours.writes, kernel_after.writes, kernel.writes);
+  value_.ios[index(Operation::discard)] = drift(after.discards, ours.discards, kernel_after.discards, kernel.discards);
+  value_.ios[index(Operation::flush)] = drift(after.flushes, ours.flushes, kernel_after.flushes, kernel.flushes);
+}
+
+void AccountingDrift::restart() {
+  baseline_.reset();
+  last_.reset();
+  value_ = {};
+}
+
+}  // namespace ssdpulse::analysis

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Do we count what the kernel counts? Compares our I/Os with those of diskstats, the kernel's own and independent
+// account, whenever both are at rest; a difference that no counted loss explains is drift, and is exported.
+//
+// The identity, by the kernel's rules (blk_account_io_done, op_stat_group):
+//   read = reads; write = writes + write_zeroes + secure_erase + zone management + flush-sequence parents;
+//   discard = discards; flush = flush requests; passthrough is not counted.
+// Each is every request that ended, whether or not it was issued (a failover ends a request as well). A multipath head
+// compares with the sum over its paths. No verdict where iostats=0: the caller does not observe then.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "daemon/model/device.h"
+#include "daemon/model/operation.h"
+#include "daemon/model/snapshot.h"
+
+namespace ssdpulse::analysis {
+
+/// Our side of the comparison, in diskstats' terms.
+struct OurCounts {
+  std::uint64_t reads = 0;
+  std::uint64_t writes = 0;
+  std::uint64_t discards = 0;
+  std::uint64_t flushes = 0;
+  std::int64_t in_flight = 0;
+  bool operator==(const OurCounts&) const = default;
+};
+
+/// What the block source knows beyond model::DeviceIo, all cumulative since the same moment.
+struct UnseenIo {
+  std::array<std::uint64_t, model::kOperations> missed{};  // Loss::completion_missed, by operation
+  std::array<std::uint64_t, model::kOperations> stray{};   // Loss::stray, by operation
+  /// Completions, counted as such, of requests with data that are one stage of a flush sequence. Such a request ends
+  /// twice for us (the data stage; its parent, among unissued_completions) and once for diskstats.
+  std::uint64_t flush_data_stages = 0;
+};
+
+/// An explained loss was an I/O all the same: missed and stray ones count.
+OurCounts compose_counts(const model::DeviceIo& io, const UnseenIo& unseen);
+
+/// The kernel's side for a multipath head; what one path lacks, the sum lacks.
+model::DiskStats sum_of_paths(const std::vector<model::DiskStats>& paths);
+
+class AccountingDrift {
+ public:
+  /// One look from both sides, taken in the order of the arguments. It counts only if nothing moved in between and
+  /// nothing was in flight. The first one that counts is the baseline. A counter that runs backwards (replaced disk,
+  /// 32-bit wrap) starts all over.
+  void observe(const OurCounts& before, const model::DiskStats& kernel_before, const model::DiskStats& kernel_after,
+               const OurCounts& after);
+
+  /// Ours less the kernel's since the baseline, as of the last look that counted. Absent before the baseline, and for
+  /// operations that this kernel does not report.
+  [[nodiscard]] const model::AccountingDrift& value() const { return value_; }
+
+  void restart();
+
+ private:
+  struct Sides {
+    OurCounts ours;
+    model::DiskStats kernel;
+  };
+
+  std::optional<Sides> baseline_;
+  std::optional<Sides> last_;  // whether it counted or not: to notice counters that run backwards
+  model::AccountingDrift value_;
+};
+
+}  // namespace ssdpulse::analysis

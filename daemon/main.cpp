@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was asked on the command line? argv -> configuration -> the one function that does it -> exit status.
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "daemon/config/listen_address.h"
+#include "daemon/config/parse.h"
+#include "daemon/model/version.h"
+#include "daemon/runtime/daemon.h"
+#include "daemon/runtime/device_list.h"
+#include "daemon/util/log.h"
+
+namespace {
+
+using namespace ssdpulse;
+using runtime::ExitCode;
+
+struct Arguments {
+  std::string config_file;
+  std::vector<std::string> listen_address;
+  std::vector<std::string> include;
+  std::vector<std::string> exclude;
+  std::string log_level = "info";
+};
+
+/// File, then command line. Problems are printed, all of them.
+std::optional<config::Config> configure(const Arguments& arguments) {
+  config::Config result;
+  if (!arguments.config_file.empty()) {
+    auto loaded = config::load(arguments.config_file);
+    if (!loaded) {
+      for (const config::Problem& problem : loaded.error()) {
+        std::cerr << to_string(problem) << '\n';
+      }
+      return std::nullopt;
+    }
+    result = std::move(*loaded);
+  }
+  for (const std::string& address : arguments.listen_address) {
+    if (auto parsed = config::parse_listen_address(address); !parsed) {
+      std::cerr << "--web.listen-address: " << parsed.error().message << '\n';
+      return std::nullopt;
+    }
+  }
+  const auto override_with = [](const std::vector<std::string>& given, std::vector<std::string>& value) {
+    if (!given.empty()) {
+      value = given;
+    }
+  };
+  override_with(arguments.listen_address, result.web.listen_address);
+  override_with(arguments.include, result.devices.include);
+  override_with(arguments.exclude, result.devices.exclude);
+  return result;
+}
+
+void add_configuration_options(CLI::App& command, Arguments& arguments) {
+  command.add_option("--config,-c", arguments.config_file, "Configuration file (YAML); without it, built-in defaults");
+  command.add_option("--web.listen-address", arguments.listen_address,
+                     "HOST:PORT, [IPV6]:PORT or :PORT to serve metrics on; repeatable (default 127.0.0.1:10936)");
+  command.add_option("--devices.include", arguments.include, "Shell glob of block devices to measure; repeatable");
+  command.add_option("--devices.exclude", arguments.exclude, "Shell glob of block devices to leave out; repeatable");
+}
+
+ExitCode run(const Arguments& arguments) {
+  if (auto logging = log::set_up(arguments.log_level); !logging) {
+    std::cerr << "--log.level: " << logging.error().message << '\n';
+    return ExitCode::usage;
+  }
+  auto configured = configure(arguments);
+  if (!configured) {
+    return ExitCode::usage;
+  }
+  return runtime::run({*configured, arguments.config_file, arguments.listen_address});
+}
+
+ExitCode print_config(const Arguments& arguments) {
+  const auto configured = configure(arguments);
+  if (!configured) {
+    return ExitCode::usage;
+  }
+  std::cout << config::print(*configured);
+  return ExitCode::success;
+}
+
+ExitCode check_config(const Arguments& arguments) {
+  if (!configure(arguments)) {
+    return ExitCode::usage;
+  }
+  std::cout << arguments.config_file << ": ok\n";
+  return ExitCode::success;
+}
+
+ExitCode list_devices(const Arguments& arguments) {
+  const auto configured = configure(arguments);
+  return configured ? runtime::print_devices(*configured, std::cout) : ExitCode::usage;
+}
+
+int parse_and_run(int argc, char** argv) {
+  Arguments arguments;
+  ExitCode exit_code = ExitCode::success;
+  CLI::App app{"ssdpulse: how slow is my SSD right now, why, and how fast am I wearing it out?"};
+  app.set_version_flag("--version", std::string("ssdpulse ") + model::kVersion + " (" + model::kRevision + ")");
+  app.require_subcommand(1);
+  app.footer(
+      "Exit status: 0 stopped as asked; 1 internal failure; 2 command line or configuration; 3 not permitted;\n"
+      "4 kernel lacks what is needed; 5 cannot listen on the address.");
+
+  CLI::App* run_command = app.add_subcommand("run", "Measure and serve metrics until SIGTERM; SIGHUP reloads");
+  add_configuration_options(*run_command, arguments);
+  run_command->add_option("--log.level", arguments.log_level, "debug, info, warning or error (default info)");
+  run_command->callback([&] { exit_code = run(arguments); });
+
+  CLI::App* check_command = app.add_subcommand("check-config", "Check a configuration file and say all that is wrong");
+  check_command->add_option("FILE", arguments.config_file, "Configuration file (YAML)")->required();
+  check_command->callback([&] { exit_code = check_config(arguments); });
+
+  CLI::App* print_command = app.add_subcommand("print-config", "Print the effective configuration");
+  add_configuration_options(*print_command, arguments);
+  print_command->callback([&] { exit_code = print_config(arguments); });
+
+  CLI::App* devices_command = app.add_subcommand("devices", "List block devices and whether they are measured");
+  add_configuration_options(*devices_command, arguments);
+  devices_command->callback([&] { exit_code = list_devices(arguments); });
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);
+  }
+  return static_cast<int>(exit_code);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return parse_and_run(argc, argv);
+  } catch (const std::exception& error) {
+    std::cerr << "ssdpulse: " << error.what() << '\n';
+    return static_cast<int>(ExitCode::failure);
+  }
+}

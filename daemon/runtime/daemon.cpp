@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/runtime/daemon.h"
+
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "daemon/config/listen_address.h"
+#include "daemon/config/parse.h"
+#include "daemon/model/version.h"
+#include "daemon/runtime/current_snapshot.h"
+#include "daemon/runtime/events.h"
+#include "daemon/runtime/privileges.h"
+#include "daemon/runtime/sampler.h"
+#include "daemon/runtime/service_notifier.h"
+#include "daemon/util/log.h"
+#include "exporters/http/pages.h"
+#include "exporters/http/server.h"
+#include "exporters/prometheus/metrics_page.h"
+
+namespace ssdpulse::runtime {
+namespace {
+
+constexpr std::chrono::seconds kTick{1};
+/// A look at the inventory without being told: not everything that changes in sysfs is announced.
+constexpr std::uint64_t kTicksBetweenLooks = 30;
+
+ExitCode give_up(ExitCode code, const std::string& what) {
+  spdlog::error("{}", what);
+  return code;
+}
+
+sources::DeviceFilter filter_of(const config::Config& config) {
+  return {config.devices.include, config.devices.exclude};
+}
+
+/// Clients beyond the usual 1024 descriptors are answered too; what the hard limit does not allow waits in the backlog.
+void raise_file_limit() {
+  rlimit limit{};
+  const rlim_t wanted = http::Limits{}.fds(16) + 256;
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < wanted) {
+    limit.rlim_cur = std::min(wanted, limit.rlim_max);
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
+
+util::Result<std::vector<http::Listener>> listen(const config::Config& config) {
+  std::vector<http::ListenAddress> addresses;
+  for (const std::string& text : config.web.listen_address) {
+    auto address = config::parse_listen_address(text);
+    if (!address) {
+      return tl::make_unexpected(address.error());
+    }
+    addresses.push_back({address->host, address->port});
+  }
+  return http::listen_on(addresses);
+}
+
+http::Routes routes(const CurrentSnapshot& current, exposition::MetricsPage& page) {
+  auto metrics = [&current, &page](const http::Request& request) -> http::Response {
+    const auto snapshot = current.get();
+    if (!snapshot) {
+      return {503, "text/plain; charset=utf-8", "", std::make_shared<const std::string>("no sample was taken yet\n")};
+    }
+    const auto body = page.get(snapshot, request.accept, request.accept_encoding);
+    return {200, body->content_type, body->content_encoding, std::shared_ptr<const std::string>(body, &body->bytes)};
+  };
+  return http::daemon_pages(std::move(metrics), [&current] { return current.get() != nullptr; });
+}
+
+/// SIGHUP: a good file is applied as far as a running daemon can, a bad one changes nothing.
+void reload(const RunOptions& options, config::Config& running, Sampler& sampler) {
+  if (options.config_file.empty()) {
+    spdlog::info("nothing to reload: running on built-in defaults (no --config)");
+    return;
+  }
+  auto wanted = config::load(options.config_file);
+  if (!wanted) {
+    for (const config::Problem& problem : wanted.error()) {
+      spdlog::error("{}", to_string(problem));
+    }
+    spdlog::warn("configuration not reloaded: the running one stays in force");
+    return;
+  }
+  if (!options.listen_address.empty()) {
+    wanted->web.listen_address = options.listen_address;
+  }
+  for (const std::string& key : config::requires_restart(running, *wanted)) {
+    spdlog::warn("configuration key={} changed: takes effect after a restart", key);
+  }
+  running.devices = wanted->devices;
+  sampler.set_filter(filter_of(running));
+  spdlog::info("configuration reloaded devices_measured={}", sampler.measured_devices());
+}
+
+std::string status_line(const Sampler& sampler) {
+  return "measuring " + std::to_string(sampler.measured_devices()) + " device(s)";
+}
+
+/// From the first sample to the stop signal.
+void serve(const RunOptions& options, Events& events, Sampler& sampler, CurrentSnapshot& current) {
+  config::Config running = options.config;
+  std::uint64_t missed_ticks = 0;
+  std::uint64_t ticks = 0;
+  current.publish(sampler.sample(missed_ticks));
+  service_notifier::ready(status_line(sampler));
+  while (true) {
+    const Wakeup wakeup = events.wait();
+    if (wakeup.stop) {
+      return;
+    }
+    if (wakeup.reload) {
+      service_notifier::reloading();
+      reload(options, running, sampler);
+      service_notifier::ready(status_line(sampler));
+    }
+    ticks += wakeup.ticks;
+    if (wakeup.disks_changed || wakeup.mounts_changed || sampler.saw_unknown_disks() ||
+        (wakeup.ticks > 0 && ticks % kTicksBetweenLooks == 0)) {
+      sampler.refresh_inventory();
+      service_notifier::status(status_line(sampler));
+    }
+    if (wakeup.ticks > 0) {
+      missed_ticks += wakeup.ticks - 1 + (wakeup.late ? 1 : 0);
+      current.publish(sampler.sample(missed_ticks));
+      service_notifier::alive();
+    }
+  }
+}
+
+}  // namespace
+
+ExitCode run(const RunOptions& options) {
+  spdlog::info("ssdpulse {} ({}) starting", model::kVersion, model::kRevision);
+  raise_file_limit();
+  auto events = Events::open(kTick);
+  if (!events) {
+    return give_up(ExitCode::failure, events.error().message);
+  }
+  // The address first: it is the cheapest thing to find taken, and nothing has to be undone.
+  auto listeners = listen(options.config);
+  if (!listeners) {
+    return give_up(ExitCode::address, listeners.error().message);
+  }
+  std::vector<std::string> addresses;
+  for (const http::Listener& listener : *listeners) {
+    addresses.push_back(listener.address);
+  }
+  auto sampler =
+      Sampler::open({}, filter_of(options.config), options.config.latency.mode == config::LatencyMode::completion_only);
+  if (!sampler) {
+    const int error = sampler.error().error_number;
+    return give_up(error == EPERM || error == EACCES ? ExitCode::not_permitted : ExitCode::kernel,
+                   sampler.error().message);
+  }
+  if (auto dropped = drop_all_capabilities(); !dropped) {
+    return give_up(ExitCode::failure, dropped.error().message);
+  }
+  // Only now are there threads: they hold what this one holds, nothing.
+  CurrentSnapshot current;
+  exposition::MetricsPage page;
+  auto server = http::Server::start(std::move(*listeners), routes(current, page));
+  if (!server) {
+    return give_up(ExitCode::failure, server.error().message);
+  }
+  for (const std::string& address : addresses) {
+    spdlog::info("serving url=http://{}/metrics", address);
+  }
+  spdlog::info("measuring devices={} mode={}", (*sampler)->measured_devices(),
+               options.config.latency.mode == config::LatencyMode::full ? "full" : "completion-only");
+  serve(options, *events, **sampler, current);
+  spdlog::info("stopping");
+  service_notifier::stopping();
+  (*server)->stop();
+  return ExitCode::success;
+}
+
+}  // namespace ssdpulse::runtime

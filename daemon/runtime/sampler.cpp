@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/runtime/sampler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/runtime/process_stats.h"
+
+namespace ssdpulse::runtime {
+namespace {
+
+/// A device's own account is compared at every so many ticks: two reads of sysfs are dearer than all its cells.
+constexpr std::uint64_t kTicksBetweenComparisons = 4;
+
+bool same_paths(const std::vector<model::Path>& left, const std::vector<model::Path>& right) {
+  return std::equal(
+      left.begin(), left.end(), right.begin(), right.end(),
+      [](const model::Path& a, const model::Path& b) { return a.disk_name == b.disk_name && a.diskseq == b.diskseq; });
+}
+
+util::Result<model::DiskStats> read_all(const std::vector<sources::DiskStatsFile>& files) {
+  std::vector<model::DiskStats> stats;
+  for (const sources::DiskStatsFile& file : files) {
+    auto one = file.read();
+    if (!one) {
+      return one;
+    }
+    stats.push_back(*one);
+  }
+  return analysis::sum_of_paths(stats);
+}
+
+analysis::OurCounts counts_of(const block::DeviceSample& sample) {
+  analysis::UnseenIo unseen;
+  unseen.missed = sample.events.missed;
+  unseen.stray = sample.events.strays;
+  unseen.flush_data_stages = sample.events.flush_data_stages;
+  return analysis::compose_counts(*sample.io, unseen);
+}
+
+}  // namespace
+
+util::Result<std::unique_ptr<Sampler>> Sampler::open(const sources::InventoryRoots& roots,
+                                                     const sources::DeviceFilter& filter, bool completion_only) {
+  auto inventory = sources::read_inventory(roots, filter);
+  if (!inventory) {
+    return tl::make_unexpected(inventory.error());
+  }
+  auto source = block::BlockSource::open(*inventory, completion_only);
+  if (!source) {
+    return tl::make_unexpected(source.error());
+  }
+  std::unique_ptr<Sampler> sampler(new Sampler);
+  sampler->roots_ = roots;
+  sampler->filter_ = filter;
+  sampler->completion_only_ = completion_only;
+  sampler->source_ = std::move(*source);
+  sampler->inventory_status_ = {"inventory", true, "", {}};
+  sampler->process_start_ = read_process_start_time(roots.proc).value_or(0);
+  for (const auto& [feature, decision] : sampler->source_->kernel_features()) {
+    spdlog::info("kernel feature={} decision=\"{}\"", feature, decision);
+  }
+  const block::MemoryPlan& memory = sampler->source_->memory();
+  spdlog::info("kernel memory devices={} cpus={} cells_bytes={} slots_bytes={} tables_bytes={}", memory.devices,
+               memory.cpus, memory.cell_bytes(), memory.slot_bytes(), memory.table_bytes());
+  sampler->adopt(std::move(*inventory));
+  return sampler;
+}
+
+void Sampler::adopt(model::Inventory inventory) {
+  for (const std::string& warning : inventory.warnings) {
+    if (limiter_.admit(warning)) {
+      spdlog::warn("inventory: {}", warning);
+    }
+  }
+  inventory_ = std::move(inventory);
+  std::map<std::string, Witness> before = std::exchange(witnesses_, {});
+  for (const model::Device& device : inventory_.devices) {
+    if (device.coverage != model::Coverage::measured || !device.iostats) {
+      continue;
+    }
+    if (auto known = before.find(device.name); known != before.end() && same_paths(known->second.paths, device.paths)) {
+      witnesses_.insert(before.extract(known));
+      continue;
+    }
+    Witness witness;
+    witness.paths = device.paths;
+    for (const model::Path& path : device.paths) {
+      if (auto file = sources::DiskStatsFile::open(roots_, path.disk_name)) {
+        witness.files.push_back(std::move(*file));
+      }
+    }
+    if (witness.files.size() == device.paths.size()) {
+      witnesses_.emplace(device.name, std::move(witness));
+    }
+  }
+}
+
+void Sampler::refresh_inventory() {
+  auto inventory = sources::read_inventory(roots_, filter_, &inventory_);
+  if (!inventory) {
+    inventory_status_.up = false;
+    inventory_status_.reason = inventory.error().message;
+    ++inventory_status_.errors["read"];
+    if (limiter_.admit("inventory")) {
+      spdlog::warn("inventory not refreshed, keeping the last one: {}", inventory.error().message);
+    }
+    return;
+  }
+  inventory_status_.up = true;
+  inventory_status_.reason.clear();
+  source_->update(*inventory);
+  adopt(std::move(*inventory));
+}
+
+void Sampler::set_filter(const sources::DeviceFilter& filter) {
+  filter_ = filter;
+  refresh_inventory();
+}
+
+void Sampler::compare_with_kernel(const block::DeviceSample& sample) {
+  const auto found = witnesses_.find(sample.device->name);
+  if (found == witnesses_.end()) {
+    return;
+  }
+  Witness& witness = found->second;
+  const auto kernel_before = read_all(witness.files);
+  const auto kernel_after = read_all(witness.files);
+  const auto after = source_->sample_device(sample.device->name);
+  if (kernel_before && kernel_after && after) {
+    witness.drift.observe(counts_of(sample), *kernel_before, *kernel_after, counts_of(*after));
+  }
+}
+
+std::shared_ptr<const model::Snapshot> Sampler::sample(std::uint64_t missed_ticks) {
+  auto snapshot = std::make_shared<model::Snapshot>();
+  snapshot->number = ++number_;
+  snapshot->missed_ticks = missed_ticks;
+
+  block::BlockSample block = source_->sample();
+  snapshot->taken_at = std::chrono::system_clock::now();
+  std::uint64_t turn = number_;
+  for (const block::DeviceSample& device : block.devices) {
+    if (++turn % kTicksBetweenComparisons == 0) {
+      compare_with_kernel(device);
+    }
+    model::DeviceSnapshot entry{device.device, device.io, {}};
+    if (const auto witness = witnesses_.find(device.device->name); witness != witnesses_.end()) {
+      entry.drift = witness->second.drift.value();
+    }
+    snapshot->devices.push_back(std::move(entry));
+  }
+  const std::uint64_t pending = block.losses[model::index(model::HostLoss::device_pending)];
+  saw_unknown_disks_ = pending != std::exchange(pending_ios_, pending);
+  snapshot->losses = block.losses;
+  snapshot->diskless_requests = block.diskless_requests;
+  snapshot->memberships = inventory_.memberships;
+  snapshot->filesystems = inventory_.filesystems;
+  snapshot->latency_mode = completion_only_ ? "completion-only" : "full";
+  snapshot->kernel_features = source_->kernel_features();
+  const block::MemoryPlan& memory = source_->memory();
+  snapshot->kernel_memory.bytes_by_use = {
+      {"cells", memory.cell_bytes()}, {"slots", memory.slot_bytes()}, {"tables", memory.table_bytes()}};
+  snapshot->programs = source_->program_stats();
+  snapshot->sources = {{"block", true, "", {}}, inventory_status_};
+  if (auto process = read_process_stats(process_start_, roots_.proc)) {
+    snapshot->process = *process;
+  }
+  return snapshot;
+}
+
+}  // namespace ssdpulse::runtime

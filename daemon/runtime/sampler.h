@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is true right now, all sources together?
+// Joins inventory, block source and accounting into one immutable Snapshot for each tick. Owned by one thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/analysis/accounting_drift.h"
+#include "daemon/model/snapshot.h"
+#include "daemon/sources/block/block_source.h"
+#include "daemon/sources/inventory/disk_stats.h"
+#include "daemon/sources/inventory/inventory.h"
+#include "daemon/util/log.h"
+#include "daemon/util/result.h"
+
+namespace ssdpulse::runtime {
+
+class Sampler {
+ public:
+  /// Looks at the host and starts counting: needs the capabilities to load BPF programs, later calls need none.
+  static util::Result<std::unique_ptr<Sampler>> open(const sources::InventoryRoots& roots,
+                                                     const sources::DeviceFilter& filter, bool completion_only);
+
+  /// Disks or mounts changed, or may have.
+  void refresh_inventory();
+  void set_filter(const sources::DeviceFilter& filter);
+
+  std::shared_ptr<const model::Snapshot> sample(std::uint64_t missed_ticks);
+
+  /// Disks sent I/O at the last sample that the inventory did not know: it is out of date.
+  [[nodiscard]] bool saw_unknown_disks() const { return saw_unknown_disks_; }
+
+  [[nodiscard]] std::size_t measured_devices() const { return source_->measured_devices(); }
+
+ private:
+  /// The kernel's own account of one device, and the comparison with ours.
+  struct Witness {
+    std::vector<sources::DiskStatsFile> files;
+    std::vector<model::Path> paths;
+    analysis::AccountingDrift drift;
+  };
+  Sampler() = default;
+  void adopt(model::Inventory inventory);
+  void compare_with_kernel(const block::DeviceSample& sample);
+
+  sources::InventoryRoots roots_;
+  sources::DeviceFilter filter_;
+  bool completion_only_ = false;
+  model::Inventory inventory_;
+  std::unique_ptr<block::BlockSource> source_;
+  std::map<std::string, Witness> witnesses_;  // by device
+  model::SourceStatus inventory_status_;
+  double process_start_ = 0;
+  std::uint64_t number_ = 0;
+  std::uint64_t pending_ios_ = 0;
+  bool saw_unknown_disks_ = false;
+  log::Limiter limiter_{std::chrono::minutes(1)};
+};
+
+}  // namespace ssdpulse::runtime

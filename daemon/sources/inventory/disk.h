@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does one disk say about itself: identity, limits of its queue, transport? Reads attributes, judges nothing but
+// their syntax; coverage and multipath are put together in inventory.cpp.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "daemon/model/device.h"
+
+namespace ssdpulse::sources {
+
+/// Queue attributes of the disk in `directory` (hidden paths too). `disk_name` in sysfs spelling.
+model::Path read_path(const std::string& directory, const std::string& disk_name);
+
+/// Everything but coverage and paths. Nothing if the disk is hidden (no device number), or vanished meanwhile.
+/// `known_serial` is taken for a virtio disk's instead of asking it, if not empty.
+std::optional<model::Device> read_device(const std::string& directory, const std::string& disk_name,
+                                         const std::string& known_serial);
+
+/// queue/iostats: whether the kernel keeps the disk's statistics.
+bool keeps_iostats(const std::string& directory);
+
+}  // namespace ssdpulse::sources

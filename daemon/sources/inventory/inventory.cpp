@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts the look together: disks, their hidden paths, what is measured, what lies on what.
+#include "daemon/sources/inventory/inventory.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "daemon/sources/inventory/disk.h"
+#include "daemon/sources/inventory/filesystems.h"
+#include "daemon/sources/inventory/stacking.h"
+#include "daemon/sources/inventory/sysfs.h"
+#include "daemon/util/glob.h"
+#include "daemon/util/read_file.h"
+
+namespace ssdpulse::sources {
+namespace {
+
+constexpr std::size_t kMaxMountinfoBytes = 16U << 20U;
+
+/// Hidden disk -> its directory, by head. All kernels keep a hidden disk below its controller, not all list it in
+/// /sys/block.
+using HiddenPaths = std::map<std::string, std::map<std::string, std::string>>;
+
+HiddenPaths find_hidden_paths(const std::string& sys_root) {
+  HiddenPaths hidden;
+  const std::string controllers = sys_root + "/class/nvme";
+  for (const std::string& controller : sysfs::list_directory(controllers).value_or(std::vector<std::string>{})) {
+    const std::string directory = controllers + "/" + controller;
+    for (const std::string& name : sysfs::list_directory(directory).value_or(std::vector<std::string>{})) {
+      if (const auto head = sysfs::head_of_hidden_path(name)) {
+        hidden[*head].emplace(name, directory + "/" + name);
+      }
+    }
+  }
+  return hidden;
+}
+
+model::Coverage coverage_of(const model::Device& device, const Stacking& stacking, const DeviceFilter& filter) {
+  if (stacking.is_stacked(device.name)) {
+    return model::Coverage::stacked;
+  }
+  if (util::any_glob_matches(filter.exclude, device.name) || !util::any_glob_matches(filter.include, device.name)) {
+    return model::Coverage::excluded;
+  }
+  return device.size_bytes == 0 ? model::Coverage::empty : model::Coverage::measured;
+}
+
+void read_paths(const std::string& directory, const HiddenPaths& hidden, model::Device& device) {
+  const auto paths = hidden.find(device.name);
+  if (paths == hidden.end()) {
+    device.paths.push_back(read_path(directory, device.name));
+    return;
+  }
+  for (const auto& [name, path_directory] : paths->second) {
+    device.paths.push_back(read_path(path_directory, name));
+    device.iostats = device.iostats && keeps_iostats(path_directory);
+  }
+}
+
+/// The serial number that was read from this incarnation of the disk before; empty if none was.
+std::string known_serial(const model::Inventory* previous, const std::string& directory, const std::string& name) {
+  if (previous == nullptr) {
+    return {};
+  }
+  const auto known = std::find_if(previous->devices.begin(), previous->devices.end(),
+                                  [&](const model::Device& device) { return device.name == name; });
+  if (known == previous->devices.end() || known->paths.size() != 1 || known->paths.front().diskseq == 0) {
+    return {};
+  }
+  const auto diskseq = sysfs::read_number(directory + "/diskseq");
+  return diskseq == known->paths.front().diskseq ? known->serial : std::string();
+}
+
+void read_filesystems(const InventoryRoots& roots, const Stacking& stacking, model::Inventory& inventory) {
+  const auto mountinfo = util::read_file(roots.proc + "/self/mountinfo", kMaxMountinfoBytes);
+  if (!mountinfo) {
+    inventory.warnings.push_back("mounted file systems are unknown: " + mountinfo.error().message);
+    return;
+  }
+  std::set<std::string> measured;
+  for (const model::Device& device : inventory.devices) {
+    if (device.coverage == model::Coverage::measured) {
+      measured.insert(device.name);
+    }
+  }
+  for (model::Filesystem& filesystem : filesystems_of(parse_mountinfo(*mountinfo), stacking, roots.sys)) {
+    if (measured.count(filesystem.device) != 0) {
+      inventory.filesystems.push_back(std::move(filesystem));
+    }
+  }
+}
+
+}  // namespace
+
+util::Result<model::Inventory> read_inventory(const InventoryRoots& roots, const DeviceFilter& filter,
+                                              const model::Inventory* previous) {
+  const auto names = sysfs::list_directory(roots.sys + "/block");
+  if (!names) {
+    return tl::unexpected<util::Error>(names.error().within("no block devices to be seen (is sysfs mounted?)"));
+  }
+  const HiddenPaths hidden = find_hidden_paths(roots.sys);
+  std::vector<std::string> disks;
+  std::copy_if(names->begin(), names->end(), std::back_inserter(disks),
+               [](const std::string& name) { return !sysfs::head_of_hidden_path(name); });
+  const Stacking stacking(roots.sys, disks);
+
+  model::Inventory inventory;
+  for (const std::string& name : disks) {
+    const std::string directory = roots.sys + "/block/" + name;
+    auto device = read_device(directory, name, known_serial(previous, directory, name));
+    if (!device) {
+      continue;
+    }
+    device->coverage = coverage_of(*device, stacking, filter);
+    if (device->coverage != model::Coverage::stacked) {
+      read_paths(directory, hidden, *device);
+    }
+    inventory.devices.push_back(std::move(*device));
+  }
+  inventory.memberships = stacking.memberships();
+  read_filesystems(roots, stacking, inventory);
+  return inventory;
+}
+
+}  // namespace ssdpulse::sources

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which disks does this host have, what are they part of, and what is mounted on them? One look at sysfs and
+// mountinfo, cheap enough for every uevent. Knows nothing of BPF and keeps no state.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "daemon/model/device.h"
+#include "daemon/util/result.h"
+
+namespace ssdpulse::sources {
+
+/// Where the kernel's file systems are mounted; tests put a tree of their own there.
+struct InventoryRoots {
+  std::string sys = "/sys";
+  std::string proc = "/proc";
+};
+
+/// Shell globs on device names (the head's name for NVMe multipath); exclude wins over include.
+struct DeviceFilter {
+  std::vector<std::string> include{"*"};
+  std::vector<std::string> exclude;
+};
+
+/// Fails only if there is no list of block devices at all; whatever else is missing takes its default, or a line in
+/// `warnings` where it matters. Disks that vanish during the look are left out.
+/// `previous` (may be null) spares virtio disks the request that reading their serial number costs, as long as
+/// their diskseq is the same.
+util::Result<model::Inventory> read_inventory(const InventoryRoots& roots, const DeviceFilter& filter,
+                                              const model::Inventory* previous = nullptr);
+
+}  // namespace ssdpulse::sources

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Did the kernel just announce that disks came, went or changed? Tells only that a new look at sysfs is due: what
+// changed is not taken from the message, so a lost one costs time and never truth.
+#pragma once
+
+#include <string_view>
+
+#include "daemon/util/result.h"
+#include "daemon/util/unique_fd.h"
+
+namespace ssdpulse::sources {
+
+class UeventMonitor {
+ public:
+  /// Listens to the kernel's own uevents (not udev's).
+  static util::Result<UeventMonitor> open();
+
+  /// Non-blocking, for poll(): readable when there is something to drain.
+  [[nodiscard]] int fd() const { return fd_.get(); }
+
+  /// Takes what is waiting, a bounded number of messages. True if any concerned disks, or if some may have been lost.
+  [[nodiscard]] bool drain() const;
+
+ private:
+  explicit UeventMonitor(util::UniqueFd fd);
+
+  util::UniqueFd fd_;
+};
+
+/// A uevent ("ACTION@PATH", then KEY=VALUE, each ended by a NUL) of the block subsystem; or of nvme, because the
+/// coming of a hidden multipath path is announced by its controller alone.
+bool concerns_disks(std::string_view message);
+
+}  // namespace ssdpulse::sources

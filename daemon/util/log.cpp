@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses the form of a log line by who reads it, and keeps repeated messages rare.
+#include "daemon/util/log.h"
+
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+namespace ssdpulse::log {
+namespace {
+
+/// The level as a syslog priority, the way sd-daemon(3) wants it before a line.
+class PriorityFlag : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm& /*time*/, spdlog::memory_buf_t& out) override {
+    out.push_back('<');
+    out.push_back(priority(message.level));
+    out.push_back('>');
+  }
+
+  [[nodiscard]] std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<PriorityFlag>();
+  }
+
+ private:
+  static char priority(spdlog::level::level_enum level) {
+    switch (level) {
+      case spdlog::level::critical:
+      case spdlog::level::err:
+        return '3';
+      case spdlog::level::warn:
+        return '4';
+      case spdlog::level::info:
+        return '6';
+      default:
+        return '7';
+    }
+  }
+};
+
+/// systemd sets JOURNAL_STREAM to "device:inode" of the stream; children inherit the variable but perhaps not the
+/// stream, so the numbers decide.
+bool stderr_is_journal() {
+  const char* stream = std::getenv("JOURNAL_STREAM");  // NOLINT(concurrency-mt-unsafe): set-up, before any thread
+  struct stat status {};
+  if (stream == nullptr || ::fstat(STDERR_FILENO, &status) != 0) {
+    return false;
+  }
+  return std::to_string(status.st_dev) + ":" + std::to_string(status.st_ino) == stream;
+}
+
+std::optional<spdlog::level::level_enum> level_by_name(const std::string& name) {
+  if (name == "debug") return spdlog::level::debug;
+  if (name == "info") return spdlog::level::info;
+  if (name == "warning") return spdlog::level::warn;
+  if (name == "error") return spdlog::level::err;
+  return std::nullopt;
+}
+
+}  // namespace
+
+util::Result<void> set_up(const std::string& level) {
+  const auto wanted = level_by_name(level);
+  if (!wanted) {
+    return util::fail("unknown log level \"" + level + "\": expected debug, info, warning or error");
+  }
+  try {
+    auto logger = std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+    auto formatter = std::make_unique<spdlog::pattern_formatter>();
+    formatter->add_flag<PriorityFlag>('*');
+    formatter->set_pattern(stderr_is_journal() ? "%*%v" : "%Y-%m-%dT%H:%M:%S.%e%z %^%l%$ %v");
+    logger->set_formatter(std::move(formatter));
+    logger->set_level(*wanted);
+    logger->flush_on(spdlog::level::trace);
+    spdlog::set_default_logger(std::move(logger));
+  } catch (const spdlog::spdlog_ex& error) {
+    return util::fail(std::string("cannot set up logging: ") + error.what());
+  }
+  return {};
+}
+
+Limiter::Limiter(Clock::duration interval, std::size_t max_keys) : interval_(interval), max_keys_(max_keys) {}
+
+std::optional<std::uint64_t> Limiter::admit(const std::string& key, Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  auto found = entries_.find(key);
+  if (found == entries_.end() && entries_.size() >= max_keys_) {
+    forget_expired(now);
+    if (entries_.size() >= max_keys_) {
+      found = entries_.find("");
+    }
+  }
+  if (found == entries_.end()) {
+    entries_.emplace(entries_.size() < max_keys_ ? key : "", Entry{now, 0});
+    return 0;
+  }
+  Entry& entry = found->second;
+  if (now - entry.admitted < interval_) {
+    ++entry.suppressed;
+    return std::nullopt;
+  }
+  entry.admitted = now;
+  return std::exchange(entry.suppressed, 0);
+}
+
+void Limiter::forget_expired(Clock::time_point now) {
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    entry = now - entry->second.admitted >= interval_ ? entries_.erase(entry) : std::next(entry);
+  }
+}
+
+}  // namespace ssdpulse::log

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// How does the daemon speak to its operator? One line per event on stderr: `spdlog::warn("device={} ...", ...)`.
+// Levels by what the operator should do: error = we are leaving, warning = less is measured, info = life cycle,
+// debug = for us. This header is the only includer of spdlog; include it and call spdlog's functions directly.
+#pragma once
+
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "daemon/util/result.h"
+
+namespace ssdpulse::log {
+
+/// Sends the default logger to stderr. Under journald (JOURNAL_STREAM names our stderr) lines carry the priority
+/// prefix "<3>".."<7>", elsewhere a time stamp. `level`: debug, info, warning or error. May be called again.
+util::Result<void> set_up(const std::string& level);
+
+/// "At most once per interval and key, and say how many were left out." Thread-safe; remembers a bounded number
+/// of keys, those beyond it share one.
+///
+///     if (const auto suppressed = limiter.admit("poll " + device)) {
+///       spdlog::warn("cannot poll device={} suppressed={}", device, *suppressed);
+///     }
+class Limiter {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit Limiter(Clock::duration interval, std::size_t max_keys = 256);
+
+  /// Nothing: stay silent. Otherwise: how many of this key were suppressed since the last one admitted.
+  std::optional<std::uint64_t> admit(const std::string& key, Clock::time_point now = Clock::now());
+
+ private:
+  struct Entry {
+    Clock::time_point admitted;
+    std::uint64_t suppressed = 0;
+  };
+
+  void forget_expired(Clock::time_point now);
+
+  Clock::duration interval_;
+  std::size_t max_keys_;
+  std::mutex mutex_;
+  std::unordered_map<std::string, Entry> entries_;
+};
+
+}  // namespace ssdpulse::log

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which connections are open, and until when may each keep us waiting?
+// libmicrohttpd bounds silence only; a client that sends or takes a byte now and then would stay for ever. Here every
+// phase of a connection has a deadline, and who misses it is reset, which also frees what the kernel buffered for it.
+// One thread only; does not close sockets (their owner does, once it sees the shutdown).
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
+namespace ssdpulse::http {
+
+class Connections {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  struct Connection {
+    int fd;
+    Clock::time_point deadline;
+  };
+
+  /// The reference stays valid until remove().
+  Connection& add(int fd, Clock::time_point deadline);
+  void remove(const Connection& connection);
+  void set_deadline(Connection& connection, Clock::time_point deadline);
+
+  /// Resets the connections whose deadline has passed and returns how many.
+  std::size_t cut_overdue(Clock::time_point now);
+
+  /// When cut_overdue() is to be called next; nothing without connections. May be early, is never late.
+  [[nodiscard]] std::optional<Clock::time_point> next_deadline() const;
+  [[nodiscard]] std::size_t size() const { return open_.size(); }
+
+ private:
+  std::unordered_map<int, std::unique_ptr<Connection>> open_;  // by fd
+  Clock::time_point earliest_ = Clock::time_point::max();
+};
+
+}  // namespace ssdpulse::http

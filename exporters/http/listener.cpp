@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// On which sockets does the server hear its clients?
+#include "exporters/http/listener.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <memory>
+#include <utility>
+
+namespace ssdpulse::http {
+namespace {
+
+using util::fail;
+using util::Result;
+using util::UniqueFd;
+
+// Bounded by net.core.somaxconn: a thousand clients at one instant find room where that is 4096 (Linux >= 5.4).
+constexpr int kBacklog = 4096;
+
+std::string join(const std::string& host, const std::string& port) {
+  return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + port;
+}
+
+Result<std::string> bound_address(int fd) {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof(storage);
+  auto* address = reinterpret_cast<sockaddr*>(&storage);
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  if (::getsockname(fd, address, &length) != 0) {
+    return util::fail_errno("getsockname");
+  }
+  if (const int error = ::getnameinfo(address, length, host.data(), host.size(), port.data(), port.size(),
+                                      NI_NUMERICHOST | NI_NUMERICSERV);
+      error != 0) {
+    return fail(std::string("getnameinfo: ") + ::gai_strerror(error));
+  }
+  return join(host.data(), port.data());
+}
+
+tl::unexpected<util::Error> explain(const std::string& wanted, int error_number) {
+  const auto message = "cannot listen on " + wanted;
+  switch (error_number) {
+    case EADDRINUSE:
+      return fail(message + ": the port is taken; stop the program that listens there (ss -ltnp) or choose another",
+                  error_number);
+    case EACCES:
+    case EPERM:
+      return fail(message + ": not permitted; choose a port of 1024 or above, or grant CAP_NET_BIND_SERVICE",
+                  error_number);
+    case EADDRNOTAVAIL:
+      return fail(message + ": this host does not have that address", error_number);
+    default:
+      return util::fail_errno(message, error_number);
+  }
+}
+
+// The socket, or an invalid one and errno.
+UniqueFd try_listen(const addrinfo& candidate, bool dual_stack) {
+  UniqueFd fd(::socket(candidate.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd.valid()) {
+    return fd;
+  }
+  const int on = 1;
+  const int v6_only = dual_stack ? 0 : 1;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (candidate.ai_family == AF_INET6) {
+    ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof(v6_only));
+  }
+  if (::bind(fd.get(), candidate.ai_addr, candidate.ai_addrlen) != 0 || ::listen(fd.get(), kBacklog) != 0) {
+    const int error_number = errno;
+    fd.reset();
+    errno = error_number;
+  }
+  return fd;
+}
+
+Result<Listener> listen_on(const ListenAddress& wanted) {
+  const auto port = std::to_string(wanted.port);
+  const auto text = join(wanted.host, port);
+  // Without a host: the IPv6 wildcard serves IPv4 too; where the kernel has no IPv6, the IPv4 wildcard.
+  const bool everywhere = wanted.host.empty();
+  const std::vector<const char*> hosts =
+      everywhere ? std::vector<const char*>{"::", "0.0.0.0"} : std::vector<const char*>{wanted.host.c_str()};
+  int error_number = EADDRNOTAVAIL;
+  for (const char* host : hosts) {
+    addrinfo hints{};
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+    addrinfo* found = nullptr;
+    if (const int error = ::getaddrinfo(host, port.c_str(), &hints, &found); error != 0) {
+      return fail("cannot listen on " + text + ": " + ::gai_strerror(error));
+    }
+    const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> candidates(found, ::freeaddrinfo);
+    for (const auto* candidate = found; candidate != nullptr; candidate = candidate->ai_next) {
+      auto fd = try_listen(*candidate, everywhere);
+      if (fd.valid()) {
+        return bound_address(fd.get()).map([&](std::string address) {
+          return Listener{std::move(fd), std::move(address)};
+        });
+      }
+      error_number = errno;
+    }
+    if (error_number != EAFNOSUPPORT && error_number != EADDRNOTAVAIL) {
+      break;
+    }
+  }
+  return explain(text, error_number);
+}
+
+}  // namespace
+
+Result<std::vector<Listener>> listen_on(const std::vector<ListenAddress>& addresses) {
+  std::vector<Listener> listeners;
+  for (const auto& address : addresses) {
+    auto listener = listen_on(address);
+    if (!listener) {
+      return tl::unexpected(std::move(listener.error()));
+    }
+    listeners.push_back(std::move(*listener));
+  }
+  return listeners;
+}
+
+}  // namespace ssdpulse::http

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// On which sockets does the server hear its clients? Addresses to bound, listening sockets; all of them or none.
+// A socket passed in from outside (socket activation) is a Listener too.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "daemon/util/result.h"
+#include "daemon/util/unique_fd.h"
+
+namespace ssdpulse::http {
+
+struct ListenAddress {
+  std::string host;        // a name or number; empty: all addresses, IPv6 and IPv4
+  std::uint16_t port = 0;  // 0: the kernel chooses
+};
+
+struct Listener {
+  util::UniqueFd socket;  // listening, non-blocking
+  std::string address;    // as bound, with the real port: 127.0.0.1:10936, [::1]:10936
+};
+
+/// A name that has several addresses is bound to the first that works. "0.0.0.0" is IPv4 alone and "::" IPv6 alone.
+util::Result<std::vector<Listener>> listen_on(const std::vector<ListenAddress>& addresses);
+
+}  // namespace ssdpulse::http

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does the server ask of a page, and what does it get? Values only; the server shares the body's bytes and never
+// copies them.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace ssdpulse::http {
+
+struct Request {
+  std::string path;
+  std::string accept;           // the header's value, empty if absent
+  std::string accept_encoding;  // the same
+};
+
+struct Response {
+  unsigned status = 200;
+  std::string content_type = "text/plain; charset=utf-8";
+  std::string content_encoding;             // empty: none
+  std::shared_ptr<const std::string> body;  // null: empty
+};
+
+/// Runs on a worker thread, several at a time. It may take its time (others are still answered or refused), but must
+/// return: until it does it occupies one of Limits::requests, and stop() waits for it.
+/// An exception becomes a 500.
+using Handler = std::function<Response(const Request&)>;
+using Routes = std::map<std::string, Handler, std::less<>>;  // by exact path
+
+}  // namespace ssdpulse::http

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which pages does the daemon serve? The paths, and the three that need no more than a sentence.
+#pragma once
+
+#include <functional>
+
+#include "exporters/http/page.h"
+
+namespace ssdpulse::http {
+
+/// /metrics as given; / (links to the others); /-/healthy (200 while the server answers at all);
+/// /-/ready (503 until `ready` returns true). `ready` is called on worker threads.
+Routes daemon_pages(Handler metrics, std::function<bool()> ready);
+
+}  // namespace ssdpulse::http

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// How does a page get to many clients at once without their number or slowness costing anything?
+// A small HTTP/1.1 server over libmicrohttpd: GET and HEAD of fixed paths, no request bodies.
+//
+// One thread moves all bytes, Limits::workers threads run the page handlers; a slow client holds neither. Everything
+// is bounded from the start:
+//   requests being answered   Limits::requests; one more gets 503 with Retry-After at once
+//   open connections          Limits::connections; more wait in the kernel's backlog, they are neither lost nor refused
+//   memory                    Limits::connection_memory each, plus Limits::send_buffer in the kernel (Linux doubles
+//                             it) for each request being answered; bodies are shared, and a body whose
+//                             successor is served already lives at most Limits::answer_time longer
+//   request line and headers  about half of Limits::connection_memory (8 KiB), else 414 or 431, or a close within a few
+//                             bytes of that bound; a request with a body gets 413
+//   time                      headers within Limits::request_time of the connection, the next request within
+//                             Limits::idle_time, making and sending an answer within Limits::answer_time: all total
+//                             times, not silences. Who misses one is reset.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "daemon/util/result.h"
+#include "exporters/http/listener.h"
+#include "exporters/http/page.h"
+
+namespace ssdpulse::http {
+
+struct Limits {
+  unsigned requests = 64;
+  unsigned connections = 1280;  // a thousand clients at one instant, and idle ones beside them
+  unsigned workers = 2;
+  std::size_t connection_memory = 16 * 1024;
+  int send_buffer = 256 * 1024;
+  std::chrono::milliseconds request_time{10'000};
+  std::chrono::milliseconds idle_time{120'000};  // longer than a usual scrape interval
+  std::chrono::milliseconds answer_time{10'000};
+
+  /// File descriptors that the server may have open; with fewer, clients wait in the backlog longer.
+  [[nodiscard]] std::size_t fds(std::size_t listeners) const { return connections + listeners + 3; }
+};
+
+/// Cumulative, but `connections`.
+struct Counters {
+  std::uint64_t answered = 0;       // answers handed to the kernel completely, whatever their status
+  std::uint64_t refused = 0;        // of those, 503 because Limits::requests were being answered
+  std::uint64_t cut = 0;            // connections reset at a deadline
+  std::uint64_t accept_errors = 0;  // out of file descriptors or memory; retried
+  std::uint64_t connections = 0;    // open now
+};
+
+class Server {
+ public:
+  /// Answers until stop(). Takes over the listeners.
+  static util::Result<std::unique_ptr<Server>> start(std::vector<Listener> listeners, Routes routes,
+                                                     Limits limits = {});
+  ~Server();  // stops
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  /// Closes the sockets, cuts what is being sent, waits for handlers that run. Prompt if they are. Idempotent; one
+  /// thread.
+  void stop();
+
+  [[nodiscard]] Counters counters() const;  // any thread
+
+ private:
+  class Implementation;
+  explicit Server(std::unique_ptr<Implementation> implementation);
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace ssdpulse::http

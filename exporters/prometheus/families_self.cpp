@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// How well does ssdpulse itself see, and what does it cost? One entry per family in kFamilies.
+// What the kernel or the mode cannot tell is absent, never 0.
+#include <chrono>
+#include <string>
+
+#include "daemon/model/version.h"
+#include "exporters/prometheus/families.h"
+
+namespace ssdpulse::exposition {
+namespace {
+
+using model::Loss;
+using model::Snapshot;
+
+bool visible(Loss loss, bool completion_only) {
+  switch (loss) {
+    case Loss::completion_missed:
+    case Loss::stray:
+    case Loss::slot_collision:
+      return !completion_only;  // only who sees issues can miss one
+    case Loss::clock:
+    case Loss::unstamped:
+      return true;
+  }
+  return true;
+}
+
+void lost_events(const Snapshot& snapshot, Samples& out) {
+  const bool completion_only = snapshot.latency_mode == "completion-only";
+  for (const auto& device : snapshot.devices) {
+    const auto since = device.io ? std::optional(device.io->since) : std::nullopt;
+    for (std::size_t i = 0; i < model::kLosses; ++i) {
+      if (visible(static_cast<Loss>(i), completion_only)) {
+        out.add({{"cause", std::string(model::kLossNames[i])}, {"device", device.device->name}},
+                device.io ? to_double(device.io->losses[i]) : 0.0, since);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < model::kHostLosses; ++i) {
+    out.add({{"cause", std::string(model::kHostLossNames[i])}}, to_double(snapshot.losses[i]), daemon_start(snapshot));
+  }
+  for (const auto& program : snapshot.programs) {
+    if (program.recursion_misses) {
+      out.add({{"cause", "recursion"}, {"program", program.name}}, to_double(*program.recursion_misses),
+              daemon_start(snapshot));
+    }
+  }
+}
+
+void accounting_drift(const Snapshot& snapshot, Samples& out) {
+  for (const auto& device : snapshot.devices) {
+    for (std::size_t i = 0; i < model::kOperations; ++i) {
+      if (const auto& ios = device.drift.ios[i]) {
+        out.add({{"device", device.device->name}, {"operation", std::string(model::kOperationNames[i])}},
+                static_cast<double>(*ios));
+      }
+    }
+  }
+}
+
+void source_up(const Snapshot& snapshot, Samples& out) {
+  for (const auto& source : snapshot.sources) {
+    out.add({{"source", source.name}}, source.up ? 1 : 0);
+  }
+}
+
+void source_errors(const Snapshot& snapshot, Samples& out) {
+  for (const auto& source : snapshot.sources) {
+    for (const auto& [kind, errors] : source.errors) {
+      out.add({{"source", source.name}, {"kind", kind}}, to_double(errors), daemon_start(snapshot));
+    }
+  }
+}
+
+void kernel_memory(const Snapshot& snapshot, Samples& out) {
+  for (const auto& [use, bytes] : snapshot.kernel_memory.bytes_by_use) {
+    out.add({{"use", use}}, to_double(bytes));
+  }
+}
+
+void kernel_features(const Snapshot& snapshot, Samples& out) {
+  for (const auto& [feature, decision] : snapshot.kernel_features) {
+    out.add_info({{"feature", feature}, {"decision", decision}});
+  }
+}
+
+template <typename Select>
+void add_per_program(const Snapshot& snapshot, Samples& out, Select select) {
+  for (const auto& program : snapshot.programs) {
+    if (const std::optional<double> value = select(program)) {
+      out.add({{"program", program.name}}, *value, daemon_start(snapshot));
+    }
+  }
+}
+
+void bpf_runs(const Snapshot& snapshot, Samples& out) {
+  add_per_program(snapshot, out, [](const model::ProgramStats& program) {
+    return program.runs ? std::optional(to_double(*program.runs)) : std::nullopt;
+  });
+}
+
+void bpf_run_seconds(const Snapshot& snapshot, Samples& out) {
+  add_per_program(snapshot, out, [](const model::ProgramStats& program) {
+    return program.run_ns ? std::optional(to_seconds(*program.run_ns)) : std::nullopt;
+  });
+}
+
+double seconds_since_epoch(model::WallTime time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+constexpr FamilyDescription kFamilies[] = {
+    {"ssdpulse_lost_events_total",
+     "Events that could not be measured, by cause. Without device: losses of the whole host; cause recursion: runs of "
+     "a program that the kernel skipped (absent where the kernel does not tell).",
+     "", Type::counter, Modes::all, lost_events},
+    {"ssdpulse_accounting_drift_ios",
+     "I/Os counted by ssdpulse less those in the kernel's diskstats, compared at rest; absent where the kernel keeps "
+     "none.",
+     "ios", Type::gauge, Modes::all, accounting_drift},
+    {"ssdpulse_source_up", "Whether the source delivers (1) or not (0).", "", Type::gauge, Modes::all, source_up},
+    {"ssdpulse_source_errors_total", "Failed attempts of a source to read something, by kind.", "", Type::counter,
+     Modes::all, source_errors},
+    {"ssdpulse_kernel_memory_bytes", "Kernel memory that the BPF maps occupy, by what they hold.", "bytes", Type::gauge,
+     Modes::all, kernel_memory},
+    {"ssdpulse_kernel_feature_info", "What the running kernel offers and what was decided from it; always 1.", "",
+     Type::gauge, Modes::all, kernel_features},
+    {"ssdpulse_latency_mode_info", "The latency mode that runs: full or completion-only; always 1.", "", Type::gauge,
+     Modes::all,
+     [](const Snapshot& s, Samples& out) {
+       out.add_info({{"mode", s.latency_mode}});
+     }},
+    {"ssdpulse_build_info", "The running build; always 1.", "", Type::gauge, Modes::all,
+     [](const Snapshot&, Samples& out) {
+       out.add_info({{"version", model::kVersion}, {"revision", model::kRevision}});
+     }},
+    {"ssdpulse_snapshot_timestamp_seconds", "When the values on this page were sampled.", "seconds", Type::gauge,
+     Modes::all, [](const Snapshot& s, Samples& out) { out.add({}, seconds_since_epoch(s.taken_at)); }},
+    {"ssdpulse_missed_ticks_total", "Samplings that began more than half an interval late.", "", Type::counter,
+     Modes::all, [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.missed_ticks), daemon_start(s)); }},
+    {"ssdpulse_bpf_runs_total", "Runs of a BPF program; only while the host has kernel.bpf_stats_enabled on.", "",
+     Type::counter, Modes::all, bpf_runs},
+    {"ssdpulse_bpf_run_seconds_total",
+     "Time spent in a BPF program; only while the host has kernel.bpf_stats_enabled on.", "seconds", Type::counter,
+     Modes::all, bpf_run_seconds},
+    {"process_cpu_seconds_total", "User and system CPU time of the daemon.", "seconds", Type::counter, Modes::all,
+     [](const Snapshot& s, Samples& out) { out.add({}, s.process.cpu_seconds, daemon_start(s)); }},
+    {"process_resident_memory_bytes", "Resident memory of the daemon.", "bytes", Type::gauge, Modes::all,
+     [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.process.resident_bytes)); }},
+    {"process_virtual_memory_bytes", "Virtual memory of the daemon.", "bytes", Type::gauge, Modes::all,
+     [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.process.virtual_bytes)); }},
+    {"process_open_fds", "Open file descriptors of the daemon.", "", Type::gauge, Modes::all,
+     [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.process.open_fds)); }},
+    {"process_max_fds", "Most file descriptors that the daemon may open.", "", Type::gauge, Modes::all,
+     [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.process.max_fds)); }},
+    {"process_threads", "Threads of the daemon.", "", Type::gauge, Modes::all,
+     [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.process.threads)); }},
+    {"process_start_time_seconds", "When the daemon started.", "seconds", Type::gauge, Modes::all,
+     [](const Snapshot& s, Samples& out) { out.add({}, s.process.start_time_seconds); }},
+};
+
+}  // namespace
+
+std::span<const FamilyDescription> self_families() { return kFamilies; }
+
+}  // namespace ssdpulse::exposition

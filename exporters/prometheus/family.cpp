@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// How do the Snapshot's words become samples that any server accepts?
+#include "exporters/prometheus/family.h"
+
+#include <utf8.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <numeric>
+
+namespace ssdpulse::exposition {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+
+bool is_refused_control(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return (byte < 0x20 && c != '\t' && c != '\n') || byte == 0x7f;
+}
+
+// Serial numbers and models come from drives, mount points from anyone: any byte can occur.
+std::string clean(const std::string& value) {
+  const bool controls = std::any_of(value.begin(), value.end(), is_refused_control);
+  if (!controls && utf8::is_valid(value.begin(), value.end())) {
+    return value;
+  }
+  std::string valid;
+  utf8::replace_invalid(value.begin(), value.end(), std::back_inserter(valid), 0xFFFD);
+  std::string result;
+  for (const char c : valid) {
+    if (is_refused_control(c)) {
+      result += kReplacement;
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+Labels clean(Labels labels) {
+  std::erase_if(labels, [](const Label& label) { return label.value.empty(); });
+  for (auto& label : labels) {
+    label.value = clean(label.value);
+  }
+  return labels;
+}
+
+}  // namespace
+
+std::uint64_t Histogram::count() const { return std::accumulate(counts.begin(), counts.end(), zero_count); }
+
+std::vector<ClassicBucket> classic_buckets(const Histogram& histogram) {
+  const auto& scale = *histogram.scale;
+  std::vector<ClassicBucket> buckets;
+  std::uint64_t cumulative = histogram.zero_count;
+  auto next = histogram.counts.begin();
+  for (int index = scale.first_classic_index; index <= scale.last_classic_index; index += scale.classic_step) {
+    const auto end = histogram.counts.begin() + (index - scale.first_index + 1);
+    cumulative = std::accumulate(next, end, cumulative);
+    next = end;
+    buckets.push_back({std::ldexp(1.0, index / (1 << scale.schema)), cumulative});
+  }
+  return buckets;
+}
+
+Histogram to_histogram(const model::LatencyHistogram& latency) {
+  return {&kLatencyScale, latency.words[LATENCY_ZERO_WORD], std::span(latency.words).subspan(LATENCY_UNDER_WORD),
+          to_seconds(latency.sum_ns)};
+}
+
+Histogram to_histogram(const model::SizeHistogram& size) {
+  return {&kSizeScale, size.words[0], std::span(size.words).subspan(1), to_double(size.sum_bytes)};
+}
+
+void Samples::add(Labels labels, double value, std::optional<model::WallTime> created) {
+  samples_.push_back({clean(std::move(labels)), value, created});
+}
+
+void Samples::add(Labels labels, const Histogram& histogram, std::optional<model::WallTime> created) {
+  samples_.push_back({clean(std::move(labels)), histogram, created});
+}
+
+void Samples::add_info(Labels labels) {
+  labels = clean(std::move(labels));
+  if (infos_.insert(labels).second) {
+    samples_.push_back({std::move(labels), 1.0, std::nullopt});
+  }
+}
+
+}  // namespace ssdpulse::exposition

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is a metric family, before it is text or protobuf?
+// One description per family drives both formats. Values borrow the Snapshot's histogram words: a Family must not
+// outlive the Snapshot that it was collected from.
+#pragma once
+
+#include <linux/types.h>
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "bpf/abi/latency_buckets.h"
+#include "daemon/model/snapshot.h"
+
+namespace ssdpulse::exposition {
+
+struct Label {
+  std::string_view name;  // a literal
+  std::string value;
+  auto operator<=>(const Label&) const = default;
+};
+using Labels = std::vector<Label>;
+
+/// Which native index each word has, and at which native indexes the classic bounds lie. Classic bounds are a subset
+/// of the native ones, so deriving them loses nothing; what lies above the last is in le="+Inf" alone.
+struct HistogramScale {
+  int schema;       // index i holds (2^((i-1)/2^schema), 2^(i/2^schema)]
+  int first_index;  // native index of the first word after the zero word
+  int first_classic_index;
+  int last_classic_index;
+  int classic_step;
+};
+/// Classic bounds: the powers of two of a second from 2^-20 (954 ns) to 2^6 (64 s).
+inline constexpr HistogramScale kLatencyScale{3, LATENCY_FIRST_NATIVE_INDEX - 1, -160, LATENCY_LAST_NATIVE_INDEX, 8};
+/// Classic bounds: the powers of two from 512 bytes to 2 GiB; a request never exceeds 4 GiB - 1.
+inline constexpr HistogramScale kSizeScale{0, 0, 9, 31, 1};
+
+/// Width of the zero bucket: no positive latency (at least 1 ns) and no positive size falls into it.
+inline constexpr double kZeroThreshold = 1.0 / (1 << 30);
+
+struct Histogram {
+  const HistogramScale* scale;
+  std::uint64_t zero_count;
+  std::span<const std::uint64_t> counts;  // counts[i]: native index scale->first_index + i; not cumulative
+  double sum;
+
+  [[nodiscard]] std::uint64_t count() const;
+};
+
+struct ClassicBucket {
+  double upper_bound;  // inclusive
+  std::uint64_t cumulative_count;
+};
+/// All classic buckets but +Inf, which is the histogram's count().
+std::vector<ClassicBucket> classic_buckets(const Histogram& histogram);
+
+/// Seconds and bytes are doubles in both formats. The sums below are kept exactly as integers; the one rounding is
+/// here, so the exposed value is the nearest double as long as the integer is below 2^53 (104 days of summed
+/// nanoseconds, 9 PB) and within 2^-52 of it, relatively, beyond.
+inline double to_double(std::uint64_t value) { return static_cast<double>(value); }
+inline double to_seconds(std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
+
+Histogram to_histogram(const model::LatencyHistogram& latency);  // not of an empty one
+Histogram to_histogram(const model::SizeHistogram& size);        // not of an empty one
+
+struct Sample {
+  Labels labels;
+  std::variant<double, Histogram> value;
+  std::optional<model::WallTime> created;  // counters and histograms: when they began at zero
+};
+
+/// Collects the samples of one family. Label values are made valid UTF-8 (what is not becomes U+FFFD, and so do control
+/// characters other than tab and newline); labels with an empty value are left out, as Prometheus sees no difference.
+class Samples {
+ public:
+  void add(Labels labels, double value, std::optional<model::WallTime> created = std::nullopt);
+  void add(Labels labels, const Histogram& histogram, std::optional<model::WallTime> created);
+  /// A gauge of 1; a second one with the same labels is dropped, because a server may refuse duplicates.
+  void add_info(Labels labels);
+
+  [[nodiscard]] std::vector<Sample> take() { return std::move(samples_); }
+
+ private:
+  std::vector<Sample> samples_;
+  std::set<Labels> infos_;
+};
+
+enum class Type : std::uint8_t { counter, gauge, histogram };
+
+/// Which latency modes can see what the family counts; elsewhere it is absent, never 0.
+enum class Modes : std::uint8_t { all, full_only };
+
+/// One entry of a list in families_*.cpp. `unit` is the base unit that the name carries, or empty.
+struct FamilyDescription {
+  std::string_view name;
+  std::string_view help;
+  std::string_view unit;
+  Type type;
+  Modes modes;
+  void (*collect)(const model::Snapshot&, Samples&);
+};
+
+struct Family {
+  const FamilyDescription* description;
+  std::vector<Sample> samples;
+};
+
+}  // namespace ssdpulse::exposition

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does a scrape get? The page of one Snapshot in the format and coding that the client prefers.
+// Owns the bytes of the newest Snapshot: each (format, coding) is rendered at most once per Snapshot, on first demand,
+// and every client shares them. Knows nothing of sockets.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "daemon/model/snapshot.h"
+
+namespace ssdpulse::exposition {
+
+struct Body {
+  std::string content_type;
+  std::string content_encoding;  // gzip, or empty
+  std::string bytes;
+};
+
+/// Thread-safe. Callers who want the same rendering at the same time wait for the one that makes it; nobody holds a
+/// lock once the body is returned, however slowly it is sent. Memory: four bodies, and those still being sent.
+class MetricsPage {
+ public:
+  MetricsPage();
+  ~MetricsPage();
+
+  /// `snapshot` must not be null. One with a smaller number than an earlier call's gets the newer page, so that
+  /// requests that overtake each other render nothing twice.
+  [[nodiscard]] std::shared_ptr<const Body> get(const std::shared_ptr<const model::Snapshot>& snapshot,
+                                                std::string_view accept, std::string_view accept_encoding);
+
+  /// How many renderings were made so far, each format and coding by itself.
+  [[nodiscard]] std::uint64_t renderings() const;
+
+ private:
+  class Renderings;
+  [[nodiscard]] std::shared_ptr<Renderings> of(const std::shared_ptr<const model::Snapshot>& snapshot);
+
+  std::mutex mutex_;  // never held while rendering
+  std::shared_ptr<Renderings> current_;
+  std::atomic<std::uint64_t> count_{0};
+};
+
+}  // namespace ssdpulse::exposition

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does a plain Prometheus text page look like? Format 0.0.4, classic histograms, by prometheus-cpp's serializer.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "exporters/prometheus/family.h"
+
+namespace ssdpulse::exposition {
+
+inline constexpr const char* kTextContentType = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Doubles are written with 16 significant digits.
+std::string render_text(const std::vector<Family>& families);
+
+}  // namespace ssdpulse::exposition

@@ -1,0 +1,59 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Does an I/O call anything but the clock and the CPU number? Reads what the kernel made of the programs.
+
+A helper that the kernel inlined is no call any more. The one subprogram of ours that is allowed, adopt_queue, runs once
+for each queue; that it stays off the hot path is shown by counting its runs while I/O flows.
+"""
+import json
+import re
+from pathlib import Path
+
+from lib import rig
+
+ALLOWED = {"bpf_ktime_get_ns", "bpf_get_smp_processor_id"}
+COLD = "adopt_queue"
+CLOCK_READS = {"on_issue": 1, "on_complete": 1, "on_complete_only": 2}  # the last: once on either of two branches
+PROGRAMS = {"full": ("on_issue", "on_complete"), "completion-only": ("on_complete_only",)}
+
+
+def programs_of(process):
+    """Ids of the programs that the daemon itself holds open, by name."""
+    found = {}
+    for info in Path(f"/proc/{process.pid}/fdinfo").iterdir():
+        program_id = re.search(r"^prog_id:\s*(\d+)", info.read_text(), re.MULTILINE)
+        if program_id and "link_type" not in info.read_text():
+            program = json.loads(rig.run("bpftool", "-j", "prog", "show", "id", program_id.group(1)))
+            found[program["name"]] = program["id"]
+    return found
+
+
+def calls_of(program_id):
+    """{function: [called names]} of a program and its subprograms."""
+    functions, current = {}, None
+    for line in rig.run("bpftool", "prog", "dump", "xlated", "id", program_id).splitlines():
+        header = re.match(r"^\w.*\b(\w+)\(.*\):$", line)
+        if header:
+            current = header.group(1)
+            functions[current] = []
+        call = re.search(r"\(85\) call (\S+)", line)
+        if call:
+            functions[current].append(re.sub(r"^pc[+-]\d+#bpf_prog_[0-9a-f]+_", "", call.group(1)).split("#")[0])
+    return functions
+
+
+def test(check, state):
+    for mode, wanted in PROGRAMS.items():
+        with rig.ram_disks(state, size="64M") as [disk], rig.daemon(state, [disk], mode) as daemon:
+            ids = programs_of(daemon.process)
+            check.equal(sorted(ids), sorted(wanted), f"{mode}: programs loaded")
+            for name in wanted:
+                functions = calls_of(ids[name])
+                hot = next(calls for function, calls in functions.items() if function.startswith(name))
+                check.that(hot and set(hot) <= ALLOWED | {COLD}, f"{name} calls {hot}")
+                check.that(set(functions) <= {name, COLD}, f"{name} has the functions {sorted(functions)}")
+                check.equal(hot.count("bpf_ktime_get_ns"), CLOCK_READS[name], f"{name}: places that read the clock")
+            daemon.at_rest()
+
+
+rig.main(test)

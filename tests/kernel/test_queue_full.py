@@ -1,0 +1,45 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Does ssdpulse_io_queue_full_seconds_total grow with the clock while requests wait for a tag, and only then?
+
+On a device that is slow enough, twice its depth keeps it full from the first moment to the last. On a fast one the
+queue is full for some of the time: that run is only printed, because who waited cannot be seen in the trace.
+"""
+from lib import rig, trace
+from lib.observe import observe
+
+NAME = "ssdpulse_io_queue_full_seconds_total"
+
+
+def measure(check, state, disk, seed, **options):
+    """(counter, seconds with all tags taken, with nearly all taken, seconds from first issue to last completion)."""
+    seen = observe(check, state, [disk], lambda: rig.fio(disk, seed, rw="randrw", bs="4k", size="100M", io_size="16T",
+                                                         time_based=None, **options))
+    ios = seen.trace(disk).ios
+    depth = int(disk.queue("nr_requests"))
+    taken = [trace.full_nanoseconds(ios, d, lambda io: io.start) / 1e9 for d in (depth, depth - 8)]
+    span = (max(io.complete[1] for io in ios) - min(io.issue[0] for io in ios)) / 1e9
+    return seen.difference.value(NAME, device=disk.name), *taken, span
+
+
+def test(check, state):
+    seed = rig.fresh_seed()
+    with rig.fuse_disk(state, "128M", ["delay"], "delay-read=1ms", "delay-write=1ms") as disk:
+        check.equal(disk.queue("nr_requests"), "128", "tags of the disk")
+        for engine in ("libaio", "io_uring"):
+            have, full, nearly, span = measure(check, state, disk, seed, ioengine=engine, iodepth=256, runtime=4)
+            check.that(0.9 * span <= have <= 1.02 * span, f"{engine}, depth 256, slow disk: {have:.3f} s of {span:.3f} s; "
+                       f"all tags taken for {full:.3f} s, all but 8 for {nearly:.3f} s")
+            check.that(have >= 0.9 * full, f"{engine}: not less than the time with all tags taken")
+        have, full, _, span = measure(check, state, disk, seed, ioengine="libaio", iodepth=32, runtime=2)
+        check.that(have == 0 and full == 0, f"depth 32, slow disk: {have} s of {span:.3f} s")
+    with rig.ram_disks(state) as [disk]:
+        have, full, nearly, span = measure(check, state, disk, seed, ioengine="io_uring", iodepth=256, runtime=2)
+        check.figure(f"depth 256, fast disk: {have:.3f} s of {span:.3f} s; all tags taken for {full:.3f} s, all but 8 for "
+                     f"{nearly:.3f} s")
+        check.that(have <= 1.02 * span, "fast disk: no more than the run's length")
+        have, full, _, span = measure(check, state, disk, seed, ioengine="io_uring", iodepth=32, runtime=2)
+        check.that(have == 0 and full == 0, f"depth 32, fast disk: {have} s of {span:.3f} s")
+
+
+rig.main(test)

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# How do the tests build the project? tests/lib/build.sh KIND [TARGET...] configures build-tests/KIND once and builds it:
+#   gcc, clang        everything, with every warning an error
+#   address, thread   the unit tests, under AddressSanitizer with UBSan, and under ThreadSanitizer
+# TARGET `generated` stands for all generated headers. SSDPULSE_WERROR=OFF lets warnings pass.
+set -euo pipefail
+shopt -s inherit_errexit
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+kind=$1
+targets=("${@:2}")
+build=build-tests/$kind
+options=(-DSSDPULSE_TESTS=ON "-DSSDPULSE_WERROR=${SSDPULSE_WERROR:-ON}")
+case $kind in
+  gcc) options+=(-DCMAKE_CXX_COMPILER=g++) ;;
+  clang)
+    for version in -14 -16 -19 ''; do command -v "clang++$version" >/dev/null && break; done
+    options+=("-DCMAKE_CXX_COMPILER=clang++$version" "-DCMAKE_C_COMPILER=clang$version")
+    ;;
+  address) options+=('-DSSDPULSE_SANITIZE=address,undefined') ;;
+  thread) options+=(-DSSDPULSE_SANITIZE=thread) ;;
+  *) echo "unknown kind of build: $kind" >&2; exit 2 ;;
+esac
+command -v ccache >/dev/null && options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+
+# build.ninja is written last: without it an earlier configuration did not come to its end.
+[[ -e $build/build.ninja ]] || cmake --fresh -G Ninja -S . -B "$build" "${options[@]}" 2>&1
+
+if [[ ${targets[*]} == generated ]]; then
+  mapfile -t targets < <(ninja -C "$build" -t targets all | sed -n 's/^\(.*\.h\): CUSTOM_COMMAND.*/\1/p' | grep -v "^$PWD")
+  [[ ${#targets[@]} -gt 0 ]] || exit 0
+elif [[ ${#targets[@]} -eq 0 && $kind == @(address|thread) ]]; then
+  # By convention the test unit.NAME is the target NAME.
+  mapfile -t targets < <(ctest --test-dir "$build" -N | sed -n 's/^ *Test *#[0-9]*: unit\.//p')
+  [[ ${#targets[@]} -gt 0 ]] || exit 0
+fi
+exec ninja -C "$build" "${targets[@]}"

@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# How is one test run, counted, reported and cleaned up after? Sourced by tests/run.sh.
+# A test is a command: exit code 0 passes, 77 skips (a failure unless tests/skips.txt names the test), others fail. It
+# has a state directory of its own, SSDPULSE_TEST_STATE, and everything that hangs on that directory is taken away when
+# the test has ended, however it ended: processes that carry it in their environment, mounts and loop devices below it.
+
+: "${root:?the project}" "${work:?the directory of builds and states}" "${logs:?the directory of outputs}"
+passed=0
+failed=0
+running_pid=
+running_state=
+
+# clean_state DIR: removes a test's leftovers.
+clean_state() {
+  local state=$1 line
+  [[ -d $state ]] || return 0
+  signal_marked TERM "$state"
+  if [[ -e $state/cleanup ]]; then
+    while read -r line; do bash -c "$line" || true; done < <(tac "$state/cleanup")
+  fi
+  for _ in {1..30}; do
+    [[ -n $(marked "$state") ]] || break
+    sleep 0.1
+  done
+  signal_marked KILL "$state"
+  detach_loops "$state"
+  { findmnt -rno TARGET | grep -F "$state/" | tac || true; } | while read -r line; do
+    umount "$line" 2>/dev/null || umount -l "$line"
+  done
+  detach_loops "$state"
+  rm -rf --one-file-system "$state"
+}
+
+# marked DIR: the processes whose environment says that they belong to the test with this state directory.
+marked() {
+  { grep -lzxF "SSDPULSE_TEST_STATE=$1" /proc/[0-9]*/environ 2>/dev/null || true; } | cut -d/ -f3
+}
+
+signal_marked() {
+  local pid
+  for pid in $(marked "$2"); do kill "-$1" "$pid" 2>/dev/null || true; done
+}
+
+detach_loops() {
+  local backing device
+  for backing in /sys/block/loop*/loop/backing_file; do
+    if [[ -e $backing && $(cat "$backing" 2>/dev/null) == "$1"/* ]]; then
+      device=${backing#/sys/block/}
+      losetup -d "/dev/${device%%/*}" || true
+    fi
+  done
+}
+
+# clean_running: ends and cleans up the test that runs now, if one does; for the traps of the caller.
+clean_running() {
+  [[ -n $running_pid ]] && kill "$running_pid" 2>/dev/null
+  [[ -n $running_state ]] && clean_state "$running_state"
+  running_pid='' running_state=''
+}
+
+# allowed_skip NAME: the reason that tests/skips.txt gives.
+allowed_skip() {
+  awk -v name="$1" '$1 == name { $1 = ""; print substr($0, 2); found = 1 } END { exit !found }' "$root/tests/skips.txt"
+}
+
+# report VERDICT NAME SECONDS [REMARK]
+report() { printf '%-5s %-52s %8s s  %s\n' "$1" "$2" "$3" "${4:-}"; }
+
+# run_test NAME TIMEOUT COMMAND...: returns 0 unless the test failed.
+run_test() {
+  local name=$1 limit=$2 log=$logs/$1.log start=${EPOCHREALTIME/[.,]/} code=0 seconds reason
+  shift 2
+  running_state=$work/state/$name
+  mkdir -p "$running_state"
+  # In the background and waited for, so that a signal to the runner is answered at once; without the runner's lock.
+  SSDPULSE_TEST_STATE=$running_state setsid timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 </dev/null 9>&- &
+  running_pid=$!
+  { wait "$running_pid" || code=$?; } 2>/dev/null
+  running_pid=
+  clean_state "$running_state" >>"$log" 2>&1
+  running_state=
+  seconds=$(((${EPOCHREALTIME/[.,]/} - start) / 100000))
+  seconds=$((seconds / 10)).$((seconds % 10))
+
+  case $code in
+    0) report pass "$name" "$seconds"; passed=$((passed + 1)); return ;;
+    77)
+      if reason=$(allowed_skip "$name"); then
+        report skip "$name" "$seconds" "$reason"
+        return
+      fi
+      reason="skipped, and not in tests/skips.txt" ;;
+    *) if [[ ${seconds%.*} -ge $limit ]]; then reason="no end after $limit s"; else reason="exit code $code"; fi ;;
+  esac
+  report FAIL "$name" "$seconds" "$reason"
+  failed=$((failed + 1))
+  tail -n 30 "$log" | sed 's/^/      | /'
+  echo "      the whole output: $log"
+  return 1
+}
+
+# closing_line: the last line of a run, and its exit code.
+closing_line() {
+  echo "$passed passed, $failed failed"
+  [[ $failed -eq 0 ]]
+}

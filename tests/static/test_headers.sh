@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Does every header compile alone? Those under bpf/kernel and *.bpf.h are for the BPF compiler and read by it only.
+# timeout: 900
+set -euo pipefail
+shopt -s inherit_errexit
+cd "$SSDPULSE_SOURCE"
+
+tests/lib/build.sh clang generated >/dev/null
+# Every include path that any of our targets has: this test is about the headers, the build is about the targets.
+mapfile -t paths < <(grep -ohE -- '-(I|isystem )[^ "]+' build-tests/clang/compile_commands.json | sort -u | tr ' ' '\n')
+
+check() {
+  local before=()
+  # The ABI headers let each side bring its own fixed-width types.
+  [[ $1 != bpf/abi/* ]] || before=(-include linux/types.h)
+  echo "#include \"$1\"" | g++ -std=c++20 -fsyntax-only -Wall -Wextra -Wconversion -Wshadow -Werror -x c++ \
+    "${before[@]}" "${@:2}" -I. - || { echo "FAIL: $1 does not compile alone"; return 1; }
+}
+export -f check
+tests/lib/sources.sh '*.h' | grep -vE '^bpf/kernel/|\.bpf\.h$' |
+  xargs -r -P "$(nproc)" -I '{}' bash -c 'check "$@"' check '{}' "${paths[@]}"

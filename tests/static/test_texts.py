@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Does the project speak of itself alone? No file names a place of one machine, or the host of a package registry."""
+import re
+import subprocess
+import sys
+
+FORBIDDEN = {
+    r"(?<![\w.])/(?:work|home|root|Users)/\w": "a path of one machine",
+    r"https?://[\w.-]*(?:debian\.(?:org|net)|ubuntu\.com|pypi\.org|pythonhosted\.org|npmjs\.(?:org|com)|crates\.io"
+    r"|proxy\.golang\.org|docker\.io|ghcr\.io|quay\.io)[/\w]": "the host of a package registry",
+}
+# systemd's own name for what a unit may not see.
+ALLOWED = re.compile(r"^(?:ProtectHome|InaccessiblePaths)=")
+
+
+def main():
+    files = subprocess.run(["tests/lib/sources.sh"], check=True, capture_output=True, text=True).stdout.split("\n")
+    found = 0
+    for file in filter(None, files):
+        if file == "tests/static/test_texts.py":
+            continue
+        with open(file, encoding="utf-8", errors="replace") as lines:
+            for number, line in enumerate(lines, 1):
+                for pattern, what in FORBIDDEN.items():
+                    if re.search(pattern, line) and not ALLOWED.match(line):
+                        print(f"{file}:{number}: {what}: {line.strip()[:100]}")
+                        found += 1
+    if found:
+        sys.exit("FAIL: forbidden texts")
+
+
+main()

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is drift zero exactly when every I/O was counted or its loss was? A small model of both sides, the kernel's
+// accounting and what our hooks would see of it, plays random events; the kernel's side is written from its rules, not
+// from our formula.
+#include "daemon/analysis/accounting_drift.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <map>
+#include <vector>
+
+namespace ssdpulse::analysis {
+namespace {
+
+using model::DiskStats;
+using model::index;
+using model::Operation;
+
+DiskStats kernel_counts(std::uint64_t reads, std::uint64_t writes = 0, std::uint64_t in_flight = 0) {
+  DiskStats stats;
+  stats.reads = reads;
+  stats.writes = writes;
+  stats.in_flight = in_flight;
+  stats.discards = 0;
+  stats.flushes = 0;
+  return stats;
+}
+
+OurCounts our_counts(std::uint64_t reads, std::uint64_t writes = 0, std::int64_t in_flight = 0) {
+  return {reads, writes, 0, 0, in_flight};
+}
+
+std::optional<std::int64_t> reads_of(const AccountingDrift& drift) { return drift.value().ios[index(Operation::read)]; }
+
+void observe_at_rest(AccountingDrift& drift, const OurCounts& ours, const DiskStats& kernel) {
+  drift.observe(ours, kernel, kernel, ours);
+}
+
+TEST(AccountingDrift, AbsentUntilTheFirstRest) {
+  AccountingDrift drift;
+  EXPECT_FALSE(reads_of(drift));
+  drift.observe(our_counts(1), kernel_counts(5), kernel_counts(6), our_counts(1));              // the kernel moved
+  drift.observe(our_counts(2), kernel_counts(6), kernel_counts(6), our_counts(3));              // we moved
+  drift.observe(our_counts(3, 0, 1), kernel_counts(6), kernel_counts(6), our_counts(3, 0, 1));  // in flight with us
+  observe_at_rest(drift, our_counts(3), kernel_counts(6, 0, 1));                                // in flight there
+  EXPECT_FALSE(reads_of(drift));
+  observe_at_rest(drift, our_counts(3), kernel_counts(6));
+  EXPECT_EQ(reads_of(drift), 0);
+}
+
+TEST(AccountingDrift, IsSignedPerOperationAndStaysUntilTheNextRest) {
+  AccountingDrift drift;
+  observe_at_rest(drift, our_counts(100, 10), kernel_counts(7, 3));
+  observe_at_rest(drift, our_counts(110, 25), kernel_counts(20, 13));
+  EXPECT_EQ(reads_of(drift), -3);
+  EXPECT_EQ(drift.value().ios[index(Operation::write)], 5);
+  EXPECT_EQ(drift.value().ios[index(Operation::flush)], 0);
+  EXPECT_EQ(drift.value().ios[index(Operation::discard)], 0);
+  for (const Operation never :
+       {Operation::write_zeroes, Operation::secure_erase, Operation::zone, Operation::passthrough}) {
+    EXPECT_FALSE(drift.value().ios[index(never)]);
+  }
+  drift.observe(our_counts(110, 25), kernel_counts(21, 13), kernel_counts(21, 13), our_counts(111, 25));
+  EXPECT_EQ(reads_of(drift), -3);
+}
+
+TEST(AccountingDrift, CountersThatRunBackwardsStartAllOver) {
+  AccountingDrift drift;
+  observe_at_rest(drift, our_counts(10), kernel_counts(4000));
+  observe_at_rest(drift, our_counts(20), kernel_counts(4005));
+  EXPECT_EQ(reads_of(drift), -(-10 + 5));
+  // Above the baseline, below the last look: only the last look can tell.
+  observe_at_rest(drift, our_counts(21), kernel_counts(4002));
+  EXPECT_EQ(reads_of(drift), 0);
+  // While not at rest it must be seen as well.
+  drift.observe(our_counts(30, 0, 1), kernel_counts(1), kernel_counts(1), our_counts(30, 0, 1));
+  EXPECT_FALSE(reads_of(drift));
+  observe_at_rest(drift, our_counts(30), kernel_counts(9));
+  EXPECT_EQ(reads_of(drift), 0);
+  observe_at_rest(drift, our_counts(2), kernel_counts(10));
+  EXPECT_EQ(reads_of(drift), 0);
+  drift.observe(our_counts(2), kernel_counts(10), kernel_counts(3), our_counts(2));
+  EXPECT_FALSE(reads_of(drift));
+  observe_at_rest(drift, our_counts(2), kernel_counts(3));
+  drift.restart();
+  EXPECT_FALSE(reads_of(drift));
+}
+
+TEST(AccountingDrift, OldKernelsLeaveWhatTheyDoNotReportAbsent) {
+  AccountingDrift drift;
+  DiskStats kernel = kernel_counts(1);
+  kernel.flushes.reset();
+  observe_at_rest(drift, our_counts(1), kernel);
+  EXPECT_EQ(reads_of(drift), 0);
+  EXPECT_EQ(drift.value().ios[index(Operation::discard)], 0);
+  EXPECT_FALSE(drift.value().ios[index(Operation::flush)]);
+}
+
+TEST(SumOfPaths, AddsFieldsAndLacksWhatOneLacks) {
+  DiskStats a = kernel_counts(1, 2, 3);
+  DiskStats b = kernel_counts(10, 20, 30);
+  a.discards = 5;
+  b.discards = 50;
+  b.flushes.reset();
+  const DiskStats total = sum_of_paths({a, b});
+  EXPECT_EQ(total.reads, 11U);
+  EXPECT_EQ(total.writes, 22U);
+  EXPECT_EQ(total.in_flight, 33U);
+  EXPECT_EQ(total.discards, 55U);
+  EXPECT_FALSE(total.flushes);
+}
+
+/// One disk as both sides see it. Each event is a whole I/O but for those kept in flight.
+struct World {
+  model::DeviceIo io;
+  UnseenIo unseen;
+  DiskStats kernel;
+  std::map<Operation, std::int64_t> skipped;  // neither counted by us nor noticed: what drift is for
+  std::vector<Operation> in_flight;
+
+  World() {
+    kernel.discards = 0;
+    kernel.flushes = 0;
+  }
+
+  model::OperationIo& ours(Operation operation) { return io.operations[index(operation)]; }
+
+  void kernel_ends(Operation operation) {
+    switch (operation) {
+      case Operation::read:
+        ++kernel.reads;
+        return;
+      case Operation::write:
+      case Operation::write_zeroes:
+      case Operation::secure_erase:
+      case Operation::zone:
+        ++kernel.writes;
+        return;
+      case Operation::discard:
+        ++*kernel.discards;
+        return;
+      case Operation::flush:
+        ++*kernel.flushes;
+        return;
+      case Operation::passthrough:
+        return;
+    }
+  }
+
+  void begin(Operation operation) {
+    ++ours(operation).in_flight;
+    kernel.in_flight += operation == Operation::passthrough || operation == Operation::flush ? 0 : 1;
+    in_flight.push_back(operation);
+  }
+
+  void end_oldest() {
+    if (in_flight.empty()) {
+      return;
+    }
+    const Operation operation = in_flight.front();
+    in_flight.erase(in_flight.begin());
+    --ours(operation).in_flight;
+    ++ours(operation).completions;
+    kernel.in_flight -= operation == Operation::passthrough || operation == Operation::flush ? 0 : 1;
+    kernel_ends(operation);
+  }
+
+  /// A write on a drive with a volatile cache: flush, data, flush; `with_data` false is a plain fsync.
+  void flush_sequence(bool with_data) {
+    ++ours(Operation::flush).completions;
+    kernel_ends(Operation::flush);
+    if (with_data) {
+      ++ours(Operation::write).completions;
+      ++unseen.flush_data_stages;
+      ++ours(Operation::flush).completions;
+      kernel_ends(Operation::flush);
+    }
+    ++ours(Operation::write).unissued_completions;
+    kernel_ends(Operation::write);
+  }
+
+  void failover(Operation operation) {
+    ++ours(operation).requeues[index(model::RequeueReason::failover)];
+    kernel_ends(operation);  // on the path that failed
+  }
+
+  void play(int event, Operation operation) {
+    switch (event) {
+      case 0:
+      case 1:
+        return begin(operation);
+      case 2:
+      case 3:
+        return end_oldest();
+      case 4:
+        return flush_sequence(true);
+      case 5:
+        return flush_sequence(false);
+      case 6:
+        ++unseen.missed[index(operation)];
+        return kernel_ends(operation);
+      case 7:
+        ++unseen.stray[index(operation)];
+        return kernel_ends(operation);
+      case 8:
+        ++ours(operation).requeues[index(model::RequeueReason::driver)];  // the same I/O, once more
+        return;
+      case 9:
+        return failover(operation == Operation::read ? Operation::read : Operation::write);
+      default:
+        ++skipped[operation == Operation::read ? Operation::read : Operation::flush];
+        return kernel_ends(operation == Operation::read ? Operation::read : Operation::flush);
+    }
+  }
+
+  [[nodiscard]] OurCounts counts() const { return compose_counts(io, unseen); }
+};
+
+RC_GTEST_PROP(AccountingDrift, IsWhatWasSkippedSinceTheBaselineAndNothingElse, ()) {
+  constexpr int kSkip = 10;
+  World world;
+  AccountingDrift drift;
+  std::optional<std::map<Operation, std::int64_t>> skipped_at_baseline;
+  const bool with_skips = *rc::gen::arbitrary<bool>();
+  const auto steps = *rc::gen::inRange(1, 400);
+  for (int step = 0; step < steps; ++step) {
+    const auto play = [&] {
+      const int event = *rc::gen::inRange(0, with_skips ? kSkip + 1 : kSkip);
+      world.play(event, static_cast<Operation>(*rc::gen::inRange(0, static_cast<int>(model::kOperations))));
+    };
+    play();
+    if (*rc::gen::inRange(0, 4) != 0) {
+      continue;
+    }
+    if (*rc::gen::arbitrary<bool>()) {
+      while (!world.in_flight.empty()) {
+        world.end_oldest();
+      }
+    }
+    const OurCounts before = world.counts();
+    const DiskStats kernel_before = world.kernel;
+    const bool disturbed = *rc::gen::arbitrary<bool>();
+    if (disturbed) {
+      play();
+    }
+    drift.observe(before, kernel_before, world.kernel, world.counts());
+
+    // Not every event between the two looks moves a counter; those that move none may be used or not.
+    bool only_passthrough = true;
+    for (const Operation operation : world.in_flight) {
+      only_passthrough = only_passthrough && operation == Operation::passthrough;
+    }
+    if (only_passthrough && !disturbed && !skipped_at_baseline) {
+      skipped_at_baseline = world.skipped;
+    }
+    if (!drift.value().ios[index(Operation::read)]) {
+      RC_ASSERT(disturbed || !only_passthrough);
+    } else if (!disturbed && only_passthrough) {
+      for (const Operation operation : {Operation::read, Operation::write, Operation::discard, Operation::flush}) {
+        const std::int64_t missing = world.skipped[operation] - (*skipped_at_baseline)[operation];
+        RC_ASSERT(drift.value().ios[index(operation)] == -missing);
+      }
+    } else if (!skipped_at_baseline) {
+      skipped_at_baseline = world.skipped;  // an event that moved nothing: this look was at rest after all
+    }
+    if (!with_skips) {
+      for (const auto& ios : drift.value().ios) {
+        RC_ASSERT(ios.value_or(0) == 0);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ssdpulse::analysis

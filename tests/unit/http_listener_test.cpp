@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Are listen addresses bound right, and failures said in words?
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "exporters/http/listener.h"
+#include "tests/unit/http_client.h"
+
+namespace ssdpulse::http {
+namespace {
+
+TEST(ListenOn, PortZeroGivesTheRealPort) {
+  const auto listeners = listen_on({{"127.0.0.1", 0}, {"127.0.0.1", 0}});
+  ASSERT_TRUE(listeners);
+  ASSERT_EQ(listeners->size(), 2U);
+  const auto first = test::port_of((*listeners)[0].address);
+  const auto second = test::port_of((*listeners)[1].address);
+  EXPECT_NE(first, 0);
+  EXPECT_NE(first, second);
+  EXPECT_EQ((*listeners)[0].address, "127.0.0.1:" + std::to_string(first));
+  EXPECT_TRUE(test::Client(first).connected());
+}
+
+TEST(ListenOn, ATakenPortIsSaidAndNothingStaysBound) {
+  const auto taken = listen_on({{"127.0.0.1", 0}});
+  ASSERT_TRUE(taken);
+  const auto port = test::port_of((*taken)[0].address);
+  const auto fds = test::open_fds();
+  const auto again = listen_on({{"127.0.0.1", 0}, {"127.0.0.1", port}});
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().error_number, EADDRINUSE);
+  EXPECT_EQ(again.error().message, "cannot listen on 127.0.0.1:" + std::to_string(port) +
+                                       ": the port is taken; stop the program that listens there (ss -ltnp) or choose "
+                                       "another");
+  EXPECT_EQ(test::open_fds(), fds);
+}
+
+TEST(ListenOn, AnAddressOfAnotherHostIsSaid) {
+  const auto listeners = listen_on({{"192.0.2.1", 0}});  // TEST-NET-1, nobody's
+  ASSERT_FALSE(listeners);
+  EXPECT_NE(listeners.error().message.find("this host does not have that address"), std::string::npos);
+}
+
+TEST(ListenOn, ANameThatIsNoneIsSaid) {
+  const auto listeners = listen_on({{"no such name", 1}});
+  ASSERT_FALSE(listeners);
+  EXPECT_EQ(listeners.error().message.rfind("cannot listen on no such name:1: ", 0), 0U);
+}
+
+TEST(ListenOn, WithoutAHostServesAllAddresses) {
+  const auto listeners = listen_on({{"", 0}});
+  ASSERT_TRUE(listeners) << listeners.error().message;
+  EXPECT_TRUE(test::Client(test::port_of((*listeners)[0].address)).connected());  // over IPv4
+}
+
+TEST(ListenOn, Ipv6) {
+  const auto listeners = listen_on({{"::1", 0}});
+  if (!listeners) {
+    GTEST_SKIP() << "no IPv6 here: " << listeners.error().message;
+  }
+  const auto& address = (*listeners)[0].address;
+  EXPECT_EQ(address.rfind("[::1]:", 0), 0U);
+  EXPECT_FALSE(test::Client(test::port_of(address)).connected());  // IPv4 is not asked for
+}
+
+}  // namespace
+}  // namespace ssdpulse::http

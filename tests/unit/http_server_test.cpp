@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does the server answer what it should, and does no client harm the others, by number or by slowness?
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include "exporters/http/pages.h"
+#include "exporters/http/server.h"
+#include "tests/unit/http_client.h"
+
+namespace ssdpulse::http {
+namespace {
+
+using test::Client;
+using test::Clock;
+using namespace std::chrono_literals;
+
+std::shared_ptr<const std::string> bytes(std::string content) {
+  return std::make_shared<const std::string>(std::move(content));
+}
+
+Response ok(std::shared_ptr<const std::string> body) {
+  Response response;
+  response.body = std::move(body);
+  return response;
+}
+
+struct Running {
+  std::unique_ptr<Server> server;
+  std::uint16_t port = 0;
+};
+
+Running run(Routes routes, Limits limits = {}) {
+  auto listeners = test::local_listener();
+  const auto port = test::port_of(listeners.at(0).address);
+  auto server = Server::start(std::move(listeners), std::move(routes), limits);
+  EXPECT_TRUE(server);
+  return {std::move(*server), port};
+}
+
+// Waits for what the server does after the client has seen the answer.
+template <typename Condition>
+bool soon(Condition condition) {
+  for (int i = 0; i < 200 && !condition(); ++i) {
+    std::this_thread::sleep_for(5ms);
+  }
+  return condition();
+}
+
+TEST(Server, ServesTheDaemonsPages) {
+  std::atomic<bool> ready{false};
+  const auto page = bytes("metric 1\n");
+  const auto running = run(daemon_pages(
+      [&](const Request& request) {
+        auto response = ok(page);
+        response.content_type = "kind/" + request.accept;
+        response.content_encoding = request.accept_encoding;
+        return response;
+      },
+      [&] { return ready.load(); }));
+  Client client(running.port);  // one connection for all of it: keep-alive
+  client.get("/metrics?x=1", "Accept: of-bread\r\nAccept-Encoding: gzip\r\n");
+  auto answer = client.answer();
+  EXPECT_EQ(Client::status(answer), 200);
+  EXPECT_EQ(Client::header(answer, "Content-Type"), "kind/of-bread");
+  EXPECT_EQ(Client::header(answer, "Content-Encoding"), "gzip");
+  EXPECT_EQ(Client::body(answer), "metric 1\n");
+  client.get("/");
+  answer = client.answer();
+  EXPECT_EQ(Client::status(answer), 200);
+  EXPECT_EQ(Client::header(answer, "Content-Encoding"), "");
+  EXPECT_NE(Client::body(answer).find("href=\"/metrics\""), std::string::npos);
+  const std::tuple<const char*, bool, int> cases[] = {
+      {"/-/healthy", false, 200}, {"/-/ready", false, 503},     {"/-/ready", true, 200}, {"/nowhere", true, 404},
+      {"/metrics/", true, 404},   {"/-/healthy/..", true, 404}, {"//", true, 404}};
+  for (const auto& [path, is_ready, status] : cases) {
+    ready = is_ready;
+    client.get(path);
+    EXPECT_EQ(Client::status(client.answer()), status) << path;
+  }
+  EXPECT_TRUE(soon([&] { return running.server->counters().answered == 9; }));
+  EXPECT_EQ(running.server->counters().refused, 0U);
+}
+
+TEST(Server, HeadHasHeadersOnly) {
+  const auto running = run({{"/", [](const Request&) { return ok(bytes("12345")); }}});
+  Client client(running.port);
+  client.send("HEAD / HTTP/1.1\r\nHost: here\r\n\r\n");
+  const auto answer = client.answer(false);
+  EXPECT_EQ(Client::status(answer), 200);
+  EXPECT_EQ(Client::header(answer, "Content-Length"), "5");
+  // The next answer follows at once: no body came in between.
+  client.get("/");
+  EXPECT_EQ(Client::body(client.answer()), "12345");
+}
+
+TEST(Server, OtherMethodsAndBodiesAreRefused) {
+  const auto running = run({{"/", [](const Request&) { return ok(bytes("x")); }}});
+  for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "BREW"}) {
+    Client client(running.port);
+    client.send(std::string(method) + " / HTTP/1.1\r\nHost: here\r\nContent-Length: 0\r\n\r\n");
+    const auto answer = client.answer();
+    EXPECT_EQ(Client::status(answer), 405) << method;
+    EXPECT_EQ(Client::header(answer, "Allow"), "GET, HEAD") << method;
+  }
+  Client post(running.port);
+  post.send("POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 1000000\r\n\r\nbegin");
+  EXPECT_EQ(Client::status(post.answer()), 405);
+  EXPECT_TRUE(post.closed_within(2s));
+  for (const char* body :
+       {"Content-Length: 5\r\n\r\n12345", "Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n0\r\n\r\n"}) {
+    Client client(running.port);
+    client.send(std::string("GET / HTTP/1.1\r\nHost: here\r\n") + body);
+    EXPECT_EQ(Client::status(client.answer()), 413) << body;
+    EXPECT_TRUE(client.closed_within(2s));
+  }
+}
+
+TEST(Server, AnExceptionIsA500AndAnEmptyBodyIsFine) {
+  const auto running = run({{"/throws", [](const Request&) -> Response { throw std::runtime_error("secret"); }},
+                            {"/empty", [](const Request&) { return ok(nullptr); }}});
+  Client client(running.port);
+  client.get("/throws");
+  const auto answer = client.answer();
+  EXPECT_EQ(Client::status(answer), 500);
+  EXPECT_EQ(answer.find("secret"), std::string::npos);
+  client.get("/empty");
+  const auto empty = client.answer();
+  EXPECT_EQ(Client::status(empty), 200);
+  EXPECT_EQ(Client::header(empty, "Content-Length"), "0");
+}
+
+TEST(Server, HeadersAreBounded) {
+  const auto running = run({{"/", [](const Request&) { return ok(bytes("x")); }}});
+  Client ordinary(running.port);
+  ordinary.get("/", "Cookie: " + std::string(7000, 'c') + "\r\n");
+  EXPECT_EQ(Client::status(ordinary.answer()), 200);
+  Client wide(running.port);
+  wide.get("/", "Cookie: " + std::string(100'000, 'c') + "\r\n");
+  EXPECT_EQ(Client::status(wide.answer()), 431);
+  Client lengthy(running.port);
+  lengthy.get("/" + std::string(100'000, 'p'));
+  EXPECT_EQ(Client::status(lengthy.answer()), 414);
+}
+
+TEST(Server, AClientThatSendsSlowlyIsCut) {
+  Limits limits;
+  limits.request_time = 300ms;
+  const auto running = run({{"/", [](const Request&) { return ok(bytes("x")); }}}, limits);
+  Client silent(running.port);
+  Client trickling(running.port);
+  trickling.send("GET / HTTP/1.1\r\nHost: here\r\nX: ");
+  const auto begin = Clock::now();
+  while (trickling.send("x") && Clock::now() - begin < 3s) {
+    std::this_thread::sleep_for(20ms);
+  }
+  const auto lived = Clock::now() - begin;
+  EXPECT_GT(lived, 200ms);
+  EXPECT_LT(lived, 1s);
+  EXPECT_TRUE(silent.closed_within(1s));
+  EXPECT_TRUE(soon([&] { return running.server->counters().connections == 0; }));
+  EXPECT_EQ(running.server->counters().cut, 2U);
+}
+
+TEST(Server, AnIdleConnectionIsCut) {
+  Limits limits;
+  limits.idle_time = 200ms;
+  const auto running = run({{"/", [](const Request&) { return ok(bytes("x")); }}}, limits);
+  Client client(running.port);
+  for (int i = 0; i < 3; ++i) {
+    std::this_thread::sleep_for(100ms);
+    client.get("/");
+    EXPECT_EQ(Client::status(client.answer()), 200);
+  }
+  EXPECT_TRUE(client.closed_within(1s));
+}
+
+TEST(Server, AClientThatReadsSlowlyIsCutAndItsBodyFreed) {
+  Limits limits;
+  limits.answer_time = 400ms;
+  auto body = bytes(std::string(16 << 20, 'b'));
+  const std::weak_ptr<const std::string> watched = body;
+  const auto running = run({{"/", [&](const Request&) { return ok(std::exchange(body, nullptr)); }}}, limits);
+  Client client(running.port, 4096);
+  client.get("/");
+  const auto begin = Clock::now();
+  // A few bytes now and then: never silent, never done.
+  while (client.receive(1024, 100ms) && Clock::now() - begin < 3s) {
+    std::this_thread::sleep_for(20ms);
+  }
+  EXPECT_TRUE(soon([&] { return watched.expired(); }));
+  EXPECT_LT(Clock::now() - begin, 1500ms);
+  EXPECT_TRUE(client.closed_within(1s));
+  EXPECT_EQ(running.server->counters().cut, 1U);
+}
+
+TEST(Server, BeyondTheBoundA503ComesAtOnce) {
+  Limits limits;
+  limits.requests = 4;
+  std::promise<void> release;
+  const auto released = release.get_future().share();
+  const auto running = run({{"/",
+                             [&](const Request&) {
+                               released.wait();
+                               return ok(bytes("x"));
+                             }}},
+                           limits);
+  std::vector<Client> waiting;
+  for (unsigned i = 0; i < limits.requests; ++i) {
+    waiting.emplace_back(running.port);
+    waiting.back().get("/");
+  }
+  std::this_thread::sleep_for(100ms);
+  const auto begin = Clock::now();
+  Client refused(running.port);
+  refused.get("/");
+  const auto answer = refused.answer();
+  EXPECT_EQ(Client::status(answer), 503);
+  EXPECT_EQ(Client::header(answer, "Retry-After"), "1");
+  EXPECT_LT(Clock::now() - begin, 200ms);
+  EXPECT_EQ(running.server->counters().refused, 1U);
+  release.set_value();
+  for (auto& client : waiting) {
+    EXPECT_EQ(Client::status(client.answer()), 200);
+  }
+  // The place is free again.
+  EXPECT_TRUE(soon([&] {
+    refused.get("/");
+    return Client::status(refused.answer()) == 200;
+  }));
+}
+
+TEST(Server, BeyondItsConnectionsClientsWaitAndAreNotLost) {
+  Limits limits;
+  limits.connections = 8;
+  limits.idle_time = 100ms;
+  const auto running = run({{"/", [](const Request&) { return ok(bytes("x")); }}}, limits);
+  std::vector<Client> clients;
+  for (int i = 0; i < 40; ++i) {
+    clients.emplace_back(running.port);
+    clients.back().get("/");
+  }
+  std::this_thread::sleep_for(50ms);
+  EXPECT_LE(running.server->counters().connections, 8U);
+  for (auto& client : clients) {
+    EXPECT_EQ(Client::status(client.answer()), 200);
+  }
+}
+
+// A thousand clients at one instant; pages are slow to make and too big for the sockets, and half of the clients do not
+// read on. Everyone hears 200 or 503 soon, and the body exists once.
+TEST(Server, AThousandClientsAtOnce) {
+  test::allow_many_fds();
+  constexpr std::size_t kClients = 1000;
+  const auto body = bytes(std::string(8 << 20, 'b'));
+  const auto running = run({{"/metrics", [&](const Request&) {
+                               std::this_thread::sleep_for(20ms);
+                               return ok(body);
+                             }}});
+  const auto before = test::anonymous_kib();
+  std::vector<Client> clients;
+  clients.reserve(kClients);
+  for (std::size_t i = 0; i < kClients; ++i) {
+    clients.emplace_back(running.port, 4096);
+    ASSERT_TRUE(clients.back().connected());
+  }
+  const auto begin = Clock::now();
+  for (auto& client : clients) {
+    ASSERT_TRUE(client.get("/metrics"));
+  }
+  std::size_t answered = 0;
+  std::size_t refused = 0;
+  for (auto& client : clients) {
+    client.receive(64, 10s);
+    const auto head = client.answer(false);
+    answered += Client::status(head) == 200 ? 1 : 0;
+    refused += Client::status(head) == 503 ? 1 : 0;
+  }
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin);
+  const auto grown = test::anonymous_kib() - before;
+  std::cout << answered << " x 200, " << refused << " x 503 in " << took.count() << " ms; anonymous memory +" << grown
+            << " KiB, clients included\n";
+  EXPECT_EQ(answered + refused, kClients);
+  EXPECT_GE(answered, Limits{}.requests);
+  EXPECT_LT(took, 5s);
+  EXPECT_LT(grown, 200U * 1024);  // under sanitizers half of that; a copy of the body for each of 64 would be 512 MiB
+  EXPECT_LE(running.server->counters().connections, kClients);
+
+  // And the server is in good order afterwards.
+  clients.clear();
+  EXPECT_TRUE(soon([&] { return running.server->counters().connections == 0; }));
+  Client next(running.port);
+  next.get("/metrics");
+  EXPECT_EQ(Client::body(next.answer()), *body);
+}
+
+TEST(Server, ListensOnSeveralSockets) {
+  auto listeners = test::local_listener();
+  listeners.push_back(std::move(test::local_listener().at(0)));
+  const auto first = test::port_of(listeners[0].address);
+  const auto second = test::port_of(listeners[1].address);
+  const auto server = Server::start(std::move(listeners), {{"/", [](const Request&) { return ok(bytes("x")); }}});
+  ASSERT_TRUE(server);
+  for (const auto port : {first, second}) {
+    Client client(port);
+    client.get("/");
+    EXPECT_EQ(Client::status(client.answer()), 200);
+  }
+}
+
+TEST(Server, StopIsPromptWhateverClientsDo) {
+  const auto body = bytes(std::string(16 << 20, 'b'));
+  auto running = run({{"/", [&](const Request&) {
+                         std::this_thread::sleep_for(50ms);
+                         return ok(body);
+                       }}});
+  std::vector<Client> clients;
+  for (int i = 0; i < 60; ++i) {
+    clients.emplace_back(running.port, 4096);  // some idle, some in the middle of a header, some not reading
+    if (i % 3 == 1) {
+      clients.back().send("GET / HT");
+    } else if (i % 3 == 2) {
+      clients.back().get("/");
+    }
+  }
+  std::this_thread::sleep_for(60ms);  // some pages are made, some are being made, some wait
+  const auto begin = Clock::now();
+  running.server->stop();
+  EXPECT_LT(Clock::now() - begin, 200ms);
+  EXPECT_EQ(body.use_count(), 1);
+  running.server->stop();
+  EXPECT_FALSE(Client(running.port).connected());
+}
+
+TEST(Server, StartsAndStopsWithoutALeak) {
+  std::size_t fds = 0;
+  for (int i = 0; i < 50; ++i) {
+    auto running = run({{"/", [](const Request&) { return ok(bytes("x")); }}});
+    Client client(running.port);
+    client.get("/");
+    EXPECT_EQ(Client::status(client.answer()), 200);
+    Client idle(running.port);
+    running.server.reset();
+    const auto now = test::open_fds();
+    fds = i == 0 ? now : fds;
+    EXPECT_EQ(now, fds);
+  }
+}
+
+}  // namespace
+}  // namespace ssdpulse::http

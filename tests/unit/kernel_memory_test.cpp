@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Do the kernel's tables stay within the design's budget, and does every disk get what it needs?
+#include "daemon/sources/block/kernel_memory.h"
+
+#include <gtest/gtest.h>
+#include <linux/types.h>
+#include <rapidcheck.h>
+
+#include <cstdio>
+
+#include "bpf/abi/block_abi.h"
+
+namespace {
+
+using namespace ssdpulse::block;
+
+/// A large data-centre drive: a hardware queue for each CPU (at most 128), 1023 tags each.
+std::vector<SlotDemand> nvme_drives(std::size_t count, std::uint32_t cpus) {
+  return std::vector<SlotDemand>(count, SlotDemand{std::min(cpus, 128U), 1023});
+}
+
+void print(const char* what, const MemoryPlan& plan) {
+  std::printf("%s: %u devices x %u CPUs: cells %.1f MB, slots %.1f MiB, tables %.1f MB\n", what, plan.devices,
+              plan.cpus, static_cast<double>(plan.cell_bytes()) / 1e6,
+              static_cast<double>(plan.slot_bytes()) / (1 << 20), static_cast<double>(plan.table_bytes()) / 1e6);
+}
+
+TEST(KernelMemory, EightDevicesBySixtyFourCpus) {
+  const MemoryPlan plan = plan_memory(nvme_drives(8, 64), 64);
+  print("8 x 64", plan);
+  // By hand: (8 + 4 spare) x (64 x 2 + 6) cells of 5376 bytes; 12 regions of 64 x 1024 slots of 16 bytes.
+  EXPECT_EQ(plan.cell_bytes(), 12ULL * (64 * 2 + 6) * 5376);
+  EXPECT_EQ(plan.slot_bytes(), 12ULL * 65536 * 16);
+  EXPECT_LE(plan.cell_bytes(), 16'000'000U);
+  EXPECT_LE(plan.slot_bytes(), 16ULL << 20);
+}
+
+TEST(KernelMemory, SixtyFourDevicesByTwoHundredFiftySixCpus) {
+  const MemoryPlan plan = plan_memory(nvme_drives(64, 256), 256);
+  print("64 x 256", plan);
+  EXPECT_EQ(plan.cell_bytes(), 70ULL * (256 * 2 + 6) * 5376);
+  EXPECT_LE(plan.cell_bytes(), 200'000'000U);
+  EXPECT_LE(plan.slot_bytes(), 128ULL << 20);
+}
+
+TEST(KernelMemory, AllInOneAnswersForEveryTable) {
+  const MemoryPlan plan = plan_memory(nvme_drives(2, 4), 4);
+  EXPECT_EQ(plan.total_bytes(), plan.cell_bytes() + plan.slot_bytes() + plan.table_bytes());
+  EXPECT_EQ(plan.table_bytes(), plan.devices * (sizeof(device_state) + sizeof(stream_ends) + sizeof(device_geometry)) +
+                                    KNOWN_DISKS * 48 + QUEUE_IDS * 8 + sizeof(host_state));
+}
+
+TEST(KernelMemory, NoDiskAtAllStillLeavesRoomForNewOnes) {
+  const MemoryPlan plan = plan_memory({}, 2);
+  EXPECT_EQ(plan.devices, 4U);
+  EXPECT_EQ(plan.slots, 4 * kMinSlotsPerDevice);
+}
+
+TEST(KernelMemory, Properties) {
+  EXPECT_TRUE(rc::check("slots of a disk are a power of two, and exact when they hold all its tags", [] {
+    const SlotDemand demand{*rc::gen::inRange(0U, 300U), *rc::gen::inRange(0U, 20'000U)};
+    const std::uint32_t slots = slots_for(demand);
+    RC_ASSERT((slots & (slots - 1)) == 0U);
+    RC_ASSERT(slots >= kMinSlotsPerDevice && slots <= kMaxSlotsPerDevice);
+    const std::uint64_t wanted = std::uint64_t{std::max(1U, demand.hardware_queues)} * demand.queue_depth;
+    RC_ASSERT(slots_are_exact(demand, slots) == (wanted > 0 && wanted <= slots));
+  }));
+  EXPECT_TRUE(rc::check("the slots of all disks stay within 2 MiB each", [] {
+    const auto count = *rc::gen::inRange<std::size_t>(0, 200);
+    std::vector<SlotDemand> demands;
+    for (std::size_t i = 0; i < count; ++i) {
+      demands.push_back({*rc::gen::inRange(1U, 300U), *rc::gen::inRange(1U, 4096U)});
+    }
+    const MemoryPlan plan = plan_memory(demands, 64);
+    RC_ASSERT(plan.slot_bytes() <= (std::uint64_t{2} << 20) * std::max<std::size_t>(8, count));
+    RC_ASSERT(plan.devices > count);
+  }));
+}
+
+}  // namespace

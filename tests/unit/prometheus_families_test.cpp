@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which series exist, and when? Names and labels are a contract: the golden page changes only together with it.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "daemon/model/version.h"
+#include "exporters/prometheus/families.h"
+#include "exporters/prometheus/text_format.h"
+#include "tests/unit/prometheus_snapshots.h"
+
+namespace ssdpulse::exposition {
+namespace {
+
+const std::string kGolden = SSDPULSE_SOURCE_DIR "/tests/fixtures/prometheus/small_snapshot.txt";
+
+std::string page_of(const model::Snapshot& snapshot) { return render_text(collect(snapshot)); }
+
+bool has(const std::string& page, const std::string& part) { return page.find(part) != std::string::npos; }
+
+std::string replace(std::string text, const std::string& from, const std::string& to) {
+  const auto at = text.find(from);
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+TEST(Golden, SmallSnapshot) {
+  auto page = page_of(test::small_snapshot());
+  page = replace(page, std::string("version=\"") + model::kVersion + "\"", "version=\"VERSION\"");
+  page = replace(page, std::string("revision=\"") + model::kRevision + "\"", "revision=\"REVISION\"");
+  if (std::getenv("SSDPULSE_UPDATE_GOLDEN") != nullptr) {
+    std::ofstream(kGolden) << page;
+  }
+  std::ostringstream golden;
+  golden << std::ifstream(kGolden).rdbuf();
+  EXPECT_EQ(page, golden.str());
+}
+
+TEST(Golden, PromtoolIsSilent) {
+  if (std::system("command -v promtool >/dev/null") != 0) {
+    GTEST_SKIP() << "promtool is not installed (package prometheus)";
+  }
+  const auto command = "promtool check metrics < " + kGolden + " 2>&1";
+  FILE* promtool = ::popen(command.c_str(), "r");
+  ASSERT_NE(promtool, nullptr);
+  std::string said(4096, '\0');
+  said.resize(std::fread(said.data(), 1, said.size(), promtool));
+  EXPECT_EQ(::pclose(promtool), 0);
+  EXPECT_EQ(said, "");
+}
+
+TEST(Present, CountersOfANewDeviceStartAtZero) {
+  auto snapshot = test::small_snapshot();
+  snapshot.devices[0].io = nullptr;
+  const auto page = page_of(snapshot);
+  for (const char* operation : {"read", "write"}) {
+    const auto labels = std::string("{device=\"nvme0n1\",operation=\"") + operation + "\"";
+    EXPECT_TRUE(has(page, "ssdpulse_io_bytes_total" + labels + "} 0\n"));
+    EXPECT_TRUE(has(page, "ssdpulse_io_errors_total" + labels + ",error=\"medium\"} 0\n"));
+    EXPECT_TRUE(has(page, "ssdpulse_io_requeues_total" + labels + ",reason=\"driver\"} 0\n"));
+  }
+  EXPECT_TRUE(has(page, "ssdpulse_lost_events_total{cause=\"stray\",device=\"nvme0n1\"} 0\n"));
+  EXPECT_FALSE(has(page, "operation=\"flush\""));
+  EXPECT_FALSE(has(page, "_bucket{"));
+  // Nobody has looked yet, so nobody knows.
+  EXPECT_FALSE(has(page, "ssdpulse_io_in_flight"));
+}
+
+TEST(Present, HistogramsComeWithTheirFirstSample) {
+  const auto page = page_of(test::small_snapshot());
+  EXPECT_TRUE(
+      has(page, "ssdpulse_io_device_latency_seconds_count{device=\"nvme0n1\",operation=\"read\",during=\"none\"} 2\n"));
+  EXPECT_FALSE(has(page, "during=\"both\""));
+  EXPECT_FALSE(has(page, "ssdpulse_io_size_bytes_count{device=\"nvme0n1\",operation=\"write\"}"));
+}
+
+TEST(Present, SequentialBytesAreOfReadAndWriteOnly) {
+  const auto page = page_of(test::small_snapshot());
+  EXPECT_TRUE(has(page, "ssdpulse_io_sequential_bytes_total{device=\"nvme0n1\",operation=\"write\"} 0\n"));
+  EXPECT_FALSE(has(page, "ssdpulse_io_sequential_bytes_total{device=\"nvme0n1\",operation=\"flush\"}"));
+}
+
+TEST(CompletionOnly, WhatItCannotSeeIsAbsent) {
+  auto snapshot = test::small_snapshot();
+  snapshot.latency_mode = "completion-only";
+  const auto page = page_of(snapshot);
+  for (const char* unseen : {"ssdpulse_io_device_latency_seconds", "ssdpulse_io_queue_latency_seconds",
+                             "ssdpulse_io_requeues_total", "ssdpulse_io_in_flight", "ssdpulse_io_queue_full_seconds",
+                             "cause=\"stray\"", "cause=\"completion_missed\"", "cause=\"slot_collision\""}) {
+    EXPECT_FALSE(has(page, unseen)) << unseen;
+  }
+  for (const char* seen : {"ssdpulse_io_latency_seconds_count", "ssdpulse_io_bytes_total", "ssdpulse_io_errors_total",
+                           "cause=\"clock\"", "ssdpulse_latency_mode_info{mode=\"completion-only\"} 1\n"}) {
+    EXPECT_TRUE(has(page, seen)) << seen;
+  }
+}
+
+TEST(Absent, WhatTheKernelDoesNotTell) {
+  const auto page = page_of(test::small_snapshot());
+  EXPECT_TRUE(has(page, "ssdpulse_lost_events_total{cause=\"recursion\",program=\"on_issue\"} 3\n"));
+  EXPECT_FALSE(has(page, "program=\"on_complete\""));
+  EXPECT_TRUE(has(page, "ssdpulse_accounting_drift_ios{device=\"nvme0n1\",operation=\"read\"} -1\n"));
+  EXPECT_FALSE(has(page, "ssdpulse_accounting_drift_ios{device=\"nvme0n1\",operation=\"write\"}"));
+  EXPECT_EQ(page_of(model::Snapshot{}).find("ssdpulse_io_errors_total"), std::string::npos);
+}
+
+TEST(Labels, AnyBytesBecomeValidText) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"plain", "plain"},
+      {"\"quoted\"", "\\\"quoted\\\""},
+      {"back\\slash", "back\\\\slash"},
+      {"two\nlines", "two\\nlines"},
+      {"tab\tstays", "tab\tstays"},
+      {std::string("nul\0byte", 8),
+       "nul\xEF\xBF\xBD"
+       "byte"},
+      {"bell\a", "bell\xEF\xBF\xBD"},
+      {"gr\xC3\xBC\xC3\x9F", "gr\xC3\xBC\xC3\x9F"},
+      {"\xF0\x9F\x92\xBE", "\xF0\x9F\x92\xBE"},
+      {"bad\xff", "bad\xEF\xBF\xBD"},
+      {"cut\xC3", "cut\xEF\xBF\xBD"},
+      {"over\xC0\xAFlong", ""},
+      {"sur\xED\xA0\x80gate", ""},  // an empty expectation: only that the bytes are gone
+  };
+  for (const auto& [value, expected] : cases) {
+    auto snapshot = test::small_snapshot();
+    auto device = *snapshot.devices[0].device;
+    device.serial = value;
+    snapshot.devices[0].device = std::make_shared<const model::Device>(device);
+    const auto page = page_of(snapshot);
+    if (!expected.empty()) {
+      EXPECT_TRUE(has(page, "serial=\"" + expected + "\"")) << expected;
+    } else {
+      EXPECT_FALSE(has(page, value));
+    }
+  }
+}
+
+TEST(Labels, EmptyOnesAreLeftOut) { EXPECT_FALSE(has(page_of(test::small_snapshot()), "=\"\"")); }
+
+TEST(Info, ASecondMountOnTheSamePointIsOneSeries) {
+  auto snapshot = test::small_snapshot();
+  snapshot.filesystems = {{"sda", "/mnt", "xfs", false}, {"sda", "/mnt", "xfs", false}, {"sdb", "/mnt", "xfs", false}};
+  const auto page = page_of(snapshot);
+  const auto first = page.find("ssdpulse_filesystem_info{device=\"sda\"");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(page.find("ssdpulse_filesystem_info{device=\"sda\"", first + 1), std::string::npos);
+  EXPECT_TRUE(has(page, "ssdpulse_filesystem_info{device=\"sdb\""));
+}
+
+}  // namespace
+}  // namespace ssdpulse::exposition

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is every page rendered once, shared by all who ask, and replaced by the next Snapshot's?
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <atomic>
+#include <set>
+#include <thread>
+
+#include "exporters/prometheus/metrics_page.h"
+#include "tests/unit/prometheus_snapshots.h"
+
+namespace ssdpulse::exposition {
+namespace {
+
+constexpr const char* kProtobuf =
+    "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited";
+
+std::shared_ptr<const model::Snapshot> numbered(std::uint64_t number) {
+  auto snapshot = test::small_snapshot();
+  snapshot.number = number;
+  snapshot.missed_ticks = number;
+  return std::make_shared<const model::Snapshot>(std::move(snapshot));
+}
+
+std::string gunzip(const std::string& bytes) {
+  z_stream stream{};
+  EXPECT_EQ(inflateInit2(&stream, 15 + 16), Z_OK);
+  std::string result(1 << 20, '\0');
+  auto input = bytes;
+  stream.next_in = reinterpret_cast<Bytef*>(input.data());
+  stream.avail_in = static_cast<uInt>(input.size());
+  stream.next_out = reinterpret_cast<Bytef*>(result.data());
+  stream.avail_out = static_cast<uInt>(result.size());
+  EXPECT_EQ(inflate(&stream, Z_FINISH), Z_STREAM_END);
+  result.resize(stream.total_out);
+  inflateEnd(&stream);
+  return result;
+}
+
+TEST(MetricsPage, HeadersSayWhatTheBytesAre) {
+  MetricsPage page;
+  const auto snapshot = numbered(1);
+  const auto text = page.get(snapshot, "", "");
+  EXPECT_EQ(text->content_type, "text/plain; version=0.0.4; charset=utf-8");
+  EXPECT_EQ(text->content_encoding, "");
+  EXPECT_EQ(text->bytes.rfind("# HELP ", 0), 0U);
+  const auto protobuf = page.get(snapshot, kProtobuf, "identity");
+  EXPECT_EQ(protobuf->content_type,
+            "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited");
+  const auto text_gzip = page.get(snapshot, "text/plain", "gzip");
+  EXPECT_EQ(text_gzip->content_type, text->content_type);
+  EXPECT_EQ(text_gzip->content_encoding, "gzip");
+  EXPECT_EQ(gunzip(text_gzip->bytes), text->bytes);
+  EXPECT_LT(text_gzip->bytes.size() * 4, text->bytes.size());
+  const auto protobuf_gzip = page.get(snapshot, kProtobuf, "gzip");
+  EXPECT_EQ(protobuf_gzip->content_encoding, "gzip");
+  EXPECT_EQ(gunzip(protobuf_gzip->bytes), protobuf->bytes);
+  EXPECT_EQ(page.renderings(), 4U);
+}
+
+TEST(MetricsPage, RendersOnceAndShares) {
+  MetricsPage page;
+  const auto first = page.get(numbered(1), "", "");
+  // Another Snapshot object of the same number is the same Snapshot.
+  EXPECT_EQ(page.get(numbered(1), "", "").get(), first.get());
+  EXPECT_EQ(page.renderings(), 1U);
+  const auto second = page.get(numbered(2), "", "");
+  EXPECT_NE(second.get(), first.get());
+  EXPECT_NE(second->bytes, first->bytes);
+  EXPECT_EQ(page.renderings(), 2U);
+}
+
+TEST(MetricsPage, AnOvertakenRequestGetsTheNewerPage) {
+  MetricsPage page;
+  const auto newer = page.get(numbered(2), "", "");
+  EXPECT_EQ(page.get(numbered(1), "", "").get(), newer.get());
+  EXPECT_EQ(page.renderings(), 1U);
+}
+
+TEST(MetricsPage, AnOldBodyIsFreedWithItsLastReader) {
+  MetricsPage page;
+  std::weak_ptr<const Body> old = page.get(numbered(1), "", "");
+  auto reader = old.lock();
+  static_cast<void>(page.get(numbered(2), "", ""));
+  EXPECT_FALSE(old.expired());
+  reader.reset();
+  EXPECT_TRUE(old.expired());
+}
+
+TEST(MetricsPage, ConcurrentCallersShareOneRendering) {
+  MetricsPage page;
+  constexpr std::uint64_t kSnapshots = 20;
+  std::atomic<std::uint64_t> newest{1};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 200; ++round) {
+        const auto number = newest.load();
+        if (i == 0 && number < kSnapshots) {
+          newest = number + 1;
+        }
+        const auto body = page.get(numbered(number), i % 2 == 0 ? "" : kProtobuf, i % 4 < 2 ? "" : "gzip");
+        ASSERT_FALSE(body->bytes.empty());
+        ASSERT_EQ(body->content_encoding, i % 4 < 2 ? "" : "gzip");
+      }
+    });
+  }
+  for (auto& thread : threads) {
+    thread.join();
+  }
+  // At most four of each, however many asked; and each number is a Snapshot of its own.
+  EXPECT_LE(page.renderings(), 4 * kSnapshots);
+  EXPECT_GE(page.renderings(), 4U);
+}
+
+TEST(MetricsPage, AThousandCallersOfOneSnapshotRenderFourTimes) {
+  MetricsPage page;
+  const auto snapshot = numbered(1);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 16; ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 64; ++round) {
+        static_cast<void>(page.get(snapshot, (i + round) % 2 == 0 ? "" : kProtobuf, (i + round) % 4 < 2 ? "" : "gzip"));
+      }
+    });
+  }
+  for (auto& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(page.renderings(), 4U);
+}
+
+}  // namespace
+}  // namespace ssdpulse::exposition

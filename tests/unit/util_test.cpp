@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// The leaf room: globs as a shell means them, bounded reading, log lines by who reads them, and their limiter.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "daemon/util/glob.h"
+#include "daemon/util/log.h"
+#include "daemon/util/read_file.h"
+#include "daemon/util/unique_fd.h"
+#include "tests/fixtures/temporary_tree.h"
+
+namespace ssdpulse {
+namespace {
+
+using std::chrono::seconds;
+
+TEST(Glob, MeansWhatAShellMeans) {
+  EXPECT_TRUE(util::glob_matches("*", "nvme0n1"));
+  EXPECT_TRUE(util::glob_matches("nvme*n1", "nvme10n1"));
+  EXPECT_TRUE(util::glob_matches("sd[a-c]", "sdb"));
+  EXPECT_TRUE(util::glob_matches("sd?", "sdz"));
+  EXPECT_FALSE(util::glob_matches("sd?", "sdaa"));
+  EXPECT_FALSE(util::glob_matches("sd[!a]", "sda"));
+  EXPECT_FALSE(util::glob_matches("nvme", "nvme0n1"));
+  EXPECT_FALSE(util::glob_matches("", "sda"));
+  EXPECT_TRUE(util::any_glob_matches({"loop*", "zram*"}, "zram0"));
+  EXPECT_FALSE(util::any_glob_matches({"loop*", "zram*"}, "sda"));
+  EXPECT_FALSE(util::any_glob_matches({}, "sda"));
+}
+
+TEST(ReadFile, WholeOrNotAtAll) {
+  const tests::TemporaryTree tree;
+  for (const std::size_t size : {0UL, 1UL, 4095UL, 4096UL, 4097UL, 100000UL}) {
+    const std::string content(size, 'x');
+    tree.file("f", content);
+    const auto all = util::read_file(tree.path("f"), size);
+    ASSERT_TRUE(all) << size;
+    EXPECT_EQ(*all, content);
+    if (size > 0) {
+      const auto refused = util::read_file(tree.path("f"), size - 1);
+      ASSERT_FALSE(refused) << size;
+      EXPECT_EQ(refused.error().error_number, EFBIG);
+    }
+  }
+  EXPECT_EQ(util::read_file(tree.path("none"), 10).error().error_number, ENOENT);
+  EXPECT_EQ(util::read_file(tree.path(), 10).error().error_number, EISDIR);
+}
+
+/// Everything that `speak` writes to stderr; as under journald, JOURNAL_STREAM names it if `journal`.
+template <typename Speak>
+std::string stderr_of(bool journal, Speak speak) {
+  const tests::TemporaryTree tree;
+  const util::UniqueFd file(::open(tree.path("log").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  struct stat status {};
+  ::fstat(file.get(), &status);
+  const auto stream = std::to_string(status.st_dev) + ":" + std::to_string(status.st_ino + (journal ? 0 : 1));
+  ::setenv("JOURNAL_STREAM", stream.c_str(), 1);
+  const util::UniqueFd saved(::dup(STDERR_FILENO));
+  ::dup2(file.get(), STDERR_FILENO);
+  speak();
+  ::dup2(saved.get(), STDERR_FILENO);
+  ::unsetenv("JOURNAL_STREAM");
+  return util::read_file(tree.path("log"), 1 << 20).value_or("unreadable");
+}
+
+TEST(Log, JournalGetsPriorities) {
+  const std::string lines = stderr_of(true, [] {
+    ASSERT_TRUE(log::set_up("debug"));
+    spdlog::debug("a");
+    spdlog::info("b={}", 1);
+    spdlog::warn("c");
+    spdlog::error("d");
+    spdlog::critical("e");
+  });
+  EXPECT_EQ(lines, "<7>a\n<6>b=1\n<4>c\n<3>d\n<3>e\n");
+}
+
+TEST(Log, OthersGetTimeAndLevelAndAnInheritedVariableDoesNotFool) {
+  const std::string lines = stderr_of(false, [] {
+    ASSERT_TRUE(log::set_up("warning"));
+    spdlog::info("silent");
+    spdlog::warn("heard");
+  });
+  std::string form = "dddd-dd-ddTdd:dd:dd.ddd[+-]dd:dd";
+  for (auto digit = form.find('d'); digit != std::string::npos; digit = form.find('d', digit + 5)) {
+    form.replace(digit, 1, "[0-9]");
+  }
+  EXPECT_TRUE(util::glob_matches(form + " warning heard\n", lines)) << lines;
+}
+
+TEST(Log, UnknownLevelIsRefusedByName) {
+  const auto result = log::set_up("loud");
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message.find("\"loud\""), std::string::npos);
+  EXPECT_NE(result.error().message.find("warning"), std::string::npos);
+}
+
+TEST(Limiter, OncePerIntervalAndKeyAndCountsTheRest) {
+  log::Limiter limiter(seconds(10));
+  const log::Limiter::Clock::time_point start{};
+  EXPECT_EQ(limiter.admit("a", start), 0U);
+  EXPECT_EQ(limiter.admit("b", start + seconds(1)), 0U);
+  for (int i = 1; i < 10; ++i) {
+    EXPECT_FALSE(limiter.admit("a", start + seconds(i)));
+  }
+  EXPECT_EQ(limiter.admit("a", start + seconds(10)), 9U);
+  EXPECT_FALSE(limiter.admit("a", start + seconds(19)));
+  EXPECT_EQ(limiter.admit("a", start + seconds(20)), 1U);
+  EXPECT_EQ(limiter.admit("a", start + seconds(40)), 0U);
+}
+
+TEST(Limiter, KeysBeyondTheBoundShareOneUntilOthersExpire) {
+  log::Limiter limiter(seconds(10), 3);
+  const log::Limiter::Clock::time_point start{};
+  EXPECT_TRUE(limiter.admit("a", start));
+  EXPECT_TRUE(limiter.admit("b", start));
+  EXPECT_TRUE(limiter.admit("c", start));
+  EXPECT_TRUE(limiter.admit("d", start + seconds(1)));   // the shared one
+  EXPECT_FALSE(limiter.admit("e", start + seconds(2)));  // shares it
+  EXPECT_FALSE(limiter.admit("a", start + seconds(2)));
+  EXPECT_EQ(limiter.admit("f", start + seconds(10)), 0U);  // a, b and c have expired: a key of its own again
+  EXPECT_EQ(limiter.admit("g", start + seconds(10)), 0U);
+}
+
+}  // namespace
+}  // namespace ssdpulse
