@@ -38,6 +38,17 @@ analysis::OurCounts counts_of(const block::DeviceSample& sample) {
   return analysis::compose_counts(*sample.io, unseen);
 }
 
+/// Devices whose requests the kernel gives no start time, so that completion alone tells no latency of them.
+std::vector<std::string> unstamped_devices(const model::Inventory& inventory) {
+  std::vector<std::string> names;
+  for (const model::Device& device : inventory.devices) {
+    if (device.coverage == model::Coverage::measured && !device.iostats) {
+      names.push_back(device.name);
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 util::Result<std::unique_ptr<Sampler>> Sampler::open(const sources::InventoryRoots& roots,
@@ -45,6 +56,14 @@ util::Result<std::unique_ptr<Sampler>> Sampler::open(const sources::InventoryRoo
   auto inventory = sources::read_inventory(roots, filter);
   if (!inventory) {
     return tl::make_unexpected(inventory.error());
+  }
+  const auto measured = std::count_if(inventory->devices.begin(), inventory->devices.end(),
+                                      [](const auto& device) { return device.coverage == model::Coverage::measured; });
+  const auto unstamped = static_cast<std::ptrdiff_t>(unstamped_devices(*inventory).size());
+  if (completion_only && measured > 0 && unstamped == measured) {
+    return util::fail(
+        "latency.mode completion-only has nothing to measure: every device has queue/iostats set to 0, and then the "
+        "kernel gives requests no start time; write 1 to /sys/block/DEVICE/queue/iostats, or use latency.mode full");
   }
   auto source = block::BlockSource::open(*inventory, completion_only);
   if (!source) {
@@ -71,6 +90,13 @@ void Sampler::adopt(model::Inventory inventory) {
   for (const std::string& warning : inventory.warnings) {
     if (limiter_.admit(warning)) {
       spdlog::warn("inventory: {}", warning);
+    }
+  }
+  if (completion_only_) {
+    for (const std::string& device : unstamped_devices(inventory)) {
+      if (limiter_.admit("iostats " + device)) {
+        spdlog::warn("device={} has no latency in completion-only mode: its queue/iostats is 0; write 1 there", device);
+      }
     }
   }
   inventory_ = std::move(inventory);
