@@ -81,8 +81,9 @@ struct device_geometry {
 #define EVENT_SLOT_COLLISION 4
 #define EVENT_CLOCK 5
 #define EVENT_UNSTAMPED 6
-#define EVENT_FLUSH_DATA_STAGE 7 /* write that is one stage of a flush sequence: diskstats counts its parent instead   \
-				  */
+#define EVENT_FLUSH_DATA_STAGE                                                                                         \
+	7 /* write that is one stage of a flush sequence: diskstats counts its parent instead                          \
+	   */
 #define EVENTS 8
 #define STATUSES 32 /* blk_status_t, larger ones in the last */
 struct operation_events {

@@ -61,13 +61,18 @@ static inline __attribute__((always_inline)) __u32 floor_log2(__u64 value)
 static inline __attribute__((always_inline)) __u32 latency_word(__s64 latency_ns)
 {
 	__u32 exponent, word;
-	__u64 value = (__u64)latency_ns;
+	__u64 value = (__u64)latency_ns, sixteenth;
 
 	if (latency_ns <= 0)
 		return LATENCY_ZERO_WORD;
 	exponent = floor_log2(value);
 	/* The four bits below the leading one choose a sixteenth of the octave; it spans at most two buckets. */
-	word = latency_first_word[((exponent << 4) | (((value << 4) >> exponent) & 15)) & 1023];
+	sixteenth = ((exponent << 4) | (((value << 4) >> exponent) & 15)) & 1023;
+#ifdef __bpf__
+	/* clang knows this bound and leaves the mask out, but verifiers before Linux 6.12 want to see it. */
+	asm volatile("%0 &= 1023" : "+r"(sixteenth));
+#endif
+	word = latency_first_word[sixteenth];
 	return word + (value > latency_upper_bound_ns[word]);
 }
 

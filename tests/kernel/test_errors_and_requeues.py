@@ -14,8 +14,8 @@ IOS = 20_000
 def failing(check, state, seed):
     with rig.fuse_disk(state, "128M", ["error"], "error-pread-rate=10%", "error-pwrite-rate=5%") as disk:
         seen = observe(check, state, [disk], lambda: rig.fio(
-            disk, seed, may_fail=True, rw="randrw", bs="4k", size="128M", io_size="16T", ioengine="libaio", iodepth=8,
-            number_ios=IOS, continue_on_error="all"))
+            disk, seed, may_fail=True, rw="randrw", bs="4k", size="128M", io_size="16T", ioengine="libaio",
+            iodepth=8, number_ios=IOS, continue_on_error="all"))
         job, difference, traced = seen.result, seen.difference, seen.trace(disk)
         check.that(job["total_err"] > IOS // 50, f"fio saw {job['total_err']} errors, first {job['first_error']}")
         have = difference.value("ssdpulse_io_errors_total", device=disk.name)
@@ -36,7 +36,7 @@ def cut_short(check, state, seed):
                 ioengine="libaio", iodepth=8, number_ios=5_000, continue_on_error="all"))
             job, difference, traced = seen.result, seen.difference, seen.trace(disk)
             check.that(traced.requeues["read"] > 10 and traced.partials["read"] > 10,
-                       f"the trace has {traced.requeues['read']} requeues, {traced.partials['read']} partial completions")
+                       f"the trace: {traced.requeues['read']} requeues, {traced.partials['read']} partial completions")
             have = difference.value("ssdpulse_io_requeues_total", device=disk.name, operation="read", reason="driver")
             check.equal(int(have), traced.requeues["read"], "requeues by the driver")
             have = difference.value("ssdpulse_io_requeues_total", device=disk.name, reason="failover")

@@ -43,7 +43,7 @@ def load(disk, seed, rng):
 def test(check, state):
     seed = rig.fresh_seed()
     with rig.ram_disks(state) as [disk]:
-        seen = observe(check, state, [disk], lambda: load(disk, seed, random.Random(seed)))
+        seen = observe(check, state, [disk], lambda: load(disk, seed, random.Random(seed)), drift=True)
         (count, size), difference, traced = seen.result, seen.difference, seen.trace(disk)
         ios = trace.expected_counts(traced)
         for operation, want in count.items():
@@ -54,7 +54,7 @@ def test(check, state):
         check.that(ios["flush"] >= 4_000 // 8 + 4_000 // 4, f"{ios['flush']} flushes in the trace")
         check.that(traced.unissued["write"] >= 4_000 // 8 + 4_000 // 4,
                    f"{traced.unissued['write']} parents of flush sequences, {traced.data_stages} data stages")
-        compare.everything(check, difference, disk, traced)
+        compare.everything(check, difference, disk, traced, drift=True)
 
 
 rig.main(test)

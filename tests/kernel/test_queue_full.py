@@ -3,7 +3,8 @@
 """Does ssdpulse_io_queue_full_seconds_total grow with the clock while requests wait for a tag, and only then?
 
 On a device that is slow enough, twice its depth keeps it full from the first moment to the last. On a fast one the
-queue is full for some of the time: that run is only printed, because who waited cannot be seen in the trace.
+queue is full for some of the time: that run is only printed, because who waited cannot be seen in the trace. (Tags are
+handed to waiters in batches of 8, so that somebody waits while all but 8 are taken.)
 """
 from lib import rig, trace
 from lib.observe import observe
@@ -28,17 +29,17 @@ def test(check, state):
         check.equal(disk.queue("nr_requests"), "128", "tags of the disk")
         for engine in ("libaio", "io_uring"):
             have, full, nearly, span = measure(check, state, disk, seed, ioengine=engine, iodepth=256, runtime=4)
-            check.that(0.9 * span <= have <= 1.02 * span, f"{engine}, depth 256, slow disk: {have:.3f} s of {span:.3f} s; "
-                       f"all tags taken for {full:.3f} s, all but 8 for {nearly:.3f} s")
-            check.that(have >= 0.9 * full, f"{engine}: not less than the time with all tags taken")
+            check.that(0.9 * span <= have <= 1.02 * span, f"{engine}, depth 256, slow disk: {have:.3f} s of "
+                       f"{span:.3f} s; all tags taken for {full:.3f} s, all but 8 for {nearly:.3f} s")
+            check.that(0.9 * nearly <= have <= 1.1 * nearly, f"{engine}: the trace's time with a waiter, within 10 %")
         have, full, _, span = measure(check, state, disk, seed, ioengine="libaio", iodepth=32, runtime=2)
         check.that(have == 0 and full == 0, f"depth 32, slow disk: {have} s of {span:.3f} s")
     with rig.ram_disks(state) as [disk]:
-        have, full, nearly, span = measure(check, state, disk, seed, ioengine="io_uring", iodepth=256, runtime=2)
-        check.figure(f"depth 256, fast disk: {have:.3f} s of {span:.3f} s; all tags taken for {full:.3f} s, all but 8 for "
-                     f"{nearly:.3f} s")
+        have, full, nearly, span = measure(check, state, disk, seed, ioengine="io_uring", iodepth=256, runtime=1)
+        check.figure(f"depth 256, fast disk: {have:.3f} s of {span:.3f} s; all tags taken for {full:.3f} s, "
+                     f"all but 8 for {nearly:.3f} s")
         check.that(have <= 1.02 * span, "fast disk: no more than the run's length")
-        have, full, _, span = measure(check, state, disk, seed, ioengine="io_uring", iodepth=32, runtime=2)
+        have, full, _, span = measure(check, state, disk, seed, ioengine="io_uring", iodepth=32, runtime=1)
         check.that(have == 0 and full == 0, f"depth 32, fast disk: {have} s of {span:.3f} s")
 
 

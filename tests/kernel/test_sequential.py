@@ -45,7 +45,8 @@ def test(check, state):
             bytes_of_firsts = sum(job["bs"] for job in jobs if job["rw"] != "randread")
             most = want * total - bytes_of_firsts  # every I/O of a stream but its first
             have, low, high = sequential / total, 0.97 * most / total, most / total + 0.01
-            check.that(low <= have <= high, f"{name}: sequential share {have:.4f}, expected {max(0, low):.4f}..{high:.4f}")
+            check.that(low <= have <= high,
+                       f"{name}: sequential share {have:.4f}, expected {max(0, low):.4f}..{high:.4f}")
 
 
 rig.main(test)

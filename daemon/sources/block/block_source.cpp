@@ -267,7 +267,6 @@ DeviceSample BlockSource::read_device(Measured& measured) {
     changed = read_place(place, measured) || changed;
   }
   if (changed) {
-    clamp_queue_full(measured.io);
     measured.published = std::make_shared<const model::DeviceIo>(measured.io);
   }
   return {measured.device, measured.published, measured.events};

@@ -2,7 +2,6 @@
 #include "daemon/sources/block/cell_decoder.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 
 namespace ssdpulse::block {
@@ -115,14 +114,6 @@ void decode_cell(const CellWords& increments, model::OperationIo& io) {
     add_words(increments, kDeviceWords + during * LATENCY_WORDS, kLatencyBuckets, io.device_latency[during].words);
   }
   io.active = io.active || counters[kIssues] != 0 || counters[kCompletions] != 0 || counters[kBytes] != 0;
-}
-
-void clamp_queue_full(model::DeviceIo& device) {
-  const auto elapsed = std::chrono::system_clock::now() - device.since;
-  const auto most = static_cast<std::uint64_t>(std::max<std::int64_t>(0, std::chrono::nanoseconds(elapsed).count()));
-  for (model::OperationIo& io : device.operations) {
-    io.queue_full_ns = std::min(io.queue_full_ns, most);
-  }
 }
 
 }  // namespace ssdpulse::block

@@ -41,7 +41,4 @@ model::IoError error_of_status(std::size_t status);
 void decode_events(const EventIncrements& events, model::DeviceIo& device, model::OperationIo& io);
 void decode_cell(const CellWords& increments, model::OperationIo& io);
 
-/// Time at full depth cannot exceed the time since counting began; a table that was used before may claim it.
-void clamp_queue_full(model::DeviceIo& device);
-
 }  // namespace ssdpulse::block

@@ -27,15 +27,14 @@ def device_histogram_count(difference, disk, operation):
                for during in trace.DURINGS)
 
 
-def at_rest(check, scrape, disk, drift=True):
-    """Nothing is in flight, and the kernel's own statistics agree."""
+def at_rest(check, scrape, disk, drift=False):
+    """Nothing is in flight, and the kernel agrees on the counts: where it was asked already, or with `drift`."""
     flying = {dict(labels)["operation"]: v
               for labels, v in scrape.series("ssdpulse_io_in_flight", device=disk.name).items()}
     check.that(flying and not any(flying.values()), f"{disk.name} at rest has nothing in flight: {flying}")
-    if drift:
-        drifts = {dict(labels).get("operation"): v
-                  for labels, v in scrape.series("ssdpulse_accounting_drift_ios", device=disk.name).items()}
-        check.that(drifts and not any(drifts.values()), f"{disk.name} drift against diskstats: {drifts}")
+    drifts = {dict(labels).get("operation"): v
+              for labels, v in scrape.series("ssdpulse_accounting_drift_ios", device=disk.name).items()}
+    check.that((drifts or not drift) and not any(drifts.values()), f"{disk.name} drift against diskstats: {drifts}")
 
 
 def _histogram(check, what, histogram, certain, possible, lost):
@@ -102,7 +101,7 @@ def device_latencies(check, difference, disk, traced, operation, lost, slack):
     check.that(why is None, f"{disk.name} {operation} device time, all four together" + (f": {why}" if why else ""))
 
 
-def everything(check, difference, disk, traced, slack=2000):
+def everything(check, difference, disk, traced, slack=2000, drift=False):
     """Counts, bytes, sizes, errors, requeues, and all three histograms, of every operation that the trace saw."""
     lost = lost_events(difference, disk)
     check.that(lost <= max(1, traced.events) * 1e-5, f"{disk.name}: {lost} lost of {traced.events} events")
@@ -119,13 +118,14 @@ def everything(check, difference, disk, traced, slack=2000):
             check.that(have == want or lost and abs(have - want) <= lost << 20,
                        f"{disk.name} {operation} {name}: {have:.0f}, traced {want}")
         sizes = difference.histogram(SIZE, **of)
-        check.that(sizes.native == traced.sizes(operation) or lost, f"{disk.name} {operation} sizes: {dict(sizes.native)}")
-        check.that(sizes.sum == sum(io.size for io in ios) or lost, f"{disk.name} {operation} sum of sizes: {sizes.sum:.0f}")
+        what = f"{disk.name} {operation}"
+        check.that(lost or sizes.native == traced.sizes(operation), f"{what} sizes: {dict(sizes.native)}")
+        check.that(lost or sizes.sum == sum(io.size for io in ios), f"{what} sum of sizes: {sizes.sum:.0f}")
         errors(check, difference, disk, traced, operation)
         device_latencies(check, difference, disk, traced, operation, lost, slack)
         latencies(check, difference, disk, traced, operation, lost, QUEUE, trace.queue_time)
         latencies(check, difference, disk, traced, operation, lost, TOTAL, trace.total_time)
-    at_rest(check, difference.after, disk)
+    at_rest(check, difference.after, disk, drift)
 
 
 def exported_operations(difference, disk):

@@ -2,16 +2,17 @@
 """Runs a load under the daemon and the tracer at once, and hands back what both saw.
 
 A trace proves something only if it is complete. Diskstats say so, which know of no tracepoint: where they count I/Os
-that the trace lacks, the kernel called no program at all for a while (seen on virtual machines whose CPUs are
-oversubscribed: for about a millisecond, every tracepoint of one CPU is silent). Such a run is repeated; the daemon's own
-figures have no say in that.
+that the trace lacks, the kernel called no program at all for a while (seen on a busy virtual machine: for up to a few
+milliseconds every tracepoint of one CPU is silent, and no count of skipped programs grows). Such a run is repeated; the
+daemon's own figures have no say in that.
 """
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from lib import metrics, rig, trace
 
-TRIES = 5
+TRIES = 10
+COMPARISON_SECONDS = 6  # the daemon looks at diskstats every fourth tick
 
 
 @dataclass
@@ -24,25 +25,40 @@ class Observation:
         return self.traces[disk.name]
 
 
-def observe(check, state, disks, load, mode="full"):
-    """The first Observation whose trace is complete. A daemon of its own serves each try."""
+def observe(check, state, disks, load, mode="full", drift=False):
+    """The first Observation whose trace is complete. A daemon of its own serves each try.
+
+    With `drift`, the daemon compared itself with diskstats before the load, and again behind it.
+    """
     for _ in range(TRIES):
-        observation, blind = _once(state, disks, load, mode)
+        observation, blind = _once(state, disks, load, mode, drift)
         if not blind:
             return observation
         check.figure(f"AGAIN: the trace is not complete: {'; '.join(blind)}")
     raise RuntimeError(f"no complete trace in {TRIES} tries: this host is too busy to be an oracle")
 
 
-def _once(state, disks, load, mode):
+def _compared(daemon, disks):
+    """Waits for the daemon's first comparison with diskstats, from which drift counts."""
+    for _ in range(3 * COMPARISON_SECONDS):
+        scrape = daemon.at_rest(1)
+        if all(scrape.series("ssdpulse_accounting_drift_ios", device=disk.name) for disk in disks):
+            return
+    raise RuntimeError(f"no ssdpulse_accounting_drift_ios in {3 * COMPARISON_SECONDS} s")
+
+
+def _once(state, disks, load, mode, drift):
     with ExitStack() as stack:
         tracer = stack.enter_context(rig.tracer(state, disks))
         daemon = stack.enter_context(rig.daemon(state, disks, mode))
+        if drift:
+            _compared(daemon, disks)
         before = daemon.at_rest(1.2)
         tracer.begin()
         stats = {disk.name: disk.stat() for disk in disks}
         result = load()
-        difference = metrics.Difference(before, daemon.at_rest())
+        settle = COMPARISON_SECONDS if drift else rig.SETTLE_SECONDS
+        difference = metrics.Difference(before, daemon.at_rest(settle))
         tracer.end()
     traces = {disk.name: tracer.read(disk) for disk in disks}
     blind = [f"{disk.name}: {why}" for disk in disks for why in missing(disk, stats[disk.name], traces[disk.name])]

@@ -7,6 +7,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -82,7 +83,7 @@ class Disk:
 
 @contextmanager
 def loop_disk(file, size=None, direct=False):
-    """A loop device that never merges, so that a bio is a request. Only for a sparse `file` of our own is size given."""
+    """A loop device that never merges, so that a bio is a request. With `size`, the file is made."""
     if size is not None:
         run("truncate", "-s", size, file)
     device = run("losetup", "--find", "--show", f"--direct-io={'on' if direct else 'off'}", file)
@@ -118,7 +119,8 @@ def fuse_disk(state, size, filters, *options):
     mount = Path(tempfile.mkdtemp(prefix="fuse-", dir=state))
     file = mount / "disk"
     process = subprocess.Popen(["nbdfuse", file, "[", "nbdkit", "--exit-with-parent",
-                                *(f"--filter={name}" for name in filters), "memory", size, *options, "]"])
+                                *(f"--filter={name}" for name in filters), "memory", size, *options, "]"],
+                               stderr=subprocess.DEVNULL)  # it tells of every error that it was asked to make
     try:
         for _ in range(100):
             if file.exists():
@@ -198,7 +200,7 @@ def _free_port():
 
 
 @contextmanager
-def daemon(state, disks, mode="full"):
+def daemon(state, disks, mode="full", options=()):
     """`ssdpulse run` on loop devices, ready and aware of `disks`. Its log is shown when the test fails."""
     port = _free_port()
     config = state / "config.yaml"
@@ -207,7 +209,7 @@ def daemon(state, disks, mode="full"):
                       f"latency:\n  mode: {mode}\n")
     log = state / "daemon.log"
     with open(log, "w") as out:
-        process = subprocess.Popen([BINARY, "run", "--config", config], stdout=out, stderr=subprocess.STDOUT)
+        process = subprocess.Popen([BINARY, "run", "--config", config, *options], stdout=out, stderr=subprocess.STDOUT)
     try:
         _wait_ready(port, process)
         subject = Daemon(port, process, log)
@@ -309,6 +311,7 @@ def main(test):
     if os.geteuid() != 0:
         sys.exit("needs root")
     sys.stdout.reconfigure(line_buffering=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a runner's timeout must not leave disks behind
     check = Check()
     began = time.monotonic()
     with state_directory() as state:

@@ -9,30 +9,30 @@
 enum event_type { EVENT_ISSUE = 0, EVENT_COMPLETE = 1, EVENT_REQUEUE = 2, EVENT_TYPES = 3 };
 
 struct event {
-	unsigned long long before_ns; /* clock in the program attached first; 0 where it was not seen */
-	unsigned long long after_ns;  /* clock in the program attached last */
-	unsigned long long request;   /* address of the struct request */
-	unsigned long long sector;
-	unsigned long long start_time_ns;
-	unsigned int dev; /* major << 20 | minor */
-	int tag;
-	int internal_tag;
-	unsigned int hctx;
-	unsigned int cmd_flags;
-	unsigned int rq_flags;
-	unsigned int data_len;
-	unsigned int nr_bytes; /* completions only */
-	unsigned int cpu;
-	unsigned char type;
-	unsigned char status; /* completions only */
-	unsigned char has_bio;
-	unsigned char pad;
+  unsigned long long before_ns; /* clock in the program attached first; 0 where it was not seen */
+  unsigned long long after_ns;  /* clock in the program attached last */
+  unsigned long long request;   /* address of the struct request */
+  unsigned long long sector;
+  unsigned long long start_time_ns;
+  unsigned int dev; /* major << 20 | minor */
+  int tag;
+  int internal_tag;
+  unsigned int hctx;
+  unsigned int cmd_flags;
+  unsigned int rq_flags;
+  unsigned int data_len;
+  unsigned int nr_bytes; /* completions only */
+  unsigned int cpu;
+  unsigned char type;
+  unsigned char status; /* completions only */
+  unsigned char has_bio;
+  unsigned char pad;
 };
 
 /* Counted in the kernel; the loader refuses a trace in which the first is not 0. */
 struct trace_losses {
-	unsigned long long ring_full;
-	unsigned long long no_before;
+  unsigned long long ring_full;
+  unsigned long long no_before;
 };
 
 #define MAX_DISKS 16

@@ -10,6 +10,7 @@
 #include <bpf/libbpf.h>
 #include <poll.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -21,7 +22,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include "event.h"
