@@ -40,10 +40,12 @@ static __always_inline int issue(struct request *rq)
 		return 0;
 	now = bpf_ktime_get_ns();
 
+	if (geometry->flags & DEVICE_RETIRING && slot->request != (__u64)rq)
+		return 0;
 	if (slot->request)
 		again = is_reissue(slot, rq, state, drive, geometry->flags, now);
 	if (!again)
-		interference_started(drive, class);
+		interference_started(drive, class, now);
 	slot->request = (__u64)rq;
 	slot->class_issued = now | (__u64) class << SLOT_TIME_BITS;
 
@@ -67,12 +69,21 @@ static __always_inline int issue(struct request *rq)
 	return 0;
 }
 
-/* A final completion without its issue. */
-static __always_inline void count_unmatched(struct device_state *state, struct request *rq, __u32 class)
+/* Ended without reaching the driver: the parent of a flush sequence, or a request refused on its way. */
+static __always_inline bool was_never_issued(struct request *rq, __u32 class)
 {
-	bool never_issued = (class < HOT_CLASSES && rq->__data_len == 0) || rq->state == MQ_RQ_IDLE;
+	return (class < HOT_CLASSES && rq->__data_len == 0) || rq->state == MQ_RQ_IDLE;
+}
 
-	count_event(state, class, never_issued ? EVENT_UNISSUED : EVENT_STRAY);
+static __always_inline bool is_flush_data_stage(struct request *rq, __u32 class)
+{
+	return class == CLASS_WRITE && rq->rq_flags & cfg_flush_sequence_flag;
+}
+
+/* The parent of a flush sequence ends with the error that its stage was already counted with. */
+static __always_inline bool is_error_of_its_own(struct request *rq, __u32 class)
+{
+	return rq->__data_len > 0 || class >= HOT_CLASSES;
 }
 
 /* nvme_failover_req takes the bios away and ends the request with success and nothing done. */
@@ -103,7 +114,7 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 	state = bpf_map_lookup_elem(&device_states, &device);
 	if (!geometry || !state)
 		return 0;
-	if (error)
+	if (error && is_error_of_its_own(rq, class))
 		count_error(state, class, error);
 	cell = class < HOT_CLASSES ? hot_cell(device, class) : cold_cell(device, class);
 	if (!cell)
@@ -121,7 +132,7 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 	if (!slot || !drive)
 		return 0;
 	if (slot->request != (__u64)rq) {
-		count_unmatched(state, rq, class);
+		count_event(state, class, was_never_issued(rq, class) ? EVENT_UNISSUED : EVENT_STRAY);
 		return 0;
 	}
 	now = bpf_ktime_get_ns();
@@ -129,21 +140,34 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 	slot->request = 0;
 	if (class >= HOT_CLASSES)
 		interference_ended(drive, class, now);
+	if (is_flush_data_stage(rq, class))
+		count_event(state, class, EVENT_FLUSH_DATA_STAGE);
 	if (is_failover(rq, class, error)) {
 		count_event(state, class, EVENT_FAILOVER);
 		return 0;
 	}
 	if (class < HOT_CLASSES) {
-		if (class == CLASS_WRITE && rq->rq_flags & cfg_flush_sequence_flag)
-			count_event(state, class, EVENT_FLUSH_DATA_STAGE);
-		record_completion(false, cell, state, rq, class, interference(drive, issued), issued, now);
+		record_completion(false, cell, state, rq, class, interference(drive, issued, now), issued, now);
 	} else {
 		record_completion(true, cell, state, rq, class, 0, issued, now);
 	}
 	return 0;
 }
 
-/* The cheaper mode: whatever completion alone can see. */
+/* The cheaper mode: whatever completion alone can see. The size is what the last completion ended. */
+static __always_inline void record_only_completion(bool shared, struct io_cell *cell, struct device_state *state,
+						   struct request *rq, __u32 device, __u32 class)
+{
+	__u32 bytes = rq->__data_len;
+
+	ADD(shared, cell->completions, 1);
+	ADD(shared, cell->size_sum_bytes, bytes);
+	ADD(shared, cell->size[bounded_size_word(bytes)], 1);
+	if (!shared && is_sequential(device, class, rq->__sector, bytes))
+		cell->sequential_bytes += bytes;
+	record_total(shared, cell, state, rq, class, bpf_ktime_get_ns());
+}
+
 static __always_inline int complete_only(struct request *rq, int error, __u32 nr_bytes)
 {
 	struct gendisk *disk = request_disk(rq);
@@ -163,33 +187,25 @@ static __always_inline int complete_only(struct request *rq, int error, __u32 nr
 	cell = class < HOT_CLASSES ? hot_cell(device, class) : cold_cell(device, class);
 	if (!state || !cell)
 		return 0;
-	if (error)
+	if (error && is_error_of_its_own(rq, class))
 		count_error(state, class, error);
-	if (class < HOT_CLASSES) {
+	if (class < HOT_CLASSES)
 		cell->bytes += nr_bytes;
-		if (!is_final_completion(rq, nr_bytes))
-			return 0;
-		if (rq->__data_len == 0) {
-			count_event(state, class, EVENT_UNISSUED);
-			return 0;
-		}
-		if (class == CLASS_WRITE && rq->rq_flags & cfg_flush_sequence_flag)
-			count_event(state, class, EVENT_FLUSH_DATA_STAGE);
-		cell->completions += 1;
-		cell->size_sum_bytes += rq->__data_len;
-		cell->size[bounded_size_word(rq->__data_len)] += 1;
-		if (is_sequential(device, class, rq->__sector, rq->__data_len))
-			cell->sequential_bytes += rq->__data_len;
-		record_total(false, cell, state, rq, class, bpf_ktime_get_ns());
-	} else {
+	else
 		__sync_fetch_and_add(&cell->bytes, nr_bytes);
-		if (!is_final_completion(rq, nr_bytes))
-			return 0;
-		__sync_fetch_and_add(&cell->completions, 1);
-		__sync_fetch_and_add(&cell->size_sum_bytes, rq->__data_len);
-		__sync_fetch_and_add(&cell->size[bounded_size_word(rq->__data_len)], 1);
-		record_total(true, cell, state, rq, class, bpf_ktime_get_ns());
+	if (!is_final_completion(rq, nr_bytes))
+		return 0;
+	/* A failover is told from a flush parent only by whether it was issued, which nobody saw here. */
+	if (was_never_issued(rq, class) || is_failover(rq, class, error)) {
+		count_event(state, class, EVENT_UNISSUED);
+		return 0;
 	}
+	if (is_flush_data_stage(rq, class))
+		count_event(state, class, EVENT_FLUSH_DATA_STAGE);
+	if (class < HOT_CLASSES)
+		record_only_completion(false, cell, state, rq, device, class);
+	else
+		record_only_completion(true, cell, state, rq, device, class);
 	return 0;
 }
 

@@ -2,6 +2,9 @@
 // What was asked on the command line? argv -> configuration -> the one function that does it -> exit status.
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "daemon/config/listen_address.h"
 #include "daemon/config/parse.h"
@@ -23,24 +26,27 @@ struct Arguments {
   std::string log_level = "info";
 };
 
-/// File, then command line. Problems are printed, all of them.
-std::optional<config::Config> configure(const Arguments& arguments) {
+/// File, then command line.
+tl::expected<config::Config, std::vector<std::string>> configure(const Arguments& arguments) {
   config::Config result;
+  std::vector<std::string> problems;
   if (!arguments.config_file.empty()) {
     auto loaded = config::load(arguments.config_file);
-    if (!loaded) {
+    if (loaded) {
+      result = std::move(*loaded);
+    } else {
       for (const config::Problem& problem : loaded.error()) {
-        std::cerr << to_string(problem) << '\n';
+        problems.push_back(to_string(problem));
       }
-      return std::nullopt;
     }
-    result = std::move(*loaded);
   }
   for (const std::string& address : arguments.listen_address) {
     if (auto parsed = config::parse_listen_address(address); !parsed) {
-      std::cerr << "--web.listen-address: " << parsed.error().message << '\n';
-      return std::nullopt;
+      problems.push_back("--web.listen-address: " + parsed.error().message);
     }
+  }
+  if (!problems.empty()) {
+    return tl::make_unexpected(problems);
   }
   const auto override_with = [](const std::vector<std::string>& given, std::vector<std::string>& value) {
     if (!given.empty()) {
@@ -51,6 +57,18 @@ std::optional<config::Config> configure(const Arguments& arguments) {
   override_with(arguments.include, result.devices.include);
   override_with(arguments.exclude, result.devices.exclude);
   return result;
+}
+
+/// For commands that end at once: the configuration, or its problems on stderr.
+std::optional<config::Config> configure_or_complain(const Arguments& arguments) {
+  auto configured = configure(arguments);
+  if (configured) {
+    return *configured;
+  }
+  for (const std::string& problem : configured.error()) {
+    std::cerr << problem << '\n';
+  }
+  return std::nullopt;
 }
 
 void add_configuration_options(CLI::App& command, Arguments& arguments) {
@@ -66,15 +84,15 @@ ExitCode run(const Arguments& arguments) {
     std::cerr << "--log.level: " << logging.error().message << '\n';
     return ExitCode::usage;
   }
-  auto configured = configure(arguments);
-  if (!configured) {
+  // Before there is a log of a running daemon, problems go to the terminal as they are.
+  if (!configure_or_complain(arguments)) {
     return ExitCode::usage;
   }
-  return runtime::run({*configured, arguments.config_file, arguments.listen_address});
+  return runtime::run([&arguments] { return configure(arguments); });
 }
 
 ExitCode print_config(const Arguments& arguments) {
-  const auto configured = configure(arguments);
+  const auto configured = configure_or_complain(arguments);
   if (!configured) {
     return ExitCode::usage;
   }
@@ -83,7 +101,7 @@ ExitCode print_config(const Arguments& arguments) {
 }
 
 ExitCode check_config(const Arguments& arguments) {
-  if (!configure(arguments)) {
+  if (!configure_or_complain(arguments)) {
     return ExitCode::usage;
   }
   std::cout << arguments.config_file << ": ok\n";
@@ -91,7 +109,7 @@ ExitCode check_config(const Arguments& arguments) {
 }
 
 ExitCode list_devices(const Arguments& arguments) {
-  const auto configured = configure(arguments);
+  const auto configured = configure_or_complain(arguments);
   return configured ? runtime::print_devices(*configured, std::cout) : ExitCode::usage;
 }
 

@@ -7,8 +7,8 @@
  * measured, where its slots are) are written by user space; the kernel only caches them in queue_entries.
  *
  * Words are single-writer: a word of a per-CPU cell is written by one program on one CPU, and the kernel never runs a
- * program inside itself on one CPU. Words that several CPUs share are atomic adds. (Linux 5.10 has no such guard: there
- * an interrupt inside an increment can lose it, and nobody counts how often.)
+ * program inside itself on one CPU. Words that several CPUs share are atomic adds. (Before Linux 6.1 there is no such
+ * guard: an interrupt inside an increment can lose it, and nobody counts how often.)
  */
 #pragma once
 
@@ -63,7 +63,8 @@ struct issue_slot {
 };
 
 /* Where a device's requests find their slots. Written by user space before the device is made known. */
-#define SLOTS_EXACT 1 /* one slot for each hardware queue and tag: a foreign request is a missed completion */
+#define SLOTS_EXACT 1	  /* one slot for each hardware queue and tag: a foreign request is a missed completion */
+#define DEVICE_RETIRING 2 /* gone or excluded: nothing new is measured, what is in flight still ends */
 struct device_geometry {
 	__u32 slot_base;
 	__u32 slot_mask;
@@ -100,15 +101,18 @@ struct device_state {
 	__u64 flushes_started;
 	__u64 flushes_ended;
 	__u64 flush_last_end_ns;
-	__u64 interference_pad[2];
+	__u64 discard_last_start_ns;
+	__u64 flush_last_start_ns;
 	/* Time at full depth: written only while somebody waits for a tag. */
-	__u64 full_since; /* ns since boot, but the low bits (QUEUE_FULL_CPU_MASK): the CPU that keeps the time */
-	__u64 full_pad[7];
+	__u64 full_since;     /* ns since boot, but the low bits (QUEUE_FULL_CPU_MASK): the CPU that keeps the time */
+	__u64 full_paused_ns; /* first completion since that saw nobody wait; 0 while somebody does */
+	__u64 full_pad[6];
 	struct operation_events events[CLASSES];
 };
 #define QUEUE_FULL_CPU_MASK 0xfffU
-#define QUEUE_FULL_UPDATE_NS 65536ULL /* the line is not written more often than this */
-#define QUEUE_FULL_TAKEOVER_NS 10000000ULL
+#define QUEUE_FULL_UPDATE_NS 65536ULL	      /* the line is not written more often than this */
+#define QUEUE_FULL_TAKEOVER_NS 10000000ULL    /* a CPU that completes nothing for so long keeps no time any more */
+#define INTERFERENCE_STALE_NS 300000000000ULL /* an end that is missing for so long was missed by us */
 
 /* Sequential streams: where an I/O of the device ended lately, direct-mapped. */
 #define STREAM_ENDS 2048
@@ -121,10 +125,11 @@ struct stream_ends {
 #define KNOWN_DISKS 1024
 #define KNOWN_DISK_PROBES 8
 #define DEVICE_EXCLUDED 0xffff
+#define DEVICE_WITHOUT_PLACE 0xfffe /* to be measured, but the tables are full: its I/Os are counted as lost */
 struct known_disk {
 	__u64 name[DISK_NAME_WORDS];
 	__u64 identity; /* as disk_identity() in bpf/kernel/request.bpf.h; 0: any */
-	__u32 device;	/* index + 1, DEVICE_EXCLUDED, or 0 for an empty entry (written last) */
+	__u32 device;	/* index + 1, one of the two above, or 0 for an empty entry (written last) */
 	__u32 pad;
 };
 
@@ -139,18 +144,17 @@ static inline __attribute__((always_inline)) __u32 known_disk_hash(const __u64 n
 	return (__u32)(hash >> 54) & (KNOWN_DISKS - 1);
 }
 
-/* Cache of the decision for a request queue, by queue id: identity << 16 | device + 1 (or DEVICE_EXCLUDED). */
+/* Cache of the decision for a request queue, by queue id: identity << 16 | as in known_disk. */
 #define QUEUE_IDS 8192
 #define QUEUE_ENTRY_DEVICE_BITS 16
 #define QUEUE_ENTRY_IDENTITY_MASK ((1ULL << (64 - QUEUE_ENTRY_DEVICE_BITS)) - 1)
 
 /* The host as a whole; atomic adds, all rare. */
-#define HOST_DEVICE_TABLE_FULL 0 /* counted by user space's decision: disks without a place */
+#define HOST_DEVICE_TABLE_FULL 0
 #define HOST_DEVICE_PENDING 1
 #define HOST_QUEUE_ID_RANGE 2
 #define HOST_DISKLESS_REQUESTS 3
-#define HOST_ADOPTIONS 4 /* runs of the cold path that looks a disk up by name */
-#define HOST_COUNTERS 5
+#define HOST_COUNTERS 4
 struct host_state {
 	__u64 count[HOST_COUNTERS];
 };

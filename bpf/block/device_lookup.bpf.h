@@ -16,7 +16,7 @@
 static __noinline __u64 adopt_queue(struct gendisk *disk, __u32 queue_id, __u64 identity)
 {
 	__u64 name[DISK_NAME_WORDS] = {}, entry;
-	__u32 hash, probe, place;
+	__u32 hash, probe, place, device;
 
 	if (bpf_probe_read_kernel_str(name, sizeof(name), disk->disk_name) < 0)
 		return 0;
@@ -27,18 +27,24 @@ static __noinline __u64 adopt_queue(struct gendisk *disk, __u32 queue_id, __u64 
 
 		place = (hash + probe) & (KNOWN_DISKS - 1);
 		known = bpf_map_lookup_elem(&known_disks, &place);
-		if (!known || !known->device)
+		if (!known)
+			break;
+		device = *(volatile __u32 *)&known->device;
+		if (!device)
 			break;
 		if (known->name[0] != name[0] || known->name[1] != name[1] || known->name[2] != name[2] ||
 		    known->name[3] != name[3])
 			continue;
 		if (known->identity && known->identity != identity)
 			continue;
-		entry = (identity & QUEUE_ENTRY_IDENTITY_MASK) << QUEUE_ENTRY_DEVICE_BITS | (known->device & 0xffff);
+		/* User space closes an entry before it changes the name: the same device before and after, the same
+		 * disk. */
+		if (*(volatile __u32 *)&known->device != device)
+			break;
+		entry = (identity & QUEUE_ENTRY_IDENTITY_MASK) << QUEUE_ENTRY_DEVICE_BITS | (device & 0xffff);
 		cached = bpf_map_lookup_elem(&queue_entries, &queue_id);
 		if (cached)
 			*cached = entry;
-		count_host(HOST_ADOPTIONS);
 		return entry;
 	}
 	count_host(HOST_DEVICE_PENDING);
@@ -64,5 +70,9 @@ static __always_inline __u32 device_of(struct request *rq, struct gendisk *disk,
 		entry = adopt_queue(disk, queue_id, identity);
 	}
 	device = entry & 0xffff;
-	return device == DEVICE_EXCLUDED ? 0 : device;
+	if (device < DEVICE_WITHOUT_PLACE)
+		return device;
+	if (device == DEVICE_WITHOUT_PLACE && adopt)
+		count_host(HOST_DEVICE_TABLE_FULL);
+	return 0;
 }

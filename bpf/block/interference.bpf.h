@@ -10,12 +10,15 @@
 #include "maps.bpf.h"
 
 /* Call at the issue. */
-static __always_inline void interference_started(struct device_state *drive, __u32 class)
+static __always_inline void interference_started(struct device_state *drive, __u32 class, __u64 now)
 {
-	if (class == CLASS_DISCARD)
+	if (class == CLASS_DISCARD) {
+		drive->discard_last_start_ns = now;
 		__sync_fetch_and_add(&drive->discards_started, 1);
-	else if (class == CLASS_FLUSH)
+	} else if (class == CLASS_FLUSH) {
+		drive->flush_last_start_ns = now;
 		__sync_fetch_and_add(&drive->flushes_started, 1);
+	}
 }
 
 /* Call at the end, or when it is found out that the end was missed. */
@@ -31,14 +34,22 @@ static __always_inline void interference_ended(struct device_state *drive, __u32
 	}
 }
 
-/* Which other kinds of I/O had an interval that touches [issued, now]. */
-static __always_inline __u32 interference(const struct device_state *drive, __u64 issued)
+/* Ended is read before started: a difference was then truly in flight. Volatile, or clang may choose the order. */
+static __always_inline bool in_flight(const __u64 *started, const __u64 *ended, const __u64 *last_start_ns, __u64 now)
 {
-	/* Ended is read before started: a difference was then truly in flight. */
-	__u64 discards_ended = drive->discards_ended;
-	__u64 flushes_ended = drive->flushes_ended;
-	bool discard = drive->discards_started != discards_ended || drive->discard_last_end_ns >= issued;
-	bool flush = drive->flushes_started != flushes_ended || drive->flush_last_end_ns >= issued;
+	__u64 ends = *(const volatile __u64 *)ended;
+
+	return (__s64)(*(const volatile __u64 *)started - ends) > 0 && now < *last_start_ns + INTERFERENCE_STALE_NS;
+}
+
+/* Which other kinds of I/O had an interval that touches [issued, now]. */
+static __always_inline __u32 interference(const struct device_state *drive, __u64 issued, __u64 now)
+{
+	bool discard =
+		in_flight(&drive->discards_started, &drive->discards_ended, &drive->discard_last_start_ns, now) ||
+		drive->discard_last_end_ns >= issued;
+	bool flush = in_flight(&drive->flushes_started, &drive->flushes_ended, &drive->flush_last_start_ns, now) ||
+		     drive->flush_last_end_ns >= issued;
 
 	return discard | flush << 1;
 }

@@ -9,15 +9,18 @@
 
 #include "maps.bpf.h"
 
+#define READ_ONCE_U64(word) (*(volatile __u64 *)&(word))
+
 /*
  * Time since somebody first waited for a tag. One CPU at a time keeps it, so that no interval counts twice; another
- * takes over when that one has nothing to complete any more. A moment without a waiter, while the one just woken
- * submits, does not end it: only QUEUE_FULL_UPDATE_NS without one do. Returns the nanoseconds to add.
+ * takes over when that one has nothing to complete any more. A waiter that was woken and is just taking its tags leaves
+ * a moment without one: that is a pause, and ends the interval only if further completions see nobody wait either.
+ * Returns the nanoseconds to add.
  */
 static __always_inline __u64 queue_full_ns(struct request *rq, struct device_state *state, __u64 now)
 {
 	bool exhausted = tags_exhausted(rq);
-	__u64 held = state->full_since, since;
+	__u64 held = READ_ONCE_U64(state->full_since), since, paused;
 	__u32 self;
 
 	if (!exhausted && !held)
@@ -25,19 +28,30 @@ static __always_inline __u64 queue_full_ns(struct request *rq, struct device_sta
 	self = bpf_get_smp_processor_id() & QUEUE_FULL_CPU_MASK;
 	now &= ~(__u64)QUEUE_FULL_CPU_MASK;
 	since = held & ~(__u64)QUEUE_FULL_CPU_MASK;
+	paused = READ_ONCE_U64(state->full_paused_ns);
 	if (!held) {
+		state->full_paused_ns = 0;
 		state->full_since = now | self;
 		return 0;
 	}
 	if (now < since + QUEUE_FULL_UPDATE_NS)
 		return 0;
 	if (!exhausted) {
-		/* When it ended is not known, only that it was still going on shortly after `since`. */
+		if (!paused) {
+			state->full_paused_ns = now;
+			return 0;
+		}
+		if (now < paused + QUEUE_FULL_UPDATE_NS)
+			return 0;
 		state->full_since = 0;
-		return QUEUE_FULL_UPDATE_NS;
+		return paused > since ? paused - since : 0;
 	}
 	if ((held & QUEUE_FULL_CPU_MASK) != self && now < since + QUEUE_FULL_TAKEOVER_NS)
 		return 0;
+	state->full_paused_ns = 0;
 	state->full_since = now | self;
+	/* After a long silence nobody knows whether the pause was one. */
+	if (paused && now > paused + QUEUE_FULL_TAKEOVER_NS)
+		return paused > since ? paused - since : 0;
 	return now - since;
 }

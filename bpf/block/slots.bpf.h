@@ -27,7 +27,9 @@ static __always_inline bool is_reissue(struct issue_slot *slot, struct request *
 {
 	__u32 held_class = slot->class_issued >> SLOT_TIME_BITS;
 
-	if (slot->request == (__u64)rq && rq->start_time_ns <= (slot->class_issued & SLOT_TIME_MASK))
+	/* An unstamped request (start 0) is taken for issued again: a loss there shows as a requeue. */
+	if (slot->request == (__u64)rq &&
+	    request_start_ns(rq, held_class == CLASS_FLUSH) <= (slot->class_issued & SLOT_TIME_MASK))
 		return true;
 	count_event(state, held_class, flags & SLOTS_EXACT ? EVENT_COMPLETION_MISSED : EVENT_SLOT_COLLISION);
 	interference_ended(drive, held_class, now);

@@ -53,16 +53,26 @@ static __always_inline __u64 request_start_ns(struct request *rq, bool is_flush)
 	return rq->start_time_ns;
 }
 
-/* Whether somebody waits for a driver tag of this request's hardware queue: it is at full depth. */
-static __always_inline bool tags_exhausted(struct request *rq)
+static __always_inline bool has_waiters(struct blk_mq_tags *tags)
 {
-	struct blk_mq_tags *tags = rq->mq_hctx->tags;
-
+	if (!tags)
+		return false;
 	if (bpf_core_field_exists(((struct blk_mq_tags___until_5_15 *)tags)->bitmap_tags))
 		return ((struct blk_mq_tags___until_5_15 *)tags)->bitmap_tags->ws_active.counter > 0;
 	if (!bpf_core_field_exists(tags->bitmap_tags.ws_active))
 		return false;
 	return tags->bitmap_tags.ws_active.counter > 0;
+}
+
+/*
+ * Whether somebody waits for a tag of this request's hardware queue: it is at full depth. Under a scheduler, submitters
+ * wait for one of its tags; the driver's own are waited for without a trace where the tag set has one user.
+ */
+static __always_inline bool tags_exhausted(struct request *rq)
+{
+	struct blk_mq_hw_ctx *hctx = rq->mq_hctx;
+
+	return has_waiters(hctx->tags) || (rq->internal_tag >= 0 && has_waiters(hctx->sched_tags));
 }
 
 /* The whole request ends with this call: nr_bytes is what ends now, __data_len what was left. */

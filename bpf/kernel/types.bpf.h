@@ -63,6 +63,7 @@ struct blk_mq_tags___until_5_15 {
 struct blk_mq_hw_ctx {
 	unsigned int queue_num;
 	struct blk_mq_tags *tags;
+	struct blk_mq_tags *sched_tags;
 };
 
 struct request_queue {

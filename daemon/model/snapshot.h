@@ -63,7 +63,7 @@ struct DeviceSnapshot {
 /// One of our BPF programs, as the kernel accounts it.
 struct ProgramStats {
   std::string name;
-  std::optional<std::uint64_t> recursion_misses;  // runs that the kernel skipped; absent before 5.12
+  std::optional<std::uint64_t> recursion_misses;  // runs that the kernel skipped; absent where it does not tell
   std::optional<std::uint64_t> runs;              // only while the host has kernel.bpf_stats_enabled on
   std::optional<std::uint64_t> run_ns;
 };

@@ -3,7 +3,9 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <utility>
 
 #include "daemon/config/listen_address.h"
@@ -23,8 +25,6 @@ namespace ssdpulse::runtime {
 namespace {
 
 constexpr std::chrono::seconds kTick{1};
-/// A look at the inventory without being told: not everything that changes in sysfs is announced.
-constexpr std::uint64_t kTicksBetweenLooks = 30;
 
 ExitCode give_up(ExitCode code, const std::string& what) {
   spdlog::error("{}", what);
@@ -69,22 +69,15 @@ http::Routes routes(const CurrentSnapshot& current, exposition::MetricsPage& pag
   return http::daemon_pages(std::move(metrics), [&current] { return current.get() != nullptr; });
 }
 
-/// SIGHUP: a good file is applied as far as a running daemon can, a bad one changes nothing.
-void reload(const RunOptions& options, config::Config& running, Sampler& sampler) {
-  if (options.config_file.empty()) {
-    spdlog::info("nothing to reload: running on built-in defaults (no --config)");
-    return;
-  }
-  auto wanted = config::load(options.config_file);
+/// SIGHUP: a good configuration is applied as far as a running daemon can, a bad one changes nothing.
+void reload(const Configure& configure, config::Config& running, Sampler& sampler) {
+  const auto wanted = configure();
   if (!wanted) {
-    for (const config::Problem& problem : wanted.error()) {
-      spdlog::error("{}", to_string(problem));
+    for (const std::string& problem : wanted.error()) {
+      spdlog::error("{}", problem);
     }
     spdlog::warn("configuration not reloaded: the running one stays in force");
     return;
-  }
-  if (!options.listen_address.empty()) {
-    wanted->web.listen_address = options.listen_address;
   }
   for (const std::string& key : config::requires_restart(running, *wanted)) {
     spdlog::warn("configuration key={} changed: takes effect after a restart", key);
@@ -94,15 +87,41 @@ void reload(const RunOptions& options, config::Config& running, Sampler& sampler
   spdlog::info("configuration reloaded devices_measured={}", sampler.measured_devices());
 }
 
+/// When a look at the inventory is due. Disks are looked for at once, but no more often than five times a second;
+/// mounts at the next tick; and now and then without being told, as not everything in sysfs is announced.
+class InventoryClock {
+ public:
+  bool due(const Wakeup& wakeup, bool saw_unknown_disks) {
+    using namespace std::chrono_literals;
+    const auto now = std::chrono::steady_clock::now();
+    disks_ = disks_ || wakeup.disks_changed;
+    mounts_ = mounts_ || wakeup.mounts_changed;
+    const auto age = now - last_;
+    const bool tick = wakeup.ticks > 0;
+    const bool look = (disks_ && age >= 200ms) || (tick && (mounts_ || disks_ || age >= 30s)) ||
+                      (tick && saw_unknown_disks && age >= 5s);
+    if (look) {
+      disks_ = mounts_ = false;
+      last_ = now;
+    }
+    return look;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+  bool disks_ = false;
+  bool mounts_ = false;
+};
+
 std::string status_line(const Sampler& sampler) {
   return "measuring " + std::to_string(sampler.measured_devices()) + " device(s)";
 }
 
 /// From the first sample to the stop signal.
-void serve(const RunOptions& options, Events& events, Sampler& sampler, CurrentSnapshot& current) {
-  config::Config running = options.config;
+void serve(const Configure& configure, config::Config& running, Events& events, Sampler& sampler,
+           CurrentSnapshot& current) {
+  InventoryClock inventory;
   std::uint64_t missed_ticks = 0;
-  std::uint64_t ticks = 0;
   current.publish(sampler.sample(missed_ticks));
   service_notifier::ready(status_line(sampler));
   while (true) {
@@ -112,12 +131,10 @@ void serve(const RunOptions& options, Events& events, Sampler& sampler, CurrentS
     }
     if (wakeup.reload) {
       service_notifier::reloading();
-      reload(options, running, sampler);
+      reload(configure, running, sampler);
       service_notifier::ready(status_line(sampler));
     }
-    ticks += wakeup.ticks;
-    if (wakeup.disks_changed || wakeup.mounts_changed || sampler.saw_unknown_disks() ||
-        (wakeup.ticks > 0 && ticks % kTicksBetweenLooks == 0)) {
+    if (inventory.due(wakeup, sampler.saw_unknown_disks())) {
       sampler.refresh_inventory();
       service_notifier::status(status_line(sampler));
     }
@@ -131,7 +148,14 @@ void serve(const RunOptions& options, Events& events, Sampler& sampler, CurrentS
 
 }  // namespace
 
-ExitCode run(const RunOptions& options) {
+ExitCode run(const Configure& configure) {
+  auto config = configure();
+  if (!config) {
+    for (const std::string& problem : config.error()) {
+      spdlog::error("{}", problem);
+    }
+    return ExitCode::usage;
+  }
   spdlog::info("ssdpulse {} ({}) starting", model::kVersion, model::kRevision);
   raise_file_limit();
   auto events = Events::open(kTick);
@@ -139,7 +163,7 @@ ExitCode run(const RunOptions& options) {
     return give_up(ExitCode::failure, events.error().message);
   }
   // The address first: it is the cheapest thing to find taken, and nothing has to be undone.
-  auto listeners = listen(options.config);
+  auto listeners = listen(*config);
   if (!listeners) {
     return give_up(ExitCode::address, listeners.error().message);
   }
@@ -147,8 +171,7 @@ ExitCode run(const RunOptions& options) {
   for (const http::Listener& listener : *listeners) {
     addresses.push_back(listener.address);
   }
-  auto sampler =
-      Sampler::open({}, filter_of(options.config), options.config.latency.mode == config::LatencyMode::completion_only);
+  auto sampler = Sampler::open({}, filter_of(*config), config->latency.mode == config::LatencyMode::completion_only);
   if (!sampler) {
     const int error = sampler.error().error_number;
     return give_up(error == EPERM || error == EACCES ? ExitCode::not_permitted : ExitCode::kernel,
@@ -168,8 +191,8 @@ ExitCode run(const RunOptions& options) {
     spdlog::info("serving url=http://{}/metrics", address);
   }
   spdlog::info("measuring devices={} mode={}", (*sampler)->measured_devices(),
-               options.config.latency.mode == config::LatencyMode::full ? "full" : "completion-only");
-  serve(options, *events, **sampler, current);
+               config->latency.mode == config::LatencyMode::full ? "full" : "completion-only");
+  serve(configure, *config, *events, **sampler, current);
   spdlog::info("stopping");
   service_notifier::stopping();
   (*server)->stop();

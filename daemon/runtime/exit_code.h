@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the exit status tell the one who started us? Documented in README.md and the manual page.
+// What does the exit status tell the one who started us? Documented in README.md.
 #pragma once
 
 namespace ssdpulse::runtime {

@@ -146,14 +146,14 @@ void Sampler::set_filter(const sources::DeviceFilter& filter) {
 
 void Sampler::compare_with_kernel(const block::DeviceSample& sample) {
   const auto found = witnesses_.find(sample.device->name);
-  if (found == witnesses_.end()) {
+  if (found == witnesses_.end() || !sample.io) {
     return;
   }
   Witness& witness = found->second;
   const auto kernel_before = read_all(witness.files);
   const auto kernel_after = read_all(witness.files);
   const auto after = source_->sample_device(sample.device->name);
-  if (kernel_before && kernel_after && after) {
+  if (kernel_before && kernel_after && after && after->io) {
     witness.drift.observe(counts_of(sample), *kernel_before, *kernel_after, counts_of(*after));
   }
 }

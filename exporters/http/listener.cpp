@@ -52,7 +52,7 @@ tl::unexpected<util::Error> explain(const std::string& wanted, int error_number)
       return fail(message + ": not permitted; choose a port of 1024 or above, or grant CAP_NET_BIND_SERVICE",
                   error_number);
     case EADDRNOTAVAIL:
-      return fail(message + ": this host does not have that address", error_number);
+      return fail(message + ": this host does not have that address; its own are listed by `ip address`", error_number);
     default:
       return util::fail_errno(message, error_number);
   }
@@ -92,7 +92,8 @@ Result<Listener> listen_on(const ListenAddress& wanted) {
     hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
     addrinfo* found = nullptr;
     if (const int error = ::getaddrinfo(host, port.c_str(), &hints, &found); error != 0) {
-      return fail("cannot listen on " + text + ": " + ::gai_strerror(error));
+      return fail("cannot listen on " + text + ": the name has no address (" + ::gai_strerror(error) +
+                  "); name an address of this host, or none to listen on all of them");
     }
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> candidates(found, ::freeaddrinfo);
     for (const auto* candidate = found; candidate != nullptr; candidate = candidate->ai_next) {

@@ -16,7 +16,6 @@
 #include <variant>
 #include <vector>
 
-#include "bpf/abi/latency_buckets.h"
 #include "daemon/model/snapshot.h"
 
 namespace ssdpulse::exposition {

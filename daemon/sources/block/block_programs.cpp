@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <fstream>
 #include <iterator>
 
@@ -16,19 +15,28 @@
 namespace ssdpulse::block {
 namespace {
 
-/// libbpf's own words of the current load: the verifier's log is in there.
+/// The end of libbpf's own words during the current load: the verifier's log is in there, its reason last.
 thread_local std::string libbpf_messages;
+thread_local bool verifier_spoke = false;
 
 int keep_message(libbpf_print_level level, const char* format, va_list arguments) {
   if (level == LIBBPF_DEBUG) {
     return 0;
   }
-  char line[4096];
-  const int length = vsnprintf(line, sizeof(line), format, arguments);
-  constexpr std::size_t kMost = 64 * 1024;
-  if (length > 0 && libbpf_messages.size() < kMost) {
-    libbpf_messages += line;
+  va_list again;
+  va_copy(again, arguments);
+  const int length = vsnprintf(nullptr, 0, format, again);
+  va_end(again);
+  if (length <= 0) {
+    return length;
   }
+  std::string text(static_cast<std::size_t>(length) + 1, '\0');
+  vsnprintf(text.data(), text.size(), format, arguments);
+  text.pop_back();
+  verifier_spoke = verifier_spoke || text.find("BEGIN PROG LOAD LOG") != std::string::npos;
+  constexpr std::size_t kMost = 4096;
+  libbpf_messages += text;
+  libbpf_messages.erase(0, libbpf_messages.size() - std::min(libbpf_messages.size(), kMost));
   return length;
 }
 
@@ -47,17 +55,17 @@ util::Error explain_refusal(int error_number) {
         "boot with lockdown=integrity or none",
         error_number};
   }
-  if (error_number == EPERM || error_number == EACCES) {
+  // The verifier, too, refuses with EACCES; then it has said why.
+  if ((error_number == EPERM || error_number == EACCES) && !verifier_spoke) {
     return {
         "not permitted to load BPF programs; run as root, or with CAP_BPF and CAP_PERFMON (and CAP_SYS_RESOURCE "
         "before Linux 5.11)",
         error_number};
   }
-  const std::size_t tail = std::min<std::size_t>(libbpf_messages.size(), 2000);
   return {"the kernel refused the BPF programs: " + std::string(std::strerror(error_number)) +
-              "; please report this with the kernel's version and these last words of the verifier:\n" +
-              libbpf_messages.substr(libbpf_messages.size() - tail),
-          error_number};
+              "; please report this with the kernel's version and the last words of libbpf and the verifier:\n" +
+              libbpf_messages,
+          0};
 }
 
 void set_entries(bpf_map* map, std::uint64_t entries) {
@@ -93,6 +101,7 @@ void BlockPrograms::SkeletonDeleter::operator()(block_io* skeleton) const { bloc
 util::Result<std::unique_ptr<BlockPrograms>> BlockPrograms::load(const KernelBtf& btf, const MemoryPlan& plan,
                                                                  bool completion_only) {
   libbpf_messages.clear();
+  verifier_spoke = false;
   libbpf_set_print(keep_message);
   libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
   std::unique_ptr<BlockPrograms> programs(new BlockPrograms);
@@ -101,6 +110,7 @@ util::Result<std::unique_ptr<BlockPrograms>> BlockPrograms::load(const KernelBtf
     return tl::make_unexpected(explain_refusal(errno));
   }
   configure(*programs->skeleton_, btf, plan, completion_only);
+  programs->kernel_counts_skipped_runs_ = btf.counts_skipped_runs;
   if (const int error = block_io::load(programs->skeleton_.get()); error != 0) {
     return tl::make_unexpected(explain_refusal(-error));
   }
@@ -136,8 +146,21 @@ util::Result<void> BlockPrograms::map_tables() {
 }
 
 util::Result<void> BlockPrograms::attach() {
-  if (const int error = block_io::attach(skeleton_.get()); error != 0) {
-    return tl::make_unexpected(explain_refusal(-error));
+  // Completion first: what ends before the issue program is there belongs to no device yet, and is ignored.
+  const std::pair<bpf_program*, bpf_link**> in_order[] = {
+      {skeleton_->progs.on_complete, &skeleton_->links.on_complete},
+      {skeleton_->progs.on_complete_only, &skeleton_->links.on_complete_only},
+      {skeleton_->progs.on_issue, &skeleton_->links.on_issue},
+      {skeleton_->progs.on_issue_with_queue, &skeleton_->links.on_issue_with_queue},
+  };
+  for (const auto& [program, link] : in_order) {
+    if (!bpf_program__autoload(program)) {
+      continue;
+    }
+    *link = bpf_program__attach(program);
+    if (*link == nullptr) {
+      return tl::make_unexpected(explain_refusal(errno));
+    }
   }
   return {};
 }
@@ -154,8 +177,7 @@ std::vector<model::ProgramStats> BlockPrograms::program_stats() const {
     }
     model::ProgramStats stats;
     stats.name = bpf_program__name(program);
-    // The kernel says how much of the structure it knows: recursion_misses came with 5.12.
-    if (length >= offsetof(bpf_prog_info, recursion_misses) + sizeof(info.recursion_misses)) {
+    if (kernel_counts_skipped_runs_) {
       stats.recursion_misses = info.recursion_misses;
     }
     // run_cnt only moves while kernel.bpf_stats_enabled is on.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Are the BPF programs in the kernel, and where are their tables?
-// Owns the loaded object, its links and the mappings of its maps. Everything that needs a capability happens in load();
-// afterwards only program_stats() makes a bpf() call, through descriptors that are already open.
+// Owns the loaded object, its links and the mappings of its maps. load() and attach() need capabilities; afterwards
+// only program_stats() makes a bpf() call, through descriptors that are already open.
 #pragma once
 
 #include <linux/types.h>
@@ -62,6 +62,7 @@ class BlockPrograms {
   std::unique_ptr<block_io, SkeletonDeleter> skeleton_;
   std::vector<Mapping> mappings_;
   Tables tables_;
+  bool kernel_counts_skipped_runs_ = false;
 };
 
 }  // namespace ssdpulse::block

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/sources/block/block_source.h"
 
-#include <bpf/libbpf.h>
-
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
+#include <fstream>
+#include <utility>
 
 #include "daemon/sources/block/cell_decoder.h"
 
@@ -13,9 +14,15 @@ namespace {
 
 SlotDemand demand_of(const model::Path& path) { return {path.hardware_queues, path.queue_depth}; }
 
-std::uint32_t possible_cpus() {
-  const int cpus = libbpf_num_possible_cpus();
-  return cpus > 0 ? static_cast<std::uint32_t>(cpus) : 1;
+/// One more than the highest possible CPU number: cells are indexed by number, and numbers may have holes.
+std::uint32_t cpu_numbers() {
+  std::ifstream file("/sys/devices/system/cpu/possible");
+  std::string ranges;
+  std::getline(file, ranges);
+  const std::size_t last = ranges.find_last_of("-,");
+  const std::uint32_t highest = static_cast<std::uint32_t>(
+      std::strtoul(ranges.c_str() + (last == std::string::npos ? 0 : last + 1), nullptr, 10));
+  return highest + 1;
 }
 
 /// A device keeps its counters for as long as it is the same piece of hardware under the same name.
@@ -43,7 +50,7 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
   std::unique_ptr<BlockSource> source(new BlockSource);
   source->btf_ = std::move(*btf);
   source->completion_only_ = completion_only;
-  source->plan_ = plan_memory(demands, possible_cpus());
+  source->plan_ = plan_memory(demands, cpu_numbers());
   auto programs = BlockPrograms::load(source->btf_, source->plan_, completion_only);
   if (!programs) {
     return tl::make_unexpected(programs.error());
@@ -82,36 +89,60 @@ void BlockSource::update(const model::Inventory& inventory) {
   }
   for (auto& [name, gone] : before) {
     for (Place& place : gone.places) {
-      retire(std::move(place));
+      set_retiring(place, true);
+      retiring_.push_back(std::move(place));
     }
   }
   release_finished();
+  without_place_.clear();
   for (auto& [name, measured] : measured_) {
-    give_places(measured);
+    keep_places(measured);
   }
   publish_decisions(inventory);
 }
 
-void BlockSource::give_places(Measured& measured) {
+/// Paths that came get places, those of paths that went retire: what they still finish counts for the device.
+void BlockSource::keep_places(Measured& measured) {
   const std::vector<model::Path>& paths = measured.device->paths;
-  for (auto place = measured.places.begin(); place != measured.places.end();) {
-    const bool still_there = std::any_of(paths.begin(), paths.end(), [&](const model::Path& path) {
-      return path.disk_name == place->disk_name && path.diskseq == place->diskseq;
+  for (Place& place : measured.places) {
+    const auto path = std::find_if(paths.begin(), paths.end(), [&](const model::Path& candidate) {
+      return candidate.disk_name == place.disk_name && candidate.diskseq == place.diskseq;
     });
-    if (still_there) {
-      ++place;
-    } else {
-      retire(std::move(*place));
-      place = measured.places.erase(place);
+    // Seen before its queue was registered: slots of no use.
+    const bool useless = path != paths.end() && place.demand.queue_depth == 0 && path->queue_depth > 0;
+    if (path == paths.end() || useless) {
+      set_retiring(place, true);
+    } else if (!slots_are_exact(demand_of(*path), place.slots) || path->queue_depth > place.demand.queue_depth) {
+      // The queue has grown: requests may share slots now, which is no missed completion.
+      programs_->tables().geometries[place.device].flags &= ~static_cast<__u32>(SLOTS_EXACT);
     }
   }
   for (const model::Path& path : paths) {
-    const bool has_place = std::any_of(measured.places.begin(), measured.places.end(),
-                                       [&](const Place& place) { return place.disk_name == path.disk_name; });
-    if (!has_place && !give_place(measured, path)) {
-      ++homeless_disks_;
+    const bool has_place = std::any_of(measured.places.begin(), measured.places.end(), [&](const Place& place) {
+      return place.disk_name == path.disk_name && !place.retiring;
+    });
+    if (!has_place && !take_back(measured, path) && !give_place(measured, path)) {
+      without_place_.push_back({path.disk_name, path.diskseq, DEVICE_WITHOUT_PLACE, false});
     }
   }
+}
+
+/// A device that was excluded for a while finds its old place, with whatever is still in flight there.
+bool BlockSource::take_back(Measured& measured, const model::Path& path) {
+  const auto place = std::find_if(retiring_.begin(), retiring_.end(), [&](const Place& candidate) {
+    return candidate.disk_name == path.disk_name && candidate.diskseq == path.diskseq && path.diskseq != 0;
+  });
+  if (place == retiring_.end() || !measured.places.empty()) {
+    return false;
+  }
+  for (std::uint32_t operation_class = 0; operation_class < CLASSES; ++operation_class) {
+    measured.io.operations[operation_class].in_flight += place->in_flight[operation_class];
+  }
+  measured.drive = programs_->tables().geometries[place->device].drive;
+  set_retiring(*place, false);
+  measured.places.push_back(std::move(*place));
+  retiring_.erase(place);
+  return true;
 }
 
 bool BlockSource::give_place(Measured& measured, const model::Path& path) {
@@ -138,6 +169,12 @@ bool BlockSource::give_place(Measured& measured, const model::Path& path) {
   }
 
   const Tables& tables = programs_->tables();
+  // Whatever queue still remembers this index belonged to a disk that is gone.
+  for (__u64& entry : tables.queue_entries) {
+    if ((entry & 0xffff) == device + 1) {
+      entry = 0;
+    }
+  }
   if (measured.places.empty()) {
     measured.drive = device;
   }
@@ -148,7 +185,7 @@ bool BlockSource::give_place(Measured& measured, const model::Path& path) {
   geometry.flags = slots_are_exact(demand_of(path), slots) ? SLOTS_EXACT : 0;
   geometry.drive = measured.drive;
 
-  Place place{device, path.disk_name, path.diskseq, base, slots, {}, {}, {}};
+  Place place{device, path.disk_name, path.diskseq, demand_of(path), base, slots, {}, {}, {}, false};
   for (std::uint32_t operation_class = 0; operation_class < CLASSES; ++operation_class) {
     if (operation_class < HOT_CLASSES) {
       place.readers.emplace_back(tables.hot_cells, std::size_t{device} * plan_.cpus * HOT_CLASSES + operation_class,
@@ -163,71 +200,110 @@ bool BlockSource::give_place(Measured& measured, const model::Path& path) {
   return true;
 }
 
-void BlockSource::retire(Place&& place) { retiring_.push_back(std::move(place)); }
+void BlockSource::set_retiring(Place& place, bool retiring) {
+  place.retiring = retiring;
+  __u32& flags = programs_->tables().geometries[place.device].flags;
+  flags = retiring ? flags | DEVICE_RETIRING : flags & ~static_cast<__u32>(DEVICE_RETIRING);
+}
 
 /// A place is free again when nothing of it is in flight; one whose requests never come back is never reused.
 void BlockSource::release_finished() {
   Measured nobody;
-  for (auto place = retiring_.begin(); place != retiring_.end();) {
-    read_place(*place, nobody);
-    const bool in_flight = std::any_of(place->in_flight.begin(), place->in_flight.end(),
+  for (Place& place : retiring_) {
+    read_place(place, nobody);
+  }
+  std::vector<Place*> all;
+  for (Place& place : retiring_) {
+    all.push_back(&place);
+  }
+  for (auto& [name, measured] : measured_) {
+    for (Place& place : measured.places) {
+      read_place(place, measured);
+      all.push_back(&place);
+    }
+  }
+  const Tables& tables = programs_->tables();
+  const auto finished = [&](const Place& place) {
+    const bool in_flight = std::any_of(place.in_flight.begin(), place.in_flight.end(),
                                        [](std::int64_t requests) { return requests != 0; });
-    const bool shared = std::any_of(measured_.begin(), measured_.end(), [&](const auto& entry) {
-      return !entry.second.places.empty() && entry.second.drive == place->device;
+    // Its interference state may serve the other paths of the same drive.
+    const bool shared = std::any_of(all.begin(), all.end(), [&](const Place* other) {
+      return other != &place && tables.geometries[other->device].drive == place.device;
     });
-    if (in_flight || shared) {
-      ++place;
-      continue;
-    }
-    free_devices_.push_back(place->device);
-    // Neighbouring free regions grow together again.
-    auto region = free_slots_.emplace(place->slot_base, place->slots).first;
-    if (auto next = std::next(region); next != free_slots_.end() && region->first + region->second == next->first) {
-      region->second += next->second;
-      free_slots_.erase(next);
-    }
-    if (region != free_slots_.begin()) {
-      if (auto previous = std::prev(region); previous->first + previous->second == region->first) {
-        previous->second += region->second;
-        free_slots_.erase(region);
+    return place.retiring && !in_flight && !shared;
+  };
+  const auto release_from = [&](std::vector<Place>& places) {
+    std::vector<bool> done;
+    std::transform(places.begin(), places.end(), std::back_inserter(done), finished);
+    std::vector<Place> kept;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (done[i]) {
+        release(places[i]);
+      } else {
+        kept.push_back(std::move(places[i]));
       }
     }
-    place = retiring_.erase(place);
+    places = std::move(kept);
+  };
+  release_from(retiring_);
+  for (auto& [name, measured] : measured_) {
+    if (std::any_of(measured.places.begin(), measured.places.end(),
+                    [](const Place& place) { return place.retiring; })) {
+      all.clear();
+      for (Place& place : measured.places) {
+        all.push_back(&place);
+      }
+      release_from(measured.places);
+    }
+  }
+}
+
+void BlockSource::release(const Place& place) {
+  free_devices_.push_back(place.device);
+  // Neighbouring free regions grow together again.
+  auto region = free_slots_.emplace(place.slot_base, place.slots).first;
+  if (auto next = std::next(region); next != free_slots_.end() && region->first + region->second == next->first) {
+    region->second += next->second;
+    free_slots_.erase(next);
+  }
+  if (region != free_slots_.begin()) {
+    if (auto previous = std::prev(region); previous->first + previous->second == region->first) {
+      previous->second += region->second;
+      free_slots_.erase(region);
+    }
   }
 }
 
 void BlockSource::publish_decisions(const model::Inventory& inventory) {
-  std::vector<DiskDecision> decisions;
+  std::vector<DiskDecision> decisions = without_place_;
+  const auto add = [&](const Place& place) {
+    decisions.push_back({place.disk_name, place.diskseq, place.device + 1, place.retiring});
+  };
   for (const auto& [name, measured] : measured_) {
-    for (const Place& place : measured.places) {
-      decisions.push_back({place.disk_name, place.diskseq, place.device + 1, false});
-    }
+    std::for_each(measured.places.begin(), measured.places.end(), add);
   }
-  for (const Place& place : retiring_) {
-    if (place.diskseq != 0) {
-      decisions.push_back({place.disk_name, place.diskseq, place.device + 1, true});
-    }
-  }
+  std::for_each(retiring_.begin(), retiring_.end(), add);
   for (const model::Device& device : inventory.devices) {
-    if (device.coverage == model::Coverage::measured || device.coverage == model::Coverage::empty) {
+    if (device.coverage == model::Coverage::measured) {
       continue;
     }
-    decisions.push_back({device.name, 0, DEVICE_EXCLUDED, false});
     for (const model::Path& path : device.paths) {
-      if (path.disk_name != device.name) {
-        decisions.push_back({path.disk_name, 0, DEVICE_EXCLUDED, false});
-      }
+      decisions.push_back({path.disk_name, path.diskseq, DEVICE_EXCLUDED, false});
+    }
+    // Stacked devices have no paths; request-based ones must be known all the same.
+    if (device.paths.empty()) {
+      decisions.push_back({device.name, 0, DEVICE_EXCLUDED, false});
     }
   }
   const Tables& tables = programs_->tables();
   block::publish_decisions(decisions, tables.known_disks, tables.queue_entries);
 }
 
-bool BlockSource::read_place(Place& place, Measured& measured) {
-  bool changed = false;
+/// Every read adds to measured.io, whoever asks for it; what was published before is then out of date.
+void BlockSource::read_place(Place& place, Measured& measured) {
   const device_state& state = programs_->tables().device_states[place.device];
   for (std::uint32_t operation_class = 0; operation_class < CLASSES; ++operation_class) {
-    // Events first, completions before issues: what is in flight is never understated by the order of reading.
+    // Events first, then completions, then issues: what is in flight is never understated by the order of reading.
     operation_events& last = place.last_events[operation_class];
     const operation_events now = state.events[operation_class];
     model::OperationIo& io = measured.io.operations[operation_class];
@@ -236,17 +312,15 @@ bool BlockSource::read_place(Place& place, Measured& measured) {
       decode_events(events, measured.io, io);
       measured.events.missed[operation_class] += events.count[EVENT_COMPLETION_MISSED];
       measured.events.strays[operation_class] += events.count[EVENT_STRAY];
-      measured.events.failovers[operation_class] += events.count[EVENT_FAILOVER];
       measured.events.flush_data_stages += events.count[EVENT_FLUSH_DATA_STAGE];
       last = now;
-      changed = true;
     }
     const CellWords* words = place.readers[operation_class].read();
     if (words != nullptr) {
       decode_cell(*words, io);
-      changed = true;
     }
     if (events.any || words != nullptr) {
+      measured.published.reset();
       std::int64_t& in_flight = place.in_flight[operation_class];
       const std::int64_t was = in_flight;
       if (words != nullptr && !completion_only_) {
@@ -258,18 +332,17 @@ bool BlockSource::read_place(Place& place, Measured& measured) {
       io.in_flight += in_flight - was;
     }
   }
-  return changed;
 }
 
 DeviceSample BlockSource::read_device(Measured& measured) {
-  bool changed = measured.published == nullptr;
   for (Place& place : measured.places) {
-    changed = read_place(place, measured) || changed;
+    read_place(place, measured);
   }
-  if (changed) {
+  if (!measured.published) {
     measured.published = std::make_shared<const model::DeviceIo>(measured.io);
   }
-  return {measured.device, measured.published, measured.events};
+  // Without a place nothing was measured, which is not the same as nothing happened.
+  return {measured.device, measured.places.empty() ? nullptr : measured.published, measured.events};
 }
 
 std::optional<DeviceSample> BlockSource::sample_device(const std::string& name) {
@@ -283,7 +356,7 @@ BlockSample BlockSource::sample() {
     sample.devices.push_back(read_device(measured));
   }
   const host_state host = programs_->tables().host_states[0];
-  sample.losses[model::index(model::HostLoss::device_table_full)] = homeless_disks_;
+  sample.losses[model::index(model::HostLoss::device_table_full)] = host.count[HOST_DEVICE_TABLE_FULL];
   sample.losses[model::index(model::HostLoss::device_pending)] = host.count[HOST_DEVICE_PENDING];
   sample.losses[model::index(model::HostLoss::queue_id_range)] = host.count[HOST_QUEUE_ID_RANGE];
   sample.diskless_requests = host.count[HOST_DISKLESS_REQUESTS];

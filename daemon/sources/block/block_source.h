@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What did the block layer do on each device?
 // Gives every measured disk a place in the kernel's tables, and turns the cells into the model's cumulative values.
-// Not thread-safe: one thread owns it. Only open() needs capabilities; sample() makes no system call but reading the
-// programs' accounting.
+// Not thread-safe: one thread owns it. Only open() needs capabilities; sample() makes no system call at all.
 #pragma once
 
 #include <chrono>
@@ -25,7 +24,6 @@ namespace ssdpulse::block {
 struct OperationEvents {
   std::array<std::uint64_t, model::kOperations> missed{};
   std::array<std::uint64_t, model::kOperations> strays{};
-  std::array<std::uint64_t, model::kOperations> failovers{};
   std::uint64_t flush_data_stages = 0;
 };
 
@@ -65,11 +63,13 @@ class BlockSource {
     std::uint32_t device;
     std::string disk_name;
     std::uint64_t diskseq;
+    SlotDemand demand;  // what its slots were chosen for
     std::uint32_t slot_base;
     std::uint32_t slots;
     std::vector<CellReader> readers;  // one for each operation
     std::array<operation_events, CLASSES> last_events;
     std::array<std::int64_t, CLASSES> in_flight{};
+    bool retiring = false;  // nothing new is measured there; kept until what is in flight has ended
   };
   /// A device as users know it: one place, or one for each multipath path.
   struct Measured {
@@ -78,16 +78,18 @@ class BlockSource {
     std::uint32_t drive = 0;  // index whose interference state all paths share, for the device's whole life
     model::DeviceIo io;
     OperationEvents events;
-    std::shared_ptr<const model::DeviceIo> published;
+    std::shared_ptr<const model::DeviceIo> published;  // a copy of io; null when io has changed since
   };
 
   BlockSource() = default;
-  void give_places(Measured& measured);
+  void keep_places(Measured& measured);
   bool give_place(Measured& measured, const model::Path& path);
-  void retire(Place&& place);
+  bool take_back(Measured& measured, const model::Path& path);
+  void set_retiring(Place& place, bool retiring);
   void release_finished();
+  void release(const Place& place);
   void publish_decisions(const model::Inventory& inventory);
-  bool read_place(Place& place, Measured& measured);
+  void read_place(Place& place, Measured& measured);
   DeviceSample read_device(Measured& measured);
 
   KernelBtf btf_;
@@ -95,10 +97,10 @@ class BlockSource {
   bool completion_only_ = false;
   std::unique_ptr<BlockPrograms> programs_;
   std::map<std::string, Measured> measured_;  // by device name
-  std::vector<Place> retiring_;               // gone, but perhaps with requests in flight
+  std::vector<Place> retiring_;               // of devices that are gone or excluded
   std::vector<std::uint32_t> free_devices_;
   std::map<std::uint32_t, std::uint32_t> free_slots_;  // base -> length
-  std::uint64_t homeless_disks_ = 0;                   // disks that found no place, each counted once
+  std::vector<DiskDecision> without_place_;            // to be measured, but the tables are full
 };
 
 }  // namespace ssdpulse::block

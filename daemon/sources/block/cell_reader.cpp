@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/sources/block/cell_reader.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstring>
 
 namespace ssdpulse::block {
 namespace {
 
+static_assert(offsetof(io_cell, completions) == kCompletionCounters * sizeof(__u64));
 static_assert(offsetof(io_cell, size) == kCounterWords * sizeof(__u64));
 static_assert(offsetof(io_cell, pad) == kCounterWords * sizeof(__u64) + kHistogramWords * sizeof(__u32));
 
@@ -19,16 +21,26 @@ std::uint64_t load(const __u64& word) { return *static_cast<const volatile __u64
 }  // namespace
 
 void CellWords::add(const io_cell& cell) {
-  // Aligned words of their own width: memcpy may be vectorised but never splits one on the supported machines.
-  std::array<std::uint64_t, kCounterWords> counted;
+  add_completions(cell);
+  add_the_rest(cell);
+}
+
+void CellWords::add_completions(const io_cell& cell) { add_counters(cell, kCompletionCounters, kCounterWords); }
+
+void CellWords::add_the_rest(const io_cell& cell) {
+  add_counters(cell, 0, kCompletionCounters);
+  // Aligned words: a copy may be vectorised but never splits one on the supported machines.
   std::array<std::uint32_t, kHistogramWords> words;
-  std::memcpy(counted.data(), &cell, sizeof(counted));
   std::memcpy(words.data(), cell.size, sizeof(words));
-  for (std::size_t i = 0; i < counted.size(); ++i) {
-    counters[i] += counted[i];
-  }
   for (std::size_t i = 0; i < words.size(); ++i) {
     histograms[i] += words[i];
+  }
+}
+
+void CellWords::add_counters(const io_cell& cell, std::size_t first, std::size_t end) {
+  const auto* words = reinterpret_cast<const __u64*>(&cell);
+  for (std::size_t i = first; i < end; ++i) {
+    counters[i] += load(words[i]);
   }
 }
 
@@ -82,10 +94,17 @@ const CellWords* CellReader::read() {
   if (woke) {
     quiet_ = CellWords{};
   }
+  // All completions before any issue: what is in flight may be overstated by what is issued meanwhile, never negative.
   CellWords sum;
   for (std::size_t i = 0; i < watches_.size(); ++i) {
     if (watches_[i].ticks_to_quiet > 0) {
-      sum.add(cell(i));
+      sum.add_completions(cell(i));
+    }
+  }
+  std::atomic_thread_fence(std::memory_order_acquire);
+  for (std::size_t i = 0; i < watches_.size(); ++i) {
+    if (watches_[i].ticks_to_quiet > 0) {
+      sum.add_the_rest(cell(i));
     } else if (woke) {
       quiet_.add(cell(i));
     }

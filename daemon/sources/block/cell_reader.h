@@ -19,15 +19,21 @@
 namespace ssdpulse::block {
 
 /// The words of a cell as arrays, in the cell's own order.
-inline constexpr std::size_t kCounterWords = 16;  // u64: issues ... queue_full_ns
+inline constexpr std::size_t kCounterWords = 16;       // u64: issues ... queue_full_ns
+inline constexpr std::size_t kCompletionCounters = 8;  // the first of those that the completion program writes
 inline constexpr std::size_t kHistogramWords = SIZE_WORDS + (2 + DURINGS) * LATENCY_WORDS;
 struct CellWords {
   std::array<std::uint64_t, kCounterWords> counters{};
   std::array<std::uint32_t, kHistogramWords> histograms{};
 
   void add(const io_cell& cell);
+  void add_completions(const io_cell& cell);  // the completion program's counters alone
+  void add_the_rest(const io_cell& cell);     // everything else
   /// this - earlier, each word modulo its width.
   [[nodiscard]] CellWords since(const CellWords& earlier) const;
+
+ private:
+  void add_counters(const io_cell& cell, std::size_t first, std::size_t end);
 };
 
 /// Reads the cells of one operation of one device: one for each CPU, or a single one.

@@ -152,6 +152,11 @@ util::Result<KernelBtf> read_kernel_btf() {
   result.features["issue_tracepoint"] = result.issue_has_queue_argument ? "queue and request" : "request";
   read_request_flags(types, result);
 
+  // Tracepoint programs are guarded and counted since 6.1 (05b24ff9b2cf "bpf: Prevent bpf program recursion for raw
+  // tracepoint probes"), which gave the counter this name; the field in bpf_prog_info is older.
+  result.counts_skipped_runs = find(types, "bpf_prog_inc_misses_counter", BTF_KIND_FUNC) != nullptr;
+  result.features["skipped_runs"] = result.counts_skipped_runs ? "counted by the kernel" : "not told";
+
   const btf_type* request = find(types, "request", BTF_KIND_STRUCT);
   const btf_type* disk = find(types, "gendisk", BTF_KIND_STRUCT);
   result.features["disk_of_request"] = member(types, request, "rq_disk") != nullptr ? "request" : "queue";

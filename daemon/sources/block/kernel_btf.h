@@ -15,6 +15,7 @@ namespace ssdpulse::block {
 struct KernelBtf {
   bool issue_has_queue_argument = false;  // block_rq_issue(queue, request): 5.10 before its stable update
   std::array<std::uint8_t, 256> class_of_op{};
+  bool counts_skipped_runs = false;       // of a program inside itself on one CPU
   std::uint32_t flush_sequence_flag = 0;  // bit of request.rq_flags
   std::uint32_t stamped_flag = 0;         // bit of request.rq_flags that vouches for start_time_ns; 0: none needed
 

@@ -65,8 +65,9 @@ std::size_t publish_decisions(const std::vector<DiskDecision>& decisions, std::s
     const __u32 device = cached & 0xffff;
     const __u64 identity = cached >> QUEUE_ENTRY_DEVICE_BITS;
     const bool still_true = std::any_of(decisions.begin(), decisions.end(), [&](const DiskDecision& decision) {
-      return decision.device == device &&
-             (decision.identity == 0 || (decision.identity & QUEUE_ENTRY_IDENTITY_MASK) == identity);
+      // Any disk may be excluded, so there the identity must agree; an index belongs to one disk.
+      return decision.device == device && ((decision.identity & QUEUE_ENTRY_IDENTITY_MASK) == identity ||
+                                           (decision.identity == 0 && device < DEVICE_WITHOUT_PLACE));
     });
     if (!still_true) {
       store(entry, 0);

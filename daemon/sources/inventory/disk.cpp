@@ -104,7 +104,8 @@ void read_scsi_identity(const std::string& directory, model::Device& device) {
   }
 }
 
-void read_identity(const std::string& directory, const std::string& known_serial, model::Device& device) {
+void read_identity(const std::string& directory, const std::optional<std::string>& known_serial,
+                   model::Device& device) {
   const std::string subsystem(sysfs::base_name(sysfs::link_target(directory + "/device/subsystem")));
   if (subsystem == "scsi") {
     read_scsi_identity(directory, device);
@@ -112,7 +113,7 @@ void read_identity(const std::string& directory, const std::string& known_serial
   }
   device.wwid = read_text(directory + "/wwid");
   if (subsystem == "virtio") {
-    device.serial = known_serial.empty() ? read_text(directory + "/serial") : known_serial;
+    device.serial = known_serial ? *known_serial : read_text(directory + "/serial");
     return;
   }
   if (!subsystem.empty()) {
@@ -151,7 +152,7 @@ model::Path read_path(const std::string& directory, const std::string& disk_name
 }
 
 std::optional<model::Device> read_device(const std::string& directory, const std::string& disk_name,
-                                         const std::string& known_serial) {
+                                         const std::optional<std::string>& known_serial) {
   const std::string number_text = read_text(directory + "/dev");
   const auto number = parse_device_number(number_text);
   if (!number) {

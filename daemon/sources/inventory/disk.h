@@ -14,9 +14,9 @@ namespace ssdpulse::sources {
 model::Path read_path(const std::string& directory, const std::string& disk_name);
 
 /// Everything but coverage and paths. Nothing if the disk is hidden (no device number), or vanished meanwhile.
-/// `known_serial` is taken for a virtio disk's instead of asking it, if not empty.
+/// `known_serial` is taken for a virtio disk's instead of asking it, if there is one.
 std::optional<model::Device> read_device(const std::string& directory, const std::string& disk_name,
-                                         const std::string& known_serial);
+                                         const std::optional<std::string>& known_serial);
 
 /// queue/iostats: whether the kernel keeps the disk's statistics.
 bool keeps_iostats(const std::string& directory);

@@ -60,18 +60,23 @@ void read_paths(const std::string& directory, const HiddenPaths& hidden, model::
   }
 }
 
-/// The serial number that was read from this incarnation of the disk before; empty if none was.
-std::string known_serial(const model::Inventory* previous, const std::string& directory, const std::string& name) {
+/// The serial number, perhaps none, that this incarnation of the disk told before. Without diskseq (before 5.15) the
+/// device number has to do.
+std::optional<std::string> known_serial(const model::Inventory* previous, const std::string& directory,
+                                        const std::string& name) {
   if (previous == nullptr) {
-    return {};
+    return std::nullopt;
   }
   const auto known = std::find_if(previous->devices.begin(), previous->devices.end(),
                                   [&](const model::Device& device) { return device.name == name; });
-  if (known == previous->devices.end() || known->paths.size() != 1 || known->paths.front().diskseq == 0) {
-    return {};
+  if (known == previous->devices.end() || known->paths.size() != 1) {
+    return std::nullopt;
   }
-  const auto diskseq = sysfs::read_number(directory + "/diskseq");
-  return diskseq == known->paths.front().diskseq ? known->serial : std::string();
+  const std::uint64_t diskseq = sysfs::read_number(directory + "/diskseq").value_or(0);
+  const bool same = diskseq == known->paths.front().diskseq &&
+                    (diskseq != 0 || sysfs::read_text(directory + "/dev") ==
+                                         std::to_string(known->major) + ":" + std::to_string(known->minor));
+  return same ? std::optional(known->serial) : std::nullopt;
 }
 
 void read_filesystems(const InventoryRoots& roots, const Stacking& stacking, model::Inventory& inventory) {

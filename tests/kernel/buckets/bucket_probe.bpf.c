@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* What does the bucket index give when the kernel itself runs it? The product's header in a program of the tests. */
-#include <bpf/bpf_helpers.h>
-
-#include "bpf/abi/latency_buckets.h"
+/* The types come first. */
+/* clang-format off */
 #include "bpf/kernel/types.bpf.h"
+#include <bpf/bpf_helpers.h>
+#include "bpf/abi/latency_buckets.h"
+/* clang-format on */
 
 __s64 value;
 __u32 word;

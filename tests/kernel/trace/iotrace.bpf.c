@@ -7,12 +7,14 @@
  * run in the order of their attachment, so that whatever clock the subject read for the same event lies in
  * [before_ns, after_ns].
  */
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-
-#include "event.h"
+/* The types come first. */
+/* clang-format off */
 #include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+#include "event.h"
+/* clang-format on */
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
