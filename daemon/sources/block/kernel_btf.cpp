@@ -2,6 +2,7 @@
 #include "daemon/sources/block/kernel_btf.h"
 
 #include <bpf/btf.h>
+#include <bpf/libbpf.h>
 #include <linux/types.h>
 
 #include <memory>
@@ -134,9 +135,10 @@ void read_request_flags(const Btf& types, KernelBtf& result) {
 }  // namespace
 
 util::Result<KernelBtf> read_kernel_btf() {
+  libbpf_set_print(nullptr);  // what it would say in a line of its own is in ours
   const Btf types(btf__load_vmlinux_btf());
   if (!types) {
-    return util::fail_errno(
+    return util::fail(
         "this kernel has no type information (BTF) at /sys/kernel/btf/vmlinux; use a kernel built with "
         "CONFIG_DEBUG_INFO_BTF=y, as Debian's, Ubuntu's and Red Hat's are");
   }

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real Prometheus servers, got and started by tests/lib, and asked from Python."""
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+import urllib.parse
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+
+SHELL = Path(__file__).resolve().parents[1] / "lib"
+SUITES = ("bookworm", "trixie", "sid")  # Prometheus 2.42, 2.53 and 3.5
+
+
+def _shell(state, script, *arguments):
+    """A bash with tests/lib at hand; its output can be read while it runs."""
+    environment = {**os.environ, "SSDPULSE_TEST_STATE": str(state)}
+    return subprocess.Popen(["bash", "-c", f'set -euo pipefail; cd "$1"; shift; {script}', "-", SHELL,
+                             *map(str, arguments)],
+                            text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+
+
+def fetch(state, suite, *packages):
+    """Where the packages of this suite are unpacked; kept between runs."""
+    cache = Path(os.environ.get("SSDPULSE_TEST_CACHE") or Path.home() / ".cache/ssdpulse")
+    directory = cache / f"prometheus-{suite}"
+    process = _shell(state, 'source ./debian_suite.sh; fetch_from_suite "$@"', suite, *packages, directory)
+    out, _ = process.communicate()
+    if process.returncode != 0:
+        raise RuntimeError(f"cannot fetch {packages} of {suite}")
+    print(out, end="")
+    return directory
+
+
+def promtool(state, suite):
+    """Debian 12 has it in the server's package, later suites in one of its own."""
+    package = "prometheus" if suite == "bookworm" else "promtool"
+    return fetch(state, suite, package) / "usr/bin/promtool"
+
+
+class Server:
+    def __init__(self, name, port, log):
+        self.name, self.port, self.log = name, port, log
+
+    def ask(self, path, **parameters):
+        url = f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            return json.load(answer)["data"]
+
+    def query(self, expression, at=None):
+        """Instant query: {frozenset of (label, value): value}."""
+        result = self.ask("query", query=expression, time=at or time.time())["result"]
+        return {frozenset(one["metric"].items()): float(one["value"][1]) for one in result}
+
+    def target(self):
+        return self.ask("targets")["activeTargets"][0]
+
+    def complaints(self):
+        return [line for line in self.log.read_text().splitlines() if re.search("level=(warn|error)", line, re.I)]
+
+
+@contextmanager
+def servers(state, binaries, target_port):
+    """One server for each (name, binary, "native" or "classic"), started together, all scraping every second."""
+    script = ('source ./prometheus.sh; start_prometheus "$@"; echo "$PROMETHEUS_PORT $PROMETHEUS_LOG $PROMETHEUS_PID"; '
+              'read -r || true; stop_prometheus')
+    processes = [_shell(state, script, binary, target_port, form) for _, binary, form in binaries]
+    try:
+        started = []
+        for (name, _, _), process in zip(binaries, processes):
+            words = process.stdout.readline().split()
+            if len(words) != 3:
+                raise RuntimeError(f"{name} did not start: {' '.join(words)} {process.stdout.read()}")
+            started.append(Server(name, int(words[0]), Path(words[1])))
+        yield started
+    finally:
+        for process in processes:
+            process.stdin.close()
+        for process in processes:
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                process.wait()

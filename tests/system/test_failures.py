@@ -1,0 +1,197 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 120
+"""Does each failure say in one line what is wrong and what to do, with its own exit code, and leave nothing behind?
+
+Not here: a kernel that is locked down. Lockdown cannot be taken back before the next boot, so it needs a machine of its
+own.
+"""
+import os
+import re
+import socket
+import subprocess
+import time
+from contextlib import contextmanager, suppress
+
+import host
+from lib import metrics, rig
+
+STOPPED, USAGE, NOT_PERMITTED, KERNEL, ADDRESS = 0, 2, 3, 4, 5
+NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+LOG_LINE = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+-]+ (\w+) (.*)")
+BAD = """\
+web:
+  listen_address: nonsense
+  listen_adress: 1
+devices:
+  include: 5
+latency:
+  mode: half
+  mode: full
+"""
+BAD_LINES = (r"2:19: .*'nonsense'.* expected HOST:PORT", r"3:3: .*'listen_adress'.* expected listen_address",
+             r"5:12: .* expected a list of patterns", r"7:9: .* expected full or completion-only, got 'half'",
+             r"8:3: .*mode")
+NO_BPF = [r"not permitted to load BPF programs; run as root, or with CAP_BPF and CAP_PERFMON"]
+
+
+class Subject:
+    """The binary as a descriptor: another user can run it wherever it lies."""
+
+    def __init__(self, check, state):
+        self.check, self.state = check, state
+        self.fd = os.open(rig.BINARY, os.O_RDONLY)
+        self.binary = f"/proc/self/fd/{self.fd}"
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.address = f"--web.listen-address=127.0.0.1:{self.port}"
+
+    def run(self, *arguments, prefix=()):
+        """(exit code, stdout, lines on stderr without what is only information)."""
+        done = subprocess.run([*prefix, self.binary, *map(str, arguments)], pass_fds=[self.fd], text=True, timeout=20,
+                              capture_output=True, check=False, stdin=subprocess.DEVNULL)
+        lines = []
+        for line in done.stderr.splitlines():
+            logged = LOG_LINE.match(line)
+            if not logged:
+                lines.append(line)
+            elif logged[1] != "info":
+                lines.append(logged[2])
+        return done.returncode, done.stdout, lines
+
+    def fails(self, what, code, patterns, *arguments, prefix=()):
+        """Ends with this code and exactly one line for each pattern; nothing stays."""
+        before = host.bpf_all()
+        have, out, lines = self.run(*arguments, prefix=prefix)
+        good = len(lines) == len(patterns) and all(map(re.search, patterns, lines))
+        self.check.that(have == code and good and not out, f"{what}: exit {have}, {lines} {out!r}"
+                        + ("" if have == code and good else f"; expected exit {code}, {patterns}"))
+        left = host.bpf_left(host.bpf_all() - before - host.bpf_held_by_anybody())
+        self.check.that(not left and not host.listening(self.port), f"{what}: nothing is left {left or ''}")
+
+
+@contextmanager
+def taken_port():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        yield other.getsockname()[1]
+
+
+def addresses(subject):
+    with taken_port() as port:
+        subject.fails("port taken", ADDRESS,
+                      [rf"cannot listen on 127\.0\.0\.1:{port}: the port is taken; .*choose another"],
+                      "run", f"--web.listen-address=127.0.0.1:{port}")
+        subject.fails("second address taken", ADDRESS, [rf"{port}: the port is taken"],
+                      "run", subject.address, f"--web.listen-address=127.0.0.1:{port}")
+    subject.fails("name without address", ADDRESS,
+                  [r"no\.such\.host\.invalid:1: the name has no address .*; name an address"],
+                  "run", "--web.listen-address=no.such.host.invalid:1")
+    subject.fails("not an address of this host", ADDRESS,
+                  [r"192\.0\.2\.1:1234: this host does not have that address; "],
+                  "run", "--web.listen-address=192.0.2.1:1234")
+    subject.fails("port out of range", USAGE, [r"--web.listen-address: '127\.0\.0\.1:99999' .*expected HOST:PORT"],
+                  "run", "--web.listen-address=127.0.0.1:99999")
+    with open("/proc/sys/net/ipv4/ip_unprivileged_port_start", encoding="ascii") as start:
+        if int(start.read()) > 81:
+            subject.fails("privileged port", ADDRESS,
+                          [r"127\.0\.0\.1:81: not permitted; choose a port of 1024 or above"],
+                          "run", "--web.listen-address=127.0.0.1:81", prefix=NOBODY)
+
+
+def privileges(subject):
+    subject.fails("unprivileged user", NOT_PERMITTED, NO_BPF, "run", subject.address, prefix=NOBODY)
+    subject.fails("root without capabilities", NOT_PERMITTED, NO_BPF, "run", subject.address,
+                  prefix=("setpriv", "--bounding-set=-all", "--inh-caps=-all"))
+    # By number: CAP_SYS_ADMIN 21 contains both, CAP_PERFMON 38, CAP_BPF 39.
+    for name, number in (("CAP_BPF", 39), ("CAP_PERFMON", 38)):
+        subject.fails(f"root without {name}", NOT_PERMITTED, NO_BPF, "run", subject.address,
+                      prefix=("setpriv", f"--bounding-set=-cap_21,-cap_{number}"))
+
+
+def advice(subject):
+    """What the message about privileges asks for is enough."""
+    caps = "+cap_38,+cap_39"
+    process = subprocess.Popen([*NOBODY, f"--inh-caps={caps}", f"--ambient-caps={caps}", subject.binary, "run",
+                                subject.address], pass_fds=[subject.fd], stderr=subprocess.PIPE, text=True)
+    try:
+        ready = None
+        for _ in range(100):
+            with suppress(OSError):
+                ready = metrics.fetch(subject.port, "/-/ready", "*/*")[0]
+            if ready or process.poll() is not None:
+                break
+            time.sleep(0.05)
+        subject.check.equal(ready, 200, "ready as nobody with CAP_BPF and CAP_PERFMON")
+        subject.check.equal(host.status(process.pid, "CapPrm"), "0" * 16, "and then without them")
+    finally:
+        process.terminate()
+        subject.check.figure(f"its log: {process.communicate()[1].splitlines()[-1:]}")
+
+
+def configuration(subject):
+    state, check = subject.state, subject.check
+    files = {"bad": BAD, "worse": "web: [\n", "good": "latency: { mode: full }\n", "secret": "latency: {}\n"}
+    for name, text in files.items():
+        (state / name).write_text(text)
+    (state / "secret").chmod(0o600)
+    bad = [f"^{re.escape(str(state / 'bad'))}:{line}" for line in BAD_LINES]
+    subject.fails("config with several errors", USAGE, bad, "run", subject.address, "--config", state / "bad")
+    subject.fails("check-config of it", USAGE, bad, "check-config", state / "bad")
+    subject.fails("print-config of it", USAGE, bad, "print-config", "--config", state / "bad")
+    subject.fails("config that is no YAML", USAGE, [r"worse:\d+:\d+: invalid YAML"], "check-config", state / "worse")
+    subject.fails("no such config", USAGE, [r"absent: cannot be opened: No such file"], "run", "--config",
+                  state / "absent")
+    subject.fails("directory as config", USAGE, [r": is a directory; expected a file"], "run", "--config", state)
+    subject.fails("unreadable config", USAGE, [r"secret: .*Permission denied"], "run", "--config", state / "secret",
+                  prefix=NOBODY)
+
+    check.equal(subject.run("check-config", state / "good"), (STOPPED, f"{state / 'good'}: ok\n", []), "check-config")
+    code, out, lines = subject.run("print-config", "--devices.include=nvme*", "--web.listen-address=:1234")
+    check.that(code == STOPPED and not lines and '["nvme*"]' in out and '[":1234"]' in out, "print-config with options")
+    (state / "printed").write_text(out)
+    check.equal(subject.run("print-config", "--config", state / "printed"), (STOPPED, out, []),
+                "what it prints, it reads")
+
+
+def command_line(subject):
+    check = subject.check
+    # The command line parser says in a second line where the help is.
+    for what, pattern, arguments in (("unknown option", "--frobnicate", ("run", "--frobnicate")),
+                                     ("unknown subcommand", ".", ("frobnicate",)),
+                                     ("no subcommand", "subcommand is required", ()),
+                                     ("option without value", "--config", ("run", "--config"))):
+        subject.fails(what, USAGE, [pattern, "--help"], *arguments)
+    subject.fails("unknown log level", USAGE, [r"--log.level: .*\"loud\": expected debug, info, warning or error"],
+                  "run", "--log.level=loud")
+    for arguments, expected in ((("--version",), r"^ssdpulse \d+\.\d+\.\d+ \(.+\)\n$"),
+                                (("--help",), r"(?s)run.*Exit status"),
+                                (("run", "--help"), r"(?s)--config.*Exit status"), (("devices",), r"^DEVICE +SIZE")):
+        code, out, lines = subject.run(*arguments, prefix=NOBODY)
+        check.that(code == STOPPED and re.search(expected, out) and not lines,
+                   f"{' '.join(arguments)}: exit {code} {lines}")
+
+
+def kernel(subject):
+    empty = subject.state / "empty"
+    empty.mkdir()
+    subject.fails("no BTF", KERNEL, [r"no type information \(BTF\) at /sys/kernel/btf/vmlinux; use a kernel built with "
+                                     r"CONFIG_DEBUG_INFO_BTF=y[^:]*$"], "run", subject.address,
+                  prefix=("unshare", "--mount", "sh", "-c", 'mount --bind "$0" /sys/kernel/btf && exec "$@"',
+                          str(empty)))
+
+
+def test(check, state):
+    state.chmod(0o755)
+    subject = Subject(check, state)
+    addresses(subject)
+    privileges(subject)
+    advice(subject)
+    configuration(subject)
+    command_line(subject)
+    kernel(subject)
+
+
+rig.main(test)
