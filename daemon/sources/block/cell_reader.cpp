@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/sources/block/cell_reader.h"
 
-#include <atomic>
 #include <cstddef>
 #include <cstring>
 
@@ -15,8 +14,8 @@ static_assert(offsetof(io_cell, pad) == kCounterWords * sizeof(__u64) + kHistogr
 /// A cell rests this many looks before it counts as quiet: re-reading all quiet cells is the price of waking one.
 constexpr std::uint32_t kTicksToQuiet = 30;
 
-/// The kernel writes while we read: each word is read once, whole.
-std::uint64_t load(const __u64& word) { return *static_cast<const volatile __u64*>(&word); }
+/// The kernel writes while we read: each word is read once, whole, and before whatever is read later.
+std::uint64_t load(const __u64& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); }
 
 }  // namespace
 
@@ -101,7 +100,6 @@ const CellWords* CellReader::read() {
       sum.add_completions(cell(i));
     }
   }
-  std::atomic_thread_fence(std::memory_order_acquire);
   for (std::size_t i = 0; i < watches_.size(); ++i) {
     if (watches_[i].ticks_to_quiet > 0) {
       sum.add_the_rest(cell(i));
