@@ -16,12 +16,13 @@ MIB = 1 << 20
 
 
 class Disturber:
-    """Two threads beside the load: one discards what the load writes, one writes a page elsewhere and syncs."""
+    """Threads beside the load: some discard what the load writes, some write a page elsewhere and sync. Two of each, so
+    that also on a busy machine the two kinds meet often enough."""
 
     def __init__(self, disk, seed):
         self._disk, self._stop = disk, threading.Event()
         self._threads = [threading.Thread(target=work, args=(random.Random(seed + i),))
-                         for i, work in enumerate((self._discard, self._flush))]
+                         for i, work in enumerate((self._discard, self._flush) * 2)]
 
     def __enter__(self):
         for thread in self._threads:
