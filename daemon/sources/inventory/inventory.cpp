@@ -54,6 +54,8 @@ void read_paths(const std::string& directory, const HiddenPaths& hidden, model::
     device.paths.push_back(read_path(directory, device.name));
     return;
   }
+  // The head's own queue keeps no statistics on some kernels (5.10, 6.1); its paths do, and only they carry requests.
+  device.iostats = true;
   for (const auto& [name, path_directory] : paths->second) {
     device.paths.push_back(read_path(path_directory, name));
     device.iostats = device.iostats && keeps_iostats(path_directory);

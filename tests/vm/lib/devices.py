@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which disks can a scenario ask for? Each becomes QEMU arguments; start() and stop() own what serves it on the host.
+
+A disk is found in the guest by its serial number (machine.Machine.disk). What a kernel makes by itself (null_blk,
+scsi_debug, loop) is not here: modprobe does it in the guest.
+"""
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+
+
+class Backend:
+    """Storage that holds nothing and takes no time; `data=True` keeps what is written, in a sparse file."""
+
+    def __init__(self, size="256M", data=False):
+        self._size, self._data = size, data
+
+    def start(self, state, node):
+        if not self._data:
+            return ["-blockdev", f"null-co,node-name={node},size={_bytes(self._size)},read-zeroes=on"]
+        path = state / f"{node}.img"
+        with open(path, "wb") as file:
+            file.truncate(_bytes(self._size))
+        return ["-blockdev", f"driver=file,node-name={node},filename={path},discard=unmap,cache.direct=off,"
+                             "cache.no-flush=on"]
+
+    def stop(self):
+        pass
+
+
+class Slow:
+    """Storage of ours (lib/slow_disk.py) that takes as long for each kind of command as was last set."""
+
+    def __init__(self, size="256M", **seconds):
+        self._size, self._seconds, self._process, self._control = size, seconds, None, None
+
+    def start(self, state, node):
+        self._control = state / f"{node}.control"
+        socket = state / f"{node}.nbd"
+        self.set(**self._seconds)
+        self._process = subprocess.Popen(
+            ["nbdkit", "--exit-with-parent", "--foreground", "--threads", "64", "--unix", str(socket), "python",
+             str(Path(__file__).with_name("slow_disk.py")), f"control={self._control}", f"size={_bytes(self._size)}"],
+            stderr=open(state / f"{node}.log", "w"))
+        deadline = time.monotonic() + 10
+        while not socket.exists():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"nbdkit does not start: {(state / f'{node}.log').read_text()}")
+            time.sleep(0.02)
+        return ["-blockdev", f"driver=nbd,node-name={node},server.type=unix,server.path={socket},discard=unmap"]
+
+    def set(self, **seconds):
+        """read=, write=, trim=, flush=: seconds each takes from now on; reads_wait_for_trims=True."""
+        self._seconds.update(seconds)
+        new = self._control.with_suffix(".new")
+        new.write_text(json.dumps(self._seconds))
+        os.replace(new, self._control)
+
+    def stop(self):
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+
+# Shadow doorbells are the emulator's: few drives have them, and Linux before 5.17 does not clear them when it resets
+# a controller, so that its I/O hangs.
+NVME = {"dbcs": "off"}
+
+
+class Nvme:
+    """A controller with one namespace of its own. It sits in a slot that can be unplugged: QMP id `serial`."""
+
+    def __init__(self, serial, backend=None, **options):
+        self.serial, self.backend = serial, backend or Backend()
+        self._options = _options({**NVME, **options})
+
+    def start(self, state, number):
+        return [*self.backend.start(state, f"{self.serial}-data"), *_port(number), "-device", self.plug(number)]
+
+    def plug(self, number):
+        return f"nvme,id={self.serial},serial={self.serial},drive={self.serial}-data,bus=port{number}{self._options}"
+
+    def plug_arguments(self, number):
+        """For QMP device_add."""
+        driver, *pairs = self.plug(number).split(",")
+        switches = {"on": True, "off": False}
+        return {"driver": driver, **{key: switches.get(value, value)
+                                     for key, value in (pair.split("=", 1) for pair in pairs)}}
+
+    def stop(self):
+        self.backend.stop()
+
+
+class NvmeSubsystem:
+    """Controllers (QMP ids SERIAL-1, SERIAL-2, ...) that share one namespace; FDP and the OCP log on request."""
+
+    def __init__(self, serial, backend=None, controllers=1, fdp="", ocp=False):
+        self.serial, self.backend = serial, backend or Backend()
+        self._controllers, self._fdp = controllers, fdp
+        self._options = _options({**NVME, "ocp": "on"} if ocp else NVME)
+
+    def start(self, state, number):
+        node = f"{self.serial}-data"
+        fdp = f",fdp=on,{self._fdp}" if self._fdp else ""
+        arguments = [*self.backend.start(state, node), "-device", f"nvme-subsys,id={self.serial}-subsys,"
+                                                                  f"nqn={self.serial}{fdp}"]
+        for index in range(1, self._controllers + 1):
+            port = number * 16 + index
+            arguments += [*_port(port), "-device", f"nvme,id={self.serial}-{index},serial={self.serial},bus=port{port},"
+                                                   f"subsys={self.serial}-subsys{self._options}"]
+        handles = ",fdp.ruhs=0;1;2" if self._fdp else ""
+        return [*arguments, "-device", f"nvme-ns,drive={node},bus={self.serial}-1,nsid=1,shared=on{handles}"]
+
+    def stop(self):
+        self.backend.stop()
+
+
+class VirtioBlk:
+    """Has a write cache, but no FUA."""
+
+    def __init__(self, serial, backend=None):
+        self.serial, self.backend = serial, backend or Backend()
+
+    def start(self, state, number):
+        return [*self.backend.start(state, f"{self.serial}-data"),
+                "-device", f"virtio-blk-pci,serial={self.serial},drive={self.serial}-data,num-queues=2"]
+
+    def stop(self):
+        self.backend.stop()
+
+
+def _options(pairs):
+    return "".join(f",{key}={value}" for key, value in pairs.items())
+
+
+def _port(number):
+    return ["-device", f"pcie-root-port,id=port{number},bus=pcie.0,chassis={number + 1},slot={number + 1}"]
+
+
+def _bytes(size):
+    return int(size[:-1]) << {"K": 10, "M": 20, "G": 30}[size[-1]]

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What do the exported figures of one disk say? Sums over labels, quantiles, and what holds for any disk at rest."""
+from collections import Counter
+
+from lib import buckets
+
+DEVICE_TIME = "ssdpulse_io_device_latency_seconds"
+DURINGS = ("none", "discard", "flush", "both")
+
+
+def device_time(difference, disk, operation):
+    """Device times by native bucket, whatever else was in flight."""
+    total = Counter()
+    for during in DURINGS:
+        total.update(difference.histogram(DEVICE_TIME, device=disk, operation=operation, during=during).native)
+    return total
+
+
+def ios(difference, disk, operation):
+    return sum(device_time(difference, disk, operation).values())
+
+
+def size(difference, disk, operation):
+    return int(difference.value("ssdpulse_io_bytes_total", device=disk, operation=operation))
+
+
+def requeues(difference, disk, operation, reason):
+    return int(difference.value("ssdpulse_io_requeues_total", device=disk, operation=operation, reason=reason))
+
+
+def quantile(native, share):
+    """The bucket in which this share of the samples ends."""
+    below = 0
+    for bucket, count in sorted(native.items(), key=lambda item: buckets.position(item[0])):
+        below += count
+        if below >= share * sum(native.values()):
+            return bucket
+    return None
+
+
+def earlier_than(native, seconds):
+    """How many samples lie in buckets that end before this latency?"""
+    limit = buckets.latency_bucket(round(seconds * 1e9))
+    return sum(count for bucket, count in native.items() if buckets.position(bucket) < limit)
+
+
+def lost(scrape, disk):
+    """{cause: I/Os} that the daemon missed."""
+    found = {}
+    for labels, value in scrape.series("ssdpulse_lost_events_total").items():
+        named = dict(labels)
+        if value and named.get("device", disk) == disk:
+            found[named["cause"]] = found.get(named["cause"], 0) + value
+    return found
+
+
+def drift(scrape, disk):
+    return {dict(labels)["operation"]: value
+            for labels, value in scrape.series("ssdpulse_accounting_drift_ios", device=disk).items()}
+
+
+def at_rest(check, scrape, disk, known_losses=()):
+    """Nothing in flight, nothing lost but for those causes, and the kernel's own statistics agree."""
+    flying = {dict(labels)["operation"]: value
+              for labels, value in scrape.series("ssdpulse_io_in_flight", device=disk).items()}
+    check.that(flying and not any(flying.values()), f"{disk}: nothing in flight: {flying}")
+    missed = lost(scrape, disk)
+    check.that(set(missed) <= set(known_losses), f"{disk}: lost: {missed}")
+    differs = drift(scrape, disk)
+    check.that(differs and not any(differs.values()), f"{disk}: drift against diskstats: {differs}")

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One guest: started by QEMU, obeyed through a virtio port (lib/init), rearranged through QMP, always ended."""
+import base64
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "kernel"))
+from lib import metrics  # noqa: E402  (tests/kernel/lib)
+
+BOOT_SECONDS = 60
+
+
+class GuestError(RuntimeError):
+    pass
+
+
+class EmulatorDied(GuestError):
+    """QEMU aborted. Emulating several processors at once, 10.0 does so now and then (iotlb_to_section)."""
+
+
+class Machine:
+    """`files`: kernel, initrd, qemu (a command prefix). Everything it writes lies in `state`."""
+
+    def __init__(self, state, files, devices, name="", long=False, cpus=2, memory="1G", append=""):
+        self.state, self.name, self.long = Path(state), name, long
+        self.devices = {device.serial: device for device in devices}
+        self._numbers = {device.serial: number for number, device in enumerate(devices)}
+        self._files, self._cpus, self._memory, self._append = files, cpus, memory, append
+        self._accelerator = os.environ.get("SSDPULSE_VM_ACCELERATOR", "tcg,thread=multi")
+        self._process = self._agent = self._qmp = None
+
+    def __enter__(self):
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def _start(self):
+        began = time.monotonic()
+        arguments = []
+        for serial, device in self.devices.items():
+            arguments += device.start(self.state, self._numbers[serial])
+        cpu = "max,la57=off" if self._accelerator.startswith("tcg") else "host"
+        command = ["setpriv", "--pdeathsig", "KILL", *self._files.qemu, "-accel", self._accelerator, "-cpu", cpu,
+                   "-M", "q35,usb=off", "-smp", str(self._cpus), "-m", self._memory, "-nodefaults",
+                   "-no-user-config", "-display", "none", "-no-reboot",
+                   "-kernel", self._files.kernel, "-initrd", self._files.initrd, "-append",
+                   "console=ttyS0 panic=-1 mitigations=off nowatchdog random.trust_cpu=on rdinit=/init loglevel=5 "
+                   + self._append,
+                   "-serial", f"file:{self.state / 'console'}", "-device", "virtio-serial-pci",
+                   "-chardev", f"socket,id=agent,path={self.state / 'agent'},server=on,wait=off",
+                   "-device", "virtserialport,chardev=agent,name=agent",
+                   "-qmp", f"unix:{self.state / 'qmp'},server=on,wait=off", *arguments]
+        with open(self.state / "qemu.log", "w") as log:
+            log.write(" ".join(map(str, command)) + "\n")
+            log.flush()
+            self._process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=log,
+                                             stderr=subprocess.STDOUT)
+        deadline = began + BOOT_SECONDS
+        self._agent = self._connect("agent", deadline)
+        self._agent_file = self._agent.makefile("rb")
+        if self._read_line(deadline) != "0 0":
+            raise GuestError("the guest greets wrongly")
+        qmp = self._connect("qmp", deadline)
+        self._qmp = qmp.makefile("rwb")
+        self._qmp.readline()
+        self.qmp("qmp_capabilities")
+        self.boot_seconds = time.monotonic() - began
+
+    def _connect(self, name, deadline):
+        while True:
+            channel = socket.socket(socket.AF_UNIX)
+            try:
+                channel.connect(str(self.state / name))
+                return channel
+            except OSError:
+                channel.close()
+                self._still_there(deadline, f"QEMU opens no {name}")
+                time.sleep(0.02)
+
+    def _still_there(self, deadline, what):
+        if self._process.poll() is not None:
+            self._gone(f"QEMU ended with exit code {self._process.returncode}: {self.state / 'qemu.log'}")
+        if time.monotonic() > deadline:
+            raise GuestError(f"{what} in time: {self.state / 'console'}")
+
+    def _gone(self, what):
+        if self._process.returncode == -signal.SIGABRT:
+            raise EmulatorDied((self.state / "qemu.log").read_text(errors="replace").splitlines()[-1])
+        raise GuestError(what)
+
+    def _read_line(self, deadline):
+        return self._read(deadline, self._agent_file.readline).decode().strip()
+
+    def _read(self, deadline, read):
+        self._agent.settimeout(max(0.1, deadline - time.monotonic()))
+        try:
+            data = read()
+        except TimeoutError:
+            self._still_there(0, "the guest does not answer")
+        except ConnectionError:
+            data = b""
+        if not data:
+            self._process.wait(10)
+            self._gone(f"the guest has ended: {self.state / 'console'}")
+        return data
+
+    def run(self, script, seconds=60):
+        """(exit code, output) of a shell script in the guest, as bytes."""
+        self._agent.sendall(base64.b64encode(script.encode()) + b"\n")
+        began = time.monotonic()
+        deadline = began + seconds
+        code, size = map(int, self._read_line(deadline).split())
+        output = self._read(deadline, lambda: self._agent_file.read(size)) if size else b""
+        with open(self.state / "commands", "a") as log:
+            log.write(f"$ {script}\n[{code}, {time.monotonic() - began:.2f} s] {output[:2000]!r}\n")
+        return code, output
+
+    def sh(self, script, seconds=60):
+        """The output of a script that must succeed."""
+        code, output = self.run(script, seconds)
+        if code != 0:
+            raise GuestError(f"in the guest: {script}: exit {code}: {output.decode(errors='replace')[-2000:]}")
+        return output.decode(errors="replace").strip()
+
+    def wait_for(self, script, seconds=10):
+        """Until the script succeeds."""
+        self.sh(f"n=0; until {{ {script}; }} >/dev/null 2>&1; do n=$((n + 1)); [ $n -lt {int(seconds * 20)} ] || "
+                "{ echo 'never came true'; exit 1; }; sleep 0.05; done", seconds * 3 + 10)
+
+    def disk(self, serial, seconds=20):
+        """The kernel's name of the disk with this serial number, once it is there."""
+        return self.sh(f"for n in $(seq {seconds * 20}); do for d in $(ls -d /sys/block/* 2>/dev/null); do "
+                       f"case \"$(cat $d/serial $d/device/serial $d/device/../serial 2>/dev/null | head -n 1)\" in "
+                       f"{serial}|{serial}\\ *) case $d in */nvme*c*n*) ;; *) echo ${{d##*/}}; exit;; esac;; esac; "
+                       "done; sleep 0.05; done; ls /sys/block; exit 1", seconds * 3)
+
+    def unplug(self, identity, seconds=20):
+        """Asks the guest to let go of a device; returns when it has."""
+        self.qmp("device_del", id=identity)
+        deadline = time.monotonic() + seconds
+        while any(entry["name"] == identity for entry in self.qmp("qom-list", path="/machine/peripheral")):
+            if time.monotonic() > deadline:
+                raise GuestError(f"the guest keeps {identity}")
+            time.sleep(0.05)
+
+    def plug(self, serial):
+        """Puts an unplugged NVMe drive back."""
+        self.qmp("device_add", **self.devices[serial].plug_arguments(self._numbers[serial]))
+
+    def fio(self, disk, seconds=60, **options):
+        """The only job of one fio on the disk. An option of None stands alone."""
+        out = self.sh(_fio_command(disk, **options), seconds)
+        return json.loads(out[out.index("{"):])["jobs"][0]
+
+    def trace(self, disk, events):
+        """Counts these block events of the disk from now on; call the result for {event: times}."""
+        major, minor = self.sh(f"cat /sys/block/{disk}/dev").split(":")
+        self.sh("cd /sys/kernel/tracing && echo 0 >tracing_on && echo >trace && echo 20000 >buffer_size_kb && " +
+                " && ".join(f"echo 'dev == {int(major) << 20 | int(minor)}' >events/block/{event}/filter && "
+                            f"echo 1 >events/block/{event}/enable" for event in events) + " && echo 1 >tracing_on")
+
+        def end():
+            lines = self.sh("cd /sys/kernel/tracing && echo 0 >tracing_on && " + "; ".join(
+                f"echo 0 >events/block/{event}/enable; echo {event} $(grep -c ' {event}: ' trace)" for event in events))
+            return {line.split()[0]: int(line.split()[1]) for line in lines.splitlines()}
+        return end
+
+    def background_fio(self, disk, **options):
+        """A fio that goes on by itself, and has I/O under way; call the result for its job, once it has ended."""
+        command = _fio_command(disk, output="/tmp/fio.json", **options)
+        pid = self.sh(f"cat /sys/block/*/stat >/tmp/idle; {command} >/tmp/fio.log 2>&1 & echo $!")
+        self.wait_for("! cat /sys/block/*/stat | cmp -s - /tmp/idle")
+
+        def end(seconds=60):
+            self.wait_for(f"! kill -0 {pid}", seconds)
+            out = self.sh("cat /tmp/fio.json")
+            return json.loads(out[out.index("{"):])["jobs"][0]
+        return end
+
+    def collect(self):
+        """Saves what the guest's daemons have said, for whoever looks into a failure."""
+        try:
+            (self.state / "daemon.log").write_bytes(self.run("cat /tmp/daemon*.log 2>/dev/null", 10)[1])
+            (self.state / "dmesg").write_bytes(self.run("dmesg", 10)[1])
+            page = self.run(f"curl -s -m 5 http://127.0.0.1:{Daemon.PORT}/metrics", 10)[1]
+            if page:
+                (self.state / "metrics.txt").write_bytes(page)
+        except (GuestError, OSError):
+            pass  # the guest is what failed
+
+    def qmp(self, command, **arguments):
+        self._qmp.write(json.dumps({"execute": command, "arguments": arguments}).encode() + b"\n")
+        self._qmp.flush()
+        while True:
+            answer = json.loads(self._qmp.readline())
+            if "error" in answer:
+                raise GuestError(f"QMP {command}: {answer['error']['desc']}")
+            if "return" in answer:
+                return answer["return"]
+
+    def kernel_complaints(self):
+        """What no kernel may say."""
+        text = (self.state / "console").read_text(errors="replace")
+        return [line for line in text.splitlines()
+                if re.search(r"BUG:|WARNING:|Oops|Kernel panic|blocked for more than|general protection", line)]
+
+    def close(self):
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        for channel in (self._agent, self._qmp):
+            if channel is not None:
+                channel.close()
+        for device in self.devices.values():
+            device.stop()
+
+
+def _fio_command(disk, **options):
+    options = {"name": "job", "filename": f"/dev/{disk}", "direct": 1, "ioengine": "libaio", "norandommap": None,
+               "randrepeat": 0, "lat_percentiles": 1, "thread": None, "output-format": "json", **options}
+    return "fio " + " ".join(f"--{key}" if value is None else f"--{key}={value}" for key, value in options.items())
+
+
+class Daemon:
+    """The daemon in the guest. `preload` makes libbpf print the verifier's figures."""
+
+    PORT = 10936
+
+    def __init__(self, vm, *options, preload=False, log="daemon.log"):
+        self.vm, self.log = vm, f"/tmp/{log}"
+        include = "" if "--devices.include" in options else "--devices.include '*' --devices.exclude none"
+        environment = "LD_PRELOAD=/usr/lib/libverifier_stats.so " if preload else ""
+        began = time.monotonic()
+        self.pid = int(vm.sh(f"{environment}ssdpulse run {include} {' '.join(options)} >{self.log} 2>&1 & echo $!"))
+        try:
+            vm.sh(f"until curl -sf -o /dev/null http://127.0.0.1:{self.PORT}/-/ready; do "
+                  f"kill -0 {self.pid} 2>/dev/null || exit 1; sleep 0.05; done", 60)
+        except GuestError as error:
+            raise GuestError(f"the daemon does not start: {self.words()}") from error
+        self.start_seconds = time.monotonic() - began
+
+    def words(self):
+        return self.vm.run(f"cat {self.log}")[1].decode(errors="replace")
+
+    def text(self):
+        body = self.vm.run(f"curl -s http://127.0.0.1:{self.PORT}/metrics")[1]
+        (self.vm.state / "metrics.txt").write_bytes(body)
+        return body.decode()
+
+    def scrape(self):
+        code, body = self.vm.run(f"curl -sf -H 'Accept: {metrics.PROTOBUF}' "
+                                 f"http://127.0.0.1:{self.PORT}/metrics")
+        if code != 0:
+            raise GuestError(f"no answer from /metrics: {self.words()[-1000:]}")
+        return metrics.Scrape.from_protobuf(body)
+
+    def at_rest(self, seconds=2.5):
+        """A scrape that has seen everything which ended before the call."""
+        time.sleep(seconds)
+        return self.scrape()
+
+    def stop(self, signal="TERM", seconds=10):
+        """Its exit code cannot be had (it is no child of this script); that it ends is checked."""
+        self.text()
+        self.vm.sh(f"kill -{signal} {self.pid}")
+        self.vm.wait_for(f"! kill -0 {self.pid}", seconds)
+
+
+def bpf_objects(vm):
+    """Names of the tracing programs and of the maps in the kernel: nobody but the daemon has any."""
+    programs = json.loads(vm.sh("bpftool -j prog show") or "[]")
+    maps = json.loads(vm.sh("bpftool -j map show") or "[]")
+    return (sorted(p.get("name", "?") for p in programs if p["type"] in ("tracing", "raw_tracepoint")),
+            sorted(m.get("name", "?") for m in maps))
+
+
+def bpf_left(vm, seconds=5):
+    """What is still there when the kernel has had its time to free what nobody holds."""
+    deadline = time.monotonic() + seconds
+    while (left := bpf_objects(vm)) != ([], []) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return left

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Is the daemon right on other kernels, with NVMe underneath? Boots Debian's kernels in QEMU and runs scenarios in them.
+set -euo pipefail
+shopt -s inherit_errexit
+vm_directory=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cd "$vm_directory/../.."
+
+usage() {
+  cat <<'TEXT'
+Usage: tests/vm/run.sh [OPTION...] [KERNEL...] [SCENARIO...]     all of those not named
+  --list       what there is
+  --long       the long form of the scenarios
+  --jobs N     guests at a time (5: most of the time they wait)
+  --keep       keep what a guest left behind also where its scenario passed
+Kernels are listed in tests/vm/kernels; a scenario is a file in tests/vm/scenarios. The daemon is SSDPULSE_BINARY
+(build/ssdpulse). Kernels and an emulator are downloaded by apt into SSDPULSE_TEST_CACHE; nothing is installed.
+SSDPULSE_VM_ACCELERATOR=kvm asks for KVM; the default is QEMU's own emulation, which is the same everywhere.
+TEXT
+}
+
+options=() kernels=() scenarios=() list=
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    -h | --help) usage; exit ;;
+    --list) list=1 ;;
+    --long | --keep) options+=("$1") ;;
+    --jobs) options+=(--jobs "$2"); shift ;;
+    -*) usage >&2; exit 2 ;;
+    *)
+      if grep -q "^$1 " "$vm_directory/kernels"; then
+        kernels+=("$1")
+      elif [[ -e $vm_directory/scenarios/$1.py ]]; then
+        scenarios+=("$1")
+      else
+        echo "no kernel and no scenario: $1" >&2
+        exit 2
+      fi ;;
+  esac
+  shift
+done
+if [[ ${#kernels[@]} -eq 0 ]]; then mapfile -t kernels < <(sed -nE 's/^([^# ]+) .*/\1/p' "$vm_directory/kernels"); fi
+if [[ ${#scenarios[@]} -eq 0 ]]; then
+  for file in "$vm_directory"/scenarios/*.py; do scenarios+=("$(basename "$file" .py)"); done
+fi
+if [[ -n $list ]]; then
+  echo "kernels:"
+  grep -v '^#' "$vm_directory/kernels" | column -t | sed 's/^/  /'
+  echo "scenarios:"
+  for name in "${scenarios[@]}"; do
+    sed -nE "2s/^\"\"\"(.*[^\"]).*/  $(printf '%-12s' "$name") \1/p" "$vm_directory/scenarios/$name.py"
+  done
+  exit
+fi
+
+work=$PWD/build-tests
+export SSDPULSE_TEST_CACHE=${SSDPULSE_TEST_CACHE:-$work/cache}
+export SSDPULSE_BINARY=${SSDPULSE_BINARY:-build/ssdpulse}
+[[ -x $SSDPULSE_BINARY ]] || { echo "no daemon: $SSDPULSE_BINARY (set SSDPULSE_BINARY)" >&2; exit 1; }
+
+# shellcheck source=tests/lib/debian_suite.sh
+source tests/lib/debian_suite.sh
+# shellcheck source=tests/vm/lib/fetch.sh
+source "$vm_directory/lib/fetch.sh"
+# shellcheck source=tests/vm/lib/root.sh
+source "$vm_directory/lib/root.sh"
+
+results=$work/vm
+images=$SSDPULSE_TEST_CACHE/vm
+mkdir -p "$results" "$images"
+exec 8>"$results/lock"
+flock --nonblock 8 || { echo "another run of the virtual machines is under way in $results" >&2; exit 1; }
+
+find_qemu
+"${QEMU[@]}" --version | head -n 1
+pack_tools "$SSDPULSE_BINARY" "$results/tools.cpio"
+for kernel in "${kernels[@]}"; do
+  fetch_kernel "$kernel"
+  cat "$results/tools.cpio" "$images/$KERNEL_VERSION.cpio" >"$results/$kernel.initrd.new"
+  mv "$results/$kernel.initrd.new" "$results/$kernel.initrd"
+  ln -sfn "$KERNEL_IMAGE" "$results/$kernel.kernel"
+done
+export PYTHONDONTWRITEBYTECODE=1 QEMU_COMMAND="${QEMU[*]}"
+exec python3 "$vm_directory/lib/matrix.py" "${options[@]}" --results "$results" --kernels "${kernels[@]}" \
+  --scenarios "${scenarios[@]}" 8>&-

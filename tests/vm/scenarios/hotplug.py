@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A drive that is unplugged under load and comes back: its series go and return, and nothing stays behind."""
+import time
+
+import figures
+import machine
+from devices import Nvme, Slow
+from lib import metrics
+
+MACHINE = {"append": "nvme_core.multipath=N"}
+
+
+def devices():
+    return [Nvme("ours", Slow("256M", read=0.02, write=0.02))]
+
+
+def wait_for_series(daemon, disk, present, seconds=10):
+    deadline = time.monotonic() + seconds
+    while bool((scrape := daemon.scrape()).series("ssdpulse_device_info", device=disk)) != present:
+        if time.monotonic() > deadline:
+            raise machine.GuestError(f"after {seconds} s, {disk} is {'not yet' if present else 'still'} there")
+        time.sleep(0.3)
+    return scrape
+
+
+def run(vm, check):
+    disk = vm.disk("ours")
+    daemon = machine.Daemon(vm)
+    wait_for_series(daemon, disk, True)
+    descriptors = vm.sh(f"ls /proc/{daemon.pid}/fd | wc -l")
+    maps = machine.bpf_objects(vm)
+    for round_number in range(100 if vm.long else 5):
+        end = vm.background_fio(disk, rw="randrw", bs="4k", iodepth=8, number_ios=100000)
+        vm.unplug("ours")
+        end()
+        gone = wait_for_series(daemon, disk, False)
+        stale = [name for name, labels in [*gone.values, *gone.histograms] if dict(labels).get("device") == disk]
+        check.equal(sorted(set(stale)), [], f"round {round_number}: series of a drive that is gone")
+        vm.plug("ours")
+        disk = vm.disk("ours")
+        wait_for_series(daemon, disk, True)
+        before = daemon.at_rest(1.2)
+        job = vm.fio(disk, rw="randrw", bs="4k", iodepth=8, number_ios=100)
+        difference = metrics.Difference(before, daemon.at_rest(2.2))
+        for operation in ("read", "write"):
+            check.equal(figures.ios(difference, disk, operation), job[operation]["total_ios"],
+                        f"round {round_number}: {operation} I/Os of the new one")
+        flying = difference.after.series("ssdpulse_io_in_flight", device=disk)
+        check.that(flying and not any(flying.values()), f"round {round_number}: nothing in flight")
+    # The kernel reads the partition table of a new drive before the daemon can have heard of it.
+    figures.at_rest(check, daemon.at_rest(6), disk, known_losses=["device_pending"])
+    check.equal(vm.sh(f"ls /proc/{daemon.pid}/fd | wc -l"), descriptors, "descriptors of the daemon")
+    check.equal(machine.bpf_objects(vm), maps, "programs and maps")
+    daemon.stop()
+    check.equal(machine.bpf_left(vm), ([], []), "programs and maps at the end")

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every program loads and attaches, the kernel's features are found as they are, and nothing is left at the end."""
+import re
+
+import machine
+
+OLD = {"issue_tracepoint": "request", "skipped_runs": "not told", "disk_identity": "device number",
+       "disk_of_request": "request", "flush_sequence_flag": "macro bit 4", "request_operations": "req_opf",
+       "start_time": "zero when unstamped", "tag_waiters": "behind a pointer"}
+MIDDLE = {**OLD, "skipped_runs": "counted by the kernel", "disk_identity": "diskseq", "disk_of_request": "queue",
+          "request_operations": "req_op", "tag_waiters": "embedded"}
+NEW = {**MIDDLE, "flush_sequence_flag": "enum bit 1", "start_time": "vouched for by RQF_IO_STAT"}
+FEATURES = {"5.10": OLD, "6.1": MIDDLE, "6.12": NEW, "6.12-modular": NEW, "newest": NEW}
+MODES = {"full": ["on_complete", "on_issue"], "completion-only": ["on_complete_only"]}
+
+
+def devices():
+    return []
+
+
+def run(vm, check):
+    for mode, programs in MODES.items():
+        vm.sh(f"echo 'latency: {{ mode: {mode} }}' >/tmp/{mode}.yaml")
+        daemon = machine.Daemon(vm, "--config", f"/tmp/{mode}.yaml", preload=True, log=f"daemon-{mode}.log")
+        attached, maps = machine.bpf_objects(vm)
+        check.equal(attached, programs, f"{mode}: programs in the kernel")
+        check.that(maps, f"{mode}: {len(maps)} maps")
+        verified = dict(re.findall(r"verifier: (\w+): processed (\d+)", daemon.words()))
+        check.equal(sorted(verified), programs, f"{mode}: programs that the verifier told of")
+        for program, instructions in verified.items():
+            print(f"NOTE {vm.sh('uname -r')} {program}: {instructions} instructions verified")
+        scrape = daemon.scrape()
+        features = {dict(labels)["feature"]: dict(labels)["decision"]
+                    for labels in scrape.series("ssdpulse_kernel_feature_info")}
+        check.equal(features, FEATURES[vm.name], f"{mode}: features")
+        check.that(scrape.value("ssdpulse_source_up", source="block") == 1, f"{mode}: the block source is up")
+        check.that("ssdpulse_build_info" in daemon.text(), f"{mode}: /metrics as text")
+        daemon.stop()
+        check.equal(machine.bpf_left(vm), ([], []), f"{mode}: programs and maps after SIGTERM")
