@@ -12,7 +12,7 @@ constexpr const char* kLandingPage = R"(<!DOCTYPE html>
 <head><meta charset="utf-8"><title>ssdpulse</title></head>
 <body>
 <h1>ssdpulse</h1>
-<p>I/O latency, its causes, and wear of this host's drives.</p>
+<p>What this host's drives did with every I/O: latency, sizes, errors.</p>
 <ul>
 <li><a href="/metrics">/metrics</a>: for Prometheus; text, or protobuf with native histograms</li>
 <li><a href="/-/healthy">/-/healthy</a>: the server answers</li>
