@@ -71,6 +71,11 @@ refresh_copy() {
     fi
     if [[ -x $file ]]; then chmod +x "$copy/$file"; fi
   done <"$copy/.sources.new"
+  # Links are no sources, but tests are found by them.
+  git ls-files --stage | sed -n 's/^120000 [^\t]*\t//p' | while read -r file; do
+    mkdir -p "$copy/$(dirname "$file")"
+    ln -sfn "$(readlink "$file")" "$copy/$file"
+  done
   if [[ -e $copy/.sources ]]; then
     comm -23 "$copy/.sources" "$copy/.sources.new" | (cd "$copy" && xargs -r -d '\n' rm -f)
   fi
