@@ -9,12 +9,13 @@ source "$(dirname "${BASH_SOURCE[0]}")/check.sh"
 # settle: waits until udev, where it runs, has done its own reads of new devices.
 settle() { if command -v udevadm >/dev/null; then udevadm settle --timeout=20; fi; }
 
-# prepare_queue DEVICE: one request stays one request.
+# prepare_queue DEVICE: one request stays one request. A detached device keeps what somebody once set: set, not assumed.
 prepare_queue() {
   local queue=/sys/block/${1#/dev/}/queue
   settle
   echo 2 >"$queue/nomerges"
   echo none >"$queue/scheduler"
+  echo 1 >"$queue/iostats"
 }
 
 # make_loop FILE [LOSETUP OPTION...]: attaches a loop device to the file and prints /dev/loopN.

@@ -83,7 +83,10 @@ class Disk:
 
 @contextmanager
 def loop_disk(file, size=None, direct=False):
-    """A loop device that never merges, so that a bio is a request. With `size`, the file is made."""
+    """A loop device that never merges, so that a bio is a request. With `size`, the file is made.
+
+    The kernel keeps a detached device's settings for whoever takes it next: they are set here, not assumed.
+    """
     if size is not None:
         run("truncate", "-s", size, file)
     device = run("losetup", "--find", "--show", f"--direct-io={'on' if direct else 'off'}", file)
@@ -93,6 +96,7 @@ def loop_disk(file, size=None, direct=False):
         disk = Disk(Path(device).name, Path(file))
         disk.set_queue("nomerges", 2)
         disk.set_queue("scheduler", "none")
+        disk.set_queue("iostats", 1)
         yield disk
     finally:
         for _ in range(50):
