@@ -24,7 +24,8 @@ ROOMS = {
     "daemon/sources": BASE,  # what several sources share
     "daemon/sources/inventory": ["daemon/sources", *BASE],
     "daemon/sources/block": ["daemon/sources", *BASE],
-    "daemon/sources/nvme": ["daemon/sources", *BASE],
+    "daemon/sources/nvme": ["daemon/sources", "daemon/sources/nvme/pages", *BASE],
+    "daemon/sources/nvme/pages": BASE,
     "daemon/analysis": BASE,
     "exporters": BASE,  # what several exporters share
     "exporters/prometheus": ["exporters", *BASE],
@@ -40,6 +41,7 @@ LIBRARIES = {
     r"microhttpd\.h": ["exporters/http"],
     r"prometheus/.*|protozero/.*|zlib\.h|utf8\.h": ["exporters/prometheus"],
     r"libnvme\.h|nvme/.*": ["daemon/sources/nvme"],
+    r"sqlite3\.h": ["daemon/runtime"],
     r"spdlog/.*": ["daemon/util"],
     r"CLI/.*": ["daemon"],
     r"tl/expected\.hpp": ["daemon/util"],

@@ -65,7 +65,7 @@ source "$vm_directory/lib/fetch.sh"
 # shellcheck source=tests/vm/lib/root.sh
 source "$vm_directory/lib/root.sh"
 
-results=$work/vm
+results=${SSDPULSE_VM_RESULTS:-$work/vm}
 images=$SSDPULSE_TEST_CACHE/vm
 mkdir -p "$results" "$images"
 exec 8>"$results/lock"

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does an NVMe drive say of itself, and what follows from it?
+// Values only. Counters keep the drive's own unit and all 128 bits; everything else is in base units.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/model/nvme_fields.h"
+
+namespace ssdpulse::model {
+
+/// A namespace of the drive that this host has as a block device.
+struct NvmeNamespace {
+  std::string device;                 // nvme0n1: the head, never a path
+  std::uint32_t nsid = 0;             // 1..FFFFFFFEh
+  std::uint16_t endurance_group = 0;  // Identify Namespace bytes 103:102; 0: none
+};
+
+/// Who the drive is and what it says it can do: sysfs and the Identify data structures (NVM Express Base 2.x, 5.1.13).
+struct NvmeIdentity {
+  std::string controller;  // nvme0: the lowest live one of its subsystem
+  std::string subsystem_nqn;
+  std::string transport;  // pcie, tcp, rdma, fc, loop
+  std::uint16_t vendor_id = 0;
+  std::uint16_t subsystem_vendor_id = 0;
+  std::string serial;  // blanks at the ends removed
+  std::string model;
+  std::string firmware;
+  std::uint32_t version = 0;                // VER, e.g. 0x10400
+  std::uint32_t controller_attributes = 0;  // CTRATT: bit 4 endurance groups, bit 9 UUID list, bit 19 FDP
+  std::uint16_t endurance_group_max = 0;    // ENDGIDMAX
+  std::vector<std::uint16_t> endurance_groups;
+  std::vector<std::array<std::uint8_t, 16>> uuids;   // UUID list; the UUID index of the first is 1
+  std::array<std::uint8_t, 1024> vendor_specific{};  // Identify Controller bytes 4095:3072
+  std::vector<NvmeNamespace> namespaces;
+};
+
+/// How a drive rounds a counter of whole units.
+enum class Rounding : std::uint8_t {
+  exact,    // the true value, in units of one byte
+  up,       // units begun
+  unknown,  // off by less than one unit, either way
+};
+
+using Uint128 = unsigned __int128;
+
+/// A counter of bytes as the drive keeps it: `count` units of `unit_bytes` each.
+struct ByteCounter {
+  Uint128 count = 0;
+  std::uint64_t unit_bytes = 1;  // 0: the unit is not known (see sources/nvme/unit_calibration.h)
+  Rounding rounding = Rounding::exact;
+};
+
+/// What one page says of writes. A counter that the drive does not report (0 where a standard says so) is absent.
+struct WriteCounters {
+  std::optional<ByteCounter> host;   // written by the host
+  std::optional<ByteCounter> media;  // written to the media: host, garbage collection, refresh, metadata
+};
+
+/// The best estimate of one window, and the bounds that hold whatever the counters' granularity hid.
+struct WriteAmplificationRatio {
+  std::string window;          // 5m, 1h, 24h, 7d, lifetime
+  double covered_seconds = 0;  // of the window; 0 for lifetime
+  double ratio = 0;
+  double lower = 0;
+  double upper = 0;
+};
+
+/// Seconds until the drive's rated endurance is used up, if it goes on as in the window.
+struct LifeRemaining {
+  std::string basis;  // percentage_used, endurance_estimate
+  double window_seconds = 0;
+  double seconds = 0;
+};
+
+/// What is known of a drive's write amplification, and from where.
+struct WriteAmplification {
+  std::string source;             // fdp, ocp, a vendor page, endurance_group; empty: none
+  std::string reason;             // why no better source, or why none
+  double host_written_bytes = 0;  // cumulative, across resets of the drive's counters; with a source only
+  double media_written_bytes = 0;
+  double idle_media_written_bytes = 0;             // written to the media while the host wrote nothing
+  std::optional<double> host_written_drift_bytes;  // the drive's host counter less the block layer's, since `since`
+  std::chrono::system_clock::time_point since;
+  std::uint64_t epochs = 0;                     // times that the counters began anew
+  std::vector<WriteAmplificationRatio> ratios;  // those whose bounds are narrow enough
+  std::vector<LifeRemaining> life_remaining;
+};
+
+/// How reading a drive goes.
+struct NvmePolling {
+  bool up = false;
+  std::string reason;                             // why not, in words
+  std::uint64_t polls = 0;                        // begun
+  std::map<std::string, std::uint64_t> failures;  // by kind: refused, timeout, short, garbage, gone, ...
+  std::optional<double> last_success_seconds;     // since the epoch
+  double last_duration_seconds = 0;               // of all the commands of one poll
+  std::vector<std::string> refused_pages;         // pages that the drive refused: not asked again
+  std::optional<double> read_effect_ratio;        // p99 of reads and writes near a log read, over that of the others
+};
+
+struct NvmeDrive {
+  std::shared_ptr<const NvmeIdentity> identity;
+  std::vector<NvmeValue> values;  // of the newest successful reading of each page
+  WriteAmplification write_amplification;
+  NvmePolling polling;
+};
+
+}  // namespace ssdpulse::model

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is a log page, to us? Where it is asked for, which drives may have it, and a pure function from its bytes to
+// values. One page a file beside this one, one line in page_list.cpp. Nothing here talks to a drive.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "daemon/model/nvme.h"
+#include "daemon/util/result.h"
+
+namespace ssdpulse::nvme {
+
+using Bytes = std::span<const std::uint8_t>;
+using Uuid = std::array<std::uint8_t, 16>;
+
+/// Largest page that any decoder asks for; the reader's messages have room for this many bytes.
+inline constexpr std::size_t kMaxPageBytes = 4096;
+
+/// What a page said.
+struct PageContent {
+  std::vector<model::NvmeValue> values;
+  model::WriteCounters writes;                           // both absent on pages that count no writes
+  std::optional<model::ByteCounter> endurance_estimate;  // bytes that the media is rated for
+  std::optional<double> percentage_used;                 // 0.01 = one percent; may exceed 1
+  bool media_includes_slc = false;
+};
+
+/// Which namespace identifier the command carries.
+enum class Scope : std::uint8_t { controller, no_namespace };  // FFFFFFFFh, 0
+
+struct LogPage {
+  std::string_view name;    // of the page, in metrics and logs: smart, fdp_statistics, ocp_smart, ...
+  std::string_view source;  // name as a source of write amplification (label `source`); empty: none
+  std::uint8_t lid;
+  std::uint8_t lsp;
+  std::uint16_t bytes;  // a multiple of 4, at most kMaxPageBytes
+  Scope scope;
+  bool per_endurance_group;  // log specific identifier = endurance group
+  const Uuid* uuid;          // ask with this UUID's index where the drive lists it; null: index 0
+  /// Whether the drive may have it: what it says it supports, its vendor, its model. Never by trial alone.
+  bool (*offered)(const model::NvmeIdentity&);
+  /// Never reads beyond `bytes` and never trusts a count in it. An error says in words what the page is not.
+  util::Result<PageContent> (*decode)(Bytes bytes, const model::NvmeIdentity&);
+};
+
+/// All pages; those with a source in the order of precedence.
+std::span<const LogPage> log_pages();
+
+}  // namespace ssdpulse::nvme
