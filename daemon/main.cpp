@@ -4,6 +4,7 @@
 #include <iostream>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/config/listen_address.h"
@@ -141,6 +142,11 @@ int parse_and_run(int argc, char** argv) {
   devices_command->callback([&] { exit_code = list_devices(arguments); });
 
   try {
+    // The parser would only say that a command is missing.
+    const auto is_first = [argv](const CLI::App* command) { return command->check_name(argv[1]); };
+    if (argc > 1 && argv[1][0] != '-' && std::as_const(app).get_subcommands(is_first).empty()) {
+      throw CLI::ExtrasError({argv[1]});
+    }
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);

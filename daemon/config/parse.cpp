@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -132,7 +133,14 @@ util::Result<std::string> read_regular_file(const std::string& path) {
   if (!S_ISREG(status.st_mode)) {
     return util::fail(S_ISDIR(status.st_mode) ? "is a directory; expected a file" : "expected a regular file");
   }
-  return util::read_file(path, kMaxBytes);
+  auto text = util::read_file(path, kMaxBytes);
+  if (!text) {
+    // Its words name the path, as those of a problem do already.
+    return text.error().error_number == EFBIG
+               ? util::fail("is longer than " + std::to_string(kMaxBytes) + " bytes", EFBIG)
+               : util::fail_errno("cannot be read", text.error().error_number);
+  }
+  return text;
 }
 
 }  // namespace

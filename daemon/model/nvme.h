@@ -82,12 +82,14 @@ struct LifeRemaining {
 
 /// What is known of a drive's write amplification, and from where.
 struct WriteAmplification {
-  std::string source;             // fdp, ocp, a vendor page, endurance_group; empty: none
-  std::string reason;             // why no better source, or why none
-  double host_written_bytes = 0;  // cumulative, across resets of the drive's counters; with a source only
-  double media_written_bytes = 0;
+  std::string source;                        // fdp, ocp, a vendor page, endurance_group; empty: none
+  std::string reason;                        // why no better source, or why none
+  std::optional<double> host_written_bytes;  // cumulative, across resets of the drive's counters
+  std::optional<double> media_written_bytes;
   double idle_media_written_bytes = 0;             // written to the media while the host wrote nothing
   std::optional<double> host_written_drift_bytes;  // the drive's host counter less the block layer's, since `since`
+  std::optional<double> host_written_drift_lower_bytes;
+  std::optional<double> host_written_drift_upper_bytes;
   std::chrono::system_clock::time_point since;
   std::uint64_t epochs = 0;                     // times that the counters began anew
   std::vector<WriteAmplificationRatio> ratios;  // those whose bounds are narrow enough

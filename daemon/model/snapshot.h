@@ -16,6 +16,7 @@
 
 #include "daemon/model/device.h"
 #include "daemon/model/histogram.h"
+#include "daemon/model/nvme.h"
 #include "daemon/model/operation.h"
 
 namespace ssdpulse::model {
@@ -74,6 +75,7 @@ struct SourceStatus {
   bool up = false;
   std::string reason;                           // why not, in words; empty when up
   std::map<std::string, std::uint64_t> errors;  // by kind, cumulative
+  std::string controller = {};                  // where it is the source's view of one NVMe drive
 };
 
 /// Bytes of kernel memory that the maps occupy, by what they hold.
@@ -100,6 +102,7 @@ struct Snapshot {
   std::vector<DeviceSnapshot> devices;  // measured ones only, sorted by name
   std::vector<Membership> memberships;
   std::vector<Filesystem> filesystems;
+  std::vector<NvmeDrive> nvme_drives;  // sorted by controller
 
   std::string latency_mode;                            // full | completion-only
   std::map<std::string, std::string> kernel_features;  // feature -> decision, each logged once

@@ -8,6 +8,7 @@
 #include <sys/timerfd.h>
 #include <time.h>
 
+#include <algorithm>
 #include <array>
 
 namespace ssdpulse::runtime {
@@ -36,6 +37,15 @@ util::Result<util::UniqueFd> open_signals() {
   signal(SIGPIPE, SIG_IGN);
   util::UniqueFd fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   return fd.valid() ? util::Result<util::UniqueFd>(std::move(fd)) : util::fail_errno("cannot wait for signals");
+}
+
+/// For poll(2): rounded up, so that the deadline has passed afterwards; -1 without one.
+int milliseconds_until(std::optional<std::chrono::steady_clock::time_point> deadline) {
+  if (!deadline) {
+    return -1;
+  }
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - std::chrono::steady_clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
 }
 
 }  // namespace
@@ -71,13 +81,14 @@ util::Result<Events> Events::open(std::chrono::nanoseconds tick) {
   return Events(std::move(*signals), std::move(timer), std::move(mounts), std::move(uevents), tick);
 }
 
-Wakeup Events::wait() {
-  std::array<pollfd, 4> waits{{{signals_.get(), POLLIN, 0},
+Wakeup Events::wait(int watched, std::optional<std::chrono::steady_clock::time_point> deadline) {
+  std::array<pollfd, 5> waits{{{signals_.get(), POLLIN, 0},
                                {timer_.get(), POLLIN, 0},
                                {mounts_.get(), POLLPRI, 0},
-                               {uevents_ ? uevents_->fd() : -1, POLLIN, 0}}};
+                               {uevents_ ? uevents_->fd() : -1, POLLIN, 0},
+                               {watched, POLLIN, 0}}};
   Wakeup wakeup;
-  if (poll(waits.data(), waits.size(), -1) < 0) {
+  if (poll(waits.data(), waits.size(), milliseconds_until(deadline)) < 0) {
     return wakeup;  // EINTR: the caller just waits again
   }
   signalfd_siginfo received{};
@@ -93,6 +104,7 @@ Wakeup Events::wait() {
   }
   wakeup.mounts_changed = (waits[2].revents & (POLLPRI | POLLERR)) != 0;
   wakeup.disks_changed = uevents_ && (waits[3].revents & POLLIN) != 0 && uevents_->drain();
+  wakeup.answered = (waits[4].revents & (POLLIN | POLLHUP | POLLERR)) != 0;
   return wakeup;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What woke the daemon: the second's tick, a signal, a change of disks or of mounts?
+// What woke the daemon: the second's tick, a signal, a change of disks or of mounts, an answer, a deadline?
 // One thread waits for all of them in one place; nothing else in the daemon sleeps.
 #pragma once
 
@@ -18,8 +18,9 @@ struct Wakeup {
   bool late = false;        // the tick came more than half an interval after it was due
   bool disks_changed = false;
   bool mounts_changed = false;
-  bool reload = false;  // SIGHUP
-  bool stop = false;    // SIGTERM, SIGINT
+  bool reload = false;    // SIGHUP
+  bool stop = false;      // SIGTERM, SIGINT
+  bool answered = false;  // the watched descriptor can be read
 };
 
 class Events {
@@ -27,8 +28,8 @@ class Events {
   /// Blocks SIGTERM, SIGINT and SIGHUP (and ignores SIGPIPE) for this thread and all that it starts later.
   static util::Result<Events> open(std::chrono::nanoseconds tick);
 
-  /// Sleeps until something happened.
-  Wakeup wait();
+  /// Sleeps until something happened, or until the deadline (CLOCK_MONOTONIC). `watched`: one more descriptor to read.
+  Wakeup wait(int watched = -1, std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt);
 
  private:
   Events(util::UniqueFd signals, util::UniqueFd timer, util::UniqueFd mounts,

@@ -59,16 +59,26 @@ void accounting_drift(const Snapshot& snapshot, Samples& out) {
   }
 }
 
+Labels labels_of(const model::SourceStatus& source) {
+  Labels labels{{"source", source.name}};
+  if (!source.controller.empty()) {
+    labels.push_back({"controller", source.controller});
+  }
+  return labels;
+}
+
 void source_up(const Snapshot& snapshot, Samples& out) {
   for (const auto& source : snapshot.sources) {
-    out.add({{"source", source.name}}, source.up ? 1 : 0);
+    out.add(labels_of(source), source.up ? 1 : 0);
   }
 }
 
 void source_errors(const Snapshot& snapshot, Samples& out) {
   for (const auto& source : snapshot.sources) {
     for (const auto& [kind, errors] : source.errors) {
-      out.add({{"source", source.name}, {"kind", kind}}, to_double(errors), daemon_start(snapshot));
+      Labels labels = labels_of(source);
+      labels.push_back({"kind", kind});
+      out.add(std::move(labels), to_double(errors), daemon_start(snapshot));
     }
   }
 }
