@@ -10,10 +10,10 @@ readonly QEMU_AT_LEAST=10.0 # its NVMe has FDP and the OCP log
 
 # fetch_kernel NAME: sets KERNEL_IMAGE and KERNEL_VERSION, packs its modules, prints what it is.
 fetch_kernel() {
-  local name=$1 suite meta packages tree image archive
+  local name=$1 suite meta packages tree image archive stamp
   read -r _ suite meta < <(grep "^$name " "$vm_directory/kernels")
   : "${SUITE_CACHE:=$SSDPULSE_TEST_CACHE/suites}"
-  open_suite "$suite"
+  open_suite "$suite" || return 1
   # The meta package leads to the kernel of the day, in one package or split into several.
   mapfile -t packages < <(suite_apt "$suite" install --print-uris -y --no-install-recommends "$meta" |
     sed -nE "s/^'[^']*' (linux-(image|binary|modules)-[0-9][^_]*)_.*/\1/p")
@@ -26,8 +26,10 @@ fetch_kernel() {
   [[ -n $image && -n $KERNEL_VERSION ]] || { echo "no kernel in ${packages[*]}" >&2; return 1; }
   KERNEL_IMAGE=$image
   archive=$SSDPULSE_TEST_CACHE/vm/$KERNEL_VERSION.cpio
-  if [[ ! -e $archive || $vm_directory/lib/root.sh -nt $archive ]]; then
-    pack_modules "$tree" "$KERNEL_VERSION" "$archive"
+  stamp=$(modules_stamp)
+  if [[ ! -e $archive || $(cat "$archive.stamp" 2>/dev/null) != "$stamp" ]]; then
+    pack_modules "$tree" "$KERNEL_VERSION" "$archive" || return 1
+    echo "$stamp" >"$archive.stamp"
   fi
 }
 
@@ -43,7 +45,7 @@ find_qemu() {
   if [[ ! -e $root/complete ]]; then
     # shellcheck source=/dev/null
     codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
-    archive=$(debian_archive)
+    archive=$(debian_archive) || return 1
     IFS='|' read -r uri keyring <<<"$archive"
     rm -rf "$root"
     mkdir -p "$root"/{state,lists/partial,cache/archives/partial}
@@ -52,7 +54,7 @@ find_qemu() {
     backports_apt "$root" install --download-only -y --no-install-recommends -t "$codename-backports" qemu-system-x86 \
       >>"$root/log" 2>&1 || { tail "$root/log" >&2; return 1; }
     packages=("$root"/cache/archives/*.deb)
-    for package in "${packages[@]}"; do dpkg -x "$package" "$root/unpacked"; done
+    for package in "${packages[@]}"; do dpkg -x "$package" "$root/unpacked" || return 1; done
     rm -r "$root/cache" "$root/lists"
     touch "$root/complete"
   fi

@@ -7,15 +7,15 @@
 
 # Guests get these when their kernel has them as modules; "late" ones only when a scenario asks.
 readonly MODULES_EARLY=(nvme virtio_blk)
-readonly MODULES_LATE=(null_blk scsi_debug sd_mod loop xfs ext4 crc32c_generic crc32c_intel nvme-tcp dm_mod dm-delay
-  raid1 nbd)
+readonly MODULES_LATE=(null_blk scsi_debug sd_mod loop xfs ext4 crc32c_generic crc32c_intel virtio_net nvme-tcp dm_mod
+  dm-delay raid1 nbd)
 readonly GUEST_TOOLS=(dash curl fio nvme xfs_io mkfs.xfs mke2fs fstrim blkdiscard blockdev losetup kmod bpftool dmsetup
-  sfdisk mdadm lvm)
+  sfdisk mdadm lvm chrt)
 
 # pack DIRECTORY ARCHIVE: uncompressed, because the guest unpacks it at an emulator's speed.
 pack() {
-  (cd "$1" && find . -mindepth 1 | LC_ALL=C sort | cpio --quiet -o -H newc -R 0:0) >"$2.new"
-  mv "$2.new" "$2"
+  (cd "$1" && find . -mindepth 1 | LC_ALL=C sort | cpio --quiet -o -H newc -R 0:0) >"$2.new.$$"
+  mv "$2.new.$$" "$2"
 }
 
 # with_libraries PROGRAM: the program and every file that the dynamic linker opens for it.
@@ -46,6 +46,11 @@ pack_tools() {
     while read -r file; do install -D "$(readlink -f "$file")" "$root$file"; done
   pack "$root" "$archive"
   rm -r "$root"
+}
+
+# modules_stamp: another one when pack_modules would make another archive of the same kernel.
+modules_stamp() {
+  { declare -p MODULES_EARLY MODULES_LATE && declare -f pack pack_modules; } | sha256sum
 }
 
 # pack_modules UNPACKED_PACKAGES VERSION ARCHIVE
