@@ -10,6 +10,8 @@ import subprocess
 import time
 from pathlib import Path
 
+import nvme_tcp
+
 
 class Backend:
     """Storage that holds nothing and takes no time; `data=True` keeps what is written, in a sparse file."""
@@ -21,8 +23,9 @@ class Backend:
         if not self._data:
             return ["-blockdev", f"null-co,node-name={node},size={_bytes(self._size)},read-zeroes=on"]
         path = state / f"{node}.img"
-        with open(path, "wb") as file:
-            file.truncate(_bytes(self._size))
+        if not path.exists():  # it outlives a guest that is started again
+            with open(path, "wb") as file:
+                file.truncate(_bytes(self._size))
         return ["-blockdev", f"driver=file,node-name={node},filename={path},discard=unmap,cache.direct=off,"
                              "cache.no-flush=on"]
 
@@ -57,6 +60,10 @@ class Slow:
         new = self._control.with_suffix(".new")
         new.write_text(json.dumps(self._seconds))
         os.replace(new, self._control)
+
+    def stall(self, seconds):
+        """For so long from now on, no command ends."""
+        self.set(stall_until=time.time() + seconds)
 
     def stop(self):
         if self._process is not None:
@@ -129,6 +136,50 @@ class VirtioBlk:
 
     def stop(self):
         self.backend.stop()
+
+
+HOST = "3c5f2a8e-6d0f-4b7c-9f58-0d1a6c1d2b01"  # of all guests: NQN and identifier
+
+
+class NvmeTcp:
+    """A controller of ours (lib/nvme_tcp.py) behind a network of its own. The guest has it once it was told to connect.
+
+    `controller` is what a scenario touches: what it serves, what it was asked. Cutting the wire is
+    vm.qmp("set_link", name=f"{serial}-wire", up=False).
+    """
+
+    def __init__(self, serial, **options):
+        self.serial, self.controller = serial, nvme_tcp.Controller(serial, **options)
+        self._number = 0
+
+    def start(self, _state, number):
+        self.controller.listen()
+        self._number = number
+        return ["-netdev", f"user,id={self.serial}-net,ipv6=off,net=10.0.{number}.0/24",
+                "-device", f"virtio-net-pci,id={self.serial}-wire,netdev={self.serial}-net,mac={self._mac()},romfile="]
+
+    def connect(self, vm, *options, queues=2, keep_alive=30, reconnect_delay=1, ctrl_loss=600):
+        """The kernel's name of the controller, which is live."""
+        number, nqn = self._number, self.controller.nqn
+        vm.sh("modprobe -a virtio_net nvme-tcp; n=0; "
+              f"until card=$(grep -lx {self._mac()} /sys/class/net/*/address); do sleep 0.05; n=$((n + 1)); "
+              "[ $n -lt 200 ] || exit 1; done; card=$(basename ${card%/address}); ip link set $card up; "
+              f"ip addr show dev $card | grep -q 10.0.{number}.15 || ip addr add 10.0.{number}.15/24 dev $card")
+        vm.sh(f"nvme connect -t tcp -a 10.0.{number}.2 -s {self.controller.port} -n {nqn} -i {queues} -k {keep_alive} "
+              f"-c {reconnect_delay} -l {ctrl_loss} -q nqn.2014-08.org.nvmexpress:uuid:{HOST} -I {HOST} "
+              + " ".join(options))
+        name = vm.sh(f"basename $(dirname $(grep -lx {nqn} /sys/class/nvme/*/subsysnqn))")
+        vm.wait_for(f"grep -qx live /sys/class/nvme/{name}/state")
+        return name
+
+    def disconnect(self, vm):
+        vm.sh(f"nvme disconnect -n {self.controller.nqn}")
+
+    def stop(self):
+        self.controller.close()
+
+    def _mac(self):
+        return f"52:54:00:00:00:{self._number:02x}"
 
 
 def _options(pairs):

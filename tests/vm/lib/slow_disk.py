@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """nbdkit plugin: how slow shall the disk be today? Takes as long for each kind of command as the control file says.
 
-The file is read anew for each command, so a test changes its mind by renaming a new one into its place. Keeps no data.
+The file is read anew for each command, so a test changes its mind by renaming a new one into its place. "stall_until"
+is a wall-clock time before which no command ends, whichever it is and whenever it came. Keeps no data.
 """
 import builtins
 import json
@@ -53,25 +54,29 @@ def _control():
         return json.load(file)
 
 
+def _take(kind):
+    time.sleep(_control().get(kind, 0))
+    time.sleep(max(0, _control().get("stall_until", 0) - time.time()))
+
+
 def pread(_handle, buffer, _offset, _flags):
-    control = _control()
-    if control.get("reads_wait_for_trims"):
+    if _control().get("reads_wait_for_trims"):
         with trims:
             trims.wait_for(lambda: running_trims == 0, 60)
-    time.sleep(control.get("read", 0))
+    _take("read")
     buffer[:] = bytes(len(buffer))
 
 
 def pwrite(_handle, _buffer, _offset, _flags):
-    time.sleep(_control().get("write", 0))
+    _take("write")
 
 
 def zero(_handle, _count, _offset, _flags):
-    time.sleep(_control().get("write", 0))
+    _take("write")
 
 
 def flush(_handle, _flags):
-    time.sleep(_control().get("flush", 0))
+    _take("flush")
 
 
 def trim(_handle, _count, _offset, _flags):
@@ -79,7 +84,7 @@ def trim(_handle, _count, _offset, _flags):
     with trims:
         running_trims += 1
     try:
-        time.sleep(_control().get("trim", 0))
+        _take("trim")
     finally:
         with trims:
             running_trims -= 1

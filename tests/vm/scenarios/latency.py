@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The latency that the backend was told to have is exported, as far as the guest itself feels it."""
+"""The latency that the backend was told to have is exported, within one bucket of what the guest's program felt."""
 import figures
 import machine
 from devices import Nvme, Slow
 from lib import buckets, metrics
 
 MACHINE = {"append": "nvme_core.multipath=N"}
-STEPS = {0.001: 300, 0.010: 100, 0.100: 24}  # seconds: I/Os
+SHARES_GUEST = True
+# Between the kernel's stamps and fio's lie a system call and, with interrupts, the waking of a sleeper: in an emulated
+# guest 150 to 300 us, more than a bucket of 1 ms. Polled, it is 25 to 100 us; but who polls keeps others from running.
+STEPS = {0.001: {"number_ios": 300, "iodepth": 1, "ioengine": "io_uring", "hipri": None},
+         0.010: {"number_ios": 100, "iodepth": 1}, 0.100: {"number_ios": 96, "iodepth": 8}}  # seconds: load
+TRIES = 5
 TOTAL = "ssdpulse_io_latency_seconds"
 
 
@@ -14,26 +19,44 @@ def devices():
     return [Nvme("ours", Slow("256M"))]
 
 
-def run(vm, check):
-    disk, backend = vm.disk("ours"), vm.devices["ours"].backend
-    daemon = machine.Daemon(vm)
-    for delay, ios in STEPS.items():
-        backend.set(read=delay, write=delay)
+def set_poll_queues(vm, number):
+    """The driver asks how many are wanted when it takes a drive. Returns the drive's name."""
+    vm.sh(f"address=$(basename $(readlink -f /sys/block/{vm.disk('ours')}/device/device)); "
+          f"echo {number} >/sys/module/nvme/parameters/poll_queues; "
+          "cd /sys/bus/pci/drivers/nvme && echo $address >unbind && echo $address >bind")
+    return vm.disk("ours")
+
+
+def load(vm, daemon, disk, delay, options):
+    """fio's median latencies in nanoseconds, and what the daemon counted. Where fio itself felt far more than that,
+    the host had no time for the guest: once more."""
+    for _ in range(TRIES):
         before = daemon.at_rest(1.2)
-        job = vm.fio(disk, rw="randrw", bs="4k", iodepth=1, number_ios=ios)
+        job = vm.fio(disk, rw="randrw", bs="4k", **options)
         difference = metrics.Difference(before, daemon.at_rest(2.2))
+        felt = {operation: job[operation]["lat_ns"]["percentile"]["50.000000"] for operation in ("read", "write")}
+        if max(felt.values()) <= (1.12 * delay + 0.001) * 1e9:
+            break
+        print(f"     AGAIN: the guest felt {felt} ns")
+    return felt, difference
+
+
+def run(vm, check):
+    disk, backend = set_poll_queues(vm, 1), vm.devices["ours"].backend
+    daemon = machine.Daemon(vm)
+    for delay, options in STEPS.items():
+        backend.set(read=delay, write=delay)
+        felt, difference = load(vm, daemon, disk, delay, options)
         asked = buckets.latency_bucket(round(delay * 1e9))
-        for operation in ("read", "write"):
+        for operation, felt_ns in felt.items():
             what = f"{delay * 1000:g} ms {operation}"
+            near = buckets.latency_bucket(felt_ns)
             median = figures.quantile(figures.device_time(difference, disk, operation), 0.5)
-            felt_ns = job[operation]["lat_ns"]["percentile"]["50.000000"]
-            felt = buckets.latency_bucket(felt_ns)
             check.that(median >= asked, f"{what}: median in bucket {median}, not below that of the delay, {asked}")
             total = figures.quantile(difference.histogram(TOTAL, device=disk, operation=operation).native, 0.5)
-            # The way between fio and the block layer costs tenths of a millisecond in an emulated guest.
-            near = 2 if delay < 0.01 else 1
-            check.that(0 <= felt - total <= near, f"{what}: total {total}, fio's {felt} ({felt_ns / 1e6:.2f} ms)")
+            check.that(abs(near - total) <= 1, f"{what}: total {total}, fio's {near} ({felt_ns / 1e6:.2f} ms)")
             if delay >= 0.1:
                 check.that(median - asked <= 1, f"{what}: bucket {median}, at most one above the delay's, {asked}")
     figures.at_rest(check, daemon.at_rest(5), disk)
     daemon.stop()
+    set_poll_queues(vm, 0)

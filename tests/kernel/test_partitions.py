@@ -1,0 +1,61 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Does the I/O on a disk's partitions count under the disk, exactly, and nowhere else?
+
+fio's own sums are the truth; the trace says whether the kernel called anybody at all (lib/observe.py).
+"""
+from contextlib import contextmanager
+from pathlib import Path
+
+from lib import buckets, compare, rig
+from lib.observe import observe
+
+BLOCK_SIZES = {"": 512, "p1": 4096, "p2": 16384, "p3": 65536}  # of the load on the whole disk, and on each partition
+IOS = 20_000  # on each of them
+FIRST, LENGTH = 2048, 256 << 11  # sectors
+
+
+@contextmanager
+def partitions(disk):
+    """The kernel is told of them: it need not know any format of tables."""
+    numbers = range(1, len(BLOCK_SIZES))
+    try:
+        for number in numbers:
+            rig.run("addpart", disk.path, number, FIRST + (number - 1) * LENGTH, LENGTH)
+        yield
+    finally:  # the loop device would keep them
+        for number in numbers:
+            rig.run("delpart", disk.path, number, check=False)
+
+
+def load(disk, seed):
+    jobs = [{"filename": disk.path + suffix, "bs": size, "number_ios": IOS * (10 if rig.LONG else 1)}
+            for suffix, size in BLOCK_SIZES.items()]
+    return rig.fio_jobs(disk, seed, jobs, rw="randrw", ioengine="libaio", iodepth=8, size="256M", io_size="16T")
+
+
+def test(check, state):
+    seed = rig.fresh_seed()
+    with rig.ram_disks(state) as [disk], partitions(disk):
+        seen = observe(check, state, [disk], lambda: load(disk, seed), drift=True)
+        jobs, difference = seen.result, seen.difference
+        lost = compare.lost_events(difference, disk)
+        for operation in ("read", "write"):
+            ios = sum(job[operation]["total_ios"] for job in jobs)
+            count = compare.device_histogram_count(difference, disk, operation)
+            check.that(count <= ios <= count + lost, f"{operation}: {count} I/Os, {ios} by fio, {lost} lost")
+            size = sum(job[operation]["io_bytes"] for job in jobs)
+            have = difference.value("ssdpulse_io_bytes_total", device=disk.name, operation=operation)
+            check.that(have == size or lost, f"{operation}: {have:.0f} bytes counted, {size} by fio")
+            sizes = difference.histogram(compare.SIZE, device=disk.name, operation=operation).native
+            own = {buckets.size_bucket(size): job[operation]["total_ios"]
+                   for size, job in zip(BLOCK_SIZES.values(), jobs)}
+            check.that(lost or sizes == own, f"{operation}: I/Os by size, each of one partition: {dict(sizes)}")
+        scrape = difference.after
+        named = {dict(labels).get("device") for _, labels in [*scrape.values, *scrape.histograms]}
+        there = [path.name for path in Path(f"/sys/block/{disk.name}").glob(f"{disk.name}p*")]
+        check.that(len(there) == 3 and not named & set(there), f"no series of {sorted(there)}")
+        compare.everything(check, difference, disk, seen.trace(disk), drift=True)
+
+
+rig.main(test)

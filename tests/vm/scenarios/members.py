@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""I/O on partitions, LVM and md counts once, under the disks that do it; what lies on what is told as it is."""
+import time
+
+import figures
+import machine
+from devices import Backend, Nvme
+from lib import metrics
+
+MACHINE = {"append": "nvme_core.multipath=N"}
+SHARES_GUEST = True
+NAMES = ("left", "right", "third", "fourth")
+IOS, HALF = 400, 64 << 10  # a stripe's part on one disk
+SECTOR = 512
+# Nobody makes the nodes but lvm itself: the guest has no udev.
+LVM = ("activation { udev_sync=0 udev_rules=0 } backup { backup=0 archive=0 } "
+       "devices { obtain_device_list_from_udev=0 use_devicesfile=0 }")
+
+
+def devices():
+    return [Nvme(name, Backend("256M", data=True)) for name in NAMES]
+
+
+class Accounts:
+    """The daemon's and the kernel's own, from one call of since() to the next."""
+
+    # Fields of the kernel's statistics: I/Os, sectors. The daemon's operations that these are.
+    KINDS = {"read": (0, 2, ["read"]), "write": (4, 6, ["write", "write_zeroes"]), "discard": (11, 13, ["discard"])}
+
+    def __init__(self, vm, daemon, disks):
+        self._vm, self._daemon, self._disks = vm, daemon, disks
+        self._stat, self._scrape = self._settle()
+
+    def _read(self):
+        lines = self._vm.sh("cat " + " ".join(f"/sys/block/{disk}/stat" for disk in self._disks)).splitlines()
+        return {disk: [int(number) for number in line.split()] for disk, line in zip(self._disks, lines)}
+
+    def _settle(self):
+        """Both, while nothing went on: a file system reads ahead its bitmaps when it likes."""
+        for _ in range(5):
+            stat, scrape = self._read(), self._daemon.at_rest(2.2)
+            if stat == self._read():
+                return stat, scrape
+        raise machine.GuestError("the disks do not come to rest")
+
+    def since(self):
+        """Two times {disk: {kind: (I/Os, bytes)}}: as counted, and as the kernel says."""
+        stat, scrape = self._settle()
+        difference = metrics.Difference(self._scrape, scrape)
+        have, want = {}, {}
+        for disk in self._disks:
+            done = [now - before for now, before in zip(stat[disk], self._stat[disk])]
+            want[disk] = {kind: (done[ios], done[sectors] * SECTOR) for kind, (ios, sectors, _) in self.KINDS.items()}
+            have[disk] = {kind: (sum(figures.ios(difference, disk, operation) for operation in operations),
+                                 sum(figures.size(difference, disk, operation) for operation in operations))
+                          for kind, (_, _, operations) in self.KINDS.items()}
+        self._stat, self._scrape = stat, scrape
+        return have, want
+
+
+def build(vm, left, right, third, fourth):
+    """Two partitions on left and on right; md0 mirrors the second ones; a volume striped over third and fourth."""
+    for disk in (left, right):
+        vm.sh(f"printf 'label: gpt\\nsize=64M\\nsize=64M\\n' | sfdisk --quiet /dev/{disk}")
+    # The array is told not to note on its members when it is at rest: they shall write what is written, no more.
+    vm.sh(f"mkdir -p /tmp/lvm; echo '{LVM}' >/tmp/lvm/lvm.conf; modprobe -a dm_mod raid1; "
+          f"mdadm --create /dev/md0 --run --level=1 --raid-devices=2 --assume-clean --bitmap=none "
+          f"/dev/{left}p2 /dev/{right}p2 && "
+          "echo 0 >/sys/block/md0/md/safe_mode_delay && dd if=/dev/zero of=/dev/md0 bs=4k count=1 conv=fsync")
+    lvm(vm, "vgcreate -q wide", f"/dev/{third} /dev/{fourth}")
+    lvm(vm, f"lvcreate --stripes 2 --stripesize {HALF >> 10}k --extents 100%FREE --name striped", "wide")
+    vm.sh("".join(f"echo 2 >/sys/block/{disk}/queue/nomerges; " for disk in (left, right, third, fourth)))
+
+
+def lvm(vm, command, on):
+    return vm.sh(f"LVM_SYSTEM_DIR=/tmp/lvm lvm {command} --yes {on} 2>&1")
+
+
+def load(vm, check, accounts, node, block_size):
+    """fio on the node: {kind: (I/Os, bytes)} of its own, {disk: the same, as counted}."""
+    job = vm.fio(node, rw="randrw", bs=block_size, iodepth=8, number_ios=IOS)
+    have, want = accounts.since()
+    check.equal(have, want, f"{node}: as the kernel says")
+    return {kind: (job[name]["total_ios"], job[name]["io_bytes"])
+            for kind, name in (("read", "read"), ("write", "write"), ("discard", "trim"))}, have
+
+
+def partition(vm, check, accounts, disks):
+    job, have = load(vm, check, accounts, f"{disks[0]}p1", "4k")
+    nothing = dict.fromkeys(job, (0, 0))
+    check.equal([have[disk] for disk in disks], [job, nothing, nothing, nothing], "partition: its own disk alone")
+
+
+def striped(vm, check, accounts, disks):
+    job, have = load(vm, check, accounts, "mapper/wide-striped", 2 * HALF)
+    half = {kind: (ios, size // 2) for kind, (ios, size) in job.items()}
+    check.equal([have[disk] for disk in disks[2:]], [half, half], "striped volume: half of each I/O on each disk")
+
+
+def mirror(vm, check, accounts, disks):
+    job, have = load(vm, check, accounts, "md0", "16k")
+    left, right = have[disks[0]], have[disks[1]]
+    check.equal([left["write"], right["write"]], [job["write"]] * 2, "mirror: each write on both disks")
+    check.equal(tuple(map(sum, zip(left["read"], right["read"]))), job["read"], "mirror: each read on one of them")
+
+
+INFOS = {"ssdpulse_device_member_info": ("array", "device", "kind", "name"),
+         "ssdpulse_filesystem_info": ("device", "discard", "fstype", "mountpoint")}
+
+
+def wait_for_infos(check, daemon, what, members, filesystems, seconds=15):
+    """Tuples in the order of INFOS."""
+    want = dict(zip(INFOS, (members, filesystems)))
+    deadline = time.monotonic() + seconds
+    while True:
+        scrape = daemon.scrape()
+        have = {name: {tuple(dict(series).get(label, "") for label in labels) for series in scrape.series(name)}
+                for name, labels in INFOS.items()}
+        if have == want or time.monotonic() > deadline:
+            check.equal(have, want, f"{what}: what lies on what")
+            return
+        time.sleep(0.3)
+
+
+def file_systems(vm, check, daemon, accounts, disks, members):
+    """One on a partition, one on a volume on the mirror of partitions."""
+    left, right = disks[:2]
+    lvm(vm, "vgcreate -q narrow", "/dev/md0")
+    lvm(vm, "lvcreate --extents 100%FREE --name deep", "narrow")
+    vm.sh("modprobe -q ext4; mkdir -p /mnt/plain /mnt/deep; "
+          f"for d in {left}p1 mapper/narrow-deep; do mke2fs -q -F -t ext4 -E nodiscard,lazy_itable_init=0,"
+          f"lazy_journal_init=0 /dev/$d || exit; done; mount /dev/{left}p1 /mnt/plain && "
+          "mount -o discard /dev/mapper/narrow-deep /mnt/deep")
+    wait_for_infos(check, daemon, "mounted", members | {("dm-1", disk, "dm", "narrow-deep") for disk in (left, right)},
+                   {(left, "false", "ext4", "/mnt/plain")} | {(d, "true", "ext4", "/mnt/deep") for d in (left, right)})
+    vm.sh("for d in plain deep; do for i in $(seq 20); do dd if=/dev/zero of=/mnt/$d/$i bs=64k count=4 conv=fsync; "
+          "done 2>/dev/null; rm /mnt/$d/1*; sync; fstrim /mnt/$d; done; echo 3 >/proc/sys/vm/drop_caches; "
+          "cat /mnt/*/2* >/dev/null; sync")
+    # How many I/Os these are, with those that flush before or after them, is what the drift tells in the end.
+    have, want = ({disk: {kind: size for kind, (_, size) in kinds.items()} for disk, kinds in account.items()}
+                  for account in accounts.since())
+    check.equal(have, want, "file systems: bytes, as the kernel says")
+    check.that(all(have[left].values()) and have[right]["write"] >= 5 << 20 and have[right]["discard"],
+               "file systems: they did write, read and discard")
+
+
+def run(vm, check):
+    disks = [vm.disk(name) for name in NAMES]
+    left, right, third, fourth = disks
+    build(vm, *disks)
+    daemon = machine.Daemon(vm)
+    members = ({("md0", disk, "md", "") for disk in (left, right)} |
+               {("dm-0", disk, "dm", "wide-striped") for disk in (third, fourth)})
+    wait_for_infos(check, daemon, "built", members, set())
+    accounts = Accounts(vm, daemon, disks)
+    for step in (partition, striped, mirror):
+        step(vm, check, accounts, disks)
+    file_systems(vm, check, daemon, accounts, disks, members)
+    scrape = daemon.scrape()
+    named = {dict(labels)["device"] for _, labels in [*scrape.values, *scrape.histograms] if "device" in dict(labels)}
+    check.equal(sorted(named), sorted(map(vm.disk, vm.devices)), "devices that any series names, of "
+                + vm.sh("ls -x /sys/class/block"))
+    vm.sh("umount /mnt/plain /mnt/deep")
+    lvm(vm, "vgchange -an -qq", "narrow wide")
+    vm.sh("mdadm --stop /dev/md0 2>&1")
+    wait_for_infos(check, daemon, "taken down", set(), set())
+    scrape = daemon.at_rest(4)
+    for disk in disks:
+        figures.at_rest(check, scrape, disk)
+    daemon.stop()
