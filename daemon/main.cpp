@@ -12,6 +12,7 @@
 #include "daemon/model/version.h"
 #include "daemon/runtime/daemon.h"
 #include "daemon/runtime/device_list.h"
+#include "daemon/sources/nvme/reader_process.h"
 #include "daemon/util/log.h"
 
 namespace {
@@ -19,11 +20,14 @@ namespace {
 using namespace ssdpulse;
 using runtime::ExitCode;
 
+constexpr int kNvmeReaderSocket = 3;  // where ReaderClient puts it
+
 struct Arguments {
   std::string config_file;
   std::vector<std::string> listen_address;
   std::vector<std::string> include;
   std::vector<std::string> exclude;
+  std::optional<std::string> history_directory;
   std::string log_level = "info";
 };
 
@@ -46,6 +50,10 @@ tl::expected<config::Config, std::vector<std::string>> configure(const Arguments
       problems.push_back("--web.listen-address: " + parsed.error().message);
     }
   }
+  const auto& directory = arguments.history_directory;
+  if (directory && !directory->empty() && directory->front() != '/') {
+    problems.push_back("--history.directory: '" + *directory + "' is not absolute; expected an absolute path, or ''");
+  }
   if (!problems.empty()) {
     return tl::make_unexpected(problems);
   }
@@ -54,6 +62,9 @@ tl::expected<config::Config, std::vector<std::string>> configure(const Arguments
       value = given;
     }
   };
+  if (arguments.history_directory) {
+    result.history.directory = *arguments.history_directory;
+  }
   override_with(arguments.listen_address, result.web.listen_address);
   override_with(arguments.include, result.devices.include);
   override_with(arguments.exclude, result.devices.exclude);
@@ -76,6 +87,8 @@ void add_configuration_options(CLI::App& command, Arguments& arguments) {
   command.add_option("--config,-c", arguments.config_file, "Configuration file (YAML); without it, built-in defaults");
   command.add_option("--web.listen-address", arguments.listen_address,
                      "HOST:PORT, [IPV6]:PORT or :PORT to serve metrics on; repeatable (default 127.0.0.1:10936)");
+  command.add_option("--history.directory", arguments.history_directory,
+                     "Absolute path of the directory that keeps the past; empty: none (default /var/lib/ssdpulse)");
   command.add_option("--devices.include", arguments.include, "Shell glob of block devices to measure; repeatable");
   command.add_option("--devices.exclude", arguments.exclude, "Shell glob of block devices to leave out; repeatable");
 }
@@ -140,6 +153,10 @@ int parse_and_run(int argc, char** argv) {
   CLI::App* devices_command = app.add_subcommand("devices", "List block devices and whether they are measured");
   add_configuration_options(*devices_command, arguments);
   devices_command->callback([&] { exit_code = list_devices(arguments); });
+
+  // Started by the daemon, not by people: not in --help.
+  CLI::App* reader_command = app.add_subcommand("nvme-reader", "Read NVMe log pages for the daemon")->group("");
+  reader_command->callback([&] { exit_code = static_cast<ExitCode>(nvme::run_nvme_reader(kNvmeReaderSocket)); });
 
   try {
     // The parser would only say that a command is missing.

@@ -4,7 +4,8 @@
 # runs the test that must fail. A sabotage is a file NAME.mutation of "key: value" lines:
 #   what: what is broken                 tier: ci | long              file: the file that is edited
 #   edit: a sed command (basic expressions) that changes exactly one line (may be repeated)
-#   kill: the test that must notice, as tests/run.sh names it (unit.NAME, kernel.NAME, system.NAME)
+#   kill: the test that must notice, as tests/run.sh names it (unit.NAME, kernel.NAME, system.NAME), or one scenario of
+#         the matrix of virtual machines: vm SCENARIO KERNEL
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -85,18 +86,31 @@ refresh_copy() {
 # build TEST: what this test needs, in the copy. A unit test is a target of its own.
 build() {
   local target=()
-  if [[ $1 == unit.* ]]; then target=("${1#unit.}"); fi
+  case $1 in
+    unit.*) target=("${1#unit.}") ;;
+    vm\ *) target=(ssdpulse) ;;
+  esac
   SSDPULSE_WERROR=OFF "$copy/tests/lib/build.sh" gcc "${target[@]}"
 }
 
-run_killer() { "$copy/tests/run.sh" --no-build "$1"; }
+run_killer() {
+  if [[ $1 != vm\ * ]]; then
+    "$copy/tests/run.sh" --no-build "$1"
+    return
+  fi
+  local scenario kernel
+  read -r _ scenario kernel <<<"$1"
+  SSDPULSE_BINARY=build-tests/gcc/ssdpulse SSDPULSE_TEST_CACHE=${SSDPULSE_TEST_CACHE:-$PWD/build-tests/cache} \
+    SSDPULSE_VM_RESULTS='' "$copy/tests/vm/run.sh" "$kernel" "$scenario" | tee "$copy/build-tests/logs/$1.log"
+}
 
 # verdict WORD NAME TEXT
 verdict() { printf '%-9s %-44s %s\n' "$@"; }
 
 control() {
-  local test bad=0
-  for test in $(for name in "${names[@]}"; do value "$name" kill; done | sort -u); do
+  local name test bad=0
+  for name in "${names[@]}"; do value "$name" kill; done | sort -u >"$copy/.killers"
+  while read -r -u 3 test; do
     if build "$test" >"$log" 2>&1 && run_killer "$test" >>"$log" 2>&1; then
       verdict passes "$test" "without sabotage"
     else
@@ -104,7 +118,7 @@ control() {
       verdict FAILS "$test" "without sabotage: it cannot prove anything"
       bad=1
     fi
-  done
+  done 3<"$copy/.killers"
   return "$bad"
 }
 
@@ -138,10 +152,12 @@ sabotage() {
 
 # reason TEST: the first line in which a test says what is wrong.
 reason() {
-  grep -m 1 -hoE 'FAIL: .*|\[  FAILED  \] [^ ]+|[A-Za-z]*Error: .*|SIG[A-Z]+' "$copy/build-tests/logs/$1.log" || echo "(see its output)"
+  grep -m 1 -hoE 'FAIL: .*|^ +FAIL .*|\[  FAILED  \] [^ ]+|[A-Za-z]*Error: .*|SIG[A-Z]+' \
+    "$copy/build-tests/logs/$1.log" || echo "(see its output)"
 }
 
 survivors=0
+mkdir -p "${log%/*}" "$copy/build-tests/logs"
 trap refresh_copy EXIT
 refresh_copy
 if [[ $mode != no-control ]]; then

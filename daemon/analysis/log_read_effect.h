@@ -6,23 +6,15 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
-#include "daemon/model/snapshot.h"
+#include "daemon/analysis/latency_words.h"
 
 namespace ssdpulse::analysis {
 
-/// Samples of device time by latency word (bpf/abi/latency_buckets.h), reads and writes together.
-using LatencyWords = std::vector<std::uint64_t>;
-
-/// Of all reads and writes of a device, whatever else was in flight.
-LatencyWords read_and_write_words(const model::DeviceIo& io);
-
-/// What was added between two cumulative counts; nothing if the later one is smaller somewhere (a device began anew).
-std::optional<LatencyWords> added(const LatencyWords& before, const LatencyWords& after);
-
 class LogReadEffect {
  public:
+  /// Beyond so many near ones, half of all is forgotten: what the drive did last week says little of today.
+  static constexpr std::uint64_t kMostIos = 1'000'000;
   /// Below so many I/Os near log reads nothing is said: their 99th percentile would be a handful of them.
   static constexpr std::uint64_t kLeastIos = 2000;
 
@@ -33,10 +25,9 @@ class LogReadEffect {
   /// p99 near, over p99 of the others; by the upper bounds of the buckets (9 % apart). Absent until both have enough.
   [[nodiscard]] std::optional<double> ratio() const;
 
-  /// Older half forgotten: what the drive did last week says little of today.
+ private:
   void fade();
 
- private:
   LatencyWords near_;
   LatencyWords all_;
 };

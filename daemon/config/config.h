@@ -4,6 +4,7 @@
 // in agreement.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -30,10 +31,23 @@ struct Latency {
   bool operator==(const Latency&) const = default;
 };
 
+struct Nvme {
+  std::chrono::nanoseconds poll_interval = std::chrono::seconds(30);  // between two readings of one drive
+  bool operator==(const Nvme&) const = default;
+};
+
+struct History {
+  std::string directory = "/var/lib/ssdpulse";  // absolute; empty: no history is kept
+  std::chrono::nanoseconds retention = std::chrono::hours(90 * 24);
+  bool operator==(const History&) const = default;
+};
+
 struct Config {
   Web web;
   Devices devices;
   Latency latency;
+  Nvme nvme;
+  History history;
   bool operator==(const Config&) const = default;
 };
 

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <map>
 #include <optional>
 
 #include "daemon/config/listen_address.h"
+#include "daemon/config/units.h"
 
 namespace ssdpulse::config {
 namespace {
@@ -144,6 +146,54 @@ struct OneOf {
 constexpr OneOf<LatencyMode, 2> kLatencyModes{
     {{{"full", LatencyMode::full}, {"completion-only", LatencyMode::completion_only}}}};
 
+/// A duration with its unit, within a range.
+struct DurationWithin {
+  std::chrono::nanoseconds least;
+  std::chrono::nanoseconds most;
+
+  void read(const Value& value, const Field& field, std::chrono::nanoseconds& out) const {
+    if (value.kind != Value::Kind::scalar) {
+      field.wrong(value.at, instead_of("a duration, as in " + format_duration(least), value));
+      return;
+    }
+    const auto duration = parse_duration(value.text);
+    if (!duration) {
+      field.wrong(value.at, duration.error().message);
+    } else if (*duration < least || *duration > most) {
+      field.wrong(value.at, "expected " + format_duration(least) + " to " + format_duration(most) + ", got " +
+                                in_quotes(value.text));
+    } else {
+      out = *duration;
+    }
+  }
+  [[nodiscard]] Value write(std::chrono::nanoseconds duration) const {
+    return make_scalar(format_duration(duration), true);
+  }
+};
+
+/// An absolute path, or an empty text for "none".
+struct DirectoryOrNone {
+  void read(const Value& value, const Field& field, std::string& out) const {
+    constexpr std::string_view kExpected = "an absolute path, or \"\" for none";
+    constexpr std::size_t kLongest = 4000;  // PATH_MAX less what is added to it
+    if (value.kind != Value::Kind::scalar) {
+      field.wrong(value.at, instead_of(kExpected, value));
+      return;
+    }
+    const std::string& path = value.text;
+    if (!path.empty() && path.front() != '/') {
+      field.wrong(value.at, in_quotes(path) + " is not absolute; expected " + std::string(kExpected));
+    } else if (std::any_of(path.begin(), path.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; })) {
+      field.wrong(value.at, in_quotes(path) + " contains a control character; expected " + std::string(kExpected));
+    } else if (path.size() > kLongest) {
+      field.wrong(value.at, in_quotes(path) + " is too long; expected at most " + std::to_string(kLongest) + " bytes");
+    } else {
+      out = path;
+    }
+  }
+  [[nodiscard]] Value write(const std::string& path) const { return make_scalar(path, false); }
+};
+
 enum class Takes : std::uint8_t { reload, restart };  // what it takes for a change of the key to have effect
 
 template <typename Section, typename Held, typename Kind>
@@ -159,11 +209,16 @@ Key key(std::string section, std::string name, Section Config::*in, Held Section
 }  // namespace
 
 const std::vector<Key>& keys() {
+  using namespace std::chrono_literals;
   static const std::vector<Key> table{
       key("web", "listen_address", &Config::web, &Web::listen_address, ListenAddresses{}, Takes::restart),
       key("devices", "include", &Config::devices, &Devices::include, Patterns{.at_least = 1}, Takes::reload),
       key("devices", "exclude", &Config::devices, &Devices::exclude, Patterns{}, Takes::reload),
       key("latency", "mode", &Config::latency, &Latency::mode, kLatencyModes, Takes::restart),
+      key("nvme", "poll_interval", &Config::nvme, &Nvme::poll_interval, DurationWithin{10s, 1h}, Takes::reload),
+      key("history", "directory", &Config::history, &History::directory, DirectoryOrNone{}, Takes::restart),
+      key("history", "retention", &Config::history, &History::retention, DurationWithin{24h, 3650 * 24h},
+          Takes::restart),
   };
   return table;
 }

@@ -21,6 +21,7 @@ struct NvmeNamespace {
   std::string device;                 // nvme0n1: the head, never a path
   std::uint32_t nsid = 0;             // 1..FFFFFFFEh
   std::uint16_t endurance_group = 0;  // Identify Namespace bytes 103:102; 0: none
+  bool operator==(const NvmeNamespace&) const = default;
 };
 
 /// Who the drive is and what it says it can do: sysfs and the Identify data structures (NVM Express Base 2.x, 5.1.13).
@@ -68,6 +69,7 @@ struct WriteCounters {
 struct WriteAmplificationRatio {
   std::string window;          // 5m, 1h, 24h, 7d, lifetime
   double covered_seconds = 0;  // of the window; 0 for lifetime
+  double age_seconds = 0;      // of the window's end at the newest reading: more than 0 where counters lag
   double ratio = 0;
   double lower = 0;
   double upper = 0;
@@ -104,6 +106,7 @@ struct NvmePolling {
   std::map<std::string, std::uint64_t> failures;  // by kind: refused, timeout, short, garbage, gone, ...
   std::optional<double> last_success_seconds;     // since the epoch
   double last_duration_seconds = 0;               // of all the commands of one poll
+  double interval_seconds = 0;                    // between polls: longer than configured where reading logs hurts
   std::vector<std::string> refused_pages;         // pages that the drive refused: not asked again
   std::optional<double> read_effect_ratio;        // p99 of reads and writes near a log read, over that of the others
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which fields of NVMe log pages are exported, under which names?
-// One entry a metric: decoders (sources/nvme/pages) fill it, exporters render it, neither knows the other.
+// One entry a metric, whatever page it comes from: decoders (sources/nvme/pages) fill it, exporters render it, neither
+// knows the other. What a group of namespaces or a cloud volume says of itself has names of its own, because a sum over
+// it and the drive would count twice. Bytes written are in WriteCounters: where a ledger keeps them, it exports them.
 #pragma once
 
 #include <array>
@@ -11,24 +13,146 @@
 
 namespace ssdpulse::model {
 
+// FIELD(gauge | counter, name, unit that the name carries, name of the label, help); a counter's metric ends in _total.
+// clang-format off
+#define SSDPULSE_NVME_FIELDS(FIELD) \
+  /* Of the drive: the standard health page */ \
+  FIELD(gauge, critical_warning, "", "warning", "Whether the drive warns of this; 1: yes.") \
+  FIELD(gauge, endurance_groups_warning, "", "warning", \
+        "Whether any endurance group of the drive warns of this; 1: yes.") \
+  FIELD(gauge, temperature_celsius, "celsius", "sensor", "Temperature of the drive, composite or by sensor.") \
+  FIELD(gauge, available_spare_ratio, "ratio", "", "Remaining spare capacity.") \
+  FIELD(gauge, available_spare_threshold_ratio, "ratio", "", "Remaining spare capacity below which the drive warns.") \
+  FIELD(gauge, percentage_used_ratio, "ratio", "", \
+        "Rated life that is used up, by the drive's estimate; may exceed 1.") \
+  FIELD(counter, data_units_read_bytes, "bytes", "", "Bytes that hosts read, in begun units of 512000.") \
+  FIELD(counter, data_units_written_bytes, "bytes", "", "Bytes that hosts wrote, in begun units of 512000.") \
+  FIELD(counter, host_commands, "", "operation", "Read and write commands completed.") \
+  FIELD(counter, controller_busy_seconds, "seconds", "", "Time that commands were outstanding, in whole minutes.") \
+  FIELD(counter, power_cycles, "", "", "Power cycles.") \
+  FIELD(counter, power_on_seconds, "seconds", "", "Time powered on, in whole hours.") \
+  FIELD(counter, unsafe_shutdowns, "", "", "Losses of power without notice.") \
+  FIELD(counter, media_errors, "", "", "Unrecovered data integrity errors.") \
+  FIELD(counter, error_log_entries, "", "", "Entries ever made in the error log.") \
+  FIELD(counter, temperature_exceeded_seconds, "seconds", "threshold", \
+        "Time at or above a temperature threshold, in whole minutes.") \
+  FIELD(counter, thermal_management_transitions, "", "level", \
+        "Times that the drive slowed itself down to cool, by level.") \
+  FIELD(counter, thermal_management_seconds, "seconds", "level", \
+        "Time that the drive slowed itself down to cool, by level.") \
+  /* Of the drive: the media and what it costs to keep it */ \
+  FIELD(counter, media_read_bytes, "bytes", "", "Bytes read from the media, for the host and for the drive itself.") \
+  FIELD(counter, media_erased_bytes, "bytes", "", "Bytes of media erased.") \
+  FIELD(gauge, bad_blocks, "", "area", "Blocks of the media out of use.") \
+  FIELD(gauge, bad_blocks_normalized_ratio, "ratio", "area", "Blocks left before too many are bad; 1: as new.") \
+  FIELD(gauge, reserved_blocks, "", "state", "Blocks set aside for those that go bad.") \
+  FIELD(gauge, free_blocks_ratio, "ratio", "area", \
+        "Blocks that are free to be written: what garbage collection has left.") \
+  FIELD(gauge, block_erases_min, "", "cells", "Erases of the least erased block.") \
+  FIELD(gauge, block_erases_max, "", "cells", "Erases of the most erased block.") \
+  FIELD(gauge, block_erases_mean, "", "cells", "Erases of the average block.") \
+  FIELD(gauge, erase_cycles_remaining_ratio, "ratio", "", "Rated program and erase cycles that are left.") \
+  FIELD(gauge, system_area_used_ratio, "ratio", "", "Life of the system area that is used up.") \
+  FIELD(gauge, endurance_estimate_bytes, "bytes", "", "Bytes that can be written over the drive's life.") \
+  FIELD(counter, program_failures, "", "area", "Failed programs of the media.") \
+  FIELD(counter, erase_failures, "", "area", "Failed erases of the media.") \
+  FIELD(counter, uncorrectable_reads, "", "area", "Reads of the media that error correction could not save.") \
+  FIELD(counter, soft_ecc_errors, "", "", "Reads that needed more than the first level of error correction.") \
+  FIELD(counter, xor_recoveries, "", "", "Reads that were rebuilt from the drive's own parity.") \
+  FIELD(counter, end_to_end_errors, "", "result", "Errors of the data path inside the drive.") \
+  FIELD(counter, refreshes, "", "", "Blocks rewritten to keep their data.") \
+  FIELD(counter, background_operations, "", "operation", "What the drive did to its media of its own accord.") \
+  FIELD(counter, die_failures, "", "", "Dies of the media that failed.") \
+  FIELD(gauge, dies, "", "state", "Dies of the media: all, those whose failure is tolerated, those offline.") \
+  FIELD(gauge, back_pressure_ratio, "ratio", "", "How much background work slows the host down.") \
+  FIELD(counter, deallocate_commands, "", "", "Deallocate (trim) commands.") \
+  FIELD(counter, unaligned_ios, "", "", "Writes that made the drive read, modify and write.") \
+  FIELD(counter, command_timeouts, "", "operation", "Commands that took longer than the drive allows.") \
+  FIELD(counter, thermal_throttle_events, "", "", "Times that the drive slowed down because of heat.") \
+  FIELD(counter, thermal_throttle_seconds, "seconds", "", \
+        "Time that the drive slowed down because of heat, in whole minutes.") \
+  FIELD(gauge, thermal_throttle_level, "", "", "How much the drive slows down because of heat; 0: not at all.") \
+  FIELD(gauge, capacitor_health_ratio, "ratio", "", \
+        "Charge of the power-loss protection against what it needs; may exceed 1.") \
+  FIELD(counter, power_loss_protection_starts, "", "", "Times that the power-loss protection had to step in.") \
+  FIELD(counter, incomplete_shutdowns, "", "", "Shutdowns whose power-loss protection did not complete.") \
+  FIELD(counter, power_state_changes, "", "", "Changes of the power state.") \
+  FIELD(counter, pcie_correctable_errors, "", "", "Correctable errors of the PCI Express link.") \
+  FIELD(counter, pcie_crc_errors, "", "", "Checksum errors of the PCI Express link.") \
+  FIELD(counter, pcie_link_retrainings, "", "", "Retrainings of the PCI Express link.") \
+  /* Flexible data placement */ \
+  FIELD(gauge, fdp_reclaim_unit_bytes, "bytes", "configuration", "Nominal size of a reclaim unit.") \
+  FIELD(gauge, fdp_reclaim_groups, "", "configuration", "Reclaim groups.") \
+  FIELD(gauge, fdp_reclaim_unit_handles, "", "configuration", "Reclaim unit handles.") \
+  FIELD(gauge, fdp_placement_identifiers, "", "configuration", "Placement identifiers that a namespace may have.") \
+  FIELD(gauge, fdp_reclaim_unit_time_limit_seconds, "seconds", "configuration", \
+        "Time after which the drive leaves a reclaim unit unfilled.") \
+  FIELD(gauge, fdp_handle_use, "", "handle", \
+        "Use of a reclaim unit handle; 0: none, 1: by the host, 2: by the controller.") \
+  FIELD(counter, fdp_host_written_bytes, "bytes", "", "Bytes that hosts wrote while placement was on.") \
+  FIELD(counter, fdp_media_written_bytes, "bytes", "", "Bytes written to the media while placement was on.") \
+  FIELD(counter, fdp_media_erased_bytes, "bytes", "", "Bytes of media erased while placement was on.") \
+  FIELD(gauge, fdp_events, "", "type", \
+        "Placement events in the log, among its first 63 of hosts and of the controller.") \
+  /* Of an endurance group */ \
+  FIELD(gauge, endurance_group_warning, "", "warning", "Whether the endurance group warns of this; 1: yes.") \
+  FIELD(gauge, endurance_group_available_spare_ratio, "ratio", "", "Remaining spare capacity.") \
+  FIELD(gauge, endurance_group_available_spare_threshold_ratio, "ratio", "", \
+        "Remaining spare capacity below which the group warns.") \
+  FIELD(gauge, endurance_group_percentage_used_ratio, "ratio", "", \
+        "Rated life that is used up, by the drive's estimate; may exceed 1.") \
+  FIELD(gauge, endurance_group_endurance_estimate_bytes, "bytes", "", \
+        "Bytes that can be written over the group's life.") \
+  FIELD(counter, endurance_group_read_bytes, "bytes", "", "Bytes that hosts read, in begun units of 10^9.") \
+  FIELD(counter, endurance_group_written_bytes, "bytes", "", "Bytes that hosts wrote, in begun units of 10^9.") \
+  FIELD(counter, endurance_group_media_written_bytes, "bytes", "", \
+        "Bytes written to the media, in begun units of 10^9.") \
+  FIELD(counter, endurance_group_host_commands, "", "operation", "Read and write commands completed.") \
+  FIELD(counter, endurance_group_media_errors, "", "", "Unrecovered data integrity errors.") \
+  FIELD(counter, endurance_group_error_log_entries, "", "", "Entries ever made in the error log.") \
+  FIELD(gauge, endurance_group_capacity_bytes, "bytes", "", "Capacity.") \
+  FIELD(gauge, endurance_group_unallocated_bytes, "bytes", "", "Capacity that no namespace has.") \
+  /* Of a cloud volume */ \
+  FIELD(counter, volume_operations, "", "operation", "Reads and writes completed.") \
+  FIELD(counter, volume_bytes, "bytes", "operation", "Bytes read and written.") \
+  FIELD(counter, volume_io_seconds, "seconds", "operation", "Time spent on reads and writes, added up.") \
+  FIELD(counter, volume_limit_exceeded_seconds, "seconds", "limit", \
+        "Time that hosts asked for more than the limit allows.") \
+  FIELD(gauge, volume_queue_length, "", "", "Reads and writes outstanding.") \
+  FIELD(counter, volume_reads_by_latency, "", "up_to_seconds", \
+        "Reads by latency; each is counted once, at the least bound that it does not exceed.") \
+  FIELD(counter, volume_writes_by_latency, "", "up_to_seconds", \
+        "Writes by latency; each is counted once, at the least bound that it does not exceed.")
+// clang-format on
+
 /// In the order of kNvmeFieldDescriptions.
 enum class NvmeField : std::uint8_t {
-  temperature_celsius,
-  available_spare_ratio,
+#define SSDPULSE_FIELD(kind, name, unit, label, help) name,
+  SSDPULSE_NVME_FIELDS(SSDPULSE_FIELD)
+#undef SSDPULSE_FIELD
 };
 
 struct NvmeFieldDescription {
   std::string_view metric;  // whole name; counters end in _total
   std::string_view help;
   std::string_view unit;   // base unit that the name carries, or empty
-  std::string_view label;  // name of the one label beside `controller`, or empty
+  std::string_view label;  // name of the one label beside `controller` and `endurance_group`, or empty
   bool counter;
 };
 
-inline constexpr std::array kNvmeFieldDescriptions{
-    NvmeFieldDescription{"ssdpulse_nvme_temperature_celsius", "Temperature of the drive.", "celsius", "sensor", false},
-    NvmeFieldDescription{"ssdpulse_nvme_available_spare_ratio", "Remaining spare capacity.", "ratio", "", false},
-};
+#define SSDPULSE_METRIC_gauge(name) "ssdpulse_nvme_" #name, false
+#define SSDPULSE_METRIC_counter(name) "ssdpulse_nvme_" #name "_total", true
+#define SSDPULSE_FIELD(kind, name, unit, label, help) \
+  describe_nvme_field(SSDPULSE_METRIC_##kind(name), help, unit, label),
+constexpr NvmeFieldDescription describe_nvme_field(std::string_view metric, bool counter, std::string_view help,
+                                                   std::string_view unit, std::string_view label) {
+  return {metric, help, unit, label, counter};
+}
+inline constexpr std::array kNvmeFieldDescriptions{SSDPULSE_NVME_FIELDS(SSDPULSE_FIELD)};
+#undef SSDPULSE_FIELD
+#undef SSDPULSE_METRIC_gauge
+#undef SSDPULSE_METRIC_counter
+#undef SSDPULSE_NVME_FIELDS
 inline constexpr std::size_t kNvmeFields = kNvmeFieldDescriptions.size();
 
 /// One value of one field, in base units. Integers beyond 2^53 are rounded to the nearest double here, once.
@@ -36,6 +160,7 @@ struct NvmeValue {
   NvmeField field;
   std::string label;  // value of the description's label
   double value;
+  std::uint16_t endurance_group = 0;  // set by whoever asked for the page of one; 0: of the whole drive, no label
 };
 
 }  // namespace ssdpulse::model

@@ -94,6 +94,13 @@ struct ProcessStats {
   std::uint64_t threads = 0;
 };
 
+/// What is kept on disk.
+struct HistoryFigures {
+  std::uint64_t rows_written = 0;  // by this process, as the next
+  std::uint64_t rows_deleted = 0;  // beyond the retention or the size limit
+  std::uint64_t bytes_on_disk = 0;
+};
+
 struct Snapshot {
   std::uint64_t number = 0;  // counts up by one; exporters cache by it
   WallTime taken_at;
@@ -111,6 +118,7 @@ struct Snapshot {
   std::array<std::uint64_t, kHostLosses> losses{};
   std::uint64_t diskless_requests = 0;  // completed on queues without a disk (NVMe admin, SCSI probing)
   std::vector<SourceStatus> sources;
+  std::optional<HistoryFigures> history;  // absent where none is kept
   ProcessStats process;
 };
 

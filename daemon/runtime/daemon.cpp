@@ -13,6 +13,7 @@
 #include "daemon/model/version.h"
 #include "daemon/runtime/current_snapshot.h"
 #include "daemon/runtime/events.h"
+#include "daemon/runtime/nvme_monitor.h"
 #include "daemon/runtime/privileges.h"
 #include "daemon/runtime/sampler.h"
 #include "daemon/runtime/service_notifier.h"
@@ -70,7 +71,7 @@ http::Routes routes(const CurrentSnapshot& current, exposition::MetricsPage& pag
 }
 
 /// SIGHUP: a good configuration is applied as far as a running daemon can, a bad one changes nothing.
-void reload(const Configure& configure, config::Config& running, Sampler& sampler) {
+void reload(const Configure& configure, config::Config& running, Sampler& sampler, NvmeMonitor& nvme) {
   const auto wanted = configure();
   if (!wanted) {
     for (const std::string& problem : wanted.error()) {
@@ -84,6 +85,8 @@ void reload(const Configure& configure, config::Config& running, Sampler& sample
   }
   running.devices = wanted->devices;
   sampler.set_filter(filter_of(running));
+  running.nvme = wanted->nvme;
+  nvme.set_poll_interval(running.nvme.poll_interval);
   spdlog::info("configuration reloaded devices_measured={}", sampler.measured_devices());
 }
 
@@ -118,29 +121,38 @@ std::string status_line(const Sampler& sampler) {
 }
 
 /// From the first sample to the stop signal.
-void serve(const Configure& configure, config::Config& running, Events& events, Sampler& sampler,
+void serve(const Configure& configure, config::Config& running, Events& events, Sampler& sampler, NvmeMonitor& nvme,
            CurrentSnapshot& current) {
   InventoryClock inventory;
   std::uint64_t missed_ticks = 0;
-  current.publish(sampler.sample(missed_ticks));
+  const ReadBlockLayer read_device = [&sampler](const std::string& name) { return sampler.read_device(name); };
+  const auto publish = [&] {
+    auto snapshot = sampler.sample(missed_ticks);
+    nvme.describe(*snapshot);
+    current.publish(std::move(snapshot));
+  };
+  publish();
   service_notifier::ready(status_line(sampler));
   while (true) {
-    const Wakeup wakeup = events.wait();
+    const Wakeup wakeup = events.wait(nvme.descriptor(), nvme.deadline());
     if (wakeup.stop) {
+      nvme.save(read_device);
       return;
     }
     if (wakeup.reload) {
       service_notifier::reloading();
-      reload(configure, running, sampler);
+      reload(configure, running, sampler, nvme);
       service_notifier::ready(status_line(sampler));
     }
     if (inventory.due(wakeup, sampler.saw_unknown_disks())) {
       sampler.refresh_inventory();
+      nvme.refresh_drives();
       service_notifier::status(status_line(sampler));
     }
+    nvme.advance(read_device);
     if (wakeup.ticks > 0) {
       missed_ticks += wakeup.ticks - 1 + (wakeup.late ? 1 : 0);
-      current.publish(sampler.sample(missed_ticks));
+      publish();
       service_notifier::alive();
     }
   }
@@ -177,10 +189,24 @@ ExitCode run(const Configure& configure) {
     return give_up(error == EPERM || error == EACCES ? ExitCode::not_permitted : ExitCode::kernel,
                    sampler.error().message);
   }
+  auto nvme = NvmeMonitor::start(config->nvme.poll_interval);
+  if (!nvme) {
+    return give_up(ExitCode::failure, nvme.error().message);
+  }
   if (auto dropped = drop_all_capabilities(); !dropped) {
     return give_up(ExitCode::failure, dropped.error().message);
   }
   // Only now are there threads: they hold what this one holds, nothing.
+  if (!config->history.directory.empty()) {
+    history::Options options;
+    options.directory = config->history.directory;
+    options.limits.retention = std::chrono::ceil<std::chrono::minutes>(config->history.retention);
+    auto history = history::History::open(std::move(options));
+    if (!history) {
+      return give_up(ExitCode::usage, history.error().message);
+    }
+    (*nvme)->keep(std::move(*history));
+  }
   CurrentSnapshot current;
   exposition::MetricsPage page;
   auto server = http::Server::start(std::move(*listeners), routes(current, page));
@@ -192,7 +218,7 @@ ExitCode run(const Configure& configure) {
   }
   spdlog::info("measuring devices={} mode={}", (*sampler)->measured_devices(),
                config->latency.mode == config::LatencyMode::full ? "full" : "completion-only");
-  serve(configure, *config, *events, **sampler, current);
+  serve(configure, *config, *events, **sampler, **nvme, current);
   spdlog::info("stopping");
   service_notifier::stopping();
   (*server)->stop();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/runtime/device_list.h"
 
-#include <algorithm>
-#include <iomanip>
 #include <string>
 #include <vector>
 
+#include "daemon/runtime/drive_list.h"
+#include "daemon/runtime/table.h"
 #include "daemon/sources/inventory/inventory.h"
 
 namespace ssdpulse::runtime {
@@ -37,13 +37,6 @@ std::string human_size(std::uint64_t bytes) {
   return text.substr(0, text.find('.') + (value < 10 && unit > 0 ? 2 : 0)) + " " + kUnits[unit];
 }
 
-/// Serial numbers and models come from the hardware: nothing of them may reach a terminal but printable ASCII.
-std::string printable(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char byte) { return byte < 0x20 || byte > 0x7e; }, '?');
-  return text;
-}
-
 }  // namespace
 
 ExitCode print_devices(const config::Config& config, std::ostream& out) {
@@ -60,18 +53,8 @@ ExitCode print_devices(const config::Config& config, std::ostream& out) {
     rows.push_back({device.name, human_size(device.size_bytes), device.transport, printable(device.model),
                     printable(device.serial), queues, coverage_words(device.coverage)});
   }
-  std::vector<std::size_t> widths(rows[0].size());
-  for (const auto& row : rows) {
-    for (std::size_t column = 0; column < row.size(); ++column) {
-      widths[column] = std::max(widths[column], row[column].size());
-    }
-  }
-  for (const auto& row : rows) {
-    for (std::size_t column = 0; column + 1 < row.size(); ++column) {
-      out << std::left << std::setw(static_cast<int>(widths[column]) + 2) << (row[column].empty() ? "-" : row[column]);
-    }
-    out << row.back() << '\n';
-  }
+  print_table(rows, out);
+  print_drives(out);
   return ExitCode::success;
 }
 

@@ -158,7 +158,12 @@ void Sampler::compare_with_kernel(const block::DeviceSample& sample) {
   }
 }
 
-std::shared_ptr<const model::Snapshot> Sampler::sample(std::uint64_t missed_ticks) {
+std::shared_ptr<const model::DeviceIo> Sampler::read_device(const std::string& name) {
+  const auto sample = source_->sample_device(name);
+  return sample ? sample->io : nullptr;
+}
+
+std::shared_ptr<model::Snapshot> Sampler::sample(std::uint64_t missed_ticks) {
   auto snapshot = std::make_shared<model::Snapshot>();
   snapshot->number = ++number_;
   snapshot->missed_ticks = missed_ticks;

@@ -28,7 +28,11 @@ class Sampler {
   void refresh_inventory();
   void set_filter(const sources::DeviceFilter& filter);
 
-  std::shared_ptr<const model::Snapshot> sample(std::uint64_t missed_ticks);
+  /// To be completed by other sources and published.
+  std::shared_ptr<model::Snapshot> sample(std::uint64_t missed_ticks);
+
+  /// One device at this moment; null where it is not measured, or had no I/O yet.
+  std::shared_ptr<const model::DeviceIo> read_device(const std::string& name);
 
   /// Disks sent I/O at the last sample that the inventory did not know: it is out of date.
   [[nodiscard]] bool saw_unknown_disks() const { return saw_unknown_disks_; }

@@ -73,8 +73,11 @@ void namespace_info(const Snapshot& snapshot, Samples& out) {
 }
 
 void host_written(const Snapshot& snapshot, Samples& out) {
-  for_each_source(snapshot, [&](const model::WriteAmplification& waf, Labels labels) {
+  for_each_drive(snapshot, [&](const NvmeDrive& drive, Labels labels) {
+    const auto& waf = drive.write_amplification;
     if (waf.host_written_bytes) {
+      // Every drive has the health page; without a source of media writes, the host's counter is that one's.
+      labels.push_back({"source", waf.source.empty() ? "smart" : waf.source});
       out.add(std::move(labels), *waf.host_written_bytes);
     }
   });
@@ -107,6 +110,16 @@ void covered_window(const Snapshot& snapshot, Samples& out) {
         labels.push_back({"window", entry.window});
         out.add(std::move(labels), entry.covered_seconds);
       }
+    }
+  });
+}
+
+void window_age(const Snapshot& snapshot, Samples& out) {
+  for_each_source(snapshot, [&](const model::WriteAmplification& waf, const Labels& source) {
+    for (const auto& entry : waf.ratios) {
+      Labels labels = source;
+      labels.push_back({"window", entry.window});
+      out.add(std::move(labels), entry.age_seconds);
     }
   });
 }
@@ -185,6 +198,14 @@ void poll_duration(const Snapshot& snapshot, Samples& out) {
   });
 }
 
+void poll_interval(const Snapshot& snapshot, Samples& out) {
+  for_each_drive(snapshot, [&](const NvmeDrive& drive, Labels labels) {
+    if (drive.polling.interval_seconds > 0) {
+      out.add(std::move(labels), drive.polling.interval_seconds);
+    }
+  });
+}
+
 void read_effect(const Snapshot& snapshot, Samples& out) {
   for_each_drive(snapshot, [&](const NvmeDrive& drive, Labels labels) {
     if (drive.polling.read_effect_ratio) {
@@ -228,6 +249,9 @@ constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_write_amplification_covered_seconds",
      "How much of the window the write amplification was computed over; less than the window after a start.", "seconds",
      Type::gauge, Modes::all, covered_window},
+    {"ssdpulse_write_amplification_age_seconds",
+     "How long before the newest reading the window ends; more than 0 where the drive's counters lag.", "seconds",
+     Type::gauge, Modes::all, window_age},
     {"ssdpulse_write_amplification_source_info",
      "Where the media writes are read, and why nowhere better; source none: nowhere; always 1.", "", Type::gauge,
      Modes::all, source_info},
@@ -257,6 +281,9 @@ constexpr FamilyDescription kFamilies[] = {
      Type::gauge, Modes::all, last_poll},
     {"ssdpulse_nvme_last_poll_duration_seconds", "How long the drive took for the commands of the last reading.",
      "seconds", Type::gauge, Modes::all, poll_duration},
+    {"ssdpulse_nvme_poll_interval_seconds",
+     "Time between two readings of the drive's logs; longer than configured where reading them hurts.", "seconds",
+     Type::gauge, Modes::all, poll_interval},
     {"ssdpulse_nvme_log_read_latency_effect_ratio",
      "99th percentile of reads and writes within 50 ms of a log read, over that of the others.", "ratio", Type::gauge,
      Modes::all, read_effect},
@@ -273,6 +300,9 @@ void log_field(const Snapshot& snapshot, Samples& out) {
         Labels labels = controller;
         if (!kDescription.label.empty()) {
           labels.push_back({kDescription.label, value.label});
+        }
+        if (value.endurance_group != 0) {
+          labels.push_back({"endurance_group", std::to_string(value.endurance_group)});
         }
         out.add(std::move(labels), value.value);
       }

@@ -132,6 +132,26 @@ constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_source_up", "Whether the source delivers (1) or not (0).", "", Type::gauge, Modes::all, source_up},
     {"ssdpulse_source_errors_total", "Failed attempts of a source to read something, by kind.", "", Type::counter,
      Modes::all, source_errors},
+    {"ssdpulse_history_rows_written_total", "Rows of a drive and minute that are on the disk.", "", Type::counter,
+     Modes::all,
+     [](const Snapshot& s, Samples& out) {
+       if (s.history) {
+         out.add({}, to_double(s.history->rows_written), daemon_start(s));
+       }
+     }},
+    {"ssdpulse_history_rows_deleted_total", "Rows deleted as older than the retention, or beyond the size limit.", "",
+     Type::counter, Modes::all,
+     [](const Snapshot& s, Samples& out) {
+       if (s.history) {
+         out.add({}, to_double(s.history->rows_deleted), daemon_start(s));
+       }
+     }},
+    {"ssdpulse_history_size_bytes", "Size of the history's files.", "bytes", Type::gauge, Modes::all,
+     [](const Snapshot& s, Samples& out) {
+       if (s.history) {
+         out.add({}, to_double(s.history->bytes_on_disk));
+       }
+     }},
     {"ssdpulse_kernel_memory_bytes", "Kernel memory that the BPF maps occupy, by what they hold.", "bytes", Type::gauge,
      Modes::all, kernel_memory},
     {"ssdpulse_kernel_feature_info", "What the running kernel offers and what was decided from it; always 1.", "",

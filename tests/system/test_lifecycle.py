@@ -28,7 +28,8 @@ def write_config(state, port, include, mode="full", more=""):
     """Over the one that rig.daemon() wrote."""
     names = ", ".join(f'"{name}"' for name in include)
     (state / "config.yaml").write_text(f"web:\n  listen_address: 127.0.0.1:{port}\n{more}"
-                                       f"devices:\n  include: [{names}]\n  exclude: []\nlatency:\n  mode: {mode}\n")
+                                       f"devices:\n  include: [{names}]\n  exclude: []\nlatency:\n  mode: {mode}\n"
+                                       f"history:\n  directory: {state}/history\n")
 
 
 def reload(daemon, words):

@@ -64,6 +64,49 @@ inline std::shared_ptr<const model::DeviceIo> small_io() {
   return std::make_shared<const model::DeviceIo>(io);
 }
 
+/// A drive with everything that can be told of one; one value of each field.
+inline model::NvmeDrive small_drive() {
+  model::NvmeDrive drive;
+  model::NvmeIdentity identity;
+  identity.controller = "nvme0";
+  identity.subsystem_nqn = "nqn.2014.org.example:1";
+  identity.transport = "pcie";
+  identity.vendor_id = 0x144d;
+  identity.serial = "S1";
+  identity.model = "ACME 1";
+  identity.firmware = "F1";
+  identity.version = 0x10400;
+  identity.namespaces = {{"nvme0n1", 1, 2}, {"nvme0n2", 2, 0}};
+  drive.identity = std::make_shared<const model::NvmeIdentity>(identity);
+  for (std::size_t field = 0; field < model::kNvmeFields; ++field) {
+    const bool labelled = !model::kNvmeFieldDescriptions[field].label.empty();
+    drive.values.push_back({static_cast<model::NvmeField>(field), labelled ? "l" : "", static_cast<double>(field) / 4});
+  }
+  auto& waf = drive.write_amplification;
+  waf.source = "ocp";
+  waf.reason = "fdp: refused";
+  waf.host_written_bytes = 1e15;
+  waf.media_written_bytes = 2.5e15;
+  waf.idle_media_written_bytes = 4096;
+  waf.host_written_drift_bytes = -512;
+  waf.host_written_drift_lower_bytes = -512'512;
+  waf.host_written_drift_upper_bytes = 511'488;
+  waf.since = at(1'700'000'000'000);
+  waf.epochs = 1;
+  waf.ratios = {{"5m", 300, 0, 2.5, 2.25, 2.75}, {"lifetime", 0, 0, 2.5, 2.5, 2.5}};
+  waf.life_remaining = {{"percentage_used", 864'000, 1e8}};
+  auto& polling = drive.polling;
+  polling.up = true;
+  polling.polls = 12;
+  polling.failures = {{"refused", 1}};
+  polling.last_success_seconds = 1'700'000'099.5;
+  polling.last_duration_seconds = 0.00025;
+  polling.interval_seconds = 30;
+  polling.refused_pages = {"fdp_statistics"};
+  polling.read_effect_ratio = 1;
+  return drive;
+}
+
 /// Has a sample in every family.
 inline model::Snapshot small_snapshot() {
   model::Snapshot snapshot;
@@ -94,7 +137,11 @@ inline model::Snapshot small_snapshot() {
   snapshot.programs = {{"on_issue", 3, 1'000, 250'000'000}, {"on_complete", std::nullopt, std::nullopt, std::nullopt}};
   snapshot.losses[index(model::HostLoss::device_pending)] = 5;
   snapshot.diskless_requests = 6;
-  snapshot.sources = {{"block", true, "", {}}, {"inventory", false, "why", {{"read", 2}}}};
+  snapshot.nvme_drives = {small_drive()};
+  snapshot.history = {100, 10, 65'536};
+  snapshot.sources = {{"block", true, "", {}},
+                      {"inventory", false, "why", {{"read", 2}}},
+                      {"nvme", true, "", {{"refused", 1}}, "nvme0"}};
   snapshot.process = {1.25, 10'485'760, 20'971'520, 12, 1'024, 1'700'000'000.25, 5};
   return snapshot;
 }

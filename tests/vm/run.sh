@@ -14,7 +14,8 @@ Usage: tests/vm/run.sh [OPTION...] [KERNEL...] [SCENARIO...]     all of those no
   --jobs N     guests at a time (5: most of the time they wait)
   --keep       keep what a guest left behind also where its scenario passed
 Kernels are listed in tests/vm/kernels; a scenario is a file in tests/vm/scenarios. The daemon is SSDPULSE_BINARY
-(build/ssdpulse). Kernels and an emulator are downloaded by apt into SSDPULSE_TEST_CACHE; nothing is installed.
+(build/ssdpulse). Kernels and an emulator are downloaded by apt into SSDPULSE_TEST_CACHE (build-tests/cache), 200 MB the
+first time; nothing is installed. What the guests leave is in SSDPULSE_VM_RESULTS (build-tests/vm).
 SSDPULSE_VM_ACCELERATOR=kvm asks for KVM; the default is QEMU's own emulation, which is the same everywhere.
 TEXT
 }
@@ -71,11 +72,23 @@ mkdir -p "$results" "$images"
 exec 8>"$results/lock"
 flock --nonblock 8 || { echo "another run of the virtual machines is under way in $results" >&2; exit 1; }
 
-find_qemu
+# again COMMAND...: archives are out of reach, or in the middle of an update, now and then.
+again() {
+  local pause
+  for pause in 5 20 60; do
+    if "$@"; then return; fi
+    echo "again in $pause s: $*" >&2
+    sleep "$pause"
+  done
+  "$@"
+}
+
+[[ -e $images/qemu/complete ]] || echo "fetching into $SSDPULSE_TEST_CACHE: an emulator (if need be), then the kernels"
+again find_qemu
 "${QEMU[@]}" --version | head -n 1
 pack_tools "$SSDPULSE_BINARY" "$results/tools.cpio"
 for kernel in "${kernels[@]}"; do
-  fetch_kernel "$kernel"
+  again fetch_kernel "$kernel"
   cat "$results/tools.cpio" "$images/$KERNEL_VERSION.cpio" >"$results/$kernel.initrd.new"
   mv "$results/$kernel.initrd.new" "$results/$kernel.initrd"
   ln -sfn "$KERNEL_IMAGE" "$results/$kernel.kernel"

@@ -210,7 +210,8 @@ def daemon(state, disks, mode="full", options=()):
     config = state / "config.yaml"
     config.write_text(f"web:\n  listen_address: 127.0.0.1:{port}\n"
                       f"devices:\n  include: [\"loop*\"]\n  exclude: []\n"
-                      f"latency:\n  mode: {mode}\n")
+                      f"latency:\n  mode: {mode}\n"
+                      f"history:\n  directory: {state}/history\n")
     log = state / "daemon.log"
     with open(log, "w") as out:
         process = subprocess.Popen([BINARY, "run", "--config", config, *options], stdout=out, stderr=subprocess.STDOUT)

@@ -1,110 +1,95 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs scenarios in guests, each pair of kernel and scenario in a process of its own, and says what came of it.
+"""Runs every scenario on every kernel, each guest in a process of its own, and says what came of it.
 
 A scenario is a module with devices() and run(vm, check); its first line says what must hold. What it prints, the
-guest's console, the daemon's log and the last /metrics stay in RESULTS/KERNEL.SCENARIO when it fails.
+guest's console, the daemon's log and the last /metrics stay in RESULTS/KERNEL.SCENARIO when it fails. Scenarios that
+say SHARES_GUEST = True and agree in MACHINE run one after the other in one guest, which has the disks of all of them
+(those with the same serial number must be the same): a boot costs as much as a scenario. Who shares, tidies up.
+Lines "TABLE KEY: VALUE" of a scenario are put together at the end, one table per kernel.
 """
 import argparse
-import importlib.util
-import os
+import json
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "kernel"))
-from lib.rig import Check  # noqa: E402
-
-import machine  # noqa: E402
-
-EMULATOR_DIED = 75  # exit code: an assertion of QEMU itself, which says nothing of us
-TRIES = 3
-SECONDS = 300  # of one scenario, unless it says SECONDS = ...; ten times that in the long form
+import guest
 
 
-def load(name):
-    spec = importlib.util.spec_from_file_location(name, HERE.parent / "scenarios" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def run_one(kernel, name, results, long):
-    """In a process of its own: the exit code is the verdict."""
-    scenario = load(name)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))
-    signal.signal(signal.SIGALRM, lambda *_: sys.exit("FAIL not finished in time"))
-    signal.alarm(getattr(scenario, "SECONDS", SECONDS) * (10 if long else 1))
-    files = SimpleNamespace(kernel=results / f"{kernel}.kernel", initrd=results / f"{kernel}.initrd",
-                            qemu=os.environ["QEMU_COMMAND"].split())
-    check, code = Check(), None
-    state = Path(tempfile.mkdtemp(prefix="ssdpulse-vm-"))  # short, for the names of sockets
-    try:
-        with machine.Machine(state, files, scenario.devices(), name=kernel, long=long,
-                             **getattr(scenario, "MACHINE", {})) as vm:
-            print(f"     Linux {vm.sh('uname -r')}, ready {vm.boot_seconds:.1f} s after power-on")
-            try:
-                scenario.run(vm, check)
-            finally:
-                vm.collect()
-            for line in vm.kernel_complaints():
-                check.that(False, f"the kernel complains: {line}")
-    except machine.EmulatorDied as error:
-        code = EMULATOR_DIED
-        print(f"NOTE {error}")
-    except machine.GuestError as error:
-        check.that(False, str(error))
-    finally:
-        for path in state.iterdir():
-            if path.is_file() and not path.name.endswith(".img"):
-                shutil.copy(path, results / f"{kernel}.{name}")
-        shutil.rmtree(state)
-    sys.exit(check.failures != 0 if code is None else code)
+def arrange(kernels, names):
+    """[(kernel, scenarios of one guest)], what takes longest first."""
+    groups = {}
+    for name in names:
+        scenario = guest.load(name)
+        alone = None if getattr(scenario, "SHARES_GUEST", False) else name
+        groups.setdefault((json.dumps(getattr(scenario, "MACHINE", {})), alone), []).append(name)
+    return [(kernel, group) for group in sorted(groups.values(), key=len, reverse=True) for kernel in kernels]
 
 
 class Run:
-    """One pair under way."""
+    """One process under way."""
 
-    def __init__(self, arguments, kernel, scenario, tries=TRIES):
-        self.kernel, self.scenario, self.tries = kernel, scenario, tries
-        self.directory = arguments.results / f"{kernel}.{scenario}"
-        shutil.rmtree(self.directory, ignore_errors=True)
-        self.directory.mkdir()
-        self.began = time.monotonic()
+    def __init__(self, arguments, kernel, scenarios):
+        self._kernel, self._waiting, self._keep = kernel, list(scenarios), arguments.keep
+        self._results = arguments.results
+        for scenario in scenarios:
+            shutil.rmtree(self._directory(scenario), ignore_errors=True)
+            self._directory(scenario).mkdir()
+        options = [*(["--long"] if arguments.long else []), *(["--keep"] if arguments.keep else [])]
         command = [sys.executable, "-u", __file__, "--results", arguments.results, "--kernels", kernel, "--scenarios",
-                   scenario, "--one", *(["--long"] if arguments.long else [])]
-        with open(self.directory / "output", "w") as output:
-            self.process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=output,
-                                            stderr=subprocess.STDOUT)
+                   *scenarios, "--one", *options]
+        self.process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL)
 
-    def report(self, keep):
+    def _directory(self, scenario):
+        return self._results / f"{self._kernel}.{scenario}"
+
+    def over(self):
+        return self.process.poll() is not None and not self._waiting
+
+    def verdicts(self):
+        """Prints and yields what has come since; what is not judged when the process has ended, has failed."""
+        ended = self.process.poll() is not None
+        for scenario in list(self._waiting):
+            file = self._directory(scenario) / "verdict"
+            if not file.exists() and not ended:
+                return
+            verdict = json.loads(file.read_text()) if file.exists() else {"passed": False, "seconds": 0}
+            self._waiting.remove(scenario)
+            yield self._report(scenario, **verdict)
+
+    def _report(self, scenario, passed, seconds):
         """Prints the verdict; True if it passed."""
-        output = (self.directory / "output").read_text()
-        lines = output.splitlines()
-        passed = self.process.returncode == 0 and any(line.startswith("ok ") for line in lines)
-        print(f"{'pass' if passed else 'FAIL'}  {self.kernel:13} {self.scenario:12} "
-              f"{time.monotonic() - self.began:6.1f} s  {sum(line.startswith('ok ') for line in lines)} checks")
+        output = self._directory(scenario) / "output"
+        lines = output.read_text().splitlines() if output.exists() else []
+        checks = sum(line.startswith("ok ") for line in lines)
+        passed = passed and checks > 0
+        print(f"{'pass' if passed else 'FAIL'}  {self._kernel:13} {scenario:12} {seconds:6.1f} s  {checks} checks")
         for line in lines:
             if line.startswith(("FAIL", "NOTE")):
                 print(f"      {line}")
         if not passed:
             if not any(line.startswith("FAIL") for line in lines):
                 print("      " + "\n      ".join(lines[-15:]))
-            print(f"      output, console, daemon.log, metrics.txt: {self.directory}")
-        elif not keep:
-            for path in self.directory.iterdir():
-                if path.name != "output":
-                    path.unlink()
+            print(f"      output, console, daemon.log, metrics.txt: {output.parent}")
         return passed
 
 
+def print_tables(results, kernels, scenarios):
+    for kernel in kernels:
+        outputs = [results / f"{kernel}.{scenario}" / "output" for scenario in scenarios]
+        rows = [line.removeprefix("TABLE ").split(": ", 1) for output in outputs if output.exists()
+                for line in output.read_text().splitlines() if line.startswith("TABLE ")]
+        if rows:
+            print(f"\n{kernel}")
+        for key, value in rows:
+            print(f"  {key:{max(len(key) for key, _ in rows)}}  {value}")
+
+
 def run_all(arguments):
-    waiting = [(k, s) for k in arguments.kernels for s in arguments.scenarios]
+    began, waiting = time.monotonic(), arrange(arguments.kernels, arguments.scenarios)
     running, verdicts = [], []
 
     def end(*_):
@@ -119,16 +104,14 @@ def run_all(arguments):
     while waiting or running:
         while waiting and len(running) < arguments.jobs:
             running.append(Run(arguments, *waiting.pop(0)))
-        for run in [run for run in running if run.process.poll() is not None]:
-            running.remove(run)
-            if run.process.returncode == EMULATOR_DIED and run.tries > 1:
-                print(f"      {run.kernel} {run.scenario}: QEMU died of an assertion of its own; once more")
-                running.append(Run(arguments, run.kernel, run.scenario, run.tries - 1))
-                continue
-            verdicts.append(run.report(arguments.keep))
+        for run in running:
+            verdicts.extend(run.verdicts())
+        running = [run for run in running if not run.over()]
         time.sleep(0.1)
-    print(f"{sum(verdicts)} passed, {len(verdicts) - sum(verdicts)} failed")
-    sys.exit(not all(verdicts))
+    print_tables(arguments.results, arguments.kernels, arguments.scenarios)
+    failed = len(verdicts) - sum(verdicts)
+    print(f"\n{len(verdicts) - failed} passed, {failed} failed in {time.monotonic() - began:.0f} s")
+    sys.exit(failed != 0)
 
 
 def main():
@@ -143,8 +126,9 @@ def main():
     arguments = parser.parse_args()
     sys.stdout.reconfigure(line_buffering=True)
     if arguments.one:
-        run_one(arguments.kernels[0], arguments.scenarios[0], arguments.results, arguments.long)
-    run_all(arguments)
+        guest.Guest(arguments.kernels[0], arguments.scenarios, arguments.results, arguments.long, arguments.keep).run()
+    else:
+        run_all(arguments)
 
 
 main()

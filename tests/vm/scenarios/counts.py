@@ -8,6 +8,7 @@ from devices import Backend, Nvme, VirtioBlk
 from lib import metrics
 
 MACHINE = {"append": "nvme_core.multipath=N"}  # the namespace's own disk; paths have a scenario of their own
+SHARES_GUEST = True
 SCSI = "/sys/bus/pseudo/drivers/scsi_debug/adapter*/host*/target*/*/block"
 WRITES, FLUSHES, TRIMS, ZEROES, COMMANDS = 1500, 60, 40, 4 << 20, 7
 
@@ -148,3 +149,4 @@ def run(vm, check):
     many_ranges(vm, check, daemon, nvme)
     passthrough(vm, check, daemon, nvme)
     daemon.stop()
+    vm.sh("modprobe -r scsi_debug; modprobe -r null_blk")

@@ -8,10 +8,12 @@ from devices import Nvme, Slow
 from lib import metrics
 
 MACHINE = {"append": "nvme_core.multipath=N"}
+SHARES_GUEST = True
+DELAY = 0.02
 
 
 def devices():
-    return [Nvme("ours", Slow("256M", read=0.02, write=0.02))]
+    return [Nvme("ours", Slow("256M"))]
 
 
 def wait_for_series(daemon, disk, present, seconds=10):
@@ -19,11 +21,12 @@ def wait_for_series(daemon, disk, present, seconds=10):
     while bool((scrape := daemon.scrape()).series("ssdpulse_device_info", device=disk)) != present:
         if time.monotonic() > deadline:
             raise machine.GuestError(f"after {seconds} s, {disk} is {'not yet' if present else 'still'} there")
-        time.sleep(0.3)
+        time.sleep(0.5)
     return scrape
 
 
 def run(vm, check):
+    vm.devices["ours"].backend.set(read=DELAY, write=DELAY)
     disk = vm.disk("ours")
     daemon = machine.Daemon(vm)
     wait_for_series(daemon, disk, True)

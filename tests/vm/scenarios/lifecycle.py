@@ -6,13 +6,16 @@ from devices import Nvme, Slow
 from lib import metrics
 
 MACHINE = {"append": "nvme_core.multipath=N"}
+SHARES_GUEST = True
+DELAY = 0.005
 
 
 def devices():
-    return [Nvme("ours", Slow("256M", read=0.005, write=0.005))]
+    return [Nvme("ours", Slow("256M"))]
 
 
 def run(vm, check):
+    vm.devices["ours"].backend.set(read=DELAY, write=DELAY)
     disk = vm.disk("ours")
     end = vm.background_fio(disk, rw="randrw", bs="4k", iodepth=8, number_ios=100000, time_based=None, runtime=6)
     daemon = machine.Daemon(vm)

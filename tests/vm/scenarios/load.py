@@ -11,6 +11,7 @@ MIDDLE = {**OLD, "skipped_runs": "counted by the kernel", "disk_identity": "disk
           "request_operations": "req_op", "tag_waiters": "embedded"}
 NEW = {**MIDDLE, "flush_sequence_flag": "enum bit 1", "start_time": "vouched for by RQF_IO_STAT"}
 FEATURES = {"5.10": OLD, "6.1": MIDDLE, "6.12": NEW, "6.12-modular": NEW, "newest": NEW}
+SHARES_GUEST = True
 MODES = {"full": ["on_complete", "on_issue"], "completion-only": ["on_complete_only"]}
 
 
@@ -19,6 +20,7 @@ def devices():
 
 
 def run(vm, check):
+    print(f"TABLE kernel: {vm.sh('uname -r')}")
     for mode, programs in MODES.items():
         vm.sh(f"echo 'latency: {{ mode: {mode} }}' >/tmp/{mode}.yaml")
         daemon = machine.Daemon(vm, "--config", f"/tmp/{mode}.yaml", preload=True, log=f"daemon-{mode}.log")
@@ -28,7 +30,7 @@ def run(vm, check):
         verified = dict(re.findall(r"verifier: (\w+): processed (\d+)", daemon.words()))
         check.equal(sorted(verified), programs, f"{mode}: programs that the verifier told of")
         for program, instructions in verified.items():
-            print(f"NOTE {vm.sh('uname -r')} {program}: {instructions} instructions verified")
+            print(f"TABLE {program}: {instructions} instructions verified")
         scrape = daemon.scrape()
         features = {dict(labels)["feature"]: dict(labels)["decision"]
                     for labels in scrape.series("ssdpulse_kernel_feature_info")}
@@ -37,3 +39,5 @@ def run(vm, check):
         check.that("ssdpulse_build_info" in daemon.text(), f"{mode}: /metrics as text")
         daemon.stop()
         check.equal(machine.bpf_left(vm), ([], []), f"{mode}: programs and maps after SIGTERM")
+    for feature, decision in features.items():
+        print(f"TABLE {feature}: {decision}")

@@ -4,6 +4,7 @@ import figures
 import machine
 from lib import metrics
 
+SHARES_GUEST = True
 IOS = 300
 HOST_BUSY, SHORT_TRANSFER, MEDIUM_ERROR = 0x8000, 0x100, 2
 BAD_SECTOR = 0x1234
@@ -64,3 +65,4 @@ def run(vm, check):
     check.equal(figures.ios(difference, disk, "read"), 3, "medium error: I/Os")
     figures.at_rest(check, difference.after, disk)
     daemon.stop()
+    vm.sh("modprobe -r scsi_debug")

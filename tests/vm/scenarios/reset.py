@@ -8,16 +8,18 @@ from devices import Nvme, Slow
 from lib import metrics
 
 MACHINE = {"append": "nvme_core.multipath=N"}
+SHARES_GUEST = True
 DELAY = 0.05
 
 
 def devices():
-    return [Nvme("ours", Slow("256M", read=DELAY, write=DELAY))]
+    return [Nvme("ours", Slow("256M"))]
 
 
 def run(vm, check):
     disk = vm.disk("ours")
-    controller = vm.sh("ls /sys/class/nvme")
+    vm.devices["ours"].backend.set(read=DELAY, write=DELAY)
+    controller = vm.sh(f"basename $(readlink -f /sys/block/{disk}/device)")
     daemon = machine.Daemon(vm)
     before = daemon.at_rest(1.2)
     times = 100 if vm.long else 5

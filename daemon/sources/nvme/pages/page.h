@@ -32,7 +32,7 @@ struct PageContent {
 };
 
 /// Which namespace identifier the command carries.
-enum class Scope : std::uint8_t { controller, no_namespace };  // FFFFFFFFh, 0
+enum class Scope : std::uint8_t { controller, no_namespace, first_namespace };  // FFFFFFFFh, 0, 1
 
 struct LogPage {
   std::string_view name;    // of the page, in metrics and logs: smart, fdp_statistics, ocp_smart, ...
@@ -47,9 +47,16 @@ struct LogPage {
   bool (*offered)(const model::NvmeIdentity&);
   /// Never reads beyond `bytes` and never trusts a count in it. An error says in words what the page is not.
   util::Result<PageContent> (*decode)(Bytes bytes, const model::NvmeIdentity&);
+  /// The media counter is in bytes or in data units of 512000, and no host counter beside it tells which:
+  /// unit_of_media_counter (unit_calibration.h) may settle it.
+  bool media_in_bytes_or_data_units = false;
 };
 
 /// All pages; those with a source in the order of precedence.
 std::span<const LogPage> log_pages();
+
+/// Adds to a drive's values those that no page before told: a drive may say the same on two pages, and one series has
+/// one value. Call it in the order of log_pages().
+void add_values(std::vector<model::NvmeValue>& drive, const std::vector<model::NvmeValue>& page);
 
 }  // namespace ssdpulse::nvme

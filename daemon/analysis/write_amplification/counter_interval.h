@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many bytes can a counter mean?
+// A counter of whole units says that the true bytes lie in an interval; so does the difference of two readings, and the
+// ratio of two differences. Unsigned 128-bit integers, exact; what does not fit saturates: a lower bound stays one, an
+// upper bound is no bound any more. Differences are taken of counts, so that only they have to fit, not the products.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "daemon/model/nvme.h"
+
+namespace ssdpulse::analysis {
+
+using model::Uint128;
+
+inline constexpr Uint128 kUnbounded = ~Uint128{0};
+
+constexpr Uint128 add(Uint128 a, Uint128 b) { return a > kUnbounded - b ? kUnbounded : a + b; }
+constexpr Uint128 subtract(Uint128 a, Uint128 b) { return a > b ? a - b : 0; }
+constexpr Uint128 multiply(Uint128 a, Uint128 b) { return b != 0 && a > kUnbounded / b ? kUnbounded : a * b; }
+
+/// Bytes: at least, at most.
+struct Interval {
+  Uint128 low = 0;
+  Uint128 high = 0;
+
+  template <typename Self, typename Archive>
+  static void archive(Self& self, Archive& fields) {
+    fields(self.low, self.high);
+  }
+};
+
+constexpr Interval add(Interval a, Interval b) { return {add(a.low, b.low), add(a.high, b.high)}; }
+/// Of two moments of what only grows: never below 0.
+constexpr Interval subtract(Interval a, Interval b) { return {subtract(a.low, b.high), subtract(a.high, b.low)}; }
+
+/// Counts between which a counter stood at the moment in question.
+struct CountRange {
+  Uint128 low = 0;
+  Uint128 high = 0;
+
+  template <typename Self, typename Archive>
+  static void archive(Self& self, Archive& fields) {
+    fields(self.low, self.high);
+  }
+};
+
+/// What one step of a counter is worth.
+class CounterFormat {
+ public:
+  CounterFormat() = default;
+  explicit CounterFormat(const model::ByteCounter& counter)
+      : unit_(counter.unit_bytes), rounding_(counter.unit_bytes == 0 ? model::Rounding::unknown : counter.rounding) {}
+
+  bool operator==(const CounterFormat&) const = default;
+  [[nodiscard]] bool known() const { return unit_ != 0; }
+
+  /// Bytes of `counts` units. An unknown unit counts as kUnknownUnit: right in ratios of counters that share it.
+  [[nodiscard]] Uint128 bytes(Uint128 counts) const { return multiply(counts, step()); }
+  [[nodiscard]] Interval interval(CountRange counts) const;
+  /// Bytes from one moment to a later one.
+  [[nodiscard]] Interval difference(CountRange from, CountRange to) const;
+  /// By how much a difference of counts can be off.
+  [[nodiscard]] Uint128 doubt() const { return above() + below(); }
+  /// Bytes that were counted while the unit was not known, in this format.
+  [[nodiscard]] Uint128 relearn(Uint128 bytes) const { return multiply(bytes / kUnknownUnit, step()); }
+  [[nodiscard]] Interval relearn(Interval bytes) const { return {relearn(bytes.low), relearn(bytes.high)}; }
+
+  template <typename Self, typename Archive>
+  static void archive(Self& self, Archive& fields) {
+    fields(self.unit_, self.rounding_);
+  }
+
+ private:
+  static constexpr Uint128 kUnknownUnit = Uint128{64} << 20;
+
+  [[nodiscard]] Uint128 step() const { return known() ? unit_ : kUnknownUnit; }
+  // Nothing is known of the grain below an unknown unit, so its doubt is the whole unit and not all but one byte of it.
+  [[nodiscard]] Uint128 grain() const { return known() ? unit_ - 1 : kUnknownUnit; }
+  [[nodiscard]] Uint128 below() const { return rounding_ == model::Rounding::exact ? 0 : grain(); }
+  [[nodiscard]] Uint128 above() const { return rounding_ == model::Rounding::unknown ? grain() : 0; }
+
+  std::uint64_t unit_ = 0;
+  model::Rounding rounding_ = model::Rounding::unknown;
+};
+
+/// A ratio and its bounds, which are rounded outwards.
+struct RatioBounds {
+  double lower = 0;
+  double ratio = 0;
+  double upper = 0;
+};
+
+/// The last steps of arithmetic are in doubles: the bounds are moved by more than all their rounding.
+RatioBounds rounded_outwards(RatioBounds bounds);
+
+/// Whether the bounds say enough to show the ratio.
+bool worth_showing(const RatioBounds& bounds);
+
+/// media/host; absent where the host may have written nothing, the media certainly nothing, or a bound is none.
+std::optional<RatioBounds> ratio_of(Interval media, Interval host);
+
+}  // namespace ssdpulse::analysis

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// How old can a counter's value be when we read it?
+// Some drives bring a counter up to date only now and then. What is told from the readings alone:
+//   - The counter was seen to change twice: its period is shorter than the time around both changes.
+//   - It stood still while more was certainly written than its granules (and the drive's write buffer) can hide: it was
+//     stale, for at least that long.
+// Covered: a counter with a fixed period between 3 poll intervals and an hour, from the first reading on (before two
+// changes were seen, an hour is assumed); and one with a varying period, once its longest stale stretch was seen.
+// Cannot be seen: a period below 3 poll intervals (the value is then older than it seems by less than that); a varying
+// period before its longest stretch was met; that the host's counter is stale, where the block layer is not measured.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include "daemon/analysis/write_amplification/counter_interval.h"
+
+namespace ssdpulse::analysis {
+
+/// What else tells of writes at a reading: bytes since whenever, at least and at most. What is not measured is
+/// unbounded, and so proves nothing.
+struct WriteEvidence {
+  Interval host{0, kUnbounded};   // by the drive's own host counter
+  Interval block{0, kUnbounded};  // by the block layer
+};
+
+class CounterLag {
+ public:
+  using Time = std::chrono::nanoseconds;
+
+  /// A reading of the counter, the first one after reset() included. `hidden`: how much can be written unnoticed.
+  void observe(Time at, Uint128 count, const WriteEvidence& evidence, Uint128 hidden);
+
+  /// The value read at t is that of some time in [t - lag, t]. 0 for a counter that follows every poll.
+  [[nodiscard]] Time lag(Time poll_interval) const;
+
+  /// For how long it has now been standing still although it must move.
+  [[nodiscard]] Time stale_for() const { return last_ ? last_->stale_for : Time{0}; }
+
+  /// Time has gone back: what was learned stays.
+  void forget_times() { last_.reset(), before_change_.reset(); }
+
+  template <typename Self, typename Archive>
+  static void archive(Self& self, Archive& fields) {
+    fields(self.shortest_period_, self.longest_stale_);
+  }
+
+ private:
+  static constexpr Time kLongestPeriod = std::chrono::hours(1);
+
+  struct Reading {
+    Time at;
+    Uint128 count;
+    Time unmoved_since;  // since when it may be standing still
+    WriteEvidence then;  // and what was known of writes at that time
+    Time stale_for{0};
+  };
+
+  std::optional<Reading> last_;
+  std::optional<Time> before_change_;  // the reading before the last change
+  Time shortest_period_ = kLongestPeriod;
+  Time longest_stale_{0};
+};
+
+}  // namespace ssdpulse::analysis

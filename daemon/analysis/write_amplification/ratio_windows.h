@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which readings does a window of 5 minutes, an hour, a day, a week stand on?
+// Keeps what is needed of one epoch's readings: all of the last 5 minutes (2 s apart at least), one a minute of the
+// last hour, one in 10 minutes of the last day, one an hour of the last week; below 500 in all. Knows no units.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <vector>
+
+#include "daemon/analysis/write_amplification/counter_interval.h"
+
+namespace ssdpulse::analysis {
+
+/// Both counters at one time; the host's may have moved between the reads around the media's.
+struct WritePoint {
+  std::chrono::nanoseconds at{0};
+  CountRange host;
+  Uint128 media = 0;
+};
+
+class RatioWindows {
+ public:
+  using Time = std::chrono::nanoseconds;
+
+  /// In the order of time; a time that was there already adds nothing. Counters that fell, or time that goes back,
+  /// forget what was before.
+  void add(const WritePoint& point);
+  void clear() { points_.clear(); }
+
+  /// How old the values of the two counters may be when they are read.
+  struct Lags {
+    Time host{0};
+    Time media{0};
+  };
+  /// What the counters say of the truth at one time.
+  struct Moment {
+    Time at;
+    CountRange host;
+    CountRange media;
+  };
+  struct Window {
+    Moment begin;
+    Moment end;
+  };
+  /// The newest moment of which all is known.
+  [[nodiscard]] std::optional<Moment> newest(const Lags& lags) const;
+  /// From the oldest moment kept within `width` of that one.
+  [[nodiscard]] std::optional<Window> window(Time width, const Lags& lags) const;
+
+  /// Of the newest reading.
+  [[nodiscard]] Time newest_at() const { return points_.empty() ? Time{0} : points_.back().at; }
+  [[nodiscard]] const std::vector<WritePoint>& points() const { return points_; }
+
+ private:
+  using Iterator = std::vector<WritePoint>::const_iterator;
+
+  [[nodiscard]] Iterator newest_known(const Lags& lags) const;
+  [[nodiscard]] Moment moment(Iterator point, const Lags& lags) const;
+  void thin();
+
+  std::vector<WritePoint> points_;
+};
+
+}  // namespace ssdpulse::analysis

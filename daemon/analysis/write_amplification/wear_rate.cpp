@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Extrapolations of wear; a drive beyond its rated life has 0 s left, not less.
+#include "daemon/analysis/write_amplification/wear_rate.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ssdpulse::analysis {
+
+void WearRate::observe(Time at, double used) {
+  constexpr double kMost = 10;
+  if (!(used >= 0 && used <= kMost)) {  // NaN is neither
+    return;
+  }
+  const std::int64_t percent = std::llround(used * 100);
+  if (!sightings_.empty() && (percent < sightings_.back().percent || at < sightings_.back().first_at)) {
+    sightings_.clear();
+  }
+  if (!sightings_.empty() && percent == sightings_.back().percent) {
+    return;
+  }
+  if (sightings_.size() >= kMostSightings) {
+    sightings_.erase(sightings_.begin());
+  }
+  sightings_.push_back({percent, at});
+}
+
+void WearRate::move_times(Time by) {
+  for (Sighting& sighting : sightings_) {
+    sighting.first_at += by;
+  }
+}
+
+std::optional<model::LifeRemaining> WearRate::life_remaining() const {
+  constexpr std::int64_t kLeastRise = 2;
+  if (sightings_.empty()) {
+    return std::nullopt;
+  }
+  const Sighting& first = sightings_.front();
+  const Sighting& last = sightings_.back();
+  if (last.percent - first.percent < kLeastRise) {
+    return std::nullopt;
+  }
+  // Both at the very same time would tell no rate.
+  if (last.first_at == first.first_at) {
+    return std::nullopt;
+  }
+  const double seconds = std::chrono::duration<double>(last.first_at - first.first_at).count();
+  const double left = static_cast<double>(std::max<std::int64_t>(100 - last.percent, 0));
+  return model::LifeRemaining{"percentage_used", seconds,
+                              left * seconds / static_cast<double>(last.percent - first.percent)};
+}
+
+std::optional<model::LifeRemaining> life_by_endurance(double rated, double written, double rate,
+                                                      double window_seconds) {
+  if (!(rate > 0 && window_seconds > 0 && rated > 0)) {
+    return std::nullopt;
+  }
+  return model::LifeRemaining{"endurance_estimate", window_seconds,
+                              std::max(rated - written, 0.0) * window_seconds / rate};
+}
+
+}  // namespace ssdpulse::analysis

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long until the drive's rated endurance is used up, by the percentage that it says is used?
+// Remembers when each of the last few percent was first seen; a rate needs a rise of 2 points among them.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "daemon/model/nvme.h"
+
+namespace ssdpulse::analysis {
+
+class WearRate {
+ public:
+  using Time = std::chrono::nanoseconds;
+
+  /// `used`: 0.01 = one percent. A fall begins anew.
+  void observe(Time at, double used);
+  [[nodiscard]] std::optional<model::LifeRemaining> life_remaining() const;
+  /// The clock has another zero now.
+  void move_times(Time by);
+
+  template <typename Self, typename Archive>
+  static void archive(Self& self, Archive& fields) {
+    fields(self.sightings_);
+  }
+
+  struct Sighting {
+    std::int64_t percent = 0;
+    Time first_at{0};
+
+    template <typename Self, typename Archive>
+    static void archive(Self& self, Archive& fields) {
+      fields(self.percent, self.first_at);
+    }
+  };
+
+ private:
+  static constexpr std::size_t kMostSightings = 16;  // of the recent past, not of the whole life
+
+  std::vector<Sighting> sightings_;  // rising in both
+};
+
+/// By the bytes that the media is rated for: `rate` bytes were written in `window`. Absent if nothing was.
+std::optional<model::LifeRemaining> life_by_endurance(double rated, double written, double rate, double window_seconds);
+
+}  // namespace ssdpulse::analysis

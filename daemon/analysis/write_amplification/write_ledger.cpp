@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// How one sample changes the ledger, and how the ledger is stored. What it says of it all is in
+// write_ledger_report.cpp.
+#include "daemon/analysis/write_amplification/write_ledger.h"
+
+#include <algorithm>
+
+#include "daemon/analysis/write_amplification/state_text.h"
+
+namespace ssdpulse::analysis {
+namespace {
+
+constexpr std::string_view kStateVersion = "write-ledger-1 ";
+
+}  // namespace
+
+/// A sample whose counters can be used.
+struct WriteLedger::Reading {
+  Time at;
+  CounterFormat host_format;
+  CountRange host;
+  CounterFormat media_format;
+  std::optional<Uint128> media;
+  std::optional<BlockBytes> block;
+};
+
+bool WriteLedger::saturated(const WriteSample& sample) {
+  const auto full = [](const std::optional<model::ByteCounter>& counter) {
+    return counter && counter->count == kUnbounded;
+  };
+  return full(sample.host_before) || full(sample.media) || full(sample.host_after);
+}
+
+std::optional<WriteLedger::Reading> WriteLedger::usable(const WriteSample& sample) {
+  if (!sample.host_before || !sample.host_after || saturated(sample) ||
+      sample.host_after->count < sample.host_before->count) {
+    return std::nullopt;
+  }
+  Reading reading{sample.at,
+                  CounterFormat(*sample.host_after),
+                  {sample.host_before->count, sample.host_after->count},
+                  {},
+                  std::nullopt,
+                  std::nullopt};
+  if (sample.media) {
+    reading.media_format = CounterFormat(*sample.media);
+    reading.media = sample.media->count;
+  }
+  if (sample.block_written_bytes_before && sample.block_written_bytes_after) {
+    reading.block = BlockBytes{*sample.block_written_bytes_before, *sample.block_written_bytes_after};
+  }
+  return reading;
+}
+
+void WriteLedger::observe(const WriteSample& sample) {
+  meet_drive(sample);
+  wear_.observe(sample.at, sample.percentage_used.value_or(-1));
+  if (sample.endurance_estimate) {
+    endurance_estimate_ = sample.endurance_estimate;
+  }
+  if (saturated(sample)) {
+    lifetime_.lose();
+  }
+  const auto reading = usable(sample);
+  if (!reading) {
+    // Saturated, or begun anew between the reads: nothing before can be compared with anything after.
+    if (sample.host_before && sample.host_after) {
+      break_off();
+    }
+    return;
+  }
+  if ((media_.seen() && !reading->media) || (host_.seen() && reading->at == at_)) {
+    return;
+  }
+  if (host_.seen() && reading->at < at_) {
+    windows_.clear();
+    host_lag_.forget_times();
+    media_lag_.forget_times();
+    idle_since_.reset();
+    block_.reset();
+  }
+  learn_units(*reading);
+  if (host_.seen() &&
+      (interrupted_ || sample.firmware != firmware_ || host_.breaks(reading->host_format, reading->host) ||
+       (reading->media && media_.breaks(reading->media_format, {*reading->media, *reading->media})))) {
+    begin_epoch(*reading);
+  } else {
+    watch_idleness(*reading);
+  }
+  interrupted_ = false;
+  firmware_ = sample.firmware;
+  wall_ = sample.wall;
+  counted_since_birth_ = sample.counted_since_birth;
+  host_.advance(reading->host_format, reading->host);
+  if (reading->media) {
+    media_.advance(reading->media_format, {*reading->media, *reading->media});
+    windows_.add({reading->at, reading->host, *reading->media});
+  }
+  watch_lag(*reading);
+  watch_drift(*reading);
+  at_ = reading->at;
+  block_ = reading->block;
+}
+
+void WriteLedger::meet_drive(const WriteSample& sample) {
+  if (serial_ && *serial_ != sample.serial) {
+    *this = WriteLedger(poll_interval_);
+  }
+  if (!serial_) {
+    serial_ = sample.serial;
+    since_ = sample.wall;
+  }
+}
+
+void WriteLedger::break_off() {
+  interrupted_ = true;
+  windows_.clear();
+  idle_since_.reset();
+  drift_from_.reset();
+  block_.reset();
+}
+
+void WriteLedger::learn_units(const Reading& reading) {
+  if (host_.would_learn(reading.host_format)) {
+    host_.learn(reading.host_format);
+    lifetime_.learn_host(reading.host_format);
+    media_lag_.forget_times();  // its evidence was in the unknown unit
+  }
+  if (reading.media && media_.would_learn(reading.media_format)) {
+    media_.learn(reading.media_format);
+    lifetime_.learn_media(reading.media_format);
+  }
+}
+
+void WriteLedger::begin_epoch(const Reading& reading) {
+  const auto host_fall = host_.begin_epoch(reading.host_format, reading.host);
+  std::optional<WrittenTotal::Fall> media_fall;
+  if (reading.media && media_.seen()) {
+    media_fall = media_.begin_epoch(reading.media_format, {*reading.media, *reading.media});
+  }
+  if (interrupted_ && !host_fall && !media_fall) {
+    lifetime_.lose();  // what was begun anew has already grown beyond what it was
+  }
+  lifetime_.fell(host_fall, media_fall);
+  break_off();
+  ++epochs_;
+  epoch_at_ = reading.at;
+  host_lag_ = CounterLag();
+  media_lag_ = CounterLag();
+}
+
+void WriteLedger::watch_lag(const Reading& reading) {
+  // What a drive holds in its protected buffer is written to the media later, though the counters are prompt.
+  constexpr Uint128 kMostBuffered = Uint128{64} << 20;
+  WriteEvidence evidence;
+  if (reading.block && host_.format().known()) {
+    evidence.block = {reading.block->before, reading.block->after};
+  }
+  host_lag_.observe(reading.at, reading.host.high, evidence, host_.format().doubt());
+  if (!reading.media) {
+    return;
+  }
+  if (comparable()) {
+    evidence.host = host_.format().interval(reading.host);
+  } else {
+    evidence = {};
+  }
+  media_lag_.observe(reading.at, *reading.media, evidence, media_.format().doubt() + kMostBuffered);
+}
+
+void WriteLedger::watch_idleness(const Reading& reading) {
+  const bool idle =
+      block_ && reading.block && block_->before == reading.block->after && host_.last().low == reading.host.high;
+  if (!idle) {
+    idle_since_.reset();
+    return;
+  }
+  if (!idle_since_) {
+    idle_since_ = at_;
+  }
+  // A lagging counter may still be showing what was written before.
+  if (reading.media && media_.seen() && media_.format().known() &&
+      at_ - *idle_since_ >= media_lag_.lag(poll_interval_)) {
+    idle_media_ = add(idle_media_, media_.format().bytes(*reading.media - media_.last().high));
+  }
+}
+
+void WriteLedger::watch_drift(const Reading& reading) {
+  const bool fell = block_ && reading.block && reading.block->before < block_->after;
+  if (fell || !reading.block || !host_.format().known()) {
+    drift_from_.reset();
+  }
+  if (!drift_from_ && reading.block && host_.format().known()) {
+    drift_from_ = DriftBegin{reading.host, *reading.block};
+  }
+}
+
+void WriteLedger::remember(const WriteSample& sample) {
+  const auto reading = usable(sample);
+  if (!reading || !reading->media || !media_.seen() || (epochs_ > 0 && reading->at < epoch_at_)) {
+    return;
+  }
+  const auto same = [](const CounterFormat& then, const CounterFormat& now) { return !then.known() || then == now; };
+  if (sample.serial != serial_ || sample.firmware != firmware_ || !same(reading->host_format, host_.format()) ||
+      !same(reading->media_format, media_.format())) {
+    windows_.clear();
+    return;
+  }
+  windows_.add({reading->at, reading->host, *reading->media});
+}
+
+std::string WriteLedger::save() const {
+  StateWriter writer;
+  archive(*this, writer);
+  return std::string(kStateVersion) + writer.text();
+}
+
+util::Result<WriteLedger> WriteLedger::restore(std::string_view text, Time poll_interval, Time at,
+                                               std::chrono::system_clock::time_point wall) {
+  if (text.substr(0, kStateVersion.size()) != kStateVersion) {
+    return util::fail("not a write ledger of this version");
+  }
+  WriteLedger ledger(poll_interval);
+  StateReader reader(text.substr(kStateVersion.size()));
+  archive(ledger, reader);
+  if (!reader.complete()) {
+    return util::fail("the text of the write ledger is damaged");
+  }
+  // The old clock may have ended with its boot. How long it is since then, only the other clock can tell; where that
+  // went backwards, no time has passed.
+  const Time since = std::max(std::chrono::duration_cast<Time>(wall - ledger.wall_), Time{0});
+  const Time moved = at - since - ledger.at_;
+  ledger.at_ += moved;
+  ledger.epoch_at_ += moved;
+  ledger.wear_.move_times(moved);
+  return ledger;
+}
+
+}  // namespace ssdpulse::analysis

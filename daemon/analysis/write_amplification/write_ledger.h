@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// What do a drive's counters of host and media writes say of its write amplification, and within which bounds?
+// The ledger of one drive and one source of counters: fed one sample a poll, it keeps totals that go on when counters
+// begin anew, and the ratios of several windows. It has no clock, no thread and no I/O; the same samples give the same.
+//
+// Epochs. A fallen counter, another firmware or another unit opens a new epoch: no window spans one, totals go on
+// (written_total.h has the rule). Another serial number is another drive: everything begins anew.
+// Bounds. The truth of a covered window lies in them whatever granularity, rounding and the time between the reads of
+// one sample hide, and whatever counters hide that are brought up to date only now and then, as far as counter_lag.h
+// covers them. A ratio is shown only while its bounds are narrow. A counter at all-ones has saturated and tells
+// nothing.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/analysis/write_amplification/counter_interval.h"
+#include "daemon/analysis/write_amplification/counter_lag.h"
+#include "daemon/analysis/write_amplification/ratio_windows.h"
+#include "daemon/analysis/write_amplification/wear_rate.h"
+#include "daemon/analysis/write_amplification/written_total.h"
+#include "daemon/model/nvme.h"
+#include "daemon/util/result.h"
+
+namespace ssdpulse::analysis {
+
+/// One poll of a drive.
+struct WriteSample {
+  std::chrono::nanoseconds at{0};                 // CLOCK_BOOTTIME of the media read; of history, mapped to this boot
+  std::chrono::system_clock::time_point wall;     // may jump: only for what is stored
+  std::optional<model::ByteCounter> host_before;  // the host's counter, read just before the media's and just after;
+  std::optional<model::ByteCounter> media;        // all three the same reading where one page has both counters
+  std::optional<model::ByteCounter> host_after;
+  // Bytes of writes to all the drive's namespaces, by the block layer, at the two reads of the host's counter,
+  // cumulative since the daemon's start; absent when not all namespaces are measured, and in history.
+  std::optional<std::uint64_t> block_written_bytes_before;
+  std::optional<std::uint64_t> block_written_bytes_after;
+  bool counted_since_birth = true;  // false for counters that an administrator may clear (FDP)
+  std::string serial;
+  std::string firmware;
+  std::optional<double> percentage_used;  // 0.01 = one percent
+  std::optional<model::ByteCounter> endurance_estimate;
+};
+
+class WriteLedger {
+ public:
+  using Time = std::chrono::nanoseconds;
+
+  /// `poll_interval`: how often a drive is asked while it is written to.
+  explicit WriteLedger(Time poll_interval) : poll_interval_(poll_interval) {}
+
+  /// In the order of `at`. A sample that lacks a counter is as good as none, but where media was never seen the host's
+  /// counter goes on alone.
+  void observe(const WriteSample& sample);
+
+  [[nodiscard]] model::WriteAmplification amplification() const;
+
+  struct Staleness {
+    Time lag;           // the values read may be that old
+    Time stands_still;  // how long a counter has now not moved although it must
+  };
+  [[nodiscard]] Staleness host_staleness() const { return staleness(host_lag_); }
+  [[nodiscard]] Staleness media_staleness() const { return staleness(media_lag_); }
+
+  /// All but the windows, as text. To be stored together with the newest sample.
+  [[nodiscard]] std::string save() const;
+  /// `at`, `wall`: now, on both clocks.
+  static util::Result<WriteLedger> restore(std::string_view text, Time poll_interval, Time at,
+                                           std::chrono::system_clock::time_point wall);
+  /// After restore() and before observe(), in the order of time: samples that save() had seen. They fill the windows
+  /// and nothing else. (A ledger that could not be restored observes its history instead.)
+  void remember(const WriteSample& sample);
+
+ private:
+  struct Reading;
+  struct BlockBytes {
+    std::uint64_t before;
+    std::uint64_t after;
+  };
+  struct DriftBegin {
+    CountRange host;
+    BlockBytes block;
+  };
+
+  [[nodiscard]] static std::optional<Reading> usable(const WriteSample& sample);
+  [[nodiscard]] static bool saturated(const WriteSample& sample);
+  [[nodiscard]] Staleness staleness(const CounterLag& lag) const { return {lag.lag(poll_interval_), lag.stale_for()}; }
+  [[nodiscard]] bool comparable() const { return host_.format().known() == media_.format().known(); }
+
+  void break_off();
+  void meet_drive(const WriteSample& sample);
+  void learn_units(const Reading& reading);
+  void begin_epoch(const Reading& reading);
+  void watch_lag(const Reading& reading);
+  void watch_idleness(const Reading& reading);
+  void watch_drift(const Reading& reading);
+
+  [[nodiscard]] std::vector<model::WriteAmplificationRatio> ratios() const;
+  void tell_drift(model::WriteAmplification& said) const;
+  [[nodiscard]] std::optional<model::LifeRemaining> life_by_media() const;
+
+  template <typename Self, typename Archive>
+  static void archive(Self& self, Archive& fields) {
+    fields(self.serial_, self.firmware_, self.since_, self.wall_, self.at_, self.counted_since_birth_,
+           self.interrupted_, self.epochs_, self.epoch_at_, self.host_, self.media_, self.lifetime_, self.host_lag_,
+           self.media_lag_, self.idle_media_, self.wear_);
+  }
+
+  Time poll_interval_;
+  // Kept across restarts:
+  std::optional<std::string> serial_;  // absent: no sample yet
+  std::string firmware_;
+  std::chrono::system_clock::time_point since_;
+  std::chrono::system_clock::time_point wall_;
+  Time at_{0};
+  bool counted_since_birth_ = true;
+  bool interrupted_ = false;  // the next reading opens an epoch, whatever it says
+  std::uint64_t epochs_ = 0;
+  Time epoch_at_{0};
+  WrittenTotal host_;
+  WrittenTotal media_;
+  Lifetime lifetime_;
+  CounterLag host_lag_;
+  CounterLag media_lag_;
+  Uint128 idle_media_ = 0;
+  WearRate wear_;
+  // Not kept:
+  RatioWindows windows_;
+  std::optional<BlockBytes> block_;  // of the last reading
+  std::optional<DriftBegin> drift_from_;
+  std::optional<Time> idle_since_;
+  std::optional<model::ByteCounter> endurance_estimate_;
+};
+
+}  // namespace ssdpulse::analysis

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Totals across falling counters: see the header for the rule.
+#include "daemon/analysis/write_amplification/written_total.h"
+
+#include <algorithm>
+
+namespace ssdpulse::analysis {
+namespace {
+
+/// The largest (top + some of tops)/(bottom + the same of bottoms). Every addition that is above the best so far raises
+/// it, and none below the best can belong to it: ends after at most as many rounds as there are additions.
+template <typename Falls, typename Top, typename Bottom>
+double largest_ratio(double top, double bottom, const Falls& falls, Top top_of, Bottom bottom_of) {
+  double best = top / bottom;
+  while (true) {
+    double a = top;
+    double b = bottom;
+    for (const auto& fall : falls) {
+      if (top_of(fall) > best * bottom_of(fall)) {
+        a += top_of(fall);
+        b += bottom_of(fall);
+      }
+    }
+    if (!(a / b > best)) {
+      return best;
+    }
+    best = a / b;
+  }
+}
+
+}  // namespace
+
+bool WrittenTotal::breaks(const CounterFormat& format, CountRange next) const {
+  const bool other_unit = format_.known() && !(effective(format) == format_);
+  return seen() && (other_unit || next.low < last().high);
+}
+
+std::optional<WrittenTotal::Fall> WrittenTotal::begin_epoch(const CounterFormat& format, CountRange next) {
+  const CounterFormat after = effective(format);
+  const Interval old_bounds = format_.interval(last());
+  const Interval new_bounds = after.interval(next);
+  const Uint128 old_bytes = format_.bytes(last().high);
+  const Uint128 new_bytes = after.bytes(next.high);
+  std::optional<Fall> fall;
+  if (after == format_ ? next.low < last().high : new_bytes < old_bytes) {
+    fall = Fall{new_bounds, new_bytes < old_bytes / 2};
+  }
+  const Uint128 kept = subtract(old_bytes, new_bytes);
+  earlier_ = add(earlier_, fall && fall->restarted ? old_bytes : kept);
+  earlier_bounds_ = add(earlier_bounds_, subtract(old_bounds, new_bounds));
+  format_ = after;
+  last_ = next;
+  return fall;
+}
+
+void WrittenTotal::advance(const CounterFormat& format, CountRange next) {
+  format_ = effective(format);
+  last_ = next;
+}
+
+void WrittenTotal::learn(const CounterFormat& format) {
+  earlier_ = format.relearn(earlier_);
+  earlier_bounds_ = format.relearn(earlier_bounds_);
+  format_ = format;
+}
+
+void Lifetime::fell(const std::optional<WrittenTotal::Fall>& host, const std::optional<WrittenTotal::Fall>& media) {
+  if (host && media && host->restarted == media->restarted) {
+    falls_.push_back({host->if_restarted, media->if_restarted, host->restarted});
+  } else {
+    if (host) {
+      falls_.push_back({host->if_restarted, {}, host->restarted});
+    }
+    if (media) {
+      falls_.push_back({{}, media->if_restarted, media->restarted});
+    }
+  }
+  if (lost_ || falls_.size() > kMostFalls) {
+    lose();
+  }
+}
+
+void Lifetime::learn_host(const CounterFormat& format) {
+  for (Fall& fall : falls_) {
+    fall.host = format.relearn(fall.host);
+  }
+}
+
+void Lifetime::learn_media(const CounterFormat& format) {
+  for (Fall& fall : falls_) {
+    fall.media = format.relearn(fall.media);
+  }
+}
+
+std::optional<RatioBounds> Lifetime::ratio(Interval host, Interval media) const {
+  Interval all_host = host;
+  Interval all_media = media;
+  Interval likely_host = host;
+  Interval likely_media = media;
+  for (const Fall& fall : falls_) {
+    all_host = add(all_host, fall.host);
+    all_media = add(all_media, fall.media);
+    if (fall.restarted) {
+      likely_host = add(likely_host, fall.host);
+      likely_media = add(likely_media, fall.media);
+    }
+  }
+  const auto likely = ratio_of(likely_media, likely_host);
+  if (lost_ || !likely || host.low == 0 || all_host.high == kUnbounded || all_media.high == kUnbounded) {
+    return std::nullopt;
+  }
+  RatioBounds bounds;
+  bounds.ratio = likely->ratio;
+  bounds.upper = largest_ratio(
+      static_cast<double>(media.high), static_cast<double>(host.low), falls_,
+      [](const Fall& fall) { return static_cast<double>(fall.media.high); },
+      [](const Fall& fall) { return static_cast<double>(fall.host.low); });
+  if (media.low == 0) {
+    bounds.lower = 0;
+  } else {
+    bounds.lower = 1 / largest_ratio(
+                           static_cast<double>(host.high), static_cast<double>(media.low), falls_,
+                           [](const Fall& fall) { return static_cast<double>(fall.host.high); },
+                           [](const Fall& fall) { return static_cast<double>(fall.media.low); });
+  }
+  return rounded_outwards(bounds);
+}
+
+}  // namespace ssdpulse::analysis

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much was written in the drive's life, though its counters may have begun anew in between?
+// A counter that fell has either restarted from zero (what it shows now comes on top), or was rolled back a little by a
+// power loss (nothing comes on top until it has caught up). The total follows this rule: a counter that kept at least
+// half of its value was rolled back (a drive may lose minutes of counting, never half its life), any other restarted.
+// Bounds of the lifetime's ratio contain either reading of every fall; both counters fell by the same cause unless the
+// rule says otherwise. What was written between the last reading before a fall and the fall is in no reading. A fall
+// that later writes have made up for by the next poll cannot be seen.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "daemon/analysis/write_amplification/counter_interval.h"
+
+namespace ssdpulse::analysis {
+
+/// One counter through all epochs.
+class WrittenTotal {
+ public:
+  /// Whether `next` belongs to another epoch than what was seen so far.
+  [[nodiscard]] bool breaks(const CounterFormat& format, CountRange next) const;
+
+  /// Begins an epoch with `next`. Returns what would come on top if the counter had restarted, where it fell.
+  struct Fall {
+    Interval if_restarted;
+    bool restarted;  // by the rule
+  };
+  std::optional<Fall> begin_epoch(const CounterFormat& format, CountRange next);
+
+  /// Within an epoch.
+  void advance(const CounterFormat& format, CountRange next);
+
+  [[nodiscard]] bool seen() const { return last_.has_value(); }
+  [[nodiscard]] const CounterFormat& format() const { return format_; }
+  [[nodiscard]] CountRange last() const { return last_.value_or(CountRange{}); }
+  /// Best estimate of the bytes since birth; never decreases.
+  [[nodiscard]] Uint128 bytes() const { return add(earlier_, format_.bytes(last().high)); }
+  /// Bytes since birth when the counter stood at `counts` in this epoch, if no fall was a restart.
+  [[nodiscard]] Interval since_birth(CountRange counts) const { return add(earlier_bounds_, format_.interval(counts)); }
+  /// The drive's unit may be found out only now (and when it is not said any more, it is the known one).
+  [[nodiscard]] bool would_learn(const CounterFormat& format) const {
+    return seen() && !format_.known() && format.known();
+  }
+  void learn(const CounterFormat& format);
+
+  template <typename Self, typename Archive>
+  static void archive(Self& self, Archive& fields) {
+    fields(self.format_, self.last_, self.earlier_, self.earlier_bounds_);
+  }
+
+ private:
+  [[nodiscard]] CounterFormat effective(const CounterFormat& format) const {
+    return format.known() || !seen() ? format : format_;
+  }
+
+  CounterFormat format_;
+  std::optional<CountRange> last_;
+  // What was written before, beyond what the counter shows: by the rule, and if no fall was a restart.
+  Uint128 earlier_ = 0;
+  Interval earlier_bounds_;
+};
+
+/// The lifetime's ratio, with all readings of all falls.
+class Lifetime {
+ public:
+  /// At the begin of an epoch: what begin_epoch() returned.
+  void fell(const std::optional<WrittenTotal::Fall>& host, const std::optional<WrittenTotal::Fall>& media);
+  /// The counters do not tell the lifetime any more.
+  void lose() { lost_ = true, falls_.clear(); }
+  /// The unit was found out.
+  void learn_host(const CounterFormat& format);
+  void learn_media(const CounterFormat& format);
+
+  /// `host`, `media`: bytes since birth if no fall was a restart.
+  [[nodiscard]] std::optional<RatioBounds> ratio(Interval host, Interval media) const;
+
+  template <typename Self, typename Archive>
+  static void archive(Self& self, Archive& fields) {
+    fields(self.lost_, self.falls_);
+  }
+
+  /// What would come on top by one cause.
+  struct Fall {
+    Interval host;
+    Interval media;
+    bool restarted = false;
+
+    template <typename Self, typename Archive>
+    static void archive(Self& self, Archive& fields) {
+      fields(self.host, self.media, self.restarted);
+    }
+  };
+
+ private:
+  static constexpr std::size_t kMostFalls = 16;  // more than that, and there is no telling
+
+  bool lost_ = false;
+  std::vector<Fall> falls_;
+};
+
+}  // namespace ssdpulse::analysis

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where does a damaged file go? Beside the new one under a dated name, with its journal; only the newest few are kept.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "daemon/util/result.h"
+
+namespace ssdpulse::history {
+
+inline constexpr std::size_t kMostSetAside = 3;
+
+struct SetAside {
+  std::string path;                  // where the file is now
+  std::vector<std::string> removed;  // files that went for it
+};
+
+/// `file` in `directory` becomes file.damaged-YYYYmmddTHHMMSSZ, and the oldest beyond kMostSetAside are removed: never
+/// one of the last day, because where every file goes bad the first of them is the one with something in it. Then it
+/// fails.
+util::Result<SetAside> set_aside(const std::string& directory, const std::string& file, std::chrono::sys_seconds now);
+
+}  // namespace ssdpulse::history

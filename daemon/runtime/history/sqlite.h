@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// How do we speak with SQLite? Who closes what, which words an error has, and whether it means that the file is
+// damaged. For one thread. Knows nothing of what is stored.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "daemon/util/result.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace ssdpulse::history {
+
+struct Failure {
+  std::string message;
+  bool damaged = false;  // the file is not what it should be; otherwise the environment is
+};
+
+/// SQLite's words, which may quote what the file says: bounded, printable and without a heading.
+std::string on_one_line(std::string words);
+
+template <typename T>
+using Outcome = tl::expected<T, Failure>;
+
+class Connection {
+ public:
+  /// Creates the file when there is none; SQLite itself touches it only later.
+  static Outcome<Connection> open(const std::string& path);
+
+  /// One statement or several, without parameters; rows are not looked at.
+  Outcome<void> execute(const std::string& sql);
+  /// The first column of the first row.
+  Outcome<std::int64_t> number(const std::string& sql);
+  [[nodiscard]] std::uint64_t changed_rows() const;  // by the last statement that changed any
+  [[nodiscard]] Failure failure(int code) const;
+  [[nodiscard]] sqlite3* get() const { return handle_.get(); }
+
+ private:
+  struct Close {
+    void operator()(sqlite3* handle) const;
+  };
+  std::unique_ptr<sqlite3, Close> handle_;
+};
+
+/// A statement and its parameters, in their order. What goes wrong on the way shows at the next step().
+class Statement {
+ public:
+  Statement(Connection& connection, const char* sql);
+
+  Statement& with(std::int64_t value);
+  Statement& with(const std::optional<double>& value);
+  Statement& with(const std::string& text);  // must outlive the steps, as the blob
+  Statement& with(std::span<const std::uint8_t> blob);
+  Statement& with_null();
+
+  /// Whether there is a row.
+  Outcome<bool> step();
+  /// To the end.
+  Outcome<void> run();
+
+  /// Of the row, columns from 0; nothing where the column holds another type.
+  [[nodiscard]] std::optional<std::int64_t> integer(int column) const;
+  [[nodiscard]] std::optional<double> real(int column) const;  // finite
+  [[nodiscard]] std::optional<std::string> text(int column) const;
+  [[nodiscard]] std::optional<std::vector<std::uint8_t>> blob(int column) const;
+  [[nodiscard]] bool is_null(int column) const;
+
+ private:
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const;
+  };
+  void note(int code) { code_ = code_ == 0 ? code : code_; }
+
+  Connection* connection_;
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+  int code_ = 0;  // the first that went wrong
+  int bound_ = 0;
+};
+
+}  // namespace ssdpulse::history

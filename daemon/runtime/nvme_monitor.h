@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// How are the host's NVMe drives doing, and when is each asked again?
+// Keeps one NvmeDrive for each subsystem, carries its requests to the reader process and the answers back, and never
+// waits for any of it. Owned by the daemon's one thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <future>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/model/snapshot.h"
+#include "daemon/runtime/history/history.h"
+#include "daemon/runtime/nvme_drive.h"
+#include "daemon/sources/nvme/reader_client.h"
+#include "daemon/util/log.h"
+#include "daemon/util/result.h"
+
+namespace ssdpulse::runtime {
+
+class NvmeMonitor {
+ public:
+  /// Starts the reader process, which takes along the right to send admin commands: before the daemon gives up its own,
+  /// and before it has threads. A host without NVMe drives has a reader too, for those that will come.
+  static util::Result<std::unique_ptr<NvmeMonitor>> start(std::chrono::nanoseconds poll_interval);
+
+  /// Where the past of drives is found and their present kept; without one, every start begins anew.
+  void keep(std::unique_ptr<history::History> history) { history_ = std::move(history); }
+
+  void set_poll_interval(std::chrono::nanoseconds interval) { interval_ = interval; }
+
+  /// Readable when an answer has come; -1 when there is no reader any more.
+  [[nodiscard]] int descriptor() const;
+  /// When advance() wants to be called before the next tick.
+  [[nodiscard]] std::optional<SteadyTime> deadline() const;
+
+  /// Drives came or went, or may have.
+  void refresh_drives();
+  /// Takes answers, begins polls that are due, sends what there is to send. Cheap when there is nothing.
+  void advance(const ReadBlockLayer& block);
+
+  /// Hands the last begun minute to the history: before the end.
+  void save(const ReadBlockLayer& block);
+
+  /// Adds the drives and how well they can be read.
+  void describe(model::Snapshot& snapshot) const;
+
+ private:
+  struct Recall {
+    std::future<util::Result<history::Recalled>> answer;
+    SteadyTime asked_at;
+  };
+
+  NvmeMonitor() = default;
+  void recall(NvmeDrive& drive, const std::string& key, SteadyTime now);
+  void receive(const ReadBlockLayer& block);
+  void send(NvmeDrive& drive, const std::string& key, const ReadBlockLayer& block);
+
+  std::unique_ptr<nvme::ReaderClient> reader_;
+  std::chrono::nanoseconds interval_{};
+  nvme::RefusedPages refused_;
+  std::map<std::string, NvmeDrive> drives_;           // by subsystem and serial number
+  std::map<std::uint64_t, std::string> outstanding_;  // request -> drive
+  std::map<std::string, Recall> recalls_;
+  std::unique_ptr<history::History> history_;
+  std::int64_t minute_ = 0;  // of the wall clock, that has begun
+  SteadyTime refusals_forgotten_at_ = std::chrono::steady_clock::now();
+  model::SourceStatus status_;
+  log::Limiter limiter_{std::chrono::minutes(10)};
+};
+
+}  // namespace ssdpulse::runtime

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which NVMe drives does this host have, and which controller of each is the one to ask? One look at sysfs: no drive is
+// opened, nothing is remembered. A drive is an NVM subsystem: several controllers of it tell the same.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "daemon/model/nvme.h"
+#include "daemon/util/result.h"
+
+namespace ssdpulse::nvme {
+
+struct NvmeSubsystem {
+  std::uint32_t controller = 0;  // 3 is nvme3: the lowest live one, or the lowest of all if none is live
+  std::string state;             // live, or why it cannot be asked: the kernel's word for it, or ours
+  std::string nqn;
+  std::string transport;
+  std::string address;
+  std::string model;
+  std::string serial;
+  std::string firmware;
+  std::vector<model::NvmeNamespace> namespaces;  // by nsid; their endurance groups are not in sysfs
+
+  [[nodiscard]] bool live() const { return state == "live"; }
+};
+
+struct NvmeHost {
+  std::vector<NvmeSubsystem> subsystems;  // by controller
+  std::vector<std::string> warnings;      // what had to be left out, and why
+};
+
+/// Fails only if the kernel's list of controllers is there but cannot be read. Discovery controllers are no drives.
+/// `sys_root`: where sysfs is mounted; tests put a tree of their own there.
+util::Result<NvmeHost> read_nvme_host(const std::string& sys_root = "/sys");
+
+}  // namespace ssdpulse::nvme

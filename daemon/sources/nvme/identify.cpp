@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/sources/nvme/identify.h"
+
+#include <algorithm>
+
+namespace ssdpulse::nvme {
+namespace {
+
+constexpr std::uint32_t kAttributeEnduranceGroups = 1U << 4U;
+constexpr std::uint32_t kAttributeUuidList = 1U << 9U;
+constexpr std::size_t kUuidEntryBytes = 32;
+constexpr std::size_t kMostEnduranceGroups = 2047;
+
+std::uint16_t little16(Bytes bytes, std::size_t at) {
+  return static_cast<std::uint16_t>(bytes[at] | bytes[at + 1] << 8U);
+}
+
+std::uint32_t little32(Bytes bytes, std::size_t at) {
+  return little16(bytes, at) | static_cast<std::uint32_t>(little16(bytes, at + 2)) << 16U;
+}
+
+std::string text(Bytes bytes, std::size_t at, std::size_t length) {
+  return printable_text({reinterpret_cast<const char*>(bytes.data()) + at, length});
+}
+
+util::Result<void> check_size(Bytes bytes, const std::string& what) {
+  if (bytes.size() == kIdentifyBytes) {
+    return {};
+  }
+  return util::fail(what + " has " + std::to_string(bytes.size()) + " bytes instead of 4096");
+}
+
+}  // namespace
+
+std::string printable_text(std::string_view text) {
+  constexpr std::string_view kPadding(" \0\t\r\n", 5);
+  const std::size_t first = text.find_first_not_of(kPadding);
+  if (first == std::string_view::npos) {
+    return {};
+  }
+  std::string result(text.substr(first, text.find_last_not_of(kPadding) - first + 1));
+  std::replace_if(
+      result.begin(), result.end(), [](char c) { return c < 0x20 || c > 0x7e; }, '?');
+  return result;
+}
+
+util::Result<model::NvmeIdentity> parse_identify_controller(Bytes bytes) {
+  if (auto size = check_size(bytes, "Identify Controller"); !size) {
+    return tl::make_unexpected(size.error());
+  }
+  model::NvmeIdentity identity;
+  identity.vendor_id = little16(bytes, 0);
+  identity.subsystem_vendor_id = little16(bytes, 2);
+  identity.serial = text(bytes, 4, 20);
+  identity.model = text(bytes, 24, 40);
+  identity.firmware = text(bytes, 64, 8);
+  identity.version = little32(bytes, 80);
+  identity.controller_attributes = little32(bytes, 96);
+  identity.endurance_group_max = little16(bytes, 340);
+  std::copy_n(bytes.begin() + 3072, identity.vendor_specific.size(), identity.vendor_specific.begin());
+  // A vendor identifier of 0 is no fault: the kernel's own target has it.
+  if (identity.vendor_id == 0xffff || (identity.serial.empty() && identity.model.empty())) {
+    return util::fail("Identify Controller names no drive");
+  }
+  return identity;
+}
+
+util::Result<std::uint16_t> parse_namespace_endurance_group(Bytes bytes) {
+  if (auto size = check_size(bytes, "Identify Namespace"); !size) {
+    return tl::make_unexpected(size.error());
+  }
+  return little16(bytes, 102);
+}
+
+util::Result<std::vector<Uuid>> parse_uuid_list(Bytes bytes) {
+  if (auto size = check_size(bytes, "the UUID list"); !size) {
+    return tl::make_unexpected(size.error());
+  }
+  std::vector<Uuid> uuids;
+  // The first entry is reserved; the others are a header of 16 bytes and the UUID.
+  for (std::size_t entry = kUuidEntryBytes; entry < kIdentifyBytes; entry += kUuidEntryBytes) {
+    Uuid uuid{};
+    std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(entry + 16), uuid.size(), uuid.begin());
+    if (uuid == Uuid{}) {
+      break;
+    }
+    uuids.push_back(uuid);
+  }
+  return uuids;
+}
+
+util::Result<std::vector<std::uint16_t>> parse_endurance_group_list(Bytes bytes) {
+  if (auto size = check_size(bytes, "the endurance group list"); !size) {
+    return tl::make_unexpected(size.error());
+  }
+  const std::size_t count = little16(bytes, 0);
+  if (count > kMostEnduranceGroups) {
+    return util::fail("the endurance group list claims " + std::to_string(count) + " entries");
+  }
+  std::vector<std::uint16_t> groups;
+  for (std::size_t entry = 1; entry <= count; ++entry) {
+    const std::uint16_t group = little16(bytes, 2 * entry);
+    if (group <= (groups.empty() ? 0 : groups.back())) {
+      return util::fail("the endurance group list does not ascend");
+    }
+    groups.push_back(group);
+  }
+  return groups;
+}
+
+bool has_uuid_list(const model::NvmeIdentity& identity) {
+  return (identity.controller_attributes & kAttributeUuidList) != 0;
+}
+
+bool has_endurance_group_list(const model::NvmeIdentity& identity) {
+  return (identity.controller_attributes & kAttributeEnduranceGroups) != 0;
+}
+
+}  // namespace ssdpulse::nvme

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is a drive, by its own account? Pure parsing of the Identify data structures (NVM Express Base 2.x, 5.1.13).
+// Asks nothing itself, and says which of the optional structures a drive may be asked for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/model/nvme.h"
+#include "daemon/sources/nvme/pages/page.h"
+#include "daemon/util/result.h"
+
+namespace ssdpulse::nvme {
+
+inline constexpr std::size_t kIdentifyBytes = 4096;  // every Identify data structure
+
+/// What Identify Controller (CNS 01h) says. What only sysfs and the other structures know stays empty.
+util::Result<model::NvmeIdentity> parse_identify_controller(Bytes bytes);
+
+/// The endurance group (0: none) out of Identify Namespace (CNS 00h).
+util::Result<std::uint16_t> parse_namespace_endurance_group(Bytes bytes);
+
+/// CNS 17h, up to its end mark. An entry's place is its UUID index, so none is left out.
+util::Result<std::vector<Uuid>> parse_uuid_list(Bytes bytes);
+
+/// CNS 19h.
+util::Result<std::vector<std::uint16_t>> parse_endurance_group_list(Bytes bytes);
+
+/// Whether the drive says that it has the structure: those that it does not are never asked for.
+bool has_uuid_list(const model::NvmeIdentity& identity);
+bool has_endurance_group_list(const model::NvmeIdentity& identity);
+
+/// What a drive calls itself, fit for a label: padding at the ends removed, whatever is not printable ASCII as '?'.
+std::string printable_text(std::string_view text);
+
+}  // namespace ssdpulse::nvme

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// How does a table of offsets become values? A page with fixed places is a table of Field; everything is little-endian.
+// Nothing here reads beyond the bytes that it is given: what would lie beyond them is not told.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "daemon/sources/nvme/pages/page.h"
+
+namespace ssdpulse::nvme {
+
+using F = model::NvmeField;
+
+/// value = count * numerator / denominator + offset
+struct Scale {
+  std::uint32_t numerator = 1;
+  std::uint32_t denominator = 1;
+  std::int32_t offset = 0;
+};
+inline constexpr Scale kCount{};
+inline constexpr Scale kPercent{.denominator = 100};
+inline constexpr Scale kKelvin{.offset = -273};  // drives add 273 to whole degrees
+inline constexpr Scale kMicroseconds{.denominator = 1'000'000};
+inline constexpr Scale kMinutes{.numerator = 60};
+inline constexpr Scale kHours{.numerator = 3600};
+inline constexpr Scale kDataUnits{.numerator = 512'000};
+inline constexpr Scale kBillions{.numerator = 1'000'000'000};
+
+/// What a count of 0 means.
+enum class Zero : std::uint8_t { is_a_value, not_reported };
+
+/// Two bytes or more that are all ones are how drives say "not implemented", whatever the page.
+struct Field {
+  std::uint16_t offset;
+  std::uint8_t width;  // bytes, 1 to 16
+  model::NvmeField field;
+  Scale scale = kCount;
+  std::string_view label = {};
+  Zero zero = Zero::is_a_value;
+};
+
+/// The count at a place, or nothing where it is not reported or not within the bytes.
+std::optional<model::Uint128> read_count(Bytes bytes, std::size_t offset, std::size_t width,
+                                         Zero zero = Zero::is_a_value);
+
+/// As read_count, for what is no count: 0 where it is not within the bytes.
+std::uint64_t read_number(Bytes bytes, std::size_t offset, std::size_t width);
+
+/// One rounding, to the nearest double, unless the product is beyond 128 bits.
+double scaled(model::Uint128 count, const Scale& scale);
+
+void add_fields(Bytes bytes, std::span<const Field> table, std::vector<model::NvmeValue>& values);
+
+/// One bit of a byte of warnings, as a value of 0 or 1.
+struct WarningBit {
+  std::uint8_t bit;
+  std::string_view label;
+};
+void add_warnings(std::uint8_t byte, std::span<const WarningBit> bits, model::NvmeField field,
+                  std::vector<model::NvmeValue>& values);
+
+/// A counter of bytes at a place, or nothing.
+std::optional<model::ByteCounter> read_counter(Bytes bytes, std::size_t offset, std::size_t width,
+                                               std::uint64_t unit_bytes, model::Rounding rounding,
+                                               Zero zero = Zero::is_a_value);
+
+/// Stays at the largest number rather than begin anew.
+model::Uint128 saturating_sum(model::Uint128 one, model::Uint128 other);
+
+/// Two cell types, one counter of the media.
+std::optional<model::ByteCounter> sum_counters(const std::optional<model::ByteCounter>& one,
+                                               const std::optional<model::ByteCounter>& other);
+
+/// The first `wanted` bytes, or an error that says how many there are.
+util::Result<Bytes> whole(Bytes bytes, std::size_t wanted);
+
+bool all_zero(Bytes bytes);
+
+}  // namespace ssdpulse::nvme

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/sources/nvme/reader_client.h"
+
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "daemon/sources/nvme/reader_process.h"
+
+namespace ssdpulse::nvme {
+namespace {
+
+constexpr int kReaderSocket = 3;       // where the subcommand looks for it
+constexpr int kMostMessages = 64;      // in one receive(): it returns, however fast the reader is
+constexpr int kFarewellMillis = 1000;  // its supervisor never waits for a drive, so this is ample
+
+struct SpawnSettings {
+  posix_spawn_file_actions_t actions{};
+  posix_spawnattr_t attributes{};
+
+  SpawnSettings() {
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawnattr_init(&attributes);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+  ~SpawnSettings() {
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::posix_spawnattr_destroy(&attributes);
+  }
+};
+
+}  // namespace
+
+util::Result<std::unique_ptr<ReaderClient>> ReaderClient::spawn(const std::string& program) {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return util::fail_errno("no socket for the NVMe reader");
+  }
+  util::UniqueFd ours(ends[0]);
+  const util::UniqueFd theirs(ends[1]);
+  SpawnSettings settings;
+  ::posix_spawn_file_actions_adddup2(&settings.actions, theirs.get(), kReaderSocket);
+  ::posix_spawn_file_actions_addclosefrom_np(&settings.actions, kReaderSocket + 1);
+  // Signals that we block or ignore are no business of its.
+  sigset_t none;
+  sigset_t all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  ::posix_spawnattr_setsigmask(&settings.attributes, &none);
+  ::posix_spawnattr_setsigdefault(&settings.attributes, &all);
+  ::posix_spawnattr_setflags(&settings.attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  std::string name = "ssdpulse";
+  std::string subcommand = "nvme-reader";
+  std::array<char*, 3> arguments{name.data(), subcommand.data(), nullptr};
+  pid_t reader = 0;
+  const int error =
+      ::posix_spawn(&reader, program.c_str(), &settings.actions, &settings.attributes, arguments.data(), environ);
+  if (error != 0) {
+    return util::fail_errno("cannot start the NVMe reader", error);
+  }
+  return std::make_unique<ReaderClient>(std::move(ours), reader);
+}
+
+ReaderClient::ReaderClient(util::UniqueFd socket, pid_t reader) : socket_(std::move(socket)), reader_(reader) {}
+
+ReaderClient::~ReaderClient() {
+  socket_.reset();
+  if (reader_ == 0) {
+    return;
+  }
+  const util::UniqueFd process = process_descriptor(reader_);
+  pollfd end{process.get(), POLLIN, 0};
+  if (process.valid() && ::poll(&end, 1, kFarewellMillis) <= 0) {
+    ::kill(reader_, SIGKILL);
+  }
+  ::waitpid(reader_, nullptr, process.valid() ? 0 : WNOHANG);
+}
+
+util::Result<std::uint64_t> ReaderClient::send(Request request) {
+  if (ended()) {
+    return util::fail("the NVMe reader has ended", EPIPE);
+  }
+  if (outstanding_.size() >= kMostOutstanding) {
+    return util::fail("the NVMe reader is busy", EAGAIN);
+  }
+  request.id = ++last_id_;
+  const int error = send_message(socket_.get(), request, MSG_DONTWAIT);
+  if (error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS) {
+    return util::fail("the NVMe reader is busy", EAGAIN);
+  }
+  if (error != 0) {
+    ended_ = true;
+    return util::fail_errno("the NVMe reader has ended", EPIPE);
+  }
+  outstanding_.insert(request.id);
+  return request.id;
+}
+
+std::vector<Response> ReaderClient::receive() {
+  std::vector<Response> answers;
+  for (int message = 0; message < kMostMessages; ++message) {
+    Response response;
+    const Reception reception = receive_message(socket_.get(), response, MSG_DONTWAIT);
+    if (reception == Reception::message && well_formed(response)) {
+      accept(response, answers);
+    } else if (reception == Reception::nothing) {
+      break;
+    } else if (reception == Reception::ended) {
+      ended_ = true;
+      break;
+    } else {
+      ++garbage_;
+    }
+  }
+  if (ended_) {
+    fail_outstanding(EPIPE, answers);
+  }
+  return answers;
+}
+
+void ReaderClient::accept(Response response, std::vector<Response>& answers) {
+  if (response.id == 0) {
+    fail_outstanding(ECONNRESET, answers);
+  } else if (outstanding_.erase(response.id) != 0) {
+    answers.push_back(response);
+  }
+  // Otherwise it was given up already: sent before the reader died, and taken by its successor.
+}
+
+void ReaderClient::fail_outstanding(int error, std::vector<Response>& answers) {
+  for (const std::uint64_t id : std::exchange(outstanding_, {})) {
+    Response response;
+    response.id = id;
+    response.result = -error;
+    answers.push_back(response);
+  }
+}
+
+bool ReaderClient::ended() {
+  if (reader_ != 0 && ::waitpid(reader_, nullptr, WNOHANG) == reader_) {
+    reader_ = 0;
+    ended_ = true;
+  }
+  return ended_;
+}
+
+}  // namespace ssdpulse::nvme

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// How does the daemon ask the NVMe reader? Never waiting: what was sent is answered later, when the descriptor is
+// readable. Every request that was sent is answered exactly once, by the drive or by an error, unless a drive hangs:
+// then it is answered when the kernel gives up on the drive. For one thread; has none of its own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "daemon/sources/nvme/reader_protocol.h"
+#include "daemon/util/result.h"
+#include "daemon/util/unique_fd.h"
+
+namespace ssdpulse::nvme {
+
+class ReaderClient {
+ public:
+  static constexpr std::size_t kMostOutstanding = 256;
+
+  /// Starts the reader, `program` nvme-reader, with the rights that this process has: before it gives them up, from the
+  /// thread that lives longest (the reader dies with it).
+  static util::Result<std::unique_ptr<ReaderClient>> spawn(const std::string& program = "/proc/self/exe");
+
+  /// `reader`: our child at the other end, or 0.
+  explicit ReaderClient(util::UniqueFd socket, pid_t reader = 0);
+  ReaderClient(const ReaderClient&) = delete;
+  ReaderClient& operator=(const ReaderClient&) = delete;
+  /// Ends the reader, and waits a moment for it.
+  ~ReaderClient();
+
+  /// For poll(): readable when there is something to receive, or the reader has ended.
+  [[nodiscard]] int descriptor() const { return socket_.get(); }
+
+  /// The number that the answer will bear. EAGAIN: there is too much under way; EPIPE: the reader has ended.
+  util::Result<std::uint64_t> send(Request request);
+
+  /// What is there now; more may be left, and the descriptor readable. Errors of ours: -ECONNRESET, the reader died
+  /// with the request and was started again; -EPIPE, it has ended.
+  std::vector<Response> receive();
+
+  /// The reader is gone for good.
+  bool ended();
+
+  [[nodiscard]] std::size_t outstanding() const { return outstanding_.size(); }
+
+  /// Messages that no reader of ours can have sent; they are dropped.
+  [[nodiscard]] std::uint64_t garbage() const { return garbage_; }
+
+ private:
+  void accept(Response response, std::vector<Response>& answers);
+  void fail_outstanding(int error, std::vector<Response>& answers);
+
+  util::UniqueFd socket_;
+  pid_t reader_;  // 0: none, or it was reaped
+  std::uint64_t last_id_ = 0;
+  std::set<std::uint64_t> outstanding_;
+  std::uint64_t garbage_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace ssdpulse::nvme

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// The capabilities are set by the bare system call: libcap belongs to another room, and this is all that it would do.
+#include "daemon/sources/nvme/reader_process.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "daemon/sources/nvme/drive_commands.h"
+#include "daemon/sources/nvme/reader_protocol.h"
+#include "daemon/sources/nvme/reader_worker.h"
+#include "daemon/util/log.h"
+#include "daemon/util/result.h"
+#include "daemon/util/unique_fd.h"
+
+namespace ssdpulse::nvme {
+namespace {
+
+constexpr std::chrono::seconds kRestartPause{3};
+constexpr int kFailure = 1;
+constexpr int kUsage = 2;
+
+bool is_message_socket(int socket) {
+  int type = 0;
+  int domain = 0;
+  socklen_t size = sizeof type;
+  return ::getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET &&
+         ::getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX;
+}
+
+/// Log pages take CAP_SYS_ADMIN on every kernel; /dev/nvmeN is root's, so that others take a capability to open it.
+std::uint64_t wanted_capabilities() {
+  const std::uint64_t admin = 1ULL << CAP_SYS_ADMIN;
+  return ::geteuid() == 0 ? admin : admin | 1ULL << CAP_DAC_READ_SEARCH;
+}
+
+/// Those of `wanted` that the process has. A reader without any is of use yet: its answers say what it lacks.
+util::Result<void> give_up_capabilities_but(std::uint64_t wanted) {
+  for (unsigned long capability = 0; ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; ++capability) {
+    ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);  // without CAP_SETPCAP it stays; no_new_privs makes it meaningless
+  }
+  ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, 2> sets{};
+  if (::syscall(SYS_capget, &header, sets.data()) != 0) {
+    return util::fail_errno("cannot look at capabilities");
+  }
+  for (std::size_t half = 0; half < sets.size(); ++half) {
+    sets[half].permitted &= static_cast<std::uint32_t>(wanted >> (32 * half));
+    sets[half].effective = sets[half].permitted;
+    sets[half].inheritable = 0;
+  }
+  if (::syscall(SYS_capset, &header, sets.data()) != 0) {
+    return util::fail_errno("cannot give up capabilities");
+  }
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+    return util::fail_errno("cannot set no_new_privs");
+  }
+  return {};
+}
+
+/// Standard streams and the socket stay.
+void close_others(int socket) {
+  const auto kept = static_cast<unsigned>(socket);
+  ::close_range(kept + 1, UINT_MAX, 0);
+  if (kept > 3) {
+    ::close_range(3, kept - 1, 0);
+  }
+}
+
+std::string how_it_ended(int status) {
+  return WIFSIGNALED(status) ? "signal=" + std::to_string(WTERMSIG(status))
+                             : "exit_code=" + std::to_string(WEXITSTATUS(status));
+}
+
+/// The process; or -1. The child does not return.
+pid_t start(const std::function<void()>& work) {
+  const pid_t supervisor = ::getpid();
+  const pid_t child = ::fork();
+  if (child != 0) {
+    return child;
+  }
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if (::getppid() == supervisor) {
+    work();
+  }
+  // Not exit(): a thread may sit in a command for minutes, and nothing here needs tidying up.
+  ::_exit(0);
+}
+
+/// Until the worker has ended, or the daemon has: false.
+bool watch(int socket, const util::UniqueFd& worker) {
+  std::array<pollfd, 2> events{pollfd{socket, POLLRDHUP, 0}, pollfd{worker.get(), POLLIN, 0}};
+  while (::poll(events.data(), events.size(), -1) < 0 && errno == EINTR) {
+  }
+  return events[0].revents == 0;
+}
+
+bool sleeps_undisturbed(int socket, std::chrono::milliseconds pause) {
+  pollfd end{socket, POLLRDHUP, 0};
+  return ::poll(&end, 1, static_cast<int>(pause.count())) == 0;
+}
+
+}  // namespace
+
+// By number: the C library's header of pidfd_open() is not fit for C++ before its version 2.37.
+util::UniqueFd process_descriptor(pid_t child) {
+  return util::UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+}
+
+bool supervise(int socket, const std::function<void()>& work, std::chrono::milliseconds pause) {
+  while (true) {
+    std::string ending = "reason=\"cannot fork\"";
+    if (const pid_t pid = start(work); pid > 0) {
+      const util::UniqueFd worker = process_descriptor(pid);
+      const bool again = worker.valid() && watch(socket, worker);
+      if (!again) {
+        // Not waited for: it may be in a command that nothing can interrupt.
+        ::kill(pid, SIGKILL);
+        return worker.valid();
+      }
+      int status = 0;
+      ::waitpid(pid, &status, 0);
+      ending = how_it_ended(status);
+    }
+    if (!sleeps_undisturbed(socket, pause)) {
+      return true;
+    }
+    spdlog::warn("NVMe reader died and is started again {}", ending);
+    // What the dead one had taken is lost, and only the daemon knows what that was.
+    Response notice;
+    notice.result = -ECONNRESET;
+    if (send_message(socket, notice, 0) != 0) {
+      return true;
+    }
+  }
+}
+
+int run_nvme_reader(int socket) {
+  if (!is_message_socket(socket)) {
+    std::fputs("ssdpulse nvme-reader reads NVMe logs for `ssdpulse run`, which starts it; it is of no use by itself\n",
+               stderr);
+    return kUsage;
+  }
+  log::set_up("info");
+  // exec named us after the link that it followed.
+  ::prctl(PR_SET_NAME, "nvme-reader", 0, 0, 0);
+  // Terminals and service managers signal everybody; we go when the daemon has gone. NVMe over TCP raises SIGPIPE in
+  // whoever sends a command while the connection breaks.
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+    std::signal(signal, SIG_IGN);
+  }
+  close_others(socket);
+  if (auto done = give_up_capabilities_but(wanted_capabilities()); !done) {
+    spdlog::error("{}", done.error().message);
+    return kFailure;
+  }
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);  // should something else hold the socket open
+  const auto work = [socket] {
+    LibnvmeCommands commands;
+    ReaderWorker worker(socket, commands, log_pages());
+    worker.serve();
+    ::_exit(0);
+  };
+  return supervise(socket, work, kRestartPause) ? 0 : kFailure;
+}
+
+}  // namespace ssdpulse::nvme

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What runs as `ssdpulse nvme-reader`? Two processes that hold the one capability the daemon gave up: a worker that
+// does what the daemon asks, and its supervisor, which does nothing but start the worker again when it died, because
+// the daemon no longer could. Both end with the daemon; neither waits for a drive to do so.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+
+#include "daemon/util/unique_fd.h"
+
+namespace ssdpulse::nvme {
+
+/// The exit code: 0 when the daemon closed the socket, 1 on a failure, 2 if `socket` is none (started by hand).
+int run_nvme_reader(int socket);
+
+/// Runs `work` in a process of its own, and again each time that it died, at most once in `pause`; tells the other end
+/// of the socket each time. Returns when that end is closed: true; or when there can be no supervision: false.
+/// To be called while the process has one thread.
+bool supervise(int socket, const std::function<void()>& work, std::chrono::milliseconds pause);
+
+/// Of a child: readable once all of its threads have ended.
+util::UniqueFd process_descriptor(pid_t child);
+
+}  // namespace ssdpulse::nvme

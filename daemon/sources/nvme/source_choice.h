@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of a drive's counters tell its write amplification?
+// The best page by precedence that counts media writes, and the host counter that goes with it. A page whose counters
+// contradict SMART is no source. Whatever was better and could not be taken is named. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "daemon/model/nvme.h"
+#include "daemon/sources/nvme/drive_poller.h"
+
+namespace ssdpulse::nvme {
+
+struct SourceChoice {
+  std::string source;                             // empty: none
+  std::string reason;                             // why nothing better, or why nothing at all
+  std::optional<model::ByteCounter> host_before;  // the host counter read before the media counter,
+  std::optional<model::ByteCounter> host_after;   // and behind it; the same where both stand on one page
+  std::optional<model::ByteCounter> media;
+  std::optional<model::ByteCounter> endurance_estimate;
+  bool since_birth = true;  // both counters count from the drive's first day on
+};
+
+/// Of a reading that asked for media pages. `settled_unit`: what an earlier choice of this drive found its counters to
+/// count in where the vendor does not say; 0: nothing yet.
+SourceChoice choose_source(const DriveReading& reading, std::uint64_t settled_unit = 0);
+
+}  // namespace ssdpulse::nvme

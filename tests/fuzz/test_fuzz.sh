@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Does fuzzing find anything in the page decoders or in the configuration's parser? Twenty seconds each, twenty minutes
+# in the long tier, both at once. What earlier runs found interesting is kept in the cache and gone on from.
+# timeout: 1500
+# timeout-long: 3600
+set -euo pipefail
+shopt -s inherit_errexit nullglob
+cd "$SSDPULSE_SOURCE"
+
+build="build-tests/fuzz"
+seconds=$((${SSDPULSE_TEST_LONG:-0} ? 1200 : 20))
+for version in -14 -16 -19 ''; do command -v "clang++$version" >/dev/null && break; done
+if [[ ! -e $build/build.ninja ]]; then
+  cmake --fresh -G Ninja -S . -B "$build" -DSSDPULSE_TESTS=ON -DSSDPULSE_FUZZ=ON \
+    "-DCMAKE_CXX_COMPILER=clang++$version" "-DCMAKE_C_COMPILER=clang$version" \
+    -DSSDPULSE_SANITIZE=fuzzer-no-link,address,undefined
+fi
+ninja -C "$build" pages_fuzzer config_fuzzer
+
+seeds=$SSDPULSE_TEST_STATE/seeds
+PYTHONDONTWRITEBYTECODE=1 tests/fixtures/nvme/make_pages.py --corpus "$seeds/pages"
+mkdir -p "$seeds/config"
+cp deploy/config/*.yaml tests/fixtures/config/*.yaml "$seeds/config"
+
+# fuzz NAME MAX_LEN: fails if a finding was made, and shows the input that makes it again.
+fuzz() {
+  local name=$1 corpus=$SSDPULSE_TEST_CACHE/fuzz/$1 findings=$SSDPULSE_TEST_STATE/findings/$1 finding
+  mkdir -p "$corpus" "$findings"
+  if "$build/tests/${name}_fuzzer" -seed="${SSDPULSE_TEST_SEED:-0}" -max_total_time="$seconds" -max_len="$2" \
+    -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 -verbosity=0 -artifact_prefix="$findings/" \
+    "$corpus" "$seeds/$name" >"$findings.log" 2>&1; then
+    grep -E '^stat::(number_of_executed_units|new_units_added)' "$findings.log" | sed "s/^stat::/$name: /"
+    return 0
+  fi
+  tail -n 40 "$findings.log"
+  for finding in "$findings"/*; do
+    echo "$name: ${finding##*/}, in base64:"
+    base64 "$finding"
+  done
+  echo "FAIL: the $name fuzzer found something"
+  return 1
+}
+
+fuzz pages 5000 &
+pages=$!
+failed=0
+fuzz config 2000 || failed=1
+wait "$pages" || failed=1
+exit "$failed"

@@ -1,0 +1,156 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 300
+# timeout-long: 1800
+"""Is the history whole after SIGKILL at any moment, and does it outlive a full and a read-only disk?
+
+ssdpulse_history_writer says which minutes are on the disk; what is there is read by another reader of SQLite, from a
+copy of what the killed one left.
+"""
+import random
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import threading
+import time
+
+from lib import rig
+
+WRITER = rig.BUILD / "ssdpulse_history_writer"
+KILLS = 200 if rig.LONG else 20
+FIRST = 29_000_000
+
+
+class Writer:
+    def __init__(self, directory):
+        self.process = subprocess.Popen([WRITER, directory], stdout=subprocess.PIPE, text=True)
+        self.lines = []
+        self.reader = threading.Thread(target=lambda: self.lines.extend(iter(self.process.stdout.readline, "")))
+        self.reader.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        self.reader.join()
+        self.process.stdout.close()
+
+    def last(self, pattern):
+        """The groups of the newest line of that kind."""
+        return next((match.groups() for line in reversed(list(self.lines)) if (match := re.match(pattern, line))), None)
+
+    def committed(self):
+        found = self.last(r"committed (\d+)\n")
+        return int(found[0]) if found else 0
+
+    def wait(self, true, seconds=20):
+        deadline = time.monotonic() + seconds
+        while not true() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        return true()
+
+
+def content_errors(directory):
+    """What another reader finds: the newest minute, and what is wrong."""
+    database = sqlite3.connect(directory / "ssdpulse.db")
+    wrong = [row[0] for row in database.execute("PRAGMA integrity_check") if row[0] != "ok"]
+    if not database.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'drive_minute'").fetchone()[0]:
+        return 0, wrong  # killed before it was begun
+    rows = database.execute("""SELECT minute, serial, host_count, media_count, discard_bytes, temperature_celsius
+                               FROM drive_minute JOIN drive ON id = drive ORDER BY minute, serial""").fetchall()
+    for index, (minute, serial, host, media, discards, temperature) in enumerate(rows):
+        expected, number = FIRST + index // 3, index % 3
+        if (minute, serial, discards, temperature) != (expected, f"serial {number}", expected, number) or \
+                int.from_bytes(host, "big") != expected << 64 | expected or \
+                int.from_bytes(media, "big") != expected << 96 | number:
+            wrong.append(f"row {index}: {rows[index]}")
+            break
+    if len(rows) % 3:
+        wrong.append(f"{len(rows)} rows of three drives: a minute in part")
+    state = database.execute("SELECT state FROM drive WHERE serial = 'serial 0'").fetchone()
+    newest = rows[-1][0] if rows else 0
+    if rows and int(state[0]) != newest:
+        wrong.append(f"state {state[0]} beside the minute {newest}")
+    database.close()
+    return newest, wrong
+
+
+def is_hot(journal):
+    """A journal whose header was not cleared yet: the kill came within a transaction."""
+    return journal.exists() and journal.read_bytes()[:8] == bytes.fromhex("d9d505f920a163d7")
+
+
+def kills(check, state, random_source):
+    directory = state / "killed"
+    acknowledged = hot = unreported = longest = 0
+    for _ in range(KILLS):
+        with Writer(directory) as writer:
+            time.sleep(random_source.choice((random_source.uniform(0, 0.03), random_source.uniform(0, 0.6))))
+            writer.kill()
+            found = writer.last(r"found (\d+) (\d+)\n")
+            if found and not acknowledged <= int(found[0]) <= acknowledged + 1 or found and found[0] != found[1]:
+                check.that(False, f"acknowledged {acknowledged}, found again {found}")
+            before, acknowledged = acknowledged, max(acknowledged, writer.committed())
+            longest = max(longest, acknowledged - before)
+        copy = state / "copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        if not directory.exists():
+            continue  # killed before anything
+        shutil.copytree(directory, copy)
+        hot += is_hot(copy / "ssdpulse.db-journal")
+        if not (copy / "ssdpulse.db").exists():
+            continue
+        newest, wrong = content_errors(copy)
+        if wrong or not acknowledged <= newest <= acknowledged + 1:
+            check.that(False, f"acknowledged {acknowledged}, on disk {newest} {wrong}")
+        unreported += newest > acknowledged
+        acknowledged = max(acknowledged, newest)
+    check.that(not list(directory.glob("*.damaged-*")), "no file was ever taken for damaged")
+    check.that(acknowledged - FIRST > KILLS, f"{KILLS} kills, {acknowledged - FIRST + 1} minutes, none lost")
+    check.that(hot > 0, f"{hot} kills within a transaction, {unreported} between the commit and its report")
+
+
+def disk_troubles(check, state):
+    with rig.tmpfs(state, "4M") as disk, Writer(disk / "history") as writer:
+        check.that(writer.wait(lambda: writer.committed() > 0), "writes")
+        ballast = disk / "ballast"
+        with open(ballast, "wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(bytes(4096))
+            except OSError as error:
+                print(f"     {error}")
+        check.that(writer.wait(lambda: writer.last("down (.*full.*)")), f"a full disk: {writer.last('down (.*)')}")
+        ballast.unlink()
+        stopped = writer.committed()
+        check.that(writer.wait(lambda: writer.committed() > stopped), "goes on when there is room again")
+        writer.kill()
+        newest, wrong = content_errors(disk / "history")
+        check.that(newest >= writer.committed() and not wrong, f"nothing is lost: {newest} {wrong}")
+
+
+def read_only(check, state):
+    with rig.tmpfs(state, "4M") as disk:
+        rig.run("mount", "-o", "remount,ro", disk)
+        with Writer(disk / "history") as writer:
+            time.sleep(0.3)
+            check.that(writer.process.poll() is None and not writer.committed(), "a read-only disk: waits")
+            rig.run("mount", "-o", "remount,rw", disk)
+            check.that(writer.wait(lambda: writer.committed() > 0), "and begins when it can be written to")
+
+
+def test(check, state):
+    seed = rig.fresh_seed()
+    kills(check, state, random.Random(seed))
+    disk_troubles(check, state)
+    read_only(check, state)
+
+
+rig.main(test)

@@ -1,0 +1,203 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 60
+"""Is the process that may read NVMe logs as small as promised: one capability, one socket, and gone with its daemon?
+
+No drive is needed: it is asked of a controller that no host has.
+"""
+import errno
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import host
+from lib import rig
+
+SYS_ADMIN, SYS_ADMIN_AND_READ = f"{1 << 21:016x}", f"{1 << 21 | 1 << 2:016x}"
+NONE = "0" * 16
+NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+GRANTED = [f"--{which}-caps=-all,+sys_admin,+dac_read_search,+sys_ptrace,+bpf" for which in ("inh", "ambient")]
+REQUEST = struct.Struct("=IIQIHHBB6x")  # daemon/sources/nvme/reader_protocol.h
+RESPONSE = struct.Struct("=IiQQQI4x4096s")
+REQUEST_MARK, RESPONSE_MARK = 0x3152504e, 0x3153504e
+IDENTIFY_CONTROLLER, IDENTIFY_NAMESPACE, LOG_PAGE = 0, 1, 4
+NO_CONTROLLER = 4_000_000_000
+
+
+def wait_until(true, seconds=10):
+    deadline = time.monotonic() + seconds
+    while not (holds := true()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return holds
+
+
+def state_of(pid):
+    try:
+        return host.status(pid, "State")[0]
+    except OSError:
+        return None
+
+
+def ended(*pids):
+    return all(state_of(pid) in (None, "Z") for pid in pids)
+
+
+def start(binary, theirs, prefix=()):
+    """The reader with its end of a socket, and a descriptor that it should not keep."""
+    stray = os.open("/dev/null", os.O_RDONLY)
+    os.set_inheritable(stray, True)
+    pid = os.fork()
+    if pid == 0:
+        os.dup2(theirs.fileno(), 3)
+        command = [*prefix, str(binary), "nvme-reader"]
+        os.execvp(command[0], command)
+    os.close(stray)
+    return pid
+
+
+def children(pid):
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+class Reader:
+    """As the daemon starts it: our end of the socket, the supervisor, its worker."""
+
+    def __init__(self, binary, prefix=()):
+        self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.settimeout(20)
+        self.pid = start(binary, theirs, prefix)
+        theirs.close()
+        wait_until(lambda: children(self.pid))
+        self.worker = children(self.pid)[0]
+
+    def ask(self, kind, number=1, nsid=0, page=0):
+        """(result, bytes) of the answer to it."""
+        self.socket.send(REQUEST.pack(REQUEST_MARK, NO_CONTROLLER, number, nsid, page, 0, kind, 0))
+        result, answered, size = self.next()
+        return (result, size) if answered == number else None
+
+    def next(self):
+        """(result, number, bytes)"""
+        message = self.socket.recv(RESPONSE.size + 1)
+        mark, result, number, _, _, size, _ = RESPONSE.unpack(message)
+        return (result, number, size) if mark == RESPONSE_MARK else None
+
+
+@contextmanager
+def reader(binary, prefix=()):
+    one = Reader(binary, prefix)
+    try:
+        yield one
+    finally:
+        one.socket.close()
+        if not wait_until(lambda: ended(one.pid)):
+            os.kill(one.pid, signal.SIGKILL)
+        with suppress(ChildProcessError):
+            os.waitpid(one.pid, 0)
+
+
+def privileges(check, one, expected, bounded=True):
+    """Only who may set capabilities can empty the bounding set; no_new_privs does for the others."""
+    for name, pid in (("supervisor", one.pid), ("worker", one.worker)):
+        tasks = [f"{pid}/task/{task.name}" for task in Path(f"/proc/{pid}/task").iterdir()]
+        wanted = {"Inh": {NONE}, "Prm": {expected}, "Eff": {expected}, "Amb": {NONE}}
+        if bounded:
+            wanted["Bnd"] = {NONE}
+        sets = {which: {host.status(task, f"Cap{which}") for task in tasks} for which in wanted}
+        check.equal(sets, wanted, f"{name}: capabilities of {len(tasks)} threads")
+        check.equal({host.status(task, "NoNewPrivs") for task in tasks}, {"1"}, f"{name}: no_new_privs")
+        check.equal(host.status(pid, "Name"), "nvme-reader", f"{name}: its name")
+        links = {int(fd.name): os.readlink(fd) for fd in Path(f"/proc/{pid}/fd").iterdir() if int(fd.name) > 2}
+        others = [link for fd, link in links.items() if fd != 3 and "pidfd" not in link]
+        check.that(links.get(3, "").startswith("socket:") and not others, f"{name}: descriptors {links}")
+
+
+def answers(check, one):
+    check.equal(one.ask(IDENTIFY_CONTROLLER), (-errno.ENODEV, 0), "identify of a controller that is not there")
+    check.equal(one.ask(IDENTIFY_NAMESPACE, nsid=1), (-errno.ENODEV, 0), "a namespace of it")
+    check.equal(one.ask(LOG_PAGE, page=0xffff), (-errno.EINVAL, 0), "a log page that is not listed")
+    check.equal(one.ask(5), (-errno.EINVAL, 0), "a request of no known kind")
+    for garbage in (b"", b"x", bytes(REQUEST.size), b"\xff" * 70_000):
+        one.socket.send(garbage)
+    check.equal(one.ask(IDENTIFY_CONTROLLER, number=7), (-errno.ENODEV, 0), "after garbage of all sizes")
+
+
+def dies_and_returns(check, one):
+    for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+        os.kill(one.pid, signal.Signals[name])
+        os.kill(one.worker, signal.Signals[name])
+    check.equal(one.ask(IDENTIFY_CONTROLLER), (-errno.ENODEV, 0), "signals to everybody do not end it")
+    dead = one.worker
+    os.kill(dead, signal.SIGKILL)
+    began = time.monotonic()
+    check.equal(one.next(), (-errno.ECONNRESET, 0, 0), "a worker that died is told")
+    took = time.monotonic() - began
+    check.that(2 < took < 10, f"and replaced after {took:.1f} s")
+    check.equal(one.ask(IDENTIFY_CONTROLLER), (-errno.ENODEV, 0), "the next one answers")
+    one.worker = children(one.pid)[0]
+    check.that(one.worker != dead and ended(dead), "it is another process")
+
+
+def ends_with_the_socket(check, binary):
+    with reader(binary) as one:
+        began = time.monotonic()
+        one.socket.close()
+        _, status = os.waitpid(one.pid, 0)
+        check.equal(os.waitstatus_to_exitcode(status), 0, "exit code when the daemon has closed the socket")
+        check.that(wait_until(lambda: ended(one.worker)) and time.monotonic() - began < 2, "and no worker is left")
+
+
+def ends_with_the_daemon(check, binary):
+    """Also while something else holds the daemon's end of the socket: here we do."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    told, tell = os.pipe()
+    daemon = os.fork()
+    if daemon == 0:
+        os.write(tell, str(start(binary, theirs)).encode())
+        signal.pause()
+    supervisor = int(os.read(told, 20))
+    wait_until(lambda: children(supervisor))
+    worker = children(supervisor)[0]
+    os.kill(daemon, signal.SIGKILL)
+    os.waitpid(daemon, 0)
+    check.that(wait_until(lambda: ended(supervisor, worker)), "both end when the daemon is killed")
+    for fd in (ours.detach(), theirs.detach(), told, tell):
+        os.close(fd)
+
+
+def by_hand(check, binary):
+    for what, redirection in (("without a socket", "3<&-"), ("with a file for it", "3</dev/null")):
+        done = subprocess.run(["sh", "-c", f"exec '{binary}' nvme-reader {redirection}"], text=True, timeout=20,
+                              capture_output=True, check=False)
+        check.that(done.returncode == 2 and not done.stdout and len(done.stderr.splitlines()) == 1
+                   and "ssdpulse run" in done.stderr, f"by hand {what}: {done.returncode}, {done.stderr!r}")
+    done = subprocess.run([binary, "--help"], text=True, timeout=20, capture_output=True, check=False)
+    check.that("devices" in done.stdout and "nvme-reader" not in done.stdout, "it is not in the help")
+
+
+def test(check, state):
+    binary = state / "ssdpulse"  # where another user can run it, too
+    state.chmod(0o755)
+    shutil.copy(rig.BINARY, binary)
+    with reader(binary) as one:
+        privileges(check, one, SYS_ADMIN)
+        answers(check, one)
+        dies_and_returns(check, one)
+        privileges(check, one, SYS_ADMIN)
+    with reader(binary, NOBODY) as one:
+        privileges(check, one, NONE, bounded=False)
+        check.equal(one.ask(IDENTIFY_CONTROLLER), (-errno.ENODEV, 0), "without any right it still answers")
+    with reader(binary, [*NOBODY, *GRANTED]) as one:
+        privileges(check, one, SYS_ADMIN_AND_READ, bounded=False)
+    ends_with_the_socket(check, binary)
+    ends_with_the_daemon(check, binary)
+    by_hand(check, binary)
+
+
+rig.main(test)

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does the history go on, and keep what was there, whatever happens to its file and its disk?
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "daemon/runtime/history/history.h"
+#include "tests/unit/history_rig.h"
+
+namespace ssdpulse::history {
+namespace {
+
+// ---- bad files
+
+/// A real database with some hundred rows, as bytes.
+std::string real_database(int rows) {
+  Rig rig;
+  History& history = rig.start();
+  for (int i = 0; i < rows; ++i) {
+    history.add(
+        {{row_at(kBegin - std::chrono::minutes(rows - i)), row_at(kBegin - std::chrono::minutes(i), {"2", "2", "2"})},
+         {{kDrive, Bytes(6000, 5)}}});
+  }
+  rig.stop();
+  return content_of(rig.file());
+}
+
+/// Whatever the bytes: the history works afterwards, and a file that was not taken over is kept as it was.
+void expect_survives(const std::string& content, bool must_be_set_aside) {
+  Rig rig;
+  rig.write_file(content);
+  rig.start();
+  rig.expect_works();
+  const auto kept = rig.set_aside_files();
+  EXPECT_EQ(kept.size(), rig.status().files_set_aside);
+  EXPECT_LE(kept.size(), 1U);
+  if (must_be_set_aside) {
+    ASSERT_EQ(kept.size(), 1U);
+  }
+  if (!kept.empty()) {
+    EXPECT_TRUE(content_of(kept[0]) == content);
+    EXPECT_EQ(kept[0], rig.file() + ".damaged-20250219T212000Z");
+    EXPECT_EQ(rig.recall()->minutes.size(), 1U);
+  }
+  rig.stop();
+  EXPECT_EQ(rig.sql("PRAGMA integrity_check"), "ok");
+}
+
+TEST(Damaged, garbage_is_set_aside) {
+  for (const std::string& content :
+       {std::string("x"), std::string("SQLite format 3\0", 16), std::string("SQLite format 3\0\x10\0\1\1", 20),
+        std::string(100, '\0'), std::string(4096, 'x'), "SQLite format 3" + std::string(100'000, '\0')}) {
+    SCOPED_TRACE(content.size());
+    expect_survives(content, true);
+  }
+  expect_survives("", false);  // what a full disk leaves of a file that was just created
+}
+
+TEST(Damaged, truncated_at_every_sector) {
+  const std::string whole = real_database(60);
+  ASSERT_GT(whole.size(), 8U * 4096);
+  for (std::size_t bytes = 512; bytes < whole.size(); bytes += 512) {
+    SCOPED_TRACE(bytes);
+    expect_survives(whole.substr(0, bytes), true);
+  }
+}
+
+RC_GTEST_PROP(Damaged, flipped_bits_are_survived, ()) {
+  static const std::string kWhole = real_database(60);
+  std::string content = kWhole;
+  for (int i = *rc::gen::inRange(1, 6); i > 0; --i) {
+    // Half of them where they hurt: the header of the file, or of a page.
+    const auto page = *rc::gen::inRange<std::size_t>(0, content.size() / 4096);
+    const auto within = *rc::gen::weightedOneOf<std::size_t>(
+        {{1, rc::gen::inRange<std::size_t>(0, 110)}, {1, rc::gen::inRange<std::size_t>(0, 4096)}});
+    auto& byte = content[page * 4096 + within];
+    byte = static_cast<char>(byte ^ 1 << *rc::gen::inRange(0, 8));
+  }
+  expect_survives(content, false);
+  RC_ASSERT(!testing::Test::HasFailure());
+}
+
+TEST(Damaged, a_file_of_another_kind_or_time_is_set_aside) {
+  const std::vector<std::string> edits{
+      "PRAGMA user_version = 2",
+      "PRAGMA application_id = 1",
+      "CREATE TABLE more (a)",
+      "CREATE TRIGGER t AFTER INSERT ON drive_minute BEGIN DELETE FROM drive; END",
+      "DROP TABLE drive",
+      "ALTER TABLE drive ADD COLUMN more INTEGER",
+      "PRAGMA journal_mode = WAL",
+      "PRAGMA ignore_check_constraints = ON; UPDATE drive_minute SET host_count = x'01'",
+      "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, ' STRICT', '')",
+  };
+  for (const std::string& edit : edits) {
+    SCOPED_TRACE(edit);
+    Rig rig;
+    rig.start().add({{row_at(kBegin - 1min)}, {}});
+    rig.stop();
+    rig.sql(edit);
+    rig.start();
+    rig.expect_works();
+    EXPECT_EQ(rig.set_aside_files().size(), 1U);
+    EXPECT_EQ(rig.recall()->minutes.size(), 1U);
+  }
+}
+
+TEST(Damaged, edited_values_are_read_within_bounds) {
+  Rig rig;
+  for (int i = 1; i <= 5; ++i) {
+    rig.start().add({{row_at(kBegin - std::chrono::minutes(i))}, {}});
+    rig.stop();
+  }
+  rig.sql("UPDATE drive_minute SET host_rounding = 3 WHERE minute % 5 = 0");
+  rig.sql("UPDATE drive_minute SET host_unit_bytes = NULL WHERE minute % 5 = 1");
+  rig.sql("UPDATE drive_minute SET temperature_celsius = 9e999 WHERE minute % 5 = 2");
+  rig.sql("UPDATE drive_minute SET source = hex(zeroblob(500)) WHERE minute % 5 = 3");
+  rig.sql("UPDATE drive SET state = zeroblob(10)");
+  rig.start();
+  const auto recalled = rig.recall();
+  ASSERT_TRUE(recalled.has_value());
+  EXPECT_EQ(recalled->minutes.size(), 1U);
+  EXPECT_EQ(recalled->unreadable, 4U);
+  EXPECT_EQ(rig.status().rows_unreadable, 4U);
+  EXPECT_EQ(recalled->state->bytes, Bytes(10));
+  rig.expect_works();
+}
+
+TEST(Damaged, a_file_that_goes_bad_in_use_is_set_aside_a_minute_later) {
+  Rig rig;
+  History& history = rig.start();
+  for (int i = 0; i < 100; ++i) {
+    history.add({{row_at(kBegin - std::chrono::minutes(i))}, {}});
+  }
+  ASSERT_TRUE(rig.wait_rows(100));
+  {
+    std::fstream file(rig.file(), std::ios::in | std::ios::out | std::ios::binary);
+    file << std::string(std::filesystem::file_size(rig.file()), '\xa5');
+  }
+  history.add({{row_at(kBegin)}, {}});
+  ASSERT_TRUE(rig.wait_rows(101));
+  EXPECT_EQ(rig.status().files_set_aside, 1U);
+  rig.expect_works();
+  EXPECT_EQ(rig.set_aside_files().size(), 1U);
+}
+
+TEST(Damaged, a_file_that_is_taken_away_in_use_is_begun_anew) {
+  Rig rig;
+  History& history = rig.start();
+  rig.expect_works();
+  std::filesystem::remove(rig.file());
+  history.add({{row_at(kBegin)}, {}});
+  ASSERT_TRUE(rig.wait_rows(3));
+  rig.expect_works();
+  EXPECT_TRUE(std::filesystem::exists(rig.file()));
+  EXPECT_TRUE(rig.set_aside_files().empty());
+}
+
+TEST(Damaged, only_the_newest_are_kept_and_never_are_those_of_a_day_removed) {
+  Rig rig;
+  for (int i = 0; i < 5; ++i) {
+    rig.write_file("garbage " + std::to_string(i));
+    rig.set_now(kBegin + std::chrono::hours(25 * i));
+    rig.start();
+    rig.expect_works();
+    rig.stop();
+  }
+  auto kept = rig.set_aside_files();
+  ASSERT_EQ(kept.size(), 3U);
+  EXPECT_EQ(content_of(kept[0]), "garbage 2");
+  EXPECT_EQ(content_of(kept[2]), "garbage 4");
+  for (int i = 5; i < 7; ++i) {  // in the same minute: names do not collide
+    rig.write_file("garbage " + std::to_string(i));
+    rig.start();
+    rig.expect_works();
+    rig.stop();
+  }
+  kept = rig.set_aside_files();
+  ASSERT_EQ(kept.size(), 3U);
+  EXPECT_EQ(content_of(kept[0]), "garbage 4");
+  rig.write_file("garbage 7");
+  rig.start();
+  ASSERT_TRUE(rig.wait([](const Status& status) { return status.failures > 2; }));
+  EXPECT_NE(rig.status().reason.find("3 files were set aside within a day"), std::string::npos) << rig.status().reason;
+  EXPECT_EQ(content_of(rig.file()), "garbage 7");
+  EXPECT_EQ(rig.set_aside_files(), kept);
+}
+
+TEST(Damaged, what_is_no_regular_file_is_left_alone) {
+  for (const bool pipe : {true, false}) {
+    Rig rig;
+    rig.directory_exists();
+    ASSERT_EQ(pipe ? ::mkfifo(rig.file().c_str(), 0600) : ::mkdir(rig.file().c_str(), 0700), 0);
+    rig.start();
+    ASSERT_TRUE(rig.wait([](const Status& status) { return status.failures > 0; }));
+    EXPECT_NE(rig.status().reason.find("is not a regular file"), std::string::npos) << rig.status().reason;
+    ASSERT_EQ(::rename(rig.file().c_str(), (rig.directory() + "/other").c_str()), 0);
+    ASSERT_TRUE(rig.wait([](const Status& status) { return status.up; }));
+  }
+}
+
+// ---- bad disks
+
+/// While it lives, no file of this process grows beyond so many bytes.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST(Disk, writes_that_fail_stop_the_history_with_a_reason_until_they_do_not) {
+  Rig rig;
+  History& history = rig.start();
+  rig.expect_works();
+  {
+    const FileSizeLimit limit(std::filesystem::file_size(rig.file()));
+    for (int i = 0; i < 200; ++i) {
+      history.add({{row_at(kBegin - std::chrono::minutes(i + 1))}, {}});
+    }
+    ASSERT_TRUE(rig.wait([](const Status& status) { return status.failures > 2; }));
+    for (int i = 0; i < 200; ++i) {  // through some ten attempts: a file that can be opened is not yet one that is up
+      ASSERT_FALSE(rig.status().up);
+      ASSERT_FALSE(rig.status().reason.empty());
+      std::this_thread::sleep_for(200us);
+    }
+    EXPECT_LT(rig.status().rows_written, 202U);
+  }
+  ASSERT_TRUE(rig.wait_rows(202));
+  EXPECT_EQ(rig.recall()->minutes.size(), 201U);
+  EXPECT_EQ(rig.status().rows_dropped, 0U);
+  EXPECT_TRUE(rig.set_aside_files().empty());
+}
+
+TEST(Disk, a_file_that_cannot_even_be_begun_is_begun_later) {
+  Rig rig;
+  {
+    const FileSizeLimit limit(1000);
+    rig.start();
+    ASSERT_TRUE(rig.wait([](const Status& status) { return status.failures > 2; }));
+    EXPECT_FALSE(rig.status().up);
+  }
+  rig.expect_works();
+  EXPECT_TRUE(rig.set_aside_files().empty());
+}
+
+TEST(Disk, somebody_who_holds_the_file_delays_and_does_no_harm) {
+  Rig rig;
+  History& history = rig.start();
+  rig.expect_works();
+  sqlite3* reader = nullptr;
+  ASSERT_EQ(sqlite3_open(rig.file().c_str(), &reader), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(reader, "BEGIN; SELECT count(*) FROM drive_minute", nullptr, nullptr, nullptr), SQLITE_OK);
+  history.add({{row_at(kBegin - 1min)}, {}});
+  ASSERT_TRUE(rig.wait([](const Status& status) { return status.failures > 0; }));  // after SQLite's own waiting
+  EXPECT_NE(rig.status().reason.find("locked"), std::string::npos) << rig.status().reason;
+  sqlite3_close(reader);
+  ASSERT_TRUE(rig.wait_rows(3));
+  rig.expect_works();
+}
+
+TEST(Disk, the_caller_never_waits) {
+  Rig rig;
+  rig.write_file(real_database(300));
+  sqlite3* holder = nullptr;  // every access of the history waits seconds for it
+  ASSERT_EQ(sqlite3_open(rig.file().c_str(), &holder), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(holder, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
+  const auto begin = std::chrono::steady_clock::now();
+  History& history = rig.start();
+  auto answer = history.recall(kDrive, Minute{});
+  for (int i = 0; i < 10'000; ++i) {
+    history.add({{row_at(kBegin)}, {}});
+  }
+  EXPECT_FALSE(rig.status().up);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 2s);
+  EXPECT_GT(rig.status().rows_dropped, 5000U);
+  EXPECT_EQ(answer.wait_for(0s), std::future_status::timeout);
+  sqlite3_close(holder);
+  EXPECT_TRUE(answer.get().has_value());
+}
+
+}  // namespace
+}  // namespace ssdpulse::history

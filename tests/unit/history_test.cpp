@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does the history give back what it was given, and stay within its bounds?
+#include "daemon/runtime/history/history.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/unit/history_rig.h"
+
+namespace ssdpulse::history {
+namespace {
+
+// ---- what goes in comes out
+
+Uint128 some_count() {
+  const auto high = *rc::gen::arbitrary<std::uint64_t>();
+  const auto low = *rc::gen::arbitrary<std::uint64_t>();
+  return *rc::gen::element(Uint128{high} << 64U | low, Uint128{low}, ~Uint128{0}, Uint128{1} << 127U,
+                           Uint128{1} << 64U);
+}
+
+std::optional<ByteCounter> some_counter() {
+  if (*rc::gen::inRange(0, 4) == 0) {
+    return std::nullopt;
+  }
+  return ByteCounter{some_count(), *rc::gen::arbitrary<std::uint64_t>(),
+                     *rc::gen::element(Rounding::exact, Rounding::up, Rounding::unknown)};
+}
+
+std::optional<double> some_real() {
+  if (*rc::gen::inRange(0, 3) == 0) {
+    return std::nullopt;
+  }
+  return *rc::gen::element(0.0, -40.0, 1.0, 0.01, 1e-9, 3.0, std::numeric_limits<double>::max(),
+                           std::numeric_limits<double>::denorm_min());
+}
+
+DriveMinute some_row(Minute minute) {
+  DriveMinute row;
+  row.drive = {kDrive.serial, kDrive.model, *rc::gen::string<std::string>()};
+  row.minute = minute;
+  row.boottime = std::chrono::nanoseconds(*rc::gen::arbitrary<std::int64_t>());
+  row.source = *rc::gen::string<std::string>();
+  row.writes = {some_counter(), some_counter()};
+  for (auto* real : {&row.percentage_used, &row.available_spare, &row.temperature_celsius, &row.read_p50_seconds,
+                     &row.read_p99_seconds, &row.write_p50_seconds, &row.write_p99_seconds}) {
+    *real = some_real();
+  }
+  row.discard_bytes = *rc::gen::arbitrary<std::uint64_t>();
+  return row;
+}
+
+RC_GTEST_PROP(RoundTrip, gives_back_exactly_what_was_added_also_after_a_restart, ()) {
+  Rig rig;
+  rig.options().limits.retention = std::chrono::hours(24);
+  History* history = &rig.start();
+  std::vector<DriveMinute> rows(*rc::gen::inRange<std::size_t>(1, 6));
+  std::vector<DriveMinute> others;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i] = some_row(kBegin - std::chrono::minutes(rows.size() - 1 - i));
+    DriveMinute other = some_row(rows[i].minute);
+    other.drive.serial = "another";
+    others.push_back(other);
+    history->add({{others.back(), rows[i]}, {}});
+  }
+  const auto state = *rc::gen::arbitrary<Bytes>();
+  history->add({{}, {{rows.back().drive, state}}});
+  if (*rc::gen::arbitrary<bool>()) {
+    history = &rig.start();
+  } else {
+    RC_ASSERT(rig.wait_rows(2 * rows.size() + 1));
+  }
+  const auto recalled = rig.recall();
+  RC_ASSERT(recalled.has_value());
+  RC_ASSERT(recalled->minutes.size() == rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    expect_equal(recalled->minutes[i], rows[i]);
+  }
+  RC_ASSERT(recalled->state.has_value());
+  RC_ASSERT(recalled->state->drive == rows.back().drive);
+  RC_ASSERT(recalled->state->bytes == state);
+  RC_ASSERT(!testing::Test::HasFailure());
+  RC_ASSERT(rig.status().rows_unreadable == 0U);
+}
+
+TEST(RoundTrip, counters_are_sixteen_bytes_big_endian_for_every_other_reader) {
+  Rig rig;
+  DriveMinute row = row_at(kBegin);
+  row.writes.host = ByteCounter{Uint128{0x0123456789abcdefULL} << 64U | 0xfedcba9876543210ULL, 512, Rounding::unknown};
+  row.writes.media.reset();
+  rig.start().add({{row}, {}});
+  rig.stop();
+  EXPECT_EQ(rig.sql("SELECT hex(host_count) FROM drive_minute"), "0123456789ABCDEFFEDCBA9876543210");
+  EXPECT_EQ(rig.sql("SELECT host_unit_bytes || ' ' || host_rounding FROM drive_minute"), "512 2");
+  EXPECT_EQ(rig.sql("SELECT media_count IS NULL AND media_unit_bytes IS NULL FROM drive_minute"), "1");
+  EXPECT_EQ(rig.sql("SELECT minute FROM drive_minute"), "29000000");
+  EXPECT_EQ(rig.sql("SELECT serial || model || firmware || last_minute FROM drive"), "S1Model AF129000000");
+  EXPECT_EQ(rig.sql("PRAGMA integrity_check"), "ok");
+  EXPECT_EQ(rig.sql("PRAGMA user_version"), "1");
+  EXPECT_EQ(rig.sql("PRAGMA auto_vacuum"), "2");
+}
+
+TEST(RoundTrip, a_second_row_of_a_minute_replaces_the_first) {
+  Rig rig;
+  History& history = rig.start();
+  DriveMinute row = row_at(kBegin);
+  history.add({{row}, {}});
+  row.discard_bytes = 7;
+  history.add({{row}, {}});
+  ASSERT_TRUE(rig.wait_rows(2));
+  const auto recalled = rig.recall();
+  ASSERT_EQ(recalled->minutes.size(), 1U);
+  EXPECT_EQ(recalled->minutes[0].discard_bytes, 7U);
+}
+
+TEST(Recall, covers_all_firmware_of_a_drive_from_then_until_now) {
+  Rig rig;
+  History& history = rig.start();
+  const DriveKey newer{"S1", "Model A", "F2"};
+  for (int i = -5; i <= 5; ++i) {
+    history.add({{row_at(kBegin + std::chrono::minutes(i), i < 0 ? kDrive : newer),
+                  row_at(kBegin + std::chrono::minutes(i), {"S1", "Model B", "F1"})},
+                 {{i < 0 ? kDrive : newer, {static_cast<std::uint8_t>(i)}}}});
+  }
+  ASSERT_TRUE(rig.wait_rows(33));
+  const auto recalled = rig.recall(newer, kBegin - 2min);
+  ASSERT_TRUE(recalled.has_value());
+  ASSERT_EQ(recalled->minutes.size(), 3U);  // what lies ahead of the clock is not history
+  EXPECT_EQ(recalled->minutes[0].drive, kDrive);
+  EXPECT_EQ(recalled->minutes[2].drive, newer);
+  EXPECT_EQ(recalled->state->drive, newer);
+  EXPECT_EQ(recalled->state->bytes, Bytes{5});
+  history.add({{}, {{kDrive, {99}}}});  // back to the old firmware
+  ASSERT_TRUE(rig.wait_rows(34));
+  EXPECT_EQ(rig.recall()->state->drive, kDrive);
+  EXPECT_EQ(rig.recall()->state->bytes, Bytes{99});
+  const auto unknown = rig.recall({"S2", "Model A", "F1"});
+  EXPECT_TRUE(unknown.has_value() && unknown->minutes.empty() && !unknown->state.has_value());
+}
+
+// ---- bounds
+
+TEST(Bounds, rows_older_than_the_retention_go_a_step_at_a_time) {
+  Rig rig;
+  rig.options().limits.retention = std::chrono::hours(24);
+  rig.options().most_pending_rows = 10'000;
+  History& history = rig.start();
+  for (int i = 0; i < 50; ++i) {
+    Batch batch;
+    for (int k = 0; k < 100; ++k) {
+      batch.minutes.push_back(row_at(kBegin + std::chrono::minutes(i * 100 + k)));
+    }
+    history.add(std::move(batch));
+  }
+  ASSERT_TRUE(rig.wait_rows(5000));
+  EXPECT_EQ(rig.status().rows_deleted, 0U);
+  rig.set_now(kBegin + 4999min + 24h);  // only the newest of the old rows is still young enough
+  history.add({{row_at(kBegin + 4999min + 24h)}, {}});
+  ASSERT_TRUE(rig.wait_rows(5001));
+  EXPECT_EQ(rig.status().rows_deleted, 1001U);
+  for (int i = 0; i < 6; ++i) {
+    history.add({{row_at(kBegin + 4999min + 24h)}, {}});
+  }
+  ASSERT_TRUE(rig.wait_rows(5007));
+  EXPECT_EQ(rig.status().rows_deleted, 4999U);
+  const auto recalled = rig.recall();
+  ASSERT_EQ(recalled->minutes.size(), 2U);
+  EXPECT_EQ(recalled->minutes[0].minute, kBegin + 4999min);
+}
+
+TEST(Bounds, a_drive_goes_with_its_last_row_and_its_id_brings_nothing_back) {
+  Rig rig;
+  rig.options().limits.retention = std::chrono::hours(24);
+  History& history = rig.start();
+  history.add({{row_at(kBegin, {"old", "m", "f"})}, {{{"old", "m", "f"}, {1}}}});
+  ASSERT_TRUE(rig.wait_rows(2));
+  rig.set_now(kBegin + 24h);
+  history.add({{row_at(kBegin + 24h)}, {}});
+  ASSERT_TRUE(rig.wait_rows(3));
+  EXPECT_EQ(rig.recall({"old", "m", "f"})->minutes.size(), 1U);
+  rig.set_now(kBegin + 24h + 1min);
+  history.add({{row_at(kBegin + 24h + 1min)}, {}});
+  history.add({{row_at(kBegin + 24h + 1min, {"new", "m", "f"})}, {}});
+  ASSERT_TRUE(rig.wait_rows(5));
+  EXPECT_TRUE(rig.recall({"old", "m", "f"})->minutes.empty());
+  EXPECT_FALSE(rig.recall({"old", "m", "f"})->state.has_value());
+  EXPECT_EQ(rig.recall({"new", "m", "f"})->minutes.size(), 1U);
+  rig.stop();
+  EXPECT_EQ(rig.sql("SELECT count(*) FROM drive"), "2");
+}
+
+TEST(Bounds, the_oldest_rows_make_room_when_the_size_limit_is_reached) {
+  Rig rig;
+  rig.options().limits = {std::chrono::hours(3650 * 24), kLeastSizeLimit};
+  rig.options().most_pending_rows = 200'000;
+  History& history = rig.start();
+  constexpr int kBatches = 300;
+  constexpr int kDrives = 100;
+  for (int i = 0; i < kBatches; ++i) {
+    Batch batch;
+    for (int drive = 0; drive < kDrives; ++drive) {
+      batch.minutes.push_back(row_at(kBegin + std::chrono::minutes(i), {std::to_string(drive), "m", "f"}));
+    }
+    batch.states.push_back({{"0", "m", "f"}, Bytes(2000, 1)});
+    history.add(std::move(batch));
+  }
+  rig.set_now(kBegin + std::chrono::minutes(kBatches - 1));
+  ASSERT_TRUE(rig.wait_rows(kBatches * (kDrives + 1))) << rig.status().reason;
+  EXPECT_EQ(rig.status().failures, 0U);
+  EXPECT_GT(rig.status().rows_deleted, 10'000U);
+  EXPECT_GT(rig.status().bytes_on_disk, kLeastSizeLimit / 2);
+  const auto kept = rig.recall({"0", "m", "f"})->minutes;
+  ASSERT_GT(kept.size(), 20U);
+  EXPECT_EQ(kept.back().minute, kBegin + std::chrono::minutes(kBatches - 1));
+  EXPECT_EQ(kept.back().minute - kept.front().minute, std::chrono::minutes(kept.size() - 1));  // no hole
+  rig.stop();
+  EXPECT_LE(std::filesystem::file_size(rig.file()), kLeastSizeLimit);
+  EXPECT_EQ(rig.sql("PRAGMA integrity_check"), "ok");
+}
+
+TEST(Bounds, a_shorter_retention_gives_the_space_back) {
+  Rig rig;
+  rig.options().most_pending_rows = 100'000;
+  History* history = &rig.start();
+  for (int i = 0; i < 40; ++i) {
+    Batch batch;
+    for (int k = 0; k < 1000; ++k) {
+      batch.minutes.push_back(row_at(kBegin + std::chrono::minutes(i * 1000 + k)));
+    }
+    history->add(std::move(batch));
+  }
+  ASSERT_TRUE(rig.wait_rows(40'000));
+  const std::uint64_t before = rig.status().bytes_on_disk;
+  rig.options().limits.retention = std::chrono::hours(24);
+  rig.set_now(kBegin + 40'000min);
+  history = &rig.start();
+  for (int i = 0; i < 80; ++i) {
+    history->add({{row_at(kBegin + 40'000min)}, {}});
+  }
+  ASSERT_TRUE(rig.wait_rows(80));
+  EXPECT_LT(rig.status().bytes_on_disk, before / 2);
+  EXPECT_EQ(rig.recall()->minutes.size(), 1441U);
+}
+
+TEST(Bounds, what_waits_for_the_disk_is_bounded_and_the_oldest_goes) {
+  Rig rig;
+  rig.options().directory += "/missing/parent";
+  rig.options().most_pending_rows = 10;
+  History& history = rig.start();
+  for (int i = 0; i < 25; ++i) {
+    history.add({{row_at(kBegin + std::chrono::minutes(i - 25))}, {{kDrive, {static_cast<std::uint8_t>(i)}}}});
+  }
+  ASSERT_TRUE(rig.wait([](const Status& status) { return status.failures > 2; }));
+  EXPECT_EQ(rig.status().rows_dropped, 40U);
+  EXPECT_EQ(rig.status().rows_written, 0U);
+  EXPECT_FALSE(rig.status().up);
+  EXPECT_NE(rig.status().reason.find("No such file or directory"), std::string::npos) << rig.status().reason;
+  EXPECT_FALSE(rig.recall().has_value());
+  std::filesystem::create_directories(std::filesystem::path(rig.directory()).parent_path());
+  ASSERT_TRUE(rig.wait_rows(10));
+  EXPECT_TRUE(rig.status().up);
+  EXPECT_EQ(rig.status().reason, "");
+  EXPECT_EQ(rig.recall()->minutes.size(), 5U);
+  EXPECT_EQ(rig.recall()->state->bytes, Bytes{24});
+  struct stat status {};
+  ASSERT_EQ(::stat(rig.directory().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0750U);
+}
+
+TEST(Bounds, what_no_file_would_take_is_dropped_and_counted) {
+  Rig rig;
+  History& history = rig.start();
+  DriveMinute row = row_at(kBegin);
+  row.source = std::string(kMostNameBytes + 1, 'x');
+  history.add(
+      {{row, row_at(kBegin, {std::string(kMostNameBytes + 1, 'x'), "", ""})}, {{kDrive, Bytes(kMostStateBytes + 1)}}});
+  EXPECT_EQ(rig.status().rows_dropped, 3U);
+  history.add({{}, {{kDrive, Bytes(kMostStateBytes, 3)}}});
+  ASSERT_TRUE(rig.wait_rows(1));
+  EXPECT_EQ(rig.recall()->state->bytes.size(), kMostStateBytes);
+}
+
+TEST(Options, only_an_absolute_directory_will_do) {
+  EXPECT_FALSE(History::open({.directory = ""}).has_value());
+  EXPECT_FALSE(History::open({.directory = "state"}).has_value());
+}
+
+}  // namespace
+}  // namespace ssdpulse::history

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Are quantiles and differences of histograms right, and does an effect of log reads show?
+#include "daemon/analysis/latency_words.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "bpf/abi/latency_buckets.h"
+#include "daemon/analysis/log_read_effect.h"
+
+namespace ssdpulse::analysis {
+namespace {
+
+/// Samples at these words, one each.
+LatencyWords words_at(const std::vector<std::size_t>& places) {
+  LatencyWords words(LATENCY_OVER_WORD + 1);
+  for (const std::size_t place : places) {
+    ++words[place];
+  }
+  return words;
+}
+
+TEST(Quantile, IsThatOfTheSortedSamples) {
+  rc::check([] {
+    auto places = *rc::gen::nonEmpty(
+        rc::gen::container<std::vector<std::size_t>>(rc::gen::inRange<std::size_t>(0, LATENCY_OVER_WORD + 1)));
+    const int percent = *rc::gen::inRange(1, 101);
+    std::sort(places.begin(), places.end());
+    const std::size_t rank = (places.size() * static_cast<std::size_t>(percent) + 99) / 100;
+    RC_ASSERT(quantile_word(words_at(places), percent / 100.0) == places[rank - 1]);
+  });
+}
+
+TEST(Quantile, BoundsArePowersOfTwoOfASecond) {
+  EXPECT_EQ(upper_bound_seconds(LATENCY_ZERO_WORD), 0);
+  EXPECT_EQ(upper_bound_seconds(LATENCY_FIRST_NATIVE_WORD - LATENCY_FIRST_NATIVE_INDEX), 1);
+  EXPECT_EQ(upper_bound_seconds(LATENCY_FIRST_NATIVE_WORD - LATENCY_FIRST_NATIVE_INDEX - 80), 1.0 / 1024);
+  EXPECT_EQ(upper_bound_seconds(LATENCY_OVER_WORD - 1), 64);
+  EXPECT_EQ(upper_bound_seconds(LATENCY_OVER_WORD), 64);
+}
+
+TEST(Added, IsTheDifferenceOrNothing) {
+  EXPECT_EQ(added({}, {1, 2}), (LatencyWords{1, 2}));
+  EXPECT_EQ(added({1, 1}, {1, 3, 4}), (LatencyWords{0, 2, 4}));
+  EXPECT_EQ(added({1, 2}, {2, 1}), std::nullopt);
+  EXPECT_EQ(added({1, 2}, {1}), std::nullopt);
+}
+
+TEST(DeviceTime, CountsWhateverElseWasInFlight) {
+  model::DeviceIo io;
+  io.operations[model::index(model::Operation::read)].device_latency[0].words = {1, 0, 2};
+  io.operations[model::index(model::Operation::read)].device_latency[3].words = {0, 5};
+  io.operations[model::index(model::Operation::write)].device_latency[1].words = {7};
+  EXPECT_EQ(device_time_words(io, {model::Operation::read}), (LatencyWords{1, 5, 2}));
+  EXPECT_EQ(device_time_words(io, {model::Operation::read, model::Operation::write}), (LatencyWords{8, 5, 2}));
+  EXPECT_TRUE(device_time_words(io, {model::Operation::flush}).empty());
+}
+
+TEST(Effect, IsTheRatioOfThe99thPercentiles) {
+  LogReadEffect effect;
+  LatencyWords near(LATENCY_OVER_WORD + 1);
+  LatencyWords others(LATENCY_OVER_WORD + 1);
+  near[100] = 2000;
+  near[124] = 100;  // three powers of two above
+  others[100] = 10'000;
+  LatencyWords all = others;
+  add(all, near);
+  effect.add_near(near);
+  EXPECT_EQ(effect.ratio(), std::nullopt) << "the others are not known yet";
+  effect.add_all(all);
+  EXPECT_EQ(effect.ratio(), 8.0);
+}
+
+TEST(Effect, SaysNothingOfAFewIos) {
+  LogReadEffect effect;
+  LatencyWords near(LATENCY_OVER_WORD + 1);
+  near[100] = LogReadEffect::kLeastIos - 1;
+  LatencyWords all = near;
+  all[100] += 1'000'000;
+  effect.add_near(near);
+  effect.add_all(all);
+  EXPECT_EQ(effect.ratio(), std::nullopt);
+}
+
+TEST(Effect, ForgetsWithoutLosingTheShare) {
+  LogReadEffect effect;
+  for (int round = 0; round < 50; ++round) {
+    LatencyWords near(LATENCY_OVER_WORD + 1);
+    near[108] = 100'000;
+    LatencyWords all = near;
+    all[100] += 300'000;
+    effect.add_near(near);
+    effect.add_all(all);
+  }
+  EXPECT_EQ(effect.ratio(), 2.0);
+}
+
+}  // namespace
+}  // namespace ssdpulse::analysis

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is Identify read where the specification puts it? The oracle is libnvme's own structures, which the parser does not
+// use; and whatever a drive sends is parsed or refused in words.
+#include <gtest/gtest.h>
+#include <libnvme.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "daemon/sources/nvme/identify.h"
+
+namespace ssdpulse::nvme {
+namespace {
+
+/// Not through htole: the parser's reading of the bytes is what is tested.
+template <typename Field, typename Value>
+void put(Field& field, Value value) {
+  auto* bytes = reinterpret_cast<std::uint8_t*>(&field);
+  for (std::size_t i = 0; i < sizeof field; ++i) {
+    bytes[i] = static_cast<std::uint8_t>(static_cast<std::uint64_t>(value) >> (8 * i));
+  }
+}
+
+template <std::size_t size>
+void put_text(char (&field)[size], std::string_view text) {
+  std::memset(field, ' ', size);
+  std::memcpy(field, text.data(), std::min(size, text.size()));
+}
+
+template <typename Structure>
+Bytes bytes_of(const Structure& structure) {
+  static_assert(sizeof structure == kIdentifyBytes);
+  return {reinterpret_cast<const std::uint8_t*>(&structure), sizeof structure};
+}
+
+nvme_id_ctrl some_drive() {
+  nvme_id_ctrl drive{};
+  put(drive.vid, 0x1234);
+  put(drive.ssvid, 0xfedc);
+  put_text(drive.sn, "  SERIAL 7");
+  put_text(drive.mn, "A model that takes all of its 40 bytes !");
+  put_text(drive.fr, "FW.1");
+  put(drive.ver, 0x00020100);
+  put(drive.ctratt, 0x80080210);
+  put(drive.endgidmax, 0xabcd);
+  for (std::size_t i = 0; i < sizeof drive.vs; ++i) {
+    drive.vs[i] = static_cast<std::uint8_t>(i * 7 + i / 256);
+  }
+  return drive;
+}
+
+TEST(NvmeIdentify, EveryFieldOfTheController) {
+  const nvme_id_ctrl drive = some_drive();
+  const auto identity = parse_identify_controller(bytes_of(drive));
+  ASSERT_TRUE(identity) << identity.error().message;
+  EXPECT_EQ(identity->vendor_id, 0x1234);
+  EXPECT_EQ(identity->subsystem_vendor_id, 0xfedc);
+  EXPECT_EQ(identity->serial, "SERIAL 7");
+  EXPECT_EQ(identity->model, "A model that takes all of its 40 bytes !");
+  EXPECT_EQ(identity->firmware, "FW.1");
+  EXPECT_EQ(identity->version, 0x00020100U);
+  EXPECT_EQ(identity->controller_attributes, 0x80080210U);
+  EXPECT_EQ(identity->endurance_group_max, 0xabcd);
+  ASSERT_EQ(identity->vendor_specific.size(), sizeof drive.vs);
+  EXPECT_TRUE(std::equal(identity->vendor_specific.begin(), identity->vendor_specific.end(), drive.vs));
+}
+
+TEST(NvmeIdentify, OptionalStructuresAsTheDriveSays) {
+  for (unsigned bit = 0; bit < 32; ++bit) {
+    nvme_id_ctrl drive = some_drive();
+    put(drive.ctratt, 1U << bit);
+    const auto identity = parse_identify_controller(bytes_of(drive));
+    ASSERT_TRUE(identity);
+    EXPECT_EQ(has_endurance_group_list(*identity), bit == 4) << bit;
+    EXPECT_EQ(has_uuid_list(*identity), bit == 9) << bit;
+  }
+}
+
+TEST(NvmeIdentify, WhatIsNoDrive) {
+  nvme_id_ctrl nothing{};
+  EXPECT_FALSE(parse_identify_controller(bytes_of(nothing)));
+  std::memset(&nothing, 0xff, sizeof nothing);
+  EXPECT_FALSE(parse_identify_controller(bytes_of(nothing)));
+  nvme_id_ctrl kernel_target = some_drive();
+  put(kernel_target.vid, 0);
+  EXPECT_TRUE(parse_identify_controller(bytes_of(kernel_target)));
+}
+
+TEST(NvmeIdentify, TextsAreFitForLabels) {
+  EXPECT_EQ(printable_text(""), "");
+  EXPECT_EQ(printable_text("   "), "");
+  EXPECT_EQ(printable_text(std::string_view("\0\0 \t\n", 5)), "");
+  EXPECT_EQ(printable_text(std::string_view(" a b \0\0", 7)), "a b");
+  EXPECT_EQ(printable_text(std::string_view("a\0b", 3)), "a?b");
+  EXPECT_EQ(printable_text("\x1f \x7e\x7f\x80\xff"), "? ~???");
+}
+
+TEST(NvmeIdentify, EnduranceGroupOfANamespace) {
+  nvme_id_ns name_space{};
+  put(name_space.endgid, 0xbeef);
+  EXPECT_EQ(parse_namespace_endurance_group(bytes_of(name_space)).value(), 0xbeef);
+  EXPECT_EQ(parse_namespace_endurance_group(bytes_of(nvme_id_ns{})).value(), 0);
+}
+
+TEST(NvmeIdentify, UuidsStandAtTheirIndex) {
+  nvme_id_uuid_list list{};
+  EXPECT_TRUE(parse_uuid_list(bytes_of(list)).value().empty());
+  for (unsigned i = 0; i < NVME_ID_UUID_LIST_MAX; ++i) {
+    std::fill_n(list.entry[i].uuid, 16, static_cast<std::uint8_t>(i + 1));
+    list.entry[i].header = static_cast<std::uint8_t>(i);
+  }
+  auto uuids = parse_uuid_list(bytes_of(list));
+  ASSERT_EQ(uuids.value().size(), std::size_t{NVME_ID_UUID_LIST_MAX});
+  for (std::size_t i = 0; i < uuids->size(); ++i) {
+    EXPECT_EQ((*uuids)[i][0], i + 1);
+    EXPECT_EQ((*uuids)[i][15], i + 1);
+  }
+  std::fill_n(list.entry[5].uuid, 16, std::uint8_t{0});
+  EXPECT_EQ(parse_uuid_list(bytes_of(list)).value().size(), 5U) << "a UUID of zeroes is the end";
+}
+
+TEST(NvmeIdentify, EnduranceGroups) {
+  nvme_id_endurance_group_list list{};
+  EXPECT_TRUE(parse_endurance_group_list(bytes_of(list)).value().empty());
+  put(list.num, 2);
+  put(list.identifier[0], 1);
+  put(list.identifier[1], 0x1234);
+  put(list.identifier[2], 0x2000);
+  EXPECT_EQ(parse_endurance_group_list(bytes_of(list)).value(), (std::vector<std::uint16_t>{1, 0x1234}));
+  put(list.identifier[1], 1);
+  EXPECT_FALSE(parse_endurance_group_list(bytes_of(list))) << "the same one twice";
+  put(list.identifier[0], 0);
+  EXPECT_FALSE(parse_endurance_group_list(bytes_of(list))) << "group 0 is none";
+  put(list.num, 2048);
+  EXPECT_FALSE(parse_endurance_group_list(bytes_of(list))) << "more than there is room for";
+  put(list.num, 2047);
+  for (unsigned i = 0; i < 2047; ++i) {
+    put(list.identifier[i], i + 1);
+  }
+  EXPECT_EQ(parse_endurance_group_list(bytes_of(list)).value().back(), 2047);
+}
+
+RC_GTEST_PROP(NvmeIdentify, AnyBytesAreParsedOrRefused, ()) {
+  const auto size = *rc::gen::weightedElement<std::size_t>({{9, kIdentifyBytes}, {1, 0}, {1, 4095}, {1, 512}});
+  const auto bytes = *rc::gen::container<std::vector<std::uint8_t>>(size, rc::gen::arbitrary<std::uint8_t>());
+  const auto identity = parse_identify_controller(bytes);
+  RC_ASSERT(identity.has_value() || !identity.error().message.empty());
+  RC_ASSERT(identity.has_value() <= (size == kIdentifyBytes));
+  if (identity) {
+    for (const std::string& text : {identity->serial, identity->model, identity->firmware}) {
+      RC_ASSERT(std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c <= 0x7e; }));
+    }
+  }
+  RC_ASSERT(parse_namespace_endurance_group(bytes).has_value() == (size == kIdentifyBytes));
+  const auto uuids = parse_uuid_list(bytes);
+  RC_ASSERT(uuids.has_value() == (size == kIdentifyBytes));
+  RC_ASSERT(!uuids || uuids->size() <= 127U);
+  const auto groups = parse_endurance_group_list(bytes);
+  RC_ASSERT(!groups || groups->size() <= 2047U);
+}
+
+}  // namespace
+}  // namespace ssdpulse::nvme

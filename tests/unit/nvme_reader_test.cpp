@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does every request get its one answer, whatever drives, messages and processes do? The reader's threads run
+// here as they are; only the drives are ours.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "daemon/sources/nvme/reader_client.h"
+#include "daemon/sources/nvme/reader_worker.h"
+#include "tests/fixtures/nvme_drives.h"
+#include "tests/fixtures/temporary_tree.h"
+
+namespace ssdpulse::nvme {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace tests;
+using Clock = std::chrono::steady_clock;
+
+std::size_t open_files() {
+  const std::filesystem::directory_iterator files("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(files), end(files)));
+}
+
+template <typename True>
+bool wait_until(True holds) {
+  const auto deadline = Clock::now() + 20s;
+  while (!holds()) {
+    if (Clock::now() > deadline) {
+      return false;
+    }
+    std::this_thread::sleep_for(2ms);
+  }
+  return true;
+}
+
+/// A worker in a thread of this process, and the daemon's end.
+class Reader {
+ public:
+  Reader() : Reader(socket_pair()) {}
+  ~Reader() {
+    client.reset();
+    drives.release();
+    thread_.join();
+  }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  Drives drives;
+  std::unique_ptr<ReaderClient> client;
+
+ private:
+  explicit Reader(std::pair<util::UniqueFd, util::UniqueFd> ends)
+      : client(std::make_unique<ReaderClient>(std::move(ends.first))),
+        socket_(std::move(ends.second)),
+        worker_(socket_.get(), drives, kPages),
+        thread_([this] { worker_.serve(); }) {}
+
+  util::UniqueFd socket_;
+  ReaderWorker worker_;
+  std::thread thread_;
+};
+
+TEST(NvmeReader, AnAnswerIsTheDrivesBytesAndItsTime) {
+  Reader reader;
+  const auto before = static_cast<std::uint64_t>(Clock::now().time_since_epoch() / 1ns);
+  const auto id = reader.client->send(read_page(7, 0));
+  const auto all = answers(*reader.client, 1);
+  const auto after = static_cast<std::uint64_t>(Clock::now().time_since_epoch() / 1ns);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].id, id.value());
+  EXPECT_EQ(all[0].result, 0);
+  ASSERT_EQ(all[0].content().size(), 512U);
+  EXPECT_TRUE(std::all_of(all[0].content().begin(), all[0].content().end(), [](auto byte) { return byte == 7; }));
+  EXPECT_LE(before, all[0].began_ns);
+  EXPECT_LE(all[0].began_ns, all[0].ended_ns);
+  EXPECT_LE(all[0].ended_ns, after);
+  EXPECT_EQ(reader.client->outstanding(), 0U);
+}
+
+TEST(NvmeReader, FailuresAreToldAsTheyAre) {
+  Reader reader;
+  reader.drives.gone = {3};
+  reader.drives.statuses = {{4, 0x4002}, {5, -EACCES}};
+  EXPECT_EQ(result_of(*reader.client, read_page(3)), -ENODEV);
+  EXPECT_EQ(result_of(*reader.client, read_page(4)), 0x4002);
+  EXPECT_EQ(result_of(*reader.client, read_page(5)), -EACCES);
+  EXPECT_EQ(result_of(*reader.client, read_page(6, 2)), -EINVAL) << "no such page";
+  ASSERT_TRUE(reader.client->send(read_page(4)));
+  const auto refused = answers(*reader.client, 1);
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_TRUE(refused[0].content().empty());
+  EXPECT_EQ(refused[0].data, Response{}.data) << "nothing of a refused page";
+  EXPECT_NE(refused[0].began_ns, 0U);
+}
+
+TEST(NvmeReader, ADriveThatHangsKeepsOnlyItsOwnWaiting) {
+  Reader reader;
+  reader.drives.hang(0);
+  ASSERT_TRUE(reader.client->send(read_page(0)));
+  ASSERT_TRUE(wait_until([&] { return reader.drives.begun == 1; }));
+  for (std::size_t i = 0; i < CommandQueue::kMostWaiting; ++i) {
+    ASSERT_TRUE(reader.client->send(read_page(0)));
+  }
+  EXPECT_EQ(result_of(*reader.client, read_page(0)), -EBUSY) << "its queue is full";
+  for (std::uint32_t other = 1; other < 20; ++other) {
+    EXPECT_EQ(result_of(*reader.client, read_page(other)), 0);
+  }
+  EXPECT_EQ(reader.client->outstanding(), CommandQueue::kMostWaiting + 1);
+  reader.drives.release();
+  const auto late = answers(*reader.client, CommandQueue::kMostWaiting + 1);
+  ASSERT_EQ(late.size(), CommandQueue::kMostWaiting + 1);
+  EXPECT_TRUE(std::is_sorted(late.begin(), late.end(), [](const auto& a, const auto& b) { return a.id < b.id; }));
+  EXPECT_TRUE(std::all_of(late.begin(), late.end(), [](const auto& one) { return one.result == 0; }));
+}
+
+TEST(NvmeReader, ThreadsAreBounded) {
+  Reader reader;
+  for (std::uint32_t controller = 0; controller < ReaderWorker::kMostControllers; ++controller) {
+    ASSERT_EQ(result_of(*reader.client, read_page(1000 * controller)), 0);
+  }
+  EXPECT_EQ(result_of(*reader.client, read_page(1)), -EBUSY);
+  EXPECT_EQ(result_of(*reader.client, read_page(1000)), 0) << "the known ones go on";
+}
+
+TEST(NvmeReader, NoDescriptorIsLeft) {
+  const std::size_t before = open_files();
+  {
+    Reader reader;
+    reader.drives.statuses = {{1, 2}};
+    const std::size_t running = open_files();
+    for (int i = 0; i < 200; ++i) {
+      result_of(*reader.client, read_page(static_cast<std::uint32_t>(i % 3), static_cast<std::uint16_t>(i % 3)));
+    }
+    EXPECT_EQ(open_files(), running);
+  }
+  EXPECT_EQ(open_files(), before);
+}
+
+RC_GTEST_PROP(NvmeReader, AWorkerOutlivesAnyMessage, (std::vector<std::vector<std::uint8_t>> messages)) {
+  Drives drives;
+  auto [daemon_end, reader_end] = socket_pair();
+  ReaderWorker worker(reader_end.get(), drives, kPages);
+  std::thread thread([&worker] { worker.serve(); });
+  std::size_t answerable = 0;
+  for (std::vector<std::uint8_t>& message : messages) {
+    // As it is; with our mark, but too short or too long; and whole: at least an error is the answer to that.
+    const auto size = *rc::gen::element<std::size_t>(0, 31, 33, 5000, sizeof(Request), sizeof(Request));
+    if (size != 0) {
+      message.resize(size);
+      std::memcpy(message.data(), &Request::kMark, sizeof Request::kMark);
+      answerable += size == sizeof(Request) ? 1 : 0;
+    }
+    RC_ASSERT(::send(daemon_end.get(), message.data(), message.size(), MSG_NOSIGNAL) ==
+              static_cast<ssize_t>(message.size()));
+  }
+  Request last = read_page(3);
+  last.id = 0xfeed;
+  RC_ASSERT(send_message(daemon_end.get(), last, 0) == 0);
+  bool answered = false;
+  for (std::size_t i = 0; i <= answerable; ++i) {
+    Response response;
+    RC_ASSERT(readable(daemon_end.get(), 20s));
+    RC_ASSERT(receive_message(daemon_end.get(), response, 0) == Reception::message);
+    RC_ASSERT(well_formed(response));
+    answered = answered || (response.id == 0xfeed && response.result == 0);
+  }
+  RC_ASSERT(answered);
+  daemon_end.reset();
+  thread.join();
+}
+
+RC_GTEST_PROP(NvmeReader, AClientTakesOnlyWhatWasAsked, (std::vector<std::vector<std::uint8_t>> messages)) {
+  auto [daemon_end, reader_end] = socket_pair();
+  ReaderClient client(std::move(daemon_end));
+  std::set<std::uint64_t> asked;
+  for (int i = 0; i < 5; ++i) {
+    asked.insert(client.send(read_page(0)).value());
+  }
+  std::set<std::uint64_t> given;
+  const auto take = [&] {
+    for (const Response& response : client.receive()) {
+      RC_ASSERT(asked.count(response.id) == 1);
+      RC_ASSERT(given.insert(response.id).second);
+      RC_ASSERT(response.bytes <= kMaxPageBytes && (response.result == 0) == (response.bytes > 0));
+    }
+  };
+  std::uint64_t garbage = 0;
+  for (std::vector<std::uint8_t>& bytes : messages) {
+    if (*rc::gen::arbitrary<bool>()) {  // a whole response, its head sensible in part
+      Response response;
+      response.id = *rc::gen::inRange<std::uint64_t>(0, 8);
+      response.result = *rc::gen::element(0, 0, 2, -5);
+      response.bytes = *rc::gen::element<std::uint32_t>(0, 512, 4096, 4097, 0xffffffff);
+      response.ended_ns = *rc::gen::element<std::uint64_t>(0, 7);
+      response.began_ns = *rc::gen::element<std::uint64_t>(0, 9);
+      response.mark = *rc::gen::element(Response::kMark, Response::kMark, Request::kMark);
+      bytes.resize(sizeof response + 1);
+      std::memcpy(bytes.data(), &response, sizeof response);
+      const std::size_t whole = sizeof response;
+      bytes.resize(*rc::gen::elementOf(std::vector<std::size_t>{whole, whole, whole, whole - 1, whole + 1, 64}));
+      garbage += well_formed(response) && bytes.size() == whole ? 0 : 1;
+    } else {
+      garbage += 1;
+    }
+    RC_ASSERT(::send(reader_end.get(), bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
+    take();
+  }
+  RC_ASSERT(client.garbage() == garbage);
+  RC_ASSERT(client.outstanding() == asked.size() - given.size());
+  RC_ASSERT(!client.ended());
+  reader_end.reset();
+  take();
+  RC_ASSERT(given == asked);
+  RC_ASSERT(client.ended());
+}
+
+TEST(NvmeReader, SendingNeverWaits) {
+  auto [daemon_end, reader_end] = socket_pair();
+  ReaderClient client(std::move(daemon_end));
+  std::size_t sent = 0;
+  while (client.send(read_page(0))) {
+    ++sent;
+  }
+  EXPECT_EQ(sent, ReaderClient::kMostOutstanding);
+  EXPECT_EQ(client.send(read_page(0)).error().error_number, EAGAIN);
+
+  auto [other_end, full_end] = socket_pair();
+  ReaderClient cramped(std::move(other_end));
+  const int least = 1;
+  ASSERT_EQ(::setsockopt(cramped.descriptor(), SOL_SOCKET, SO_SNDBUF, &least, sizeof least), 0);
+  sent = 0;
+  while (cramped.send(read_page(0))) {
+    ++sent;
+  }
+  EXPECT_LT(sent, ReaderClient::kMostOutstanding) << "the socket is full before";
+  EXPECT_EQ(cramped.send(read_page(0)).error().error_number, EAGAIN);
+  EXPECT_EQ(cramped.outstanding(), sent);
+  full_end.reset();
+  EXPECT_EQ(cramped.receive().size(), sent);
+  EXPECT_EQ(cramped.send(read_page(0)).error().error_number, EPIPE);
+}
+
+TEST(NvmeReader, NothingOfAReaderThatCannotBeStarted) {
+  const std::size_t before = open_files();
+  EXPECT_FALSE(ReaderClient::spawn("/nowhere/ssdpulse"));
+  EXPECT_EQ(open_files(), before);
+}
+
+TEST(NvmeReader, AProgramThatEndsAtOnceIsSeen) {
+  auto client = ReaderClient::spawn("/bin/true");
+  ASSERT_TRUE(client) << client.error().message;
+  ASSERT_TRUE(readable((*client)->descriptor(), 20s));
+  EXPECT_TRUE((*client)->receive().empty());
+  EXPECT_TRUE((*client)->ended());
+  EXPECT_EQ((*client)->send(read_page(0)).error().error_number, EPIPE);
+}
+
+TEST(NvmeReader, AReaderThatStaysIsNotWaitedFor) {
+  const TemporaryTree tree;
+  tree.file("stays", "#!/bin/sh\nexec sleep 600\n");
+  ASSERT_EQ(::chmod(tree.path("stays").c_str(), 0700), 0);
+  auto client = ReaderClient::spawn(tree.path("stays"));
+  ASSERT_TRUE(client) << client.error().message;
+  const auto began = Clock::now();
+  client->reset();
+  EXPECT_LT(Clock::now() - began, 5s);
+}
+
+}  // namespace
+}  // namespace ssdpulse::nvme

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does the reader go on when it dies, and end when the daemon does? Supervisor and workers run here as they are, in
+// processes of their own; only the drives are ours.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <set>
+#include <thread>
+
+#include "daemon/sources/nvme/reader_client.h"
+#include "daemon/sources/nvme/reader_process.h"
+#include "daemon/sources/nvme/reader_worker.h"
+#include "tests/fixtures/nvme_drives.h"
+
+namespace ssdpulse::nvme {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace tests;
+using Clock = std::chrono::steady_clock;
+
+/// A supervisor and its workers, in processes of their own, over drives of which number 0 hangs and number 13 kills.
+class SupervisedReader {
+ public:
+  SupervisedReader() {
+    auto [daemon_end, reader_end] = socket_pair();
+    const int socket = reader_end.get();
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      daemon_end.reset();
+      const auto work = [socket] {
+        class Deadly final : public DriveCommands {
+         public:
+          util::Result<util::UniqueFd> open(std::uint32_t controller) override {
+            if (controller == 13) {
+              ::raise(SIGKILL);
+            }
+            return drives.open(controller);
+          }
+          int execute(int fd, const Command& command, std::span<std::uint8_t> data) override {
+            return drives.execute(fd, command, data);
+          }
+          Drives drives;
+        } drives;
+        drives.drives.hang(0);
+        ReaderWorker worker(socket, drives, kPages);
+        worker.serve();
+        ::_exit(0);
+      };
+      ::_exit(supervise(socket, work, 50ms) ? 7 : 8);
+    }
+    supervisor = pid;
+    client = std::make_unique<ReaderClient>(std::move(daemon_end));
+  }
+
+  /// Its exit code, when the daemon's end is closed.
+  int end() {
+    client.reset();
+    int status = 0;
+    ::waitpid(supervisor, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+  pid_t supervisor = 0;
+  std::unique_ptr<ReaderClient> client;
+};
+
+TEST(NvmeSupervisor, ADeadWorkerIsReplacedAndItsRequestsAnswered) {
+  SupervisedReader reader;
+  ASSERT_EQ(result_of(*reader.client, read_page(1)), 0);
+  for (int death = 0; death < 3; ++death) {
+    std::set<std::uint64_t> lost{reader.client->send(read_page(0)).value(), reader.client->send(read_page(0)).value(),
+                                 reader.client->send(read_page(13)).value()};
+    for (const Response& response : answers(*reader.client, 3)) {
+      EXPECT_EQ(response.result, -ECONNRESET);
+      EXPECT_EQ(lost.erase(response.id), 1U);
+    }
+    EXPECT_TRUE(lost.empty());
+    EXPECT_EQ(result_of(*reader.client, read_page(2)), 0) << "the next one works";
+  }
+  EXPECT_FALSE(reader.client->ended());
+  EXPECT_EQ(reader.client->garbage(), 0U);
+  EXPECT_EQ(reader.end(), 7);
+}
+
+TEST(NvmeSupervisor, EndsWithTheDaemonWhateverIsUnderWay) {
+  SupervisedReader reader;
+  ASSERT_TRUE(reader.client->send(read_page(0)));
+  ASSERT_EQ(result_of(*reader.client, read_page(1)), 0);
+  const auto began = Clock::now();
+  EXPECT_EQ(reader.end(), 7);
+  EXPECT_LT(Clock::now() - began, 5s);
+}
+
+TEST(NvmeSupervisor, EndsAlthoughItsWorkerDoesNot) {
+  auto [daemon_end, reader_end] = socket_pair();
+  const pid_t supervisor = ::fork();
+  if (supervisor == 0) {
+    daemon_end.reset();
+    const auto stuck = [] {
+      while (true) {
+        ::pause();
+      }
+    };
+    ::_exit(supervise(reader_end.get(), stuck, 50ms) ? 7 : 8);
+  }
+  std::this_thread::sleep_for(50ms);
+  daemon_end.reset();
+  const auto deadline = Clock::now() + 10s;
+  int status = 0;
+  while (::waitpid(supervisor, &status, WNOHANG) == 0) {
+    if (Clock::now() > deadline) {
+      ::kill(supervisor, SIGKILL);
+    }
+    std::this_thread::sleep_for(2ms);
+  }
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
+TEST(NvmeSupervisor, EndsWhileItPauses) {
+  SupervisedReader reader;
+  ASSERT_TRUE(reader.client->send(read_page(13)));
+  std::this_thread::sleep_for(20ms);
+  EXPECT_EQ(reader.end(), 7);
+}
+
+TEST(NvmeSupervisor, TheWorkerDiesWithIt) {
+  SupervisedReader reader;
+  ASSERT_EQ(result_of(*reader.client, read_page(1)), 0);
+  const auto hangs = reader.client->send(read_page(0));
+  ASSERT_TRUE(hangs);
+  ::kill(reader.supervisor, SIGKILL);
+  const auto all = answers(*reader.client, 1);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].id, *hangs);
+  EXPECT_EQ(all[0].result, -EPIPE) << "the last one that held the socket is gone";
+  EXPECT_TRUE(reader.client->ended());
+  EXPECT_EQ(reader.end(), -1);
+}
+
+TEST(NvmeSupervisor, StartedByHandItSaysWhatItIs) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run_nvme_reader(-1), 2);
+  const util::UniqueFd file(::open("/dev/null", O_RDONLY));
+  EXPECT_EQ(run_nvme_reader(file.get()), 2);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("ssdpulse run"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ssdpulse::nvme

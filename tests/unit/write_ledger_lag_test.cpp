@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does the ledger make of counters that are brought up to date only now and then, or never?
+#include <gtest/gtest.h>
+
+#include "tests/unit/write_ledger_rig.h"
+
+namespace ssdpulse::analysis {
+namespace {
+
+/// The media's counter shows what it was at the last full `period`.
+struct LazyDrive {
+  PaperDrive drive;
+  model::Uint128 shown = 0;
+  std::chrono::nanoseconds updated{0};
+
+  void poll(WriteLedger& ledger, std::uint64_t host, std::uint64_t media, std::chrono::nanoseconds period) {
+    drive.pass(kPollInterval);
+    drive.write(host, media);
+    if (drive.now - updated >= period) {
+      updated = drive.now;
+      shown = drive.media;
+    }
+    WriteSample sample = drive.read();
+    sample.media->count = shown;
+    ledger.observe(sample);
+  }
+};
+
+TEST(WriteLedgerLag, AWindowEndsWhereTheCountersAreCertain) {
+  LazyDrive lazy;
+  WriteLedger ledger(kPollInterval);
+  // 10 minutes are 20 polls. At first it writes 1:1, later 1:5: what is read then was written before.
+  for (int i = 0; i < 39; ++i) {
+    lazy.poll(ledger, kGiB, kGiB, 10min);
+    EXPECT_TRUE(ledger.amplification().ratios.empty()) << "after poll " << i;
+  }
+  for (int i = 0; i < 80; ++i) {
+    lazy.poll(ledger, kGiB, kGiB, 10min);
+  }
+  EXPECT_GE(ledger.media_staleness().lag, 10min);
+  EXPECT_LE(ledger.media_staleness().lag, 12min);
+  EXPECT_EQ(ledger.host_staleness().lag, 0s);
+  for (int i = 0; i < 1500; ++i) {
+    lazy.poll(ledger, kGiB, 5 * kGiB, 10min);
+    EXPECT_FALSE(find(ledger, "5m")) << "no 5 minutes of which both ends are known";
+    for (const auto& ratio : ledger.amplification().ratios) {
+      EXPECT_GE(ratio.age_seconds, 600);
+      EXPECT_LE(ratio.upper - ratio.lower, 0.2 * ratio.ratio);
+    }
+  }
+  const auto hours = find(ledger, "24h");
+  ASSERT_TRUE(hours);
+  EXPECT_GT(hours->ratio, 1.0);
+  EXPECT_LT(hours->ratio, 5.0);
+}
+
+TEST(WriteLedgerLag, OneLongStandstillIsRemembered) {
+  LazyDrive lazy;
+  WriteLedger ledger(kPollInterval);
+  for (int i = 0; i < 10; ++i) {
+    lazy.poll(ledger, kGiB, 2 * kGiB, 0s);
+  }
+  EXPECT_EQ(ledger.media_staleness().lag, 0s);
+  ASSERT_TRUE(find(ledger, "5m"));
+  for (int i = 0; i < 6; ++i) {
+    lazy.poll(ledger, kGiB, 2 * kGiB, 24h);
+    EXPECT_EQ(ledger.media_staleness().stands_still, kPollInterval * (i + 1));
+  }
+  EXPECT_EQ(ledger.media_staleness().lag, 210s);
+  for (int i = 0; i < 200; ++i) {
+    lazy.poll(ledger, kGiB, 2 * kGiB, 0s);
+  }
+  EXPECT_EQ(ledger.media_staleness().stands_still, 0s);
+  EXPECT_EQ(ledger.media_staleness().lag, 210s);
+  ASSERT_TRUE(find(ledger, "1h"));
+  EXPECT_EQ(find(ledger, "1h")->age_seconds, 210);
+  EXPECT_NEAR(find(ledger, "1h")->ratio, 2.0, 0.02);
+  lazy.drive.firmware = "F2";
+  for (int i = 0; i < 4; ++i) {
+    lazy.poll(ledger, kGiB, 2 * kGiB, 0s);
+  }
+  EXPECT_EQ(ledger.media_staleness().lag, 0s) << "another firmware may be another habit";
+}
+
+TEST(WriteLedgerLag, ACounterThatNeverMovesIsNoCounter) {
+  PaperDrive drive;
+  drive.media = 1;
+  drive.media_unit = 1;
+  WriteLedger ledger(kPollInterval);
+  for (int i = 0; i < 300; ++i) {
+    drive.poll(ledger, kGiB, 0);
+    EXPECT_TRUE(ledger.amplification().ratios.empty());
+  }
+  EXPECT_EQ(ledger.media_staleness().stands_still, kPollInterval * 299);
+}
+
+TEST(WriteLedgerLag, TheBlockLayerTellsOfAHostCounterThatNeverMoves) {
+  PaperDrive drive;
+  drive.host = drive.media = 1;
+  WriteLedger ledger(kPollInterval);
+  for (int i = 0; i < 300; ++i) {
+    *drive.block += kGiB;
+    drive.poll(ledger, 0, 0);
+    EXPECT_TRUE(ledger.amplification().ratios.empty());
+  }
+  EXPECT_EQ(ledger.host_staleness().stands_still, kPollInterval * 299);
+  EXPECT_EQ(ledger.media_staleness().stands_still, kPollInterval * 299);
+  EXPECT_EQ(ledger.amplification().host_written_drift_bytes, -299.0 * kGiB);
+}
+
+TEST(WriteLedgerLag, WhatTheDriveStillHoldsInItsBufferIsNotLate) {
+  PaperDrive drive;
+  WriteLedger ledger(kPollInterval);
+  for (int i = 0; i < 20; ++i) {
+    drive.poll(ledger, 20 * kMiB, i % 3 == 0 || i < 4 ? 60 * kMiB : 0);
+  }
+  EXPECT_EQ(ledger.media_staleness().lag, 0s);
+}
+
+TEST(WriteLedgerLag, ADriveThatIsSeldomWrittenToIsBelievedAfterAnHour) {
+  PaperDrive drive;
+  drive.write(kGiB, 3 * kGiB);
+  WriteLedger ledger(kPollInterval);
+  for (int i = 0; i <= 120; ++i) {
+    drive.poll(ledger, 0, 0);
+    EXPECT_FALSE(find(ledger, "lifetime"));
+  }
+  drive.poll(ledger, 0, 0);
+  ASSERT_TRUE(find(ledger, "lifetime")) << "whatever was late must have come";
+  EXPECT_DOUBLE_EQ(find(ledger, "lifetime")->ratio, 3.0);
+}
+
+TEST(WriteLedgerLag, LateMediaWritesAreNotIdleOnes) {
+  LazyDrive lazy;
+  WriteLedger ledger(kPollInterval);
+  for (int i = 0; i < 60; ++i) {
+    lazy.poll(ledger, kGiB, 2 * kGiB, 10min);
+  }
+  for (int i = 0; i < 22; ++i) {
+    lazy.poll(ledger, 0, 0, 10min);
+  }
+  EXPECT_EQ(ledger.amplification().idle_media_written_bytes, 0);
+  for (int i = 0; i < 40; ++i) {
+    lazy.poll(ledger, 0, kMiB, 10min);
+  }
+  EXPECT_GT(ledger.amplification().idle_media_written_bytes, 20.0 * kMiB);
+  EXPECT_LE(ledger.amplification().idle_media_written_bytes, 40.0 * kMiB);
+}
+
+TEST(WriteLedgerLag, WithoutTheBlockLayerNothingIsIdle) {
+  PaperDrive drive;
+  drive.block.reset();
+  WriteLedger ledger(kPollInterval);
+  for (int i = 0; i < 4; ++i) {
+    drive.poll(ledger, kMiB, kMiB);
+  }
+  for (int i = 0; i < 10; ++i) {
+    drive.poll(ledger, 0, kMiB);
+  }
+  EXPECT_EQ(ledger.amplification().idle_media_written_bytes, 0);
+}
+
+}  // namespace
+}  // namespace ssdpulse::analysis

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does the ledger say what it must, and nothing before it can? Drives on paper, whose numbers follow by mental
+// arithmetic; that bounds hold for all drives is shown by write_ledger_property_test.
+#include "daemon/analysis/write_amplification/write_ledger.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/write_ledger_rig.h"
+
+namespace ssdpulse::analysis {
+namespace {
+
+using model::Rounding;
+using model::Uint128;
+
+TEST(WriteLedger, ExactCountersGiveExactRatios) {
+  PaperDrive drive;
+  drive.since_birth = false;
+  drive.host = drive.media = 7;
+  WriteLedger ledger(kPollInterval);
+  ledger.observe(drive.read());
+  EXPECT_TRUE(ledger.amplification().ratios.empty());
+  drive.poll(ledger, 256 << 10, kMiB);
+  EXPECT_TRUE(ledger.amplification().ratios.empty()) << "one change does not tell how often counters change";
+  drive.poll(ledger, 256 << 10, kMiB);
+  drive.poll(ledger, 256 << 10, kMiB);
+  const auto said = ledger.amplification();
+  ASSERT_EQ(said.ratios.size(), 4U);
+  for (const auto& ratio : said.ratios) {
+    EXPECT_DOUBLE_EQ(ratio.ratio, 4.0);
+    EXPECT_LE(ratio.lower, 4.0);
+    EXPECT_GE(ratio.upper, 4.0);
+    EXPECT_LT(ratio.upper - ratio.lower, 1e-12);
+    EXPECT_EQ(ratio.covered_seconds, 90);
+    EXPECT_EQ(ratio.age_seconds, 0);
+  }
+  EXPECT_EQ(said.host_written_bytes, 7 + 3 * 256.0 * 1024);
+  EXPECT_EQ(said.media_written_bytes, 7 + 3 * 1024.0 * 1024);
+  EXPECT_FALSE(find(ledger, "lifetime")) << "these counters do not count since birth";
+}
+
+TEST(WriteLedger, UnitsBoundTheRatio) {
+  // Data units of 512000 bytes, rounded up, against exact bytes: what a drive without amplification shows.
+  PaperDrive drive;
+  drive.host_unit = 512000;
+  drive.host_rounding = Rounding::up;
+  WriteLedger ledger(kPollInterval);
+  drive.write(512, 512);
+  ledger.observe(drive.read());
+  for (int i = 0; i < 3; ++i) {
+    drive.poll(ledger, 600'000, 600'000);
+  }
+  EXPECT_TRUE(ledger.amplification().ratios.empty()) << "a few units bound nothing";
+  for (int i = 0; i < 3; ++i) {
+    drive.poll(ledger, 5'000'000, 5'000'000);
+  }
+  for (const char* window : {"5m", "lifetime"}) {
+    const auto ratio = find(ledger, window);
+    ASSERT_TRUE(ratio) << window;
+    EXPECT_LT(ratio->lower, 1.0);
+    EXPECT_GT(ratio->upper, 1.0);
+    EXPECT_NEAR(ratio->ratio, 1.0, 0.05);
+    EXPECT_LE(ratio->upper - ratio->lower, 0.2 * ratio->ratio);
+  }
+}
+
+TEST(WriteLedger, NothingCertainIsNothingSaid) {
+  PaperDrive drive;
+  WriteLedger ledger(kPollInterval);
+  for (int i = 0; i < 20; ++i) {
+    drive.poll(ledger, kMiB, 2 * kMiB);
+  }
+  ASSERT_TRUE(find(ledger, "5m"));
+  for (int i = 0; i < 10; ++i) {
+    drive.poll(ledger, 0, kMiB);
+  }
+  EXPECT_FALSE(find(ledger, "5m")) << "the host has written nothing for 5 minutes";
+  EXPECT_TRUE(find(ledger, "1h"));
+  EXPECT_DOUBLE_EQ(ledger.amplification().idle_media_written_bytes, 10.0 * kMiB);
+}
+
+TEST(WriteLedger, AllBitsCount) {
+  PaperDrive drive;
+  drive.host = (Uint128{1} << 64) - kMiB;
+  drive.media = (Uint128{1} << 127) + 5;
+  drive.block.reset();
+  WriteLedger ledger(kPollInterval);
+  ledger.observe(drive.read());
+  const Uint128 much = (Uint128{1} << 64) + 3;
+  for (int i = 0; i < 3; ++i) {
+    drive.poll(ledger, much, 3 * much);
+  }
+  ASSERT_TRUE(find(ledger, "5m"));
+  EXPECT_DOUBLE_EQ(find(ledger, "5m")->ratio, 3.0);
+  EXPECT_EQ(ledger.amplification().host_written_bytes, 0x1p66 - 0x1p20);
+  EXPECT_EQ(ledger.amplification().media_written_bytes, 0x1p127 + 9 * 0x1p64);
+}
+
+TEST(WriteLedger, ASaturatedCounterIsNone) {
+  PaperDrive drive;
+  WriteLedger ledger(kPollInterval);
+  for (int i = 0; i < 4; ++i) {
+    drive.poll(ledger, kMiB, 2 * kMiB);
+  }
+  ASSERT_EQ(ledger.amplification().ratios.size(), 5U);
+  const double total = *ledger.amplification().media_written_bytes;
+  drive.media = ~Uint128{0};
+  drive.poll(ledger, kMiB, 0);
+  drive.poll(ledger, kMiB, 0);
+  EXPECT_TRUE(ledger.amplification().ratios.empty());
+  EXPECT_EQ(ledger.amplification().media_written_bytes, total);
+  drive.media = 0;
+  for (int i = 0; i < 4; ++i) {
+    drive.poll(ledger, kMiB, 2 * kMiB);
+  }
+  EXPECT_TRUE(find(ledger, "5m"));
+  EXPECT_FALSE(find(ledger, "lifetime")) << "nobody knows how much it was when it could not count on";
+  EXPECT_EQ(ledger.amplification().epochs, 1U);
+}
+
+TEST(WriteLedger, AnUnknownUnitStillGivesRatios) {
+  PaperDrive drive;
+  drive.host_unit = drive.media_unit = 32 * kMiB;
+  drive.host_rounding = drive.media_rounding = Rounding::unknown;
+  WriteLedger ledger(kPollInterval);
+  const auto poll = [&](bool told) {
+    drive.pass(kPollInterval);
+    drive.write(20 * kGiB, 50 * kGiB);
+    WriteSample sample = drive.read();
+    if (!told) {
+      sample.host_before->unit_bytes = sample.host_after->unit_bytes = sample.media->unit_bytes = 0;
+    }
+    ledger.observe(sample);
+  };
+  for (int i = 0; i < 4; ++i) {
+    poll(false);
+  }
+  const auto ratio = find(ledger, "5m");
+  ASSERT_TRUE(ratio);
+  EXPECT_DOUBLE_EQ(ratio->ratio, 2.5);
+  // 1920 and 4800 counts, of which 2 are in doubt at either side
+  EXPECT_NEAR(ratio->lower, 4798.0 / 1922, 1e-12);
+  EXPECT_NEAR(ratio->upper, 4802.0 / 1918, 1e-12);
+  EXPECT_FALSE(ledger.amplification().host_written_bytes);
+  EXPECT_FALSE(ledger.amplification().media_written_bytes);
+  EXPECT_FALSE(ledger.amplification().host_written_drift_bytes);
+  poll(true);
+  EXPECT_EQ(ledger.amplification().host_written_bytes, 100.0 * kGiB);
+  EXPECT_EQ(ledger.amplification().epochs, 0U);
+  EXPECT_EQ(find(ledger, "5m")->covered_seconds, 120) << "what was counted before counts";
+  poll(false);
+  EXPECT_EQ(ledger.amplification().media_written_bytes, 300.0 * kGiB) << "a unit once known stays known";
+}
+
+TEST(WriteLedger, ARestartFromZeroAddsWhatIsCountedSince) {
+  PaperDrive drive;
+  WriteLedger ledger(kPollInterval);
+  drive.write(100 * kGiB, 300 * kGiB);
+  for (int i = 0; i < 4; ++i) {
+    drive.poll(ledger, kGiB, 3 * kGiB);
+  }
+  EXPECT_EQ(ledger.amplification().host_written_bytes, 104.0 * kGiB);
+  drive.host = drive.media = 0;
+  drive.poll(ledger, kGiB, 3 * kGiB);
+  EXPECT_EQ(ledger.amplification().epochs, 1U);
+  EXPECT_EQ(ledger.amplification().host_written_bytes, 105.0 * kGiB);
+  EXPECT_EQ(ledger.amplification().media_written_bytes, 315.0 * kGiB);
+  EXPECT_FALSE(find(ledger, "7d")) << "no window spans two epochs";
+  for (int i = 0; i < 3; ++i) {
+    drive.poll(ledger, kGiB, 3 * kGiB);
+  }
+  EXPECT_EQ(find(ledger, "7d")->covered_seconds, 90);
+  EXPECT_DOUBLE_EQ(find(ledger, "7d")->ratio, 3.0);
+  EXPECT_DOUBLE_EQ(find(ledger, "lifetime")->ratio, 3.0);
+}
+
+TEST(WriteLedger, ARollBackAddsNothingUntilItIsMadeUpFor) {
+  PaperDrive drive;
+  WriteLedger ledger(kPollInterval);
+  drive.write(100 * kGiB, 300 * kGiB);
+  for (int i = 0; i < 4; ++i) {
+    drive.poll(ledger, kGiB, 3 * kGiB);
+  }
+  drive.host -= 5 * kGiB;
+  drive.media -= 15 * kGiB;
+  drive.poll(ledger, kGiB, 3 * kGiB);
+  EXPECT_EQ(ledger.amplification().epochs, 1U);
+  EXPECT_EQ(ledger.amplification().host_written_bytes, 104.0 * kGiB);
+  EXPECT_EQ(ledger.amplification().media_written_bytes, 312.0 * kGiB);
+  for (int i = 0; i < 3; ++i) {
+    drive.poll(ledger, kGiB, 3 * kGiB);
+  }
+  EXPECT_EQ(ledger.amplification().host_written_bytes, 107.0 * kGiB);
+  ASSERT_TRUE(find(ledger, "lifetime")) << "either reading gives the same ratio";
+  EXPECT_DOUBLE_EQ(find(ledger, "lifetime")->ratio, 3.0);
+  drive.media -= kGiB;
+  for (int i = 0; i < 4; ++i) {
+    drive.poll(ledger, kMiB, kMiB);
+  }
+  EXPECT_FALSE(find(ledger, "lifetime")) << "the media's counter alone: twice as much, or nothing";
+  EXPECT_TRUE(find(ledger, "5m"));
+}
+
+TEST(WriteLedger, AnotherFirmwareIsAnotherEpochAnotherSerialAnotherDrive) {
+  PaperDrive drive;
+  WriteLedger ledger(kPollInterval);
+  for (int i = 0; i < 4; ++i) {
+    drive.poll(ledger, kGiB, 3 * kGiB);
+  }
+  drive.firmware = "F2";
+  drive.poll(ledger, kGiB, 3 * kGiB);
+  EXPECT_EQ(ledger.amplification().epochs, 1U);
+  EXPECT_EQ(ledger.amplification().host_written_bytes, 5.0 * kGiB);
+  EXPECT_TRUE(ledger.amplification().ratios.empty());
+  for (int i = 0; i < 3; ++i) {
+    drive.poll(ledger, kGiB, 3 * kGiB);
+  }
+  EXPECT_EQ(find(ledger, "1h")->covered_seconds, 90);
+  EXPECT_DOUBLE_EQ(find(ledger, "lifetime")->ratio, 3.0);
+  drive.serial = "S2";
+  drive.poll(ledger, kGiB, 5 * kGiB);
+  EXPECT_EQ(ledger.amplification().epochs, 0U);
+  EXPECT_EQ(ledger.amplification().host_written_bytes, 9.0 * kGiB) << "what the new drive's counters say";
+  EXPECT_TRUE(ledger.amplification().ratios.empty());
+  EXPECT_EQ(ledger.amplification().since, drive.wall);
+}
+
+TEST(WriteLedger, AHostCounterThatFallsBetweenItsReadsIsOneEpoch) {
+  PaperDrive drive;
+  WriteLedger ledger(kPollInterval);
+  for (int i = 0; i < 4; ++i) {
+    drive.poll(ledger, kGiB, 3 * kGiB);
+  }
+  WriteSample torn = drive.read();
+  torn.at += 30s;
+  torn.host_after->count = 0;
+  ledger.observe(torn);
+  EXPECT_TRUE(find(ledger, "lifetime") == std::nullopt || find(ledger, "5m") == std::nullopt);
+  drive.host = drive.media = 0;
+  drive.poll(ledger, kGiB, 3 * kGiB, 60s);
+  drive.poll(ledger, kGiB, 3 * kGiB);
+  EXPECT_EQ(ledger.amplification().epochs, 1U);
+  EXPECT_EQ(ledger.amplification().host_written_bytes, 6.0 * kGiB);
+}
+
+TEST(WriteLedger, HalfASampleIsNone) {
+  PaperDrive drive;
+  WriteLedger ledger(kPollInterval);
+  WriteSample host_only = drive.read();
+  host_only.media.reset();
+  ledger.observe(host_only);
+  EXPECT_EQ(ledger.amplification().host_written_bytes, 0.0);
+  EXPECT_EQ(ledger.amplification().host_written_drift_bytes, 0.0) << "a drive without media counter can lie as well";
+  EXPECT_FALSE(ledger.amplification().media_written_bytes);
+  for (int i = 0; i < 4; ++i) {
+    drive.poll(ledger, kGiB, 2 * kGiB);
+  }
+  const double total = *ledger.amplification().host_written_bytes;
+  drive.pass(30s);
+  drive.write(kGiB, 2 * kGiB);
+  host_only = drive.read();
+  host_only.media.reset();
+  ledger.observe(host_only);
+  host_only.host_before.reset();
+  host_only.host_after.reset();
+  ledger.observe(host_only);
+  EXPECT_EQ(ledger.amplification().host_written_bytes, total);
+  drive.poll(ledger, kGiB, 2 * kGiB);
+  EXPECT_DOUBLE_EQ(find(ledger, "5m")->ratio, 2.0);
+  EXPECT_EQ(find(ledger, "5m")->covered_seconds, 150) << "a missed poll only leaves one out";
+}
+
+TEST(WriteLedger, DriftIsToldWithItsBounds) {
+  PaperDrive drive;
+  drive.host_unit = 512000;
+  drive.host_rounding = Rounding::up;
+  WriteLedger ledger(kPollInterval);
+  ledger.observe(drive.read());
+  for (int i = 0; i < 3; ++i) {
+    drive.poll(ledger, 700'000, kMiB);
+  }
+  auto said = ledger.amplification();
+  EXPECT_EQ(said.host_written_drift_bytes, 5 * 512000.0 - 2'100'000);
+  EXPECT_EQ(said.host_written_drift_lower_bytes, 4 * 512000.0 + 1 - 2'100'000);
+  EXPECT_EQ(said.host_written_drift_upper_bytes, 6 * 512000.0 - 1 - 2'100'000);
+  *drive.block += kGiB;  // which the drive does not tell
+  drive.poll(ledger, 0, kMiB);
+  EXPECT_LT(ledger.amplification().host_written_drift_upper_bytes, -1.0 * kGiB + 1e6);
+  drive.block.reset();
+  drive.poll(ledger, 0, kMiB);
+  EXPECT_FALSE(ledger.amplification().host_written_drift_bytes);
+}
+
+TEST(WriteLedger, OnlyTheClockThatRunsOnMatters) {
+  PaperDrive drive;
+  PaperDrive jumping;
+  WriteLedger ledger(kPollInterval);
+  WriteLedger other(kPollInterval);
+  for (int i = 0; i < 50; ++i) {
+    drive.poll(ledger, kMiB + static_cast<unsigned>(i), 2 * kMiB);
+    jumping.wall += i % 3 == 0 ? -100h : 90h;
+    jumping.poll(other, kMiB + static_cast<unsigned>(i), 2 * kMiB);
+  }
+  const auto said = ledger.amplification().ratios;
+  const auto same = other.amplification().ratios;
+  ASSERT_EQ(said.size(), 5U);
+  ASSERT_EQ(same.size(), 5U);
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(said[i].ratio, same[i].ratio);
+    EXPECT_EQ(said[i].covered_seconds, same[i].covered_seconds);
+  }
+  // A clock that goes back can only be another one: windows begin anew, totals do not.
+  const double total = *ledger.amplification().host_written_bytes;
+  drive.now = 5s;
+  drive.poll(ledger, kMiB, 2 * kMiB);
+  EXPECT_FALSE(find(ledger, "7d"));
+  EXPECT_EQ(ledger.amplification().host_written_bytes, total + kMiB);
+  EXPECT_EQ(ledger.amplification().epochs, 0U);
+}
+
+}  // namespace
+}  // namespace ssdpulse::analysis

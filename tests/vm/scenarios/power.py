@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A drive whose counters begin anew with the host: totals go on, an epoch opens, and no ratio is absurd."""
+import machine
+from devices import Backend, NvmeSubsystem, VirtioBlk
+
+POLL_SECONDS = 10
+WRITING_SECONDS = 33
+ROUND = 256 << 10
+RATIO = 4.0
+
+
+def devices():
+    return [NvmeSubsystem("fdp", Backend("256M"), fdp="fdp.runs=1M,fdp.nrg=1,fdp.nruh=4"),
+            VirtioBlk("state", Backend("64M", data=True))]
+
+
+class Boot:
+    def __init__(self, vm):
+        self.vm, self.disk = vm, vm.disk("fdp")
+        vm.sh(f"modprobe ext4; mkdir -p /mnt/state; grep -q /mnt/state /proc/mounts || mount -t ext4 /dev/{vm.disk('state')} /mnt/state")
+        vm.sh(f"printf 'nvme: {{ poll_interval: {POLL_SECONDS}s }}\\nhistory: {{ directory: /mnt/state/ssdpulse }}\\n' "
+              ">/tmp/power.yaml")
+        self.daemon = machine.Daemon(vm, "--config", "/tmp/power.yaml")
+        self.first = self.daemon.when_drives_were_read(1, 0)
+
+    def write(self):
+        """Rounds of 256 KiB that cost 1 MiB each; (how many, a scrape that has seen them)."""
+        rounds = int(self.vm.sh(
+            f"n=0; end=$(($(date +%s) + {WRITING_SECONDS})); while [ $(date +%s) -lt $end ]; do "
+            f"dd if=/dev/zero of=/dev/{self.disk} bs=256k count=1 oflag=direct 2>/dev/null && "
+            f"nvme fdp update /dev/{self.disk} --pids=0 >/dev/null || exit 1; n=$((n + 1)); sleep 1; done; echo $n",
+            WRITING_SECONDS * 2 + 30))
+        return rounds, self.daemon.when_drives_were_read(1, float(self.vm.sh("date +%s")) + 1)
+
+    def end(self, check, what):
+        """Stops the daemon; every ratio on its last page must be one that a drive can have."""
+        scrape = self.daemon.scrape()
+        ratios = {dict(labels)["window"]: value
+                  for labels, value in scrape.series("ssdpulse_write_amplification_ratio").items()}
+        check.that(all(0.99 * RATIO <= value <= 1.01 * RATIO for value in ratios.values()), f"{what}: ratios {ratios}")
+        self.daemon.stop()
+
+
+def totals(scrape):
+    return [scrape.value(f"ssdpulse_nvme_{who}_written_bytes_total") for who in ("host", "media")]
+
+
+def run(vm, check):
+    vm.sh(f"modprobe ext4; mke2fs -q -t ext4 /dev/{vm.disk('state')}")
+    boot = Boot(vm)
+    rounds, scrape = boot.write()
+    before = totals(scrape)
+    check.equal(before, [rounds * ROUND, rounds * ROUND * RATIO], f"first boot: bytes after {rounds} rounds")
+    boot.end(check, "first boot")
+
+    # The daemon restarts, the drive does not: everything goes on as if nothing had been.
+    boot = Boot(vm)
+    check.equal(totals(boot.first), before, "daemon restarted: totals")
+    check.equal(boot.first.value("ssdpulse_nvme_counter_epochs_total"), 0, "daemon restarted: epochs")
+    boot.end(check, "daemon restarted")
+    vm.sh("sync")
+
+    vm.restart()
+    boot = Boot(vm)
+    check.equal(totals(boot.first), before, "second boot: totals before anything is written")
+    rounds, scrape = boot.write()
+    check.equal(totals(scrape), [before[0] + rounds * ROUND, before[1] + rounds * ROUND * RATIO],
+                f"second boot: totals after {rounds} more rounds")
+    check.equal(scrape.value("ssdpulse_nvme_counter_epochs_total"), 1, "second boot: epochs")
+    boot.end(check, "second boot")

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write amplification that emulated FDP drives are made to have is exported, inside bounds no wider than 1 %."""
+import machine
+from devices import Backend, NvmeSubsystem
+
+POLL_SECONDS = 10  # the shortest that may be configured
+WRITING_SECONDS = 35  # a ratio is told after changes in three readings
+FDP = "fdp.runs=1M,fdp.nrg=1,fdp.nruh=4"
+# What is written to each drive in one round, and what comes of it. Updating a handle gives up the rest of its reclaim
+# unit of 1 MiB, which the emulator counts as written; a command that crosses into the next unit it counts twice.
+UPDATE = "nvme fdp update /dev/{disk} --pids=0 >/dev/null"
+DRIVES = {
+    "quarter": (f"dd if=/dev/zero of=/dev/{{disk}} bs=256k count=1 oflag=direct && {UPDATE}", 256 << 10, 4.0),
+    "half": (f"dd if=/dev/zero of=/dev/{{disk}} bs=512k count=1 oflag=direct && {UPDATE}", 512 << 10, 2.0),
+    "filled": ("dd if=/dev/zero of=/dev/{disk} bs=128k count=8 oflag=direct", 1 << 20, 1 + 128 / 1024),
+}
+
+
+def devices():
+    return [NvmeSubsystem(serial, Backend("256M"), fdp=FDP, ocp=True) for serial in DRIVES]
+
+
+def write_for_a_while(vm, disks):
+    """Rounds on all drives at once; {serial: how many it had}."""
+    jobs = " ".join(
+        f"( n=0; while [ $(date +%s) -lt $end ]; do {{ {command.format(disk=disks[serial])}; }} 2>/dev/null || exit 1; "
+        f"n=$((n + 1)); sleep 1; done; echo $n >/tmp/rounds-{serial} ) &" for serial, (command, _, _) in DRIVES.items())
+    vm.sh(f"end=$(($(date +%s) + {WRITING_SECONDS})); {jobs} wait", WRITING_SECONDS * 2 + 30)
+    return {serial: int(vm.sh(f"cat /tmp/rounds-{serial}")) for serial in DRIVES}
+
+
+def run(vm, check):
+    disks = {serial: vm.disk(serial) for serial in DRIVES}
+    vm.sh(f"printf 'nvme: {{ poll_interval: {POLL_SECONDS}s }}\\nhistory: {{ directory: \"\" }}\\n' >/tmp/wear.yaml")
+    daemon = machine.Daemon(vm, "--config", "/tmp/wear.yaml")
+    before = daemon.when_drives_were_read(len(DRIVES), 0)
+    rounds = write_for_a_while(vm, disks)
+    after = daemon.when_drives_were_read(len(DRIVES), float(vm.sh("date +%s")) + 1)
+    for serial, (_, bytes_of_round, ratio) in DRIVES.items():
+        [info] = after.series("ssdpulse_nvme_info", serial=serial)
+        controller = dict(info)["controller"]
+        labels = {"controller": controller, "source": "fdp"}
+        host, media = (after.value(f"ssdpulse_nvme_{who}_written_bytes_total", **labels)
+                       - before.value(f"ssdpulse_nvme_{who}_written_bytes_total", **labels)
+                       for who in ("host", "media"))
+        check.equal((host, media / host), (rounds[serial] * bytes_of_round, ratio),
+                    f"{serial}: bytes of the host in {rounds[serial]} rounds, and ratio of the bytes")
+        values = [after.value(f"ssdpulse_write_amplification{bound}_ratio", window="5m", **labels)
+                  for bound in ("_lower", "", "_upper")]
+        check.that(None not in values and values[0] <= ratio <= values[2] and values[2] - values[0] <= 0.01 * ratio,
+                   f"{serial}: ratio {values[1]} in {values[0]}..{values[2]}, expected {ratio}")
+        check.equal(after.value("ssdpulse_source_up", source="nvme", controller=controller), 1, f"{serial}: source up")
+        drift = [after.value(f"ssdpulse_nvme_host_written_drift{bound}_bytes", controller=controller)
+                 for bound in ("_lower", "", "_upper")]
+        check.that(None not in drift and drift[0] <= 0 <= drift[2], f"{serial}: drift of the host counter {drift}")
+    errors = {key: value for key, value in after.series("ssdpulse_source_errors_total", source="nvme").items() if value}
+    print(f"NOTE errors of the source: {errors}")
+    print("NOTE " + vm.sh("ssdpulse devices").split("\n\n")[-1].replace("\n", "\nNOTE "))
+    daemon.stop()
