@@ -289,17 +289,19 @@ class Daemon:
         time.sleep(seconds)
         return self.scrape()
 
+    def wait_for(self, true, what, seconds=40):
+        """The first scrape of which it is true."""
+        deadline = time.monotonic() + seconds
+        while not true(scrape := self.scrape()):
+            if time.monotonic() > deadline:
+                raise GuestError(f"not in {seconds} s: {what}; the daemon says: {self.words()[-1000:]}")
+            time.sleep(0.5)
+        return scrape
+
     def when_drives_were_read(self, drives, after, seconds=40):
         """The first scrape in which so many NVMe drives were read later than the guest's clock said `after`."""
-        deadline = time.monotonic() + seconds
-        while True:
-            scrape = self.scrape()
-            read = scrape.series("ssdpulse_nvme_last_poll_timestamp_seconds").values()
-            if sum(when > after for when in read) >= drives:
-                return scrape
-            if time.monotonic() > deadline:
-                raise GuestError(f"after {seconds} s not all {drives} drives were read: {self.words()[-1000:]}")
-            time.sleep(0.5)
+        return self.wait_for(lambda scrape: drives <= sum(when > after for when in scrape.series(
+            "ssdpulse_nvme_last_poll_timestamp_seconds").values()), f"{drives} drives are read", seconds)
 
     def stop(self, signal="TERM", seconds=10):
         """Its exit code cannot be had (it is no child of this script); that it ends is checked."""

@@ -41,6 +41,8 @@ pack_tools() {
     }
     cp -L "$path" "$root/usr/sbin/$tool"
   done
+  # Built with the tests, which is how it lies beside the daemon.
+  cp "$(dirname "$binary")/ssdpulse_history_writer" "$root/usr/sbin/"
   ln -s kmod "$root/usr/sbin/modprobe"
   for file in "$root"/usr/{bin,sbin,lib}/*; do with_libraries "$file"; done | grep "^/" | grep -v "^$root" | sort -u |
     while read -r file; do install -D "$(readlink -f "$file")" "$root$file"; done

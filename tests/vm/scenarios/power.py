@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A drive whose counters begin anew with the host: totals go on, an epoch opens, and no ratio is absurd."""
+"""A power cut: the history loses a minute at most, a drive's counters begin anew, and no ratio is absurd."""
+import random
+import re
+import time
+
 import machine
 from devices import Backend, NvmeSubsystem, VirtioBlk
 
@@ -17,11 +21,14 @@ def devices():
 class Boot:
     def __init__(self, vm):
         self.vm, self.disk = vm, vm.disk("fdp")
-        vm.sh(f"modprobe ext4; mkdir -p /mnt/state; grep -q /mnt/state /proc/mounts || mount -t ext4 /dev/{vm.disk('state')} /mnt/state")
+        vm.sh("modprobe ext4; mkdir -p /mnt/state; grep -q /mnt/state /proc/mounts || "
+              f"mount -t ext4 /dev/{vm.disk('state')} /mnt/state")
         vm.sh(f"printf 'nvme: {{ poll_interval: {POLL_SECONDS}s }}\\nhistory: {{ directory: /mnt/state/ssdpulse }}\\n' "
               ">/tmp/power.yaml")
         self.daemon = machine.Daemon(vm, "--config", "/tmp/power.yaml")
-        self.first = self.daemon.when_drives_were_read(1, 0)
+        self.daemon.when_drives_were_read(1, 0)
+        # Nothing is told of writes before the history has said what was.
+        self.first = self.daemon.wait_for(lambda scrape: None not in totals(scrape), "the totals are told")
 
     def write(self):
         """Rounds of 256 KiB that cost 1 MiB each; (how many, a scrape that has seen them)."""
@@ -45,6 +52,24 @@ def totals(scrape):
     return [scrape.value(f"ssdpulse_nvme_{who}_written_bytes_total") for who in ("host", "media")]
 
 
+def write_history(vm):
+    """Leaves a writer at work; a minute that it has said is on the disk."""
+    pid = vm.sh("ssdpulse_history_writer /mnt/state/cut >/tmp/writer.log 2>&1 & echo $!")
+    vm.wait_for("[ $(grep -c committed /tmp/writer.log) -ge 20 ]", 30)
+    time.sleep(random.uniform(0, 1))
+    vm.sh(f"kill -0 {pid}")
+    return int(re.findall(r"committed (\d+)\n", vm.sh("tail -n 3 /tmp/writer.log") + "\n")[-1])
+
+
+def found_whole(vm, check, what, committed):
+    out = vm.sh("ssdpulse_history_writer /mnt/state/cut 1 2>&1")
+    minute, state = map(int, re.search(r"found (\d+) (\d+)", out).groups())
+    check.that(minute >= committed and minute == state, f"{what}: minute {minute} and state {state} are there, "
+               f"{committed} was on the disk")
+    left = vm.sh("ls /mnt/state/cut").split()
+    check.that(not [name for name in left if "damaged" in name], f"{what}: nothing was damaged: {left}")
+
+
 def run(vm, check):
     vm.sh(f"modprobe ext4; mke2fs -q -t ext4 /dev/{vm.disk('state')}")
     boot = Boot(vm)
@@ -60,8 +85,13 @@ def run(vm, check):
     boot.end(check, "daemon restarted")
     vm.sh("sync")
 
-    vm.restart()
-    boot = Boot(vm)
+    for number in range(10 if vm.long else 1):
+        committed = write_history(vm)
+        vm.restart()
+        boot = Boot(vm)
+        found_whole(vm, check, f"cut {number}", committed)
+        if number + 1 < (10 if vm.long else 1):
+            boot.daemon.stop()
     check.equal(totals(boot.first), before, "second boot: totals before anything is written")
     rounds, scrape = boot.write()
     check.equal(totals(scrape), [before[0] + rounds * ROUND, before[1] + rounds * ROUND * RATIO],
