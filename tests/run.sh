@@ -14,6 +14,7 @@ Without a name it runs every level, in this order; with names only those levels 
   build      g++ and clang, every warning an error
   unit       what needs neither root nor a kernel
   sanitize   the unit tests under address,undefined and under thread
+  fuzz       hostile bytes for the page decoders and the configuration's parser
   kernel     the BPF programs on this host's kernel (root)
   system     the whole daemon on this host (root)
   vm         other kernels, in QEMU (root)
@@ -27,7 +28,7 @@ Exit code: 0 all passed, 1 some failed, 2 wrong usage.
 TEXT
 }
 
-readonly all_levels=(static build unit sanitize kernel system vm mutate)
+readonly all_levels=(static build unit sanitize fuzz kernel system vm mutate)
 names=()
 long=
 list=
@@ -133,7 +134,7 @@ run_level() {
       elif built gcc; then
         directory_tests "$1"
       fi ;;
-    static) directory_tests static ;;
+    static | fuzz) directory_tests "$1" ;;
     mutate) mutations ;;
   esac
 }

@@ -57,10 +57,9 @@ std::optional<double> quantile_between(const analysis::LatencyWords& before, con
              : std::nullopt;
 }
 
-analysis::WriteSample sample_of(const history::DriveMinute& minute, std::chrono::nanoseconds now_since_boot,
-                                std::chrono::system_clock::time_point now) {
+analysis::WriteSample sample_of(const history::DriveMinute& minute, std::chrono::nanoseconds at) {
   analysis::WriteSample sample;
-  sample.at = now_since_boot - (now - minute.minute);
+  sample.at = at;
   sample.wall = minute.minute;
   sample.host_before = sample.host_after = minute.writes.host;
   sample.media = minute.writes.media;
@@ -70,26 +69,50 @@ analysis::WriteSample sample_of(const history::DriveMinute& minute, std::chrono:
   return sample;
 }
 
-/// Goes on where the last process stopped, if that had the same source; else begins anew.
-analysis::WriteLedger ledger_of_the_past(const history::Recalled& recalled, const std::string& source,
-                                         std::chrono::nanoseconds interval) {
+/// The readings of this source that the minutes hold, on today's clock. A drive that was not asked has the same reading
+/// in many minutes.
+std::vector<analysis::WriteSample> samples_of(const history::Recalled& recalled, const std::string& source) {
   const auto boot = since_boot();
   const auto now = std::chrono::system_clock::now();
+  std::vector<analysis::WriteSample> samples;
+  std::optional<std::chrono::nanoseconds> last;
+  for (const history::DriveMinute& minute : recalled.minutes) {
+    if (minute.source != source || minute.boottime == last) {
+      continue;
+    }
+    last = minute.boottime;
+    const std::chrono::nanoseconds by_wall = boot - (now - minute.minute);
+    // The same boot's clock is exact; of another boot, the wall clock's minute is all there is.
+    const bool this_boot = minute.boottime <= boot && std::chrono::abs(by_wall - minute.boottime) <= 2min;
+    samples.push_back(sample_of(minute, this_boot ? minute.boottime : by_wall));
+  }
+  return samples;
+}
+
+/// Goes on where the last process stopped, if that had the same source; else from what the minutes say.
+analysis::WriteLedger ledger_of_the_past(const history::Recalled& recalled, const std::string& source,
+                                         std::chrono::nanoseconds interval) {
+  const auto samples = samples_of(recalled, source);
   const std::string head = source + '\n';
   if (recalled.state) {
     const std::string text(recalled.state->bytes.begin(), recalled.state->bytes.end());
     if (text.compare(0, head.size(), head) == 0) {
-      if (auto ledger = analysis::WriteLedger::restore(text.substr(head.size()), interval, boot, now)) {
-        for (const history::DriveMinute& minute : recalled.minutes) {
-          if (minute.source == source) {
-            ledger->remember(sample_of(minute, boot, now));
-          }
+      auto ledger = analysis::WriteLedger::restore(text.substr(head.size()), interval, since_boot(),
+                                                   std::chrono::system_clock::now());
+      if (ledger) {
+        for (const analysis::WriteSample& sample : samples) {
+          ledger->remember(sample);
         }
         return std::move(*ledger);
       }
+      spdlog::warn("the kept state of a drive's counters is not used: {}", ledger.error().message);
     }
   }
-  return analysis::WriteLedger(interval);
+  analysis::WriteLedger ledger(interval);
+  for (const analysis::WriteSample& sample : samples) {
+    ledger.observe(sample);
+  }
+  return ledger;
 }
 
 double window_seconds(const std::string& name) {

@@ -11,11 +11,11 @@
 
 namespace ssdpulse::exposition {
 
-std::span<const FamilyDescription> io_families();      // what requests did on each device
-std::span<const FamilyDescription> device_families();  // what the host has, and what lives on it
-std::span<const FamilyDescription> nvme_families();    // how NVMe drives wear, and how reading them goes
+std::span<const FamilyDescription> io_families();        // what requests did on each device
+std::span<const FamilyDescription> device_families();    // what the host has, and what lives on it
+std::span<const FamilyDescription> nvme_families();      // how NVMe drives wear, and how reading them goes
 std::span<const FamilyDescription> nvme_log_families();  // the fields of their log pages
-std::span<const FamilyDescription> self_families();    // how well ssdpulse itself sees and what it costs
+std::span<const FamilyDescription> self_families();      // how well ssdpulse itself sees and what it costs
 
 /// When counters that belong to no device began: with the daemon. Absent while /proc/self was not read.
 std::optional<model::WallTime> daemon_start(const model::Snapshot& snapshot);

@@ -51,7 +51,7 @@ LIBRARIES = {
 # What the C++ library (no extension), libc and the kernel's user-space headers offer.
 SYSTEM = re.compile(
     r"[a-z_0-9]+|(linux|asm|arpa|net|netinet|sys)/.*"
-    r"|(dirent|endian|errno|fcntl|fnmatch|ftw|getopt|glob|grp|limits|malloc|mntent|netdb|poll|pthread|pwd|sched|signal"
+    r"|(dirent|endian|errno|fcntl|fnmatch|ftw|getopt|glob|grp|limits|malloc|mntent|netdb|poll|pthread|pwd|sched|signal|spawn"
     r"|stdint|string|strings|sysexits|syslog|termios|time|unistd)\.h"
 )
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')

@@ -14,6 +14,10 @@
 
 #include "daemon/sources/nvme/pages/page.h"
 
+#ifndef SSDPULSE_NVME_PAGE_CASES
+#define SSDPULSE_NVME_PAGE_CASES ""  // the build says where the file of cases is
+#endif
+
 namespace ssdpulse::nvme_test {
 
 using Values = std::map<std::pair<std::string, std::string>, double>;  // by metric's name and label

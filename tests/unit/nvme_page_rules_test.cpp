@@ -202,6 +202,8 @@ TEST(Lists, DataPlacementPagesThatLieAboutTheirLength) {
   configurations[5] = 0x10;
   EXPECT_FALSE(decode("fdp_configurations", configurations)) << "a descriptor of 0 bytes";
   auto shorter = bytes_of("fdp_configurations.low");
+  shorter[0] = 0;  // one configuration: nothing after it is looked at
+  EXPECT_TRUE(decode("fdp_configurations", shorter));
   shorter[16] = 63;
   EXPECT_FALSE(decode("fdp_configurations", shorter)) << "a descriptor shorter than its fields";
   auto size = bytes_of("fdp_configurations.low");

@@ -291,6 +291,10 @@ TEST(CreatedTimestamp, IsOnCountersAndHistograms) {
       if (family.type() == pb::GAUGE) {
         continue;
       }
+      const bool drives_own = family.name().rfind("ssdpulse_nvme_", 0) == 0;
+      if (drives_own && family.type() == pb::COUNTER && !metric.counter().has_created_timestamp()) {
+        continue;  // it began with the drive, and nobody knows when that was
+      }
       const auto& created =
           family.type() == pb::COUNTER ? metric.counter().created_timestamp() : metric.histogram().created_timestamp();
       EXPECT_EQ(created.seconds(), 1'700'000'000) << family.name();

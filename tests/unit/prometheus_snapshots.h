@@ -91,7 +91,7 @@ inline model::NvmeDrive small_drive() {
   waf.host_written_drift_bytes = -512;
   waf.host_written_drift_lower_bytes = -512'512;
   waf.host_written_drift_upper_bytes = 511'488;
-  waf.since = at(1'700'000'000'000);
+  waf.since = at(1'700'000'000'250);
   waf.epochs = 1;
   waf.ratios = {{"5m", 300, 0, 2.5, 2.25, 2.75}, {"lifetime", 0, 0, 2.5, 2.5, 2.5}};
   waf.life_remaining = {{"percentage_used", 864'000, 1e8}};

@@ -28,7 +28,7 @@ class CounterLag {
  public:
   using Time = std::chrono::nanoseconds;
 
-  /// A reading of the counter, the first one after reset() included. `hidden`: how much can be written unnoticed.
+  /// A reading of the counter. `hidden`: how much can be written unnoticed.
   void observe(Time at, Uint128 count, const WriteEvidence& evidence, Uint128 hidden);
 
   /// The value read at t is that of some time in [t - lag, t]. 0 for a counter that follows every poll.

@@ -40,6 +40,9 @@ const char* failure_kind(int error_number) {
     case ETIMEDOUT:
     case EINTR:
       return "timeout";
+    case EACCES:
+    case EPERM:
+      return "not_permitted";
     case ECONNRESET:
     case EPIPE:
     case EBUSY:
@@ -147,11 +150,13 @@ void DrivePoller::answer(const Response& response) {
   const Step step = *std::exchange(outstanding_, std::nullopt);
   const std::chrono::nanoseconds began(response.began_ns);
   const std::chrono::nanoseconds ended(response.ended_ns);
-  if (reading_.began.count() == 0) {
-    reading_.began = began;
+  if (response.began_ns != 0) {  // else no command was sent
+    if (reading_.began.count() == 0) {
+      reading_.began = began;
+    }
+    reading_.ended = ended;
+    reading_.spent += ended - began;
   }
-  reading_.ended = ended;
-  reading_.spent += ended - began;
   understand(step, response);
   if (steps_.empty()) {
     finish();
