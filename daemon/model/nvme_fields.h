@@ -66,7 +66,7 @@ namespace ssdpulse::model {
   FIELD(gauge, dies, "", "state", "Dies of the media: all, those whose failure is tolerated, those offline.") \
   FIELD(gauge, back_pressure_ratio, "ratio", "", "How much background work slows the host down.") \
   FIELD(counter, deallocate_commands, "", "", "Deallocate (trim) commands.") \
-  FIELD(counter, unaligned_ios, "", "", "Writes that made the drive read, modify and write.") \
+  FIELD(counter, unaligned_ios, "ios", "", "Writes that made the drive read, modify and write.") \
   FIELD(counter, command_timeouts, "", "operation", "Commands that took longer than the drive allows.") \
   FIELD(counter, thermal_throttle_events, "", "", "Times that the drive slowed down because of heat.") \
   FIELD(counter, thermal_throttle_seconds, "seconds", "", \

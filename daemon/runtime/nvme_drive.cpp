@@ -158,12 +158,9 @@ NvmeDrive::NvmeDrive(nvme::NvmeSubsystem subsystem, nvme::RefusedPages& refused,
 }
 
 void NvmeDrive::update(nvme::NvmeSubsystem subsystem) {
-  const bool same = subsystem.controller == subsystem_.controller && subsystem.firmware == subsystem_.firmware &&
-                    subsystem.namespaces == subsystem_.namespaces;
+  changed_ = changed_ || subsystem.controller != subsystem_.controller || subsystem.firmware != subsystem_.firmware ||
+             subsystem.namespaces != subsystem_.namespaces;
   subsystem_ = std::move(subsystem);
-  if (!same && !poller_.busy()) {
-    poller_ = nvme::DrivePoller(subsystem_, refused_);
-  }
 }
 
 std::optional<std::uint64_t> NvmeDrive::written_bytes(const ReadBlockLayer& block) const {
@@ -211,8 +208,8 @@ void NvmeDrive::advance(SteadyTime now, std::chrono::nanoseconds interval, const
     ++polling_.failures["not_live"];
     return;
   }
-  if (poller_.subsystem().controller != subsystem_.controller) {
-    poller_ = nvme::DrivePoller(subsystem_, refused_);
+  if (std::exchange(changed_, false)) {
+    poller_ = nvme::DrivePoller(subsystem_, refused_);  // which identifies the drive anew
   }
   ++polling_.polls;
   written_before_ = written_bytes(block);
@@ -288,7 +285,7 @@ bool NvmeDrive::settle_source(const nvme::SourceChoice& choice) {
   }
   other_source_ = 0;
   reason_ = choice.reason;
-  settled_unit_ = choice.media ? choice.media->unit_bytes : 0;
+  settled_unit_ = {source_, choice.media ? choice.media->unit_bytes : 0};
   return true;
 }
 

@@ -69,6 +69,7 @@ class NvmeDrive {
   nvme::NvmeSubsystem subsystem_;
   nvme::RefusedPages& refused_;
   nvme::DrivePoller poller_;
+  bool changed_ = false;  // since poller_ was made
   SteadyTime due_;
   std::chrono::nanoseconds place_;
   SteadyTime media_read_at_;  // last reading of the pages that count media writes
@@ -92,7 +93,7 @@ class NvmeDrive {
   std::optional<analysis::WriteLedger> ledger_;
   std::optional<analysis::WriteSample> last_sample_;
   std::string source_;
-  std::uint64_t settled_unit_ = 0;
+  nvme::SettledUnit settled_unit_;
   unsigned other_source_ = 0;  // polls in a row in which another source than ours was the best
   std::string reason_;
 

@@ -92,7 +92,11 @@ def kills(check, state, random_source):
     acknowledged = hot = unreported = longest = 0
     for _ in range(KILLS):
         with Writer(directory) as writer:
-            time.sleep(random_source.choice((random_source.uniform(0, 0.03), random_source.uniform(0, 0.6))))
+            if random_source.random() < 0.25:
+                time.sleep(random_source.uniform(0, 0.03))  # perhaps before there is anything
+            else:
+                writer.wait(lambda: writer.last("found"))
+                time.sleep(random_source.uniform(0, 0.5))
             writer.kill()
             found = writer.last(r"found (\d+) (\d+)\n")
             if found and not acknowledged <= int(found[0]) <= acknowledged + 1 or found and found[0] != found[1]:

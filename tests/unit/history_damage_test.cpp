@@ -75,6 +75,15 @@ TEST(Damaged, truncated_at_every_sector) {
   }
 }
 
+TEST(Damaged, a_state_that_lost_its_end_is_not_filled_with_zeros) {
+  Rig rig;
+  rig.start().add({{}, {{kDrive, Bytes(20'000, 5)}}});
+  rig.stop();
+  std::string content = content_of(rig.file());
+  content.resize(content.size() - 4096 + 100);  // the last page holds nothing else
+  expect_survives(content, true);
+}
+
 RC_GTEST_PROP(Damaged, flipped_bits_are_survived, ()) {
   static const std::string kWhole = real_database(60);
   std::string content = kWhole;

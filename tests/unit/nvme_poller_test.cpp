@@ -284,7 +284,8 @@ TEST(Choice, ASettledUnitStays) {
     put(response.data.data() + 80, 6300, 8);
   };
   Poll poll(drive);
-  EXPECT_EQ(choose_source(poll.run(), 1'000'000'000).media->unit_bytes, 1'000'000'000U);
+  EXPECT_EQ(choose_source(poll.run(), {"endurance_group", 1'000'000'000}).media->unit_bytes, 1'000'000'000U);
+  EXPECT_EQ(choose_source(poll.run(), {"ocp", 1}).source, "") << "what another source counts in says nothing";
 }
 
 TEST(Poller, AnyAnswersEndThePoll) {

@@ -318,10 +318,11 @@ TEST(Families, SayTypeHelpAndUnit) {
     }
     // The name carries its unit, and only families whose name ends with a unit have one.
     const auto last = stem.substr(stem.rfind('_') + 1);
-    const bool unit = last == "seconds" || last == "bytes" || last == "ios";
+    const bool unit = std::set<std::string>{"seconds", "bytes", "ios", "ratio", "celsius"}.count(last) != 0;
     EXPECT_EQ(family.unit(), unit ? last : "") << family.name();
   }
-  const auto described = io_families().size() + device_families().size() + self_families().size();
+  const auto described = io_families().size() + device_families().size() + nvme_families().size() +
+                         nvme_log_families().size() + self_families().size();
   EXPECT_EQ(names.size(), described) << "the small Snapshot should have every family";
 }
 

@@ -106,7 +106,7 @@ std::string take(const LogPage& page, const PageContent& content, const DriveRea
 
 }  // namespace
 
-SourceChoice choose_source(const DriveReading& reading, std::uint64_t settled_unit) {
+SourceChoice choose_source(const DriveReading& reading, const SettledUnit& settled) {
   SourceChoice choice;
   if (!reading.identity) {
     choice.reason = "the drive did not identify itself";
@@ -121,7 +121,7 @@ SourceChoice choose_source(const DriveReading& reading, std::uint64_t settled_un
       continue;  // of other vendors' pages there is nothing to say
     }
     if (const auto content = content_of(reading, page)) {
-      why = take(page, *content, reading, settled_unit, choice);
+      why = take(page, *content, reading, page.source == settled.source ? settled.bytes : 0, choice);
       if (why.empty()) {
         break;
       }

@@ -22,8 +22,14 @@ struct SourceChoice {
   bool since_birth = true;  // both counters count from the drive's first day on
 };
 
-/// Of a reading that asked for media pages. `settled_unit`: what an earlier choice of this drive found its counters to
-/// count in where the vendor does not say; 0: nothing yet.
-SourceChoice choose_source(const DriveReading& reading, std::uint64_t settled_unit = 0);
+/// What an earlier choice of this drive found the counters of a source to count in, where that is not stated: it stays,
+/// because the counters that it was settled by drift apart with time.
+struct SettledUnit {
+  std::string source;
+  std::uint64_t bytes = 0;  // 0: nothing yet
+};
+
+/// Of a reading that asked for media pages.
+SourceChoice choose_source(const DriveReading& reading, const SettledUnit& settled = {});
 
 }  // namespace ssdpulse::nvme
