@@ -13,7 +13,7 @@ Without a name it runs every level, in this order; with names only those levels 
   static     formatting, clang-tidy, shellcheck, layering, headers, texts
   build      g++ and clang, every warning an error
   unit       what needs neither root nor a kernel
-  sanitize   the unit tests under address,undefined and under thread
+  sanitize   the unit tests under address,undefined; those of threads under thread
   fuzz       hostile bytes for the page decoders and the configuration's parser
   kernel     the BPF programs on this host's kernel (root)
   system     the whole daemon on this host (root)
@@ -87,9 +87,10 @@ built() {
 
 # unit_tests LEVEL KIND: every unit test that ctest knows in this build, as LEVEL.NAME.
 unit_tests() {
-  local build=$work/$2 test
+  local build=$work/$2 test label=()
+  if [[ $2 == thread && -z $long ]]; then label=(-L threads); fi
   if [[ ! -e $build/build.ninja && -n $list ]]; then return; fi
-  for test in $(ctest --test-dir "$build" -N | sed -n 's/^ *Test *#[0-9]*: unit\.//p'); do
+  for test in $(ctest --test-dir "$build" -N "${label[@]}" | sed -n 's/^ *Test *#[0-9]*: unit\.//p'); do
     # ThreadSanitizer of this age cannot live with the address randomisation of newer kernels.
     offer "$1.$test" "${long:+14400}${long:-600}" setarch -R ctest --test-dir "$build" -V -R "^unit\.${test//./\\.}\$"
   done

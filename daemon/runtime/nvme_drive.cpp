@@ -116,10 +116,10 @@ analysis::WriteLedger ledger_of_the_past(const history::Recalled& recalled, cons
 }
 
 double window_seconds(const std::string& name) {
-  static const std::map<std::string, std::chrono::seconds> kWindows{
+  static const std::map<std::string, std::chrono::seconds> windows{
       {"5m", 5min}, {"1h", 1h}, {"24h", 24h}, {"7d", 168h}};
-  const auto found = kWindows.find(name);
-  return found == kWindows.end() ? 0 : static_cast<double>(found->second.count());
+  const auto found = windows.find(name);
+  return found == windows.end() ? 0 : static_cast<double>(found->second.count());
 }
 
 /// A window that ended before it began says nothing of now: the drive has not been written to for so long.

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # How do the tests build the project? tests/lib/build.sh KIND [TARGET...] configures build-tests/KIND once and builds it:
-#   gcc, clang        everything, with every warning an error
-#   address, thread   the unit tests, under AddressSanitizer with UBSan, and under ThreadSanitizer
+#   gcc               everything, with every warning an error
+#   clang             what is installed, likewise; in the long tier the tests, too
+#   address           the unit tests, under AddressSanitizer with UBSan
+#   thread            under ThreadSanitizer those that are labelled `threads`, in the long tier all
 # TARGET `generated` stands for all generated headers. SSDPULSE_WERROR=OFF lets warnings pass.
 set -euo pipefail
 shopt -s inherit_errexit
@@ -15,6 +17,7 @@ options=(-DSSDPULSE_TESTS=ON "-DSSDPULSE_WERROR=${SSDPULSE_WERROR:-ON}")
 case $kind in
   gcc) options+=(-DCMAKE_CXX_COMPILER=g++) ;;
   clang)
+    [[ -n ${SSDPULSE_TEST_LONG:-} ]] || options[0]=-DSSDPULSE_TESTS=OFF
     for version in -14 -16 -19 ''; do command -v "clang++$version" >/dev/null && break; done
     options+=("-DCMAKE_CXX_COMPILER=clang++$version" "-DCMAKE_C_COMPILER=clang$version")
     ;;
@@ -32,7 +35,9 @@ if [[ ${targets[*]} == generated ]]; then
   [[ ${#targets[@]} -gt 0 ]] || exit 0
 elif [[ ${#targets[@]} -eq 0 && $kind == @(address|thread) ]]; then
   # By convention the test unit.NAME is the target NAME.
-  mapfile -t targets < <(ctest --test-dir "$build" -N | sed -n 's/^ *Test *#[0-9]*: unit\.//p')
+  label=()
+  if [[ $kind == thread && -z ${SSDPULSE_TEST_LONG:-} ]]; then label=(-L threads); fi
+  mapfile -t targets < <(ctest --test-dir "$build" -N "${label[@]}" | sed -n 's/^ *Test *#[0-9]*: unit\.//p')
   [[ ${#targets[@]} -gt 0 ]] || exit 0
 fi
 exec ninja -C "$build" "${targets[@]}"

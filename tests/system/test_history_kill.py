@@ -95,7 +95,7 @@ def kills(check, state, random_source):
             if random_source.random() < 0.25:
                 time.sleep(random_source.uniform(0, 0.03))  # perhaps before there is anything
             else:
-                writer.wait(lambda: writer.last("found"))
+                writer.wait(lambda: writer.last("(found)"))
                 time.sleep(random_source.uniform(0, 0.5))
             writer.kill()
             found = writer.last(r"found (\d+) (\d+)\n")
