@@ -62,6 +62,9 @@ analysis::WriteSample sample_of(const history::DriveMinute& minute, std::chrono:
   sample.at = at;
   sample.wall = minute.minute;
   sample.host_before = sample.host_after = minute.writes.host;
+  if (sample.host_before && minute.host_count_before) {
+    sample.host_before->count = *minute.host_count_before;
+  }
   sample.media = minute.writes.media;
   sample.serial = minute.drive.serial;
   sample.firmware = minute.drive.firmware;
@@ -367,6 +370,9 @@ void NvmeDrive::add_minute(history::Batch& batch, const ReadBlockLayer& block) {
     row.boottime = last_sample_->at;
     row.source = source_;
     row.writes = {last_sample_->host_after, last_sample_->media};
+    if (last_sample_->host_before && last_sample_->host_before->count != last_sample_->host_after->count) {
+      row.host_count_before = last_sample_->host_before->count;
+    }
   }
   row.percentage_used = value_of(model::NvmeField::percentage_used_ratio);
   row.available_spare = value_of(model::NvmeField::available_spare_ratio);

@@ -60,6 +60,7 @@ inline void expect_equal(const DriveMinute& a, const DriveMinute& b) {
   EXPECT_EQ(a.boottime, b.boottime);
   EXPECT_EQ(a.source, b.source);
   expect_equal(a.writes.host, b.writes.host);
+  EXPECT_TRUE(a.host_count_before == b.host_count_before);
   expect_equal(a.writes.media, b.writes.media);
   EXPECT_EQ(a.percentage_used, b.percentage_used);
   EXPECT_EQ(a.available_spare, b.available_spare);

@@ -49,6 +49,9 @@ DriveMinute some_row(Minute minute) {
   row.boottime = std::chrono::nanoseconds(*rc::gen::arbitrary<std::int64_t>());
   row.source = *rc::gen::string<std::string>();
   row.writes = {some_counter(), some_counter()};
+  if (*rc::gen::arbitrary<bool>()) {
+    row.host_count_before = some_count();
+  }
   for (auto* real : {&row.percentage_used, &row.available_spare, &row.temperature_celsius, &row.read_p50_seconds,
                      &row.read_p99_seconds, &row.write_p50_seconds, &row.write_p99_seconds}) {
     *real = some_real();

@@ -29,7 +29,8 @@ struct DriveMinute {
   std::chrono::nanoseconds boottime;  // CLOCK_BOOTTIME of the reading
   std::string source;                 // of both counters; empty: none
   model::WriteCounters writes;
-  std::optional<double> percentage_used;  // 0.01 = one percent, as the spare
+  std::optional<model::Uint128> host_count_before;  // of writes.host, before media was read; absent: at the same time
+  std::optional<double> percentage_used;            // 0.01 = one percent, as the spare
   std::optional<double> available_spare;
   std::optional<double> temperature_celsius;
   std::optional<double> read_p50_seconds;  // of the I/Os of this minute, as the next three

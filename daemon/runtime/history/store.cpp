@@ -62,6 +62,15 @@ class RowReader {
     const int column = column_++;
     return statement_.is_null(column) ? std::nullopt : std::optional(expect(statement_.real(column)));
   }
+  std::optional<model::Uint128> count() {
+    const int column = column_++;
+    if (statement_.is_null(column)) {
+      return std::nullopt;
+    }
+    const Bytes bytes = expect(statement_.blob(column));
+    good_ = good_ && bytes.size() == CountBytes{}.size();
+    return good_ ? std::optional(from_big_endian(bytes)) : std::nullopt;
+  }
   std::optional<model::ByteCounter> counter() {
     const int column = std::exchange(column_, column_ + 3);
     if (statement_.is_null(column) && statement_.is_null(column + 1) && statement_.is_null(column + 2)) {
@@ -92,7 +101,7 @@ class RowReader {
 };
 
 constexpr const char* kSelectMinutes =
-    "SELECT minute, boottime_ns, firmware, source, host_count, host_unit_bytes, host_rounding, "
+    "SELECT minute, boottime_ns, firmware, source, host_count, host_unit_bytes, host_rounding, host_count_before, "
     "media_count, media_unit_bytes, media_rounding, percentage_used, available_spare, temperature_celsius, "
     "read_p50_seconds, read_p99_seconds, write_p50_seconds, write_p99_seconds, discard_bytes "
     "FROM drive_minute JOIN drive ON drive.id = drive_minute.drive "
@@ -107,6 +116,7 @@ std::optional<DriveMinute> read_minute(const Statement& statement, const DriveKe
   row.drive.firmware = reader.name();
   row.source = reader.name();
   row.writes.host = reader.counter();
+  row.host_count_before = reader.count();
   row.writes.media = reader.counter();
   row.percentage_used = reader.real();
   row.available_spare = reader.real();
@@ -214,11 +224,18 @@ Outcome<void> Store::insert(const DriveMinute& row) {
     return tl::unexpected(id.error());
   }
   const CountBytes host = big_endian(row.writes.host ? row.writes.host->count : 0);
+  const CountBytes before = big_endian(row.host_count_before.value_or(0));
   const CountBytes media = big_endian(row.writes.media ? row.writes.media->count : 0);
   Statement statement(
-      connection_, "INSERT OR REPLACE INTO drive_minute VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      connection_,
+      "INSERT OR REPLACE INTO drive_minute VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   statement.with(number_of(row.minute)).with(*id).with(row.boottime.count()).with(row.source);
   bind(statement, row.writes.host, host);
+  if (row.host_count_before) {
+    statement.with(std::span<const std::uint8_t>(before));
+  } else {
+    statement.with_null();
+  }
   bind(statement, row.writes.media, media);
   return statement.with(row.percentage_used)
       .with(row.available_spare)

@@ -22,6 +22,8 @@ CREATE TABLE drive_minute (
   host_count BLOB CHECK (length(host_count) = 16),  -- big-endian, as the drive counts
   host_unit_bytes INTEGER,                          -- 64 bits without a sign, as all bytes here
   host_rounding INTEGER,                            -- 0 exact, 1 up, 2 unknown
+  host_count_before BLOB CHECK (length(host_count_before) = 16),  -- host_count is read behind the media's count, and
+                                                    -- this before it; NULL where one page has both at once
   media_count BLOB CHECK (length(media_count) = 16),
   media_unit_bytes INTEGER,
   media_rounding INTEGER,
