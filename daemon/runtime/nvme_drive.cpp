@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/runtime/nvme_drive.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <utility>
 
+#include "daemon/runtime/nvme_past.h"
 #include "daemon/sources/nvme/source_choice.h"
 #include "daemon/util/log.h"
 
@@ -29,12 +28,6 @@ constexpr unsigned kMostPatience = 8;
 /// Another source than the one so far is taken when it was the best so often in a row: a page may fail now and then.
 constexpr unsigned kPollsToSwitch = 3;
 
-std::chrono::nanoseconds since_boot() {
-  timespec now{};
-  clock_gettime(CLOCK_BOOTTIME, &now);
-  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
-}
-
 double seconds_since_epoch() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -55,67 +48,6 @@ std::optional<double> quantile_between(const analysis::LatencyWords& before, con
   return words && analysis::count(*words) > 0
              ? std::optional(analysis::upper_bound_seconds(analysis::quantile_word(*words, share)))
              : std::nullopt;
-}
-
-analysis::WriteSample sample_of(const history::DriveMinute& minute, std::chrono::nanoseconds at) {
-  analysis::WriteSample sample;
-  sample.at = at;
-  sample.wall = minute.minute;
-  sample.host_before = sample.host_after = minute.writes.host;
-  if (sample.host_before && minute.host_count_before) {
-    sample.host_before->count = *minute.host_count_before;
-  }
-  sample.media = minute.writes.media;
-  sample.serial = minute.drive.serial;
-  sample.firmware = minute.drive.firmware;
-  sample.percentage_used = minute.percentage_used;
-  return sample;
-}
-
-/// The readings of this source that the minutes hold, on today's clock. A drive that was not asked has the same reading
-/// in many minutes.
-std::vector<analysis::WriteSample> samples_of(const history::Recalled& recalled, const std::string& source) {
-  const auto boot = since_boot();
-  const auto now = std::chrono::system_clock::now();
-  std::vector<analysis::WriteSample> samples;
-  std::optional<std::chrono::nanoseconds> last;
-  for (const history::DriveMinute& minute : recalled.minutes) {
-    if (minute.source != source || minute.boottime == last) {
-      continue;
-    }
-    last = minute.boottime;
-    const std::chrono::nanoseconds by_wall = boot - (now - minute.minute);
-    // The same boot's clock is exact; of another boot, the wall clock's minute is all there is.
-    const bool this_boot = minute.boottime <= boot && std::chrono::abs(by_wall - minute.boottime) <= 2min;
-    samples.push_back(sample_of(minute, this_boot ? minute.boottime : by_wall));
-  }
-  return samples;
-}
-
-/// Goes on where the last process stopped, if that had the same source; else from what the minutes say.
-analysis::WriteLedger ledger_of_the_past(const history::Recalled& recalled, const std::string& source,
-                                         std::chrono::nanoseconds interval) {
-  const auto samples = samples_of(recalled, source);
-  const std::string head = source + '\n';
-  if (recalled.state) {
-    const std::string text(recalled.state->bytes.begin(), recalled.state->bytes.end());
-    if (text.compare(0, head.size(), head) == 0) {
-      auto ledger = analysis::WriteLedger::restore(text.substr(head.size()), interval, since_boot(),
-                                                   std::chrono::system_clock::now());
-      if (ledger) {
-        for (const analysis::WriteSample& sample : samples) {
-          ledger->remember(sample);
-        }
-        return std::move(*ledger);
-      }
-      spdlog::warn("the kept state of a drive's counters is not used: {}", ledger.error().message);
-    }
-  }
-  analysis::WriteLedger ledger(interval);
-  for (const analysis::WriteSample& sample : samples) {
-    ledger.observe(sample);
-  }
-  return ledger;
 }
 
 double window_seconds(const std::string& name) {
@@ -146,6 +78,29 @@ std::shared_ptr<const model::NvmeIdentity> identity_from_sysfs(const nvme::NvmeS
   identity.firmware = subsystem.firmware;
   identity.namespaces = subsystem.namespaces;
   return std::make_shared<const model::NvmeIdentity>(std::move(identity));
+}
+
+/// Namespaces come and go between two identifications of their drive: those that sysfs has now.
+std::shared_ptr<const model::NvmeIdentity> with_namespaces(std::shared_ptr<const model::NvmeIdentity> identity,
+                                                           const nvme::NvmeSubsystem& subsystem) {
+  const auto same = [](const model::NvmeNamespace& a, const model::NvmeNamespace& b) {
+    return a.device == b.device && a.nsid == b.nsid;
+  };
+  const auto& known = identity->namespaces;
+  const auto& now = subsystem.namespaces;
+  if (std::equal(known.begin(), known.end(), now.begin(), now.end(), same)) {
+    return identity;
+  }
+  auto changed = std::make_shared<model::NvmeIdentity>(*identity);
+  changed->namespaces = now;
+  for (model::NvmeNamespace& entry : changed->namespaces) {
+    for (const model::NvmeNamespace& old : known) {
+      if (same(entry, old)) {
+        entry.endurance_group = old.endurance_group;
+      }
+    }
+  }
+  return changed;
 }
 
 }  // namespace
@@ -383,8 +338,7 @@ void NvmeDrive::add_minute(history::Batch& batch, const ReadBlockLayer& block) {
   row.write_p99_seconds = quantile_between(begin.writes, minute_begin_.writes, 0.99);
   row.discard_bytes = minute_begin_.discarded_bytes - std::min(begin.discarded_bytes, minute_begin_.discarded_bytes);
   if (ledger_) {
-    const std::string text = source_ + '\n' + ledger_->save();
-    batch.states.push_back({row.drive, {text.begin(), text.end()}});
+    batch.states.push_back({row.drive, kept_ledger(source_, *ledger_)});
   }
   batch.minutes.push_back(std::move(row));
 }
@@ -435,7 +389,7 @@ void NvmeDrive::measure_effect(const ReadBlockLayer& block) {
 
 model::NvmeDrive NvmeDrive::describe(SteadyTime now) const {
   model::NvmeDrive drive;
-  drive.identity = identity_ ? identity_ : identity_from_sysfs(subsystem_);
+  drive.identity = identity_ ? with_namespaces(identity_, subsystem_) : identity_from_sysfs(subsystem_);
   drive.polling = polling_;
   drive.polling.interval_seconds = std::chrono::duration<double>(interval_ * patience_).count();
   // Old figures are no figures; counters of a drive that is not written to need not be read to be right.
