@@ -2,7 +2,7 @@
 """Runs scenarios of one kernel in one guest, in this process, and leaves a verdict on each in RESULTS/KERNEL.SCENARIO.
 
 After a failure the rest gets a new guest, for nobody knows what the old one is like. When QEMU dies of an assertion of
-its own, which says nothing of us, the scenario is tried again.
+its own, or hangs before the guest is up, which says nothing of us, the scenario is tried again, and it is said so.
 """
 import importlib.util
 import json
@@ -25,7 +25,7 @@ from lib.rig import Check  # noqa: E402
 import machine  # noqa: E402
 
 TRIES = 3
-SECONDS = 300  # of one scenario, unless it says SECONDS = ...; ten times that in the long form
+SECONDS = 400  # of one scenario, unless it says SECONDS = ...; ten times that in the long form
 
 
 def load(name):
@@ -105,7 +105,13 @@ class Guest:
 
     def _judge(self, vm, scenario, check):
         if not vm.started:
-            vm.start()
+            try:
+                vm.start()
+            except machine.EmulatorDied:
+                raise
+            except machine.GuestError as error:
+                # Emulating several processors, QEMU now and then loses a timer, and the kernel waits for ever.
+                raise machine.EmulatorDied(f"the guest did not come up: {error}") from error
             print(f"     Linux {vm.sh('uname -r')}, ready {vm.boot_seconds:.1f} s after power-on")
         scenario.run(vm, check)
         vm.sh("rm -f /tmp/daemon*")

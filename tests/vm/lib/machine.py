@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "kernel"))
 from lib import metrics  # noqa: E402  (tests/kernel/lib)
 
-BOOT_SECONDS = 180  # on a busy host; it is 3 s on a quiet one
+BOOT_SECONDS = 100  # on a busy host; it is 3 s on a quiet one
 
 
 class GuestError(RuntimeError):
