@@ -229,8 +229,7 @@ void NvmeDrive::finish_poll(const ReadBlockLayer& block) {
 }
 
 bool NvmeDrive::settle_source(const nvme::SourceChoice& choice) {
-  const bool first = last_sample_ == std::nullopt && waiting_.empty() && source_.empty();
-  if (choice.source != source_ && (first || ++other_source_ >= kPollsToSwitch)) {
+  if (choice.source != source_ && (source_.empty() || ++other_source_ >= kPollsToSwitch)) {
     spdlog::info("controller={} write amplification source={} reason=\"{}\"", identity_->controller,
                  choice.source.empty() ? "none" : choice.source, choice.reason);
     ledger_.reset();

@@ -16,26 +16,36 @@ DRIVES = {
 }
 
 
+# Drives with the OCP page alone. Its counter in the emulator is what the host wrote, to the byte, and the health page
+# counts begun units of 512,000: of a few kilobytes there is no ratio, of many megabytes it is 1.
+OCP = {
+    "little": "dd if=/dev/zero of=/dev/{disk} bs=4k count=1 oflag=direct",
+    "much": "dd if=/dev/zero of=/dev/{disk} bs=512k count=12 oflag=direct",
+}
+
+
 def devices():
-    return [NvmeSubsystem(serial, Backend("256M"), fdp=FDP, ocp=True) for serial in DRIVES]
+    return [*(NvmeSubsystem(serial, Backend("256M"), fdp=FDP, ocp=True) for serial in DRIVES),
+            *(NvmeSubsystem(serial, Backend("256M"), ocp=True) for serial in OCP)]
 
 
 def write_for_a_while(vm, disks):
     """Rounds on all drives at once; {serial: how many it had}."""
     jobs = " ".join(
         f"( n=0; while [ $(date +%s) -lt $end ]; do {{ {command.format(disk=disks[serial])}; }} 2>/dev/null || exit 1; "
-        f"n=$((n + 1)); sleep 1; done; echo $n >/tmp/rounds-{serial} ) &" for serial, (command, _, _) in DRIVES.items())
+        f"n=$((n + 1)); sleep 1; done; echo $n >/tmp/rounds-{serial} ) &"
+        for serial, command in [*((serial, command) for serial, (command, _, _) in DRIVES.items()), *OCP.items()])
     vm.sh(f"end=$(($(date +%s) + {WRITING_SECONDS})); {jobs} wait", WRITING_SECONDS * 2 + 30)
     return {serial: int(vm.sh(f"cat /tmp/rounds-{serial}")) for serial in DRIVES}
 
 
 def run(vm, check):
-    disks = {serial: vm.disk(serial) for serial in DRIVES}
+    disks = {serial: vm.disk(serial) for serial in [*DRIVES, *OCP]}
     vm.sh(f"printf 'nvme: {{ poll_interval: {POLL_SECONDS}s }}\\nhistory: {{ directory: \"\" }}\\n' >/tmp/wear.yaml")
     daemon = machine.Daemon(vm, "--config", "/tmp/wear.yaml")
-    before = daemon.when_drives_were_read(len(DRIVES), 0)
+    before = daemon.when_drives_were_read(len(disks), 0)
     rounds = write_for_a_while(vm, disks)
-    after = daemon.when_drives_were_read(len(DRIVES), float(vm.sh("date +%s")) + 1)
+    after = daemon.when_drives_were_read(len(disks), float(vm.sh("date +%s")) + 1)
     for serial, (_, bytes_of_round, ratio) in DRIVES.items():
         [info] = after.series("ssdpulse_nvme_info", serial=serial)
         controller = dict(info)["controller"]
@@ -53,6 +63,16 @@ def run(vm, check):
         drift = [after.value(f"ssdpulse_nvme_host_written_drift{bound}_bytes", controller=controller)
                  for bound in ("_lower", "", "_upper")]
         check.that(None not in drift and drift[0] <= 0 <= drift[2], f"{serial}: drift of the host counter {drift}")
+    for serial in OCP:
+        [info] = after.series("ssdpulse_nvme_info", serial=serial)
+        labels = {"controller": dict(info)["controller"], "source": "ocp", "window": "5m"}
+        values = [after.value(f"ssdpulse_write_amplification{bound}_ratio", **labels)
+                  for bound in ("_lower", "", "_upper")]
+        if serial == "little":
+            check.equal(values, [None, None, None], "little: no ratio of a few kilobytes")
+        else:
+            check.that(None not in values and values[0] <= 1 <= values[2] and values[2] - values[0] <= 0.2,
+                       f"much: ratio {values[1]} in {values[0]}..{values[2]}, expected 1")
     errors = {key: value for key, value in after.series("ssdpulse_source_errors_total", source="nvme").items() if value}
     print(f"NOTE errors of the source: {errors}")
     print("NOTE " + vm.sh("ssdpulse devices").split("\n\n")[-1].replace("\n", "\nNOTE "))
