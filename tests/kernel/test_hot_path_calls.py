@@ -20,9 +20,13 @@ PROGRAMS = {"full": ("on_issue", "on_complete"), "completion-only": ("on_complet
 def programs_of(process):
     """Ids of the programs that the daemon itself holds open, by name."""
     found = {}
-    for info in Path(f"/proc/{process.pid}/fdinfo").iterdir():
-        program_id = re.search(r"^prog_id:\s*(\d+)", info.read_text(), re.MULTILINE)
-        if program_id and "link_type" not in info.read_text():
+    for file in Path(f"/proc/{process.pid}/fdinfo").iterdir():
+        try:
+            info = file.read_text()
+        except FileNotFoundError:  # a file or a connection that the daemon has closed since the listing
+            continue
+        program_id = re.search(r"^prog_id:\s*(\d+)", info, re.MULTILINE)
+        if program_id and "link_type" not in info:
             program = json.loads(rig.run("bpftool", "-j", "prog", "show", "id", program_id.group(1)))
             found[program["name"]] = program["id"]
     return found

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -25,12 +26,11 @@ def open_fds(pid):
 def bpf_of(pid):
     """{(kind, id)} of the BPF programs, maps and links that the process holds."""
     held = set()
-    try:
+    with suppress(OSError):  # the process is gone, or not ours to look into
         for file in Path(f"/proc/{pid}/fdinfo").iterdir():
-            for kind, number in re.findall(r"^(prog|map|link)_id:\s*(\d+)$", file.read_text(), re.M):
-                held.add((kind, int(number)))
-    except OSError:
-        pass  # gone meanwhile, or not ours to look into
+            with suppress(FileNotFoundError):  # closed since the listing
+                for kind, number in re.findall(r"^(prog|map|link)_id:\s*(\d+)$", file.read_text(), re.M):
+                    held.add((kind, int(number)))
     return held
 
 
