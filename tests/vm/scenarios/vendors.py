@@ -19,7 +19,6 @@ def number(page, offset, width, value):
     page[offset:offset + width] = value.to_bytes(width, "little")
 
 
-
 def ocp(_host, media):
     page = bytearray(512)
     number(page, 0, 16, media)
@@ -72,6 +71,10 @@ def endurance_group(host, media):
     return page
 
 
+def stuck_group(_host, _media):
+    return endurance_group(1, 2 * GIGABYTE)  # as firmware does that never counts on from its first billion
+
+
 def amazon(_host, _media):
     page = bytearray(4096)
     number(page, 0, 4, 0x3C23B510)
@@ -93,6 +96,7 @@ class Drive:
     host: int = 3000 * MIB32 * 1000  # of its life so far
     media: int = 7000 * MIB32 * 1000
     groups: list = field(default_factory=list)
+    reason: str = ""  # words in why there is no better source
 
     def advance(self):
         self.host += self.step
@@ -116,6 +120,8 @@ DRIVES = {
     "wdc": Drive("wdc_customer", 0x1B96, "WUS4BB038D7P3E3", 0xCA, western_digital, 1.75),
     "seagate": Drive("seagate", 0x1BB1, "XP3840SE70005", 0xC4, seagate, 2.25),
     "group": Drive("endurance_group", 0xABCD, "Unknown", 0x09, endurance_group, 5.0, step=10 * GIGABYTE,
+                   identify={"ctratt": nvme_identify.ATTRIBUTE_ENDURANCE_GROUPS, "endgidmax": 1}, groups=[1]),
+    "stuck": Drive("none", 0xABCD, "Unknown", 0x09, stuck_group, 0, reason="its host counter contradicts SMART",
                    identify={"ctratt": nvme_identify.ATTRIBUTE_ENDURANCE_GROUPS, "endgidmax": 1}, groups=[1]),
     "amazon": Drive("none", 0x1D0F, "Amazon Elastic Block Store", 0xD0, amazon, 0),
 }
@@ -155,6 +161,7 @@ def judge(check, scrape, serial, drive):
     controller = dict(info)["controller"]
     source = [dict(labels) for labels in scrape.series("ssdpulse_write_amplification_source_info", controller=controller)]
     check.equal([entry["source"] for entry in source], [drive.source], f"{serial}: source {source}")
+    check.that(all(drive.reason in entry["reason"] for entry in source), f"{serial}: reason {source}")
     values = [scrape.value(f"ssdpulse_write_amplification{bound}_ratio", window="5m", controller=controller)
               for bound in ("_lower", "", "_upper")]
     if not drive.ratio:
