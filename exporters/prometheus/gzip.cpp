@@ -2,33 +2,31 @@
 // How is a page made smaller?
 #include "exporters/prometheus/gzip.h"
 
-#include <zlib.h>
+#include <libdeflate.h>
 
-#include <limits>
+#include <memory>
 
 namespace ssdpulse::exposition {
 namespace {
-constexpr int kWindowBits = 15 + 16;  // 16 asks zlib for a gzip header
-constexpr int kMemoryLevel = 8;       // zlib's default
+
+/// Of a page of 64 busy devices the fastest level leaves 15 %, the slowest 13 % at seventeen times the price.
+constexpr int kLevel = 1;
+
+struct Free {
+  void operator()(libdeflate_compressor* compressor) const { libdeflate_free_compressor(compressor); }
+};
+
 }  // namespace
 
 std::optional<std::string> gzip(const std::string& bytes) {
-  z_stream stream{};
-  if (bytes.size() > std::numeric_limits<uInt>::max() / 2 ||
-      deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, kWindowBits, kMemoryLevel, Z_DEFAULT_STRATEGY) != Z_OK) {
+  const std::unique_ptr<libdeflate_compressor, Free> compressor(libdeflate_alloc_compressor(kLevel));
+  if (!compressor) {
     return std::nullopt;
   }
-  std::string result(deflateBound(&stream, static_cast<uLong>(bytes.size())), '\0');
-  // zlib takes a pointer to non-const and does not write through it.
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(result.data());
-  stream.avail_out = static_cast<uInt>(result.size());
-  const bool finished = deflate(&stream, Z_FINISH) == Z_STREAM_END;
-  result.resize(stream.total_out);
+  std::string result(libdeflate_gzip_compress_bound(compressor.get(), bytes.size()), '\0');
+  result.resize(libdeflate_gzip_compress(compressor.get(), bytes.data(), bytes.size(), result.data(), result.size()));
   result.shrink_to_fit();
-  deflateEnd(&stream);
-  return finished ? std::optional(std::move(result)) : std::nullopt;
+  return result.empty() ? std::nullopt : std::optional(std::move(result));
 }
 
 }  // namespace ssdpulse::exposition

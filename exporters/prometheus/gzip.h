@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How is a page made smaller? zlib's fastest level: repeated label names make even that a factor of ten or more.
+// How is a page made smaller? libdeflate's fastest level: less than half the time of zlib's, and smaller.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace ssdpulse::exposition {
 
-/// The bytes in gzip format; nothing if zlib has no memory, then send them as they are.
+/// The bytes in gzip format; nothing if there is no memory for it: then send them as they are.
 std::optional<std::string> gzip(const std::string& bytes);
 
 }  // namespace ssdpulse::exposition

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What does watching cost? Nanoseconds per I/O of each observer, in turns, on one loop device over tmpfs.
+
+Observers: nothing; two empty hooks (the floor: what the kernel's own accounting of a run costs); ssdpulse in full mode
+and with completions alone; biolatency -D of libbpf-tools. Each is run several times in random order, so that a machine
+that grows slower meets all of them; what is judged is ratios of medians, never a time. First with the kernel's
+accounting of BPF programs on (nanoseconds by hook), then with it off (IOPS, p99 and CPU time of the load itself).
+"""
+import argparse
+import ctypes
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "kernel"))
+from lib import rig  # noqa: E402  (the disks, the load and the daemon of the kernel tests)
+
+STATS = Path("/proc/sys/kernel/bpf_stats_enabled")
+NOISE_BAND = 0.05
+ATTEMPTS = 3
+LOAD = {"rw": "randrw", "ioengine": "io_uring", "iodepth": 32, "bs": "4k", "size": "512M", "time_based": None}
+
+
+def programs():
+    """{id: (name, runs, nanoseconds)} of all programs in the kernel."""
+    done = subprocess.run(["bpftool", "--json", "prog", "show"], capture_output=True, text=True, check=False)
+    return {one["id"]: (one.get("name", "?"), one.get("run_cnt", 0), one.get("run_time_ns", 0))
+            for one in json.loads(done.stdout or "[]") if "id" in one}
+
+
+@contextmanager
+def accounting(on):
+    before = STATS.read_text()
+    STATS.write_text("1" if on else "0")
+    try:
+        yield
+    finally:
+        STATS.write_text(before)
+
+
+@contextmanager
+def nothing(_state, _disk):
+    yield
+
+
+@contextmanager
+def empty_hooks(state, _disk):
+    """Through libbpf itself: bpftool of Debian 12 loads programs and attaches none."""
+    libbpf = ctypes.CDLL("libbpf.so.1")
+    for function in ("bpf_object__open", "bpf_object__next_program", "bpf_program__attach"):
+        getattr(libbpf, function).restype = ctypes.c_void_p
+    bpf_object = ctypes.c_void_p(libbpf.bpf_object__open(str(state / "empty_hooks.bpf.o").encode()))
+    if not bpf_object or libbpf.bpf_object__load(bpf_object) != 0:
+        raise RuntimeError("the empty hooks do not load")
+    links, program = [], None
+    while program := libbpf.bpf_object__next_program(bpf_object, ctypes.c_void_p(program)):
+        links.append(ctypes.c_void_p(libbpf.bpf_program__attach(ctypes.c_void_p(program))))
+    try:
+        yield
+    finally:
+        for link in links:
+            libbpf.bpf_link__destroy(link)
+        libbpf.bpf_object__close(bpf_object)
+
+
+def compile_empty_hooks(state):
+    compiler = next(name for name in ("clang-14", "clang-16", "clang-19", "clang")
+                    if subprocess.run(["which", name], capture_output=True, check=False).returncode == 0)
+    rig.run(compiler, "-g", "-O2", "-mcpu=v3", "-target", "bpf", "-D__TARGET_ARCH_x86", f"-I{HERE.parent.parent / 'bpf'}",
+            "-c", HERE / "empty_hooks.bpf.c", "-o", state / "empty_hooks.bpf.o")
+
+
+def ssdpulse(mode):
+    @contextmanager
+    def observer(state, disk):
+        with rig.daemon(state, [disk], mode):
+            yield
+    return observer
+
+
+@contextmanager
+def biolatency(_state, _disk):
+    process = subprocess.Popen(["biolatency", "-D", "3600"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(2)  # it loads and attaches
+        if process.poll() is not None:
+            raise RuntimeError("biolatency of libbpf-tools does not run here")
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+OBSERVERS = {"nothing": nothing, "floor": empty_hooks, "full": ssdpulse("full"),
+             "completion-only": ssdpulse("completion-only"), "biolatency": biolatency}
+
+
+def measure(name, state, disk, seconds):
+    """One run: {ns, by_hook, iops, p99_us, cpu_ns} per I/O."""
+    others = programs()
+    with OBSERVERS[name](state, disk):
+        mine = programs().keys() - others.keys()
+        rig.fio(disk, 1, runtime="500ms", **LOAD)
+        before = programs()
+        job = rig.fio(disk, random.randrange(1, 1 << 30), runtime=f"{int(seconds * 1000)}ms", **LOAD)
+        after = programs()
+    ios = job["read"]["total_ios"] + job["write"]["total_ios"]
+    hooks = {}
+    for program in mine:
+        label, runs, ns = after[program]
+        hooks[label] = hooks.get(label, 0) + (ns - before[program][2]) / ios
+    cpu = (job["usr_cpu"] + job["sys_cpu"]) / 100 * job["job_runtime"] * 1e6 / ios
+    return {"ns": sum(hooks.values()), "by_hook": hooks, "iops": ios / job["job_runtime"] * 1000, "cpu_ns": cpu,
+            "p99_us": job["read"]["lat_ns"]["percentile"]["99.000000"] / 1000}
+
+
+def in_turns(names, runs, state, disk, seconds, say):
+    """{name: [run, ...]}, each name once a round, in a fresh order."""
+    results = {name: [] for name in names}
+    for number in range(runs):
+        for name in random.sample(names, len(names)):
+            results[name].append(measure(name, state, disk, seconds))
+            say(f"round {number + 1} of {runs}: {name}")
+    return results
+
+
+def median(runs, figure):
+    return statistics.median(run[figure] for run in runs)
+
+
+def band(runs, figure):
+    """Half of the runs lie in it: distance of the quartiles, as a share of the median."""
+    low, _, high = statistics.quantiles((run[figure] for run in runs), n=4, method="inclusive")
+    return (high - low) / median(runs, figure)
+
+
+def by_accounting(arguments, state, disk, say):
+    """Nanoseconds per I/O; repeated while the machine is too noisy for a judgement."""
+    names = [name for name in OBSERVERS if name != "nothing"]
+    for attempt in range(1, ATTEMPTS + 1):
+        with accounting(True):
+            results = in_turns(names, arguments.runs, state, disk, arguments.seconds, say)
+        widest = max((band(results[name], "ns"), name) for name in names)
+        if widest[0] <= NOISE_BAND:
+            return results
+        print(f"noisy: half of the runs of {widest[1]} spread over {widest[0]:.1%} (attempt {attempt} of {ATTEMPTS})",
+              file=sys.stderr)
+    if arguments.noisy:
+        return results
+    sys.exit(f"the machine is too noisy to compare: the band is above {NOISE_BAND:.0%} in {ATTEMPTS} attempts; "
+             "stop what else runs, or give --noisy to see the figures all the same")
+
+
+def report(costs, effects):
+    print(f"{'observer':<16} {'ns per I/O':>10} {'band':>6} {'of floor':>9} {'of peer':>8}   by hook")
+    for name, runs in costs.items():
+        ns = median(runs, "ns")
+        hooks = {hook: statistics.median(run["by_hook"].get(hook, 0) for run in runs) for hook in runs[0]["by_hook"]}
+        print(f"{name:<16} {ns:>10.1f} {band(runs, 'ns'):>6.1%} {ns / median(costs['floor'], 'ns'):>9.2f} "
+              f"{ns / median(costs['biolatency'], 'ns'):>8.3f}   "
+              + ", ".join(f"{hook} {value:.1f}" for hook, value in sorted(hooks.items())))
+    print(f"\n{'accounting off':<16} {'IOPS':>10} {'p99 us':>8} {'CPU ns per I/O':>15} {'IOPS of nothing':>16}")
+    for name, runs in effects.items():
+        pairs = statistics.median(run["iops"] / base["iops"] for run, base in zip(runs, effects["nothing"]))
+        print(f"{name:<16} {median(runs, 'iops'):>10.0f} {median(runs, 'p99_us'):>8.0f} {median(runs, 'cpu_ns'):>15.0f} "
+              f"{pairs:>16.3f}")
+
+
+def ratios(costs, effects):
+    full, only = median(costs["full"], "ns"), median(costs["completion-only"], "ns")
+    peer = median(costs["biolatency"], "ns")
+    return {"full_of_peer": full / peer, "full_of_floor": full / median(costs["floor"], "ns"),
+            "completion_only_of_peer": only / peer,
+            "iops_of_nothing": statistics.median(run["iops"] / base["iops"]
+                                                 for run, base in zip(effects["full"], effects["nothing"]))}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=5, help="of each observer (5)")
+    parser.add_argument("--pairs", type=int, default=5, help="of nothing and full, accounting off (5; 20 for the claim)")
+    parser.add_argument("--seconds", type=float, default=3, help="of load in one run (3)")
+    parser.add_argument("--noisy", action="store_true", help="print figures also where the machine is too noisy")
+    parser.add_argument("--json", type=Path, help="write the ratios there")
+    arguments = parser.parse_args()
+    if os.geteuid() != 0:
+        sys.exit("needs root")
+
+    def say(text):
+        if sys.stderr.isatty():
+            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+    with ExitStack() as stack:
+        state = stack.enter_context(rig.state_directory())
+        compile_empty_hooks(state)
+        [disk] = stack.enter_context(rig.ram_disks(state, size="512M"))
+        costs = by_accounting(arguments, state, disk, say)
+        with accounting(False):
+            effects = in_turns(["nothing", "full"], arguments.pairs, state, disk, arguments.seconds, say)
+    say("")
+    report(costs, effects)
+    figures = ratios(costs, effects)
+    print("\n" + ", ".join(f"{name} {value:.3f}" for name, value in figures.items()))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()
