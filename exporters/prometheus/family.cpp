@@ -19,29 +19,29 @@ bool is_refused_control(char c) {
   return (byte < 0x20 && c != '\t' && c != '\n') || byte == 0x7f;
 }
 
+bool is_plain(char c) { return c >= 0x20 && c < 0x7f; }
+
 // Serial numbers and models come from drives, mount points from anyone: any byte can occur.
-std::string clean(const std::string& value) {
-  const bool controls = std::any_of(value.begin(), value.end(), is_refused_control);
-  if (!controls && utf8::is_valid(value.begin(), value.end())) {
-    return value;
+void clean(std::string& value) {
+  if (std::all_of(value.begin(), value.end(), is_plain)) {
+    return;
   }
   std::string valid;
   utf8::replace_invalid(value.begin(), value.end(), std::back_inserter(valid), 0xFFFD);
-  std::string result;
+  value.clear();
   for (const char c : valid) {
     if (is_refused_control(c)) {
-      result += kReplacement;
+      value += kReplacement;
     } else {
-      result += c;
+      value += c;
     }
   }
-  return result;
 }
 
 Labels clean(Labels labels) {
   std::erase_if(labels, [](const Label& label) { return label.value.empty(); });
   for (auto& label : labels) {
-    label.value = clean(label.value);
+    clean(label.value);
   }
   return labels;
 }

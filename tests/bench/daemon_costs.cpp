@@ -168,15 +168,18 @@ void scrape_of(std::uint32_t devices) {
   std::string protobuf;
   std::string packed;
   const auto nothing = [] {};
+  const double collect_ms = median_ms(nothing, [&] { (void)exposition::collect(snapshot); });
   const double text_ms = median_ms(nothing, [&] { text = exposition::render_text(exposition::collect(snapshot)); });
   const double protobuf_ms =
       median_ms(nothing, [&] { protobuf = exposition::render_protobuf(exposition::collect(snapshot)); });
   const double gzip_ms = median_ms(nothing, [&] { packed = exposition::gzip(protobuf).value_or(""); });
   const std::string packed_text = exposition::gzip(text).value_or("");
   std::printf(
-      "{\"what\": \"scrape\", \"devices\": %u, \"text_ms\": %.3f, \"text_bytes\": %zu, \"text_gzip_bytes\": %zu, "
+      "{\"what\": \"scrape\", \"devices\": %u, \"collect_ms\": %.3f, \"text_ms\": %.3f, \"text_bytes\": %zu, "
+      "\"text_gzip_bytes\": %zu, "
       "\"protobuf_ms\": %.3f, \"protobuf_bytes\": %zu, \"gzip_ms\": %.3f, \"protobuf_gzip_bytes\": %zu}\n",
-      devices, text_ms, text.size(), packed_text.size(), protobuf_ms, protobuf.size(), gzip_ms, packed.size());
+      devices, collect_ms, text_ms, text.size(), packed_text.size(), protobuf_ms, protobuf.size(), gzip_ms,
+      packed.size());
 }
 
 void tick_of(std::uint32_t devices, std::uint32_t cpus) {
