@@ -1,199 +1,136 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/runtime/nvme_drive.h"
+#include "daemon/runtime/nvme/drive.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "daemon/runtime/nvme_past.h"
-#include "daemon/sources/nvme/source_choice.h"
+#include "daemon/runtime/nvme/drive_identity.h"
 #include "daemon/util/log.h"
 
 namespace ssdpulse::runtime {
 namespace {
 
 using namespace std::chrono_literals;
-using model::Operation;
 
 constexpr auto kSilence = 5s;       // a drive that owes an answer this long is stale
-constexpr auto kNear = 50ms;        // how long after a log read an I/O may suffer from it
+constexpr auto kGiveUp = 10min;     // the kernel has given up on any command long before
 constexpr auto kMediaAtLeast = 1h;  // idle wear is slow
 constexpr auto kIdentifyAtLeast = 1h;
 constexpr int kForgetAfterIntervals = 5;
 constexpr auto kForgetAfter = 2min;
-
-/// A drive whose reads and writes take this much longer near log reads is asked less often.
-constexpr double kBearableEffect = 2.0;
-constexpr unsigned kMostPatience = 8;
-
-/// Another source than the one so far is taken when it was the best so often in a row: a page may fail now and then.
-constexpr unsigned kPollsToSwitch = 3;
+constexpr auto kAskHistoryAgain = 10s;
 
 double seconds_since_epoch() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-const nvme::PageReading* find_smart(const nvme::DriveReading& reading) {
-  const auto found = std::find_if(reading.pages.begin(), reading.pages.end(),
-                                  [](const auto& entry) { return entry.page->lid == nvme::kSmartLid; });
-  return found == reading.pages.end() ? nullptr : &*found;
-}
-
-std::optional<model::ByteCounter> smart_host(const nvme::PageReading* smart) {
-  return smart != nullptr ? smart->content.writes.host : std::nullopt;
-}
-
-std::optional<double> quantile_between(const analysis::LatencyWords& before, const analysis::LatencyWords& after,
-                                       double share) {
-  const auto words = analysis::added(before, after);
-  return words && analysis::count(*words) > 0
-             ? std::optional(analysis::upper_bound_seconds(analysis::quantile_word(*words, share)))
-             : std::nullopt;
-}
-
-double window_seconds(const std::string& name) {
-  static const std::map<std::string, std::chrono::seconds> windows{
-      {"5m", 5min}, {"1h", 1h}, {"24h", 24h}, {"7d", 168h}};
-  const auto found = windows.find(name);
-  return found == windows.end() ? 0 : static_cast<double>(found->second.count());
-}
-
-/// A window that ended before it began says nothing of now: the drive has not been written to for so long.
-void forget_old(std::vector<model::WriteAmplificationRatio>& ratios, std::chrono::nanoseconds age) {
-  ratios.erase(std::remove_if(ratios.begin(), ratios.end(),
-                              [age](const auto& ratio) {
-                                return ratio.window != "lifetime" &&
-                                       std::chrono::duration<double>(age).count() >= window_seconds(ratio.window);
-                              }),
-               ratios.end());
-}
-
-/// Until the drive has said more.
-std::shared_ptr<const model::NvmeIdentity> identity_from_sysfs(const nvme::NvmeSubsystem& subsystem) {
-  model::NvmeIdentity identity;
-  identity.controller = "nvme" + std::to_string(subsystem.controller);
-  identity.subsystem_nqn = subsystem.nqn;
-  identity.transport = subsystem.transport;
-  identity.serial = subsystem.serial;
-  identity.model = subsystem.model;
-  identity.firmware = subsystem.firmware;
-  identity.namespaces = subsystem.namespaces;
-  return std::make_shared<const model::NvmeIdentity>(std::move(identity));
-}
-
-/// Namespaces come and go between two identifications of their drive: those that sysfs has now.
-std::shared_ptr<const model::NvmeIdentity> with_namespaces(std::shared_ptr<const model::NvmeIdentity> identity,
-                                                           const nvme::NvmeSubsystem& subsystem) {
-  const auto same = [](const model::NvmeNamespace& a, const model::NvmeNamespace& b) {
-    return a.device == b.device && a.nsid == b.nsid;
-  };
-  const auto& known = identity->namespaces;
-  const auto& now = subsystem.namespaces;
-  if (std::equal(known.begin(), known.end(), now.begin(), now.end(), same)) {
-    return identity;
-  }
-  auto changed = std::make_shared<model::NvmeIdentity>(*identity);
-  changed->namespaces = now;
-  for (model::NvmeNamespace& entry : changed->namespaces) {
-    for (const model::NvmeNamespace& old : known) {
-      if (same(entry, old)) {
-        entry.endurance_group = old.endurance_group;
-      }
-    }
-  }
-  return changed;
-}
-
 }  // namespace
 
-NvmeDrive::NvmeDrive(nvme::NvmeSubsystem subsystem, nvme::RefusedPages& refused, SteadyTime first_poll,
+NvmeDrive::NvmeDrive(nvme::NvmeSubsystem subsystem, NvmeLessons& lessons, SteadyTime first_poll,
                      std::chrono::nanoseconds place)
     : subsystem_(std::move(subsystem)),
-      refused_(refused),
-      poller_(subsystem_, refused),
+      lessons_(lessons),
+      poller_(subsystem_, lessons.refused),
       due_(first_poll),
-      place_(place) {
+      place_(place),
+      watch_(lessons.patience) {
   polling_.reason = "not read yet";
 }
 
 void NvmeDrive::update(nvme::NvmeSubsystem subsystem) {
-  changed_ = changed_ || subsystem.controller != subsystem_.controller || subsystem.firmware != subsystem_.firmware ||
-             subsystem.namespaces != subsystem_.namespaces;
+  changed_ = changed_ || replaced_ || subsystem.controller != subsystem_.controller ||
+             subsystem.firmware != subsystem_.firmware || subsystem.namespaces != subsystem_.namespaces;
+  replaced_ = false;
   subsystem_ = std::move(subsystem);
 }
 
-std::optional<std::uint64_t> NvmeDrive::written_bytes(const ReadBlockLayer& block) const {
-  std::uint64_t sum = 0;
-  for (const model::NvmeNamespace& entry : subsystem_.namespaces) {
-    const auto io = block(entry.device);
-    if (!io) {
-      return std::nullopt;
-    }
-    sum += io->operation(Operation::write).bytes;
-  }
-  return subsystem_.namespaces.empty() ? std::nullopt : std::optional(sum);
+/// Polls are so far apart.
+std::chrono::nanoseconds NvmeDrive::pace() const { return interval_ * lessons_.patience.of(subsystem_.model); }
+
+void NvmeDrive::cannot_be_read(const char* kind, const std::string& reason) {
+  polling_.up = false;
+  polling_.reason = reason;
+  ++polling_.failures[kind];
 }
 
-analysis::LatencyWords NvmeDrive::latency_words(const ReadBlockLayer& block) const {
-  analysis::LatencyWords sum;
-  for (const model::NvmeNamespace& entry : subsystem_.namespaces) {
-    if (const auto io = block(entry.device)) {
-      analysis::add(sum, analysis::device_time_words(*io, {Operation::read, Operation::write}));
-    }
+void NvmeDrive::notice_silence(SteadyTime now) {
+  if (asked_at_ && !silence_noticed_ && now - *asked_at_ > kSilence) {
+    silence_noticed_ = true;
+    cannot_be_read("timeout", "no answer to a command for more than 5 s");
+    spdlog::warn("controller=nvme{} does not answer{}", subsystem_.controller,
+                 succeeded_at_ ? "; its figures are those of its last reading" : "");
   }
-  return sum;
 }
 
-void NvmeDrive::advance(SteadyTime now, std::chrono::nanoseconds interval, const ReadBlockLayer& block) {
+bool NvmeDrive::given_up(SteadyTime now) const { return asked_at_ && now - *asked_at_ > kGiveUp; }
+
+bool NvmeDrive::can_be_asked() {
+  if (!subsystem_.live()) {
+    cannot_be_read("not_live", "controller state " + subsystem_.state);
+    return false;
+  }
+  // Between a removal and the news of it, the number may have been given to another drive.
+  const std::string serial = nvme::controller_serial(subsystem_.controller, lessons_.sys_root);
+  if (!serial.empty() && serial != subsystem_.serial) {
+    replaced_ = true;
+    cannot_be_read("gone", "another drive has its number");
+    return false;
+  }
+  return true;
+}
+
+void NvmeDrive::advance(SteadyTime now, std::chrono::nanoseconds interval, BlockLayer& block) {
   interval_ = interval;
-  if (near_until_ && now >= *near_until_) {
-    measure_effect(block);
+  if (watch_.near_until() && now >= *watch_.near_until()) {
+    watch_.measure(latency_words_of(subsystem_, block), subsystem_.model, now);
+    polling_.read_effect_ratio = watch_.ratio();
   }
-  if (asked_at_ && now - *asked_at_ > kSilence && polling_.up) {
-    polling_.up = false;
-    polling_.reason = "no answer to a command for more than 5 s";
-    ++polling_.failures["timeout"];
-    spdlog::warn("controller=nvme{} does not answer; its figures are those of its last reading", subsystem_.controller);
-  }
-  if (now < due_ || poller_.busy() || near_until_) {
+  notice_silence(now);
+  if (now < due_ || poller_.busy() || watch_.near_until()) {
     return;
   }
   // Drives stay spread out over the interval; who was late is not asked twice in a row.
-  const auto step = interval * patience_;
-  due_ += step * ((now - due_) / step + 1) + std::exchange(place_, 0ns);
-  if (!subsystem_.live()) {
-    polling_.up = false;
-    polling_.reason = "controller state " + subsystem_.state;
-    ++polling_.failures["not_live"];
-    return;
+  due_ += pace() * ((now - due_) / pace() + 1) + std::exchange(place_, 0ns);
+  if (can_be_asked()) {
+    begin_poll(now, block);
   }
+}
+
+void NvmeDrive::begin_poll(SteadyTime now, BlockLayer& block) {
   if (std::exchange(changed_, false)) {
-    poller_ = nvme::DrivePoller(subsystem_, refused_);  // which identifies the drive anew
+    poller_ = nvme::DrivePoller(subsystem_, lessons_.refused);  // which identifies the drive anew
   }
   ++polling_.polls;
-  written_before_ = written_bytes(block);
-  words_before_ = latency_words(block);
+  before_ = writes_of(subsystem_, block);
+  watch_.poll_begins(latency_words_of(subsystem_, block));
   using Extent = nvme::DrivePoller::Extent;
   if (!identity_ || now - identified_at_ >= kIdentifyAtLeast) {
     identified_at_ = now;
     poller_.begin(Extent::all);
   } else {
-    const bool written = !written_before_ || written_before_ != written_at_media_;
-    poller_.begin(written || now - media_read_at_ >= kMediaAtLeast ? Extent::media : Extent::wear);
+    const bool written = !before_.activity || before_.activity != at_media_.activity;
+    const bool wanted = written || ledgers_.in_doubt() || now - media_read_at_ >= kMediaAtLeast;
+    poller_.begin(wanted ? Extent::media : Extent::wear);
   }
+  finish_poll(now, block);  // where there is nothing to ask
 }
 
-void NvmeDrive::answer(const nvme::Response& response, const ReadBlockLayer& block) {
+void NvmeDrive::sent(SteadyTime now) {
+  asked_at_ = now;
+  silence_noticed_ = false;
+}
+
+void NvmeDrive::answer(const nvme::Response& response, SteadyTime now, BlockLayer& block) {
   asked_at_.reset();
   poller_.answer(response);
-  finish_poll(block);
+  finish_poll(now, block);
 }
 
-void NvmeDrive::finish_poll(const ReadBlockLayer& block) {
+void NvmeDrive::finish_poll(SteadyTime now, BlockLayer& block) {
   const auto reading = poller_.take();
   if (!reading) {
     return;
   }
-  const SteadyTime now = std::chrono::steady_clock::now();
   for (const auto& [kind, times] : reading->failures) {
     polling_.failures[kind] += times;
   }
@@ -204,208 +141,95 @@ void NvmeDrive::finish_poll(const ReadBlockLayer& block) {
     spdlog::log(polling_.up ? spdlog::level::info : spdlog::level::warn, "controller=nvme{} {}", subsystem_.controller,
                 polling_.up ? "is read" : "cannot be read: " + polling_.reason);
   }
-  near_until_ = now + kNear;
+  watch_.poll_ended(now);
   if (reading->identity) {
     identity_ = reading->identity;
     polling_.refused_pages.assign(reading->refused_pages.begin(), reading->refused_pages.end());
   }
-  if (!polling_.up) {
+  if (!polling_.up || !identity_) {
     return;
   }
   succeeded_at_ = now;
   polling_.last_success_seconds = seconds_since_epoch();
   polling_.last_duration_seconds = std::chrono::duration<double>(reading->spent).count();
-  std::map<const nvme::LogPage*, std::vector<model::NvmeValue>> values;
-  for (const nvme::PageReading& entry : reading->pages) {
-    for (model::NvmeValue value : entry.content.values) {
-      value.endurance_group = entry.endurance_group;
-      values[entry.page].push_back(std::move(value));
-    }
+  if (reading->media_asked) {
+    media_read_at_ = now;
+    at_media_ = before_;
+    ledgers_.observe(*reading, before_, writes_of(subsystem_, block), pace());
   }
-  for (auto& [page, of_page] : values) {
-    values_[page] = std::move(of_page);
-  }
-  account(*reading, written_bytes(block));
+  values_.take(*reading, ledgers_.units(), now);
 }
 
-bool NvmeDrive::settle_source(const nvme::SourceChoice& choice) {
-  if (choice.source != source_ && (source_.empty() || ++other_source_ >= kPollsToSwitch)) {
-    spdlog::info("controller={} write amplification source={} reason=\"{}\"", identity_->controller,
-                 choice.source.empty() ? "none" : choice.source, choice.reason);
-    ledger_.reset();
-    last_sample_.reset();
-    waiting_.clear();
-    source_ = choice.source;
-  }
-  if (choice.source != source_) {
-    return false;
-  }
-  other_source_ = 0;
-  reason_ = choice.reason;
-  settled_unit_ = {source_, choice.media ? choice.media->unit_bytes : 0};
-  return true;
+history::DriveKey NvmeDrive::key() const {
+  return {identity_->serial, identity_->model, identity_->firmware, identity_->subsystem_nqn};
 }
 
-void NvmeDrive::account(const nvme::DriveReading& reading, std::optional<std::uint64_t> written_after) {
-  if (!reading.media_asked) {
-    return;
-  }
-  media_read_at_ = std::chrono::steady_clock::now();
-  written_at_media_ = written_before_;
-  const nvme::SourceChoice choice = nvme::choose_source(reading, settled_unit_);
-  if (!settle_source(choice)) {
-    return;
-  }
-  analysis::WriteSample sample;
-  sample.at = since_boot();
-  sample.wall = std::chrono::system_clock::now();
-  sample.serial = identity_->serial;
-  sample.firmware = identity_->firmware;
-  sample.host_before = choice.host_before;
-  sample.media = choice.media;
-  sample.host_after = choice.host_after;
-  if (choice.source.empty()) {
-    // The host's counter is worth keeping by itself: for its drift, and for the remaining life.
-    sample.host_before = smart_host(find_smart(reading));
-    sample.host_after = smart_host(reading.smart_again ? &*reading.smart_again : nullptr);
-  }
-  sample.counted_since_birth = choice.since_birth;
-  sample.block_written_bytes_before = written_before_;
-  sample.block_written_bytes_after = written_after;
-  if (const auto* smart = find_smart(reading)) {
-    sample.percentage_used = smart->content.percentage_used;
-  }
-  sample.endurance_estimate = choice.endurance_estimate;
-  if (past_ == Past::known) {
-    observe(sample);
-  } else {
-    waiting_.push_back(std::move(sample));
-  }
-}
-
-void NvmeDrive::observe(const analysis::WriteSample& sample) {
-  if (!ledger_) {
-    ledger_ = ledger_of_the_past(std::exchange(recalled_, {}), source_, interval_);
-  }
-  ledger_->observe(sample);
-  last_sample_ = sample;
-}
-
-std::optional<history::DriveKey> NvmeDrive::asks_for_history() {
-  if (past_ != Past::unasked || !identity_) {
+std::optional<history::DriveKey> NvmeDrive::asks_for_history(SteadyTime now) {
+  if (ledgers_.knows_past() || asks_ || !identity_ || now < asks_again_at_) {
     return std::nullopt;
   }
-  past_ = Past::asked;
-  return history::DriveKey{identity_->serial, identity_->model, identity_->firmware};
+  asks_ = true;
+  return key();
 }
 
-void NvmeDrive::remember(const util::Result<history::Recalled>& recalled) {
+void NvmeDrive::remember(const util::Result<history::Recalled>& recalled, SteadyTime now) {
+  asks_ = false;
+  asks_again_at_ = now + kAskHistoryAgain;
   if (recalled) {
-    recalled_ = *recalled;
+    ledgers_.recall(*recalled, pace());
   } else {
-    spdlog::warn("controller=nvme{} begins without its past: {}", subsystem_.controller, recalled.error().message);
-  }
-  past_ = Past::known;
-  for (const analysis::WriteSample& sample : std::exchange(waiting_, {})) {
-    observe(sample);
+    begin_without_past(recalled.error().message);
   }
 }
 
-void NvmeDrive::add_minute(history::Batch& batch, const ReadBlockLayer& block) {
-  const MinuteBegin begin = std::exchange(minute_begin_, read_minute(block));
-  if (!identity_ || !succeeded_at_) {
+void NvmeDrive::begin_without_past(const std::string& reason) {
+  if (!std::exchange(without_past_, true)) {
+    spdlog::warn("controller=nvme{} begins without its past, which is asked for until it comes: {}",
+                 subsystem_.controller, reason);
+  }
+}
+
+void NvmeDrive::end_minute(history::Minute minute, history::Batch& batch, SteadyTime now, BlockLayer& block) {
+  history::DriveMinute row = minutes_.end(minute, io_of(subsystem_, block));
+  if (!known_now(now)) {
     return;
   }
-  history::DriveMinute row;
-  row.drive = {identity_->serial, identity_->model, identity_->firmware};
-  row.minute = std::chrono::floor<std::chrono::minutes>(std::chrono::system_clock::now());
-  row.boottime = since_boot();
-  if (last_sample_) {
-    row.boottime = last_sample_->at;
-    row.source = source_;
-    row.writes = {last_sample_->host_after, last_sample_->media};
-    if (last_sample_->host_before && last_sample_->host_before->count != last_sample_->host_after->count) {
-      row.host_count_before = last_sample_->host_before->count;
-    }
-  }
-  row.percentage_used = value_of(model::NvmeField::percentage_used_ratio);
-  row.available_spare = value_of(model::NvmeField::available_spare_ratio);
-  row.temperature_celsius = value_of(model::NvmeField::temperature_celsius);
-  row.read_p50_seconds = quantile_between(begin.reads, minute_begin_.reads, 0.5);
-  row.read_p99_seconds = quantile_between(begin.reads, minute_begin_.reads, 0.99);
-  row.write_p50_seconds = quantile_between(begin.writes, minute_begin_.writes, 0.5);
-  row.write_p99_seconds = quantile_between(begin.writes, minute_begin_.writes, 0.99);
-  row.discard_bytes = minute_begin_.discarded_bytes - std::min(begin.discarded_bytes, minute_begin_.discarded_bytes);
-  if (ledger_) {
-    batch.states.push_back({row.drive, kept_ledger(source_, *ledger_)});
+  row.drive = key();
+  ledgers_.fill(row);
+  const auto told = values(now);
+  row.percentage_used = value_of(told, model::NvmeField::percentage_used_ratio);
+  row.available_spare = value_of(told, model::NvmeField::available_spare_ratio);
+  row.temperature_celsius = value_of(told, model::NvmeField::temperature_celsius);
+  if (auto state = ledgers_.state()) {
+    batch.states.push_back({row.drive, std::move(*state)});
   }
   batch.minutes.push_back(std::move(row));
 }
 
-NvmeDrive::MinuteBegin NvmeDrive::read_minute(const ReadBlockLayer& block) const {
-  MinuteBegin now;
-  for (const model::NvmeNamespace& entry : subsystem_.namespaces) {
-    if (const auto io = block(entry.device)) {
-      analysis::add(now.reads, analysis::device_time_words(*io, {Operation::read}));
-      analysis::add(now.writes, analysis::device_time_words(*io, {Operation::write}));
-      now.discarded_bytes += io->operation(Operation::discard).bytes;
-    }
-  }
-  return now;
+/// Old figures are no figures.
+bool NvmeDrive::known_now(SteadyTime now) const {
+  const auto forgotten = std::max<std::chrono::nanoseconds>(kForgetAfterIntervals * pace(), kForgetAfter);
+  return identity_ && succeeded_at_ && now - *succeeded_at_ <= forgotten;
 }
 
-std::optional<double> NvmeDrive::value_of(model::NvmeField field) const {
-  for (const auto& [page, values] : values_) {
-    for (const model::NvmeValue& value : values) {
-      if (value.field == field) {
-        return value.value;
-      }
-    }
-  }
-  return std::nullopt;
-}
-
-void NvmeDrive::measure_effect(const ReadBlockLayer& block) {
-  near_until_.reset();
-  const analysis::LatencyWords words = latency_words(block);
-  if (const auto near = analysis::added(words_before_, words)) {
-    effect_.add_near(*near);
-  }
-  if (const auto all = analysis::added(words_counted_, words)) {
-    effect_.add_all(*all);
-  }
-  words_counted_ = words;
-  polling_.read_effect_ratio = effect_.ratio();
-  if (polling_.read_effect_ratio && *polling_.read_effect_ratio > kBearableEffect && patience_ < kMostPatience) {
-    patience_ *= 2;
-    effect_ = {};
-    spdlog::warn(
-        "controller=nvme{} model=\"{}\" reads and writes take {:.1f} times as long near log reads: it is asked {} "
-        "times less often",
-        subsystem_.controller, identity_ ? identity_->model : "", *polling_.read_effect_ratio, patience_);
-  }
+/// Counters of a drive that is not written to need not be read to be right.
+std::vector<model::NvmeValue> NvmeDrive::values(SteadyTime now) const {
+  return values_.since(now - kMediaAtLeast - kForgetAfterIntervals * pace());
 }
 
 model::NvmeDrive NvmeDrive::describe(SteadyTime now) const {
   model::NvmeDrive drive;
   drive.identity = identity_ ? with_namespaces(identity_, subsystem_) : identity_from_sysfs(subsystem_);
   drive.polling = polling_;
-  drive.polling.interval_seconds = std::chrono::duration<double>(interval_ * patience_).count();
-  // Old figures are no figures; counters of a drive that is not written to need not be read to be right.
-  const auto forgotten =
-      std::max<std::chrono::nanoseconds>(kForgetAfterIntervals * interval_ * patience_, kForgetAfter);
-  if (!succeeded_at_ || now - *succeeded_at_ > forgotten) {
-    return drive;
+  drive.polling.interval_seconds = std::chrono::duration<double>(pace()).count();
+  if (known_now(now)) {
+    drive.values = values(now);
+    if (ledgers_.knows_past() || without_past_) {
+      drive.write_amplification = ledgers_.amplification(boot_time(now));
+    }
   }
-  for (const auto& [page, values] : values_) {
-    nvme::add_values(drive.values, values);
-  }
-  if (ledger_) {
-    drive.write_amplification = ledger_->amplification();
-    forget_old(drive.write_amplification.ratios, since_boot() - last_sample_->at);
-  }
-  drive.write_amplification.source = source_;
-  drive.write_amplification.reason = reason_;
+  drive.write_amplification.source = ledgers_.source();
+  drive.write_amplification.reason = ledgers_.reason();
   return drive;
 }
 

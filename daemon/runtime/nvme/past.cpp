@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/runtime/nvme_past.h"
+#include "daemon/runtime/nvme/past.h"
 
 #include <time.h>
 
 #include <cmath>
 #include <optional>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -30,62 +31,78 @@ analysis::WriteSample sample_of(const history::DriveMinute& minute, std::chrono:
   return sample;
 }
 
-/// The readings of this source that the minutes hold, on today's clock. A drive that was not asked has the same reading
+/// The readings that the minutes hold, by source and on today's clock. A drive that was not asked has the same reading
 /// in many minutes.
-std::vector<analysis::WriteSample> samples_of(const history::Recalled& recalled, const std::string& source) {
-  const auto boot = since_boot();
+std::map<std::string, std::vector<analysis::WriteSample>> samples_of(const history::Recalled& recalled,
+                                                                     std::chrono::nanoseconds until) {
+  const auto boot = boot_time(std::chrono::steady_clock::now());
   const auto now = std::chrono::system_clock::now();
-  std::vector<analysis::WriteSample> samples;
-  std::optional<std::chrono::nanoseconds> last;
+  std::map<std::string, std::vector<analysis::WriteSample>> samples;
+  std::map<std::string, std::chrono::nanoseconds> last;
   for (const history::DriveMinute& minute : recalled.minutes) {
-    if (minute.source != source || minute.boottime == last) {
+    const auto [known, first] = last.try_emplace(minute.source, minute.boottime);
+    if (!first && std::exchange(known->second, minute.boottime) == minute.boottime) {
       continue;
     }
-    last = minute.boottime;
     const std::chrono::nanoseconds by_wall = boot - (now - minute.minute);
     // The same boot's clock is exact; of another boot, the wall clock's minute is all there is.
     const bool this_boot = minute.boottime <= boot && std::chrono::abs(by_wall - minute.boottime) <= 2min;
-    samples.push_back(sample_of(minute, this_boot ? minute.boottime : by_wall));
+    const auto at = this_boot ? minute.boottime : by_wall;
+    if (at < until) {
+      samples[minute.source].push_back(sample_of(minute, at));
+    }
   }
   return samples;
 }
 
-}  // namespace
-
-std::chrono::nanoseconds since_boot() {
-  timespec now{};
-  clock_gettime(CLOCK_BOOTTIME, &now);
-  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
-}
-
-history::Bytes kept_ledger(const std::string& source, const analysis::WriteLedger& ledger) {
-  const std::string text = source + '\n' + ledger.save();
-  return {text.begin(), text.end()};
-}
-
-analysis::WriteLedger ledger_of_the_past(const history::Recalled& recalled, const std::string& source,
-                                         std::chrono::nanoseconds interval) {
-  const auto samples = samples_of(recalled, source);
-  const std::string head = source + '\n';
-  if (recalled.state) {
-    const std::string text(recalled.state->bytes.begin(), recalled.state->bytes.end());
-    if (text.compare(0, head.size(), head) == 0) {
-      auto ledger = analysis::WriteLedger::restore(text.substr(head.size()), interval, since_boot(),
-                                                   std::chrono::system_clock::now());
-      if (ledger) {
-        for (const analysis::WriteSample& sample : samples) {
-          ledger->remember(sample);
-        }
-        return std::move(*ledger);
-      }
+/// What add_kept_ledger() wrote: a line with the source, a line with its ledger, and so on.
+std::map<std::string, analysis::WriteLedger> kept_ledgers(const history::Bytes& bytes,
+                                                          std::chrono::nanoseconds interval) {
+  constexpr std::size_t kMostSources = 32;  // of as many as a drive could ever have had
+  const auto boot = boot_time(std::chrono::steady_clock::now());
+  std::map<std::string, analysis::WriteLedger> ledgers;
+  std::istringstream lines(std::string(bytes.begin(), bytes.end()));
+  std::string source;
+  std::string text;
+  while (ledgers.size() < kMostSources && std::getline(lines, source) && std::getline(lines, text)) {
+    auto ledger = analysis::WriteLedger::restore(text, interval, boot, std::chrono::system_clock::now());
+    if (ledger) {
+      ledgers.emplace(source, std::move(*ledger));
+    } else {
       spdlog::warn("the kept state of a drive's counters is not used: {}", ledger.error().message);
     }
   }
-  analysis::WriteLedger ledger(interval);
-  for (const analysis::WriteSample& sample : samples) {
-    ledger.observe(sample);
+  return ledgers;
+}
+
+}  // namespace
+
+std::chrono::nanoseconds boot_time(std::chrono::steady_clock::time_point at) {
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec) +
+         (at - std::chrono::steady_clock::now());
+}
+
+void add_kept_ledger(history::Bytes& bytes, const std::string& source, const analysis::WriteLedger& ledger) {
+  const std::string text = source + '\n' + ledger.save() + '\n';
+  bytes.insert(bytes.end(), text.begin(), text.end());
+}
+
+std::map<std::string, analysis::WriteLedger> ledgers_of_the_past(const history::Recalled& recalled,
+                                                                 std::chrono::nanoseconds interval,
+                                                                 std::chrono::nanoseconds until) {
+  std::map<std::string, analysis::WriteLedger> ledgers;
+  if (recalled.state) {
+    ledgers = kept_ledgers(recalled.state->bytes, interval);
   }
-  return ledger;
+  for (const auto& [source, samples] : samples_of(recalled, until)) {
+    const auto [entry, anew] = ledgers.try_emplace(source, interval);
+    for (const analysis::WriteSample& sample : samples) {
+      anew ? entry->second.observe(sample) : entry->second.remember(sample);
+    }
+  }
+  return ledgers;
 }
 
 }  // namespace ssdpulse::runtime

@@ -125,6 +125,10 @@ void add_namespaces(const std::string& directory, NvmeSubsystem& drive, std::vec
 
 }  // namespace
 
+std::string controller_serial(std::uint32_t controller, const std::string& sys_root) {
+  return attribute(sys_root + "/class/nvme/nvme" + std::to_string(controller) + "/serial");
+}
+
 util::Result<NvmeHost> read_nvme_host(const std::string& sys_root) {
   NvmeHost host;
   const std::string controllers = sys_root + "/class/nvme";
