@@ -25,7 +25,7 @@ class MonitorRig {
 
   /// What the monitor asks for now, if anything.
   std::optional<nvme::Request> asked() {
-    monitor->advance(block);
+    monitor->advance(block, begin);
     nvme::Request request;
     const auto reception = nvme::receive_message(reader.get(), request, MSG_DONTWAIT);
     return reception == nvme::Reception::message ? std::optional(request) : std::nullopt;
@@ -48,6 +48,7 @@ class MonitorRig {
   FakeBlockLayer block;
   util::UniqueFd reader;
   std::optional<NvmeMonitor> monitor;
+  model::WallTime begin = std::chrono::system_clock::now();
 };
 
 TEST(Monitor, AsksAndListens) {
@@ -74,6 +75,31 @@ TEST(Monitor, AReaderThatDiesLeavesNoDeadline) {
   EXPECT_FALSE(rig.status().up);
   EXPECT_EQ(rig.monitor->descriptor(), -1);
   EXPECT_FALSE(rig.monitor->deadline()) << "the daemon would never sleep again";
+}
+
+TEST(Monitor, AMinuteIsStampedWithItsBeginning) {
+  tests::TemporaryTree tree;
+  MonitorRig rig;
+  const auto begin = std::chrono::floor<std::chrono::minutes>(std::chrono::system_clock::now());
+  history::Options options;
+  options.directory = tree.path("state");
+  options.now = [begin] { return begin + 10min; };
+  auto history = history::History::open(options);
+  ASSERT_TRUE(history);
+  rig.monitor->keep(std::move(*history));
+  while (const auto request = rig.asked()) {
+    rig.answer(*request);
+  }
+  rig.monitor->advance(rig.block, begin + 1min);
+  rig.monitor->advance(rig.block, begin + 90s);
+  rig.monitor->save(rig.block);  // the end
+  rig.monitor.reset();
+  history = history::History::open(options);
+  const auto recalled = (*history)->recall({"S3", rig.fake.model, "F1", "nqn.2014.08.org:S3"}, begin - 10min).get();
+  ASSERT_TRUE(recalled) << recalled.error().message;
+  ASSERT_EQ(recalled->minutes.size(), 2U);
+  EXPECT_EQ(recalled->minutes[0].minute, begin) << "not the minute in which it ended";
+  EXPECT_EQ(recalled->minutes[1].minute, begin + 1min);
 }
 
 TEST(Monitor, GarbageIsCounted) {

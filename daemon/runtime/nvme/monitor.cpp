@@ -19,7 +19,8 @@ constexpr auto kRefusalsLast = 24h;
 constexpr auto kPatienceWithHistory = 10s;
 constexpr auto kPastOfInterest = std::chrono::days(7);
 
-history::Minute this_minute() { return std::chrono::floor<std::chrono::minutes>(std::chrono::system_clock::now()); }
+history::Minute minute_of(model::WallTime time) { return std::chrono::floor<std::chrono::minutes>(time); }
+history::Minute this_minute() { return minute_of(std::chrono::system_clock::now()); }
 
 std::string key_of(const nvme::NvmeSubsystem& subsystem) { return subsystem.nqn + '\n' + subsystem.serial; }
 
@@ -146,7 +147,7 @@ void NvmeMonitor::give_up(NvmeDrive& drive, const std::string& key, BlockLayer& 
   drive.answer(none, std::chrono::steady_clock::now(), block);
 }
 
-void NvmeMonitor::advance(BlockLayer& block) {
+void NvmeMonitor::advance(BlockLayer& block, model::WallTime wall) {
   receive(block);
   const SteadyTime now = std::chrono::steady_clock::now();
   if (now - refusals_forgotten_at_ >= kRefusalsLast) {
@@ -169,7 +170,7 @@ void NvmeMonitor::advance(BlockLayer& block) {
   if (replaced) {
     refresh_drives();
   }
-  if (const history::Minute minute = this_minute(); minute != minute_) {
+  if (const auto minute = minute_of(wall); minute != minute_) {
     save(block);
     minute_ = minute;
   }

@@ -44,7 +44,7 @@ class NvmeMonitor {
   /// Drives came or went, or may have.
   void refresh_drives();
   /// Takes answers, begins polls that are due, sends what there is to send. Cheap when there is nothing.
-  void advance(BlockLayer& block);
+  void advance(BlockLayer& block, model::WallTime wall = std::chrono::system_clock::now());
 
   /// Hands the minute that has begun to the history: before the end.
   void save(BlockLayer& block);

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "daemon/sources/inventory/sysfs.h"
+#include "daemon/sources/sysfs.h"
 
 namespace ssdpulse::sources {
 namespace {
