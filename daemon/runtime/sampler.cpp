@@ -159,12 +159,12 @@ void Sampler::compare_with_kernel(const block::DeviceSample& sample) {
 }
 
 std::shared_ptr<const model::DeviceIo> Sampler::device(const std::string& name) {
-  static const auto kNothingYet = std::make_shared<const model::DeviceIo>();
+  static const auto nothing_yet = std::make_shared<const model::DeviceIo>();
   const auto sample = source_->sample_device(name);
   if (!sample) {
     return nullptr;
   }
-  return sample->io ? sample->io : kNothingYet;
+  return sample->io ? sample->io : nothing_yet;
 }
 
 std::optional<std::uint64_t> Sampler::largest_request_bytes(const std::string& name) const {
