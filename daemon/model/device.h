@@ -43,6 +43,7 @@ struct Device {
   std::uint64_t size_bytes = 0;
   std::uint32_t logical_block_bytes = 512;
   std::uint32_t physical_block_bytes = 512;
+  std::optional<std::uint64_t> largest_request_bytes;  // max_hw_sectors_kb
   bool rotational = false;
   bool write_back_cache = false;
   bool discard = false;  // discard_max_bytes > 0

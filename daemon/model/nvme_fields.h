@@ -103,10 +103,13 @@ namespace ssdpulse::model {
         "Rated life that is used up, by the drive's estimate; may exceed 1.") \
   FIELD(gauge, endurance_group_endurance_estimate_bytes, "bytes", "", \
         "Bytes that can be written over the group's life.") \
-  FIELD(counter, endurance_group_read_bytes, "bytes", "", "Bytes that hosts read, in begun units of 10^9.") \
-  FIELD(counter, endurance_group_written_bytes, "bytes", "", "Bytes that hosts wrote, in begun units of 10^9.") \
+  FIELD(counter, endurance_group_read_bytes, "bytes", "", \
+        "Bytes that hosts read, in begun units; absent until comparison with the health page has settled the unit.") \
+  FIELD(counter, endurance_group_written_bytes, "bytes", "", \
+        "Bytes that hosts wrote, in begun units; absent until comparison with the health page has settled the unit.") \
   FIELD(counter, endurance_group_media_written_bytes, "bytes", "", \
-        "Bytes written to the media, in begun units of 10^9.") \
+        "Bytes written to the media, in begun units; absent until comparison with the health page has settled the " \
+        "unit.") \
   FIELD(counter, endurance_group_host_commands, "", "operation", "Read and write commands completed.") \
   FIELD(counter, endurance_group_media_errors, "", "", "Unrecovered data integrity errors.") \
   FIELD(counter, endurance_group_error_log_entries, "", "", "Entries ever made in the error log.") \

@@ -13,7 +13,7 @@
 #include "daemon/model/version.h"
 #include "daemon/runtime/current_snapshot.h"
 #include "daemon/runtime/events.h"
-#include "daemon/runtime/nvme_monitor.h"
+#include "daemon/runtime/nvme/monitor.h"
 #include "daemon/runtime/privileges.h"
 #include "daemon/runtime/sampler.h"
 #include "daemon/runtime/service_notifier.h"
@@ -125,7 +125,6 @@ void serve(const Configure& configure, config::Config& running, Events& events, 
            CurrentSnapshot& current) {
   InventoryClock inventory;
   std::uint64_t missed_ticks = 0;
-  const ReadBlockLayer read_device = [&sampler](const std::string& name) { return sampler.read_device(name); };
   const auto publish = [&] {
     auto snapshot = sampler.sample(missed_ticks);
     nvme.describe(*snapshot);
@@ -136,7 +135,7 @@ void serve(const Configure& configure, config::Config& running, Events& events, 
   while (true) {
     const Wakeup wakeup = events.wait(nvme.descriptor(), nvme.deadline());
     if (wakeup.stop) {
-      nvme.save(read_device);
+      nvme.save(sampler);
       return;
     }
     if (wakeup.reload) {
@@ -149,7 +148,7 @@ void serve(const Configure& configure, config::Config& running, Events& events, 
       nvme.refresh_drives();
       service_notifier::status(status_line(sampler));
     }
-    nvme.advance(read_device);
+    nvme.advance(sampler);
     if (wakeup.ticks > 0) {
       missed_ticks += wakeup.ticks - 1 + (wakeup.late ? 1 : 0);
       publish();

@@ -158,9 +158,27 @@ void Sampler::compare_with_kernel(const block::DeviceSample& sample) {
   }
 }
 
-std::shared_ptr<const model::DeviceIo> Sampler::read_device(const std::string& name) {
+std::shared_ptr<const model::DeviceIo> Sampler::device(const std::string& name) {
+  static const auto nothing_yet = std::make_shared<const model::DeviceIo>();
   const auto sample = source_->sample_device(name);
-  return sample ? sample->io : nullptr;
+  if (!sample) {
+    return nullptr;
+  }
+  return sample->io ? sample->io : nothing_yet;
+}
+
+std::optional<std::uint64_t> Sampler::largest_request_bytes(const std::string& name) const {
+  const auto found = std::find_if(inventory_.devices.begin(), inventory_.devices.end(),
+                                  [&](const model::Device& device) { return device.name == name; });
+  return found == inventory_.devices.end() ? std::nullopt : found->largest_request_bytes;
+}
+
+std::uint64_t Sampler::skipped_runs() const {
+  std::uint64_t skipped = 0;
+  for (const model::ProgramStats& program : source_->program_stats()) {
+    skipped += program.recursion_misses.value_or(0);  // a kernel that does not tell skips none
+  }
+  return skipped;
 }
 
 std::shared_ptr<model::Snapshot> Sampler::sample(std::uint64_t missed_ticks) {

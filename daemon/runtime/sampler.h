@@ -10,6 +10,7 @@
 
 #include "daemon/analysis/accounting_drift.h"
 #include "daemon/model/snapshot.h"
+#include "daemon/runtime/block_layer.h"
 #include "daemon/sources/block/block_source.h"
 #include "daemon/sources/inventory/disk_stats.h"
 #include "daemon/sources/inventory/inventory.h"
@@ -18,7 +19,7 @@
 
 namespace ssdpulse::runtime {
 
-class Sampler {
+class Sampler final : public BlockLayer {
  public:
   /// Looks at the host and starts counting: needs the capabilities to load BPF programs, later calls need none.
   static util::Result<std::unique_ptr<Sampler>> open(const sources::InventoryRoots& roots,
@@ -31,8 +32,9 @@ class Sampler {
   /// To be completed by other sources and published.
   std::shared_ptr<model::Snapshot> sample(std::uint64_t missed_ticks);
 
-  /// One device at this moment; null where it is not measured, or had no I/O yet.
-  std::shared_ptr<const model::DeviceIo> read_device(const std::string& name);
+  std::shared_ptr<const model::DeviceIo> device(const std::string& name) override;
+  [[nodiscard]] std::optional<std::uint64_t> largest_request_bytes(const std::string& name) const override;
+  [[nodiscard]] std::uint64_t skipped_runs() const override;
 
   /// Disks sent I/O at the last sample that the inventory did not know: it is out of date.
   [[nodiscard]] bool saw_unknown_disks() const { return saw_unknown_disks_; }

@@ -127,9 +127,11 @@ void window_age(const Snapshot& snapshot, Samples& out) {
 void source_info(const Snapshot& snapshot, Samples& out) {
   for_each_drive(snapshot, [&](const NvmeDrive& drive, Labels labels) {
     const auto& waf = drive.write_amplification;
-    labels.push_back({"source", waf.source.empty() ? "none" : waf.source});
-    labels.push_back({"reason", waf.reason});
-    out.add_info(std::move(labels));
+    if (!waf.reason.empty()) {  // else the drive has not said yet what it has
+      labels.push_back({"source", waf.source.empty() ? "none" : waf.source});
+      labels.push_back({"reason", waf.reason});
+      out.add_info(std::move(labels));
+    }
   });
 }
 
@@ -172,7 +174,9 @@ void life_window(const Snapshot& snapshot, Samples& out) {
 
 void epochs(const Snapshot& snapshot, Samples& out) {
   for_each_source(snapshot, [&](const model::WriteAmplification& waf, const Labels& source) {
-    out.add({source.front()}, to_double(waf.epochs), waf.since);
+    if (waf.since != decltype(waf.since){}) {  // else there is no reading that is not too old
+      out.add({source.front()}, to_double(waf.epochs), waf.since);
+    }
   });
 }
 
@@ -231,11 +235,13 @@ constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_nvme_namespace_info", "A namespace of an NVMe drive, as a block device; always 1.", "", Type::gauge,
      Modes::all, namespace_info},
     {"ssdpulse_nvme_host_written_bytes_total",
-     "Bytes that hosts wrote to the drive over its life, by the drive's own counter; goes on when the drive's counter "
-     "begins anew.",
+     "Bytes that hosts wrote to the drive, by the drive's own counter: over its life, with source fdp since placement "
+     "was set; goes on when the drive's counter begins anew.",
      "bytes", Type::counter, Modes::all, host_written},
     {"ssdpulse_nvme_media_written_bytes_total",
-     "Bytes that the drive wrote to its media over its life: the host's, garbage collection, refresh, metadata.",
+     "Bytes that the drive wrote to its media, for the host, garbage collection, refresh, metadata: over its life, "
+     "with "
+     "source fdp since placement was set.",
      "bytes", Type::counter, Modes::all, media_written},
     {"ssdpulse_write_amplification_ratio",
      "Media writes per host write in the window; absent where its bounds are more than 20 % apart.", "ratio",
@@ -265,7 +271,8 @@ constexpr FamilyDescription kFamilies[] = {
      "Growth of the drive's own host counter less the bytes that the block layer wrote to it; absent where not all its "
      "namespaces are measured.",
      "bytes", Type::gauge, Modes::all, drift<&model::WriteAmplification::host_written_drift_bytes>},
-    {"ssdpulse_nvme_host_written_drift_lower_bytes", "Lower bound of the drift: the counter is kept in whole units.",
+    {"ssdpulse_nvme_host_written_drift_lower_bytes",
+     "Lower bound of the drift: the counter is kept in whole units, and I/Os that went uncounted may have been writes.",
      "bytes", Type::gauge, Modes::all, drift<&model::WriteAmplification::host_written_drift_lower_bytes>},
     {"ssdpulse_nvme_host_written_drift_upper_bytes", "Upper bound of the drift: the counter is kept in whole units.",
      "bytes", Type::gauge, Modes::all, drift<&model::WriteAmplification::host_written_drift_upper_bytes>},
@@ -287,8 +294,9 @@ constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_nvme_log_read_latency_effect_ratio",
      "99th percentile of reads and writes within 50 ms of a log read, over that of the others.", "ratio", Type::gauge,
      Modes::all, read_effect},
-    {"ssdpulse_nvme_refused_page_info", "A log page that the drive refused, and is not asked for again; always 1.", "",
-     Type::gauge, Modes::all, refused_pages},
+    {"ssdpulse_nvme_refused_page_info",
+     "A log page that the drive refused, and is not asked for again within a day; always 1.", "", Type::gauge,
+     Modes::all, refused_pages},
 };
 
 template <std::size_t Field>

@@ -106,7 +106,7 @@ TEST(RoundTrip, counters_are_sixteen_bytes_big_endian_for_every_other_reader) {
   EXPECT_EQ(rig.sql("SELECT minute FROM drive_minute"), "29000000");
   EXPECT_EQ(rig.sql("SELECT serial || model || firmware || last_minute FROM drive"), "S1Model AF129000000");
   EXPECT_EQ(rig.sql("PRAGMA integrity_check"), "ok");
-  EXPECT_EQ(rig.sql("PRAGMA user_version"), "1");
+  EXPECT_EQ(rig.sql("PRAGMA user_version"), "2");
   EXPECT_EQ(rig.sql("PRAGMA auto_vacuum"), "2");
 }
 
@@ -121,6 +121,63 @@ TEST(RoundTrip, a_second_row_of_a_minute_replaces_the_first) {
   const auto recalled = rig.recall();
   ASSERT_EQ(recalled->minutes.size(), 1U);
   EXPECT_EQ(recalled->minutes[0].discard_bytes, 7U);
+}
+
+TEST(Recall, tells_drives_of_the_same_serial_apart_by_their_subsystem) {
+  Rig rig;
+  History& history = rig.start();
+  const DriveKey one{"S1", "Model A", "F1", "nqn.one"};
+  const DriveKey other{"S1", "Model A", "F1", "nqn.other"};
+  history.add({{row_at(kBegin, one), row_at(kBegin, other)}, {{one, {1}}, {other, {2}}}});
+  ASSERT_TRUE(rig.wait_rows(4));
+  for (const DriveKey& key : {one, other}) {
+    const auto recalled = rig.recall(key);
+    ASSERT_EQ(recalled->minutes.size(), 1U);
+    expect_equal(recalled->minutes[0], row_at(kBegin, key));
+    EXPECT_EQ(recalled->state->drive, key);
+    EXPECT_EQ(recalled->state->bytes, Bytes{key == one ? std::uint8_t{1} : std::uint8_t{2}});
+  }
+}
+
+TEST(Recall, goes_on_from_what_was_kept_without_a_subsystem) {
+  Rig rig;
+  History& history = rig.start();
+  history.add({{row_at(kBegin - 1min)}, {{kDrive, {1}}}});
+  const DriveKey now{"S1", "Model A", "F1", "nqn.one"};
+  ASSERT_TRUE(rig.wait_rows(2));
+  EXPECT_EQ(rig.recall(now)->minutes.size(), 1U);
+  EXPECT_EQ(rig.recall(now)->state->bytes, Bytes{1});
+  history.add({{row_at(kBegin, now)}, {{now, {2}}}});
+  ASSERT_TRUE(rig.wait_rows(4));
+  EXPECT_EQ(rig.recall(now)->minutes.size(), 2U);
+  EXPECT_EQ(rig.recall(now)->state->bytes, Bytes{2});
+  EXPECT_FALSE(rig.recall({"S1", "Model A", "F1", "nqn.other"})->state) << "it was taken by another";
+}
+
+TEST(Upgrade, a_file_of_the_first_version_is_read_and_goes_on) {
+  Rig rig;
+  rig.directory_exists();
+  std::ifstream schema(std::string(SSDPULSE_SOURCE_DIR) + "/daemon/runtime/history/schema/v1.sql");
+  rig.sql(
+      "PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL; " +
+      std::string(std::istreambuf_iterator<char>(schema), {}) +
+      "INSERT INTO drive VALUES (7, 'S1', 'Model A', 'F1', 29000000, x'0102');"
+      "INSERT INTO drive_minute VALUES (29000000, 7, 5, 'ocp', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0.5, NULL, "
+      "NULL, NULL, NULL, NULL, NULL, 3);"
+      "PRAGMA application_id = 1397965904; PRAGMA user_version = 1");
+  rig.start();
+  const auto recalled = rig.recall();
+  ASSERT_TRUE(recalled.has_value()) << recalled.error().message;
+  ASSERT_EQ(recalled->minutes.size(), 1U);
+  EXPECT_EQ(recalled->minutes[0].percentage_used, 0.5);
+  EXPECT_EQ(recalled->state->bytes, (Bytes{1, 2}));
+  rig.expect_works();
+  rig.stop();
+  EXPECT_TRUE(rig.set_aside_files().empty());
+  EXPECT_EQ(rig.sql("PRAGMA user_version"), "2");
+  EXPECT_EQ(rig.sql("SELECT id FROM drive"), "7");
+  rig.start();
+  EXPECT_EQ(rig.recall()->minutes.size(), 1U);
 }
 
 TEST(Recall, covers_all_firmware_of_a_drive_from_then_until_now) {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/sources/inventory/sysfs.h"
+#include "daemon/sources/sysfs.h"
 #include "tests/fixtures/sysfs_host.h"
 
 namespace ssdpulse::sources {

@@ -3,83 +3,17 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <functional>
 
 #include "daemon/sources/nvme/drive_poller.h"
 #include "daemon/sources/nvme/source_choice.h"
+#include "tests/fixtures/fake_nvme_drive.h"
 
 namespace ssdpulse::nvme {
 namespace {
 
-constexpr std::uint32_t kGroups = 1U << 4;
-constexpr std::uint32_t kFdp = 1U << 19;
-constexpr std::int32_t kInvalidLogPage = 0x4109;
-
-void put(std::uint8_t* at, std::uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) {
-    at[i] = static_cast<std::uint8_t>(value >> (8 * i));
-  }
-}
-
-/// Answers as a drive of our making would.
-struct FakeDrive {
-  std::uint16_t vendor = 0x1e0f;
-  std::string model = "KCD81RUG3T84";
-  std::uint32_t attributes = 0;
-  std::uint64_t data_units = 1000;
-  std::map<std::string, std::function<void(Response&)>> pages;  // by name; others are refused
-  std::vector<std::string> asked;
-
-  Response answer(const Request& request) {
-    Response response;
-    response.id = 1;
-    response.began_ns = 1000 * (asked.size() + 1);
-    response.ended_ns = response.began_ns + 10;
-    response.bytes = 4096;
-    std::uint8_t* data = response.data.data();
-    switch (request.kind) {
-      case RequestKind::identify_controller:
-        asked.emplace_back("controller");
-        put(data, vendor, 2);
-        std::memset(data + 4, ' ', 68);
-        std::memcpy(data + 4, "S1", 2);
-        std::memcpy(data + 24, model.data(), model.size());
-        std::memcpy(data + 64, "F1", 2);
-        put(data + 96, attributes, 4);
-        put(data + 340, 1, 2);
-        break;
-      case RequestKind::identify_namespace:
-        asked.emplace_back("namespace");
-        put(data + 102, 1, 2);
-        break;
-      case RequestKind::uuid_list:
-        asked.emplace_back("uuids");
-        break;
-      case RequestKind::endurance_group_list:
-        asked.emplace_back("groups");
-        put(data, 1, 2);
-        put(data + 2, 1, 2);
-        break;
-      case RequestKind::log_page: {
-        const LogPage& page = log_pages()[request.page];
-        asked.emplace_back(page.name);
-        response.bytes = page.bytes;
-        if (page.lid == kSmartLid && pages.count("smart") == 0) {
-          put(data + 48, data_units, 8);
-        } else if (const auto made = pages.find(std::string(page.name)); made != pages.end()) {
-          made->second(response);
-        } else {
-          response.result = kInvalidLogPage;
-          response.bytes = 0;
-        }
-        break;
-      }
-    }
-    return response;
-  }
-};
+using namespace tests;
 
 class Poll {
  public:
@@ -114,19 +48,6 @@ class Poll {
 };
 
 using Names = std::vector<std::string>;
-
-void fill_fdp(Response& response, std::uint64_t host, std::uint64_t media) {
-  put(response.data.data(), host, 8);
-  put(response.data.data() + 16, media, 8);
-}
-
-void fill_ocp(Response& response, std::uint64_t media) {
-  constexpr std::uint8_t kGuid[] = {0xC5, 0xAF, 0x10, 0x28, 0xEA, 0xBF, 0xF2, 0xA4,
-                                    0x9C, 0x4F, 0x6F, 0x7C, 0xC9, 0x14, 0xD5, 0xAF};
-  put(response.data.data(), media, 8);
-  put(response.data.data() + 494, 3, 2);
-  std::memcpy(response.data.data() + 496, kGuid, sizeof kGuid);
-}
 
 TEST(Poller, ReadsHostMediaHostInThisOrder) {
   FakeDrive drive;
@@ -253,6 +174,129 @@ TEST(Poller, ARefusedHealthPageIsAFailureAndNeverForgotten) {
   EXPECT_EQ(drive.asked.front(), "smart");
 }
 
+TEST(Poller, AnEmptyHealthPageIsAskedForUntilItIsFilled) {
+  FakeDrive drive;
+  drive.pages["smart"] = [](Response& response) { response.data.fill(0); };
+  Poll poll(drive);
+  for (int time = 0; time < 5; ++time) {
+    EXPECT_NE(poll.run().reason, "");
+    EXPECT_EQ(drive.asked.back(), "smart");
+  }
+  drive.pages.erase("smart");
+  EXPECT_EQ(poll.run(DrivePoller::Extent::wear).reason, "");
+  poll.renew();  // a second drive of that kind
+  EXPECT_TRUE(poll.run().smart_again);
+}
+
+TEST(Poller, NoPollHangs) {
+  NvmeSubsystem subsystem;
+  RefusedPages refused;
+  DrivePoller poller(subsystem, refused);
+  FakeDrive drive;
+  poller.begin(DrivePoller::Extent::wear);
+  while (const auto request = poller.next()) {
+    poller.answer(drive.answer(*request));
+  }
+  EXPECT_FALSE(poller.busy());
+}
+
+TEST(Poller, OptionalIdentifiesMayBeRefused) {
+  FakeDrive drive;
+  drive.attributes = kGroups | 1U << 9;
+  drive.refused_identifies = {RequestKind::uuid_list, RequestKind::endurance_group_list,
+                              RequestKind::identify_namespace};
+  Poll poll(drive);
+  const DriveReading reading = poll.run();
+  EXPECT_EQ(reading.reason, "");
+  EXPECT_EQ(reading.failures.at("refused"), 4U) << "three, and the OCP page";
+  ASSERT_NE(reading.smart(), nullptr);
+  EXPECT_EQ(reading.smart()->content.writes.host->count, 1000U);
+}
+
+TEST(Poller, WhatIsSwitchedOffInOneGroupIsOnInOthers) {
+  FakeDrive drive;
+  drive.attributes = kGroups | kFdp;
+  drive.groups = {1, 2};
+  drive.statuses_of_groups[2] = 0x4029;
+  for (const char* page : {"fdp_statistics", "fdp_configurations", "fdp_handle_usage", "fdp_events"}) {
+    drive.pages[page] = [](Response& response) { fill_fdp(response, 100, 400); };
+  }
+  Poll poll(drive);
+  EXPECT_EQ(choose_source(poll.run()).source, "");
+  const SourceChoice choice = choose_source(poll.run());
+  EXPECT_EQ(std::count(drive.asked.begin(), drive.asked.end(), "fdp_statistics"), 1) << "of group 1 alone";
+  EXPECT_EQ(choice.source, "fdp");
+  EXPECT_EQ(choice.media->count, 400U);
+  EXPECT_EQ(choice.reason, "fdp: of 1 of 2 endurance groups");
+  drive.serial = "S2";  // another drive of that kind
+  drive.statuses_of_groups.clear();
+  poll.renew();
+  EXPECT_EQ(choose_source(poll.run()).media->count, 800U);
+}
+
+TEST(Choice, SumsOverSomeGroupsAreNone) {
+  FakeDrive drive;
+  drive.attributes = kGroups | kFdp;
+  drive.groups = {1, 2};
+  drive.pages["fdp_statistics"] = [](Response& response) { fill_fdp(response, 100, 400); };
+  Poll poll(drive);
+  EXPECT_EQ(choose_source(poll.run()).media->count, 800U);
+  drive.statuses_of_groups[2] = 0x0006;  // for once
+  const SourceChoice choice = choose_source(poll.run());
+  EXPECT_EQ(choice.source, "");
+  EXPECT_NE(choice.reason.find("fdp: not read of all endurance groups"), std::string::npos) << choice.reason;
+}
+
+TEST(Choice, TheSourceIsReadWhereItsPageWas) {
+  FakeDrive drive;
+  drive.pages["ocp_smart"] = [](Response& response) {
+    fill_ocp(response, 1);
+    response.ended_ns = 777'777;
+  };
+  Poll poll(drive);
+  EXPECT_EQ(choose_source(poll.run()).at.count(), 777'777);
+}
+
+TEST(Choice, AGroupsBytesAreToldInTheUnitThatTheyAreIn) {
+  using F = model::NvmeField;
+  FakeDrive drive;
+  drive.attributes = kGroups;
+  drive.data_units = 5'000'000;
+  std::uint64_t host = 0;
+  drive.pages["endurance_group"] = [&host](Response& response) {
+    put(response.data.data() + 32, 9'000'000, 8);
+    put(response.data.data() + 64, host, 8);
+    put(response.data.data() + 80, 3 * host, 8);
+    put(response.data.data() + 112, 12, 8);
+  };
+  const auto told = [&](F field) -> std::optional<double> {
+    Poll poll(drive);
+    const DriveReading reading = poll.run();
+    const SourceChoice choice = choose_source(reading);
+    for (const PageReading& entry : reading.pages) {
+      for (const model::NvmeValue& value : settled_values(entry, choice.units)) {
+        if (value.field == field) {
+          return value.value;
+        }
+      }
+    }
+    return std::nullopt;
+  };
+  host = 5'000'000;  // in data units
+  EXPECT_EQ(told(F::endurance_group_written_bytes), 5e6 * 512'000);
+  EXPECT_EQ(told(F::endurance_group_media_written_bytes), 15e6 * 512'000);
+  EXPECT_EQ(told(F::endurance_group_endurance_estimate_bytes), 9e6 * 512'000);
+  host = 2560;  // in billions
+  EXPECT_EQ(told(F::endurance_group_written_bytes), 2560e9);
+  host = 1;  // stuck
+  EXPECT_EQ(told(F::endurance_group_written_bytes), std::nullopt);
+  EXPECT_EQ(told(F::endurance_group_endurance_estimate_bytes), std::nullopt);
+  EXPECT_EQ(told(F::endurance_group_host_commands), 0) << "what is no bytes is told";
+  host = 5'000'000;
+  Poll poll(drive);
+  EXPECT_EQ(choose_source(poll.run()).endurance_estimate->unit_bytes, 512'000U);
+}
+
 TEST(Choice, AGroupCounterThatContradictsTheHealthPageIsNone) {
   FakeDrive drive;
   drive.attributes = kGroups;
@@ -284,8 +328,8 @@ TEST(Choice, ASettledUnitStays) {
     put(response.data.data() + 80, 6300, 8);
   };
   Poll poll(drive);
-  EXPECT_EQ(choose_source(poll.run(), {"endurance_group", 1'000'000'000}).media->unit_bytes, 1'000'000'000U);
-  EXPECT_EQ(choose_source(poll.run(), {"ocp", 1}).source, "") << "what another source counts in says nothing";
+  EXPECT_EQ(choose_source(poll.run(), {{"endurance_group", 1'000'000'000}}).media->unit_bytes, 1'000'000'000U);
+  EXPECT_EQ(choose_source(poll.run(), {{"ocp", 1}}).source, "") << "what another source counts in says nothing";
 }
 
 TEST(Poller, AnyAnswersEndThePoll) {

@@ -51,6 +51,19 @@ TEST(Golden, PromtoolIsSilent) {
   EXPECT_EQ(said, "");
 }
 
+TEST(Present, AStaleDriveHasASourceAndNoCounters) {
+  auto snapshot = test::small_snapshot();
+  auto& waf = snapshot.nvme_drives[0].write_amplification;
+  waf = {};
+  waf.source = "ocp";
+  waf.reason = "fdp: refused";
+  const auto stale = page_of(snapshot);
+  EXPECT_TRUE(has(stale, "ssdpulse_write_amplification_source_info{controller=\"nvme0\",source=\"ocp\""));
+  EXPECT_FALSE(has(stale, "ssdpulse_nvme_counter_epochs_total{")) << "0 would be a reset";
+  waf = {};
+  EXPECT_FALSE(has(page_of(snapshot), "ssdpulse_write_amplification_source_info{")) << "it has not said what it has";
+}
+
 TEST(Present, CountersOfANewDeviceStartAtZero) {
   auto snapshot = test::small_snapshot();
   snapshot.devices[0].io = nullptr;

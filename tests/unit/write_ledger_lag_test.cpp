@@ -160,5 +160,16 @@ TEST(WriteLedgerLag, WithoutTheBlockLayerNothingIsIdle) {
   EXPECT_EQ(ledger.amplification().idle_media_written_bytes, 0);
 }
 
+TEST(WriteLedgerLag, AnotherPollIntervalIsHeardOf) {
+  LazyDrive lazy;
+  WriteLedger ledger(10 * kPollInterval);
+  for (int i = 0; i < 100; ++i) {
+    lazy.poll(ledger, kGiB, kGiB, 10min);
+  }
+  EXPECT_EQ(ledger.media_staleness().lag, 0s) << "polled so seldom, it would be up to date";
+  ledger.set_poll_interval(kPollInterval);
+  EXPECT_GE(ledger.media_staleness().lag, 10min);
+}
+
 }  // namespace
 }  // namespace ssdpulse::analysis

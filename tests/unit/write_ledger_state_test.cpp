@@ -201,6 +201,23 @@ TEST(WriteLedgerState, LifeByPercentageUsed) {
   EXPECT_TRUE(ledger.amplification().life_remaining.empty()) << "a fall begins anew";
 }
 
+TEST(WriteLedgerState, LifeGrowsWhileAPercentLasts) {
+  WearRate wear;
+  for (const int percent : {10, 11, 12}) {
+    wear.observe((percent - 10) * 240h, percent * 0.01);
+  }
+  const double as_before = 88 * 240 * 3600.0;
+  EXPECT_EQ(wear.life_remaining()->seconds, as_before);
+  wear.observe(2 * 240h + 239h, 0.12);
+  EXPECT_EQ(wear.life_remaining()->seconds, as_before) << "not longer than those before";
+  wear.observe(4 * 240h, 0.12);
+  // Less than 3 % in 40 days.
+  EXPECT_EQ(wear.life_remaining()->window_seconds, 960 * 3600.0);
+  EXPECT_DOUBLE_EQ(wear.life_remaining()->seconds, 88 * 320 * 3600.0);
+  wear.observe(30 * 240h, 0.12);
+  EXPECT_DOUBLE_EQ(wear.life_remaining()->seconds, 88 * 2400 * 3600.0) << "wear has stopped";
+}
+
 TEST(WriteLedgerState, LifeByEnduranceEstimate) {
   PaperDrive drive;
   drive.write(10 * kGiB, 20 * kGiB);

@@ -318,5 +318,43 @@ TEST(WriteLedger, OnlyTheClockThatRunsOnMatters) {
   EXPECT_EQ(ledger.amplification().epochs, 0U);
 }
 
+TEST(WriteLedger, WhatWasNotCountedWidensTheDrift) {
+  PaperDrive drive;
+  WriteLedger ledger(kPollInterval);
+  WriteSample sample = drive.read();
+  sample.block_losses_before = sample.block_losses_after = 7;
+  sample.block_largest_request_bytes = 1000;
+  ledger.observe(sample);
+  drive.pass(kPollInterval);
+  drive.host += 1500;  // unseen by the block layer
+  sample = drive.read();
+  sample.block_losses_before = 8;
+  sample.block_losses_after = 9;
+  sample.block_largest_request_bytes = 1000;
+  ledger.observe(sample);
+  const auto said = ledger.amplification();
+  EXPECT_EQ(said.host_written_drift_bytes, 1500);
+  EXPECT_EQ(said.host_written_drift_lower_bytes, -500);
+  EXPECT_EQ(said.host_written_drift_upper_bytes, 1500);
+}
+
+TEST(WriteLedger, IdleIsOnlyWhatIsKnownToBe) {
+  PaperDrive drive;
+  WriteLedger ledger(kPollInterval);
+  std::uint64_t losses = 0;
+  const auto poll = [&](std::uint64_t more) {
+    drive.pass(kPollInterval);
+    drive.write(0, kMiB);
+    WriteSample sample = drive.read();
+    sample.block_losses_before = losses;
+    sample.block_losses_after = losses += more;
+    ledger.observe(sample);
+  };
+  for (int i = 0; i < 10; ++i) {
+    poll(1);
+  }
+  EXPECT_EQ(ledger.amplification().idle_media_written_bytes, 0);
+}
+
 }  // namespace
 }  // namespace ssdpulse::analysis

@@ -4,6 +4,7 @@
 // last hour, one in 10 minutes of the last day, one an hour of the last week; below 500 in all. Knows no units.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <optional>
 #include <vector>
@@ -22,6 +23,15 @@ struct WritePoint {
 class RatioWindows {
  public:
   using Time = std::chrono::nanoseconds;
+
+  struct Named {
+    const char* name;
+    Time width;
+  };
+  static constexpr std::array<Named, 4> kNamed{{{"5m", std::chrono::minutes(5)},
+                                                {"1h", std::chrono::hours(1)},
+                                                {"24h", std::chrono::hours(24)},
+                                                {"7d", std::chrono::hours(24 * 7)}}};
 
   /// In the order of time; a time that was there already adds nothing. Counters that fell, or time that goes back,
   /// forget what was before.

@@ -16,6 +16,7 @@ void WearRate::observe(Time at, double used) {
   if (!sightings_.empty() && (percent < sightings_.back().percent || at < sightings_.back().first_at)) {
     sightings_.clear();
   }
+  now_ = at;
   if (!sightings_.empty() && percent == sightings_.back().percent) {
     return;
   }
@@ -29,6 +30,7 @@ void WearRate::move_times(Time by) {
   for (Sighting& sighting : sightings_) {
     sighting.first_at += by;
   }
+  now_ += by;
 }
 
 std::optional<model::LifeRemaining> WearRate::life_remaining() const {
@@ -45,10 +47,16 @@ std::optional<model::LifeRemaining> WearRate::life_remaining() const {
   if (last.first_at == first.first_at) {
     return std::nullopt;
   }
-  const double seconds = std::chrono::duration<double>(last.first_at - first.first_at).count();
+  const auto rise = last.percent - first.percent;
+  Time window = last.first_at - first.first_at;
+  double risen = static_cast<double>(rise);
+  if (now_ - last.first_at > window / rise) {
+    window = now_ - first.first_at;
+    risen += 1;  // the next percent has not come yet: less than this was used
+  }
+  const double seconds = std::chrono::duration<double>(window).count();
   const double left = static_cast<double>(std::max<std::int64_t>(100 - last.percent, 0));
-  return model::LifeRemaining{"percentage_used", seconds,
-                              left * seconds / static_cast<double>(last.percent - first.percent)};
+  return model::LifeRemaining{"percentage_used", seconds, left * seconds / risen};
 }
 
 std::optional<model::LifeRemaining> life_by_endurance(double rated, double written, double rate,

@@ -47,7 +47,8 @@ std::optional<WriteLedger::Reading> WriteLedger::usable(const WriteSample& sampl
     reading.media = sample.media->count;
   }
   if (sample.block_written_bytes_before && sample.block_written_bytes_after) {
-    reading.block = BlockBytes{*sample.block_written_bytes_before, *sample.block_written_bytes_after};
+    reading.block = BlockBytes{*sample.block_written_bytes_before, *sample.block_written_bytes_after,
+                               sample.block_losses_before, sample.block_losses_after};
   }
   return reading;
 }
@@ -98,6 +99,7 @@ void WriteLedger::observe(const WriteSample& sample) {
   }
   watch_lag(*reading);
   watch_drift(*reading);
+  largest_request_ = sample.block_largest_request_bytes;
   at_ = reading->at;
   block_ = reading->block;
 }
@@ -169,8 +171,8 @@ void WriteLedger::watch_lag(const Reading& reading) {
 }
 
 void WriteLedger::watch_idleness(const Reading& reading) {
-  const bool idle =
-      block_ && reading.block && block_->before == reading.block->after && host_.last().low == reading.host.high;
+  const bool idle = block_ && reading.block && block_->before == reading.block->after &&
+                    block_->losses_before == reading.block->losses_after && host_.last().low == reading.host.high;
   if (!idle) {
     idle_since_.reset();
     return;

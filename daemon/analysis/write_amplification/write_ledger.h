@@ -39,6 +39,10 @@ struct WriteSample {
   // cumulative since the daemon's start; absent when not all namespaces are measured, and in history.
   std::optional<std::uint64_t> block_written_bytes_before;
   std::optional<std::uint64_t> block_written_bytes_after;
+  // Requests that the block layer may have failed to count until then, and how large one of them can be.
+  std::uint64_t block_losses_before = 0;
+  std::uint64_t block_losses_after = 0;
+  std::optional<std::uint64_t> block_largest_request_bytes;
   bool counted_since_birth = true;  // false for counters that an administrator may clear (FDP)
   std::string serial;
   std::string firmware;
@@ -52,6 +56,7 @@ class WriteLedger {
 
   /// `poll_interval`: how often a drive is asked while it is written to.
   explicit WriteLedger(Time poll_interval) : poll_interval_(poll_interval) {}
+  void set_poll_interval(Time interval) { poll_interval_ = interval; }
 
   /// In the order of `at`. A sample that lacks a counter is as good as none, but where media was never seen the host's
   /// counter goes on alone.
@@ -80,6 +85,8 @@ class WriteLedger {
   struct BlockBytes {
     std::uint64_t before;
     std::uint64_t after;
+    std::uint64_t losses_before;
+    std::uint64_t losses_after;
   };
   struct DriftBegin {
     CountRange host;
@@ -132,6 +139,7 @@ class WriteLedger {
   RatioWindows windows_;
   std::optional<BlockBytes> block_;  // of the last reading
   std::optional<DriftBegin> drift_from_;
+  std::optional<std::uint64_t> largest_request_;
   std::optional<Time> idle_since_;
   std::optional<model::ByteCounter> endurance_estimate_;
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a ledger says: totals, ratios, drift and remaining life, as values of the model.
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "daemon/analysis/write_amplification/write_ledger.h"
@@ -11,14 +10,6 @@ namespace {
 
 using Time = WriteLedger::Time;
 using std::chrono::hours;
-using std::chrono::minutes;
-
-struct NamedWidth {
-  const char* name;
-  Time width;
-};
-constexpr std::array<NamedWidth, 4> kWidths{
-    {{"5m", minutes(5)}, {"1h", hours(1)}, {"24h", hours(24)}, {"7d", hours(24 * 7)}}};
 
 double seconds(Time time) { return std::chrono::duration<double>(time).count(); }
 
@@ -44,7 +35,7 @@ std::vector<model::WriteAmplificationRatio> WriteLedger::ratios() const {
     return ratios;
   }
   const Time age = windows_.newest_at() - newest->at;
-  for (const NamedWidth& one : kWidths) {
+  for (const RatioWindows::Named& one : RatioWindows::kNamed) {
     if (const auto window = windows_.window(one.width, lags)) {
       const auto& [begin, end] = *window;
       show(ratios, one.name, end.at - begin.at, age,
@@ -66,8 +57,14 @@ void WriteLedger::tell_drift(model::WriteAmplification& said) const {
   const CountRange now = host_.last();
   const Interval drive = host_.format().difference(drift_from_->host, now);
   const Uint128 likely = host_.format().bytes(subtract(now.high, drift_from_->host.high));
-  const Interval block =
+  // Whatever was not counted since may have been a write, and one of the largest.
+  const std::uint64_t losses = block_->losses_after - drift_from_->block.losses_before;
+  if (losses > 0 && !largest_request_) {
+    return;
+  }
+  Interval block =
       subtract(Interval{block_->before, block_->after}, Interval{drift_from_->block.before, drift_from_->block.after});
+  block.high = add(block.high, multiply(losses, largest_request_.value_or(0)));
   said.host_written_drift_bytes = signed_difference(likely, block_->after - drift_from_->block.after);
   said.host_written_drift_lower_bytes = signed_difference(drive.low, block.high);
   said.host_written_drift_upper_bytes = signed_difference(drive.high, block.low);

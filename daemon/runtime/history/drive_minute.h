@@ -20,6 +20,7 @@ struct DriveKey {
   std::string serial;
   std::string model;
   std::string firmware;
+  std::string nqn = {};  // of its subsystem: behind a network, drives may share the other three
   bool operator==(const DriveKey&) const = default;
 };
 
@@ -55,7 +56,7 @@ struct Batch {
   std::vector<DriveState> states;
 };
 
-/// What is known of a drive of some serial and model, whatever firmware it had.
+/// What is known of a drive of some subsystem, serial and model, whatever firmware it had.
 struct Recalled {
   std::vector<DriveMinute> minutes;  // by rising minute; the newest kMostRecalled
   std::optional<DriveState> state;   // the last one saved, and the firmware of then

@@ -19,7 +19,7 @@ std::size_t rows_of(const Batch& batch) { return batch.minutes.size() + batch.st
 
 bool within_bounds(const DriveKey& drive) {
   return drive.serial.size() <= kMostNameBytes && drive.model.size() <= kMostNameBytes &&
-         drive.firmware.size() <= kMostNameBytes;
+         drive.firmware.size() <= kMostNameBytes && drive.nqn.size() <= kMostNameBytes;
 }
 
 /// Leaves out what no file would take; how many.

@@ -64,7 +64,7 @@ class History {
   void add(Batch batch);
 
   /// Answered by the thread, before what is added later; an error while the history is down. Rows from `since` to now,
-  /// of any firmware of that serial and model.
+  /// of any firmware of that drive.
   std::future<util::Result<Recalled>> recall(DriveKey drive, Minute since);
 
   [[nodiscard]] Status status() const;

@@ -105,7 +105,8 @@ constexpr const char* kSelectMinutes =
     "media_count, media_unit_bytes, media_rounding, percentage_used, available_spare, temperature_celsius, "
     "read_p50_seconds, read_p99_seconds, write_p50_seconds, write_p99_seconds, discard_bytes "
     "FROM drive_minute JOIN drive ON drive.id = drive_minute.drive "
-    "WHERE serial = ? AND model = ? AND minute BETWEEN ? AND ? ORDER BY minute DESC, drive.id DESC LIMIT ?";
+    "WHERE serial = ? AND model = ? AND nqn IN ('', ?) AND minute BETWEEN ? AND ? "  // '': from before it was kept
+    "ORDER BY minute DESC, drive.id DESC LIMIT ?";
 
 std::optional<DriveMinute> read_minute(const Statement& statement, const DriveKey& drive) {
   RowReader reader(statement);
@@ -204,10 +205,11 @@ Outcome<void> Store::give_space_back() {
 
 Outcome<std::int64_t> Store::id_of(const DriveKey& drive, Minute minute) {
   Statement upsert(connection_,
-                   "INSERT INTO drive (serial, model, firmware, last_minute) VALUES (?, ?, ?, ?) "
-                   "ON CONFLICT (serial, model, firmware) DO UPDATE SET last_minute = max(last_minute, "
+                   "INSERT INTO drive (nqn, serial, model, firmware, last_minute) VALUES (?, ?, ?, ?, ?) "
+                   "ON CONFLICT (nqn, serial, model, firmware) DO UPDATE SET last_minute = max(last_minute, "
                    "excluded.last_minute) RETURNING id");
-  return upsert.with(drive.serial)
+  return upsert.with(drive.nqn)
+      .with(drive.serial)
       .with(drive.model)
       .with(drive.firmware)
       .with(number_of(minute))
@@ -256,8 +258,9 @@ Outcome<void> Store::save(const DriveState& state, Minute now) {
   Statement saved(connection_, "UPDATE drive SET state = ? WHERE id = ?");
   return saved.with(std::span<const std::uint8_t>(state.bytes)).with(*id).run().and_then([&] {
     Statement others(connection_,
-                     "UPDATE drive SET state = NULL WHERE serial = ? AND model = ? AND id <> ? AND state NOT NULL");
-    return others.with(state.drive.serial).with(state.drive.model).with(*id).run();
+                     "UPDATE drive SET state = NULL WHERE serial = ? AND model = ? AND nqn IN ('', ?) AND id <> ? AND "
+                     "state NOT NULL");
+    return others.with(state.drive.serial).with(state.drive.model).with(state.drive.nqn).with(*id).run();
   });
 }
 
@@ -269,7 +272,7 @@ Outcome<Recalled> Store::recall(const DriveKey& drive, Minute since, Minute unti
   }
   recalled.state = std::move(*state);
   Statement rows(connection_, kSelectMinutes);
-  rows.with(drive.serial).with(drive.model).with(number_of(since)).with(number_of(until));
+  rows.with(drive.serial).with(drive.model).with(drive.nqn).with(number_of(since)).with(number_of(until));
   rows.with(static_cast<std::int64_t>(kMostRecalled));
   while (true) {
     const auto row = rows.step();
@@ -290,15 +293,20 @@ Outcome<Recalled> Store::recall(const DriveKey& drive, Minute since, Minute unti
 
 Outcome<std::optional<DriveState>> Store::saved_state(const DriveKey& drive) {
   Statement statement(connection_,
-                      "SELECT firmware, state FROM drive WHERE serial = ? AND model = ? AND state NOT NULL LIMIT 1");
-  return statement.with(drive.serial).with(drive.model).step().map([&](bool row) -> std::optional<DriveState> {
-    auto firmware = row ? statement.text(0) : std::nullopt;
-    auto bytes = row ? statement.blob(1) : std::nullopt;
-    if (!firmware || firmware->size() > kMostNameBytes || !bytes || bytes->size() > kMostStateBytes) {
-      return std::nullopt;
-    }
-    return DriveState{{drive.serial, drive.model, std::move(*firmware)}, std::move(*bytes)};
-  });
+                      "SELECT firmware, state FROM drive WHERE serial = ? AND model = ? AND nqn IN ('', ?) AND "
+                      "state NOT NULL ORDER BY nqn DESC LIMIT 1");
+  return statement.with(drive.serial)
+      .with(drive.model)
+      .with(drive.nqn)
+      .step()
+      .map([&](bool row) -> std::optional<DriveState> {
+        auto firmware = row ? statement.text(0) : std::nullopt;
+        auto bytes = row ? statement.blob(1) : std::nullopt;
+        if (!firmware || firmware->size() > kMostNameBytes || !bytes || bytes->size() > kMostStateBytes) {
+          return std::nullopt;
+        }
+        return DriveState{{drive.serial, drive.model, std::move(*firmware), drive.nqn}, std::move(*bytes)};
+      });
 }
 
 std::uint64_t Store::bytes_on_disk() const {

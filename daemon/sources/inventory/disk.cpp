@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "daemon/sources/inventory/sysfs.h"
+#include "daemon/sources/sysfs.h"
 
 namespace ssdpulse::sources {
 namespace {
@@ -170,6 +170,9 @@ std::optional<model::Device> read_device(const std::string& directory, const std
   device.scheduler = active_scheduler(read_text(queue + "scheduler"));
   device.logical_block_bytes = clamp_to_u32(read_number(queue + "logical_block_size").value_or(512));
   device.physical_block_bytes = clamp_to_u32(read_number(queue + "physical_block_size").value_or(512));
+  if (const auto kilobytes = read_number(queue + "max_hw_sectors_kb")) {
+    device.largest_request_bytes = *kilobytes * 1024;
+  }
   device.rotational = read_number(queue + "rotational").value_or(0) != 0;
   device.write_back_cache = read_text(queue + "write_cache") == "write back";
   device.discard = read_number(queue + "discard_max_bytes").value_or(0) > 0;

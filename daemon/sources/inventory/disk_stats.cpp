@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "daemon/sources/inventory/sysfs.h"
+#include "daemon/sources/sysfs.h"
 
 namespace ssdpulse::sources {
 

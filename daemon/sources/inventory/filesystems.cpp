@@ -10,7 +10,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "daemon/sources/inventory/sysfs.h"
+#include "daemon/sources/sysfs.h"
 
 namespace ssdpulse::sources {
 namespace {

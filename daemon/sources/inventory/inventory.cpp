@@ -11,7 +11,7 @@
 #include "daemon/sources/inventory/disk.h"
 #include "daemon/sources/inventory/filesystems.h"
 #include "daemon/sources/inventory/stacking.h"
-#include "daemon/sources/inventory/sysfs.h"
+#include "daemon/sources/sysfs.h"
 #include "daemon/util/glob.h"
 #include "daemon/util/read_file.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "daemon/sources/inventory/sysfs.h"
+#include "daemon/sources/sysfs.h"
 
 namespace ssdpulse::sources {
 namespace {

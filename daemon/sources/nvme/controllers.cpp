@@ -5,19 +5,20 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <tuple>
 #include <utility>
 
 #include "daemon/sources/nvme/identify.h"
+#include "daemon/sources/sysfs.h"
 #include "daemon/util/read_file.h"
 
 namespace ssdpulse::nvme {
 namespace {
+
+namespace sysfs = sources::sysfs;
 
 constexpr std::size_t kMaxAttributeBytes = 4096;
 constexpr std::string_view kDiscoveryNqn = "nqn.2014-08.org.nvmexpress.discovery";
@@ -50,20 +51,6 @@ bool is_block_device(std::string_view name) {
   return skip(name, "nvme") && take_number(name) && skip(name, "n") && take_number(name) && name.empty();
 }
 
-util::Result<std::vector<std::string>> list(const std::string& directory) {
-  std::vector<std::string> names;
-  std::error_code error;
-  std::filesystem::directory_iterator entry(directory, error);
-  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    names.push_back(entry->path().filename().string());
-  }
-  if (error) {
-    return util::fail("cannot list " + directory + ": " + error.message(), error.value());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 std::string attribute(const std::string& path) {
   const auto text = util::read_file(path, kMaxAttributeBytes);
   return text ? printable_text(*text) : std::string();
@@ -91,9 +78,9 @@ bool is_discovery(const NvmeSubsystem& drive, const std::string& directory) {
 std::map<std::uint32_t, std::string> find_subsystems(const std::string& sys_root) {
   std::map<std::uint32_t, std::string> subsystem_of;
   const std::string subsystems = sys_root + "/class/nvme-subsystem";
-  for (const std::string& subsystem : list(subsystems).value_or(std::vector<std::string>{})) {
+  for (const std::string& subsystem : sysfs::list_directory(subsystems).value_or(std::vector<std::string>{})) {
     const std::string directory = subsystems + "/" + subsystem;
-    for (const std::string& name : list(directory).value_or(std::vector<std::string>{})) {
+    for (const std::string& name : sysfs::list_directory(directory).value_or(std::vector<std::string>{})) {
       if (const auto number = controller_number(name)) {
         subsystem_of.emplace(*number, directory);
       }
@@ -103,7 +90,7 @@ std::map<std::uint32_t, std::string> find_subsystems(const std::string& sys_root
 }
 
 void add_namespaces(const std::string& directory, NvmeSubsystem& drive, std::vector<std::string>& warnings) {
-  const auto names = list(directory);
+  const auto names = sysfs::list_directory(directory);
   if (!names) {
     warnings.push_back("namespaces are missing: " + names.error().message);
     return;
@@ -125,10 +112,14 @@ void add_namespaces(const std::string& directory, NvmeSubsystem& drive, std::vec
 
 }  // namespace
 
+std::string controller_serial(std::uint32_t controller, const std::string& sys_root) {
+  return attribute(sys_root + "/class/nvme/nvme" + std::to_string(controller) + "/serial");
+}
+
 util::Result<NvmeHost> read_nvme_host(const std::string& sys_root) {
   NvmeHost host;
   const std::string controllers = sys_root + "/class/nvme";
-  const auto names = list(controllers);
+  const auto names = sysfs::list_directory(controllers);
   if (!names) {
     const bool no_nvme = names.error().error_number == ENOENT;
     return no_nvme ? util::Result<NvmeHost>(host) : tl::make_unexpected(names.error());

@@ -35,4 +35,7 @@ struct NvmeHost {
 /// `sys_root`: where sysfs is mounted; tests put a tree of their own there.
 util::Result<NvmeHost> read_nvme_host(const std::string& sys_root = "/sys");
 
+/// The serial number of the drive that is nvme3, say, at this moment; empty if there is none.
+std::string controller_serial(std::uint32_t controller, const std::string& sys_root = "/sys");
+
 }  // namespace ssdpulse::nvme

@@ -11,7 +11,9 @@
 namespace ssdpulse::nvme {
 namespace {
 
-constexpr unsigned kDoNotRetry = 0x4000;  // in a status as Linux passes it on (include/linux/nvme.h NVME_STATUS_DNR)
+constexpr unsigned kDoNotRetry = 0x4000;   // in a status as Linux passes it on (include/linux/nvme.h NVME_STATUS_DNR)
+constexpr unsigned kStatusCode = 0x07ff;   // with its type
+constexpr unsigned kFdpDisabled = 0x0029;  // in this endurance group (TP4146)
 constexpr std::uint32_t kFdpAttribute = 1U << 19;
 
 /// A page that is not what its number says, this often in a row and never otherwise, is another vendor's.
@@ -22,10 +24,6 @@ constexpr std::size_t kMaxEnduranceGroups = 8;
 constexpr std::size_t kMaxNamespaces = 32;
 
 bool is_smart(const LogPage& page) { return page.lid == kSmartLid; }
-
-auto key_of(const model::NvmeIdentity& identity, const LogPage& page) {
-  return std::tuple(identity.vendor_id, identity.model, identity.firmware, page.name);
-}
 
 /// What an errno of the reader means for the drive.
 const char* failure_kind(int error_number) {
@@ -54,12 +52,19 @@ const char* failure_kind(int error_number) {
 
 }  // namespace
 
-void RefusedPages::add(const model::NvmeIdentity& identity, const LogPage& page) {
-  refused_.insert(key_of(identity, page));
+const PageReading* DriveReading::smart() const {
+  const auto found =
+      std::find_if(pages.begin(), pages.end(), [](const PageReading& entry) { return is_smart(*entry.page); });
+  return found == pages.end() ? nullptr : &*found;
 }
 
-bool RefusedPages::contains(const model::NvmeIdentity& identity, const LogPage& page) const {
-  return refused_.count(key_of(identity, page)) != 0;
+std::optional<model::ByteCounter> DriveReading::host_before_media() const {
+  const PageReading* page = smart();
+  return page != nullptr ? page->content.writes.host : std::nullopt;
+}
+
+std::optional<model::ByteCounter> DriveReading::host_after_media() const {
+  return smart_again ? smart_again->content.writes.host : std::nullopt;
 }
 
 void DrivePoller::begin(Extent extent) {
@@ -74,19 +79,28 @@ void DrivePoller::begin(Extent extent) {
   } else {
     plan_pages();
   }
+  if (steps_.empty()) {
+    finish();
+  }
 }
 
 void DrivePoller::plan_page(const LogPage& page, bool again) {
   if (!page.offered(*identity_) || refused_->contains(*identity_, page)) {
     return;
   }
+  const std::size_t before = steps_.size();
   if (!page.per_endurance_group) {
     steps_.push_back({RequestKind::log_page, &page, 0, 0, again});
-    return;
+  } else {
+    const auto& groups = identity_->endurance_groups;
+    for (std::size_t i = 0; i < std::min(groups.size(), kMaxEnduranceGroups); ++i) {
+      if (!refused_->contains(*identity_, page, groups[i])) {
+        steps_.push_back({RequestKind::log_page, &page, groups[i], 0, again});
+      }
+    }
   }
-  const auto& groups = identity_->endurance_groups;
-  for (std::size_t i = 0; i < std::min(groups.size(), kMaxEnduranceGroups); ++i) {
-    steps_.push_back({RequestKind::log_page, &page, groups[i], 0, again});
+  if (!again) {
+    reading_.asked[&page] = steps_.size() - before;
   }
 }
 
@@ -148,14 +162,8 @@ void DrivePoller::answer(const Response& response) {
     return;
   }
   const Step step = *std::exchange(outstanding_, std::nullopt);
-  const std::chrono::nanoseconds began(response.began_ns);
-  const std::chrono::nanoseconds ended(response.ended_ns);
   if (response.began_ns != 0) {  // else no command was sent
-    if (reading_.began.count() == 0) {
-      reading_.began = began;
-    }
-    reading_.ended = ended;
-    reading_.spent += ended - began;
+    reading_.spent += std::chrono::nanoseconds(response.ended_ns) - std::chrono::nanoseconds(response.began_ns);
   }
   understand(step, response);
   if (steps_.empty()) {
@@ -169,11 +177,19 @@ void DrivePoller::finish() {
   if (identified_) {
     reading_.identity = identity_;
     for (const LogPage& page : log_pages()) {
-      if (page.offered(*identity_) && refused_->contains(*identity_, page)) {
+      if (page.offered(*identity_) && is_refused(page)) {
         reading_.refused_pages.push_back(page.name);
       }
     }
   }
+}
+
+bool DrivePoller::is_refused(const LogPage& page) const {
+  const auto& groups = identity_->endurance_groups;
+  return refused_->contains(*identity_, page) ||
+         (page.per_endurance_group && !groups.empty() && std::all_of(groups.begin(), groups.end(), [&](auto group) {
+            return refused_->contains(*identity_, page, group);
+          }));
 }
 
 void DrivePoller::fail(const std::string& kind, const std::string& reason) {
@@ -196,15 +212,16 @@ void DrivePoller::understand(const Step& step, const Response& response) {
   }
   const Bytes bytes = response.content();
   if (step.kind == RequestKind::log_page) {
-    understand_page(step, bytes);
+    understand_page(step, response);
     return;
   }
-  const auto fail_to_parse = [&](const util::Error& error) { fail("garbage", error.message); };
+  // Only Identify Controller is needed: the others say more of some drives, and their pages are as good without.
+  const auto garbage = [&] { ++reading_.failures["garbage"]; };
   switch (step.kind) {
     case RequestKind::identify_controller: {
       auto identity = parse_identify_controller(bytes);
       if (!identity) {
-        fail_to_parse(identity.error());
+        fail("garbage", identity.error().message);
         return;
       }
       identity_ = std::make_shared<model::NvmeIdentity>(std::move(*identity));
@@ -220,14 +237,14 @@ void DrivePoller::understand(const Step& step, const Response& response) {
       if (auto uuids = parse_uuid_list(bytes)) {
         identity_->uuids = std::move(*uuids);
       } else {
-        fail_to_parse(uuids.error());
+        garbage();
       }
       break;
     case RequestKind::endurance_group_list:
       if (auto groups = parse_endurance_group_list(bytes)) {
         identity_->endurance_groups = std::move(*groups);
       } else {
-        fail_to_parse(groups.error());
+        garbage();
       }
       break;
     case RequestKind::identify_namespace:
@@ -238,7 +255,7 @@ void DrivePoller::understand(const Step& step, const Response& response) {
           }
         }
       } else {
-        fail_to_parse(group.error());
+        garbage();
       }
       break;
     case RequestKind::log_page:
@@ -274,22 +291,24 @@ void DrivePoller::finish_identification() {
   plan_pages();
 }
 
-void DrivePoller::understand_page(const Step& step, Bytes bytes) {
+void DrivePoller::understand_page(const Step& step, const Response& response) {
+  const Bytes bytes = response.content();
   auto content = step.page->decode(bytes, *identity_);
   if (!content) {
     const std::string kind = bytes.size() < step.page->bytes ? "short" : "garbage";
     if (is_smart(*step.page)) {
       fail(kind, content.error().message);
-    } else {
-      ++reading_.failures[kind];  // a page that every drive may lack: the poll is as good as without it
+      return;  // which every drive has: one that is not itself yet is asked until it is
     }
+    ++reading_.failures[kind];  // a page that every drive may lack: the poll is as good as without it
     if (understood_.count(step.page) == 0 && ++misunderstood_[step.page] >= kTriesToUnderstand) {
       refused_->add(*identity_, *step.page);
     }
     return;
   }
   understood_.insert(step.page);
-  PageReading reading{step.page, step.endurance_group, std::move(*content)};
+  PageReading reading{step.page, step.endurance_group, std::chrono::nanoseconds(response.ended_ns),
+                      std::move(*content)};
   if (step.again) {
     reading_.smart_again = std::move(reading);
   } else {
@@ -304,13 +323,16 @@ void DrivePoller::refuse(const Step& step, unsigned status) {
     text += kDigits[(status >> shift) & 0xf];
   }
   const std::string what = step.page != nullptr ? std::string(step.page->name) : std::string("identify");
-  // Only SMART and Identify are a drive's duty; that it has no more than those is no failure of the poll.
+  // Only SMART and Identify Controller are a drive's duty; that it has no more is no failure of the poll.
   const bool for_good = (status & kDoNotRetry) != 0;
   ++reading_.failures[for_good ? "refused" : "error"];
-  if (step.page == nullptr || is_smart(*step.page)) {
-    if (reading_.reason.empty()) {
-      reading_.reason = "the drive refuses " + what + " with status " + text;
-    }
+  const bool duty = step.page != nullptr ? is_smart(*step.page) : step.kind == RequestKind::identify_controller;
+  if (duty && reading_.reason.empty()) {
+    reading_.reason = "the drive refuses " + what + " with status " + text;
+  } else if (step.page == nullptr || duty) {
+    // Nothing is remembered of these.
+  } else if ((status & kStatusCode) == kFdpDisabled && step.page->per_endurance_group) {
+    refused_->add(*identity_, *step.page, step.endurance_group);
   } else if (for_good) {
     refused_->add(*identity_, *step.page);
   }

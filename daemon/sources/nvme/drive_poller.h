@@ -12,34 +12,22 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "daemon/model/nvme.h"
 #include "daemon/sources/nvme/controllers.h"
 #include "daemon/sources/nvme/pages/page.h"
 #include "daemon/sources/nvme/reader_protocol.h"
+#include "daemon/sources/nvme/refused_pages.h"
 
 namespace ssdpulse::nvme {
 
 inline constexpr std::uint8_t kSmartLid = 0x02;
 
-/// Pages that a drive does not have, by what it is: a second one of its kind is not asked again, because many drives
-/// count each refused command as an error in their log.
-class RefusedPages {
- public:
-  void add(const model::NvmeIdentity& identity, const LogPage& page);
-  [[nodiscard]] bool contains(const model::NvmeIdentity& identity, const LogPage& page) const;
-  /// Everything may be asked once more: FDP can be switched on, firmware can learn.
-  void forget() { refused_.clear(); }
-
- private:
-  std::set<std::tuple<std::uint16_t, std::string, std::string, std::string_view>> refused_;
-};
-
 struct PageReading {
   const LogPage* page = nullptr;
   std::uint16_t endurance_group = 0;  // 0 where the page is the controller's
+  std::chrono::nanoseconds at{};      // CLOCK_MONOTONIC, when it had been read
   PageContent content;
 };
 
@@ -48,14 +36,18 @@ struct DriveReading {
   std::shared_ptr<const model::NvmeIdentity> identity;  // null while the drive did not identify itself
   std::vector<PageReading> pages;                       // that were read and understood
   std::optional<PageReading> smart_again;               // behind the pages that count media writes
-  std::chrono::nanoseconds began{};                     // CLOCK_MONOTONIC, of the first command
-  std::chrono::nanoseconds ended{};
-  std::chrono::nanoseconds spent{};             // by the drive on all commands
+  std::map<const LogPage*, std::size_t> asked;          // of how many endurance groups; 1 for the controller's pages
+  std::chrono::nanoseconds spent{};                     // by the drive on all commands
   std::map<std::string, unsigned> failures;     // by kind: refused, garbage, short, error, not_live, gone, timeout,
                                                 // reader, io
   std::vector<std::string_view> refused_pages;  // known for this kind of drive
   bool media_asked = false;                     // for the pages that count media writes, too
   std::string reason;                           // why the poll failed, in words; empty where SMART was read
+
+  [[nodiscard]] const PageReading* smart() const;
+  /// Data units (512000 bytes) that SMART says were written; nothing where it does not say.
+  [[nodiscard]] std::optional<model::ByteCounter> host_before_media() const;
+  [[nodiscard]] std::optional<model::ByteCounter> host_after_media() const;
 };
 
 class DrivePoller {
@@ -95,9 +87,10 @@ class DrivePoller {
   void plan_pages();
   void plan_page(const LogPage& page, bool again = false);
   void understand(const Step& step, const Response& response);
-  void understand_page(const Step& step, Bytes bytes);
+  void understand_page(const Step& step, const Response& response);
   void fail(const std::string& kind, const std::string& reason);
   void refuse(const Step& step, unsigned status);
+  [[nodiscard]] bool is_refused(const LogPage& page) const;
   [[nodiscard]] std::uint8_t uuid_index(const LogPage& page) const;
 
   NvmeSubsystem subsystem_;

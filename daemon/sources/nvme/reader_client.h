@@ -44,6 +44,9 @@ class ReaderClient {
   /// with the request and was started again; -EPIPE, it has ended.
   std::vector<Response> receive();
 
+  /// Its answer is not waited for any more: should it come, it is dropped.
+  void give_up(std::uint64_t id) { outstanding_.erase(id); }
+
   /// The reader is gone for good.
   bool ended();
 

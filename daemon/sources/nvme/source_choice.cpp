@@ -2,9 +2,10 @@
 #include "daemon/sources/nvme/source_choice.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
-#include <vector>
 
+#include "daemon/sources/nvme/pages/fields.h"
 #include "daemon/sources/nvme/unit_calibration.h"
 
 namespace ssdpulse::nvme {
@@ -15,56 +16,45 @@ using model::ByteCounter;
 constexpr std::uint8_t kEnduranceGroupLid = 0x09;
 constexpr std::uint8_t kFdpStatisticsLid = 0x22;  // cleared when an administrator sets the feature
 
-/// Counters of several endurance groups are one drive's.
-std::optional<ByteCounter> sum(std::optional<ByteCounter> left, const std::optional<ByteCounter>& right) {
-  if (!left || !right || left->unit_bytes != right->unit_bytes) {
-    return std::nullopt;
-  }
-  left->count += right->count;
-  return left;
-}
-
-/// What one page said, of all endurance groups.
+/// What one page said, of all endurance groups that have it: counters of several groups are one drive's, those of some
+/// of them are nobody's.
 std::optional<PageContent> content_of(const DriveReading& reading, const LogPage& page) {
   std::optional<PageContent> content;
+  std::size_t answered = 0;
   for (const PageReading& entry : reading.pages) {
     if (entry.page != &page) {
       continue;
     }
+    ++answered;
     if (!content) {
       content = entry.content;
     } else {
-      content->writes.host = sum(content->writes.host, entry.content.writes.host);
-      content->writes.media = sum(content->writes.media, entry.content.writes.media);
-      content->endurance_estimate = sum(content->endurance_estimate, entry.content.endurance_estimate);
+      content->writes.host = sum_counters(content->writes.host, entry.content.writes.host);
+      content->writes.media = sum_counters(content->writes.media, entry.content.writes.media);
+      content->endurance_estimate = sum_counters(content->endurance_estimate, entry.content.endurance_estimate);
     }
   }
-  return content;
+  const auto asked = reading.asked.find(&page);
+  return asked != reading.asked.end() && answered == asked->second ? content : std::nullopt;
 }
 
-const PageReading* find_smart(const DriveReading& reading) {
-  const auto found = std::find_if(reading.pages.begin(), reading.pages.end(),
-                                  [](const PageReading& entry) { return entry.page->lid == kSmartLid; });
-  return found == reading.pages.end() ? nullptr : &*found;
+std::chrono::nanoseconds read_at(const DriveReading& reading, const LogPage& page) {
+  std::chrono::nanoseconds at{};
+  for (const PageReading& entry : reading.pages) {
+    at = entry.page == &page ? std::max(at, entry.at) : at;
+  }
+  return at;
 }
 
-/// Data units (512000 bytes) that SMART says were written; nothing where it does not say.
-std::optional<ByteCounter> smart_host(const PageReading* smart) {
-  return smart != nullptr ? smart->content.writes.host : std::nullopt;
-}
+bool may_misstate_unit(const LogPage& page) { return page.lid == kEnduranceGroupLid; }
 
 /// The unit of a page's counters where its vendor does not say it, or may say it wrongly; 0: not known.
-std::uint64_t settle_unit(const LogPage& page, const model::WriteCounters& writes,
-                          const std::optional<ByteCounter>& smart, std::uint64_t settled) {
-  const std::uint64_t stated = writes.media->unit_bytes;
-  const bool groups = page.lid == kEnduranceGroupLid;
-  if (stated != 0 && !groups) {
-    return stated;
+std::uint64_t find_unit(const LogPage& page, const model::WriteCounters& writes,
+                        const std::optional<ByteCounter>& smart) {
+  if (!smart) {
+    return 0;
   }
-  if (settled != 0 || !smart) {
-    return settled != 0 ? settled : stated;
-  }
-  if (groups) {
+  if (may_misstate_unit(page)) {
     return writes.host ? unit_of_endurance_groups(writes.host->count, smart->count) : 0;
   }
   if (writes.host) {
@@ -73,69 +63,127 @@ std::uint64_t settle_unit(const LogPage& page, const model::WriteCounters& write
   return page.media_in_bytes_or_data_units ? unit_of_media_counter(writes.media->count, smart->count) : 0;
 }
 
+/// Settles the unit of this page's counters if it can be now.
+void settle_unit(const LogPage& page, const model::WriteCounters& writes, const std::optional<ByteCounter>& smart,
+                 SettledUnits& units) {
+  const bool stated = writes.media && writes.media->unit_bytes != 0 && !may_misstate_unit(page);
+  if (!writes.media || stated || units.count(page.source) != 0) {
+    return;
+  }
+  if (const std::uint64_t unit = find_unit(page, writes, smart); unit != 0) {
+    units.emplace(page.source, unit);
+  }
+}
+
+std::uint64_t unit_of(const LogPage& page, const ByteCounter& media, const SettledUnits& units) {
+  const auto settled = units.find(page.source);
+  if (settled != units.end()) {
+    return settled->second;
+  }
+  return may_misstate_unit(page) ? 0 : media.unit_bytes;
+}
+
 /// Fills in the choice from this page; otherwise says why it is none.
-std::string take(const LogPage& page, const PageContent& content, const DriveReading& reading, std::uint64_t settled,
-                 SourceChoice& choice) {
+std::string take(const LogPage& page, const PageContent& content, const DriveReading& reading, SourceChoice& choice) {
   if (!content.writes.media) {
     return "counts no media writes";
   }
-  const auto smart = smart_host(find_smart(reading));
-  const auto smart_again = smart_host(reading.smart_again ? &*reading.smart_again : nullptr);
   model::WriteCounters writes = content.writes;
-  writes.media->unit_bytes = settle_unit(page, writes, smart, settled);
+  writes.media->unit_bytes = unit_of(page, *writes.media, choice.units);
   if (writes.host) {
-    if (page.lid == kEnduranceGroupLid && writes.media->unit_bytes == 0) {
+    if (may_misstate_unit(page) && writes.media->unit_bytes == 0) {
       return "its host counter contradicts SMART";
     }
     writes.host->unit_bytes = writes.media->unit_bytes;
     choice.host_before = choice.host_after = writes.host;
   } else if (writes.media->unit_bytes == 0) {
     return "its unit is not settled";
-  } else if (smart && smart_again) {
-    choice.host_before = smart;
-    choice.host_after = smart_again;
+  } else if (reading.host_before_media() && reading.host_after_media()) {
+    choice.host_before = reading.host_before_media();
+    choice.host_after = reading.host_after_media();
   } else {
     return "there is no host counter to go with it";
   }
   choice.media = writes.media;
+  choice.at = read_at(reading, page);
   choice.source = page.source;
   choice.since_birth = page.lid != kFdpStatisticsLid;
   choice.endurance_estimate = content.endurance_estimate;
+  if (choice.endurance_estimate && may_misstate_unit(page)) {
+    choice.endurance_estimate->unit_bytes = writes.media->unit_bytes;
+  }
   return {};
+}
+
+std::string why_not_read(const DriveReading& reading, const LogPage& page) {
+  const auto& refused = reading.refused_pages;
+  if (std::find(refused.begin(), refused.end(), page.name) != refused.end()) {
+    return "refused";
+  }
+  const bool some = std::any_of(reading.pages.begin(), reading.pages.end(),
+                                [&](const PageReading& entry) { return entry.page == &page; });
+  return some ? "not read of all endurance groups" : "not read";
+}
+
+/// A page that some groups do not have tells of the others; that is no reason against it, but to be said.
+std::string not_of_all_groups(const DriveReading& reading, const LogPage& page) {
+  const std::size_t asked = reading.asked.at(&page);
+  const std::size_t all = reading.identity->endurance_groups.size();
+  return asked == all ? "" : "of " + std::to_string(asked) + " of " + std::to_string(all) + " endurance groups";
 }
 
 }  // namespace
 
-SourceChoice choose_source(const DriveReading& reading, const SettledUnit& settled) {
+SourceChoice choose_source(const DriveReading& reading, const SettledUnits& settled) {
   SourceChoice choice;
+  choice.units = settled;
   if (!reading.identity) {
     choice.reason = "the drive did not identify itself";
     return choice;
   }
   for (const LogPage& page : log_pages()) {
-    if (page.source.empty()) {
-      continue;
-    }
-    std::string why;
-    if (!page.offered(*reading.identity)) {
+    if (page.source.empty() || !page.offered(*reading.identity)) {
       continue;  // of other vendors' pages there is nothing to say
     }
-    if (const auto content = content_of(reading, page)) {
-      why = take(page, *content, reading, page.source == settled.source ? settled.bytes : 0, choice);
-      if (why.empty()) {
-        break;
-      }
-    } else {
-      const bool refused = std::find(reading.refused_pages.begin(), reading.refused_pages.end(), page.name) !=
-                           reading.refused_pages.end();
-      why = refused ? "refused" : "not read";
+    const auto content = content_of(reading, page);
+    if (content) {
+      settle_unit(page, content->writes, reading.host_before_media(), choice.units);
     }
-    choice.reason += (choice.reason.empty() ? "" : "; ") + std::string(page.source) + ": " + why;
+    if (!choice.source.empty()) {
+      continue;
+    }
+    std::string why = content ? take(page, *content, reading, choice) : why_not_read(reading, page);
+    if (why.empty() && page.per_endurance_group) {
+      why = not_of_all_groups(reading, page);
+    }
+    if (!why.empty()) {
+      choice.reason += (choice.reason.empty() ? "" : "; ") + std::string(page.source) + ": " + why;
+    }
   }
   if (choice.reason.empty()) {
     choice.reason = choice.source.empty() ? "the drive offers no page that counts media writes" : "the best it offers";
   }
   return choice;
+}
+
+std::vector<model::NvmeValue> settled_values(const PageReading& entry, const SettledUnits& units) {
+  constexpr double kStatedUnit = 1e9;
+  constexpr std::array kInThatUnit{F::endurance_group_endurance_estimate_bytes, F::endurance_group_read_bytes,
+                                   F::endurance_group_written_bytes, F::endurance_group_media_written_bytes};
+  std::vector<model::NvmeValue> values;
+  for (model::NvmeValue value : entry.content.values) {
+    value.endurance_group = entry.endurance_group;
+    if (may_misstate_unit(*entry.page) &&
+        std::find(kInThatUnit.begin(), kInThatUnit.end(), value.field) != kInThatUnit.end()) {
+      const auto unit = units.find(entry.page->source);
+      if (unit == units.end()) {
+        continue;
+      }
+      value.value *= static_cast<double>(unit->second) / kStatedUnit;
+    }
+    values.push_back(std::move(value));
+  }
+  return values;
 }
 
 }  // namespace ssdpulse::nvme

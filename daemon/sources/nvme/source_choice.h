@@ -4,13 +4,22 @@
 // contradict SMART is no source. Whatever was better and could not be taken is named. Pure.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "daemon/model/nvme.h"
 #include "daemon/sources/nvme/drive_poller.h"
 
 namespace ssdpulse::nvme {
+
+/// By source: what its counters were found to count in, where the page does not say it, or may say it wrongly. What was
+/// found once stays, because the counters that it was settled by drift apart with time.
+using SettledUnits = std::map<std::string, std::uint64_t, std::less<>>;
 
 struct SourceChoice {
   std::string source;                             // empty: none
@@ -19,17 +28,15 @@ struct SourceChoice {
   std::optional<model::ByteCounter> host_after;   // and behind it; the same where both stand on one page
   std::optional<model::ByteCounter> media;
   std::optional<model::ByteCounter> endurance_estimate;
-  bool since_birth = true;  // both counters count from the drive's first day on
+  bool since_birth = true;        // both counters count from the drive's first day on
+  std::chrono::nanoseconds at{};  // CLOCK_MONOTONIC, when the media counter had been read
+  SettledUnits units;             // what is settled now
 };
 
-/// What an earlier choice of this drive found the counters of a source to count in, where that is not stated: it stays,
-/// because the counters that it was settled by drift apart with time.
-struct SettledUnit {
-  std::string source;
-  std::uint64_t bytes = 0;  // 0: nothing yet
-};
+/// Of a reading that asked for media pages. `settled`: by earlier readings of this drive.
+SourceChoice choose_source(const DriveReading& reading, const SettledUnits& settled = {});
 
-/// Of a reading that asked for media pages.
-SourceChoice choose_source(const DriveReading& reading, const SettledUnit& settled = {});
+/// The values of a page; those in a unit that is not settled are left out.
+std::vector<model::NvmeValue> settled_values(const PageReading& entry, const SettledUnits& units);
 
 }  // namespace ssdpulse::nvme

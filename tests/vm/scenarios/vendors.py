@@ -91,7 +91,7 @@ class Drive:
     lid: int
     page: Callable
     ratio: float  # of what it writes while it is watched; 0: it cannot tell
-    step: int = 200 * MIB32  # bytes of the host in STEP_SECONDS
+    step: int = 100 * MIB32  # bytes of the host in STEP_SECONDS
     identify: dict = field(default_factory=dict)
     host: int = 3000 * MIB32 * 1000  # of its life so far
     media: int = 7000 * MIB32 * 1000
@@ -119,7 +119,7 @@ DRIVES = {
     "micron": Drive("micron", 0x1344, "Micron_7300_MTFDHBE960TDF", 0xD0, micron, 4.0),
     "wdc": Drive("wdc_customer", 0x1B96, "WUS4BB038D7P3E3", 0xCA, western_digital, 1.75),
     "seagate": Drive("seagate", 0x1BB1, "XP3840SE70005", 0xC4, seagate, 2.25),
-    "group": Drive("endurance_group", 0xABCD, "Unknown", 0x09, endurance_group, 5.0, step=10 * GIGABYTE,
+    "group": Drive("endurance_group", 0xABCD, "Unknown", 0x09, endurance_group, 5.0, step=4 * GIGABYTE,
                    identify={"ctratt": nvme_identify.ATTRIBUTE_ENDURANCE_GROUPS, "endgidmax": 1}, groups=[1]),
     "stuck": Drive("none", 0xABCD, "Unknown", 0x09, stuck_group, 0, reason="its host counter contradicts SMART",
                    identify={"ctratt": nvme_identify.ATTRIBUTE_ENDURANCE_GROUPS, "endgidmax": 1}, groups=[1]),

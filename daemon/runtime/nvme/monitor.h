@@ -15,7 +15,7 @@
 
 #include "daemon/model/snapshot.h"
 #include "daemon/runtime/history/history.h"
-#include "daemon/runtime/nvme_drive.h"
+#include "daemon/runtime/nvme/drive.h"
 #include "daemon/sources/nvme/reader_client.h"
 #include "daemon/util/log.h"
 #include "daemon/util/result.h"
@@ -27,6 +27,9 @@ class NvmeMonitor {
   /// Starts the reader process, which takes along the right to send admin commands: before the daemon gives up its own,
   /// and before it has threads. A host without NVMe drives has a reader too, for those that will come.
   static util::Result<std::unique_ptr<NvmeMonitor>> start(std::chrono::nanoseconds poll_interval);
+  /// With a reader that was started already, and another sysfs.
+  NvmeMonitor(std::unique_ptr<nvme::ReaderClient> reader, std::chrono::nanoseconds poll_interval,
+              std::string sys_root = "/sys");
 
   /// Where the past of drives is found and their present kept; without one, every start begins anew.
   void keep(std::unique_ptr<history::History> history) { history_ = std::move(history); }
@@ -41,10 +44,10 @@ class NvmeMonitor {
   /// Drives came or went, or may have.
   void refresh_drives();
   /// Takes answers, begins polls that are due, sends what there is to send. Cheap when there is nothing.
-  void advance(const ReadBlockLayer& block);
+  void advance(BlockLayer& block, model::WallTime wall = std::chrono::system_clock::now());
 
-  /// Hands the last begun minute to the history: before the end.
-  void save(const ReadBlockLayer& block);
+  /// Hands the minute that has begun to the history: before the end.
+  void save(BlockLayer& block);
 
   /// Adds the drives and how well they can be read.
   void describe(model::Snapshot& snapshot) const;
@@ -55,20 +58,22 @@ class NvmeMonitor {
     SteadyTime asked_at;
   };
 
-  NvmeMonitor() = default;
   void recall(NvmeDrive& drive, const std::string& key, SteadyTime now);
-  void receive(const ReadBlockLayer& block);
-  void send(NvmeDrive& drive, const std::string& key, const ReadBlockLayer& block);
+  void receive(BlockLayer& block);
+  void send(NvmeDrive& drive, const std::string& key, BlockLayer& block);
+  void give_up(NvmeDrive& drive, const std::string& key, BlockLayer& block);
+  void note_garbage();
 
   std::unique_ptr<nvme::ReaderClient> reader_;
   std::chrono::nanoseconds interval_{};
-  nvme::RefusedPages refused_;
+  NvmeLessons lessons_;
   std::map<std::string, NvmeDrive> drives_;           // by subsystem and serial number
   std::map<std::uint64_t, std::string> outstanding_;  // request -> drive
   std::map<std::string, Recall> recalls_;
   std::unique_ptr<history::History> history_;
-  std::int64_t minute_ = 0;  // of the wall clock, that has begun
+  history::Minute minute_;  // of the wall clock, that has begun
   SteadyTime refusals_forgotten_at_ = std::chrono::steady_clock::now();
+  std::uint64_t garbage_ = 0;  // messages of the reader, that were told of
   model::SourceStatus status_;
   log::Limiter limiter_{std::chrono::minutes(10)};
 };

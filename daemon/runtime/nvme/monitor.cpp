@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/runtime/nvme_monitor.h"
+#include "daemon/runtime/nvme/monitor.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "daemon/sources/nvme/controllers.h"
@@ -14,9 +15,12 @@ using namespace std::chrono_literals;
 /// Refused pages are tried again now and then: FDP can be switched on, firmware can learn.
 constexpr auto kRefusalsLast = 24h;
 
-/// A disk that answers later than this is not waited for: its past is not worth the present.
+/// A disk that answers later than this is waited for, but not with what is known without it.
 constexpr auto kPatienceWithHistory = 10s;
 constexpr auto kPastOfInterest = std::chrono::days(7);
+
+history::Minute minute_of(model::WallTime time) { return std::chrono::floor<std::chrono::minutes>(time); }
+history::Minute this_minute() { return minute_of(std::chrono::system_clock::now()); }
 
 std::string key_of(const nvme::NvmeSubsystem& subsystem) { return subsystem.nqn + '\n' + subsystem.serial; }
 
@@ -27,18 +31,23 @@ util::Result<std::unique_ptr<NvmeMonitor>> NvmeMonitor::start(std::chrono::nanos
   if (!reader) {
     return tl::make_unexpected(reader.error());
   }
-  std::unique_ptr<NvmeMonitor> monitor(new NvmeMonitor);
-  monitor->reader_ = std::move(*reader);
-  monitor->interval_ = poll_interval;
-  monitor->status_ = {"nvme", true, "", {}};
-  monitor->refresh_drives();
-  return monitor;
+  return std::make_unique<NvmeMonitor>(std::move(*reader), poll_interval);
+}
+
+NvmeMonitor::NvmeMonitor(std::unique_ptr<nvme::ReaderClient> reader, std::chrono::nanoseconds poll_interval,
+                         std::string sys_root)
+    : reader_(std::move(reader)), interval_(poll_interval), minute_(this_minute()), status_{"nvme", true, "", {}, {}} {
+  lessons_.sys_root = std::move(sys_root);
+  refresh_drives();
 }
 
 int NvmeMonitor::descriptor() const { return status_.up ? reader_->descriptor() : -1; }
 
 std::optional<SteadyTime> NvmeMonitor::deadline() const {
   std::optional<SteadyTime> first;
+  if (!status_.up) {
+    return first;  // nothing is asked any more
+  }
   for (const auto& [key, drive] : drives_) {
     const auto deadline = drive.deadline();
     if (deadline && (!first || *deadline < *first)) {
@@ -49,7 +58,7 @@ std::optional<SteadyTime> NvmeMonitor::deadline() const {
 }
 
 void NvmeMonitor::refresh_drives() {
-  auto host = nvme::read_nvme_host();
+  auto host = nvme::read_nvme_host(lessons_.sys_root);
   if (!host) {
     ++status_.errors["sysfs"];
     if (limiter_.admit("sysfs")) {
@@ -72,17 +81,18 @@ void NvmeMonitor::refresh_drives() {
       known->second.update(std::move(subsystem));
       drives_.insert(before.extract(known));
     } else {
-      drives_.try_emplace(key, std::move(subsystem), refused_, now, interval_ * place / drives);
+      drives_.try_emplace(key, std::move(subsystem), lessons_, now, interval_ * place / drives);
     }
     ++place;
   }
-  // What is gone does not get its answer.
+  // What is gone does not get its answer, nor its past.
+  std::erase_if(recalls_, [&](const auto& entry) { return drives_.count(entry.first) == 0; });
   for (auto entry = outstanding_.begin(); entry != outstanding_.end();) {
     entry = drives_.count(entry->second) == 0 ? outstanding_.erase(entry) : std::next(entry);
   }
 }
 
-void NvmeMonitor::send(NvmeDrive& drive, const std::string& key, const ReadBlockLayer& block) {
+void NvmeMonitor::send(NvmeDrive& drive, const std::string& key, BlockLayer& block) {
   const auto request = drive.next();
   if (!request) {
     return;
@@ -94,17 +104,18 @@ void NvmeMonitor::send(NvmeDrive& drive, const std::string& key, const ReadBlock
   } else {
     nvme::Response none;
     none.result = -id.error().error_number;
-    drive.answer(none, block);
+    drive.answer(none, std::chrono::steady_clock::now(), block);
   }
 }
 
-void NvmeMonitor::receive(const ReadBlockLayer& block) {
+void NvmeMonitor::receive(BlockLayer& block) {
   for (const nvme::Response& response : reader_->receive()) {
     const auto asked = outstanding_.extract(response.id);
     if (!asked.empty()) {
-      drives_.at(asked.mapped()).answer(response, block);
+      drives_.at(asked.mapped()).answer(response, std::chrono::steady_clock::now(), block);
     }
   }
+  note_garbage();
   if (reader_->ended() && status_.up) {
     status_.up = false;
     status_.reason = "the reader of NVMe logs is gone; restart the daemon";
@@ -112,58 +123,87 @@ void NvmeMonitor::receive(const ReadBlockLayer& block) {
   }
 }
 
-void NvmeMonitor::advance(const ReadBlockLayer& block) {
+void NvmeMonitor::note_garbage() {
+  const std::uint64_t garbage = reader_->garbage();
+  if (garbage != std::exchange(garbage_, garbage)) {
+    status_.errors["garbage"] = garbage;
+    if (limiter_.admit("garbage")) {
+      spdlog::warn("the reader of NVMe logs sent what is no answer messages={}", garbage);
+    }
+  }
+}
+
+/// The answer was in a message that was dropped, or the kernel itself has lost the command.
+void NvmeMonitor::give_up(NvmeDrive& drive, const std::string& key, BlockLayer& block) {
+  for (auto entry = outstanding_.begin(); entry != outstanding_.end(); ++entry) {
+    if (entry->second == key) {
+      reader_->give_up(entry->first);
+      outstanding_.erase(entry);
+      break;
+    }
+  }
+  nvme::Response none;
+  none.result = -ETIMEDOUT;
+  drive.answer(none, std::chrono::steady_clock::now(), block);
+}
+
+void NvmeMonitor::advance(BlockLayer& block, model::WallTime wall) {
   receive(block);
   const SteadyTime now = std::chrono::steady_clock::now();
   if (now - refusals_forgotten_at_ >= kRefusalsLast) {
     refusals_forgotten_at_ = now;
-    refused_.forget();
+    lessons_.refused.forget();
   }
   if (!status_.up) {
     return;
   }
+  bool replaced = false;
   for (auto& [key, drive] : drives_) {
+    if (drive.given_up(now)) {
+      give_up(drive, key, block);
+    }
     drive.advance(now, interval_, block);
     send(drive, key, block);
     recall(drive, key, now);
+    replaced = replaced || drive.replaced();
   }
-  const auto minute = std::chrono::floor<std::chrono::minutes>(std::chrono::system_clock::now());
-  if (const std::int64_t number = minute.time_since_epoch().count(); number != minute_) {
-    minute_ = number;
+  if (replaced) {
+    refresh_drives();
+  }
+  if (const auto minute = minute_of(wall); minute != minute_) {
     save(block);
+    minute_ = minute;
   }
 }
 
 void NvmeMonitor::recall(NvmeDrive& drive, const std::string& key, SteadyTime now) {
-  if (const auto wanted = drive.asks_for_history()) {
+  if (const auto wanted = drive.asks_for_history(now)) {
     if (!history_) {
-      drive.remember(history::Recalled{});
+      drive.remember(history::Recalled{}, now);
       return;
     }
-    const auto since = std::chrono::floor<std::chrono::minutes>(std::chrono::system_clock::now()) - kPastOfInterest;
-    recalls_[key] = {history_->recall(*wanted, since), now};
+    recalls_[key] = {history_->recall(*wanted, this_minute() - kPastOfInterest), now};
   }
   const auto asked = recalls_.find(key);
   if (asked == recalls_.end()) {
     return;
   }
   if (asked->second.answer.wait_for(0s) == std::future_status::ready) {
-    drive.remember(asked->second.answer.get());
+    drive.remember(asked->second.answer.get(), now);
+    recalls_.erase(asked);
   } else if (now - asked->second.asked_at > kPatienceWithHistory) {
-    drive.remember(util::fail("the history does not answer"));
-  } else {
-    return;
+    drive.begin_without_past("the history does not answer yet");
   }
-  recalls_.erase(asked);
 }
 
-void NvmeMonitor::save(const ReadBlockLayer& block) {
+void NvmeMonitor::save(BlockLayer& block) {
   if (!history_) {
     return;
   }
+  const SteadyTime now = std::chrono::steady_clock::now();
   history::Batch batch;
   for (auto& [key, drive] : drives_) {
-    drive.add_minute(batch, block);
+    drive.end_minute(minute_, batch, now, block);
   }
   if (!batch.minutes.empty()) {
     history_->add(std::move(batch));

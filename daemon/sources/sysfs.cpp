@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few primitives over sysfs that the inventory is made of.
-#include "daemon/sources/inventory/sysfs.h"
+// The few primitives over sysfs that the sources are made of.
+#include "daemon/sources/sysfs.h"
 
 #include <dirent.h>
 #include <sys/stat.h>

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/runtime/nvme/drive.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/runtime/nvme/drive_identity.h"
+#include "daemon/util/log.h"
+
+namespace ssdpulse::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kSilence = 5s;       // a drive that owes an answer this long is stale
+constexpr auto kGiveUp = 10min;     // the kernel has given up on any command long before
+constexpr auto kMediaAtLeast = 1h;  // idle wear is slow
+constexpr auto kIdentifyAtLeast = 1h;
+constexpr int kForgetAfterIntervals = 5;
+constexpr auto kForgetAfter = 2min;
+constexpr auto kAskHistoryAgain = 10s;
+
+double seconds_since_epoch() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+NvmeDrive::NvmeDrive(nvme::NvmeSubsystem subsystem, NvmeLessons& lessons, SteadyTime first_poll,
+                     std::chrono::nanoseconds place)
+    : subsystem_(std::move(subsystem)),
+      lessons_(lessons),
+      poller_(subsystem_, lessons.refused),
+      due_(first_poll),
+      place_(place),
+      watch_(lessons.patience) {
+  polling_.reason = "not read yet";
+}
+
+void NvmeDrive::update(nvme::NvmeSubsystem subsystem) {
+  changed_ = changed_ || replaced_ || subsystem.controller != subsystem_.controller ||
+             subsystem.firmware != subsystem_.firmware || subsystem.namespaces != subsystem_.namespaces;
+  replaced_ = false;
+  subsystem_ = std::move(subsystem);
+}
+
+/// Polls are so far apart.
+std::chrono::nanoseconds NvmeDrive::pace() const { return interval_ * lessons_.patience.of(subsystem_.model); }
+
+void NvmeDrive::cannot_be_read(const char* kind, const std::string& reason) {
+  polling_.up = false;
+  polling_.reason = reason;
+  ++polling_.failures[kind];
+}
+
+void NvmeDrive::notice_silence(SteadyTime now) {
+  if (asked_at_ && !silence_noticed_ && now - *asked_at_ > kSilence) {
+    silence_noticed_ = true;
+    cannot_be_read("timeout", "no answer to a command for more than 5 s");
+    spdlog::warn("controller=nvme{} does not answer{}", subsystem_.controller,
+                 succeeded_at_ ? "; its figures are those of its last reading" : "");
+  }
+}
+
+bool NvmeDrive::given_up(SteadyTime now) const { return asked_at_ && now - *asked_at_ > kGiveUp; }
+
+bool NvmeDrive::can_be_asked() {
+  if (!subsystem_.live()) {
+    cannot_be_read("not_live", "controller state " + subsystem_.state);
+    return false;
+  }
+  // Between a removal and the news of it, the number may have been given to another drive.
+  const std::string serial = nvme::controller_serial(subsystem_.controller, lessons_.sys_root);
+  if (!serial.empty() && serial != subsystem_.serial) {
+    replaced_ = true;
+    cannot_be_read("gone", "another drive has its number");
+    return false;
+  }
+  return true;
+}
+
+void NvmeDrive::advance(SteadyTime now, std::chrono::nanoseconds interval, BlockLayer& block) {
+  interval_ = interval;
+  if (watch_.near_until() && now >= *watch_.near_until()) {
+    watch_.measure(latency_words_of(subsystem_, block), subsystem_.model, now);
+    polling_.read_effect_ratio = watch_.ratio();
+  }
+  notice_silence(now);
+  if (now < due_ || poller_.busy() || watch_.near_until()) {
+    return;
+  }
+  // Drives stay spread out over the interval; who was late is not asked twice in a row.
+  due_ += pace() * ((now - due_) / pace() + 1) + std::exchange(place_, 0ns);
+  if (can_be_asked()) {
+    begin_poll(now, block);
+  }
+}
+
+void NvmeDrive::begin_poll(SteadyTime now, BlockLayer& block) {
+  if (std::exchange(changed_, false)) {
+    poller_ = nvme::DrivePoller(subsystem_, lessons_.refused);  // which identifies the drive anew
+  }
+  ++polling_.polls;
+  before_ = writes_of(subsystem_, block);
+  watch_.poll_begins(latency_words_of(subsystem_, block));
+  using Extent = nvme::DrivePoller::Extent;
+  if (!identity_ || now - identified_at_ >= kIdentifyAtLeast) {
+    identified_at_ = now;
+    poller_.begin(Extent::all);
+  } else {
+    const bool written = !before_.activity || before_.activity != at_media_.activity;
+    const bool wanted = written || ledgers_.in_doubt() || now - media_read_at_ >= kMediaAtLeast;
+    poller_.begin(wanted ? Extent::media : Extent::wear);
+  }
+  finish_poll(now, block);  // where there is nothing to ask
+}
+
+void NvmeDrive::sent(SteadyTime now) {
+  asked_at_ = now;
+  silence_noticed_ = false;
+}
+
+void NvmeDrive::answer(const nvme::Response& response, SteadyTime now, BlockLayer& block) {
+  asked_at_.reset();
+  poller_.answer(response);
+  finish_poll(now, block);
+}
+
+void NvmeDrive::finish_poll(SteadyTime now, BlockLayer& block) {
+  const auto reading = poller_.take();
+  if (!reading) {
+    return;
+  }
+  for (const auto& [kind, times] : reading->failures) {
+    polling_.failures[kind] += times;
+  }
+  const bool was_up = polling_.up;
+  polling_.up = reading->reason.empty();
+  polling_.reason = reading->reason;
+  if (was_up != polling_.up) {
+    spdlog::log(polling_.up ? spdlog::level::info : spdlog::level::warn, "controller=nvme{} {}", subsystem_.controller,
+                polling_.up ? "is read" : "cannot be read: " + polling_.reason);
+  }
+  watch_.poll_ended(now);
+  if (reading->identity) {
+    identity_ = reading->identity;
+    polling_.refused_pages.assign(reading->refused_pages.begin(), reading->refused_pages.end());
+  }
+  if (!polling_.up || !identity_) {
+    return;
+  }
+  succeeded_at_ = now;
+  polling_.last_success_seconds = seconds_since_epoch();
+  polling_.last_duration_seconds = std::chrono::duration<double>(reading->spent).count();
+  if (reading->media_asked) {
+    media_read_at_ = now;
+    at_media_ = before_;
+    ledgers_.observe(*reading, before_, writes_of(subsystem_, block), pace());
+  }
+  values_.take(*reading, ledgers_.units(), now);
+}
+
+history::DriveKey NvmeDrive::key() const {
+  return {identity_->serial, identity_->model, identity_->firmware, identity_->subsystem_nqn};
+}
+
+std::optional<history::DriveKey> NvmeDrive::asks_for_history(SteadyTime now) {
+  if (ledgers_.knows_past() || asks_ || !identity_ || now < asks_again_at_) {
+    return std::nullopt;
+  }
+  asks_ = true;
+  return key();
+}
+
+void NvmeDrive::remember(const util::Result<history::Recalled>& recalled, SteadyTime now) {
+  asks_ = false;
+  asks_again_at_ = now + kAskHistoryAgain;
+  if (recalled) {
+    ledgers_.recall(*recalled, pace());
+  } else {
+    begin_without_past(recalled.error().message);
+  }
+}
+
+void NvmeDrive::begin_without_past(const std::string& reason) {
+  if (!std::exchange(without_past_, true)) {
+    spdlog::warn("controller=nvme{} begins without its past, which is asked for until it comes: {}",
+                 subsystem_.controller, reason);
+  }
+}
+
+void NvmeDrive::end_minute(history::Minute minute, history::Batch& batch, SteadyTime now, BlockLayer& block) {
+  history::DriveMinute row = minutes_.end(minute, io_of(subsystem_, block));
+  if (!known_now(now)) {
+    return;
+  }
+  row.drive = key();
+  ledgers_.fill(row);
+  const auto told = values(now);
+  row.percentage_used = value_of(told, model::NvmeField::percentage_used_ratio);
+  row.available_spare = value_of(told, model::NvmeField::available_spare_ratio);
+  row.temperature_celsius = value_of(told, model::NvmeField::temperature_celsius);
+  if (auto state = ledgers_.state()) {
+    batch.states.push_back({row.drive, std::move(*state)});
+  }
+  batch.minutes.push_back(std::move(row));
+}
+
+/// Old figures are no figures.
+bool NvmeDrive::known_now(SteadyTime now) const {
+  const auto forgotten = std::max<std::chrono::nanoseconds>(kForgetAfterIntervals * pace(), kForgetAfter);
+  return identity_ && succeeded_at_ && now - *succeeded_at_ <= forgotten;
+}
+
+/// Counters of a drive that is not written to need not be read to be right.
+std::vector<model::NvmeValue> NvmeDrive::values(SteadyTime now) const {
+  return values_.since(now - kMediaAtLeast - kForgetAfterIntervals * pace());
+}
+
+model::NvmeDrive NvmeDrive::describe(SteadyTime now) const {
+  model::NvmeDrive drive;
+  drive.identity = identity_ ? with_namespaces(identity_, subsystem_) : identity_from_sysfs(subsystem_);
+  drive.polling = polling_;
+  drive.polling.interval_seconds = std::chrono::duration<double>(pace()).count();
+  if (known_now(now)) {
+    drive.values = values(now);
+    if (ledgers_.knows_past() || without_past_) {
+      drive.write_amplification = ledgers_.amplification(boot_time(now));
+    }
+  }
+  drive.write_amplification.source = ledgers_.source();
+  drive.write_amplification.reason = ledgers_.reason();
+  return drive;
+}
+
+}  // namespace ssdpulse::runtime

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// When is one NVMe drive asked for what, and what is known of it, from its first poll to its removal?
+// Keeps the schedule of one drive and hands what its answers say to those who know what it means: ledgers, values,
+// back-off, minutes. Holds no descriptor and asks nothing itself: the monitor carries requests and answers. One thread.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "daemon/model/nvme.h"
+#include "daemon/runtime/block_layer.h"
+#include "daemon/runtime/history/drive_minute.h"
+#include "daemon/runtime/nvme/back_off.h"
+#include "daemon/runtime/nvme/ledgers.h"
+#include "daemon/runtime/nvme/minutes.h"
+#include "daemon/runtime/nvme/page_values.h"
+#include "daemon/sources/nvme/drive_poller.h"
+#include "daemon/util/result.h"
+
+namespace ssdpulse::runtime {
+
+/// What the drives of a host learn from each other.
+struct NvmeLessons {
+  nvme::RefusedPages refused;
+  Patience patience;
+  std::string sys_root = "/sys";
+};
+
+class NvmeDrive {
+ public:
+  /// `place`: by how much the drive's second poll is later than an interval, so that drives are spread out.
+  NvmeDrive(nvme::NvmeSubsystem subsystem, NvmeLessons& lessons, SteadyTime first_poll, std::chrono::nanoseconds place);
+
+  /// What sysfs says of it now; its controller may be another one of the same subsystem.
+  void update(nvme::NvmeSubsystem subsystem);
+
+  /// Begins a poll if one is due and the drive can be asked.
+  void advance(SteadyTime now, std::chrono::nanoseconds interval, BlockLayer& block);
+  /// The next command; the caller says with sent() that it is on its way.
+  std::optional<nvme::Request> next() { return poller_.next(); }
+  void sent(SteadyTime now);
+  void answer(const nvme::Response& response, SteadyTime now, BlockLayer& block);
+
+  /// When advance() has something to do before the next tick.
+  [[nodiscard]] std::optional<SteadyTime> deadline() const { return watch_.near_until(); }
+  /// The command that is unanswered will not be: no drive takes that long, so its answer was lost.
+  [[nodiscard]] bool given_up(SteadyTime now) const;
+  /// Under the controller's number there is another drive by now: what sysfs says is to be read anew.
+  [[nodiscard]] bool replaced() const { return replaced_; }
+
+  /// Whose past the drive wants to know: as soon as it has said who it is, and until there is an answer.
+  std::optional<history::DriveKey> asks_for_history(SteadyTime now);
+  void remember(const util::Result<history::Recalled>& recalled, SteadyTime now);
+  /// The past takes its time: what is known without it is told from now on.
+  void begin_without_past(const std::string& reason);
+
+  /// Adds what is to be kept of this minute, which ends.
+  void end_minute(history::Minute minute, history::Batch& batch, SteadyTime now, BlockLayer& block);
+
+  [[nodiscard]] model::NvmeDrive describe(SteadyTime now) const;
+  [[nodiscard]] const nvme::NvmeSubsystem& subsystem() const { return subsystem_; }
+
+ private:
+  void notice_silence(SteadyTime now);
+  bool can_be_asked();
+  void begin_poll(SteadyTime now, BlockLayer& block);
+  void finish_poll(SteadyTime now, BlockLayer& block);
+  void cannot_be_read(const char* kind, const std::string& reason);
+  [[nodiscard]] std::chrono::nanoseconds pace() const;
+  [[nodiscard]] bool known_now(SteadyTime now) const;
+  [[nodiscard]] std::vector<model::NvmeValue> values(SteadyTime now) const;
+  [[nodiscard]] history::DriveKey key() const;
+
+  nvme::NvmeSubsystem subsystem_;
+  NvmeLessons& lessons_;
+  nvme::DrivePoller poller_;
+  bool changed_ = false;   // since poller_ was made
+  bool replaced_ = false;  // and not updated yet
+  std::chrono::nanoseconds interval_{};
+  SteadyTime due_;
+  std::chrono::nanoseconds place_;
+  SteadyTime identified_at_;
+  SteadyTime media_read_at_;            // last reading of the pages that count media writes
+  DriveWrites before_;                  // block layer, when the poll began
+  DriveWrites at_media_;                // when the last reading of those pages began
+  std::optional<SteadyTime> asked_at_;  // of the command that is unanswered
+  bool silence_noticed_ = false;        // of that command
+
+  std::shared_ptr<const model::NvmeIdentity> identity_;
+  model::NvmePolling polling_;
+  std::optional<SteadyTime> succeeded_at_;
+  PageValues values_;
+  DriveLedgers ledgers_;
+  LogReadWatch watch_;
+  DriveMinutes minutes_;
+
+  bool asks_ = false;  // for its past, and waits for the answer
+  SteadyTime asks_again_at_;
+  bool without_past_ = false;
+};
+
+}  // namespace ssdpulse::runtime

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much has one drive written, by which of its counters, and what was known of that before this process?
+// A ledger for each source that the drive ever had: a page may fail for a while, and what its counters said before must
+// not be lost with it. Readings go into the ledgers at once; when the past comes, however late, the ledgers go on from
+// it and the readings of this process are observed once more.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "daemon/analysis/write_amplification/sample_gate.h"
+#include "daemon/analysis/write_amplification/write_ledger.h"
+#include "daemon/model/nvme.h"
+#include "daemon/runtime/history/drive_minute.h"
+#include "daemon/runtime/nvme/drive_io.h"
+#include "daemon/runtime/nvme/past.h"
+#include "daemon/sources/nvme/drive_poller.h"
+#include "daemon/sources/nvme/source_choice.h"
+
+namespace ssdpulse::runtime {
+
+class DriveLedgers {
+ public:
+  using Time = std::chrono::nanoseconds;
+
+  /// A reading that asked for the pages that count media writes; what the block layer had written before and after it;
+  /// how often such readings come.
+  void observe(const nvme::DriveReading& reading, const DriveWrites& before, const DriveWrites& after, Time interval);
+
+  /// A reading waits for the next one to confirm it.
+  [[nodiscard]] bool in_doubt() const;
+
+  void recall(const history::Recalled& recalled, Time interval);
+  [[nodiscard]] bool knows_past() const { return knows_past_; }
+
+  [[nodiscard]] const nvme::SettledUnits& units() const { return units_; }
+  [[nodiscard]] const std::string& source() const { return source_; }
+  [[nodiscard]] const std::string& reason() const { return reason_; }
+  /// What the ledger of the source says; `at`: now, CLOCK_BOOTTIME.
+  [[nodiscard]] model::WriteAmplification amplification(Time at) const;
+
+  /// The counters of the row's minute; nothing but its time where no reading had any.
+  void fill(history::DriveMinute& row) const;
+  /// All ledgers, to be recalled; nothing before the past is known, because it would be overwritten.
+  [[nodiscard]] std::optional<history::Bytes> state() const;
+
+ private:
+  struct Counters {
+    explicit Counters(analysis::WriteLedger from) : ledger(std::move(from)) {}
+    analysis::WriteLedger ledger;
+    analysis::SampleGate gate;
+    std::optional<analysis::WriteSample> last;
+  };
+
+  bool settle_source(const nvme::SourceChoice& choice, const std::string& controller);
+  void remember_for_recall(const analysis::WriteSample& sample);
+
+  std::map<std::string, Counters> by_source_;
+  std::string source_;
+  std::string reason_;
+  bool chosen_ = false;
+  unsigned other_source_ = 0;  // readings in a row in which another source than ours was the best
+  nvme::SettledUnits units_;
+  std::string identity_;  // serial and firmware that the units were settled for
+  bool knows_past_ = false;
+  std::deque<std::pair<std::string, analysis::WriteSample>> waiting_;  // for the past, with their source
+};
+
+}  // namespace ssdpulse::runtime

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is a drive asked when it should be, for what it should be, and are old answers forgotten?
+#include "tests/unit/nvme_drive_rig.h"
+
+namespace ssdpulse::runtime {
+namespace {
+
+using Names = std::vector<std::string>;
+using F = model::NvmeField;
+
+TEST(Drive, ThatIsNotWrittenToIsAskedForItsHealthAlone) {
+  Rig rig;
+  rig.fake.pages["ocp_smart"] = [](auto& response) { fill_ocp(response, 1'000'000); };
+  EXPECT_EQ(rig.poll(), (Names{"controller", "smart", "ocp_smart", "smart"}));
+  EXPECT_EQ(rig.poll(), Names{"smart"}) << "measured, and no I/O yet";
+  rig.write(4096);
+  EXPECT_EQ(rig.poll().size(), 3U);
+  EXPECT_EQ(rig.poll(), Names{"smart"});
+  rig.block.operation(Operation::write_zeroes).bytes += 4096;
+  EXPECT_EQ(rig.poll().size(), 3U) << "write zeroes";
+  rig.block.operation(Operation::passthrough).issues += 1;
+  EXPECT_EQ(rig.poll().size(), 3U) << "passthrough may write";
+  EXPECT_EQ(rig.poll(), Names{"smart"});
+  rig.block.operation(Operation::read).bytes += 4096;
+  EXPECT_EQ(rig.poll(), Names{"smart"});
+  rig.block.skipped += 1;
+  EXPECT_EQ(rig.poll().size(), 3U) << "what was not counted may have been a write";
+  rig.block.devices.clear();
+  rig.poll();
+  EXPECT_EQ(rig.poll().size(), 3U) << "not measured";
+}
+
+TEST(Drive, ThatNeverAnsweredIsMarkedAndCountedOnce) {
+  Rig rig;
+  rig.pass(0s);
+  ASSERT_TRUE(rig.drive.next());
+  rig.drive.sent(rig.now);
+  rig.pass(4s);
+  EXPECT_EQ(rig.told().polling.failures.count("timeout"), 0U);
+  rig.pass(2s);
+  rig.pass(60s);
+  EXPECT_EQ(rig.told().polling.failures["timeout"], 1U);
+  EXPECT_NE(rig.told().polling.reason.find("no answer"), std::string::npos);
+  EXPECT_FALSE(rig.told().polling.up);
+}
+
+TEST(Drive, EachMuteCommandCounts) {
+  Rig rig;
+  for (unsigned times = 1; times <= 2; ++times) {
+    rig.pass(kInterval);
+    const auto request = rig.drive.next();
+    ASSERT_TRUE(request);
+    rig.drive.sent(rig.now);
+    rig.pass(10s);
+    EXPECT_EQ(rig.told().polling.failures["timeout"], times);
+    rig.drive.answer(rig.fake.answer(*request), rig.now, rig.block);
+    rig.answer_all();
+    EXPECT_TRUE(rig.told().polling.up);
+    rig.pass(50ms);
+  }
+}
+
+TEST(Drive, ALostAnswerIsNotWaitedForForEver) {
+  Rig rig;
+  rig.poll();
+  rig.pass(kInterval);
+  ASSERT_TRUE(rig.drive.next());
+  rig.drive.sent(rig.now);
+  rig.pass(5min);
+  EXPECT_FALSE(rig.drive.given_up(rig.now));
+  rig.pass(6min);
+  ASSERT_TRUE(rig.drive.given_up(rig.now));
+  nvme::Response none;
+  none.result = -ETIMEDOUT;
+  rig.drive.answer(none, rig.now, rig.block);
+  EXPECT_FALSE(rig.drive.given_up(rig.now));
+  rig.pass(50ms);
+  EXPECT_FALSE(rig.poll().empty());
+  EXPECT_TRUE(rig.told().polling.up);
+}
+
+TEST(Drive, ThatHasAnothersNumberIsNotAsked) {
+  Rig rig;
+  rig.poll();
+  rig.show_serial("S2");
+  EXPECT_EQ(rig.poll(), Names{});
+  EXPECT_TRUE(rig.drive.replaced());
+  EXPECT_FALSE(rig.told().polling.up);
+  EXPECT_EQ(rig.told().polling.failures["gone"], 1U);
+  rig.show_serial("S1");
+  rig.drive.update(rig.subsystem());
+  EXPECT_FALSE(rig.drive.replaced());
+  EXPECT_EQ(rig.poll().front(), "controller") << "who it is, is asked anew";
+}
+
+TEST(Drive, PagesThatAreNotReadAnyMoreAreForgotten) {
+  Rig rig;
+  rig.fake.pages["ocp_smart"] = [](auto& response) {
+    fill_ocp(response, 1'000'000);
+    put(response.data.data() + 32, 5, 6);  // bad user blocks
+  };
+  rig.poll();
+  const auto has_page = [&] { return rig.value(F::bad_blocks).has_value(); };
+  ASSERT_TRUE(has_page());
+  rig.fake.pages["ocp_smart"] = [](auto& response) {
+    response.result = 0x0006;
+    response.bytes = 0;
+  };
+  const auto began = rig.now;
+  while (rig.now - began < 59min) {
+    rig.write(4096);
+    rig.poll();
+  }
+  EXPECT_TRUE(has_page()) << "an idle drive's would be as old";
+  while (rig.now - began < 64min) {
+    rig.write(4096);
+    rig.poll();
+  }
+  EXPECT_FALSE(has_page());
+  EXPECT_TRUE(rig.value(F::percentage_used_ratio));
+}
+
+TEST(Drive, NewFirmwareForgetsWhatTheOldOneSaid) {
+  Rig rig;
+  rig.fake.pages["ocp_smart"] = [](auto& response) {
+    fill_ocp(response, 1'000'000);
+    put(response.data.data() + 32, 5, 6);
+  };
+  rig.poll();
+  ASSERT_TRUE(rig.value(F::bad_blocks));
+  rig.fake.pages.clear();
+  rig.fake.firmware = "F2";
+  rig.drive.update(rig.subsystem());
+  rig.pass(1h);
+  rig.answer_all();
+  EXPECT_FALSE(rig.value(F::bad_blocks));
+  EXPECT_EQ(rig.told().identity->firmware, "F2");
+}
+
+TEST(Drive, ThatIsDeadHasNoMinutes) {
+  Rig rig;
+  EXPECT_TRUE(rig.minute().minutes.empty()) << "not read yet";
+  rig.poll();
+  const history::Minute number(29'000'123min);
+  const history::Batch batch = rig.minute(number);
+  ASSERT_EQ(batch.minutes.size(), 1U);
+  EXPECT_EQ(batch.minutes[0].minute, number);
+  rig.pass(kInterval);
+  ASSERT_TRUE(rig.drive.next());
+  rig.drive.sent(rig.now);
+  rig.pass(10min);
+  EXPECT_TRUE(rig.minute().minutes.empty());
+}
+
+TEST(Drive, AMinuteIsWhatWasDoneInIt) {
+  Rig rig;
+  rig.poll();
+  rig.block.operation(Operation::discard).bytes = 1000;
+  EXPECT_EQ(rig.minute().minutes[0].discard_bytes, 1000U);
+  rig.block.operation(Operation::discard).bytes = 1500;
+  EXPECT_EQ(rig.minute().minutes[0].discard_bytes, 500U);
+  EXPECT_EQ(rig.minute().minutes[0].discard_bytes, 0U);
+}
+
+TEST(Drive, AStaleOneKeepsItsSourceAndNoFigures) {
+  Rig rig;
+  EXPECT_EQ(rig.told().write_amplification.reason, "") << "nothing is known yet";
+  rig.fake.pages["ocp_smart"] = [](auto& response) { fill_ocp(response, 1'000'000); };
+  rig.poll();
+  rig.drive.remember(history::Recalled{}, rig.now);
+  EXPECT_EQ(rig.told().write_amplification.media_written_bytes, 1e6);
+  rig.now += 1h;
+  const auto told = rig.told();
+  EXPECT_EQ(told.write_amplification.source, "ocp");
+  EXPECT_EQ(told.write_amplification.reason, "the best it offers");
+  EXPECT_FALSE(told.write_amplification.media_written_bytes);
+  EXPECT_TRUE(told.values.empty());
+}
+
+TEST(Drive, AHalfSaidHealthPageIsNoSample) {
+  Rig rig;
+  unsigned times = 0;
+  rig.fake.pages["smart"] = [&](auto& response) {
+    put(response.data.data() + 1, 300, 2);
+    put(response.data.data() + 48, times++ % 2 == 0 ? 1000 : 0, 8);  // 0: not reported
+  };
+  rig.poll();
+  rig.drive.remember(history::Recalled{}, rig.now);
+  const history::Batch batch = rig.minute();
+  ASSERT_EQ(batch.minutes.size(), 1U);
+  EXPECT_FALSE(batch.minutes[0].host_count_before);
+  EXPECT_FALSE(batch.minutes[0].writes.host);
+}
+
+TEST(BackOff, IsTheModelsAndEnds) {
+  const SteadyTime begin = std::chrono::steady_clock::now();
+  Patience patience;
+  EXPECT_EQ(patience.of("A"), 1U);
+  for (const unsigned intervals : {2U, 4U, 8U}) {
+    EXPECT_TRUE(patience.grow("A", begin));
+    EXPECT_EQ(patience.of("A"), intervals);
+  }
+  EXPECT_FALSE(patience.grow("A", begin)) << "no further";
+  EXPECT_EQ(patience.of("A"), 8U);
+  EXPECT_EQ(patience.of("B"), 1U);
+  EXPECT_FALSE(patience.rest("A", begin + 23h));
+  for (const unsigned intervals : {4U, 2U, 1U}) {
+    EXPECT_TRUE(patience.rest("A", begin + 24h * (8 / intervals)));
+    EXPECT_EQ(patience.of("A"), intervals);
+  }
+  EXPECT_FALSE(patience.rest("A", begin + 9999h));
+}
+
+TEST(BackOff, OneDrivesPainIsTheOthersLesson) {
+  Rig rig;
+  NvmeDrive other(rig.subsystem(), rig.lessons, rig.now, 0ns);
+  rig.poll();
+  other.advance(rig.now, kInterval, rig.block);
+  const auto interval = [&](const NvmeDrive& drive) { return drive.describe(rig.now).polling.interval_seconds; };
+  EXPECT_EQ(interval(rig.drive), 30);
+  EXPECT_EQ(interval(other), 30);
+  // Near log reads everything takes a second, otherwise a millisecond.
+  auto& latency = rig.block.operation(Operation::write).device_latency[0];
+  latency.words.resize(LATENCY_OVER_WORD + 1);
+  const auto add = [&](std::size_t word, std::uint64_t ios) { latency.words[word] += ios; };
+  for (int poll = 0; poll < 3; ++poll) {
+    add(20, 5000);
+    rig.fake.asked.clear();
+    rig.pass(kInterval);
+    rig.answer_all();
+    add(120, 1000);
+    rig.pass(50ms);
+  }
+  EXPECT_EQ(interval(rig.drive), 60);
+  EXPECT_EQ(interval(other), 60);
+}
+
+}  // namespace
+}  // namespace ssdpulse::runtime

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does the monitor get along with a reader that dies, lies or loses an answer?
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include "daemon/runtime/nvme/monitor.h"
+#include "tests/fixtures/fake_nvme_drive.h"
+#include "tests/fixtures/nvme_drives.h"
+#include "tests/fixtures/nvme_sysfs.h"
+#include "tests/unit/nvme_drive_rig.h"
+
+namespace ssdpulse::runtime {
+namespace {
+
+class MonitorRig {
+ public:
+  MonitorRig() {
+    sysfs.controller(3, 3);
+    sysfs.disk_of_controller(3, "nvme3n1", "1");
+    auto [ours, theirs] = tests::socket_pair();
+    reader = std::move(theirs);
+    monitor.emplace(std::make_unique<nvme::ReaderClient>(std::move(ours)), kInterval, sysfs.root());
+    fake.serial = "S3";
+  }
+
+  /// What the monitor asks for now, if anything.
+  std::optional<nvme::Request> asked() {
+    monitor->advance(block, begin);
+    nvme::Request request;
+    const auto reception = nvme::receive_message(reader.get(), request, MSG_DONTWAIT);
+    return reception == nvme::Reception::message ? std::optional(request) : std::nullopt;
+  }
+
+  void answer(const nvme::Request& request) {
+    nvme::Response response = fake.answer(request);
+    response.id = request.id;
+    EXPECT_EQ(nvme::send_message(reader.get(), response, 0), 0);
+  }
+
+  model::SourceStatus status() {
+    model::Snapshot snapshot;
+    monitor->describe(snapshot);
+    return snapshot.sources.front();
+  }
+
+  tests::NvmeSysfs sysfs;
+  FakeDrive fake;
+  FakeBlockLayer block;
+  util::UniqueFd reader;
+  std::optional<NvmeMonitor> monitor;
+  model::WallTime begin = std::chrono::system_clock::now();
+};
+
+TEST(Monitor, AsksAndListens) {
+  MonitorRig rig;
+  std::size_t commands = 0;
+  while (const auto request = rig.asked()) {
+    ++commands;
+    rig.answer(*request);
+  }
+  EXPECT_GE(commands, 3U);
+  model::Snapshot snapshot;
+  rig.monitor->describe(snapshot);
+  ASSERT_EQ(snapshot.nvme_drives.size(), 1U);
+  EXPECT_TRUE(snapshot.nvme_drives[0].polling.up);
+  EXPECT_EQ(snapshot.nvme_drives[0].identity->serial, "S3");
+  EXPECT_TRUE(rig.monitor->deadline()) << "the I/Os near the log read are to be counted";
+}
+
+TEST(Monitor, AReaderThatDiesLeavesNoDeadline) {
+  MonitorRig rig;
+  ASSERT_TRUE(rig.asked());
+  rig.reader.reset();
+  rig.monitor->advance(rig.block);
+  EXPECT_FALSE(rig.status().up);
+  EXPECT_EQ(rig.monitor->descriptor(), -1);
+  EXPECT_FALSE(rig.monitor->deadline()) << "the daemon would never sleep again";
+}
+
+TEST(Monitor, AMinuteIsStampedWithItsBeginning) {
+  tests::TemporaryTree tree;
+  MonitorRig rig;
+  const auto begin = std::chrono::floor<std::chrono::minutes>(std::chrono::system_clock::now());
+  history::Options options;
+  options.directory = tree.path("state");
+  options.now = [begin] { return begin + 10min; };
+  auto history = history::History::open(options);
+  ASSERT_TRUE(history);
+  rig.monitor->keep(std::move(*history));
+  while (const auto request = rig.asked()) {
+    rig.answer(*request);
+  }
+  rig.monitor->advance(rig.block, begin + 1min);
+  rig.monitor->advance(rig.block, begin + 90s);
+  rig.monitor->save(rig.block);  // the end
+  rig.monitor.reset();
+  history = history::History::open(options);
+  const auto recalled = (*history)->recall({"S3", rig.fake.model, "F1", "nqn.2014.08.org:S3"}, begin - 10min).get();
+  ASSERT_TRUE(recalled) << recalled.error().message;
+  ASSERT_EQ(recalled->minutes.size(), 2U);
+  EXPECT_EQ(recalled->minutes[0].minute, begin) << "not the minute in which it ended";
+  EXPECT_EQ(recalled->minutes[1].minute, begin + 1min);
+}
+
+TEST(Monitor, GarbageIsCounted) {
+  MonitorRig rig;
+  ASSERT_TRUE(rig.asked());
+  ASSERT_EQ(::send(rig.reader.get(), "nonsense", 8, 0), 8);
+  rig.monitor->advance(rig.block);
+  EXPECT_EQ(rig.status().errors["garbage"], 1U);
+}
+
+}  // namespace
+}  // namespace ssdpulse::runtime

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is what was known of a drive's writes never lost: not to a slow history, a page that fails for a while, a drive that
+// begins badly, or one absurd page?
+#include "tests/unit/nvme_drive_rig.h"
+
+namespace ssdpulse::runtime {
+namespace {
+
+/// What an earlier process kept of the drive: its OCP page once showed `before`, and then began anew.
+history::Recalled past(std::uint64_t before) {
+  analysis::WriteLedger ledger(kInterval);
+  analysis::WriteSample sample;
+  sample.serial = "S1";
+  sample.firmware = "F1";
+  for (const std::uint64_t bytes : {before, std::uint64_t{0}}) {
+    sample.at += 30s;
+    sample.wall = std::chrono::system_clock::now();
+    sample.host_before = sample.host_after = model::ByteCounter{bytes / 512'000, 512'000, model::Rounding::up};
+    sample.media = model::ByteCounter{bytes, 1, model::Rounding::exact};
+    ledger.observe(sample);
+  }
+  history::Recalled recalled;
+  recalled.state = history::DriveState{{"S1", "", "F1"}, {}};
+  add_kept_ledger(recalled.state->bytes, "ocp", ledger);
+  return recalled;
+}
+
+constexpr std::uint64_t kBefore = 4'000'000'000;
+
+struct OcpRig : Rig {
+  OcpRig() {
+    fake.pages["ocp_smart"] = [this](auto& response) {
+      if (fails) {
+        response.result = 0x0006;  // and may be tried again
+        response.bytes = 0;
+      } else {
+        fill_ocp(response, media);
+      }
+    };
+  }
+  [[nodiscard]] std::optional<double> total() const { return told().write_amplification.media_written_bytes; }
+
+  std::uint64_t media = 1'000'000;
+  bool fails = false;
+};
+
+TEST(Past, IsGoneOnFrom) {
+  OcpRig rig;
+  rig.poll();
+  ASSERT_TRUE(rig.drive.asks_for_history(rig.now));
+  EXPECT_FALSE(rig.drive.asks_for_history(rig.now)) << "once";
+  EXPECT_FALSE(rig.total()) << "nothing is told before the past is known";
+  rig.drive.remember(past(kBefore), rig.now);
+  EXPECT_EQ(rig.total(), kBefore + 1e6);
+  EXPECT_FALSE(rig.drive.asks_for_history(rig.now + 1h));
+}
+
+TEST(Past, ThatComesLateIsNotLost) {
+  OcpRig rig;
+  rig.poll();
+  ASSERT_TRUE(rig.drive.asks_for_history(rig.now));
+  EXPECT_TRUE(rig.minute().states.empty()) << "would overwrite what is there";
+  rig.drive.remember(util::fail("the disk is slow"), rig.now);
+  EXPECT_EQ(rig.total(), 1e6) << "measuring goes on";
+  EXPECT_EQ(rig.minute().minutes.size(), 1U);
+  EXPECT_TRUE(rig.minute().states.empty());
+  EXPECT_FALSE(rig.drive.asks_for_history(rig.now + 1s));
+  for (int poll = 0; poll < 2000; ++poll) {
+    rig.media += 1000;
+    rig.write(512'000);
+    rig.poll();
+    if (rig.drive.asks_for_history(rig.now)) {
+      rig.drive.remember(util::fail("still"), rig.now);
+    }
+  }
+  rig.pass(1min);
+  ASSERT_TRUE(rig.drive.asks_for_history(rig.now));
+  rig.drive.remember(past(kBefore), rig.now);
+  EXPECT_EQ(rig.total(), kBefore + 1e6 + 2000 * 1000);
+  EXPECT_EQ(rig.told().write_amplification.epochs, 1U);
+  EXPECT_FALSE(rig.minute().states.empty());
+}
+
+TEST(Past, WaitsForItsSource) {
+  OcpRig rig;
+  rig.fails = true;
+  rig.poll();
+  EXPECT_EQ(rig.told().write_amplification.source, "");
+  rig.drive.remember(past(kBefore), rig.now);
+  const history::Batch batch = rig.minute();
+  ASSERT_EQ(batch.states.size(), 1U);
+  const std::string kept(batch.states[0].bytes.begin(), batch.states[0].bytes.end());
+  EXPECT_NE(kept.find("ocp\n"), std::string::npos) << "what is kept still has it";
+  rig.fails = false;
+  rig.write(512'000);
+  rig.poll();
+  EXPECT_EQ(rig.told().write_amplification.source, "ocp");
+  EXPECT_EQ(rig.total(), kBefore + 1e6);
+}
+
+TEST(Past, OutlivesASourceThatFailsForAWhile) {
+  OcpRig rig;
+  rig.poll();
+  rig.drive.remember(past(kBefore), rig.now);
+  rig.fails = true;
+  for (int poll = 0; poll < 5; ++poll) {
+    rig.write(512'000);
+    rig.poll();
+  }
+  EXPECT_EQ(rig.told().write_amplification.source, "");
+  rig.fails = false;
+  rig.media += 5;
+  rig.write(512'000);
+  rig.poll();
+  EXPECT_EQ(rig.told().write_amplification.source, "ocp");
+  EXPECT_EQ(rig.total(), kBefore + 1e6 + 5);
+}
+
+TEST(Past, OfOneSourceIsNotAnothers) {
+  OcpRig rig;
+  rig.fake.attributes = tests::kGroups | tests::kFdp;
+  rig.fake.pages["fdp_statistics"] = [](auto& response) { fill_fdp(response, 1000, 3000); };
+  rig.poll();
+  rig.drive.remember(past(kBefore), rig.now);
+  EXPECT_EQ(rig.told().write_amplification.source, "fdp");
+  EXPECT_EQ(rig.total(), 3000);
+}
+
+TEST(Past, OfTheFirstLayoutIsUnderstood) {
+  history::Recalled recalled = past(kBefore);
+  recalled.state->bytes.pop_back();  // one ledger, and no end of line
+  OcpRig rig;
+  rig.poll();
+  rig.drive.remember(recalled, rig.now);
+  EXPECT_EQ(rig.total(), kBefore + 1e6);
+}
+
+TEST(Ledgers, OneAbsurdPagePoisonsNothing) {
+  OcpRig rig;
+  rig.poll();
+  rig.drive.remember(history::Recalled{}, rig.now);
+  rig.write(512'000);
+  rig.media = std::uint64_t{1} << 60;
+  rig.poll();
+  EXPECT_EQ(rig.total(), 1e6);
+  rig.media = 1'500'000;
+  EXPECT_EQ(rig.poll().size(), 3U) << "asked at once, though nothing was written since";
+  EXPECT_EQ(rig.total(), 1.5e6);
+  rig.write(512'000);
+  rig.media = 0;
+  rig.poll();
+  rig.media = 2'000'000;
+  rig.poll();
+  EXPECT_EQ(rig.total(), 2e6);
+  EXPECT_EQ(rig.told().write_amplification.epochs, 0U);
+}
+
+TEST(Ledgers, WhatIsConfirmedIsBelieved) {
+  OcpRig rig;
+  rig.poll();
+  rig.drive.remember(history::Recalled{}, rig.now);
+  rig.write(512'000);
+  rig.media = 1000;
+  rig.poll();
+  EXPECT_EQ(rig.told().write_amplification.epochs, 0U);
+  rig.poll();
+  EXPECT_EQ(rig.told().write_amplification.epochs, 1U);
+  EXPECT_EQ(rig.total(), 1e6 + 1000);
+}
+
+TEST(Ledgers, SkippedRunsWidenTheDrift) {
+  OcpRig rig;
+  rig.block.largest = 1 << 20;
+  rig.poll();
+  rig.drive.remember(history::Recalled{}, rig.now);
+  rig.write(512'000 * 100);
+  rig.poll();
+  const auto drift = [&] { return rig.told().write_amplification; };
+  const double lower = drift().host_written_drift_lower_bytes.value();
+  const double upper = drift().host_written_drift_upper_bytes.value();
+  EXPECT_LE(lower, 0);
+  EXPECT_GE(upper, 0);
+  rig.fake.data_units += 2;  // that the block layer did not see
+  rig.block.skipped += 1;
+  rig.block.devices["nvme3n1"].losses[model::index(model::Loss::stray)] += 1;
+  rig.poll();
+  EXPECT_EQ(drift().host_written_drift_bytes, 2 * 512'000);
+  EXPECT_EQ(drift().host_written_drift_lower_bytes, lower + 2 * 512'000 - 2 * (1 << 20));
+  EXPECT_EQ(drift().host_written_drift_upper_bytes, upper + 2 * 512'000);
+  rig.block.largest.reset();
+  rig.block.skipped += 1;
+  rig.poll();
+  EXPECT_FALSE(drift().host_written_drift_bytes) << "nobody knows how large what was lost may be";
+}
+
+}  // namespace
+}  // namespace ssdpulse::runtime
