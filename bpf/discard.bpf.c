@@ -11,17 +11,28 @@
 /* REQ_OP_DISCARD, from the kernel's enum req_op. */
 const volatile __u32 cfg_discard_op = 0;
 
-/*
- * Since Linux 6.10 (the discard ioctl makes its bios itself: 719c15a75ea4 "blk-lib: check for kill signal in ioctl
- * BLKDISCARD") file systems and the ioctl share this function. One bio for each range of at most 4 GiB.
- */
-SEC("fexit/blk_alloc_discard_bio")
-int BPF_PROG(on_discard_bio, struct block_device *bdev, __u64 *sector, __u64 *sectors, unsigned int gfp,
-	     struct bio *bio)
+static __always_inline int queued(struct bio *bio)
 {
-	if (bio)
-		count_discard(bdev->bd_disk, bio->bi_iter.bi_size);
+	struct gendisk *disk;
+
+	if ((bio->bi_opf & OPERATION_MASK) != cfg_discard_op)
+		return 0;
+	if (bpf_core_field_exists(((struct bio___until_5_12 *)bio)->bi_disk))
+		disk = ((struct bio___until_5_12 *)bio)->bi_disk;
+	else
+		disk = bio->bi_bdev->bd_disk;
+	count_discard(disk, bio->bi_iter.bi_size);
 	return 0;
+}
+
+/*
+ * Since Linux 6.10 file systems, md and the discard ioctl make their bios in different places, partly inlined into one
+ * another; each of these bios passes here once. So do a few of other operations, and nothing else.
+ */
+SEC("fentry/bio_chain_and_submit")
+int BPF_PROG(on_discard_bio, struct bio *previous, struct bio *bio)
+{
+	return queued(bio);
 }
 
 /* Before: all of them call this one, with the whole range, which it refuses or takes. */
@@ -41,20 +52,6 @@ int BPF_PROG(on_discard_with_flags, struct block_device *bdev, __u64 sector, __u
 {
 	if (!error && !(flags & BLKDEV_DISCARD_SECURE))
 		count_discard(bdev->bd_disk, sectors << SECTOR_SHIFT);
-	return 0;
-}
-
-static __always_inline int queued(struct bio *bio)
-{
-	struct gendisk *disk;
-
-	if ((bio->bi_opf & OPERATION_MASK) != cfg_discard_op)
-		return 0;
-	if (bpf_core_field_exists(((struct bio___until_5_12 *)bio)->bi_disk))
-		disk = ((struct bio___until_5_12 *)bio)->bi_disk;
-	else
-		disk = bio->bi_bdev->bd_disk;
-	count_discard(disk, bio->bi_iter.bi_size);
 	return 0;
 }
 

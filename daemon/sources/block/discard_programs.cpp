@@ -18,7 +18,7 @@ namespace {
 
 bpf_program* program_of(const discard& skeleton, DiscardHook hook) {
   switch (hook) {
-    case DiscardHook::alloc_bio:
+    case DiscardHook::chain_bio:
       return skeleton.progs.on_discard_bio;
     case DiscardHook::issue:
       return skeleton.progs.on_discard;
@@ -34,8 +34,8 @@ bpf_program* program_of(const discard& skeleton, DiscardHook hook) {
 
 const char* words(DiscardHook hook) {
   switch (hook) {
-    case DiscardHook::alloc_bio:
-      return "blk_alloc_discard_bio";
+    case DiscardHook::chain_bio:
+      return "bio_chain_and_submit";
     case DiscardHook::issue:
       return "__blkdev_issue_discard";
     case DiscardHook::issue_with_flags:

@@ -146,8 +146,10 @@ void read_request_flags(const Btf& types, KernelBtf& result) {
 
 void read_discard_hooks(const Btf& types, KernelBtf& result) {
   constexpr int kArgumentsWithFlags = 6;
-  if (function_arguments(types, "blk_alloc_discard_bio") == 4) {
-    result.discard_hooks.push_back(DiscardHook::alloc_bio);
+  if (function_arguments(types, "blk_alloc_discard_bio") >= 0) {
+    if (function_arguments(types, "bio_chain_and_submit") == 2) {
+      result.discard_hooks.push_back(DiscardHook::chain_bio);
+    }
   } else if (const int arguments = function_arguments(types, "__blkdev_issue_discard"); arguments >= 5) {
     result.discard_hooks.push_back(arguments == kArgumentsWithFlags ? DiscardHook::issue_with_flags
                                                                     : DiscardHook::issue);

@@ -14,7 +14,7 @@
 namespace ssdpulse::block {
 
 /// Where discards are made, by what the kernel has; see bpf/discard.bpf.c.
-enum class DiscardHook : std::uint8_t { alloc_bio, issue, issue_with_flags, bio_queue, bio_queue_with_queue };
+enum class DiscardHook : std::uint8_t { chain_bio, issue, issue_with_flags, bio_queue, bio_queue_with_queue };
 
 struct KernelBtf {
   bool issue_has_queue_argument = false;  // block_rq_issue(queue, request): 5.10 before its stable update
