@@ -47,7 +47,7 @@ int BPF_PROG(on_discard, struct block_device *bdev, __u64 sector, __u64 sectors,
 
 /* until Linux 5.19 (44abff2c0b97 "block: decouple REQ_OP_SECURE_ERASE from REQ_OP_DISCARD") */
 SEC("fexit/__blkdev_issue_discard")
-int BPF_PROG(on_discard_with_flags, struct block_device *bdev, __u64 sector, __u64 sectors, unsigned int gfp, int flags,
+int BPF_PROG(on_discard_5_18, struct block_device *bdev, __u64 sector, __u64 sectors, unsigned int gfp, int flags,
 	     struct bio **bios, int error)
 {
 	if (!error && !(flags & BLKDEV_DISCARD_SECURE))
@@ -64,7 +64,7 @@ int BPF_PROG(on_bio_queue, struct bio *bio)
 
 /* until Linux 5.11 (e8a676d61c07 "block: simplify and extend the block_bio_merge tracepoint class") */
 SEC("tp_btf/block_bio_queue")
-int BPF_PROG(on_bio_queue_with_queue, struct request_queue *queue, struct bio *bio)
+int BPF_PROG(on_bio_5_10, struct request_queue *queue, struct bio *bio)
 {
 	return queued(bio);
 }

@@ -102,7 +102,7 @@ void DiscardBurstFinder::take(const model::DiscardSubmitters& submitters, std::o
                               const DiscardTick& tick) {
   const bool is_new = !counted;
   if (is_new) {
-    counted.emplace();
+    counted = Counted{};
   }
   for (std::size_t i = 0; i < submitters.size(); ++i) {
     const model::DiscardSubmissions& now = submitters[i];

@@ -89,7 +89,10 @@ void DiscardWatch::observe(const block::BlockSample& sample, const model::Invent
     arrays.insert(member.array);
   }
   for (const std::string& array : arrays) {
-    snapshot.array_discards.push_back({array, active_on(array, sample, inventory)});
+    // Where nobody was watched, nothing is known.
+    if (const auto submitted = sample.discards.find(array); submitted != sample.discards.end()) {
+      snapshot.array_discards.push_back({array, active_on(array, submitted->second, inventory)});
+    }
   }
 }
 
@@ -160,13 +163,9 @@ void DiscardWatch::warn_of_both(const std::string& device, const model::Inventor
 
 /// A member's burst is the array's as well if the array was sent something of that trigger since it began.
 std::array<bool, model::kDiscardTriggers> DiscardWatch::active_on(const std::string& array,
-                                                                  const block::BlockSample& sample,
+                                                                  const model::DiscardSubmitters& submitted,
                                                                   const model::Inventory& inventory) const {
   std::array<bool, model::kDiscardTriggers> active{};
-  const auto submitted = sample.discards.find(array);
-  if (submitted == sample.discards.end()) {
-    return active;
-  }
   for (const model::Membership& member : inventory.memberships) {
     const auto device = devices_.find(member.device);
     if (member.array != array || device == devices_.end()) {
@@ -175,9 +174,8 @@ std::array<bool, model::kDiscardTriggers> DiscardWatch::active_on(const std::str
     const bool online = mounted_with_discard(member.device, inventory);
     for (std::size_t i = 0; i < model::kDiscardTriggers; ++i) {
       const auto& burst = device->second.finder.running(i);
-      const std::uint64_t last =
-          analysis::last_submission_ns(submitted->second, burst ? burst->trigger : model::DiscardTrigger{}, online);
-      active[i] = active[i] || (burst && last > 0 && last + gap_ns_ >= burst->begin_ns);
+      const std::uint64_t last = burst ? analysis::last_submission_ns(submitted, burst->trigger, online) : 0;
+      active[i] = active[i] || (last > 0 && last + gap_ns_ >= burst->begin_ns);
     }
   }
   return active;

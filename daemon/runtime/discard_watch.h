@@ -37,7 +37,7 @@ class DiscardWatch {
   void tell_long_ones(const std::string& name, Device& device, const model::Inventory& inventory);
   void warn_of_both(const std::string& device, const model::Inventory& inventory);
   [[nodiscard]] std::array<bool, model::kDiscardTriggers> active_on(const std::string& array,
-                                                                    const block::BlockSample& sample,
+                                                                    const model::DiscardSubmitters& submitted,
                                                                     const model::Inventory& inventory) const;
 
   std::uint64_t gap_ns_ = 1'000'000'000;

@@ -49,6 +49,7 @@ class Stage:
         self._check, self._daemon, self._disk = check, daemon, disk
 
     def expect(self, trigger, what, act, comm, filesystem="", least=MIB, size=None):
+        """Of `act`: the trigger, who sent it, the file system; `size(result)`, where it knows its bytes itself."""
         check, disk = self._check, self._disk
         before, (ios, sent) = self._daemon.at_rest(3.2), discarded(disk)
         began = time.time()
@@ -182,6 +183,22 @@ def test(check, state):
         stage.expect("other", "BLKDISCARD of a program", lambda: discard_by_ioctl(first, rng, 0, 500), "python3?.*",
                      size=lambda size: size)
         overlap(check, daemon, second, rng)
+
+
+    completion_only(check, state)
+
+
+def completion_only(check, state):
+    """Without issues: nothing is known to be in flight, and ends are those of ticks."""
+    with rig.ram_disks(state, size="64M", filled=False) as [disk], \
+            rig.daemon(state, [disk], "completion-only") as daemon:
+        before = daemon.at_rest(1.2)
+        rig.run("blkdiscard", "--force", "--step", MIB, disk.path)
+        difference = metrics.Difference(before, daemon.at_rest(3.5))
+        have = {name: int(difference.value(BYTES, device=disk.name, trigger=name)) for name in TRIGGERS}
+        check.equal(have, {**dict.fromkeys(TRIGGERS, 0), "blkdiscard": 64 * MIB}, "completion-only: bytes by trigger")
+        check.equal((difference.value(BURSTS, device=disk.name), difference.after.value(ACTIVE, device=disk.name)),
+                    (1, 0), "completion-only: bursts, and those under way after it")
 
 
 rig.main(test)

@@ -23,11 +23,11 @@ bpf_program* program_of(const discard& skeleton, DiscardHook hook) {
     case DiscardHook::issue:
       return skeleton.progs.on_discard;
     case DiscardHook::issue_with_flags:
-      return skeleton.progs.on_discard_with_flags;
+      return skeleton.progs.on_discard_5_18;
     case DiscardHook::bio_queue:
       return skeleton.progs.on_bio_queue;
     case DiscardHook::bio_queue_with_queue:
-      return skeleton.progs.on_bio_queue_with_queue;
+      return skeleton.progs.on_bio_5_10;
   }
   return nullptr;
 }
