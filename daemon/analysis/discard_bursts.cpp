@@ -182,6 +182,7 @@ void DiscardBurstFinder::count(std::size_t number, std::uint64_t bytes, std::uin
   const std::uint64_t last_end = tick.requests.last_end_ns == 0 ? tick.now_ns : tick.requests.last_end_ns;
   if (!trigger.burst) {
     trigger.burst.emplace();
+    trigger.is_new = true;
     trigger.burst->trigger = static_cast<DiscardTrigger>(number);
     trigger.burst->begin_ns = trigger.first_ns == 0 ? std::max(last_end, trigger.ended_ns) : trigger.first_ns;
     trigger.burst->end_ns = trigger.burst->begin_ns;
@@ -209,7 +210,8 @@ void DiscardBurstFinder::settle(std::vector<DiscardBurst>& ended, const DiscardT
     model::DiscardBursts& figures = figures_[i];
     const bool waits = in_flight && (trigger.pending > 0 || (all_pending == 0 && trigger.burst));
     const std::uint64_t last_ns = std::max(trigger.last_ns, trigger.burst ? trigger.burst->end_ns : 0);
-    const bool over = !waits && last_ns + tick.gap_ns < tick.now_ns;
+    const bool is_new = std::exchange(trigger.is_new, false);
+    const bool over = !waits && !is_new && last_ns + tick.gap_ns < tick.now_ns;
     if (trigger.burst) {
       const std::uint64_t until = waits ? tick.now_ns : trigger.burst->end_ns;
       const std::uint64_t busy = trigger.finished_ns + (until - trigger.burst->begin_ns);

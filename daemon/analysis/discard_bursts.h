@@ -76,6 +76,7 @@ class DiscardBurstFinder {
     std::uint64_t ended_ns = 0;     // of the last burst
     std::uint64_t finished_ns = 0;  // duration of all bursts that ended
     std::optional<DiscardBurst> burst;
+    bool is_new = false;  // the burst began with this tick: it is seen under way once, however short it was
   };
 
   void take(const model::DiscardSubmitters& submitters, std::optional<Counted>& counted, bool is_own,

@@ -159,6 +159,16 @@ TEST(Burst, goes_on_while_a_request_is_in_flight) {
   EXPECT_EQ(rig.of(DiscardTrigger::mkfs).duration_ns, 20 * kSecond);
 }
 
+TEST(Burst, is_seen_under_way_however_late_the_tick_is) {
+  Rig rig;
+  rig.disk.tick(rig.finder);
+  rig.disk.discard(DiscardSubmitter::fstrim, kMiB);
+  EXPECT_TRUE(rig.disk.tick(rig.finder, 10 * kSecond).empty());
+  EXPECT_TRUE(rig.of(DiscardTrigger::fstrim).active);
+  EXPECT_EQ(rig.disk.tick(rig.finder).size(), 1U);
+  EXPECT_FALSE(rig.of(DiscardTrigger::fstrim).active);
+}
+
 TEST(Burst, is_none_without_io) {
   Rig rig;
   rig.disk.submit(DiscardSubmitter::fstrim, kMiB);  // refused on its way

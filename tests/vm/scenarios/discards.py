@@ -14,7 +14,7 @@ TRIGGERS = ("fstrim", "online", "blkdiscard", "mkfs", "other")
 BYTES, BURSTS, ACTIVE = (f"ssdpulse_discard_{what}" for what in ("burst_bytes_total", "bursts_total", "burst_active"))
 ARRAY_ACTIVE = "ssdpulse_array_discard_burst_active"
 MIB = 1 << 20
-REST = 2.6  # seconds in which a burst ends, and the daemon has said so
+REST = 3.2  # seconds in which a burst ends, and the daemon has said so
 
 
 def devices():
@@ -116,7 +116,7 @@ def array(vm, check, daemon, accounts, members):
 
 def volume(vm, check, daemon, accounts, disk):
     """dm hands clones of bios down: what its member did is known from what was submitted to dm."""
-    vm.sh(f"modprobe dm_mod; dmsetup create slice --table '0 $((64 << 11)) linear /dev/{disk} 2048'; dmsetup mknodes")
+    vm.sh(f"modprobe dm_mod; dmsetup create slice --table '0 {64 << 11} linear /dev/{disk} 2048'; dmsetup mknodes")
     daemon.wait_for(lambda scrape: scrape.series(ARRAY_ACTIVE, array="dm-0"), "the volume is known")
     vm.sh("blkdiscard --force /dev/mapper/slice 2>&1")
     active = set()
