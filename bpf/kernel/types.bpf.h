@@ -79,7 +79,28 @@ enum mq_rq_state {
 	MQ_RQ_IDLE = 0,
 };
 
-struct bio;
+struct block_device {
+	struct gendisk *bd_disk;
+};
+
+struct bvec_iter {
+	unsigned int bi_size;
+};
+
+struct bio {
+	struct block_device *bi_bdev;
+	unsigned int bi_opf;
+	struct bvec_iter bi_iter;
+};
+
+/* until Linux 5.12: a bio knows its disk (309dca309fc3 "block: store a block_device pointer in struct bio") */
+struct bio___until_5_12 {
+	struct gendisk *bi_disk;
+};
+
+struct task_struct {
+	unsigned int flags;
+};
 
 struct request {
 	struct request_queue *q;

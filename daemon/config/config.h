@@ -36,6 +36,11 @@ struct Nvme {
   bool operator==(const Nvme&) const = default;
 };
 
+struct Discard {
+  std::chrono::nanoseconds burst_gap = std::chrono::seconds(1);  // silence that ends a burst
+  bool operator==(const Discard&) const = default;
+};
+
 struct History {
   std::string directory = "/var/lib/ssdpulse";  // absolute; empty: no history is kept
   std::chrono::nanoseconds retention = std::chrono::hours(90 * 24);
@@ -47,6 +52,7 @@ struct Config {
   Devices devices;
   Latency latency;
   Nvme nvme;
+  Discard discard;
   History history;
   bool operator==(const Config&) const = default;
 };

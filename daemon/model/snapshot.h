@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "daemon/model/device.h"
+#include "daemon/model/discards.h"
 #include "daemon/model/histogram.h"
 #include "daemon/model/nvme.h"
 #include "daemon/model/operation.h"
@@ -59,6 +60,7 @@ struct DeviceSnapshot {
   std::shared_ptr<const Device> device;
   std::shared_ptr<const DeviceIo> io;  // null while nothing of the device was measured yet
   AccountingDrift drift;
+  DiscardBurstsByTrigger discards{};
 };
 
 /// One of our BPF programs, as the kernel accounts it.
@@ -109,7 +111,8 @@ struct Snapshot {
   std::vector<DeviceSnapshot> devices;  // measured ones only, sorted by name
   std::vector<Membership> memberships;
   std::vector<Filesystem> filesystems;
-  std::vector<NvmeDrive> nvme_drives;  // sorted by controller
+  std::vector<ArrayDiscards> array_discards;  // one for each md or dm device, sorted
+  std::vector<NvmeDrive> nvme_drives;         // sorted by controller
 
   std::string latency_mode;                            // full | completion-only
   std::map<std::string, std::string> kernel_features;  // feature -> decision, each logged once

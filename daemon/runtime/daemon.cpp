@@ -85,6 +85,8 @@ void reload(const Configure& configure, config::Config& running, Sampler& sample
   }
   running.devices = wanted->devices;
   sampler.set_filter(filter_of(running));
+  running.discard = wanted->discard;
+  sampler.set_discard_gap(running.discard.burst_gap);
   running.nvme = wanted->nvme;
   nvme.set_poll_interval(running.nvme.poll_interval);
   spdlog::info("configuration reloaded devices_measured={}", sampler.measured_devices());
@@ -188,6 +190,7 @@ ExitCode run(const Configure& configure) {
     return give_up(error == EPERM || error == EACCES ? ExitCode::not_permitted : ExitCode::kernel,
                    sampler.error().message);
   }
+  (*sampler)->set_discard_gap(config->discard.burst_gap);
   auto nvme = NvmeMonitor::start(config->nvme.poll_interval);
   if (!nvme) {
     return give_up(ExitCode::failure, nvme.error().message);

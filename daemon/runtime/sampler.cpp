@@ -79,6 +79,9 @@ util::Result<std::unique_ptr<Sampler>> Sampler::open(const sources::InventoryRoo
   for (const auto& [feature, decision] : sampler->source_->kernel_features()) {
     spdlog::info("kernel feature={} decision=\"{}\"", feature, decision);
   }
+  if (const std::string& why = sampler->source_->discards_unseen(); !why.empty()) {
+    spdlog::warn("nobody sees who submits discards: trigger=other for all of them reason=\"{}\"", why);
+  }
   const block::MemoryPlan& memory = sampler->source_->memory();
   spdlog::info("kernel memory devices={} cpus={} cells_bytes={} slots_bytes={} tables_bytes={}", memory.devices,
                memory.cpus, memory.cell_bytes(), memory.slot_bytes(), memory.table_bytes());
@@ -193,12 +196,13 @@ std::shared_ptr<model::Snapshot> Sampler::sample(std::uint64_t missed_ticks) {
     if (++turn % kTicksBetweenComparisons == 0) {
       compare_with_kernel(device);
     }
-    model::DeviceSnapshot entry{device.device, device.io, {}};
+    model::DeviceSnapshot entry{device.device, device.io, {}, {}};
     if (const auto witness = witnesses_.find(device.device->name); witness != witnesses_.end()) {
       entry.drift = witness->second.drift.value();
     }
     snapshot->devices.push_back(std::move(entry));
   }
+  discards_.observe(block, inventory_, *snapshot);
   const std::uint64_t pending = block.losses[model::index(model::HostLoss::device_pending)];
   saw_unknown_disks_ = pending != std::exchange(pending_ios_, pending);
   snapshot->losses = block.losses;

@@ -3,6 +3,7 @@
 // Joins inventory, block source and accounting into one immutable Snapshot for each tick. Owned by one thread.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 #include "daemon/analysis/accounting_drift.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/runtime/block_layer.h"
+#include "daemon/runtime/discard_watch.h"
 #include "daemon/sources/block/block_source.h"
 #include "daemon/sources/inventory/disk_stats.h"
 #include "daemon/sources/inventory/inventory.h"
@@ -28,6 +30,7 @@ class Sampler final : public BlockLayer {
   /// Disks or mounts changed, or may have.
   void refresh_inventory();
   void set_filter(const sources::DeviceFilter& filter);
+  void set_discard_gap(std::chrono::nanoseconds gap) { discards_.set_gap(gap); }
 
   /// To be completed by other sources and published.
   std::shared_ptr<model::Snapshot> sample(std::uint64_t missed_ticks);
@@ -58,6 +61,7 @@ class Sampler final : public BlockLayer {
   model::Inventory inventory_;
   std::unique_ptr<block::BlockSource> source_;
   std::map<std::string, Witness> witnesses_;  // by device
+  DiscardWatch discards_;
   model::SourceStatus inventory_status_;
   double process_start_ = 0;
   std::uint64_t number_ = 0;

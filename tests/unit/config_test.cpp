@@ -22,8 +22,8 @@ std::string errors_of(std::string_view text) { return errors(parse(text, "f.yaml
 
 TEST(Parse, nothing_means_the_defaults) {
   for (const char* text :
-       {"", "\n", "# words\n", "---\n", "---\n...\n", "{}", "~", "web:\ndevices:\nlatency:\nnvme:\nhistory:\n",
-        "\xef\xbb\xbf# with a byte order mark\r\nweb:\r\n"}) {
+       {"", "\n", "# words\n", "---\n", "---\n...\n", "{}", "~",
+        "web:\ndevices:\nlatency:\nnvme:\ndiscard:\nhistory:\n", "\xef\xbb\xbf# with a byte order mark\r\nweb:\r\n"}) {
     EXPECT_EQ(errors_of(text), "no error\n") << text;
     EXPECT_TRUE(parse(text, "f") == Config{}) << text;
   }
@@ -35,6 +35,7 @@ TEST(Parse, reads_every_key) {
       "web:\n  listen_address: [':9090', \"[::1]:10936\", localhost:0]\n"
       "devices:\n  include:\n  - nvme*\n  - sd[!a-c]\n  exclude: []\n"
       "nvme:\n  poll_interval: 90s\n"
+      "discard:\n  burst_gap: 5s\n"
       "history:\n  directory: /srv/a b\n  retention: 7d\n",
       "f");
   Config expected;
@@ -43,6 +44,7 @@ TEST(Parse, reads_every_key) {
   expected.devices.include = {"nvme*", "sd[!a-c]"};
   expected.devices.exclude = {};
   expected.nvme.poll_interval = std::chrono::seconds(90);
+  expected.discard.burst_gap = std::chrono::seconds(5);
   expected.history = {"/srv/a b", std::chrono::hours(7 * 24)};
   ASSERT_TRUE(outcome.has_value()) << errors(outcome);
   EXPECT_EQ(*outcome, expected);
@@ -60,8 +62,8 @@ struct Golden {
 
 const std::vector<Golden> kGolden{
     // structure
-    {"- web\n", "f.yaml:1:1: expected sections (web, devices, latency, nvme, history), got a list"},
-    {"\nfull\n", "f.yaml:2:1: expected sections (web, devices, latency, nvme, history), got a single value"},
+    {"- web\n", "f.yaml:1:1: expected sections (web, devices, latency, nvme, discard, history), got a list"},
+    {"\nfull\n", "f.yaml:2:1: expected sections (web, devices, latency, nvme, discard, history), got a single value"},
     {"web: :9090\n", "f.yaml:1:6: web: expected keys below it (listen_address), got a single value"},
     {"devices:\n- '*'\n", "f.yaml:2:1: devices: expected keys below it (include, exclude), got a list"},
     {"latency: ''\n", "f.yaml:1:10: latency: expected keys below it (mode), got a single value"},
@@ -69,16 +71,18 @@ const std::vector<Golden> kGolden{
     {"~: 1\n", "f.yaml:1:1: expected a word as key, got nothing"},
     // unknown and duplicate keys
     {"wep: 1\n",
-     "f.yaml:1:1: unknown key 'wep' (did you mean 'web'?); expected one of web, devices, latency, nvme, history"},
+     "f.yaml:1:1: unknown key 'wep' (did you mean 'web'?); expected one of web, devices, latency, nvme, discard, "
+     "history"},
     {"events:\n  retention: 90d\n",
-     "f.yaml:1:1: unknown key 'events'; expected one of web, devices, latency, nvme, history"},
+     "f.yaml:1:1: unknown key 'events'; expected one of web, devices, latency, nvme, discard, history"},
     {"latency:\n  mdoe: full\n", "f.yaml:2:3: unknown key 'mdoe' (did you mean 'mode'?); expected mode"},
     {"devices: {excludes: []}\n",
      "f.yaml:1:11: unknown key 'excludes' (did you mean 'exclude'?); expected one of include, exclude"},
     {"web:\n  listen-address: :1\n",
      "f.yaml:2:3: unknown key 'listen-address' (did you mean 'listen_address'?); expected listen_address"},
     {"web:\n  <<: {}\n", "f.yaml:2:3: unknown key '<<'; expected listen_address"},
-    {"\"a\\nb\": 1\n", "f.yaml:1:1: unknown key 'a\\x0ab'; expected one of web, devices, latency, nvme, history"},
+    {"\"a\\nb\": 1\n",
+     "f.yaml:1:1: unknown key 'a\\x0ab'; expected one of web, devices, latency, nvme, discard, history"},
     {"web:\nlatency:\nweb:\n", "f.yaml:3:1: duplicate key 'web', first on line 1; expected each key once"},
     {"latency:\n  mode: full\n  'mode': full\n",
      "f.yaml:3:3: duplicate key 'mode', first on line 2; expected each key once"},
@@ -125,6 +129,8 @@ const std::vector<Golden> kGolden{
      "for example 30s"},
     {"nvme:\n  poll_interval: 9999ms\n", "f.yaml:2:18: nvme.poll_interval: expected 10s to 1h, got '9999ms'"},
     {"nvme:\n  poll_interval: 3601s\n", "f.yaml:2:18: nvme.poll_interval: expected 10s to 1h, got '3601s'"},
+    {"discard:\n  burst_gap: 999ms\n", "f.yaml:2:14: discard.burst_gap: expected 1s to 1h, got '999ms'"},
+    {"discard:\n  burst_gap: 3601s\n", "f.yaml:2:14: discard.burst_gap: expected 1s to 1h, got '3601s'"},
     {"history:\n  retention: 86399s\n", "f.yaml:2:14: history.retention: expected 1d to 3650d, got '86399s'"},
     {"history:\n  retention: 3651d\n", "f.yaml:2:14: history.retention: expected 1d to 3650d, got '3651d'"},
     {"history:\n  directory: ~\n",
@@ -251,6 +257,7 @@ Config some_config() {
   config.devices.exclude = some_globs(0);
   config.latency.mode = *rc::gen::element(LatencyMode::full, LatencyMode::completion_only);
   config.nvme.poll_interval = std::chrono::milliseconds(*rc::gen::inRange(10'000, 3'600'001));
+  config.discard.burst_gap = std::chrono::milliseconds(*rc::gen::inRange(1'000, 3'600'001));
   config.history.directory = *rc::gen::elementOf(std::vector<std::string>{"", "/", "/var/lib/x", "/a b", "/~#:'\"\\*"});
   config.history.retention = std::chrono::seconds(*rc::gen::inRange(86'400, 3650 * 86'400 + 1));
   return config;
@@ -269,6 +276,7 @@ TEST(Print, shows_the_defaults) {
             "devices:\n  include: [\"*\"]\n  exclude: [\"loop*\", \"ram*\", \"zram*\"]\n"
             "latency:\n  mode: full\n"
             "nvme:\n  poll_interval: 30s\n"
+            "discard:\n  burst_gap: 1s\n"
             "history:\n  directory: \"/var/lib/ssdpulse\"\n  retention: 90d\n");
 }
 
@@ -277,6 +285,7 @@ TEST(RequiresRestart, names_what_a_reload_cannot_apply) {
   EXPECT_TRUE(requires_restart(Config{}, wanted).empty());
   wanted.devices = {{"nvme*"}, {}};
   wanted.nvme.poll_interval = std::chrono::minutes(1);
+  wanted.discard.burst_gap = std::chrono::minutes(1);
   EXPECT_TRUE(requires_restart(Config{}, wanted).empty());
   wanted.latency.mode = LatencyMode::completion_only;
   EXPECT_EQ(requires_restart(Config{}, wanted), std::vector<std::string>{"latency.mode"});

@@ -129,9 +129,12 @@ inline model::Snapshot small_snapshot() {
   entry.device = std::make_shared<const model::Device>(device);
   entry.io = small_io();
   entry.drift.ios[index(model::Operation::read)] = -1;
+  entry.discards[static_cast<std::size_t>(model::DiscardTrigger::online)] = {3, 1 << 20, 1'500'000'000, false};
+  entry.discards[static_cast<std::size_t>(model::DiscardTrigger::fstrim)] = {1, 1 << 30, 250'000'000, true};
   snapshot.devices = {entry};
   snapshot.memberships = {{"md0", "nvme0n1", "md", ""}, {"dm-0", "nvme0n1", "dm", "vg-data"}};
   snapshot.filesystems = {{"nvme0n1", "/srv/a\nb", "ext4", true}};
+  snapshot.array_discards = {{"md0", {true, false, false, false, false}}};
   snapshot.kernel_features = {{"fentry", "tp_btf"}};
   snapshot.kernel_memory.bytes_by_use = {{"cells", 65'536}, {"slots", 16'384}};
   snapshot.programs = {{"on_issue", 3, 1'000, 250'000'000}, {"on_complete", std::nullopt, std::nullopt, std::nullopt}};

@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "block_io.skel.h"
+#include "daemon/sources/block/program_stats.h"
 
 namespace ssdpulse::block {
 namespace {
@@ -165,28 +166,11 @@ util::Result<void> BlockPrograms::attach() {
   return {};
 }
 
+int BlockPrograms::known_disks_fd() const { return bpf_map__fd(skeleton_->maps.known_disks); }
+
 std::vector<model::ProgramStats> BlockPrograms::program_stats() const {
   std::vector<model::ProgramStats> result;
-  bpf_program* program = nullptr;
-  while ((program = bpf_object__next_program(skeleton_->obj, program)) != nullptr) {
-    const int fd = bpf_program__fd(program);
-    bpf_prog_info info{};
-    __u32 length = sizeof(info);
-    if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &length) != 0) {
-      continue;
-    }
-    model::ProgramStats stats;
-    stats.name = bpf_program__name(program);
-    if (kernel_counts_skipped_runs_) {
-      stats.recursion_misses = info.recursion_misses;
-    }
-    // run_cnt only moves while kernel.bpf_stats_enabled is on.
-    if (info.run_cnt > 0) {
-      stats.runs = info.run_cnt;
-      stats.run_ns = info.run_time_ns;
-    }
-    result.push_back(std::move(stats));
-  }
+  add_program_stats(skeleton_->obj, kernel_counts_skipped_runs_, result);
   return result;
 }
 

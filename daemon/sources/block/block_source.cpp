@@ -60,6 +60,7 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
     source->free_devices_.push_back(device - 1);
   }
   source->free_slots_[0] = source->plan_.slots;
+  source->open_discards(inventory);
   // The disks are made known first: whatever is issued after the attach is counted from its first I/O.
   source->update(inventory);
   if (auto attached = source->programs_->attach(); !attached) {
@@ -69,6 +70,30 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
 }
 
 BlockSource::~BlockSource() = default;
+
+/// Without it all discards are `other`, and nothing else is lost.
+void BlockSource::open_discards(const model::Inventory& inventory) {
+  const std::uint32_t places = discard_places(inventory);
+  auto programs = DiscardPrograms::open(btf_, programs_->known_disks_fd(), places);
+  if (!programs) {
+    discards_unseen_ = programs.error().message;
+    btf_.features["discard_submitters"] = "unseen";
+    return;
+  }
+  discard_programs_ = std::move(*programs);
+  discards_.emplace(discard_programs_->cells());
+  plan_.discard_places = places;
+  btf_.features["discard_submitters"] = discard_programs_->decision();
+}
+
+std::vector<model::ProgramStats> BlockSource::program_stats() const {
+  auto stats = programs_->program_stats();
+  if (discard_programs_) {
+    const auto more = discard_programs_->program_stats();
+    stats.insert(stats.end(), more.begin(), more.end());
+  }
+  return stats;
+}
 
 void BlockSource::update(const model::Inventory& inventory) {
   std::map<std::string, Measured> before = std::exchange(measured_, {});
@@ -122,7 +147,7 @@ void BlockSource::keep_places(Measured& measured) {
       return place.disk_name == path.disk_name && !place.retiring;
     });
     if (!has_place && !take_back(measured, path) && !give_place(measured, path)) {
-      without_place_.push_back({path.disk_name, path.diskseq, DEVICE_WITHOUT_PLACE, false});
+      without_place_.push_back({path.disk_name, path.diskseq, DEVICE_WITHOUT_PLACE});
     }
   }
 }
@@ -276,11 +301,21 @@ void BlockSource::release(const Place& place) {
 
 void BlockSource::publish_decisions(const model::Inventory& inventory) {
   std::vector<DiskDecision> decisions = without_place_;
+  if (discards_) {
+    discards_->update(inventory);
+  }
+  const auto discard_place = [&](const std::string& disk) { return discards_ ? discards_->place_of(disk) : 0; };
   const auto add = [&](const Place& place) {
-    decisions.push_back({place.disk_name, place.diskseq, place.device + 1, place.retiring});
+    decisions.push_back(
+        {place.disk_name, place.diskseq, place.device + 1, place.retiring, discard_place(place.disk_name)});
   };
   for (const auto& [name, measured] : measured_) {
     std::for_each(measured.places.begin(), measured.places.end(), add);
+    // A multipath head has no requests of its own; discards are submitted to it.
+    if (std::none_of(measured.places.begin(), measured.places.end(),
+                     [&name = name](const Place& place) { return place.disk_name == name; })) {
+      decisions.push_back({name, 0, DEVICE_EXCLUDED, false, discard_place(name)});
+    }
   }
   std::for_each(retiring_.begin(), retiring_.end(), add);
   for (const model::Device& device : inventory.devices) {
@@ -288,11 +323,11 @@ void BlockSource::publish_decisions(const model::Inventory& inventory) {
       continue;
     }
     for (const model::Path& path : device.paths) {
-      decisions.push_back({path.disk_name, path.diskseq, DEVICE_EXCLUDED, false});
+      decisions.push_back({path.disk_name, path.diskseq, DEVICE_EXCLUDED, false, discard_place(path.disk_name)});
     }
     // Stacked devices have no paths; request-based ones must be known all the same.
     if (device.paths.empty()) {
-      decisions.push_back({device.name, 0, DEVICE_EXCLUDED, false});
+      decisions.push_back({device.name, 0, DEVICE_EXCLUDED, false, discard_place(device.name)});
     }
   }
   const Tables& tables = programs_->tables();
@@ -342,7 +377,11 @@ DeviceSample BlockSource::read_device(Measured& measured) {
     measured.published = std::make_shared<const model::DeviceIo>(measured.io);
   }
   // Without a place nothing was measured, which is not the same as nothing happened.
-  return {measured.device, measured.places.empty() ? nullptr : measured.published, measured.events};
+  if (measured.places.empty()) {
+    return {measured.device, nullptr, measured.events};
+  }
+  return {measured.device, measured.published, measured.events,
+          programs_->tables().device_states[measured.drive].discard_last_end_ns};
 }
 
 std::optional<DeviceSample> BlockSource::sample_device(const std::string& name) {
@@ -360,6 +399,9 @@ BlockSample BlockSource::sample() {
   sample.losses[model::index(model::HostLoss::device_pending)] = host.count[HOST_DEVICE_PENDING];
   sample.losses[model::index(model::HostLoss::queue_id_range)] = host.count[HOST_QUEUE_ID_RANGE];
   sample.diskless_requests = host.count[HOST_DISKLESS_REQUESTS];
+  if (discards_) {
+    sample.discards = discards_->read();
+  }
   return sample;
 }
 

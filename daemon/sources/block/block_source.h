@@ -16,6 +16,8 @@
 #include "daemon/model/snapshot.h"
 #include "daemon/sources/block/block_programs.h"
 #include "daemon/sources/block/cell_reader.h"
+#include "daemon/sources/block/discard_programs.h"
+#include "daemon/sources/block/discard_submissions.h"
 #include "daemon/sources/block/known_disks.h"
 
 namespace ssdpulse::block {
@@ -31,12 +33,14 @@ struct DeviceSample {
   std::shared_ptr<const model::Device> device;
   std::shared_ptr<const model::DeviceIo> io;
   OperationEvents events;
+  std::uint64_t last_discard_end_ns = 0;  // CLOCK_MONOTONIC; 0: none, or the mode does not tell
 };
 
 struct BlockSample {
   std::vector<DeviceSample> devices;  // measured ones, sorted by name
   std::array<std::uint64_t, model::kHostLosses> losses{};
   std::uint64_t diskless_requests = 0;
+  std::map<std::string, model::DiscardSubmitters> discards;  // by disk, also stacked ones; read after the devices
 };
 
 class BlockSource {
@@ -55,7 +59,9 @@ class BlockSource {
 
   [[nodiscard]] const std::map<std::string, std::string>& kernel_features() const { return btf_.features; }
   [[nodiscard]] const MemoryPlan& memory() const { return plan_; }
-  [[nodiscard]] std::vector<model::ProgramStats> program_stats() const { return programs_->program_stats(); }
+  [[nodiscard]] std::vector<model::ProgramStats> program_stats() const;
+  /// Why nobody can tell who submits discards; empty where somebody can.
+  [[nodiscard]] const std::string& discards_unseen() const { return discards_unseen_; }
 
  private:
   /// A disk's index in the kernel's tables, and what was read there.
@@ -82,6 +88,7 @@ class BlockSource {
   };
 
   BlockSource() = default;
+  void open_discards(const model::Inventory& inventory);
   void keep_places(Measured& measured);
   bool give_place(Measured& measured, const model::Path& path);
   bool take_back(Measured& measured, const model::Path& path);
@@ -96,6 +103,9 @@ class BlockSource {
   MemoryPlan plan_;
   bool completion_only_ = false;
   std::unique_ptr<BlockPrograms> programs_;
+  std::unique_ptr<DiscardPrograms> discard_programs_;  // null where the kernel lets us hook nothing
+  std::optional<DiscardSubmissionReader> discards_;
+  std::string discards_unseen_;
   std::map<std::string, Measured> measured_;  // by device name
   std::vector<Place> retiring_;               // of devices that are gone or excluded
   std::vector<std::uint32_t> free_devices_;

@@ -37,6 +37,15 @@ int tracepoint_arguments(const Btf& types, const char* tracepoint) {
   return type != nullptr && btf_is_func_proto(type) ? static_cast<int>(btf_vlen(type)) - 1 : -1;
 }
 
+/// Arguments of a function; -1 if there is none.
+int function_arguments(const Btf& types, const char* function) {
+  const btf_type* type = find(types, function, BTF_KIND_FUNC);
+  if (type != nullptr) {
+    type = btf__type_by_id(types.get(), type->type);
+  }
+  return type != nullptr && btf_is_func_proto(type) ? static_cast<int>(btf_vlen(type)) : -1;
+}
+
 /// A field of a struct, with modifiers skipped; anonymous unions and structs are searched too.
 const btf_type* member(const Btf& types, const btf_type* type, std::string_view field) {
   if (type == nullptr) {
@@ -111,6 +120,9 @@ bool read_operations(const Btf& types, KernelBtf& result) {
     const std::string_view name = btf__name_by_offset(types.get(), values[i].name_off);
     if (values[i].val >= 0 && values[i].val < 256 && name != "REQ_OP_LAST") {
       result.class_of_op[static_cast<std::size_t>(values[i].val)] = class_of(name);
+      if (name == "REQ_OP_DISCARD") {
+        result.discard_op = static_cast<std::uint32_t>(values[i].val);
+      }
     }
   }
   return true;
@@ -130,6 +142,21 @@ void read_request_flags(const Btf& types, KernelBtf& result) {
   const auto stamped = enumerator(types, "__RQF_IO_STAT");
   result.stamped_flag = stamped ? 1U << *stamped : 0;
   result.features["start_time"] = stamped ? "vouched for by RQF_IO_STAT" : "zero when unstamped";
+}
+
+void read_discard_hooks(const Btf& types, KernelBtf& result) {
+  constexpr int kArgumentsWithFlags = 6;
+  if (function_arguments(types, "blk_alloc_discard_bio") >= 0) {
+    if (function_arguments(types, "bio_chain_and_submit") == 2) {
+      result.discard_hooks.push_back(DiscardHook::chain_bio);
+    }
+  } else if (const int arguments = function_arguments(types, "__blkdev_issue_discard"); arguments >= 5) {
+    result.discard_hooks.push_back(arguments == kArgumentsWithFlags ? DiscardHook::issue_with_flags
+                                                                    : DiscardHook::issue);
+  }
+  result.discard_hooks.push_back(tracepoint_arguments(types, "btf_trace_block_bio_queue") == 2
+                                     ? DiscardHook::bio_queue_with_queue
+                                     : DiscardHook::bio_queue);
 }
 
 }  // namespace
@@ -153,6 +180,7 @@ util::Result<KernelBtf> read_kernel_btf() {
   result.issue_has_queue_argument = issue == 2;
   result.features["issue_tracepoint"] = result.issue_has_queue_argument ? "queue and request" : "request";
   read_request_flags(types, result);
+  read_discard_hooks(types, result);
 
   // Tracepoint programs are guarded and counted since 6.1 (05b24ff9b2cf "bpf: Prevent bpf program recursion for raw
   // tracepoint probes"), which gave the counter this name; the field in bpf_prog_info is older.

@@ -7,17 +7,23 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "daemon/util/result.h"
 
 namespace ssdpulse::block {
 
+/// Where discards are made, by what the kernel has; see bpf/discard.bpf.c.
+enum class DiscardHook : std::uint8_t { chain_bio, issue, issue_with_flags, bio_queue, bio_queue_with_queue };
+
 struct KernelBtf {
   bool issue_has_queue_argument = false;  // block_rq_issue(queue, request): 5.10 before its stable update
   std::array<std::uint8_t, 256> class_of_op{};
-  bool counts_skipped_runs = false;       // of a program inside itself on one CPU
-  std::uint32_t flush_sequence_flag = 0;  // bit of request.rq_flags
-  std::uint32_t stamped_flag = 0;         // bit of request.rq_flags that vouches for start_time_ns; 0: none needed
+  bool counts_skipped_runs = false;        // of a program inside itself on one CPU
+  std::uint32_t flush_sequence_flag = 0;   // bit of request.rq_flags
+  std::uint32_t stamped_flag = 0;          // bit of request.rq_flags that vouches for start_time_ns; 0: none needed
+  std::vector<DiscardHook> discard_hooks;  // best first
+  std::uint32_t discard_op = 0;
 
   /// Each decision in words, for the log and ssdpulse_kernel_feature_info.
   std::map<std::string, std::string> features;

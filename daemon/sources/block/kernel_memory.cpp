@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "bpf/abi/block_abi.h"
+#include "bpf/abi/discard_abi.h"
 
 namespace ssdpulse::block {
 
@@ -20,7 +21,8 @@ std::uint64_t MemoryPlan::slot_bytes() const { return std::uint64_t{slots} * siz
 
 std::uint64_t MemoryPlan::table_bytes() const {
   return std::uint64_t{devices} * (sizeof(device_state) + sizeof(stream_ends) + sizeof(device_geometry)) +
-         KNOWN_DISKS * sizeof(known_disk) + QUEUE_IDS * sizeof(__u64) + sizeof(host_state);
+         std::uint64_t{discard_places} * SUBMITTERS * sizeof(discard_cell) + KNOWN_DISKS * sizeof(known_disk) +
+         QUEUE_IDS * sizeof(__u64) + sizeof(host_state);
 }
 
 std::uint32_t slots_for(const SlotDemand& demand) {

@@ -16,13 +16,14 @@ struct SlotDemand {
 };
 
 struct MemoryPlan {
-  std::uint32_t devices = 0;  // present disks plus places for new ones
-  std::uint32_t cpus = 0;     // possible CPUs
-  std::uint32_t slots = 0;    // of all devices; see slots_for() for one
+  std::uint32_t devices = 0;         // present disks plus places for new ones
+  std::uint32_t cpus = 0;            // possible CPUs
+  std::uint32_t slots = 0;           // of all devices; see slots_for() for one
+  std::uint32_t discard_places = 0;  // disks whose discards are told by submitter
 
   [[nodiscard]] std::uint64_t cell_bytes() const;
   [[nodiscard]] std::uint64_t slot_bytes() const;
-  [[nodiscard]] std::uint64_t table_bytes() const;  // device states, streams, geometry, known disks, queue entries
+  [[nodiscard]] std::uint64_t table_bytes() const;  // device states, streams, geometry, disks, queues, discards
   [[nodiscard]] std::uint64_t total_bytes() const { return cell_bytes() + slot_bytes() + table_bytes(); }
 };
 

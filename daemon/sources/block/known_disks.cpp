@@ -10,7 +10,7 @@ namespace {
 
 bool same(const known_disk& left, const known_disk& right) {
   return std::equal(std::begin(left.name), std::end(left.name), std::begin(right.name)) &&
-         left.identity == right.identity && left.device == right.device;
+         left.identity == right.identity && left.device == right.device && left.discard_place == right.discard_place;
 }
 
 /// The table as it should be, built beside the live one.
@@ -24,6 +24,7 @@ std::vector<known_disk> lay_out(const std::vector<DiskDecision>& decisions, std:
     std::memcpy(entry.name, decision.disk_name.data(), std::min(decision.disk_name.size(), sizeof(entry.name) - 1));
     entry.identity = decision.identity;
     entry.device = decision.device;
+    entry.discard_place = decision.discard_place;
     const std::uint32_t hash = known_disk_hash(entry.name);
     bool placed = false;
     for (std::uint32_t probe = 0; probe < KNOWN_DISK_PROBES && !placed; ++probe) {
@@ -55,6 +56,7 @@ std::size_t publish_decisions(const std::vector<DiskDecision>& decisions, std::s
     store(table[i].device, 0);
     std::copy(std::begin(wanted[i].name), std::end(wanted[i].name), std::begin(table[i].name));
     table[i].identity = wanted[i].identity;
+    table[i].discard_place = wanted[i].discard_place;
     store(table[i].device, wanted[i].device);
   }
   for (__u64& entry : queue_entries) {

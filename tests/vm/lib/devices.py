@@ -6,6 +6,7 @@ scsi_debug, loop) is not here: modprobe does it in the guest.
 """
 import json
 import os
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -33,6 +34,33 @@ class Backend:
         pass
 
 
+class Logged:
+    """Storage in memory that keeps what is written, and a log of its own of each command."""
+
+    def __init__(self, size="256M"):
+        self._size, self._process, self._log = size, None, None
+
+    def start(self, state, node):
+        self._log = state / f"{node}.commands"
+        socket = state / f"{node}.nbd"
+        with open(state / f"{node}.log", "w") as words:
+            self._process = subprocess.Popen(["nbdkit", "--exit-with-parent", "--foreground", "--unix", str(socket),
+                                              "--filter=log", "memory", self._size, f"logfile={self._log}"],
+                                             stderr=words)
+        _wait_for_socket(self._process, socket, state / f"{node}.log")
+        return ["-blockdev", f"driver=nbd,node-name={node},server.type=unix,server.path={socket},discard=unmap"]
+
+    def trimmed(self):
+        """Bytes of all trims so far."""
+        return sum(int(size, 16) for size in re.findall(r" Trim id=\d+ offset=\S+ count=(0x[0-9a-f]+)",
+                                                        self._log.read_text()))
+
+    def stop(self):
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+
 class Slow:
     """Storage of ours (lib/slow_disk.py) that takes as long for each kind of command as was last set."""
 
@@ -47,11 +75,7 @@ class Slow:
             ["nbdkit", "--exit-with-parent", "--foreground", "--threads", "64", "--unix", str(socket), "python",
              str(Path(__file__).with_name("slow_disk.py")), f"control={self._control}", f"size={_bytes(self._size)}"],
             stderr=open(state / f"{node}.log", "w"))
-        deadline = time.monotonic() + 10
-        while not socket.exists():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"nbdkit does not start: {(state / f'{node}.log').read_text()}")
-            time.sleep(0.02)
+        _wait_for_socket(self._process, socket, state / f"{node}.log")
         return ["-blockdev", f"driver=nbd,node-name={node},server.type=unix,server.path={socket},discard=unmap"]
 
     def set(self, **seconds):
@@ -180,6 +204,14 @@ class NvmeTcp:
 
     def _mac(self):
         return f"52:54:00:00:00:{self._number:02x}"
+
+
+def _wait_for_socket(process, socket, words):
+    deadline = time.monotonic() + 10
+    while not socket.exists():
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"nbdkit does not start: {words.read_text()}")
+        time.sleep(0.02)
 
 
 def _options(pairs):

@@ -6,11 +6,15 @@ import machine
 
 OLD = {"issue_tracepoint": "request", "skipped_runs": "not told", "disk_identity": "device number",
        "disk_of_request": "request", "flush_sequence_flag": "macro bit 4", "request_operations": "req_opf",
-       "start_time": "zero when unstamped", "tag_waiters": "behind a pointer"}
-MIDDLE = {**OLD, "skipped_runs": "counted by the kernel", "disk_identity": "diskseq", "disk_of_request": "queue",
+       "start_time": "zero when unstamped", "tag_waiters": "behind a pointer",
+       "discard_submitters": "__blkdev_issue_discard with flags"}
+MIDDLE = {**OLD, "discard_submitters": "__blkdev_issue_discard", "skipped_runs": "counted by the kernel", "disk_identity": "diskseq", "disk_of_request": "queue",
           "request_operations": "req_op", "tag_waiters": "embedded"}
-NEW = {**MIDDLE, "flush_sequence_flag": "enum bit 1", "start_time": "vouched for by RQF_IO_STAT"}
+NEW = {**MIDDLE, "flush_sequence_flag": "enum bit 1", "start_time": "vouched for by RQF_IO_STAT",
+       "discard_submitters": "bio_chain_and_submit"}
 FEATURES = {"5.10": OLD, "6.1": MIDDLE, "6.12": NEW, "6.12-modular": NEW, "newest": NEW}
+DISCARDS = {"__blkdev_issue_discard with flags": "on_discard_5_18", "__blkdev_issue_discard": "on_discard",
+            "bio_chain_and_submit": "on_discard_bio"}
 SHARES_GUEST = True
 MODES = {"full": ["on_complete", "on_issue"], "completion-only": ["on_complete_only"]}
 
@@ -22,6 +26,7 @@ def devices():
 def run(vm, check):
     print(f"TABLE kernel: {vm.sh('uname -r')}")
     for mode, programs in MODES.items():
+        programs = sorted([*programs, DISCARDS[FEATURES[vm.name]["discard_submitters"]]])
         vm.sh(f"echo 'latency: {{ mode: {mode} }}' >/tmp/{mode}.yaml")
         daemon = machine.Daemon(vm, "--config", f"/tmp/{mode}.yaml", preload=True, log=f"daemon-{mode}.log")
         attached, maps = machine.bpf_objects(vm)

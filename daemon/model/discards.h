@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who causes discards, what was submitted by whom, and what bursts came of it?
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ssdpulse::model {
+
+/// Found from who submitted a discard, never from who dispatched it. `online`: a thread of the kernel, for a file
+/// system that is mounted with discard.
+enum class DiscardTrigger : std::uint8_t { fstrim, online, blkdiscard, mkfs, other };
+inline constexpr std::size_t kDiscardTriggers = 5;
+inline constexpr std::array<std::string_view, kDiscardTriggers> kDiscardTriggerNames{"fstrim", "online", "blkdiscard",
+                                                                                     "mkfs", "other"};
+
+/// What one kind of submitter sent to one disk, cumulative. Times are CLOCK_MONOTONIC.
+struct DiscardSubmissions {
+  std::uint64_t ranges = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t first_ns = 0;  // the first one since a silence of a second
+  std::uint64_t last_ns = 0;
+  std::string submitter;  // name of the last one
+};
+
+/// The kernel tells its own threads from programs; whether they work for a mount option is known from the mounts alone.
+enum class DiscardSubmitter : std::uint8_t { fstrim, kernel, blkdiscard, mkfs, other };
+inline constexpr std::size_t kDiscardSubmitters = 5;
+using DiscardSubmitters = std::array<DiscardSubmissions, kDiscardSubmitters>;
+
+/// Bursts of one device and trigger, cumulative; what is still running is counted as it goes.
+struct DiscardBursts {
+  std::uint64_t bursts = 0;
+  std::uint64_t bytes = 0;  // completed
+  std::uint64_t duration_ns = 0;
+  bool active = false;
+};
+using DiscardBurstsByTrigger = std::array<DiscardBursts, kDiscardTriggers>;
+
+/// Whether members of an md or dm device have a burst at this moment that was submitted to it.
+struct ArrayDiscards {
+  std::string array;
+  std::array<bool, kDiscardTriggers> active{};
+};
+
+}  // namespace ssdpulse::model

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/sources/block/discard_programs.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "daemon/sources/block/program_stats.h"
+#include "discard.skel.h"
+
+namespace ssdpulse::block {
+namespace {
+
+bpf_program* program_of(const discard& skeleton, DiscardHook hook) {
+  switch (hook) {
+    case DiscardHook::chain_bio:
+      return skeleton.progs.on_discard_bio;
+    case DiscardHook::issue:
+      return skeleton.progs.on_discard;
+    case DiscardHook::issue_with_flags:
+      return skeleton.progs.on_discard_5_18;
+    case DiscardHook::bio_queue:
+      return skeleton.progs.on_bio_queue;
+    case DiscardHook::bio_queue_with_queue:
+      return skeleton.progs.on_bio_5_10;
+  }
+  return nullptr;
+}
+
+const char* words(DiscardHook hook) {
+  switch (hook) {
+    case DiscardHook::chain_bio:
+      return "bio_chain_and_submit";
+    case DiscardHook::issue:
+      return "__blkdev_issue_discard";
+    case DiscardHook::issue_with_flags:
+      return "__blkdev_issue_discard with flags";
+    case DiscardHook::bio_queue:
+    case DiscardHook::bio_queue_with_queue:
+      return "every bio (no function of discards can be hooked)";
+  }
+  return "";
+}
+
+}  // namespace
+
+void DiscardPrograms::SkeletonDeleter::operator()(discard* skeleton) const { discard::destroy(skeleton); }
+
+util::Result<std::unique_ptr<DiscardPrograms>> DiscardPrograms::open(const KernelBtf& btf, int known_disks_fd,
+                                                                     std::uint32_t places) {
+  std::unique_ptr<DiscardPrograms> programs(new DiscardPrograms);
+  programs->kernel_counts_skipped_runs_ = btf.counts_skipped_runs;
+  std::string refusals;
+  for (const DiscardHook hook : btf.discard_hooks) {
+    if (auto hooked = programs->hook(btf, hook, known_disks_fd, places); !hooked) {
+      refusals += (refusals.empty() ? "" : "; ") + std::string(words(hook)) + ": " + hooked.error().message;
+      continue;
+    }
+    programs->decision_ = words(hook) + (refusals.empty() ? "" : " (" + refusals + ")");
+    if (auto mapped = programs->map_cells(); !mapped) {
+      return tl::make_unexpected(mapped.error());
+    }
+    return programs;
+  }
+  return util::fail(refusals);
+}
+
+util::Result<void> DiscardPrograms::hook(const KernelBtf& btf, DiscardHook hook, int known_disks_fd,
+                                         std::uint32_t places) {
+  skeleton_.reset(discard::open());
+  if (!skeleton_) {
+    return util::fail_errno("cannot open");
+  }
+  skeleton_->rodata->cfg_discard_op = btf.discard_op;
+  bpf_program* wanted = program_of(*skeleton_, hook);
+  bpf_program* program = nullptr;
+  while ((program = bpf_object__next_program(skeleton_->obj, program)) != nullptr) {
+    bpf_program__set_autoload(program, program == wanted);
+  }
+  bpf_map__set_max_entries(skeleton_->maps.discard_cells, places * SUBMITTERS);
+  if (bpf_map__reuse_fd(skeleton_->maps.known_disks, known_disks_fd) != 0) {
+    return util::fail_errno("cannot share the table of disks");
+  }
+  if (discard::load(skeleton_.get()) != 0) {
+    return util::fail_errno("cannot load");
+  }
+  if (discard::attach(skeleton_.get()) != 0) {
+    return util::fail_errno("cannot attach");
+  }
+  return {};
+}
+
+util::Result<void> DiscardPrograms::map_cells() {
+  bpf_map* map = skeleton_->maps.discard_cells;
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t entries = bpf_map__max_entries(map);
+  const std::size_t bytes = (entries * sizeof(discard_cell) + page - 1) / page * page;
+  void* address = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
+  if (address == MAP_FAILED) {
+    return util::fail_errno("cannot map the kernel table discard_cells");
+  }
+  mapped_bytes_ = bytes;
+  cells_ = std::span<const discard_cell>(static_cast<const discard_cell*>(address), entries);
+  return {};
+}
+
+std::vector<model::ProgramStats> DiscardPrograms::program_stats() const {
+  std::vector<model::ProgramStats> result;
+  add_program_stats(skeleton_->obj, kernel_counts_skipped_runs_, result);
+  return result;
+}
+
+DiscardPrograms::~DiscardPrograms() {
+  if (mapped_bytes_ > 0) {
+    munmap(const_cast<discard_cell*>(cells_.data()), mapped_bytes_);
+  }
+}
+
+}  // namespace ssdpulse::block

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// How does the kernel account our programs? Through descriptors that are already open: no capability is needed.
+#pragma once
+
+#include <vector>
+
+#include "daemon/model/snapshot.h"
+
+struct bpf_object;
+
+namespace ssdpulse::block {
+
+/// Adds those programs of the object that are loaded.
+void add_program_stats(const bpf_object* object, bool kernel_counts_skipped_runs,
+                       std::vector<model::ProgramStats>& all);
+
+}  // namespace ssdpulse::block
