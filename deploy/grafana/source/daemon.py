@@ -78,7 +78,7 @@ PUNCTUAL = [
           (f"timestamp(ssdpulse_snapshot_timestamp_seconds{{{HOST}}}) - ssdpulse_snapshot_timestamp_seconds{{{HOST}}}",
            HOST_OF)),
     lines("Late samplings", "Samplings that began more than half an interval late.", "short",
-          (increase("ssdpulse_missed_ticks_total", "instance", HOST), HOST_OF), bars=True),
+          (increase("ssdpulse_missed_ticks_total", "instance", HOST, "$__interval"), HOST_OF), bars=True),
     lines("Duration of a scrape", "How long Prometheus took to scrape the daemon.", "s",
           (f"scrape_duration_seconds{{{HOST}}}", HOST_OF)),
     lines("History on the disk", "Size of the database of one row per drive and minute.", "bytes",

@@ -7,19 +7,23 @@ from house import ALARM, lines, listing, states
 from queries import CONTROLLER, DEVICE, HOST
 
 
+def legend(*words):
+    return " ".join(word for word in words if word)
+
+
 def growth(name, text, *labels):
     """A counter of the drive, per second."""
-    return f"rate(ssdpulse_nvme_{name}_total{{{CONTROLLER}}}[$__rate_interval])", " ".join([text, *labels])
+    return f"rate(ssdpulse_nvme_{name}_total{{{CONTROLLER}}}[$__rate_interval])", legend(text, *labels)
 
 
 def added(name, text, *labels):
-    """How much a rare counter grew from one point to the next."""
-    return f"increase(ssdpulse_nvme_{name}_total{{{CONTROLLER}}}[$__rate_interval])", " ".join([text, *labels])
+    """How much a rare counter grew from one bar to the next; a bar is a minute or more."""
+    return f"increase(ssdpulse_nvme_{name}_total{{{CONTROLLER}}}[$__interval])", legend(text, *labels)
 
 
 def gauge(name, text, *labels):
     """A figure of the drive as it is; the legend shows the labels that tell its series apart."""
-    return f"ssdpulse_nvme_{name}{{{CONTROLLER}}}", " ".join([text, *labels])
+    return f"ssdpulse_nvme_{name}{{{CONTROLLER}}}", legend(text, *labels)
 
 
 AREA, GROUP, OPERATION = "{{area}}", "{{endurance_group}}", "{{operation}}"

@@ -135,8 +135,8 @@ CHANGED = [
               "offset $compare", None)], hide=("Value", "job", "wwid", "iostats", "rotational", "discard"),
             order=("instance", "device", "model", "firmware", "serial", "scheduler"), span=16, height=6),
     lines("Restarts and resets", "Restarts of daemons, and times that a drive's write counters began anew.", "short",
-          [(f"sum(changes(process_start_time_seconds{{{HOST}}}[$__rate_interval]))", "daemon restarts"),
-           (f"sum(increase(ssdpulse_nvme_counter_epochs_total{{{HOST}}}[$__rate_interval]))", "counters anew")],
+          [(f"sum(changes(process_start_time_seconds{{{HOST}}}[$__interval]))", "daemon restarts"),
+           (f"sum(increase(ssdpulse_nvme_counter_epochs_total{{{HOST}}}[$__interval]))", "counters anew")],
           bars=True, height=6),
 ]
 

@@ -95,9 +95,12 @@ def dressed(panel, title, about, unit, span, height):
 
 def lines(title, about, unit, queries, colour=None, span=8, height=7, stack=None, bars=False, log=False,
           maximum=None, minimum=0, texts=None):
-    """Values over time. stack: "normal" or "percent"; log: a logarithmic scale, for latencies of all magnitudes."""
+    """Values over time. stack: "normal" or "percent"; log: a logarithmic scale, for latencies of all magnitudes.
+
+    bars: how much something grew, asked with $__interval; a bar is never shorter than some scrapes.
+    """
     panel = targets(dressed(timeseries.Panel(), title, about, unit, span, height), queries)
-    panel.interval("15s").line_width(1).show_points(common_models.VisibilityMode.NEVER)
+    panel.interval("1m" if bars else "15s").line_width(1).show_points(common_models.VisibilityMode.NEVER)
     panel.fill_opacity(60 if bars else 30 if stack else 8)
     if bars:
         panel.draw_style(common_models.GraphDrawStyle.BARS)
