@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A made-up /metrics page with every family of the contract, for what this host's hardware cannot show.
 
-The labels are those of README.md's table; the fields of log pages, and their labels, come from daemon/model/nvme_fields.h.
+The labels are those of README.md's table; the fields of log pages, and their labels, come from
+daemon/model/nvme_fields.h.
 Counters and histograms grow with time; gauges stand at values at which every finding of a dashboard is the case.
 """
 import itertools
@@ -26,8 +27,10 @@ COUNTERS = {
     "ssdpulse_io_bytes": f"{IO},discard", "ssdpulse_io_sequential_bytes": IO, "ssdpulse_io_queue_full_seconds": IO,
     "ssdpulse_io_errors": f"{IO} error=io,medium,timeout", "ssdpulse_io_requeues": f"{IO} reason=driver,failover",
     "ssdpulse_io_unissued_completions": IO, "ssdpulse_io_diskless_requests": "",
-    "ssdpulse_nvme_host_written_bytes": f"{DRIVE} source=ocp", "ssdpulse_nvme_media_written_bytes": f"{DRIVE} source=ocp",
-    "ssdpulse_nvme_counter_epochs": DRIVE, "ssdpulse_nvme_idle_media_written_bytes": DRIVE, "ssdpulse_nvme_polls": DRIVE,
+    "ssdpulse_nvme_host_written_bytes": f"{DRIVE} source=ocp",
+    "ssdpulse_nvme_media_written_bytes": f"{DRIVE} source=ocp",
+    "ssdpulse_nvme_counter_epochs": DRIVE, "ssdpulse_nvme_idle_media_written_bytes": DRIVE,
+    "ssdpulse_nvme_polls": DRIVE,
     "ssdpulse_lost_events": "device=nvme0n1 cause=completion_missed,stray",
     "ssdpulse_source_errors": f"source=nvme {DRIVE} kind=timeout",
     "ssdpulse_history_rows_written": "", "ssdpulse_history_rows_deleted": "", "ssdpulse_missed_ticks": "",
@@ -37,7 +40,8 @@ COUNTERS = {
     "ssdpulse_write_stream_bytes": "device=nvme0n1 stream=1,2",
     "ssdpulse_write_class_bytes": "device=nvme0n1 class=journal,metadata,writeback,direct,swap,other",
     "ssdpulse_write_misaligned_bytes": "device=nvme0n1", "ssdpulse_write_small_bytes": "device=nvme0n1",
-    "ssdpulse_discard_bursts": DISCARD, "ssdpulse_discard_burst_bytes": DISCARD, "ssdpulse_discard_burst_seconds": DISCARD,
+    "ssdpulse_discard_bursts": DISCARD, "ssdpulse_discard_burst_bytes": DISCARD,
+    "ssdpulse_discard_burst_seconds": DISCARD,
     "ssdpulse_latency_spikes": SPIKE, "ssdpulse_latency_spike_seconds": SPIKE,
 }
 GAUGES = {

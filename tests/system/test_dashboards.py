@@ -73,7 +73,8 @@ def judge(check, server, at, may_be_empty, exported=None):
         elif (not have and kind in ("", form) and where.split(": ")[1] not in may_be_empty
               and (exported is None or names(expression) <= exported)):
             silent.append(f"{where}: {filled(expression)}")
-    check.that(len(answers) > 200 and not refused, f"{server.name} understands all {len(answers)} queries {refused[:5]}")
+    check.that(len(answers) > 200 and not refused, f"{server.name} understands all {len(answers)} queries "
+               f"{refused[:5]}")
     check.that(not silent, f"{server.name} answers {len([one for one in answers if one])} of {len(answers)}, and all "
                "that it can")
     for one in silent:

@@ -19,8 +19,8 @@ NOW = [
     number("Lost events, shown time", "I/Os that could not be measured, all causes, over the shown time.", "short",
            (f"sum(increase(ssdpulse_lost_events_total{{{HOST}}}[$__range]))", "lost"), ((None, GREEN), (1, YELLOW)),
            span=4, decimals=0),
-    number("Drift against the kernel", "Largest difference to the kernel's own counts of I/Os, in either direction; 0 is "
-           "right.", "short", (f"max(abs(ssdpulse_accounting_drift_ios{{{HOST}}}))", "drift"), ANY, span=4,
+    number("Drift against the kernel", "Largest difference to the kernel's own counts of I/Os, in either direction; 0 "
+           "is right.", "short", (f"max(abs(ssdpulse_accounting_drift_ios{{{HOST}}}))", "drift"), ANY, span=4,
            nothing="not known"),
     number("Age of the values", "Oldest sample that is being served: scrape time less the time it was taken. About a "
            "second is normal.", "s",
@@ -34,16 +34,17 @@ NOW = [
 ]
 
 SEEING = [
-    lines("Lost events by cause", "I/Os that could not be measured. completion_missed: its end was not seen; stray: its "
-          "beginning was not; recursion: the kernel skipped a run of a program; others: see the README.", "reqps",
+    lines("Lost events by cause", "I/Os that could not be measured. completion_missed: its end was not seen; stray: "
+          "its beginning was not; recursion: the kernel skipped a run of a program; others: see the README.", "reqps",
           (f'{rate("ssdpulse_lost_events_total", "cause", HOST)} > 0', "{{cause}}"), stack="normal"),
-    lines("Drift against the kernel", "Our count of I/Os less that in the kernel's diskstats, whenever both stand still; 0 "
-          "is right.", "short",
+    lines("Drift against the kernel", "Our count of I/Os less that in the kernel's diskstats, whenever both stand "
+          "still; 0 is right.", "short",
           (f"sum by (instance, device, operation) (ssdpulse_accounting_drift_ios{{{HOST}}}) != 0",
            "{{instance}} {{device}} {{operation}}"), minimum=None),
-    lines("Drift of drives' host counters", "The drive's own count of written bytes less what the block layer wrote, as "
-          "far as rounding cannot explain it.", "bytes",
-          [(f"ssdpulse_nvme_host_written_drift_bytes{{{HOST}}} and (ssdpulse_nvme_host_written_drift_lower_bytes{{{HOST}}}"
+    lines("Drift of drives' host counters", "The drive's own count of written bytes less what the block layer wrote, "
+          "as far as rounding cannot explain it.", "bytes",
+          [(f"ssdpulse_nvme_host_written_drift_bytes{{{HOST}}} and "
+            f"(ssdpulse_nvme_host_written_drift_lower_bytes{{{HOST}}}"
             f" > 0 or ssdpulse_nvme_host_written_drift_upper_bytes{{{HOST}}} < 0)", "{{instance}} {{controller}}")],
           minimum=None),
     states("Sources", "Whether each source delivers; with a controller: whether that drive answers.",
@@ -57,7 +58,8 @@ SEEING = [
 COST = [
     lines("CPU of the daemon", "Processor time of the daemon, as a share of one CPU.", "percentunit",
           (rate("process_cpu_seconds_total", "instance", HOST), HOST_OF)),
-    lines("Cost in the kernel per run", "Mean time of a run of each BPF program. Only while kernel.bpf_stats_enabled is on.",
+    lines("Cost in the kernel per run", "Mean time of a run of each BPF program. Only while "
+          "kernel.bpf_stats_enabled is on.",
           "s", (f'{rate("ssdpulse_bpf_run_seconds_total", "program", HOST)}\n/\n'
                 f'({rate("ssdpulse_bpf_runs_total", "program", HOST)} > 0)', "{{program}}")),
     lines("Cost in the kernel", "Processor time of the BPF programs, as a share of one CPU. Only while "
@@ -99,8 +101,8 @@ POLLS = [
           "hurts.", "s", poll("poll_interval_seconds", "")),
     lines("Readings", "Readings of a drive's logs that were begun.", "ops",
           (f"rate(ssdpulse_nvme_polls_total{{{HOST}}}[{RANGE}])", "{{instance}} {{controller}}")),
-    lines("What reading does to latency", "99th percentile of reads and writes within 50 ms of a log read, over that of "
-          "the others; 1: nothing.", "x", poll("log_read_latency_effect_ratio", "")),
+    lines("What reading does to latency", "99th percentile of reads and writes within 50 ms of a log read, over that "
+          "of the others; 1: nothing.", "x", poll("log_read_latency_effect_ratio", "")),
     listing("Refused pages", "Log pages that a drive refused.",
             [("", "short", f"ssdpulse_nvme_refused_page_info{{{HOST}}}", None)], hide=("Value", "job"),
             order=("instance", "controller", "page"), span=8, height=7),

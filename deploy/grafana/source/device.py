@@ -53,14 +53,15 @@ LATENCY = [
       for percent, level in (("50", 0.5), ("99", 0.99), ("99.9", 0.999))),
 ]
 
-BESIDE = "In flight on the same drive at some instant of the request: nothing of the kind (none), a discard, a flush, both."
+BESIDE = ("In flight on the same drive at some instant of the request: nothing of the kind (none), a discard, a flush, "
+          "both.")
 INTERFERENCE = [
-    *(lines(f"{operation.capitalize()}s, with and without interference", f"Device latency at the chosen quantile, apart "
-            f"by what was beside it. {BESIDE}", "s",
+    *(lines(f"{operation.capitalize()}s, with and without interference", f"Device latency at the chosen quantile, "
+            f"apart by what was beside it. {BESIDE}", "s",
             (quantile("$quantile", DEVICE_TIME, "during", of(operation)), "{{during}}"), "during", log=True, span=9)
       for operation in ("read", "write")),
-    lines("How much interference costs", "Device latency at the chosen quantile beside a discard or a flush, as a multiple "
-          "of that of undisturbed requests. 1: it costs nothing.", "x",
+    lines("How much interference costs", "Device latency at the chosen quantile beside a discard or a flush, as a "
+          "multiple of that of undisturbed requests. 1: it costs nothing.", "x",
           [(f'({quantile("$quantile", DEVICE_TIME, "operation", f"{DEVICE},during=~{chr(34)}{during}|both{chr(34)}")})'
             f'\n/\n({quantile("$quantile", DEVICE_TIME, "operation", f"{DEVICE},during={chr(34)}none{chr(34)}")})',
             "{{operation}} beside a " + during) for during in ("discard", "flush")], span=6),
@@ -74,8 +75,8 @@ INTERFERENCE = [
 ]
 
 SPIKES = [
-    states("Latency spikes by cause", "When reads or writes were slower than the drive's own normal, and why. The cause "
-           "may change until the spike has ended and the drive was asked.",
+    states("Latency spikes by cause", "When reads or writes were slower than the drive's own normal, and why. The "
+           "cause may change until the spike has ended and the drive was asked.",
            (f"max by (cause, operation) (ssdpulse_latency_spike_active{{{DEVICE}}}) and on (cause, operation) "
             f"(max by (cause, operation) (max_over_time(ssdpulse_latency_spike_active{{{DEVICE}}}[$__range])) > 0)",
             "{{cause}} {{operation}}"), height=7),
@@ -88,8 +89,9 @@ SPIKES = [
 ]
 
 QUEUE = [
-    lines("In the queue: p99", "99th percentile of the time from a request's allocation to its first issue to the driver: "
-          "scheduler and dispatch.", "s", (quantile(0.99, QUEUE_TIME, "operation"), BY_OPERATION), "operation", log=True),
+    lines("In the queue: p99", "99th percentile of the time from a request's allocation to its first issue to the "
+          "driver: scheduler and "
+          "dispatch.", "s", (quantile(0.99, QUEUE_TIME, "operation"), BY_OPERATION), "operation", log=True),
     lines("In the device: p99", "99th percentile of the time from issue to the driver until completion.", "s",
           (quantile(0.99, DEVICE_TIME, "operation"), BY_OPERATION), "operation", log=True),
     lines("Where the mean request waits", "Mean time of reads and writes in the queue and in the device, one on top of "
@@ -114,8 +116,8 @@ LOAD = [
           (mean("ssdpulse_io_size_bytes", "operation"), BY_OPERATION), "operation"),
     lines("Large requests: p99 of size", "99th percentile of the size. Sizes are known to a power of two.", "bytes",
           (quantile(0.99, "ssdpulse_io_size_bytes", "operation"), BY_OPERATION), "operation"),
-    lines("Sequential share", "Share of the bytes that were issued exactly where an earlier request had ended, also among "
-          "interleaved streams.", "percentunit",
+    lines("Sequential share", "Share of the bytes that were issued exactly where an earlier request had ended, also "
+          "among interleaved streams.", "percentunit",
           (share(("ssdpulse_io_sequential_bytes_total", "ssdpulse_io_bytes_total"), "operation",
                  f'{DEVICE},operation=~"read|write"'), BY_OPERATION), "operation", maximum=1),
     lines("Errors", "Requests that completed with an error, by kind.", "reqps",
@@ -124,8 +126,9 @@ LOAD = [
 
 WRITTEN = f'{DEVICE},operation="write"'
 WRITES = [
-    lines("Written, by hint", "Bytes written under each lifetime hint; not_set: nobody gave one, unknown: this kernel does "
-          "not tell.", "Bps", (rate("ssdpulse_write_hint_bytes_total", "hint"), "{{hint}}"), "hint", stack="normal"),
+    lines("Written, by hint", "Bytes written under each lifetime hint; not_set: nobody gave one, unknown: this kernel "
+          "does not "
+          "tell.", "Bps", (rate("ssdpulse_write_hint_bytes_total", "hint"), "{{hint}}"), "hint", stack="normal"),
     lines("Requests by hint", "Writes under each lifetime hint.", "reqps",
           (rate("ssdpulse_write_hint_ios_total", "hint"), "{{hint}}"), "hint"),
     lines("Latency by hint: p99", "99th percentile of device latency of writes under each lifetime hint.", "s",
@@ -135,23 +138,24 @@ WRITES = [
     lines("Written, by class", "Bytes written, by what they are to the host: journal, metadata, page cache writeback, "
           "direct I/O, swap; other: it cannot be told.", "Bps",
           (rate("ssdpulse_write_class_bytes_total", "class"), "{{class}}"), "class", stack="normal"),
-    lines("Misaligned and small", "Share of the written bytes that begin or end off the drive's preferred granularity, or "
-          "are smaller than it: the drive must read, modify and write.", "percentunit",
+    lines("Misaligned and small", "Share of the written bytes that begin or end off the drive's preferred granularity, "
+          "or are smaller than it: the drive must read, modify and write.", "percentunit",
           [(share((f"ssdpulse_write_{kind}_bytes_total", "ssdpulse_io_bytes_total"), "device")
             .replace(f"ssdpulse_io_bytes_total{{{DEVICE}", f"ssdpulse_io_bytes_total{{{WRITTEN}"), kind)
            for kind in ("misaligned", "small")], maximum=1),
-    listing("Where hints end", "What this kernel does with a lifetime hint for this device, and whether the drive can tell "
-            "streams apart.",
+    listing("Where hints end", "What this kernel does with a lifetime hint for this device, and whether the drive can "
+            "tell streams apart.",
             [("", "short", f"max by (device, kernel, drive) (ssdpulse_write_hint_path_info{{{DEVICE}}})", None)],
             hide=("Value",), order=("device", "kernel", "drive"), span=8, height=4),
     listing("File systems", "Mounted file systems on this device, and whether with online discard.",
-            [("", "short", f"max by (device, mountpoint, fstype, discard) (ssdpulse_filesystem_info{{{DEVICE}}})", None)],
+            [("", "short",
+              f"max by (device, mountpoint, fstype, discard) (ssdpulse_filesystem_info{{{DEVICE}}})", None)],
             hide=("Value",), order=("device", "mountpoint", "fstype", "discard"), span=16, height=4),
 ]
 
 CLASSIC = [
-    latency_heatmap(f"{operation.capitalize()} latency, classic buckets", "How many requests took how long in the device, "
-                    "by powers of two, for servers that do not take native histograms.",
+    latency_heatmap(f"{operation.capitalize()} latency, classic buckets", "How many requests took how long in the "
+                    "device, by powers of two, for servers that do not take native histograms.",
                     (f'sum by (le) (rate({DEVICE_TIME}_bucket{{{of(operation)}}}[{RANGE}]))', "{{le}}"), classic=True)
     for operation in ("read", "write")
 ]
@@ -197,5 +201,6 @@ def build():
         ("Latency without native histograms", CLASSIC, "folded"),
     ]
     return page("ssdpulse: Device", "ssdpulse-device",
-                "How slow is this drive, why, and how is it worn? Red bands: bursts of discards; orange: latency spikes.",
+                "How slow is this drive, why, and how is it worn? Red bands are bursts of discards, orange ones latency "
+                "spikes.",
                 variables, EPISODES, rows)

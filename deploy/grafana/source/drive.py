@@ -35,9 +35,10 @@ AMPLIFICATION = [
     lines("Write amplification, $window, with its bounds", "The ratio and the bounds that hold whatever the drive's "
           "counters hide by rounding.", "none",
           [(f'max(ssdpulse_write_amplification_{name}{{{CONTROLLER},window="$window"}})', text)
-           for name, text in (("upper_ratio", "upper"), ("ratio", "ratio"), ("lower_ratio", "lower"))], "bound", span=8),
-    lines("Host against media", "Bytes that the host wrote, that the drive wrote to its media, and those of them that it "
-          "wrote while the host wrote nothing.", "Bps",
+           for name, text in (("upper_ratio", "upper"), ("ratio", "ratio"), ("lower_ratio", "lower"))], "bound",
+          span=8),
+    lines("Host against media", "Bytes that the host wrote, that the drive wrote to its media, and those of them that "
+          "it wrote while the host wrote nothing.", "Bps",
           [growth("host_written_bytes", "host"), growth("media_written_bytes", "media"),
            growth("idle_media_written_bytes", "idle media")], "side", span=8),
     lines("Window and age of the ratio", "How much of each window the ratio was computed over, and how long before the "
@@ -45,10 +46,11 @@ AMPLIFICATION = [
           [(f"max by (window) (ssdpulse_write_amplification_covered_seconds{{{CONTROLLER}}})", "{{window}} covered"),
            (f"max by (window) (ssdpulse_write_amplification_age_seconds{{{CONTROLLER}}})", "{{window}} age")], "window",
           log=True, span=8, height=6),
-    lines("What the host wrote: drive against kernel", "The drive's own host counter less what the block layer wrote to "
-          "it, with its bounds. Away from 0: someone else writes, or a counter is wrong.", "bytes",
+    lines("What the host wrote: drive against kernel", "The drive's own host counter less what the block layer wrote "
+          "to it, with its bounds. Away from 0: someone else writes, or a counter is wrong.", "bytes",
           [gauge(f"host_written_drift_{bound}bytes", text)
-           for bound, text in (("upper_", "upper"), ("", "drift"), ("lower_", "lower"))], minimum=None, span=8, height=6),
+           for bound, text in (("upper_", "upper"), ("", "drift"), ("lower_", "lower"))], minimum=None, span=8,
+          height=6),
     listing("Source of the ratio", "Which of the drive's counters is used, and why no better one.",
             [("", "short", f"ssdpulse_write_amplification_source_info{{{CONTROLLER}}}", None)],
             hide=("Value", "job", "instance"), order=("controller", "source", "reason"), span=8, height=6),
@@ -76,8 +78,8 @@ WEAR = [
           [growth("thermal_management_seconds", "thermal management", "{{level}}"),
            growth("thermal_throttle_seconds", "throttled"),
            growth("temperature_exceeded_seconds", "above threshold", "{{threshold}}")]),
-    lines("Thermal events", "Times that the drive slowed itself down to stay cool, and how much it does so now (0: not at "
-          "all).", "short",
+    lines("Thermal events", "Times that the drive slowed itself down to stay cool, and how much it does so now (0: not "
+          "at all).", "short",
           [added("thermal_management_transitions", "transitions", "{{level}}"),
            added("thermal_throttle_events", "throttle events"),
            gauge("thermal_throttle_level", "level now")], bars=True),
@@ -101,8 +103,8 @@ PLACEMENT = [
            texts={"0": ("unused", "#2B2F36"), "1": ("host", "#5794F2"), "2": ("controller", "#FF9830")}),
     lines("Placement events", "Events in the drive's placement log, among its first 63: reclaim units left unfilled, "
           "invalid identifiers, media moved.", "short", gauge("fdp_events", "", "{{type}}")),
-    listing("Configuration", "How the drive divides its media: reclaim groups, handles, the size of a reclaim unit, and "
-            "after which time it leaves one unfilled.",
+    listing("Configuration", "How the drive divides its media: reclaim groups, handles, the size of a reclaim unit, "
+            "and after which time it leaves one unfilled.",
             [(heading, unit, f"max by (controller, endurance_group, configuration) (ssdpulse_nvme_fdp_{name}{{"
               f"{CONTROLLER}}})", None)
              for heading, unit, name in (("Reclaim unit", "bytes", "reclaim_unit_bytes"),
@@ -113,17 +115,20 @@ PLACEMENT = [
 ]
 
 ERRORS = [
-    lines("Errors of the media", "Unrecovered errors, and reads that error correction or the drive's parity had to save.",
+    lines("Errors of the media", "Unrecovered errors, and reads that error correction or the drive's parity had to "
+          "save.",
           "short",
           [added("media_errors", "media errors"), added("uncorrectable_reads", "uncorrectable reads", AREA),
            added("soft_ecc_errors", "soft ECC"), added("xor_recoveries", "rebuilt from parity"),
-           added("end_to_end_errors", "end to end", "{{result}}"), added("error_log_entries", "entries of the error log"),
+           added("end_to_end_errors", "end to end", "{{result}}"),
+           added("error_log_entries", "entries of the error log"),
            added("endurance_group_media_errors", "group", GROUP, "media errors"),
            added("endurance_group_error_log_entries", "group", GROUP, "error log")], bars=True),
     lines("Failing blocks", "Programs and erases of the media that failed, and dies.", "short",
           [added("program_failures", "program", AREA), added("erase_failures", "erase", AREA),
            added("die_failures", "dies"), added("command_timeouts", "timeouts", OPERATION)], bars=True),
-    lines("Blocks out of use and in reserve", "Bad blocks, blocks set aside to replace them, and dies by state.", "short",
+    lines("Blocks out of use and in reserve", "Bad blocks, blocks set aside to replace them, and dies by "
+          "state.", "short",
           [gauge("bad_blocks", "bad", AREA), gauge("reserved_blocks", "reserve", "{{state}}"),
            gauge("dies", "dies", "{{state}}")]),
     lines("Erases of a block", "Erases of the least, the average and the most erased block.", "short",
@@ -137,8 +142,8 @@ ERRORS = [
 ]
 
 WORK = [
-    lines("Commands of hosts", "Commands completed by the drive's own count, trims, and writes that made it read, modify "
-          "and write.", "ops",
+    lines("Commands of hosts", "Commands completed by the drive's own count, trims, and writes that made it read, "
+          "modify and write.", "ops",
           [growth("host_commands", "", OPERATION), growth("deallocate_commands", "deallocate"),
            growth("unaligned_ios", "unaligned")]),
     lines("Bytes of hosts", "Bytes read and written by the drive's health page.", "Bps",
@@ -162,7 +167,8 @@ WORK = [
 ]
 
 GROUPS = [
-    lines("Bytes of endurance groups", "Bytes that hosts read and wrote, and that went to the media, by endurance group.",
+    lines("Bytes of endurance groups", "Bytes that hosts read and wrote, and that went to the media, by endurance "
+          "group.",
           "Bps",
           [growth("endurance_group_read_bytes", "read", GROUP), growth("endurance_group_written_bytes", "write", GROUP),
            growth("endurance_group_media_written_bytes", "media", GROUP)]),
@@ -178,14 +184,16 @@ VOLUME = [
           growth("volume_operations", "", OPERATION)),
     lines("Bytes of the volume", "Bytes read and written, by the cloud volume's own count.", "Bps",
           growth("volume_bytes", "", OPERATION)),
-    lines("Mean time in the volume", "Time spent on reads and writes over their number, by the volume's own count.", "s",
+    lines("Mean time in the volume", "Time spent on reads and writes over their number, by the volume's own "
+          "count.", "s",
           (f"rate(ssdpulse_nvme_volume_io_seconds_total{{{CONTROLLER}}}[$__rate_interval]) / "
            f"(rate(ssdpulse_nvme_volume_operations_total{{{CONTROLLER}}}[$__rate_interval]) > 0)", OPERATION)),
     lines("Above the limits", "Share of the time that hosts asked for more than the volume or the instance allows.",
           "percentunit", growth("volume_limit_exceeded_seconds", "", "{{limit}}")),
     lines("Outstanding in the volume", "Reads and writes outstanding, by the volume's own count.", "short",
           gauge("volume_queue_length", "queue length")),
-    lines("Slow requests of the volume", "Reads and writes by the least bound of latency that they did not exceed.", "ops",
+    lines("Slow requests of the volume", "Reads and writes by the least bound of latency that they did not "
+          "exceed.", "ops",
           [growth("volume_reads_by_latency", "read up to", "{{up_to_seconds}} s"),
            growth("volume_writes_by_latency", "write up to", "{{up_to_seconds}} s")]),
 ]

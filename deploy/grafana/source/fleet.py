@@ -37,6 +37,9 @@ LIFE_REMAINING = of_drive(f"min by ({DRIVE}) (ssdpulse_nvme_life_remaining_secon
 LIFE_USED = of_drive(f"max by ({DRIVE}) (ssdpulse_nvme_percentage_used_ratio{{{HOST}}})")
 
 
+WRITE_RATE = rate("ssdpulse_io_bytes_total", EACH, f'{DEVICE},operation="write"', "1h")
+
+
 def top(count, expression):
     return f"topk({count}, {expression})"
 
@@ -76,8 +79,8 @@ AT_A_GLANCE = [
 ]
 
 WORST = [
-    worst("Slowest reads", "99th percentile of total read latency over the shown time: allocation of the request to its "
-          "completion, queueing included. Click a bar to see the device.", "s",
+    worst("Slowest reads", "99th percentile of total read latency over the shown time: allocation of the request to "
+          "its completion, queueing included. Click a bar to see the device.", "s",
           (top(8, tail("read")), "{{instance}} {{device}}"), TAIL, links=[DEVICE_OF_SERIES]),
     worst("Slowest writes", "99th percentile of total write latency over the shown time, queueing included.", "s",
           (top(8, tail("write")), "{{instance}} {{device}}"), TAIL, links=[DEVICE_OF_SERIES]),
@@ -120,17 +123,17 @@ CHANGED = [
           ((None, GREEN), (1.5, YELLOW), (3, RED)), span=6, height=7),
     worst("Write rate against before", "Bytes written over the last hour, as a multiple of the hour that ended the "
           "chosen time earlier: a change of load explains much else.", "x",
-          (top(10, of_model(against_before(rate("ssdpulse_io_bytes_total", EACH, f'{DEVICE},operation="write"', "1h")))),
-           "{{instance}} {{device}}"), ((None, GREEN), (1.5, YELLOW), (3, RED)), links=[DEVICE_OF_SERIES], span=6,
+          (top(10, of_model(against_before(WRITE_RATE))), "{{instance}} {{device}}"), ((None, GREEN), (1.5, YELLOW), (3, RED)), links=[DEVICE_OF_SERIES], span=6,
           height=7),
-    lines("Slow time by cause", "Seconds a second that devices spent in latency spikes, by cause, all devices together.",
+    lines("Slow time by cause", "Seconds a second that devices spent in latency spikes, by cause, all devices "
+          "together.",
           "short", (rate("ssdpulse_latency_spike_seconds_total", "cause"), "{{cause}}"), "cause", stack="normal"),
     lines("Discards by trigger", "Bytes discarded in bursts, by who sent them, all devices together.", "Bps",
           (rate("ssdpulse_discard_burst_bytes_total", "trigger"), "{{trigger}}"), "trigger", stack="normal"),
     lines("Failed I/O", "Requests that completed with an error, by kind, all devices together.", "reqps",
           (f'{rate("ssdpulse_io_errors_total", "error")} > 0', "{{error}}"), stack="normal"),
-    listing("New, replaced or re-configured devices", "Devices whose identity (serial, firmware, scheduler, cache mode) "
-            "is not what it was the chosen time ago.",
+    listing("New, replaced or re-configured devices", "Devices whose identity (serial, firmware, scheduler, cache "
+            "mode) is not what it was the chosen time ago.",
             [("", "short", f'ssdpulse_device_info{{{DEVICE},model=~"$model"}} unless ssdpulse_device_info{{{DEVICE}}} '
               "offset $compare", None)], hide=("Value", "job", "wwid", "iostats", "rotational", "discard"),
             order=("instance", "device", "model", "firmware", "serial", "scheduler"), span=16, height=6),
@@ -148,8 +151,8 @@ STANDING = [
               f'(sum by ({EACH}) (increase(ssdpulse_discard_bursts_total{{{DEVICE},trigger="fstrim"}}[7d])) > 0)',
               ((None, YELLOW),))], hide=("job", "discard"), order=("instance", "device", "mountpoint"), span=12,
             height=6),
-    listing("Where write hints end", "How far a lifetime hint travels on each device: what the kernel does with it, and "
-            "whether the drive can tell streams apart.",
+    listing("Where write hints end", "How far a lifetime hint travels on each device: what the kernel does with it, "
+            "and whether the drive can tell streams apart.",
             [("", "short", f"max by (job, instance, device, kernel, drive) (ssdpulse_write_hint_path_info{{{DEVICE}}})",
               None)], hide=("Value", "job"), order=("instance", "device", "kernel", "drive"), span=12, height=6),
     listing("Arrays and what carries them", "md and dm devices, the drives below them, and whether a burst of discards "
@@ -159,8 +162,8 @@ STANDING = [
               f"instance, array) group_left () (max by (job, instance, array) "
               f"(ssdpulse_array_discard_burst_active{{{HOST}}}))", ((None, GREEN), (1, RED)))],
             hide=("job",), order=("instance", "array", "name", "kind", "device"), span=12, height=6),
-    worst("Misaligned writes", "Share of written bytes whose requests begin or end off the drive's preferred granularity "
-          "(it must read, modify and write), over the shown time.", "percentunit",
+    worst("Misaligned writes", "Share of written bytes whose requests begin or end off the drive's preferred "
+          "granularity (it must read, modify and write), over the shown time.", "percentunit",
           (top(8, of_model(f'{increase("ssdpulse_write_misaligned_bytes_total", EACH, window="$__range")}\n/\n('
                            + increase("ssdpulse_io_bytes_total", EACH, f'{DEVICE},operation="write"', "$__range")
                            + " > 0)")), "{{instance}} {{device}}"), ((None, GREEN), (0.1, YELLOW), (0.5, RED)),
