@@ -12,7 +12,8 @@ requirements=deploy/grafana/requirements.txt
 sdk=$SSDPULSE_TEST_CACHE/grafana-sdk/$(sha256sum "$requirements" | cut -c 1-16)
 if [[ ! -e $sdk/complete ]]; then
   rm -rf "$sdk"
-  python3 -m pip install --quiet --root-user-action ignore --no-deps --require-hashes --target "$sdk" --requirement "$requirements" ||
+  python3 -m pip install --quiet --root-user-action ignore --no-deps --require-hashes \
+    --target "$sdk" --requirement "$requirements" ||
     fail "pip cannot install the SDK of the dashboards"
   touch "$sdk/complete"
 fi

@@ -201,6 +201,6 @@ def build():
         ("Latency without native histograms", CLASSIC, "folded"),
     ]
     return page("ssdpulse: Device", "ssdpulse-device",
-                "How slow is this drive, why, and how is it worn? Red bands are bursts of discards, orange ones latency "
-                "spikes.",
+                "How slow is this drive, why, and how is it worn? Red bands are bursts of discards, orange ones "
+                "latency spikes.",
                 variables, EPISODES, rows)

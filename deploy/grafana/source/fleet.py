@@ -123,8 +123,8 @@ CHANGED = [
           ((None, GREEN), (1.5, YELLOW), (3, RED)), span=6, height=7),
     worst("Write rate against before", "Bytes written over the last hour, as a multiple of the hour that ended the "
           "chosen time earlier: a change of load explains much else.", "x",
-          (top(10, of_model(against_before(WRITE_RATE))), "{{instance}} {{device}}"), ((None, GREEN), (1.5, YELLOW), (3, RED)), links=[DEVICE_OF_SERIES], span=6,
-          height=7),
+          (top(10, of_model(against_before(WRITE_RATE))), "{{instance}} {{device}}"),
+          ((None, GREEN), (1.5, YELLOW), (3, RED)), links=[DEVICE_OF_SERIES], span=6, height=7),
     lines("Slow time by cause", "Seconds a second that devices spent in latency spikes, by cause, all devices "
           "together.",
           "short", (rate("ssdpulse_latency_spike_seconds_total", "cause"), "{{cause}}"), "cause", stack="normal"),
