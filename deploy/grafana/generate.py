@@ -1,0 +1,31 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the dashboards' JSON from source/: generate.py [DIRECTORY] (dashboards/ beside this file).
+
+Needs the package of requirements.txt, for instance
+    python3 -m pip install --require-hashes --target build/grafana -r deploy/grafana/requirements.txt
+    PYTHONPATH=build/grafana deploy/grafana/generate.py
+Whoever uses the dashboards needs neither: the JSON is in the repository, and a test compares it with its source.
+"""
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "source"))
+sys.dont_write_bytecode = True
+
+import daemon  # noqa: E402
+import device  # noqa: E402
+import fleet  # noqa: E402
+from grafana_foundation_sdk.cog.encoder import JSONEncoder  # noqa: E402
+
+
+def main():
+    directory = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "dashboards"
+    directory.mkdir(parents=True, exist_ok=True)
+    for module in (fleet, device, daemon):
+        text = JSONEncoder(sort_keys=True, indent=2).encode(module.build().build())
+        (directory / f"{module.__name__}.json").write_text(text + "\n", encoding="utf-8")
+
+
+main()

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dashboard Daemon: how well does ssdpulse itself see, and what does it cost?"""
+from house import GREEN, RED, UP, YELLOW, choice, lines, listing, number, page, states
+from queries import HOST, RANGE, increase, rate
+
+HOST_OF = "{{instance}}"
+ANY = ((None, GREEN), (1, RED))
+
+
+def poll(name, text):
+    return f"ssdpulse_nvme_{name}{{{HOST}}}", "{{instance}} {{controller}}" + text
+
+
+NOW = [
+    number("Answering", "Daemons that Prometheus could scrape, of those it knows.", "percentunit",
+           (f"avg(up{{{HOST}}})", "up"), ((None, RED), (1, GREEN)), span=4),
+    number("Sources down", "Sources that deliver nothing: the block layer's programs, a drive that does not answer.",
+           "short", (f"count(ssdpulse_source_up{{{HOST}}} == 0) or vector(0)", "down"), ANY, span=4),
+    number("Lost events, shown time", "I/Os that could not be measured, all causes, over the shown time.", "short",
+           (f"sum(increase(ssdpulse_lost_events_total{{{HOST}}}[$__range]))", "lost"), ((None, GREEN), (1, YELLOW)),
+           span=4, decimals=0),
+    number("Drift against the kernel", "Largest difference to the kernel's own counts of I/Os, in either direction; 0 "
+           "is right.", "short", (f"max(abs(ssdpulse_accounting_drift_ios{{{HOST}}}))", "drift"), ANY, span=4,
+           nothing="not known"),
+    number("Age of the values", "Oldest sample that is being served: scrape time less the time it was taken. About a "
+           "second is normal.", "s",
+           (f"max(timestamp(ssdpulse_snapshot_timestamp_seconds{{{HOST}}}) - "
+            f"ssdpulse_snapshot_timestamp_seconds{{{HOST}}})", "age"), ((None, GREEN), (5, YELLOW), (30, RED)), span=4,
+           decimals=1),
+    number("CPU, most expensive host", "Processor time of the daemon, as a share of one CPU, on the host where it is "
+           "highest. The programs in the kernel come on top.", "percentunit",
+           (f"max(rate(process_cpu_seconds_total{{{HOST}}}[{RANGE}]))", "CPU"), ((None, GREEN), (0.05, YELLOW)), span=4,
+           decimals=2),
+]
+
+SEEING = [
+    lines("Lost events by cause", "I/Os that could not be measured. completion_missed: its end was not seen; stray: "
+          "its beginning was not; recursion: the kernel skipped a run of a program; others: see the README.", "reqps",
+          (f'{rate("ssdpulse_lost_events_total", "cause", HOST)} > 0', "{{cause}}"), stack="normal"),
+    lines("Drift against the kernel", "Our count of I/Os less that in the kernel's diskstats, whenever both stand "
+          "still; 0 is right.", "short",
+          (f"sum by (instance, device, operation) (ssdpulse_accounting_drift_ios{{{HOST}}}) != 0",
+           "{{instance}} {{device}} {{operation}}"), minimum=None),
+    lines("Drift of drives' host counters", "The drive's own count of written bytes less what the block layer wrote, "
+          "as far as rounding cannot explain it.", "bytes",
+          [(f"ssdpulse_nvme_host_written_drift_bytes{{{HOST}}} and "
+            f"(ssdpulse_nvme_host_written_drift_lower_bytes{{{HOST}}}"
+            f" > 0 or ssdpulse_nvme_host_written_drift_upper_bytes{{{HOST}}} < 0)", "{{instance}} {{controller}}")],
+          minimum=None),
+    states("Sources", "Whether each source delivers; with a controller: whether that drive answers.",
+           (f"ssdpulse_source_up{{{HOST}}}", "{{instance}} {{source}} {{controller}}"), texts=UP, height=7),
+    lines("Failed attempts of sources", "Attempts of a source to read something that failed, by kind.", "ops",
+          (f'{rate("ssdpulse_source_errors_total", "source, kind", HOST)} > 0', "{{source}}: {{kind}}"), span=6),
+    lines("Requests without a disk", "NVMe admin commands, SCSI probing: they are in no other series.", "reqps",
+          (rate("ssdpulse_io_diskless_requests_total", "instance", HOST), HOST_OF), span=6),
+]
+
+COST = [
+    lines("CPU of the daemon", "Processor time of the daemon, as a share of one CPU.", "percentunit",
+          (rate("process_cpu_seconds_total", "instance", HOST), HOST_OF)),
+    lines("Cost in the kernel per run", "Mean time of a run of each BPF program. Only while "
+          "kernel.bpf_stats_enabled is on.",
+          "s", (f'{rate("ssdpulse_bpf_run_seconds_total", "program", HOST)}\n/\n'
+                f'({rate("ssdpulse_bpf_runs_total", "program", HOST)} > 0)', "{{program}}")),
+    lines("Cost in the kernel", "Processor time of the BPF programs, as a share of one CPU. Only while "
+          "kernel.bpf_stats_enabled is on.", "percentunit",
+          (rate("ssdpulse_bpf_run_seconds_total", "program", HOST), "{{program}}"), stack="normal"),
+    lines("Memory of the daemon", "Resident memory, and address space.", "bytes",
+          [(f"process_resident_memory_bytes{{{HOST}}}", "{{instance}} resident"),
+           (f"process_virtual_memory_bytes{{{HOST}}}", "{{instance}} virtual")], log=True),
+    lines("Memory in the kernel", "Memory of the BPF maps, by what they hold; fixed at the start.", "bytes",
+          (f"max by (use) (ssdpulse_kernel_memory_bytes{{{HOST}}})", "{{use}}"), stack="normal"),
+    lines("Descriptors and threads", "Open file descriptors as a share of those allowed, and threads.", "short",
+          [(f"process_open_fds{{{HOST}}}", "{{instance}} open"), (f"process_max_fds{{{HOST}}}", "{{instance}} allowed"),
+           (f"process_threads{{{HOST}}}", "{{instance}} threads")], log=True),
+]
+
+PUNCTUAL = [
+    lines("Age of the values", "Time of the scrape less the time that its values were taken.", "s",
+          (f"timestamp(ssdpulse_snapshot_timestamp_seconds{{{HOST}}}) - ssdpulse_snapshot_timestamp_seconds{{{HOST}}}",
+           HOST_OF)),
+    lines("Late samplings", "Samplings that began more than half an interval late.", "short",
+          (increase("ssdpulse_missed_ticks_total", "instance", HOST, "$__interval"), HOST_OF), bars=True),
+    lines("Duration of a scrape", "How long Prometheus took to scrape the daemon.", "s",
+          (f"scrape_duration_seconds{{{HOST}}}", HOST_OF)),
+    lines("History on the disk", "Size of the database of one row per drive and minute.", "bytes",
+          (f"ssdpulse_history_size_bytes{{{HOST}}}", HOST_OF)),
+    lines("Rows of history", "Rows written, and rows deleted as older than the retention or beyond the size limit.",
+          "cps", [(rate("ssdpulse_history_rows_written_total", "instance", HOST), "{{instance}} written"),
+                  (rate("ssdpulse_history_rows_deleted_total", "instance", HOST), "{{instance}} deleted")]),
+    lines("Running since", "Time since the daemon started.", "s",
+          (f"time() - process_start_time_seconds{{{HOST}}}", HOST_OF)),
+]
+
+POLLS = [
+    lines("Age of the drives' logs", "Time since the logs of each drive were last read with success.", "s",
+          (f"time() - ssdpulse_nvme_last_poll_timestamp_seconds{{{HOST}}}", "{{instance}} {{controller}}")),
+    lines("Duration of a reading", "How long the drive took for the commands of the last reading of its logs.", "s",
+          poll("last_poll_duration_seconds", ""), log=True),
+    lines("Interval of readings", "Time between two readings of a drive's logs; longer than configured where reading "
+          "hurts.", "s", poll("poll_interval_seconds", "")),
+    lines("Readings", "Readings of a drive's logs that were begun.", "ops",
+          (f"rate(ssdpulse_nvme_polls_total{{{HOST}}}[{RANGE}])", "{{instance}} {{controller}}")),
+    lines("What reading does to latency", "99th percentile of reads and writes within 50 ms of a log read, over that "
+          "of the others; 1: nothing.", "x", poll("log_read_latency_effect_ratio", "")),
+    listing("Refused pages", "Log pages that a drive refused.",
+            [("", "short", f"ssdpulse_nvme_refused_page_info{{{HOST}}}", None)], hide=("Value", "job"),
+            order=("instance", "controller", "page"), span=8, height=7),
+]
+
+WHO = [
+    listing("Builds and modes", "Version of each daemon, and the latency mode it runs in.",
+            [("", "short", f"ssdpulse_build_info{{{HOST}}} * on (job, instance) group_left (mode) "
+              f"ssdpulse_latency_mode_info{{{HOST}}}", None)], hide=("Value", "job"),
+            order=("instance", "version", "revision", "mode"), span=10, height=8),
+    listing("What the kernels offer", "What each kernel's type information offers, and what was decided from it.",
+            [("", "short", f"ssdpulse_kernel_feature_info{{{HOST}}}", None)], hide=("Value", "job"),
+            order=("instance", "feature", "decision"), span=14, height=8),
+]
+
+
+def build():
+    variables = [
+        choice("job", "Job", "label_values(ssdpulse_build_info, job)", all_value=".*"),
+        choice("instance", "Host", 'label_values(ssdpulse_build_info{job=~"$job"}, instance)', all_value=".*"),
+    ]
+    rows = [
+        ("Now", NOW),
+        ("How well it sees", SEEING),
+        ("What it costs", COST),
+        ("Punctuality and history", PUNCTUAL),
+        ("Reading the drives", POLLS),
+        ("Builds, modes, kernels", WHO),
+    ]
+    return page("ssdpulse: Daemon", "ssdpulse-daemon",
+                "How well ssdpulse itself sees (losses, drift, drives that do not answer), and what it costs.",
+                variables, [], rows, refresh="1m")

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dashboard Device: how slow is this drive, why, and how is it worn? The drive's own pages are in drive.py."""
+import drive
+from house import GREEN, RED, YELLOW, Episode, choice, latency_heatmap, lines, listing, number, one_of, page, states
+from queries import CONTROLLER, DEVICE, HOST, RANGE, count_rate, increase, mean, quantile, rate, share
+
+DEVICE_TIME = "ssdpulse_io_device_latency_seconds"
+QUEUE_TIME = "ssdpulse_io_queue_latency_seconds"
+TOTAL_TIME = "ssdpulse_io_latency_seconds"
+TAIL = ((None, GREEN), (0.005, YELLOW), (0.02, RED))
+BY_OPERATION = "{{operation}}"
+
+
+def of(operation):
+    return f'{DEVICE},operation="{operation}"'
+
+
+def active(metric, by):
+    """What is the case now; where the value is 0 there is no series."""
+    return f"max by ({by}) ({metric}{{{DEVICE}}}) > 0"
+
+
+NOW = [
+    number("Read p99", "99th percentile of total read latency: allocation of the request to its completion.", "s",
+           (quantile(0.99, TOTAL_TIME, "device", of("read")), "read"), TAIL),
+    number("Write p99", "99th percentile of total write latency: allocation of the request to its completion.", "s",
+           (quantile(0.99, TOTAL_TIME, "device", of("write")), "write"), TAIL),
+    number("Slow now, because of", "Cause of the latency spike that is under way; it may still change until the spike "
+           "has ended and the drive was asked.", "short",
+           (active("ssdpulse_latency_spike_active", "operation, cause"), "{{operation}}: {{cause}}"), ((None, RED),),
+           names=True, nothing="no spike", span=5),
+    number("Discarding now, sent by", "Who sent the burst of discards that is under way.", "short",
+           (active("ssdpulse_discard_burst_active", "trigger"), "{{trigger}}"), ((None, RED),), names=True,
+           nothing="no burst", span=4),
+    number("WAF, 1 h", "Bytes written to the media per byte that the host wrote, over the last hour.", "none",
+           (f'max(ssdpulse_write_amplification_ratio{{{CONTROLLER},window="1h"}})', "WAF"),
+           ((None, GREEN), (2, YELLOW), (4, RED)), nothing="not known", span=3, decimals=2),
+    number("Life left", "Time until the rated endurance is used up, if writing goes on as it did.", "s",
+           (f"min(ssdpulse_nvme_life_remaining_seconds{{{CONTROLLER}}})", "left"),
+           ((None, RED), (90 * 86400, YELLOW), (365 * 86400, GREEN)), nothing="not known", span=4),
+]
+
+LATENCY = [
+    latency_heatmap("Read latency in the device", "How many reads took how long, from issue to the driver until "
+                    "completion. Needs native histograms; without them see the last row.",
+                    (f'sum(rate({DEVICE_TIME}{{{of("read")}}}[{RANGE}]))', "read")),
+    latency_heatmap("Write latency in the device", "How many writes took how long, from issue to the driver until "
+                    "completion. Needs native histograms; without them see the last row.",
+                    (f'sum(rate({DEVICE_TIME}{{{of("write")}}}[{RANGE}]))', "write")),
+    *(lines(f"p{percent} by operation", f"Total latency that {percent} % of the requests stay below: allocation of the "
+            "request to its completion, queueing included.", "s",
+            (quantile(level, TOTAL_TIME, "operation"), BY_OPERATION), "operation", log=True)
+      for percent, level in (("50", 0.5), ("99", 0.99), ("99.9", 0.999))),
+]
+
+BESIDE = ("In flight on the same drive at some instant of the request: nothing of the kind (none), a discard, a flush, "
+          "both.")
+INTERFERENCE = [
+    *(lines(f"{operation.capitalize()}s, with and without interference", f"Device latency at the chosen quantile, "
+            f"apart by what was beside it. {BESIDE}", "s",
+            (quantile("$quantile", DEVICE_TIME, "during", of(operation)), "{{during}}"), "during", log=True, span=9)
+      for operation in ("read", "write")),
+    lines("How much interference costs", "Device latency at the chosen quantile beside a discard or a flush, as a "
+          "multiple of that of undisturbed requests. 1: it costs nothing.", "x",
+          [(f'({quantile("$quantile", DEVICE_TIME, "operation", f"{DEVICE},during=~{chr(34)}{during}|both{chr(34)}")})'
+            f'\n/\n({quantile("$quantile", DEVICE_TIME, "operation", f"{DEVICE},during={chr(34)}none{chr(34)}")})',
+            "{{operation}} beside a " + during) for during in ("discard", "flush")], span=6),
+    *(lines(f"{operation.capitalize()}s by what was beside them", f"Share of the requests. {BESIDE}", "percentunit",
+            (count_rate(DEVICE_TIME, "during", of(operation)), "{{during}}"), "during", stack="percent", span=6)
+      for operation in ("read", "write")),
+    lines("Discards by trigger", "Bytes discarded in bursts, by who sent them.", "Bps",
+          (rate("ssdpulse_discard_burst_bytes_total", "trigger"), "{{trigger}}"), "trigger", stack="normal", span=6),
+    lines("Time in bursts of discards", "Share of the time that a burst was under way, by who sent it.", "percentunit",
+          (rate("ssdpulse_discard_burst_seconds_total", "trigger"), "{{trigger}}"), "trigger", span=6),
+]
+
+SPIKES = [
+    states("Latency spikes by cause", "When reads or writes were slower than the drive's own normal, and why. The "
+           "cause may change until the spike has ended and the drive was asked.",
+           (f"max by (cause, operation) (ssdpulse_latency_spike_active{{{DEVICE}}}) and on (cause, operation) "
+            f"(max by (cause, operation) (max_over_time(ssdpulse_latency_spike_active{{{DEVICE}}}[$__range])) > 0)",
+            "{{cause}} {{operation}}"), height=7),
+    lines("Slow time by cause", "Share of the time in latency spikes, by cause as it was when the spike had ended.",
+          "percentunit", (rate("ssdpulse_latency_spike_seconds_total", "cause"), "{{cause}}"), "cause", stack="normal",
+          span=6),
+    lines("Spikes by cause", "Latency spikes that ended, by cause.", "short",
+          (increase("ssdpulse_latency_spikes_total", "cause", window="$__interval"), "{{cause}}"), "cause", bars=True,
+          stack="normal", span=6),
+]
+
+QUEUE = [
+    lines("In the queue: p99", "99th percentile of the time from a request's allocation to its first issue to the "
+          "driver: scheduler and "
+          "dispatch.", "s", (quantile(0.99, QUEUE_TIME, "operation"), BY_OPERATION), "operation", log=True),
+    lines("In the device: p99", "99th percentile of the time from issue to the driver until completion.", "s",
+          (quantile(0.99, DEVICE_TIME, "operation"), BY_OPERATION), "operation", log=True),
+    lines("Where the mean request waits", "Mean time of reads and writes in the queue and in the device, one on top of "
+          "the other.", "s",
+          [(mean(metric, "device", f'{DEVICE},operation=~"read|write"'), side)
+           for metric, side in ((QUEUE_TIME, "queue"), (DEVICE_TIME, "device"))], "side", stack="normal"),
+    lines("In flight", "Requests issued to the driver and not yet completed, at the time of the scrape.", "short",
+          (f"sum by (operation) (ssdpulse_io_in_flight{{{DEVICE}}})", BY_OPERATION), "operation"),
+    lines("Time at full depth", "Share of the time that somebody waited because all tags of the device were taken.",
+          "percentunit", (rate("ssdpulse_io_queue_full_seconds_total", "operation"), BY_OPERATION), "operation"),
+    lines("Requeues, failovers, never issued", "Requests that the driver gave back or that moved to another path, and "
+          "those that ended without reaching the driver (the parents of flush sequences).", "reqps",
+          [(f'{rate("ssdpulse_io_requeues_total", "reason")} > 0', "requeued: {{reason}}"),
+           (rate("ssdpulse_io_unissued_completions_total", "operation"), "{{operation}} never issued")]),
+]
+
+LOAD = [
+    lines("Throughput", "Bytes completed.", "Bps", (rate("ssdpulse_io_bytes_total", "operation"), BY_OPERATION),
+          "operation"),
+    lines("Requests", "Requests completed.", "reqps", (count_rate(TOTAL_TIME, "operation"), BY_OPERATION), "operation"),
+    lines("Size of requests", "Mean size as the drive received them, after merging and splitting.", "bytes",
+          (mean("ssdpulse_io_size_bytes", "operation"), BY_OPERATION), "operation"),
+    lines("Large requests: p99 of size", "99th percentile of the size. Sizes are known to a power of two.", "bytes",
+          (quantile(0.99, "ssdpulse_io_size_bytes", "operation"), BY_OPERATION), "operation"),
+    lines("Sequential share", "Share of the bytes that were issued exactly where an earlier request had ended, also "
+          "among interleaved streams.", "percentunit",
+          (share(("ssdpulse_io_sequential_bytes_total", "ssdpulse_io_bytes_total"), "operation",
+                 f'{DEVICE},operation=~"read|write"'), BY_OPERATION), "operation", maximum=1),
+    lines("Errors", "Requests that completed with an error, by kind.", "reqps",
+          (f'{rate("ssdpulse_io_errors_total", "operation, error")} > 0', "{{operation}}: {{error}}")),
+]
+
+WRITTEN = f'{DEVICE},operation="write"'
+WRITES = [
+    lines("Written, by hint", "Bytes written under each lifetime hint; not_set: nobody gave one, unknown: this kernel "
+          "does not "
+          "tell.", "Bps", (rate("ssdpulse_write_hint_bytes_total", "hint"), "{{hint}}"), "hint", stack="normal"),
+    lines("Requests by hint", "Writes under each lifetime hint.", "reqps",
+          (rate("ssdpulse_write_hint_ios_total", "hint"), "{{hint}}"), "hint"),
+    lines("Latency by hint: p99", "99th percentile of device latency of writes under each lifetime hint.", "s",
+          (quantile(0.99, "ssdpulse_write_hint_latency_seconds", "hint"), "{{hint}}"), "hint", log=True),
+    lines("Written, by stream", "Bytes written with a write stream; streams separate data inside the drive.", "Bps",
+          (rate("ssdpulse_write_stream_bytes_total", "stream"), "stream {{stream}}"), stack="normal"),
+    lines("Written, by class", "Bytes written, by what they are to the host: journal, metadata, page cache writeback, "
+          "direct I/O, swap; other: it cannot be told.", "Bps",
+          (rate("ssdpulse_write_class_bytes_total", "class"), "{{class}}"), "class", stack="normal"),
+    lines("Misaligned and small", "Share of the written bytes that begin or end off the drive's preferred granularity, "
+          "or are smaller than it: the drive must read, modify and write.", "percentunit",
+          [(share((f"ssdpulse_write_{kind}_bytes_total", "ssdpulse_io_bytes_total"), "device")
+            .replace(f"ssdpulse_io_bytes_total{{{DEVICE}", f"ssdpulse_io_bytes_total{{{WRITTEN}"), kind)
+           for kind in ("misaligned", "small")], maximum=1),
+    listing("Where hints end", "What this kernel does with a lifetime hint for this device, and whether the drive can "
+            "tell streams apart.",
+            [("", "short", f"max by (device, kernel, drive) (ssdpulse_write_hint_path_info{{{DEVICE}}})", None)],
+            hide=("Value",), order=("device", "kernel", "drive"), span=8, height=4),
+    listing("File systems", "Mounted file systems on this device, and whether with online discard.",
+            [("", "short",
+              f"max by (device, mountpoint, fstype, discard) (ssdpulse_filesystem_info{{{DEVICE}}})", None)],
+            hide=("Value",), order=("device", "mountpoint", "fstype", "discard"), span=16, height=4),
+]
+
+CLASSIC = [
+    latency_heatmap(f"{operation.capitalize()} latency, classic buckets", "How many requests took how long in the "
+                    "device, by powers of two, for servers that do not take native histograms.",
+                    (f'sum by (le) (rate({DEVICE_TIME}_bucket{{{of(operation)}}}[{RANGE}]))', "{{le}}"), classic=True)
+    for operation in ("read", "write")
+]
+
+EPISODES = [
+    Episode("Latency spikes", f"max by (operation, cause) (ssdpulse_latency_spike_active{{{DEVICE}}}) > 0", "#FF9830",
+            "{{operation}}s slow: {{cause}}", "A latency spike; its cause may change until it is over.",
+            "operation,cause"),
+    Episode("Discard bursts", f"max by (trigger) (ssdpulse_discard_burst_active{{{DEVICE}}} + "
+            f"increase(ssdpulse_discard_bursts_total{{{DEVICE}}}[{RANGE}])) > 0", RED,
+            "discards: {{trigger}}", "A burst of discards, by who sent it.", "trigger"),
+]
+
+
+def build():
+    known = f"ssdpulse_device_info{{{HOST}}}"
+    variables = [
+        choice("job", "Job", "label_values(ssdpulse_build_info, job)", several=False),
+        choice("instance", "Host", 'label_values(ssdpulse_build_info{job=~"$job"}, instance)', several=False),
+        choice("model", "Model", f"label_values({known}, model)", all_value=".*"),
+        choice("device", "Device", f'label_values({known[:-1]},model=~"$model"}}, device)', several=False),
+        choice("controller", "Controller", f"label_values(ssdpulse_nvme_namespace_info{{{DEVICE}}}, controller)",
+               several=False, hidden=True),
+        one_of("quantile", "Quantile", ["0.5", "0.9", "0.99", "0.999"], "0.99"),
+        one_of("window", "WAF window", ["5m", "1h", "24h", "7d", "lifetime"], "1h"),
+    ]
+    rows = [
+        ("Now", NOW),
+        ("Latency", LATENCY),
+        ("Interference: what discards and flushes cost", INTERFERENCE),
+        ("Spikes and their causes", SPIKES),
+        ("Queue against device", QUEUE),
+        ("Load", LOAD),
+        ("Write amplification", drive.AMPLIFICATION),
+        ("What is written", WRITES),
+        ("Wear and temperature", drive.WEAR),
+        ("Data placement (FDP)", drive.PLACEMENT, "folded"),
+        ("The drive's own log: errors and media", drive.ERRORS, "folded"),
+        ("The drive's own log: work, power and link", drive.WORK, "folded"),
+        ("Endurance groups", drive.GROUPS, "folded"),
+        ("Cloud volume", drive.VOLUME, "folded"),
+        ("Identity", drive.IDENTITY, "folded"),
+        ("Latency without native histograms", CLASSIC, "folded"),
+    ]
+    return page("ssdpulse: Device", "ssdpulse-device",
+                "How slow is this drive, why, and how is it worn? Red bands are bursts of discards, orange ones "
+                "latency spikes.",
+                variables, EPISODES, rows)

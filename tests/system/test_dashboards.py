@@ -1,0 +1,120 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 240
+"""Does every query of every panel work, and does it answer where the daemon has something to say?
+
+A daemon measures a disk under load, real servers scrape it: some take native histograms, one does not. Each expression
+is asked as Grafana would ask it, with the variables filled in. One that names only metrics which the daemon exports
+on this host must answer. What this host cannot show (drives, bursts, spikes) is on a made-up page that holds every
+family: there every expression must answer.
+"""
+import json
+import os
+import re
+import time
+import urllib.error
+from pathlib import Path
+
+import made_up
+import prometheus
+from lib import rig
+
+SOURCE = Path(os.environ.get("SSDPULSE_SOURCE", "."))
+RUN_SECONDS = 20
+FILLED = {"job": "ssdpulse", "instance": ".*", "device": ".*", "model": ".*", "controller": ".*", "quantile": "0.99",
+          "window": "1h", "compare": "5s", "__rate_interval": "10s", "__interval": "10s", "__range": "15s"}
+# Empty as long as all is well.
+HEALTHY_IS_EMPTY = {
+    "Failed I/O", "Errors", "Lost events by cause", "Drift against the kernel", "Failed attempts of sources",
+    "Requeues, failovers, never issued", "New, replaced or re-configured devices",
+}
+# Empty on a page on which nothing ever changes, for longer than a test may take, or too young for an hour ago.
+UNCHANGED_IS_EMPTY = {"New, replaced or re-configured devices"}
+
+
+def questions():
+    """(where, expression, which kind of histogram it needs) of every panel and annotation."""
+    for file in sorted((SOURCE / "deploy/grafana/dashboards").glob("*.json")):
+        dashboard = json.loads(file.read_text())
+        for panel in dashboard["panels"]:
+            for one in [panel, *(panel.get("panels") or [])]:
+                for target in one.get("targets") or []:
+                    kind = {"heatmap": "classic", "time_series": "native"}.get(target.get("format"), "")
+                    yield f"{file.stem}: {one['title']}", target["expr"], kind
+        for annotation in dashboard["annotations"].get("list", []):
+            yield f"{file.stem}: {annotation['name']}", annotation["expr"], ""
+
+
+def filled(expression):
+    return re.sub(r"\$\{?(\w+)\}?", lambda match: FILLED[match[1]], expression)
+
+
+def ask(server, expression, at):
+    """How many series answer, or what the server says against the question."""
+    try:
+        return len(server.ask("query", query=filled(expression), time=at)["result"])
+    except urllib.error.HTTPError as error:
+        return json.load(error)["error"]
+
+
+def names(expression):
+    return set(re.findall(r"\b((?:ssdpulse|process)_\w+?)(?:_bucket|_count|_sum)?\b(?=[{|\"])", expression))
+
+
+def judge(check, server, at, may_be_empty, exported=None):
+    """exported: the families there are; None: all of them."""
+    refused, silent, answers = [], [], []
+    form = "classic" if "classic" in server.name else "native"
+    for where, expression, kind in questions():
+        have = ask(server, expression, at)
+        answers.append(have)
+        if isinstance(have, str):
+            refused.append(f"{where}: {have}")
+        elif (not have and kind in ("", form) and where.split(": ")[1] not in may_be_empty
+              and (exported is None or names(expression) <= exported)):
+            silent.append(f"{where}: {filled(expression)}")
+    check.that(len(answers) > 200 and not refused, f"{server.name} understands all {len(answers)} queries "
+               f"{refused[:5]}")
+    check.that(not silent, f"{server.name} answers {len([one for one in answers if one])} of {len(answers)}, and all "
+               "that it can")
+    for one in silent:
+        print(f"     no answer: {one}")
+
+
+def under_load(check, state, seed):
+    suites = {suite: prometheus.fetch(state, suite, "prometheus") / "usr/bin/prometheus"
+              for suite in ("bookworm", "trixie")}
+    wanted = [("trixie native", suites["trixie"], "native"), ("trixie classic", suites["trixie"], "classic"),
+              ("bookworm native", suites["bookworm"], "native")]
+    with rig.ram_disks(state, size="256M") as [disk], rig.daemon(state, [disk]) as daemon:
+        jobs = [{"rw": "randrw", "bs": "4k", "iodepth": 8, "ioengine": "libaio"},
+                {"rw": "randwrite", "bs": "16k", "fsync": 4, "ioengine": "psync", "rate_iops": 200},
+                {"rw": "randtrim", "bs": "64k", "ioengine": "psync", "rate_iops": 50}]
+        load = rig.Load(rig.fio_command(disk, seed, jobs, size="200M", time_based=None, runtime=RUN_SECONDS + 20,
+                                        rate_iops=2000))
+        time.sleep(3)
+        with prometheus.servers(state, wanted, daemon.port) as servers:
+            time.sleep(RUN_SECONDS)
+            at = time.time()
+            scrape = daemon.scrape()
+            exported = {name for name, _ in [*scrape.values, *scrape.histograms]}
+            check.figure(f"{len(exported)} families are exported on this host")
+            for server in servers:
+                judge(check, server, at, HEALTHY_IS_EMPTY, exported)
+        load.jobs()
+
+
+def with_everything(check, state):
+    binary = prometheus.fetch(state, "trixie", "prometheus") / "usr/bin/prometheus"
+    with made_up.server(SOURCE) as port:
+        with prometheus.servers(state, [("classic, made-up page", binary, "classic")], port) as [server]:
+            time.sleep(RUN_SECONDS)
+            judge(check, server, time.time(), UNCHANGED_IS_EMPTY)
+
+
+def test(check, state):
+    with_everything(check, state)
+    under_load(check, state, rig.fresh_seed())
+
+
+rig.main(test)
