@@ -225,7 +225,7 @@ class Episode(models.AnnotationQuery):
 
 def choice(name, label, query, several=True, hidden=False, all_value=None):
     """A variable whose values Prometheus knows."""
-    variable = dashboard.QueryVariable(name).label(label).datasource(DATASOURCE)
+    variable = dashboard.QueryVariable(name).id(name).label(label).datasource(DATASOURCE)
     variable.query({"query": query, "refId": name}).multi(several).include_all(several)
     variable.refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED).sort(models.VariableSort.ALPHABETICAL_ASC)
     if several:
@@ -238,7 +238,7 @@ def choice(name, label, query, several=True, hidden=False, all_value=None):
 def one_of(name, label, values, default):
     options = [models.VariableOption(text=value, value=value, selected=value == default) for value in values]
     current = next(option for option in options if option.text == default)
-    return dashboard.CustomVariable(name).label(label).values(",".join(values)).options(options).current(current)
+    return dashboard.CustomVariable(name).id(name).label(label).values(",".join(values)).options(options).current(current)
 
 
 def page(title, uid, about, variables, annotations, rows, time_from="now-3h", refresh="30s"):
@@ -247,7 +247,9 @@ def page(title, uid, about, variables, annotations, rows, time_from="now-3h", re
     board.time(time_from, "now").refresh(refresh).tooltip(models.DashboardCursorSync.CROSSHAIR).editable()
     board.link(dashboard.DashboardLink("ssdpulse").type(models.DashboardLinkType.DASHBOARDS).tags(["ssdpulse"])
                .as_dropdown(False).keep_time(True).include_vars(True))
-    for variable in [dashboard.DatasourceVariable("datasource").label("Prometheus").type("prometheus"), *variables]:
+    # Grafana keeps variables by their id; the SDK gives all of them the same one.
+    datasource = dashboard.DatasourceVariable("datasource").id("datasource").label("Prometheus").type("prometheus")
+    for variable in [datasource, *variables]:
         board.with_variable(variable)
     for annotation in annotations:
         board.annotation(annotation)
