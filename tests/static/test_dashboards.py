@@ -123,6 +123,8 @@ def check_dashboard(name, dashboard, known):
     variables = {variable["name"] for variable in dashboard["templating"]["list"]}
     if missing := WANTED_VARIABLES[name] - variables:
         wrong(f"{name}: no variable {', '.join(sorted(missing))}")
+    if any(variable["id"] != variable["name"] for variable in dashboard["templating"]["list"]):
+        wrong(f"{name}: variables whose ids are not their names: Grafana would take them for one")
     check_places(name, dashboard)
     texts = []
     for panel in panels_of(dashboard):

@@ -67,12 +67,12 @@ COST = [
           (rate("ssdpulse_bpf_run_seconds_total", "program", HOST), "{{program}}"), stack="normal"),
     lines("Memory of the daemon", "Resident memory, and address space.", "bytes",
           [(f"process_resident_memory_bytes{{{HOST}}}", "{{instance}} resident"),
-           (f"process_virtual_memory_bytes{{{HOST}}}", "{{instance}} virtual")], log=True),
+           (f"process_virtual_memory_bytes{{{HOST}}}", "{{instance}} virtual")], log=10),
     lines("Memory in the kernel", "Memory of the BPF maps, by what they hold; fixed at the start.", "bytes",
           (f"max by (use) (ssdpulse_kernel_memory_bytes{{{HOST}}})", "{{use}}"), stack="normal"),
     lines("Descriptors and threads", "Open file descriptors as a share of those allowed, and threads.", "short",
           [(f"process_open_fds{{{HOST}}}", "{{instance}} open"), (f"process_max_fds{{{HOST}}}", "{{instance}} allowed"),
-           (f"process_threads{{{HOST}}}", "{{instance}} threads")], log=True),
+           (f"process_threads{{{HOST}}}", "{{instance}} threads")], log=10),
 ]
 
 PUNCTUAL = [
@@ -96,7 +96,7 @@ POLLS = [
     lines("Age of the drives' logs", "Time since the logs of each drive were last read with success.", "s",
           (f"time() - ssdpulse_nvme_last_poll_timestamp_seconds{{{HOST}}}", "{{instance}} {{controller}}")),
     lines("Duration of a reading", "How long the drive took for the commands of the last reading of its logs.", "s",
-          poll("last_poll_duration_seconds", ""), log=True),
+          poll("last_poll_duration_seconds", ""), log=10),
     lines("Interval of readings", "Time between two readings of a drive's logs; longer than configured where reading "
           "hurts.", "s", poll("poll_interval_seconds", "")),
     lines("Readings", "Readings of a drive's logs that were begun.", "ops",

@@ -27,11 +27,11 @@ NOW = [
            (quantile(0.99, TOTAL_TIME, "device", of("write")), "write"), TAIL),
     number("Slow now, because of", "Cause of the latency spike that is under way; it may still change until the spike "
            "has ended and the drive was asked.", "short",
-           (active("ssdpulse_latency_spike_active", "operation, cause"), "{{operation}}: {{cause}}"), ((None, RED),),
-           names=True, nothing="no spike", span=5),
+           (active("ssdpulse_latency_spike_active", "operation, cause"), "{{operation}}: {{cause}}"), ((None, GREEN), (1, RED)),
+           names=True, texts={"1": ("now", RED)}, nothing="no spike", span=5),
     number("Discarding now, sent by", "Who sent the burst of discards that is under way.", "short",
-           (active("ssdpulse_discard_burst_active", "trigger"), "{{trigger}}"), ((None, RED),), names=True,
-           nothing="no burst", span=4),
+           (active("ssdpulse_discard_burst_active", "trigger"), "{{trigger}}"), ((None, GREEN), (1, RED)),
+           names=True, texts={"1": ("now", RED)}, nothing="no burst", span=4),
     number("WAF, 1 h", "Bytes written to the media per byte that the host wrote, over the last hour.", "none",
            (f'max(ssdpulse_write_amplification_ratio{{{CONTROLLER},window="1h"}})', "WAF"),
            ((None, GREEN), (2, YELLOW), (4, RED)), nothing="not known", span=3, decimals=2),
@@ -49,7 +49,7 @@ LATENCY = [
                     (f'sum(rate({DEVICE_TIME}{{{of("write")}}}[{RANGE}]))', "write")),
     *(lines(f"p{percent} by operation", f"Total latency that {percent} % of the requests stay below: allocation of the "
             "request to its completion, queueing included.", "s",
-            (quantile(level, TOTAL_TIME, "operation"), BY_OPERATION), "operation", log=True)
+            (quantile(level, TOTAL_TIME, "operation"), BY_OPERATION), "operation", log=10)
       for percent, level in (("50", 0.5), ("99", 0.99), ("99.9", 0.999))),
 ]
 
@@ -58,7 +58,7 @@ BESIDE = ("In flight on the same drive at some instant of the request: nothing o
 INTERFERENCE = [
     *(lines(f"{operation.capitalize()}s, with and without interference", f"Device latency at the chosen quantile, "
             f"apart by what was beside it. {BESIDE}", "s",
-            (quantile("$quantile", DEVICE_TIME, "during", of(operation)), "{{during}}"), "during", log=True, span=9)
+            (quantile("$quantile", DEVICE_TIME, "during", of(operation)), "{{during}}"), "during", log=10, span=9)
       for operation in ("read", "write")),
     lines("How much interference costs", "Device latency at the chosen quantile beside a discard or a flush, as a "
           "multiple of that of undisturbed requests. 1: it costs nothing.", "x",
@@ -79,7 +79,7 @@ SPIKES = [
            "cause may change until the spike has ended and the drive was asked.",
            (f"max by (cause, operation) (ssdpulse_latency_spike_active{{{DEVICE}}}) and on (cause, operation) "
             f"(max by (cause, operation) (max_over_time(ssdpulse_latency_spike_active{{{DEVICE}}}[$__range])) > 0)",
-            "{{cause}} {{operation}}"), height=7),
+            "{{cause}} {{operation}}"), "cause", height=7),
     lines("Slow time by cause", "Share of the time in latency spikes, by cause as it was when the spike had ended.",
           "percentunit", (rate("ssdpulse_latency_spike_seconds_total", "cause"), "{{cause}}"), "cause", stack="normal",
           span=6),
@@ -91,9 +91,9 @@ SPIKES = [
 QUEUE = [
     lines("In the queue: p99", "99th percentile of the time from a request's allocation to its first issue to the "
           "driver: scheduler and "
-          "dispatch.", "s", (quantile(0.99, QUEUE_TIME, "operation"), BY_OPERATION), "operation", log=True),
+          "dispatch.", "s", (quantile(0.99, QUEUE_TIME, "operation"), BY_OPERATION), "operation", log=10),
     lines("In the device: p99", "99th percentile of the time from issue to the driver until completion.", "s",
-          (quantile(0.99, DEVICE_TIME, "operation"), BY_OPERATION), "operation", log=True),
+          (quantile(0.99, DEVICE_TIME, "operation"), BY_OPERATION), "operation", log=10),
     lines("Where the mean request waits", "Mean time of reads and writes in the queue and in the device, one on top of "
           "the other.", "s",
           [(mean(metric, "device", f'{DEVICE},operation=~"read|write"'), side)
@@ -113,9 +113,9 @@ LOAD = [
           "operation"),
     lines("Requests", "Requests completed.", "reqps", (count_rate(TOTAL_TIME, "operation"), BY_OPERATION), "operation"),
     lines("Size of requests", "Mean size as the drive received them, after merging and splitting.", "bytes",
-          (mean("ssdpulse_io_size_bytes", "operation"), BY_OPERATION), "operation"),
+          (mean("ssdpulse_io_size_bytes", "operation"), BY_OPERATION), "operation", log=2),
     lines("Large requests: p99 of size", "99th percentile of the size. Sizes are known to a power of two.", "bytes",
-          (quantile(0.99, "ssdpulse_io_size_bytes", "operation"), BY_OPERATION), "operation"),
+          (quantile(0.99, "ssdpulse_io_size_bytes", "operation"), BY_OPERATION), "operation", log=2),
     lines("Sequential share", "Share of the bytes that were issued exactly where an earlier request had ended, also "
           "among interleaved streams.", "percentunit",
           (share(("ssdpulse_io_sequential_bytes_total", "ssdpulse_io_bytes_total"), "operation",
@@ -132,7 +132,7 @@ WRITES = [
     lines("Requests by hint", "Writes under each lifetime hint.", "reqps",
           (rate("ssdpulse_write_hint_ios_total", "hint"), "{{hint}}"), "hint"),
     lines("Latency by hint: p99", "99th percentile of device latency of writes under each lifetime hint.", "s",
-          (quantile(0.99, "ssdpulse_write_hint_latency_seconds", "hint"), "{{hint}}"), "hint", log=True),
+          (quantile(0.99, "ssdpulse_write_hint_latency_seconds", "hint"), "{{hint}}"), "hint", log=10),
     lines("Written, by stream", "Bytes written with a write stream; streams separate data inside the drive.", "Bps",
           (rate("ssdpulse_write_stream_bytes_total", "stream"), "stream {{stream}}"), stack="normal"),
     lines("Written, by class", "Bytes written, by what they are to the host: journal, metadata, page cache writeback, "

@@ -45,7 +45,7 @@ AMPLIFICATION = [
           "newest reading it ends.", "s",
           [(f"max by (window) (ssdpulse_write_amplification_covered_seconds{{{CONTROLLER}}})", "{{window}} covered"),
            (f"max by (window) (ssdpulse_write_amplification_age_seconds{{{CONTROLLER}}})", "{{window}} age")], "window",
-          log=True, span=8, height=6),
+          log=10, span=8, height=6),
     lines("What the host wrote: drive against kernel", "The drive's own host counter less what the block layer wrote "
           "to it, with its bounds. Away from 0: someone else writes, or a counter is wrong.", "bytes",
           [gauge(f"host_written_drift_{bound}bytes", text)
@@ -65,7 +65,7 @@ WEAR = [
     lines("Life left", "Time until the rated endurance is used up if writing goes on as it did, by what it is computed "
           "from, and the window of that.", "s",
           [gauge("life_remaining_seconds", "left, by", "{{basis}}"),
-           gauge("life_remaining_window_seconds", "window of", "{{basis}}")], log=True),
+           gauge("life_remaining_window_seconds", "window of", "{{basis}}")], log=10),
     lines("Spare capacity", "What is left to replace blocks that go bad, and where the drive begins to warn.",
           "percentunit",
           [gauge("available_spare_ratio", "spare"), gauge("available_spare_threshold_ratio", "warns below"),

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dashboard Fleet: which of all drives need a look, and what has changed?"""
-from grafana_foundation_sdk.builders import dashboard
-from grafana_foundation_sdk.models import dashboard as models
-
 from house import GREEN, RED, YELLOW, choice, lines, listing, number, one_of, page, worst
 from queries import DEVICE, HOST, increase, of_drive, of_model, per_device, quantile, rate
 
@@ -12,15 +9,16 @@ DRIVE = "job, instance, controller"
 TAIL = ((None, GREEN), (0.005, YELLOW), (0.02, RED))
 WAF = ((None, GREEN), (2, YELLOW), (4, RED))
 LIFE = ((None, RED), (90 * 86400, YELLOW), (365 * 86400, GREEN))
+MORE = ((None, GREEN), (1.5, YELLOW), (3, RED))
 USED = ((None, GREEN), (0.8, YELLOW), (0.95, RED))
 
 DETAIL = "/d/ssdpulse-device?${datasource:queryparam}&${__url_time_range}"
-OF_SERIES = DETAIL + "&var-job=${__field.labels.job}&var-instance=${__field.labels.instance}"
-DEVICE_OF_SERIES = dashboard.DashboardLink("This device").url(OF_SERIES + "&var-device=${__field.labels.device}")
-DEVICE_OF_ROW = {
+TO_DEVICE = {"Device": {
     "title": "This device",
-    "url": DETAIL + "&var-job=${__data.fields.job}&var-instance=${__data.fields.instance}&var-device=${__value.text}",
-}
+    "url": DETAIL + "&var-job=${__data.fields.Job}&var-instance=${__data.fields.Host}&var-device=${__value.text}",
+}}
+DEVICES = (("instance", "Host"), ("device", "Device"))
+DRIVES = (("instance", "Host"), ("controller", "Drive"))
 
 
 def tail(operation, window="$__range", level=0.99):
@@ -61,10 +59,10 @@ AT_A_GLANCE = [
            (f"count(up{{{HOST}}} == 0) or vector(0)", "down"), ((None, GREEN), (1, RED)), span=3),
     number("Devices measured", "Devices of the chosen hosts and models that ssdpulse measures.", "short",
            (f'count(ssdpulse_device_info{{{DEVICE},model=~"$model"}})', "devices"), span=3),
-    number("Slow right now", "Devices whose read or write tail is above its own normal at this moment.", "short",
+    number("Slow now", "Devices whose read or write tail is above its own normal at this moment.", "short",
            (f"count(max by ({EACH}) (ssdpulse_latency_spike_active{{{DEVICE}}}) > 0) or vector(0)", "slow"),
            ((None, GREEN), (1, RED)), span=3),
-    number("Discarding right now", "Devices that work off a burst of discards (fstrim, online discard, ...) now.",
+    number("Discarding now", "Devices that work off a burst of discards (fstrim, online discard, ...) now.",
            "short", (f"count(max by ({EACH}) (ssdpulse_discard_burst_active{{{DEVICE}}}) > 0) or vector(0)", "burst"),
            ((None, GREEN), (1, YELLOW)), span=3),
     number("Drives that warn", "Drives with a critical warning set, by their own health page or that of one of their "
@@ -74,21 +72,21 @@ AT_A_GLANCE = [
            ((None, GREEN), (1, RED)), span=3),
     number("Soonest worn out", "Least remaining life of any drive, if writing goes on as it did.", "s",
            (f"min({LIFE_REMAINING})", "left"), LIFE, span=3),
-    number("Worst amplification, 24 h", "Highest write amplification of any drive over the last 24 hours.", "none",
+    number("Worst WAF, 24 h", "Highest write amplification of any drive over the last 24 hours.", "none",
            (f"max({waf('24h')})", "WAF"), WAF, span=3, decimals=2),
 ]
 
 WORST = [
     worst("Slowest reads", "99th percentile of total read latency over the shown time: allocation of the request to "
-          "its completion, queueing included. Click a bar to see the device.", "s",
-          (top(8, tail("read")), "{{instance}} {{device}}"), TAIL, links=[DEVICE_OF_SERIES]),
+          "its completion, queueing included. Click a device to see it.", "s",
+          top(8, tail("read")), TAIL, DEVICES, links=TO_DEVICE),
     worst("Slowest writes", "99th percentile of total write latency over the shown time, queueing included.", "s",
-          (top(8, tail("write")), "{{instance}} {{device}}"), TAIL, links=[DEVICE_OF_SERIES]),
+          top(8, tail("write")), TAIL, DEVICES, links=TO_DEVICE),
     worst("Most write amplification, 24 h", "Bytes written to the media per byte that the host wrote, over 24 hours. "
           "A drive whose counters do not tell is not in the list.", "none",
-          (top(8, waf("24h")), "{{instance}} {{controller}}"), WAF),
+          top(8, waf("24h")), WAF, DRIVES),
     worst("Worn out first", "Time until the rated endurance is used up, if writing goes on as it did; the shortest "
-          "first.", "s", (f"bottomk(8, {LIFE_REMAINING})", "{{instance}} {{controller}}"), LIFE),
+          "first.", "s", f"bottomk(8, {LIFE_REMAINING})", LIFE, DRIVES, reverse=True),
 ]
 
 TABLE = [
@@ -106,25 +104,24 @@ TABLE = [
              ("WAF 24 h", "none", of_model(per_device(waf("24h"))), WAF),
              ("Life used", "percentunit", of_model(per_device(LIFE_USED)), USED),
              ("Life left", "s", of_model(per_device(LIFE_REMAINING)), LIFE)],
-            order=("instance", "device"), sort="Read p99", height=9,
-            links={"device": DEVICE_OF_ROW}),
+            order=("instance", "device"), sort="Read p99", height=9, links=TO_DEVICE),
 ]
 
 CHANGED = [
     worst("Read tail against before", "99th percentile of reads over the last hour, as a multiple of the hour that "
-          "ended the chosen time earlier. 1: as before.", "x", (tail_before("read"), "{{instance}} {{device}}"),
-          ((None, GREEN), (1.5, YELLOW), (3, RED)), links=[DEVICE_OF_SERIES], span=6, height=7),
+          "ended the chosen time earlier. 1: as before.", "x", tail_before("read"),
+          MORE, DEVICES, links=TO_DEVICE, span=6, height=7),
     worst("Write tail against before", "99th percentile of writes over the last hour, as a multiple of the hour that "
-          "ended the chosen time earlier.", "x", (tail_before("write"), "{{instance}} {{device}}"),
-          ((None, GREEN), (1.5, YELLOW), (3, RED)), links=[DEVICE_OF_SERIES], span=6, height=7),
+          "ended the chosen time earlier.", "x", tail_before("write"),
+          MORE, DEVICES, links=TO_DEVICE, span=6, height=7),
     worst("Amplification against 7 days", "Write amplification of the last hour, as a multiple of the drive's own over "
           "seven days.", "x",
-          (top(10, f"{waf('1h')}\n/ on ({DRIVE})\n({waf('7d')})"), "{{instance}} {{controller}}"),
-          ((None, GREEN), (1.5, YELLOW), (3, RED)), span=6, height=7),
+          top(10, f"{waf('1h')}\n/ on ({DRIVE})\n({waf('7d')})"),
+          MORE, DRIVES, span=6, height=7),
     worst("Write rate against before", "Bytes written over the last hour, as a multiple of the hour that ended the "
           "chosen time earlier: a change of load explains much else.", "x",
-          (top(10, of_model(against_before(WRITE_RATE))), "{{instance}} {{device}}"),
-          ((None, GREEN), (1.5, YELLOW), (3, RED)), links=[DEVICE_OF_SERIES], span=6, height=7),
+          top(10, of_model(against_before(WRITE_RATE))),
+          MORE, DEVICES, links=TO_DEVICE, span=6, height=7),
     lines("Slow time by cause", "Seconds a second that devices spent in latency spikes, by cause, all devices "
           "together.",
           "short", (rate("ssdpulse_latency_spike_seconds_total", "cause"), "{{cause}}"), "cause", stack="normal"),
@@ -164,10 +161,10 @@ STANDING = [
             hide=("job",), order=("instance", "array", "name", "kind", "device"), span=12, height=6),
     worst("Misaligned writes", "Share of written bytes whose requests begin or end off the drive's preferred "
           "granularity (it must read, modify and write), over the shown time.", "percentunit",
-          (top(8, of_model(f'{increase("ssdpulse_write_misaligned_bytes_total", EACH, window="$__range")}\n/\n('
-                           + increase("ssdpulse_io_bytes_total", EACH, f'{DEVICE},operation="write"', "$__range")
-                           + " > 0)")), "{{instance}} {{device}}"), ((None, GREEN), (0.1, YELLOW), (0.5, RED)),
-          span=12, height=6, links=[DEVICE_OF_SERIES]),
+          top(8, of_model(f'{increase("ssdpulse_write_misaligned_bytes_total", EACH, window="$__range")}\n/\n('
+                          + increase("ssdpulse_io_bytes_total", EACH, f'{DEVICE},operation="write"', "$__range")
+                          + " > 0)")), ((None, GREEN), (0.1, YELLOW), (0.5, RED)), DEVICES,
+          span=12, height=6, links=TO_DEVICE),
 ]
 
 

@@ -5,7 +5,6 @@ Every panel must have a title, a description, a unit and at least one query: the
 to a value of a label (the operation `read` is the same blue everywhere), never to a place in a legend.
 """
 from grafana_foundation_sdk.builders import (
-    bargauge,
     common,
     dashboard,
     heatmap,
@@ -93,28 +92,28 @@ def dressed(panel, title, about, unit, span, height):
     return panel
 
 
-def lines(title, about, unit, queries, colour=None, span=8, height=7, stack=None, bars=False, log=False,
-          maximum=None, minimum=0, texts=None):
-    """Values over time. stack: "normal" or "percent"; log: a logarithmic scale, for latencies of all magnitudes.
+def lines(title, about, unit, queries, colour=None, span=8, height=7, stack=None, bars=False, log=None,
+          maximum=None, minimum=0):
+    """Values over time. stack: "normal" or "percent"; log: base of a logarithmic scale, for values of all magnitudes.
 
     bars: how much something grew, asked with $__interval; a bar is never shorter than some scrapes.
     """
     panel = targets(dressed(timeseries.Panel(), title, about, unit, span, height), queries)
-    panel.interval("1m" if bars else "15s").line_width(1).show_points(common_models.VisibilityMode.NEVER)
+    panel.interval("1m" if bars else "15s").line_width(1).show_points(common_models.VisibilityMode.AUTO)
     panel.fill_opacity(60 if bars else 30 if stack else 8)
     if bars:
         panel.draw_style(common_models.GraphDrawStyle.BARS)
     if stack:
         panel.stacking(common.StackingConfig().mode(common_models.StackingMode(stack)).group("A"))
     if log:
-        scale = common.ScaleDistributionConfig().type(common_models.ScaleDistribution.LOG).log(10)
+        scale = common.ScaleDistributionConfig().type(common_models.ScaleDistribution.LOG).log(log)
         panel.scale_distribution(scale)
     elif minimum is not None:
         panel.min(minimum)
     if maximum is not None:
         panel.max(maximum)
-    if texts:
-        panel.mappings(value_mapping(texts))
+    elif unit == "percentunit":
+        panel.axis_soft_max(0.01)  # what is always 0 would get an axis up to 10000 %
     panel.legend(common.VizLegendOptions().display_mode(common_models.LegendDisplayMode.LIST)
                  .placement(common_models.LegendPlacement.BOTTOM).show_legend(True).calcs([]))
     panel.tooltip(common.VizTooltipOptions().mode(common_models.TooltipDisplayMode.MULTI)
@@ -123,32 +122,35 @@ def lines(title, about, unit, queries, colour=None, span=8, height=7, stack=None
 
 
 def number(title, about, unit, query, steps=((None, BLUE),), span=4, texts=None, nothing="-", names=False,
-           decimals=None, colour=None):
-    """One value of now. names: shows the names of the series instead of their values."""
+           decimals=None):
+    """One value of now; what is not known is grey. names: shows the names of the series that are there."""
     panel = targets(dressed(stat.Panel(), title, about, unit, span, 4), query, instant=True)
     panel.reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]).fields("").values(False))
     panel.graph_mode(common_models.BigValueGraphMode.NONE).no_value(nothing)
     panel.color_mode(common_models.BigValueColorMode.VALUE)
     if names:
-        panel.text_mode(common_models.BigValueTextMode.NAME)
+        panel.text_mode(common_models.BigValueTextMode.VALUE_AND_NAME)
+        panel.text(common.VizTextDisplayOptions().title_size(20).value_size(20))
     else:
         panel.text_mode(common_models.BigValueTextMode.VALUE)
     if texts:
         panel.mappings(value_mapping(texts))
     if decimals is not None:
         panel.decimals(decimals)
-    return coloured(by_threshold(panel, steps), colour)
+    (_, first), *others = steps
+    return by_threshold(panel, [(None, GREY), (0, first), *others])
 
 
-def worst(title, about, unit, query, steps, span=6, height=8, links=()):
-    """The worst of many, as bars, each with its own name."""
-    panel = targets(dressed(bargauge.Panel(), title, about, unit, span, height), query, instant=True)
-    panel.orientation(common_models.VizOrientation.HORIZONTAL).show_unfilled(True).min(0)
-    panel.display_mode(common_models.BarGaugeDisplayMode.BASIC).no_value("none")
-    panel.reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]).fields("").values(False))
-    if links:
-        panel.data_links(list(links))
-    return by_threshold(panel, steps)
+def worst(title, about, unit, expression, steps, columns, span=6, height=8, links=None, reverse=False):
+    """The worst of many, as bars, the worst first. columns: (label, heading) of what the series are told apart by."""
+    panel = listing(title, about, [("Value", unit, expression, steps)], hide=("job",), order=[name for name, _ in columns],
+                    rename=dict(columns), span=span, height=height, links=links)
+    panel.override_by_name("Value", [
+        models.DynamicConfigValue("custom.cellOptions", {"type": "gauge", "mode": "basic", "valueDisplayMode": "color"}),
+        models.DynamicConfigValue("min", 0),
+        models.DynamicConfigValue("displayName", " "),
+    ])
+    return panel.sort_by([common.TableSortByFieldState().display_name(" ").desc(not reverse)])
 
 
 def latency_heatmap(title, about, query, classic=False, span=12, height=8):
@@ -166,13 +168,13 @@ def latency_heatmap(title, about, query, classic=False, span=12, height=8):
 
 
 def states(title, about, queries, colour=None, texts=None, span=12, height=6):
-    """What was the case when: one bar a series."""
+    """What was the case when: one bar a series, in the colour of its name or of the texts of its values."""
     panel = targets(dressed(statetimeline.Panel(), title, about, "short", span, height), queries)
     panel.interval("15s").show_value(common_models.VisibilityMode.NEVER).merge_values(True).row_height(0.8)
     panel.legend(common.VizLegendOptions().show_legend(False)
                  .display_mode(common_models.LegendDisplayMode.LIST)
                  .placement(common_models.LegendPlacement.BOTTOM).calcs([]))
-    panel.mappings(value_mapping(texts or {"0": ("no", "#2B2F36"), "1": ("yes", RED)}))
+    panel.mappings(value_mapping(texts or {"0": ("no", "#2B2F36")}))
     return coloured(panel.fill_opacity(80), colour)
 
 
@@ -182,14 +184,17 @@ def listing(title, about, columns, order=(), hide=(), rename=None, sort=None, sp
     targets(panel, [(expression, "") for _, _, expression, _ in columns], instant=True,
             query_format=PromQueryFormat.TABLE)
     names = {"Time": None, "__name__": None, **dict.fromkeys(hide)}
-    renamed = dict(rename or {})
+    names.pop("job", None)
+    renamed = {"instance": "Host", "device": "Device", "controller": "Drive", "job": "Job", **(rename or {})}
+    # Links of a row need its job; who looks at it does not.
+    panel.override_by_name("Job", [models.DynamicConfigValue("custom.hidden", True)])
     for index, (heading, unit, _, steps) in enumerate(columns):
         value = "Value" if len(columns) == 1 else f"Value #{chr(ord('A') + index)}"
         if not heading:
             names[value] = None
             continue
         renamed[value] = heading
-        properties = [models.DynamicConfigValue("unit", unit)]
+        properties = [models.DynamicConfigValue("unit", unit), models.DynamicConfigValue("custom.minWidth", 85)]
         if steps:
             config = {"mode": "absolute", "steps": [{"value": value, "color": colour} for value, colour in steps]}
             properties += [models.DynamicConfigValue("thresholds", config),
@@ -197,6 +202,8 @@ def listing(title, about, columns, order=(), hide=(), rename=None, sort=None, sp
         panel.override_by_name(heading, properties)
     for heading, link in (links or {}).items():
         panel.override_by_name(heading, [models.DynamicConfigValue("links", [link])])
+    panel.override_by_name("Host", [models.DynamicConfigValue("custom.minWidth", 85)])
+    panel.override_by_name("Device", [models.DynamicConfigValue("custom.minWidth", 85)])
     if len(columns) > 1:
         panel.with_transformation(models.DataTransformerConfig(id_val="merge", options={}))
     panel.with_transformation(models.DataTransformerConfig(id_val="organize", options={
@@ -225,7 +232,7 @@ class Episode(models.AnnotationQuery):
 
 def choice(name, label, query, several=True, hidden=False, all_value=None):
     """A variable whose values Prometheus knows."""
-    variable = dashboard.QueryVariable(name).label(label).datasource(DATASOURCE)
+    variable = dashboard.QueryVariable(name).id(name).label(label).datasource(DATASOURCE)
     variable.query({"query": query, "refId": name}).multi(several).include_all(several)
     variable.refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED).sort(models.VariableSort.ALPHABETICAL_ASC)
     if several:
@@ -238,7 +245,7 @@ def choice(name, label, query, several=True, hidden=False, all_value=None):
 def one_of(name, label, values, default):
     options = [models.VariableOption(text=value, value=value, selected=value == default) for value in values]
     current = next(option for option in options if option.text == default)
-    return dashboard.CustomVariable(name).label(label).values(",".join(values)).options(options).current(current)
+    return dashboard.CustomVariable(name).id(name).label(label).values(",".join(values)).options(options).current(current)
 
 
 def page(title, uid, about, variables, annotations, rows, time_from="now-3h", refresh="30s"):
@@ -247,7 +254,9 @@ def page(title, uid, about, variables, annotations, rows, time_from="now-3h", re
     board.time(time_from, "now").refresh(refresh).tooltip(models.DashboardCursorSync.CROSSHAIR).editable()
     board.link(dashboard.DashboardLink("ssdpulse").type(models.DashboardLinkType.DASHBOARDS).tags(["ssdpulse"])
                .as_dropdown(False).keep_time(True).include_vars(True))
-    for variable in [dashboard.DatasourceVariable("datasource").label("Prometheus").type("prometheus"), *variables]:
+    # Grafana keeps variables by their id; the SDK gives all of them the same one.
+    datasource = dashboard.DatasourceVariable("datasource").id("datasource").label("Prometheus").type("prometheus")
+    for variable in [datasource, *variables]:
         board.with_variable(variable)
     for annotation in annotations:
         board.annotation(annotation)
