@@ -39,12 +39,12 @@ class Boot:
             WRITING_SECONDS * 2 + 30))
         return rounds, self.daemon.when_drives_were_read(1, float(self.vm.sh("date +%s")) + 1)
 
-    def end(self, check, what):
+    def end(self, check, what, most=RATIO):
         """Stops the daemon; every ratio on its last page must be one that a drive can have."""
         scrape = self.daemon.scrape()
         ratios = {dict(labels)["window"]: value
                   for labels, value in scrape.series("ssdpulse_write_amplification_ratio").items()}
-        check.that(all(0.99 * RATIO <= value <= 1.01 * RATIO for value in ratios.values()), f"{what}: ratios {ratios}")
+        check.that(all(0.99 * RATIO <= value <= 1.01 * most for value in ratios.values()), f"{what}: ratios {ratios}")
         self.daemon.stop()
 
 
@@ -82,7 +82,8 @@ def run(vm, check):
     boot = Boot(vm)
     check.equal(totals(boot.first), before, "daemon restarted: totals")
     check.equal(boot.first.value("ssdpulse_nvme_counter_epochs_total"), 0, "daemon restarted: epochs")
-    boot.end(check, "daemon restarted")
+    # The oldest minute may end within a round: 256 KiB were written, and their reclaim unit was given up afterwards.
+    boot.end(check, "daemon restarted", RATIO + 3)
     vm.sh("sync")
 
     for number in range(10 if vm.long else 1):
