@@ -134,4 +134,4 @@ def build():
     ]
     return page("ssdpulse: Daemon", "ssdpulse-daemon",
                 "How well ssdpulse itself sees (losses, drift, drives that do not answer), and what it costs.",
-                variables, [], rows, refresh="1m")
+                variables, rows, refresh="1m")

@@ -27,8 +27,8 @@ NOW = [
            (quantile(0.99, TOTAL_TIME, "device", of("write")), "write"), TAIL),
     number("Slow now, because of", "Cause of the latency spike that is under way; it may still change until the spike "
            "has ended and the drive was asked.", "short",
-           (active("ssdpulse_latency_spike_active", "operation, cause"), "{{operation}}: {{cause}}"), ((None, GREEN), (1, RED)),
-           names=True, texts={"1": ("now", RED)}, nothing="no spike", span=5),
+           (active("ssdpulse_latency_spike_active", "operation, cause"), "{{operation}}: {{cause}}"),
+           ((None, GREEN), (1, RED)), names=True, texts={"1": ("now", RED)}, nothing="no spike", span=5),
     number("Discarding now, sent by", "Who sent the burst of discards that is under way.", "short",
            (active("ssdpulse_discard_burst_active", "trigger"), "{{trigger}}"), ((None, GREEN), (1, RED)),
            names=True, texts={"1": ("now", RED)}, nothing="no burst", span=4),
@@ -203,4 +203,4 @@ def build():
     return page("ssdpulse: Device", "ssdpulse-device",
                 "How slow is this drive, why, and how is it worn? Red bands are bursts of discards, orange ones "
                 "latency spikes.",
-                variables, EPISODES, rows)
+                variables, rows, EPISODES, [title for title, *_ in rows[1:6]])

@@ -185,4 +185,4 @@ def build():
     ]
     return page("ssdpulse: Fleet", "ssdpulse-fleet",
                 "Which of all drives need a look: slowest, most amplified, soonest worn out, and what has changed.",
-                variables, [], rows, time_from="now-6h", refresh="1m")
+                variables, rows, time_from="now-6h", refresh="1m")
