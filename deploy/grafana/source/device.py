@@ -146,11 +146,11 @@ WRITES = [
     listing("Where hints end", "What this kernel does with a lifetime hint for this device, and whether the drive can "
             "tell streams apart.",
             [("", "short", f"max by (device, kernel, drive) (ssdpulse_write_hint_path_info{{{DEVICE}}})", None)],
-            hide=("Value",), order=("device", "kernel", "drive"), span=8, height=4),
+            order=("device", "kernel", "drive"), span=8, height=4),
     listing("File systems", "Mounted file systems on this device, and whether with online discard.",
             [("", "short",
               f"max by (device, mountpoint, fstype, discard) (ssdpulse_filesystem_info{{{DEVICE}}})", None)],
-            hide=("Value",), order=("device", "mountpoint", "fstype", "discard"), span=16, height=4),
+            order=("device", "mountpoint", "fstype", "discard"), span=16, height=4),
 ]
 
 CLASSIC = [

@@ -52,7 +52,7 @@ AMPLIFICATION = [
           height=6),
     listing("Source of the ratio", "Which of the drive's counters is used, and why no better one.",
             [("", "short", f"ssdpulse_write_amplification_source_info{{{CONTROLLER}}}", None)],
-            hide=("Value", "job", "instance"), order=("controller", "source", "reason"), span=8, height=6),
+            hide=("instance",), order=("controller", "source", "reason"), span=8, height=6),
 ]
 
 WEAR = [
@@ -200,15 +200,15 @@ VOLUME = [
 IDENTITY = [
     listing("Device", "The device as the kernel knows it.",
             [("Size", "decbytes", f"ssdpulse_device_info{{{DEVICE}}} * on (job, instance, device) group_left () "
-              f"ssdpulse_device_size_bytes{{{DEVICE}}}", None)], hide=("job", "instance"), order=("device", "model"),
+              f"ssdpulse_device_size_bytes{{{DEVICE}}}", None)], hide=("instance",), order=("device", "model"),
             height=4),
     listing("Drive", "The drive as it identifies itself.",
-            [("", "short", f"ssdpulse_nvme_info{{{CONTROLLER}}}", None)], hide=("Value", "job", "instance"),
+            [("", "short", f"ssdpulse_nvme_info{{{CONTROLLER}}}", None)], hide=("instance",),
             order=("controller", "model", "serial", "firmware"), height=4),
     listing("Namespaces", "Block devices that are namespaces of the same drive, with their endurance group.",
-            [("", "short", f"ssdpulse_nvme_namespace_info{{{CONTROLLER}}}", None)], hide=("Value", "job", "instance"),
+            [("", "short", f"ssdpulse_nvme_namespace_info{{{CONTROLLER}}}", None)], hide=("instance",),
             order=("device", "controller", "nsid", "endurance_group"), span=12, height=5),
     listing("Arrays on this device", "md and dm devices that this device carries, at any depth.",
-            [("", "short", f"ssdpulse_device_member_info{{{DEVICE}}}", None)], hide=("Value", "job", "instance"),
+            [("", "short", f"ssdpulse_device_member_info{{{DEVICE}}}", None)], hide=("instance",),
             order=("array", "kind", "name", "device"), span=12, height=5),
 ]

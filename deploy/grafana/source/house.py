@@ -185,7 +185,6 @@ def listing(title, about, columns, order=(), hide=(), rename=None, sort=None, sp
     targets(panel, [(expression, "") for _, _, expression, _ in columns], instant=True,
             query_format=PromQueryFormat.TABLE)
     names = {"Time": None, "__name__": None, **dict.fromkeys(hide)}
-    names.pop("job", None)
     renamed = {"instance": "Host", "device": "Device", "controller": "Drive", "job": "Job", **(rename or {})}
     # Links of a row need its job; who looks at it does not.
     panel.override_by_name("Job", [models.DynamicConfigValue("custom.hidden", True)])
