@@ -108,14 +108,15 @@ QUEUE = [
            (rate("ssdpulse_io_unissued_completions_total", "operation"), "{{operation}} never issued")]),
 ]
 
+WITH_DATA = f'{DEVICE},operation!="flush"'
 LOAD = [
     lines("Throughput", "Bytes completed.", "Bps", (rate("ssdpulse_io_bytes_total", "operation"), BY_OPERATION),
           "operation"),
     lines("Requests", "Requests completed.", "reqps", (count_rate(TOTAL_TIME, "operation"), BY_OPERATION), "operation"),
-    lines("Size of requests", "Mean size as the drive received them, after merging and splitting.", "bytes",
-          (mean("ssdpulse_io_size_bytes", "operation"), BY_OPERATION), "operation", log=2),
-    lines("Large requests: p99 of size", "99th percentile of the size. Sizes are known to a power of two.", "bytes",
-          (quantile(0.99, "ssdpulse_io_size_bytes", "operation"), BY_OPERATION), "operation", log=2),
+    lines("Size of requests", "Mean size as the drive received them, after merging and splitting.", "decbytes",
+          (mean("ssdpulse_io_size_bytes", "operation", WITH_DATA), BY_OPERATION), "operation", log=10),
+    lines("Large requests: p99 of size", "99th percentile of the size. Sizes are known to a power of two.", "decbytes",
+          (quantile(0.99, "ssdpulse_io_size_bytes", "operation", WITH_DATA), BY_OPERATION), "operation", log=10),
     lines("Sequential share", "Share of the bytes that were issued exactly where an earlier request had ended, also "
           "among interleaved streams.", "percentunit",
           (share(("ssdpulse_io_sequential_bytes_total", "ssdpulse_io_bytes_total"), "operation",
