@@ -163,6 +163,8 @@ def main():
     if len(families) < 100:
         sys.exit(f"FAIL: only {len(families)} families were found in the exporter: this test reads it wrongly")
     known = families | COMING
+    if arrived := COMING & families:
+        print(f"no longer to come, for they are exported: {' '.join(sorted(arrived))}")
     texts, uids = [], set()
     for name in WANTED_VARIABLES:
         dashboard = json.loads((GRAFANA / f"dashboards/{name}.json").read_text())

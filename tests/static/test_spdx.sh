@@ -9,7 +9,7 @@ cd "$SSDPULSE_SOURCE"
 bad=0
 while read -r file; do
   case $file in
-    *.md | *.json | LICENSE* | *.bin | *.golden | *.txt.gz | tests/fixtures/* | .gitignore | deploy/debian/*) continue ;;
+    *.md | *.json | *.png | LICENSE* | *.bin | *.golden | *.txt.gz | tests/fixtures/* | .gitignore | deploy/debian/*) continue ;;
     bpf/*.h | bpf/*.c) licence='BSD-2-Clause OR GPL-2.0-only' ;;
     bpf/*.py | tests/*.bpf.[ch] | tests/kernel/trace/*.h) licence='(Apache-2.0|BSD-2-Clause OR GPL-2.0-only)' ;;
     *) licence=Apache-2.0 ;;

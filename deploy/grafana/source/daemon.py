@@ -104,17 +104,17 @@ POLLS = [
     lines("What reading does to latency", "99th percentile of reads and writes within 50 ms of a log read, over that "
           "of the others; 1: nothing.", "x", poll("log_read_latency_effect_ratio", "")),
     listing("Refused pages", "Log pages that a drive refused.",
-            [("", "short", f"ssdpulse_nvme_refused_page_info{{{HOST}}}", None)], hide=("Value", "job"),
+            [("", "short", f"ssdpulse_nvme_refused_page_info{{{HOST}}}", None)],
             order=("instance", "controller", "page"), span=8, height=7),
 ]
 
 WHO = [
     listing("Builds and modes", "Version of each daemon, and the latency mode it runs in.",
             [("", "short", f"ssdpulse_build_info{{{HOST}}} * on (job, instance) group_left (mode) "
-              f"ssdpulse_latency_mode_info{{{HOST}}}", None)], hide=("Value", "job"),
+              f"ssdpulse_latency_mode_info{{{HOST}}}", None)],
             order=("instance", "version", "revision", "mode"), span=10, height=8),
     listing("What the kernels offer", "What each kernel's type information offers, and what was decided from it.",
-            [("", "short", f"ssdpulse_kernel_feature_info{{{HOST}}}", None)], hide=("Value", "job"),
+            [("", "short", f"ssdpulse_kernel_feature_info{{{HOST}}}", None)],
             order=("instance", "feature", "decision"), span=14, height=8),
 ]
 
@@ -134,4 +134,4 @@ def build():
     ]
     return page("ssdpulse: Daemon", "ssdpulse-daemon",
                 "How well ssdpulse itself sees (losses, drift, drives that do not answer), and what it costs.",
-                variables, [], rows, refresh="1m")
+                variables, rows, refresh="1m")

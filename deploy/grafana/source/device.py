@@ -27,8 +27,8 @@ NOW = [
            (quantile(0.99, TOTAL_TIME, "device", of("write")), "write"), TAIL),
     number("Slow now, because of", "Cause of the latency spike that is under way; it may still change until the spike "
            "has ended and the drive was asked.", "short",
-           (active("ssdpulse_latency_spike_active", "operation, cause"), "{{operation}}: {{cause}}"), ((None, GREEN), (1, RED)),
-           names=True, texts={"1": ("now", RED)}, nothing="no spike", span=5),
+           (active("ssdpulse_latency_spike_active", "operation, cause"), "{{operation}}: {{cause}}"),
+           ((None, GREEN), (1, RED)), names=True, texts={"1": ("now", RED)}, nothing="no spike", span=5),
     number("Discarding now, sent by", "Who sent the burst of discards that is under way.", "short",
            (active("ssdpulse_discard_burst_active", "trigger"), "{{trigger}}"), ((None, GREEN), (1, RED)),
            names=True, texts={"1": ("now", RED)}, nothing="no burst", span=4),
@@ -108,14 +108,15 @@ QUEUE = [
            (rate("ssdpulse_io_unissued_completions_total", "operation"), "{{operation}} never issued")]),
 ]
 
+WITH_DATA = f'{DEVICE},operation!="flush"'
 LOAD = [
     lines("Throughput", "Bytes completed.", "Bps", (rate("ssdpulse_io_bytes_total", "operation"), BY_OPERATION),
           "operation"),
     lines("Requests", "Requests completed.", "reqps", (count_rate(TOTAL_TIME, "operation"), BY_OPERATION), "operation"),
-    lines("Size of requests", "Mean size as the drive received them, after merging and splitting.", "bytes",
-          (mean("ssdpulse_io_size_bytes", "operation"), BY_OPERATION), "operation", log=2),
-    lines("Large requests: p99 of size", "99th percentile of the size. Sizes are known to a power of two.", "bytes",
-          (quantile(0.99, "ssdpulse_io_size_bytes", "operation"), BY_OPERATION), "operation", log=2),
+    lines("Size of requests", "Mean size as the drive received them, after merging and splitting.", "decbytes",
+          (mean("ssdpulse_io_size_bytes", "operation", WITH_DATA), BY_OPERATION), "operation", log=10),
+    lines("Large requests: p99 of size", "99th percentile of the size. Sizes are known to a power of two.", "decbytes",
+          (quantile(0.99, "ssdpulse_io_size_bytes", "operation", WITH_DATA), BY_OPERATION), "operation", log=10),
     lines("Sequential share", "Share of the bytes that were issued exactly where an earlier request had ended, also "
           "among interleaved streams.", "percentunit",
           (share(("ssdpulse_io_sequential_bytes_total", "ssdpulse_io_bytes_total"), "operation",
@@ -146,11 +147,11 @@ WRITES = [
     listing("Where hints end", "What this kernel does with a lifetime hint for this device, and whether the drive can "
             "tell streams apart.",
             [("", "short", f"max by (device, kernel, drive) (ssdpulse_write_hint_path_info{{{DEVICE}}})", None)],
-            hide=("Value",), order=("device", "kernel", "drive"), span=8, height=4),
+            order=("device", "kernel", "drive"), span=8, height=4),
     listing("File systems", "Mounted file systems on this device, and whether with online discard.",
             [("", "short",
               f"max by (device, mountpoint, fstype, discard) (ssdpulse_filesystem_info{{{DEVICE}}})", None)],
-            hide=("Value",), order=("device", "mountpoint", "fstype", "discard"), span=16, height=4),
+            order=("device", "mountpoint", "fstype", "discard"), span=16, height=4),
 ]
 
 CLASSIC = [
@@ -203,4 +204,4 @@ def build():
     return page("ssdpulse: Device", "ssdpulse-device",
                 "How slow is this drive, why, and how is it worn? Red bands are bursts of discards, orange ones "
                 "latency spikes.",
-                variables, EPISODES, rows)
+                variables, rows, EPISODES, [title for title, *_ in rows[1:6]])

@@ -41,19 +41,18 @@ AMPLIFICATION = [
           "it wrote while the host wrote nothing.", "Bps",
           [growth("host_written_bytes", "host"), growth("media_written_bytes", "media"),
            growth("idle_media_written_bytes", "idle media")], "side", span=8),
-    lines("Window and age of the ratio", "How much of each window the ratio was computed over, and how long before the "
-          "newest reading it ends.", "s",
-          [(f"max by (window) (ssdpulse_write_amplification_covered_seconds{{{CONTROLLER}}})", "{{window}} covered"),
-           (f"max by (window) (ssdpulse_write_amplification_age_seconds{{{CONTROLLER}}})", "{{window}} age")], "window",
-          log=10, span=8, height=6),
+    lines("Window and age of the ratio, $window", "How much of the window the ratio was computed over, and how long "
+          "before the newest reading it ends.", "s",
+          [(f'max(ssdpulse_write_amplification_covered_seconds{{{CONTROLLER},window="$window"}})', "covered"),
+           (f'max(ssdpulse_write_amplification_age_seconds{{{CONTROLLER},window="$window"}})', "age")], height=6),
     lines("What the host wrote: drive against kernel", "The drive's own host counter less what the block layer wrote "
           "to it, with its bounds. Away from 0: someone else writes, or a counter is wrong.", "bytes",
           [gauge(f"host_written_drift_{bound}bytes", text)
-           for bound, text in (("upper_", "upper"), ("", "drift"), ("lower_", "lower"))], minimum=None, span=8,
+           for bound, text in (("upper_", "upper"), ("", "drift"), ("lower_", "lower"))], "bound", minimum=None, span=8,
           height=6),
     listing("Source of the ratio", "Which of the drive's counters is used, and why no better one.",
             [("", "short", f"ssdpulse_write_amplification_source_info{{{CONTROLLER}}}", None)],
-            hide=("Value", "job", "instance"), order=("controller", "source", "reason"), span=8, height=6),
+            hide=("instance",), order=("controller", "source", "reason"), span=8, height=6),
 ]
 
 WEAR = [
@@ -201,15 +200,15 @@ VOLUME = [
 IDENTITY = [
     listing("Device", "The device as the kernel knows it.",
             [("Size", "decbytes", f"ssdpulse_device_info{{{DEVICE}}} * on (job, instance, device) group_left () "
-              f"ssdpulse_device_size_bytes{{{DEVICE}}}", None)], hide=("job", "instance"), order=("device", "model"),
+              f"ssdpulse_device_size_bytes{{{DEVICE}}}", None)], hide=("instance",), order=("device", "model"),
             height=4),
     listing("Drive", "The drive as it identifies itself.",
-            [("", "short", f"ssdpulse_nvme_info{{{CONTROLLER}}}", None)], hide=("Value", "job", "instance"),
+            [("", "short", f"ssdpulse_nvme_info{{{CONTROLLER}}}", None)], hide=("instance",),
             order=("controller", "model", "serial", "firmware"), height=4),
     listing("Namespaces", "Block devices that are namespaces of the same drive, with their endurance group.",
-            [("", "short", f"ssdpulse_nvme_namespace_info{{{CONTROLLER}}}", None)], hide=("Value", "job", "instance"),
+            [("", "short", f"ssdpulse_nvme_namespace_info{{{CONTROLLER}}}", None)], hide=("instance",),
             order=("device", "controller", "nsid", "endurance_group"), span=12, height=5),
     listing("Arrays on this device", "md and dm devices that this device carries, at any depth.",
-            [("", "short", f"ssdpulse_device_member_info{{{DEVICE}}}", None)], hide=("Value", "job", "instance"),
+            [("", "short", f"ssdpulse_device_member_info{{{DEVICE}}}", None)], hide=("instance",),
             order=("array", "kind", "name", "device"), span=12, height=5),
 ]

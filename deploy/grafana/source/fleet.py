@@ -21,8 +21,9 @@ DEVICES = (("instance", "Host"), ("device", "Device"))
 DRIVES = (("instance", "Host"), ("controller", "Drive"))
 
 
-def tail(operation, window="$__range", level=0.99):
-    return of_model(quantile(level, LATENCY, EACH, f'{DEVICE},operation="{operation}"', window))
+def tail(operation):
+    """Of devices that had such I/O: the comparison drops those whose quantile is not a number."""
+    return of_model(f"""({quantile(0.99, LATENCY, EACH, f'{DEVICE},operation="{operation}"', "$__range")})\n>= 0""")
 
 
 def waf(window, bound=""):
@@ -132,7 +133,7 @@ CHANGED = [
     listing("New, replaced or re-configured devices", "Devices whose identity (serial, firmware, scheduler, cache "
             "mode) is not what it was the chosen time ago.",
             [("", "short", f'ssdpulse_device_info{{{DEVICE},model=~"$model"}} unless ssdpulse_device_info{{{DEVICE}}} '
-              "offset $compare", None)], hide=("Value", "job", "wwid", "iostats", "rotational", "discard"),
+              "offset $compare", None)], hide=("wwid", "iostats", "rotational", "discard"),
             order=("instance", "device", "model", "firmware", "serial", "scheduler"), span=16, height=6),
     lines("Restarts and resets", "Restarts of daemons, and times that a drive's write counters began anew.", "short",
           [(f"sum(changes(process_start_time_seconds{{{HOST}}}[$__interval]))", "daemon restarts"),
@@ -146,19 +147,19 @@ STANDING = [
             [("fstrim bursts, 7 d", "short",
               f'ssdpulse_filesystem_info{{{DEVICE},discard="true"}} * on ({EACH}) group_left () '
               f'(sum by ({EACH}) (increase(ssdpulse_discard_bursts_total{{{DEVICE},trigger="fstrim"}}[7d])) > 0)',
-              ((None, YELLOW),))], hide=("job", "discard"), order=("instance", "device", "mountpoint"), span=12,
+              ((None, YELLOW),))], hide=("discard",), order=("instance", "device", "mountpoint"), span=12,
             height=6),
     listing("Where write hints end", "How far a lifetime hint travels on each device: what the kernel does with it, "
             "and whether the drive can tell streams apart.",
             [("", "short", f"max by (job, instance, device, kernel, drive) (ssdpulse_write_hint_path_info{{{DEVICE}}})",
-              None)], hide=("Value", "job"), order=("instance", "device", "kernel", "drive"), span=12, height=6),
+              None)], order=("instance", "device", "kernel", "drive"), span=12, height=6),
     listing("Arrays and what carries them", "md and dm devices, the drives below them, and whether a burst of discards "
             "to the array is under way.",
             [("Discarding", "bool_yes_no",
               f"sum by (job, instance, array, device, kind, name) (ssdpulse_device_member_info{{{DEVICE}}}) * on (job, "
               f"instance, array) group_left () (max by (job, instance, array) "
               f"(ssdpulse_array_discard_burst_active{{{HOST}}}))", ((None, GREEN), (1, RED)))],
-            hide=("job",), order=("instance", "array", "name", "kind", "device"), span=12, height=6),
+            order=("instance", "array", "name", "kind", "device"), span=12, height=6),
     worst("Misaligned writes", "Share of written bytes whose requests begin or end off the drive's preferred "
           "granularity (it must read, modify and write), over the shown time.", "percentunit",
           top(8, of_model(f'{increase("ssdpulse_write_misaligned_bytes_total", EACH, window="$__range")}\n/\n('
@@ -185,4 +186,4 @@ def build():
     ]
     return page("ssdpulse: Fleet", "ssdpulse-fleet",
                 "Which of all drives need a look: slowest, most amplified, soonest worn out, and what has changed.",
-                variables, [], rows, time_from="now-6h", refresh="1m")
+                variables, rows, time_from="now-6h", refresh="1m")

@@ -43,7 +43,7 @@ COLOURS = {
     },
     "window": {"5m": "#FFA6B0", "1h": "#FF9830", "24h": BLUE, "7d": "#B877D9", "lifetime": GREY},
     "side": {"host": BLUE, "media": "#FF9830", "idle": GREY, "queue": "#8AB8FF", "device": "#FF9830"},
-    "bound": {"ratio": "#FF9830", "lower": GREY, "upper": GREY},
+    "bound": {"ratio": "#FF9830", "drift": "#FF9830", "lower": GREY, "upper": GREY},
 }
 
 UP = {"0": ("down", RED), "1": ("up", GREEN)}
@@ -143,10 +143,11 @@ def number(title, about, unit, query, steps=((None, BLUE),), span=4, texts=None,
 
 def worst(title, about, unit, expression, steps, columns, span=6, height=8, links=None, reverse=False):
     """The worst of many, as bars, the worst first. columns: (label, heading) of what the series are told apart by."""
-    panel = listing(title, about, [("Value", unit, expression, steps)], hide=("job",), order=[name for name, _ in columns],
+    panel = listing(title, about, [("Value", unit, expression, steps)], order=[name for name, _ in columns],
                     rename=dict(columns), span=span, height=height, links=links)
+    cell = {"type": "gauge", "mode": "basic", "valueDisplayMode": "color"}
     panel.override_by_name("Value", [
-        models.DynamicConfigValue("custom.cellOptions", {"type": "gauge", "mode": "basic", "valueDisplayMode": "color"}),
+        models.DynamicConfigValue("custom.cellOptions", cell),
         models.DynamicConfigValue("min", 0),
         models.DynamicConfigValue("displayName", " "),
     ])
@@ -184,7 +185,6 @@ def listing(title, about, columns, order=(), hide=(), rename=None, sort=None, sp
     targets(panel, [(expression, "") for _, _, expression, _ in columns], instant=True,
             query_format=PromQueryFormat.TABLE)
     names = {"Time": None, "__name__": None, **dict.fromkeys(hide)}
-    names.pop("job", None)
     renamed = {"instance": "Host", "device": "Device", "controller": "Drive", "job": "Job", **(rename or {})}
     # Links of a row need its job; who looks at it does not.
     panel.override_by_name("Job", [models.DynamicConfigValue("custom.hidden", True)])
@@ -245,11 +245,15 @@ def choice(name, label, query, several=True, hidden=False, all_value=None):
 def one_of(name, label, values, default):
     options = [models.VariableOption(text=value, value=value, selected=value == default) for value in values]
     current = next(option for option in options if option.text == default)
-    return dashboard.CustomVariable(name).id(name).label(label).values(",".join(values)).options(options).current(current)
+    variable = dashboard.CustomVariable(name).id(name).label(label)
+    return variable.values(",".join(values)).options(options).current(current)
 
 
-def page(title, uid, about, variables, annotations, rows, time_from="now-3h", refresh="30s"):
-    """The whole dashboard. rows: (title, panels) open, (title, panels, "folded") closed until clicked."""
+def page(title, uid, about, variables, rows, episodes=(), marked=(), time_from="now-3h", refresh="30s"):
+    """The whole dashboard. rows: (title, panels) open, (title, panels, "folded") closed until clicked.
+
+    Episodes are shown in the rows that `marked` names: what a drive tells twice a minute would only be hidden by them.
+    """
     board = dashboard.Dashboard(title).uid(uid).description(about).tags(["ssdpulse"]).timezone("browser")
     board.time(time_from, "now").refresh(refresh).tooltip(models.DashboardCursorSync.CROSSHAIR).editable()
     board.link(dashboard.DashboardLink("ssdpulse").type(models.DashboardLinkType.DASHBOARDS).tags(["ssdpulse"])
@@ -258,9 +262,8 @@ def page(title, uid, about, variables, annotations, rows, time_from="now-3h", re
     datasource = dashboard.DatasourceVariable("datasource").id("datasource").label("Prometheus").type("prometheus")
     for variable in [datasource, *variables]:
         board.with_variable(variable)
-    for annotation in annotations:
-        board.annotation(annotation)
     identity = 0
+    identities = {}
     for row_title, panels, *folded in rows:
         identity += 1
         row = dashboard.Row(row_title).id(identity).collapsed(bool(folded))
@@ -269,6 +272,11 @@ def page(title, uid, about, variables, annotations, rows, time_from="now-3h", re
         for panel in panels:
             identity += 1
             (row if folded else board).with_panel(panel.id(identity))
+            identities.setdefault(row_title, []).append(identity)
         if folded:
             board.with_row(row)
+    shown = sum((identities[row_title] for row_title in marked), [])
+    for episode in episodes:
+        episode.filter_val = models.AnnotationPanelFilter(exclude=False, ids=shown)
+        board.annotation(episode)
     return board
