@@ -4,9 +4,10 @@ from alerts.case import MINUTE, Case
 from alerts.series import counter, device_latency, gauge, latency
 
 USUAL, STALL = -13, -4
-CALM, TROUBLE, AFTER = 80, 20, 40  # samples: 20, 5 and 10 minutes
-TOTAL = CALM + TROUBLE + AFTER
-DURING, LATER = 24 * MINUTE, 33 * MINUTE
+CALM, TROUBLE, LONG, AFTER = 48, 20, 40, 40  # samples: 12, 5, 10 and 10 minutes
+BEGIN = 12 * MINUTE
+BEFORE, DURING, LATER = 11 * MINUTE, 16 * MINUTE, 25 * MINUTE  # of 5 minutes
+LONGER, LATER_STILL = 21 * MINUTE, 32 * MINUTE  # of 10 minutes
 READ = {"device": "nvme0n1", "operation": "read"}
 MET_DISCARD, MET_FLUSH = {**READ, "beside": "discard"}, {**READ, "operation": "write", "beside": "flush"}
 
@@ -33,11 +34,11 @@ def spike(cause, phases, operation="read"):
 
 
 def discard(what, *series, **rest):
-    return Case("SsdpulseTailLiftedByDiscard", what, list(series), silent=(19 * MINUTE, DURING, LATER), **rest)
+    return Case("SsdpulseTailLiftedByDiscard", what, list(series), silent=(BEFORE, DURING, LATER), **rest)
 
 
 def flush(what, *series, **rest):
-    return Case("SsdpulseTailLiftedByFlush", what, list(series), silent=(19 * MINUTE, LONGER, LATER_STILL), **rest)
+    return Case("SsdpulseTailLiftedByFlush", what, list(series), silent=(BEFORE, LONGER, LATER_STILL), **rest)
 
 
 def discard_says(operation="read", trigger=" Trigger: fstrim."):
@@ -45,8 +46,6 @@ def discard_says(operation="read", trigger=" Trigger: fstrim."):
             f"0.00012 s are usual.{trigger}")
 
 
-LONGER, LATER_STILL = 29 * MINUTE, 40 * MINUTE
-LONG = 40  # samples: 10 minutes
 
 
 def fsync(slow, ios=300):
@@ -69,19 +68,19 @@ def waiting(usual, slow, ios):
 
 
 def queueing(what, *series, **rest):
-    return Case("SsdpulseTailLiftedByQueueing", what, list(series), silent=(19 * MINUTE, 28 * MINUTE, LATER_STILL), **rest)
+    return Case("SsdpulseTailLiftedByQueueing", what, list(series), silent=(BEFORE, LONGER, LATER_STILL), **rest)
 
 
 def high(what, *series, **rest):
-    return Case("SsdpulseTailLatencyHigh", what, list(series), silent=(19 * MINUTE, 28 * MINUTE, LATER_STILL), **rest)
+    return Case("SsdpulseTailLatencyHigh", what, list(series), silent=(BEFORE, LONGER, LATER_STILL), **rest)
 
 
 def gc(what, *series, **rest):
-    return Case("SsdpulseTailLiftedByGarbageCollection", what, list(series), silent=(19 * MINUTE, LONGER, LATER_STILL), **rest)
+    return Case("SsdpulseTailLiftedByGarbageCollection", what, list(series), silent=(BEFORE, LONGER, LATER_STILL), **rest)
 
 
 def unexplained(what, *series, **rest):
-    return Case("SsdpulseTailSpikeUnexplained", what, list(series), silent=(19 * MINUTE, LONGER, LATER_STILL), **rest)
+    return Case("SsdpulseTailSpikeUnexplained", what, list(series), silent=(BEFORE, LONGER, LATER_STILL), **rest)
 
 
 TROUBLED = [(CALM, 0), (LONG, 1), (AFTER, 0)]
@@ -93,13 +92,24 @@ CASES = [
     discard("reads stall beside an fstrim and are quick apart from it", others(), met(STALL), bursts(),
             fires=((DURING, MET_DISCARD, discard_says()),)),
     Case("SsdpulseTailLiftedByDiscard", "it is told a minute and a half after it began",
-         [others(), met(STALL), bursts()], fires=((20 * MINUTE + 90, MET_DISCARD, discard_says()),)),
+         [others(), met(STALL), bursts()], fires=((BEGIN + 90, MET_DISCARD, discard_says()),)),
     discard("nearly all writes meet a discard", others(ios=0, operation="write"), met(STALL, operation="write"),
             fires=((DURING, {**MET_DISCARD, "operation": "write"}, discard_says("write", "")),)),
     discard("some meet a flush as well", others(), met(STALL, during="both"),
             fires=((DURING, MET_DISCARD, discard_says(trigger="")),)),
     discard("an fstrim that hurts nobody", others(ios=30000), met(USUAL, ios=9000), bursts()),
-    discard("slower beside it, but still quick: 1 ms", others(ios=30000), met(-10, ios=9000), bursts()),
+    discard("slower beside it: 4 ms", others(), met(-8),
+            fires=((DURING, MET_DISCARD, discard_says(trigger="").replace("0.062", "0.0039")),)),
+    discard("slower beside it, but still quick: 1 ms", others(), met(-10), bursts()),
+    discard("a fifth of the time that I/Os take", others(ios=600000), met(STALL),
+            fires=((DURING, MET_DISCARD, discard_says(trigger="")),)),
+    discard("a twentieth of it", others(ios=3000000), met(STALL)),
+    discard("a drive with 16 ms for all, and 31 ms beside discards", others(usual=-6, slow=-6, ios=100), met(-5)),
+    discard("those apart are slower as well, but far less: 16 ms", others(slow=-6), met(STALL),
+            fires=((DURING, MET_DISCARD, discard_says(trigger="")),)),
+    discard("two I/Os a second", others(ios=2), met(STALL, ios=30),
+            fires=((DURING, MET_DISCARD, discard_says(trigger="")),)),
+    discard("too few I/Os to tell", others(ios=2), met(STALL, ios=9), bursts()),
     discard("those apart are as slow: not the discards", others(slow=STALL, ios=300), met(STALL), bursts()),
     discard("a few outliers among many quick ones", others(ios=30000), met(STALL, ios=1), bursts()),
     discard("outliers enough to count, but no time lost with them", others(ios=9000000), met(STALL, ios=16), bursts()),
@@ -115,7 +125,7 @@ CASES = [
     flush("beside discards, not flushes", others(), met(STALL)),
     Case("SsdpulseTailLiftedByFlush", "a checkpoint of two minutes",
          [device_latency([(CALM, {USUAL: 9000}), (8, {STALL: 300}), (AFTER, {USUAL: 9000})], during="flush"),
-          device_latency([(TOTAL, {USUAL: 3000})])], silent=(22 * MINUTE, 24 * MINUTE, 26 * MINUTE)),
+          device_latency([(CALM + LONG + AFTER, {USUAL: 3000})])], silent=(BEGIN + 2 * MINUTE, BEGIN + 4 * MINUTE, BEGIN + 6 * MINUTE)),
 
     gc("a spike by garbage collection", spike("gc", TROUBLED), NAMESPACE, AMPLIFIED,
        fires=((LONGER, {**READ, "cause": "gc"},
@@ -123,16 +133,16 @@ CASES = [
                "minutes. Write amplification in that time: 3.4."),)),
     gc("many short ones, which only their seconds tell",
        counter("ssdpulse_latency_spike_seconds_total", [(CALM, 0), (LONG, 3), (AFTER, 0)], cause="gc", **READ),
-       spike("gc", [(TOTAL, 0)]),
+       spike("gc", [(CALM + LONG + AFTER, 0)]),
        fires=((LONGER, {**READ, "cause": "gc"},
                "On db1:10936, reads of nvme0n1 were slowed down by the drive's garbage collection in 20% of the last 5 "
                "minutes."),)),
-    gc("the same shape without evidence from the drive", spike("unknown", TROUBLED), spike("gc", [(TOTAL, 0)])),
+    gc("the same shape without evidence from the drive", spike("unknown", TROUBLED), spike("gc", [(CALM + LONG + AFTER, 0)])),
     gc("one spike of 20 s in 5 minutes",
        counter("ssdpulse_latency_spike_seconds_total", [(CALM, 0), (1, 20), (60, 0)], cause="gc", **READ)),
 
     queueing("reads wait in the queue, the drive is quick", waiting(-15, STALL, 300), whole(STALL, 300),
-             fires=((28 * MINUTE, READ,
+             fires=((LONGER, READ,
                      "On db1:10936, reads of nvme0n1 wait 0.062 s in the queue before the drive gets them (99th "
                      "percentile of 5 minutes), 100% of all their time."),)),
     queueing("the drive is slow, not the queue", waiting(-15, -15, 300), whole(STALL, 300)),
@@ -143,12 +153,12 @@ CASES = [
     unexplained("slow for ten minutes and no cause known", spike("unknown", TROUBLED),
                 fires=((LONGER, {**READ, "cause": "unknown"},
                         "On db1:10936, reads of nvme0n1 were slow without a known cause in 100% of the last 5 minutes."),)),
-    unexplained("the cause is known", spike("gc", TROUBLED), spike("unknown", [(TOTAL, 0)])),
+    unexplained("the cause is known", spike("gc", TROUBLED), spike("unknown", [(CALM + LONG + AFTER, 0)])),
     unexplained("unknown only until the drive was asked, half a minute later",
                 spike("unknown", [(CALM, 0), (2, 1), (TROUBLE + AFTER, 0)]),
                 spike("gc", [(CALM + 2, 0), (TROUBLE, 1), (AFTER, 0)])),
 
-    high("sixteen times the usual p99 for ten minutes", whole(-7, 3000), fires=((28 * MINUTE, READ,
+    high("sixteen times the usual p99 for ten minutes", whole(-7, 3000), fires=((LONGER, READ,
          "On db1:10936, reads of nvme0n1 take 0.0078 s (99th percentile of 5 minutes); 0.00012 s are usual."),)),
     high("ten times the usual, but quick: 2 ms", whole(-9, 3000)),
     high("twice the usual", latency([(CALM, {-8: 3000}), (LONG, {-7: 3000}), (AFTER, {-8: 3000})])),
