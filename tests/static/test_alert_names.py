@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Do rules, runbooks and metrics know each other?
+
+Each alert has a page, each page an alert and every section; no rule and no page names a metric that is neither exported
+nor promised; no rule reads a recorded series that nobody records, none is recorded in vain; both forms of the latency
+rules record the same.
+"""
+import re
+import sys
+from pathlib import Path
+
+DEPLOY = Path("deploy")
+RULES = DEPLOY / "prometheus/rules"
+SECTIONS = ["What it means", "Confirm", "What to do", "When it is false"]
+# Of the contract, and not exported yet. Delete a line once it is.
+PROMISED = {
+    "ssdpulse_write_hint_bytes_total", "ssdpulse_write_hint_ios_total", "ssdpulse_write_hint_latency_seconds",
+    "ssdpulse_write_hint_path_info", "ssdpulse_write_stream_bytes_total", "ssdpulse_write_class_bytes_total",
+    "ssdpulse_write_misaligned_bytes_total", "ssdpulse_write_small_bytes_total",
+    "ssdpulse_discard_bursts_total", "ssdpulse_discard_burst_bytes_total", "ssdpulse_discard_burst_seconds_total",
+    "ssdpulse_discard_burst_active", "ssdpulse_array_discard_burst_active",
+    "ssdpulse_latency_spikes_total", "ssdpulse_latency_spike_seconds_total", "ssdpulse_latency_spike_active",
+}
+METRIC = re.compile(r"(?<![\w:.])(?:ssdpulse|process)_\w+(?![\w:]*:)")
+RECORDED = re.compile(r"\w+(?::\w+){2}")
+errors = []
+
+
+def expect(good, what):
+    if not good:
+        errors.append(what)
+
+
+def exported():
+    names = set()
+    for file in Path("exporters/prometheus").glob("families_*.cpp"):
+        names |= set(re.findall(r'\{"((?:ssdpulse|process)_\w+)"', file.read_text()))
+    fields = Path("daemon/model/nvme_fields.h").read_text()
+    for kind, name in re.findall(r"FIELD\((gauge|counter), (\w+), \"", fields):
+        names.add(f"ssdpulse_nvme_{name}" + ("_total" if kind == "counter" else ""))
+    return names
+
+
+def known(name, metrics):
+    histogram = re.sub("_(bucket|count|sum)$", "", name)
+    return name in metrics or histogram in metrics and histogram.endswith(("_seconds", "_bytes"))
+
+
+def without_comments(file):
+    return re.sub(r"^ *#.*$", "", file.read_text(), flags=re.M)
+
+
+def check_metrics(metrics):
+    named = {}
+    for file in [*sorted(RULES.glob("*.yml")), *sorted((DEPLOY / "runbooks").glob("*.md"))]:
+        text = without_comments(file) if file.suffix == ".yml" else file.read_text()
+        text = re.sub(r"- name: ssdpulse_\w+", "", text)
+        for name in METRIC.findall(text):
+            named.setdefault(name, file)
+    expect(len(named) > 30, f"only {len(named)} metrics are named: does this test still read the rules?")
+    for name, file in named.items():
+        expect(known(name, metrics | PROMISED), f"{file}: {name} is neither exported nor promised")
+    print(f"{len(named)} metrics are named, {len(metrics)} exported, {len(PROMISED - metrics)} promised")
+    for name in sorted(PROMISED & metrics):
+        print(f"promised and exported by now: {name}")
+
+
+def check_recorded():
+    recorded, read = {}, {}
+    for file in sorted(RULES.glob("*.yml")):
+        text = without_comments(file)
+        for name in re.findall(r"record: (\S+)", text):
+            recorded.setdefault(name, file)
+        for name in RECORDED.findall(re.sub(r"record: .*", "", text)):
+            read.setdefault(name, file)
+    for name, file in read.items():
+        expect(name in recorded, f"{file}: nobody records {name}")
+    for name, file in recorded.items():
+        expect(name in read, f"{file}: nobody reads {name}")
+
+
+def check_forms():
+    """The classic rules are the native ones, written for buckets."""
+    native, classic = (re.findall(r"- record: (.*)\n(?: +labels: (.*)\n)?", (RULES / f"latency_{form}.yml").read_text())
+                       for form in ("native", "classic"))
+    expect(native and native == classic, f"latency_native.yml and latency_classic.yml record different series: "
+                                         f"{set(native) ^ set(classic)}")
+
+
+def check_runbooks():
+    text = (RULES / "alerts.yml").read_text()
+    alerts = re.findall(r"- alert: (\w+)\n(.*?)(?=\n *- alert: |\Z)", text, flags=re.S)
+    expect(len(alerts) > 20, f"only {len(alerts)} alerts: does this test still read them?")
+    for alert, body in alerts:
+        page = DEPLOY / f"runbooks/{alert}.md"
+        expect(f"runbook_url: {page}\n" in body + "\n", f"{alert}: runbook_url is not {page}")
+        expect(re.search(r"severity: (critical|warning|info)\b", body), f"{alert}: no severity")
+        expect(page.is_file(), f"{alert} has no page {page}")
+    for page in sorted((DEPLOY / "runbooks").glob("*.md")):
+        lines = page.read_text().splitlines()
+        expect(page.stem in dict(alerts), f"{page}: no alert has this name")
+        expect(lines[0] == f"# {page.stem}", f"{page}: its title is {lines[0]}")
+        sections = [line[3:] for line in lines if line.startswith("## ")]
+        expect(sections == SECTIONS, f"{page}: its sections are {sections}")
+        for link in re.findall(r"\]\((\w+\.md)\)", page.read_text()):
+            expect((page.parent / link).is_file(), f"{page}: no page {link}")
+    print(f"{len(alerts)} alerts, each with a page")
+
+
+def main():
+    check_metrics(exported())
+    check_recorded()
+    check_forms()
+    check_runbooks()
+    for error in errors:
+        print(error)
+    if errors:
+        sys.exit(f"FAIL: {len(errors)} names do not fit together")
+
+
+main()

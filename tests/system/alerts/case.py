@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One case of one alert, and the test of promtool's that it becomes."""
+from dataclasses import dataclass, field
+
+from alerts.series import HOST, Latency
+
+MINUTE, HOUR, DAY = 60, 3600, 86400
+
+
+@dataclass
+class Case:
+    """`fires`: ((when, {labels beside HOST's and the rule's}, description), ...); at each other time that is asked,
+    `silent`, the alert does not fire. A case without `fires` is a healthy one. Times are in seconds."""
+    alert: str
+    what: str
+    series: list
+    fires: tuple = ()
+    silent: tuple = ()
+    step: int = 15
+    evaluation: int = 15
+    host: dict = field(default_factory=lambda: dict(HOST))
+
+    def has_latencies(self):
+        return any(isinstance(series, Latency) for series in self.series)
+
+    def test(self, form, rule):
+        """One test of promtool's; `rule` is the alert's own, for what all its cases share."""
+        times = {}
+        for when, labels, description in self.fires:
+            times.setdefault(when, []).append({
+                "exp_labels": {**self.host, **labels, **rule["labels"]},
+                "exp_annotations": {**rule["annotations"], "description": description}})
+        return {
+            "name": f"{self.alert}: {self.what}",
+            "interval": f"{self.step}s",
+            "input_series": [{"series": name, "values": values}
+                             for series in self.series for name, values in series.lines(form)],
+            "alert_rule_test": [{"eval_time": f"{when}s", "alertname": self.alert, "exp_alerts": times.get(when, [])}
+                                for when in sorted({*times, *self.silent})],
+        }

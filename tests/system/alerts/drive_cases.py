@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What drives do: discards, wear, health, and what is written to them."""
+from alerts.case import DAY, HOUR, MINUTE, Case
+from alerts.series import counter, gauge
+
+DRIVE, DEVICE = {"controller": "nvme0"}, {"device": "nvme0n1"}
+SOURCE = {**DRIVE, "source": "ocp"}
+TERA, GIBI = 1e12, 2 ** 30
+
+
+def minutely(alert, what, *series, **rest):
+    return Case(alert, what, list(series), step=MINUTE, evaluation=MINUTE, **rest)
+
+
+def step_gauge(name, before, then, after, samples=60, **labels):
+    """An hour (or so many samples) each."""
+    return gauge(name, [(samples, before), (samples, then), (samples, after)], **labels)
+
+
+# --- discards -----------------------------------------------------------------------------------------------------
+# Time 0 of promtool is a Thursday, 0 h UTC.
+def work(what, *series, **rest):
+    return Case("SsdpulseDiscardInWorkingHours", what, list(series), step=5 * MINUTE, evaluation=5 * MINUTE, **rest)
+
+
+def discarding(since, hours, trigger="fstrim", days=1):
+    return gauge("ssdpulse_discard_burst_active",
+                 [(int(since * 12), 0), (int(hours * 12), 1), (int((24 * days - since - hours) * 12), 0)], **DEVICE, trigger=trigger)
+
+
+def work_says(share, trigger="fstrim", size=""):
+    return f"On db1:10936, nvme0n1 was discarding (trigger {trigger}) in {share} of the last hour{size}."
+
+
+FSTRIM = {**DEVICE, "trigger": "fstrim"}
+DISCARDS = [
+    work("an fstrim from 9 to 11 h on a Thursday", discarding(9, 2),
+         counter("ssdpulse_discard_burst_bytes_total", [(108, 0), (24, GIBI), (156, 0)], **FSTRIM),
+         fires=((int(10.5 * HOUR), FSTRIM, work_says("100%", size=", 12GiB")),), silent=(8 * HOUR, 13 * HOUR)),
+    work("online discard, 20 s in each 5 minutes, but all day: 7 %",
+         counter("ssdpulse_discard_burst_seconds_total", [(288, 20)], **DEVICE, trigger="online"),
+         silent=(9 * HOUR, 12 * HOUR)),
+    work("online discard, a minute in each 5 minutes",
+         counter("ssdpulse_discard_burst_seconds_total", [(288, 60)], **DEVICE, trigger="online"),
+         fires=((12 * HOUR, {**DEVICE, "trigger": "online"}, work_says("20%", "online")),), silent=(7 * HOUR, 19 * HOUR)),
+    work("the same fstrim at night", discarding(2, 2), silent=(3 * HOUR, 4 * HOUR, 9 * HOUR)),
+    work("the same fstrim on a Saturday", discarding(48 + 9, 2, days=3), silent=(58 * HOUR,)),
+    work("a short one in working hours: 5 minutes", discarding(10, 1 / 12), silent=(int(10.25 * HOUR), 11 * HOUR)),
+]
+
+
+def twice(what, *series, **rest):
+    return Case("SsdpulseOnlineDiscardAndFstrim", what, list(series), step=HOUR, evaluation=HOUR, **rest)
+
+
+def mounted(discard, device="nvme0n1", mountpoint="/data"):
+    return gauge("ssdpulse_filesystem_info", [(20 * 24, 1)], device=device, mountpoint=mountpoint, fstype="xfs", discard=discard)
+
+
+def trimmed(device="nvme0n1", trigger="fstrim"):
+    return counter("ssdpulse_discard_bursts_total", [(24, 0), (2, 4), (19 * 24, 0)], device=device, trigger=trigger)
+
+
+DISCARDS += [
+    twice("mounted with discard and trimmed by fstrim", mounted("true"), mounted("false", mountpoint="/other"), trimmed(),
+          fires=((3 * DAY, {**DEVICE, "mountpoint": "/data", "fstype": "xfs", "discard": "true"},
+                  "On db1:10936, /data (xfs on nvme0n1) is mounted with discard, and fstrim ran there as well: 8 bursts "
+                  "in 8 days."),), silent=(20 * HOUR, 12 * DAY)),
+    twice("fstrim alone", mounted("false"), trimmed(), silent=(3 * DAY,)),
+    twice("online discard alone", mounted("true"), trimmed(trigger="online"), silent=(3 * DAY,)),
+    twice("fstrim of another drive", mounted("true"), trimmed("nvme1n1"), silent=(3 * DAY,)),
+]
+
+
+# --- wear -----------------------------------------------------------------------------------------------------------
+def ratios(hour, week, covered=3 * DAY, certainty=0.05):
+    """What an hour's write amplification is in the second hour, and its bounds."""
+    waf, found = "ssdpulse_write_amplification", []
+    for window, value in (("1h", hour), ("7d", week)):
+        labels = {**SOURCE, "window": window}
+        before = min(hour, week)
+        for name, factor in (("ratio", 1), ("lower_ratio", 1 - certainty), ("upper_ratio", 1 + certainty)):
+            found.append(step_gauge(f"{waf}_{name}", before * factor, (value if window == "1h" else week) * factor,
+                                    before * factor, **labels))
+    found.append(gauge(f"{waf}_covered_seconds", [(180, covered)], **SOURCE, window="7d"))
+    return found
+
+
+def daily(value, covered=12 * HOUR):
+    labels = {**SOURCE, "window": "24h"}
+    return [step_gauge("ssdpulse_write_amplification_lower_ratio", 1.2, value, 1.2, **labels),
+            step_gauge("ssdpulse_write_amplification_ratio", 1.3, value + 0.2, 1.3, **labels),
+            gauge("ssdpulse_write_amplification_covered_seconds", [(180, covered)], **labels)]
+
+
+LATER = 150 * MINUTE
+ABOVE, HIGH = "SsdpulseWriteAmplificationAboveBaseline", "SsdpulseWriteAmplificationHigh"
+WEAR = [
+    minutely(ABOVE, "3 in the last hour, 1.2 over 7 days", *ratios(3, 1.2),
+             fires=((90 * MINUTE, SOURCE, "On db1:10936, write amplification of nvme0 is at least 2.8 "
+                     "over the last hour; over 7 days it is 1.2 (counters: ocp)."),), silent=(70 * MINUTE, LATER)),
+    minutely(ABOVE, "as high as over 7 days", *ratios(3, 3), silent=(90 * MINUTE,)),
+    minutely(ABOVE, "a little more", *ratios(1.7, 1.2), silent=(90 * MINUTE,)),
+    minutely(ABOVE, "more, but the bounds allow that it is not", *ratios(2, 1.2, certainty=0.1), silent=(90 * MINUTE,)),
+    minutely(ABOVE, "7 days that are half a day yet", *ratios(3, 1.2, covered=DAY / 2), silent=(90 * MINUTE,)),
+
+    minutely(HIGH, "at least 3.4 over a day", *daily(3.4),
+             fires=((90 * MINUTE, {**SOURCE, "window": "24h"}, "On db1:10936, write amplification of nvme0 is at least 3.4 "
+                     "over 24 hours (counters: ocp)."),), silent=(70 * MINUTE, LATER)),
+    minutely(HIGH, "about 3, perhaps less", *daily(2.9), silent=(90 * MINUTE,)),
+    minutely(HIGH, "a day that is an hour yet", *daily(3.4, covered=HOUR), silent=(90 * MINUTE,)),
+]
+
+SOON, YEAR = "SsdpulseDriveWornOutIn90Days", "SsdpulseDriveWornOutInOneYear"
+
+
+def life(days, window=30 * DAY, basis="percentage_used"):
+    """So many days left for three hours, far more before and after."""
+    labels = {**DRIVE, "basis": basis}
+    return [gauge("ssdpulse_nvme_life_remaining_seconds", [(60, 1500 * DAY), (180, days * DAY), (60, 1500 * DAY)], **labels),
+            gauge("ssdpulse_nvme_life_remaining_window_seconds", [(300, window)], **labels)]
+
+
+def life_says(days):
+    return f"On db1:10936, the rated life of nvme0 ends in {days}d 0h 0m 0s if it goes on like this; used up: 91%."
+
+
+USED = gauge("ssdpulse_nvme_percentage_used_ratio", [(300, 0.91)], **DRIVE)
+WORN, NEW = 3 * HOUR, (90 * MINUTE, 280 * MINUTE)
+WEAR += [
+    minutely(SOON, "60 days left", *life(60), USED, fires=((WORN, DRIVE, life_says(60)),), silent=NEW),
+    minutely(SOON, "60 days by the other estimate", *life(600), *life(60, basis="endurance_estimate"), USED,
+             fires=((WORN, DRIVE, life_says(60)),), silent=NEW),
+    minutely(SOON, "100 days left", *life(100), silent=(WORN,)),
+    minutely(SOON, "an hour's bulk load makes it look like 60 days", *life(60, window=HOUR), silent=(WORN,)),
+    minutely(YEAR, "300 days left", *life(300), USED, fires=((WORN, DRIVE, life_says(300)),), silent=NEW),
+    minutely(YEAR, "500 days left", *life(500), silent=(WORN,)),
+    minutely(YEAR, "60 days left: that is the other alert's", *life(60), silent=(WORN,)),
+]
+
+
+def idle(what, gigabytes_a_day, other, **rest):
+    """Samples are hours."""
+    grow = [(24, 0), (48, gigabytes_a_day * 1e9 / 24), (48, 0)]
+    return Case("SsdpulseIdleWear", what, [
+        counter("ssdpulse_nvme_idle_media_written_bytes_total", grow, start=5e12, **DRIVE),
+        counter("ssdpulse_nvme_media_written_bytes_total", [(n, one + other * 1e9 / 24) for n, one in grow], start=9e13, **SOURCE),
+        gauge("ssdpulse_nvme_namespace_info", [(121, 1)], **DRIVE, **DEVICE, nsid="1"),
+        gauge("ssdpulse_device_size_bytes", [(121, 4 * TERA)], **DEVICE)], step=HOUR, evaluation=HOUR, **rest)
+
+
+WEAR += [
+    idle("400 GB a day into a drive of 4 TB", 400, 100, silent=(20 * HOUR, 110 * HOUR), fires=((
+        60 * HOUR, DRIVE, "On db1:10936, nvme0 wrote 372.5GiB to its media in a day while the host wrote nothing."),)),
+    idle("refresh of 40 GB a day", 40, 10, silent=(60 * HOUR,)),
+    idle("300 GB a day beside 4 TB of ordinary writes", 300, 4000, silent=(60 * HOUR,)),
+]
+
+
+# --- health ---------------------------------------------------------------------------------------------------------
+def health(alert, what, *series, **rest):
+    return minutely(f"Ssdpulse{alert}", what, *series, **rest)
+
+
+def spare(then, threshold=0.1, prefix="ssdpulse_nvme", **labels):
+    return [step_gauge(f"{prefix}_available_spare_ratio", 1, then, 1, **DRIVE, **labels),
+            gauge(f"{prefix}_available_spare_threshold_ratio", [(180, threshold)], **DRIVE, **labels)]
+
+
+THEN, BOTH = 90 * MINUTE, (50 * MINUTE, 150 * MINUTE)
+HEALTH = [
+    health("SpareLow", "30 % left, the drive warns at 10 %", *spare(0.3), silent=BOTH,
+           fires=((THEN, DRIVE, "On db1:10936, nvme0 has 30% of its spare blocks left."),)),
+    health("SpareLow", "of an endurance group", *spare(0.3, prefix="ssdpulse_nvme_endurance_group", endurance_group="1"),
+           silent=BOTH, fires=((THEN, {**DRIVE, "endurance_group": "1"},
+                                "On db1:10936, nvme0 (endurance group 1) has 30% of its spare blocks left."),)),
+    health("SpareLow", "40 % left", *spare(0.4), silent=(THEN,)),
+    health("SpareLow", "98 % left of a drive that warns at 97 %", *spare(0.98, 0.97), silent=(THEN,)),
+]
+
+
+def medium(growth, error="medium"):
+    return counter("ssdpulse_io_errors_total", [(60, 0), (2, growth), (118, 0)], **DEVICE, operation="read", error=error)
+
+
+def media_errors(growth):
+    return counter("ssdpulse_nvme_media_errors_total", [(60, 0), (2, growth), (118, 0)], start=17, **DRIVE)
+
+
+HEALTH += [
+    health("MediaErrors", "two errors by the drive's own count", media_errors(1), silent=(59 * MINUTE, 130 * MINUTE),
+           fires=((70 * MINUTE, DRIVE, "On db1:10936, nvme0 had 2 media errors in the last hour."),)),
+    health("MediaErrors", "four reads that failed", medium(2), silent=(59 * MINUTE, 130 * MINUTE),
+           fires=((70 * MINUTE, DEVICE, "On db1:10936, nvme0n1 had 4 media errors in the last hour."),)),
+    health("MediaErrors", "old errors, none new", media_errors(0), silent=(70 * MINUTE,)),
+    health("MediaErrors", "reads that failed on the way", medium(2, error="transport"), silent=(70 * MINUTE,)),
+
+    health("CriticalWarning", "the drive calls itself unreliable", silent=BOTH,
+           *[step_gauge("ssdpulse_nvme_critical_warning", 0, then, 0, **DRIVE, warning=warning)
+             for warning, then in (("reliability", 1), ("available_spare", 0))], *spare(0.5),
+           fires=((THEN, {**DRIVE, "warning": "reliability"},
+                   "On db1:10936, nvme0 warns: reliability. Spare blocks left: 50%."),)),
+    health("CriticalWarning", "an endurance group became read-only", silent=BOTH, fires=((
+        THEN, {**DRIVE, "warning": "read_only", "endurance_group": "2"},
+        "On db1:10936, nvme0 (endurance group 2) warns: read_only."),), *[
+            step_gauge("ssdpulse_nvme_endurance_group_warning", 0, 1, 0, **DRIVE, warning="read_only", endurance_group="2")]),
+    health("CriticalWarning", "none", *[gauge("ssdpulse_nvme_critical_warning", [(180, 0)], **DRIVE, warning=warning)
+                                        for warning in ("available_spare", "reliability", "read_only")], silent=(THEN,)),
+]
+
+HOT = gauge("ssdpulse_nvme_temperature_celsius", [(180, 84)], **DRIVE, sensor="composite")
+THROTTLED = {"silent": (59 * MINUTE, LATER), "fires": ((
+    70 * MINUTE, DRIVE, "On db1:10936, nvme0 slowed itself down in the last 15 minutes because of heat; it has 84 degrees "
+    "Celsius."),)}
+
+
+def throttle(name, growth, **labels):
+    return counter(f"ssdpulse_nvme_{name}", [(60, 0), (30, growth), (90, 0)], start=600, **DRIVE, **labels)
+
+
+HEALTH += [
+    health("ThermalThrottling", "by the standard's seconds", throttle("thermal_management_seconds_total", 60, level="1"),
+           HOT, **THROTTLED),
+    health("ThermalThrottling", "by its transitions", throttle("thermal_management_transitions_total", 1, level="2"),
+           HOT, **THROTTLED),
+    health("ThermalThrottling", "by a vendor's events", throttle("thermal_throttle_events_total", 1), HOT, **THROTTLED),
+    health("ThermalThrottling", "by a vendor's seconds", throttle("thermal_throttle_seconds_total", 60), HOT, **THROTTLED),
+    health("ThermalThrottling", "by a vendor's level", step_gauge("ssdpulse_nvme_thermal_throttle_level", 0, 1, 0, **DRIVE),
+           HOT, **THROTTLED),
+    health("ThermalThrottling", "warm, and it did throttle once, long ago",
+           throttle("thermal_management_seconds_total", 0, level="1"), HOT, silent=(70 * MINUTE,)),
+]
+
+
+# --- writes ---------------------------------------------------------------------------------------------------------
+def hinted(megabytes_a_minute, hint="short"):
+    return counter("ssdpulse_write_hint_bytes_total", [(120, megabytes_a_minute * 1e6), (180, 0)], **DEVICE, hint=hint)
+
+
+def path(kernel, drive):
+    return gauge("ssdpulse_write_hint_path_info", [(301, 1)], **DEVICE, kernel=kernel, drive=drive)
+
+
+def hints(what, *series, **rest):
+    return minutely("SsdpulseHintsNotArriving", what, *series, **rest)
+
+
+def hints_say(kernel, drive, size="5.588GiB"):
+    return (f"On db1:10936, {size} were written to nvme0n1 with a write hint in the last hour. The hints end here: kernel "
+            f"{kernel}, drive {drive}.")
+
+
+def misaligned(what, share, rate=2e6, small=0.25, **rest):
+    """Bytes a second; two hours, then as much aligned."""
+    return minutely("SsdpulseMisalignedWrites", what,
+                    counter("ssdpulse_io_bytes_total", [(300, rate * 60)], **DEVICE, operation="write"),
+                    counter("ssdpulse_io_bytes_total", [(300, rate * 60)], **DEVICE, operation="read"),
+                    counter("ssdpulse_write_misaligned_bytes_total", [(120, rate * 60 * share), (180, 0)], **DEVICE),
+                    counter("ssdpulse_write_small_bytes_total", [(300, rate * 60 * small)], **DEVICE), **rest)
+
+
+WRITES = [
+    hints("the kernel drops them", hinted(100), path("dropped", "fdp"), silent=(260 * MINUTE,),
+          fires=((110 * MINUTE, {**DEVICE, "kernel": "dropped", "drive": "fdp"}, hints_say("dropped", "fdp")),)),
+    hints("the drive knows neither streams nor placement", hinted(100, "extreme"), path("drive", "none"),
+          silent=(260 * MINUTE,),
+          fires=((110 * MINUTE, {**DEVICE, "kernel": "drive", "drive": "none"}, hints_say("drive", "none")),)),
+    hints("they arrive", hinted(100), path("drive", "fdp"), silent=(110 * MINUTE,)),
+    hints("nobody knows what the drive does with them", hinted(100), path("drive", "unknown"), silent=(110 * MINUTE,)),
+    hints("nobody gives hints", hinted(100, "not_set"), hinted(100, "none"), path("dropped", "none"), silent=(110 * MINUTE,)),
+    hints("a few files with hints", hinted(10), path("dropped", "none"), silent=(110 * MINUTE,)),
+
+    misaligned("three quarters of the bytes", 0.75, silent=(10 * MINUTE, 260 * MINUTE),
+               fires=((110 * MINUTE, DEVICE, "On db1:10936, 75% of the bytes written to nvme0n1 in the last hour were "
+                       "misaligned; 25% came in writes smaller than the drive's granularity."),)),
+    misaligned("two fifths", 0.4, silent=(110 * MINUTE,)),
+    misaligned("most, but hardly anything is written", 0.75, rate=1e5, silent=(110 * MINUTE,)),
+]
+
+CASES = [*DISCARDS, *WEAR, *HEALTH, *WRITES]

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How well ssdpulse itself sees."""
+from alerts.case import HOUR, MINUTE, Case
+from alerts.series import counter, gauge, latency
+
+DRIVE, DEVICE = {"controller": "nvme0"}, {"device": "nvme0n1"}
+HOUR_OF_TROUBLE = [(60, 0), (60, 1), (60, 0)]
+THEN, BOTH = 90 * MINUTE, (50 * MINUTE, 150 * MINUTE)
+
+
+def case(alert, what, *series, **rest):
+    return Case(f"Ssdpulse{alert}", what, list(series), step=MINUTE, evaluation=MINUTE, **rest)
+
+
+def source_up(phases, source="nvme", **labels):
+    return gauge("ssdpulse_source_up", phases, source=source, **labels)
+
+
+def source_info(phases, source, reason):
+    return gauge("ssdpulse_write_amplification_source_info", phases, **DRIVE, source=source, reason=reason)
+
+
+def losing(cause, growth, *series, **rest):
+    return case("LosingEvents", f"{growth} of 60000 I/Os a minute by {cause}",
+                counter("ssdpulse_lost_events_total", [(60, 0), (60, growth), (60, 0)], cause=cause, **DEVICE),
+                *([latency([(180, {-13: 60000})])]), *series, **rest)
+
+
+def drift(growth, ios=60000, **rest):
+    return case("AccountingDrift", f"{growth} I/Os of {ios} a minute",
+                gauge("ssdpulse_accounting_drift_ios", [(60, 3), (120, 3 + growth)], **DEVICE, operation="read"),
+                latency([(180, {-13: ios})]), **rest)
+
+
+def losing_says(cause):
+    return f"On db1:10936, 1% of the I/Os are not measured (cause {cause})."
+
+
+def drift_says(ios):
+    return f"On db1:10936, the count of reads of nvme0n1 moved by {ios} I/Os against the kernel's own within an hour."
+
+
+READS = {**DEVICE, "operation": "read"}
+FRESH = gauge("ssdpulse_snapshot_timestamp_seconds", [(1, minute * 60.0 - 30) for minute in range(180)])
+STOPPED = gauge("ssdpulse_snapshot_timestamp_seconds",
+                [(1, min(minute * 60, HOUR) if minute < 120 else minute * 60) for minute in range(180)])
+
+CASES = [
+    case("DriveNotAnswering", "a drive that hangs", source_up([(60, 1), (60, 0), (60, 1)], **DRIVE), silent=BOTH,
+         *[gauge("ssdpulse_nvme_last_poll_timestamp_seconds", [(180, HOUR)], **DRIVE)],
+         fires=((THEN, {**DRIVE, "source": "nvme"},
+                 "On db1:10936, nvme0 does not answer; its logs were last read 30m 0s ago."),)),
+    case("DriveNotAnswering", "slow for two minutes", source_up([(60, 1), (2, 0), (60, 1)], **DRIVE),
+         silent=(61 * MINUTE, 65 * MINUTE)),
+    case("DriveNotAnswering", "another source is down", source_up([(60, 1), (60, 0)]), silent=(THEN,)),
+
+    case("WriteAmplificationSourceLost", "a log page went away",
+         source_info([(60, 1), (60, None), (60, 1)], "ocp", ""), silent=BOTH,
+         *[source_info([(60, None), (60, 1), (60, None)], "none", "no page counts media writes")],
+         fires=((THEN, {**DRIVE, "source": "none", "reason": "no page counts media writes"},
+                 "On db1:10936, nothing counts the media writes of nvme0 any more (no page counts media writes); yesterday "
+                 "something did. Write amplification is unknown since."),)),
+    case("WriteAmplificationSourceLost", "a drive that never had one",
+         source_info([(180, 1)], "none", "no page counts media writes"), silent=(THEN,)),
+    case("WriteAmplificationSourceLost", "from one page to another", source_info([(60, 1), (60, None)], "ocp", ""),
+         source_info([(60, None), (60, 1)], "endurance_group", "ocp refused"), silent=(THEN,)),
+
+    losing("stray", 600, fires=((THEN, {"cause": "stray"}, losing_says("stray")),), silent=BOTH),
+    losing("stray", 20, silent=(THEN,)),
+    losing("clock", 600, silent=(THEN,)),
+
+    drift(30000, fires=((THEN, READS, drift_says(30000)),), silent=(50 * MINUTE, 170 * MINUTE)),
+    drift(30, ios=0, fires=((THEN, READS, drift_says(30)),), silent=(50 * MINUTE, 170 * MINUTE)),
+    drift(0, silent=(THEN,)),
+    drift(5, ios=0, silent=(THEN,)),
+    drift(300, silent=(THEN,)),
+
+    case("SourceDown", "nobody reads the drives", source_up([(60, 1), (60, 0), (60, 1)]), silent=BOTH,
+         *[counter("ssdpulse_source_errors_total", [(60, 0), (60, 2), (60, 0)], source="nvme", kind="reader")],
+         fires=((THEN, {"source": "nvme"},
+                 "On db1:10936, the source nvme of ssdpulse is down. Errors: reader 30."),)),
+    case("SourceDown", "all are up", source_up([(180, 1)], "block"), source_up([(180, 1)], "inventory"), silent=(THEN,)),
+    case("SourceDown", "one drive does not answer", source_up([(180, 1)]), source_up([(180, 0)], **DRIVE), silent=(THEN,)),
+    case("SourceDown", "a restart of a minute", source_up([(60, 1), (1, 0), (60, 1)]), silent=(61 * MINUTE,)),
+
+    case("Absent", "a host that does not answer", gauge("up", [(60, 1), (60, 0), (60, 1)]), silent=BOTH,
+         fires=((THEN, {}, "ssdpulse on db1:10936 does not answer since 5 minutes."),)),
+    case("Absent", "no host at all", gauge("up", [(60, 1), (60, None), (60, 1)]), silent=BOTH, host={"job": "ssdpulse"},
+         fires=((THEN, {}, "No target of the job ssdpulse is known since 5 minutes."),)),
+    case("Absent", "all answer", gauge("up", [(180, 1)]), silent=(THEN,)),
+    case("Absent", "a restart", gauge("up", [(60, 1), (2, 0), (60, 1)]), silent=(61 * MINUTE, 66 * MINUTE)),
+
+    case("Stale", "sampling stands still", STOPPED, silent=BOTH,
+         fires=((THEN, {}, "ssdpulse on db1:10936 answers, but its figures are 30m 0s old."),)),
+    case("Stale", "sampled half a minute ago", FRESH, silent=(THEN,)),
+]

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real Prometheus and a real Alertmanager with the project's own files: rules, alerts, inhibitions.
+
+What is shipped waits for minutes; here the waiting is shortened, and nothing else is changed.
+"""
+import json
+import re
+import shutil
+import socket
+import subprocess
+import time
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+
+import prometheus
+
+SHIPPED = Path(__file__).resolve().parents[3] / "deploy/prometheus"
+INTERVAL = "2s"  # of scrapes and rules
+PATIENCE = "10s"  # of alerts that are shipped with `for: 5m` and longer
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def get(url):
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return json.load(answer)
+
+
+@contextmanager
+def started(command, log, ready):
+    """A server, from when `ready` answers until the end of the block."""
+    with log.open("w") as output, \
+            subprocess.Popen(list(map(str, command)), stdout=output, stderr=subprocess.STDOUT) as process:
+        try:
+            deadline = time.monotonic() + 30
+            while True:
+                try:
+                    urllib.request.urlopen(ready, timeout=5).close()
+                    break
+                except OSError as error:
+                    if process.poll() is not None or time.monotonic() > deadline:
+                        raise RuntimeError(f"{command[0]} did not start: {log.read_text()[-2000:]}") from error
+                    time.sleep(0.2)
+            yield
+        finally:
+            process.terminate()
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def hasten(text):
+    text = re.sub(r"\binterval: \w+", f"interval: {INTERVAL}", text)  # of rule groups
+    text = re.sub(r"_interval: 15s", f"_interval: {INTERVAL}", text)
+    return re.sub(r"\bfor: (?!30s)\w+", f"for: {PATIENCE}", text)
+
+
+def native_option(binary, config):
+    """Options that switch native histograms on, and the configuration for it; see prometheus.yml."""
+    said = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True)
+    version = tuple(map(int, re.search(r"version (\d+)\.(\d+)", said.stdout + said.stderr).groups()))
+    if version >= (3, 8):
+        return [], config.replace("# scrape_native_histograms", "scrape_native_histograms")
+    return ["--enable-feature=native-histograms"], config
+
+
+# Debian's Alertmanager wants its templates below /usr/share: there they are, in a mount namespace of its own.
+IN_PLACE = ["unshare", "--mount", "sh", "-c",
+            'mount -t overlay overlay -o "lowerdir=$0:/usr/share" /usr/share && exec "$@"']
+
+
+class Stack:
+    def __init__(self, prometheus_port, alertmanager_port, log):
+        self.server = prometheus.Server("prometheus", prometheus_port, log)
+        self._alertmanager = f"http://127.0.0.1:{alertmanager_port}/api/v2/alerts"
+
+    def firing(self):
+        """{(alert, device): rest of the alert} as Prometheus sees them."""
+        return {(alert["labels"]["alertname"], alert["labels"].get("device")): alert
+                for alert in self.server.ask("alerts")["alerts"] if alert["state"] == "firing"}
+
+    def notified(self):
+        """{(alert, device): "active" or "suppressed"} as Alertmanager sees them; those that have ended are gone."""
+        return {(alert["labels"]["alertname"], alert["labels"].get("device")): alert["status"]["state"]
+                for alert in get(self._alertmanager)}
+
+
+@contextmanager
+def stack(state, suite, form, target_port):
+    """form: "native" or "classic"; the target is scraped as job "ssdpulse"."""
+    root = prometheus.fetch(state, suite, "prometheus", "prometheus-alertmanager") / "usr/bin"
+    place = state / f"{suite}-{form}"
+    shutil.copytree(SHIPPED, place)
+    for file in place.glob("rules/*.yml"):
+        file.write_text(hasten(file.read_text()))
+    port, alertmanager = free_port(), free_port()
+    config = hasten((place / "prometheus.yml").read_text()).replace("latency_native.yml ", f"latency_{form}.yml ")
+    config = config.replace("127.0.0.1:9093", f"127.0.0.1:{alertmanager}").replace("127.0.0.1:10936", f"127.0.0.1:{target_port}")
+    options = []
+    if form == "native":
+        options, config = native_option(root / "prometheus", config)
+    (place / "prometheus.yml").write_text(config)
+    with started([*IN_PLACE, root.parent / "share", root / "prometheus-alertmanager", f"--config.file={place / 'alertmanager.example.yml'}",
+                  f"--storage.path={place / 'alertmanager'}", f"--web.listen-address=127.0.0.1:{alertmanager}",
+                  "--cluster.listen-address="], place / "alertmanager.log", f"http://127.0.0.1:{alertmanager}/-/ready"), \
+            started([root / "prometheus", f"--config.file={place / 'prometheus.yml'}",
+                     f"--storage.tsdb.path={place / 'data'}", f"--web.listen-address=127.0.0.1:{port}", *options],
+                    place / "prometheus.log", f"http://127.0.0.1:{port}/-/ready"):
+        yield Stack(port, alertmanager, place / "prometheus.log")
