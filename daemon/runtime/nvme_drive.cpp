@@ -406,6 +406,11 @@ model::NvmeDrive NvmeDrive::describe(SteadyTime now) const {
   }
   drive.write_amplification.source = source_;
   drive.write_amplification.reason = reason_;
+  if (media_read_at_ != SteadyTime{}) {
+    drive.write_amplification.read_at = media_read_at_;
+    drive.write_amplification.unit_bytes = settled_unit_.bytes;
+  }
+  drive.polling.read_at = succeeded_at_;
   return drive;
 }
 
