@@ -36,6 +36,11 @@ struct Nvme {
   bool operator==(const Nvme&) const = default;
 };
 
+struct Spikes {
+  std::chrono::nanoseconds floor = std::chrono::milliseconds(2);  // what is quicker is no spike, whatever it used to be
+  bool operator==(const Spikes&) const = default;
+};
+
 struct History {
   std::string directory = "/var/lib/ssdpulse";  // absolute; empty: no history is kept
   std::chrono::nanoseconds retention = std::chrono::hours(90 * 24);
@@ -47,6 +52,7 @@ struct Config {
   Devices devices;
   Latency latency;
   Nvme nvme;
+  Spikes spikes;
   History history;
   bool operator==(const Config&) const = default;
 };

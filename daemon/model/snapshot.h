@@ -18,6 +18,7 @@
 #include "daemon/model/histogram.h"
 #include "daemon/model/nvme.h"
 #include "daemon/model/operation.h"
+#include "daemon/model/spikes.h"
 
 namespace ssdpulse::model {
 
@@ -59,6 +60,7 @@ struct DeviceSnapshot {
   std::shared_ptr<const Device> device;
   std::shared_ptr<const DeviceIo> io;  // null while nothing of the device was measured yet
   AccountingDrift drift;
+  std::array<SpikeFigures, kSpikeOperations.size()> spikes;
 };
 
 /// One of our BPF programs, as the kernel accounts it.

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,23 @@ struct LatencySpike {
   std::map<std::string, double> evidence;  // what the cause was found from
   std::vector<std::string> missing;        // what could not be known, in words
 };
+
+/// name=value, separated by blanks.
+inline std::string evidence_text(const LatencySpike& spike) {
+  std::ostringstream text;
+  for (const auto& [what, value] : spike.evidence) {
+    text << (text.tellp() > 0 ? " " : "") << what << '=' << value;
+  }
+  return text.str();
+}
+
+inline std::string missing_text(const LatencySpike& spike) {
+  std::string text;
+  for (const std::string& what : spike.missing) {
+    text += (text.empty() ? "" : "; ") + what;
+  }
+  return text;
+}
 
 /// One operation of one device.
 struct SpikeFigures {

@@ -14,8 +14,9 @@ namespace {
 using namespace std::chrono_literals;
 using model::Operation;
 
-constexpr auto kSilence = 5s;       // a drive that owes an answer this long is stale
-constexpr auto kNear = 50ms;        // how long after a log read an I/O may suffer from it
+constexpr auto kSilence = 5s;  // a drive that owes an answer this long is stale
+constexpr auto kNear = 50ms;   // how long after a log read an I/O may suffer from it
+constexpr auto kShortestInterval = 10s;
 constexpr auto kMediaAtLeast = 1h;  // idle wear is slow
 constexpr auto kIdentifyAtLeast = 1h;
 constexpr int kForgetAfterIntervals = 5;
@@ -154,12 +155,19 @@ void NvmeDrive::advance(SteadyTime now, std::chrono::nanoseconds interval, const
     ++polling_.failures["timeout"];
     spdlog::warn("controller=nvme{} does not answer; its figures are those of its last reading", subsystem_.controller);
   }
-  if (now < due_ || poller_.busy() || near_until_) {
+  const bool early = soon_ && now < due_ && now - polled_at_ >= kShortestInterval * patience_;
+  if ((now < due_ && !early) || poller_.busy() || near_until_) {
     return;
   }
-  // Drives stay spread out over the interval; who was late is not asked twice in a row.
-  const auto step = interval * patience_;
-  due_ += step * ((now - due_) / step + 1) + std::exchange(place_, 0ns);
+  const bool wanted = std::exchange(soon_, false);
+  if (early) {
+    due_ = std::max(due_, now + kShortestInterval * patience_);
+  } else {
+    // Drives stay spread out over the interval; who was late is not asked twice in a row.
+    const auto step = interval * patience_;
+    due_ += step * ((now - due_) / step + 1) + std::exchange(place_, 0ns);
+  }
+  polled_at_ = now;
   if (!subsystem_.live()) {
     polling_.up = false;
     polling_.reason = "controller state " + subsystem_.state;
@@ -177,7 +185,7 @@ void NvmeDrive::advance(SteadyTime now, std::chrono::nanoseconds interval, const
     identified_at_ = now;
     poller_.begin(Extent::all);
   } else {
-    const bool written = !written_before_ || written_before_ != written_at_media_;
+    const bool written = wanted || !written_before_ || written_before_ != written_at_media_;
     poller_.begin(written || now - media_read_at_ >= kMediaAtLeast ? Extent::media : Extent::wear);
   }
 }

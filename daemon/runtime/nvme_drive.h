@@ -40,6 +40,9 @@ class NvmeDrive {
 
   /// Begins a poll if one is due and the drive can be asked.
   void advance(SteadyTime now, std::chrono::nanoseconds interval, const ReadBlockLayer& block);
+  /// Somebody wants to know more than the last poll told. Asked early, but never nearer to the last poll than the
+  /// shortest interval that may be configured.
+  void poll_soon() { soon_ = true; }
   /// The next command; the caller says with sent() that it is on its way.
   std::optional<nvme::Request> next() { return poller_.next(); }
   void sent(SteadyTime now) { asked_at_ = now; }
@@ -71,6 +74,8 @@ class NvmeDrive {
   nvme::DrivePoller poller_;
   bool changed_ = false;  // since poller_ was made
   SteadyTime due_;
+  SteadyTime polled_at_;
+  bool soon_ = false;
   std::chrono::nanoseconds place_;
   SteadyTime media_read_at_;  // last reading of the pages that count media writes
   SteadyTime identified_at_;

@@ -46,6 +46,12 @@ class NvmeMonitor {
   /// Hands the last begun minute to the history: before the end.
   void save(const ReadBlockLayer& block);
 
+  /// The drive of this device is asked early: see NvmeDrive::poll_soon.
+  void poll_soon(const std::string& device);
+
+  /// Null where none is kept.
+  [[nodiscard]] history::History* history() const { return history_.get(); }
+
   /// Adds the drives and how well they can be read.
   void describe(model::Snapshot& snapshot) const;
 

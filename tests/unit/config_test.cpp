@@ -35,6 +35,7 @@ TEST(Parse, reads_every_key) {
       "web:\n  listen_address: [':9090', \"[::1]:10936\", localhost:0]\n"
       "devices:\n  include:\n  - nvme*\n  - sd[!a-c]\n  exclude: []\n"
       "nvme:\n  poll_interval: 90s\n"
+      "spikes:\n  floor: 5ms\n"
       "history:\n  directory: /srv/a b\n  retention: 7d\n",
       "f");
   Config expected;
@@ -43,6 +44,7 @@ TEST(Parse, reads_every_key) {
   expected.devices.include = {"nvme*", "sd[!a-c]"};
   expected.devices.exclude = {};
   expected.nvme.poll_interval = std::chrono::seconds(90);
+  expected.spikes.floor = std::chrono::milliseconds(5);
   expected.history = {"/srv/a b", std::chrono::hours(7 * 24)};
   ASSERT_TRUE(outcome.has_value()) << errors(outcome);
   EXPECT_EQ(*outcome, expected);
@@ -123,6 +125,7 @@ const std::vector<Golden> kGolden{
     {"nvme:\n  poll_interval: 30\n",
      "f.yaml:2:18: nvme.poll_interval: '30' has no unit; expected a whole number and a unit (d, h, m, s, ms, us, ns), "
      "for example 30s"},
+    {"spikes:\n  floor: 99us\n", "f.yaml:2:10: spikes.floor: expected 100us to 10s, got '99us'"},
     {"nvme:\n  poll_interval: 9999ms\n", "f.yaml:2:18: nvme.poll_interval: expected 10s to 1h, got '9999ms'"},
     {"nvme:\n  poll_interval: 3601s\n", "f.yaml:2:18: nvme.poll_interval: expected 10s to 1h, got '3601s'"},
     {"history:\n  retention: 86399s\n", "f.yaml:2:14: history.retention: expected 1d to 3650d, got '86399s'"},
@@ -251,6 +254,7 @@ Config some_config() {
   config.devices.exclude = some_globs(0);
   config.latency.mode = *rc::gen::element(LatencyMode::full, LatencyMode::completion_only);
   config.nvme.poll_interval = std::chrono::milliseconds(*rc::gen::inRange(10'000, 3'600'001));
+  config.spikes.floor = std::chrono::microseconds(*rc::gen::inRange(100, 10'000'001));
   config.history.directory = *rc::gen::elementOf(std::vector<std::string>{"", "/", "/var/lib/x", "/a b", "/~#:'\"\\*"});
   config.history.retention = std::chrono::seconds(*rc::gen::inRange(86'400, 3650 * 86'400 + 1));
   return config;
@@ -269,6 +273,7 @@ TEST(Print, shows_the_defaults) {
             "devices:\n  include: [\"*\"]\n  exclude: [\"loop*\", \"ram*\", \"zram*\"]\n"
             "latency:\n  mode: full\n"
             "nvme:\n  poll_interval: 30s\n"
+            "spikes:\n  floor: 2ms\n"
             "history:\n  directory: \"/var/lib/ssdpulse\"\n  retention: 90d\n");
 }
 

@@ -106,7 +106,7 @@ TEST(RoundTrip, counters_are_sixteen_bytes_big_endian_for_every_other_reader) {
   EXPECT_EQ(rig.sql("SELECT minute FROM drive_minute"), "29000000");
   EXPECT_EQ(rig.sql("SELECT serial || model || firmware || last_minute FROM drive"), "S1Model AF129000000");
   EXPECT_EQ(rig.sql("PRAGMA integrity_check"), "ok");
-  EXPECT_EQ(rig.sql("PRAGMA user_version"), "1");
+  EXPECT_EQ(rig.sql("PRAGMA user_version"), "2");
   EXPECT_EQ(rig.sql("PRAGMA auto_vacuum"), "2");
 }
 

@@ -78,23 +78,34 @@ Outcome<std::string> shape(Connection& connection) {
   }
 }
 
-Outcome<std::string> expected_shape() {
+static_assert(kSchemaSteps.size() == kSchemaVersion);
+
+/// The SQL that makes a file of version `to` out of one of version `from`; 0: an empty one.
+std::string steps(std::int64_t from, std::int64_t to) {
+  std::string sql;
+  for (std::int64_t step = from; step < to; ++step) {
+    sql += kSchemaSteps.at(static_cast<std::size_t>(step));
+  }
+  return sql;
+}
+
+Outcome<std::string> expected_shape(std::int64_t version) {
   auto model = Connection::open(":memory:");
   if (!model) {
     return tl::unexpected(model.error());
   }
-  return model->execute(kSchema).and_then([&] { return shape(*model); });
+  return model->execute(steps(0, version)).and_then([&] { return shape(*model); });
 }
 
 Outcome<void> begin_new(Connection& connection) {
   return connection.execute("PRAGMA page_size = " + std::to_string(kPageBytes) +
-                            "; PRAGMA auto_vacuum = INCREMENTAL; BEGIN IMMEDIATE; " + kSchema +
+                            "; PRAGMA auto_vacuum = INCREMENTAL; BEGIN IMMEDIATE; " + steps(0, kSchemaVersion) +
                             "PRAGMA application_id = " + std::to_string(kApplicationId) +
                             "; PRAGMA user_version = " + std::to_string(kSchemaVersion) + "; COMMIT");
 }
 
-Outcome<void> compare_shapes(const std::string& found) {
-  return expected_shape().and_then([&](const std::string& wanted) -> Outcome<void> {
+Outcome<void> compare_shapes(const std::string& found, std::int64_t version) {
+  return expected_shape(version).and_then([&](const std::string& wanted) -> Outcome<void> {
     if (found != wanted) {
       return damaged("has tables or columns that were changed");
     }
@@ -119,11 +130,21 @@ Outcome<void> identify(Connection& connection) {
   if (*application != kApplicationId) {
     return damaged("is a database, but no history of ssdpulse");
   }
-  if (*version != kSchemaVersion) {
+  if (*version < 1 || *version > kSchemaVersion) {
     return damaged("has the schema version " + std::to_string(*version) + ", known is " +
                    std::to_string(kSchemaVersion));
   }
-  return compare_shapes(*found);
+  return compare_shapes(*found, *version);
+}
+
+/// A whole file of an older version; at once or not at all.
+Outcome<void> upgrade(Connection& connection) {
+  return connection.number("PRAGMA user_version").and_then([&](std::int64_t version) -> Outcome<void> {
+    return version == kSchemaVersion
+               ? Outcome<void>()
+               : connection.execute("BEGIN IMMEDIATE; " + steps(version, kSchemaVersion) +
+                                    "PRAGMA user_version = " + std::to_string(kSchemaVersion) + "; COMMIT");
+  });
 }
 
 Outcome<void> look_through(Connection& connection, const std::string& path, const std::atomic<bool>& stop) {
@@ -191,6 +212,9 @@ Outcome<Connection> open_database(const std::string& path, std::uint64_t size_li
       return tl::unexpected(whole.error());
     }
     checked = identity;
+  }
+  if (const auto upgraded = upgrade(*connection); !upgraded) {
+    return tl::unexpected(upgraded.error());
   }
   return connection;
 }

@@ -55,7 +55,7 @@ class Slow:
         return ["-blockdev", f"driver=nbd,node-name={node},server.type=unix,server.path={socket},discard=unmap"]
 
     def set(self, **seconds):
-        """read=, write=, trim=, flush=: seconds each takes from now on; reads_wait_for_trims=True."""
+        """read=, write=, trim=, flush=: seconds each takes from now on; for more see slow_disk.py."""
         self._seconds.update(seconds)
         new = self._control.with_suffix(".new")
         new.write_text(json.dumps(self._seconds))

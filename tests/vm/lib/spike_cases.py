@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can go wrong with a drive, and what must not be taken for it? Each case has a drive of its own, so that all of
+them can go wrong at once; what a case does is known to the second.
+
+`cause` is what a spike must be put down to; None: silence. `healthy` and `sick` are settings of slow_disk.py before and
+during; `guest` is what runs in the guest meanwhile, and decides when it is over.
+"""
+from dataclasses import dataclass, field
+
+from devices import Nvme, NvmeSubsystem, Slow
+
+READ, WRITE = 0.005, 0.005  # seconds, while all is well
+UPDATE = "while [ -e /tmp/sick ]; do nvme fdp update /dev/{disk} --pids=0; sleep 0.3; done"
+
+
+@dataclass
+class Case:
+    cause: str | None
+    sick: dict = field(default_factory=dict)
+    stall: bool = False
+    guest: str = ""
+    hot: bool = False
+    fdp: bool = False
+    healthy: dict = field(default_factory=dict)
+    ramp: float = 0  # by so much a second, all the time
+    load: dict = field(default_factory=lambda: {"rw": "randrw", "iodepth": 4, "rate_iops": "40,20"})
+    prepare: str = ""
+    options: dict = field(default_factory=dict)  # of the drive
+
+    def device(self, serial):
+        backend = Slow("256M", **{"read": READ, "write": WRITE, **self.healthy})
+        return NvmeSubsystem(serial, backend, fdp="fdp.runs=1M,fdp.nrg=1,fdp.nruh=4") if self.fdp else \
+            Nvme(serial, backend, **self.options)
+
+
+TRIM = "blkdiscard --force --step 8M /dev/{disk}"  # 32 of them
+FIO = "fio --name=job --filename=/dev/{disk} --direct=1 --thread --time_based --runtime={seconds} "
+CASES = {
+    "trim": Case("discard", {"trim": 0.2, "reads_wait_for_trim": True}, guest=TRIM),
+    "flush": Case("flush", {"flush": 0.3, "reads_wait_for_flush": True},
+                  guest=FIO + "--rw=write --bs=4k --fsync=1"),
+    "queue": Case("queue", guest=FIO + "--ioengine=libaio --rw=randread --bs=4k --iodepth=256", healthy={"read": 0.02},
+                  options={"mqes": 7}, prepare="cd /sys/block/{disk}/queue && echo mq-deadline >scheduler && "
+                                               "echo 512 >nr_requests"),
+    "full": Case("saturation", guest=FIO + "--ioengine=libaio --rw=write --bs=256k --iodepth=64",
+                 healthy={"bytes_per_second": 16 << 20}),
+    "gc-stall": Case("gc", stall=True, guest=UPDATE, fdp=True),
+    "gc-slow": Case("gc", {"read": 0.3, "write": 0.3}, guest=UPDATE, fdp=True),
+    "stall": Case("unknown", stall=True, fdp=True),
+    "slow": Case("unknown", {"read": 0.3, "write": 0.3}),
+    "hot": Case("thermal", {"read": 0.2, "write": 0.3}, hot=True),
+    "errors": Case("error", {"read_errors": 0.2, "error": 0.3}),
+    "trim-errors": Case("discard", {"trim": 0.2, "reads_wait_for_trim": True, "read_errors": 0.01}, guest=TRIM),
+    "trim-gc": Case("discard", {"trim": 0.2, "reads_wait_for_trim": True}, guest=TRIM + "; " + UPDATE, fdp=True),
+    "quiet": Case(None, load={"rw": "randrw", "iodepth": 1, "rate_iops": "1,1"}),
+    "bursts": Case(None, load={"rw": "randrw", "iodepth": 16, "thinktime": "4s", "thinktime_blocks": 200}),
+    "ramp": Case(None, ramp=0.0005),
+}
+FEW = ("trim", "gc-stall", "slow", "quiet")
