@@ -235,10 +235,36 @@ TEST(LatencySpikes, AStallWhileDiscardsGoOnAsEver) {
   expect_cause(sim, SpikeCause::gc);
 }
 
+TEST(LatencySpikes, SlowBesideDiscardsAndBesideNothingAlike) {
+  Steady sim(15);
+  for (double at = kBegin; at < kEnd; at += 0.5) {
+    sim.interfere(Operation::discard, at, at + 0.1);
+  }
+  sim.law = [&](double now, Operation, double) { return Service{0, sim.around(within(now) ? 0.03 : kBase)}; };
+  sim.account(false);
+  sim.run(130);
+  expect_cause(sim, SpikeCause::unknown);
+}
+
 TEST(LatencySpikes, OneReaderAtATime) {
   Steady sim(14);
   sim.loads = {{Operation::read, nullptr, always(1), 4096}};
   sim.stall();
+  sim.account(true);
+  sim.run(130);
+  expect_cause(sim, SpikeCause::gc);
+}
+
+TEST(LatencySpikes, OneIoInFlightOfALoadThatIsLimited) {
+  // Whoever keeps to a rate has little in flight, and sends no more while it does not end.
+  Steady sim(16);
+  const auto rate = [](double often) {
+    return [often](double now) { return now > kBegin + 0.1 && now < kEnd ? 0.0 : often; };
+  };
+  sim.loads = {{Operation::read, rate(20), nullptr}, {Operation::write, rate(10), nullptr}};
+  sim.law = [&](double now, Operation, double) {
+    return Service{0, within(now) ? kEnd - now + sim.around(kBase) : sim.around(0.01)};
+  };
   sim.account(true);
   sim.run(130);
   expect_cause(sim, SpikeCause::gc);

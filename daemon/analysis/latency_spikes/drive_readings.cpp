@@ -45,6 +45,7 @@ DriveReadings::Reading DriveReadings::read(const model::NvmeDrive& drive) {
 
 void DriveReadings::observe(const model::NvmeDrive& drive, bool healthy) {
   const auto& read_at = drive.polling.read_at;
+  spoiled_ = spoiled_ || !healthy;
   const bool known = !readings_.empty() && readings_.back().at == read_at;
   // What a reading's counters mean may be known a moment later than what they are.
   if (known && !readings_.back().media_bytes && drive.write_amplification.media_written_bytes &&
@@ -56,42 +57,42 @@ void DriveReadings::observe(const model::NvmeDrive& drive, bool healthy) {
   }
   Reading reading = read(drive);
   reading.at = *read_at;
-  reading.healthy = healthy;
   const auto& writes = drive.write_amplification;
   if (writes.read_at && writes.read_at != media_at_) {
     media_at_ = writes.read_at;
     reading.host_bytes = writes.host_written_bytes;
     reading.media_bytes = writes.media_written_bytes;
     reading.unit_bytes = std::max<double>(1, static_cast<double>(writes.unit_bytes));
-    if (reading.host_bytes && reading.media_bytes && *reading.host_bytes >= kLeastNormalBytes) {
-      life_ratio_ = *reading.media_bytes / *reading.host_bytes;
-    }
     const auto before = std::find_if(readings_.rbegin(), readings_.rend(),
                                      [](const Reading& earlier) { return earlier.media_bytes.has_value(); });
-    if (before != readings_.rend()) {
-      learn_normal(*before, reading);
-    }
+    learn_normal(before != readings_.rend() ? *before : Reading{}, reading);
+    spoiled_ = !healthy;
   }
+  reading.normal_ratio = normal_ratio_;
   readings_.push_back(reading);
   if (readings_.size() > kMost) {
     readings_.pop_front();
   }
 }
 
+/// Between readings without a spike in between; before there is enough of that, of the drive's whole life.
 void DriveReadings::learn_normal(const Reading& before, const Reading& now) {
-  if (!before.healthy || !now.healthy || !before.host_bytes || !now.host_bytes || !now.media_bytes) {
+  if (spoiled_ || !now.host_bytes || !now.media_bytes) {
     return;
   }
-  normal_host_ += std::max(0.0, *now.host_bytes - *before.host_bytes);
-  normal_media_ += std::max(0.0, *now.media_bytes - *before.media_bytes);
+  if (before.host_bytes && before.media_bytes) {
+    normal_host_ += std::max(0.0, *now.host_bytes - *before.host_bytes);
+    normal_media_ += std::max(0.0, *now.media_bytes - *before.media_bytes);
+  }
   if (normal_host_ > kNormalBytes) {
     normal_host_ /= 2;
     normal_media_ /= 2;
   }
-}
-
-double DriveReadings::normal_ratio() const {
-  return std::max(1.0, normal_host_ >= kLeastNormalBytes ? normal_media_ / normal_host_ : life_ratio_.value_or(1));
+  if (normal_host_ >= kLeastNormalBytes) {
+    normal_ratio_ = std::max(1.0, normal_media_ / normal_host_);
+  } else if (*now.host_bytes >= kLeastNormalBytes) {
+    normal_ratio_ = std::max(1.0, *now.media_bytes / *now.host_bytes);
+  }
 }
 
 DriveVerdict DriveReadings::judge(SteadyTime began, SteadyTime ended) const {
@@ -123,14 +124,14 @@ DriveVerdict DriveReadings::judge(SteadyTime began, SteadyTime ended) const {
 
 /// The whole time around the spike, and the part from a reading within it, where there is one: a short spike is little
 /// of a long interval.
-void DriveReadings::judge_media(const std::deque<Reading>& readings, DriveVerdict& verdict) const {
+void DriveReadings::judge_media(const std::deque<Reading>& readings, DriveVerdict& verdict) {
   std::vector<const Reading*> counted;
   for (const Reading& reading : readings) {
     if (reading.host_bytes && reading.media_bytes) {
       counted.push_back(&reading);
     }
   }
-  const double normal = normal_ratio();
+  const double normal = readings.front().normal_ratio;
   for (std::size_t from = 0; from + 1 < counted.size(); ++from) {
     const double host = *counted.back()->host_bytes - *counted[from]->host_bytes;
     const double media = *counted.back()->media_bytes - *counted[from]->media_bytes;

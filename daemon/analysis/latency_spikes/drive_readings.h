@@ -32,7 +32,7 @@ class DriveReadings {
   static constexpr double kHeatSeconds = 600;                // a flag that is on for longer is no news
   static constexpr double kFewFreeBlocks = 0.1;
 
-  /// What the drive said last; the same again is no reading. `healthy`: no spike now.
+  /// What the drive said last, at every tick; the same again is no reading. `healthy`: no spike now.
   void observe(const model::NvmeDrive& drive, bool healthy);
 
   [[nodiscard]] DriveVerdict judge(SteadyTime began, SteadyTime ended) const;
@@ -47,19 +47,19 @@ class DriveReadings {
     bool hot = false;        // flags
     std::optional<double> free_blocks;
     std::optional<double> gc_events;
-    bool healthy = true;
+    double normal_ratio = 1;  // as known then
   };
   static Reading read(const model::NvmeDrive& drive);
   void learn_normal(const Reading& before, const Reading& now);
-  void judge_media(const std::deque<Reading>& readings, DriveVerdict& verdict) const;
+  static void judge_media(const std::deque<Reading>& readings, DriveVerdict& verdict);
   void judge_heat(SteadyTime began, const std::deque<Reading>& readings, DriveVerdict& verdict) const;
-  [[nodiscard]] double normal_ratio() const;
 
   std::deque<Reading> readings_;
   std::optional<SteadyTime> media_at_;
   double normal_host_ = 0;
   double normal_media_ = 0;
-  std::optional<double> life_ratio_;
+  double normal_ratio_ = 1;
+  bool spoiled_ = false;  // by a spike since the last reading
 };
 
 }  // namespace ssdpulse::analysis

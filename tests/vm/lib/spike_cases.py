@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from devices import Nvme, NvmeSubsystem, Slow
 
 READ, WRITE = 0.005, 0.005  # seconds, while all is well
+SLOW = {"read": 1.5, "write": 1.5}  # a guest on a busy host is slow by itself, now and then
 UPDATE = "while [ -e /tmp/sick ]; do nvme fdp update /dev/{disk} --pids=0; sleep 0.3; done"
 
 
@@ -23,7 +24,7 @@ class Case:
     fdp: bool = False
     healthy: dict = field(default_factory=dict)
     ramp: float = 0  # by so much a second, all the time
-    load: dict = field(default_factory=lambda: {"rw": "randrw", "iodepth": 4, "rate_iops": "40,20"})
+    load: dict = field(default_factory=lambda: {"rw": "randrw", "iodepth": 16, "rate_iops": "20,10"})
     prepare: str = ""
     options: dict = field(default_factory=dict)  # of the drive
 
@@ -33,25 +34,25 @@ class Case:
             Nvme(serial, backend, **self.options)
 
 
-TRIM = "blkdiscard --force --step 8M /dev/{disk}"  # 32 of them
+TRIM = "blkdiscard --force --step 32M /dev/{disk}"  # 8 of them
 FIO = "fio --name=job --filename=/dev/{disk} --direct=1 --thread --time_based --runtime={seconds} "
 CASES = {
-    "trim": Case("discard", {"trim": 0.2, "reads_wait_for_trim": True}, guest=TRIM),
-    "flush": Case("flush", {"flush": 0.3, "reads_wait_for_flush": True},
+    "trim": Case("discard", {"trim": 0.9, "reads_wait_for_trim": True}, guest=TRIM),
+    "flush": Case("flush", {"flush": 0.9, "reads_wait_for_flush": True},
                   guest=FIO + "--rw=write --bs=4k --fsync=1"),
     "queue": Case("queue", guest=FIO + "--ioengine=libaio --rw=randread --bs=4k --iodepth=256", healthy={"read": 0.02},
-                  options={"mqes": 7}, prepare="cd /sys/block/{disk}/queue && echo mq-deadline >scheduler && "
-                                               "echo 512 >nr_requests"),
+                  options={"mqes": 7}, prepare="modprobe -q mq-deadline; cd /sys/block/{disk}/queue && "
+                                               "echo mq-deadline >scheduler && echo 256 >nr_requests"),
     "full": Case("saturation", guest=FIO + "--ioengine=libaio --rw=write --bs=256k --iodepth=64",
                  healthy={"bytes_per_second": 16 << 20}),
     "gc-stall": Case("gc", stall=True, guest=UPDATE, fdp=True),
-    "gc-slow": Case("gc", {"read": 0.3, "write": 0.3}, guest=UPDATE, fdp=True),
+    "gc-slow": Case("gc", SLOW, guest=UPDATE, fdp=True),
     "stall": Case("unknown", stall=True, fdp=True),
-    "slow": Case("unknown", {"read": 0.3, "write": 0.3}),
-    "hot": Case("thermal", {"read": 0.2, "write": 0.3}, hot=True),
-    "errors": Case("error", {"read_errors": 0.2, "error": 0.3}),
-    "trim-errors": Case("discard", {"trim": 0.2, "reads_wait_for_trim": True, "read_errors": 0.01}, guest=TRIM),
-    "trim-gc": Case("discard", {"trim": 0.2, "reads_wait_for_trim": True}, guest=TRIM + "; " + UPDATE, fdp=True),
+    "slow": Case("unknown", SLOW),
+    "hot": Case("thermal", SLOW, hot=True),
+    "errors": Case("error", {"read_errors": 0.2, "error": 1.5}),
+    "trim-errors": Case("discard", {"trim": 0.9, "reads_wait_for_trim": True, "read_errors": 0.01}, guest=TRIM),
+    "trim-gc": Case("discard", {"trim": 0.9, "reads_wait_for_trim": True}, guest=TRIM + "; " + UPDATE, fdp=True),
     "quiet": Case(None, load={"rw": "randrw", "iodepth": 1, "rate_iops": "1,1"}),
     "bursts": Case(None, load={"rw": "randrw", "iodepth": 16, "thinktime": "4s", "thinktime_blocks": 200}),
     "ramp": Case(None, ramp=0.0005),

@@ -31,6 +31,28 @@ def base_load(vm, disks, seconds):
           f"{jobs} >/tmp/base.log 2>&1 &")
 
 
+class Clocks:
+    """The guest's wall clock, of times since its boot and of the host's monotonic clock. Its date knows no fractions."""
+
+    def __init__(self, vm):
+        self._real = int(vm.sh("sed -n 's/.*\\.offset: *\\([0-9]\\{18,\\}\\) nsecs/\\1/p' /proc/timer_list | "
+                               "head -n 1")) / 1e9
+        rounds = []
+        for _ in range(10):
+            before = time.monotonic()
+            uptime = float(vm.sh("cat /proc/uptime").split()[0])
+            after = time.monotonic()
+            rounds.append((after - before, uptime - (before + after) / 2))
+        print(f"     the clocks agree within {min(rounds)[0] / 2:.3f} s")
+        self._boot = min(rounds)[1]
+
+    def of_guest(self, uptime):
+        return float(uptime.split()[0]) + self._real
+
+    def now(self):
+        return time.monotonic() + self._boot + self._real
+
+
 class Ramps:
     """Drives that become slower a little at a time."""
 
@@ -63,36 +85,42 @@ def set_hot(vm, serials, hot):
 
 def make_sick(vm, disks, seconds):
     """All at once, and well again after so many seconds. {serial: (begin, end)} by the guest's clock."""
-    scripts = []
+    scripts, clocks, times = [], Clocks(vm), {}
     for serial, disk in disks.items():
         command = CASES[serial].guest.format(disk=disk, seconds=seconds)
         if command:
-            scripts.append(f"( date +%s.%N >/tmp/{serial}.begin; {command}; date +%s.%N >/tmp/{serial}.end ) "
+            scripts.append(f"( cat /proc/uptime >/tmp/{serial}.begin; {command}; cat /proc/uptime >/tmp/{serial}.end ) "
                            f">/tmp/{serial}.log 2>&1 &")
     set_hot(vm, disks, True)
-    before = float(vm.sh("touch /tmp/sick; date +%s.%N"))
-    for serial in disks:
-        backend = vm.devices[serial].backend
-        if CASES[serial].stall:
-            backend.stall(seconds)
-        else:
-            backend.set(**CASES[serial].sick)
+    vm.sh("touch /tmp/sick")
     began = time.monotonic()
+    for serial in disks:
+        times[serial] = clocks.now(), clocks.now() + seconds
+        if CASES[serial].stall:
+            vm.devices[serial].backend.stall(seconds)
+        else:
+            vm.devices[serial].backend.set(**CASES[serial].sick)
     vm.sh(" ".join(scripts) + " true")
     time.sleep(max(0, began + seconds - time.monotonic()))
     for serial in disks:
         case = CASES[serial]
-        if not case.ramp and "trim" not in case.sick:
-            vm.devices[serial].backend.set(**{**{key: 0 for key in case.sick}, "read": spike_cases.READ,
-                                              "write": spike_cases.WRITE, **case.healthy})
-    after = float(vm.sh("rm /tmp/sick; date +%s.%N"))
-    vm.wait_for("! pgrep blkdiscard", 30)
-    times = {serial: (before, after) for serial in disks}
+        if not case.guest and not case.ramp:
+            times[serial] = times[serial][0], clocks.now()
+            make_well(vm, serial)
+    vm.sh("rm /tmp/sick")
     for serial in disks:
-        if CASES[serial].guest and "while" not in CASES[serial].guest:
-            vm.wait_for(f"[ -s /tmp/{serial}.end ]", 20)
-            times[serial] = tuple(float(vm.sh(f"cat /tmp/{serial}.{what}")) for what in ("begin", "end"))
+        if CASES[serial].guest:
+            vm.wait_for(f"[ -s /tmp/{serial}.end ]", 30)
+            if "sick" not in CASES[serial].guest:
+                times[serial] = tuple(clocks.of_guest(vm.sh(f"cat /tmp/{serial}.{what}")) for what in ("begin", "end"))
+            make_well(vm, serial)
     return times
+
+
+def make_well(vm, serial):
+    case = CASES[serial]
+    vm.devices[serial].backend.set(**{**{key: 0 for key in case.sick}, "read": spike_cases.READ,
+                                      "write": spike_cases.WRITE, **case.healthy})
 
 
 def spikes_of(daemon):
@@ -148,6 +176,7 @@ def play(vm, check, verdicts, serials, sick):
     with Ramps(vm, disks):
         time.sleep(WARM)
         times = make_sick(vm, disks, sick)
+        print("DEBUG", {k: v for k, v in daemon.scrape().series("ssdpulse_latency_spike_active").items() if v})
         time.sleep(AFTER)
     set_hot(vm, disks, False)  # a drive is hot for a while; the reading after the spike has seen it
     spikes = spikes_of(daemon)
