@@ -270,6 +270,17 @@ TEST(LatencySpikes, OneIoInFlightOfALoadThatIsLimited) {
   expect_cause(sim, SpikeCause::gc);
 }
 
+TEST(LatencySpikes, AFewClientsThatWaitForEachAnswer) {
+  // Their load falls to less than an I/O a second while the drive is slow.
+  Steady sim(17);
+  sim.loads = {{Operation::read, nullptr, always(2), 4096}, {Operation::write, nullptr, always(1), 4096}};
+  sim.law = [&](double now, Operation, double) { return Service{0.02, sim.around(within(now) ? 1.4 : 0.01)}; };
+  sim.account(true);
+  sim.run(130);
+  expect_cause(sim, SpikeCause::gc);
+  EXPECT_EQ(sim.spikes.size(), 2U);
+}
+
 TEST(LatencySpikes, QuietIsSilent) {
   Steady sim(20);
   sim.loads = {{Operation::read, always(0.3), nullptr}, {Operation::write, always(2), nullptr}};

@@ -118,7 +118,9 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
   // Where the device is slow too, what waits for it is its consequence.
   const bool queue_alone = tail(sum.queue_words) >= kQueueAlone * tail(sum.device_words);
   const double queue = queue_alone ? ratio(sum.slow_queue_seconds, parts) : 0;
-  const double device = parts > 0 ? 1 - queue : 0;
+  // What is in flight is at the device.
+  const bool stalled = parts <= 0 && sum.stalled_seconds > 0;
+  const double device = parts > 0 ? 1 - queue : stalled ? 1 : 0;
   const double discard = device * interference(sum, During::discard, sum.discards, usual.discards_per_second());
   const double flush = device * interference(sum, During::flush, sum.flushes, usual.flushes_per_second());
   const double rest = std::max(0.0, device - std::max(discard, flush));
@@ -152,10 +154,10 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
     }
   }
   if (verdict.cause == SpikeCause::unknown) {
-    if (parts <= 0 && sum.ios > 0) {
+    if (parts <= 0 && !stalled) {
       verdict.missing.emplace_back("device and queue time are not measured");
     }
-    if (sum.ios == 0) {
+    if (stalled) {
       verdict.cause = of_a_stall(sum);
     }
     if (drive == nullptr) {

@@ -37,9 +37,12 @@ std::optional<SpikeDetector::Slow> SpikeDetector::look(SteadyTime begin, SteadyT
     const bool believed = slow.tail > limit && slow.tail < kStallSeconds;
     return believed ? std::optional(slow) : std::nullopt;
   }
+  const bool after_stall = stall_since_.has_value();
   stall_since_.reset();
   slow.ios = count_above(window.total, limit);
-  if (slow.ios == 0 || count(pooled) < kLeastIos) {
+  // A spike that goes on, or a stall that ends, may be why there are few.
+  const bool enough = count(pooled) >= kLeastIos;
+  if (slow.ios == 0 || (!enough && !span_ && !after_stall)) {
     return std::nullopt;
   }
   slow.tail = tail_of(window.total);
@@ -52,7 +55,8 @@ std::optional<SpikeDetector::Slow> SpikeDetector::look(SteadyTime begin, SteadyT
     return slow;
   }
   // One I/O that took a little longer is chance.
-  return slow.ios >= 2 && quantile_word(pooled, kTail) >= first_word_above(limit) ? std::optional(slow) : std::nullopt;
+  const bool beyond = enough && quantile_word(pooled, kTail) >= first_word_above(limit);
+  return slow.ios >= 2 && beyond ? std::optional(slow) : std::nullopt;
 }
 
 SpikeDetector::Event SpikeDetector::observe(SteadyTime begin, SteadyTime end, const OperationWindow& window,
@@ -64,7 +68,7 @@ SpikeDetector::Event SpikeDetector::observe(SteadyTime begin, SteadyTime end, co
   const LatencyWords pooled = pool(end, window.total);
   const bool enough = count(window.total) > 0 && count(pooled) >= kLeastIos;
   if (span_) {
-    const auto slow = look(begin, end, window, span_->limit * kGoesOn, pooled);
+    const auto slow = look(begin, end, window, span_->limit, pooled);
     if (slow && enough) {
       candidate_->learn(end, tail_of(pooled));
     }

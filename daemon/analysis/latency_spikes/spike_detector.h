@@ -30,7 +30,6 @@ struct SpikeSpan {
 class SpikeDetector {
  public:
   static constexpr double kTimesBaseline = 4;
-  static constexpr double kGoesOn = 0.7;  // of the limit: a spike ends later than it would not have begun
   static constexpr std::uint64_t kLeastIos = 10;
   static constexpr double kPoolSeconds = 5;
   static constexpr double kLongSeconds = 0.5;

@@ -36,6 +36,7 @@ bool shows_contrast(const OperationWindow& window, model::During only, double li
 void SpikeTally::add(const IoWindow& window, const UsualLoad& usual) {
   const OperationWindow& own = window.operations[operation_];
   sum_.seconds += window.seconds();
+  sum_.stalled_seconds += own.stalled() ? window.seconds() : 0;
   sum_.ios += own.ios;
   sum_.errors += own.errors;
   sum_.failovers += own.failovers;

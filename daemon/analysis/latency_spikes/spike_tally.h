@@ -30,6 +30,7 @@ class SpikeTally {
   };
   struct Sum {
     double seconds = 0;  // of the windows
+    double stalled_seconds = 0;
     std::uint64_t ios = 0;
     std::uint64_t errors = 0;
     std::uint64_t failovers = 0;

@@ -61,6 +61,15 @@ class Slow:
         new.write_text(json.dumps(self._seconds))
         os.replace(new, self._control)
 
+    def forget_seen(self):
+        self._control.with_name(self._control.name + ".seen").unlink(missing_ok=True)
+
+    def seen(self):
+        """When it had commands that a 4-KiB load of reads and writes does not send: the first and the last, by the
+        host's wall clock."""
+        times = self._control.with_name(self._control.name + ".seen").read_text().split()
+        return float(times[0]), float(times[-1])
+
     def stall(self, seconds):
         """For so long from now on, no command ends."""
         self.set(stall_until=time.time() + seconds)

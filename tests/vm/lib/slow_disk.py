@@ -3,7 +3,9 @@
 
 The file is read anew for each command, so a test changes its mind by renaming a new one into its place. "stall_until"
 is a wall-clock time before which no command ends, whichever it is and whenever it came. "bytes_per_second" is a rate at
-which data go one after the other, "read_errors" the share of reads that fail. Keeps no data.
+which data go one after the other, "read_errors" the share of reads that fail.
+When there were trims, flushes, or data in other pieces than 4 KiB is told in CONTROL.seen, a line every tenth of a
+second. Keeps no data.
 """
 import builtins
 import errno
@@ -20,6 +22,7 @@ waiting = threading.Condition()
 running = {"trim": 0, "flush": 0}
 line = threading.Lock()
 line_free_at = 0
+seen_at = 0
 
 
 def config(key, value):
@@ -59,13 +62,26 @@ def _control():
         return json.load(file)
 
 
+def _see():
+    global seen_at  # pylint: disable=global-statement
+    now = time.time()
+    if now - seen_at >= 0.1:
+        seen_at = now
+        with builtins.open(settings["control"] + ".seen", "a", encoding="ascii") as file:
+            file.write(f"{now}\n")
+
+
 def _take(kind, size=0):
+    if size != 4096:
+        _see()
     control = _control()
     time.sleep(control.get(kind, 0))
     rate = control.get("bytes_per_second")
     if rate and size:
         _stand_in_line(size / rate)
     time.sleep(max(0, _control().get("stall_until", 0) - time.time()))
+    if size != 4096:
+        _see()
 
 
 def _stand_in_line(seconds):
@@ -106,8 +122,8 @@ def pwrite(_handle, buffer, _offset, _flags):
     _take("write", len(buffer))
 
 
-def zero(_handle, _count, _offset, _flags):
-    _take("write")
+def zero(_handle, count, _offset, _flags):
+    _take("write", count)
 
 
 def flush(_handle, _flags):

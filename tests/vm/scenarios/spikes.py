@@ -7,7 +7,7 @@ import time
 
 import machine
 import spike_cases
-from spike_cases import CASES
+from spike_cases import CASES, UPDATE
 
 MACHINE = {"append": "nvme_core.multipath=N", "memory": "2G"}
 SECONDS = 420
@@ -27,7 +27,7 @@ def base_load(vm, disks, seconds):
         f"--name={serial} --filename=/dev/{disks[serial]} --bs=4k --time_based --runtime={seconds} " +
         " ".join(f"--{key}={value}" for key, value in case.load.items())
         for serial, case in CASES.items() if serial in disks)
-    vm.sh("fio --direct=1 --ioengine=libaio --norandommap --randrepeat=0 --thread --continue_on_error=io "
+    vm.sh("fio --direct=1 --ioengine=psync --norandommap --randrepeat=0 --thread --continue_on_error=io "
           f"{jobs} >/tmp/base.log 2>&1 &")
 
 
@@ -46,11 +46,11 @@ class Clocks:
         print(f"     the clocks agree within {min(rounds)[0] / 2:.3f} s")
         self._boot = min(rounds)[1]
 
-    def of_guest(self, uptime):
-        return float(uptime.split()[0]) + self._real
+    def at(self, monotonic):
+        return monotonic + self._boot + self._real
 
-    def now(self):
-        return time.monotonic() + self._boot + self._real
+    def of_host(self, wall):
+        return self.at(wall - time.time() + time.monotonic())
 
 
 class Ramps:
@@ -85,36 +85,38 @@ def set_hot(vm, serials, hot):
 
 def make_sick(vm, disks, seconds):
     """All at once, and well again after so many seconds. {serial: (begin, end)} by the guest's clock."""
-    scripts, clocks, times = [], Clocks(vm), {}
-    for serial, disk in disks.items():
-        command = CASES[serial].guest.format(disk=disk, seconds=seconds)
-        if command:
-            scripts.append(f"( cat /proc/uptime >/tmp/{serial}.begin; {command}; cat /proc/uptime >/tmp/{serial}.end ) "
-                           f">/tmp/{serial}.log 2>&1 &")
+    clocks, times = Clocks(vm), {}
+    cases = {serial: CASES[serial] for serial in disks}
+    scripts = ["touch /tmp/sick;"]
+    for serial, case in cases.items():
+        vm.devices[serial].backend.forget_seen()
+        words = {"disk": disks[serial], "seconds": seconds}
+        if case.guest:
+            scripts.append("{ " + case.guest.format(**words) +
+                           f"; echo 1 >/tmp/{serial}.end; }} >/tmp/{serial}.log 2>&1 &")
+        if case.updates:
+            scripts.append("{ " + UPDATE.format(**words) + "; } >/dev/null 2>&1 &")
     set_hot(vm, disks, True)
-    vm.sh("touch /tmp/sick")
     began = time.monotonic()
-    for serial in disks:
-        times[serial] = clocks.now(), clocks.now() + seconds
-        if CASES[serial].stall:
+    for serial, case in cases.items():
+        times[serial] = began, began + seconds
+        if case.stall:
             vm.devices[serial].backend.stall(seconds)
         else:
-            vm.devices[serial].backend.set(**CASES[serial].sick)
+            vm.devices[serial].backend.set(**case.sick)
     vm.sh(" ".join(scripts) + " true")
     time.sleep(max(0, began + seconds - time.monotonic()))
-    for serial in disks:
-        case = CASES[serial]
+    for serial, case in cases.items():
         if not case.guest and not case.ramp:
-            times[serial] = times[serial][0], clocks.now()
             make_well(vm, serial)
+            times[serial] = began, max(time.monotonic(), began + seconds)
     vm.sh("rm /tmp/sick")
-    for serial in disks:
-        if CASES[serial].guest:
+    for serial, case in cases.items():
+        if case.guest:
             vm.wait_for(f"[ -s /tmp/{serial}.end ]", 30)
-            if "sick" not in CASES[serial].guest:
-                times[serial] = tuple(clocks.of_guest(vm.sh(f"cat /tmp/{serial}.{what}")) for what in ("begin", "end"))
             make_well(vm, serial)
-    return times
+    return {serial: tuple(map(clocks.of_host, vm.devices[serial].backend.seen())) if cases[serial].guest
+            else tuple(map(clocks.at, times[serial])) for serial in disks}
 
 
 def make_well(vm, serial):
@@ -176,7 +178,6 @@ def play(vm, check, verdicts, serials, sick):
     with Ramps(vm, disks):
         time.sleep(WARM)
         times = make_sick(vm, disks, sick)
-        print("DEBUG", {k: v for k, v in daemon.scrape().series("ssdpulse_latency_spike_active").items() if v})
         time.sleep(AFTER)
     set_hot(vm, disks, False)  # a drive is hot for a while; the reading after the spike has seen it
     spikes = spikes_of(daemon)
@@ -187,7 +188,7 @@ def play(vm, check, verdicts, serials, sick):
         check.equal(total, len([spike for spike in spikes if spike[0] == disk]), f"{serial}: counted as logged")
     active = sum(scrape.series("ssdpulse_latency_spike_active").values())
     check.equal(active, 0, "spikes that go on")
-    vm.sh("kill $(pidof fio); true")
+    vm.sh("kill $(pidof fio); rm -f /tmp/*.end; true")
     daemon.stop()
 
 
