@@ -129,6 +129,9 @@ inline model::Snapshot small_snapshot() {
   entry.device = std::make_shared<const model::Device>(device);
   entry.io = small_io();
   entry.drift.ios[index(model::Operation::read)] = -1;
+  entry.spikes[0].spikes[index(model::SpikeCause::discard)] = 2;
+  entry.spikes[0].seconds[index(model::SpikeCause::discard)] = 7.5;
+  entry.spikes[1].active = model::SpikeCause::gc;
   snapshot.devices = {entry};
   snapshot.memberships = {{"md0", "nvme0n1", "md", ""}, {"dm-0", "nvme0n1", "dm", "vg-data"}};
   snapshot.filesystems = {{"nvme0n1", "/srv/a\nb", "ext4", true}};
