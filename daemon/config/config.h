@@ -41,6 +41,11 @@ struct Discard {
   bool operator==(const Discard&) const = default;
 };
 
+struct Spikes {
+  std::chrono::nanoseconds floor = std::chrono::milliseconds(2);  // what is quicker is no spike, whatever it used to be
+  bool operator==(const Spikes&) const = default;
+};
+
 struct History {
   std::string directory = "/var/lib/ssdpulse";  // absolute; empty: no history is kept
   std::chrono::nanoseconds retention = std::chrono::hours(90 * 24);
@@ -53,6 +58,7 @@ struct Config {
   Latency latency;
   Nvme nvme;
   Discard discard;
+  Spikes spikes;
   History history;
   bool operator==(const Config&) const = default;
 };

@@ -93,8 +93,10 @@ struct WriteAmplification {
   std::optional<double> host_written_drift_lower_bytes;
   std::optional<double> host_written_drift_upper_bytes;
   std::chrono::system_clock::time_point since;
-  std::uint64_t epochs = 0;                     // times that the counters began anew
-  std::vector<WriteAmplificationRatio> ratios;  // those whose bounds are narrow enough
+  std::uint64_t epochs = 0;                                      // times that the counters began anew
+  std::uint64_t unit_bytes = 0;                                  // that media_written_bytes is counted in; 0: not known
+  std::optional<std::chrono::steady_clock::time_point> read_at;  // when the pages that count media writes last were
+  std::vector<WriteAmplificationRatio> ratios;                   // those whose bounds are narrow enough
   std::vector<LifeRemaining> life_remaining;
 };
 
@@ -108,7 +110,8 @@ struct NvmePolling {
   double last_duration_seconds = 0;               // of all the commands of one poll
   double interval_seconds = 0;                    // between polls: longer than configured where reading logs hurts
   std::vector<std::string> refused_pages;         // pages that the drive refused: not asked again
-  std::optional<double> read_effect_ratio;        // p99 of reads and writes near a log read, over that of the others
+  std::optional<std::chrono::steady_clock::time_point> read_at;  // last_success_seconds by the monotonic clock
+  std::optional<double> read_effect_ratio;  // p99 of reads and writes near a log read, over that of the others
 };
 
 struct NvmeDrive {

@@ -19,6 +19,7 @@
 #include "daemon/model/histogram.h"
 #include "daemon/model/nvme.h"
 #include "daemon/model/operation.h"
+#include "daemon/model/spikes.h"
 
 namespace ssdpulse::model {
 
@@ -61,6 +62,7 @@ struct DeviceSnapshot {
   std::shared_ptr<const DeviceIo> io;  // null while nothing of the device was measured yet
   AccountingDrift drift;
   DiscardBurstsByTrigger discards{};
+  std::array<SpikeFigures, kSpikeOperations.size()> spikes;
 };
 
 /// One of our BPF programs, as the kernel accounts it.

@@ -17,6 +17,7 @@
 #include "daemon/runtime/privileges.h"
 #include "daemon/runtime/sampler.h"
 #include "daemon/runtime/service_notifier.h"
+#include "daemon/runtime/spike_watch.h"
 #include "daemon/util/log.h"
 #include "exporters/http/pages.h"
 #include "exporters/http/server.h"
@@ -89,6 +90,7 @@ void reload(const Configure& configure, config::Config& running, Sampler& sample
   sampler.set_discard_gap(running.discard.burst_gap);
   running.nvme = wanted->nvme;
   nvme.set_poll_interval(running.nvme.poll_interval);
+  running.spikes = wanted->spikes;
   spdlog::info("configuration reloaded devices_measured={}", sampler.measured_devices());
 }
 
@@ -127,9 +129,12 @@ void serve(const Configure& configure, config::Config& running, Events& events, 
            CurrentSnapshot& current) {
   InventoryClock inventory;
   std::uint64_t missed_ticks = 0;
+  SpikeWatch spikes;
   const auto publish = [&] {
     auto snapshot = sampler.sample(missed_ticks);
+    const auto sampled_at = std::chrono::steady_clock::now();
     nvme.describe(*snapshot);
+    spikes.observe(*snapshot, sampled_at, running.spikes.floor, nvme);
     current.publish(std::move(snapshot));
   };
   publish();

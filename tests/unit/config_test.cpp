@@ -36,6 +36,7 @@ TEST(Parse, reads_every_key) {
       "devices:\n  include:\n  - nvme*\n  - sd[!a-c]\n  exclude: []\n"
       "nvme:\n  poll_interval: 90s\n"
       "discard:\n  burst_gap: 5s\n"
+      "spikes:\n  floor: 5ms\n"
       "history:\n  directory: /srv/a b\n  retention: 7d\n",
       "f");
   Config expected;
@@ -45,6 +46,7 @@ TEST(Parse, reads_every_key) {
   expected.devices.exclude = {};
   expected.nvme.poll_interval = std::chrono::seconds(90);
   expected.discard.burst_gap = std::chrono::seconds(5);
+  expected.spikes.floor = std::chrono::milliseconds(5);
   expected.history = {"/srv/a b", std::chrono::hours(7 * 24)};
   ASSERT_TRUE(outcome.has_value()) << errors(outcome);
   EXPECT_EQ(*outcome, expected);
@@ -127,6 +129,7 @@ const std::vector<Golden> kGolden{
     {"nvme:\n  poll_interval: 30\n",
      "f.yaml:2:18: nvme.poll_interval: '30' has no unit; expected a whole number and a unit (d, h, m, s, ms, us, ns), "
      "for example 30s"},
+    {"spikes:\n  floor: 99us\n", "f.yaml:2:10: spikes.floor: expected 100us to 10s, got '99us'"},
     {"nvme:\n  poll_interval: 9999ms\n", "f.yaml:2:18: nvme.poll_interval: expected 10s to 1h, got '9999ms'"},
     {"nvme:\n  poll_interval: 3601s\n", "f.yaml:2:18: nvme.poll_interval: expected 10s to 1h, got '3601s'"},
     {"discard:\n  burst_gap: 999ms\n", "f.yaml:2:14: discard.burst_gap: expected 1s to 1h, got '999ms'"},
@@ -258,6 +261,7 @@ Config some_config() {
   config.latency.mode = *rc::gen::element(LatencyMode::full, LatencyMode::completion_only);
   config.nvme.poll_interval = std::chrono::milliseconds(*rc::gen::inRange(10'000, 3'600'001));
   config.discard.burst_gap = std::chrono::milliseconds(*rc::gen::inRange(1'000, 3'600'001));
+  config.spikes.floor = std::chrono::microseconds(*rc::gen::inRange(100, 10'000'001));
   config.history.directory = *rc::gen::elementOf(std::vector<std::string>{"", "/", "/var/lib/x", "/a b", "/~#:'\"\\*"});
   config.history.retention = std::chrono::seconds(*rc::gen::inRange(86'400, 3650 * 86'400 + 1));
   return config;
@@ -277,6 +281,7 @@ TEST(Print, shows_the_defaults) {
             "latency:\n  mode: full\n"
             "nvme:\n  poll_interval: 30s\n"
             "discard:\n  burst_gap: 1s\n"
+            "spikes:\n  floor: 2ms\n"
             "history:\n  directory: \"/var/lib/ssdpulse\"\n  retention: 90d\n");
 }
 

@@ -110,6 +110,51 @@ TEST(RoundTrip, counters_are_sixteen_bytes_big_endian_for_every_other_reader) {
   EXPECT_EQ(rig.sql("PRAGMA auto_vacuum"), "2");
 }
 
+TEST(Spikes, are_rows_with_their_evidence) {
+  Rig rig;
+  model::LatencySpike spike;
+  spike.device = "nvme0n1";
+  spike.operation = model::Operation::write;
+  spike.begin = kBegin + 1500ms;
+  spike.duration = 2500ms;
+  spike.peak_seconds = 0.25;
+  spike.baseline_seconds = 0.001;
+  spike.ios = 17;
+  spike.cause = model::SpikeCause::gc;
+  spike.evidence = {{"gc_score", 0.5}, {"media_written_bytes", 4096}};
+  spike.missing = {"this", "and that"};
+  Batch batch;
+  batch.spikes = {spike};
+  rig.start().add(batch);
+  ASSERT_TRUE(rig.wait_rows(1));
+  rig.stop();
+  EXPECT_EQ(rig.sql("SELECT begin_ms || ' ' || device || ' ' || operation || ' ' || duration_seconds || ' ' || "
+                    "peak_seconds || ' ' || baseline_seconds || ' ' || ios || ' ' || cause FROM latency_spike"),
+            "1740000001500 nvme0n1 write 2.5 0.25 0.001 17 gc");
+  EXPECT_EQ(rig.sql("SELECT evidence || '|' || missing FROM latency_spike"),
+            "gc_score=0.5 media_written_bytes=4096|this; and that");
+  rig.set_now(kBegin + 91 * 24h);
+  rig.expect_works();
+  rig.stop();
+  EXPECT_EQ(rig.sql("SELECT count(*) FROM latency_spike"), "0") << "older than the retention";
+}
+
+TEST(Upgrade, a_file_of_the_first_version_keeps_what_it_has) {
+  Rig rig;
+  rig.start().add({{row_at(kBegin)}, {}});
+  ASSERT_TRUE(rig.wait_rows(1));
+  rig.stop();
+  rig.sql("DROP TABLE latency_spike; PRAGMA user_version = 1");
+  rig.set_now(kBegin + 1min);
+  rig.start();
+  rig.expect_works();
+  EXPECT_EQ(rig.recall()->minutes.size(), 2U);
+  rig.stop();
+  EXPECT_EQ(rig.sql("PRAGMA user_version"), "2");
+  EXPECT_EQ(rig.sql("SELECT count(*) FROM latency_spike"), "0");
+  EXPECT_TRUE(rig.set_aside_files().empty());
+}
+
 TEST(RoundTrip, a_second_row_of_a_minute_replaces_the_first) {
   Rig rig;
   History& history = rig.start();

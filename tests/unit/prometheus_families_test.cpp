@@ -95,6 +95,17 @@ TEST(Present, SequentialBytesAreOfReadAndWriteOnly) {
   EXPECT_FALSE(has(page, "ssdpulse_io_sequential_bytes_total{device=\"nvme0n1\",operation=\"flush\"}"));
 }
 
+TEST(Present, EveryCauseOfSpikesFromTheStart) {
+  const auto page = page_of(test::small_snapshot());
+  for (const std::string_view cause : model::kSpikeCauseNames) {
+    const auto labels = "{device=\"nvme0n1\",operation=\"write\",cause=\"" + std::string(cause) + "\"} ";
+    EXPECT_TRUE(has(page, "ssdpulse_latency_spikes_total" + labels + "0\n"));
+    EXPECT_TRUE(has(page, "ssdpulse_latency_spike_seconds_total" + labels + "0\n"));
+    EXPECT_TRUE(has(page, "ssdpulse_latency_spike_active" + labels + (cause == "gc" ? "1\n" : "0\n")));
+  }
+  EXPECT_TRUE(has(page, "spike_seconds_total{device=\"nvme0n1\",operation=\"read\",cause=\"discard\"} 7.5\n"));
+}
+
 TEST(CompletionOnly, WhatItCannotSeeIsAbsent) {
   auto snapshot = test::small_snapshot();
   snapshot.latency_mode = "completion-only";

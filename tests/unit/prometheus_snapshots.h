@@ -131,6 +131,9 @@ inline model::Snapshot small_snapshot() {
   entry.drift.ios[index(model::Operation::read)] = -1;
   entry.discards[static_cast<std::size_t>(model::DiscardTrigger::online)] = {3, 1 << 20, 1'500'000'000, false};
   entry.discards[static_cast<std::size_t>(model::DiscardTrigger::fstrim)] = {1, 1 << 30, 250'000'000, true};
+  entry.spikes[0].spikes[index(model::SpikeCause::discard)] = 2;
+  entry.spikes[0].seconds[index(model::SpikeCause::discard)] = 7.5;
+  entry.spikes[1].active = model::SpikeCause::gc;
   snapshot.devices = {entry};
   snapshot.memberships = {{"md0", "nvme0n1", "md", ""}, {"dm-0", "nvme0n1", "dm", "vg-data"}};
   snapshot.filesystems = {{"nvme0n1", "/srv/a\nb", "ext4", true}};

@@ -15,7 +15,7 @@
 namespace ssdpulse::history {
 
 inline constexpr std::int64_t kApplicationId = 0x53534450;  // "SSDP"
-inline constexpr std::int64_t kSchemaVersion = 2;
+inline constexpr std::int64_t kSchemaVersion = 3;
 inline constexpr std::int64_t kPageBytes = 4096;
 
 /// Which file a path named; a file is read through once, not at every attempt on a full disk.

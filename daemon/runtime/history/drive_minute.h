@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/model/nvme.h"
+#include "daemon/model/spikes.h"
 
 namespace ssdpulse::history {
 
@@ -50,10 +51,11 @@ struct DriveState {
 inline constexpr std::size_t kMostStateBytes = std::size_t{1} << 20U;
 inline constexpr std::size_t kMostNameBytes = 256;  // of a serial, a model, a firmware, a source
 
-/// Everything of one minute: all of it is on disk, or nothing.
+/// What is added together, such as everything of one minute: all of it is on disk, or nothing.
 struct Batch {
   std::vector<DriveMinute> minutes;
   std::vector<DriveState> states;
+  std::vector<model::LatencySpike> spikes = {};
 };
 
 /// What is known of a drive of some subsystem, serial and model, whatever firmware it had.

@@ -15,7 +15,7 @@
 namespace ssdpulse::history {
 namespace {
 
-std::size_t rows_of(const Batch& batch) { return batch.minutes.size() + batch.states.size(); }
+std::size_t rows_of(const Batch& batch) { return batch.minutes.size() + batch.states.size() + batch.spikes.size(); }
 
 bool within_bounds(const DriveKey& drive) {
   return drive.serial.size() <= kMostNameBytes && drive.model.size() <= kMostNameBytes &&

@@ -163,6 +163,11 @@ Outcome<Store::Written> Store::write_within_transaction(const Batch& batch, Minu
       return tl::unexpected(saved.error());
     }
   }
+  for (const model::LatencySpike& spike : batch.spikes) {
+    if (const auto inserted = insert(spike); !inserted) {
+      return tl::unexpected(inserted.error());
+    }
+  }
   return give_space_back().map([&] { return Written{*deleted}; });
 }
 
@@ -184,6 +189,9 @@ Outcome<std::uint64_t> Store::delete_old_rows(Minute now) {
   const bool too_much = *pages - *free_pages > most_pages - most_pages / 16;
   const std::int64_t last_kept = number_of(now - limits_.retention);
   const std::int64_t end = too_much ? *step_end : std::min(*step_end, last_kept - 1);
+  if (const auto gone = delete_old_spikes(now - limits_.retention, too_much); !gone) {
+    return tl::unexpected(gone.error());
+  }
   Statement rows(connection_, "DELETE FROM drive_minute WHERE minute <= ?");
   return rows.with(end).run().and_then([&] {
     const std::uint64_t deleted = connection_.changed_rows();
@@ -193,6 +201,31 @@ Outcome<std::uint64_t> Store::delete_old_rows(Minute now) {
                      "coalesce((SELECT min(minute) FROM drive_minute), ?)");
     return drives.with(last_kept).with(kLast).run().map([&] { return deleted; });
   });
+}
+
+/// In steps, as minutes.
+Outcome<void> Store::delete_old_spikes(Minute last_kept, bool too_much) {
+  const auto begin = std::chrono::duration_cast<std::chrono::milliseconds>(last_kept.time_since_epoch()).count();
+  Statement rows(connection_,
+                 "DELETE FROM latency_spike WHERE begin_ms <= (SELECT max(begin_ms) FROM (SELECT begin_ms FROM "
+                 "latency_spike ORDER BY begin_ms LIMIT 1000)) AND (begin_ms < ? OR ?)");
+  return rows.with(begin).with(std::int64_t{too_much ? 1 : 0}).run();
+}
+
+Outcome<void> Store::insert(const model::LatencySpike& spike) {
+  using namespace std::chrono;
+  Statement statement(connection_, "INSERT OR REPLACE INTO latency_spike VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  return statement.with(duration_cast<milliseconds>(spike.begin.time_since_epoch()).count())
+      .with(spike.device)
+      .with(std::string(name(spike.operation, model::kOperationNames)))
+      .with(std::optional(duration<double>(spike.duration).count()))
+      .with(std::optional(spike.peak_seconds))
+      .with(std::optional(spike.baseline_seconds))
+      .with(static_cast<std::int64_t>(spike.ios))
+      .with(std::string(name(spike.cause, model::kSpikeCauseNames)))
+      .with(model::evidence_text(spike))
+      .with(model::missing_text(spike))
+      .run();
 }
 
 /// Free pages are kept for what comes next; only many of them, left by a shorter retention, go back, a few at a time.

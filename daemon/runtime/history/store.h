@@ -49,6 +49,8 @@ class Store {
   Outcome<std::int64_t> id_of(const DriveKey& drive, Minute minute);
   Outcome<void> insert(const DriveMinute& row);
   Outcome<void> save(const DriveState& state, Minute now);
+  Outcome<void> insert(const model::LatencySpike& spike);
+  Outcome<void> delete_old_spikes(Minute last_kept, bool too_much);
   Outcome<std::optional<DriveState>> saved_state(const DriveKey& drive);
 
   Connection connection_;

@@ -12,8 +12,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kSilence = 5s;       // a drive that owes an answer this long is stale
-constexpr auto kGiveUp = 10min;     // the kernel has given up on any command long before
+constexpr auto kSilence = 5s;    // a drive that owes an answer this long is stale
+constexpr auto kGiveUp = 10min;  // the kernel has given up on any command long before
+constexpr auto kShortestInterval = 10s;
 constexpr auto kMediaAtLeast = 1h;  // idle wear is slow
 constexpr auto kIdentifyAtLeast = 1h;
 constexpr int kForgetAfterIntervals = 5;
@@ -86,17 +87,25 @@ void NvmeDrive::advance(SteadyTime now, std::chrono::nanoseconds interval, Block
     polling_.read_effect_ratio = watch_.ratio();
   }
   notice_silence(now);
-  if (now < due_ || poller_.busy() || watch_.near_until()) {
+  const auto shortest = kShortestInterval * lessons_.patience.of(subsystem_.model);
+  const bool early = soon_ && now < due_ && now - polled_at_ >= shortest;
+  if ((now < due_ && !early) || poller_.busy() || watch_.near_until()) {
     return;
   }
-  // Drives stay spread out over the interval; who was late is not asked twice in a row.
-  due_ += pace() * ((now - due_) / pace() + 1) + std::exchange(place_, 0ns);
+  if (early) {
+    due_ = std::max(due_, now + shortest);
+  } else {
+    // Drives stay spread out over the interval; who was late is not asked twice in a row.
+    due_ += pace() * ((now - due_) / pace() + 1) + std::exchange(place_, 0ns);
+  }
+  polled_at_ = now;
+  const bool asked_for = std::exchange(soon_, false);
   if (can_be_asked()) {
-    begin_poll(now, block);
+    begin_poll(now, asked_for, block);
   }
 }
 
-void NvmeDrive::begin_poll(SteadyTime now, BlockLayer& block) {
+void NvmeDrive::begin_poll(SteadyTime now, bool asked_for, BlockLayer& block) {
   if (std::exchange(changed_, false)) {
     poller_ = nvme::DrivePoller(subsystem_, lessons_.refused);  // which identifies the drive anew
   }
@@ -109,7 +118,7 @@ void NvmeDrive::begin_poll(SteadyTime now, BlockLayer& block) {
     poller_.begin(Extent::all);
   } else {
     const bool written = !before_.activity || before_.activity != at_media_.activity;
-    const bool wanted = written || ledgers_.in_doubt() || now - media_read_at_ >= kMediaAtLeast;
+    const bool wanted = asked_for || written || ledgers_.in_doubt() || now - media_read_at_ >= kMediaAtLeast;
     poller_.begin(wanted ? Extent::media : Extent::wear);
   }
   finish_poll(now, block);  // where there is nothing to ask
@@ -230,6 +239,12 @@ model::NvmeDrive NvmeDrive::describe(SteadyTime now) const {
   }
   drive.write_amplification.source = ledgers_.source();
   drive.write_amplification.reason = ledgers_.reason();
+  if (media_read_at_ != SteadyTime{}) {
+    drive.write_amplification.read_at = media_read_at_;
+    const auto unit = ledgers_.units().find(ledgers_.source());
+    drive.write_amplification.unit_bytes = unit == ledgers_.units().end() ? 0 : unit->second;
+  }
+  drive.polling.read_at = succeeded_at_;
   return drive;
 }
 

@@ -38,6 +38,9 @@ class NvmeDrive {
 
   /// Begins a poll if one is due and the drive can be asked.
   void advance(SteadyTime now, std::chrono::nanoseconds interval, BlockLayer& block);
+  /// Somebody wants to know more than the last poll told. Asked early, but never nearer to the last poll than the
+  /// shortest interval that may be configured.
+  void poll_soon() { soon_ = true; }
   /// The next command; the caller says with sent() that it is on its way.
   std::optional<nvme::Request> next() { return poller_.next(); }
   void sent(SteadyTime now);
@@ -65,7 +68,7 @@ class NvmeDrive {
  private:
   void notice_silence(SteadyTime now);
   bool can_be_asked();
-  void begin_poll(SteadyTime now, BlockLayer& block);
+  void begin_poll(SteadyTime now, bool asked_for, BlockLayer& block);
   void finish_poll(SteadyTime now, BlockLayer& block);
   void cannot_be_read(const char* kind, const std::string& reason);
   [[nodiscard]] std::chrono::nanoseconds pace() const;
@@ -80,6 +83,8 @@ class NvmeDrive {
   bool replaced_ = false;  // and not updated yet
   std::chrono::nanoseconds interval_{};
   SteadyTime due_;
+  SteadyTime polled_at_;
+  bool soon_ = false;  // asked for early
   std::chrono::nanoseconds place_;
   SteadyTime identified_at_;
   SteadyTime media_read_at_;            // last reading of the pages that count media writes

@@ -210,6 +210,15 @@ void NvmeMonitor::save(BlockLayer& block) {
   }
 }
 
+void NvmeMonitor::poll_soon(const std::string& device) {
+  for (auto& [key, drive] : drives_) {
+    const auto& namespaces = drive.subsystem().namespaces;
+    if (std::any_of(namespaces.begin(), namespaces.end(), [&](const auto& entry) { return entry.device == device; })) {
+      drive.poll_soon();
+    }
+  }
+}
+
 void NvmeMonitor::describe(model::Snapshot& snapshot) const {
   const SteadyTime now = std::chrono::steady_clock::now();
   snapshot.sources.push_back(status_);

@@ -49,6 +49,12 @@ class NvmeMonitor {
   /// Hands the minute that has begun to the history: before the end.
   void save(BlockLayer& block);
 
+  /// The drive of this device is asked early: see NvmeDrive::poll_soon.
+  void poll_soon(const std::string& device);
+
+  /// Null where none is kept.
+  [[nodiscard]] history::History* history() const { return history_.get(); }
+
   /// Adds the drives and how well they can be read.
   void describe(model::Snapshot& snapshot) const;
 

@@ -79,11 +79,20 @@ class Slow:
         return ["-blockdev", f"driver=nbd,node-name={node},server.type=unix,server.path={socket},discard=unmap"]
 
     def set(self, **seconds):
-        """read=, write=, trim=, flush=: seconds each takes from now on; reads_wait_for_trims=True."""
+        """read=, write=, trim=, flush=: seconds each takes from now on; for more see slow_disk.py."""
         self._seconds.update(seconds)
         new = self._control.with_suffix(".new")
         new.write_text(json.dumps(self._seconds))
         os.replace(new, self._control)
+
+    def forget_seen(self):
+        self._control.with_name(self._control.name + ".seen").unlink(missing_ok=True)
+
+    def seen(self):
+        """When it had commands that a 4-KiB load of reads and writes does not send: the first and the last, by the
+        host's wall clock."""
+        times = self._control.with_name(self._control.name + ".seen").read_text().split()
+        return float(times[0]), float(times[-1])
 
     def stall(self, seconds):
         """For so long from now on, no command ends."""

@@ -2,10 +2,15 @@
 """nbdkit plugin: how slow shall the disk be today? Takes as long for each kind of command as the control file says.
 
 The file is read anew for each command, so a test changes its mind by renaming a new one into its place. "stall_until"
-is a wall-clock time before which no command ends, whichever it is and whenever it came. Keeps no data.
+is a wall-clock time before which no command ends, whichever it is and whenever it came. "bytes_per_second" is a rate at
+which data go one after the other, "read_errors" the share of reads that fail.
+When there were trims, flushes, or data in other pieces than 4 KiB is told in CONTROL.seen, a line every tenth of a
+second. Keeps no data.
 """
 import builtins
+import errno
 import json
+import random
 import threading
 import time
 
@@ -13,8 +18,11 @@ import nbdkit
 
 API_VERSION = 2
 settings = {}
-trims = threading.Condition()
-running_trims = 0
+waiting = threading.Condition()
+running = {"trim": 0, "flush": 0}
+line = threading.Lock()
+line_free_at = 0
+seen_at = 0
 
 
 def config(key, value):
@@ -54,38 +62,73 @@ def _control():
         return json.load(file)
 
 
-def _take(kind):
-    time.sleep(_control().get(kind, 0))
+def _see():
+    global seen_at  # pylint: disable=global-statement
+    now = time.time()
+    if now - seen_at >= 0.1:
+        seen_at = now
+        with builtins.open(settings["control"] + ".seen", "a", encoding="ascii") as file:
+            file.write(f"{now}\n")
+
+
+def _take(kind, size=0):
+    if size != 4096:
+        _see()
+    control = _control()
+    time.sleep(control.get(kind, 0))
+    rate = control.get("bytes_per_second")
+    if rate and size:
+        _stand_in_line(size / rate)
     time.sleep(max(0, _control().get("stall_until", 0) - time.time()))
+    if size != 4096:
+        _see()
+
+
+def _stand_in_line(seconds):
+    global line_free_at  # pylint: disable=global-statement
+    with line:
+        line_free_at = max(line_free_at, time.monotonic()) + seconds
+        until = line_free_at
+    time.sleep(max(0, until - time.monotonic()))
+
+
+def _run(kind):
+    """What reads may have to wait for."""
+    with waiting:
+        running[kind] += 1
+    try:
+        _take(kind)
+    finally:
+        with waiting:
+            running[kind] -= 1
+            waiting.notify_all()
 
 
 def pread(_handle, buffer, _offset, _flags):
-    if _control().get("reads_wait_for_trims"):
-        with trims:
-            trims.wait_for(lambda: running_trims == 0, 60)
-    _take("read")
+    control = _control()
+    for kind in running:
+        if control.get(f"reads_wait_for_{kind}"):
+            with waiting:
+                waiting.wait_for(lambda kind=kind: running[kind] == 0, 60)
+    _take("read", len(buffer))
+    if random.random() < control.get("read_errors", 0):
+        time.sleep(control.get("error", 0))
+        nbdkit.set_error(errno.EIO)
+        raise OSError("as asked")
     buffer[:] = bytes(len(buffer))
 
 
-def pwrite(_handle, _buffer, _offset, _flags):
-    _take("write")
+def pwrite(_handle, buffer, _offset, _flags):
+    _take("write", len(buffer))
 
 
-def zero(_handle, _count, _offset, _flags):
-    _take("write")
+def zero(_handle, count, _offset, _flags):
+    _take("write", count)
 
 
 def flush(_handle, _flags):
-    _take("flush")
+    _run("flush")
 
 
 def trim(_handle, _count, _offset, _flags):
-    global running_trims  # pylint: disable=global-statement
-    with trims:
-        running_trims += 1
-    try:
-        _take("trim")
-    finally:
-        with trims:
-            running_trims -= 1
-            trims.notify_all()
+    _run("trim")

@@ -103,9 +103,9 @@ def stall(vm, check, daemon, disk):
 
 def run(vm, check):
     disk, backend = vm.disk("ours"), vm.devices["ours"].backend
-    backend.set(read=READ, write=READ, trim=TRIM, reads_wait_for_trims=True)
+    backend.set(read=READ, write=READ, trim=TRIM, reads_wait_for_trim=True)
     daemon = machine.Daemon(vm)
     trims(vm, check, daemon, disk)
     stall(vm, check, daemon, disk)
     daemon.stop()
-    backend.set(trim=0, reads_wait_for_trims=False)
+    backend.set(trim=0, reads_wait_for_trim=False)

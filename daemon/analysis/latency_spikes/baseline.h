@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// How slow is the tail of one operation of one device when nothing is wrong?
+//
+// The upper envelope of the windows' 99th percentiles, in octaves: it follows a slow rise within seconds, so that a
+// load that grows is no spike, and a fall within tens of minutes, so that a quiet night does not make the morning one.
+// Every window is held back for a few seconds before it counts: what comes just before a spike may be part of it, and
+// is forgotten when it opens. What lies in a spike is not shown to it at all.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+
+#include "daemon/analysis/latency_spikes/io_window.h"
+
+namespace ssdpulse::analysis {
+
+class Baseline {
+ public:
+  static constexpr double kRiseSeconds = 15;  // time constants
+  static constexpr double kFallSeconds = 1200;
+  static constexpr double kHoldSeconds = 3;
+  static constexpr std::size_t kLeastWindows = 5;  // below so many nothing is known
+
+  /// A healthy window's tail.
+  void learn(SteadyTime at, double tail_seconds);
+  /// A spike opens.
+  void forget_held() { held_.clear(); }
+  /// What was a spike is the new normal.
+  void accept(double tail_seconds);
+
+  [[nodiscard]] std::optional<double> seconds() const;
+
+ private:
+  struct Held {
+    SteadyTime at;
+    double octave;
+  };
+  void take(const Held& held);
+
+  std::deque<Held> held_;
+  std::optional<SteadyTime> last_;
+  double octave_ = 0;
+  std::size_t windows_ = 0;
+};
+
+}  // namespace ssdpulse::analysis

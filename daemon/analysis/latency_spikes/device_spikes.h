@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which latency spikes did one device have, and why?
+// Joins windows, detectors, tallies and the drive's own word, tick by tick. A spike's cause is final when the host's
+// numbers decide it, or when log pages were read after its end; until then it waits, and others may follow. Pure: it
+// sees what a tick saw.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/analysis/latency_spikes/drive_readings.h"
+#include "daemon/analysis/latency_spikes/io_window.h"
+#include "daemon/analysis/latency_spikes/spike_causes.h"
+#include "daemon/analysis/latency_spikes/spike_detector.h"
+#include "daemon/analysis/latency_spikes/spike_tally.h"
+#include "daemon/analysis/latency_spikes/usual_load.h"
+
+namespace ssdpulse::analysis {
+
+/// What one tick saw of a device.
+struct SpikeTick {
+  SteadyTime at;
+  model::WallTime wall;
+  std::shared_ptr<const model::DeviceIo> io;  // null: nothing measured yet
+  const model::NvmeDrive* drive = nullptr;    // null: no NVMe drive
+  double floor_seconds = 0.002;
+};
+
+class DeviceSpikes {
+ public:
+  static constexpr double kWaitForLogsSeconds = 90;  // a drive that is not read in this time does not tell
+  static constexpr std::size_t kMostWaiting = 16;  // spikes that wait for logs; beyond it the oldest is judged at once
+  using Figures = std::array<model::SpikeFigures, model::kSpikeOperations.size()>;
+
+  explicit DeviceSpikes(std::string device) : device_(std::move(device)) {}
+
+  /// The spikes whose cause became final.
+  std::vector<model::LatencySpike> observe(const SpikeTick& tick);
+
+  [[nodiscard]] const Figures& figures() const { return figures_; }
+  /// The drive's logs would tell more, if they were read now.
+  [[nodiscard]] bool wants_logs() const { return wants_logs_; }
+
+ private:
+  static constexpr std::size_t kRecent = 4;  // windows that may turn out to belong to a spike
+
+  struct Waiting {
+    std::size_t operation;
+    SpikeSpan span;
+    model::WallTime begin;
+    SpikeTally tally;
+    UsualLoad usual;  // of before
+  };
+  struct Channel {
+    SpikeDetector detector;
+    std::optional<Waiting> open;
+  };
+
+  void take_window(const IoWindow& window, const SpikeTick& tick);
+  void open(Channel& channel, std::size_t operation, const SpikeTick& tick);
+  void learn_usual();
+  [[nodiscard]] bool any_open() const;
+  [[nodiscard]] CauseVerdict judge(const Waiting& spike, SteadyTime ended) const;
+  std::vector<model::LatencySpike> finish(SteadyTime now);
+  model::LatencySpike close(const Waiting& spike, CauseVerdict verdict);
+
+  std::string device_;
+  std::shared_ptr<const model::DeviceIo> last_io_;
+  SteadyTime last_at_;
+  std::array<Channel, model::kSpikeOperations.size()> channels_;
+  std::deque<IoWindow> recent_;
+  UsualLoad usual_;
+  DriveReadings readings_;
+  bool has_drive_ = false;
+  bool drive_up_ = false;
+  std::deque<Waiting> waiting_;
+  SteadyTime last_spike_end_;
+  Figures figures_;
+  bool wants_logs_ = false;
+};
+
+}  // namespace ssdpulse::analysis

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/analysis/latency_spikes/drive_readings.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace ssdpulse::analysis {
+namespace {
+
+using model::NvmeField;
+using model::NvmeValue;
+
+/// Counters and levels by which a drive says that it slows itself down because of heat.
+bool is_heat_event(const NvmeValue& value) {
+  return value.field == NvmeField::thermal_management_transitions ||
+         value.field == NvmeField::thermal_management_seconds || value.field == NvmeField::thermal_throttle_events ||
+         value.field == NvmeField::thermal_throttle_seconds;
+}
+bool is_heat_flag(const NvmeValue& value) {
+  return value.field == NvmeField::thermal_throttle_level ||
+         (value.field == NvmeField::critical_warning && value.label == "temperature");
+}
+bool is_gc_event(const NvmeValue& value) {
+  return (value.field == NvmeField::fdp_events && value.label == "media_reallocated") ||
+         (value.field == NvmeField::background_operations && value.label == "forced_garbage_collection");
+}
+
+}  // namespace
+
+DriveReadings::Reading DriveReadings::read(const model::NvmeDrive& drive) {
+  Reading reading;
+  for (const NvmeValue& value : drive.values) {
+    if (is_heat_event(value)) {
+      reading.heat_events += value.value;
+    } else if (is_heat_flag(value)) {
+      reading.hot = reading.hot || value.value > 0;
+    } else if (is_gc_event(value)) {
+      reading.gc_events = reading.gc_events.value_or(0) + value.value;
+    } else if (value.field == NvmeField::free_blocks_ratio && value.label == "user") {
+      reading.free_blocks = value.value;
+    }
+  }
+  return reading;
+}
+
+void DriveReadings::observe(const model::NvmeDrive& drive, bool healthy) {
+  const auto& read_at = drive.polling.read_at;
+  spoiled_ = spoiled_ || !healthy;
+  const bool known = !readings_.empty() && readings_.back().at == read_at;
+  // What a reading's counters mean may be known a moment later than what they are.
+  if (known && !readings_.back().media_bytes && drive.write_amplification.media_written_bytes &&
+      media_at_ == drive.write_amplification.read_at) {
+    media_at_.reset();
+    readings_.pop_back();
+  } else if (!read_at || known) {
+    return;
+  }
+  Reading reading = read(drive);
+  reading.at = *read_at;
+  const auto& writes = drive.write_amplification;
+  if (writes.read_at && writes.read_at != media_at_) {
+    media_at_ = writes.read_at;
+    reading.host_bytes = writes.host_written_bytes;
+    reading.media_bytes = writes.media_written_bytes;
+    reading.unit_bytes = std::max<double>(1, static_cast<double>(writes.unit_bytes));
+    const auto before = std::find_if(readings_.rbegin(), readings_.rend(),
+                                     [](const Reading& earlier) { return earlier.media_bytes.has_value(); });
+    learn_normal(before != readings_.rend() ? *before : Reading{}, reading);
+    spoiled_ = !healthy;
+  }
+  reading.normal_ratio = normal_ratio_;
+  readings_.push_back(reading);
+  if (readings_.size() > kMost) {
+    readings_.pop_front();
+  }
+}
+
+/// Between readings without a spike in between; before there is enough of that, of the drive's whole life.
+void DriveReadings::learn_normal(const Reading& before, const Reading& now) {
+  if (spoiled_ || !now.host_bytes || !now.media_bytes) {
+    return;
+  }
+  if (before.host_bytes && before.media_bytes) {
+    normal_host_ += std::max(0.0, *now.host_bytes - *before.host_bytes);
+    normal_media_ += std::max(0.0, *now.media_bytes - *before.media_bytes);
+  }
+  if (normal_host_ > kNormalBytes) {
+    normal_host_ /= 2;
+    normal_media_ /= 2;
+  }
+  if (normal_host_ >= kLeastNormalBytes) {
+    normal_ratio_ = std::max(1.0, normal_media_ / normal_host_);
+  } else if (*now.host_bytes >= kLeastNormalBytes) {
+    normal_ratio_ = std::max(1.0, *now.media_bytes / *now.host_bytes);
+  }
+}
+
+DriveVerdict DriveReadings::judge(SteadyTime began, SteadyTime ended) const {
+  DriveVerdict verdict;
+  // From the last reading before the spike to the first after it.
+  auto first = std::find_if(readings_.begin(), readings_.end(), [&](const Reading& r) { return r.at > began; });
+  const bool has_before = first != readings_.begin();
+  if (has_before) {
+    --first;
+    // The one that counted media writes, too.
+    while (first != readings_.begin() && !first->media_bytes) {
+      --first;
+    }
+  }
+  auto last = std::find_if(first, readings_.end(), [&](const Reading& r) { return r.at >= ended; });
+  verdict.complete = last != readings_.end();
+  const std::deque<Reading> around(first, verdict.complete ? std::next(last) : last);
+  if (!has_before) {
+    verdict.missing.emplace_back("no log page was read before the spike");
+  } else if (around.size() < 2) {
+    verdict.missing.emplace_back("no log page was read since the spike began");
+  }
+  if (!around.empty()) {
+    judge_media(around, verdict);
+    judge_heat(began, around, verdict);
+  }
+  return verdict;
+}
+
+/// The whole time around the spike, and the part from a reading within it, where there is one: a short spike is little
+/// of a long interval.
+void DriveReadings::judge_media(const std::deque<Reading>& readings, DriveVerdict& verdict) {
+  std::vector<const Reading*> counted;
+  for (const Reading& reading : readings) {
+    if (reading.host_bytes && reading.media_bytes) {
+      counted.push_back(&reading);
+    }
+  }
+  const double normal = readings.front().normal_ratio;
+  for (std::size_t from = 0; from + 1 < counted.size(); ++from) {
+    const double host = *counted.back()->host_bytes - *counted[from]->host_bytes;
+    const double media = *counted.back()->media_bytes - *counted[from]->media_bytes;
+    const double least = std::max(kLeastExcessBytes, 2 * counted.back()->unit_bytes);
+    const bool outrun = media >= kOutrun * normal * host && media - normal * host >= least;
+    if (outrun || from == 0) {
+      verdict.evidence["host_written_bytes"] = host;
+      verdict.evidence["media_written_bytes"] = media;
+      verdict.evidence["normal_write_amplification"] = normal;
+    }
+    if (outrun) {
+      verdict.gc = true;
+      break;
+    }
+  }
+  if (counted.empty()) {
+    verdict.missing.emplace_back("the drive does not count media writes");
+  } else if (counted.size() < 2 && readings.size() >= 2) {
+    verdict.missing.emplace_back("media writes were not read around the spike");
+  }
+  const Reading& before = readings.front();
+  const Reading& after = readings.back();
+  if (before.gc_events && after.gc_events && *after.gc_events > *before.gc_events) {
+    verdict.gc = true;
+    verdict.evidence["gc_events"] = *after.gc_events - *before.gc_events;
+  }
+  // A share that never moves says nothing: the least must be new.
+  if (before.free_blocks && after.free_blocks && *after.free_blocks <= kFewFreeBlocks &&
+      *after.free_blocks < *before.free_blocks) {
+    verdict.gc = true;
+    verdict.evidence["free_blocks"] = *after.free_blocks;
+  }
+}
+
+void DriveReadings::judge_heat(SteadyTime began, const std::deque<Reading>& readings, DriveVerdict& verdict) const {
+  const Reading& before = readings.front();
+  const Reading& after = readings.back();
+  const double events = after.heat_events - before.heat_events;
+  const bool hot = std::any_of(readings.begin(), readings.end(),
+                               [&](const Reading& reading) { return reading.at >= began && reading.hot; });
+  const bool was_cool = std::any_of(readings_.begin(), readings_.end(), [&](const Reading& reading) {
+    return reading.at <= began && seconds_between(reading.at, began) <= kHeatSeconds && !reading.hot;
+  });
+  verdict.thermal = events > 0 || (hot && was_cool);
+  if (events > 0) {
+    verdict.evidence["thermal_events"] = events;
+  }
+  if (hot) {
+    verdict.evidence["thermal_warning"] = 1;
+  }
+}
+
+}  // namespace ssdpulse::analysis

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/analysis/latency_spikes/io_window.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "bpf/abi/latency_buckets.h"
+
+namespace ssdpulse::analysis {
+namespace {
+
+using model::IoError;
+using model::Operation;
+using model::OperationIo;
+using model::RequeueReason;
+
+/// Takes differences, and remembers whether any went backwards.
+class Difference {
+ public:
+  [[nodiscard]] bool good() const { return good_; }
+
+  std::uint64_t of(std::uint64_t before, std::uint64_t after) {
+    good_ = good_ && before <= after;
+    return after - before;
+  }
+  LatencyWords of(const LatencyWords& before, const LatencyWords& after) {
+    auto words = added(before, after);
+    good_ = good_ && words.has_value();
+    return words ? std::move(*words) : LatencyWords{};
+  }
+
+ private:
+  bool good_ = true;
+};
+
+/// A full file system, a command that is not known or a request not to wait tell nothing of the device.
+std::uint64_t telling_errors(const OperationIo& io) {
+  const auto all = std::accumulate(io.errors.begin(), io.errors.end(), std::uint64_t{0});
+  return all - io.errors[index(IoError::again)] - io.errors[index(IoError::nospace)] -
+         io.errors[index(IoError::unsupported)];
+}
+
+std::uint64_t device_ns(const OperationIo& io) {
+  return std::accumulate(io.device_latency.begin(), io.device_latency.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const auto& histogram) { return sum + histogram.sum_ns; });
+}
+
+OperationWindow operation_between(const OperationIo& before, const OperationIo& after, Difference& difference) {
+  OperationWindow window;
+  window.total = difference.of(before.total_latency.words, after.total_latency.words);
+  window.queue = difference.of(before.queue_latency.words, after.queue_latency.words);
+  for (std::size_t during = 0; during < model::kDurings; ++during) {
+    window.device[during] = difference.of(before.device_latency[during].words, after.device_latency[during].words);
+  }
+  window.ios = difference.of(before.completions, after.completions);
+  window.bytes = difference.of(before.bytes, after.bytes);
+  window.errors = difference.of(telling_errors(before), telling_errors(after));
+  window.failovers =
+      difference.of(before.requeues[index(RequeueReason::failover)], after.requeues[index(RequeueReason::failover)]);
+  window.requeues =
+      difference.of(before.requeues[index(RequeueReason::driver)], after.requeues[index(RequeueReason::driver)]);
+  window.busy_seconds = static_cast<double>(difference.of(device_ns(before), device_ns(after))) / 1e9;
+  window.queue_full_seconds = static_cast<double>(difference.of(before.queue_full_ns, after.queue_full_ns)) / 1e9;
+  window.in_flight_before = before.in_flight;
+  window.in_flight_after = after.in_flight;
+  return window;
+}
+
+}  // namespace
+
+std::optional<IoWindow> window_between(const model::DeviceIo& before, SteadyTime begin, const model::DeviceIo& after,
+                                       SteadyTime end) {
+  if (end <= begin || before.since != after.since) {
+    return std::nullopt;
+  }
+  Difference difference;
+  IoWindow window;
+  window.begin = begin;
+  window.end = end;
+  for (const Operation operation : model::kSpikeOperations) {
+    window.operations[index(operation)] =
+        operation_between(before.operation(operation), after.operation(operation), difference);
+  }
+  const auto interference = [&](Operation operation) {
+    const OperationIo& now = after.operation(operation);
+    return InterferenceWindow{difference.of(before.operation(operation).issues, now.issues), now.in_flight};
+  };
+  window.discards = interference(Operation::discard);
+  window.flushes = interference(Operation::flush);
+  return difference.good() ? std::optional(std::move(window)) : std::nullopt;
+}
+
+std::size_t first_word_above(double limit) {
+  const double ns = std::clamp(limit * 1e9, 0.0, 100e9);
+  return latency_word(static_cast<std::int64_t>(ns)) + std::size_t{1};
+}
+
+std::uint64_t count_above(const LatencyWords& words, double limit) {
+  const std::size_t first = std::min(first_word_above(limit), words.size());
+  return std::accumulate(words.begin() + static_cast<std::ptrdiff_t>(first), words.end(), std::uint64_t{0});
+}
+
+double seconds_above(const LatencyWords& words, double limit) {
+  double sum = 0;
+  for (std::size_t word = first_word_above(limit); word < words.size(); ++word) {
+    sum += words[word] == 0 ? 0 : static_cast<double>(words[word]) * upper_bound_seconds(word);
+  }
+  return sum;
+}
+
+double slowest_seconds(const LatencyWords& words) {
+  for (std::size_t word = words.size(); word-- > 0;) {
+    if (words[word] > 0) {
+      return upper_bound_seconds(word);
+    }
+  }
+  return 0;
+}
+
+}  // namespace ssdpulse::analysis

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What did a device do between two ticks? The difference of two cumulative readings.
+// Pure: monotonic times come from the caller, and a window is as long as the time between them.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "daemon/analysis/latency_words.h"
+#include "daemon/model/snapshot.h"
+#include "daemon/model/spikes.h"
+
+namespace ssdpulse::analysis {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+inline double seconds_between(SteadyTime begin, SteadyTime end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+inline std::chrono::nanoseconds nanoseconds_of(double seconds) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
+}
+
+/// Reads or writes.
+struct OperationWindow {
+  LatencyWords total;
+  LatencyWords queue;
+  std::array<LatencyWords, model::kDurings> device;
+  std::uint64_t ios = 0;  // completed
+  std::uint64_t bytes = 0;
+  std::uint64_t errors = 0;     // those that tell of the device
+  std::uint64_t failovers = 0;  // to another path
+  std::uint64_t requeues = 0;   // by the driver: retries, or a device that is busy
+  double busy_seconds = 0;      // device times added up: over the window's length, the mean depth
+  double queue_full_seconds = 0;
+  std::int64_t in_flight_before = 0;
+  std::int64_t in_flight_after = 0;
+
+  /// Something was in flight all the time and nothing completed.
+  [[nodiscard]] bool stalled() const { return ios == 0 && in_flight_before > 0 && in_flight_after > 0; }
+};
+
+/// Discards or flushes: the dose of interference.
+struct InterferenceWindow {
+  std::uint64_t issues = 0;
+  std::int64_t in_flight = 0;  // at the end
+};
+
+struct IoWindow {
+  SteadyTime begin;
+  SteadyTime end;
+  std::array<OperationWindow, model::kSpikeOperations.size()> operations;
+  InterferenceWindow discards;
+  InterferenceWindow flushes;
+
+  [[nodiscard]] double seconds() const { return seconds_between(begin, end); }
+  [[nodiscard]] std::uint64_t ios() const { return operations[0].ios + operations[1].ios; }
+  [[nodiscard]] std::uint64_t bytes() const { return operations[0].bytes + operations[1].bytes; }
+};
+
+/// Nothing where counting began anew in between, or no time passed.
+std::optional<IoWindow> window_between(const model::DeviceIo& before, SteadyTime begin, const model::DeviceIo& after,
+                                       SteadyTime end);
+
+/// Words of latencies beyond `limit` seconds: those above the word that holds it.
+std::size_t first_word_above(double limit);
+std::uint64_t count_above(const LatencyWords& words, double limit);
+/// The time that the I/Os beyond the limit took, added up, by the upper bounds of their words.
+double seconds_above(const LatencyWords& words, double limit);
+/// The slowest, by the upper bound of its word; 0 of none.
+double slowest_seconds(const LatencyWords& words);
+
+}  // namespace ssdpulse::analysis

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/analysis/latency_spikes/spike_causes.h"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+
+namespace ssdpulse::analysis {
+namespace {
+
+using model::During;
+using model::SpikeCause;
+using Sum = SpikeTally::Sum;
+
+constexpr double kTail = 0.99;
+constexpr double kQueueAlone = 2;         // queue time is a cause of its own where its tail is so much longer
+constexpr std::uint64_t kToCompare = 10;  // I/Os beside nothing
+constexpr double kMoreLoad = 1.25;
+constexpr double kDeeper = 1.5;
+constexpr double kMoreFull = 0.2;
+constexpr double kSteady = 0.7;
+constexpr double kSure = 0.9;
+constexpr double kSurer = 0.95;  // heat explains also what garbage collection would
+
+double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
+double share(std::uint64_t part, std::uint64_t whole) {
+  return ratio(static_cast<double>(part), static_cast<double>(whole));
+}
+double tail(const LatencyWords& words) {
+  return count(words) > 0 ? upper_bound_seconds(quantile_word(words, kTail)) : 0;
+}
+
+SpikeTally::Beside beside(const Sum& sum, std::initializer_list<During> durings) {
+  SpikeTally::Beside all;
+  for (const During during : durings) {
+    all.ios += sum.device[index(during)].ios;
+    all.slow_ios += sum.device[index(during)].slow_ios;
+    all.slow_seconds += sum.device[index(during)].slow_seconds;
+  }
+  return all;
+}
+
+/// How much of the device's slow time lies beside discards (or flushes), 0..1.
+///
+/// A slow I/O is beside a lot just because it takes long. So there must be more of them than usual; or else, second by
+/// second, the I/Os beside none must have been well while those beside them were not, which is less sure.
+double interference(const Sum& sum, During only, const SpikeTally::Interference& seen, double usual_per_second) {
+  constexpr double kMore = 2;
+  constexpr double kLessSure = 0.4;
+  const auto all = beside(sum, {During::none, During::discard, During::flush, During::both});
+  const auto with = beside(sum, {only, During::both});
+  const auto others = all.ios - with.ios;
+  const double slow_share = ratio(with.slow_seconds, all.slow_seconds);
+  if (others >= kToCompare && share(all.slow_ios - with.slow_ios, others) > share(with.slow_ios, with.ios) / 2) {
+    return 0;  // those beside none suffer alike
+  }
+  if (seen.issues > 0 && static_cast<double>(seen.issues) >= kMore * usual_per_second * sum.seconds) {
+    return slow_share;
+  }
+  return seen.contrast_seconds >= sum.seconds / 2 ? slow_share * kLessSure : 0;
+}
+
+/// At its ceiling: it is given more than usual, goes through more of it or has all its tags taken, and gets on
+/// steadily. A device that stalls is deep too, but does less.
+double saturation(const SpikeTally& tally, const UsualLoad& usual, CauseVerdict& verdict) {
+  const Sum& sum = tally.sum();
+  const UsualOperation& own = usual.operation(tally.operation());
+  const double bytes = ratio(static_cast<double>(sum.all_bytes), sum.seconds);
+  const double ios = ratio(static_cast<double>(sum.all_ios), sum.seconds);
+  const double load = std::max(ratio(bytes, usual.bytes_per_second()), ratio(ios, usual.ios_per_second()));
+  const double depth = ratio(ratio(sum.busy_seconds, sum.seconds), own.depth);
+  const double full = ratio(sum.queue_full_seconds, sum.seconds);
+  const double steady = ratio(sum.full_speed_seconds, sum.seconds);
+  verdict.evidence["load_to_usual"] = load;
+  verdict.evidence["depth_to_usual"] = depth;
+  verdict.evidence["queue_full_share"] = full;
+  verdict.evidence["full_speed_share"] = steady;
+  const bool at_ceiling = load >= kMoreLoad || full >= own.queue_full_share + kMoreFull;
+  return at_ceiling && steady >= kSteady && depth >= kDeeper ? kSure : 0;
+}
+
+/// Errors are rare enough that any of them in a spike says something; how many say how much.
+double errors(const Sum& sum, std::uint64_t slow_ios, CauseVerdict& verdict) {
+  const double own = static_cast<double>(sum.errors + sum.failovers);
+  const auto other = static_cast<double>(sum.errors_of_other);
+  const double slow = std::max(1.0, static_cast<double>(slow_ios));
+  if (own + other > 0) {
+    verdict.evidence["errors"] = own + other;
+  }
+  if (sum.requeues > 0) {
+    verdict.evidence["requeues"] = static_cast<double>(sum.requeues);
+  }
+  if (own > 0) {
+    return 0.5 + 0.5 * std::min(1.0, own / slow);
+  }
+  if (other > 0) {
+    return 0.4;
+  }
+  return 0.5 * std::min(1.0, static_cast<double>(sum.requeues) / slow);
+}
+
+/// Nothing that was slow has completed yet: what is in flight beside it is all that there is to go by.
+SpikeCause of_a_stall(const Sum& sum) {
+  if (sum.discards.in_flight > 0) {
+    return SpikeCause::discard;
+  }
+  return sum.flushes.in_flight > 0 ? SpikeCause::flush : SpikeCause::unknown;
+}
+
+}  // namespace
+
+CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const DriveVerdict* drive) {
+  const Sum& sum = tally.sum();
+  CauseVerdict verdict;
+  const auto all = beside(sum, {During::none, During::discard, During::flush, During::both});
+  const double parts = all.slow_seconds + sum.slow_queue_seconds;
+
+  // Where the device is slow too, what waits for it is its consequence.
+  const bool queue_alone = tail(sum.queue_words) >= kQueueAlone * tail(sum.device_words);
+  const double queue = queue_alone ? ratio(sum.slow_queue_seconds, parts) : 0;
+  // What is in flight is at the device.
+  const bool stalled = parts <= 0 && sum.stalled_seconds > 0;
+  const double device = parts > 0 ? 1 - queue : stalled ? 1 : 0;
+  const double discard = device * interference(sum, During::discard, sum.discards, usual.discards_per_second());
+  const double flush = device * interference(sum, During::flush, sum.flushes, usual.flushes_per_second());
+  const double rest = std::max(0.0, device - std::max(discard, flush));
+
+  std::array<double, model::kSpikeCauses> scores{};
+  scores[index(SpikeCause::discard)] = discard;
+  scores[index(SpikeCause::flush)] = flush;
+  scores[index(SpikeCause::queue)] = queue;
+  scores[index(SpikeCause::saturation)] = rest * saturation(tally, usual, verdict);
+  scores[index(SpikeCause::error)] = errors(sum, all.slow_ios, verdict);
+  scores[index(SpikeCause::unknown)] = kLeastScore;
+  const auto best_of = [&scores] {
+    return static_cast<SpikeCause>(std::max_element(scores.begin(), scores.end()) - scores.begin());
+  };
+  verdict.host_side = best_of() != SpikeCause::unknown;
+  if (drive != nullptr) {
+    scores[index(SpikeCause::gc)] = drive->gc ? rest * kSure : 0;
+    scores[index(SpikeCause::thermal)] = drive->thermal ? rest * kSurer : 0;
+    verdict.evidence.insert(drive->evidence.begin(), drive->evidence.end());
+  }
+  verdict.cause = best_of();
+  verdict.evidence["device_share"] = device;
+  verdict.evidence["queue_share"] = queue;
+  verdict.evidence["beside_discards_share"] =
+      ratio(beside(sum, {During::discard, During::both}).slow_seconds, all.slow_seconds);
+  verdict.evidence["beside_flushes_share"] =
+      ratio(beside(sum, {During::flush, During::both}).slow_seconds, all.slow_seconds);
+  for (std::size_t cause = 0; cause < model::kSpikeCauses; ++cause) {
+    if (scores[cause] > 0 && static_cast<SpikeCause>(cause) != SpikeCause::unknown) {
+      verdict.evidence[std::string(model::kSpikeCauseNames[cause]) + "_score"] = scores[cause];
+    }
+  }
+  if (verdict.cause == SpikeCause::unknown) {
+    if (parts <= 0 && !stalled) {
+      verdict.missing.emplace_back("device and queue time are not measured");
+    }
+    if (stalled) {
+      verdict.cause = of_a_stall(sum);
+    }
+    if (drive == nullptr) {
+      verdict.missing.emplace_back("no log pages of this drive");
+    } else {
+      verdict.missing.insert(verdict.missing.end(), drive->missing.begin(), drive->missing.end());
+      if (drive->missing.empty()) {
+        verdict.missing.emplace_back("the drive's logs show neither garbage collection nor heat");
+      }
+    }
+  }
+  return verdict;
+}
+
+}  // namespace ssdpulse::analysis

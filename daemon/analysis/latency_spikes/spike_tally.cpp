@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/analysis/latency_spikes/spike_tally.h"
+
+namespace ssdpulse::analysis {
+namespace {
+
+/// A second with this part of the usual throughput was no stall.
+constexpr double kFullSpeed = 0.8;
+
+bool at_full_speed(const IoWindow& window, const UsualLoad& usual) {
+  const double seconds = window.seconds();
+  return static_cast<double>(window.ios()) / seconds >= kFullSpeed * usual.ios_per_second() ||
+         static_cast<double>(window.bytes()) / seconds >= kFullSpeed * usual.bytes_per_second();
+}
+
+/// Within this window alone, I/Os beside discards (or flushes) were slow and the others, of which there were some, not.
+bool shows_contrast(const OperationWindow& window, model::During only, double limit) {
+  constexpr std::uint64_t kLeastOthers = 3;
+  std::uint64_t slow = 0;
+  std::uint64_t others = 0;
+  std::uint64_t slow_others = 0;
+  for (std::size_t during = 0; during < model::kDurings; ++during) {
+    const LatencyWords& words = window.device[during];
+    if (during == index(only) || during == index(model::During::both)) {
+      slow += count_above(words, limit);
+    } else {
+      others += count(words);
+      slow_others += count_above(words, limit);
+    }
+  }
+  return slow > 0 && others >= kLeastOthers && slow_others * 10 <= others;
+}
+
+}  // namespace
+
+void SpikeTally::add(const IoWindow& window, const UsualLoad& usual) {
+  const OperationWindow& own = window.operations[operation_];
+  sum_.seconds += window.seconds();
+  sum_.stalled_seconds += own.stalled() ? window.seconds() : 0;
+  sum_.ios += own.ios;
+  sum_.errors += own.errors;
+  sum_.failovers += own.failovers;
+  sum_.requeues += own.requeues;
+  sum_.errors_of_other += window.operations[1 - operation_].errors;
+  sum_.busy_seconds += own.busy_seconds;
+  sum_.queue_full_seconds += own.queue_full_seconds;
+  sum_.all_ios += window.ios();
+  sum_.all_bytes += window.bytes();
+  sum_.full_speed_seconds += window.ios() > 0 && at_full_speed(window, usual) ? window.seconds() : 0;
+  const auto contrast = [&](model::During only) {
+    return shows_contrast(own, only, part_limit_) ? window.seconds() : 0;
+  };
+  sum_.discards.issues += window.discards.issues;
+  sum_.discards.in_flight = window.discards.in_flight;
+  sum_.discards.contrast_seconds += contrast(model::During::discard);
+  sum_.flushes.issues += window.flushes.issues;
+  sum_.flushes.in_flight = window.flushes.in_flight;
+  sum_.flushes.contrast_seconds += contrast(model::During::flush);
+  for (std::size_t during = 0; during < model::kDurings; ++during) {
+    Beside& beside = sum_.device[during];
+    beside.ios += count(own.device[during]);
+    beside.slow_ios += count_above(own.device[during], part_limit_);
+    beside.slow_seconds += seconds_above(own.device[during], part_limit_);
+    analysis::add(sum_.device_words, own.device[during]);
+  }
+  sum_.slow_queue_seconds += seconds_above(own.queue, part_limit_);
+  analysis::add(sum_.queue_words, own.queue);
+}
+
+}  // namespace ssdpulse::analysis

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where did the time of a spike's slow I/Os go? Everything that the host itself can tell of the cause, added up over
+// the spike's windows. A slow I/O's parts are looked for beyond half the limit, as two halves may make it slow.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "daemon/analysis/latency_spikes/io_window.h"
+#include "daemon/analysis/latency_spikes/usual_load.h"
+
+namespace ssdpulse::analysis {
+
+class SpikeTally {
+ public:
+  SpikeTally(std::size_t operation, double limit) : operation_(operation), part_limit_(limit / 2) {}
+
+  void add(const IoWindow& window, const UsualLoad& usual);
+
+  struct Beside {
+    std::uint64_t ios = 0;
+    std::uint64_t slow_ios = 0;
+    double slow_seconds = 0;
+  };
+  /// Discards, or flushes.
+  struct Interference {
+    std::uint64_t issues = 0;
+    std::int64_t in_flight = 0;   // now
+    double contrast_seconds = 0;  // of windows in which I/Os beside it were slow, and others were not
+  };
+  struct Sum {
+    double seconds = 0;  // of the windows
+    double stalled_seconds = 0;
+    std::uint64_t ios = 0;
+    std::uint64_t errors = 0;
+    std::uint64_t failovers = 0;
+    std::uint64_t requeues = 0;
+    std::uint64_t errors_of_other = 0;  // of the other operation
+    double busy_seconds = 0;
+    double queue_full_seconds = 0;
+    std::uint64_t all_ios = 0;  // of both operations
+    std::uint64_t all_bytes = 0;
+    double full_speed_seconds = 0;  // of windows with no less throughput than usual
+    Interference discards;
+    Interference flushes;
+    std::array<Beside, model::kDurings> device;
+    double slow_queue_seconds = 0;
+    LatencyWords device_words;
+    LatencyWords queue_words;
+  };
+  [[nodiscard]] const Sum& sum() const { return sum_; }
+  [[nodiscard]] std::size_t operation() const { return operation_; }
+
+ private:
+  std::size_t operation_;
+  double part_limit_;
+  Sum sum_;
+};
+
+}  // namespace ssdpulse::analysis

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/analysis/latency_spikes/usual_load.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ssdpulse::analysis {
+
+void UsualLoad::learn(const IoWindow& window) {
+  if (window.ios() == 0) {
+    return;
+  }
+  const double seconds = window.seconds();
+  const double part = std::max(1 - std::exp(-seconds / kSeconds), seconds / (weight_ + seconds));
+  const auto towards = [part](double& value, double now) { value += part * (now - value); };
+  weight_ = std::min(weight_ + seconds, kSeconds);
+  towards(ios_, static_cast<double>(window.ios()) / seconds);
+  towards(bytes_, static_cast<double>(window.bytes()) / seconds);
+  towards(discards_, static_cast<double>(window.discards.issues) / seconds);
+  towards(flushes_, static_cast<double>(window.flushes.issues) / seconds);
+  for (std::size_t which = 0; which < operations_.size(); ++which) {
+    const OperationWindow& now = window.operations[which];
+    UsualOperation& usual = operations_[which];
+    towards(usual.depth, now.busy_seconds / seconds);
+    towards(usual.queue_full_share, std::min(now.queue_full_seconds / seconds, 1.0));
+  }
+}
+
+}  // namespace ssdpulse::analysis

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does a device do when nothing is wrong: how much of what, and how deep?
+// Averages over the last minutes of windows with I/O in which nothing was slow; whoever feeds it sees to that.
+#pragma once
+
+#include <array>
+
+#include "daemon/analysis/latency_spikes/io_window.h"
+
+namespace ssdpulse::analysis {
+
+/// Of one operation.
+struct UsualOperation {
+  double depth = 0;             // mean number at the device
+  double queue_full_share = 0;  // of the time
+};
+
+class UsualLoad {
+ public:
+  static constexpr double kSeconds = 120;  // time constant
+
+  void learn(const IoWindow& window);
+
+  [[nodiscard]] const UsualOperation& operation(std::size_t which) const { return operations_[which]; }
+  [[nodiscard]] double ios_per_second() const { return ios_; }
+  [[nodiscard]] double bytes_per_second() const { return bytes_; }
+  [[nodiscard]] double discards_per_second() const { return discards_; }
+  [[nodiscard]] double flushes_per_second() const { return flushes_; }
+
+ private:
+  double weight_ = 0;
+  std::array<UsualOperation, model::kSpikeOperations.size()> operations_;
+  double ios_ = 0;
+  double bytes_ = 0;
+  double discards_ = 0;
+  double flushes_ = 0;
+};
+
+}  // namespace ssdpulse::analysis

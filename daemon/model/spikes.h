@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// When were a device's reads or writes slower than they use to be, and why?
+// Values only. A spike's numbers are kept with it: whoever doubts the cause can judge for himself.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/model/operation.h"
+
+namespace ssdpulse::model {
+
+enum class SpikeCause : std::uint8_t { discard, flush, gc, queue, saturation, thermal, error, unknown };
+inline constexpr std::size_t kSpikeCauses = 8;
+inline constexpr std::array<std::string_view, kSpikeCauses> kSpikeCauseNames{
+    "discard", "flush", "gc", "queue", "saturation", "thermal", "error", "unknown"};
+
+/// Spikes are looked for in these alone.
+inline constexpr std::array kSpikeOperations{Operation::read, Operation::write};
+
+struct LatencySpike {
+  std::string device;
+  Operation operation = Operation::read;
+  std::chrono::system_clock::time_point begin;  // by the clock of when it was seen; the end is begin + duration
+  std::chrono::nanoseconds duration{};
+  double peak_seconds = 0;      // 99th percentile of total latency in the worst second
+  double baseline_seconds = 0;  // what it was before
+  std::uint64_t ios = 0;        // slower than the limit
+  SpikeCause cause = SpikeCause::unknown;
+  std::map<std::string, double> evidence;  // what the cause was found from
+  std::vector<std::string> missing;        // what could not be known, in words
+};
+
+/// name=value, separated by blanks.
+inline std::string evidence_text(const LatencySpike& spike) {
+  std::ostringstream text;
+  for (const auto& [what, value] : spike.evidence) {
+    text << (text.tellp() > 0 ? " " : "") << what << '=' << value;
+  }
+  return text.str();
+}
+
+inline std::string missing_text(const LatencySpike& spike) {
+  std::string text;
+  for (const std::string& what : spike.missing) {
+    text += (text.empty() ? "" : "; ") + what;
+  }
+  return text;
+}
+
+/// One operation of one device.
+struct SpikeFigures {
+  std::array<std::uint64_t, kSpikeCauses> spikes{};  // that are over, by their final cause; as the next
+  std::array<double, kSpikeCauses> seconds{};
+  std::optional<SpikeCause> active;  // the best cause so far of one that goes on
+};
+
+}  // namespace ssdpulse::model

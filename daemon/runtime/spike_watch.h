@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which latency spikes does the host have? One analysis for each device, fed with every Snapshot before it is
+// published. Each spike becomes a line of the log, a row of the history, and counters. Owned by the sampling thread.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+
+#include "daemon/analysis/latency_spikes/device_spikes.h"
+#include "daemon/model/snapshot.h"
+#include "daemon/runtime/nvme/monitor.h"
+#include "daemon/util/log.h"
+
+namespace ssdpulse::runtime {
+
+class SpikeWatch {
+ public:
+  /// Completes the Snapshot, which was taken at `at`; asks for the logs of drives whose spikes need them.
+  void observe(model::Snapshot& snapshot, SteadyTime at, std::chrono::nanoseconds floor, NvmeMonitor& nvme);
+
+ private:
+  void tell(const model::LatencySpike& spike);
+
+  std::map<std::string, analysis::DeviceSpikes> devices_;
+  log::Limiter limiter_{std::chrono::seconds(10)};
+};
+
+}  // namespace ssdpulse::runtime

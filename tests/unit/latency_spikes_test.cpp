@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+// Are spikes found when they are, with their cause, and only then? Scenarios of loads and devices, each with a time
+// at which something begins to go wrong, or none.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <iostream>
+
+#include "tests/unit/spike_simulation.h"
+
+namespace ssdpulse::test {
+namespace {
+
+using model::Operation;
+using model::SpikeCause;
+
+constexpr double kBegin = 45.3;
+constexpr double kEnd = 53.3;
+constexpr double kBase = 0.001;
+
+std::uint64_t seed() {
+  const char* text = std::getenv("SSDPULSE_TEST_SEED");
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : 1;
+}
+
+bool within(double now) { return now >= kBegin && now < kEnd; }
+std::function<double(double)> always(double value) {
+  return [value](double) { return value; };
+}
+
+/// Reads and writes that come at a steady rate, and a device that is well.
+struct Steady : Simulation {
+  explicit Steady(std::uint64_t number) : Simulation(seed() * 1000 + number) {
+    loads = {{Operation::read, always(400), nullptr}, {Operation::write, always(200), nullptr}};
+    law = [this](double, Operation, double) { return Service{0, around(kBase)}; };
+  }
+  /// Until kEnd nothing ends that came after kBegin.
+  void stall() {
+    law = [this](double now, Operation, double) {
+      return Service{0, within(now) ? kEnd - now + around(kBase) : around(kBase)};
+    };
+  }
+  /// Host writes of 1 MB/s; the media gets as much, and while `gc` more.
+  void account(bool gc, bool heat = false) {
+    drive = [=](double now) {
+      model::NvmeDrive said;
+      auto& writes = said.write_amplification;
+      writes.unit_bytes = 1;
+      writes.host_written_bytes = 1e9 + now * 1e6;
+      writes.media_written_bytes = 1e9 + now * 1.1e6 + (gc ? 4e6 * (std::clamp(now, kBegin, kEnd) - kBegin) : 0);
+      said.values.push_back(
+          {model::NvmeField::critical_warning, "temperature", heat && now >= kBegin && now < kEnd + 60 ? 1.0 : 0.0, 0});
+      return said;
+    };
+  }
+};
+
+std::string text_of(const model::LatencySpike& spike) {
+  std::string text = std::string(name(spike.operation, model::kOperationNames)) + " " +
+                     std::string(name(spike.cause, model::kSpikeCauseNames)) + " peak " +
+                     std::to_string(spike.peak_seconds) + " ios " + std::to_string(spike.ios);
+  for (const auto& [what, value] : spike.evidence) {
+    text += " " + what + "=" + std::to_string(value);
+  }
+  for (const std::string& missing : spike.missing) {
+    text += " missing: " + missing;
+  }
+  return text;
+}
+
+void expect_cause(const Simulation& simulation, SpikeCause cause, double begin = kBegin, double end = kEnd) {
+  EXPECT_FALSE(simulation.spikes.empty()) << "no spike";
+  for (std::size_t i = 0; i < simulation.spikes.size(); ++i) {
+    const auto& spike = simulation.spikes[i];
+    EXPECT_EQ(name(spike.cause, model::kSpikeCauseNames), name(cause, model::kSpikeCauseNames)) << text_of(spike);
+    EXPECT_NEAR(simulation.begins[i], begin, 2) << text_of(spike);
+    EXPECT_NEAR(simulation.begins[i] + std::chrono::duration<double>(spike.duration).count(), end, 2) << text_of(spike);
+    EXPECT_GT(spike.ios, 0U);
+    EXPECT_GT(spike.peak_seconds, 4 * spike.baseline_seconds);
+  }
+}
+
+void expect_silence(const Simulation& simulation) {
+  for (std::size_t i = 0; i < simulation.spikes.size(); ++i) {
+    ADD_FAILURE() << "a spike at " << simulation.begins[i] << ": " << text_of(simulation.spikes[i]);
+  }
+}
+
+TEST(LatencySpikes, DiscardsThatStallReads) {
+  Steady sim(1);
+  for (double at = kBegin; at < kEnd; at += 0.5) {
+    sim.interfere(Operation::discard, at, at + 0.45);
+  }
+  sim.law = [&](double now, Operation operation, double) {
+    const bool hit = operation == Operation::read && sim.beside(now, now, Operation::discard);
+    return Service{0, hit ? 0.45 - std::fmod(now - kBegin, 0.5) + sim.around(kBase) : sim.around(kBase)};
+  };
+  sim.run(100);
+  expect_cause(sim, SpikeCause::discard);
+  EXPECT_EQ(sim.spikes.size(), 1U);
+  EXPECT_EQ(sim.spikes[0].operation, Operation::read);
+}
+
+TEST(LatencySpikes, OneLongDiscardThatStallsAll) {
+  Steady sim(2);
+  sim.interfere(Operation::discard, kBegin, kEnd);
+  sim.stall();
+  sim.account(false);
+  sim.run(130);
+  expect_cause(sim, SpikeCause::discard);
+}
+
+TEST(LatencySpikes, FlushStorm) {
+  Steady sim(3);
+  for (double at = 5; at < 100; at += 2) {
+    sim.interfere(Operation::flush, at, at + 0.002);  // as ever
+  }
+  for (double at = kBegin; at < kEnd; at += 0.11) {
+    sim.interfere(Operation::flush, at, at + 0.1);
+  }
+  sim.law = [&](double now, Operation, double) {
+    const bool hit = within(now) && sim.beside(now, now, Operation::flush);
+    return Service{0, sim.around(hit ? 0.05 : kBase)};
+  };
+  sim.run(100);
+  expect_cause(sim, SpikeCause::flush);
+}
+
+TEST(LatencySpikes, QueueFarAboveTheDevicesRate) {
+  Steady sim(4);
+  sim.law = [&](double now, Operation, double) {
+    return Service{within(now) ? sim.around(0.08) : 1e-5, sim.around(kBase)};
+  };
+  sim.account(false);
+  sim.run(130);
+  expect_cause(sim, SpikeCause::queue);
+}
+
+TEST(LatencySpikes, SaturationByMoreLoad) {
+  Steady sim(5);
+  sim.loads.push_back({Operation::write, nullptr, [](double now) { return within(now) ? 128.0 : 0.0; }, 131072, 0});
+  // A device that does 2,000 I/Os a second, one after the other.
+  double free_at = 0;
+  sim.law = [&, free_at](double now, Operation, double) mutable {
+    free_at = std::max(free_at, now) + 0.0005;
+    return Service{0, free_at - now + sim.around(kBase / 2)};
+  };
+  sim.account(false);
+  sim.run(130);
+  expect_cause(sim, SpikeCause::saturation);
+}
+
+TEST(LatencySpikes, GarbageCollectionThatTheDriveShows) {
+  Steady sim(6);
+  sim.stall();
+  sim.account(true);
+  sim.run(130);
+  expect_cause(sim, SpikeCause::gc);
+}
+
+TEST(LatencySpikes, TheSameStallWithoutItsWord) {
+  Steady sim(7);
+  sim.stall();
+  sim.account(false);
+  sim.run(130);
+  expect_cause(sim, SpikeCause::unknown);
+  EXPECT_FALSE(sim.spikes.at(0).missing.empty());
+}
+
+TEST(LatencySpikes, AStallOfADriveThatCannotTell) {
+  Steady sim(8);
+  sim.stall();
+  sim.run(100);
+  expect_cause(sim, SpikeCause::unknown);
+  EXPECT_FALSE(sim.spikes.at(0).missing.empty());
+}
+
+TEST(LatencySpikes, SlowerThroughoutWithTheDrivesWord) {
+  for (const bool gc : {true, false}) {
+    Steady sim(9);
+    sim.law = [&](double now, Operation, double) { return Service{0, sim.around(within(now) ? 0.03 : kBase)}; };
+    sim.account(gc);
+    sim.run(130);
+    expect_cause(sim, gc ? SpikeCause::gc : SpikeCause::unknown);
+  }
+}
+
+TEST(LatencySpikes, Heat) {
+  Steady sim(10);
+  sim.loads = {{Operation::read, nullptr, always(4), 4096}};
+  sim.law = [&](double now, Operation, double) { return Service{0, sim.around(within(now) ? 0.03 : kBase)}; };
+  sim.account(false, true);
+  sim.run(130);
+  expect_cause(sim, SpikeCause::thermal);
+}
+
+TEST(LatencySpikes, MediumErrors) {
+  Steady sim(11);
+  sim.law = [&](double now, Operation operation, double) {
+    const bool bad = within(now) && operation == Operation::read && sim.uniform() < 0.1;
+    return Service{0, sim.around(bad ? 0.2 : kBase), bad};
+  };
+  sim.account(false);
+  sim.run(130);
+  expect_cause(sim, SpikeCause::error);
+}
+
+TEST(LatencySpikes, TwoCausesTheGreaterWins) {
+  // Discards stall most of the time; a handful of reads fail besides.
+  Steady sim(12);
+  for (double at = kBegin; at < kEnd; at += 0.5) {
+    sim.interfere(Operation::discard, at, at + 0.45);
+  }
+  int failures = 0;
+  sim.law = [&](double now, Operation operation, double) {
+    const bool hit = operation == Operation::read && sim.beside(now, now, Operation::discard);
+    const bool bad = within(now) && operation == Operation::read && failures < 5 && sim.uniform() < 0.01;
+    failures += bad ? 1 : 0;
+    return Service{0, hit ? 0.45 - std::fmod(now - kBegin, 0.5) + sim.around(kBase) : sim.around(kBase), bad};
+  };
+  sim.run(100);
+  expect_cause(sim, SpikeCause::discard);
+  EXPECT_EQ(sim.spikes.at(0).evidence.count("errors"), 1U);
+}
+
+TEST(LatencySpikes, AStallWhileDiscardsGoOnAsEver) {
+  Steady sim(13);
+  for (double at = 3; at < 100; at += 1) {
+    sim.interfere(Operation::discard, at, at > kBegin - 1 && at < kEnd ? kEnd : at + 0.003);
+  }
+  sim.stall();
+  sim.account(true);
+  sim.run(130);
+  expect_cause(sim, SpikeCause::gc);
+}
+
+TEST(LatencySpikes, SlowBesideDiscardsAndBesideNothingAlike) {
+  Steady sim(15);
+  for (double at = kBegin; at < kEnd; at += 0.5) {
+    sim.interfere(Operation::discard, at, at + 0.1);
+  }
+  sim.law = [&](double now, Operation, double) { return Service{0, sim.around(within(now) ? 0.03 : kBase)}; };
+  sim.account(false);
+  sim.run(130);
+  expect_cause(sim, SpikeCause::unknown);
+}
+
+TEST(LatencySpikes, OneReaderAtATime) {
+  Steady sim(14);
+  sim.loads = {{Operation::read, nullptr, always(1), 4096}};
+  sim.stall();
+  sim.account(true);
+  sim.run(130);
+  expect_cause(sim, SpikeCause::gc);
+}
+
+TEST(LatencySpikes, OneIoInFlightOfALoadThatIsLimited) {
+  // Whoever keeps to a rate has little in flight, and sends no more while it does not end.
+  Steady sim(16);
+  const auto rate = [](double often) {
+    return [often](double now) { return now > kBegin + 0.1 && now < kEnd ? 0.0 : often; };
+  };
+  sim.loads = {{Operation::read, rate(20), nullptr}, {Operation::write, rate(10), nullptr}};
+  sim.law = [&](double now, Operation, double) {
+    return Service{0, within(now) ? kEnd - now + sim.around(kBase) : sim.around(0.01)};
+  };
+  sim.account(true);
+  sim.run(130);
+  expect_cause(sim, SpikeCause::gc);
+}
+
+TEST(LatencySpikes, AFewClientsThatWaitForEachAnswer) {
+  // Their load falls to less than an I/O a second while the drive is slow.
+  Steady sim(17);
+  sim.loads = {{Operation::read, nullptr, always(2), 4096}, {Operation::write, nullptr, always(1), 4096}};
+  sim.law = [&](double now, Operation, double) { return Service{0.02, sim.around(within(now) ? 1.4 : 0.01)}; };
+  sim.account(true);
+  sim.run(130);
+  expect_cause(sim, SpikeCause::gc);
+  EXPECT_EQ(sim.spikes.size(), 2U);
+}
+
+TEST(LatencySpikes, QuietIsSilent) {
+  Steady sim(20);
+  sim.loads = {{Operation::read, always(0.3), nullptr}, {Operation::write, always(2), nullptr}};
+  sim.run(600);
+  expect_silence(sim);
+}
+
+TEST(LatencySpikes, SteadyIsSilent) {
+  Steady sim(21);
+  sim.run(600);
+  expect_silence(sim);
+}
+
+TEST(LatencySpikes, BurstsOfAHealthyDeviceAreSilent) {
+  Steady sim(22);
+  sim.loads = {{Operation::read, [](double now) { return std::fmod(now, 20) < 3 ? 3000.0 : 20.0; }, nullptr},
+               {Operation::write, nullptr, [](double now) { return std::fmod(now, 30) < 4 ? 32.0 : 0.0; }, 65536}};
+  sim.law = [&](double, Operation, double depth) { return Service{0, sim.around(kBase) * (1 + depth / 24)}; };
+  sim.run(300);
+  expect_silence(sim);
+}
+
+TEST(LatencySpikes, ASlowRampIsSilent) {
+  Steady sim(23);
+  sim.law = [&](double now, Operation, double) {
+    return Service{0, sim.around(kBase * std::exp2(std::clamp((now - 30) / 25, 0.0, 6.0)))};
+  };
+  sim.run(240);
+  expect_silence(sim);
+}
+
+TEST(LatencySpikes, BelowTheFloorIsSilent) {
+  Steady sim(24);
+  sim.law = [&](double now, Operation, double) { return Service{0, sim.around(within(now) ? 1e-3 : 5e-5)}; };
+  sim.floor = 0.005;
+  sim.run(100);
+  expect_silence(sim);
+}
+
+TEST(LatencySpikes, HiccupsAreSilent) {
+  // One I/O in a while takes long: the tail of a healthy drive.
+  Steady sim(25);
+  sim.law = [&](double, Operation, double) { return Service{0, sim.uniform() < 0.0005 ? 0.1 : sim.around(kBase)}; };
+  sim.run(300);
+  expect_silence(sim);
+}
+
+TEST(LatencySpikes, LogsAreAskedForSoonAndSparingly) {
+  Steady sim(26);
+  sim.stall();
+  sim.account(true);
+  sim.poll_interval = 3600;
+  sim.run(130);
+  expect_cause(sim, SpikeCause::gc);
+  EXPECT_LE(sim.polls.size(), 3U) << "the first, one within the spike, one after it";
+  ASSERT_GE(sim.polls.size(), 2U);
+  EXPECT_LT(sim.polls.back(), kEnd + 15);
+  EXPECT_FALSE(sim.active_seen.empty());
+}
+
+}  // namespace
+}  // namespace ssdpulse::test

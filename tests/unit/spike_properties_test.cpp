@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must hold of spikes whatever the load, the device and the clock do?
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+
+#include "daemon/analysis/latency_spikes/baseline.h"
+#include "tests/unit/spike_simulation.h"
+
+namespace ssdpulse::test {
+namespace {
+
+using analysis::Baseline;
+using analysis::OperationWindow;
+using analysis::SpikeDetector;
+using model::Operation;
+
+analysis::SteadyTime at(double seconds) { return analysis::SteadyTime(analysis::nanoseconds_of(seconds + 1000)); }
+
+/// A second of `ios` I/Os of one latency.
+OperationWindow window_of(double latency, std::uint64_t ios = 200) {
+  OperationWindow window;
+  window.total.resize(LATENCY_OVER_WORD + 1);
+  window.total[static_cast<std::size_t>(LATENCY_FIRST_NATIVE_WORD + std::lround(std::ceil(std::log2(latency) * 8)) -
+                                        LATENCY_FIRST_NATIVE_INDEX)] = ios;
+  window.ios = ios;
+  return window;
+}
+
+SpikeDetector::Event feed(SpikeDetector& detector, int second, const OperationWindow& window) {
+  return detector.observe(at(second), at(second + 1), window, 0.002);
+}
+
+/// Seconds from the first of a permanent change until nothing is a spike any more; with what came of it.
+struct Change {
+  int seconds = 0;
+  int spikes = 0;
+};
+Change change_for_good(double before, double after, int seconds) {
+  SpikeDetector detector;
+  Change change;
+  for (int second = 0; second < 60; ++second) {
+    feed(detector, second, window_of(before));
+  }
+  for (int second = 60; second < 60 + seconds; ++second) {
+    const auto event = feed(detector, second, window_of(after));
+    change.spikes += event == SpikeDetector::Event::began ? 1 : 0;
+    if (detector.open() || event == SpikeDetector::Event::ended) {
+      change.seconds = second - 59;
+    }
+  }
+  return change;
+}
+
+RC_GTEST_PROP(Baseline, ASpikeDoesNotMoveItsOwn, ()) {
+  const double base = 0.0005 * static_cast<double>(*rc::gen::inRange(1, 100));
+  const double times = static_cast<double>(*rc::gen::inRange(6, 500));
+  const int lasts = *rc::gen::inRange(2, 590);
+  const int ramp = *rc::gen::inRange(0, 3);  // seconds in which it comes
+  SpikeDetector detector;
+  int second = 0;
+  for (; second < 60; ++second) {
+    feed(detector, second, window_of(base));
+  }
+  const double before = detector.baseline_seconds().value();
+  for (int step = 0; step < ramp; ++step) {
+    feed(detector, second++, window_of(base * std::pow(4.0, (step + 1.0) / (ramp + 1.0))));
+  }
+  for (const int end = second + lasts; second < end; ++second) {
+    feed(detector, second, window_of(std::max(base * times, 0.01)));
+  }
+  RC_ASSERT(detector.baseline_seconds().value() == before);
+  // And what was learned of it is still there at its end.
+  for (int quiet = 0; quiet < 5; ++quiet) {
+    feed(detector, second++, window_of(base));
+  }
+  RC_ASSERT(!detector.open());
+  RC_ASSERT(detector.baseline_seconds().value() <= before * 1.001);
+}
+
+RC_GTEST_PROP(Baseline, APermanentChangeIsAcceptedAfterTheDocumentedTime, ()) {
+  const double base = 0.0005 * static_cast<double>(*rc::gen::inRange(1, 50));
+  const double times = static_cast<double>(*rc::gen::inRange(5, 200));
+  const Change change = change_for_good(base, std::max(base * times, 0.01), 1500);
+  RC_ASSERT(change.spikes == 1);
+  RC_ASSERT(change.seconds >= SpikeDetector::kAcceptSeconds - 10);  // from when the slowest I/O was issued
+  RC_ASSERT(change.seconds <= SpikeDetector::kAcceptSeconds + 10);
+}
+
+TEST(Baseline, IsSlowToForget) {
+  Baseline baseline;
+  for (int second = 0; second < 100; ++second) {
+    baseline.learn(at(second), 0.01);
+  }
+  for (int second = 100; second < 400; ++second) {
+    baseline.learn(at(second), 0.001);
+  }
+  EXPECT_GT(baseline.seconds().value(), 0.005) << "five quiet minutes";
+  for (int second = 400; second < 8000; ++second) {
+    baseline.learn(at(second), 0.001);
+  }
+  EXPECT_LT(baseline.seconds().value(), 0.0015) << "two quiet hours";
+}
+
+TEST(Baseline, IsNotKnownFromAFewWindows) {
+  SpikeDetector detector;
+  for (int second = 0; second < 4; ++second) {
+    EXPECT_EQ(feed(detector, second, window_of(0.001)), SpikeDetector::Event::none);
+  }
+  EXPECT_FALSE(detector.baseline_seconds().has_value());
+  for (int second = 4; second < 7; ++second) {
+    EXPECT_EQ(feed(detector, second, window_of(5)), SpikeDetector::Event::none) << "nothing to compare with";
+  }
+}
+
+TEST(Detector, TooFewIosAreNoEvidence) {
+  SpikeDetector detector;
+  for (int second = 0; second < 60; ++second) {
+    feed(detector, second, window_of(0.001));
+  }
+  for (int second = 60; second < 120; ++second) {
+    EXPECT_EQ(feed(detector, second, second % 5 == 0 ? window_of(0.3, 1) : OperationWindow{}),
+              SpikeDetector::Event::none);
+  }
+}
+
+TEST(Detector, WhatIsInFlightForEverWasMissedByUs) {
+  SpikeDetector detector;
+  for (int second = 0; second < 60; ++second) {
+    feed(detector, second, window_of(0.001));
+  }
+  OperationWindow stuck;
+  stuck.in_flight_before = stuck.in_flight_after = 1;
+  for (int second = 60; second < 600; ++second) {
+    feed(detector, second, stuck);
+  }
+  EXPECT_FALSE(detector.open());
+}
+
+/// Some load and some trouble, the same for every run with the same seed.
+void set_up(Simulation& simulation, int trouble) {
+  simulation.loads = {{Operation::read, [](double) { return 150.0; }, nullptr},
+                      {Operation::write, nullptr, [](double) { return 2.0; }}};
+  simulation.law = [&simulation, trouble](double now, Operation, double) {
+    const bool sick = trouble > 0 && now > 40 && now < 40 + trouble;
+    return Service{0, simulation.around(sick ? 0.2 : 0.001)};
+  };
+}
+
+RC_GTEST_PROP(Clocks, StepsOfTheWallClockDoNoHarm, ()) {
+  const auto seed = *rc::gen::inRange<std::uint64_t>(1, 1'000'000);
+  const int trouble = *rc::gen::element(0, 5, 20);
+  const double step = static_cast<double>(*rc::gen::inRange(-100'000, 100'000));
+  const int when = *rc::gen::inRange(0, 80);
+  Simulation steady(seed);
+  Simulation stepped(seed);
+  set_up(steady, trouble);
+  set_up(stepped, trouble);
+  stepped.wall_offset = [=](double now) { return now > when ? step : 0; };
+  steady.run(90);
+  stepped.run(90);
+  RC_ASSERT(steady.spikes.size() == stepped.spikes.size());
+  for (std::size_t i = 0; i < steady.spikes.size(); ++i) {
+    RC_ASSERT(steady.spikes[i].duration == stepped.spikes[i].duration);
+    RC_ASSERT(steady.spikes[i].cause == stepped.spikes[i].cause);
+    RC_ASSERT(steady.spikes[i].ios == stepped.spikes[i].ios);
+  }
+}
+
+RC_GTEST_PROP(Clocks, MissingTicksDoNoHarm, ()) {
+  const auto seed = *rc::gen::inRange<std::uint64_t>(1, 1'000'000);
+  const int trouble = *rc::gen::element(0, 5, 20);
+  const int share = *rc::gen::inRange(0, 60);
+  Simulation simulation(seed);
+  set_up(simulation, trouble);
+  std::mt19937_64 missing(seed);
+  simulation.tick_missing = [&](int) { return static_cast<int>(missing() % 100) < share; };
+  simulation.run(100);
+  if (trouble == 0) {
+    RC_ASSERT(simulation.spikes.empty());
+    return;
+  }
+  RC_ASSERT(!simulation.spikes.empty());
+  for (std::size_t i = 0; i < simulation.spikes.size(); ++i) {
+    // As many seconds as the ticks were apart may hide a begin or an end; with this many missing, rarely five.
+    RC_ASSERT(simulation.begins[i] > 30);
+    RC_ASSERT(simulation.begins[i] < 50);
+  }
+}
+
+RC_GTEST_PROP(Counters, OnlyRise, ()) {
+  Simulation simulation(*rc::gen::inRange<std::uint64_t>(1, 1'000'000));
+  const int period = *rc::gen::inRange(12, 60);
+  const int sick = *rc::gen::inRange(2, 9);
+  simulation.loads = {{Operation::read, [](double) { return 100.0; }, nullptr}};
+  simulation.law = [&](double now, Operation, double) {
+    return Service{0, simulation.around(now > 30 && std::fmod(now, period) < sick ? 0.1 : 0.001)};
+  };
+  simulation.run(200);
+  double spikes = 0;
+  double seconds = 0;
+  for (const auto& figures : simulation.figures) {
+    double now_spikes = 0;
+    double now_seconds = 0;
+    for (std::size_t cause = 0; cause < model::kSpikeCauses; ++cause) {
+      now_spikes += static_cast<double>(figures[0].spikes[cause] + figures[1].spikes[cause]);
+      now_seconds += figures[0].seconds[cause] + figures[1].seconds[cause];
+    }
+    RC_ASSERT(now_spikes >= spikes);
+    RC_ASSERT(now_seconds >= seconds);
+    spikes = now_spikes;
+    seconds = now_seconds;
+  }
+  RC_ASSERT(static_cast<double>(simulation.spikes.size()) == spikes);
+  RC_ASSERT(spikes >= 2);
+}
+
+TEST(Devices, AnotherOneUnderTheSameNameBeginsAnew) {
+  Simulation simulation(1);
+  set_up(simulation, 20);
+  simulation.run(50);
+  model::DeviceIo other;
+  other.since = model::WallTime(std::chrono::seconds(5));
+  analysis::SpikeTick tick;
+  tick.at = at(2000);
+  tick.io = std::make_shared<const model::DeviceIo>(other);
+  EXPECT_TRUE(simulation.subject.observe(tick).empty());
+  for (const auto& figures : simulation.subject.figures()) {
+    EXPECT_FALSE(figures.active.has_value());
+  }
+}
+
+}  // namespace
+}  // namespace ssdpulse::test
