@@ -196,7 +196,7 @@ std::shared_ptr<model::Snapshot> Sampler::sample(std::uint64_t missed_ticks) {
     if (++turn % kTicksBetweenComparisons == 0) {
       compare_with_kernel(device);
     }
-    model::DeviceSnapshot entry{device.device, device.io, {}, {}};
+    model::DeviceSnapshot entry{device.device, device.io, {}, {}, {}};
     if (const auto witness = witnesses_.find(device.device->name); witness != witnesses_.end()) {
       entry.drift = witness->second.drift.value();
     }
