@@ -25,7 +25,8 @@ def work(what, *series, **rest):
 
 def discarding(since, hours, trigger="fstrim", days=1):
     return gauge("ssdpulse_discard_burst_active",
-                 [(int(since * 12), 0), (int(hours * 12), 1), (int((24 * days - since - hours) * 12), 0)], **DEVICE, trigger=trigger)
+                 [(int(since * 12), 0), (int(hours * 12), 1), (int((24 * days - since - hours) * 12), 0)],
+                 **DEVICE, trigger=trigger)
 
 
 def work_says(share, trigger="fstrim", size=""):
@@ -54,7 +55,8 @@ def twice(what, *series, **rest):
 
 
 def mounted(discard, device="nvme0n1", mountpoint="/data"):
-    return gauge("ssdpulse_filesystem_info", [(20 * 24, 1)], device=device, mountpoint=mountpoint, fstype="xfs", discard=discard)
+    return gauge("ssdpulse_filesystem_info", [(20 * 24, 1)], device=device, mountpoint=mountpoint, fstype="xfs",
+                 discard=discard)
 
 
 def trimmed(device="nvme0n1", trigger="fstrim"):
@@ -144,7 +146,8 @@ def idle(what, gigabytes_a_day, other, **rest):
     grow = [(24, 0), (48, gigabytes_a_day * 1e9 / 24), (48, 0)]
     return Case("SsdpulseIdleWear", what, [
         counter("ssdpulse_nvme_idle_media_written_bytes_total", grow, start=5e12, **DRIVE),
-        counter("ssdpulse_nvme_media_written_bytes_total", [(n, one + other * 1e9 / 24) for n, one in grow], start=9e13, **SOURCE),
+        counter("ssdpulse_nvme_media_written_bytes_total", [(n, one + other * 1e9 / 24) for n, one in grow], start=9e13,
+                **SOURCE),
         gauge("ssdpulse_nvme_namespace_info", [(121, 1)], **DRIVE, **DEVICE, nsid="1"),
         gauge("ssdpulse_device_size_bytes", [(121, 4 * TERA)], **DEVICE)], step=HOUR, evaluation=HOUR, **rest)
 
@@ -203,7 +206,8 @@ HEALTH += [
     health("CriticalWarning", "an endurance group became read-only", silent=BOTH, fires=((
         THEN, {**DRIVE, "warning": "read_only", "endurance_group": "2"},
         "On db1:10936, nvme0 (endurance group 2) warns: read_only."),), *[
-            step_gauge("ssdpulse_nvme_endurance_group_warning", 0, 1, 0, **DRIVE, warning="read_only", endurance_group="2")]),
+            step_gauge("ssdpulse_nvme_endurance_group_warning", 0, 1, 0, **DRIVE, warning="read_only",
+                       endurance_group="2")]),
     health("CriticalWarning", "none", *[gauge("ssdpulse_nvme_critical_warning", [(180, 0)], **DRIVE, warning=warning)
                                         for warning in ("available_spare", "reliability", "read_only")], silent=(THEN,)),
 ]
@@ -267,7 +271,8 @@ WRITES = [
           fires=((110 * MINUTE, {**DEVICE, "kernel": "drive", "drive": "none"}, hints_say("drive", "none")),)),
     hints("they arrive", hinted(100), path("drive", "fdp"), silent=(110 * MINUTE,)),
     hints("nobody knows what the drive does with them", hinted(100), path("drive", "unknown"), silent=(110 * MINUTE,)),
-    hints("nobody gives hints", hinted(100, "not_set"), hinted(100, "none"), path("dropped", "none"), silent=(110 * MINUTE,)),
+    hints("nobody gives hints", hinted(100, "not_set"), hinted(100, "none"), path("dropped", "none"),
+          silent=(110 * MINUTE,)),
     hints("a few files with hints", hinted(10), path("dropped", "none"), silent=(110 * MINUTE,)),
 
     misaligned("three quarters of the bytes", 0.75, silent=(10 * MINUTE, 260 * MINUTE),

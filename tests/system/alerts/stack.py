@@ -100,15 +100,18 @@ def stack(state, suite, form, target_port):
     for file in place.glob("rules/*.yml"):
         file.write_text(hasten(file.read_text()))
     port, alertmanager = free_port(), free_port()
-    config = hasten((place / "prometheus.yml").read_text()).replace("latency_native.yml ", f"latency_{form}.yml ")
-    config = config.replace("127.0.0.1:9093", f"127.0.0.1:{alertmanager}").replace("127.0.0.1:10936", f"127.0.0.1:{target_port}")
+    config = hasten((place / "prometheus.yml").read_text())
+    config = config.replace("latency_native.yml ", f"latency_{form}.yml ")
+    for shipped, here in ((9093, alertmanager), (10936, target_port)):
+        config = config.replace(f"127.0.0.1:{shipped}", f"127.0.0.1:{here}")
     options = []
     if form == "native":
         options, config = native_option(root / "prometheus", config)
     (place / "prometheus.yml").write_text(config)
-    with started([*IN_PLACE, root.parent / "share", root / "prometheus-alertmanager", f"--config.file={place / 'alertmanager.example.yml'}",
-                  f"--storage.path={place / 'alertmanager'}", f"--web.listen-address=127.0.0.1:{alertmanager}",
-                  "--cluster.listen-address="], place / "alertmanager.log", f"http://127.0.0.1:{alertmanager}/-/ready"), \
+    with started([*IN_PLACE, root.parent / "share", root / "prometheus-alertmanager",
+                  f"--config.file={place / 'alertmanager.example.yml'}", f"--storage.path={place / 'alertmanager'}",
+                  f"--web.listen-address=127.0.0.1:{alertmanager}", "--cluster.listen-address="], place / "alertmanager.log",
+                 f"http://127.0.0.1:{alertmanager}/-/ready"), \
             started([root / "prometheus", f"--config.file={place / 'prometheus.yml'}",
                      f"--storage.tsdb.path={place / 'data'}", f"--web.listen-address=127.0.0.1:{port}", *options],
                     place / "prometheus.log", f"http://127.0.0.1:{port}/-/ready"):
