@@ -71,7 +71,8 @@ const std::vector<Golden> kGolden{
     {"~: 1\n", "f.yaml:1:1: expected a word as key, got nothing"},
     // unknown and duplicate keys
     {"wep: 1\n",
-     "f.yaml:1:1: unknown key 'wep' (did you mean 'web'?); expected one of web, devices, latency, nvme, spikes, history"},
+     "f.yaml:1:1: unknown key 'wep' (did you mean 'web'?); expected one of web, devices, latency, nvme, spikes, "
+     "history"},
     {"events:\n  retention: 90d\n",
      "f.yaml:1:1: unknown key 'events'; expected one of web, devices, latency, nvme, spikes, history"},
     {"latency:\n  mdoe: full\n", "f.yaml:2:3: unknown key 'mdoe' (did you mean 'mode'?); expected mode"},
@@ -80,7 +81,8 @@ const std::vector<Golden> kGolden{
     {"web:\n  listen-address: :1\n",
      "f.yaml:2:3: unknown key 'listen-address' (did you mean 'listen_address'?); expected listen_address"},
     {"web:\n  <<: {}\n", "f.yaml:2:3: unknown key '<<'; expected listen_address"},
-    {"\"a\\nb\": 1\n", "f.yaml:1:1: unknown key 'a\\x0ab'; expected one of web, devices, latency, nvme, spikes, history"},
+    {"\"a\\nb\": 1\n",
+     "f.yaml:1:1: unknown key 'a\\x0ab'; expected one of web, devices, latency, nvme, spikes, history"},
     {"web:\nlatency:\nweb:\n", "f.yaml:3:1: duplicate key 'web', first on line 1; expected each key once"},
     {"latency:\n  mode: full\n  'mode': full\n",
      "f.yaml:3:3: duplicate key 'mode', first on line 2; expected each key once"},
