@@ -134,6 +134,7 @@ TEST(Spikes, are_rows_with_their_evidence) {
   EXPECT_EQ(rig.sql("SELECT evidence || '|' || missing FROM latency_spike"),
             "gc_score=0.5 media_written_bytes=4096|this; and that");
   rig.set_now(kBegin + 91 * 24h);
+  rig.start();
   rig.expect_works();
   rig.stop();
   EXPECT_EQ(rig.sql("SELECT count(*) FROM latency_spike"), "0") << "older than the retention";

@@ -107,6 +107,21 @@ SpikeCause of_a_stall(const Sum& sum) {
   return sum.flushes.in_flight > 0 ? SpikeCause::flush : SpikeCause::unknown;
 }
 
+std::vector<std::string> missing_for(bool measured, const DriveVerdict* drive) {
+  std::vector<std::string> missing;
+  if (!measured) {
+    missing.emplace_back("device and queue time are not measured");
+  }
+  if (drive == nullptr) {
+    missing.emplace_back("no log pages of this drive");
+  } else if (drive->missing.empty()) {
+    missing.emplace_back("the drive's logs show neither garbage collection nor heat");
+  } else {
+    missing.insert(missing.end(), drive->missing.begin(), drive->missing.end());
+  }
+  return missing;
+}
+
 }  // namespace
 
 CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const DriveVerdict* drive) {
@@ -154,20 +169,8 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
     }
   }
   if (verdict.cause == SpikeCause::unknown) {
-    if (parts <= 0 && !stalled) {
-      verdict.missing.emplace_back("device and queue time are not measured");
-    }
-    if (stalled) {
-      verdict.cause = of_a_stall(sum);
-    }
-    if (drive == nullptr) {
-      verdict.missing.emplace_back("no log pages of this drive");
-    } else {
-      verdict.missing.insert(verdict.missing.end(), drive->missing.begin(), drive->missing.end());
-      if (drive->missing.empty()) {
-        verdict.missing.emplace_back("the drive's logs show neither garbage collection nor heat");
-      }
-    }
+    verdict.missing = missing_for(device > 0 || queue > 0, drive);
+    verdict.cause = stalled ? of_a_stall(sum) : SpikeCause::unknown;
   }
   return verdict;
 }
