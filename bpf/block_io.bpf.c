@@ -11,6 +11,7 @@
 #include "block/device_lookup.bpf.h"
 #include "block/slots.bpf.h"
 #include "block/cells.bpf.h"
+#include "block/write_details.bpf.h"
 
 static __always_inline int issue(struct request *rq)
 {
@@ -19,9 +20,9 @@ static __always_inline int issue(struct request *rq)
 	struct device_state *state, *drive;
 	struct issue_slot *slot;
 	struct io_cell *cell;
-	__u32 device, class, drive_key;
+	__u32 device, class, drive_key, cpu;
 	bool again = false;
-	__u64 now;
+	__u64 now, tag = 0;
 
 	if (!disk)
 		return 0;
@@ -46,11 +47,16 @@ static __always_inline int issue(struct request *rq)
 		again = is_reissue(slot, rq, state, drive, geometry->flags, now);
 	if (!again)
 		interference_started(drive, class, now);
+	cpu = bpf_get_smp_processor_id();
+	if (class == CLASS_WRITE)
+		tag = again ? slot->issued >> SLOT_HINT_SHIFT & SLOT_HINT_MASK
+			    : record_write(rq, device, geometry, cpu);
 	slot->request = (__u64)rq;
-	slot->class_issued = now | (__u64) class << SLOT_TIME_BITS;
+	slot->issued = (now << (64 - SLOT_HINT_SHIFT) >> (64 - SLOT_HINT_SHIFT)) | tag << SLOT_HINT_SHIFT |
+		       (__u64) class << SLOT_CLASS_SHIFT;
 
 	if (class < HOT_CLASSES) {
-		cell = hot_cell(device, class);
+		cell = hot_cell(device, cpu, class);
 		if (!cell)
 			return 0;
 		if (again)
@@ -100,7 +106,7 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 	struct issue_slot *slot;
 	struct io_cell *cell;
 	__u32 device, class, drive_key;
-	__u64 now, issued;
+	__u64 now, issued, hint;
 
 	if (!disk) {
 		count_host(HOST_DISKLESS_REQUESTS);
@@ -116,7 +122,7 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 		return 0;
 	if (error && is_error_of_its_own(rq, class))
 		count_error(state, class, error);
-	cell = class < HOT_CLASSES ? hot_cell(device, class) : cold_cell(device, class);
+	cell = class < HOT_CLASSES ? hot_cell(device, bpf_get_smp_processor_id(), class) : cold_cell(device, class);
 	if (!cell)
 		return 0;
 	if (class < HOT_CLASSES)
@@ -136,7 +142,8 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 		return 0;
 	}
 	now = bpf_ktime_get_ns();
-	issued = slot->class_issued & SLOT_TIME_MASK;
+	issued = slot_time(slot->issued, now);
+	hint = slot->issued >> SLOT_HINT_SHIFT & SLOT_HINT_MASK;
 	slot->request = 0;
 	if (class >= HOT_CLASSES)
 		interference_ended(drive, class, now);
@@ -146,6 +153,8 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 		count_event(state, class, EVENT_FAILOVER);
 		return 0;
 	}
+	if (hint)
+		record_hinted(device, hint, issued, now);
 	if (class < HOT_CLASSES) {
 		record_completion(false, cell, state, rq, class, interference(drive, issued, now), issued, now);
 	} else {
@@ -184,7 +193,7 @@ static __always_inline int complete_only(struct request *rq, int error, __u32 nr
 		return 0;
 	class = cfg_class_of_op[rq->cmd_flags & OPERATION_MASK];
 	state = bpf_map_lookup_elem(&device_states, &device);
-	cell = class < HOT_CLASSES ? hot_cell(device, class) : cold_cell(device, class);
+	cell = class < HOT_CLASSES ? hot_cell(device, bpf_get_smp_processor_id(), class) : cold_cell(device, class);
 	if (!state || !cell)
 		return 0;
 	if (error && is_error_of_its_own(rq, class))

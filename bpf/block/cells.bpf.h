@@ -34,9 +34,9 @@ static __always_inline __u32 bounded_size_word(__u32 bytes)
 	return word < SIZE_WORDS ? word : SIZE_WORDS - 1;
 }
 
-static __always_inline struct io_cell *hot_cell(__u32 device, __u32 class)
+static __always_inline struct io_cell *hot_cell(__u32 device, __u32 cpu, __u32 class)
 {
-	__u32 key = (device * cfg_cpus + bpf_get_smp_processor_id()) * HOT_CLASSES + class;
+	__u32 key = (device * cfg_cpus + cpu) * HOT_CLASSES + class;
 
 	return bpf_map_lookup_elem(&hot_cells, &key);
 }

@@ -18,6 +18,7 @@
 #include "daemon/model/histogram.h"
 #include "daemon/model/nvme.h"
 #include "daemon/model/operation.h"
+#include "daemon/model/write_details.h"
 
 namespace ssdpulse::model {
 
@@ -45,6 +46,7 @@ struct OperationIo {
 struct DeviceIo {
   std::array<OperationIo, kOperations> operations;
   std::array<std::uint64_t, kLosses> losses{};
+  WriteDetails writes;
   WallTime since;  // when counting began: created_timestamp of the series
 
   [[nodiscard]] const OperationIo& operation(Operation op) const { return operations[index(op)]; }

@@ -16,7 +16,9 @@
 #include "daemon/model/snapshot.h"
 #include "daemon/sources/block/block_programs.h"
 #include "daemon/sources/block/cell_reader.h"
+#include "daemon/sources/block/end_functions.h"
 #include "daemon/sources/block/known_disks.h"
+#include "daemon/sources/block/write_reader.h"
 
 namespace ssdpulse::block {
 
@@ -67,6 +69,7 @@ class BlockSource {
     std::uint32_t slot_base;
     std::uint32_t slots;
     std::vector<CellReader> readers;  // one for each operation
+    WriteReader writes;
     std::array<operation_events, CLASSES> last_events;
     std::array<std::int64_t, CLASSES> in_flight{};
     bool retiring = false;  // nothing new is measured there; kept until what is in flight has ended
@@ -90,14 +93,17 @@ class BlockSource {
   void release(const Place& place);
   void publish_decisions(const model::Inventory& inventory);
   void read_place(Place& place, Measured& measured);
+  void read_writes(Place& place, Measured& measured);
+  void prefer(const model::Device& device, const Place& place);
   DeviceSample read_device(Measured& measured);
 
   KernelBtf btf_;
   MemoryPlan plan_;
   bool completion_only_ = false;
   std::unique_ptr<BlockPrograms> programs_;
-  std::map<std::string, Measured> measured_;  // by device name
-  std::vector<Place> retiring_;               // of devices that are gone or excluded
+  std::optional<EndFunctionWatch> end_functions_;  // absent in completion-only mode
+  std::map<std::string, Measured> measured_;       // by device name
+  std::vector<Place> retiring_;                    // of devices that are gone or excluded
   std::vector<std::uint32_t> free_devices_;
   std::map<std::uint32_t, std::uint32_t> free_slots_;  // base -> length
   std::vector<DiskDecision> without_place_;            // to be measured, but the tables are full

@@ -17,6 +17,8 @@ struct KernelBtf {
   std::array<std::uint8_t, 256> class_of_op{};
   bool counts_skipped_runs = false;       // of a program inside itself on one CPU
   std::uint32_t flush_sequence_flag = 0;  // bit of request.rq_flags
+  bool bios_have_hints = false;           // where not, a write without one may well have been given one
+  bool hints_of_pages = false;            // page-cache writes lose their hint on the way: their file is asked
   std::uint32_t stamped_flag = 0;         // bit of request.rq_flags that vouches for start_time_ns; 0: none needed
 
   /// Each decision in words, for the log and ssdpulse_kernel_feature_info.

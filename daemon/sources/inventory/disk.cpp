@@ -170,6 +170,10 @@ std::optional<model::Device> read_device(const std::string& directory, const std
   device.scheduler = active_scheduler(read_text(queue + "scheduler"));
   device.logical_block_bytes = clamp_to_u32(read_number(queue + "logical_block_size").value_or(512));
   device.physical_block_bytes = clamp_to_u32(read_number(queue + "physical_block_size").value_or(512));
+  // NVMe's preferred write granularity (NPWG) arrives as this; other drivers mean other things by it.
+  const auto preferred = device.transport == "nvme" ? read_number(queue + "minimum_io_size") : std::nullopt;
+  device.write_granularity_bytes = std::max({512U, device.physical_block_bytes, clamp_to_u32(preferred.value_or(0))});
+  device.write_streams = clamp_to_u32(read_number(queue + "max_write_streams").value_or(0));
   device.rotational = read_number(queue + "rotational").value_or(0) != 0;
   device.write_back_cache = read_text(queue + "write_cache") == "write back";
   device.discard = read_number(queue + "discard_max_bytes").value_or(0) > 0;
