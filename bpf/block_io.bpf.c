@@ -11,7 +11,6 @@
 #include "block/device_lookup.bpf.h"
 #include "block/slots.bpf.h"
 #include "block/cells.bpf.h"
-#include "block/write_details.bpf.h"
 
 static __always_inline int issue(struct request *rq)
 {
@@ -22,7 +21,8 @@ static __always_inline int issue(struct request *rq)
 	struct io_cell *cell;
 	__u32 device, class, drive_key, cpu;
 	bool again = false;
-	__u64 now, tag = 0;
+	struct write_origin origin = {};
+	__u64 now;
 
 	if (!disk)
 		return 0;
@@ -48,12 +48,13 @@ static __always_inline int issue(struct request *rq)
 	if (!again)
 		interference_started(drive, class, now);
 	cpu = bpf_get_smp_processor_id();
-	if (class == CLASS_WRITE)
-		tag = again ? slot->issued >> SLOT_HINT_SHIFT & SLOT_HINT_MASK
-			    : record_write(rq, device, geometry, cpu);
+	if (again)
+		origin.hint = slot->issued >> SLOT_HINT_SHIFT & SLOT_HINT_MASK;
+	else if (class == CLASS_WRITE)
+		record_write(rq, device, geometry, cpu, &origin);
 	slot->request = (__u64)rq;
-	slot->issued = (now << (64 - SLOT_HINT_SHIFT) >> (64 - SLOT_HINT_SHIFT)) | tag << SLOT_HINT_SHIFT |
-		       (__u64) class << SLOT_CLASS_SHIFT;
+	slot->issued = (now << (64 - SLOT_HINT_SHIFT) >> (64 - SLOT_HINT_SHIFT)) |
+		       (__u64)origin.hint << SLOT_HINT_SHIFT | (__u64) class << SLOT_CLASS_SHIFT;
 
 	if (class < HOT_CLASSES) {
 		cell = hot_cell(device, cpu, class);
@@ -72,6 +73,8 @@ static __always_inline int issue(struct request *rq)
 		else
 			record_issue(true, cell, state, rq, device, class, now);
 	}
+	if (origin.cell && ((struct bio___write *)rq->bio)->bi_next)
+		record_merged(rq, &origin);
 	return 0;
 }
 
@@ -105,8 +108,8 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 	struct device_state *state, *drive;
 	struct issue_slot *slot;
 	struct io_cell *cell;
-	__u32 device, class, drive_key;
-	__u64 now, issued, hint;
+	__u32 device, class, drive_key, hint;
+	__u64 now, issued;
 
 	if (!disk) {
 		count_host(HOST_DISKLESS_REQUESTS);
@@ -153,12 +156,11 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 		count_event(state, class, EVENT_FAILOVER);
 		return 0;
 	}
-	if (hint)
-		record_hinted(device, hint, issued, now);
 	if (class < HOT_CLASSES) {
-		record_completion(false, cell, state, rq, class, interference(drive, issued, now), issued, now);
+		record_completion(false, cell, state, rq, device, class, hint, interference(drive, issued, now), issued,
+				  now);
 	} else {
-		record_completion(true, cell, state, rq, class, 0, issued, now);
+		record_completion(true, cell, state, rq, device, class, 0, 0, issued, now);
 	}
 	return 0;
 }

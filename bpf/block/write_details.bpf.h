@@ -16,7 +16,16 @@ const volatile bool cfg_hints_of_pages = false;
 /* CPUs share tagged cells: cell = CPU number & mask. */
 const volatile __u32 cfg_tagged_mask = 0;
 
-#define WRITE_BIOS 128 /* of one request; what more there are is WRITE_OTHER */
+/* Lets the verifier forget what a value is on each of its paths: it follows only one of them further then. */
+static __always_inline __u32 forgotten(__u32 value, __u64 unknown)
+{
+	__u64 wide = value;
+
+	asm volatile("%0 ^= %1\n%0 ^= %1" : "+r"(wide) : "r"(unknown));
+	return (__u32)wide;
+}
+
+#define MERGED_BIOS 32 /* of one request; what more there are is WRITE_OTHER: verifying takes time, too */
 #define MODE_FORMAT 0170000
 #define MODE_BLOCK_DEVICE 0060000
 
@@ -67,18 +76,19 @@ static __always_inline __u32 class_of_page(struct page *page)
 	return WRITE_OTHER;
 }
 
-static __always_inline __u32 write_class(struct bio___write *bio)
+/* By the flags and the function alone: WRITE_UNTOLD where the page must be asked. */
+static __always_inline __u32 class_told(__u32 flags, __u32 end_function)
 {
 	const __u32 log = REQUEST_FLAG(__REQ_SYNC) | REQUEST_FLAG(__REQ_IDLE);
-	__u32 flags = bio->bi_opf, known;
+	__u32 known;
 
 	if (flags & REQUEST_FLAG(__REQ_SWAP))
 		return WRITE_SWAP;
-	known = class_of_end(low_bits(bio->bi_end_io));
+	known = class_of_end(end_function);
 	if (known)
 		return known - 1;
 	if (!(flags & REQUEST_FLAG(__REQ_META)))
-		return class_of_page(bio->bi_io_vec->bv_page);
+		return WRITE_UNTOLD;
 	/* jbd2 writes back what it has logged with the flags of the log, but those buffers are marked PRIO. */
 	return (flags & (log | REQUEST_FLAG(__REQ_PRIO))) == log ? WRITE_JOURNAL : WRITE_METADATA;
 }
@@ -109,8 +119,7 @@ static __always_inline __u32 write_hint(struct bio___write *bio, __u32 class)
 
 	if (!hint && cfg_hints_of_pages && class == WRITE_WRITEBACK)
 		hint = hint_of_page(bio->bi_io_vec->bv_page, bio_has_hint(bio));
-	asm volatile("" : "+r"(hint));
-	return hint < HINTS ? hint : HINT_DEFAULT;
+	return hint;
 }
 
 static __always_inline __u64 beyond(__u64 offset, __u32 unit)
@@ -141,47 +150,80 @@ static __always_inline void record_stream(struct write_cell *cell, __u32 device,
 	cell->stream_bytes += bytes;
 }
 
-/* Everything about the first issue of a write. Returns the hint of its first bio, for its completion. */
-static __always_inline __u32 record_write(struct request *rq, __u32 device, const struct device_geometry *geometry,
-					  __u32 cpu)
+static __always_inline void record_bio(struct write_cell *cell, __u32 class, __u32 hint, __u32 bytes, __u64 unknown)
+{
+	class = forgotten(class, unknown);
+	hint = forgotten(hint, unknown);
+	BOUND(class, WRITE_CLASSES - 1);
+	BOUND(hint, HINTS - 1);
+	cell->class_bytes[class] += bytes;
+	cell->hint_bytes[hint] += bytes;
+}
+
+/* What the first bio of a write told; cell is NULL where nothing is to be told. */
+struct write_origin {
+	struct write_cell *cell;
+	__u32 told; /* see class_told */
+	__u32 hint;
+};
+
+/* The first bio of a write that is issued for the first time: of most, the only one. */
+static __always_inline void record_write(struct request *rq, __u32 device, const struct device_geometry *geometry,
+					 __u32 cpu, struct write_origin *origin)
 {
 	struct write_cell *cell = write_cell_of(device, cpu);
 	struct bio___write *bio = (struct bio___write *)rq->bio;
-	__u32 bytes = rq->__data_len, left = bytes, first_hint = HINT_DEFAULT, number;
+	__u32 bytes = rq->__data_len, size = bytes, class, hint;
+	__u64 unknown = rq->__sector;
 
-	if (!cell)
-		return HINT_DEFAULT;
+	if (!cell || !bio)
+		return;
 	record_alignment(cell, geometry, rq->__sector << 9, bytes);
 	record_stream(cell, device, bio_stream(bio), bytes);
-#pragma clang loop unroll(disable)
-	for (number = 0; number < WRITE_BIOS && bio; number++) {
-		__u32 size = bio->bi_iter.bi_size, class = write_class(bio), hint = write_hint(bio, class);
-
-		size = size < left ? size : left;
-		BOUND(class, 7);
-		cell->class_bytes[class < WRITE_CLASSES ? class : WRITE_OTHER] += size;
-		cell->hint_bytes[hint] += size;
-		if (!number)
-			first_hint = hint;
-		left -= size;
-		bio = bio->bi_next;
-	}
-	cell->class_bytes[WRITE_OTHER] += left;
-	cell->hint_bytes[first_hint] += left;
-	cell->hint_ios[first_hint] += 1;
-	return first_hint;
+	class = class_told(bio->bi_opf, low_bits(bio->bi_end_io));
+	class = forgotten(class, unknown);
+	origin->told = class;
+	if (class == WRITE_UNTOLD)
+		class = class_of_page(bio->bi_io_vec->bv_page);
+	hint = write_hint(bio, class);
+	hint = forgotten(hint, unknown);
+	BOUND(hint, HINTS - 1);
+	if (bio->bi_next)
+		size = bio->bi_iter.bi_size;
+	record_bio(cell, class, hint, size, unknown);
+	cell->hint_ios[hint] += 1;
+	origin->cell = cell;
+	origin->hint = hint;
 }
 
-/* Before the same is added to the hot cell: who reads them in the opposite order never sees more hinted than all. */
-static __always_inline void record_hinted(__u32 device, __u32 hint, __u64 issued, __u64 now)
+/*
+ * What was merged to the first bio. The kernel merges no different hints; bios of another kind than the first are
+ * merged to it so rarely that they need not be told. To be called last: the verifier follows what comes behind the loop
+ * from each of its turns.
+ */
+static __always_inline void record_merged(struct request *rq, const struct write_origin *origin)
 {
-	struct tagged_cell *tagged = tagged_cell_of(device);
-	__s64 device_ns = (__s64)(now - issued);
+	struct bio___write *bio = (struct bio___write *)rq->bio;
+	__u32 flags = bio->bi_opf, end_function = low_bits(bio->bi_end_io), hint = origin->hint, number;
+	__u32 left = rq->__data_len - bio->bi_iter.bi_size;
+	__u64 unknown = rq->__sector;
 
-	BOUND(hint, 7);
-	if (!tagged || hint >= HINTS)
-		return;
-	if (device_ns > 0)
-		__sync_fetch_and_add(&tagged->latency_sum_ns[hint], (__u64)device_ns);
-	__sync_fetch_and_add(&tagged->latency[hint][bounded_latency_word(device_ns)], 1);
+#pragma clang loop unroll(disable)
+	for (number = 0; number < MERGED_BIOS; number++) {
+		__u32 class = origin->told, size;
+
+		bio = bio->bi_next;
+		if (!bio)
+			return;
+		if (bio->bi_opf != flags || low_bits(bio->bi_end_io) != end_function)
+			class = WRITE_OTHER;
+		else if (class == WRITE_UNTOLD)
+			class = class_of_page(bio->bi_io_vec->bv_page);
+		if (cfg_hints_of_pages)
+			hint = write_hint(bio, class);
+		size = bio->bi_iter.bi_size;
+		record_bio(origin->cell, class, hint, size, unknown);
+		left -= size;
+	}
+	record_bio(origin->cell, WRITE_OTHER, origin->hint, left, unknown);
 }

@@ -19,6 +19,7 @@
 #include "daemon/model/nvme.h"
 #include "daemon/model/operation.h"
 #include "daemon/model/write_details.h"
+#include "daemon/model/write_hint_path.h"
 
 namespace ssdpulse::model {
 
@@ -61,6 +62,7 @@ struct DeviceSnapshot {
   std::shared_ptr<const Device> device;
   std::shared_ptr<const DeviceIo> io;  // null while nothing of the device was measured yet
   AccountingDrift drift;
+  std::optional<WriteHintPath> hint_path = {};  // absent while nobody has told
 };
 
 /// One of our BPF programs, as the kernel accounts it.

@@ -129,6 +129,7 @@ void serve(const Configure& configure, config::Config& running, Events& events, 
   const auto publish = [&] {
     auto snapshot = sampler.sample(missed_ticks);
     nvme.describe(*snapshot);
+    sampler.consult_drives(*snapshot);
     current.publish(std::move(snapshot));
   };
   publish();

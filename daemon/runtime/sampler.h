@@ -31,6 +31,9 @@ class Sampler {
   /// To be completed by other sources and published.
   std::shared_ptr<model::Snapshot> sample(std::uint64_t missed_ticks);
 
+  /// Adds where hints end, once the drives are in the snapshot, and takes over what these prefer.
+  void consult_drives(model::Snapshot& snapshot);
+
   /// One device at this moment; null where it is not measured, or had no I/O yet.
   std::shared_ptr<const model::DeviceIo> read_device(const std::string& name);
 

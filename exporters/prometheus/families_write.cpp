@@ -57,6 +57,16 @@ void bytes(const Snapshot& snapshot, Samples& out) {
   });
 }
 
+void hint_path(const Snapshot& snapshot, Samples& out) {
+  for (const auto& entry : snapshot.devices) {
+    if (entry.hint_path) {
+      out.add_info({{"device", entry.device->name},
+                    {"kernel", std::string(name(entry.hint_path->kernel, model::kHintReachNames))},
+                    {"drive", std::string(name(entry.hint_path->drive, model::kDriveSeparationNames))}});
+    }
+  }
+}
+
 constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_write_hint_bytes_total",
      "Bytes of issued writes by the lifetime that the writer declared. unknown: this kernel does not show whether it "
@@ -80,6 +90,10 @@ constexpr FamilyDescription kFamilies[] = {
      Type::histogram, Modes::full_only, hint_latency},
     {"ssdpulse_write_stream_bytes_total", "Bytes of issued writes that name a write stream.", "bytes", Type::counter,
      Modes::full_only, stream_bytes},
+    {"ssdpulse_write_hint_path_info",
+     "Where a hint ends: how far the kernel carries it, and what the drive could do with it (streams: it has the "
+     "directives command); always 1.",
+     "", Type::gauge, Modes::all, hint_path},
     {"ssdpulse_write_class_bytes_total",
      "Bytes of issued writes by who made them: a file system's journal or metadata, the page cache (writeback), a "
      "process past the page cache (direct), swap; other: cannot be told.",

@@ -360,8 +360,22 @@ void BlockSource::read_writes(Place& place, Measured& measured) {
 
 void BlockSource::prefer(const model::Device& device, const Place& place) {
   device_geometry& geometry = programs_->tables().geometries[place.device];
-  geometry.write_granularity = device.write_granularity_bytes;
-  geometry.write_alignment = device.write_granularity_bytes;
+  const auto own = preferences_.find(device.name);
+  const bool told = own != preferences_.end();
+  geometry.write_granularity = told ? own->second.granularity : device.write_granularity_bytes;
+  geometry.write_alignment = told ? own->second.alignment : device.write_granularity_bytes;
+}
+
+void BlockSource::set_write_preferences(std::map<std::string, WritePreference> preferences) {
+  if (preferences == preferences_) {
+    return;
+  }
+  preferences_ = std::move(preferences);
+  for (const auto& [name, measured] : measured_) {
+    for (const Place& place : measured.places) {
+      prefer(*measured.device, place);
+    }
+  }
 }
 
 DeviceSample BlockSource::read_device(Measured& measured) {

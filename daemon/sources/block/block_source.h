@@ -29,6 +29,13 @@ struct OperationEvents {
   std::uint64_t flush_data_stages = 0;
 };
 
+/// Writes had best begin at a multiple of the one and end at a multiple of the other; in bytes, not 0.
+struct WritePreference {
+  std::uint32_t alignment = 0;
+  std::uint32_t granularity = 0;
+  bool operator==(const WritePreference&) const = default;
+};
+
 struct DeviceSample {
   std::shared_ptr<const model::Device> device;
   std::shared_ptr<const model::DeviceIo> io;
@@ -50,12 +57,16 @@ class BlockSource {
   /// Disks came, went, or changed their coverage. Cheap when nothing did.
   void update(const model::Inventory& inventory);
 
+  /// What the drives themselves prefer, by device; until told, it is the kernel's word.
+  void set_write_preferences(std::map<std::string, WritePreference> preferences);
+
   BlockSample sample();
   /// One device alone; nothing if it is not measured.
   std::optional<DeviceSample> sample_device(const std::string& name);
   [[nodiscard]] std::size_t measured_devices() const { return measured_.size(); }
 
   [[nodiscard]] const std::map<std::string, std::string>& kernel_features() const { return btf_.features; }
+  [[nodiscard]] model::HintReach hint_reach() const { return btf_.hint_reach; }
   [[nodiscard]] const MemoryPlan& memory() const { return plan_; }
   [[nodiscard]] std::vector<model::ProgramStats> program_stats() const { return programs_->program_stats(); }
 
@@ -106,7 +117,8 @@ class BlockSource {
   std::vector<Place> retiring_;                    // of devices that are gone or excluded
   std::vector<std::uint32_t> free_devices_;
   std::map<std::uint32_t, std::uint32_t> free_slots_;  // base -> length
-  std::vector<DiskDecision> without_place_;            // to be measured, but the tables are full
+  std::map<std::string, WritePreference> preferences_;
+  std::vector<DiskDecision> without_place_;  // to be measured, but the tables are full
 };
 
 }  // namespace ssdpulse::block

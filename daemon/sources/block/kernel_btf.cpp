@@ -141,6 +141,9 @@ void read_write_hints(const Btf& types, KernelBtf& result) {
   const bool ext4_fills_it_in = streams || (hint != nullptr && !btf_is_any_enum(hint));
   result.bios_have_hints = hint != nullptr;
   result.hints_of_pages = !ext4_fills_it_in;
+  result.hint_reach = hint == nullptr    ? model::HintReach::dropped
+                      : ext4_fills_it_in ? model::HintReach::block_layer
+                                         : model::HintReach::file_system_drops_buffered;
   result.features["write_hint"] = hint == nullptr ? "page" : ext4_fills_it_in ? "bio" : "bio, page for buffered";
   result.features["write_stream"] = streams ? "bio" : "absent";
 }

@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 
+#include "daemon/model/write_hint_path.h"
 #include "daemon/util/result.h"
 
 namespace ssdpulse::block {
@@ -19,7 +20,8 @@ struct KernelBtf {
   std::uint32_t flush_sequence_flag = 0;  // bit of request.rq_flags
   bool bios_have_hints = false;           // where not, a write without one may well have been given one
   bool hints_of_pages = false;            // page-cache writes lose their hint on the way: their file is asked
-  std::uint32_t stamped_flag = 0;         // bit of request.rq_flags that vouches for start_time_ns; 0: none needed
+  model::HintReach hint_reach = model::HintReach::dropped;
+  std::uint32_t stamped_flag = 0;  // bit of request.rq_flags that vouches for start_time_ns; 0: none needed
 
   /// Each decision in words, for the log and ssdpulse_kernel_feature_info.
   std::map<std::string, std::string> features;

@@ -8,7 +8,7 @@
 namespace ssdpulse::block {
 namespace {
 
-static_assert(model::index(model::WriteClass::journal) == WRITE_JOURNAL && WRITE_CLASSES == model::kWriteClasses);
+static_assert(model::index(model::WriteClass::journal) == WRITE_JOURNAL && model::kWriteClasses == WRITE_OTHER + 1);
 static_assert(model::index(model::WriteClass::direct) == WRITE_DIRECT);
 static_assert(model::index(model::WriteClass::other) == WRITE_OTHER);
 static_assert(model::index(model::WriteHint::extreme) == 5, "hints 1 to 5 are the kernel's");
@@ -42,7 +42,7 @@ constexpr std::size_t kLatencyBytes = sizeof(tagged_cell::latency);
 
 template <typename Cell>
 auto all_words(Cell& cell) {
-  return words(cell.hint_ios[0], kCellBytes);
+  return words(cell.class_bytes[0], kCellBytes);
 }
 template <typename Cell>
 auto streams(Cell& cell) {
@@ -109,7 +109,7 @@ const WriteIncrements& WriteReader::read() {
 }
 
 void decode_writes(const WriteIncrements& increments, model::WriteHint default_hint, model::WriteDetails& writes) {
-  for (std::size_t code = 0; code < HINTS; ++code) {
+  for (std::size_t code = 0; code <= HINT_NOT_SET; ++code) {
     const std::size_t hint = model::index(hint_of(code, default_hint));
     writes.hint_bytes[hint] += increments.cell.hint_bytes[code];
     writes.hint_ios[hint] += increments.cell.hint_ios[code];
@@ -118,7 +118,7 @@ void decode_writes(const WriteIncrements& increments, model::WriteHint default_h
                   increments.tagged.latency_sum_ns[code], writes.hint_latency[hint]);
     }
   }
-  for (std::size_t i = 0; i < WRITE_CLASSES; ++i) {
+  for (std::size_t i = 0; i < model::kWriteClasses; ++i) {
     writes.class_bytes[i] += increments.cell.class_bytes[i];
   }
   for (std::size_t stream = 1; stream < WRITE_STREAMS; ++stream) {
