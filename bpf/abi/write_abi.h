@@ -27,11 +27,11 @@
 struct write_cell {
 	__u64 class_bytes[WRITE_CLASSES];
 	__u64 hint_bytes[HINTS];
-	__u64 hint_ios[HINTS];
 	__u64 misaligned_bytes;
 	__u64 small_bytes;
 	__u64 stream_bytes; /* in any stream; who reads looks at the tagged cells only when it grew */
-	__u64 pad[5];
+	__u64 pad;
+	__u32 hint_ios[HINTS];
 };
 
 /* One device on some CPUs (cfg_tagged_mask): device time of hinted writes, bytes of streams. */
@@ -61,7 +61,7 @@ static inline __attribute__((always_inline)) __u32 end_function_hash(__u32 addre
 #ifndef __cplusplus
 #define static_assert _Static_assert
 #endif
-static_assert(sizeof(struct write_cell) == 256, "four cache lines, the last for the rare");
+static_assert(sizeof(struct write_cell) == 192, "three cache lines");
 static_assert(sizeof(struct tagged_cell) % 64 == 0, "a cell starts on a cache line");
 static_assert(sizeof(struct end_function_set) == 32, "a set shares a cache line");
 static_assert(END_FUNCTION_SETS == 1 << (32 - 25), "the hash is the set");

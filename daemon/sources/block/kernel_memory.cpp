@@ -13,7 +13,7 @@ namespace ssdpulse::block {
 namespace {
 
 /// Of all devices together: more would only make it rarer that two CPUs that tag their writes meet.
-constexpr std::uint64_t kMostTaggedBytes = 6'000'000;
+constexpr std::uint64_t kMostTaggedBytes = 1'500'000;
 
 }  // namespace
 

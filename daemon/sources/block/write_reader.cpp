@@ -35,14 +35,19 @@ void advance(std::span<const Word> now, std::span<Word> before, std::span<Word> 
   }
 }
 
-constexpr std::size_t kCellBytes = sizeof(write_cell);
+constexpr std::size_t kCellBytes = offsetof(write_cell, hint_ios);
+constexpr std::size_t kIosBytes = sizeof(write_cell::hint_ios);
 constexpr std::size_t kStreamBytes = sizeof(tagged_cell::stream_bytes);
 constexpr std::size_t kSumBytes = sizeof(tagged_cell::latency_sum_ns);
 constexpr std::size_t kLatencyBytes = sizeof(tagged_cell::latency);
 
 template <typename Cell>
-auto all_words(Cell& cell) {
+auto byte_counts(Cell& cell) {
   return words(cell.class_bytes[0], kCellBytes);
+}
+template <typename Cell>
+auto ios(Cell& cell) {
+  return words(cell.hint_ios[0], kIosBytes);
 }
 template <typename Cell>
 auto streams(Cell& cell) {
@@ -87,11 +92,13 @@ WriteReader::WriteReader(std::span<const write_cell> cells, std::span<const tagg
 const WriteIncrements& WriteReader::read() {
   write_cell now{};
   for (const write_cell& cell : cells_) {
-    add(all_words(now), all_words(cell));
+    add(byte_counts(now), byte_counts(cell));
+    add(ios(now), ios(cell));
   }
-  advance<__u64>(all_words(now), all_words(last_.cell), all_words(increments_.cell));
-  const auto* ios = increments_.cell.hint_ios;
-  hinted_ = hinted_ || std::any_of(ios + 1, ios + HINTS, [](__u64 count) { return count != 0; });
+  advance<__u64>(byte_counts(now), byte_counts(last_.cell), byte_counts(increments_.cell));
+  advance<__u32>(ios(now), ios(last_.cell), ios(increments_.cell));
+  const auto hinted = ios(increments_.cell).subspan(HINT_DEFAULT + 1);
+  hinted_ = hinted_ || std::any_of(hinted.begin(), hinted.end(), [](__u32 count) { return count != 0; });
   increments_.tagged = {};
   if (!hinted_ && increments_.cell.stream_bytes == 0) {
     return increments_;
