@@ -19,8 +19,9 @@ static __always_inline int issue(struct request *rq)
 	struct device_state *state, *drive;
 	struct issue_slot *slot;
 	struct io_cell *cell;
-	__u32 device, class, drive_key;
+	__u32 device, class, drive_key, cpu;
 	bool again = false;
+	struct write_origin origin = {};
 	__u64 now;
 
 	if (!disk)
@@ -46,11 +47,17 @@ static __always_inline int issue(struct request *rq)
 		again = is_reissue(slot, rq, state, drive, geometry->flags, now);
 	if (!again)
 		interference_started(drive, class, now);
+	cpu = bpf_get_smp_processor_id();
+	if (again)
+		origin.hint = slot->issued >> SLOT_HINT_SHIFT & SLOT_HINT_MASK;
+	else if (class == CLASS_WRITE)
+		record_write(rq, device, geometry, cpu, &origin);
 	slot->request = (__u64)rq;
-	slot->class_issued = now | (__u64) class << SLOT_TIME_BITS;
+	slot->issued = (now << (64 - SLOT_HINT_SHIFT) >> (64 - SLOT_HINT_SHIFT)) |
+		       (__u64)origin.hint << SLOT_HINT_SHIFT | (__u64) class << SLOT_CLASS_SHIFT;
 
 	if (class < HOT_CLASSES) {
-		cell = hot_cell(device, class);
+		cell = hot_cell(device, cpu, class);
 		if (!cell)
 			return 0;
 		if (again)
@@ -66,6 +73,8 @@ static __always_inline int issue(struct request *rq)
 		else
 			record_issue(true, cell, state, rq, device, class, now);
 	}
+	if (origin.cell && ((struct bio___write *)rq->bio)->bi_next)
+		record_merged(rq, &origin);
 	return 0;
 }
 
@@ -99,7 +108,7 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 	struct device_state *state, *drive;
 	struct issue_slot *slot;
 	struct io_cell *cell;
-	__u32 device, class, drive_key;
+	__u32 device, class, drive_key, hint;
 	__u64 now, issued;
 
 	if (!disk) {
@@ -116,7 +125,7 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 		return 0;
 	if (error && is_error_of_its_own(rq, class))
 		count_error(state, class, error);
-	cell = class < HOT_CLASSES ? hot_cell(device, class) : cold_cell(device, class);
+	cell = class < HOT_CLASSES ? hot_cell(device, bpf_get_smp_processor_id(), class) : cold_cell(device, class);
 	if (!cell)
 		return 0;
 	if (class < HOT_CLASSES)
@@ -136,7 +145,8 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 		return 0;
 	}
 	now = bpf_ktime_get_ns();
-	issued = slot->class_issued & SLOT_TIME_MASK;
+	issued = slot_time(slot->issued, now);
+	hint = slot->issued >> SLOT_HINT_SHIFT & SLOT_HINT_MASK;
 	slot->request = 0;
 	if (class >= HOT_CLASSES)
 		interference_ended(drive, class, now);
@@ -147,9 +157,10 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 		return 0;
 	}
 	if (class < HOT_CLASSES) {
-		record_completion(false, cell, state, rq, class, interference(drive, issued, now), issued, now);
+		record_completion(false, cell, state, rq, device, class, hint, interference(drive, issued, now), issued,
+				  now);
 	} else {
-		record_completion(true, cell, state, rq, class, 0, issued, now);
+		record_completion(true, cell, state, rq, device, class, 0, 0, issued, now);
 	}
 	return 0;
 }
@@ -184,7 +195,7 @@ static __always_inline int complete_only(struct request *rq, int error, __u32 nr
 		return 0;
 	class = cfg_class_of_op[rq->cmd_flags & OPERATION_MASK];
 	state = bpf_map_lookup_elem(&device_states, &device);
-	cell = class < HOT_CLASSES ? hot_cell(device, class) : cold_cell(device, class);
+	cell = class < HOT_CLASSES ? hot_cell(device, bpf_get_smp_processor_id(), class) : cold_cell(device, class);
 	if (!state || !cell)
 		return 0;
 	if (error && is_error_of_its_own(rq, class))

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "latency_buckets.h"
+#include "write_abi.h"
 
 /* Operation classes, in the order of the cells. Read and write are hot: one cell for each CPU. */
 #define CLASS_READ 0
@@ -55,12 +56,20 @@ struct io_cell {
 };
 
 /* An issued request: 16 bytes, so four share a line. Zero request: free. */
-#define SLOT_TIME_BITS 60 /* nanoseconds since boot: 36 years */
-#define SLOT_TIME_MASK ((1ULL << SLOT_TIME_BITS) - 1)
 struct issue_slot {
-	__u64 request;	    /* address of the kernel's struct request: compared, never followed */
-	__u64 class_issued; /* operation class in the top 4 bits, time of the last issue below */
+	__u64 request; /* address of the kernel's struct request: compared, never followed */
+	__u64 issued;  /* operation class in the top 4 bits, a write's hint in the next 3, time of the last issue below
+			*/
 };
+#define SLOT_CLASS_SHIFT 60
+#define SLOT_HINT_SHIFT 57 /* nanoseconds below: 4.5 years */
+#define SLOT_HINT_MASK 7
+
+/* The time in a slot's second word: the one that is nearest to now. */
+static inline __attribute__((always_inline)) __u64 slot_time(__u64 issued, __u64 now)
+{
+	return now - (__u64)((__s64)((now - issued) << (64 - SLOT_HINT_SHIFT)) >> (64 - SLOT_HINT_SHIFT));
+}
 
 /* Where a device's requests find their slots. Written by user space before the device is made known. */
 #define SLOTS_EXACT 1	  /* one slot for each hardware queue and tag: a foreign request is a missed completion */
@@ -70,8 +79,10 @@ struct device_geometry {
 	__u32 slot_mask;
 	__u32 slot_stride; /* tags of one hardware queue */
 	__u32 flags;
-	__u32 drive; /* device whose interference state counts: paths of one multipath head share one */
-	__u32 pad[3];
+	__u32 drive;		 /* device whose interference state counts: paths of one multipath head share one */
+	__u32 write_granularity; /* bytes, not 0: what writes had best be a multiple of, and begin at */
+	__u32 write_alignment;
+	__u32 pad;
 };
 
 /* Rare things, one counter for each operation class of a device; atomic adds. */

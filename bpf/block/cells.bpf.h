@@ -9,6 +9,7 @@
 
 #include "queue_full.bpf.h"
 #include "sequential.bpf.h"
+#include "write_details.bpf.h"
 
 #define ADD(shared, word, amount)                                                                                      \
 	do {                                                                                                           \
@@ -34,9 +35,9 @@ static __always_inline __u32 bounded_size_word(__u32 bytes)
 	return word < SIZE_WORDS ? word : SIZE_WORDS - 1;
 }
 
-static __always_inline struct io_cell *hot_cell(__u32 device, __u32 class)
+static __always_inline struct io_cell *hot_cell(__u32 device, __u32 cpu, __u32 class)
 {
-	__u32 key = (device * cfg_cpus + bpf_get_smp_processor_id()) * HOT_CLASSES + class;
+	__u32 key = (device * cfg_cpus + cpu) * HOT_CLASSES + class;
 
 	return bpf_map_lookup_elem(&hot_cells, &key);
 }
@@ -90,20 +91,37 @@ static __always_inline void record_total(bool shared, struct io_cell *cell, stru
 	ADD(shared, cell->total[bounded_latency_word(total)], 1);
 }
 
+/* Before the same is added to the hot cell: who reads that first never sees more writes than hinted ones. */
+static __always_inline void record_hinted(__u32 device, __u32 hint, __s64 device_ns, __u32 word)
+{
+	struct tagged_cell *tagged = tagged_cell_of(device);
+
+	if (!tagged)
+		return;
+	BOUND(hint, HINTS - 1);
+	if (device_ns > 0)
+		__sync_fetch_and_add(&tagged->latency_sum_ns[hint], (__u64)device_ns);
+	__sync_fetch_and_add(&tagged->latency[hint][word], 1);
+}
+
 /* Everything about a final completion whose issue we saw. */
 static __always_inline void record_completion(bool shared, struct io_cell *cell, struct device_state *state,
-					      struct request *rq, __u32 class, __u32 during, __u64 issued, __u64 now)
+					      struct request *rq, __u32 device, __u32 class, __u32 hint, __u32 during,
+					      __u64 issued, __u64 now)
 {
 	__s64 device_ns = (__s64)(now - issued);
+	__u32 word = bounded_latency_word(device_ns);
 	__u64 full_ns = queue_full_ns(rq, state, now);
 
 	BOUND(during, DURINGS - 1);
+	if (!shared && hint)
+		record_hinted(device, hint, device_ns, word);
 	ADD(shared, cell->completions, 1);
 	if (device_ns > 0)
 		ADD(shared, cell->device_sum_ns[during], (__u64)device_ns);
 	else
 		count_event(state, class, EVENT_CLOCK);
-	ADD(shared, cell->device[during][bounded_latency_word(device_ns)], 1);
+	ADD(shared, cell->device[during][word], 1);
 	record_total(shared, cell, state, rq, class, now);
 	if (full_ns)
 		ADD(shared, cell->queue_full_ns, full_ns);

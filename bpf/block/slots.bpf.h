@@ -25,11 +25,11 @@ static __always_inline struct issue_slot *slot_of(struct request *rq, const stru
 static __always_inline bool is_reissue(struct issue_slot *slot, struct request *rq, struct device_state *state,
 				       struct device_state *drive, __u32 flags, __u64 now)
 {
-	__u32 held_class = slot->class_issued >> SLOT_TIME_BITS;
+	__u32 held_class = slot->issued >> SLOT_CLASS_SHIFT;
 
 	/* An unstamped request (start 0) is taken for issued again: a loss there shows as a requeue. */
 	if (slot->request == (__u64)rq &&
-	    request_start_ns(rq, held_class == CLASS_FLUSH) <= (slot->class_issued & SLOT_TIME_MASK))
+	    request_start_ns(rq, held_class == CLASS_FLUSH) <= slot_time(slot->issued, now))
 		return true;
 	count_event(state, held_class, flags & SLOTS_EXACT ? EVENT_COMPLETION_MISSED : EVENT_SLOT_COLLISION);
 	interference_ended(drive, held_class, now);

@@ -44,6 +44,8 @@ struct Device {
   std::uint32_t logical_block_bytes = 512;
   std::uint32_t physical_block_bytes = 512;
   std::optional<std::uint64_t> largest_request_bytes;  // max_hw_sectors_kb
+  std::uint32_t write_granularity_bytes = 512;         // the drive's preferred one, else its physical block; never 0
+  std::uint32_t write_streams = 0;  // that writes to the device may name; 0: none, or the kernel has none
   bool rotational = false;
   bool write_back_cache = false;
   bool discard = false;  // discard_max_bytes > 0

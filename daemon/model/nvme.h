@@ -18,9 +18,11 @@ namespace ssdpulse::model {
 
 /// A namespace of the drive that this host has as a block device.
 struct NvmeNamespace {
-  std::string device;                 // nvme0n1: the head, never a path
-  std::uint32_t nsid = 0;             // 1..FFFFFFFEh
-  std::uint16_t endurance_group = 0;  // Identify Namespace bytes 103:102; 0: none
+  std::string device;                          // nvme0n1: the head, never a path
+  std::uint32_t nsid = 0;                      // 1..FFFFFFFEh
+  std::uint16_t endurance_group = 0;           // Identify Namespace bytes 103:102; 0: none
+  std::uint32_t write_granularity_blocks = 0;  // NPWG, NPWA: preferred, in logical blocks; 0: not told
+  std::uint32_t write_alignment_blocks = 0;
   bool operator==(const NvmeNamespace&) const = default;
 };
 
@@ -37,6 +39,7 @@ struct NvmeIdentity {
   std::uint32_t version = 0;                // VER, e.g. 0x10400
   std::uint32_t controller_attributes = 0;  // CTRATT: bit 4 endurance groups, bit 9 UUID list, bit 19 FDP
   std::uint16_t endurance_group_max = 0;    // ENDGIDMAX
+  std::uint16_t admin_commands = 0;         // OACS: bit 5 directives, which streams are
   std::vector<std::uint16_t> endurance_groups;
   std::vector<std::array<std::uint8_t, 16>> uuids;   // UUID list; the UUID index of the first is 1
   std::array<std::uint8_t, 1024> vendor_specific{};  // Identify Controller bytes 4095:3072

@@ -20,6 +20,8 @@
 #include "daemon/model/nvme.h"
 #include "daemon/model/operation.h"
 #include "daemon/model/spikes.h"
+#include "daemon/model/write_details.h"
+#include "daemon/model/write_hint_path.h"
 
 namespace ssdpulse::model {
 
@@ -47,6 +49,7 @@ struct OperationIo {
 struct DeviceIo {
   std::array<OperationIo, kOperations> operations;
   std::array<std::uint64_t, kLosses> losses{};
+  WriteDetails writes;
   WallTime since;  // when counting began: created_timestamp of the series
 
   [[nodiscard]] const OperationIo& operation(Operation op) const { return operations[index(op)]; }
@@ -63,6 +66,7 @@ struct DeviceSnapshot {
   AccountingDrift drift;
   DiscardBurstsByTrigger discards{};
   std::array<SpikeFigures, kSpikeOperations.size()> spikes;
+  std::optional<WriteHintPath> hint_path = {};  // absent while nobody has told
 };
 
 /// One of our BPF programs, as the kernel accounts it.

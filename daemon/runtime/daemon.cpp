@@ -134,6 +134,7 @@ void serve(const Configure& configure, config::Config& running, Events& events, 
     auto snapshot = sampler.sample(missed_ticks);
     const auto sampled_at = std::chrono::steady_clock::now();
     nvme.describe(*snapshot);
+    sampler.consult_drives(*snapshot);
     spikes.observe(*snapshot, sampled_at, running.spikes.floor, nvme);
     current.publish(std::move(snapshot));
   };

@@ -4,8 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "daemon/analysis/write_hint_path.h"
 #include "daemon/runtime/drive_list.h"
 #include "daemon/runtime/table.h"
+#include "daemon/sources/block/kernel_btf.h"
 #include "daemon/sources/inventory/inventory.h"
 
 namespace ssdpulse::runtime {
@@ -37,6 +39,28 @@ std::string human_size(std::uint64_t bytes) {
   return text.substr(0, text.find('.') + (value < 10 && unit > 0 ? 2 : 0)) + " " + kUnits[unit];
 }
 
+/// People tag their writes for years without knowing that nothing arrives.
+void print_hint_paths(const model::Inventory& inventory, const Identities& drives, std::ostream& out) {
+  const auto btf = block::read_kernel_btf();
+  if (!btf) {
+    out << "\nwrite hints: " << btf.error().message << '\n';
+    return;
+  }
+  std::vector<std::vector<std::string>> rows{{"DEVICE", "WRITE HINTS", "THE DRIVE"}};
+  for (const model::Device& device : inventory.devices) {
+    if (device.coverage == model::Coverage::measured) {
+      const auto drive = drives.find(device.name);
+      const auto path =
+          analysis::write_hint_path(btf->hint_reach, device, drive == drives.end() ? nullptr : drive->second.get());
+      rows.push_back({device.name, analysis::in_words(path.kernel), analysis::in_words(path.drive)});
+    }
+  }
+  if (rows.size() > 1) {
+    out << '\n';
+    print_table(rows, out);
+  }
+}
+
 }  // namespace
 
 ExitCode print_devices(const config::Config& config, std::ostream& out) {
@@ -54,7 +78,8 @@ ExitCode print_devices(const config::Config& config, std::ostream& out) {
                     printable(device.serial), queues, coverage_words(device.coverage)});
   }
   print_table(rows, out);
-  print_drives(out);
+  const Identities drives = print_drives(out);
+  print_hint_paths(*inventory, drives, out);
   return ExitCode::success;
 }
 

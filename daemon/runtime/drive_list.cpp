@@ -84,14 +84,14 @@ std::string pages_of(const nvme::DriveReading& reading) {
 
 }  // namespace
 
-void print_drives(std::ostream& out) {
+Identities print_drives(std::ostream& out) {
   const auto host = nvme::read_nvme_host();
   if (!host) {
     out << "\nNVMe drives: " << host.error().message << '\n';
-    return;
+    return {};
   }
   if (host->subsystems.empty()) {
-    return;
+    return {};
   }
   nvme::RefusedPages refused;
   std::vector<Asked> drives;
@@ -105,6 +105,7 @@ void print_drives(std::ostream& out) {
       drive.failure = reader.error().message;
     }
   }
+  Identities identities;
   std::vector<std::vector<std::string>> rows{
       {"CONTROLLER", "NAMESPACES", "FIRMWARE", "LOG PAGES", "WRITE AMPLIFICATION", "WHY"}};
   for (const Asked& drive : drives) {
@@ -117,6 +118,9 @@ void print_drives(std::ostream& out) {
                                  printable(subsystem.firmware)};
     if (drive.reading && drive.reading->identity && drive.failure.empty()) {
       const nvme::SourceChoice choice = choose_source(*drive.reading);
+      for (const model::NvmeNamespace& entry : subsystem.namespaces) {
+        identities[entry.device] = drive.reading->identity;
+      }
       row.insert(row.end(), {pages_of(*drive.reading), choice.source.empty() ? "unknown" : choice.source,
                              printable(choice.reason)});
     } else {
@@ -126,6 +130,7 @@ void print_drives(std::ostream& out) {
   }
   out << '\n';
   print_table(rows, out);
+  return identities;
 }
 
 }  // namespace ssdpulse::runtime

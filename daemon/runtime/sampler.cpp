@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/analysis/write_hint_path.h"
 #include "daemon/runtime/process_stats.h"
 
 namespace ssdpulse::runtime {
@@ -182,6 +183,35 @@ std::uint64_t Sampler::skipped_runs() const {
     skipped += program.recursion_misses.value_or(0);  // a kernel that does not tell skips none
   }
   return skipped;
+}
+
+void Sampler::consult_drives(model::Snapshot& snapshot) {
+  struct Told {
+    const model::NvmeIdentity* drive;
+    const model::NvmeNamespace* name_space;
+  };
+  std::map<std::string, Told> told;
+  for (const model::NvmeDrive& drive : snapshot.nvme_drives) {
+    // Until it has answered, all that is known of it is what sysfs says.
+    if (drive.identity->version != 0) {
+      for (const model::NvmeNamespace& entry : drive.identity->namespaces) {
+        told[entry.device] = {drive.identity.get(), &entry};
+      }
+    }
+  }
+  std::map<std::string, block::WritePreference> preferences;
+  for (model::DeviceSnapshot& entry : snapshot.devices) {
+    const model::Device& device = *entry.device;
+    const auto own = told.find(device.name);
+    const bool known = own != told.end();
+    entry.hint_path = analysis::write_hint_path(source_->hint_reach(), device, known ? own->second.drive : nullptr);
+    if (known && own->second.name_space->write_granularity_blocks > 0) {
+      const model::NvmeNamespace& name_space = *own->second.name_space;
+      preferences[device.name] = {name_space.write_alignment_blocks * device.logical_block_bytes,
+                                  name_space.write_granularity_blocks * device.logical_block_bytes};
+    }
+  }
+  source_->set_write_preferences(std::move(preferences));
 }
 
 std::shared_ptr<model::Snapshot> Sampler::sample(std::uint64_t missed_ticks) {

@@ -35,6 +35,9 @@ class Sampler final : public BlockLayer {
   /// To be completed by other sources and published.
   std::shared_ptr<model::Snapshot> sample(std::uint64_t missed_ticks);
 
+  /// Adds where hints end, once the drives are in the snapshot, and takes over what these prefer.
+  void consult_drives(model::Snapshot& snapshot);
+
   std::shared_ptr<const model::DeviceIo> device(const std::string& name) override;
   [[nodiscard]] std::optional<std::uint64_t> largest_request_bytes(const std::string& name) const override;
   [[nodiscard]] std::uint64_t skipped_runs() const override;

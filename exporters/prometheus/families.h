@@ -13,6 +13,7 @@ namespace ssdpulse::exposition {
 
 std::span<const FamilyDescription> io_families();        // what requests did on each device
 std::span<const FamilyDescription> discard_families();   // who sent bursts of discards to each device
+std::span<const FamilyDescription> write_families();     // who wrote, and with which hints
 std::span<const FamilyDescription> device_families();    // what the host has, and what lives on it
 std::span<const FamilyDescription> nvme_families();      // how NVMe drives wear, and how reading them goes
 std::span<const FamilyDescription> nvme_log_families();  // the fields of their log pages

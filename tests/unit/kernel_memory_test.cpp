@@ -28,8 +28,9 @@ void print(const char* what, const MemoryPlan& plan) {
 TEST(KernelMemory, EightDevicesBySixtyFourCpus) {
   const MemoryPlan plan = plan_memory(nvme_drives(8, 64), 64);
   print("8 x 64", plan);
-  // By hand: (8 + 4 spare) x (64 x 2 + 6) cells of 5376 bytes; 12 regions of 64 x 1024 slots of 16 bytes.
-  EXPECT_EQ(plan.cell_bytes(), 12ULL * (64 * 2 + 6) * 5376);
+  // By hand: (8 + 4 spare) x (64 x 2 + 6) cells of 5376 bytes, 64 of 192, and 8 of 8896 for hints and streams, which 1.5 MB
+  // allow; 12 regions of 64 x 1024 slots of 16 bytes.
+  EXPECT_EQ(plan.cell_bytes(), 12ULL * ((64 * 2 + 6) * 5376 + 64 * 192 + 8 * 8896));
   EXPECT_EQ(plan.slot_bytes(), 12ULL * 65536 * 16);
   EXPECT_LE(plan.cell_bytes(), 16'000'000U);
   EXPECT_LE(plan.slot_bytes(), 16ULL << 20);
@@ -38,7 +39,7 @@ TEST(KernelMemory, EightDevicesBySixtyFourCpus) {
 TEST(KernelMemory, SixtyFourDevicesByTwoHundredFiftySixCpus) {
   const MemoryPlan plan = plan_memory(nvme_drives(64, 256), 256);
   print("64 x 256", plan);
-  EXPECT_EQ(plan.cell_bytes(), 70ULL * (256 * 2 + 6) * 5376);
+  EXPECT_EQ(plan.cell_bytes(), 70ULL * ((256 * 2 + 6) * 5376 + 256 * 192 + 2 * 8896));
   EXPECT_LE(plan.cell_bytes(), 200'000'000U);
   EXPECT_LE(plan.slot_bytes(), 128ULL << 20);
 }
@@ -47,7 +48,7 @@ TEST(KernelMemory, AllInOneAnswersForEveryTable) {
   const MemoryPlan plan = plan_memory(nvme_drives(2, 4), 4);
   EXPECT_EQ(plan.total_bytes(), plan.cell_bytes() + plan.slot_bytes() + plan.table_bytes());
   EXPECT_EQ(plan.table_bytes(), plan.devices * (sizeof(device_state) + sizeof(stream_ends) + sizeof(device_geometry)) +
-                                    KNOWN_DISKS * 48 + QUEUE_IDS * 8 + sizeof(host_state));
+                                    KNOWN_DISKS * 48 + QUEUE_IDS * 8 + sizeof(host_state) + END_FUNCTION_SETS * 32);
 }
 
 TEST(KernelMemory, NoDiskAtAllStillLeavesRoomForNewOnes) {

@@ -97,11 +97,19 @@ TEST(NvmeIdentify, TextsAreFitForLabels) {
   EXPECT_EQ(printable_text("\x1f \x7e\x7f\x80\xff"), "? ~???");
 }
 
-TEST(NvmeIdentify, EnduranceGroupOfANamespace) {
+TEST(NvmeIdentify, EnduranceGroupAndPreferredWritesOfANamespace) {
   nvme_id_ns name_space{};
   put(name_space.endgid, 0xbeef);
-  EXPECT_EQ(parse_namespace_endurance_group(bytes_of(name_space)).value(), 0xbeef);
-  EXPECT_EQ(parse_namespace_endurance_group(bytes_of(nvme_id_ns{})).value(), 0);
+  put(name_space.npwg, 7);
+  put(name_space.npwa, 0xffff);
+  model::NvmeNamespace told;
+  ASSERT_TRUE(parse_identify_namespace(bytes_of(name_space), told));
+  EXPECT_EQ(told, (model::NvmeNamespace{"", 0, 0xbeef, 0, 0})) << "sizes that nobody vouches for";
+  for (const std::uint8_t optimal_performance : {0x10, 0x20, 0x30}) {
+    name_space.nsfeat = optimal_performance;
+    ASSERT_TRUE(parse_identify_namespace(bytes_of(name_space), told));
+    EXPECT_EQ(told, (model::NvmeNamespace{"", 0, 0xbeef, 8, 0x10000}));
+  }
 }
 
 TEST(NvmeIdentify, UuidsStandAtTheirIndex) {
@@ -153,7 +161,8 @@ RC_GTEST_PROP(NvmeIdentify, AnyBytesAreParsedOrRefused, ()) {
       RC_ASSERT(std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c <= 0x7e; }));
     }
   }
-  RC_ASSERT(parse_namespace_endurance_group(bytes).has_value() == (size == kIdentifyBytes));
+  model::NvmeNamespace name_space;
+  RC_ASSERT(parse_identify_namespace(bytes, name_space).has_value() == (size == kIdentifyBytes));
   const auto uuids = parse_uuid_list(bytes);
   RC_ASSERT(uuids.has_value() == (size == kIdentifyBytes));
   RC_ASSERT(!uuids || uuids->size() <= 127U);

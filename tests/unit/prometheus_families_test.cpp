@@ -75,6 +75,9 @@ TEST(Present, CountersOfANewDeviceStartAtZero) {
     EXPECT_TRUE(has(page, "ssdpulse_io_requeues_total" + labels + ",reason=\"driver\"} 0\n"));
   }
   EXPECT_TRUE(has(page, "ssdpulse_lost_events_total{cause=\"stray\",device=\"nvme0n1\"} 0\n"));
+  EXPECT_TRUE(has(page, "ssdpulse_write_hint_bytes_total{device=\"nvme0n1\",hint=\"unknown\"} 0\n"));
+  EXPECT_TRUE(has(page, "ssdpulse_write_class_bytes_total{device=\"nvme0n1\",class=\"swap\"} 0\n"));
+  EXPECT_FALSE(has(page, "ssdpulse_write_stream_bytes_total"));
   EXPECT_FALSE(has(page, "operation=\"flush\""));
   EXPECT_FALSE(has(page, "_bucket{"));
   // Nobody has looked yet, so nobody knows.
@@ -112,6 +115,7 @@ TEST(CompletionOnly, WhatItCannotSeeIsAbsent) {
   const auto page = page_of(snapshot);
   for (const char* unseen : {"ssdpulse_io_device_latency_seconds", "ssdpulse_io_queue_latency_seconds",
                              "ssdpulse_io_requeues_total", "ssdpulse_io_in_flight", "ssdpulse_io_queue_full_seconds",
+                             "ssdpulse_write_hint_bytes_total", "ssdpulse_write_class_bytes_total",
                              "cause=\"stray\"", "cause=\"completion_missed\"", "cause=\"slot_collision\""}) {
     EXPECT_FALSE(has(page, unseen)) << unseen;
   }

@@ -61,6 +61,13 @@ inline std::shared_ptr<const model::DeviceIo> small_io() {
   flush.unissued_completions = 1;
   flush.size = size({{0, 1}}, 0);
   io.losses[index(model::Loss::stray)] = 4;
+  io.writes.hint_bytes[index(model::WriteHint::long_lived)] = 4'096;
+  io.writes.hint_ios[index(model::WriteHint::long_lived)] = 1;
+  io.writes.hint_latency[index(model::WriteHint::long_lived)] = latency({{latency_word(100'000), 1}}, 100'000);
+  io.writes.class_bytes[index(model::WriteClass::journal)] = 4'096;
+  io.writes.stream_bytes = {{2, 4'096}};
+  io.writes.misaligned_bytes = 1'024;
+  io.writes.small_bytes = 512;
   return std::make_shared<const model::DeviceIo>(io);
 }
 
@@ -134,6 +141,7 @@ inline model::Snapshot small_snapshot() {
   entry.spikes[0].spikes[index(model::SpikeCause::discard)] = 2;
   entry.spikes[0].seconds[index(model::SpikeCause::discard)] = 7.5;
   entry.spikes[1].active = model::SpikeCause::gc;
+  entry.hint_path = {model::HintReach::block_layer, model::DriveSeparation::fdp};
   snapshot.devices = {entry};
   snapshot.memberships = {{"md0", "nvme0n1", "md", ""}, {"dm-0", "nvme0n1", "dm", "vg-data"}};
   snapshot.filesystems = {{"nvme0n1", "/srv/a\nb", "ext4", true}};

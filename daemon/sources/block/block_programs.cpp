@@ -77,6 +77,8 @@ void configure(block_io& skeleton, const KernelBtf& btf, const MemoryPlan& plan,
   skeleton.rodata->cfg_cpus = plan.cpus;
   skeleton.rodata->cfg_flush_sequence_flag = btf.flush_sequence_flag;
   skeleton.rodata->cfg_stamped_flag = btf.stamped_flag;
+  skeleton.rodata->cfg_hints_of_pages = btf.hints_of_pages;
+  skeleton.rodata->cfg_tagged_mask = plan.tagged_cells - 1;
   std::copy(btf.class_of_op.begin(), btf.class_of_op.end(), skeleton.rodata->cfg_class_of_op);
 
   set_entries(skeleton.maps.queue_entries, QUEUE_IDS);
@@ -85,6 +87,9 @@ void configure(block_io& skeleton, const KernelBtf& btf, const MemoryPlan& plan,
   set_entries(skeleton.maps.issue_slots, plan.slots);
   set_entries(skeleton.maps.hot_cells, std::uint64_t{plan.devices} * plan.cpus * HOT_CLASSES);
   set_entries(skeleton.maps.cold_cells, std::uint64_t{plan.devices} * COLD_CLASSES);
+  set_entries(skeleton.maps.write_cells, std::uint64_t{plan.devices} * plan.cpus);
+  set_entries(skeleton.maps.tagged_cells, std::uint64_t{plan.devices} * plan.tagged_cells);
+  set_entries(skeleton.maps.end_functions, END_FUNCTION_SETS);
   set_entries(skeleton.maps.device_states, plan.devices);
   set_entries(skeleton.maps.streams, plan.devices);
   set_entries(skeleton.maps.host_states, 1);
@@ -138,6 +143,9 @@ util::Result<void> BlockPrograms::map_tables() {
   };
   map_one(skeleton_->maps.hot_cells, false, tables_.hot_cells);
   map_one(skeleton_->maps.cold_cells, false, tables_.cold_cells);
+  map_one(skeleton_->maps.write_cells, false, tables_.write_cells);
+  map_one(skeleton_->maps.tagged_cells, false, tables_.tagged_cells);
+  map_one(skeleton_->maps.end_functions, true, tables_.end_functions);
   map_one(skeleton_->maps.device_states, false, tables_.device_states);
   map_one(skeleton_->maps.host_states, false, tables_.host_states);
   map_one(skeleton_->maps.queue_entries, true, tables_.queue_entries);

@@ -61,6 +61,11 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
   }
   source->free_slots_[0] = source->plan_.slots;
   source->open_discards(inventory);
+  if (!completion_only) {
+    source->end_functions_.emplace(source->programs_->tables().end_functions);
+    source->btf_.features["write_class"] =
+        source->end_functions_->resolved() ? "end functions, flags and pages" : "flags and pages";
+  }
   // The disks are made known first: whatever is issued after the attach is counted from its first I/O.
   source->update(inventory);
   if (auto attached = source->programs_->attach(); !attached) {
@@ -96,6 +101,9 @@ std::vector<model::ProgramStats> BlockSource::program_stats() const {
 }
 
 void BlockSource::update(const model::Inventory& inventory) {
+  if (end_functions_) {
+    end_functions_->refresh();
+  }
   std::map<std::string, Measured> before = std::exchange(measured_, {});
   for (const model::Device& device : inventory.devices) {
     if (device.coverage != model::Coverage::measured) {
@@ -137,7 +145,10 @@ void BlockSource::keep_places(Measured& measured) {
     const bool useless = path != paths.end() && place.demand.queue_depth == 0 && path->queue_depth > 0;
     if (path == paths.end() || useless) {
       set_retiring(place, true);
-    } else if (!slots_are_exact(demand_of(*path), place.slots) || path->queue_depth > place.demand.queue_depth) {
+      continue;
+    }
+    prefer(*measured.device, place);
+    if (!slots_are_exact(demand_of(*path), place.slots) || path->queue_depth > place.demand.queue_depth) {
       // The queue has grown: requests may share slots now, which is no missed completion.
       programs_->tables().geometries[place.device].flags &= ~static_cast<__u32>(SLOTS_EXACT);
     }
@@ -210,7 +221,10 @@ bool BlockSource::give_place(Measured& measured, const model::Path& path) {
   geometry.flags = slots_are_exact(demand_of(path), slots) ? SLOTS_EXACT : 0;
   geometry.drive = measured.drive;
 
-  Place place{device, path.disk_name, path.diskseq, demand_of(path), base, slots, {}, {}, {}, false};
+  const WriteReader writes(tables.write_cells.subspan(std::size_t{device} * plan_.cpus, plan_.cpus),
+                           tables.tagged_cells.subspan(std::size_t{device} * plan_.tagged_cells, plan_.tagged_cells));
+  Place place{device, path.disk_name, path.diskseq, demand_of(path), base, slots, {}, writes, {}, {}, false};
+  prefer(*measured.device, place);
   for (std::uint32_t operation_class = 0; operation_class < CLASSES; ++operation_class) {
     if (operation_class < HOT_CLASSES) {
       place.readers.emplace_back(tables.hot_cells, std::size_t{device} * plan_.cpus * HOT_CLASSES + operation_class,
@@ -353,6 +367,9 @@ void BlockSource::read_place(Place& place, Measured& measured) {
     const CellWords* words = place.readers[operation_class].read();
     if (words != nullptr) {
       decode_cell(*words, io);
+      if (operation_class == CLASS_WRITE && !completion_only_) {
+        read_writes(place, measured);
+      }
     }
     if (events.any || words != nullptr) {
       measured.published.reset();
@@ -365,6 +382,33 @@ void BlockSource::read_place(Place& place, Measured& measured) {
       in_flight -= static_cast<std::int64_t>(events.count[EVENT_FAILOVER] + events.count[EVENT_COMPLETION_MISSED] +
                                              events.count[EVENT_SLOT_COLLISION]);
       io.in_flight += in_flight - was;
+    }
+  }
+}
+
+/// After the hot cells of the same place: see complete_latency.
+void BlockSource::read_writes(Place& place, Measured& measured) {
+  const model::WriteHint otherwise = default_hint(btf_.bios_have_hints);
+  decode_writes(place.writes.read(), otherwise, measured.io.writes);
+  complete_latency(measured.io.operation(model::Operation::write), otherwise, measured.io.writes);
+}
+
+void BlockSource::prefer(const model::Device& device, const Place& place) {
+  device_geometry& geometry = programs_->tables().geometries[place.device];
+  const auto own = preferences_.find(device.name);
+  const bool told = own != preferences_.end();
+  geometry.write_granularity = told ? own->second.granularity : device.write_granularity_bytes;
+  geometry.write_alignment = told ? own->second.alignment : device.write_granularity_bytes;
+}
+
+void BlockSource::set_write_preferences(std::map<std::string, WritePreference> preferences) {
+  if (preferences == preferences_) {
+    return;
+  }
+  preferences_ = std::move(preferences);
+  for (const auto& [name, measured] : measured_) {
+    for (const Place& place : measured.places) {
+      prefer(*measured.device, place);
     }
   }
 }
@@ -390,6 +434,9 @@ std::optional<DeviceSample> BlockSource::sample_device(const std::string& name) 
 }
 
 BlockSample BlockSource::sample() {
+  if (end_functions_) {
+    end_functions_->advance();
+  }
   BlockSample sample;
   for (auto& [name, measured] : measured_) {
     sample.devices.push_back(read_device(measured));

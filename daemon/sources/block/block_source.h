@@ -18,7 +18,9 @@
 #include "daemon/sources/block/cell_reader.h"
 #include "daemon/sources/block/discard_programs.h"
 #include "daemon/sources/block/discard_submissions.h"
+#include "daemon/sources/block/end_functions.h"
 #include "daemon/sources/block/known_disks.h"
+#include "daemon/sources/block/write_reader.h"
 
 namespace ssdpulse::block {
 
@@ -27,6 +29,13 @@ struct OperationEvents {
   std::array<std::uint64_t, model::kOperations> missed{};
   std::array<std::uint64_t, model::kOperations> strays{};
   std::uint64_t flush_data_stages = 0;
+};
+
+/// Writes had best begin at a multiple of the one and end at a multiple of the other; in bytes, not 0.
+struct WritePreference {
+  std::uint32_t alignment = 0;
+  std::uint32_t granularity = 0;
+  bool operator==(const WritePreference&) const = default;
 };
 
 struct DeviceSample {
@@ -52,12 +61,16 @@ class BlockSource {
   /// Disks came, went, or changed their coverage. Cheap when nothing did.
   void update(const model::Inventory& inventory);
 
+  /// What the drives themselves prefer, by device; until told, it is the kernel's word.
+  void set_write_preferences(std::map<std::string, WritePreference> preferences);
+
   BlockSample sample();
   /// One device alone; nothing if it is not measured.
   std::optional<DeviceSample> sample_device(const std::string& name);
   [[nodiscard]] std::size_t measured_devices() const { return measured_.size(); }
 
   [[nodiscard]] const std::map<std::string, std::string>& kernel_features() const { return btf_.features; }
+  [[nodiscard]] model::HintReach hint_reach() const { return btf_.hint_reach; }
   [[nodiscard]] const MemoryPlan& memory() const { return plan_; }
   [[nodiscard]] std::vector<model::ProgramStats> program_stats() const;
   /// Why nobody can tell who submits discards; empty where somebody can.
@@ -73,6 +86,7 @@ class BlockSource {
     std::uint32_t slot_base;
     std::uint32_t slots;
     std::vector<CellReader> readers;  // one for each operation
+    WriteReader writes;
     std::array<operation_events, CLASSES> last_events;
     std::array<std::int64_t, CLASSES> in_flight{};
     bool retiring = false;  // nothing new is measured there; kept until what is in flight has ended
@@ -97,6 +111,8 @@ class BlockSource {
   void release(const Place& place);
   void publish_decisions(const model::Inventory& inventory);
   void read_place(Place& place, Measured& measured);
+  void read_writes(Place& place, Measured& measured);
+  void prefer(const model::Device& device, const Place& place);
   DeviceSample read_device(Measured& measured);
 
   KernelBtf btf_;
@@ -106,11 +122,13 @@ class BlockSource {
   std::unique_ptr<DiscardPrograms> discard_programs_;  // null where the kernel lets us hook nothing
   std::optional<DiscardSubmissionReader> discards_;
   std::string discards_unseen_;
-  std::map<std::string, Measured> measured_;  // by device name
-  std::vector<Place> retiring_;               // of devices that are gone or excluded
+  std::optional<EndFunctionWatch> end_functions_;  // absent in completion-only mode
+  std::map<std::string, Measured> measured_;       // by device name
+  std::vector<Place> retiring_;                    // of devices that are gone or excluded
   std::vector<std::uint32_t> free_devices_;
   std::map<std::uint32_t, std::uint32_t> free_slots_;  // base -> length
-  std::vector<DiskDecision> without_place_;            // to be measured, but the tables are full
+  std::map<std::string, WritePreference> preferences_;
+  std::vector<DiskDecision> without_place_;  // to be measured, but the tables are full
 };
 
 }  // namespace ssdpulse::block

@@ -159,6 +159,22 @@ void read_discard_hooks(const Btf& types, KernelBtf& result) {
                                      : DiscardHook::bio_queue);
 }
 
+/// Bios carried no hint from 5.17 to 6.8 (c75e707fe1aa "block: remove the per-bio/request write hint"). When they got
+/// it back (449813515d3e), ext4 did not fill it in; that came about with the streams of 6.16.
+void read_write_hints(const Btf& types, KernelBtf& result) {
+  const btf_type* bio = find(types, "bio", BTF_KIND_STRUCT);
+  const btf_type* hint = member(types, bio, "bi_write_hint");
+  const bool streams = member(types, bio, "bi_write_stream") != nullptr;
+  const bool ext4_fills_it_in = streams || (hint != nullptr && !btf_is_any_enum(hint));
+  result.bios_have_hints = hint != nullptr;
+  result.hints_of_pages = !ext4_fills_it_in;
+  result.hint_reach = hint == nullptr    ? model::HintReach::dropped
+                      : ext4_fills_it_in ? model::HintReach::block_layer
+                                         : model::HintReach::file_system_drops_buffered;
+  result.features["write_hint"] = hint == nullptr ? "page" : ext4_fills_it_in ? "bio" : "bio, page for buffered";
+  result.features["write_stream"] = streams ? "bio" : "absent";
+}
+
 }  // namespace
 
 util::Result<KernelBtf> read_kernel_btf() {
@@ -181,6 +197,7 @@ util::Result<KernelBtf> read_kernel_btf() {
   result.features["issue_tracepoint"] = result.issue_has_queue_argument ? "queue and request" : "request";
   read_request_flags(types, result);
   read_discard_hooks(types, result);
+  read_write_hints(types, result);
 
   // Tracepoint programs are guarded and counted since 6.1 (05b24ff9b2cf "bpf: Prevent bpf program recursion for raw
   // tracepoint probes"), which gave the counter this name; the field in bpf_prog_info is older.

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/model/write_hint_path.h"
 #include "daemon/util/result.h"
 
 namespace ssdpulse::block {
@@ -24,6 +25,9 @@ struct KernelBtf {
   std::uint32_t stamped_flag = 0;          // bit of request.rq_flags that vouches for start_time_ns; 0: none needed
   std::vector<DiscardHook> discard_hooks;  // best first
   std::uint32_t discard_op = 0;
+  bool bios_have_hints = false;  // where not, a write without one may well have been given one
+  bool hints_of_pages = false;   // page-cache writes lose their hint on the way: their file is asked
+  model::HintReach hint_reach = model::HintReach::dropped;
 
   /// Each decision in words, for the log and ssdpulse_kernel_feature_info.
   std::map<std::string, std::string> features;

@@ -11,10 +11,18 @@
 
 namespace ssdpulse::block {
 
+namespace {
+
+/// Of all devices together: more would only make it rarer that two CPUs that tag their writes meet.
+constexpr std::uint64_t kMostTaggedBytes = 1'500'000;
+
+}  // namespace
+
 std::uint64_t MemoryPlan::cell_bytes() const {
   const std::uint64_t hot = std::uint64_t{devices} * cpus * HOT_CLASSES;
   const std::uint64_t cold = std::uint64_t{devices} * COLD_CLASSES;
-  return (hot + cold) * sizeof(io_cell);
+  return (hot + cold) * sizeof(io_cell) + std::uint64_t{devices} * cpus * sizeof(write_cell) +
+         std::uint64_t{devices} * tagged_cells * sizeof(tagged_cell);
 }
 
 std::uint64_t MemoryPlan::slot_bytes() const { return std::uint64_t{slots} * sizeof(issue_slot); }
@@ -22,7 +30,7 @@ std::uint64_t MemoryPlan::slot_bytes() const { return std::uint64_t{slots} * siz
 std::uint64_t MemoryPlan::table_bytes() const {
   return std::uint64_t{devices} * (sizeof(device_state) + sizeof(stream_ends) + sizeof(device_geometry)) +
          std::uint64_t{discard_places} * SUBMITTERS * sizeof(discard_cell) + KNOWN_DISKS * sizeof(known_disk) +
-         QUEUE_IDS * sizeof(__u64) + sizeof(host_state);
+         QUEUE_IDS * sizeof(__u64) + sizeof(host_state) + END_FUNCTION_SETS * sizeof(end_function_set);
 }
 
 std::uint32_t slots_for(const SlotDemand& demand) {
@@ -54,6 +62,9 @@ MemoryPlan plan_memory(const std::vector<SlotDemand>& present, std::uint32_t pos
   plan.devices = static_cast<std::uint32_t>(present.size()) + spare;
   plan.cpus = std::max(possible_cpus, 1U);
   plan.slots = static_cast<std::uint32_t>(std::min(total, budget));
+  const std::uint64_t affordable = kMostTaggedBytes / (plan.devices * sizeof(tagged_cell));
+  plan.tagged_cells = static_cast<std::uint32_t>(
+      std::min(std::bit_floor(std::max<std::uint64_t>(affordable, 1)), std::uint64_t{std::bit_ceil(plan.cpus)}));
   return plan;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How large are the kernel's tables for this host?
 // Pure arithmetic on counts, done once before the programs are loaded. The budget is the design's: cells at most 16 MB
-// at 8 devices x 64 CPUs and 200 MB at 64 x 256; slots at most 16 MiB and 128 MiB.
+// at 8 devices x 64 CPUs and 200 MB at 64 x 256; slots at most 16 MiB and 128 MiB. Cells that can be shared are: their
+// number is what the budget leaves.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@ struct MemoryPlan {
   std::uint32_t cpus = 0;            // possible CPUs
   std::uint32_t slots = 0;           // of all devices; see slots_for() for one
   std::uint32_t discard_places = 0;  // disks whose discards are told by submitter
+  std::uint32_t tagged_cells = 1;    // of one device, a power of two: for hints and streams, shared by CPUs
 
   [[nodiscard]] std::uint64_t cell_bytes() const;
   [[nodiscard]] std::uint64_t slot_bytes() const;

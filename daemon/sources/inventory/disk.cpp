@@ -173,6 +173,10 @@ std::optional<model::Device> read_device(const std::string& directory, const std
   if (const auto kilobytes = read_number(queue + "max_hw_sectors_kb")) {
     device.largest_request_bytes = *kilobytes * 1024;
   }
+  // NVMe's preferred write granularity (NPWG) arrives as this; other drivers mean other things by it.
+  const auto preferred = device.transport == "nvme" ? read_number(queue + "minimum_io_size") : std::nullopt;
+  device.write_granularity_bytes = std::max({512U, device.physical_block_bytes, clamp_to_u32(preferred.value_or(0))});
+  device.write_streams = clamp_to_u32(read_number(queue + "max_write_streams").value_or(0));
   device.rotational = read_number(queue + "rotational").value_or(0) != 0;
   device.write_back_cache = read_text(queue + "write_cache") == "write back";
   device.discard = read_number(queue + "discard_max_bytes").value_or(0) > 0;

@@ -248,14 +248,13 @@ void DrivePoller::understand(const Step& step, const Response& response) {
       }
       break;
     case RequestKind::identify_namespace:
-      if (const auto group = parse_namespace_endurance_group(bytes)) {
-        for (model::NvmeNamespace& entry : identity_->namespaces) {
-          if (entry.nsid == step.nsid) {
-            entry.endurance_group = *group;
-          }
+      for (model::NvmeNamespace& entry : identity_->namespaces) {
+        if (entry.nsid != step.nsid) {
+          continue;
         }
-      } else {
-        garbage();
+        if (!parse_identify_namespace(bytes, entry)) {
+          garbage();
+        }
       }
       break;
     case RequestKind::log_page:
@@ -270,9 +269,9 @@ void DrivePoller::plan_identification() {
   }
   if (has_endurance_group_list(*identity_) || (identity_->controller_attributes & kFdpAttribute) != 0) {
     steps_.push_back({RequestKind::endurance_group_list});
-    for (std::size_t i = 0; i < std::min(identity_->namespaces.size(), kMaxNamespaces); ++i) {
-      steps_.push_back({RequestKind::identify_namespace, nullptr, 0, identity_->namespaces[i].nsid});
-    }
+  }
+  for (std::size_t i = 0; i < std::min(identity_->namespaces.size(), kMaxNamespaces); ++i) {
+    steps_.push_back({RequestKind::identify_namespace, nullptr, 0, identity_->namespaces[i].nsid});
   }
 }
 

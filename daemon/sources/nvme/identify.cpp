@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::uint32_t kAttributeEnduranceGroups = 1U << 4U;
 constexpr std::uint32_t kAttributeUuidList = 1U << 9U;
+constexpr std::uint8_t kOptimalPerformance = 3U << 4U;  // one bit until NVMe 2.0
 constexpr std::size_t kUuidEntryBytes = 32;
 constexpr std::size_t kMostEnduranceGroups = 2047;
 
@@ -56,6 +57,7 @@ util::Result<model::NvmeIdentity> parse_identify_controller(Bytes bytes) {
   identity.firmware = text(bytes, 64, 8);
   identity.version = little32(bytes, 80);
   identity.controller_attributes = little32(bytes, 96);
+  identity.admin_commands = little16(bytes, 256);
   identity.endurance_group_max = little16(bytes, 340);
   std::copy_n(bytes.begin() + 3072, identity.vendor_specific.size(), identity.vendor_specific.begin());
   // A vendor identifier of 0 is no fault: the kernel's own target has it.
@@ -65,11 +67,16 @@ util::Result<model::NvmeIdentity> parse_identify_controller(Bytes bytes) {
   return identity;
 }
 
-util::Result<std::uint16_t> parse_namespace_endurance_group(Bytes bytes) {
+util::Result<void> parse_identify_namespace(Bytes bytes, model::NvmeNamespace& name_space) {
   if (auto size = check_size(bytes, "Identify Namespace"); !size) {
-    return tl::make_unexpected(size.error());
+    return size;
   }
-  return little16(bytes, 102);
+  name_space.endurance_group = little16(bytes, 102);
+  // NSFEAT.OPTPERF vouches for the preferred sizes; both count from 0.
+  const bool told = (bytes[24] & kOptimalPerformance) != 0;
+  name_space.write_granularity_blocks = told ? little16(bytes, 64) + 1U : 0;
+  name_space.write_alignment_blocks = told ? little16(bytes, 66) + 1U : 0;
+  return {};
 }
 
 util::Result<std::vector<Uuid>> parse_uuid_list(Bytes bytes) {

@@ -20,8 +20,8 @@ inline constexpr std::size_t kIdentifyBytes = 4096;  // every Identify data stru
 /// What Identify Controller (CNS 01h) says. What only sysfs and the other structures know stays empty.
 util::Result<model::NvmeIdentity> parse_identify_controller(Bytes bytes);
 
-/// The endurance group (0: none) out of Identify Namespace (CNS 00h).
-util::Result<std::uint16_t> parse_namespace_endurance_group(Bytes bytes);
+/// Adds what Identify Namespace (CNS 00h) says: the endurance group, the preferred write granularity and alignment.
+util::Result<void> parse_identify_namespace(Bytes bytes, model::NvmeNamespace& name_space);
 
 /// CNS 17h, up to its end mark. An entry's place is its UUID index, so none is left out.
 util::Result<std::vector<Uuid>> parse_uuid_list(Bytes bytes);

@@ -34,6 +34,7 @@ pack_tools() {
   install -s "$binary" "$root/usr/bin/ssdpulse"
   cc -D_GNU_SOURCE -O1 -Wall -Wextra -Werror -shared -fPIC "$vm_directory/lib/verifier_stats.c" -lbpf \
     -o "$root/usr/lib/libverifier_stats.so"
+  cc -O1 -Wall -Wextra -Werror "$vm_directory/lib/tagged_write.c" -o "$root/usr/sbin/tagged_write"
   for tool in "${GUEST_TOOLS[@]}"; do
     path=$(PATH=$PATH:/usr/sbin:/sbin command -v "$tool") || {
       echo "no $tool on this host (deploy/packages)" >&2

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What do the block programs tell about writes alone: which hint, which stream, which class, how well aligned?
+ *
+ * Part of block_abi.h, whose rules hold here too. Write cells are per CPU and plainly added to; tagged cells, which
+ * only writes with a hint or a stream touch, are shared by some CPUs and need atomic adds.
+ */
+#pragma once
+
+#include "latency_buckets.h"
+
+/* 1 ... 5 are the kernel's own: none, short, medium, long, extreme (enum rw_hint). */
+#define HINT_DEFAULT 0 /* carries nothing: not set, or, where bios carry no hints, nobody can tell */
+#define HINT_NOT_SET 6 /* the file of the page was asked, and has none */
+#define HINTS 8	       /* a power of two, as WRITE_CLASSES: an index is bounded without a branch */
+
+#define WRITE_JOURNAL 0
+#define WRITE_METADATA 1
+#define WRITE_WRITEBACK 2
+#define WRITE_DIRECT 3
+#define WRITE_SWAP 4
+#define WRITE_OTHER 5
+#define WRITE_UNTOLD 6 /* on the way: the page must be asked */
+#define WRITE_CLASSES 8
+
+/* One device on one CPU, written by the issue program. */
+struct write_cell {
+	__u64 class_bytes[WRITE_CLASSES];
+	__u64 hint_bytes[HINTS];
+	__u64 misaligned_bytes;
+	__u64 small_bytes;
+	__u64 stream_bytes; /* in any stream; who reads looks at the tagged cells only when it grew */
+	__u64 pad;
+	__u32 hint_ios[HINTS];
+};
+
+/* One device on some CPUs (cfg_tagged_mask): device time of hinted writes, bytes of streams. */
+#define WRITE_STREAMS 256
+struct tagged_cell {
+	__u64 stream_bytes[WRITE_STREAMS];
+	__u64 latency_sum_ns[HINTS]; /* of HINT_DEFAULT: never, user space subtracts */
+	__u32 latency[HINTS][LATENCY_WORDS];
+};
+
+/*
+ * Functions that end bios and tell who made them: low half of the address << 8 | WRITE_* + 1. (The kernel's text and
+ * its modules lie within 2 GiB, and the half is what a program may have of a pointer.) A set of neighbours is searched,
+ * so one load of a line answers. Written by user space, each entry at once; 0: free.
+ */
+#define END_FUNCTION_WAYS 4
+#define END_FUNCTION_SETS 128
+struct end_function_set {
+	__u64 entry[END_FUNCTION_WAYS];
+};
+
+static inline __attribute__((always_inline)) __u32 end_function_hash(__u32 address)
+{
+	return address * 2654435761U >> 25;
+}
+
+#ifndef __cplusplus
+#define static_assert _Static_assert
+#endif
+static_assert(sizeof(struct write_cell) == 192, "three cache lines");
+static_assert(sizeof(struct tagged_cell) % 64 == 0, "a cell starts on a cache line");
+static_assert(sizeof(struct end_function_set) == 32, "a set shares a cache line");
+static_assert(END_FUNCTION_SETS == 1 << (32 - 25), "the hash is the set");

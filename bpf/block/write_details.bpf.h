@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Who made this write, which hint and stream did it bring along, and does it fit what the drive prefers?
+ *
+ * Asked once, at the first issue. A request is made of bios, mostly of one; each counts for itself. What the flags, the
+ * function that ends the bio and its first page do not tell is WRITE_OTHER, never a guess.
+ */
+#pragma once
+
+#include "../kernel/bio.bpf.h"
+#include "maps.bpf.h"
+#include "events.bpf.h"
+
+/* Pages are asked for the hint of their file where bios do not bring it: all on some kernels, ext4's on others. */
+const volatile bool cfg_hints_of_pages = false;
+/* CPUs share tagged cells: cell = CPU number & mask. */
+const volatile __u32 cfg_tagged_mask = 0;
+
+/* Lets the verifier forget what a value is on each of its paths: it follows only one of them further then. */
+static __always_inline __u32 forgotten(__u32 value, __u64 unknown)
+{
+	__u64 wide = value;
+
+	asm volatile("%0 ^= %1\n%0 ^= %1" : "+r"(wide) : "r"(unknown));
+	return (__u32)wide;
+}
+
+#define MERGED_BIOS 32 /* of one request; what more there are is WRITE_OTHER: verifying takes time, too */
+#define MODE_FORMAT 0170000
+#define MODE_BLOCK_DEVICE 0060000
+
+static __always_inline struct write_cell *write_cell_of(__u32 device, __u32 cpu)
+{
+	__u32 key = device * cfg_cpus + cpu;
+
+	return bpf_map_lookup_elem(&write_cells, &key);
+}
+
+static __always_inline struct tagged_cell *tagged_cell_of(__u32 device)
+{
+	__u32 key = device * (cfg_tagged_mask + 1) + (bpf_get_smp_processor_id() & cfg_tagged_mask);
+
+	return bpf_map_lookup_elem(&tagged_cells, &key);
+}
+
+/* WRITE_* + 1 where the function tells, or 0. */
+static __always_inline __u32 class_of_end(__u32 function)
+{
+	__u32 key = end_function_hash(function);
+	struct end_function_set *set = bpf_map_lookup_elem(&end_functions, &key);
+	__u32 way;
+
+	if (!set)
+		return 0;
+#pragma unroll
+	for (way = 0; way < END_FUNCTION_WAYS; way++) {
+		__u64 entry = set->entry[way];
+
+		if (entry >> 8 == function)
+			return entry & 0xff;
+	}
+	return 0;
+}
+
+static __always_inline __u32 class_of_page(struct page *page)
+{
+	__u64 flags = page_flags(page);
+
+	if (is_tail(page))
+		return WRITE_OTHER;
+	if (has_page_flag(flags, bpf_core_enum_value(enum pageflags, PG_writeback)))
+		return WRITE_WRITEBACK;
+	/* Anonymous or shared memory: of a process, written without the page cache. */
+	if (has_page_flag(flags, bpf_core_enum_value(enum pageflags, PG_swapbacked)))
+		return WRITE_DIRECT;
+	return WRITE_OTHER;
+}
+
+/* By the flags and the function alone: WRITE_UNTOLD where the page must be asked. */
+static __always_inline __u32 class_told(__u32 flags, __u32 end_function)
+{
+	const __u32 log = REQUEST_FLAG(__REQ_SYNC) | REQUEST_FLAG(__REQ_IDLE);
+	__u32 known;
+
+	if (flags & REQUEST_FLAG(__REQ_SWAP))
+		return WRITE_SWAP;
+	known = class_of_end(end_function);
+	if (known)
+		return known - 1;
+	if (!(flags & REQUEST_FLAG(__REQ_META)))
+		return WRITE_UNTOLD;
+	/* jbd2 writes back what it has logged with the flags of the log, but those buffers are marked PRIO. */
+	return (flags & (log | REQUEST_FLAG(__REQ_PRIO))) == log ? WRITE_JOURNAL : WRITE_METADATA;
+}
+
+/* A page under writeback has its file, and nobody else's pages look like one (a direct write from shared memory). */
+static __always_inline __u32 hint_of_page(struct page *page, bool bios_have_hints)
+{
+	struct address_space *mapping;
+	struct inode *inode;
+	__u32 hint;
+
+	if (is_tail(page) || !has_page_flag(page_flags(page), bpf_core_enum_value(enum pageflags, PG_writeback)))
+		return HINT_DEFAULT;
+	mapping = page->mapping;
+	if (!mapping || low_bits(mapping) & 1)
+		return HINT_DEFAULT;
+	inode = mapping->host;
+	hint = inode_hint(inode);
+	if (hint || bios_have_hints)
+		return hint;
+	/* Kernels whose bios have none do not hand a hint on to the block device's own inode either. */
+	return (inode->i_mode & MODE_FORMAT) == MODE_BLOCK_DEVICE ? HINT_DEFAULT : HINT_NOT_SET;
+}
+
+static __always_inline __u32 write_hint(struct bio___write *bio, __u32 class)
+{
+	__u32 hint = bio_hint(bio);
+
+	if (!hint && cfg_hints_of_pages && class == WRITE_WRITEBACK)
+		hint = hint_of_page(bio->bi_io_vec->bv_page, bio_has_hint(bio));
+	return hint;
+}
+
+static __always_inline __u64 beyond(__u64 offset, __u32 unit)
+{
+	return unit & (unit - 1) ? offset % unit : offset & (unit - 1);
+}
+
+static __always_inline void record_alignment(struct write_cell *cell, const struct device_geometry *geometry,
+					     __u64 begin, __u32 bytes)
+{
+	if (beyond(begin, geometry->write_alignment) || beyond(begin + bytes, geometry->write_granularity))
+		cell->misaligned_bytes += bytes;
+	if (bytes < geometry->write_granularity)
+		cell->small_bytes += bytes;
+}
+
+static __always_inline void record_stream(struct write_cell *cell, __u32 device, __u32 stream, __u32 bytes)
+{
+	struct tagged_cell *tagged;
+
+	if (!stream)
+		return;
+	tagged = tagged_cell_of(device);
+	if (!tagged)
+		return;
+	BOUND(stream, WRITE_STREAMS - 1);
+	__sync_fetch_and_add(&tagged->stream_bytes[stream], bytes);
+	cell->stream_bytes += bytes;
+}
+
+static __always_inline void record_bio(struct write_cell *cell, __u32 class, __u32 hint, __u32 bytes, __u64 unknown)
+{
+	class = forgotten(class, unknown);
+	hint = forgotten(hint, unknown);
+	BOUND(class, WRITE_CLASSES - 1);
+	BOUND(hint, HINTS - 1);
+	cell->class_bytes[class] += bytes;
+	cell->hint_bytes[hint] += bytes;
+}
+
+/* What the first bio of a write told; cell is NULL where nothing is to be told. */
+struct write_origin {
+	struct write_cell *cell;
+	__u32 told; /* see class_told */
+	__u32 hint;
+};
+
+/* The first bio of a write that is issued for the first time: of most, the only one. */
+static __always_inline void record_write(struct request *rq, __u32 device, const struct device_geometry *geometry,
+					 __u32 cpu, struct write_origin *origin)
+{
+	struct write_cell *cell = write_cell_of(device, cpu);
+	struct bio___write *bio = (struct bio___write *)rq->bio;
+	__u32 bytes = rq->__data_len, size = bytes, class, hint;
+	__u64 unknown = rq->__sector;
+
+	if (!cell || !bio)
+		return;
+	record_alignment(cell, geometry, rq->__sector << 9, bytes);
+	record_stream(cell, device, bio_stream(bio), bytes);
+	class = class_told(bio->bi_opf, low_bits(bio->bi_end_io));
+	class = forgotten(class, unknown);
+	origin->told = class;
+	if (class == WRITE_UNTOLD)
+		class = class_of_page(bio->bi_io_vec->bv_page);
+	hint = write_hint(bio, class);
+	hint = forgotten(hint, unknown);
+	BOUND(hint, HINTS - 1);
+	if (bio->bi_next)
+		size = bio->bi_iter.bi_size;
+	record_bio(cell, class, hint, size, unknown);
+	cell->hint_ios[hint] += 1;
+	origin->cell = cell;
+	origin->hint = hint;
+}
+
+/*
+ * What was merged to the first bio. The kernel merges no different hints; bios of another kind than the first are
+ * merged to it so rarely that they need not be told. To be called last: the verifier follows what comes behind the loop
+ * from each of its turns.
+ */
+static __always_inline void record_merged(struct request *rq, const struct write_origin *origin)
+{
+	struct bio___write *bio = (struct bio___write *)rq->bio;
+	__u32 flags = bio->bi_opf, end_function = low_bits(bio->bi_end_io), hint = origin->hint, number;
+	__u32 left = rq->__data_len - bio->bi_iter.bi_size;
+	__u64 unknown = rq->__sector;
+
+#pragma clang loop unroll(disable)
+	for (number = 0; number < MERGED_BIOS; number++) {
+		__u32 class = origin->told, size;
+
+		bio = bio->bi_next;
+		if (!bio)
+			return;
+		if (bio->bi_opf != flags || low_bits(bio->bi_end_io) != end_function)
+			class = WRITE_OTHER;
+		else if (class == WRITE_UNTOLD)
+			class = class_of_page(bio->bi_io_vec->bv_page);
+		if (cfg_hints_of_pages)
+			hint = write_hint(bio, class);
+		size = bio->bi_iter.bi_size;
+		record_bio(origin->cell, class, hint, size, unknown);
+		left -= size;
+	}
+	record_bio(origin->cell, WRITE_OTHER, origin->hint, left, unknown);
+}

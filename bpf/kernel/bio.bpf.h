@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How is a bio asked for its hint, its stream and its first page, on every kernel?
+ *
+ * All by plain dereference. Where a kernel lacks a field the accessor says so at load time, and the branch is dropped.
+ */
+#pragma once
+
+#include "types.bpf.h"
+#include <bpf/bpf_core_read.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+/* What struct inode and struct bio call a hint was an integer until Linux 6.9 (449813515d3e "block, fs: Restore the
+ * per-bio/request data lifetime fields"), and CO-RE finds a field only as the kind that it is. */
+enum rw_hint {
+	WRITE_LIFE_EXTREME = 5,
+} __attribute__((packed)); /* one byte, as in the kernel: libbpf widens no load of an enum */
+
+struct inode {
+	__u16 i_mode;
+	__u8 i_write_hint;
+};
+
+struct inode___since_6_9 {
+	enum rw_hint i_write_hint;
+};
+
+struct address_space {
+	struct inode *host;
+};
+
+struct list_head {
+	struct list_head *next;
+};
+
+struct page {
+	unsigned long flags;
+	struct list_head lru; /* its first word is compound_head (compound_info since 7.0) of a tail page */
+	struct address_space *mapping;
+};
+
+struct memdesc_flags___since_6_18 {
+	unsigned long f;
+};
+
+/* since Linux 6.18 (53fbef56e07d "mm: introduce memdesc_flags_t") */
+struct page___since_6_18 {
+	struct memdesc_flags___since_6_18 flags;
+};
+
+struct bio_vec {
+	struct page *bv_page;
+};
+
+struct bvec_iter___write {
+	unsigned int bi_size;
+};
+
+struct bio___write {
+	struct bio___write *bi_next;
+	unsigned int bi_opf;
+	struct bvec_iter___write bi_iter;
+	struct bio_vec *bi_io_vec;
+	void (*bi_end_io)(struct bio *bio);
+};
+
+/* until Linux 5.16 (c75e707fe1aa "block: remove the per-bio/request write hint") */
+struct bio___until_5_16 {
+	__u16 bi_write_hint;
+};
+
+struct bio___since_6_9 {
+	enum rw_hint bi_write_hint;
+};
+
+/* since Linux 6.16 (5006f85ea23e "block: introduce a write_stream field in struct bio") */
+struct bio___since_6_16 {
+	__u8 bi_write_stream;
+};
+
+enum pageflags {
+	PG_writeback,
+	PG_swapbacked,
+};
+
+enum req_flag_bits {
+	__REQ_SYNC,
+	__REQ_META,
+	__REQ_PRIO,
+	__REQ_IDLE,
+	__REQ_SWAP,
+};
+
+#pragma clang attribute pop
+
+#define REQUEST_FLAG(name) (1U << bpf_core_enum_value(enum req_flag_bits, name))
+
+/* The low half of a pointer as a number: privileged programs may copy it, but not calculate with the pointer itself. */
+static __always_inline __u32 low_bits(const void *pointer)
+{
+	__u32 bits;
+
+	asm volatile("%0 = %1" : "=w"(bits) : "w"((__u32)(unsigned long)pointer));
+	return bits;
+}
+
+static __always_inline __u64 page_flags(struct page *page)
+{
+	if (bpf_core_field_exists(((struct page___since_6_18 *)page)->flags.f))
+		return ((struct page___since_6_18 *)page)->flags.f;
+	return page->flags;
+}
+
+/* Part of a larger page, whose head has the flags and the mapping. The head cannot be had without a helper. */
+static __always_inline bool is_tail(struct page *page)
+{
+	return low_bits(page->lru.next) & 1;
+}
+
+static __always_inline bool has_page_flag(__u64 flags, __u64 bit)
+{
+	return flags >> bit & 1;
+}
+
+static __always_inline __u32 inode_hint(struct inode *inode)
+{
+	if (bpf_core_field_exists(((struct inode___since_6_9 *)inode)->i_write_hint))
+		return ((struct inode___since_6_9 *)inode)->i_write_hint;
+	return inode->i_write_hint;
+}
+
+static __always_inline bool bio_has_hint(struct bio___write *bio)
+{
+	return bpf_core_field_exists(((struct bio___since_6_9 *)bio)->bi_write_hint) ||
+	       bpf_core_field_exists(((struct bio___until_5_16 *)bio)->bi_write_hint);
+}
+
+static __always_inline __u32 bio_hint(struct bio___write *bio)
+{
+	if (bpf_core_field_exists(((struct bio___since_6_9 *)bio)->bi_write_hint))
+		return ((struct bio___since_6_9 *)bio)->bi_write_hint;
+	if (bpf_core_field_exists(((struct bio___until_5_16 *)bio)->bi_write_hint))
+		return ((struct bio___until_5_16 *)bio)->bi_write_hint;
+	return 0;
+}
+
+static __always_inline __u32 bio_stream(struct bio___write *bio)
+{
+	if (bpf_core_field_exists(((struct bio___since_6_16 *)bio)->bi_write_stream))
+		return ((struct bio___since_6_16 *)bio)->bi_write_stream;
+	return 0;
+}

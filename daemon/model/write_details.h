@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is told about writes alone: the hint and the stream they carry, who made them, how they fit the drive.
+// Values only, cumulative; part of DeviceIo.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string_view>
+
+#include "daemon/model/histogram.h"
+
+namespace ssdpulse::model {
+
+/// The lifetime that the writer declared (fcntl F_SET_RW_HINT). `not_set`: it declared none; `unknown`: this kernel
+/// does not let us see whether it did.
+enum class WriteHint : std::uint8_t { not_set, none, short_lived, medium, long_lived, extreme, unknown };
+inline constexpr std::size_t kWriteHints = 7;
+inline constexpr std::array<std::string_view, kWriteHints> kWriteHintNames{"not_set", "none",    "short",  "medium",
+                                                                           "long",    "extreme", "unknown"};
+
+/// Who made a write. `writeback`: the page cache, `direct`: straight from a process; `other`: cannot be told.
+enum class WriteClass : std::uint8_t { journal, metadata, writeback, direct, swap, other };
+inline constexpr std::size_t kWriteClasses = 6;
+inline constexpr std::array<std::string_view, kWriteClasses> kWriteClassNames{"journal", "metadata", "writeback",
+                                                                              "direct",  "swap",     "other"};
+
+struct WriteDetails {
+  std::array<std::uint64_t, kWriteHints> hint_bytes{};
+  std::array<std::uint64_t, kWriteHints> hint_ios{};
+  std::array<LatencyHistogram, kWriteHints> hint_latency;  // device time
+  std::array<std::uint64_t, kWriteClasses> class_bytes{};
+  std::map<std::uint8_t, std::uint64_t> stream_bytes;  // by stream, of those that were used; 0 is no stream
+  std::uint64_t misaligned_bytes = 0;  // in writes that begin or end inside a preferred unit of the drive
+  std::uint64_t small_bytes = 0;       // in writes smaller than one
+};
+
+}  // namespace ssdpulse::model

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where does a write's lifetime hint end on this host?
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace ssdpulse::model {
+
+/// How far the kernel carries it.
+enum class HintReach : std::uint8_t {
+  dropped,                     // bios carry none
+  file_system_drops_buffered,  // bios carry hints, but ext4 does not hand on those of the page cache
+  block_layer,                 // and no farther
+  drive,                       // to the drive as a stream or placement handle, if written to the device itself
+};
+inline constexpr std::array<std::string_view, 4> kHintReachNames{"dropped", "file_system_drops_buffered", "block_layer",
+                                                                 "drive"};
+
+/// What the drive could do with it.
+enum class DriveSeparation : std::uint8_t { none, streams, fdp, unknown };
+inline constexpr std::array<std::string_view, 4> kDriveSeparationNames{"none", "streams", "fdp", "unknown"};
+
+struct WriteHintPath {
+  HintReach kernel = HintReach::dropped;
+  DriveSeparation drive = DriveSeparation::unknown;
+  bool operator==(const WriteHintPath&) const = default;
+};
+
+}  // namespace ssdpulse::model

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/sources/block/end_functions.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <iterator>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ssdpulse::block {
+namespace {
+
+/// Each ends only bios of its class, in every kernel that has it (5.10 to 7.x).
+constexpr std::pair<std::string_view, std::uint32_t> kKnown[] = {
+    {"blkdev_bio_end_io", WRITE_DIRECT},  // block/fops.c, fs/block_dev.c until 5.15
+    {"blkdev_bio_end_io_async", WRITE_DIRECT},
+    {"blkdev_bio_end_io_simple", WRITE_DIRECT},
+    {"iomap_dio_bio_end_io", WRITE_DIRECT},
+    {"dio_bio_end_io", WRITE_DIRECT},  // fs/direct-io.c
+    {"dio_bio_end_aio", WRITE_DIRECT},
+    {"ext4_end_bio", WRITE_WRITEBACK},
+    {"iomap_writepage_end_bio", WRITE_WRITEBACK},  // until 6.16
+    {"ioend_writeback_end_bio", WRITE_WRITEBACK},  // since 6.17
+    {"xfs_end_bio", WRITE_WRITEBACK},
+    {"mpage_end_io", WRITE_WRITEBACK},  // of writes; until 6.x also of reads
+    {"mpage_write_end_io", WRITE_WRITEBACK},
+    {"xlog_bio_end_io", WRITE_JOURNAL},
+    {"xfs_buf_bio_end_io", WRITE_METADATA},
+    {"super_written", WRITE_OTHER},  // md's own superblock, which has the flags of a journal
+};
+
+/// "ffffffff81aeda00 t blkdev_bio_end_io_async", with a module's name behind a tab where it is of one.
+void find_in_line(std::string_view line, EndFunctions& found) {
+  const std::size_t type = line.find(' ');
+  if (type == std::string_view::npos || line.size() < type + 4 || (line[type + 1] | 0x20) != 't') {
+    return;
+  }
+  std::string_view name = line.substr(type + 3);
+  name = name.substr(0, name.find_first_of("\t "));
+  const auto known = std::find_if(std::begin(kKnown), std::end(kKnown), [&](const auto& k) { return k.first == name; });
+  std::uint64_t address = 0;
+  if (known != std::end(kKnown) &&
+      std::from_chars(line.data(), line.data() + type, address, 16).ptr == line.data() + type && address != 0) {
+    found[address] = known->second;
+  }
+}
+
+/// Calls visit(text) with whole lines until the file ends. Twice in a row gives the file twice.
+template <typename Visit>
+void read_lines(int fd, Visit visit) {
+  constexpr std::size_t kPiece = std::size_t{1} << 17;
+  std::vector<char> piece(kPiece);
+  std::size_t held = 0;
+  if (::lseek(fd, 0, SEEK_SET) != 0) {
+    return;
+  }
+  while (held < piece.size()) {
+    const ssize_t got = ::read(fd, piece.data() + held, piece.size() - held);
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    if (got <= 0) {
+      return;
+    }
+    held += static_cast<std::size_t>(got);
+    const std::size_t lines = std::string_view(piece.data(), held).rfind('\n') + 1;
+    visit(std::string_view(piece.data(), lines));
+    std::copy(piece.begin() + static_cast<std::ptrdiff_t>(lines), piece.begin() + static_cast<std::ptrdiff_t>(held),
+              piece.begin());
+    held -= lines;
+  }
+}
+
+EndFunctions search(int symbols) {
+  EndFunctions found;
+  read_lines(symbols, [&](std::string_view text) { found.merge(find_end_functions(text)); });
+  return found;
+}
+
+/// Names and addresses: how often a module is used changes all the time.
+std::string loaded_modules(int fd) {
+  std::string result;
+  read_lines(fd, [&](std::string_view text) {
+    while (!text.empty()) {
+      const std::string_view line = text.substr(0, text.find('\n'));
+      result.append(line.substr(0, line.find(' '))).append(line.substr(line.rfind(' ') + 1)).push_back('\n');
+      text.remove_prefix(line.size() + 1);
+    }
+  });
+  return result;
+}
+
+}  // namespace
+
+EndFunctions find_end_functions(std::string_view symbols) {
+  EndFunctions found;
+  while (!symbols.empty()) {
+    const std::string_view line = symbols.substr(0, symbols.find('\n'));
+    find_in_line(line, found);
+    symbols.remove_prefix(std::min(symbols.size(), line.size() + 1));
+  }
+  return found;
+}
+
+std::size_t publish_end_functions(const EndFunctions& functions, std::span<end_function_set> table) {
+  std::vector<end_function_set> wanted(table.size());
+  std::size_t homeless = 0;
+  for (const auto& [address, write_class] : functions) {
+    const auto low = static_cast<std::uint32_t>(address);
+    end_function_set& set = wanted[end_function_hash(low)];
+    const auto free = std::find(std::begin(set.entry), std::end(set.entry), 0U);
+    if (free == std::end(set.entry)) {
+      ++homeless;
+    } else {
+      *free = std::uint64_t{low} << 8 | (write_class + 1);
+    }
+  }
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    for (std::size_t way = 0; way < END_FUNCTION_WAYS; ++way) {
+      std::atomic_ref(table[i].entry[way]).store(wanted[i].entry[way], std::memory_order_relaxed);
+    }
+  }
+  return homeless;
+}
+
+EndFunctionWatch::EndFunctionWatch(std::span<end_function_set> table, const std::string& proc)
+    : table_(table),
+      symbols_(::open((proc + "/kallsyms").c_str(), O_RDONLY | O_CLOEXEC)),
+      modules_(::open((proc + "/modules").c_str(), O_RDONLY | O_CLOEXEC)) {
+  seen_modules_ = loaded_modules(modules_.get());
+  publish(search(symbols_.get()));
+}
+
+void EndFunctionWatch::publish(const EndFunctions& functions) {
+  resolved_ = !functions.empty() && publish_end_functions(functions, table_) == 0;
+}
+
+void EndFunctionWatch::refresh() {
+  advance();
+  std::string modules = loaded_modules(modules_.get());
+  if (!resolved_ || modules == seen_modules_ || search_.valid()) {
+    return;
+  }
+  seen_modules_ = std::move(modules);
+  search_ = std::async(std::launch::async, search, symbols_.get());
+}
+
+void EndFunctionWatch::advance() {
+  if (search_.valid() && search_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
+    publish(search_.get());
+  }
+}
+
+}  // namespace ssdpulse::block

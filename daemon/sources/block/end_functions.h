@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which function of the kernel ends whose bios?
+// Finds the functions that tell a write's class among the kernel's symbols and puts their addresses where the block
+// programs look them up. Asks again when modules came or went, on a thread of its own: there are 100,000 symbols.
+#pragma once
+
+#include <linux/types.h>
+
+#include <cstdint>
+#include <future>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "bpf/abi/block_abi.h"
+#include "daemon/util/result.h"
+#include "daemon/util/unique_fd.h"
+
+namespace ssdpulse::block {
+
+/// Address -> WRITE_*.
+using EndFunctions = std::map<std::uint64_t, std::uint32_t>;
+
+/// The ones in a text like /proc/kallsyms. Empty where the kernel shows no addresses.
+EndFunctions find_end_functions(std::string_view symbols);
+
+/// Changes entry by entry what differs. Returns how many found no room.
+std::size_t publish_end_functions(const EndFunctions& functions, std::span<end_function_set> table);
+
+class EndFunctionWatch {
+ public:
+  /// Opens the files: what they show is decided by the rights of whoever opens them. Reads and publishes.
+  explicit EndFunctionWatch(std::span<end_function_set> table, const std::string& proc = "/proc");
+
+  /// Modules may have come or gone.
+  void refresh();
+  /// Publishes what was found meanwhile; cheap.
+  void advance();
+
+  [[nodiscard]] bool resolved() const { return resolved_; }
+
+ private:
+  void publish(const EndFunctions& functions);
+
+  std::span<end_function_set> table_;
+  util::UniqueFd symbols_;
+  util::UniqueFd modules_;
+  std::string seen_modules_;
+  std::future<EndFunctions> search_;
+  bool resolved_ = false;
+};
+
+}  // namespace ssdpulse::block

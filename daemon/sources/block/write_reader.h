@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What did writes alone tell since the last look? Sums of a device's write cells and tagged cells, less those of the
+// last look, and their meaning in the model's terms.
+#pragma once
+
+#include <linux/types.h>
+
+#include <span>
+
+#include "bpf/abi/block_abi.h"
+#include "daemon/model/snapshot.h"
+#include "daemon/model/write_details.h"
+
+namespace ssdpulse::block {
+
+struct WriteIncrements {
+  write_cell cell{};
+  tagged_cell tagged{};
+};
+
+class WriteReader {
+ public:
+  /// The cells of one device. What they hold now becomes the baseline.
+  WriteReader(std::span<const write_cell> cells, std::span<const tagged_cell> tagged);
+
+  /// To be called after the device's hot cells were read, whenever they had changed. Valid until the next call.
+  const WriteIncrements& read();
+
+ private:
+  std::span<const write_cell> cells_;
+  std::span<const tagged_cell> tagged_;
+  bool hinted_ = false;  // a write ever had a hint: the others' tagged cells need not be read
+  WriteIncrements last_;
+  WriteIncrements increments_;
+};
+
+/// What a write that carries no hint is: where bios bring hints, one that has none.
+constexpr model::WriteHint default_hint(bool bios_have_hints) {
+  return bios_have_hints ? model::WriteHint::not_set : model::WriteHint::unknown;
+}
+
+void decode_writes(const WriteIncrements& increments, model::WriteHint default_hint, model::WriteDetails& writes);
+
+/// Latency is kept per hint only where there is one; that of the others is what remains of all writes. It never falls,
+/// and is exact at rest: all writes are read first, so that a hinted one may be missing from them, but is never counted
+/// as one without a hint.
+void complete_latency(const model::OperationIo& all, model::WriteHint default_hint, model::WriteDetails& writes);
+
+}  // namespace ssdpulse::block

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is told about writes alone? One entry per family in kFamilies.
+// Counters exist from 0 for every present device, streams and histograms from their first sample.
+#include <string>
+
+#include "exporters/prometheus/families.h"
+
+namespace ssdpulse::exposition {
+namespace {
+
+using model::Snapshot;
+using model::WriteDetails;
+
+template <typename Visit>
+void for_each_device(const Snapshot& snapshot, Visit visit) {
+  static const WriteDetails kNothingYet;
+  for (const auto& device : snapshot.devices) {
+    visit(device.device->name, device.io ? device.io->writes : kNothingYet,
+          device.io ? std::optional(device.io->since) : std::nullopt);
+  }
+}
+
+template <typename Names, typename Select>
+void add_counters_by(const Snapshot& snapshot, Samples& out, std::string_view label, const Names& names,
+                     Select select) {
+  for_each_device(snapshot, [&](const std::string& device, const WriteDetails& writes, const auto& since) {
+    const auto& counts = select(writes);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      out.add({{"device", device}, {label, std::string(names[i])}}, to_double(counts[i]), since);
+    }
+  });
+}
+
+void hint_latency(const Snapshot& snapshot, Samples& out) {
+  for_each_device(snapshot, [&](const std::string& device, const WriteDetails& writes, const auto& since) {
+    for (std::size_t i = 0; i < model::kWriteHints; ++i) {
+      if (!writes.hint_latency[i].empty()) {
+        out.add({{"device", device}, {"hint", std::string(model::kWriteHintNames[i])}},
+                to_histogram(writes.hint_latency[i]), since);
+      }
+    }
+  });
+}
+
+void stream_bytes(const Snapshot& snapshot, Samples& out) {
+  for_each_device(snapshot, [&](const std::string& device, const WriteDetails& writes, const auto& since) {
+    for (const auto& [stream, bytes] : writes.stream_bytes) {
+      out.add({{"device", device}, {"stream", std::to_string(stream)}}, to_double(bytes), since);
+    }
+  });
+}
+
+template <std::uint64_t WriteDetails::*Count>
+void bytes(const Snapshot& snapshot, Samples& out) {
+  for_each_device(snapshot, [&](const std::string& device, const WriteDetails& writes, const auto& since) {
+    out.add({{"device", device}}, to_double(writes.*Count), since);
+  });
+}
+
+void hint_path(const Snapshot& snapshot, Samples& out) {
+  for (const auto& entry : snapshot.devices) {
+    if (entry.hint_path) {
+      out.add_info({{"device", entry.device->name},
+                    {"kernel", std::string(name(entry.hint_path->kernel, model::kHintReachNames))},
+                    {"drive", std::string(name(entry.hint_path->drive, model::kDriveSeparationNames))}});
+    }
+  }
+}
+
+constexpr FamilyDescription kFamilies[] = {
+    {"ssdpulse_write_hint_bytes_total",
+     "Bytes of issued writes by the lifetime that the writer declared. unknown: this kernel does not show whether it "
+     "did.",
+     "bytes", Type::counter, Modes::full_only,
+     [](const Snapshot& s, Samples& out) {
+       add_counters_by(
+           s, out, "hint", model::kWriteHintNames,
+           [](const WriteDetails& writes) -> const auto& { return writes.hint_bytes; });
+     }},
+    {"ssdpulse_write_hint_ios_total",
+     "Issued writes by declared lifetime; one that was merged counts as its first part.", "", Type::counter,
+     Modes::full_only,
+     [](const Snapshot& s, Samples& out) {
+       add_counters_by(
+           s, out, "hint", model::kWriteHintNames,
+           [](const WriteDetails& writes) -> const auto& { return writes.hint_ios; });
+     }},
+    {"ssdpulse_write_hint_latency_seconds",
+     "Time from a write's last issue to the driver until its final completion, by declared lifetime.", "seconds",
+     Type::histogram, Modes::full_only, hint_latency},
+    {"ssdpulse_write_stream_bytes_total", "Bytes of issued writes that name a write stream.", "bytes", Type::counter,
+     Modes::full_only, stream_bytes},
+    {"ssdpulse_write_hint_path_info",
+     "Where a hint ends: how far the kernel carries it, and what the drive could do with it (streams: it has the "
+     "directives command); always 1.",
+     "", Type::gauge, Modes::all, hint_path},
+    {"ssdpulse_write_class_bytes_total",
+     "Bytes of issued writes by who made them: a file system's journal or metadata, the page cache (writeback), a "
+     "process past the page cache (direct), swap; other: cannot be told.",
+     "bytes", Type::counter, Modes::full_only,
+     [](const Snapshot& s, Samples& out) {
+       add_counters_by(
+           s, out, "class", model::kWriteClassNames,
+           [](const WriteDetails& writes) -> const auto& { return writes.class_bytes; });
+     }},
+    {"ssdpulse_write_misaligned_bytes_total",
+     "Bytes of writes that begin off the drive's preferred write alignment, or end off its preferred write "
+     "granularity (NPWA and NPWG of an NVMe drive that names them, else the physical block).",
+     "bytes", Type::counter, Modes::full_only, bytes<&WriteDetails::misaligned_bytes>},
+    {"ssdpulse_write_small_bytes_total", "Bytes of writes smaller than the drive's preferred write granularity.",
+     "bytes", Type::counter, Modes::full_only, bytes<&WriteDetails::small_bytes>},
+};
+
+}  // namespace
+
+std::span<const FamilyDescription> write_families() { return kFamilies; }
+
+}  // namespace ssdpulse::exposition

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Are hints, streams and classes what the kernel's words say, and is the latency of writes without a hint the rest?
+// Cells are plain memory here, written in the order in which the kernel writes them.
+#include <gtest/gtest.h>
+#include <linux/types.h>
+#include <rapidcheck.h>
+
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "daemon/analysis/write_hint_path.h"
+#include "daemon/sources/block/end_functions.h"
+#include "daemon/sources/block/write_reader.h"
+
+namespace {
+
+using namespace ssdpulse;
+using namespace ssdpulse::block;
+using model::WriteClass;
+using model::WriteHint;
+
+TEST(SlotTime, IsTheNearestOneForYears) {
+  EXPECT_TRUE(rc::check("what was stored comes back, whatever class and hint stand above it", [] {
+    const auto now = *rc::gen::arbitrary<std::uint64_t>() >> 2U;
+    const auto ago = *rc::gen::inRange<std::int64_t>(-1'000'000, std::int64_t{1} << 55U);
+    const std::uint64_t issued = now - static_cast<std::uint64_t>(ago);
+    const std::uint64_t word =
+        (issued & ((1ULL << SLOT_HINT_SHIFT) - 1)) | (*rc::gen::inRange<std::uint64_t>(0, 128) << SLOT_HINT_SHIFT);
+    RC_ASSERT(slot_time(word, now) == issued);
+  }));
+  // Around the moment when 57 bits are used up: 4.5 years of uptime.
+  const std::uint64_t wrap = 1ULL << SLOT_HINT_SHIFT;
+  EXPECT_EQ(slot_time((wrap - 5) & (wrap - 1), wrap + 7), wrap - 5);
+  EXPECT_EQ(slot_time(2, wrap + 1), wrap + 2) << "clocks of two CPUs may differ a little";
+}
+
+/// One write under a hint code, as the two programs record it; the completion may not have come yet.
+void issue(write_cell& cell, std::size_t code, std::uint64_t bytes) {
+  cell.class_bytes[WRITE_DIRECT] += bytes;
+  cell.hint_bytes[code] += bytes;
+  cell.hint_ios[code] += 1;
+}
+
+void complete_hinted(tagged_cell& cell, std::size_t code, std::size_t word) {
+  cell.latency_sum_ns[code] += 1000;
+  cell.latency[code][word] += 1;
+}
+
+void complete(model::OperationIo& all, std::size_t word) {
+  all.device_latency[0].words.resize(LATENCY_OVER_WORD + 1);
+  all.device_latency[0].words[word] += 1;
+  all.device_latency[0].sum_ns += 1000;
+}
+
+TEST(WriteReader, NoHintIsNotSetOnlyWhereBiosBringHints) {
+  for (const bool bios_have_hints : {true, false}) {
+    std::vector<write_cell> cells(2);
+    std::vector<tagged_cell> tagged(1);
+    issue(cells[0], HINT_DEFAULT, 1);  // of an earlier device
+    WriteReader reader(cells, tagged);
+    issue(cells[0], HINT_DEFAULT, 512);
+    issue(cells[1], HINT_NOT_SET, 1024);
+    issue(cells[1], 5, 4096);
+    model::WriteDetails writes;
+    decode_writes(reader.read(), default_hint(bios_have_hints), writes);
+    const auto bytes = [&](WriteHint hint) { return writes.hint_bytes[model::index(hint)]; };
+    EXPECT_EQ(bytes(WriteHint::not_set), bios_have_hints ? 1536U : 1024U);
+    EXPECT_EQ(bytes(WriteHint::unknown), bios_have_hints ? 0U : 512U);
+    EXPECT_EQ(bytes(WriteHint::extreme), 4096U);
+    EXPECT_EQ(writes.class_bytes[model::index(WriteClass::direct)], 5632U);
+  }
+}
+
+TEST(WriteReader, StreamsCountFromTheBaseline) {
+  std::vector<write_cell> cells(1);
+  std::vector<tagged_cell> tagged(2);
+  tagged[0].stream_bytes[3] = 77;
+  WriteReader reader(cells, tagged);
+  tagged[0].stream_bytes[3] += 4096;
+  tagged[1].stream_bytes[3] += 8192;
+  cells[0].stream_bytes += 12288;
+  model::WriteDetails writes;
+  decode_writes(reader.read(), WriteHint::not_set, writes);
+  decode_writes(reader.read(), WriteHint::not_set, writes);
+  EXPECT_EQ(writes.stream_bytes, (std::map<std::uint8_t, std::uint64_t>{{3, 12288}}));
+}
+
+TEST(WriteReader, LatencyWithoutHintIsTheRest) {
+  EXPECT_TRUE(rc::check("it never falls, and is exact at rest", [] {
+    std::vector<write_cell> cells(2);
+    std::vector<tagged_cell> tagged(2);
+    complete_hinted(tagged[1], 4, 9);  // of an earlier device
+    WriteReader reader(cells, tagged);
+    model::OperationIo all;
+    model::WriteDetails writes;
+    std::vector<std::uint64_t> plain(LATENCY_OVER_WORD + 1);
+    std::uint64_t plain_before = 0;
+    std::size_t late = 0;  // of the last hinted one, the sum of all writes has not been told when we look
+    const auto look = [&] {
+      decode_writes(reader.read(), WriteHint::not_set, writes);
+      complete_latency(all, WriteHint::not_set, writes);
+      const auto& rest = writes.hint_latency[model::index(WriteHint::not_set)];
+      RC_ASSERT(rest.count() >= plain_before);
+      plain_before = rest.count();
+      for (std::size_t i = 0; i < rest.words.size(); ++i) {
+        RC_ASSERT(rest.words[i] <= plain[i]);
+      }
+    };
+    const auto writes_to_do = *rc::gen::inRange(1, 200);
+    for (int i = 0; i < writes_to_do; ++i) {
+      if (late != 0) {
+        complete(all, std::exchange(late, 0));
+      }
+      const auto code = *rc::gen::inRange<std::size_t>(0, 6);
+      const auto word = *rc::gen::inRange<std::size_t>(1, 4);
+      issue(cells[static_cast<std::size_t>(i) % 2], code, 4096);
+      if (code == HINT_DEFAULT) {
+        complete(all, word);
+        ++plain[word];
+      } else {
+        complete_hinted(tagged[static_cast<std::size_t>(i) % 2], code, word);
+        late = word;
+      }
+      if (*rc::gen::inRange(0, 3) == 0) {
+        look();
+      }
+    }
+    if (late != 0) {
+      complete(all, late);
+    }
+    look();
+    const auto& rest = writes.hint_latency[model::index(WriteHint::not_set)];
+    RC_ASSERT(rest.empty() ? plain_before == 0 : rest.words == plain);
+    std::uint64_t count = 0;
+    for (const auto& latency : writes.hint_latency) {
+      count += latency.count();
+      RC_ASSERT(latency.sum_ns == latency.count() * 1000);
+    }
+    RC_ASSERT(count == static_cast<std::uint64_t>(writes_to_do));
+  }));
+}
+
+constexpr std::string_view kSymbols =
+    "ffffffff8171e090 t end_bio_bh_io_sync\n"
+    "ffffffff817e1a50 t ext4_end_bio\n"
+    "ffffffff817e1a40 t __pfx_ext4_end_bio\n"
+    "ffffffff81aeda00 t blkdev_bio_end_io_async\n"
+    "ffffffff81aedaa0 t blkdev_bio_end_io\n"
+    "ffffffff99999999 r xlog_bio_end_io\n"
+    "ffffffffc0123450 t xlog_bio_end_io\t[xfs]\n"
+    "ffffffffc0223450 T super_written\t[md_mod]\n";
+
+TEST(EndFunctions, AreFoundAmongTheKernelsAndItsModules) {
+  EXPECT_EQ(find_end_functions(kSymbols), (EndFunctions{{0xffffffff817e1a50, WRITE_WRITEBACK},
+                                                        {0xffffffff81aeda00, WRITE_DIRECT},
+                                                        {0xffffffff81aedaa0, WRITE_DIRECT},
+                                                        {0xffffffffc0123450, WRITE_JOURNAL},
+                                                        {0xffffffffc0223450, WRITE_OTHER}}));
+  EXPECT_TRUE(find_end_functions("0000000000000000 t ext4_end_bio\n").empty()) << "addresses are hidden";
+  EXPECT_TRUE(find_end_functions("").empty());
+  EXPECT_TRUE(find_end_functions("\n\nx\nffffffff8171e090\nffffffff8171e090 t \n").empty());
+}
+
+/// As the program looks one up.
+std::uint32_t look_up(const std::vector<end_function_set>& table, std::uint64_t address) {
+  const auto low = static_cast<std::uint32_t>(address);
+  for (const __u64 entry : table[end_function_hash(low)].entry) {
+    if (entry >> 8U == low) {
+      return static_cast<std::uint32_t>(entry & 0xffU);
+    }
+  }
+  return 0;
+}
+
+TEST(EndFunctions, AreLookedUpAndForgottenAgain) {
+  std::vector<end_function_set> table(END_FUNCTION_SETS);
+  EndFunctions functions = find_end_functions(kSymbols);
+  EXPECT_EQ(publish_end_functions(functions, table), 0U);
+  for (const auto& [address, write_class] : functions) {
+    EXPECT_EQ(look_up(table, address), write_class + 1);
+  }
+  EXPECT_EQ(look_up(table, 0xffffffff8171e090), 0U);
+  functions.erase(0xffffffffc0123450);
+  publish_end_functions(functions, table);
+  EXPECT_EQ(look_up(table, 0xffffffffc0123450), 0U);
+  EXPECT_EQ(look_up(table, 0xffffffff81aeda00), WRITE_DIRECT + 1U);
+}
+
+TEST(WriteHintPath, JoinsKernelDeviceAndDrive) {
+  using model::DriveSeparation;
+  using model::HintReach;
+  model::Device device;
+  model::NvmeIdentity drive;
+  const auto path = [&](HintReach kernel) { return analysis::write_hint_path(kernel, device, &drive); };
+  EXPECT_EQ(analysis::write_hint_path(HintReach::dropped, device, nullptr),
+            (model::WriteHintPath{HintReach::dropped, DriveSeparation::unknown}));
+  EXPECT_EQ(path(HintReach::block_layer), (model::WriteHintPath{HintReach::block_layer, DriveSeparation::none}));
+  drive.admin_commands = 1U << 5U;
+  EXPECT_EQ(path(HintReach::dropped).drive, DriveSeparation::streams);
+  drive.controller_attributes = 1U << 19U;
+  device.write_streams = 6;
+  EXPECT_EQ(path(HintReach::block_layer), (model::WriteHintPath{HintReach::drive, DriveSeparation::fdp}));
+}
+
+}  // namespace
