@@ -16,6 +16,7 @@ ARRAY_ACTIVE = "ssdpulse_array_discard_burst_active"
 MIB = 1 << 20
 REST = 2.6  # seconds in which a burst ends, and the daemon has said so, if it is not kept waiting
 PATIENCE = 20
+LONG = 180  # a large module, or a file system, in a slow guest
 
 
 def devices():
@@ -60,7 +61,7 @@ def configure(vm, daemon, burst_gap):
 
 def expect(vm, check, accounts, disk, trigger, what, script, least=MIB):
     """Only this trigger had bursts, on this disk, of all bytes that the kernel counts; what the script printed."""
-    words = vm.sh(script, 90)
+    words = vm.sh(script, LONG)
     have, done, difference = accounts.since()
     check.equal(have, {other: {trigger: done[disk]} if other == disk else {} for other in done}, f"{what}: by trigger")
     check.that(done[disk] >= least, f"{what}: {done[disk]} bytes, by diskstats")
@@ -83,7 +84,7 @@ def file_system(vm, check, daemon, accounts, disk, fstype, make):
     mountpoint = f"/mnt/{fstype}"
     node = f"/dev/{disk}"
     expect(vm, check, accounts, disk, "mkfs", f"mkfs of {fstype}", f"{make} {node}", 100 * MIB)
-    vm.sh(f"mkdir -p {mountpoint}; modprobe -q {fstype}; mount -t {fstype} {node} {mountpoint}; sync")
+    vm.sh(f"mkdir -p {mountpoint}; modprobe -q {fstype}; mount -t {fstype} {node} {mountpoint}; sync", LONG)
     expect(vm, check, accounts, disk, "fstrim", f"fstrim of {fstype}", f"fstrim {mountpoint}", 100 * MIB)
     # xfs takes the option at no other time.
     vm.sh(f"umount {mountpoint} && mount -t {fstype} -o discard {node} {mountpoint}")
@@ -109,16 +110,16 @@ def bursts_seen(daemon, array_name):
 def array(vm, check, daemon, accounts, members):
     """As in the field: xfs on RAID-0, mounted with discard, and trimmed every week as well."""
     vm.sh("modprobe -a raid0 xfs; mdadm --create /dev/md0 --run --level=0 --raid-devices=4 --chunk=64 "
-          + " ".join(f"/dev/{member}" for member in members) + " 2>&1")
+          + " ".join(f"/dev/{member}" for member in members) + " 2>&1", LONG)
     daemon.wait_for(lambda scrape: scrape.series(ARRAY_ACTIVE, array="md0"), "the array is known")
-    vm.sh("mkfs.xfs -q -f /dev/md0 && mkdir -p /mnt/wheels && mount -t xfs -o discard /dev/md0 /mnt/wheels", 90)
+    vm.sh("mkfs.xfs -q -f /dev/md0 && mkdir -p /mnt/wheels && mount -t xfs -o discard /dev/md0 /mnt/wheels", LONG)
     have, done, _ = accounts.since()
     check.that(all(have[member] == {"mkfs": done[member]} and done[member] > 100 * MIB for member in members),
                f"mkfs of the array: on its members {[have[member] for member in members]}")
     daemon.wait_for(lambda scrape: scrape.series("ssdpulse_filesystem_info", device=members[0], discard="true"),
                     "the file system on the array is seen")
     configure(vm, daemon, burst_gap="6s")  # so that even a slow reader sees the bursts under way
-    vm.sh(remove_files("/mnt/wheels", members), 90)
+    vm.sh(remove_files("/mnt/wheels", members), LONG)
     vm.sh("fstrim /mnt/wheels")
     seen = bursts_seen(daemon, "md0")
     check.equal(seen, {"fstrim", "online"}, "bursts under way on the array")
