@@ -20,6 +20,7 @@ struct KernelBtf {
   std::uint32_t flush_sequence_flag = 0;  // bit of request.rq_flags
   bool bios_have_hints = false;           // where not, a write without one may well have been given one
   bool hints_of_pages = false;            // page-cache writes lose their hint on the way: their file is asked
+  bool has_cast = false;                  // a program may follow a number as the pointer that it is
   model::HintReach hint_reach = model::HintReach::dropped;
   std::uint32_t stamped_flag = 0;  // bit of request.rq_flags that vouches for start_time_ns; 0: none needed
 
