@@ -64,10 +64,12 @@ static __always_inline __u32 class_of_end(__u32 function)
 
 static __always_inline __u32 class_of_page(struct page *page)
 {
-	__u64 flags = page_flags(page);
+	__u64 flags;
 
-	if (is_tail(page))
+	page = page_head(page);
+	if (!page)
 		return WRITE_OTHER;
+	flags = page_flags(page);
 	if (has_page_flag(flags, bpf_core_enum_value(enum pageflags, PG_writeback)))
 		return WRITE_WRITEBACK;
 	/* Anonymous or shared memory: of a process, written without the page cache. */
@@ -100,7 +102,8 @@ static __always_inline __u32 hint_of_page(struct page *page, bool bios_have_hint
 	struct inode *inode;
 	__u32 hint;
 
-	if (is_tail(page) || !has_page_flag(page_flags(page), bpf_core_enum_value(enum pageflags, PG_writeback)))
+	page = page_head(page);
+	if (!page || !has_page_flag(page_flags(page), bpf_core_enum_value(enum pageflags, PG_writeback)))
 		return HINT_DEFAULT;
 	mapping = page->mapping;
 	if (!mapping || low_bits(mapping) & 1)

@@ -36,7 +36,8 @@ struct list_head {
 
 struct page {
 	unsigned long flags;
-	struct list_head lru; /* its first word is compound_head (compound_info since 7.0) of a tail page */
+	struct list_head lru;	     /* its first word is the next of a tail page */
+	unsigned long compound_head; /* address of the head + 1; until 7.0 */
 	struct address_space *mapping;
 };
 
@@ -112,10 +113,21 @@ static __always_inline __u64 page_flags(struct page *page)
 	return page->flags;
 }
 
-/* Part of a larger page, whose head has the flags and the mapping. The head cannot be had without a helper. */
-static __always_inline bool is_tail(struct page *page)
+/* Since Linux 6.2 (a35b9af4ec2c "bpf: Add a kfunc for generic type cast"); the verifier makes a move of it. */
+extern void *bpf_rdonly_cast(const void *pointer, __u32 type) __weak __ksym;
+const volatile bool cfg_has_cast = false;
+
+/*
+ * The page that has the flags and the mapping: of a larger page, its head. NULL where no helper's price would be paid
+ * for it: before Linux 6.2, when larger pages were few, and since 7.0, when compound_info became a mask.
+ */
+static __always_inline struct page *page_head(struct page *page)
 {
-	return low_bits(page->lru.next) & 1;
+	if (!(low_bits(page->lru.next) & 1))
+		return page;
+	if (!cfg_has_cast || !bpf_core_field_exists(page->compound_head))
+		return NULL;
+	return bpf_rdonly_cast((char *)page->lru.next - 1, bpf_core_type_id_kernel(struct page));
 }
 
 static __always_inline bool has_page_flag(__u64 flags, __u64 bit)

@@ -105,8 +105,8 @@ TEST(NvmeIdentify, EnduranceGroupAndPreferredWritesOfANamespace) {
   model::NvmeNamespace told;
   ASSERT_TRUE(parse_identify_namespace(bytes_of(name_space), told));
   EXPECT_EQ(told, (model::NvmeNamespace{"", 0, 0xbeef, 0, 0})) << "sizes that nobody vouches for";
-  for (const std::uint8_t optimal_performance : {0x10, 0x20, 0x30}) {
-    name_space.nsfeat = optimal_performance;
+  for (const unsigned optimal_performance : {1U, 2U, 3U}) {
+    name_space.nsfeat = static_cast<std::uint8_t>((optimal_performance << 4U) & 0xffU);
     ASSERT_TRUE(parse_identify_namespace(bytes_of(name_space), told));
     EXPECT_EQ(told, (model::NvmeNamespace{"", 0, 0xbeef, 8, 0x10000}));
   }

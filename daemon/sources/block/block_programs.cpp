@@ -78,6 +78,7 @@ void configure(block_io& skeleton, const KernelBtf& btf, const MemoryPlan& plan,
   skeleton.rodata->cfg_flush_sequence_flag = btf.flush_sequence_flag;
   skeleton.rodata->cfg_stamped_flag = btf.stamped_flag;
   skeleton.rodata->cfg_hints_of_pages = btf.hints_of_pages;
+  skeleton.rodata->cfg_has_cast = btf.has_cast;
   skeleton.rodata->cfg_tagged_mask = plan.tagged_cells - 1;
   std::copy(btf.class_of_op.begin(), btf.class_of_op.end(), skeleton.rodata->cfg_class_of_op);
 

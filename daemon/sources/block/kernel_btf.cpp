@@ -166,6 +166,7 @@ void read_write_hints(const Btf& types, KernelBtf& result) {
   const btf_type* hint = member(types, bio, "bi_write_hint");
   const bool streams = member(types, bio, "bi_write_stream") != nullptr;
   const bool ext4_fills_it_in = streams || (hint != nullptr && !btf_is_any_enum(hint));
+  result.has_cast = find(types, "bpf_rdonly_cast", BTF_KIND_FUNC) != nullptr;
   result.bios_have_hints = hint != nullptr;
   result.hints_of_pages = !ext4_fills_it_in;
   result.hint_reach = hint == nullptr    ? model::HintReach::dropped
