@@ -126,6 +126,18 @@ TEST(Past, OfOneSourceIsNotAnothers) {
   EXPECT_EQ(rig.total(), 3000);
 }
 
+TEST(Past, KnowsEverySourceThatTheDriveHad) {
+  history::Recalled recalled = past(kBefore);
+  history::Bytes kept;
+  add_kept_ledger(kept, "fdp", analysis::WriteLedger(kInterval));
+  kept.insert(kept.end(), recalled.state->bytes.begin(), recalled.state->bytes.end());
+  recalled.state->bytes = kept;
+  OcpRig rig;
+  rig.poll();
+  rig.drive.remember(recalled, rig.now);
+  EXPECT_EQ(rig.total(), kBefore + 1e6);
+}
+
 TEST(Past, OfTheFirstLayoutIsUnderstood) {
   history::Recalled recalled = past(kBefore);
   recalled.state->bytes.pop_back();  // one ledger, and no end of line
