@@ -80,7 +80,7 @@ double saturation(const SpikeTally& tally, const UsualLoad& usual, CauseVerdict&
 }
 
 /// Errors are rare enough that any of them in a spike says something; how many say how much.
-double errors(const Sum& sum, std::uint64_t slow_ios, CauseVerdict& verdict) {
+double errors(const Sum& sum, std::uint64_t slow_ios, double device_seconds, CauseVerdict& verdict) {
   const double own = static_cast<double>(sum.errors + sum.failovers);
   const auto other = static_cast<double>(sum.errors_of_other);
   const double slow = std::max(1.0, static_cast<double>(slow_ios));
@@ -89,6 +89,15 @@ double errors(const Sum& sum, std::uint64_t slow_ios, CauseVerdict& verdict) {
   }
   if (sum.requeues > 0) {
     verdict.evidence["requeues"] = static_cast<double>(sum.requeues);
+  }
+  if (sum.requeues + sum.failovers > 0) {
+    // Between the first issue and the last: neither queue nor device time.
+    const double again =
+        ratio(std::max(0.0, sum.slow_total_seconds - sum.slow_queue_seconds - device_seconds), sum.slow_total_seconds);
+    verdict.evidence["retry_share"] = again;
+    if (again > 0.5) {
+      return again;
+    }
   }
   if (own > 0) {
     return 0.5 + 0.5 * std::min(1.0, own / slow);
@@ -145,7 +154,7 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
   scores[index(SpikeCause::flush)] = flush;
   scores[index(SpikeCause::queue)] = queue;
   scores[index(SpikeCause::saturation)] = rest * saturation(tally, usual, verdict);
-  scores[index(SpikeCause::error)] = errors(sum, all.slow_ios, verdict);
+  scores[index(SpikeCause::error)] = errors(sum, all.slow_ios, all.slow_seconds, verdict);
   scores[index(SpikeCause::unknown)] = kLeastScore;
   const auto best_of = [&scores] {
     return static_cast<SpikeCause>(std::max_element(scores.begin(), scores.end()) - scores.begin());

@@ -41,7 +41,8 @@ void SpikeTally::add(const IoWindow& window, const UsualLoad& usual) {
   sum_.errors += own.errors;
   sum_.failovers += own.failovers;
   sum_.requeues += own.requeues;
-  sum_.errors_of_other += window.operations[1 - operation_].errors;
+  const OperationWindow& other = window.operations[1 - operation_];
+  sum_.errors_of_other += other.errors + other.failovers + other.requeues;
   sum_.busy_seconds += own.busy_seconds;
   sum_.queue_full_seconds += own.queue_full_seconds;
   sum_.all_ios += window.ios();
@@ -63,6 +64,7 @@ void SpikeTally::add(const IoWindow& window, const UsualLoad& usual) {
     beside.slow_seconds += seconds_above(own.device[during], part_limit_);
     analysis::add(sum_.device_words, own.device[during]);
   }
+  sum_.slow_total_seconds += seconds_above(own.total, part_limit_);
   sum_.slow_queue_seconds += seconds_above(own.queue, part_limit_);
   analysis::add(sum_.queue_words, own.queue);
 }

@@ -35,7 +35,7 @@ class SpikeTally {
     std::uint64_t errors = 0;
     std::uint64_t failovers = 0;
     std::uint64_t requeues = 0;
-    std::uint64_t errors_of_other = 0;  // of the other operation
+    std::uint64_t errors_of_other = 0;  // failed or tried again, of the other operation
     double busy_seconds = 0;
     double queue_full_seconds = 0;
     std::uint64_t all_ios = 0;  // of both operations
@@ -44,6 +44,7 @@ class SpikeTally {
     Interference discards;
     Interference flushes;
     std::array<Beside, model::kDurings> device;
+    double slow_total_seconds = 0;
     double slow_queue_seconds = 0;
     LatencyWords device_words;
     LatencyWords queue_words;

@@ -26,6 +26,7 @@ class Case:
     hot: bool = False
     fdp: bool = False
     updates: bool = False
+    harms: tuple = ("read", "write")  # whose begin and end are known
     healthy: dict = field(default_factory=dict)
     ramp: float = 0  # by so much a second, all the time
     load: dict = field(default_factory=lambda: LOAD)
@@ -41,9 +42,9 @@ class Case:
 TRIM = "blkdiscard --force --step 32M /dev/{disk}"  # 8 of them
 FIO = "fio --name=job --filename=/dev/{disk} --direct=1 --thread --time_based --runtime={seconds} "
 CASES = {
-    "trim": Case("discard", {"trim": 0.9, "reads_wait_for_trim": True}, guest=TRIM),
+    "trim": Case("discard", {"trim": 0.9, "reads_wait_for_trim": True}, guest=TRIM, harms=("read",)),
     "flush": Case("flush", {"flush": 0.9, "reads_wait_for_flush": True},
-                  guest=FIO + "--rw=write --bs=4k --fsync=1"),
+                  guest=FIO + "--rw=write --bs=4k --fsync=1", harms=("read",)),
     "queue": Case("queue", guest=FIO + "--ioengine=libaio --rw=randread --bs=8k --iodepth=256", healthy={"read": 0.02},
                   options={"mqes": 7}, prepare="modprobe -q mq-deadline; cd /sys/block/{disk}/queue && "
                                                "echo mq-deadline >scheduler && echo 256 >nr_requests"),
@@ -54,9 +55,9 @@ CASES = {
     "stall": Case("unknown", stall=True, fdp=True),
     "slow": Case("unknown", SLOW),
     "hot": Case("thermal", SLOW, hot=True),
-    "errors": Case("error", {"read_errors": 0.2, "error": 1.5}),
-    "trim-errors": Case("discard", {"trim": 0.9, "reads_wait_for_trim": True, "read_errors": 0.01}, guest=TRIM),
-    "trim-gc": Case("discard", {"trim": 0.9, "reads_wait_for_trim": True}, guest=TRIM, updates=True, fdp=True),
+    "errors": Case("error", {"read_errors": 0.2, "error": 1.5}, harms=("read",)),
+    "trim-errors": Case("discard", {"trim": 0.9, "reads_wait_for_trim": True, "read_errors": 0.01}, guest=TRIM, harms=("read",)),
+    "trim-gc": Case("discard", {"trim": 0.9, "reads_wait_for_trim": True}, guest=TRIM, updates=True, fdp=True, harms=("read",)),
     "quiet": Case(None, load={"rw": "randrw", "numjobs": 1, "thinktime": "500ms"}),
     "bursts": Case(None, load={"rw": "randrw", "numjobs": 8, "thinktime": "4s", "thinktime_blocks": 20}),
     "ramp": Case(None, ramp=0.0005),

@@ -147,7 +147,7 @@ class Verdicts:
                       f"end {found_end - end:+.2f} s")
                 if cause != case.cause:
                     print(f"     WRONG {serial} {operation}: {cause}: {rest}")
-                elif abs(found_begin - begin) > NEAR or abs(found_end - end) > NEAR:
+                elif operation in case.harms and max(abs(found_begin - begin), abs(found_end - end)) > NEAR:
                     self.far.append(f"{serial} {operation} {found_begin - begin:+.2f} {found_end - end:+.2f}")
             if case.cause and case.cause not in {spike[2] for spike in own}:
                 self.missed.append((serial, case.cause))
