@@ -101,7 +101,7 @@ RC_GTEST_PROP(Damaged, flipped_bits_are_survived, ()) {
 
 TEST(Damaged, a_file_of_another_kind_or_time_is_set_aside) {
   const std::vector<std::string> edits{
-      "PRAGMA user_version = 3",
+      "PRAGMA user_version = 4",
       "PRAGMA application_id = 1",
       "CREATE TABLE more (a)",
       "CREATE TRIGGER t AFTER INSERT ON drive_minute BEGIN DELETE FROM drive; END",

@@ -106,7 +106,7 @@ TEST(RoundTrip, counters_are_sixteen_bytes_big_endian_for_every_other_reader) {
   EXPECT_EQ(rig.sql("SELECT minute FROM drive_minute"), "29000000");
   EXPECT_EQ(rig.sql("SELECT serial || model || firmware || last_minute FROM drive"), "S1Model AF129000000");
   EXPECT_EQ(rig.sql("PRAGMA integrity_check"), "ok");
-  EXPECT_EQ(rig.sql("PRAGMA user_version"), "2");
+  EXPECT_EQ(rig.sql("PRAGMA user_version"), "3");
   EXPECT_EQ(rig.sql("PRAGMA auto_vacuum"), "2");
 }
 
@@ -140,18 +140,18 @@ TEST(Spikes, are_rows_with_their_evidence) {
   EXPECT_EQ(rig.sql("SELECT count(*) FROM latency_spike"), "0") << "older than the retention";
 }
 
-TEST(Upgrade, a_file_of_the_first_version_keeps_what_it_has) {
+TEST(Upgrade, a_file_of_before_spikes_keeps_what_it_has) {
   Rig rig;
   rig.start().add({{row_at(kBegin)}, {}});
   ASSERT_TRUE(rig.wait_rows(1));
   rig.stop();
-  rig.sql("DROP TABLE latency_spike; PRAGMA user_version = 1");
+  rig.sql("DROP TABLE latency_spike; PRAGMA user_version = 2");
   rig.set_now(kBegin + 1min);
   rig.start();
   rig.expect_works();
   EXPECT_EQ(rig.recall()->minutes.size(), 2U);
   rig.stop();
-  EXPECT_EQ(rig.sql("PRAGMA user_version"), "2");
+  EXPECT_EQ(rig.sql("PRAGMA user_version"), "3");
   EXPECT_EQ(rig.sql("SELECT count(*) FROM latency_spike"), "0");
   EXPECT_TRUE(rig.set_aside_files().empty());
 }
@@ -220,7 +220,7 @@ TEST(Upgrade, a_file_of_the_first_version_is_read_and_goes_on) {
   rig.expect_works();
   rig.stop();
   EXPECT_TRUE(rig.set_aside_files().empty());
-  EXPECT_EQ(rig.sql("PRAGMA user_version"), "2");
+  EXPECT_EQ(rig.sql("PRAGMA user_version"), "3");
   EXPECT_EQ(rig.sql("SELECT id FROM drive"), "7");
   rig.start();
   EXPECT_EQ(rig.recall()->minutes.size(), 1U);

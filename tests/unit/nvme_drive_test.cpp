@@ -11,7 +11,7 @@ using F = model::NvmeField;
 TEST(Drive, ThatIsNotWrittenToIsAskedForItsHealthAlone) {
   Rig rig;
   rig.fake.pages["ocp_smart"] = [](auto& response) { fill_ocp(response, 1'000'000); };
-  EXPECT_EQ(rig.poll(), (Names{"controller", "smart", "ocp_smart", "smart"}));
+  EXPECT_EQ(rig.poll(), (Names{"controller", "namespace", "smart", "ocp_smart", "smart"}));
   EXPECT_EQ(rig.poll(), Names{"smart"}) << "measured, and no I/O yet";
   rig.write(4096);
   EXPECT_EQ(rig.poll().size(), 3U);
