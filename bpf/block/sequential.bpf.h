@@ -12,10 +12,11 @@
 static __always_inline bool is_sequential(__u32 device, __u32 class, __u64 sector, __u32 bytes)
 {
 	struct stream_ends *ends = bpf_map_lookup_elem(&streams, &device);
-	/* Neighbours share a line; every 16 MiB start somewhere else, so that streams in step do not collide. */
-	__u32 start = (__u32)(sector >> 3) + ((__u32)(sector >> 15) * 2654435761U >> 16);
+	/* Neighbours share a line; every 8 MiB (the whole table) start somewhere else, so that streams in step do not
+	 * collide. */
+	__u32 start = (__u32)(sector >> 3) + ((__u32)(sector >> 14) * 2654435761U >> 16);
 	__u64 end_sector = sector + (bytes >> 9);
-	__u32 end = (__u32)(end_sector >> 3) + ((__u32)(end_sector >> 15) * 2654435761U >> 16);
+	__u32 end = (__u32)(end_sector >> 3) + ((__u32)(end_sector >> 14) * 2654435761U >> 16);
 	__u32 salt = 1 + (class << 31);
 	bool found;
 

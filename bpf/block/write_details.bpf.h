@@ -25,7 +25,7 @@ static __always_inline __u32 forgotten(__u32 value, __u64 unknown)
 	return (__u32)wide;
 }
 
-#define MERGED_BIOS 32 /* of one request; what more there are is WRITE_OTHER: verifying takes time, too */
+#define MERGED_BIOS 16 /* of one request are looked at one by one: verifying takes time, too */
 #define MODE_FORMAT 0170000
 #define MODE_BLOCK_DEVICE 0060000
 
@@ -199,34 +199,39 @@ static __always_inline void record_write(struct request *rq, __u32 device, const
 	origin->hint = hint;
 }
 
+/* Of a bio that was merged to a first one: the first's class where both are of one kind. */
+static __always_inline __u32 merged_class(struct bio___write *bio, struct bio___write *first, __u32 told)
+{
+	if (bio->bi_opf != first->bi_opf || low_bits(bio->bi_end_io) != low_bits(first->bi_end_io))
+		return WRITE_OTHER;
+	return told == WRITE_UNTOLD ? class_of_page(bio->bi_io_vec->bv_page) : told;
+}
+
 /*
  * What was merged to the first bio. The kernel merges no different hints; bios of another kind than the first are
- * merged to it so rarely that they need not be told. To be called last: the verifier follows what comes behind the loop
- * from each of its turns.
+ * merged to it so rarely that they need not be told. Of a long row, the last one stands for those that were not looked
+ * at. To be called last: the verifier follows what comes behind the loop from each of its turns.
  */
 static __always_inline void record_merged(struct request *rq, const struct write_origin *origin)
 {
-	struct bio___write *bio = (struct bio___write *)rq->bio;
-	__u32 flags = bio->bi_opf, end_function = low_bits(bio->bi_end_io), hint = origin->hint, number;
-	__u32 left = rq->__data_len - bio->bi_iter.bi_size;
+	struct bio___write *first = (struct bio___write *)rq->bio, *bio = first;
+	__u32 hint = origin->hint, left = rq->__data_len - first->bi_iter.bi_size, number;
 	__u64 unknown = rq->__sector;
 
 #pragma clang loop unroll(disable)
 	for (number = 0; number < MERGED_BIOS; number++) {
-		__u32 class = origin->told, size;
+		__u32 class, size;
 
 		bio = bio->bi_next;
 		if (!bio)
 			return;
-		if (bio->bi_opf != flags || low_bits(bio->bi_end_io) != end_function)
-			class = WRITE_OTHER;
-		else if (class == WRITE_UNTOLD)
-			class = class_of_page(bio->bi_io_vec->bv_page);
+		class = merged_class(bio, first, origin->told);
 		if (cfg_hints_of_pages)
 			hint = write_hint(bio, class);
 		size = bio->bi_iter.bi_size;
 		record_bio(origin->cell, class, hint, size, unknown);
 		left -= size;
 	}
-	record_bio(origin->cell, WRITE_OTHER, origin->hint, left, unknown);
+	bio = ((struct request___write *)rq)->biotail;
+	record_bio(origin->cell, merged_class(bio, first, origin->told), hint, left, unknown);
 }

@@ -66,6 +66,10 @@ struct bio___write {
 	void (*bi_end_io)(struct bio *bio);
 };
 
+struct request___write {
+	struct bio___write *biotail;
+};
+
 /* until Linux 5.16 (c75e707fe1aa "block: remove the per-bio/request write hint") */
 struct bio___until_5_16 {
 	__u16 bi_write_hint;

@@ -40,7 +40,7 @@ def merged(check, watch, disk):
     size = difference.histogram("ssdpulse_io_size_bytes", device=disk.name, operation="write")
     have, complete = watch.classes(difference)
     check.that(complete, f"merged: all of {SIZE} bytes in {size.count} requests have a class: {have}")
-    check.that(set(have) <= {"writeback", "other"} and have["writeback"] >= SIZE // 8, f"merged: {have}")
+    check.equal(have, {"writeback": SIZE}, "merged")
     check.that(size.count < SIZE // 4096 // 8, f"merged: {size.count} requests")
     hints, complete = watch.hints(difference)
     check.that(complete, f"merged: all bytes have a hint: {hints}")
