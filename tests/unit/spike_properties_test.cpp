@@ -92,14 +92,14 @@ RC_GTEST_PROP(Baseline, APermanentChangeIsAcceptedAfterTheDocumentedTime, ()) {
 TEST(Baseline, IsSlowToForget) {
   Baseline baseline;
   for (int second = 0; second < 100; ++second) {
-    baseline.learn(at(second), 0.01);
+    baseline.learn(at(second), at(second + 1), 0.01);
   }
   for (int second = 100; second < 400; ++second) {
-    baseline.learn(at(second), 0.001);
+    baseline.learn(at(second), at(second + 1), 0.001);
   }
   EXPECT_GT(baseline.seconds().value(), 0.005) << "five quiet minutes";
   for (int second = 400; second < 8000; ++second) {
-    baseline.learn(at(second), 0.001);
+    baseline.learn(at(second), at(second + 1), 0.001);
   }
   EXPECT_LT(baseline.seconds().value(), 0.0015) << "two quiet hours";
 }
@@ -113,6 +113,19 @@ TEST(Baseline, IsNotKnownFromAFewWindows) {
   for (int second = 4; second < 7; ++second) {
     EXPECT_EQ(feed(detector, second, window_of(5)), SpikeDetector::Event::none) << "nothing to compare with";
   }
+}
+
+TEST(Detector, SeesThroughTicksThatAreFarApart) {
+  SpikeDetector detector;
+  const auto far_apart = [&](int tick, double latency) {
+    return detector.observe(at(tick * 6), at(tick * 6 + 6), window_of(latency), 0.002);
+  };
+  for (int tick = 0; tick < 4; ++tick) {
+    EXPECT_EQ(far_apart(tick, 0.001), SpikeDetector::Event::none);
+  }
+  EXPECT_EQ(far_apart(4, 0.1), SpikeDetector::Event::began);
+  EXPECT_EQ(far_apart(5, 0.1), SpikeDetector::Event::none);
+  EXPECT_EQ(far_apart(6, 0.001), SpikeDetector::Event::ended);
 }
 
 TEST(Detector, TooFewIosAreNoEvidence) {

@@ -9,41 +9,39 @@ namespace {
 
 constexpr double kLeastTail = 1e-6;  // the first bucket: nothing is shorter, and 0 has no octave
 
-/// A long silence is no reason to believe the first window after it more than others.
-constexpr double kMostStep = 5;
+constexpr double kMostSeconds = 5;  // that one window counts for
+constexpr std::size_t kLeastWindows = 2;
 
 double octave_of(double seconds) { return std::log2(std::max(seconds, kLeastTail)); }
 
 }  // namespace
 
-void Baseline::learn(SteadyTime at, double tail_seconds) {
-  held_.push_back({at, octave_of(tail_seconds)});
-  while (seconds_between(held_.front().at, at) >= kHoldSeconds) {
+void Baseline::learn(SteadyTime begin, SteadyTime end, double tail_seconds) {
+  held_.push_back({end, std::min(seconds_between(begin, end), kMostSeconds), octave_of(tail_seconds)});
+  while (seconds_between(held_.front().end, end) >= kHoldSeconds) {
     take(held_.front());
     held_.pop_front();
   }
 }
 
 void Baseline::take(const Held& held) {
-  const double step = last_ ? std::clamp(seconds_between(*last_, held.at), 0.0, kMostStep) : 1;
-  const double constant = held.octave > octave_ ? kRiseSeconds : kFallSeconds;
-  double weight = 1 - std::exp(-step / constant);
-  if (windows_ < kLeastWindows) {
-    weight = std::max(weight, 1 / static_cast<double>(windows_ + 1));
+  double weight = 1 - std::exp(-held.seconds / (held.octave > octave_ ? kRiseSeconds : kFallSeconds));
+  if (!seconds()) {
+    weight = held.seconds / (learned_seconds_ + held.seconds);  // an average, at first
   }
   octave_ += weight * (held.octave - octave_);
-  last_ = held.at;
+  learned_seconds_ += held.seconds;
   ++windows_;
 }
 
 void Baseline::accept(double tail_seconds) {
   held_.clear();
   octave_ = octave_of(tail_seconds);
-  windows_ = std::max(windows_, kLeastWindows);
 }
 
 std::optional<double> Baseline::seconds() const {
-  return windows_ < kLeastWindows ? std::nullopt : std::optional(std::exp2(octave_));
+  const bool known = windows_ >= kLeastWindows && learned_seconds_ >= kLeastSeconds;
+  return known ? std::optional(std::exp2(octave_)) : std::nullopt;
 }
 
 }  // namespace ssdpulse::analysis

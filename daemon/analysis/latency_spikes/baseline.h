@@ -20,10 +20,10 @@ class Baseline {
   static constexpr double kRiseSeconds = 15;  // time constants
   static constexpr double kFallSeconds = 1200;
   static constexpr double kHoldSeconds = 3;
-  static constexpr std::size_t kLeastWindows = 5;  // below so many nothing is known
+  static constexpr double kLeastSeconds = 5;  // of healthy windows, and two of them: with less nothing is known
 
-  /// A healthy window's tail.
-  void learn(SteadyTime at, double tail_seconds);
+  /// A healthy window's tail; a long one, as when ticks were missed, counts for more.
+  void learn(SteadyTime begin, SteadyTime end, double tail_seconds);
   /// A spike opens.
   void forget_held() { held_.clear(); }
   /// What was a spike is the new normal.
@@ -33,14 +33,15 @@ class Baseline {
 
  private:
   struct Held {
-    SteadyTime at;
+    SteadyTime end;
+    double seconds;
     double octave;
   };
   void take(const Held& held);
 
   std::deque<Held> held_;
-  std::optional<SteadyTime> last_;
   double octave_ = 0;
+  double learned_seconds_ = 0;
   std::size_t windows_ = 0;
 };
 

@@ -70,7 +70,7 @@ SpikeDetector::Event SpikeDetector::observe(SteadyTime begin, SteadyTime end, co
   if (span_) {
     const auto slow = look(begin, end, window, span_->limit, pooled);
     if (slow && enough) {
-      candidate_->learn(end, tail_of(pooled));
+      candidate_->learn(begin, end, tail_of(pooled));
     }
     return go_on(end, slow);
   }
@@ -81,19 +81,20 @@ SpikeDetector::Event SpikeDetector::observe(SteadyTime begin, SteadyTime end, co
     slow = look(begin, end, window, limit, pooled);
   }
   if (!slow && enough) {
-    baseline_.learn(end, tail_of(pooled));
+    baseline_.learn(begin, end, tail_of(pooled));
   }
-  return watch(end, slow, limit);
+  return watch(begin, slow, limit);
 }
 
-SpikeDetector::Event SpikeDetector::watch(SteadyTime end, const std::optional<Slow>& slow, double limit) {
-  if (first_slow_ && seconds_between(first_slow_->end, end) > kTogetherSeconds) {
+SpikeDetector::Event SpikeDetector::watch(SteadyTime begin, const std::optional<Slow>& slow, double limit) {
+  if (first_slow_ && seconds_between(first_slow_->end, begin) > kTogetherSeconds) {
     first_slow_.reset();
   }
   if (!slow) {
     return Event::none;
   }
-  if (!first_slow_ && slow->tail < kAloneSeconds) {
+  const bool alone = slow->tail >= kAloneSeconds || seconds_between(slow->begin, slow->end) >= kTogetherSeconds;
+  if (!first_slow_ && !alone) {
     first_slow_ = slow;
     return Event::none;
   }

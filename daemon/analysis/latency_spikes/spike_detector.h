@@ -34,7 +34,7 @@ class SpikeDetector {
   static constexpr double kPoolSeconds = 5;
   static constexpr double kLongSeconds = 0.5;
   static constexpr double kAloneSeconds = 1;     // so slow, one window is enough
-  static constexpr double kTogetherSeconds = 3;  // two windows that end within it open a spike
+  static constexpr double kTogetherSeconds = 2;  // two windows no farther apart open a spike, and so does one as long
   static constexpr double kQuietSeconds = 3;
   static constexpr double kAcceptSeconds = 600;  // a permanent change is accepted
   static constexpr double kStallSeconds = 180;   // what is in flight for longer was missed by us, not by the device
@@ -63,7 +63,7 @@ class SpikeDetector {
   [[nodiscard]] LatencyWords pool(SteadyTime end, const LatencyWords& total);
   [[nodiscard]] std::optional<Slow> look(SteadyTime begin, SteadyTime end, const OperationWindow& window, double limit,
                                          const LatencyWords& pooled);
-  Event watch(SteadyTime end, const std::optional<Slow>& slow, double limit);
+  Event watch(SteadyTime begin, const std::optional<Slow>& slow, double limit);
   Event go_on(SteadyTime end, const std::optional<Slow>& slow);
   [[nodiscard]] SteadyTime begin_of(const Slow& slow) const;
   void add(const Slow& slow);
