@@ -19,14 +19,7 @@ WANTED_VARIABLES = {
     "daemon": {"datasource", "job", "instance"},
 }
 # Names of the contract whose families are not in the exporter yet.
-COMING = set("""
-    ssdpulse_write_hint_bytes_total ssdpulse_write_hint_ios_total ssdpulse_write_hint_latency_seconds
-    ssdpulse_write_hint_path_info ssdpulse_write_stream_bytes_total ssdpulse_write_class_bytes_total
-    ssdpulse_write_misaligned_bytes_total ssdpulse_write_small_bytes_total ssdpulse_discard_bursts_total
-    ssdpulse_discard_burst_bytes_total ssdpulse_discard_burst_seconds_total ssdpulse_discard_burst_active
-    ssdpulse_array_discard_burst_active ssdpulse_latency_spikes_total ssdpulse_latency_spike_seconds_total
-    ssdpulse_latency_spike_active
-""".split())
+COMING = set()
 # What a server says of its own scrapes.
 OF_PROMETHEUS = {"up", "scrape_duration_seconds"}
 # Shown as they are: what was written or lived over the drive's life.

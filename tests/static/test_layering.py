@@ -39,7 +39,7 @@ LIBRARIES = {
     r"bpf/bpf_\w+\.h": ["bpf", "bpf/kernel", "bpf/block"],
     r"yaml-cpp/.*": ["daemon/config"],
     r"microhttpd\.h": ["exporters/http"],
-    r"prometheus/.*|protozero/.*|zlib\.h|utf8\.h": ["exporters/prometheus"],
+    r"prometheus/.*|protozero/.*|libdeflate\.h|utf8\.h": ["exporters/prometheus"],
     r"libnvme\.h|nvme/.*": ["daemon/sources/nvme"],
     r"sqlite3\.h": ["daemon/runtime"],
     r"spdlog/.*": ["daemon/util"],
