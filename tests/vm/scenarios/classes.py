@@ -116,7 +116,7 @@ def run(vm, check):
     for fstype in MAKE:
         file_system(vm, check, watch, node, fstype, fstype)
     swap(vm, check, watch, node)
-    vm.sh(f"echo 0 $(blockdev --getsz {node}) linear {node} 0 | dmsetup create --noudevsync --addnodeoncreate over")
+    vm.sh(f"echo 0 $(blockdev --getsz {node}) linear {node} 0 | dmsetup create over; dmsetup mknodes")
     watch.since()
     device(vm, check, watch, "/dev/mapper/over", "dm")
     file_system(vm, check, watch, "/dev/mapper/over", "ext4", "ext4 on dm")
