@@ -6,8 +6,6 @@
 
 namespace ssdpulse::analysis {
 
-using model::SpikeCause;
-
 std::vector<model::LatencySpike> DeviceSpikes::observe(const SpikeTick& tick) {
   has_drive_ = tick.drive != nullptr;
   drive_up_ = has_drive_ && tick.drive->polling.up;
