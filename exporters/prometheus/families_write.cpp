@@ -78,7 +78,7 @@ constexpr FamilyDescription kFamilies[] = {
            [](const WriteDetails& writes) -> const auto& { return writes.hint_bytes; });
      }},
     {"ssdpulse_write_hint_ios_total",
-     "Issued writes by declared lifetime; one that was merged counts as its first part.", "", Type::counter,
+     "Issued writes by declared lifetime; one that was merged counts as its first part.", "ios", Type::counter,
      Modes::full_only,
      [](const Snapshot& s, Samples& out) {
        add_counters_by(

@@ -133,7 +133,7 @@ TEST(Poller, ReadsHostMediaHostInThisOrder) {
   drive.pages["ocp_smart"] = [](Response& response) { fill_ocp(response, 5'000'000); };
   Poll poll(drive);
   const DriveReading reading = poll.run();
-  EXPECT_EQ(drive.asked, (Names{"controller", "smart", "ocp_smart", "smart"}));
+  EXPECT_EQ(drive.asked, (Names{"controller", "namespace", "smart", "ocp_smart", "smart"}));
   ASSERT_TRUE(reading.smart_again);
   EXPECT_EQ(reading.reason, "");
   EXPECT_EQ(reading.identity->serial, "S1");
@@ -180,7 +180,7 @@ TEST(Poller, WhatIsRefusedIsNotAskedAgainOfItsKind) {
   EXPECT_EQ(first.refused_pages, std::vector<std::string_view>{"ocp_smart"});
   poll.renew();  // a second drive of that kind
   const DriveReading second = poll.run();
-  EXPECT_EQ(drive.asked, (Names{"controller", "smart", "smart"}));
+  EXPECT_EQ(drive.asked, (Names{"controller", "namespace", "smart", "smart"}));
   const SourceChoice choice = choose_source(second);
   EXPECT_EQ(choice.source, "");
   EXPECT_EQ(choice.reason, "ocp: refused");
@@ -237,7 +237,7 @@ TEST(Poller, ErrorsOfTheHostEndThePoll) {
     const DriveReading reading = poll.run();
     EXPECT_EQ(reading.failures, (std::map<std::string, unsigned>{{kind, 1}}));
     EXPECT_NE(reading.reason, "");
-    EXPECT_EQ(drive.asked, (Names{"controller", "smart"}));
+    EXPECT_EQ(drive.asked, (Names{"controller", "namespace", "smart"}));
   }
 }
 
