@@ -278,10 +278,10 @@ void DrivePoller::understand_page(const Step& step, Bytes bytes) {
   if (!content) {
     const std::string kind = bytes.size() < step.page->bytes ? "short" : "garbage";
     if (is_smart(*step.page)) {
-      fail(kind, content.error().message);
-    } else {
-      ++reading_.failures[kind];  // a page that every drive may lack: the poll is as good as without it
+      fail(kind, content.error().message);  // and asked for again: without it there is no poll
+      return;
     }
+    ++reading_.failures[kind];  // a page that every drive may lack: the poll is as good as without it
     if (understood_.count(step.page) == 0 && ++misunderstood_[step.page] >= kTriesToUnderstand) {
       refused_->add(*identity_, *step.page);
     }
