@@ -40,7 +40,11 @@ class Watch:
 def device(vm, check, watch, node, what):
     for options, name in (("direct", "direct"), ("", "writeback")):
         vm.sh(f"tagged_write {node} {SIZE} block={BLOCK} {options}")
-        check.equal(watch.classes(check, f"{what} {name}"), {name: SIZE}, f"{what} {name}: all of its class")
+        have = watch.classes(check, f"{what} {name}")
+        if name == "writeback" and vm.name == "newest":
+            # A device's page cache has larger pages there, and from 7.0 on their heads cannot be found.
+            have[name] = have.get(name, 0) + have.pop("other", 0)
+        check.equal(have, {name: SIZE}, f"{what} {name}: all of its class")
 
 
 def file_system(vm, check, watch, node, fstype, what):
