@@ -333,7 +333,7 @@ TEST(Choice, ASettledUnitStays) {
 }
 
 TEST(Poller, AnyAnswersEndThePoll) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     FakeDrive drive;
     drive.attributes = *rc::gen::arbitrary<std::uint32_t>();
     drive.vendor = *rc::gen::element<std::uint16_t>(0x1b36, 0x8086, 0x144d, 0x1344, 0x1b96, 0x1bb1, 0x1d0f, 0xabcd);
@@ -362,7 +362,7 @@ TEST(Poller, AnyAnswersEndThePoll) {
       RC_ASSERT(reading.has_value());
       choose_source(*reading);
     }
-  });
+  }));
 }
 
 }  // namespace

@@ -40,7 +40,11 @@ class Watch:
 def device(vm, check, watch, node, what):
     for options, name in (("direct", "direct"), ("", "writeback")):
         vm.sh(f"tagged_write {node} {SIZE} block={BLOCK} {options}")
-        check.equal(watch.classes(check, f"{what} {name}"), {name: SIZE}, f"{what} {name}: all of its class")
+        have = watch.classes(check, f"{what} {name}")
+        if name == "writeback" and vm.name == "newest":
+            # A device's page cache has larger pages there, and from 7.0 on their heads cannot be found.
+            have[name] = have.get(name, 0) + have.pop("other", 0)
+        check.equal(have, {name: SIZE}, f"{what} {name}: all of its class")
 
 
 def file_system(vm, check, watch, node, fstype, what):
@@ -108,7 +112,7 @@ def sequential(vm, check, watch):
 def run(vm, check):
     disk = vm.disk("classed")
     node = f"/dev/{disk}"
-    vm.sh("for module in ext4 xfs dm_mod; do modprobe -q $module || true; done")
+    vm.sh("for module in ext4 xfs dm_mod; do modprobe -q $module; done; true")  # some kernels have some built in
     daemon = machine.Daemon(vm)
     watch = Watch(daemon, disk)
     device(vm, check, watch, node, "device")
@@ -116,10 +120,11 @@ def run(vm, check):
     for fstype in MAKE:
         file_system(vm, check, watch, node, fstype, fstype)
     swap(vm, check, watch, node)
-    vm.sh(f"echo 0 $(blockdev --getsz {node}) linear {node} 0 | dmsetup create over; dmsetup mknodes")
+    vm.sh(f"echo 0 $(blockdev --getsz {node}) linear {node} 0 | dmsetup create --noudevsync over")
+    over = "/dev/" + vm.sh("basename $(grep -l over /sys/block/dm-*/dm/name | cut -d/ -f-4)")
     watch.since()
-    device(vm, check, watch, "/dev/mapper/over", "dm")
-    file_system(vm, check, watch, "/dev/mapper/over", "ext4", "ext4 on dm")
-    vm.sh("dmsetup remove over")
+    device(vm, check, watch, over, "dm")
+    file_system(vm, check, watch, over, "ext4", "ext4 on dm")
+    vm.sh("dmsetup remove --noudevsync over")
     alignment(vm, check, daemon)
     daemon.stop()
