@@ -110,7 +110,7 @@ CASES = [
          silent=(BEGIN + 2 * MINUTE,)),
 
     tail("LiftedByQueueing", "reads wait in the queue, the drive is quick", waiting(-15, STALL, 300), whole(STALL, 300),
-         fires=((DURING, READ,
+         fires=((BEGIN + 13 * MINUTE, READ,
                  "On db1:10936, reads of nvme0n1 wait 0.062 s in the queue before the drive gets them (99th "
                  "percentile of 5 minutes), 100% of all their time."),)),
     tail("LiftedByQueueing", "the drive is slow, not the queue", waiting(-15, -15, 300), whole(STALL, 300)),
