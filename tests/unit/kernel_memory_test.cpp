@@ -28,8 +28,8 @@ void print(const char* what, const MemoryPlan& plan) {
 TEST(KernelMemory, EightDevicesBySixtyFourCpus) {
   const MemoryPlan plan = plan_memory(nvme_drives(8, 64), 64);
   print("8 x 64", plan);
-  // By hand: (8 + 4 spare) x (64 x 2 + 6) cells of 5376 bytes, 64 of 192, and 8 of 8896 for hints and streams, which 1.5 MB
-  // allow; 12 regions of 64 x 1024 slots of 16 bytes.
+  // By hand: (8 + 4 spare) x (64 x 2 + 6) cells of 5376 bytes, 64 of 192, and 8 of 8896 for hints and streams,
+  // which 1.5 MB allow; 12 regions of 64 x 1024 slots of 16 bytes.
   EXPECT_EQ(plan.cell_bytes(), 12ULL * ((64 * 2 + 6) * 5376 + 64 * 192 + 8 * 8896));
   EXPECT_EQ(plan.slot_bytes(), 12ULL * 65536 * 16);
   EXPECT_LE(plan.cell_bytes(), 16'000'000U);

@@ -115,8 +115,8 @@ TEST(CompletionOnly, WhatItCannotSeeIsAbsent) {
   const auto page = page_of(snapshot);
   for (const char* unseen : {"ssdpulse_io_device_latency_seconds", "ssdpulse_io_queue_latency_seconds",
                              "ssdpulse_io_requeues_total", "ssdpulse_io_in_flight", "ssdpulse_io_queue_full_seconds",
-                             "ssdpulse_write_hint_bytes_total", "ssdpulse_write_class_bytes_total",
-                             "cause=\"stray\"", "cause=\"completion_missed\"", "cause=\"slot_collision\""}) {
+                             "ssdpulse_write_hint_bytes_total", "ssdpulse_write_class_bytes_total", "cause=\"stray\"",
+                             "cause=\"completion_missed\"", "cause=\"slot_collision\""}) {
     EXPECT_FALSE(has(page, unseen)) << unseen;
   }
   for (const char* seen : {"ssdpulse_io_latency_seconds_count", "ssdpulse_io_bytes_total", "ssdpulse_io_errors_total",
