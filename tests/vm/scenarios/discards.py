@@ -157,7 +157,7 @@ def run(vm, check):
     configure(vm, None, burst_gap="1s")
     daemon = machine.Daemon(vm, "--config", "/tmp/discards.yaml")
     print("TABLE discard submitters: " + re.search('feature=discard_submitters decision="([^"]*)"', daemon.words())[1])
-    series = daemon.scrape().series(BYTES)
+    series = [labels for labels in daemon.scrape().series(BYTES) if dict(labels)["device"] in disks]
     check.equal(len(series), len(TRIGGERS) * len(disks), "every trigger of every disk is there")
     trimmed = {disk: vm.devices[serial].backend.trimmed() for disk, serial in ((grass, "grass"), (meadow, "meadow"))}
     accounts = Accounts(vm, daemon, disks)
