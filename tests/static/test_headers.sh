@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Does every header compile alone? Those under bpf/kernel and *.bpf.h are for the BPF compiler and read by it only.
-# timeout: 900
+# timeout: 1800
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$SSDPULSE_SOURCE"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Does every scenario of the VM matrix pass on every kernel? What is wrong stands in build-tests/vm.
-# timeout: 2400
+# timeout: 3000
 # timeout-long: 14400
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
