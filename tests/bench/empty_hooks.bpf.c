@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* What do the two hooks cost by themselves, before any program does anything? The floor that overhead.py compares with. */
-#include "kernel/types.bpf.h"
+/* What do the two hooks cost by themselves, before any program does anything? The floor that overhead.py compares with.
+ */
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "kernel/types.bpf.h"
+
 SEC("tp_btf/block_rq_issue")
-int BPF_PROG(empty_issue, struct request *rq)
-{
-	return 0;
-}
+int BPF_PROG(empty_issue, struct request* rq) { return 0; }
 
 SEC("tp_btf/block_rq_complete")
-int BPF_PROG(empty_complete, struct request *rq, int error, unsigned int nr_bytes)
-{
-	return 0;
-}
+int BPF_PROG(empty_complete, struct request* rq, int error, unsigned int nr_bytes) { return 0; }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
