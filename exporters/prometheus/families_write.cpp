@@ -11,9 +11,11 @@ namespace {
 using model::Snapshot;
 using model::WriteDetails;
 
+// A device that is present and not measured yet counts from 0 too.
+const WriteDetails kNothingYet{};
+
 template <typename Visit>
 void for_each_device(const Snapshot& snapshot, Visit visit) {
-  static const WriteDetails kNothingYet;
   for (const auto& device : snapshot.devices) {
     visit(device.device->name, device.io ? device.io->writes : kNothingYet,
           device.io ? std::optional(device.io->since) : std::nullopt);

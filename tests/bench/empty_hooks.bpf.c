@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* What do the two hooks cost by themselves, before any program does anything? The floor that overhead.py compares with.
  */
+// clang-format off: the types come first
+#include "kernel/types.bpf.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
-
-#include "kernel/types.bpf.h"
+// clang-format on
 
 SEC("tp_btf/block_rq_issue")
 int BPF_PROG(empty_issue, struct request* rq) { return 0; }
