@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* What do the two hooks cost by themselves, before any program does anything? The floor that overhead.py compares with.
  */
-// clang-format off: the types come first
+// The types come first.
+// clang-format off
 #include "kernel/types.bpf.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
