@@ -55,7 +55,7 @@ def test(check, state):
     def load():
         with Disturber(disk, seed):
             rig.fio(disk, seed, rw="randrw", ioengine="io_uring", iodepth=8, bs="4k", size="512M", io_size="16T",
-                    number_ios=1_000_000 if rig.LONG else 80_000)
+                    number_ios=1_000_000 if rig.LONG else 110_000)
 
     with rig.ram_disks(state) as [disk]:
         seen = observe(check, state, [disk], load)
