@@ -15,11 +15,11 @@
 static __always_inline int issue(struct request *rq)
 {
 	struct gendisk *disk = request_disk(rq);
-	struct device_geometry *geometry;
+	const struct device_geometry *geometry;
 	struct device_state *state, *drive;
 	struct issue_slot *slot;
 	struct io_cell *cell;
-	__u32 device, class, drive_key, cpu;
+	__u32 device, class, cpu;
 	bool again = false;
 	struct write_origin origin = {};
 	__u64 now;
@@ -30,13 +30,12 @@ static __always_inline int issue(struct request *rq)
 	if (!device--)
 		return 0;
 	class = cfg_class_of_op[rq->cmd_flags & OPERATION_MASK];
-	geometry = bpf_map_lookup_elem(&device_geometries, &device);
 	state = bpf_map_lookup_elem(&device_states, &device);
-	if (!geometry || !state)
+	if (!state)
 		return 0;
-	drive_key = geometry->drive;
+	geometry = &state->geometry;
 	slot = slot_of(rq, geometry);
-	drive = bpf_map_lookup_elem(&device_states, &drive_key);
+	drive = drive_of(state, device);
 	if (!slot || !drive)
 		return 0;
 	now = bpf_ktime_get_ns();
@@ -104,11 +103,11 @@ static __always_inline bool is_failover(struct request *rq, __u32 class, int err
 static __always_inline int complete(struct request *rq, int error, __u32 nr_bytes)
 {
 	struct gendisk *disk = request_disk(rq);
-	struct device_geometry *geometry;
+	const struct device_geometry *geometry;
 	struct device_state *state, *drive;
 	struct issue_slot *slot;
 	struct io_cell *cell;
-	__u32 device, class, drive_key, hint;
+	__u32 device, class, hint;
 	__u64 now, issued;
 
 	if (!disk) {
@@ -119,9 +118,8 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 	if (!device--)
 		return 0;
 	class = cfg_class_of_op[rq->cmd_flags & OPERATION_MASK];
-	geometry = bpf_map_lookup_elem(&device_geometries, &device);
 	state = bpf_map_lookup_elem(&device_states, &device);
-	if (!geometry || !state)
+	if (!state)
 		return 0;
 	if (error && is_error_of_its_own(rq, class))
 		count_error(state, class, error);
@@ -135,9 +133,9 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 	if (!is_final_completion(rq, nr_bytes))
 		return 0;
 
-	drive_key = geometry->drive;
+	geometry = &state->geometry;
 	slot = slot_of(rq, geometry);
-	drive = bpf_map_lookup_elem(&device_states, &drive_key);
+	drive = drive_of(state, device);
 	if (!slot || !drive)
 		return 0;
 	if (slot->request != (__u64)rq) {

@@ -71,7 +71,7 @@ static inline __attribute__((always_inline)) __u64 slot_time(__u64 issued, __u64
 	return now - (__u64)((__s64)((now - issued) << (64 - SLOT_HINT_SHIFT)) >> (64 - SLOT_HINT_SHIFT));
 }
 
-/* Where a device's requests find their slots. Written by user space before the device is made known. */
+/* Where a device's requests find their slots. A line of its own in device_state, written by user space before the device is made known. */
 #define SLOTS_EXACT 1	  /* one slot for each hardware queue and tag: a foreign request is a missed completion */
 #define DEVICE_RETIRING 2 /* gone or excluded: nothing new is measured, what is in flight still ends */
 struct device_geometry {
@@ -105,19 +105,22 @@ struct operation_events {
 
 /* What all CPUs share about one device. */
 struct device_state {
-	/* Interference: a line of its own, written only by discards and flushes, read by every read and write. */
+	struct device_geometry geometry;
+	__u64 geometry_pad[4];
+	/* What every completion looks at, in one line: interference, which only discards and flushes write, ... */
 	__u64 discards_started;
 	__u64 discards_ended;
 	__u64 discard_last_end_ns;
 	__u64 flushes_started;
 	__u64 flushes_ended;
 	__u64 flush_last_end_ns;
-	__u64 discard_last_start_ns;
-	__u64 flush_last_start_ns;
-	/* Time at full depth: written only while somebody waits for a tag. */
+	/* ... and time at full depth, written only while somebody waits for a tag. */
 	__u64 full_since;     /* ns since boot, but the low bits (QUEUE_FULL_CPU_MASK): the CPU that keeps the time */
 	__u64 full_paused_ns; /* first completion since that saw nobody wait; 0 while somebody does */
-	__u64 full_pad[6];
+	/* Looked at only while a discard or a flush is in flight. */
+	__u64 discard_last_start_ns;
+	__u64 flush_last_start_ns;
+	__u64 start_pad[6];
 	struct operation_events events[CLASSES];
 };
 #define QUEUE_FULL_CPU_MASK 0xfffU

@@ -33,28 +33,37 @@
 /* Sizes use schema 0: word 0 counts zero bytes, word 1 + i holds (2^(i-1), 2^i] bytes, i = 0 .. 32. */
 #define SIZE_WORDS 34
 
-/* floor(log2(value)) for value > 0. BPF has no count-leading-zeros instruction. */
+/*
+ * 1 << shift if value > bound, else 0; both below 2^63. BPF has neither a count of leading zeros nor a conditional move,
+ * and a branch on a latency is one that no processor foretells.
+ */
+static inline __attribute__((always_inline)) __u64 bit_if_above(__u64 value, __u64 bound, __u32 shift)
+{
+	return (bound - value) >> 63 << shift;
+}
+
+/* floor(log2(value)) for 0 < value < 2^63. */
 static inline __attribute__((always_inline)) __u32 floor_log2(__u64 value)
 {
-	__u32 shift, result = 0;
+	__u64 shift, result = 0;
 
-	if (value >> 32) {
+	if (value >> 32) { /* above 4 s: foretold well */
 		value >>= 32;
 		result = 32;
 	}
-	shift = (__u32)(value > 0xffff) << 4;
+	shift = bit_if_above(value, 0xffff, 4);
 	value >>= shift;
 	result |= shift;
-	shift = (__u32)(value > 0xff) << 3;
+	shift = bit_if_above(value, 0xff, 3);
 	value >>= shift;
 	result |= shift;
-	shift = (__u32)(value > 0xf) << 2;
+	shift = bit_if_above(value, 0xf, 2);
 	value >>= shift;
 	result |= shift;
-	shift = (__u32)(value > 0x3) << 1;
+	shift = bit_if_above(value, 0x3, 1);
 	value >>= shift;
 	result |= shift;
-	return result | (__u32)(value >> 1);
+	return (__u32)(result | value >> 1);
 }
 
 /* Word of a latency in nanoseconds; anything not positive is the zero word. */
@@ -73,7 +82,7 @@ static inline __attribute__((always_inline)) __u32 latency_word(__s64 latency_ns
 	asm volatile("%0 &= 1023" : "+r"(sixteenth));
 #endif
 	word = latency_first_word[sixteenth];
-	return word + (value > latency_upper_bound_ns[word]);
+	return word + (__u32)bit_if_above(value, latency_upper_bound_ns[word], 0);
 }
 
 /* Word of a size in bytes. */

@@ -27,7 +27,6 @@ const volatile __u8 cfg_class_of_op[OPERATION_MASK + 1] = {};
 
 ARRAY_MAP(queue_entries, __u64);		      /* [queue id] */
 ARRAY_MAP(known_disks, struct known_disk);	      /* [hash of the name] */
-ARRAY_MAP(device_geometries, struct device_geometry); /* [device] */
 ARRAY_MAP(issue_slots, struct issue_slot);	      /* [slot_base + ...] */
 ARRAY_MAP(hot_cells, struct io_cell);		      /* [device][CPU][read, write] */
 ARRAY_MAP(cold_cells, struct io_cell);		      /* [device][flush ... passthrough] */

@@ -18,6 +18,14 @@ static __always_inline struct issue_slot *slot_of(struct request *rq, const stru
 	return bpf_map_lookup_elem(&issue_slots, &key);
 }
 
+/* Whose interference counts: mostly the device itself. */
+static __always_inline struct device_state *drive_of(struct device_state *state, __u32 device)
+{
+	__u32 drive = state->geometry.drive;
+
+	return drive == device ? state : bpf_map_lookup_elem(&device_states, &drive);
+}
+
 /*
  * The slot is taken: the same request issued again (true), or one whose completion was never seen. A request structure
  * serves one tag for ever, so the same address may be a later I/O: then it was allocated after the earlier issue.

@@ -84,7 +84,6 @@ void configure(block_io& skeleton, const KernelBtf& btf, const MemoryPlan& plan,
 
   set_entries(skeleton.maps.queue_entries, QUEUE_IDS);
   set_entries(skeleton.maps.known_disks, KNOWN_DISKS);
-  set_entries(skeleton.maps.device_geometries, plan.devices);
   set_entries(skeleton.maps.issue_slots, plan.slots);
   set_entries(skeleton.maps.hot_cells, std::uint64_t{plan.devices} * plan.cpus * HOT_CLASSES);
   set_entries(skeleton.maps.cold_cells, std::uint64_t{plan.devices} * COLD_CLASSES);
@@ -147,11 +146,10 @@ util::Result<void> BlockPrograms::map_tables() {
   map_one(skeleton_->maps.write_cells, false, tables_.write_cells);
   map_one(skeleton_->maps.tagged_cells, false, tables_.tagged_cells);
   map_one(skeleton_->maps.end_functions, true, tables_.end_functions);
-  map_one(skeleton_->maps.device_states, false, tables_.device_states);
+  map_one(skeleton_->maps.device_states, true, tables_.device_states);
   map_one(skeleton_->maps.host_states, false, tables_.host_states);
   map_one(skeleton_->maps.queue_entries, true, tables_.queue_entries);
   map_one(skeleton_->maps.known_disks, true, tables_.known_disks);
-  map_one(skeleton_->maps.device_geometries, true, tables_.geometries);
   return outcome;
 }
 

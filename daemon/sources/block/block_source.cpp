@@ -150,7 +150,7 @@ void BlockSource::keep_places(Measured& measured) {
     prefer(*measured.device, place);
     if (!slots_are_exact(demand_of(*path), place.slots) || path->queue_depth > place.demand.queue_depth) {
       // The queue has grown: requests may share slots now, which is no missed completion.
-      programs_->tables().geometries[place.device].flags &= ~static_cast<__u32>(SLOTS_EXACT);
+      programs_->tables().device_states[place.device].geometry.flags &= ~static_cast<__u32>(SLOTS_EXACT);
     }
   }
   for (const model::Path& path : paths) {
@@ -174,7 +174,7 @@ bool BlockSource::take_back(Measured& measured, const model::Path& path) {
   for (std::uint32_t operation_class = 0; operation_class < CLASSES; ++operation_class) {
     measured.io.operations[operation_class].in_flight += place->in_flight[operation_class];
   }
-  measured.drive = programs_->tables().geometries[place->device].drive;
+  measured.drive = programs_->tables().device_states[place->device].geometry.drive;
   set_retiring(*place, false);
   measured.places.push_back(std::move(*place));
   retiring_.erase(place);
@@ -214,7 +214,7 @@ bool BlockSource::give_place(Measured& measured, const model::Path& path) {
   if (measured.places.empty()) {
     measured.drive = device;
   }
-  device_geometry& geometry = tables.geometries[device];
+  device_geometry& geometry = tables.device_states[device].geometry;
   geometry.slot_base = base;
   geometry.slot_mask = slots - 1;
   geometry.slot_stride = path.queue_depth;
@@ -241,7 +241,7 @@ bool BlockSource::give_place(Measured& measured, const model::Path& path) {
 
 void BlockSource::set_retiring(Place& place, bool retiring) {
   place.retiring = retiring;
-  __u32& flags = programs_->tables().geometries[place.device].flags;
+  __u32& flags = programs_->tables().device_states[place.device].geometry.flags;
   flags = retiring ? flags | DEVICE_RETIRING : flags & ~static_cast<__u32>(DEVICE_RETIRING);
 }
 
@@ -267,7 +267,7 @@ void BlockSource::release_finished() {
                                        [](std::int64_t requests) { return requests != 0; });
     // Its interference state may serve the other paths of the same drive.
     const bool shared = std::any_of(all.begin(), all.end(), [&](const Place* other) {
-      return other != &place && tables.geometries[other->device].drive == place.device;
+      return other != &place && tables.device_states[other->device].geometry.drive == place.device;
     });
     return place.retiring && !in_flight && !shared;
   };
@@ -394,7 +394,7 @@ void BlockSource::read_writes(Place& place, Measured& measured) {
 }
 
 void BlockSource::prefer(const model::Device& device, const Place& place) {
-  device_geometry& geometry = programs_->tables().geometries[place.device];
+  device_geometry& geometry = programs_->tables().device_states[place.device].geometry;
   const auto own = preferences_.find(device.name);
   const bool told = own != preferences_.end();
   geometry.write_granularity = told ? own->second.granularity : device.write_granularity_bytes;

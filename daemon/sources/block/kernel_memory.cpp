@@ -28,7 +28,7 @@ std::uint64_t MemoryPlan::cell_bytes() const {
 std::uint64_t MemoryPlan::slot_bytes() const { return std::uint64_t{slots} * sizeof(issue_slot); }
 
 std::uint64_t MemoryPlan::table_bytes() const {
-  return std::uint64_t{devices} * (sizeof(device_state) + sizeof(stream_ends) + sizeof(device_geometry)) +
+  return std::uint64_t{devices} * (sizeof(device_state) + sizeof(stream_ends)) +
          std::uint64_t{discard_places} * SUBMITTERS * sizeof(discard_cell) + KNOWN_DISKS * sizeof(known_disk) +
          QUEUE_IDS * sizeof(__u64) + sizeof(host_state) + END_FUNCTION_SETS * sizeof(end_function_set);
 }
