@@ -69,19 +69,25 @@ static inline __attribute__((always_inline)) __u32 floor_log2(__u64 value)
 /* Word of a latency in nanoseconds; anything not positive is the zero word. */
 static inline __attribute__((always_inline)) __u32 latency_word(__s64 latency_ns)
 {
-	__u32 exponent, word;
-	__u64 value = (__u64)latency_ns, sixteenth;
+	__u64 value = (__u64)latency_ns, piece, step;
+	__u32 word;
 
 	if (latency_ns <= 0)
 		return LATENCY_ZERO_WORD;
-	exponent = floor_log2(value);
-	/* The four bits below the leading one choose a sixteenth of the octave; it spans at most two buckets. */
-	sixteenth = ((exponent << 4) | (((value << 4) >> exponent) & 15)) & 1023;
+	/* Six octaves a piece: one holds most that a device does. */
+	piece = bit_if_above(value, (1ULL << 14) - 1, 0) + bit_if_above(value, (1ULL << 20) - 1, 0) +
+		bit_if_above(value, (1ULL << 26) - 1, 0);
+	if (value >> 32) { /* above 4 s: foretold well */
+		if (value >> 38)
+			return LATENCY_OVER_WORD;
+		piece = 4;
+	}
+	step = value >> (4 + 6 * piece) & (LATENCY_STEPS - 1);
 #ifdef __bpf__
-	/* clang knows this bound and leaves the mask out, but verifiers before Linux 6.12 want to see it. */
-	asm volatile("%0 &= 1023" : "+r"(sixteenth));
+	/* clang knows this bound and leaves the mask out, but the verifier wants to see it. */
+	asm volatile("%0 &= 1023" : "+r"(step));
 #endif
-	word = latency_first_word[sixteenth];
+	word = latency_first_word[piece * LATENCY_STEPS + step];
 	return word + (__u32)bit_if_above(value, latency_upper_bound_ns[word], 0);
 }
 
