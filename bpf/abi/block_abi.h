@@ -71,7 +71,8 @@ static inline __attribute__((always_inline)) __u64 slot_time(__u64 issued, __u64
 	return now - (__u64)((__s64)((now - issued) << (64 - SLOT_HINT_SHIFT)) >> (64 - SLOT_HINT_SHIFT));
 }
 
-/* Where a device's requests find their slots. A line of its own in device_state, written by user space before the device is made known. */
+/* Where a device's requests find their slots. A line of its own in device_state, written by user space before the
+ * device is made known. */
 #define SLOTS_EXACT 1	  /* one slot for each hardware queue and tag: a foreign request is a missed completion */
 #define DEVICE_RETIRING 2 /* gone or excluded: nothing new is measured, what is in flight still ends */
 struct device_geometry {

@@ -34,8 +34,8 @@
 #define SIZE_WORDS 34
 
 /*
- * 1 << shift if value > bound, else 0; both below 2^63. BPF has neither a count of leading zeros nor a conditional move,
- * and a branch on a latency is one that no processor foretells.
+ * 1 << shift if value > bound, else 0; both below 2^63. BPF has neither a count of leading zeros nor a conditional
+ * move, and a branch on a latency is one that no processor foretells.
  */
 static inline __attribute__((always_inline)) __u64 bit_if_above(__u64 value, __u64 bound, __u32 shift)
 {

@@ -25,17 +25,17 @@ const volatile __u8 cfg_class_of_op[OPERATION_MASK + 1] = {};
 		__type(value, value_type);                                                                             \
 	} map_name SEC(".maps")
 
-ARRAY_MAP(queue_entries, __u64);		      /* [queue id] */
-ARRAY_MAP(known_disks, struct known_disk);	      /* [hash of the name] */
-ARRAY_MAP(issue_slots, struct issue_slot);	      /* [slot_base + ...] */
-ARRAY_MAP(hot_cells, struct io_cell);		      /* [device][CPU][read, write] */
-ARRAY_MAP(cold_cells, struct io_cell);		      /* [device][flush ... passthrough] */
-ARRAY_MAP(write_cells, struct write_cell);	      /* [device][CPU] */
-ARRAY_MAP(tagged_cells, struct tagged_cell);	      /* [device][some CPUs] */
-ARRAY_MAP(end_functions, struct end_function_set);    /* [hash of the address] */
-ARRAY_MAP(device_states, struct device_state);	      /* [device] */
-ARRAY_MAP(streams, struct stream_ends);		      /* [device] */
-ARRAY_MAP(host_states, struct host_state);	      /* [0] */
+ARRAY_MAP(queue_entries, __u64);		   /* [queue id] */
+ARRAY_MAP(known_disks, struct known_disk);	   /* [hash of the name] */
+ARRAY_MAP(issue_slots, struct issue_slot);	   /* [slot_base + ...] */
+ARRAY_MAP(hot_cells, struct io_cell);		   /* [device][CPU][read, write] */
+ARRAY_MAP(cold_cells, struct io_cell);		   /* [device][flush ... passthrough] */
+ARRAY_MAP(write_cells, struct write_cell);	   /* [device][CPU] */
+ARRAY_MAP(tagged_cells, struct tagged_cell);	   /* [device][some CPUs] */
+ARRAY_MAP(end_functions, struct end_function_set); /* [hash of the address] */
+ARRAY_MAP(device_states, struct device_state);	   /* [device] */
+ARRAY_MAP(streams, struct stream_ends);		   /* [device] */
+ARRAY_MAP(host_states, struct host_state);	   /* [0] */
 
 static __always_inline void count_host(__u32 counter)
 {

@@ -79,7 +79,7 @@ BlockSource::~BlockSource() = default;
 /// Without it all discards are `other`, and nothing else is lost.
 void BlockSource::open_discards(const model::Inventory& inventory) {
   const std::uint32_t places = discard_places(inventory);
-  auto programs = DiscardPrograms::open(btf_, programs_->known_disks_fd(), places);
+  auto programs = DiscardPrograms::open(btf_, programs_->known_disks_fd(), places, !completion_only_);
   if (!programs) {
     discards_unseen_ = programs.error().message;
     btf_.features["discard_submitters"] = "unseen";

@@ -32,6 +32,10 @@ bpf_program* program_of(const discard& skeleton, DiscardHook hook) {
   return nullptr;
 }
 
+bool passes_every_bio(DiscardHook hook) {
+  return hook == DiscardHook::bio_queue || hook == DiscardHook::bio_queue_with_queue;
+}
+
 const char* words(DiscardHook hook) {
   switch (hook) {
     case DiscardHook::chain_bio:
@@ -52,11 +56,15 @@ const char* words(DiscardHook hook) {
 void DiscardPrograms::SkeletonDeleter::operator()(discard* skeleton) const { discard::destroy(skeleton); }
 
 util::Result<std::unique_ptr<DiscardPrograms>> DiscardPrograms::open(const KernelBtf& btf, int known_disks_fd,
-                                                                     std::uint32_t places) {
+                                                                     std::uint32_t places, bool may_hook_every_bio) {
   std::unique_ptr<DiscardPrograms> programs(new DiscardPrograms);
   programs->kernel_counts_skipped_runs_ = btf.counts_skipped_runs;
   std::string refusals;
   for (const DiscardHook hook : btf.discard_hooks) {
+    if (passes_every_bio(hook) && !may_hook_every_bio) {
+      refusals += (refusals.empty() ? "" : "; ") + std::string("every bio: not in completion-only mode");
+      continue;
+    }
     if (auto hooked = programs->hook(btf, hook, known_disks_fd, places); !hooked) {
       refusals += (refusals.empty() ? "" : "; ") + std::string(words(hook)) + ": " + hooked.error().message;
       continue;

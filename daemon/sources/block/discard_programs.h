@@ -22,9 +22,10 @@ namespace ssdpulse::block {
 
 class DiscardPrograms {
  public:
-  /// Takes the best hook that this kernel lets us have. `known_disks_fd`: the block programs' table, shared.
+  /// Takes the best hook that this kernel lets us have; one that every bio passes only if `may_hook_every_bio`.
+  /// `known_disks_fd`: the block programs' table, shared.
   static util::Result<std::unique_ptr<DiscardPrograms>> open(const KernelBtf& btf, int known_disks_fd,
-                                                             std::uint32_t places);
+                                                             std::uint32_t places, bool may_hook_every_bio);
   ~DiscardPrograms();
   DiscardPrograms(const DiscardPrograms&) = delete;
   DiscardPrograms& operator=(const DiscardPrograms&) = delete;
