@@ -86,16 +86,20 @@ def latencies(check, difference, disk, traced, operation, lost, name, measure):
 def device_latencies(check, difference, disk, traced, operation, lost, slack):
     """The four histograms of device time, and the split between them."""
     ios = traced.of(operation)
-    whole = Counter()
+    whole, elsewhere = Counter(), 0
     for during, (certain, possible, exact) in trace.during_bounds(traced, operation, slack).items():
         histogram = difference.histogram(DEVICE, device=disk.name, operation=operation, during=during)
         whole.update(histogram.native)
+        elsewhere += max(0, histogram.count - exact)
         if not exact and not histogram.count:
             continue
         _histogram(check, f"{disk.name} {operation} device time during {during}", histogram, certain, possible, lost)
         check.that(abs(histogram.count - exact) <= max(lost, len(ios) // 1000),
                    f"{disk.name} {operation} during {during}: {histogram.count}, the trace's middle says {exact}, "
                    f"{sum(possible.values())} within {slack} ns of an edge")
+    check.that(elsewhere <= max(lost, len(ios) // 1000),
+               f"{disk.name} {operation}: {elsewhere} of {len(ios)} I/Os ({elsewhere / max(1, len(ios)):.4%}) are under "
+               f"another during than the trace's middle says")
     why = buckets.impossible(whole, *((Counter(), trace.histogram_bounds(ios, trace.device_time)) if lost
                                       else (trace.histogram_bounds(ios, trace.device_time), Counter())))
     check.that(why is None, f"{disk.name} {operation} device time, all four together" + (f": {why}" if why else ""))
