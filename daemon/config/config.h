@@ -15,6 +15,10 @@ namespace ssdpulse::config {
 /// queue latency, no in-flight, no requeues.
 enum class LatencyMode : std::uint8_t { full, completion_only };
 
+/// Whether a write of the page cache without a hint is asked for that of its file: automatic: on kernels whose bios
+/// lose it on the way.
+enum class PageHints : std::uint8_t { automatic, always, never };
+
 struct Web {
   std::vector<std::string> listen_address{"127.0.0.1:10936"};  // HOST:PORT, [IPV6]:PORT or :PORT (all addresses)
   bool operator==(const Web&) const = default;
@@ -41,6 +45,11 @@ struct Discard {
   bool operator==(const Discard&) const = default;
 };
 
+struct Writes {
+  PageHints page_hints = PageHints::automatic;
+  bool operator==(const Writes&) const = default;
+};
+
 struct Spikes {
   std::chrono::nanoseconds floor = std::chrono::milliseconds(2);  // what is quicker is no spike, whatever it used to be
   bool operator==(const Spikes&) const = default;
@@ -58,6 +67,7 @@ struct Config {
   Latency latency;
   Nvme nvme;
   Discard discard;
+  Writes writes;
   Spikes spikes;
   History history;
   bool operator==(const Config&) const = default;

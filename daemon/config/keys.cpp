@@ -146,6 +146,9 @@ struct OneOf {
 constexpr OneOf<LatencyMode, 2> kLatencyModes{
     {{{"full", LatencyMode::full}, {"completion-only", LatencyMode::completion_only}}}};
 
+constexpr OneOf<PageHints, 3> kPageHints{
+    {{{"auto", PageHints::automatic}, {"always", PageHints::always}, {"never", PageHints::never}}}};
+
 /// A duration with its unit, within a range.
 struct DurationWithin {
   std::chrono::nanoseconds least;
@@ -217,6 +220,7 @@ const std::vector<Key>& keys() {
       key("latency", "mode", &Config::latency, &Latency::mode, kLatencyModes, Takes::restart),
       key("nvme", "poll_interval", &Config::nvme, &Nvme::poll_interval, DurationWithin{10s, 1h}, Takes::reload),
       key("discard", "burst_gap", &Config::discard, &Discard::burst_gap, DurationWithin{1s, 1h}, Takes::reload),
+      key("writes", "page_hints", &Config::writes, &Writes::page_hints, kPageHints, Takes::restart),
       key("spikes", "floor", &Config::spikes, &Spikes::floor, DurationWithin{100us, 10s}, Takes::reload),
       key("history", "directory", &Config::history, &History::directory, DirectoryOrNone{}, Takes::restart),
       key("history", "retention", &Config::history, &History::retention, DurationWithin{24h, 3650 * 24h},

@@ -37,6 +37,14 @@ sources::DeviceFilter filter_of(const config::Config& config) {
   return {config.devices.include, config.devices.exclude};
 }
 
+block::BlockChoices choices_of(const config::Config& config) {
+  block::BlockChoices choices{config.latency.mode == config::LatencyMode::completion_only, {}};
+  if (config.writes.page_hints != config::PageHints::automatic) {
+    choices.hints_of_pages = config.writes.page_hints == config::PageHints::always;
+  }
+  return choices;
+}
+
 /// Clients beyond the usual 1024 descriptors are answered too; what the hard limit does not allow waits in the backlog.
 void raise_file_limit() {
   rlimit limit{};
@@ -190,7 +198,7 @@ ExitCode run(const Configure& configure) {
   for (const http::Listener& listener : *listeners) {
     addresses.push_back(listener.address);
   }
-  auto sampler = Sampler::open({}, filter_of(*config), config->latency.mode == config::LatencyMode::completion_only);
+  auto sampler = Sampler::open({}, filter_of(*config), choices_of(*config));
   if (!sampler) {
     const int error = sampler.error().error_number;
     return give_up(error == EPERM || error == EACCES ? ExitCode::not_permitted : ExitCode::kernel,

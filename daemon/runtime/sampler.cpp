@@ -53,7 +53,8 @@ std::vector<std::string> unstamped_devices(const model::Inventory& inventory) {
 }  // namespace
 
 util::Result<std::unique_ptr<Sampler>> Sampler::open(const sources::InventoryRoots& roots,
-                                                     const sources::DeviceFilter& filter, bool completion_only) {
+                                                     const sources::DeviceFilter& filter,
+                                                     const block::BlockChoices& choices) {
   auto inventory = sources::read_inventory(roots, filter);
   if (!inventory) {
     return tl::make_unexpected(inventory.error());
@@ -61,19 +62,19 @@ util::Result<std::unique_ptr<Sampler>> Sampler::open(const sources::InventoryRoo
   const auto measured = std::count_if(inventory->devices.begin(), inventory->devices.end(),
                                       [](const auto& device) { return device.coverage == model::Coverage::measured; });
   const auto unstamped = static_cast<std::ptrdiff_t>(unstamped_devices(*inventory).size());
-  if (completion_only && measured > 0 && unstamped == measured) {
+  if (choices.completion_only && measured > 0 && unstamped == measured) {
     return util::fail(
         "latency.mode completion-only has nothing to measure: every device has queue/iostats set to 0, and then the "
         "kernel gives requests no start time; write 1 to /sys/block/DEVICE/queue/iostats, or use latency.mode full");
   }
-  auto source = block::BlockSource::open(*inventory, completion_only);
+  auto source = block::BlockSource::open(*inventory, choices);
   if (!source) {
     return tl::make_unexpected(source.error());
   }
   std::unique_ptr<Sampler> sampler(new Sampler);
   sampler->roots_ = roots;
   sampler->filter_ = filter;
-  sampler->completion_only_ = completion_only;
+  sampler->completion_only_ = choices.completion_only;
   sampler->source_ = std::move(*source);
   sampler->inventory_status_ = {"inventory", true, "", {}};
   sampler->process_start_ = read_process_start_time(roots.proc).value_or(0);

@@ -25,7 +25,8 @@ class Sampler final : public BlockLayer {
  public:
   /// Looks at the host and starts counting: needs the capabilities to load BPF programs, later calls need none.
   static util::Result<std::unique_ptr<Sampler>> open(const sources::InventoryRoots& roots,
-                                                     const sources::DeviceFilter& filter, bool completion_only);
+                                                     const sources::DeviceFilter& filter,
+                                                     const block::BlockChoices& choices);
 
   /// Disks or mounts changed, or may have.
   void refresh_inventory();

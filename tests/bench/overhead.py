@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What does watching cost? Nanoseconds per I/O of each observer, in turns, on one loop device over tmpfs.
 
-Observers: nothing; two empty hooks (the floor: what the kernel's own accounting of a run costs); ssdpulse in full mode
-and with completions alone; biolatency -D of libbpf-tools. Each is run several times in random order, so that a machine
-that grows slower meets all of them; what is judged is ratios of medians, never a time. First with the kernel's
-accounting of BPF programs on (nanoseconds by hook), then with it off (IOPS, p99 and CPU time of the load itself).
+Observers: nothing; two empty hooks (the floor: what the kernel's own accounting of a run costs); ssdpulse in full mode,
+asking each page of a buffered write for its file's hint, and with completions alone; biolatency -D of libbpf-tools. Each
+is run several times in random order, so that a machine that grows slower meets all of them; what is judged is ratios of
+medians, never a time. First with the kernel's accounting of BPF programs on (nanoseconds by hook), then with it off
+(IOPS, p99 and CPU time of the load itself). Asking pages has a load of its own, buffered writes, as direct ones have
+none to ask.
 """
 import argparse
 import ctypes
@@ -25,7 +27,11 @@ from lib import rig  # noqa: E402  (the disks, the load and the daemon of the ke
 STATS = Path("/proc/sys/kernel/bpf_stats_enabled")
 NOISE_BAND = 0.05
 ATTEMPTS = 3
+EVERY_BIO = ("on_bio_queue", "on_bio_5_10")  # hooks that are there only where the kernel lets no function be hooked
 LOAD = {"rw": "randrw", "ioengine": "io_uring", "iodepth": 32, "bs": "4k", "size": "512M", "time_based": None}
+
+BUFFERED = {"rw": "randwrite", "ioengine": "psync", "direct": 0, "bs": "4k", "size": "512M", "fsync": 256,
+            "time_based": None}
 
 
 def programs():
@@ -77,10 +83,10 @@ def compile_empty_hooks(state):
             "-c", HERE / "empty_hooks.bpf.c", "-o", state / "empty_hooks.bpf.o")
 
 
-def ssdpulse(mode):
+def ssdpulse(mode, page_hints="auto"):
     @contextmanager
     def observer(state, disk):
-        with rig.daemon(state, [disk], mode):
+        with rig.daemon(state, [disk], mode, settings=f"writes: {{ page_hints: {page_hints} }}\n"):
             yield
     return observer
 
@@ -100,24 +106,28 @@ def biolatency(_state, _disk):
 
 OBSERVERS = {"nothing": nothing, "floor": empty_hooks, "full": ssdpulse("full"),
              "completion-only": ssdpulse("completion-only"), "biolatency": biolatency}
+OF_PAGES = {"pages not asked": ssdpulse("full", "never"), "pages asked": ssdpulse("full", "always")}
 
 
 def measure(name, state, disk, seconds):
-    """One run: {ns, by_hook, iops, p99_us, cpu_ns} per I/O."""
+    """One run: {ns, by_hook, iops, p99_us, cpu_ns} per I/O, and nanoseconds of one run of the issue program."""
     others = programs()
-    with OBSERVERS[name](state, disk):
+    load = BUFFERED if name in OF_PAGES else LOAD
+    with {**OBSERVERS, **OF_PAGES}[name](state, disk):
         mine = programs().keys() - others.keys()
-        rig.fio(disk, 1, runtime="500ms", **LOAD)
+        rig.fio(disk, 1, runtime="500ms", **load)
         before = programs()
-        job = rig.fio(disk, random.randrange(1, 1 << 30), runtime=f"{int(seconds * 1000)}ms", **LOAD)
+        job = rig.fio(disk, random.randrange(1, 1 << 30), runtime=f"{int(seconds * 1000)}ms", **load)
         after = programs()
     ios = job["read"]["total_ios"] + job["write"]["total_ios"]
-    hooks = {}
+    hooks, issue_ns = {}, 0
     for program in mine:
         label, runs, ns = after[program]
+        if label == "on_issue":
+            issue_ns = (ns - before[program][2]) / max(1, runs - before[program][1])
         hooks[label] = hooks.get(label, 0) + (ns - before[program][2]) / ios
     cpu = (job["usr_cpu"] + job["sys_cpu"]) / 100 * job["job_runtime"] * 1e6 / ios
-    return {"ns": sum(hooks.values()), "by_hook": hooks, "iops": ios / job["job_runtime"] * 1000, "cpu_ns": cpu,
+    return {"issue_ns": issue_ns, "ns": sum(hooks.values()), "by_hook": hooks, "iops": ios / job["job_runtime"] * 1000, "cpu_ns": cpu,
             "p99_us": job["read"]["lat_ns"]["percentile"]["99.000000"] / 1000}
 
 
@@ -158,27 +168,40 @@ def by_accounting(arguments, state, disk, say):
              "stop what else runs, or give --noisy to see the figures all the same")
 
 
-def report(costs, effects):
-    print(f"{'observer':<16} {'ns per I/O':>10} {'band':>6} {'of floor':>9} {'of peer':>8}   by hook")
+def but_every_bio(runs):
+    """The same on a kernel that lets functions be hooked: nothing is paid for bios."""
+    return [{**run, "ns": run["ns"] - sum(run["by_hook"].get(hook, 0) for hook in EVERY_BIO),
+             "by_hook": {hook: ns for hook, ns in run["by_hook"].items() if hook not in EVERY_BIO}} for run in runs]
+
+
+def report(costs, of_pages, effects):
+    print(f"{'observer':<22} {'ns per I/O':>10} {'band':>6} {'of floor':>9} {'of peer':>8}   by hook")
     for name, runs in costs.items():
         ns = median(runs, "ns")
         hooks = {hook: statistics.median(run["by_hook"].get(hook, 0) for run in runs) for hook in runs[0]["by_hook"]}
-        print(f"{name:<16} {ns:>10.1f} {band(runs, 'ns'):>6.1%} {ns / median(costs['floor'], 'ns'):>9.2f} "
+        print(f"{name:<22} {ns:>10.1f} {band(runs, 'ns'):>6.1%} {ns / median(costs['floor'], 'ns'):>9.2f} "
               f"{ns / median(costs['biolatency'], 'ns'):>8.3f}   "
               + ", ".join(f"{hook} {value:.1f}" for hook, value in sorted(hooks.items())))
-    print(f"\n{'accounting off':<16} {'IOPS':>10} {'p99 us':>8} {'CPU ns per I/O':>15} {'IOPS of nothing':>16}")
+    print(f"\n{'buffered writes':<22} {'ns per issue':>12}")
+    for name, runs in of_pages.items():
+        print(f"{name:<22} {median(runs, 'issue_ns'):>12.1f}")
+    print(f"\n{'accounting off':<22} {'IOPS':>10} {'p99 us':>8} {'CPU ns per I/O':>15} {'IOPS of nothing':>16}")
     for name, runs in effects.items():
         pairs = statistics.median(run["iops"] / base["iops"] for run, base in zip(runs, effects["nothing"]))
-        print(f"{name:<16} {median(runs, 'iops'):>10.0f} {median(runs, 'p99_us'):>8.0f} {median(runs, 'cpu_ns'):>15.0f} "
+        print(f"{name:<22} {median(runs, 'iops'):>10.0f} {median(runs, 'p99_us'):>8.0f} {median(runs, 'cpu_ns'):>15.0f} "
               f"{pairs:>16.3f}")
 
 
-def ratios(costs, effects):
+def ratios(costs):
     full, only = median(costs["full"], "ns"), median(costs["completion-only"], "ns")
     peer = median(costs["biolatency"], "ns")
     return {"full_of_peer": full / peer, "full_of_floor": full / median(costs["floor"], "ns"),
-            "completion_only_of_peer": only / peer,
-            "iops_of_nothing": statistics.median(run["iops"] / base["iops"]
+            "full_without_bios_of_peer": median(but_every_bio(costs["full"]), "ns") / peer,
+            "completion_only_of_peer": only / peer}
+
+
+def effect(effects):
+    return {"iops_of_nothing": statistics.median(run["iops"] / base["iops"]
                                                  for run, base in zip(effects["full"], effects["nothing"]))}
 
 
@@ -202,11 +225,15 @@ def main():
         compile_empty_hooks(state)
         [disk] = stack.enter_context(rig.ram_disks(state, size="512M"))
         costs = by_accounting(arguments, state, disk, say)
+        with accounting(True):
+            of_pages = in_turns(list(OF_PAGES), arguments.runs, state, disk, arguments.seconds, say)
         with accounting(False):
             effects = in_turns(["nothing", "full"], arguments.pairs, state, disk, arguments.seconds, say)
     say("")
-    report(costs, effects)
-    figures = ratios(costs, effects)
+    if any(hook in EVERY_BIO for hook in costs["full"][0]["by_hook"]):
+        costs["full, bios not hooked"] = but_every_bio(costs["full"])
+    report(costs, of_pages, effects)
+    figures = {**ratios(costs), **effect(effects)}
     print("\n" + ", ".join(f"{name} {value:.3f}" for name, value in figures.items()))
     if arguments.json:
         arguments.json.write_text(json.dumps(figures))

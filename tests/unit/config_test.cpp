@@ -36,6 +36,7 @@ TEST(Parse, reads_every_key) {
       "devices:\n  include:\n  - nvme*\n  - sd[!a-c]\n  exclude: []\n"
       "nvme:\n  poll_interval: 90s\n"
       "discard:\n  burst_gap: 5s\n"
+      "writes:\n  page_hints: never\n"
       "spikes:\n  floor: 5ms\n"
       "history:\n  directory: /srv/a b\n  retention: 7d\n",
       "f");
@@ -46,6 +47,7 @@ TEST(Parse, reads_every_key) {
   expected.devices.exclude = {};
   expected.nvme.poll_interval = std::chrono::seconds(90);
   expected.discard.burst_gap = std::chrono::seconds(5);
+  expected.writes.page_hints = PageHints::never;
   expected.spikes.floor = std::chrono::milliseconds(5);
   expected.history = {"/srv/a b", std::chrono::hours(7 * 24)};
   ASSERT_TRUE(outcome.has_value()) << errors(outcome);
@@ -64,9 +66,9 @@ struct Golden {
 
 const std::vector<Golden> kGolden{
     // structure
-    {"- web\n", "f.yaml:1:1: expected sections (web, devices, latency, nvme, discard, spikes, history), got a list"},
+    {"- web\n", "f.yaml:1:1: expected sections (web, devices, latency, nvme, discard, writes, spikes, history), got a list"},
     {"\nfull\n",
-     "f.yaml:2:1: expected sections (web, devices, latency, nvme, discard, spikes, history), got a single value"},
+     "f.yaml:2:1: expected sections (web, devices, latency, nvme, discard, writes, spikes, history), got a single value"},
     {"web: :9090\n", "f.yaml:1:6: web: expected keys below it (listen_address), got a single value"},
     {"devices:\n- '*'\n", "f.yaml:2:1: devices: expected keys below it (include, exclude), got a list"},
     {"latency: ''\n", "f.yaml:1:10: latency: expected keys below it (mode), got a single value"},
@@ -74,10 +76,10 @@ const std::vector<Golden> kGolden{
     {"~: 1\n", "f.yaml:1:1: expected a word as key, got nothing"},
     // unknown and duplicate keys
     {"wep: 1\n",
-     "f.yaml:1:1: unknown key 'wep' (did you mean 'web'?); expected one of web, devices, latency, nvme, discard, "
+     "f.yaml:1:1: unknown key 'wep' (did you mean 'web'?); expected one of web, devices, latency, nvme, discard, writes, "
      "spikes, history"},
     {"events:\n  retention: 90d\n",
-     "f.yaml:1:1: unknown key 'events'; expected one of web, devices, latency, nvme, discard, spikes, history"},
+     "f.yaml:1:1: unknown key 'events'; expected one of web, devices, latency, nvme, discard, writes, spikes, history"},
     {"latency:\n  mdoe: full\n", "f.yaml:2:3: unknown key 'mdoe' (did you mean 'mode'?); expected mode"},
     {"devices: {excludes: []}\n",
      "f.yaml:1:11: unknown key 'excludes' (did you mean 'exclude'?); expected one of include, exclude"},
@@ -85,7 +87,7 @@ const std::vector<Golden> kGolden{
      "f.yaml:2:3: unknown key 'listen-address' (did you mean 'listen_address'?); expected listen_address"},
     {"web:\n  <<: {}\n", "f.yaml:2:3: unknown key '<<'; expected listen_address"},
     {"\"a\\nb\": 1\n",
-     "f.yaml:1:1: unknown key 'a\\x0ab'; expected one of web, devices, latency, nvme, discard, spikes, history"},
+     "f.yaml:1:1: unknown key 'a\\x0ab'; expected one of web, devices, latency, nvme, discard, writes, spikes, history"},
     {"web:\nlatency:\nweb:\n", "f.yaml:3:1: duplicate key 'web', first on line 1; expected each key once"},
     {"latency:\n  mode: full\n  'mode': full\n",
      "f.yaml:3:3: duplicate key 'mode', first on line 2; expected each key once"},
@@ -262,6 +264,7 @@ Config some_config() {
   config.latency.mode = *rc::gen::element(LatencyMode::full, LatencyMode::completion_only);
   config.nvme.poll_interval = std::chrono::milliseconds(*rc::gen::inRange(10'000, 3'600'001));
   config.discard.burst_gap = std::chrono::milliseconds(*rc::gen::inRange(1'000, 3'600'001));
+  config.writes.page_hints = *rc::gen::element(PageHints::automatic, PageHints::always, PageHints::never);
   config.spikes.floor = std::chrono::microseconds(*rc::gen::inRange(100, 10'000'001));
   config.history.directory = *rc::gen::elementOf(std::vector<std::string>{"", "/", "/var/lib/x", "/a b", "/~#:'\"\\*"});
   config.history.retention = std::chrono::seconds(*rc::gen::inRange(86'400, 3650 * 86'400 + 1));
@@ -282,6 +285,7 @@ TEST(Print, shows_the_defaults) {
             "latency:\n  mode: full\n"
             "nvme:\n  poll_interval: 30s\n"
             "discard:\n  burst_gap: 1s\n"
+            "writes:\n  page_hints: auto\n"
             "spikes:\n  floor: 2ms\n"
             "history:\n  directory: \"/var/lib/ssdpulse\"\n  retention: 90d\n");
 }

@@ -36,7 +36,8 @@ bool same_incarnation(const model::Device& before, const model::Device& now) {
 
 }  // namespace
 
-util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Inventory& inventory, bool completion_only) {
+util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Inventory& inventory,
+                                                             const BlockChoices& choices) {
   auto btf = read_kernel_btf();
   if (!btf) {
     return tl::make_unexpected(btf.error());
@@ -49,9 +50,13 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
   }
   std::unique_ptr<BlockSource> source(new BlockSource);
   source->btf_ = std::move(*btf);
-  source->completion_only_ = completion_only;
+  if (choices.hints_of_pages) {
+    source->btf_.hints_of_pages = *choices.hints_of_pages;
+    source->btf_.features["write_hint"] += *choices.hints_of_pages ? "; pages: always" : "; pages: never";
+  }
+  source->completion_only_ = choices.completion_only;
   source->plan_ = plan_memory(demands, cpu_numbers());
-  auto programs = BlockPrograms::load(source->btf_, source->plan_, completion_only);
+  auto programs = BlockPrograms::load(source->btf_, source->plan_, choices.completion_only);
   if (!programs) {
     return tl::make_unexpected(programs.error());
   }
@@ -61,7 +66,7 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
   }
   source->free_slots_[0] = source->plan_.slots;
   source->open_discards(inventory);
-  if (!completion_only) {
+  if (!choices.completion_only) {
     source->end_functions_.emplace(source->programs_->tables().end_functions);
     source->btf_.features["write_class"] =
         source->end_functions_->resolved() ? "end functions, flags and pages" : "flags and pages";

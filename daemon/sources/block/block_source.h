@@ -52,10 +52,17 @@ struct BlockSample {
   std::map<std::string, model::DiscardSubmitters> discards;  // by disk, also stacked ones; read after the devices
 };
 
+/// What is decided before the programs are loaded, and not by the kernel.
+struct BlockChoices {
+  bool completion_only = false;
+  std::optional<bool> hints_of_pages;  // without: where this kernel loses hints on the way
+};
+
 class BlockSource {
  public:
   /// Loads and attaches the programs, sized for the measured disks of the inventory; counting begins here.
-  static util::Result<std::unique_ptr<BlockSource>> open(const model::Inventory& inventory, bool completion_only);
+  static util::Result<std::unique_ptr<BlockSource>> open(const model::Inventory& inventory,
+                                                         const BlockChoices& choices);
   ~BlockSource();
 
   /// Disks came, went, or changed their coverage. Cheap when nothing did.

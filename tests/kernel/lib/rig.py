@@ -204,14 +204,14 @@ def _free_port():
 
 
 @contextmanager
-def daemon(state, disks, mode="full", options=()):
+def daemon(state, disks, mode="full", options=(), settings=""):
     """`ssdpulse run` on loop devices, ready and aware of `disks`. Its log is shown when the test fails."""
     port = _free_port()
     config = state / "config.yaml"
     config.write_text(f"web:\n  listen_address: 127.0.0.1:{port}\n"
                       f"devices:\n  include: [\"loop*\"]\n  exclude: []\n"
                       f"latency:\n  mode: {mode}\n"
-                      f"history:\n  directory: {state}/history\n")
+                      f"history:\n  directory: {state}/history\n{settings}")
     log = state / "daemon.log"
     with open(log, "w") as out:
         process = subprocess.Popen([BINARY, "run", "--config", config, *options], stdout=out, stderr=subprocess.STDOUT)

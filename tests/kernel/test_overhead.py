@@ -1,0 +1,39 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 900
+"""Has watching become dearer than it was? Ratios to a peer and to empty hooks, all in one run, never a time.
+
+The bounds are the figures of tests/bench/README.md and a sixth: what a noisy machine adds to a ratio of medians is less,
+and a hot path that is 30 % slower adds more. A machine that is busy for a while gets another try.
+"""
+import sys
+from pathlib import Path
+
+from lib import rig
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "bench"))
+import overhead  # noqa: E402  (the measurement itself)
+
+BOUNDS = {"full_of_peer": 0.57, "full_without_bios_of_peer": 0.49, "completion_only_of_peer": 0.21}
+TRIES = 3
+NAMES = ["floor", "full", "completion-only", "biolatency"]
+
+
+def test(check, state):
+    overhead.compile_empty_hooks(state)
+    with rig.ram_disks(state, size="512M") as [disk]:
+        for number in range(1, TRIES + 1):
+            with overhead.accounting(True):
+                costs = overhead.in_turns(NAMES, 3, state, disk, 0.7, lambda _: None)
+            ratios = overhead.ratios(costs)
+            dear = {name: bound for name, bound in BOUNDS.items() if ratios[name] > bound}
+            for name in NAMES:
+                check.figure(f"try {number}: {name} {overhead.median(costs[name], 'ns'):.0f} ns per I/O, "
+                             f"band {overhead.band(costs[name], 'ns'):.1%}")
+            if not dear:
+                break
+    for name, bound in BOUNDS.items():
+        check.that(ratios[name] <= bound, f"{name} {ratios[name]:.3f}, at most {bound}")
+
+
+rig.main(test)
