@@ -69,7 +69,7 @@ TEST(Gate, CoarseUnitsAndUnknownOnesPass) {
 }
 
 TEST(Gate, EverySampleOfASaneDrivePasses) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     SampleGate gate;
     PaperDrive drive;
     for (int poll = 0; poll < 20; ++poll) {
@@ -79,7 +79,7 @@ TEST(Gate, EverySampleOfASaneDrivePasses) {
       drive.write(rate / 4 * seconds, rate * seconds);
       RC_ASSERT(gate.admit(drive.read()).size() == 1U);
     }
-  });
+  }));
 }
 
 }  // namespace
