@@ -62,10 +62,11 @@ class Logged:
 
 
 class Slow:
-    """Storage of ours (lib/slow_disk.py) that takes as long for each kind of command as was last set."""
+    """Storage of ours (lib/slow_disk.py) that takes as long for each kind of command as was last set; `data=True` keeps
+    what is written, in memory."""
 
-    def __init__(self, size="256M", **seconds):
-        self._size, self._seconds, self._process, self._control = size, seconds, None, None
+    def __init__(self, size="256M", data=False, **seconds):
+        self._size, self._data, self._seconds, self._process, self._control = size, data, seconds, None, None
 
     def start(self, state, node):
         self._control = state / f"{node}.control"
@@ -73,7 +74,8 @@ class Slow:
         self.set(**self._seconds)
         self._process = subprocess.Popen(
             ["nbdkit", "--exit-with-parent", "--foreground", "--threads", "64", "--unix", str(socket), "python",
-             str(Path(__file__).with_name("slow_disk.py")), f"control={self._control}", f"size={_bytes(self._size)}"],
+             str(Path(__file__).with_name("slow_disk.py")), f"control={self._control}", f"size={_bytes(self._size)}",
+             *(["keep=1"] if self._data else [])],
             stderr=open(state / f"{node}.log", "w"))
         _wait_for_socket(self._process, socket, state / f"{node}.log")
         return ["-blockdev", f"driver=nbd,node-name={node},server.type=unix,server.path={socket},discard=unmap"]

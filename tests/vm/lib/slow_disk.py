@@ -5,11 +5,12 @@ The file is read anew for each command, so a test changes its mind by renaming a
 is a wall-clock time before which no command ends, whichever it is and whenever it came. "bytes_per_second" is a rate at
 which data go one after the other, "read_errors" the share of reads that fail.
 When there were trims, flushes, or data in other pieces than 4 KiB is told in CONTROL.seen, a line every tenth of a
-second. Keeps no data.
+second. Keeps no data, unless it is started with keep=1.
 """
 import builtins
 import errno
 import json
+import mmap
 import random
 import threading
 import time
@@ -23,10 +24,17 @@ running = {"trim": 0, "flush": 0}
 line = threading.Lock()
 line_free_at = 0
 seen_at = 0
+kept = None
 
 
 def config(key, value):
     settings[key] = value
+
+
+def config_complete():
+    global kept  # pylint: disable=global-statement
+    if settings.get("keep"):
+        kept = mmap.mmap(-1, int(settings["size"]))  # takes memory only where something was written
 
 
 def thread_model():
@@ -104,7 +112,7 @@ def _run(kind):
             waiting.notify_all()
 
 
-def pread(_handle, buffer, _offset, _flags):
+def pread(_handle, buffer, offset, _flags):
     control = _control()
     for kind in running:
         if control.get(f"reads_wait_for_{kind}"):
@@ -115,15 +123,19 @@ def pread(_handle, buffer, _offset, _flags):
         time.sleep(control.get("error", 0))
         nbdkit.set_error(errno.EIO)
         raise OSError("as asked")
-    buffer[:] = bytes(len(buffer))
+    buffer[:] = kept[offset:offset + len(buffer)] if kept else bytes(len(buffer))
 
 
-def pwrite(_handle, buffer, _offset, _flags):
+def pwrite(_handle, buffer, offset, _flags):
     _take("write", len(buffer))
+    if kept:
+        kept[offset:offset + len(buffer)] = buffer
 
 
-def zero(_handle, count, _offset, _flags):
+def zero(_handle, count, offset, _flags):
     _take("write", count)
+    if kept:
+        kept[offset:offset + count] = bytes(count)
 
 
 def flush(_handle, _flags):
