@@ -3,6 +3,7 @@
 // at which something begins to go wrong, or none.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
@@ -125,6 +126,55 @@ TEST(LatencySpikes, FlushStorm) {
   };
   sim.run(100);
   expect_cause(sim, SpikeCause::flush);
+}
+
+/// A log that is flushed after each few writes, which takes 5 ms while well, `sick` seconds between kBegin and kEnd.
+struct Log : Steady {
+  Log(std::uint64_t number, double sick) : Steady(number) {
+    for (double at = 1; at < 130;) {
+      const double takes = at >= kBegin && at < kEnd ? sick : 0.005;
+      interfere(Operation::flush, at, at + takes);
+      flushes.emplace_back(at, at + takes);
+      at += takes + 0.02;
+    }
+    const auto between = [this](double now) { return wait(now) > 0 ? 0.0 : 300.0; };
+    loads = {{Operation::read, always(60), nullptr}, {Operation::write, between, nullptr}};
+  }
+  /// Until the flush that is under way has ended.
+  double wait(double now) const {
+    const auto next = std::upper_bound(flushes.begin(), flushes.end(), std::pair(now, 1e9));
+    return next != flushes.begin() ? std::max(0.0, std::prev(next)->second - now) : 0;
+  }
+  std::vector<std::pair<double, double>> flushes;
+};
+
+TEST(LatencySpikes, FlushesOfALogThatBecomeSlowAreFewer) {
+  Log sim(31, 0.7);
+  sim.law = [&](double now, Operation operation, double) {
+    return Service{0, (operation == Operation::read ? sim.wait(now) : 0) + sim.around(kBase)};
+  };
+  sim.account(false);
+  sim.run(130);
+  expect_cause(sim, SpikeCause::flush);
+}
+
+TEST(LatencySpikes, AStallBesideTheUsualFlushesIsNotTheirs) {
+  // Every other read and write is slow, whatever goes on beside it; a slow one is beside many flushes.
+  Log sim(32, 0.005);
+  sim.law = [&](double now, Operation, double) {
+    return Service{0, sim.around(within(now) && sim.uniform() < 0.5 ? 0.7 : kBase)};
+  };
+  sim.account(false);
+  sim.run(130);
+  expect_cause(sim, SpikeCause::unknown, kBegin, kEnd + 0.7);
+}
+
+TEST(LatencySpikes, FlushesThatAreSlowWithAllElseAreNoCause) {
+  Log sim(33, 0.7);
+  sim.law = [&](double now, Operation, double) { return Service{0, sim.around(within(now) ? 0.7 : kBase)}; };
+  sim.account(false);
+  sim.run(130);
+  expect_cause(sim, SpikeCause::unknown, kBegin, kEnd + 0.7);
 }
 
 TEST(LatencySpikes, QueueFarAboveTheDevicesRate) {

@@ -101,6 +101,8 @@ void Simulation::advance(double until) {
         other.ended = true;
         ++io.completions;
         --io.in_flight;
+        io.device_latency[index(model::During::none)].sum_ns +=
+            static_cast<std::uint64_t>((other.end - other.begin) * 1e9);
       }
     }
     io_.operations[0].queue_full_ns += static_cast<std::uint64_t>(queue_full_share(now_) * kStep * 1e9);

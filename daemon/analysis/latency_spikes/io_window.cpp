@@ -82,8 +82,10 @@ std::optional<IoWindow> window_between(const model::DeviceIo& before, SteadyTime
         operation_between(before.operation(operation), after.operation(operation), difference);
   }
   const auto interference = [&](Operation operation) {
+    const OperationIo& was = before.operation(operation);
     const OperationIo& now = after.operation(operation);
-    return InterferenceWindow{difference.of(before.operation(operation).issues, now.issues), now.in_flight};
+    return InterferenceWindow{difference.of(was.issues, now.issues), now.in_flight,
+                              static_cast<double>(difference.of(device_ns(was), device_ns(now))) / 1e9};
   };
   window.discards = interference(Operation::discard);
   window.flushes = interference(Operation::flush);

@@ -46,6 +46,7 @@ struct OperationWindow {
 struct InterferenceWindow {
   std::uint64_t issues = 0;
   std::int64_t in_flight = 0;  // at the end
+  double busy_seconds = 0;     // device times of those that ended, added up
 };
 
 struct IoWindow {

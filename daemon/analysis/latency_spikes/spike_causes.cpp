@@ -42,10 +42,13 @@ SpikeTally::Beside beside(const Sum& sum, std::initializer_list<During> durings)
 
 /// How much of the device's slow time lies beside discards (or flushes), 0..1.
 ///
-/// A slow I/O is beside a lot just because it takes long. So there must be more of them than usual; or else, second by
-/// second, the I/Os beside none must have been well while those beside them were not, which is less sure.
-double interference(const Sum& sum, During only, const SpikeTally::Interference& seen, double usual_per_second) {
+/// A slow I/O is beside a lot just because it takes long. So there must be more of them than usual. Or else, which is
+/// less sure, they take up more of the time than usual (who waits for each of his flushes sends fewer when they become
+/// slow), and second by second the I/Os beside none were well while those beside them were not. There are few of those
+/// where one is under way for most of the time; then reads and writes are taken together.
+double interference(const Sum& sum, During only, const SpikeTally::Interference& seen, const UsualInterference& usual) {
   constexpr double kMore = 2;
+  constexpr double kMostly = 0.5;
   constexpr double kLessSure = 0.4;
   const auto all = beside(sum, {During::none, During::discard, During::flush, During::both});
   const auto with = beside(sum, {only, During::both});
@@ -54,10 +57,14 @@ double interference(const Sum& sum, During only, const SpikeTally::Interference&
   if (others >= kToCompare && share(all.slow_ios - with.slow_ios, others) > share(with.slow_ios, with.ios) / 2) {
     return 0;  // those beside none suffer alike
   }
-  if (seen.issues > 0 && static_cast<double>(seen.issues) >= kMore * usual_per_second * sum.seconds) {
+  if (seen.issues > 0 && static_cast<double>(seen.issues) >= kMore * usual.per_second * sum.seconds) {
     return slow_share;
   }
-  return seen.contrast_seconds >= sum.seconds / 2 ? slow_share * kLessSure : 0;
+  const double depth = ratio(seen.busy_seconds, sum.seconds);
+  const bool more_of_the_time = depth > 0 && depth >= std::min(kMore * usual.depth, (1 + usual.depth) / 2);
+  const bool contrast =
+      seen.contrast_seconds >= sum.seconds / 2 || (depth >= kMostly && seen.any_contrast_seconds >= sum.seconds / 2);
+  return more_of_the_time && contrast ? slow_share * kLessSure : 0;
 }
 
 /// At its ceiling: it is given more than usual, goes through more of it or has all its tags taken, and gets on
@@ -145,8 +152,8 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
   // What is in flight is at the device.
   const bool stalled = parts <= 0 && sum.stalled_seconds > 0;
   const double device = parts > 0 ? 1 - queue : stalled ? 1 : 0;
-  const double discard = device * interference(sum, During::discard, sum.discards, usual.discards_per_second());
-  const double flush = device * interference(sum, During::flush, sum.flushes, usual.flushes_per_second());
+  const double discard = device * interference(sum, During::discard, sum.discards, usual.discards());
+  const double flush = device * interference(sum, During::flush, sum.flushes, usual.flushes());
   const double rest = std::max(0.0, device - std::max(discard, flush));
 
   std::array<double, model::kSpikeCauses> scores{};

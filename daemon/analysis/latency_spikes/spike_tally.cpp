@@ -13,22 +13,30 @@ bool at_full_speed(const IoWindow& window, const UsualLoad& usual) {
          static_cast<double>(window.bytes()) / seconds >= kFullSpeed * usual.bytes_per_second();
 }
 
-/// Within this window alone, I/Os beside discards (or flushes) were slow and the others, of which there were some, not.
-bool shows_contrast(const OperationWindow& window, model::During only, double limit) {
-  constexpr std::uint64_t kLeastOthers = 3;
-  std::uint64_t slow = 0;
+/// I/Os of a window by whether they were beside discards (or flushes).
+struct Split {
+  std::uint64_t slow = 0;  // beside some
   std::uint64_t others = 0;
   std::uint64_t slow_others = 0;
+};
+
+Split split(const OperationWindow& window, model::During only, double limit) {
+  Split parts;
   for (std::size_t during = 0; during < model::kDurings; ++during) {
     const LatencyWords& words = window.device[during];
     if (during == index(only) || during == index(model::During::both)) {
-      slow += count_above(words, limit);
+      parts.slow += count_above(words, limit);
     } else {
-      others += count(words);
-      slow_others += count_above(words, limit);
+      parts.others += count(words);
+      parts.slow_others += count_above(words, limit);
     }
   }
-  return slow > 0 && others >= kLeastOthers && slow_others * 10 <= others;
+  return parts;
+}
+
+/// Within this window alone, I/Os beside discards (or flushes) were slow and the others, of which there were some, not.
+bool shows_contrast(const Split& split, std::uint64_t least_others) {
+  return split.slow > 0 && split.others >= least_others && split.slow_others * 10 <= split.others;
 }
 
 }  // namespace
@@ -48,15 +56,20 @@ void SpikeTally::add(const IoWindow& window, const UsualLoad& usual) {
   sum_.all_ios += window.ios();
   sum_.all_bytes += window.bytes();
   sum_.full_speed_seconds += window.ios() > 0 && at_full_speed(window, usual) ? window.seconds() : 0;
-  const auto contrast = [&](model::During only) {
-    return shows_contrast(own, only, part_limit_) ? window.seconds() : 0;
+  const auto interference = [&](Interference& sum, const InterferenceWindow& now, model::During only) {
+    constexpr std::uint64_t kLeastOthers = 3;
+    Split parts = split(own, only, part_limit_);
+    sum.issues += now.issues;
+    sum.in_flight = now.in_flight;
+    sum.busy_seconds += now.busy_seconds;
+    sum.contrast_seconds += shows_contrast(parts, kLeastOthers) ? window.seconds() : 0;
+    const Split of_other = split(other, only, part_limit_);
+    parts.others += of_other.others;
+    parts.slow_others += of_other.slow_others;
+    sum.any_contrast_seconds += shows_contrast(parts, 1) ? window.seconds() : 0;
   };
-  sum_.discards.issues += window.discards.issues;
-  sum_.discards.in_flight = window.discards.in_flight;
-  sum_.discards.contrast_seconds += contrast(model::During::discard);
-  sum_.flushes.issues += window.flushes.issues;
-  sum_.flushes.in_flight = window.flushes.in_flight;
-  sum_.flushes.contrast_seconds += contrast(model::During::flush);
+  interference(sum_.discards, window.discards, model::During::discard);
+  interference(sum_.flushes, window.flushes, model::During::flush);
   for (std::size_t during = 0; during < model::kDurings; ++during) {
     Beside& beside = sum_.device[during];
     beside.ios += count(own.device[during]);

@@ -25,8 +25,10 @@ class SpikeTally {
   /// Discards, or flushes.
   struct Interference {
     std::uint64_t issues = 0;
-    std::int64_t in_flight = 0;   // now
-    double contrast_seconds = 0;  // of windows in which I/Os beside it were slow, and others were not
+    std::int64_t in_flight = 0;       // now
+    double busy_seconds = 0;          // their device times added up
+    double contrast_seconds = 0;      // of windows in which I/Os beside it were slow, and others were not
+    double any_contrast_seconds = 0;  // the same, with reads and writes taken together and few others enough
   };
   struct Sum {
     double seconds = 0;  // of the windows

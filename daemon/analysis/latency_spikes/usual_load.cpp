@@ -16,8 +16,12 @@ void UsualLoad::learn(const IoWindow& window) {
   weight_ = std::min(weight_ + seconds, kSeconds);
   towards(ios_, static_cast<double>(window.ios()) / seconds);
   towards(bytes_, static_cast<double>(window.bytes()) / seconds);
-  towards(discards_, static_cast<double>(window.discards.issues) / seconds);
-  towards(flushes_, static_cast<double>(window.flushes.issues) / seconds);
+  const auto interference = [&](UsualInterference& usual, const InterferenceWindow& now) {
+    towards(usual.per_second, static_cast<double>(now.issues) / seconds);
+    towards(usual.depth, now.busy_seconds / seconds);
+  };
+  interference(discards_, window.discards);
+  interference(flushes_, window.flushes);
   for (std::size_t which = 0; which < operations_.size(); ++which) {
     const OperationWindow& now = window.operations[which];
     UsualOperation& usual = operations_[which];

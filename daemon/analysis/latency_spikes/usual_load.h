@@ -9,6 +9,12 @@
 
 namespace ssdpulse::analysis {
 
+/// Of discards, or flushes.
+struct UsualInterference {
+  double per_second = 0;
+  double depth = 0;  // mean number at the device
+};
+
 /// Of one operation.
 struct UsualOperation {
   double depth = 0;             // mean number at the device
@@ -24,16 +30,16 @@ class UsualLoad {
   [[nodiscard]] const UsualOperation& operation(std::size_t which) const { return operations_[which]; }
   [[nodiscard]] double ios_per_second() const { return ios_; }
   [[nodiscard]] double bytes_per_second() const { return bytes_; }
-  [[nodiscard]] double discards_per_second() const { return discards_; }
-  [[nodiscard]] double flushes_per_second() const { return flushes_; }
+  [[nodiscard]] const UsualInterference& discards() const { return discards_; }
+  [[nodiscard]] const UsualInterference& flushes() const { return flushes_; }
 
  private:
   double weight_ = 0;
   std::array<UsualOperation, model::kSpikeOperations.size()> operations_;
   double ios_ = 0;
   double bytes_ = 0;
-  double discards_ = 0;
-  double flushes_ = 0;
+  UsualInterference discards_;
+  UsualInterference flushes_;
 };
 
 }  // namespace ssdpulse::analysis
