@@ -243,6 +243,21 @@ TEST(WriteLedger, AHostCounterThatFallsBetweenItsReadsIsOneEpoch) {
   EXPECT_EQ(ledger.amplification().host_written_bytes, 6.0 * kGiB);
 }
 
+TEST(WriteLedger, AHostCounterThatFallsInTheFirstSampleTellsNoLifetime) {
+  PaperDrive drive;
+  drive.write(100 * kMiB, 400 * kMiB);
+  WriteLedger ledger(kPollInterval);
+  WriteSample first = drive.read();
+  drive.host = kMiB;
+  first.host_after = drive.read().host_after;
+  ledger.observe(first);
+  for (int i = 0; i < 6; ++i) {
+    drive.poll(ledger, kMiB, 4 * kMiB);
+  }
+  EXPECT_TRUE(find(ledger, "5m"));
+  EXPECT_FALSE(find(ledger, "lifetime")) << "the host's 100 MiB are in no counter any more, the media's 400 are";
+}
+
 TEST(WriteLedger, HalfASampleIsNone) {
   PaperDrive drive;
   WriteLedger ledger(kPollInterval);

@@ -66,6 +66,9 @@ void WriteLedger::observe(const WriteSample& sample) {
   if (!reading) {
     // Saturated, or begun anew between the reads: nothing before can be compared with anything after.
     if (sample.host_before && sample.host_after) {
+      if (!host_.seen()) {
+        lifetime_.lose();  // and there is nothing to tell by how much was lost
+      }
       break_off();
     }
     return;
