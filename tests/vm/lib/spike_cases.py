@@ -13,8 +13,9 @@ from devices import Nvme, NvmeSubsystem, Slow
 READ, WRITE = 0.005, 0.005  # seconds, while all is well
 SLOW = {"read": 1.5, "write": 1.5}  # a guest on a busy host is slow by itself, now and then
 UPDATE = "while [ -e /tmp/sick ]; do nvme fdp update /dev/{disk} --pids=0; sleep 0.3; done"
-# A few who have one I/O under way each: who is held up does not make up for it afterwards.
-LOAD = {"rw": "randrw", "rwmixread": 60, "numjobs": 3, "thinktime": "50ms"}
+# A few who have one I/O under way each: who is held up does not make up for it afterwards. Who writes does nothing else,
+# so that there is a write soon after all became slow.
+LOAD = ({"rw": "randread", "numjobs": 2, "thinktime": "50ms"}, {"rw": "randwrite", "thinktime": "50ms"})
 
 
 @dataclass
@@ -29,7 +30,7 @@ class Case:
     harms: tuple = ("read", "write")  # whose begin and end are known
     healthy: dict = field(default_factory=dict)
     ramp: float = 0  # by so much a second, all the time
-    load: dict = field(default_factory=lambda: LOAD)
+    load: tuple = LOAD  # jobs
     prepare: str = ""
     options: dict = field(default_factory=dict)  # of the drive
 
@@ -47,7 +48,8 @@ CASES = {
                   guest=FIO + "--rw=write --bs=4k --fsync=1", harms=("read",)),
     "queue": Case("queue", guest=FIO + "--ioengine=libaio --rw=randread --bs=8k --iodepth=256", healthy={"read": 0.02},
                   options={"mqes": 7}, prepare="modprobe -q mq-deadline; cd /sys/block/{disk}/queue && "
-                                               "echo mq-deadline >scheduler && echo 256 >nr_requests"),
+                                               "echo mq-deadline >scheduler && echo 256 >nr_requests",
+                  harms=("read",)),  # a write may wait in the scheduler, unseen, for longer than spikes last without evidence
     "full": Case("saturation", guest=FIO + "--ioengine=libaio --rw=write --bs=256k --iodepth=64",
                  healthy={"bytes_per_second": 16 << 20}),
     "gc-stall": Case("gc", stall=True, updates=True, fdp=True),
@@ -58,8 +60,8 @@ CASES = {
     "errors": Case("error", {"read_errors": 0.2, "error": 1.5}, harms=("read",)),
     "trim-errors": Case("discard", {"trim": 0.9, "reads_wait_for_trim": True, "read_errors": 0.01}, guest=TRIM, harms=("read",)),
     "trim-gc": Case("discard", {"trim": 0.9, "reads_wait_for_trim": True}, guest=TRIM, updates=True, fdp=True, harms=("read",)),
-    "quiet": Case(None, load={"rw": "randrw", "numjobs": 1, "thinktime": "500ms"}),
-    "bursts": Case(None, load={"rw": "randrw", "numjobs": 8, "thinktime": "4s", "thinktime_blocks": 20}),
+    "quiet": Case(None, load=({"rw": "randrw", "thinktime": "500ms"},)),
+    "bursts": Case(None, load=({"rw": "randrw", "numjobs": 8, "thinktime": "4s", "thinktime_blocks": 20},)),
     "ramp": Case(None, ramp=0.0005),
 }
 FEW = ("trim", "gc-stall", "slow", "quiet")

@@ -26,8 +26,8 @@ def base_load(vm, disks, seconds):
     """One fio for all drives, which goes on by itself."""
     jobs = " ".join(
         f"--name={serial} --filename=/dev/{disks[serial]} --bs=4k --time_based --runtime={seconds} " +
-        " ".join(f"--{key}={value}" for key, value in case.load.items())
-        for serial, case in CASES.items() if serial in disks)
+        " ".join(f"--{key}={value}" for key, value in job.items())
+        for serial, case in CASES.items() if serial in disks for job in case.load)
     vm.sh("fio --direct=1 --ioengine=psync --norandommap --randrepeat=0 --thread --continue_on_error=io "
           f"{jobs} >/tmp/base.log 2>&1 &")
 
