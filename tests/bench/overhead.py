@@ -128,7 +128,7 @@ def measure(name, state, disk, seconds):
         hooks[label] = hooks.get(label, 0) + (ns - before[program][2]) / ios
     cpu = (job["usr_cpu"] + job["sys_cpu"]) / 100 * job["job_runtime"] * 1e6 / ios
     return {"issue_ns": issue_ns, "ns": sum(hooks.values()), "by_hook": hooks, "iops": ios / job["job_runtime"] * 1000, "cpu_ns": cpu,
-            "p99_us": job["read"]["lat_ns"]["percentile"]["99.000000"] / 1000}
+            "p99_us": max(job[way]["lat_ns"].get("percentile", {}).get("99.000000", 0) for way in ("read", "write")) / 1000}
 
 
 def in_turns(names, runs, state, disk, seconds, say):
