@@ -66,9 +66,11 @@ struct Golden {
 
 const std::vector<Golden> kGolden{
     // structure
-    {"- web\n", "f.yaml:1:1: expected sections (web, devices, latency, nvme, discard, writes, spikes, history), got a list"},
+    {"- web\n",
+     "f.yaml:1:1: expected sections (web, devices, latency, nvme, discard, writes, spikes, history), got a list"},
     {"\nfull\n",
-     "f.yaml:2:1: expected sections (web, devices, latency, nvme, discard, writes, spikes, history), got a single value"},
+     "f.yaml:2:1: expected sections (web, devices, latency, nvme, discard, writes, spikes, history), got a single "
+     "value"},
     {"web: :9090\n", "f.yaml:1:6: web: expected keys below it (listen_address), got a single value"},
     {"devices:\n- '*'\n", "f.yaml:2:1: devices: expected keys below it (include, exclude), got a list"},
     {"latency: ''\n", "f.yaml:1:10: latency: expected keys below it (mode), got a single value"},
@@ -76,7 +78,8 @@ const std::vector<Golden> kGolden{
     {"~: 1\n", "f.yaml:1:1: expected a word as key, got nothing"},
     // unknown and duplicate keys
     {"wep: 1\n",
-     "f.yaml:1:1: unknown key 'wep' (did you mean 'web'?); expected one of web, devices, latency, nvme, discard, writes, "
+     "f.yaml:1:1: unknown key 'wep' (did you mean 'web'?); expected one of web, devices, latency, nvme, discard, "
+     "writes, "
      "spikes, history"},
     {"events:\n  retention: 90d\n",
      "f.yaml:1:1: unknown key 'events'; expected one of web, devices, latency, nvme, discard, writes, spikes, history"},
@@ -87,7 +90,8 @@ const std::vector<Golden> kGolden{
      "f.yaml:2:3: unknown key 'listen-address' (did you mean 'listen_address'?); expected listen_address"},
     {"web:\n  <<: {}\n", "f.yaml:2:3: unknown key '<<'; expected listen_address"},
     {"\"a\\nb\": 1\n",
-     "f.yaml:1:1: unknown key 'a\\x0ab'; expected one of web, devices, latency, nvme, discard, writes, spikes, history"},
+     "f.yaml:1:1: unknown key 'a\\x0ab'; expected one of web, devices, latency, nvme, discard, writes, spikes, "
+     "history"},
     {"web:\nlatency:\nweb:\n", "f.yaml:3:1: duplicate key 'web', first on line 1; expected each key once"},
     {"latency:\n  mode: full\n  'mode': full\n",
      "f.yaml:3:3: duplicate key 'mode', first on line 2; expected each key once"},

@@ -47,8 +47,8 @@ TEST(KernelMemory, SixtyFourDevicesByTwoHundredFiftySixCpus) {
 TEST(KernelMemory, AllInOneAnswersForEveryTable) {
   const MemoryPlan plan = plan_memory(nvme_drives(2, 4), 4);
   EXPECT_EQ(plan.total_bytes(), plan.cell_bytes() + plan.slot_bytes() + plan.table_bytes());
-  EXPECT_EQ(plan.table_bytes(), plan.devices * (sizeof(device_state) + sizeof(stream_ends)) +
-                                    KNOWN_DISKS * 48 + QUEUE_IDS * 8 + sizeof(host_state) + END_FUNCTION_SETS * 32);
+  EXPECT_EQ(plan.table_bytes(), plan.devices * (sizeof(device_state) + sizeof(stream_ends)) + KNOWN_DISKS * 48 +
+                                    QUEUE_IDS * 8 + sizeof(host_state) + END_FUNCTION_SETS * 32);
 }
 
 TEST(KernelMemory, NoDiskAtAllStillLeavesRoomForNewOnes) {
