@@ -4,7 +4,7 @@
  *
  * The only description of the maps that both sides share: plain C, fixed widths, no padding that is not named.
  * The kernel only ever adds; user space reads through the mapping and never resets a counter. Control tables (who is
- * measured, where its slots are) are written by user space; the kernel only caches them in queue_entries.
+ * measured) and the geometry in device_state are written by user space; the kernel only caches them in queue_entries.
  *
  * Words are single-writer: a word of a per-CPU cell is written by one program on one CPU, and the kernel never runs a
  * program inside itself on one CPU. Words that several CPUs share are atomic adds. (Before Linux 6.1 there is no such
@@ -71,8 +71,8 @@ static inline __attribute__((always_inline)) __u64 slot_time(__u64 issued, __u64
 	return now - (__u64)((__s64)((now - issued) << (64 - SLOT_HINT_SHIFT)) >> (64 - SLOT_HINT_SHIFT));
 }
 
-/* Where a device's requests find their slots. A line of its own in device_state, written by user space before the
- * device is made known. */
+/* Where a device's requests find their slots. A line of its own in device_state that user space alone writes:
+ * before the device is made known, later the flags, the drive and what writes are preferred. */
 #define SLOTS_EXACT 1	  /* one slot for each hardware queue and tag: a foreign request is a missed completion */
 #define DEVICE_RETIRING 2 /* gone or excluded: nothing new is measured, what is in flight still ends */
 struct device_geometry {

@@ -42,18 +42,13 @@ static inline __attribute__((always_inline)) __u64 bit_if_above(__u64 value, __u
 	return (bound - value) >> 63 << shift;
 }
 
-/* floor(log2(value)) for 0 < value < 2^63. */
+/* floor(log2(value)) for 0 < value < 2^32. */
 static inline __attribute__((always_inline)) __u32 floor_log2(__u64 value)
 {
-	__u64 shift, result = 0;
+	__u64 shift, result;
 
-	if (value >> 32) { /* above 4 s: foretold well */
-		value >>= 32;
-		result = 32;
-	}
-	shift = bit_if_above(value, 0xffff, 4);
-	value >>= shift;
-	result |= shift;
+	result = bit_if_above(value, 0xffff, 4);
+	value >>= result;
 	shift = bit_if_above(value, 0xff, 3);
 	value >>= shift;
 	result |= shift;

@@ -11,7 +11,8 @@
 #include "maps.bpf.h"
 #include "events.bpf.h"
 
-/* Pages are asked for the hint of their file where bios do not bring it: all on some kernels, ext4's on others. */
+/* Pages are asked for the hint of their file where bios do not bring it: all on some kernels, ext4's on others,
+ * or as the configuration says. */
 const volatile bool cfg_hints_of_pages = false;
 /* CPUs share tagged cells: cell = CPU number & mask. */
 const volatile __u32 cfg_tagged_mask = 0;

@@ -93,11 +93,15 @@ def ssdpulse(mode, page_hints="auto"):
 
 @contextmanager
 def biolatency(_state, _disk):
+    before = programs().keys()
     process = subprocess.Popen(["biolatency", "-D", "3600"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        time.sleep(2)  # it loads and attaches
-        if process.poll() is not None:
-            raise RuntimeError("biolatency of libbpf-tools does not run here")
+        deadline = time.monotonic() + 60
+        while len(programs().keys() - before) < 2:
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError("biolatency of libbpf-tools does not run here")
+            time.sleep(0.1)
+        time.sleep(0.5)  # loaded; it attaches now
         yield
     finally:
         process.terminate()
@@ -123,7 +127,7 @@ def measure(name, state, disk, seconds):
     hooks, issue_ns = {}, 0
     for program in mine:
         label, runs, ns = after[program]
-        if label == "on_issue":
+        if label.startswith("on_issue"):
             issue_ns = (ns - before[program][2]) / max(1, runs - before[program][1])
         hooks[label] = hooks.get(label, 0) + (ns - before[program][2]) / ios
     cpu = (job["usr_cpu"] + job["sys_cpu"]) / 100 * job["job_runtime"] * 1e6 / ios

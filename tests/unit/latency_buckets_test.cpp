@@ -83,6 +83,12 @@ TEST(LatencyBuckets, ZeroUnderAndOver) {
   for (const std::int64_t value : kValues) {
     EXPECT_EQ(latency_word(value), oracle(value)) << value;
   }
+  for (int power = 0; power < 63; ++power) {
+    for (int offset = -1; offset <= 1; ++offset) {
+      const std::int64_t value = (std::int64_t{1} << power) + offset;
+      EXPECT_EQ(latency_word(value), oracle(value)) << value;
+    }
+  }
   EXPECT_EQ(latency_word(0), std::uint32_t{LATENCY_ZERO_WORD});
   EXPECT_EQ(latency_word(953), std::uint32_t{LATENCY_UNDER_WORD});
   EXPECT_EQ(latency_word(954), std::uint32_t{LATENCY_FIRST_NATIVE_WORD});

@@ -158,6 +158,30 @@ TEST(LatencySpikes, FlushesOfALogThatBecomeSlowAreFewer) {
   expect_cause(sim, SpikeCause::flush);
 }
 
+TEST(LatencySpikes, FlushesOfALogThatBecomeSlowByGarbageCollection) {
+  // The drive's own word says more than the contrast, and is waited for.
+  Log sim(34, 0.7);
+  sim.law = [&](double now, Operation operation, double) {
+    return Service{0, (operation == Operation::read ? sim.wait(now) : 0) + sim.around(kBase)};
+  };
+  sim.account(true);
+  sim.run(130);
+  expect_cause(sim, SpikeCause::gc);
+}
+
+TEST(LatencySpikes, AStallBesideManyFlushesAtATimeIsNotTheirs) {
+  Log sim(35, 0.005);
+  for (double at = 1; at < 130; at += 0.01) {
+    sim.interfere(Operation::flush, at, at + 0.0195);  // two at a time, whatever happens
+  }
+  sim.law = [&](double now, Operation, double) {
+    return Service{0, sim.around(within(now) && sim.uniform() < 0.5 ? 0.7 : kBase)};
+  };
+  sim.account(false);
+  sim.run(130);
+  expect_cause(sim, SpikeCause::unknown, kBegin, kEnd + 0.7);
+}
+
 TEST(LatencySpikes, AStallBesideTheUsualFlushesIsNotTheirs) {
   // Every other read and write is slow, whatever goes on beside it; a slow one is beside many flushes.
   Log sim(32, 0.005);

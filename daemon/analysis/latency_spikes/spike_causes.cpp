@@ -48,6 +48,7 @@ SpikeTally::Beside beside(const Sum& sum, std::initializer_list<During> durings)
 /// where one is under way for most of the time; then reads and writes are taken together.
 double interference(const Sum& sum, During only, const SpikeTally::Interference& seen, const UsualInterference& usual) {
   constexpr double kMore = 2;
+  constexpr double kClearlyMore = 1.25;
   constexpr double kMostly = 0.5;
   constexpr double kLessSure = 0.4;
   const auto all = beside(sum, {During::none, During::discard, During::flush, During::both});
@@ -61,7 +62,9 @@ double interference(const Sum& sum, During only, const SpikeTally::Interference&
     return slow_share;
   }
   const double depth = ratio(seen.busy_seconds, sum.seconds);
-  const bool more_of_the_time = depth > 0 && depth >= std::min(kMore * usual.depth, (1 + usual.depth) / 2);
+  // Of one at a time, all of the time is the most there can be.
+  const double more = std::max(kClearlyMore * usual.depth, std::min(kMore * usual.depth, (1 + usual.depth) / 2));
+  const bool more_of_the_time = depth > 0 && depth >= more;
   const bool contrast =
       seen.contrast_seconds >= sum.seconds / 2 || (depth >= kMostly && seen.any_contrast_seconds >= sum.seconds / 2);
   return more_of_the_time && contrast ? slow_share * kLessSure : 0;
@@ -166,7 +169,7 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
   const auto best_of = [&scores] {
     return static_cast<SpikeCause>(std::max_element(scores.begin(), scores.end()) - scores.begin());
   };
-  verdict.host_side = best_of() != SpikeCause::unknown;
+  verdict.host_side = best_of() != SpikeCause::unknown && scores[index(best_of())] >= rest * kSure;
   if (drive != nullptr) {
     scores[index(SpikeCause::gc)] = drive->gc ? rest * kSure : 0;
     scores[index(SpikeCause::thermal)] = drive->thermal ? rest * kSurer : 0;

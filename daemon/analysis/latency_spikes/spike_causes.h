@@ -17,7 +17,7 @@ namespace ssdpulse::analysis {
 
 struct CauseVerdict {
   model::SpikeCause cause = model::SpikeCause::unknown;
-  bool host_side = false;  // the drive's logs would not change it
+  bool host_side = false;  // the drive's logs would not change it (but for heat, where a device is at its ceiling)
   std::map<std::string, double> evidence;
   std::vector<std::string> missing;
 };

@@ -146,7 +146,8 @@ util::Result<void> BlockPrograms::map_tables() {
   map_one(skeleton_->maps.write_cells, false, tables_.write_cells);
   map_one(skeleton_->maps.tagged_cells, false, tables_.tagged_cells);
   map_one(skeleton_->maps.end_functions, true, tables_.end_functions);
-  map_one(skeleton_->maps.device_states, true, tables_.device_states);
+  map_one(skeleton_->maps.device_states, true, tables_.writable_states);
+  tables_.device_states = tables_.writable_states;
   map_one(skeleton_->maps.host_states, false, tables_.host_states);
   map_one(skeleton_->maps.queue_entries, true, tables_.queue_entries);
   map_one(skeleton_->maps.known_disks, true, tables_.known_disks);

@@ -28,11 +28,14 @@ struct Tables {
   std::span<const io_cell> cold_cells;
   std::span<const write_cell> write_cells;
   std::span<const tagged_cell> tagged_cells;
-  std::span<device_state> device_states;  // written: the geometry alone
+  std::span<const device_state> device_states;
   std::span<const host_state> host_states;
   std::span<__u64> queue_entries;
   std::span<known_disk> known_disks;
   std::span<end_function_set> end_functions;
+  std::span<device_state> writable_states;  // the same as device_states, for geometry() alone
+
+  [[nodiscard]] device_geometry& geometry(std::uint32_t device) const { return writable_states[device].geometry; }
 };
 
 class BlockPrograms {

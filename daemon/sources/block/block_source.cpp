@@ -50,7 +50,7 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
   }
   std::unique_ptr<BlockSource> source(new BlockSource);
   source->btf_ = std::move(*btf);
-  if (choices.hints_of_pages) {
+  if (choices.hints_of_pages && !choices.completion_only) {
     source->btf_.hints_of_pages = *choices.hints_of_pages;
     source->btf_.features["write_hint"] += *choices.hints_of_pages ? "; pages: always" : "; pages: never";
   }
@@ -155,7 +155,7 @@ void BlockSource::keep_places(Measured& measured) {
     prefer(*measured.device, place);
     if (!slots_are_exact(demand_of(*path), place.slots) || path->queue_depth > place.demand.queue_depth) {
       // The queue has grown: requests may share slots now, which is no missed completion.
-      programs_->tables().device_states[place.device].geometry.flags &= ~static_cast<__u32>(SLOTS_EXACT);
+      programs_->tables().geometry(place.device).flags &= ~static_cast<__u32>(SLOTS_EXACT);
     }
   }
   for (const model::Path& path : paths) {
@@ -219,7 +219,7 @@ bool BlockSource::give_place(Measured& measured, const model::Path& path) {
   if (measured.places.empty()) {
     measured.drive = device;
   }
-  device_geometry& geometry = tables.device_states[device].geometry;
+  device_geometry& geometry = tables.geometry(device);
   geometry.slot_base = base;
   geometry.slot_mask = slots - 1;
   geometry.slot_stride = path.queue_depth;
@@ -246,7 +246,7 @@ bool BlockSource::give_place(Measured& measured, const model::Path& path) {
 
 void BlockSource::set_retiring(Place& place, bool retiring) {
   place.retiring = retiring;
-  __u32& flags = programs_->tables().device_states[place.device].geometry.flags;
+  __u32& flags = programs_->tables().geometry(place.device).flags;
   flags = retiring ? flags | DEVICE_RETIRING : flags & ~static_cast<__u32>(DEVICE_RETIRING);
 }
 
@@ -393,13 +393,14 @@ void BlockSource::read_place(Place& place, Measured& measured) {
 
 /// After the hot cells of the same place: see complete_latency.
 void BlockSource::read_writes(Place& place, Measured& measured) {
-  const model::WriteHint otherwise = default_hint(btf_.bios_have_hints);
+  const bool some_are_lost = btf_.hint_reach == model::HintReach::file_system_drops_buffered && !btf_.hints_of_pages;
+  const model::WriteHint otherwise = default_hint(btf_.bios_have_hints && !some_are_lost);
   decode_writes(place.writes.read(), otherwise, measured.io.writes);
   complete_latency(measured.io.operation(model::Operation::write), otherwise, measured.io.writes);
 }
 
 void BlockSource::prefer(const model::Device& device, const Place& place) {
-  device_geometry& geometry = programs_->tables().device_states[place.device].geometry;
+  device_geometry& geometry = programs_->tables().geometry(place.device);
   const auto own = preferences_.find(device.name);
   const bool told = own != preferences_.end();
   geometry.write_granularity = told ? own->second.granularity : device.write_granularity_bytes;

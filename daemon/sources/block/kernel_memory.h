@@ -25,7 +25,7 @@ struct MemoryPlan {
 
   [[nodiscard]] std::uint64_t cell_bytes() const;
   [[nodiscard]] std::uint64_t slot_bytes() const;
-  [[nodiscard]] std::uint64_t table_bytes() const;  // device states, streams, geometry, disks, queues, discards
+  [[nodiscard]] std::uint64_t table_bytes() const;  // device states, streams, disks, queues, discards
   [[nodiscard]] std::uint64_t total_bytes() const { return cell_bytes() + slot_bytes() + table_bytes(); }
 };
 

@@ -22,13 +22,14 @@ JOBS_OF_SECOND_TRIES = 2
 
 
 def arrange(kernels, names):
-    """[(kernel, scenarios of one guest)], what takes longest first."""
+    """[(kernel, scenarios of one guest)], what takes longest first. A scenario may be for some KERNELS only."""
     groups = {}
     for name in names:
         scenario = guest.load(name)
         alone = None if getattr(scenario, "SHARES_GUEST", False) else name
         groups.setdefault((json.dumps(getattr(scenario, "MACHINE", {})), alone), []).append(name)
-    return [(kernel, group) for group in sorted(groups.values(), key=len, reverse=True) for kernel in kernels]
+    return [(kernel, fitting) for group in sorted(groups.values(), key=len, reverse=True) for kernel in kernels
+            if (fitting := [name for name in group if kernel in getattr(guest.load(name), "KERNELS", kernels)])]
 
 
 class Run:

@@ -19,7 +19,11 @@ FULL = {"write_class": "end functions, flags and pages"}
 DISCARDS = {"__blkdev_issue_discard with flags": "on_discard_5_18", "__blkdev_issue_discard": "on_discard",
             "bio_chain_and_submit": "on_discard_bio"}
 SHARES_GUEST = True
-MODES = {"full": ["on_complete", "on_issue"], "completion-only": ["on_complete_only"]}
+BOTH = ["on_complete", "on_issue"]
+# What is chosen beside the defaults, and by what the features then differ.
+MODES = {"full": ("", BOTH, {}), "completion-only": ("latency: { mode: completion-only }", ["on_complete_only"], {}),
+         "always": ("writes: { page_hints: always }", BOTH, {"write_hint": "; pages: always"}),
+         "never": ("writes: { page_hints: never }", BOTH, {"write_hint": "; pages: never"})}
 
 
 def devices():
@@ -28,9 +32,9 @@ def devices():
 
 def run(vm, check):
     print(f"TABLE kernel: {vm.sh('uname -r')}")
-    for mode, programs in MODES.items():
+    for mode, (settings, programs, more) in MODES.items():
         programs = sorted([*programs, DISCARDS[FEATURES[vm.name]["discard_submitters"]]])
-        vm.sh(f"echo 'latency: {{ mode: {mode} }}' >/tmp/{mode}.yaml")
+        vm.sh(f"echo '{settings}' >/tmp/{mode}.yaml")
         daemon = machine.Daemon(vm, "--config", f"/tmp/{mode}.yaml", preload=True, log=f"daemon-{mode}.log")
         attached, maps = machine.bpf_objects(vm)
         check.equal(attached, programs, f"{mode}: programs in the kernel")
@@ -42,7 +46,8 @@ def run(vm, check):
         scrape = daemon.scrape()
         features = {dict(labels)["feature"]: dict(labels)["decision"]
                     for labels in scrape.series("ssdpulse_kernel_feature_info")}
-        check.equal(features, {**FEATURES[vm.name], **(FULL if mode == "full" else {})}, f"{mode}: features")
+        wanted = {**FEATURES[vm.name], **(FULL if mode != "completion-only" else {})}
+        check.equal(features, {name: said + more.get(name, "") for name, said in wanted.items()}, f"{mode}: features")
         check.that(scrape.value("ssdpulse_source_up", source="block") == 1, f"{mode}: the block source is up")
         check.that("ssdpulse_build_info" in daemon.text(), f"{mode}: /metrics as text")
         daemon.stop()
