@@ -109,6 +109,8 @@ def run_all(arguments):
     """Everything once, several guests at a time; then the second tries, with less beside them, and it is said."""
     began, waiting = time.monotonic(), arrange(arguments.kernels, arguments.scenarios)
     running, verdicts, jobs, again = [], {}, arguments.jobs, set()
+    if not waiting:
+        sys.exit(f"none of these scenarios is for {' or '.join(arguments.kernels)}")
 
     def end(*_):
         for run in running:
