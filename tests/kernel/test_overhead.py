@@ -3,8 +3,8 @@
 # timeout: 900
 """Has watching become dearer than it was? Ratios to a peer and to empty hooks, all in one run, never a time.
 
-The bounds are the figures of tests/bench/README.md and a sixth: what a noisy machine adds to a ratio of medians is less,
-and a hot path that is 30 % slower adds more. A machine that is busy for a while gets another try.
+The bounds are the figures of tests/bench/README.md and a quarter: from run to run these ratios differ by up to 10 %, and
+a hot path that is a third slower lies above. A machine that is busy for a while gets another try.
 """
 import sys
 from pathlib import Path
@@ -14,9 +14,9 @@ from lib import rig
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "bench"))
 import overhead  # noqa: E402  (the measurement itself)
 
-BOUNDS = {"full_of_peer": 0.55, "full_of_floor": 4.7, "full_without_bios_of_peer": 0.47,
-          "completion_only_of_peer": 0.21}
-TRIES = 3
+BOUNDS = {"full_of_peer": 0.59, "full_of_floor": 5.1, "full_without_bios_of_peer": 0.52,
+          "completion_only_of_peer": 0.22}
+TRIES = 5
 NAMES = ["floor", "full", "completion-only", "biolatency"]
 
 
