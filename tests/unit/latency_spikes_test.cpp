@@ -145,14 +145,17 @@ struct Log : Steady {
     const auto next = std::upper_bound(flushes.begin(), flushes.end(), std::pair(now, 1e9));
     return next != flushes.begin() ? std::max(0.0, std::prev(next)->second - now) : 0;
   }
+  void hold_up_reads() {
+    law = [this](double now, Operation operation, double) {
+      return Service{0, (operation == Operation::read ? wait(now) : 0) + around(kBase)};
+    };
+  }
   std::vector<std::pair<double, double>> flushes;
 };
 
 TEST(LatencySpikes, FlushesOfALogThatBecomeSlowAreFewer) {
   Log sim(31, 0.7);
-  sim.law = [&](double now, Operation operation, double) {
-    return Service{0, (operation == Operation::read ? sim.wait(now) : 0) + sim.around(kBase)};
-  };
+  sim.hold_up_reads();
   sim.account(false);
   sim.run(130);
   expect_cause(sim, SpikeCause::flush);
@@ -161,9 +164,7 @@ TEST(LatencySpikes, FlushesOfALogThatBecomeSlowAreFewer) {
 TEST(LatencySpikes, FlushesOfALogThatBecomeSlowByGarbageCollection) {
   // The drive's own word says more than the contrast, and is waited for.
   Log sim(34, 0.7);
-  sim.law = [&](double now, Operation operation, double) {
-    return Service{0, (operation == Operation::read ? sim.wait(now) : 0) + sim.around(kBase)};
-  };
+  sim.hold_up_reads();
   sim.account(true);
   sim.run(130);
   expect_cause(sim, SpikeCause::gc);
