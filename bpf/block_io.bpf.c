@@ -138,11 +138,11 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 	drive = drive_of(state, device);
 	if (!slot || !drive)
 		return 0;
+	now = bpf_ktime_get_ns();
 	if (slot->request != (__u64)rq) {
 		count_event(state, class, was_never_issued(rq, class) ? EVENT_UNISSUED : EVENT_STRAY);
 		return 0;
 	}
-	now = bpf_ktime_get_ns();
 	issued = slot_time(slot->issued, now);
 	hint = slot->issued >> SLOT_HINT_SHIFT & SLOT_HINT_MASK;
 	slot->request = 0;
@@ -165,7 +165,7 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 
 /* The cheaper mode: whatever completion alone can see. The size is what the last completion ended. */
 static __always_inline void record_only_completion(bool shared, struct io_cell *cell, struct device_state *state,
-						   struct request *rq, __u32 device, __u32 class)
+						   struct request *rq, __u32 device, __u32 class, __u64 now)
 {
 	__u32 bytes = rq->__data_len;
 
@@ -174,7 +174,7 @@ static __always_inline void record_only_completion(bool shared, struct io_cell *
 	ADD(shared, cell->size[bounded_size_word(bytes)], 1);
 	if (!shared && is_sequential(device, class, rq->__sector, bytes))
 		cell->sequential_bytes += bytes;
-	record_total(shared, cell, state, rq, class, bpf_ktime_get_ns());
+	record_total(shared, cell, state, rq, class, now);
 }
 
 static __always_inline int complete_only(struct request *rq, int error, __u32 nr_bytes)
@@ -183,6 +183,7 @@ static __always_inline int complete_only(struct request *rq, int error, __u32 nr
 	struct device_state *state;
 	struct io_cell *cell;
 	__u32 device, class;
+	__u64 now;
 
 	if (!disk) {
 		count_host(HOST_DISKLESS_REQUESTS);
@@ -192,6 +193,7 @@ static __always_inline int complete_only(struct request *rq, int error, __u32 nr
 	if (!device--)
 		return 0;
 	class = cfg_class_of_op[rq->cmd_flags & OPERATION_MASK];
+	now = bpf_ktime_get_ns();
 	state = bpf_map_lookup_elem(&device_states, &device);
 	cell = class < HOT_CLASSES ? hot_cell(device, bpf_get_smp_processor_id(), class) : cold_cell(device, class);
 	if (!state || !cell)
@@ -212,9 +214,9 @@ static __always_inline int complete_only(struct request *rq, int error, __u32 nr
 	if (is_flush_data_stage(rq, class))
 		count_event(state, class, EVENT_FLUSH_DATA_STAGE);
 	if (class < HOT_CLASSES)
-		record_only_completion(false, cell, state, rq, device, class);
+		record_only_completion(false, cell, state, rq, device, class, now);
 	else
-		record_only_completion(true, cell, state, rq, device, class);
+		record_only_completion(true, cell, state, rq, device, class, now);
 	return 0;
 }
 

@@ -67,13 +67,21 @@ util::Result<std::vector<http::Listener>> listen(const config::Config& config) {
   return http::listen_on(addresses);
 }
 
+http::Response plain(unsigned status, const char* words) {
+  return {status, "text/plain; charset=utf-8", "", std::make_shared<const std::string>(words)};
+}
+
 http::Routes routes(const CurrentSnapshot& current, exposition::MetricsPage& page) {
   auto metrics = [&current, &page](const http::Request& request) -> http::Response {
+    const bool native_alone = request.histograms == "native";
+    if (!native_alone && !request.histograms.empty()) {
+      return plain(400, "histograms=: expected native, or nothing for native and classic buckets\n");
+    }
     const auto snapshot = current.get();
     if (!snapshot) {
-      return {503, "text/plain; charset=utf-8", "", std::make_shared<const std::string>("no sample was taken yet\n")};
+      return plain(503, "no sample was taken yet\n");
     }
-    const auto body = page.get(snapshot, request.accept, request.accept_encoding);
+    const auto body = page.get(snapshot, request.accept, request.accept_encoding, native_alone);
     return {200, body->content_type, body->content_encoding, std::shared_ptr<const std::string>(body, &body->bytes)};
   };
   return http::daemon_pages(std::move(metrics), [&current] { return current.get() != nullptr; });

@@ -51,9 +51,21 @@ MHD_Result queue(MHD_Connection* connection, const Response& response, const cha
   return MHD_queue_response(connection, response.status, converted.get());
 }
 
-std::string header_of(MHD_Connection* connection, const char* name) {
-  const char* value = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+namespace {
+
+std::string value_of(MHD_Connection* connection, MHD_ValueKind kind, const char* name) {
+  const char* value = MHD_lookup_connection_value(connection, kind, name);
   return value == nullptr ? std::string() : std::string(value);
+}
+
+}  // namespace
+
+std::string header_of(MHD_Connection* connection, const char* name) {
+  return value_of(connection, MHD_HEADER_KIND, name);
+}
+
+std::string parameter_of(MHD_Connection* connection, const char* name) {
+  return value_of(connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
 bool has_body(MHD_Connection* connection) {

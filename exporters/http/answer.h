@@ -19,6 +19,9 @@ MHD_Result queue(MHD_Connection* connection, const Response& response, const cha
 /// Empty if the client did not send it.
 std::string header_of(MHD_Connection* connection, const char* name);
 
+/// A parameter of the URL's query; empty if it is not there.
+std::string parameter_of(MHD_Connection* connection, const char* name);
+
 bool has_body(MHD_Connection* connection);
 
 }  // namespace ssdpulse::http

@@ -14,6 +14,7 @@ struct Request {
   std::string path;
   std::string accept;           // the header's value, empty if absent
   std::string accept_encoding;  // the same
+  std::string histograms;       // the query's `histograms=`, empty if absent
 };
 
 struct Response {

@@ -182,11 +182,12 @@ MHD_Result Server::Implementation::answer(MHD_Connection* connection, std::strin
     return queue(connection, short_answer(503, "too many requests at once; try again\n"), MHD_HTTP_HEADER_RETRY_AFTER,
                  kRetryAfterSeconds);
   }
-  auto made = std::make_unique<Exchange>(Exchange{connection,
-                                                  route->second,
-                                                  {std::string(path), header_of(connection, MHD_HTTP_HEADER_ACCEPT),
-                                                   header_of(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING)},
-                                                  {}});
+  auto made = std::make_unique<Exchange>(
+      Exchange{connection,
+               route->second,
+               {std::string(path), header_of(connection, MHD_HTTP_HEADER_ACCEPT),
+                header_of(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING), parameter_of(connection, "histograms")},
+               {}});
   auto& page = *made;
   MHD_suspend_connection(connection);
   workers_->submit([this, &page] { make_page(page); });

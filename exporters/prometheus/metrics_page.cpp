@@ -24,8 +24,11 @@ class MetricsPage::Renderings {
   std::shared_ptr<const Body> plain(Format format) {
     return once(plain_[static_cast<std::size_t>(format)], [&] {
       const auto families = collect(*snapshot_);
-      return format == Format::protobuf ? Body{kProtobufContentType, "", render_protobuf(families)}
-                                        : Body{kTextContentType, "", render_text(families)};
+      if (format == Format::text) {
+        return Body{kTextContentType, "", render_text(families)};
+      }
+      const auto buckets = format == Format::protobuf ? Buckets::native_and_classic : Buckets::native;
+      return Body{kProtobufContentType, "", render_protobuf(families, buckets)};
     });
   }
 
@@ -55,8 +58,8 @@ class MetricsPage::Renderings {
 
   const std::shared_ptr<const model::Snapshot> snapshot_;
   std::atomic<std::uint64_t>& count_;
-  std::array<Slot, 2> plain_;
-  std::array<Slot, 2> compressed_;  // locked before its plain one, never the other way round
+  std::array<Slot, 3> plain_;       // by Format
+  std::array<Slot, 3> compressed_;  // locked before its plain one, never the other way round
 };
 
 MetricsPage::MetricsPage() = default;
@@ -71,9 +74,10 @@ std::shared_ptr<MetricsPage::Renderings> MetricsPage::of(const std::shared_ptr<c
 }
 
 std::shared_ptr<const Body> MetricsPage::get(const std::shared_ptr<const model::Snapshot>& snapshot,
-                                             std::string_view accept, std::string_view accept_encoding) {
+                                             std::string_view accept, std::string_view accept_encoding,
+                                             bool native_alone) {
   const auto renderings = of(snapshot);
-  const auto format = choose_format(accept);
+  const auto format = choose_format(accept, native_alone);
   return prefers_gzip(accept_encoding) ? renderings->compressed(format) : renderings->plain(format);
 }
 

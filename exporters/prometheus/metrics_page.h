@@ -22,16 +22,17 @@ struct Body {
 };
 
 /// Thread-safe. Callers who want the same rendering at the same time wait for the one that makes it; nobody holds a
-/// lock once the body is returned, however slowly it is sent. Memory: four bodies, and those still being sent.
+/// lock once the body is returned, however slowly it is sent. Memory: six bodies, and those still being sent.
 class MetricsPage {
  public:
   MetricsPage();
   ~MetricsPage();
 
   /// `snapshot` must not be null. One with a smaller number than an earlier call's gets the newer page, so that
-  /// requests that overtake each other render nothing twice.
+  /// requests that overtake each other render nothing twice. `native_alone`: see choose_format.
   [[nodiscard]] std::shared_ptr<const Body> get(const std::shared_ptr<const model::Snapshot>& snapshot,
-                                                std::string_view accept, std::string_view accept_encoding);
+                                                std::string_view accept, std::string_view accept_encoding,
+                                                bool native_alone = false);
 
   /// How many renderings were made so far, each format and coding by itself.
   [[nodiscard]] std::uint64_t renderings() const;

@@ -125,7 +125,7 @@ auto named(std::string_view name) {
 
 }  // namespace
 
-Format choose_format(std::string_view accept) {
+Format choose_format(std::string_view accept, bool native_alone) {
   const auto items = parse(accept);
   const auto protobuf = quality_of(items, is_protobuf).value_or(0);
   // The most specific range that matches decides.
@@ -136,7 +136,10 @@ Format choose_format(std::string_view accept) {
   if (!text) {
     text = quality_of(items, named("*/*"));
   }
-  return protobuf > 0 && protobuf >= text.value_or(0) ? Format::protobuf : Format::text;
+  if (protobuf <= 0 || protobuf < text.value_or(0)) {
+    return Format::text;
+  }
+  return native_alone ? Format::native_protobuf : Format::protobuf;
 }
 
 bool prefers_gzip(std::string_view accept_encoding) {

@@ -7,11 +7,13 @@
 
 namespace ssdpulse::exposition {
 
-enum class Format : std::uint8_t { text, protobuf };
+/// native_protobuf: histograms in their native form alone.
+enum class Format : std::uint8_t { text, protobuf, native_protobuf };
 
 /// Protobuf only for who names it and prefers it, or likes both the same; never by a wildcard. Without a header, or
 /// where a client accepts neither, text: a scraper gets something it can complain about rather than a 406.
-Format choose_format(std::string_view accept);
+/// `native_alone`: the client has said that it has no use for classic buckets where it gets native ones.
+Format choose_format(std::string_view accept, bool native_alone = false);
 
 /// Whether to compress: gzip (or *) accepted and not less liked than identity. Not without a header.
 bool prefers_gzip(std::string_view accept_encoding);

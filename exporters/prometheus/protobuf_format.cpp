@@ -57,14 +57,17 @@ void add_created(protozero::pbf_builder<Field>& parent, const std::optional<mode
   timestamp.add_int32(TimestampField::nanos, static_cast<std::int32_t>(nanos.count()));
 }
 
-void add_histogram(protozero::pbf_builder<MetricField>& metric, const Sample& sample, const Histogram& histogram) {
+void add_histogram(protozero::pbf_builder<MetricField>& metric, const Sample& sample, const Histogram& histogram,
+                   Buckets buckets) {
   protozero::pbf_builder<HistogramField> out(metric, MetricField::histogram);
   out.add_uint64(HistogramField::sample_count, histogram.count());
   out.add_double(HistogramField::sample_sum, histogram.sum);
-  for (const auto& classic : classic_buckets(histogram)) {
-    protozero::pbf_builder<BucketField> bucket(out, HistogramField::bucket);
-    bucket.add_uint64(BucketField::cumulative_count, classic.cumulative_count);
-    bucket.add_double(BucketField::upper_bound, classic.upper_bound);
+  if (buckets == Buckets::native_and_classic) {
+    for (const auto& classic : classic_buckets(histogram)) {
+      protozero::pbf_builder<BucketField> bucket(out, HistogramField::bucket);
+      bucket.add_uint64(BucketField::cumulative_count, classic.cumulative_count);
+      bucket.add_double(BucketField::upper_bound, classic.upper_bound);
+    }
   }
   // A threshold above zero is what tells an empty native histogram from a classic one.
   out.add_sint32(HistogramField::schema, histogram.scale->schema);
@@ -80,7 +83,7 @@ void add_histogram(protozero::pbf_builder<MetricField>& metric, const Sample& sa
   add_created(out, sample.created);
 }
 
-void add_metric(protozero::pbf_builder<FamilyField>& family, Type type, const Sample& sample) {
+void add_metric(protozero::pbf_builder<FamilyField>& family, Type type, const Sample& sample, Buckets buckets) {
   protozero::pbf_builder<MetricField> metric(family, FamilyField::metric);
   for (const auto& label : sample.labels) {
     protozero::pbf_builder<LabelField> pair(metric, MetricField::label);
@@ -88,7 +91,7 @@ void add_metric(protozero::pbf_builder<FamilyField>& family, Type type, const Sa
     pair.add_string(LabelField::value, label.value);
   }
   if (const auto* histogram = std::get_if<Histogram>(&sample.value)) {
-    add_histogram(metric, sample, *histogram);
+    add_histogram(metric, sample, *histogram, buckets);
   } else if (type == Type::counter) {
     protozero::pbf_builder<CounterField> counter(metric, MetricField::counter);
     counter.add_double(CounterField::value, std::get<double>(sample.value));
@@ -99,7 +102,7 @@ void add_metric(protozero::pbf_builder<FamilyField>& family, Type type, const Sa
   }
 }
 
-std::string to_message(const Family& family) {
+std::string to_message(const Family& family, Buckets buckets) {
   const auto& description = *family.description;
   std::string message;
   protozero::pbf_builder<FamilyField> out(message);
@@ -107,7 +110,7 @@ std::string to_message(const Family& family) {
   out.add_string(FamilyField::help, description.help.data(), description.help.size());
   out.add_enum(FamilyField::type, to_type(description.type));
   for (const auto& sample : family.samples) {
-    add_metric(out, description.type, sample);
+    add_metric(out, description.type, sample, buckets);
   }
   if (!description.unit.empty()) {
     out.add_string(FamilyField::unit, description.unit.data(), description.unit.size());
@@ -117,10 +120,10 @@ std::string to_message(const Family& family) {
 
 }  // namespace
 
-std::string render_protobuf(const std::vector<Family>& families) {
+std::string render_protobuf(const std::vector<Family>& families, Buckets buckets) {
   std::string page;
   for (const auto& family : families) {
-    const auto message = to_message(family);
+    const auto message = to_message(family, buckets);
     protozero::write_varint(std::back_inserter(page), message.size());
     page += message;
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What does a server get that understands native histograms? Delimited io.prometheus.client.MetricFamily messages:
-// each histogram in its native form and, in the same message, with the classic buckets of the text page.
+// each histogram in its native form and, in the same message and if wanted, with the classic buckets of the text page.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,11 @@ namespace ssdpulse::exposition {
 inline constexpr const char* kProtobufContentType =
     "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited";
 
-std::string render_protobuf(const std::vector<Family>& families);
+enum class Buckets : std::uint8_t {
+  native_and_classic,  // who stores no native histograms takes the others
+  native,              // a quarter less
+};
+
+std::string render_protobuf(const std::vector<Family>& families, Buckets buckets = Buckets::native_and_classic);
 
 }  // namespace ssdpulse::exposition

@@ -63,7 +63,20 @@ std::string opening(const Labels& labels) {
   return text;
 }
 
-void append_histogram(std::string_view name, const Sample& sample, const Histogram& histogram, std::string& page) {
+/// Of all histograms of one family, in digits.
+std::vector<std::string> classic_bounds(const Family& family) {
+  std::vector<std::string> bounds;
+  std::array<char, 32> room;
+  if (!family.samples.empty()) {
+    for (const ClassicBucket& bucket : classic_buckets(std::get<Histogram>(family.samples.front().value))) {
+      bounds.emplace_back(in_digits(bucket.upper_bound, room));
+    }
+  }
+  return bounds;
+}
+
+void append_histogram(std::string_view name, const Sample& sample, const Histogram& histogram,
+                      const std::vector<std::string>& bounds, std::string& page) {
   std::array<char, 32> room;
   const std::string open = opening(sample.labels);
   const auto append_total = [&](std::string_view suffix, auto value) {
@@ -73,15 +86,15 @@ void append_histogram(std::string_view name, const Sample& sample, const Histogr
     }
     page.append(" ").append(in_digits(value, room)).append("\n");
   };
+  const std::string bucket = std::string(name).append("_bucket").append(open).append("le=\"");
   const auto append_bucket = [&](std::string_view bound, std::uint64_t count) {
-    page.append(name).append("_bucket").append(open).append("le=\"").append(bound).append("\"} ");
-    page.append(in_digits(count, room)).append("\n");
+    page.append(bucket).append(bound).append("\"} ").append(in_digits(count, room)).append("\n");
   };
   append_total("_count", histogram.count());
   append_total("_sum", histogram.sum);
-  std::array<char, 32> bound;
-  for (const ClassicBucket& bucket : classic_buckets(histogram)) {
-    append_bucket(in_digits(bucket.upper_bound, bound), bucket.cumulative_count);
+  auto bound = bounds.begin();
+  for (const ClassicBucket& classic : classic_buckets(histogram)) {
+    append_bucket(*bound++, classic.cumulative_count);
   }
   append_bucket("+Inf", histogram.count());
 }
@@ -107,8 +120,9 @@ std::string render_text(const std::vector<Family>& families) {
     }
     page.append("# HELP ").append(description.name).append(" ").append(description.help);
     page.append("\n# TYPE ").append(description.name).append(" histogram\n");
+    const auto bounds = classic_bounds(family);
     for (const auto& sample : family.samples) {
-      append_histogram(description.name, sample, std::get<Histogram>(sample.value), page);
+      append_histogram(description.name, sample, std::get<Histogram>(sample.value), bounds, page);
     }
   }
   return page;

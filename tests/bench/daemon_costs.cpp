@@ -167,19 +167,26 @@ void scrape_of(std::uint32_t devices) {
   std::string text;
   std::string protobuf;
   std::string packed;
+  std::string native;
+  std::string packed_native;
   const auto nothing = [] {};
   const double collect_ms = median_ms(nothing, [&] { (void)exposition::collect(snapshot); });
   const double text_ms = median_ms(nothing, [&] { text = exposition::render_text(exposition::collect(snapshot)); });
   const double protobuf_ms =
       median_ms(nothing, [&] { protobuf = exposition::render_protobuf(exposition::collect(snapshot)); });
   const double gzip_ms = median_ms(nothing, [&] { packed = exposition::gzip(protobuf).value_or(""); });
+  const double native_ms = median_ms(nothing, [&] {
+    native = exposition::render_protobuf(exposition::collect(snapshot), exposition::Buckets::native);
+  });
+  const double native_gzip_ms = median_ms(nothing, [&] { packed_native = exposition::gzip(native).value_or(""); });
   const std::string packed_text = exposition::gzip(text).value_or("");
   std::printf(
       "{\"what\": \"scrape\", \"devices\": %u, \"collect_ms\": %.3f, \"text_ms\": %.3f, \"text_bytes\": %zu, "
       "\"text_gzip_bytes\": %zu, "
-      "\"protobuf_ms\": %.3f, \"protobuf_bytes\": %zu, \"gzip_ms\": %.3f, \"protobuf_gzip_bytes\": %zu}\n",
+      "\"protobuf_ms\": %.3f, \"protobuf_bytes\": %zu, \"gzip_ms\": %.3f, \"protobuf_gzip_bytes\": %zu, "
+      "\"native_ms\": %.3f, \"native_bytes\": %zu, \"native_gzip_ms\": %.3f, \"native_gzip_bytes\": %zu}\n",
       devices, collect_ms, text_ms, text.size(), packed_text.size(), protobuf_ms, protobuf.size(), gzip_ms,
-      packed.size());
+      packed.size(), native_ms, native.size(), native_gzip_ms, packed_native.size());
 }
 
 void tick_of(std::uint32_t devices, std::uint32_t cpus) {

@@ -14,5 +14,6 @@ if [[ ${1:-} == --json ]]; then exec "$binary"; fi
     "tick    \(.devices) devices x \(.cpus) CPUs: \(.busy_ms) ms all active, \(.idle_ms) ms at rest"
   else
     "scrape  \(.devices) devices: text \(.text_ms) ms, \(.text_bytes) bytes (gzip \(.text_gzip_bytes)); " +
-    "protobuf \(.protobuf_ms) ms + gzip \(.gzip_ms) ms, \(.protobuf_bytes) bytes (gzip \(.protobuf_gzip_bytes))"
+    "protobuf \(.protobuf_ms) ms + gzip \(.gzip_ms) ms, \(.protobuf_bytes) bytes (gzip \(.protobuf_gzip_bytes)); " +
+    "native alone \(.native_ms) ms + gzip \(.native_gzip_ms) ms, \(.native_bytes) bytes (gzip \(.native_gzip_bytes))"
   end'

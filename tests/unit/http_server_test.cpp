@@ -56,16 +56,16 @@ TEST(Server, ServesTheDaemonsPages) {
       [&](const Request& request) {
         auto response = ok(page);
         response.content_type = "kind/" + request.accept;
-        response.content_encoding = request.accept_encoding;
+        response.content_encoding = request.accept_encoding + request.histograms;
         return response;
       },
       [&] { return ready.load(); }));
   Client client(running.port);  // one connection for all of it: keep-alive
-  client.get("/metrics?x=1", "Accept: of-bread\r\nAccept-Encoding: gzip\r\n");
+  client.get("/metrics?x=1&histograms=%20native", "Accept: of-bread\r\nAccept-Encoding: gzip\r\n");
   auto answer = client.answer();
   EXPECT_EQ(Client::status(answer), 200);
   EXPECT_EQ(Client::header(answer, "Content-Type"), "kind/of-bread");
-  EXPECT_EQ(Client::header(answer, "Content-Encoding"), "gzip");
+  EXPECT_EQ(Client::header(answer, "Content-Encoding"), "gzip native");
   EXPECT_EQ(Client::body(answer), "metric 1\n");
   client.get("/");
   answer = client.answer();

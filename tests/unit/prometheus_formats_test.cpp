@@ -154,6 +154,26 @@ TEST(Formats, AgreeSampleForSample) {
   EXPECT_TRUE(held);
 }
 
+TEST(Formats, NativeAloneLacksTheClassicBucketsAndNothingElse) {
+  const bool held = rc::check("what is left of a page without classic buckets", [] {
+    const auto snapshot = test::random::snapshot();
+    const auto families = collect(snapshot);
+    auto both = decode(render_protobuf(families));
+    const auto native = decode(render_protobuf(families, Buckets::native));
+    RC_ASSERT(native.size() == both.size());
+    for (std::size_t i = 0; i < both.size(); ++i) {
+      for (auto& metric : *both[i].mutable_metric()) {
+        if (metric.has_histogram()) {
+          RC_ASSERT(metric.histogram().bucket_size() > 0);
+          metric.mutable_histogram()->clear_bucket();
+        }
+      }
+      RC_ASSERT(native[i].SerializeAsString() == both[i].SerializeAsString());
+    }
+  });
+  EXPECT_TRUE(held);
+}
+
 const pb::MetricFamily* find(const std::vector<pb::MetricFamily>& families, const std::string& name) {
   for (const auto& family : families) {
     if (family.name() == name) {

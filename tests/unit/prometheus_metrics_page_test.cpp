@@ -59,6 +59,19 @@ TEST(MetricsPage, HeadersSayWhatTheBytesAre) {
   EXPECT_EQ(page.renderings(), 4U);
 }
 
+TEST(MetricsPage, NativeHistogramsAloneForWhoAsks) {
+  MetricsPage page;
+  const auto snapshot = numbered(1);
+  const auto both = page.get(snapshot, kProtobuf, "");
+  const auto native = page.get(snapshot, kProtobuf, "", true);
+  EXPECT_EQ(native->content_type, both->content_type);
+  EXPECT_LT(native->bytes.size(), both->bytes.size());
+  EXPECT_EQ(gunzip(page.get(snapshot, kProtobuf, "gzip", true)->bytes), native->bytes);
+  // Text has nothing but classic ones.
+  EXPECT_EQ(page.get(snapshot, "", "", true).get(), page.get(snapshot, "", "").get());
+  EXPECT_EQ(page.renderings(), 4U);
+}
+
 TEST(MetricsPage, RendersOnceAndShares) {
   MetricsPage page;
   const auto first = page.get(numbered(1), "", "");
