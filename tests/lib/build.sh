@@ -21,8 +21,9 @@ case $kind in
     for version in -14 -16 -19 ''; do command -v "clang++$version" >/dev/null && break; done
     options+=("-DCMAKE_CXX_COMPILER=clang++$version" "-DCMAKE_C_COMPILER=clang$version")
     ;;
-  address) options+=('-DSSDPULSE_SANITIZE=address,undefined') ;;
-  thread) options+=(-DSSDPULSE_SANITIZE=thread) ;;
+  # Less optimised and with fewer debug symbols they compile in two thirds of the time.
+  address) options+=('-DSSDPULSE_SANITIZE=address,undefined' '-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1 -DNDEBUG') ;;
+  thread) options+=(-DSSDPULSE_SANITIZE=thread '-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1 -DNDEBUG') ;;
   *) echo "unknown kind of build: $kind" >&2; exit 2 ;;
 esac
 command -v ccache >/dev/null && options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
