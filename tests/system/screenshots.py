@@ -33,7 +33,7 @@ WIDTH = 1366
 def past(state, archive):
     """A Prometheus of what was scraped then; it scrapes nothing itself."""
     with tarfile.open(archive) as file:
-        file.extractall(state, filter="data")
+        file.extractall(state)
     binary = prometheus.fetch(state, SUITE, "prometheus") / "usr/bin/prometheus"
     config, port = state / "empty.yml", free_port()
     options, text = native_option(binary, "{}")

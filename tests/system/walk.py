@@ -45,7 +45,7 @@ EMPTY = {
 # The same, but a busy host may be the reason for an answer.
 MAY_BE_EMPTY = {
     "nothing is lost": ["daemon: Lost events by cause"],
-    "nothing drifts": ["daemon: Drift against the kernel"],
+    "nothing drifts": ["daemon: Drift against the kernel", "daemon: Drift of drives' host counters"],
     "every attempt succeeds": ["daemon: Failed attempts of sources"],
 }
 
