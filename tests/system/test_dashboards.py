@@ -8,21 +8,18 @@ is asked as Grafana would ask it, with the variables filled in. One that names o
 on this host must answer. What this host cannot show (drives, bursts, spikes) is on a made-up page that holds every
 family: there every expression must answer.
 """
-import json
 import os
-import re
 import time
-import urllib.error
 from pathlib import Path
 
+import dashboards
 import made_up
 import prometheus
 from lib import rig
 
 SOURCE = Path(os.environ.get("SSDPULSE_SOURCE", "."))
 RUN_SECONDS = 20
-FILLED = {"job": "ssdpulse", "instance": ".*", "device": ".*", "model": ".*", "controller": ".*", "quantile": "0.99",
-          "window": "1h", "compare": "5s", "__rate_interval": "10s", "__interval": "10s", "__range": "15s"}
+SHORT = {"compare": "5s", "__rate_interval": "10s", "__interval": "10s", "__range": "15s"}
 # Empty as long as all is well.
 HEALTHY_IS_EMPTY = {
     "Failed I/O", "Errors", "Lost events by cause", "Drift against the kernel", "Failed attempts of sources",
@@ -33,47 +30,19 @@ HEALTHY_IS_EMPTY = {
 UNCHANGED_IS_EMPTY = {"New, replaced or re-configured devices"}
 
 
-def questions():
-    """(where, expression, which kind of histogram it needs) of every panel and annotation."""
-    for file in sorted((SOURCE / "deploy/grafana/dashboards").glob("*.json")):
-        dashboard = json.loads(file.read_text())
-        for panel in dashboard["panels"]:
-            for one in [panel, *(panel.get("panels") or [])]:
-                for target in one.get("targets") or []:
-                    kind = {"heatmap": "classic", "time_series": "native"}.get(target.get("format"), "")
-                    yield f"{file.stem}: {one['title']}", target["expr"], kind
-        for annotation in dashboard["annotations"].get("list", []):
-            yield f"{file.stem}: {annotation['name']}", annotation["expr"], ""
-
-
-def filled(expression):
-    return re.sub(r"\$\{?(\w+)\}?", lambda match: FILLED[match[1]], expression)
-
-
-def ask(server, expression, at):
-    """How many series answer, or what the server says against the question."""
-    try:
-        return len(server.ask("query", query=filled(expression), time=at)["result"])
-    except urllib.error.HTTPError as error:
-        return json.load(error)["error"]
-
-
-def names(expression):
-    return set(re.findall(r"\b((?:ssdpulse|process)_\w+?)(?:_bucket|_count|_sum)?\b(?=[{|\"])", expression))
-
-
 def judge(check, server, at, may_be_empty, exported=None):
     """exported: the families there are; None: all of them."""
     refused, silent, answers = [], [], []
     form = "classic" if "classic" in server.name else "native"
-    for where, expression, kind in questions():
-        have = ask(server, expression, at)
+    for where, expression, kind in dashboards.panels(SOURCE):
+        expression = dashboards.filled(expression, **SHORT)
+        have = dashboards.ask(server, "query", expression, time=at)
         answers.append(have)
         if isinstance(have, str):
             refused.append(f"{where}: {have}")
         elif (not have and kind in ("", form) and where.split(": ")[1] not in may_be_empty
-              and (exported is None or names(expression) <= exported)):
-            silent.append(f"{where}: {filled(expression)}")
+              and (exported is None or dashboards.names(expression) <= exported)):
+            silent.append(f"{where}: {expression}")
     check.that(len(answers) > 200 and not refused, f"{server.name} understands all {len(answers)} queries "
                f"{refused[:5]}")
     check.that(not silent, f"{server.name} answers {len([one for one in answers if one])} of {len(answers)}, and all "

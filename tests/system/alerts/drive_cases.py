@@ -178,6 +178,9 @@ HEALTH = [
            silent=BOTH, fires=((THEN, {**DRIVE, "endurance_group": "1"},
                                 "On db1:10936, nvme0 (endurance group 1) has 30% of its spare blocks left."),)),
     health("SpareLow", "40 % left", *spare(0.4), silent=(THEN,)),
+    health("SpareLow", "neither a reserve nor a threshold is told", *spare(0, 0), silent=(THEN,)),
+    health("SpareLow", "nor of an endurance group", silent=(THEN,),
+           *spare(0, 0, prefix="ssdpulse_nvme_endurance_group", endurance_group="1")),
     health("SpareLow", "98 % left of a drive that warns at 97 %", *spare(0.98, 0.97), silent=(THEN,)),
 ]
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real Prometheus and a real Alertmanager with the project's own files: rules, alerts, inhibitions.
 
-What is shipped waits for minutes; here the waiting is shortened, and nothing else is changed.
+What is shipped waits for minutes. It is used as it is, or hurried: then the waiting is shortened, and nothing else.
 """
 import json
 import re
@@ -16,6 +16,7 @@ from pathlib import Path
 import prometheus
 
 SHIPPED = Path(__file__).resolve().parents[3] / "deploy/prometheus"
+INSTANCE = "db1"
 INTERVAL = "2s"  # of scrapes and rules
 PATIENCE = "10s"  # of alerts that are shipped with `for: 5m` and longer
 
@@ -32,12 +33,12 @@ def get(url):
 
 
 @contextmanager
-def started(command, log, ready):
+def started(command, log, ready, seconds=30):
     """A server, from when `ready` answers until the end of the block."""
     with log.open("w") as output, \
             subprocess.Popen(list(map(str, command)), stdout=output, stderr=subprocess.STDOUT) as process:
         try:
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + seconds
             while True:
                 try:
                     urllib.request.urlopen(ready, timeout=5).close()
@@ -78,6 +79,7 @@ IN_PLACE = ["unshare", "--mount", "sh", "-c",
 class Stack:
     def __init__(self, prometheus_port, alertmanager_port, log):
         self.server = prometheus.Server("prometheus", prometheus_port, log)
+        self.log = log
         self._alertmanager = f"http://127.0.0.1:{alertmanager_port}/api/v2/alerts"
 
     def firing(self):
@@ -90,20 +92,30 @@ class Stack:
         return {(alert["labels"]["alertname"], alert["labels"].get("device")): alert["status"]["state"]
                 for alert in get(self._alertmanager)}
 
+    def notify(self, labels):
+        """Sends Alertmanager an alert, as Prometheus does."""
+        body = json.dumps([{"labels": labels}]).encode()
+        request = urllib.request.Request(self._alertmanager, body, {"Content-Type": "application/json"})
+        urllib.request.urlopen(request, timeout=10).close()
+
 
 @contextmanager
-def stack(state, suite, form, target_port):
-    """form: "native" or "classic"; the target is scraped as job "ssdpulse"."""
+def stack(state, suite, form, target_port, hurried=True):
+    """form: "native" or "classic"; the target is scraped as job "ssdpulse", its instance is INSTANCE."""
     root = prometheus.fetch(state, suite, "prometheus", "prometheus-alertmanager") / "usr/bin"
     place = state / f"{suite}-{form}"
     shutil.copytree(SHIPPED, place)
-    for file in place.glob("rules/*.yml"):
-        file.write_text(hasten(file.read_text()))
+    config = (place / "prometheus.yml").read_text()
+    if hurried:
+        config = hasten(config)
+        for file in place.glob("rules/*.yml"):
+            file.write_text(hasten(file.read_text()))
     port, alertmanager = free_port(), free_port()
-    config = hasten((place / "prometheus.yml").read_text())
     config = config.replace("latency_native.yml ", f"latency_{form}.yml ")
     for shipped, here in ((9093, alertmanager), (10936, target_port)):
         config = config.replace(f"127.0.0.1:{shipped}", f"127.0.0.1:{here}")
+    target = f'["127.0.0.1:{target_port}"]'
+    config = config.replace(target, f"{target}\n        labels: {{instance: {INSTANCE}}}")
     options = []
     if form == "native":
         options, config = native_option(root / "prometheus", config)

@@ -7,6 +7,7 @@ scsi_debug, loop) is not here: modprobe does it in the guest.
 import json
 import os
 import re
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -42,13 +43,13 @@ class Logged:
 
     def start(self, state, node):
         self._log = state / f"{node}.commands"
-        socket = state / f"{node}.nbd"
+        door = state / f"{node}.nbd"
         with open(state / f"{node}.log", "w") as words:
-            self._process = subprocess.Popen(["nbdkit", "--exit-with-parent", "--foreground", "--unix", str(socket),
+            self._process = subprocess.Popen(["nbdkit", "--exit-with-parent", "--foreground", "--unix", str(door),
                                               "--filter=log", "memory", self._size, f"logfile={self._log}"],
                                              stderr=words)
-        _wait_for_socket(self._process, socket, state / f"{node}.log")
-        return ["-blockdev", f"driver=nbd,node-name={node},server.type=unix,server.path={socket},discard=unmap"]
+        _wait_for_socket(self._process, door, state / f"{node}.log")
+        return ["-blockdev", f"driver=nbd,node-name={node},server.type=unix,server.path={door},discard=unmap"]
 
     def trimmed(self):
         """Bytes of all trims so far."""
@@ -70,15 +71,15 @@ class Slow:
 
     def start(self, state, node):
         self._control = state / f"{node}.control"
-        socket = state / f"{node}.nbd"
+        door = state / f"{node}.nbd"
         self.set(**self._seconds)
         self._process = subprocess.Popen(
-            ["nbdkit", "--exit-with-parent", "--foreground", "--threads", "64", "--unix", str(socket), "python",
+            ["nbdkit", "--exit-with-parent", "--foreground", "--threads", "64", "--unix", str(door), "python",
              str(Path(__file__).with_name("slow_disk.py")), f"control={self._control}", f"size={_bytes(self._size)}",
              *(["keep=1"] if self._data else [])],
             stderr=open(state / f"{node}.log", "w"))
-        _wait_for_socket(self._process, socket, state / f"{node}.log")
-        return ["-blockdev", f"driver=nbd,node-name={node},server.type=unix,server.path={socket},discard=unmap"]
+        _wait_for_socket(self._process, door, state / f"{node}.log")
+        return ["-blockdev", f"driver=nbd,node-name={node},server.type=unix,server.path={door},discard=unmap"]
 
     def set(self, **seconds):
         """read=, write=, trim=, flush=: seconds each takes from now on; for more see slow_disk.py."""
@@ -191,15 +192,13 @@ class NvmeTcp:
         self.controller.listen()
         self._number = number
         return ["-netdev", f"user,id={self.serial}-net,ipv6=off,net=10.0.{number}.0/24",
-                "-device", f"virtio-net-pci,id={self.serial}-wire,netdev={self.serial}-net,mac={self._mac()},romfile="]
+                "-device", f"virtio-net-pci,id={self.serial}-wire,netdev={self.serial}-net,mac={_mac(number)},romfile="]
 
     def connect(self, vm, *options, queues=2, keep_alive=30, reconnect_delay=1, ctrl_loss=600):
         """The kernel's name of the controller, which is live."""
         number, nqn = self._number, self.controller.nqn
-        vm.sh("modprobe -a virtio_net nvme-tcp; n=0; "
-              f"until card=$(grep -lx {self._mac()} /sys/class/net/*/address); do sleep 0.05; n=$((n + 1)); "
-              "[ $n -lt 200 ] || exit 1; done; card=$(basename ${card%/address}); ip link set $card up; "
-              f"ip addr show dev $card | grep -q 10.0.{number}.15 || ip addr add 10.0.{number}.15/24 dev $card")
+        vm.sh("modprobe nvme-tcp")
+        _bring_up(vm, number)
         vm.sh(f"nvme connect -t tcp -a 10.0.{number}.2 -s {self.controller.port} -n {nqn} -i {queues} -k {keep_alive} "
               f"-c {reconnect_delay} -l {ctrl_loss} -q nqn.2014-08.org.nvmexpress:uuid:{HOST} -I {HOST} "
               + " ".join(options))
@@ -213,13 +212,46 @@ class NvmeTcp:
     def stop(self):
         self.controller.close()
 
-    def _mac(self):
-        return f"52:54:00:00:00:{self._number:02x}"
+
+class Way:
+    """A way in: what connects to `port` of this host is connected to the guest's port, once open() was called."""
+
+    def __init__(self, serial, guest_port):
+        self.serial, self.port = serial, None
+        self._guest_port, self._number = guest_port, 0
+
+    def start(self, _state, number):
+        self._number = number
+        if self.port is None:  # the same when the guest is started again
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                self.port = probe.getsockname()[1]
+        forward = f"hostfwd=tcp:127.0.0.1:{self.port}-10.0.{number}.15:{self._guest_port}"
+        return ["-netdev", f"user,id={self.serial}-net,ipv6=off,net=10.0.{number}.0/24,restrict=on,{forward}",
+                "-device", f"virtio-net-pci,netdev={self.serial}-net,mac={_mac(number)},romfile="]
+
+    def open(self, vm):
+        _bring_up(vm, self._number)
+
+    def stop(self):
+        pass
 
 
-def _wait_for_socket(process, socket, words):
+def _mac(number):
+    return f"52:54:00:00:00:{number:02x}"
+
+
+def _bring_up(vm, number):
+    """The guest's network card of this number, with its address."""
+    vm.sh("modprobe virtio_net; n=0; "
+          f"until card=$(grep -lx {_mac(number)} /sys/class/net/*/address); do sleep 0.05; n=$((n + 1)); "
+          "[ $n -lt 200 ] || exit 1; done; card=$(basename ${card%/address}); ip link set $card up; "
+          f"ip addr show dev $card | grep -q 10.0.{number}.15 || ip addr add 10.0.{number}.15/24 dev $card")
+
+
+def _wait_for_socket(process, door, words):
     deadline = time.monotonic() + 10
-    while not socket.exists():
+    while not door.exists():
         if process.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"nbdkit does not start: {words.read_text()}")
         time.sleep(0.02)

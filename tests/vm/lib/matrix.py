@@ -5,6 +5,7 @@ A scenario is a module with devices() and run(vm, check); its first line says wh
 guest's console, the daemon's log and the last /metrics stay in RESULTS/KERNEL.SCENARIO when it fails. Scenarios that
 say SHARES_GUEST = True and agree in MACHINE run one after the other in one guest, which has the disks of all of them
 (those with the same serial number must be the same): a boot costs as much as a scenario. Who shares, tidies up.
+LONG_ONLY = True: only with --long.
 Lines "TABLE KEY: VALUE" of a scenario are put together at the end, one table per kernel.
 """
 import argparse
@@ -21,15 +22,22 @@ import guest
 JOBS_OF_SECOND_TRIES = 2
 
 
-def arrange(kernels, names):
-    """[(kernel, scenarios of one guest)], what takes longest first. A scenario may be for some KERNELS only."""
+def arrange(kernels, names, long):
+    """[(kernel, scenarios of one guest)], what may take longest first. A scenario may be for some KERNELS only."""
     groups = {}
     for name in names:
         scenario = guest.load(name)
+        if getattr(scenario, "LONG_ONLY", False) and not long:
+            continue
         alone = None if getattr(scenario, "SHARES_GUEST", False) else name
         groups.setdefault((json.dumps(getattr(scenario, "MACHINE", {})), alone), []).append(name)
-    return [(kernel, fitting) for group in sorted(groups.values(), key=len, reverse=True) for kernel in kernels
+    return [(kernel, fitting) for group in sorted(groups.values(), key=allowed, reverse=True) for kernel in kernels
             if (fitting := [name for name in group if kernel in getattr(guest.load(name), "KERNELS", kernels)])]
+
+
+def allowed(names):
+    """Seconds that these may take."""
+    return sum(getattr(guest.load(name), "SECONDS", guest.SECONDS) for name in names)
 
 
 class Run:
@@ -107,10 +115,10 @@ def keep_first_try(directory):
 
 def run_all(arguments):
     """Everything once, several guests at a time; then the second tries, with less beside them, and it is said."""
-    began, waiting = time.monotonic(), arrange(arguments.kernels, arguments.scenarios)
+    began, waiting = time.monotonic(), arrange(arguments.kernels, arguments.scenarios, arguments.long)
     running, verdicts, jobs, again = [], {}, arguments.jobs, set()
     if not waiting:
-        sys.exit(f"none of these scenarios is for {' or '.join(arguments.kernels)}")
+        sys.exit(f"none of these scenarios is for {' or '.join(arguments.kernels)}, or in this form")
 
     def end(*_):
         for run in running:

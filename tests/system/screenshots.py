@@ -1,0 +1,81 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Takes the pictures of the README, by hand: screenshots.py ARCHIVE DIRECTORY, with SSDPULSE_GRAFANA and a Chromium.
+
+ARCHIVE is prometheus.tar.gz of a kept run of the scenario `alarms` (tests/vm/run.sh --keep 6.12 alarms): pictures show what its
+Prometheus saw, up to when the fstrim stalled reads.
+"""
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import grafana
+import prometheus
+from alerts.stack import free_port, native_option, started
+
+SUITE = "sid"
+BEFORE = 9 * 60  # seconds that are shown
+# file: dashboard, its variables, height in pixels, seconds that are shown after the stall's alert
+PICTURES = {
+    "fleet": ("ssdpulse-fleet", {}, 1230, 0),
+    "device": ("ssdpulse-device", {"device": "nvme0n1"}, 2100, 20),
+    "wear": ("ssdpulse-device", {"device": "nvme1n1"}, 3000, 20),
+    "daemon": ("ssdpulse-daemon", {}, 1750, 20),
+}
+WIDTH = 1366
+
+
+@contextmanager
+def past(state, archive):
+    """A Prometheus of what was scraped then; it scrapes nothing itself."""
+    with tarfile.open(archive) as file:
+        file.extractall(state)
+    binary = prometheus.fetch(state, SUITE, "prometheus") / "usr/bin/prometheus"
+    config, port = state / "empty.yml", free_port()
+    options, text = native_option(binary, "{}")
+    config.write_text(text)
+    with started([binary, f"--config.file={config}", f"--storage.tsdb.path={state / 'prometheus/data'}",
+                  f"--web.listen-address=127.0.0.1:{port}", *options], state / "prometheus.log",
+                 f"http://127.0.0.1:{port}/-/ready"):
+        yield prometheus.Server("past", port, state / "prometheus.log")
+
+
+def stalled(server):
+    """When the alert of the stall began to fire."""
+    now = time.time()
+    for hours in (1, 11, 240):  # a query may have 11,000 points
+        lines = server.ask("query_range", query='ALERTS{alertname="SsdpulseTailLiftedByDiscard",alertstate="firing"}',
+                           start=now - hours * 3600, end=now, step=max(5, hours * 3600 / 10000))["result"]
+        if lines:
+            return min(line["values"][0][0] for line in lines)
+    sys.exit("no alert of a stall in the archive")
+
+
+def take(url, file, height, state):
+    subprocess.run(["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                    f"--user-data-dir={state / 'chromium'}", "--hide-scrollbars", f"--window-size={WIDTH},{height}",
+                    "--virtual-time-budget=30000", f"--screenshot={file}", url], check=True, timeout=300,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def main():
+    archive, directory = sys.argv[1], Path(sys.argv[2])
+    wanted = sys.argv[3:] or list(PICTURES)
+    directory.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="ssdpulse-") as temporary:
+        state = Path(temporary)
+        with past(state, archive) as source, grafana.server(state, source.port) as server:
+            when = stalled(source)
+            for name in wanted:
+                uid, variables, height, after = PICTURES[name]
+                span = f"from={int(when - BEFORE) * 1000}&to={int(when + after) * 1000}"
+                choices = "".join(f"&var-{key}={value}" for key, value in variables.items())
+                take(f"{server.url}/d/{uid}?{span}{choices}", directory / f"{name}.png", height, state)
+                print(f"{directory / name}.png")
+
+
+main()

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real Prometheus and Alertmanager, with the rules as they are shipped: silent in health, awake in trouble, silent again.
+
+Two drives get into trouble, one after the other: garbage collection on one, an fstrim that stalls reads on the other,
+while the five minutes are awaited that the alert of the first looks back. In the long form health lasts longer, and the
+stall until the general alert is due, which waits for ten minutes. At the end this Prometheus is asked everything that
+dashboards, rules and alerts ask.
+"""
+import re
+import sys
+import tarfile
+import time
+from pathlib import Path
+
+import machine
+from devices import Backend, Nvme, NvmeSubsystem, Slow, Way
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "system"))
+import walk  # noqa: E402
+from alerts.stack import INSTANCE, stack  # noqa: E402
+
+KERNELS = ("6.12",)  # what is judged lies above the kernel
+MACHINE = {"append": "nvme_core.multipath=N"}
+SECONDS = 900
+SUITE, FORM = "sid", "native"
+HEALTHY, LONG_HEALTHY = 180, 600  # seconds
+DISCARD, GC, GENERAL = (f"Ssdpulse{name}" for name in (
+    "TailLiftedByDiscard", "TailLiftedByGarbageCollection", "TailLatencyHigh"))
+# True of a young host with an fstrim in working hours, and looks back for an hour: it may fire, and stay.
+BESIDE_THE_POINT = {"SsdpulseDiscardInWorkingHours"}
+FIRES_WITHIN, GENERAL_WITHIN = 120, 780
+DISCARD_ENDS, GC_ENDS = 120, 420  # they look back one minute, and five
+READ = 0.004  # what a well drive takes
+SICK = 1.5  # one that moves reclaim units; a guest on a busy host has tails of 0.2 by itself
+TRIM = 1  # of one group of blocks: there are 128, in the long form 1024
+GROUP, LONG_GROUP = 2048, 256
+FIO = "--direct=1 --ioengine=psync --bs=4k --norandommap --randrepeat=0 --thread --time_based --runtime=1h"
+TABLE = "/mnt/shop/table"
+
+
+def devices():
+    return [
+        # ext4 on a drive on which no read passes a trim, readers of one large file.
+        Nvme("shop", Slow("1G", data=True, read=READ, write=READ)),
+        # A drive that tells what it writes.
+        NvmeSubsystem("churn", Slow(read=READ, write=READ), fdp="fdp.runs=1M,fdp.nrg=1,fdp.nruh=4", ocp=True),
+        # A volume with a file system and a log that is flushed; nothing happens to it.
+        Nvme("ledger", Backend("512M", data=True)),
+        Way("way", machine.Daemon.PORT),
+    ]
+
+
+def make_file_systems(vm, disks):
+    """Small groups of blocks, because ext4 sends one trim for the free space of each: a large drive has thousands."""
+    make = "mke2fs -q -F -t ext4 -E lazy_itable_init=0,lazy_journal_init=0"
+    vm.sh(f"modprobe -a ext4 dm_mod; {make} -O ^flex_bg -g {LONG_GROUP if vm.long else GROUP} /dev/{disks['shop']}; "
+          f"mkdir -p /mnt/shop /mnt/ledger; mount -t ext4 -o noatime /dev/{disks['shop']} /mnt/shop; "
+          f"dd if=/dev/zero of={TABLE} bs=1M count=64 conv=fsync 2>/dev/null; "
+          f"dmsetup create ledger --table '0 {256 << 11} linear /dev/{disks['ledger']} 2048'; dmsetup mknodes; "
+          f"{make} /dev/mapper/ledger; mount -t ext4 -o discard /dev/mapper/ledger /mnt/ledger", 120)
+    vm.devices["shop"].backend.set(trim=TRIM, reads_wait_for_trim=True)
+
+
+def start_loads(vm, disks):
+    """Sessions that think between two I/Os, a log, and now and then a file with a lifetime hint."""
+    jobs = {"readers": f"--filename={TABLE} --rw=randread --numjobs=8 --thinktime=150ms",
+            "writers": f"--filename={TABLE} --rw=randwrite --numjobs=2 --thinktime=150ms",
+            "churn": f"--filename=/dev/{disks['churn']} --rw=randrw --numjobs=8 --thinktime=200ms",
+            "log": "--filename=/mnt/ledger/log --rw=write --size=16M --fsync=4 --thinktime=100ms"}
+    vm.sh("".join(f"fio --name={name} {FIO} {job} >/tmp/{name}.words 2>&1 & " for name, job in jobs.items())
+          + "while sleep 20; do tagged_write /mnt/ledger/hinted 1048576 hint=4; rm /mnt/ledger/hinted; done "
+            ">/dev/null 2>&1 &")
+
+
+class Trouble:
+    """Something goes wrong with a drive; its alert must fire, and end."""
+
+    def __init__(self, servers, check, alert, device):
+        self._servers, self._check, self._key = servers, check, (alert, device)
+        self._began = self._ended = time.monotonic()
+
+    def fires(self, within, said):
+        seconds = _wait(within, lambda: self._key in self._servers.firing(), self._began)
+        self._check.that(seconds is not None, f"{self._key} fires {_after(seconds)}")
+        text = self._servers.firing().get(self._key, {}).get("annotations", {}).get("description", "")
+        self._check.that(re.search(said, text) is not None, f"it says: {text}")
+        seconds = _wait(60, lambda: self._servers.notified().get(self._key) == "active", self._began)
+        self._check.that(seconds is not None, f"{self._key} is active in Alertmanager {_after(seconds)}")
+        print(f"TABLE {self._key[0]}: notified {_after(seconds)}: {text}")
+
+    def ends(self):
+        self._ended = time.monotonic()
+
+    def resolves(self, within):
+        seconds = _wait(within, lambda: self._key not in self._servers.firing(), self._ended)
+        self._check.that(seconds is not None, f"{self._key} is resolved {_after(seconds)}")
+        notified = _wait(60, lambda: self._key not in self._servers.notified(), self._ended)
+        self._check.that(notified is not None, f"{self._key} is resolved in Alertmanager {_after(notified)}")
+        print(f"TABLE {self._key[0]}: resolved {_after(seconds)}")
+
+
+def _wait(seconds, good, began=None):
+    """When it was so, in seconds since it began (or since now), if it was within so many seconds from now; or None."""
+    now = time.monotonic()
+    while time.monotonic() - now < seconds:
+        if good():
+            return time.monotonic() - (began or now)
+        time.sleep(1)
+    return None
+
+
+def _after(seconds):
+    return "never" if seconds is None else f"after {seconds:.0f} s"
+
+
+def fired(servers, begin, end):
+    """{(alert, device or drive): from when till when it fired}, in seconds since then."""
+    lines = servers.server.ask("query_range", query='ALERTS{alertstate="firing"}', start=begin, end=end, step=5)["result"]
+    found = {}
+    for line in lines:
+        labels, times = line["metric"], [when - begin for when, _ in line["values"]]
+        found.setdefault((labels["alertname"], labels.get("device", labels.get("controller"))), []).extend(times)
+    return {key: (min(times), max(times)) for key, times in found.items()}
+
+
+def collect_garbage(vm, check, servers, disk):
+    """Reclaim units are moved, and all else waits. Still unresolved at the end."""
+    backend = vm.devices["churn"].backend
+    trouble = Trouble(servers, check, GC, disk)
+    backend.set(read=SICK, write=SICK)
+    vm.sh(f"touch /tmp/moving; while [ -e /tmp/moving ]; do nvme fdp update /dev/{disk} --pids=0; sleep 1; done "
+          ">/tmp/mover 2>&1 &")
+    trouble.fires(FIRES_WITHIN, f"On {INSTANCE}, (read|write)s of {disk} .* garbage collection in [1-9][0-9.]*% of .* "
+                                r"Write amplification in that time: [1-9]")
+    vm.sh("rm /tmp/moving")
+    backend.set(read=READ, write=READ)
+    trouble.ends()
+    return trouble
+
+
+def stall_by_fstrim(vm, check, servers, disk):
+    trouble = Trouble(servers, check, DISCARD, disk)
+    vm.sh("fstrim /mnt/shop >/tmp/fstrim 2>&1 &")
+    trouble.fires(FIRES_WITHIN, f"On {INSTANCE}, reads of {disk} that meet a discard take (0.9|[1-9]).* s .*; "
+                                r"[0-9.]+ s are usual. Trigger: fstrim")
+    hold_back(vm, check, servers, disk)
+    vm.sh("kill $(pidof fstrim) 2>/dev/null; true")
+    vm.wait_for("! pidof fstrim", 30)
+    trouble.ends()
+    trouble.resolves(DISCARD_ENDS)
+
+
+def hold_back(vm, check, servers, disk):
+    """The general alert is inhibited while the cause is known. It waits for ten minutes: only the long form has it from
+    Prometheus, else it is sent as Prometheus would; for a drive without trouble it is told."""
+    if vm.long:
+        seconds = _wait(GENERAL_WITHIN, lambda: (GENERAL, disk) in servers.firing())
+        check.that(seconds is not None, f"{GENERAL} fires {_after(seconds)} more")
+    else:
+        for device in (disk, "nvme9n1"):
+            servers.notify({"alertname": GENERAL, "job": "ssdpulse", "instance": INSTANCE, "device": device,
+                            "operation": "read", "severity": "warning"})
+        check.that(_wait(30, lambda: servers.notified().get((GENERAL, "nvme9n1")) == "active")
+                   is not None, f"{GENERAL} of another drive is told")
+    seconds = _wait(30, lambda: servers.notified().get((GENERAL, disk)) == "suppressed")
+    check.that(seconds is not None, f"{GENERAL} of this drive is held back: {servers.notified()}")
+
+
+def run(vm, check):
+    disks = {serial: vm.disk(serial) for serial in ("shop", "churn", "ledger")}
+    vm.devices["way"].open(vm)
+    make_file_systems(vm, disks)
+    # The guest is held up by its host for less than the floor, now and then.
+    vm.sh("mkdir -p /tmp/history; echo 1 >/proc/sys/kernel/bpf_stats_enabled; printf 'spikes: { floor: 300ms }\\n"
+          "history: { directory: /tmp/history }\\n' >/tmp/alarms.yaml")
+    daemon = machine.Daemon(vm, "--config", "/tmp/alarms.yaml", f"--web.listen-address 0.0.0.0:{machine.Daemon.PORT}")
+    start_loads(vm, disks)
+    healthy = LONG_HEALTHY if vm.long else HEALTHY
+    with stack(vm.state, SUITE, FORM, vm.devices["way"].port, hurried=False) as servers:
+        check.that(_wait(60, lambda: servers.server.query('up{job="ssdpulse"} == 1')) is not None,
+                   "the guest is scraped")
+        begin = time.time()
+        time.sleep(healthy)
+        check.equal(fired(servers, begin, time.time()), {}, f"{healthy} s of healthy load: what fires")
+        check.equal(servers.notified(), {}, "Alertmanager was told of")
+        garbage = collect_garbage(vm, check, servers, disks["churn"])
+        stall_by_fstrim(vm, check, servers, disks["shop"])
+        garbage.resolves(GC_ENDS)
+        end = time.time()
+        spans = fired(servers, begin, end)
+        print(f"     fired, in seconds from begin: {spans}")
+        expected = {(GC, disks["churn"]), (DISCARD, disks["shop"])} | ({(GENERAL, disks["shop"])} if vm.long else set())
+        check.equal({key for key in spans if key[0] not in BESIDE_THE_POINT}, expected, "all that fired")
+        check.equal(servers.server.complaints(), [], "complaints of Prometheus")
+        walk.judge(check, servers.server, FORM, begin, end)
+    with tarfile.open(vm.state / "prometheus.tar.gz", "w:gz") as archive:  # kept with --keep: for screenshots
+        archive.add(vm.state / f"{SUITE}-{FORM}", arcname="prometheus")
+    vm.sh("kill $(pidof fio); true")
+    daemon.stop()

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An hour of load, of a drive that comes and goes, and of scrapes: memory and descriptors stay, no tick and no I/O is lost.
+
+SSDPULSE_SOAK_SECONDS sets another length. What the host does to the guest is known from a clock that looks four times a
+second: the daemon may miss no more ticks than that clock saw stops.
+"""
+import os
+import time
+
+import figures
+import machine
+from devices import Nvme, Slow
+from lib import metrics
+
+KERNELS = ("6.12",)
+LONG_ONLY = True
+SECONDS = 480  # ten times that
+MACHINE = {"append": "nvme_core.multipath=N"}
+DELAY = 0.01
+LENGTH = int(os.environ.get("SSDPULSE_SOAK_SECONDS", "3600"))
+ROUND = 15  # seconds between two times that the drive is pulled
+WARM = 1 / 4  # of the length: until then memory may grow
+GROWTH = 1 << 20  # bytes an hour
+SETTLED = 256 << 10  # bytes, in a run of any length: one arena more
+# Each process: when, which, anonymous KiB, descriptors.
+SAMPLER = ("while sleep 5; do for pid in $(pidof ssdpulse); do echo $(cut -d' ' -f1 /proc/uptime) $pid "
+           "$(sed -n 's/^RssAnon:[^0-9]*\\([0-9]*\\).*/\\1/p' /proc/$pid/status) $(ls /proc/$pid/fd | wc -l); done; done")
+CLOCK = ("read last rest </proc/uptime; while sleep 0.25; do read now rest </proc/uptime; "
+         "[ $((${now%.*}${now#*.} - ${last%.*}${last#*.})) -lt 60 ] || echo $last $now; last=$now; done")
+SCRAPER = (f"while sleep 1; do curl -sf -o /dev/null http://127.0.0.1:{machine.Daemon.PORT}/metrics && curl -sf -o /dev/null "
+           f"--compressed -H 'Accept: {metrics.PROTOBUF}' http://127.0.0.1:{machine.Daemon.PORT}/metrics && echo; done")
+
+
+def devices():
+    return [Nvme("steady", Slow("256M", read=DELAY, write=DELAY)), Nvme("roving", Slow("256M", read=DELAY, write=DELAY))]
+
+
+def come_and_go(vm, until):
+    """How often the drive was pulled, each time in the middle of a load."""
+    rounds = 0
+    while time.monotonic() < until:
+        began = time.monotonic()
+        end = vm.background_fio(vm.disk("roving"), rw="randrw", bs="4k", iodepth=4, number_ios=100000)
+        vm.unplug("roving")
+        end()
+        vm.plug("roving")
+        vm.disk("roving")
+        rounds += 1
+        time.sleep(max(0, began + ROUND - time.monotonic()))
+    return rounds
+
+
+def slope(samples):
+    """Least squares: units a second."""
+    mean_x = sum(x for x, _ in samples) / len(samples)
+    mean_y = sum(y for _, y in samples) / len(samples)
+    return (sum((x - mean_x) * (y - mean_y) for x, y in samples) / sum((x - mean_x) ** 2 for x, _ in samples))
+
+
+def judge_process(check, name, samples):
+    """samples: [(uptime, bytes, descriptors)]"""
+    begin = samples[0][0]
+    late = [sample for sample in samples if sample[0] - begin >= WARM * (samples[-1][0] - begin)]
+    growth = slope([(when, size) for when, size, _ in late]) * 3600
+    moved = growth * (late[-1][0] - late[0][0]) / 3600
+    sizes = [size >> 10 for _, size, _ in samples]
+    print(f"TABLE soak, {name}: anonymous memory {sizes[0]} KiB at first, {sizes[-1]} KiB at last, "
+          f"{max(sizes)} KiB at most; slope {growth / 1024:+.1f} KiB/h")
+    check.that(growth <= GROWTH or moved <= SETTLED, f"{name}: memory grows by {growth / 1024:+.1f} KiB/h, by "
+               f"{moved / 1024:+.1f} KiB in {late[-1][0] - late[0][0]:.0f} s")
+    third = len(late) // 3
+    first, last = (sorted(count for _, _, count in part)[third // 2] for part in (late[:third], late[-third:]))
+    check.equal(last, first, f"{name}: descriptors ({max(count for _, _, count in samples)} at most)")
+
+
+def run(vm, check):
+    steady = vm.disk("steady")
+    vm.disk("roving")
+    vm.sh("mkdir -p /tmp/history; printf 'nvme: { poll_interval: 10s }\\nhistory: { directory: /tmp/history }\\n' >/tmp/soak.yaml")
+    daemon = machine.Daemon(vm, "--config", "/tmp/soak.yaml")
+    daemon.when_drives_were_read(2, 0)
+    before = daemon.at_rest()
+    end = vm.background_fio(steady, rw="randrw", bs="4k", iodepth=4, thinktime="20ms", number_ios=10**9, time_based=None,
+                            runtime=LENGTH)
+    vm.sh("".join(f"{{ {script}; }} >/tmp/soak.{name} 2>&1 & echo $! >>/tmp/soak.pids; " for name, script in
+                  (("samples", SAMPLER), ("stops", CLOCK), ("scrapes", SCRAPER))))
+    rounds = come_and_go(vm, time.monotonic() + LENGTH)
+    job = end(120)
+    after = daemon.at_rest(6)
+    vm.sh("kill $(cat /tmp/soak.pids)")
+    scrapes, stops = (int(vm.sh(f"wc -l </tmp/soak.{name}")) for name in ("scrapes", "stops"))
+    processes = {}
+    for line in vm.sh("cat /tmp/soak.samples").splitlines():
+        when, pid, size, descriptors = line.split()
+        processes.setdefault(int(pid), []).append((float(when), int(size) << 10, int(descriptors)))
+    lasting = {len(samples) for samples in processes.values()}
+    check.that(len(processes) > 1 and max(lasting) - min(lasting) <= 1 and min(lasting) >= LENGTH / 20,
+               f"{len(processes)} processes, the same for all the time: samples {lasting}")
+    for pid, samples in processes.items():
+        judge_process(check, "daemon" if pid == daemon.pid else f"reader {pid}", samples)
+
+    difference = metrics.Difference(before, after)
+    for operation in ("read", "write"):
+        check.equal(figures.ios(difference, steady, operation), job[operation]["total_ios"], f"{operation}s of the load")
+    figures.at_rest(check, after, steady, known_losses=["device_pending"])  # of the other drive
+    lost = {cause: count for labels, count in after.series("ssdpulse_lost_events_total").items()
+            if count and (cause := dict(labels)["cause"]) not in ("device_pending", "recursion")}
+    check.equal(lost, {}, "lost, but for I/O of a drive that was not known yet")
+    missed = int(difference.value("ssdpulse_missed_ticks_total"))
+    check.that(missed <= stops, f"{missed} ticks missed, the guest was stopped {stops} times")
+    check.that(scrapes >= LENGTH / 20, f"{scrapes} times two scrapes")
+    print(f"TABLE soak: {LENGTH} s, the drive was pulled {rounds} times, {2 * scrapes} scrapes, {missed} ticks missed, "
+          f"{stops} stops of the guest")
+    daemon.stop()
