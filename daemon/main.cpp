@@ -20,7 +20,7 @@ namespace {
 using namespace ssdpulse;
 using runtime::ExitCode;
 
-constexpr int kNvmeReaderSocket = 3;  // where ReaderClient puts it
+constexpr int kNvmeReaderSocket = 3;  // where ReaderClient puts it, and service managers theirs
 
 struct Arguments {
   std::string config_file;
@@ -28,6 +28,7 @@ struct Arguments {
   std::vector<std::string> include;
   std::vector<std::string> exclude;
   std::optional<std::string> history_directory;
+  std::optional<std::string> reader_socket;
   std::string log_level = "info";
 };
 
@@ -50,10 +51,13 @@ tl::expected<config::Config, std::vector<std::string>> configure(const Arguments
       problems.push_back("--web.listen-address: " + parsed.error().message);
     }
   }
-  const auto& directory = arguments.history_directory;
-  if (directory && !directory->empty() && directory->front() != '/') {
-    problems.push_back("--history.directory: '" + *directory + "' is not absolute; expected an absolute path, or ''");
-  }
+  const auto want_absolute = [&](const char* option, const std::optional<std::string>& path) {
+    if (path && !path->empty() && path->front() != '/') {
+      problems.push_back(std::string(option) + ": '" + *path + "' is not absolute; expected an absolute path, or ''");
+    }
+  };
+  want_absolute("--history.directory", arguments.history_directory);
+  want_absolute("--nvme.reader-socket", arguments.reader_socket);
   if (!problems.empty()) {
     return tl::make_unexpected(problems);
   }
@@ -62,9 +66,8 @@ tl::expected<config::Config, std::vector<std::string>> configure(const Arguments
       value = given;
     }
   };
-  if (arguments.history_directory) {
-    result.history.directory = *arguments.history_directory;
-  }
+  result.history.directory = arguments.history_directory.value_or(result.history.directory);
+  result.nvme.reader_socket = arguments.reader_socket.value_or(result.nvme.reader_socket);
   override_with(arguments.listen_address, result.web.listen_address);
   override_with(arguments.include, result.devices.include);
   override_with(arguments.exclude, result.devices.exclude);
@@ -89,6 +92,8 @@ void add_configuration_options(CLI::App& command, Arguments& arguments) {
                      "HOST:PORT, [IPV6]:PORT or :PORT to serve metrics on; repeatable (default 127.0.0.1:10936)");
   command.add_option("--history.directory", arguments.history_directory,
                      "Absolute path of the directory that keeps the past; empty: none (default /var/lib/ssdpulse)");
+  command.add_option("--nvme.reader-socket", arguments.reader_socket,
+                     "Absolute path of the socket of a log reader that is a service; empty: the daemon starts one");
   command.add_option("--devices.include", arguments.include, "Shell glob of block devices to measure; repeatable");
   command.add_option("--devices.exclude", arguments.exclude, "Shell glob of block devices to leave out; repeatable");
 }
@@ -154,7 +159,7 @@ int parse_and_run(int argc, char** argv) {
   add_configuration_options(*devices_command, arguments);
   devices_command->callback([&] { exit_code = list_devices(arguments); });
 
-  // Started by the daemon, not by people: not in --help.
+  // Started by the daemon or a service manager, not by people: not in --help.
   CLI::App* reader_command = app.add_subcommand("nvme-reader", "Read NVMe log pages for the daemon")->group("");
   reader_command->callback([&] { exit_code = static_cast<ExitCode>(nvme::run_nvme_reader(kNvmeReaderSocket)); });
 

@@ -37,6 +37,7 @@ struct Latency {
 
 struct Nvme {
   std::chrono::nanoseconds poll_interval = std::chrono::seconds(30);  // between two readings of one drive
+  std::string reader_socket;  // of a reader that is a service of its own; empty: the daemon starts one
   bool operator==(const Nvme&) const = default;
 };
 

@@ -175,7 +175,7 @@ struct DurationWithin {
 };
 
 /// An absolute path, or an empty text for "none".
-struct DirectoryOrNone {
+struct PathOrNone {
   void read(const Value& value, const Field& field, std::string& out) const {
     constexpr std::string_view kExpected = "an absolute path, or \"\" for none";
     constexpr std::size_t kLongest = 4000;  // PATH_MAX less what is added to it
@@ -219,10 +219,11 @@ const std::vector<Key>& keys() {
       key("devices", "exclude", &Config::devices, &Devices::exclude, Patterns{}, Takes::reload),
       key("latency", "mode", &Config::latency, &Latency::mode, kLatencyModes, Takes::restart),
       key("nvme", "poll_interval", &Config::nvme, &Nvme::poll_interval, DurationWithin{10s, 1h}, Takes::reload),
+      key("nvme", "reader_socket", &Config::nvme, &Nvme::reader_socket, PathOrNone{}, Takes::restart),
       key("discard", "burst_gap", &Config::discard, &Discard::burst_gap, DurationWithin{1s, 1h}, Takes::reload),
       key("writes", "page_hints", &Config::writes, &Writes::page_hints, kPageHints, Takes::restart),
       key("spikes", "floor", &Config::spikes, &Spikes::floor, DurationWithin{100us, 10s}, Takes::reload),
-      key("history", "directory", &Config::history, &History::directory, DirectoryOrNone{}, Takes::restart),
+      key("history", "directory", &Config::history, &History::directory, PathOrNone{}, Takes::restart),
       key("history", "retention", &Config::history, &History::retention, DurationWithin{24h, 3650 * 24h},
           Takes::restart),
   };

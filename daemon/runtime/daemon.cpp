@@ -11,10 +11,10 @@
 #include "daemon/config/listen_address.h"
 #include "daemon/config/parse.h"
 #include "daemon/model/version.h"
+#include "daemon/runtime/confinement.h"
 #include "daemon/runtime/current_snapshot.h"
 #include "daemon/runtime/events.h"
 #include "daemon/runtime/nvme/monitor.h"
-#include "daemon/runtime/privileges.h"
 #include "daemon/runtime/sampler.h"
 #include "daemon/runtime/service_notifier.h"
 #include "daemon/runtime/spike_watch.h"
@@ -96,7 +96,7 @@ void reload(const Configure& configure, config::Config& running, Sampler& sample
   sampler.set_filter(filter_of(running));
   running.discard = wanted->discard;
   sampler.set_discard_gap(running.discard.burst_gap);
-  running.nvme = wanted->nvme;
+  running.nvme.poll_interval = wanted->nvme.poll_interval;
   nvme.set_poll_interval(running.nvme.poll_interval);
   running.spikes = wanted->spikes;
   spdlog::info("configuration reloaded devices_measured={}", sampler.measured_devices());
@@ -205,12 +205,12 @@ ExitCode run(const Configure& configure) {
                    sampler.error().message);
   }
   (*sampler)->set_discard_gap(config->discard.burst_gap);
-  auto nvme = NvmeMonitor::start(config->nvme.poll_interval);
+  auto nvme = NvmeMonitor::start(config->nvme.poll_interval, config->nvme.reader_socket);
   if (!nvme) {
     return give_up(ExitCode::failure, nvme.error().message);
   }
-  if (auto dropped = drop_all_capabilities(); !dropped) {
-    return give_up(ExitCode::failure, dropped.error().message);
+  if (auto confined = confine(config->history.directory); !confined) {
+    return give_up(ExitCode::failure, confined.error().message);
   }
   // Only now are there threads: they hold what this one holds, nothing.
   if (!config->history.directory.empty()) {

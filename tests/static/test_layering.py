@@ -42,7 +42,7 @@ LIBRARIES = {
     r"prometheus/.*|protozero/.*|libdeflate\.h|utf8\.h": ["exporters/prometheus"],
     r"libnvme\.h|nvme/.*": ["daemon/sources/nvme"],
     r"sqlite3\.h": ["daemon/runtime"],
-    r"spdlog/.*": ["daemon/util"],
+    r"spdlog/.*|seccomp\.h": ["daemon/util"],
     r"CLI/.*": ["daemon"],
     r"tl/expected\.hpp": ["daemon/util"],
     r"sys/capability\.h|systemd/.*": ["daemon/runtime"],

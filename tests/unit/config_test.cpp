@@ -34,7 +34,7 @@ TEST(Parse, reads_every_key) {
       "latency: {mode: completion-only}\n"
       "web:\n  listen_address: [':9090', \"[::1]:10936\", localhost:0]\n"
       "devices:\n  include:\n  - nvme*\n  - sd[!a-c]\n  exclude: []\n"
-      "nvme:\n  poll_interval: 90s\n"
+      "nvme:\n  poll_interval: 90s\n  reader_socket: /run/x.socket\n"
       "discard:\n  burst_gap: 5s\n"
       "writes:\n  page_hints: never\n"
       "spikes:\n  floor: 5ms\n"
@@ -45,7 +45,7 @@ TEST(Parse, reads_every_key) {
   expected.web.listen_address = {":9090", "[::1]:10936", "localhost:0"};
   expected.devices.include = {"nvme*", "sd[!a-c]"};
   expected.devices.exclude = {};
-  expected.nvme.poll_interval = std::chrono::seconds(90);
+  expected.nvme = {std::chrono::seconds(90), "/run/x.socket"};
   expected.discard.burst_gap = std::chrono::seconds(5);
   expected.writes.page_hints = PageHints::never;
   expected.spikes.floor = std::chrono::milliseconds(5);
@@ -267,6 +267,7 @@ Config some_config() {
   config.devices.exclude = some_globs(0);
   config.latency.mode = *rc::gen::element(LatencyMode::full, LatencyMode::completion_only);
   config.nvme.poll_interval = std::chrono::milliseconds(*rc::gen::inRange(10'000, 3'600'001));
+  config.nvme.reader_socket = *rc::gen::elementOf(std::vector<std::string>{"", "/run/x.socket", "/~#:'\"\\*"});
   config.discard.burst_gap = std::chrono::milliseconds(*rc::gen::inRange(1'000, 3'600'001));
   config.writes.page_hints = *rc::gen::element(PageHints::automatic, PageHints::always, PageHints::never);
   config.spikes.floor = std::chrono::microseconds(*rc::gen::inRange(100, 10'000'001));
@@ -287,7 +288,7 @@ TEST(Print, shows_the_defaults) {
             "web:\n  listen_address: [\"127.0.0.1:10936\"]\n"
             "devices:\n  include: [\"*\"]\n  exclude: [\"loop*\", \"ram*\", \"zram*\"]\n"
             "latency:\n  mode: full\n"
-            "nvme:\n  poll_interval: 30s\n"
+            "nvme:\n  poll_interval: 30s\n  reader_socket: \"\"\n"
             "discard:\n  burst_gap: 1s\n"
             "writes:\n  page_hints: auto\n"
             "spikes:\n  floor: 2ms\n"
@@ -305,6 +306,9 @@ TEST(RequiresRestart, names_what_a_reload_cannot_apply) {
   EXPECT_EQ(requires_restart(Config{}, wanted), std::vector<std::string>{"latency.mode"});
   wanted.web.listen_address = {":1"};
   EXPECT_EQ(requires_restart(Config{}, wanted), (std::vector<std::string>{"web.listen_address", "latency.mode"}));
+  wanted = {};
+  wanted.nvme.reader_socket = "/run/x.socket";
+  EXPECT_EQ(requires_restart(Config{}, wanted), std::vector<std::string>{"nvme.reader_socket"});
   wanted = {};
   wanted.history = {"", std::chrono::hours(24)};
   EXPECT_EQ(requires_restart(Config{}, wanted), (std::vector<std::string>{"history.directory", "history.retention"}));

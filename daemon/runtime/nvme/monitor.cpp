@@ -19,6 +19,9 @@ constexpr auto kRefusalsLast = 24h;
 constexpr auto kPatienceWithHistory = 10s;
 constexpr auto kPastOfInterest = std::chrono::days(7);
 
+/// Between two attempts to reach a reader that is a service of its own.
+constexpr auto kReconnectPause = 5s;
+
 history::Minute minute_of(model::WallTime time) { return std::chrono::floor<std::chrono::minutes>(time); }
 history::Minute this_minute() { return minute_of(std::chrono::system_clock::now()); }
 
@@ -26,8 +29,9 @@ std::string key_of(const nvme::NvmeSubsystem& subsystem) { return subsystem.nqn 
 
 }  // namespace
 
-util::Result<std::unique_ptr<NvmeMonitor>> NvmeMonitor::start(std::chrono::nanoseconds poll_interval) {
-  auto reader = nvme::ReaderClient::spawn();
+util::Result<std::unique_ptr<NvmeMonitor>> NvmeMonitor::start(std::chrono::nanoseconds poll_interval,
+                                                              const std::string& reader_socket) {
+  auto reader = reader_socket.empty() ? nvme::ReaderClient::spawn() : nvme::ReaderClient::at(reader_socket);
   if (!reader) {
     return tl::make_unexpected(reader.error());
   }
@@ -36,7 +40,10 @@ util::Result<std::unique_ptr<NvmeMonitor>> NvmeMonitor::start(std::chrono::nanos
 
 NvmeMonitor::NvmeMonitor(std::unique_ptr<nvme::ReaderClient> reader, std::chrono::nanoseconds poll_interval,
                          std::string sys_root)
-    : reader_(std::move(reader)), interval_(poll_interval), minute_(this_minute()), status_{"nvme", true, "", {}, {}} {
+    : reader_(std::move(reader)),
+      interval_(poll_interval),
+      minute_(this_minute()),
+      status_{"nvme", !reader_->ended(), "", {}, {}} {
   lessons_.sys_root = std::move(sys_root);
   refresh_drives();
 }
@@ -116,10 +123,36 @@ void NvmeMonitor::receive(BlockLayer& block) {
     }
   }
   note_garbage();
-  if (reader_->ended() && status_.up) {
-    status_.up = false;
-    status_.reason = "the reader of NVMe logs is gone; restart the daemon";
-    spdlog::error("{}", status_.reason);
+  if (!reader_->ended()) {
+    return;
+  }
+  if (std::exchange(status_.up, false)) {
+    ++status_.errors["reader_gone"];
+    status_.reason = reader_->can_reconnect() ? "the reader of NVMe logs is gone; it is waited for"
+                                              : "the reader of NVMe logs is gone; restart the daemon";
+    if (const auto suppressed = limiter_.admit("gone")) {
+      spdlog::error("{} suppressed={}", status_.reason, *suppressed);
+    }
+  }
+  reconnect(std::chrono::steady_clock::now());
+}
+
+void NvmeMonitor::reconnect(SteadyTime now) {
+  if (!reader_->can_reconnect() || now - reconnected_at_ < kReconnectPause) {
+    return;
+  }
+  reconnected_at_ = now;
+  if (const auto connected = reader_->reconnect(); !connected) {
+    status_.reason = connected.error().message;
+    if (const auto suppressed = limiter_.admit("reconnect")) {
+      spdlog::warn("{}: drives are not read suppressed={}", status_.reason, *suppressed);
+    }
+    return;
+  }
+  status_.up = true;
+  status_.reason.clear();
+  if (const auto suppressed = limiter_.admit("connected")) {
+    spdlog::info("connected to the reader of NVMe logs suppressed={}", *suppressed);
   }
 }
 

@@ -26,7 +26,9 @@ class NvmeMonitor {
  public:
   /// Starts the reader process, which takes along the right to send admin commands: before the daemon gives up its own,
   /// and before it has threads. A host without NVMe drives has a reader too, for those that will come.
-  static util::Result<std::unique_ptr<NvmeMonitor>> start(std::chrono::nanoseconds poll_interval);
+  /// Or asks the one that a service manager keeps at `reader_socket`, whenever it is there.
+  static util::Result<std::unique_ptr<NvmeMonitor>> start(std::chrono::nanoseconds poll_interval,
+                                                          const std::string& reader_socket);
   /// With a reader that was started already, and another sysfs.
   NvmeMonitor(std::unique_ptr<nvme::ReaderClient> reader, std::chrono::nanoseconds poll_interval,
               std::string sys_root = "/sys");
@@ -69,6 +71,7 @@ class NvmeMonitor {
   void send(NvmeDrive& drive, const std::string& key, BlockLayer& block);
   void give_up(NvmeDrive& drive, const std::string& key, BlockLayer& block);
   void note_garbage();
+  void reconnect(SteadyTime now);
 
   std::unique_ptr<nvme::ReaderClient> reader_;
   std::chrono::nanoseconds interval_{};
@@ -79,7 +82,8 @@ class NvmeMonitor {
   std::unique_ptr<history::History> history_;
   history::Minute minute_;  // of the wall clock, that has begun
   SteadyTime refusals_forgotten_at_ = std::chrono::steady_clock::now();
-  std::uint64_t garbage_ = 0;  // messages of the reader, that were told of
+  SteadyTime reconnected_at_{};  // or tried to
+  std::uint64_t garbage_ = 0;    // messages of the reader, that were told of
   model::SourceStatus status_;
   log::Limiter limiter_{std::chrono::minutes(10)};
 };

@@ -4,9 +4,11 @@
 #include <poll.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -67,6 +69,30 @@ util::Result<std::unique_ptr<ReaderClient>> ReaderClient::spawn(const std::strin
     return util::fail_errno("cannot start the NVMe reader", error);
   }
   return std::make_unique<ReaderClient>(std::move(ours), reader);
+}
+
+std::unique_ptr<ReaderClient> ReaderClient::at(std::string path) {
+  auto client = std::make_unique<ReaderClient>(util::UniqueFd());
+  client->path_ = std::move(path);
+  client->ended_ = true;
+  return client;
+}
+
+util::Result<void> ReaderClient::reconnect() {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path_.empty() || path_.size() >= sizeof address.sun_path) {
+    return util::fail_errno("no NVMe reader at '" + path_ + "'", path_.empty() ? EPIPE : ENAMETOOLONG);
+  }
+  std::copy(path_.begin(), path_.end(), address.sun_path);
+  // Not blocking: where many wait to be accepted, connecting would wait, too.
+  util::UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.valid() || ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return util::fail_errno("no NVMe reader at " + path_);
+  }
+  socket_ = std::move(socket);
+  ended_ = false;
+  return {};
 }
 
 ReaderClient::ReaderClient(util::UniqueFd socket, pid_t reader) : socket_(std::move(socket)), reader_(reader) {}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How does the daemon ask the NVMe reader? Never waiting: what was sent is answered later, when the descriptor is
 // readable. Every request that was sent is answered exactly once, by the drive or by an error, unless a drive hangs:
-// then it is answered when the kernel gives up on the drive. For one thread; has none of its own.
+// then it is answered when the kernel gives up on the drive. The reader is a child of ours, or a service's that listens.
+// For one thread; has none of its own.
 #pragma once
 
 #include <sys/types.h>
@@ -27,6 +28,10 @@ class ReaderClient {
   /// thread that lives longest (the reader dies with it).
   static util::Result<std::unique_ptr<ReaderClient>> spawn(const std::string& program = "/proc/self/exe");
 
+  /// One that is served by somebody else, who listens on the unix socket `path`. It need not be there now: then this
+  /// one has ended, and may reconnect().
+  static std::unique_ptr<ReaderClient> at(std::string path);
+
   /// `reader`: our child at the other end, or 0.
   explicit ReaderClient(util::UniqueFd socket, pid_t reader = 0);
   ReaderClient(const ReaderClient&) = delete;
@@ -47,8 +52,12 @@ class ReaderClient {
   /// Its answer is not waited for any more: should it come, it is dropped.
   void give_up(std::uint64_t id) { outstanding_.erase(id); }
 
-  /// The reader is gone for good.
+  /// The reader is gone: for good, unless it can be connected to.
   bool ended();
+
+  /// Begins anew with a reader that has ended; requests that were under way have been answered by then. Never waits.
+  util::Result<void> reconnect();
+  [[nodiscard]] bool can_reconnect() const { return !path_.empty(); }
 
   [[nodiscard]] std::size_t outstanding() const { return outstanding_.size(); }
 
@@ -61,6 +70,7 @@ class ReaderClient {
 
   util::UniqueFd socket_;
   pid_t reader_;  // 0: none, or it was reaped
+  std::string path_;
   std::uint64_t last_id_ = 0;
   std::set<std::uint64_t> outstanding_;
   std::uint64_t garbage_ = 0;

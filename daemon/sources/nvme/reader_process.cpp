@@ -17,9 +17,11 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <string>
 
 #include "daemon/sources/nvme/drive_commands.h"
+#include "daemon/sources/nvme/reader_calls.h"
 #include "daemon/sources/nvme/reader_protocol.h"
 #include "daemon/sources/nvme/reader_worker.h"
 #include "daemon/util/log.h"
@@ -39,6 +41,12 @@ bool is_message_socket(int socket) {
   socklen_t size = sizeof type;
   return ::getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET &&
          ::getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX;
+}
+
+bool is_listening(int socket) {
+  int listening = 0;
+  socklen_t size = sizeof listening;
+  return ::getsockopt(socket, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) == 0 && listening != 0;
 }
 
 /// Log pages take CAP_SYS_ADMIN on every kernel; /dev/nvmeN is root's, so that others take a capability to open it.
@@ -101,12 +109,37 @@ pid_t start(const std::function<void()>& work) {
   ::_exit(0);
 }
 
-/// Until the worker has ended, or the daemon has: false.
-bool watch(int socket, const util::UniqueFd& worker) {
-  std::array<pollfd, 2> events{pollfd{socket, POLLRDHUP, 0}, pollfd{worker.get(), POLLIN, 0}};
-  while (::poll(events.data(), events.size(), -1) < 0 && errno == EINTR) {
+/// Who is at the other end, as the kernel knows it.
+std::string described(int client) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0
+             ? "pid=" + std::to_string(peer.pid) + " uid=" + std::to_string(peer.uid)
+             : "pid=unknown";
+}
+
+/// A second client learns at once that there is nobody for it.
+void turn_away(int listener) {
+  static log::Limiter limiter{std::chrono::minutes(1)};
+  const util::UniqueFd client(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+  if (const auto suppressed = limiter.admit("client"); client.valid() && suppressed) {
+    spdlog::warn("NVMe reader serves one client at a time: turned away {} suppressed={}", described(client.get()),
+                 *suppressed);
   }
-  return events[0].revents == 0;
+}
+
+/// Until the worker has ended, or the daemon has: false.
+bool watch(int socket, const util::UniqueFd& worker, int listener) {
+  std::array<pollfd, 3> events{{{socket, POLLRDHUP, 0}, {worker.get(), POLLIN, 0}, {listener, POLLIN, 0}}};
+  while (true) {
+    if (::poll(events.data(), events.size(), -1) < 0) {
+      continue;  // EINTR
+    }
+    if (events[0].revents != 0 || events[1].revents != 0) {
+      return events[0].revents == 0;
+    }
+    turn_away(listener);
+  }
 }
 
 bool sleeps_undisturbed(int socket, std::chrono::milliseconds pause) {
@@ -121,12 +154,12 @@ util::UniqueFd process_descriptor(pid_t child) {
   return util::UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
 }
 
-bool supervise(int socket, const std::function<void()>& work, std::chrono::milliseconds pause) {
+bool supervise(int socket, const std::function<void()>& work, std::chrono::milliseconds pause, int listener) {
   while (true) {
     std::string ending = "reason=\"cannot fork\"";
     if (const pid_t pid = start(work); pid > 0) {
       const util::UniqueFd worker = process_descriptor(pid);
-      const bool again = worker.valid() && watch(socket, worker);
+      const bool again = worker.valid() && watch(socket, worker, listener);
       if (!again) {
         // Not waited for: it may be in a command that nothing can interrupt.
         ::kill(pid, SIGKILL);
@@ -149,33 +182,74 @@ bool supervise(int socket, const std::function<void()>& work, std::chrono::milli
   }
 }
 
+bool serve_clients(int listener, const std::function<void(int)>& work, std::chrono::milliseconds pause) {
+  while (true) {
+    const util::UniqueFd client(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+    if (!client.valid()) {
+      if (errno == EINTR || errno == ECONNABORTED) {
+        continue;
+      }
+      spdlog::error("NVMe reader cannot accept a client: {}", std::strerror(errno));
+      return false;
+    }
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+      // Workers of earlier clients that have ended since.
+    }
+    spdlog::info("NVMe reader has a client {}", described(client.get()));
+    const auto worker = [&] {
+      ::close(listener);
+      work(client.get());
+    };
+    if (!supervise(client.get(), worker, pause, listener)) {
+      return false;
+    }
+    spdlog::info("NVMe reader's client has gone");
+  }
+}
+
 int run_nvme_reader(int socket) {
   if (!is_message_socket(socket)) {
-    std::fputs("ssdpulse nvme-reader reads NVMe logs for `ssdpulse run`, which starts it; it is of no use by itself\n",
-               stderr);
+    std::fputs(
+        "ssdpulse nvme-reader reads NVMe logs for `ssdpulse run`, which starts it, or asks the one that a service "
+        "manager starts; it is of no use by itself\n",
+        stderr);
     return kUsage;
   }
+  const bool is_service = is_listening(socket);
   log::set_up("info");
   // exec named us after the link that it followed.
   ::prctl(PR_SET_NAME, "nvme-reader", 0, 0, 0);
-  // Terminals and service managers signal everybody; we go when the daemon has gone. NVMe over TCP raises SIGPIPE in
-  // whoever sends a command while the connection breaks.
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
-    std::signal(signal, SIG_IGN);
+  // NVMe over TCP raises SIGPIPE in whoever sends a command while the connection breaks.
+  std::signal(SIGPIPE, SIG_IGN);
+  if (!is_service) {
+    // Terminals and service managers signal everybody; we go when the daemon has gone.
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      std::signal(signal, SIG_IGN);
+    }
   }
   close_others(socket);
-  if (auto done = give_up_capabilities_but(wanted_capabilities()); !done) {
-    spdlog::error("{}", done.error().message);
+  auto confined = give_up_capabilities_but(wanted_capabilities());
+  if (confined) {
+    confined = refuse_calls_but_the_readers();
+  }
+  if (!confined) {
+    spdlog::error("{}", confined.error().message);
     return kFailure;
   }
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);  // should something else hold the socket open
-  const auto work = [socket] {
+  const auto work = [](int client) {
     LibnvmeCommands commands;
-    ReaderWorker worker(socket, commands, log_pages());
+    ReaderWorker worker(client, commands, log_pages());
     worker.serve();
     ::_exit(0);
   };
-  return supervise(socket, work, kRestartPause) ? 0 : kFailure;
+  if (is_service) {
+    return serve_clients(socket, work, kRestartPause) ? 0 : kFailure;
+  }
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);  // should something else hold the socket open
+  return supervise(
+             socket, [&] { work(socket); }, kRestartPause)
+             ? 0
+             : kFailure;
 }
 
 }  // namespace ssdpulse::nvme
