@@ -74,7 +74,7 @@ def manual(by_command):
 
 
 def configuration():
-    page = plain(DEPLOY / "man/ssdpulse.yaml.5")
+    page = plain(DEPLOY / "man/ssdpulse.yaml.5").split("\nFILES\n")[0].split("\nDESCRIPTION\n")[1]
     schema = json.loads((DEPLOY / "config/schema.json").read_text())
     wanted = dict(keys(schema, schema["$defs"]))
     entries = {entry.split()[0]: entry for entry in re.split(r"\n(?=     [a-z_]+\.[a-z_]+(?: |\n))", page)[1:]}
