@@ -84,8 +84,8 @@ def privileges(check, daemon):
     sets = {host.status(f"{daemon.process.pid}/task/{task.name}", f"Cap{which}")
             for task in tasks for which in ("Inh", "Prm", "Eff", "Bnd", "Amb")}
     check.equal(sets, {"0" * 16}, f"capabilities of {len(tasks)} threads")
-    check.equal({host.status(f"{daemon.process.pid}/task/{task.name}", "NoNewPrivs") for task in tasks}, {"1"},
-                "no_new_privs")
+    for field, value, what in (("NoNewPrivs", "1", "no_new_privs"), ("Seccomp", "2", "a filter of system calls")):
+        check.equal({host.status(f"{daemon.process.pid}/task/{task.name}", field) for task in tasks}, {value}, what)
 
 
 def pages(check, daemon):

@@ -10,7 +10,6 @@ import os
 import shutil
 import signal
 import socket
-import struct
 import subprocess
 import time
 from contextlib import contextmanager, suppress
@@ -18,75 +17,11 @@ from pathlib import Path
 
 import host
 from lib import rig
+from log_reader import (IDENTIFY_CONTROLLER, IDENTIFY_NAMESPACE, LOG_PAGE, NONE, REQUEST, SYS_ADMIN, SYS_ADMIN_AND_READ,
+                        Reader, children, ended, start, wait_until)
 
-SYS_ADMIN, SYS_ADMIN_AND_READ = f"{1 << 21:016x}", f"{1 << 21 | 1 << 2:016x}"
-NONE = "0" * 16
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 GRANTED = [f"--{which}-caps=-all,+sys_admin,+dac_read_search,+sys_ptrace,+bpf" for which in ("inh", "ambient")]
-REQUEST = struct.Struct("=IIQIHHBB6x")  # daemon/sources/nvme/reader_protocol.h
-RESPONSE = struct.Struct("=IiQQQI4x4096s")
-REQUEST_MARK, RESPONSE_MARK = 0x3152504e, 0x3153504e
-IDENTIFY_CONTROLLER, IDENTIFY_NAMESPACE, LOG_PAGE = 0, 1, 4
-NO_CONTROLLER = 4_000_000_000
-
-
-def wait_until(true, seconds=10):
-    deadline = time.monotonic() + seconds
-    while not (holds := true()) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return holds
-
-
-def state_of(pid):
-    try:
-        return host.status(pid, "State")[0]
-    except OSError:
-        return None
-
-
-def ended(*pids):
-    return all(state_of(pid) in (None, "Z") for pid in pids)
-
-
-def start(binary, theirs, prefix=()):
-    """The reader with its end of a socket, and a descriptor that it should not keep."""
-    stray = os.open("/dev/null", os.O_RDONLY)
-    os.set_inheritable(stray, True)
-    pid = os.fork()
-    if pid == 0:
-        os.dup2(theirs.fileno(), 3)
-        command = [*prefix, str(binary), "nvme-reader"]
-        os.execvp(command[0], command)
-    os.close(stray)
-    return pid
-
-
-def children(pid):
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-class Reader:
-    """As the daemon starts it: our end of the socket, the supervisor, its worker."""
-
-    def __init__(self, binary, prefix=()):
-        self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.settimeout(20)
-        self.pid = start(binary, theirs, prefix)
-        theirs.close()
-        wait_until(lambda: children(self.pid))
-        self.worker = children(self.pid)[0]
-
-    def ask(self, kind, number=1, nsid=0, page=0):
-        """(result, bytes) of the answer to it."""
-        self.socket.send(REQUEST.pack(REQUEST_MARK, NO_CONTROLLER, number, nsid, page, 0, kind, 0))
-        result, answered, size = self.next()
-        return (result, size) if answered == number else None
-
-    def next(self):
-        """(result, number, bytes)"""
-        message = self.socket.recv(RESPONSE.size + 1)
-        mark, result, number, _, _, size, _ = RESPONSE.unpack(message)
-        return (result, number, size) if mark == RESPONSE_MARK else None
 
 
 @contextmanager
@@ -111,7 +46,8 @@ def privileges(check, one, expected, bounded=True):
             wanted["Bnd"] = {NONE}
         sets = {which: {host.status(task, f"Cap{which}") for task in tasks} for which in wanted}
         check.equal(sets, wanted, f"{name}: capabilities of {len(tasks)} threads")
-        check.equal({host.status(task, "NoNewPrivs") for task in tasks}, {"1"}, f"{name}: no_new_privs")
+        check.equal({(host.status(task, "NoNewPrivs"), host.status(task, "Seccomp")) for task in tasks}, {("1", "2")},
+                    f"{name}: no_new_privs and a filter of system calls")
         check.equal(host.status(pid, "Name"), "nvme-reader", f"{name}: its name")
         links = {int(fd.name): os.readlink(fd) for fd in Path(f"/proc/{pid}/fd").iterdir() if int(fd.name) > 2}
         others = [link for fd, link in links.items() if fd != 3 and "pidfd" not in link]

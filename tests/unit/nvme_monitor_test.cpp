@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does the monitor get along with a reader that dies, lies or loses an answer?
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+
+#include <thread>
 
 #include "daemon/runtime/nvme/monitor.h"
 #include "tests/fixtures/fake_nvme_drive.h"
@@ -100,6 +104,44 @@ TEST(Monitor, AMinuteIsStampedWithItsBeginning) {
   ASSERT_EQ(recalled->minutes.size(), 2U);
   EXPECT_EQ(recalled->minutes[0].minute, begin) << "not the minute in which it ended";
   EXPECT_EQ(recalled->minutes[1].minute, begin + 1min);
+}
+
+TEST(Monitor, AReaderElsewhereIsFoundWheneverItComes) {
+  const tests::TemporaryTree tree;
+  const std::string path = tree.path("reader.socket");
+  const auto started = NvmeMonitor::start(kInterval, path);
+  ASSERT_TRUE(started) << started.error().message;
+  const auto status = [&] {
+    model::Snapshot snapshot;
+    (*started)->describe(snapshot);
+    return snapshot.sources.front();
+  };
+  EXPECT_FALSE(status().up);
+  EXPECT_NE(status().reason.find(path), std::string::npos) << status().reason;
+
+  const util::UniqueFd listener(::socket(AF_UNIX, SOCK_SEQPACKET, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  ASSERT_LT(path.copy(address.sun_path, sizeof address.sun_path - 1), sizeof address.sun_path - 1);
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  FakeBlockLayer block;
+  const auto until = [&](bool up) {
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (status().up != up && std::chrono::steady_clock::now() < deadline) {
+      (*started)->advance(block);
+      std::this_thread::sleep_for(20ms);
+    }
+    return status().up == up;
+  };
+  ASSERT_TRUE(until(true)) << status().reason;
+  util::UniqueFd reader(::accept(listener.get(), nullptr, nullptr));
+  ASSERT_TRUE(reader.valid());
+  EXPECT_EQ(::fcntl((*started)->descriptor(), F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+  reader.reset();
+  ASSERT_TRUE(until(false));
+  EXPECT_EQ(status().errors["reader_gone"], 1U);
+  ASSERT_TRUE(until(true)) << "it was not looked for again";
 }
 
 TEST(Monitor, GarbageIsCounted) {

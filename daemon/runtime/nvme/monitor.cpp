@@ -35,7 +35,9 @@ util::Result<std::unique_ptr<NvmeMonitor>> NvmeMonitor::start(std::chrono::nanos
   if (!reader) {
     return tl::make_unexpected(reader.error());
   }
-  return std::make_unique<NvmeMonitor>(std::move(*reader), poll_interval);
+  auto monitor = std::make_unique<NvmeMonitor>(std::move(*reader), poll_interval);
+  monitor->reconnect(std::chrono::steady_clock::now());  // to one that is somewhere else, if it is there
+  return monitor;
 }
 
 NvmeMonitor::NvmeMonitor(std::unique_ptr<nvme::ReaderClient> reader, std::chrono::nanoseconds poll_interval,
@@ -138,7 +140,7 @@ void NvmeMonitor::receive(BlockLayer& block) {
 }
 
 void NvmeMonitor::reconnect(SteadyTime now) {
-  if (!reader_->can_reconnect() || now - reconnected_at_ < kReconnectPause) {
+  if (!reader_->can_reconnect() || (reconnected_at_ && now - *reconnected_at_ < kReconnectPause)) {
     return;
   }
   reconnected_at_ = now;

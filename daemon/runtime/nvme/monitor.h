@@ -82,8 +82,8 @@ class NvmeMonitor {
   std::unique_ptr<history::History> history_;
   history::Minute minute_;  // of the wall clock, that has begun
   SteadyTime refusals_forgotten_at_ = std::chrono::steady_clock::now();
-  SteadyTime reconnected_at_{};  // or tried to
-  std::uint64_t garbage_ = 0;    // messages of the reader, that were told of
+  std::optional<SteadyTime> reconnected_at_;  // or tried to
+  std::uint64_t garbage_ = 0;                 // messages of the reader, that were told of
   model::SourceStatus status_;
   log::Limiter limiter_{std::chrono::minutes(10)};
 };

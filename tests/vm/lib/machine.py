@@ -27,13 +27,14 @@ class EmulatorDied(GuestError):
 
 
 class Machine:
-    """`files`: kernel, qemu (a command prefix), and initrd, or root (an image). Everything it writes lies in `state`."""
+    """`files`: kernel, qemu (a command prefix), and initrd, or root (an image). Everything it writes lies in `state`. `qemu`:
+    more arguments."""
 
-    def __init__(self, state, files, devices, name="", long=False, cpus=2, memory="1G", append=""):
+    def __init__(self, state, files, devices, name="", long=False, cpus=2, memory="1G", append="", qemu=()):
         self.state, self.name, self.long = Path(state), name, long
         self.devices = {device.serial: device for device in devices}
         self._numbers = {device.serial: number for number, device in enumerate(devices)}
-        self._files, self._cpus, self._memory, self._append = files, cpus, memory, append
+        self._files, self._cpus, self._memory, self._append, self._more = files, cpus, memory, append, qemu
         self._accelerator = os.environ.get("SSDPULSE_VM_ACCELERATOR", "tcg,thread=multi")
         self._process = self._agent = self._qmp = None
         self.started = False
@@ -55,7 +56,7 @@ class Machine:
                    "-serial", f"file:{self.state / 'console'}", "-device", "virtio-serial-pci",
                    "-chardev", f"socket,id=agent,path={self.state / 'agent'},server=on,wait=off",
                    "-device", "virtserialport,chardev=agent,name=agent",
-                   "-qmp", f"unix:{self.state / 'qmp'},server=on,wait=off", *arguments]
+                   "-qmp", f"unix:{self.state / 'qmp'},server=on,wait=off", *self._more, *arguments]
         with open(self.state / "qemu.log", "w") as log:
             log.write(" ".join(map(str, command)) + "\n")
             log.flush()

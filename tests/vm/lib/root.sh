@@ -10,7 +10,7 @@ readonly MODULES_EARLY=(nvme virtio_blk)
 readonly MODULES_LATE=(null_blk scsi_debug sd_mod loop xfs ext4 crc32c_generic crc32c_intel virtio_net nvme-tcp dm_mod
   dm-delay raid0 raid1 nbd mq-deadline)
 readonly GUEST_TOOLS=(dash curl fio nvme xfs_io mkfs.xfs mke2fs fstrim blkdiscard blockdev losetup kmod bpftool dmsetup
-  sfdisk mdadm lvm chrt)
+  sfdisk mdadm lvm chrt setpriv)
 
 # pack DIRECTORY ARCHIVE: uncompressed, because the guest unpacks it at an emulator's speed.
 pack() {
@@ -34,7 +34,9 @@ pack_tools() {
   install -s "$binary" "$root/usr/bin/ssdpulse"
   cc -D_GNU_SOURCE -O1 -Wall -Wextra -Werror -shared -fPIC "$vm_directory/lib/verifier_stats.c" -lbpf \
     -o "$root/usr/lib/libverifier_stats.so"
-  cc -O1 -Wall -Wextra -Werror "$vm_directory/lib/tagged_write.c" -o "$root/usr/sbin/tagged_write"
+  for tool in tagged_write reader_fuzz; do
+    cc -O1 -Wall -Wextra -Werror "$vm_directory/lib/$tool.c" -o "$root/usr/sbin/$tool"
+  done
   for tool in "${GUEST_TOOLS[@]}"; do
     path=$(PATH=$PATH:/usr/sbin:/sbin command -v "$tool") || {
       echo "no $tool on this host (deploy/packages)" >&2
