@@ -30,6 +30,7 @@ LONG = os.environ.get("SSDPULSE_TEST_LONG") == "1"
 
 def drives():
     return [Nvme("first", Backend("128M", data=True)),
+            Nvme("unplugged", Backend("64M")),
             NvmeSubsystem("second", Backend("128M"), fdp="fdp.runs=1M,fdp.nrg=1,fdp.nruh=4", ocp=True)]
 
 
@@ -58,7 +59,7 @@ def live(vm, check, old, new):
     step("measure")
     life.measures(vm, check, service)
     step("logs of the drives")
-    life.reads_logs(vm, check, service, 3)
+    life.reads_logs(vm, check, service, 4)
     step("the sandboxes, from inside")
     sandbox.run(vm, check, service)
     step("a minute of history")
