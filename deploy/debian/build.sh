@@ -77,7 +77,7 @@ build_in_chroot() {
   IN_ROOT_BIND=$ccache in_root "$place/root" env CCACHE_DIR=/bound "DEB_BUILD_OPTIONS=$DEB_BUILD_OPTIONS" \
     bash -c "$build_script" build /build/source "$version"
   in_root "$place/root" sh -c 'lintian --allow-root --fail-on error,warning --tag-display-limit 0 /build/*.changes'
-  mv "$place"/root/build/ssdpulse*.* "$output/"
+  mv "$place/root"/build/ssdpulse*.* "$output/"
 }
 
 version='' suite='' options=()
@@ -94,7 +94,8 @@ done
 [[ $# -eq 1 ]] || { usage >&2; exit 2; }
 mkdir -p "$1"
 output=$(cd "$1" && pwd)
-export DEB_BUILD_OPTIONS="${options[*]} parallel=$(nproc)"
+DEB_BUILD_OPTIONS="${options[*]} parallel=$(nproc)"
+export DEB_BUILD_OPTIONS
 
 place=$(mktemp -d)
 trap 'rm -rf --one-file-system "$place"' EXIT

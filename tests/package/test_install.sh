@@ -58,7 +58,8 @@ for prefix in /usr /usr/local /opt/ssdpulse; do
   expect_equal "the changed configuration, installed again" "nvme: { poll_interval: 1m }" \
     "$(cat "$root/etc/ssdpulse/ssdpulse.yaml")"
   if [[ $prefix == /usr ]]; then
-    systemd-sysusers --root="$root" && grep -q '^ssdpulse:' "$root/etc/passwd" || fail "no user is made"
+    systemd-sysusers --root="$root"
+    grep -q '^ssdpulse:' "$root/etc/passwd" || fail "no user is made"
   fi
   echo "ok $prefix"
 done

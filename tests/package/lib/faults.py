@@ -92,14 +92,14 @@ def history_disk(vm, check, service):
 
 def configuration(vm, check, service):
     with Fault(vm, check, service, "configuration deleted, then a reload") as fault:
-        vm.sh("mv /etc/ssdpulse/ssdpulse.yaml /root/ && systemctl reload ssdpulse; true")
+        vm.sh("mv /etc/ssdpulse/ssdpulse.yaml /tmp/ && systemctl reload ssdpulse; true")
         fault.visible(lambda: "ssdpulse.yaml" in service.words(), "the journal names the file")
         check.equal(service.pid(), fault.pid, "configuration deleted, then a reload: the same process goes on")
     with Fault(vm, check, service, "configuration deleted, then a restart") as fault:
         vm.sh("systemctl restart ssdpulse; true", 90)
         fault.visible(lambda: service.show("ActiveState") == "failed", "systemd: failed, exit code 2")
         check.equal(service.show("ExecMainStatus"), "2", "configuration deleted, then a restart: the exit status")
-        vm.sh("mv /root/ssdpulse.yaml /etc/ssdpulse/ && systemctl start ssdpulse", 90)
+        vm.sh("mv /tmp/ssdpulse.yaml /etc/ssdpulse/ && systemctl start ssdpulse", 90)
 
 
 def drive_gone(vm, check, service):
