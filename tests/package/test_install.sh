@@ -18,6 +18,11 @@ install_to() {
   DESTDIR=$2 cmake --install "$build/$1" >>"$log" 2>&1 || { tail "$log"; fail "install to $1"; }
 }
 
+version=$(sed -nE 's/^project\(ssdpulse VERSION ([0-9.]+).*/\1/p' "$SSDPULSE_SOURCE/CMakeLists.txt")
+expect_equal "version of the binary" "$version" "$("$SSDPULSE_BINARY" --version | cut -d ' ' -f 2)"
+expect_equal "version of the package" "$version" "$(sed -nE '1s/.*\((.*)\).*/\1/p' "$SSDPULSE_SOURCE/deploy/debian/changelog")"
+grep -qF "($version)" "$SSDPULSE_SOURCE/CHANGELOG.md" || fail "CHANGELOG.md has no version $version"
+
 expected="bin/ssdpulse
 lib/systemd/system/ssdpulse-nvme.service
 lib/systemd/system/ssdpulse-nvme.socket

@@ -108,6 +108,7 @@ def judge(vm, check, unit, table, control):
     found = directives(vm, unit)
     answers = tried(vm, unit, found)
     group = "/sys/fs/cgroup" + vm.sh(f"systemctl show -P ControlGroup {unit}")
+    check.equal(sorted(set(table) - set(dict(found))), [], f"{unit}: directives that are gone")
     for name, value in dict(found).items():
         if name in OTHER:
             continue
