@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which right is needed for what: each is tried away, as a user who has nothing else, and what is lost then is named."""
+import machine
+from devices import Nvme
+
+KERNELS = ("5.10", "6.12")
+USER = "setpriv --reuid=65534 --regid=65534 --clear-groups"
+# As the units have them: the daemon's, and those of the log reader, which are tried in one process tree here.
+DAEMON, READER = ("bpf", "perfmon", "syslog"), ("sys_admin", "dac_read_search")
+NOTHING = frozenset()
+REFUSED = frozenset({"start"})
+# What is lost without the right. What a kernel never had is not lost: END is no function that 5.10 tells apart less.
+WITHOUT = {"bpf": REFUSED, "perfmon": REFUSED, "syslog": frozenset({"end functions"})}
+WITHOUT_OF_READER = {"sys_admin": frozenset({"logs"}), "dac_read_search": frozenset({"logs"})}
+MEMLOCK_KB = 64  # what a login has
+
+
+def devices():
+    return [Nvme("ours")]
+
+
+def start(vm, rights, memlock="unlimited", reader=True):
+    """The daemon's pid if it starts, and else its exit code."""
+    grants = "".join(f",+{right}" for right in rights)
+    socket = "" if reader else " --nvme.reader-socket=/nowhere"
+    vm.sh("rm -rf /tmp/rights && mkdir /tmp/rights && chown 65534:65534 /tmp/rights && printf "
+          "'nvme: { poll_interval: 10s }\\nhistory: { directory: /tmp/rights }\\n' >/tmp/rights.yaml")
+    vm.sh(f"ulimit -l {memlock}; {{ {USER} --inh-caps=-all{grants} --ambient-caps=-all{grants} ssdpulse run "
+          f"--devices.include '*' --config /tmp/rights.yaml{socket} >/tmp/daemon.log 2>&1; echo $? >/tmp/rights.code; "
+          "} & rm -f /tmp/rights.code")
+    code = vm.sh(f"n=0; until curl -sf -o /dev/null http://127.0.0.1:{machine.Daemon.PORT}/-/ready; do "
+                 "[ -s /tmp/rights.code ] && { cat /tmp/rights.code; exit; }; n=$((n + 1)); [ $n -lt 300 ] || exit 1; "
+                 "sleep 0.1; done; echo up", 120)
+    return code
+
+
+def lost(vm, disk, rights, **how):
+    """What does not work of all that should; or what the daemon says when it does not start."""
+    if (code := start(vm, rights, **how)) != "up":
+        return REFUSED, f"exit code {code}: {vm.sh('tail -n 1 /tmp/daemon.log')}"
+    vm.sh(f"dd if=/dev/{disk} of=/dev/null bs=64k count=64 iflag=direct 2>/dev/null; sleep 2.5")
+    text = vm.sh(f"curl -s http://127.0.0.1:{machine.Daemon.PORT}/metrics")
+    log = vm.sh("cat /tmp/daemon.log")
+    works = {
+        "latency": f'ssdpulse_io_device_latency_seconds_count{{device="{disk}",operation="read"' in text,
+        "end functions": 'feature="write_class",decision="end functions' in text,
+        "discards": 'feature="discard_submitters",decision="unseen"' not in text,
+        "history": 'ssdpulse_source_up{source="history"} 1' in text,
+        "new disks": "uevents" not in log,
+        "skipped runs": 'cause="recursion"' in text or vm.name == "5.10",
+        "logs": f'ssdpulse_source_up{{source="nvme",controller="{disk[:-2]}"}} 1' in text,
+    }
+    pid = vm.sh("pidof ssdpulse")
+    caps = set(vm.sh(f"grep -h -E '^Cap(Prm|Eff|Inh|Amb)' /proc/{pid}/task/*/status | cut -f2").split())
+    works["drop"] = caps == {"0" * 16}
+    vm.sh(f"kill {pid}; n=0; while kill -0 {pid} 2>/dev/null; do n=$((n + 1)); [ $n -lt 100 ] || exit 1; sleep 0.1; done")
+    return frozenset(what for what, does in works.items() if not does), ""
+
+
+def run(vm, check):
+    disk = vm.disk("ours")
+    check.equal(vm.sh(f"stat -c '%a %u %g' /dev/{disk[:-2]}"), "600 0 0", "who may open the drive's node")
+
+    def says(rights, expected, what, **how):
+        found, words = lost(vm, disk, rights, **how)
+        check.that(found == expected, f"{what}: lost {sorted(found) or 'nothing'}, expected {sorted(expected) or 'nothing'}"
+                                      f" {words}")
+
+    alone = frozenset({"logs"})  # nobody reads them in these
+    says(DAEMON, alone, "the daemon's rights", reader=False)
+    for right, expected in WITHOUT.items():
+        says([other for other in DAEMON if other != right], expected | (NOTHING if expected == REFUSED else alone),
+             f"without {right}", reader=False)
+    says(DAEMON, REFUSED if vm.name == "5.10" else alone, f"with {MEMLOCK_KB} KiB of locked memory", reader=False,
+         memlock=MEMLOCK_KB)
+    if vm.name == "5.10":
+        says([*DAEMON, "sys_resource"], alone, "which sys_resource mends", reader=False, memlock=MEMLOCK_KB)
+    says([*DAEMON, *READER], NOTHING, "and with the reader's")
+    for right, expected in WITHOUT_OF_READER.items():
+        says([*DAEMON, *(other for other in READER if other != right)], expected, f"without {right}")
