@@ -17,6 +17,7 @@ Without a name it runs every level, in this order; with names only those levels 
   fuzz       hostile bytes for the page decoders and the configuration's parser
   kernel     the BPF programs on this host's kernel (root)
   system     the whole daemon on this host (root)
+  package    what is installed, the Debian packages, and the service in a machine of its own (root)
   vm         other kernels, in QEMU (root)
   mutate     sabotages of the code that the tests must notice
 Options
@@ -28,7 +29,7 @@ Exit code: 0 all passed, 1 some failed, 2 wrong usage.
 TEXT
 }
 
-readonly all_levels=(static build unit sanitize fuzz kernel system vm mutate)
+readonly all_levels=(static build unit sanitize fuzz kernel system package vm mutate)
 names=()
 long=
 list=
@@ -128,7 +129,7 @@ run_level() {
       for kind in address thread; do
         if wants "sanitize.$kind" && built "$kind"; then unit_tests "sanitize.$kind" "$kind"; fi
       done ;;
-    kernel | system | vm)
+    kernel | system | package | vm)
       if [[ -z $list && $EUID -ne 0 ]]; then
         report FAIL "$1" 0 "must run as root"
         failed=$((failed + 1))

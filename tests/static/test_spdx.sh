@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Does every file say its licence in its first line (after a #! line in its second), and bpf/ the one that the kernel's
+# Does every file say its licence in its first line (after a #! or #compdef line in its second), and bpf/ the one that the kernel's
 # verifier is told? Exempt: data that cannot hold a comment, and documents.
 set -euo pipefail
 shopt -s inherit_errexit
@@ -18,7 +18,7 @@ while read -r file; do
     [[ $file == *.py ]] || { echo "$file: empty"; bad=1; }
     continue
   fi
-  line=$(head -c 1000 "$file" | tr -d '\0' | sed -n '/^#!/d; p; q')
+  line=$(head -c 1000 "$file" | tr -d '\0' | sed -n '/^#!/d; /^#compdef /d; p; q')
   [[ -n $line ]] || line=$(sed -n 2p "$file")
   if ! grep -qE "SPDX-License-Identifier: $licence( \*/| -->)?$" <<<"$line"; then
     echo "$file: expected SPDX-License-Identifier: $licence, found: $line"

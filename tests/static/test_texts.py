@@ -10,8 +10,8 @@ FORBIDDEN = {
     r"https?://[\w.-]*(?:debian\.(?:org|net)|ubuntu\.com|pypi\.org|pythonhosted\.org|npmjs\.(?:org|com)|crates\.io"
     r"|proxy\.golang\.org|docker\.io|ghcr\.io|quay\.io)[/\w]": "the host of a package registry",
 }
-# systemd's own name for what a unit may not see.
-ALLOWED = re.compile(r"^(?:ProtectHome|InaccessiblePaths)=")
+# systemd's own name for what a unit may not see; Debian's own name of a format.
+ALLOWED = re.compile(r"^(?:(?:ProtectHome|InaccessiblePaths)=|Format: https://www.debian.org/doc/packaging-manuals/)")
 
 
 def main():

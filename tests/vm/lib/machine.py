@@ -14,6 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "kernel"))
 from lib import metrics  # noqa: E402  (tests/kernel/lib)
 
+ROOT_PARTITION = "73736470-01"
 BOOT_SECONDS = 100  # on a busy host; it is 3 s on a quiet one
 
 
@@ -26,7 +27,8 @@ class EmulatorDied(GuestError):
 
 
 class Machine:
-    """`files`: kernel, initrd, qemu (a command prefix). Everything it writes lies in `state`. `qemu`: more arguments."""
+    """`files`: kernel, qemu (a command prefix), and initrd, or root (an image). Everything it writes lies in `state`. `qemu`:
+    more arguments."""
 
     def __init__(self, state, files, devices, name="", long=False, cpus=2, memory="1G", append="", qemu=()):
         self.state, self.name, self.long = Path(state), name, long
@@ -48,9 +50,9 @@ class Machine:
         command = ["setpriv", "--pdeathsig", "KILL", *self._files.qemu, "-accel", self._accelerator, "-cpu", cpu,
                    "-M", "q35,usb=off", "-smp", str(self._cpus), "-m", self._memory, "-nodefaults",
                    "-no-user-config", "-display", "none", "-no-reboot",
-                   "-kernel", self._files.kernel, "-initrd", self._files.initrd, "-append",
+                   "-kernel", self._files.kernel, *self._root(), "-append",
                    "console=ttyS0 panic=-1 mitigations=off nowatchdog no_timer_check random.trust_cpu=on rdinit=/init "
-                   "loglevel=5 " + self._append,
+                   f"root=PARTUUID={ROOT_PARTITION} rw loglevel=5 " + self._append,
                    "-serial", f"file:{self.state / 'console'}", "-device", "virtio-serial-pci",
                    "-chardev", f"socket,id=agent,path={self.state / 'agent'},server=on,wait=off",
                    "-device", "virtserialport,chardev=agent,name=agent",
@@ -70,6 +72,13 @@ class Machine:
         self._qmp.readline()  # its greeting
         self.qmp("qmp_capabilities")
         self.boot_seconds = time.monotonic() - began
+
+    def _root(self):
+        """An archive in memory, or a partition of a drive of the guest's own: what needs no driver but those built in."""
+        if hasattr(self._files, "initrd"):
+            return ["-initrd", self._files.initrd]
+        return ["-blockdev", f"driver=file,node-name=root,filename={self._files.root},cache.no-flush=on",
+                "-device", "nvme,serial=root,drive=root,dbcs=off"]
 
     def _connect(self, name, deadline):
         while True:

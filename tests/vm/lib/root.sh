@@ -30,7 +30,7 @@ pack_tools() {
   root=$(mktemp -d "$archive.XXXXXX")
   mkdir -p "$root"/{bin,sbin,lib64,usr/{bin,sbin,lib}}
   cp "$(command -v busybox)" "$root/bin/busybox"
-  install "$vm_directory/lib/init" "$root/init"
+  install "$vm_directory/lib/init" "$vm_directory/lib/obey" "$root/"
   install -s "$binary" "$root/usr/bin/ssdpulse"
   cc -D_GNU_SOURCE -O1 -Wall -Wextra -Werror -shared -fPIC "$vm_directory/lib/verifier_stats.c" -lbpf \
     -o "$root/usr/lib/libverifier_stats.so"

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+# Completion of ssdpulse(1) for bash. Needs nothing of bash-completion but to be found by it.
+
+_ssdpulse() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} words= IFS=$' \t\n'
+  local options='--config --web.listen-address --history.directory --nvme.reader-socket --devices.include --devices.exclude'
+  COMPREPLY=()
+  case $previous in
+    --config | -c)
+      mapfile -t COMPREPLY < <(compgen -f -- "$current")
+      return ;;
+    --history.directory)
+      mapfile -t COMPREPLY < <(compgen -d -- "$current")
+      return ;;
+    --nvme.reader-socket)
+      mapfile -t COMPREPLY < <(compgen -f -- "$current")
+      return ;;
+    --devices.include | --devices.exclude)
+      words=$(command ls /sys/block 2>/dev/null) ;;
+    --log.level) words='debug info warning error' ;;
+    --web.listen-address) words='127.0.0.1:10936 :10936' ;;
+    *)
+      case ${COMP_WORDS[1]} in
+        "$current") if [[ $COMP_CWORD -eq 1 ]]; then words='run check-config print-config devices --help --version'; fi ;;
+        run) words="$options --log.level --help" ;;
+        print-config | devices) words="$options --help" ;;
+        check-config)
+          mapfile -t COMPREPLY < <(compgen -f -- "$current")
+          words='--help' ;;
+      esac ;;
+  esac
+  mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$words" -- "$current")
+}
+
+complete -o filenames -F _ssdpulse ssdpulse

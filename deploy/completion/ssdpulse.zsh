@@ -1,0 +1,37 @@
+#compdef ssdpulse
+# SPDX-License-Identifier: Apache-2.0
+# Completion of ssdpulse(1) for zsh.
+
+_ssdpulse() {
+  local -a commands options
+  commands=(
+    'run:measure and serve metrics'
+    'check-config:check a configuration file'
+    'print-config:print the effective configuration'
+    'devices:list block devices'
+  )
+  options=(
+    '(-h --help)'{-h,--help}'[print the options of the command]'
+    '(-c --config)'{-c,--config}'[configuration file]:file:_files'
+    '*--web.listen-address[where metrics are served]:address'
+    '--history.directory[directory that keeps the past]:directory:_files -/'
+    '--nvme.reader-socket[socket of a log reader that is a service]:socket:_files'
+    '*--devices.include[pattern of block devices to measure]:pattern:_files -W /sys/block'
+    '*--devices.exclude[pattern of block devices to leave out]:pattern:_files -W /sys/block'
+  )
+  if ((CURRENT == 2)); then
+    _describe command commands
+    _arguments '(-h --help)'{-h,--help}'[print the options]' '--version[print the version]'
+    return
+  fi
+  local command=$words[2]
+  shift words
+  ((CURRENT--))
+  case $command in
+    run) _arguments $options '--log.level[what is logged]:level:(debug info warning error)' ;;
+    print-config | devices) _arguments $options ;;
+    check-config) _arguments '(-h --help)'{-h,--help}'[print the options]' '1:configuration file:_files' ;;
+  esac
+}
+
+_ssdpulse "$@"

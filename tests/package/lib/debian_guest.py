@@ -1,0 +1,109 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Is the package right on a Debian of its own, with its kernel and its systemd? One guest, from installing to purging.
+
+Usage: debian_guest.py DIRECTORY OLD_PACKAGE NEW_PACKAGE; DIRECTORY has kernel and root.img. QEMU_COMMAND as for tests/vm.
+"""
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "vm/lib"), str(HERE.parents[1] / "kernel")]
+# pylint: disable=wrong-import-position
+import machine  # noqa: E402
+from devices import Backend, Nvme, NvmeSubsystem  # noqa: E402
+from lib.rig import Check  # noqa: E402
+
+import faults  # noqa: E402
+import life  # noqa: E402
+import sandbox  # noqa: E402
+from service import Service  # noqa: E402
+
+machine.BOOT_SECONDS = 300
+LONG = os.environ.get("SSDPULSE_TEST_LONG") == "1"
+
+
+def drives():
+    return [Nvme("first", Backend("128M", data=True)),
+            Nvme("unplugged", Backend("64M")),
+            NvmeSubsystem("second", Backend("128M"), fdp="fdp.runs=1M,fdp.nrg=1,fdp.nruh=4", ocp=True)]
+
+
+class Steps:
+    """Says how long each took."""
+
+    def __init__(self):
+        self._began = time.monotonic()
+
+    def __call__(self, what):
+        print(f"---- {time.monotonic() - self._began:6.1f} s  {what}", flush=True)
+
+
+
+def live(vm, check, old, new):
+    step = Steps()
+    service = Service(vm)
+    check.figure(f"{vm.sh('. /etc/os-release; echo $PRETTY_NAME')}, Linux {vm.sh('uname -r')}, "
+                 f"{vm.sh('systemctl --version').splitlines()[0]}; ready {vm.boot_seconds:.0f} s after power-on")
+    before = life.files(vm)
+    old_number, new_number = (Path(package).name.split("_")[1].split("+")[0] for package in (old, new))
+    step(f"install {old_number}")
+    life.install(vm, f"/packages/{Path(old).name}")
+    life.starts(vm, check, service, old_number)
+    vm.sh(f"sed -i 's/poll_interval: 30s/poll_interval: {life.POLL}s/' /etc/ssdpulse/ssdpulse.yaml && systemctl reload ssdpulse")
+    step("measure")
+    life.measures(vm, check, service)
+    step("logs of the drives")
+    life.reads_logs(vm, check, service, 4)
+    step("the sandboxes, from inside")
+    sandbox.run(vm, check, service)
+    step("a minute of history")
+    service.until(service.history, "rows of the history", 150)
+    step("restart")
+    life.restarts(vm, check, service)
+    step(f"upgrade to {new_number}")
+    life.upgrades(vm, check, service, f"/packages/{Path(new).name}", new_number)
+    step("faults")
+    faults.run(vm, check, service)
+    step("measure again")
+    life.measures(vm, check, service)
+    step("purge")
+    life.is_purged(vm, check, before)
+    step("done")
+    for line in vm.kernel_complaints():
+        check.that(False, f"the kernel complains: {line}")
+
+
+def main():
+    directory, old, new = map(Path, sys.argv[1:])
+    state = Path(tempfile.mkdtemp(prefix="ssdpulse-vm-"))
+    files = SimpleNamespace(qemu=os.environ["QEMU_COMMAND"].split(), kernel=directory / "kernel", root=directory / "root.img")
+    vm = machine.Machine(state, files, drives(), name="debian", long=LONG, memory="2G", append="systemd.show_status=0 quiet")
+    check = Check()
+    try:
+        vm.start()
+        live(vm, check, old, new)
+    except machine.GuestError as error:
+        check.that(False, str(error))
+    finally:
+        if check.failures and vm.started:
+            try:
+                (directory / "journal").write_bytes(vm.run("journalctl --no-pager -b", 60)[1])
+            except (machine.GuestError, OSError):
+                pass
+        vm.close()
+        for name in ("commands", "console", "qemu.log"):
+            if (state / name).exists():
+                shutil.copy(state / name, directory)
+        shutil.rmtree(state)
+    if check.failures:
+        sys.exit(f"FAIL: {check.failures} of these do not hold")
+
+
+if __name__ == "__main__":
+    main()

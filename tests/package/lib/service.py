@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The daemon as a service of systemd in a guest: its state, its pages, its history, and what its journal says."""
+import sqlite3
+import time
+
+import machine
+
+
+class Service(machine.Daemon):
+    UNIT = "ssdpulse.service"
+    READER = "ssdpulse-nvme.service"
+    HISTORY = "/var/lib/ssdpulse/ssdpulse.db"
+
+    def __init__(self, vm):  # pylint: disable=super-init-not-called  # systemd starts it
+        self.vm = vm
+
+    def words(self):
+        return self.vm.run("journalctl -u ssdpulse -u ssdpulse-nvme -o cat -n 15 --no-pager")[1].decode(errors="replace")
+
+    def show(self, name, unit=UNIT):
+        return self.vm.sh(f"systemctl show -P {name} {unit}")
+
+    def state(self, unit=UNIT):
+        """As systemd names it, e.g. "active (running), 1 restarts"."""
+        active, sub, restarts, result = (self.show(name, unit) for name in ("ActiveState", "SubState", "NRestarts", "Result"))
+        return f"{active} ({sub})" + (f", restarts: {restarts}" if restarts != "0" else "") + \
+            ("" if result == "success" else f", {result}")
+
+    def pid(self, unit=UNIT):
+        return int(self.show("MainPID", unit))
+
+    def ready(self):
+        return self.vm.run(f"curl -sf -m 5 -o /dev/null http://127.0.0.1:{self.PORT}/-/ready", 20)[0] == 0
+
+    def until(self, true, what, seconds=60):
+        """Seconds until it is true."""
+        began = time.monotonic()
+        while not true():
+            if time.monotonic() - began > seconds:
+                raise machine.GuestError(f"not in {seconds} s: {what}; {self.state()}; {self.words()[-1500:]}")
+            time.sleep(0.3)
+        return time.monotonic() - began
+
+    def until_ready(self, seconds=60):
+        return self.until(self.ready, "the daemon is ready", seconds)
+
+    def at(self, name, **labels):
+        """A value, or None also while nobody answers."""
+        try:
+            return self.scrape().value(name, **labels)
+        except machine.GuestError:
+            return None
+
+    def history(self):
+        """The keys of all rows on the disk, read by another reader of SQLite."""
+        for suffix in ("", "-journal"):
+            code, data = self.vm.run(f"cat {self.HISTORY}{suffix}")
+            (self.vm.state / f"history.db{suffix}").write_bytes(data if code == 0 else b"")
+        with sqlite3.connect(self.vm.state / "history.db") as database:
+            if database.execute("PRAGMA integrity_check").fetchone() != ("ok",):
+                raise machine.GuestError("the history is damaged")
+            return set(database.execute("SELECT minute, serial FROM drive_minute JOIN drive ON drive = id"))
