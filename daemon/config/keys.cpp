@@ -175,7 +175,7 @@ struct DurationWithin {
 };
 
 /// An absolute path, or an empty text for "none".
-struct DirectoryOrNone {
+struct PathOrNone {
   void read(const Value& value, const Field& field, std::string& out) const {
     constexpr std::string_view kExpected = "an absolute path, or \"\" for none";
     constexpr std::size_t kLongest = 4000;  // PATH_MAX less what is added to it
@@ -215,6 +215,7 @@ const std::vector<Key>& keys() {
   using namespace std::chrono_literals;
   static const std::vector<Key> table{
       key("web", "listen_address", &Config::web, &Web::listen_address, ListenAddresses{}, Takes::restart),
+      key("web", "config_file", &Config::web, &Web::config_file, PathOrNone{}, Takes::restart),
       key("devices", "include", &Config::devices, &Devices::include, Patterns{.at_least = 1}, Takes::reload),
       key("devices", "exclude", &Config::devices, &Devices::exclude, Patterns{}, Takes::reload),
       key("latency", "mode", &Config::latency, &Latency::mode, kLatencyModes, Takes::restart),
@@ -222,7 +223,7 @@ const std::vector<Key>& keys() {
       key("discard", "burst_gap", &Config::discard, &Discard::burst_gap, DurationWithin{1s, 1h}, Takes::reload),
       key("writes", "page_hints", &Config::writes, &Writes::page_hints, kPageHints, Takes::restart),
       key("spikes", "floor", &Config::spikes, &Spikes::floor, DurationWithin{100us, 10s}, Takes::reload),
-      key("history", "directory", &Config::history, &History::directory, DirectoryOrNone{}, Takes::restart),
+      key("history", "directory", &Config::history, &History::directory, PathOrNone{}, Takes::restart),
       key("history", "retention", &Config::history, &History::retention, DurationWithin{24h, 3650 * 24h},
           Takes::restart),
   };
