@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was asked on the command line? argv -> configuration -> the one function that does it -> exit status.
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "daemon/model/version.h"
 #include "daemon/runtime/daemon.h"
 #include "daemon/runtime/device_list.h"
+#include "daemon/runtime/web_security.h"
 #include "daemon/sources/nvme/reader_process.h"
 #include "daemon/util/log.h"
 
@@ -25,6 +27,8 @@ constexpr int kNvmeReaderSocket = 3;  // where ReaderClient puts it, and service
 struct Arguments {
   std::string config_file;
   std::vector<std::string> listen_address;
+  std::string web_config_file;
+  bool systemd_socket = false;
   std::vector<std::string> include;
   std::vector<std::string> exclude;
   std::optional<std::string> history_directory;
@@ -69,6 +73,10 @@ tl::expected<config::Config, std::vector<std::string>> configure(const Arguments
   result.history.directory = arguments.history_directory.value_or(result.history.directory);
   result.nvme.reader_socket = arguments.reader_socket.value_or(result.nvme.reader_socket);
   override_with(arguments.listen_address, result.web.listen_address);
+  if (!arguments.web_config_file.empty()) {
+    result.web.config_file = std::filesystem::absolute(arguments.web_config_file).string();
+  }
+  result.web.systemd_socket = arguments.systemd_socket;
   override_with(arguments.include, result.devices.include);
   override_with(arguments.exclude, result.devices.exclude);
   return result;
@@ -86,10 +94,26 @@ std::optional<config::Config> configure_or_complain(const Arguments& arguments) 
   return std::nullopt;
 }
 
+/// The file that web.config_file names, and the certificates; or their problems on stderr.
+bool web_security_is_good(const config::Config& configured) {
+  if (configured.web.config_file.empty()) {
+    return true;
+  }
+  const auto loaded = runtime::load_web_security(configured.web.config_file);
+  if (!loaded.outcome) {
+    for (const std::string& problem : loaded.outcome.error()) {
+      std::cerr << problem << '\n';
+    }
+  }
+  return loaded.outcome.has_value();
+}
+
 void add_configuration_options(CLI::App& command, Arguments& arguments) {
   command.add_option("--config,-c", arguments.config_file, "Configuration file (YAML); without it, built-in defaults");
   command.add_option("--web.listen-address", arguments.listen_address,
                      "HOST:PORT, [IPV6]:PORT or :PORT to serve metrics on; repeatable (default 127.0.0.1:10936)");
+  command.add_option("--web.config.file", arguments.web_config_file,
+                     "File with TLS and basic authentication, in the format that Prometheus exporters share");
   command.add_option("--history.directory", arguments.history_directory,
                      "Absolute path of the directory that keeps the past; empty: none (default /var/lib/ssdpulse)");
   command.add_option("--nvme.reader-socket", arguments.reader_socket,
@@ -104,7 +128,8 @@ ExitCode run(const Arguments& arguments) {
     return ExitCode::usage;
   }
   // Before there is a log of a running daemon, problems go to the terminal as they are.
-  if (!configure_or_complain(arguments)) {
+  const auto configured = configure_or_complain(arguments);
+  if (!configured || !web_security_is_good(*configured)) {
     return ExitCode::usage;
   }
   return runtime::run([&arguments] { return configure(arguments); });
@@ -120,7 +145,8 @@ ExitCode print_config(const Arguments& arguments) {
 }
 
 ExitCode check_config(const Arguments& arguments) {
-  if (!configure_or_complain(arguments)) {
+  const auto configured = configure_or_complain(arguments);
+  if (!configured || !web_security_is_good(*configured)) {
     return ExitCode::usage;
   }
   std::cout << arguments.config_file << ": ok\n";
@@ -144,6 +170,8 @@ int parse_and_run(int argc, char** argv) {
 
   CLI::App* run_command = app.add_subcommand("run", "Measure and serve metrics until SIGTERM; SIGHUP reloads");
   add_configuration_options(*run_command, arguments);
+  run_command->add_flag("--web.systemd-socket", arguments.systemd_socket,
+                        "Serve on the sockets that systemd passes with FileDescriptorName=web, on no other");
   run_command->add_option("--log.level", arguments.log_level, "debug, info, warning or error (default info)");
   run_command->callback([&] { exit_code = run(arguments); });
 

@@ -21,6 +21,8 @@ enum class PageHints : std::uint8_t { automatic, always, never };
 
 struct Web {
   std::vector<std::string> listen_address{"127.0.0.1:10936"};  // HOST:PORT, [IPV6]:PORT or :PORT (all addresses)
+  std::string config_file;      // absolute; empty: plain HTTP, open to whoever can connect
+  bool systemd_socket = false;  // of the command line alone: sockets come from systemd instead
   bool operator==(const Web&) const = default;
 };
 

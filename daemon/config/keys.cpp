@@ -215,6 +215,7 @@ const std::vector<Key>& keys() {
   using namespace std::chrono_literals;
   static const std::vector<Key> table{
       key("web", "listen_address", &Config::web, &Web::listen_address, ListenAddresses{}, Takes::restart),
+      key("web", "config_file", &Config::web, &Web::config_file, PathOrNone{}, Takes::restart),
       key("devices", "include", &Config::devices, &Devices::include, Patterns{.at_least = 1}, Takes::reload),
       key("devices", "exclude", &Config::devices, &Devices::exclude, Patterns{}, Takes::reload),
       key("latency", "mode", &Config::latency, &Latency::mode, kLatencyModes, Takes::restart),

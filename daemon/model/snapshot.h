@@ -20,6 +20,7 @@
 #include "daemon/model/nvme.h"
 #include "daemon/model/operation.h"
 #include "daemon/model/spikes.h"
+#include "daemon/model/web.h"
 #include "daemon/model/write_details.h"
 #include "daemon/model/write_hint_path.h"
 
@@ -129,6 +130,7 @@ struct Snapshot {
   std::vector<SourceStatus> sources;
   std::optional<HistoryFigures> history;  // absent where none is kept
   ProcessStats process;
+  std::optional<WebFigures> web;  // absent until there is a server
 };
 
 }  // namespace ssdpulse::model

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <utility>
 
-#include "daemon/config/listen_address.h"
 #include "daemon/config/parse.h"
 #include "daemon/model/version.h"
 #include "daemon/runtime/confinement.h"
@@ -18,9 +17,10 @@
 #include "daemon/runtime/sampler.h"
 #include "daemon/runtime/service_notifier.h"
 #include "daemon/runtime/spike_watch.h"
+#include "daemon/runtime/web_listeners.h"
+#include "daemon/runtime/web_server.h"
 #include "daemon/util/log.h"
 #include "exporters/http/pages.h"
-#include "exporters/http/server.h"
 #include "exporters/prometheus/metrics_page.h"
 
 namespace ssdpulse::runtime {
@@ -55,18 +55,6 @@ void raise_file_limit() {
   }
 }
 
-util::Result<std::vector<http::Listener>> listen(const config::Config& config) {
-  std::vector<http::ListenAddress> addresses;
-  for (const std::string& text : config.web.listen_address) {
-    auto address = config::parse_listen_address(text);
-    if (!address) {
-      return tl::make_unexpected(address.error());
-    }
-    addresses.push_back({address->host, address->port});
-  }
-  return http::listen_on(addresses);
-}
-
 http::Response plain(unsigned status, const char* words) {
   return {status, "text/plain; charset=utf-8", "", std::make_shared<const std::string>(words)};
 }
@@ -88,7 +76,8 @@ http::Routes routes(const CurrentSnapshot& current, exposition::MetricsPage& pag
 }
 
 /// SIGHUP: a good configuration is applied as far as a running daemon can, a bad one changes nothing.
-void reload(const Configure& configure, config::Config& running, Sampler& sampler, NvmeMonitor& nvme) {
+void reload(const Configure& configure, config::Config& running, Sampler& sampler, NvmeMonitor& nvme, WebServer& web) {
+  web.reload();
   const auto wanted = configure();
   if (!wanted) {
     for (const std::string& problem : wanted.error()) {
@@ -142,7 +131,7 @@ std::string status_line(const Sampler& sampler) {
 
 /// From the first sample to the stop signal.
 void serve(const Configure& configure, config::Config& running, Events& events, Sampler& sampler, NvmeMonitor& nvme,
-           CurrentSnapshot& current) {
+           WebServer& web, CurrentSnapshot& current) {
   InventoryClock inventory;
   std::uint64_t missed_ticks = 0;
   SpikeWatch spikes;
@@ -150,6 +139,7 @@ void serve(const Configure& configure, config::Config& running, Events& events, 
     auto snapshot = sampler.sample(missed_ticks);
     const auto sampled_at = std::chrono::steady_clock::now();
     nvme.describe(*snapshot);
+    web.describe(*snapshot);
     sampler.consult_drives(*snapshot);
     spikes.observe(*snapshot, sampled_at, running.spikes.floor, nvme);
     current.publish(std::move(snapshot));
@@ -164,7 +154,7 @@ void serve(const Configure& configure, config::Config& running, Events& events, 
     }
     if (wakeup.reload) {
       service_notifier::reloading();
-      reload(configure, running, sampler, nvme);
+      reload(configure, running, sampler, nvme, web);
       service_notifier::ready(status_line(sampler));
     }
     if (inventory.due(wakeup, sampler.saw_unknown_disks())) {
@@ -198,13 +188,9 @@ ExitCode run(const Configure& configure) {
     return give_up(ExitCode::failure, events.error().message);
   }
   // The address first: it is the cheapest thing to find taken, and nothing has to be undone.
-  auto listeners = listen(*config);
+  auto listeners = open_web_listeners(config->web);
   if (!listeners) {
     return give_up(ExitCode::address, listeners.error().message);
-  }
-  std::vector<std::string> addresses;
-  for (const http::Listener& listener : *listeners) {
-    addresses.push_back(listener.address);
   }
   auto sampler = Sampler::open({}, filter_of(*config), choices_of(*config));
   if (!sampler) {
@@ -233,19 +219,16 @@ ExitCode run(const Configure& configure) {
   }
   CurrentSnapshot current;
   exposition::MetricsPage page;
-  auto server = http::Server::start(std::move(*listeners), routes(current, page));
-  if (!server) {
-    return give_up(ExitCode::failure, server.error().message);
-  }
-  for (const std::string& address : addresses) {
-    spdlog::info("serving url=http://{}/metrics", address);
+  auto web = WebServer::start(std::move(*listeners), routes(current, page), config->web.config_file);
+  if (!web) {
+    return web.error();
   }
   spdlog::info("measuring devices={} mode={}", (*sampler)->measured_devices(),
                config->latency.mode == config::LatencyMode::full ? "full" : "completion-only");
-  serve(configure, *config, *events, **sampler, **nvme, current);
+  serve(configure, *config, *events, **sampler, **nvme, **web, current);
   spdlog::info("stopping");
   service_notifier::stopping();
-  (*server)->stop();
+  (*web)->stop();
   return ExitCode::success;
 }
 

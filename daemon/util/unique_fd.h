@@ -24,6 +24,7 @@ class UniqueFd {
   ~UniqueFd() { reset(); }
 
   [[nodiscard]] int get() const { return fd_; }
+  [[nodiscard]] int release() { return std::exchange(fd_, -1); }
   [[nodiscard]] bool valid() const { return fd_ >= 0; }
   void reset(int fd = -1) {
     if (fd_ >= 0) {

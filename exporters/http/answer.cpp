@@ -43,29 +43,27 @@ Response short_answer(unsigned status, const char* words) {
   return response;
 }
 
-MHD_Result queue(MHD_Connection* connection, const Response& response, const char* header, const char* value) {
+MHD_Result queue(MHD_Connection* connection, const Response& response, const Headers& headers) {
   const auto converted = to_mhd(response);
-  if (!converted || (header != nullptr && MHD_add_response_header(converted.get(), header, value) != MHD_YES)) {
+  if (!converted) {
     return MHD_NO;  // out of memory: libmicrohttpd closes the connection
+  }
+  for (const auto& [name, value] : headers) {
+    if (MHD_add_response_header(converted.get(), name.c_str(), value.c_str()) != MHD_YES) {
+      return MHD_NO;
+    }
   }
   return MHD_queue_response(connection, response.status, converted.get());
 }
 
-namespace {
-
-std::string value_of(MHD_Connection* connection, MHD_ValueKind kind, const char* name) {
-  const char* value = MHD_lookup_connection_value(connection, kind, name);
-  return value == nullptr ? std::string() : std::string(value);
+std::string_view header_of(MHD_Connection* connection, const char* name) {
+  const char* value = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+  return value == nullptr ? std::string_view() : value;
 }
 
-}  // namespace
-
-std::string header_of(MHD_Connection* connection, const char* name) {
-  return value_of(connection, MHD_HEADER_KIND, name);
-}
-
-std::string parameter_of(MHD_Connection* connection, const char* name) {
-  return value_of(connection, MHD_GET_ARGUMENT_KIND, name);
+std::string_view parameter_of(MHD_Connection* connection, const char* name) {
+  const char* value = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
+  return value == nullptr ? std::string_view() : value;
 }
 
 bool has_body(MHD_Connection* connection) {

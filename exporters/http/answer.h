@@ -4,23 +4,23 @@
 
 #include <microhttpd.h>
 
-#include <string>
+#include <string_view>
 
 #include "exporters/http/page.h"
+#include "exporters/http/security.h"
 
 namespace ssdpulse::http {
 
 Response short_answer(unsigned status, const char* words);
 
-/// Hands the response over, with one more header if given.
-MHD_Result queue(MHD_Connection* connection, const Response& response, const char* header = nullptr,
-                 const char* value = nullptr);
+/// Hands the response over, with these headers besides its own.
+MHD_Result queue(MHD_Connection* connection, const Response& response, const Headers& headers);
 
-/// Empty if the client did not send it.
-std::string header_of(MHD_Connection* connection, const char* name);
+/// Empty if the client did not send it. Borrows from the connection.
+std::string_view header_of(MHD_Connection* connection, const char* name);
 
-/// A parameter of the URL's query; empty if it is not there.
-std::string parameter_of(MHD_Connection* connection, const char* name);
+/// A parameter of the URL's query; likewise.
+std::string_view parameter_of(MHD_Connection* connection, const char* name);
 
 bool has_body(MHD_Connection* connection);
 

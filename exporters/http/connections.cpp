@@ -18,38 +18,43 @@ void reset(int fd) {
 
 }  // namespace
 
-Connections::Connection& Connections::add(int fd, Clock::time_point deadline) {
-  auto& connection = *(open_[fd] = std::make_unique<Connection>(Connection{fd, deadline}));
-  earliest_ = std::min(earliest_, deadline);
+Connections::Connection& Connections::add(int fd, Clock::time_point deadline, Clock::time_point pressed_deadline) {
+  auto& connection = *(open_[fd] = std::make_unique<Connection>());
+  connection.fd = fd;
+  set_deadline(connection, deadline, pressed_deadline);
   return connection;
 }
 
 void Connections::remove(const Connection& connection) { open_.erase(connection.fd); }
 
-void Connections::set_deadline(Connection& connection, Clock::time_point deadline) {
+void Connections::set_deadline(Connection& connection, Clock::time_point deadline, Clock::time_point pressed_deadline) {
   connection.deadline = deadline;
-  earliest_ = std::min(earliest_, deadline);
+  connection.pressed_deadline = std::min(pressed_deadline, deadline);
+  earliest_ = std::min(earliest_, connection.deadline);
+  earliest_pressed_ = std::min(earliest_pressed_, connection.pressed_deadline);
 }
 
-std::size_t Connections::cut_overdue(Clock::time_point now) {
-  if (now < earliest_) {
+std::size_t Connections::cut_overdue(Clock::time_point now, bool pressed) {
+  if (now < (pressed ? earliest_pressed_ : earliest_)) {
     return 0;
   }
   std::size_t cut = 0;
-  earliest_ = Clock::time_point::max();
+  earliest_ = earliest_pressed_ = Clock::time_point::max();
   for (auto& [fd, connection] : open_) {
-    if (connection->deadline <= now) {
+    if ((pressed ? connection->pressed_deadline : connection->deadline) <= now) {
       reset(fd);
-      connection->deadline = Clock::time_point::max();
+      connection->deadline = connection->pressed_deadline = Clock::time_point::max();
       ++cut;
     }
     earliest_ = std::min(earliest_, connection->deadline);
+    earliest_pressed_ = std::min(earliest_pressed_, connection->pressed_deadline);
   }
   return cut;
 }
 
-std::optional<Connections::Clock::time_point> Connections::next_deadline() const {
-  return open_.empty() || earliest_ == Clock::time_point::max() ? std::nullopt : std::optional(earliest_);
+std::optional<Connections::Clock::time_point> Connections::next_deadline(bool pressed) const {
+  const auto next = pressed ? earliest_pressed_ : earliest_;
+  return open_.empty() || next == Clock::time_point::max() ? std::nullopt : std::optional(next);
 }
 
 }  // namespace ssdpulse::http

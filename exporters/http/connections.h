@@ -2,6 +2,7 @@
 // Which connections are open, and until when may each keep us waiting?
 // libmicrohttpd bounds silence only; a client that sends or takes a byte now and then would stay for ever. Here every
 // phase of a connection has a deadline, and who misses it is reset, which also frees what the kernel buffered for it.
+// While others wait for a place, whoever keeps one without asking for anything has less time.
 // One thread only; does not close sockets (their owner does, once it sees the shutdown).
 #pragma once
 
@@ -19,23 +20,26 @@ class Connections {
   struct Connection {
     int fd;
     Clock::time_point deadline;
+    Clock::time_point pressed_deadline;  // while others wait; no later than `deadline`
+    std::shared_ptr<const void> held;    // what must live as long as the connection
   };
 
   /// The reference stays valid until remove().
-  Connection& add(int fd, Clock::time_point deadline);
+  Connection& add(int fd, Clock::time_point deadline, Clock::time_point pressed_deadline);
   void remove(const Connection& connection);
-  void set_deadline(Connection& connection, Clock::time_point deadline);
+  void set_deadline(Connection& connection, Clock::time_point deadline, Clock::time_point pressed_deadline);
 
-  /// Resets the connections whose deadline has passed and returns how many.
-  std::size_t cut_overdue(Clock::time_point now);
+  /// Resets the connections whose deadline has passed and returns how many. `pressed`: others wait for a place.
+  std::size_t cut_overdue(Clock::time_point now, bool pressed);
 
   /// When cut_overdue() is to be called next; nothing without connections. May be early, is never late.
-  [[nodiscard]] std::optional<Clock::time_point> next_deadline() const;
+  [[nodiscard]] std::optional<Clock::time_point> next_deadline(bool pressed) const;
   [[nodiscard]] std::size_t size() const { return open_.size(); }
 
  private:
   std::unordered_map<int, std::unique_ptr<Connection>> open_;  // by fd
   Clock::time_point earliest_ = Clock::time_point::max();
+  Clock::time_point earliest_pressed_ = Clock::time_point::max();
 };
 
 }  // namespace ssdpulse::http

@@ -2,6 +2,7 @@
 // On which sockets does the server hear its clients?
 #include "exporters/http/listener.h"
 
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -32,6 +33,9 @@ Result<std::string> bound_address(int fd) {
   std::array<char, NI_MAXSERV> port{};
   if (::getsockname(fd, address, &length) != 0) {
     return util::fail_errno("getsockname");
+  }
+  if (storage.ss_family == AF_UNIX) {
+    return std::string("unix");
   }
   if (const int error = ::getnameinfo(address, length, host.data(), host.size(), port.data(), port.size(),
                                       NI_NUMERICHOST | NI_NUMERICSERV);
@@ -124,6 +128,25 @@ Result<std::vector<Listener>> listen_on(const std::vector<ListenAddress>& addres
     listeners.push_back(std::move(*listener));
   }
   return listeners;
+}
+
+Result<Listener> adopt(UniqueFd socket) {
+  const auto option = [&](int name) {
+    int value = 0;
+    socklen_t length = sizeof(value);
+    return ::getsockopt(socket.get(), SOL_SOCKET, name, &value, &length) == 0 ? value : -1;
+  };
+  if (option(SO_TYPE) != SOCK_STREAM || option(SO_ACCEPTCONN) != 1) {
+    return fail("a socket that was passed does not listen for connections; expected ListenStream= in its unit");
+  }
+  const int flags = ::fcntl(socket.get(), F_GETFL);
+  if (flags < 0 || ::fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) != 0 ||
+      ::fcntl(socket.get(), F_SETFD, FD_CLOEXEC) != 0) {
+    return util::fail_errno("a socket that was passed");
+  }
+  return bound_address(socket.get()).map([&](std::string address) {
+    return Listener{std::move(socket), std::move(address)};
+  });
 }
 
 }  // namespace ssdpulse::http

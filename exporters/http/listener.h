@@ -25,4 +25,7 @@ struct Listener {
 /// A name that has several addresses is bound to the first that works. "0.0.0.0" is IPv4 alone and "::" IPv6 alone.
 util::Result<std::vector<Listener>> listen_on(const std::vector<ListenAddress>& addresses);
 
+/// A socket that somebody else has opened: bound, listening, TCP or unix.
+util::Result<Listener> adopt(util::UniqueFd socket);
+
 }  // namespace ssdpulse::http

@@ -26,7 +26,7 @@ struct Response {
 
 /// Runs on a worker thread, several at a time. It may take its time (others are still answered or refused), but must
 /// return: until it does it occupies one of Limits::requests, and stop() waits for it.
-/// An exception becomes a 500.
+/// An exception becomes a 500. That of a path that begins with /-/ runs on the server's own thread, and must not wait.
 using Handler = std::function<Response(const Request&)>;
 using Routes = std::map<std::string, Handler, std::less<>>;  // by exact path
 

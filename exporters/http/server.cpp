@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -22,6 +23,9 @@
 
 #include "exporters/http/answer.h"
 #include "exporters/http/connections.h"
+#include "exporters/http/logins.h"
+#include "exporters/http/tls.h"
+#include "exporters/http/users.h"
 #include "exporters/http/workers.h"
 
 namespace ssdpulse::http {
@@ -30,12 +34,19 @@ namespace {
 using Clock = Connections::Clock;
 
 constexpr std::chrono::milliseconds kAcceptPause{100};  // after running out of descriptors
-constexpr const char* kRetryAfterSeconds = "1";
+constexpr std::string_view kInstantPages = "/-/";
+const Headers kRetryLater{{MHD_HTTP_HEADER_RETRY_AFTER, "1"}};  // seconds
 
-// One request that a worker answers. Made, read and deleted by the loop; in between it is the worker's.
+// One request that waits for another thread: for its login, or for its page. Made, read and deleted by the loop; in
+// between it is the other thread's.
 struct Exchange {
-  MHD_Connection* connection;
-  const Handler& handler;
+  MHD_Connection* connection = nullptr;
+  // a login
+  std::shared_ptr<const Users> users;  // null: this is a page
+  Credentials credentials;
+  bool right = false;
+  // a page
+  const Handler* handler = nullptr;
   Request request;
   Response response;
 };
@@ -47,13 +58,20 @@ char headers_seen;
 
 class Server::Implementation {
  public:
-  Implementation(std::vector<Listener> listeners, Routes routes, Limits limits)
-      : listeners_(std::move(listeners)), routes_(std::move(routes)), limits_(limits) {}
+  Implementation(std::vector<Listener> listeners, Routes routes, Limits limits,
+                 std::shared_ptr<const Protection> protection)
+      : listeners_(std::move(listeners)),
+        routes_(std::move(routes)),
+        limits_(limits),
+        protection_(protection ? std::move(protection) : std::make_shared<const Protection>()) {}
   ~Implementation() { stop(); }
 
   util::Result<void> start();
   void stop();
-  [[nodiscard]] Counters counters() const { return {answered_, refused_, cut_, accept_errors_, open_}; }
+  bool protect(std::shared_ptr<const Protection> protection);
+  [[nodiscard]] Counters counters() const {
+    return {answered_, refused_, refused_logins_, unauthorized_, cut_, accept_errors_, open_};
+  }
 
  private:
   static MHD_Result on_request(void* self, MHD_Connection* connection, const char* url, const char* method,
@@ -64,8 +82,19 @@ class Server::Implementation {
 
   MHD_Result begin(MHD_Connection* connection, std::string_view method);
   MHD_Result answer(MHD_Connection* connection, std::string_view path, void** exchange);
+  MHD_Result log_in(MHD_Connection* connection, std::shared_ptr<const Users> users, Credentials credentials,
+                    void** exchange);
+  MHD_Result serve(MHD_Connection* connection, std::string_view path, void** exchange);
+  MHD_Result resume(MHD_Connection* connection, std::string_view path, void** exchange);
+  MHD_Result reply(MHD_Connection* connection, const Response& response, const Headers& more = {});
+  MHD_Result unauthorized(MHD_Connection* connection);
+  bool check(Exchange& exchange);
   void make_page(Exchange& exchange);
-  void set_deadline(MHD_Connection* connection, std::chrono::milliseconds time);
+  void hand_back(const Exchange& exchange);
+  void forget(void** exchange);
+  void set_deadline(MHD_Connection* connection, std::chrono::milliseconds time, std::chrono::milliseconds pressed_time);
+  [[nodiscard]] std::shared_ptr<const Protection> protection() const;
+  [[nodiscard]] bool full() const { return connections_.size() >= limits_.connections; }
   void wake() const { ::eventfd_write(wake_event_.get(), 1); }
   void loop();
   int milliseconds_to_wait(Clock::time_point now, bool accepting) const;
@@ -74,20 +103,26 @@ class Server::Implementation {
   std::vector<Listener> listeners_;
   const Routes routes_;
   const Limits limits_;
+  mutable std::mutex protection_mutex_;
+  std::shared_ptr<const Protection> protection_;  // never null
   MHD_Daemon* daemon_ = nullptr;
   int daemon_fd_ = -1;  // its epoll descriptor
   util::UniqueFd wake_event_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;
   std::unique_ptr<Workers> workers_;
+  std::unique_ptr<Logins> login_thread_;
 
   // The loop's own.
   Connections connections_;
   unsigned requests_ = 0;  // being answered
+  unsigned logins_ = 0;    // waiting or being checked
   Clock::time_point accept_again_{};
 
   std::atomic<std::uint64_t> answered_{0};
   std::atomic<std::uint64_t> refused_{0};
+  std::atomic<std::uint64_t> refused_logins_{0};
+  std::atomic<std::uint64_t> unauthorized_{0};
   std::atomic<std::uint64_t> cut_{0};
   std::atomic<std::uint64_t> accept_errors_{0};
   std::atomic<std::uint64_t> open_{0};
@@ -102,14 +137,20 @@ util::Result<void> Server::Implementation::start() {
     // Accepted sockets inherit it. Best effort: without it the kernel's own limits hold.
     ::setsockopt(listener.socket.get(), SOL_SOCKET, SO_SNDBUF, &limits_.send_buffer, sizeof(limits_.send_buffer));
   }
-  daemon_ = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr,
-                             &on_request, this, MHD_OPTION_NOTIFY_COMPLETED, &on_completed, this,
-                             MHD_OPTION_NOTIFY_CONNECTION, &on_connection, this, MHD_OPTION_CONNECTION_LIMIT,
-                             limits_.connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits_.connection_memory,
-                             MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+  constexpr unsigned kFlags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME;
+  MHD_OptionItem tls_options[] = {{MHD_OPTION_HTTPS_CERT_CALLBACK, 0, reinterpret_cast<void*>(no_certificate())},
+                                  {MHD_OPTION_END, 0, nullptr}};
+  const bool tls = protection_->tls != nullptr;
+  daemon_ = MHD_start_daemon(
+      tls ? kFlags | MHD_USE_TLS : kFlags, 0, nullptr, nullptr, &on_request, this, MHD_OPTION_NOTIFY_COMPLETED,
+      &on_completed, this, MHD_OPTION_NOTIFY_CONNECTION, &on_connection, this, MHD_OPTION_CONNECTION_LIMIT,
+      limits_.connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits_.connection_memory, MHD_OPTION_STRICT_FOR_CLIENT,
+      1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY, tls ? tls_options : tls_options + 1, MHD_OPTION_END);
   const auto* info = daemon_ == nullptr ? nullptr : MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_EPOLL_FD);
   if (info == nullptr) {
-    return util::fail("cannot start the HTTP server: out of memory or file descriptors");
+    return util::fail(tls && MHD_is_feature_supported(MHD_FEATURE_HTTPS_CERT_CALLBACK) == MHD_NO
+                          ? "cannot start the HTTP server: this libmicrohttpd has no TLS"
+                          : "cannot start the HTTP server: out of memory or file descriptors");
   }
   daemon_fd_ = info->epoll_fd;
 
@@ -118,7 +159,8 @@ util::Result<void> Server::Implementation::start() {
   sigset_t before;
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  workers_ = std::make_unique<Workers>(limits_.workers);
+  workers_ = std::make_unique<Workers>(limits_.workers, "http-page");
+  login_thread_ = std::make_unique<Logins>();
   thread_ = std::thread([this] {
     ::pthread_setname_np(::pthread_self(), "http");
     loop();
@@ -134,6 +176,7 @@ void Server::Implementation::stop() {
     thread_.join();
   }
   // libmicrohttpd aborts if it is stopped with suspended connections: let the workers resume them all first.
+  login_thread_.reset();
   workers_.reset();
   if (daemon_ != nullptr) {
     MHD_stop_daemon(std::exchange(daemon_, nullptr));
@@ -153,8 +196,8 @@ MHD_Result Server::Implementation::on_request(void* self, MHD_Connection* connec
     if (*exchange == &headers_seen) {
       return server.answer(connection, url, exchange);
     }
-    *upload_size = 0;  // resumed
-    return queue(connection, static_cast<Exchange*>(*exchange)->response);
+    *upload_size = 0;
+    return server.resume(connection, url, exchange);
   } catch (...) {
     return MHD_NO;
   }
@@ -162,32 +205,67 @@ MHD_Result Server::Implementation::on_request(void* self, MHD_Connection* connec
 
 // An answer given here is final for the connection too: libmicrohttpd closes it, as a body may still be under way.
 MHD_Result Server::Implementation::begin(MHD_Connection* connection, std::string_view method) {
-  set_deadline(connection, limits_.answer_time);
+  set_deadline(connection, limits_.answer_time, limits_.answer_time);
   if (method != MHD_HTTP_METHOD_GET && method != MHD_HTTP_METHOD_HEAD) {
-    return queue(connection, short_answer(405, "only GET and HEAD\n"), MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+    return reply(connection, short_answer(405, "only GET and HEAD\n"), {{MHD_HTTP_HEADER_ALLOW, "GET, HEAD"}});
   }
   if (has_body(connection)) {
-    return queue(connection, short_answer(413, "a request has no body here\n"));
+    return reply(connection, short_answer(413, "a request has no body here\n"));
   }
   return MHD_YES;
 }
 
 MHD_Result Server::Implementation::answer(MHD_Connection* connection, std::string_view path, void** exchange) {
+  if (auto users = protection()->users) {
+    auto credentials = parse_basic(header_of(connection, MHD_HTTP_HEADER_AUTHORIZATION));
+    if (!credentials) {
+      return unauthorized(connection);
+    }
+    if (!users->remembers(*credentials)) {
+      return log_in(connection, std::move(users), std::move(*credentials), exchange);
+    }
+  }
+  return serve(connection, path, exchange);
+}
+
+MHD_Result Server::Implementation::log_in(MHD_Connection* connection, std::shared_ptr<const Users> users,
+                                          Credentials credentials, void** exchange) {
+  if (logins_ >= limits_.logins) {
+    ++refused_logins_;
+    return reply(connection, short_answer(503, "too many logins at once; try again\n"), kRetryLater);
+  }
+  auto made = std::make_unique<Exchange>();
+  made->connection = connection;
+  made->users = std::move(users);
+  made->credentials = std::move(credentials);
+  auto& login = *made;
+  MHD_suspend_connection(connection);
+  login_thread_->submit([this, &login] { return check(login); });
+  *exchange = made.release();
+  ++logins_;
+  return MHD_YES;
+}
+
+// Who gets here may read everything.
+MHD_Result Server::Implementation::serve(MHD_Connection* connection, std::string_view path, void** exchange) {
   const auto route = routes_.find(path);
   if (route == routes_.end()) {
-    return queue(connection, short_answer(404, "no such page\n"));
+    return reply(connection, short_answer(404, "no such page\n"));
+  }
+  Request request{std::string(path), std::string(header_of(connection, MHD_HTTP_HEADER_ACCEPT)),
+                  std::string(header_of(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING)),
+                  std::string(parameter_of(connection, "histograms"))};
+  if (path.substr(0, kInstantPages.size()) == kInstantPages) {
+    return reply(connection, route->second(request));
   }
   if (requests_ >= limits_.requests) {
     ++refused_;
-    return queue(connection, short_answer(503, "too many requests at once; try again\n"), MHD_HTTP_HEADER_RETRY_AFTER,
-                 kRetryAfterSeconds);
+    return reply(connection, short_answer(503, "too many requests at once; try again\n"), kRetryLater);
   }
-  auto made = std::make_unique<Exchange>(
-      Exchange{connection,
-               route->second,
-               {std::string(path), header_of(connection, MHD_HTTP_HEADER_ACCEPT),
-                header_of(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING), parameter_of(connection, "histograms")},
-               {}});
+  auto made = std::make_unique<Exchange>();
+  made->connection = connection;
+  made->handler = &route->second;
+  made->request = std::move(request);
   auto& page = *made;
   MHD_suspend_connection(connection);
   workers_->submit([this, &page] { make_page(page); });
@@ -196,17 +274,65 @@ MHD_Result Server::Implementation::answer(MHD_Connection* connection, std::strin
   return MHD_YES;
 }
 
+MHD_Result Server::Implementation::resume(MHD_Connection* connection, std::string_view path, void** exchange) {
+  auto* done = static_cast<Exchange*>(*exchange);
+  if (done->users == nullptr) {
+    return reply(connection, done->response);
+  }
+  if (!done->right) {
+    return unauthorized(connection);
+  }
+  forget(exchange);
+  return serve(connection, path, exchange);
+}
+
+MHD_Result Server::Implementation::reply(MHD_Connection* connection, const Response& response, const Headers& more) {
+  Headers headers = protection()->headers;
+  headers.insert(headers.end(), more.begin(), more.end());
+  return queue(connection, response, headers);
+}
+
+MHD_Result Server::Implementation::unauthorized(MHD_Connection* connection) {
+  ++unauthorized_;
+  return reply(connection, short_answer(401, "a user and a password are needed\n"),
+               {{MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Basic realm=\"ssdpulse\", charset=\"UTF-8\""}});
+}
+
+bool Server::Implementation::check(Exchange& exchange) {
+  bool right = false;
+  if (!stopping_) {
+    try {
+      right = exchange.users->verify(exchange.credentials);
+    } catch (...) {  // out of memory: not known to be right
+    }
+  }
+  exchange.right = right;
+  hand_back(exchange);
+  return right;
+}
+
 void Server::Implementation::make_page(Exchange& exchange) {
   if (!stopping_) {
     try {
-      exchange.response = exchange.handler(exchange.request);
+      exchange.response = (*exchange.handler)(exchange.request);
     } catch (...) {
       exchange.response = short_answer(500, "the page could not be made\n");
     }
   }
-  MHD_resume_connection(exchange.connection);  // from here on the exchange is the loop's
+  hand_back(exchange);
+}
+
+// From here on the exchange is the loop's.
+void Server::Implementation::hand_back(const Exchange& exchange) {
+  MHD_resume_connection(exchange.connection);
   // libmicrohttpd's own signal can be swallowed by a run that looked for resumed connections just before it.
   wake();
+}
+
+void Server::Implementation::forget(void** exchange) {
+  const std::unique_ptr<Exchange> done(static_cast<Exchange*>(*exchange));
+  *exchange = &headers_seen;
+  --(done->users != nullptr ? logins_ : requests_);
 }
 
 void Server::Implementation::on_completed(void* self, MHD_Connection* connection, void** exchange,
@@ -216,11 +342,10 @@ void Server::Implementation::on_completed(void* self, MHD_Connection* connection
     ++server.answered_;
   }
   if (*exchange != nullptr && *exchange != &headers_seen) {
-    delete static_cast<Exchange*>(*exchange);
-    *exchange = nullptr;
-    --server.requests_;
+    server.forget(exchange);
   }
-  server.set_deadline(connection, server.limits_.idle_time);
+  *exchange = nullptr;
+  server.set_deadline(connection, server.limits_.idle_time, server.limits_.pressed_time);
 }
 
 void Server::Implementation::on_connection(void* self, MHD_Connection* connection, void** context,
@@ -228,7 +353,15 @@ void Server::Implementation::on_connection(void* self, MHD_Connection* connectio
   auto& server = *static_cast<Implementation*>(self);
   if (code == MHD_CONNECTION_NOTIFY_STARTED) {
     const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    *context = &server.connections_.add(info->connect_fd, Clock::now() + server.limits_.request_time);
+    const auto now = Clock::now();
+    auto& added =
+        server.connections_.add(info->connect_fd, now + server.limits_.request_time, now + server.limits_.pressed_time);
+    *context = &added;
+    if (const auto tls = server.protection()->tls) {
+      const auto* session = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+      tls->prepare(static_cast<gnutls_session_t>(session->tls_session));
+      added.held = tls;
+    }
   } else {
     server.connections_.remove(*static_cast<Connections::Connection*>(*context));
     *context = nullptr;
@@ -236,19 +369,36 @@ void Server::Implementation::on_connection(void* self, MHD_Connection* connectio
   server.open_ = server.connections_.size();
 }
 
-void Server::Implementation::set_deadline(MHD_Connection* connection, std::chrono::milliseconds time) {
+void Server::Implementation::set_deadline(MHD_Connection* connection, std::chrono::milliseconds time,
+                                          std::chrono::milliseconds pressed_time) {
   const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
   if (info != nullptr && info->socket_context != nullptr) {
-    connections_.set_deadline(*static_cast<Connections::Connection*>(info->socket_context), Clock::now() + time);
+    const auto now = Clock::now();
+    connections_.set_deadline(*static_cast<Connections::Connection*>(info->socket_context), now + time,
+                              now + pressed_time);
   }
+}
+
+bool Server::Implementation::protect(std::shared_ptr<const Protection> protection) {
+  const std::lock_guard lock(protection_mutex_);
+  if ((protection->tls != nullptr) != (protection_->tls != nullptr)) {
+    return false;
+  }
+  protection_ = std::move(protection);
+  return true;
+}
+
+std::shared_ptr<const Protection> Server::Implementation::protection() const {
+  const std::lock_guard lock(protection_mutex_);
+  return protection_;
 }
 
 void Server::Implementation::loop() {
   std::vector<pollfd> polled;
   while (!stopping_) {
     const auto now = Clock::now();
-    cut_ += connections_.cut_overdue(now);
-    const bool accepting = connections_.size() < limits_.connections && now >= accept_again_;
+    cut_ += connections_.cut_overdue(now, full());
+    const bool accepting = !full() && now >= accept_again_;
     polled = {{wake_event_.get(), POLLIN, 0}, {daemon_fd_, POLLIN, 0}};
     for (const auto& listener : listeners_) {
       polled.push_back({accepting ? listener.socket.get() : -1, POLLIN, 0});  // poll skips -1
@@ -271,7 +421,7 @@ int Server::Implementation::milliseconds_to_wait(Clock::time_point now, bool acc
   if (MHD_get_timeout(daemon_, &daemon_timeout) == MHD_YES && daemon_timeout == 0) {
     return 0;
   }
-  auto wake = connections_.next_deadline().value_or(Clock::time_point::max());
+  auto wake = connections_.next_deadline(full()).value_or(Clock::time_point::max());
   if (!accepting && accept_again_ > now) {
     wake = std::min(wake, accept_again_);
   }
@@ -283,7 +433,7 @@ int Server::Implementation::milliseconds_to_wait(Clock::time_point now, bool acc
 }
 
 void Server::Implementation::accept_from(int listener) {
-  while (connections_.size() < limits_.connections) {
+  while (!full()) {
     sockaddr_storage address{};
     socklen_t length = sizeof(address);
     const int fd = ::accept4(listener, reinterpret_cast<sockaddr*>(&address), &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -302,8 +452,10 @@ void Server::Implementation::accept_from(int listener) {
 Server::Server(std::unique_ptr<Implementation> implementation) : implementation_(std::move(implementation)) {}
 Server::~Server() = default;
 
-util::Result<std::unique_ptr<Server>> Server::start(std::vector<Listener> listeners, Routes routes, Limits limits) {
-  auto implementation = std::make_unique<Implementation>(std::move(listeners), std::move(routes), limits);
+util::Result<std::unique_ptr<Server>> Server::start(std::vector<Listener> listeners, Routes routes, Limits limits,
+                                                    std::shared_ptr<const Protection> protection) {
+  auto implementation =
+      std::make_unique<Implementation>(std::move(listeners), std::move(routes), limits, std::move(protection));
   if (auto started = implementation->start(); !started) {
     return tl::unexpected(std::move(started.error()));
   }
@@ -311,6 +463,10 @@ util::Result<std::unique_ptr<Server>> Server::start(std::vector<Listener> listen
 }
 
 void Server::stop() { implementation_->stop(); }
+
+bool Server::protect(std::shared_ptr<const Protection> protection) {
+  return implementation_->protect(std::move(protection));
+}
 
 Counters Server::counters() const { return implementation_->counters(); }
 

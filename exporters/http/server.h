@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // How does a page get to many clients at once without their number or slowness costing anything?
-// A small HTTP/1.1 server over libmicrohttpd: GET and HEAD of fixed paths, no request bodies.
+// A small HTTP/1.1 server over libmicrohttpd, plain or TLS: GET and HEAD of fixed paths, no request bodies.
 //
-// One thread moves all bytes, Limits::workers threads run the page handlers; a slow client holds neither. Everything
-// is bounded from the start:
+// One thread moves all bytes, Limits::workers threads run the page handlers; a slow client holds neither. Paths that
+// begin with /-/ are answered by the first, whatever the others do. Everything is bounded from the start:
 //   requests being answered   Limits::requests; one more gets 503 with Retry-After at once
-//   open connections          Limits::connections; more wait in the kernel's backlog, they are neither lost nor refused
-//   memory                    Limits::connection_memory each, plus Limits::send_buffer in the kernel (Linux doubles
+//   logins                    one password is hashed at a time, Limits::logins wait; one more gets 503 likewise
+//   open connections          Limits::connections; more wait in the kernel's backlog, they are neither lost nor
+//   refused;
+//                             while they do, a connection that asks for nothing has Limits::pressed_time
+//   memory                    Limits::connection_memory each (TLS needs about as much again), plus Limits::send_buffer
+//   in the kernel (Linux doubles
 //                             it) for each request being answered; bodies are shared, and a body whose
 //                             successor is served already lives at most Limits::answer_time longer
 //   request line and headers  about half of Limits::connection_memory (8 KiB), else 414 or 431, or a close within a few
@@ -25,17 +29,20 @@
 #include "daemon/util/result.h"
 #include "exporters/http/listener.h"
 #include "exporters/http/page.h"
+#include "exporters/http/security.h"
 
 namespace ssdpulse::http {
 
 struct Limits {
   unsigned requests = 64;
+  unsigned logins = 16;
   unsigned connections = 1280;  // a thousand clients at one instant, and idle ones beside them
   unsigned workers = 2;
   std::size_t connection_memory = 16 * 1024;
   int send_buffer = 256 * 1024;
   std::chrono::milliseconds request_time{10'000};
   std::chrono::milliseconds idle_time{120'000};  // longer than a usual scrape interval
+  std::chrono::milliseconds pressed_time{1'000};
   std::chrono::milliseconds answer_time{10'000};
 
   /// File descriptors that the server may have open; with fewer, clients wait in the backlog longer.
@@ -44,18 +51,20 @@ struct Limits {
 
 /// Cumulative, but `connections`.
 struct Counters {
-  std::uint64_t answered = 0;       // answers handed to the kernel completely, whatever their status
-  std::uint64_t refused = 0;        // of those, 503 because Limits::requests were being answered
-  std::uint64_t cut = 0;            // connections reset at a deadline
-  std::uint64_t accept_errors = 0;  // out of file descriptors or memory; retried
-  std::uint64_t connections = 0;    // open now
+  std::uint64_t answered = 0;        // answers handed to the kernel completely, whatever their status
+  std::uint64_t refused = 0;         // of those, 503 because Limits::requests were being answered
+  std::uint64_t refused_logins = 0;  // of those, 503 because Limits::logins were waiting
+  std::uint64_t unauthorized = 0;    // of those, 401
+  std::uint64_t cut = 0;             // connections reset at a deadline
+  std::uint64_t accept_errors = 0;   // out of file descriptors or memory; retried
+  std::uint64_t connections = 0;     // open now
 };
 
 class Server {
  public:
-  /// Answers until stop(). Takes over the listeners.
-  static util::Result<std::unique_ptr<Server>> start(std::vector<Listener> listeners, Routes routes,
-                                                     Limits limits = {});
+  /// Answers until stop(). Takes over the listeners. Without a Protection: plain HTTP for everybody.
+  static util::Result<std::unique_ptr<Server>> start(std::vector<Listener> listeners, Routes routes, Limits limits = {},
+                                                     std::shared_ptr<const Protection> protection = nullptr);
   ~Server();  // stops
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -63,6 +72,10 @@ class Server {
   /// Closes the sockets, cuts what is being sent, waits for handlers that run. Prompt if they are. Idempotent; one
   /// thread.
   void stop();
+
+  /// Takes effect for connections and requests that begin afterwards; any thread. False, and nothing changes, if one
+  /// has TLS and the other does not.
+  bool protect(std::shared_ptr<const Protection> protection);
 
   [[nodiscard]] Counters counters() const;  // any thread
 

@@ -8,10 +8,10 @@
 
 namespace ssdpulse::http {
 
-Workers::Workers(unsigned threads) {
+Workers::Workers(unsigned threads, const char* name) {
   for (unsigned i = 0; i < threads; ++i) {
-    threads_.emplace_back([this] {
-      ::pthread_setname_np(::pthread_self(), "http-page");
+    threads_.emplace_back([this, name] {
+      ::pthread_setname_np(::pthread_self(), name);
       run();
     });
   }

@@ -14,7 +14,8 @@ namespace ssdpulse::http {
 
 class Workers {
  public:
-  explicit Workers(unsigned threads);
+  /// `name`: of the threads, at most 15 letters.
+  Workers(unsigned threads, const char* name);
   ~Workers();
 
   /// Jobs must not throw. Having no memory for a queue entry ends the process.

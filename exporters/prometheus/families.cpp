@@ -19,7 +19,7 @@ std::vector<Family> collect(const model::Snapshot& snapshot) {
   const bool completion_only = snapshot.latency_mode == "completion-only";
   std::vector<Family> families;
   for (const auto topic : {io_families(), write_families(), discard_families(), device_families(), nvme_families(),
-                           nvme_log_families(), spike_families(), self_families()}) {
+                           nvme_log_families(), spike_families(), web_families(), self_families()}) {
     for (const auto& description : topic) {
       if (completion_only && description.modes == Modes::full_only) {
         continue;

@@ -18,6 +18,7 @@ std::span<const FamilyDescription> device_families();    // what the host has, a
 std::span<const FamilyDescription> nvme_families();      // how NVMe drives wear, and how reading them goes
 std::span<const FamilyDescription> nvme_log_families();  // the fields of their log pages
 std::span<const FamilyDescription> spike_families();     // when latency was out of the ordinary, and why
+std::span<const FamilyDescription> web_families();       // whom the web server answers, and whom it turns away
 std::span<const FamilyDescription> self_families();      // how well ssdpulse itself sees and what it costs
 
 /// When counters that belong to no device began: with the daemon. Absent while /proc/self was not read.

@@ -9,11 +9,11 @@ source "$(dirname "${BASH_SOURCE[0]}")/check.sh"
 # prometheus_version BINARY: e.g. 2.53.3
 prometheus_version() { "$1" --version 2>&1 | sed -nE '1s/^prometheus, version ([0-9]+\.[0-9]+\.[0-9]+).*/\1/p'; }
 
-# start_prometheus BINARY TARGET_PORT native|classic: scrapes the target every second as job "ssdpulse"; returns when
-# it has done so once (well or badly). Native histograms are switched on in the way this version knows: up to 3.7 a feature flag, from
+# start_prometheus BINARY TARGET_PORT native|classic [KEYS]: scrapes the target every second as job "ssdpulse"; returns when
+# it has done so once (well or badly). KEYS: more lines of the scrape configuration, indented as it is. Native histograms are switched on in the way this version knows: up to 3.7 a feature flag, from
 # 3.8 on a key of the configuration (which older ones refuse). Sets PROMETHEUS_PID, PROMETHEUS_PORT, PROMETHEUS_LOG.
 start_prometheus() {
-  local binary=$1 target=$2 histograms=$3 directory version options=() keys=
+  local binary=$1 target=$2 histograms=$3 more=${4:-} directory version options=() keys=
   version=$(prometheus_version "$binary")
   [[ -n $version ]] || fail "no Prometheus: $binary"
   if [[ $histograms == native ]]; then
@@ -29,6 +29,7 @@ global: { scrape_interval: 1s, scrape_timeout: 1s }
 scrape_configs:
   - job_name: ssdpulse
     $keys
+    $more
     static_configs: [{ targets: ["127.0.0.1:$target"] }]
 YAML
   PROMETHEUS_PORT=$(free_port)

@@ -38,7 +38,7 @@ LIBRARIES = {
     r"bpf/(libbpf|bpf|btf)\.h|.*\.skel\.h": ["daemon/sources/block"],
     r"bpf/bpf_\w+\.h": ["bpf", "bpf/kernel", "bpf/block"],
     r"yaml-cpp/.*": ["daemon/config"],
-    r"microhttpd\.h": ["exporters/http"],
+    r"microhttpd\.h|gnutls/.*|crypt\.h": ["exporters/http"],
     r"prometheus/.*|protozero/.*|libdeflate\.h|utf8\.h": ["exporters/prometheus"],
     r"libnvme\.h|nvme/.*": ["daemon/sources/nvme"],
     r"sqlite3\.h": ["daemon/runtime"],

@@ -63,11 +63,15 @@ class Server:
 
 
 @contextmanager
-def servers(state, binaries, target_port):
-    """One server for each (name, binary, "native" or "classic"), started together, all scraping every second."""
+def servers(state, binaries, target_port, keys=None):
+    """One server for each (name, binary, "native" or "classic"), started together, all scraping every second.
+
+    `keys`: more of the scrape configuration for each.
+    """
     script = ('source ./prometheus.sh; start_prometheus "$@"; echo "$PROMETHEUS_PORT $PROMETHEUS_LOG $PROMETHEUS_PID"; '
               'read -r || true; stop_prometheus')
-    processes = [_shell(state, script, binary, target_port, form) for _, binary, form in binaries]
+    processes = [_shell(state, script, binary, target_port, form, more)
+                 for (_, binary, form), more in zip(binaries, keys or [""] * len(binaries))]
     try:
         started = []
         for (name, _, _), process in zip(binaries, processes):

@@ -32,7 +32,7 @@ TEST(Parse, nothing_means_the_defaults) {
 TEST(Parse, reads_every_key) {
   const ParseOutcome outcome = parse(
       "latency: {mode: completion-only}\n"
-      "web:\n  listen_address: [':9090', \"[::1]:10936\", localhost:0]\n"
+      "web:\n  listen_address: [':9090', \"[::1]:10936\", localhost:0]\n  config_file: /etc/ssdpulse/web.yaml\n"
       "devices:\n  include:\n  - nvme*\n  - sd[!a-c]\n  exclude: []\n"
       "nvme:\n  poll_interval: 90s\n  reader_socket: /run/x.socket\n"
       "discard:\n  burst_gap: 5s\n"
@@ -43,6 +43,7 @@ TEST(Parse, reads_every_key) {
   Config expected;
   expected.latency.mode = LatencyMode::completion_only;
   expected.web.listen_address = {":9090", "[::1]:10936", "localhost:0"};
+  expected.web.config_file = "/etc/ssdpulse/web.yaml";
   expected.devices.include = {"nvme*", "sd[!a-c]"};
   expected.devices.exclude = {};
   expected.nvme = {std::chrono::seconds(90), "/run/x.socket"};
@@ -71,7 +72,7 @@ const std::vector<Golden> kGolden{
     {"\nfull\n",
      "f.yaml:2:1: expected sections (web, devices, latency, nvme, discard, writes, spikes, history), got a single "
      "value"},
-    {"web: :9090\n", "f.yaml:1:6: web: expected keys below it (listen_address), got a single value"},
+    {"web: :9090\n", "f.yaml:1:6: web: expected keys below it (listen_address, config_file), got a single value"},
     {"devices:\n- '*'\n", "f.yaml:2:1: devices: expected keys below it (include, exclude), got a list"},
     {"latency: ''\n", "f.yaml:1:10: latency: expected keys below it (mode), got a single value"},
     {"[a]: 1\n", "f.yaml:1:1: expected a word as key, got a list"},
@@ -87,8 +88,9 @@ const std::vector<Golden> kGolden{
     {"devices: {excludes: []}\n",
      "f.yaml:1:11: unknown key 'excludes' (did you mean 'exclude'?); expected one of include, exclude"},
     {"web:\n  listen-address: :1\n",
-     "f.yaml:2:3: unknown key 'listen-address' (did you mean 'listen_address'?); expected listen_address"},
-    {"web:\n  <<: {}\n", "f.yaml:2:3: unknown key '<<'; expected listen_address"},
+     "f.yaml:2:3: unknown key 'listen-address' (did you mean 'listen_address'?); expected one of listen_address, "
+     "config_file"},
+    {"web:\n  <<: {}\n", "f.yaml:2:3: unknown key '<<'; expected one of listen_address, config_file"},
     {"\"a\\nb\": 1\n",
      "f.yaml:1:1: unknown key 'a\\x0ab'; expected one of web, devices, latency, nvme, discard, writes, spikes, "
      "history"},
@@ -263,6 +265,7 @@ Config some_config() {
         *rc::gen::elementOf(std::vector<std::string>{"", "127.0.0.1", "[::1]", "[2001:DB8::1]", "Host-1.example"}) +
         ":" + std::to_string(first_port + i));
   }
+  config.web.config_file = *rc::gen::elementOf(std::vector<std::string>{"", "/w", "/a b/web.yaml"});
   config.devices.include = some_globs(1);
   config.devices.exclude = some_globs(0);
   config.latency.mode = *rc::gen::element(LatencyMode::full, LatencyMode::completion_only);
@@ -285,7 +288,7 @@ RC_GTEST_PROP(Print, parses_back_to_an_equal_config, ()) {
 
 TEST(Print, shows_the_defaults) {
   EXPECT_EQ(print(Config{}),
-            "web:\n  listen_address: [\"127.0.0.1:10936\"]\n"
+            "web:\n  listen_address: [\"127.0.0.1:10936\"]\n  config_file: \"\"\n"
             "devices:\n  include: [\"*\"]\n  exclude: [\"loop*\", \"ram*\", \"zram*\"]\n"
             "latency:\n  mode: full\n"
             "nvme:\n  poll_interval: 30s\n  reader_socket: \"\"\n"
@@ -309,6 +312,9 @@ TEST(RequiresRestart, names_what_a_reload_cannot_apply) {
   wanted = {};
   wanted.nvme.reader_socket = "/run/x.socket";
   EXPECT_EQ(requires_restart(Config{}, wanted), std::vector<std::string>{"nvme.reader_socket"});
+  wanted.nvme.reader_socket.clear();
+  wanted.web.config_file = "/w";
+  EXPECT_EQ(requires_restart(Config{}, wanted), std::vector<std::string>{"web.config_file"});
   wanted = {};
   wanted.history = {"", std::chrono::hours(24)};
   EXPECT_EQ(requires_restart(Config{}, wanted), (std::vector<std::string>{"history.directory", "history.retention"}));

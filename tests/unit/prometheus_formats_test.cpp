@@ -343,7 +343,7 @@ TEST(Families, SayTypeHelpAndUnit) {
   }
   const auto described = io_families().size() + write_families().size() + discard_families().size() +
                          device_families().size() + nvme_families().size() + nvme_log_families().size() +
-                         spike_families().size() + self_families().size();
+                         spike_families().size() + web_families().size() + self_families().size();
   EXPECT_EQ(names.size(), described) << "the small Snapshot should have every family";
 }
 

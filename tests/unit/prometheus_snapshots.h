@@ -153,6 +153,7 @@ inline model::Snapshot small_snapshot() {
   snapshot.diskless_requests = 6;
   snapshot.nvme_drives = {small_drive()};
   snapshot.history = {100, 10, 65'536};
+  snapshot.web = {200, 3, 2, 1, 4, 5, 6};
   snapshot.sources = {{"block", true, "", {}},
                       {"inventory", false, "why", {{"read", 2}}},
                       {"nvme", true, "", {{"refused", 1}}, "nvme0"}};

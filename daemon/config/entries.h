@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which entries does a mapping have, and which of them are unknown or given twice?
+// What every file of ours that is written in YAML has in common; what the values mean is said elsewhere.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "daemon/config/document.h"
+#include "daemon/config/problem.h"
+#include "daemon/util/result.h"
+
+namespace ssdpulse::config {
+
+/// "a, b, c"
+std::string joined(const std::vector<std::string>& names);
+
+using Visit = std::function<void(const std::string& name, const Value& value)>;
+
+/// Calls `visit` for each entry with a known name, also for a second one of that name: its value may be wrong too.
+/// Without known names, any name is one.
+void visit_entries(const Value& mapping, const std::vector<std::string>& known, Report& report, const Visit& visit);
+
+/// At most kMaxBytes of a regular file (never blocks on a pipe or a terminal). The error does not name the path.
+util::Result<std::string> read_regular_file(const std::string& path);
+
+}  // namespace ssdpulse::config

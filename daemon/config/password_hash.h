@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is this text the bcrypt hash of a password, and one that can be checked within a request's time?
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ssdpulse::config {
+
+/// What is wrong with it, nothing if it is right. Never repeats the text.
+std::optional<std::string> flaw_of_password_hash(std::string_view text);
+
+}  // namespace ssdpulse::config

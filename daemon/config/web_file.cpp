@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// The keys of the web configuration file, section by section. What only a TLS library can judge (whether a certificate
+// is one, whether a cipher suite is known) is left to who uses it.
+#include "daemon/config/web_file.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <map>
+
+#include "daemon/config/document.h"
+#include "daemon/config/entries.h"
+#include "daemon/config/password_hash.h"
+
+namespace ssdpulse::config {
+namespace {
+
+const std::vector<std::string> kVersions{"TLS10", "TLS11", "TLS12", "TLS13"};  // in their order
+const std::vector<std::string> kClientAuthTypes{
+    "NoClientCert",      "RequestClientCert",       "RequireAnyClientCert",
+    "RequireClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert"};
+
+/// Which values a header may have; none: any. The exporters allow no other header either.
+const std::map<std::string, std::vector<std::string>> kHeaders{{"Content-Security-Policy", {}},
+                                                               {"Strict-Transport-Security", {}},
+                                                               {"X-Content-Type-Options", {"nosniff"}},
+                                                               {"X-Frame-Options", {"deny", "sameorigin"}},
+                                                               {"X-XSS-Protection", {}}};
+
+bool has_control_character(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+}
+
+/// One key of a section: where it stands, and where its faults are reported.
+struct Place {
+  std::string key;
+  Report& report;
+
+  void wrong(const Value& value, const std::string& message) const { report.add(value.at, key + ": " + message); }
+  void expected(const std::string& what, const Value& value) const {
+    wrong(value, "expected " + what + ", got " + std::string(describe(value.kind)));
+  }
+  bool is_scalar(const std::string& what, const Value& value) const {
+    if (value.kind != Value::Kind::scalar) {
+      expected(what, value);
+    }
+    return value.kind == Value::Kind::scalar;
+  }
+};
+
+using Reader = std::function<void(const Value&, const Place&)>;
+using Readers = std::vector<std::pair<std::string, Reader>>;
+
+void read_mapping(const std::string& section, const Value& value, Report& report, const Readers& readers) {
+  std::vector<std::string> names;
+  for (const auto& reader : readers) {
+    names.push_back(reader.first);
+  }
+  const Place place{section, report};
+  if (value.kind != Value::Kind::mapping || value.entries.empty()) {
+    place.wrong(value, "has nothing below it; expected " + joined(names));
+    return;
+  }
+  visit_entries(value, names, report, [&](const std::string& name, const Value& held) {
+    const auto reader =
+        std::find_if(readers.begin(), readers.end(), [&](const auto& one) { return one.first == name; });
+    reader->second(held, {section + "." + name, report});
+  });
+}
+
+/// A text that is not empty: PEM, where it stands in the file itself.
+Reader text_into(std::string& out) {
+  return [&out](const Value& value, const Place& place) {
+    if (place.is_scalar("a text", value) && value.text.empty()) {
+      place.wrong(value, "is empty; expected a text in PEM format, or the line left out");
+    } else {
+      out = value.text;
+    }
+  };
+}
+
+Reader file_into(std::string& out, const std::filesystem::path& directory) {
+  return [&out, directory](const Value& value, const Place& place) {
+    if (!place.is_scalar("a file name", value)) {
+      return;
+    }
+    if (value.text.empty() || has_control_character(value.text)) {
+      place.wrong(value, in_quotes(value.text) + " is no file name; expected one, or the line left out");
+    } else {
+      out = (directory / value.text).lexically_normal().string();
+    }
+  };
+}
+
+Reader word_into(std::string& out, const std::vector<std::string>& words) {
+  return [&out, &words](const Value& value, const Place& place) {
+    const std::string choice = "one of " + joined(words);
+    if (!place.is_scalar(choice, value)) {
+      return;
+    }
+    if (std::find(words.begin(), words.end(), value.text) == words.end()) {
+      place.wrong(value, "expected " + choice + ", got " + in_quotes(value.text));
+    } else {
+      out = value.text;
+    }
+  };
+}
+
+Reader words_into(std::vector<std::string>& out) {
+  return [&out](const Value& value, const Place& place) {
+    if (value.kind != Value::Kind::list || value.items.empty()) {
+      place.wrong(value, "expected a list of at least one name, or the line left out");
+      return;
+    }
+    for (const Value& item : value.items) {
+      if (!place.is_scalar("a name", item)) {
+        continue;
+      }
+      if (item.text.empty() || has_control_character(item.text)) {
+        place.wrong(item, in_quotes(item.text) + " is no name");
+      } else if (std::find(out.begin(), out.end(), item.text) != out.end()) {
+        place.wrong(item, in_quotes(item.text) + " is given twice; expected each once");
+      } else {
+        out.push_back(item.text);
+      }
+    }
+  };
+}
+
+Reader boolean_into(bool& out) {
+  return [&out](const Value& value, const Place& place) {
+    if (place.is_scalar("true or false", value) && value.text != "true" && value.text != "false") {
+      place.wrong(value, "expected true or false, got " + in_quotes(value.text));
+    } else {
+      out = value.text == "true";
+    }
+  };
+}
+
+std::size_t rank(const std::string& version) {
+  return static_cast<std::size_t>(std::find(kVersions.begin(), kVersions.end(), version) - kVersions.begin());
+}
+
+/// What holds between the keys of the section.
+void check_tls(const WebFile::Tls& tls, const Value& section, Report& report) {
+  const Place place{"tls_server_config", report};
+  const auto one_of_two = [&](const std::string& text, const std::string& file, const std::string& name, bool needed) {
+    if (!text.empty() && !file.empty()) {
+      place.wrong(section, "both " + name + " and " + name + "_file are given; expected one of them");
+    } else if (needed && text.empty() && file.empty()) {
+      place.wrong(section, "neither " + name + " nor " + name + "_file is given; expected one of them");
+    }
+  };
+  const bool verifies = tls.client_auth_type.find("Verify") != std::string::npos;
+  one_of_two(tls.cert, tls.cert_file, "cert", true);
+  one_of_two(tls.key, tls.key_file, "key", true);
+  one_of_two(tls.client_ca, tls.client_ca_file, "client_ca", verifies);
+  if (!verifies && (!tls.client_ca.empty() || !tls.client_ca_file.empty())) {
+    place.wrong(section, "client_ca_file has no effect with client_auth_type " + tls.client_auth_type +
+                             "; expected RequireAndVerifyClientCert");
+  }
+  if (!tls.client_allowed_sans.empty() && tls.client_auth_type != "RequireAndVerifyClientCert") {
+    place.wrong(section, "client_allowed_sans protects nothing with client_auth_type " + tls.client_auth_type +
+                             "; expected RequireAndVerifyClientCert");
+  }
+  if (rank(tls.min_version) > rank(tls.max_version)) {
+    place.wrong(section, "min_version " + tls.min_version + " is above max_version " + tls.max_version);
+  }
+}
+
+void read_tls(const Value& value, const std::filesystem::path& directory, Report& report, WebFile& out) {
+  WebFile::Tls tls;
+  read_mapping("tls_server_config", value, report,
+               {{"cert", text_into(tls.cert)},
+                {"cert_file", file_into(tls.cert_file, directory)},
+                {"key", text_into(tls.key)},
+                {"key_file", file_into(tls.key_file, directory)},
+                {"client_ca", text_into(tls.client_ca)},
+                {"client_ca_file", file_into(tls.client_ca_file, directory)},
+                {"client_auth_type", word_into(tls.client_auth_type, kClientAuthTypes)},
+                {"client_allowed_sans", words_into(tls.client_allowed_sans)},
+                {"min_version", word_into(tls.min_version, kVersions)},
+                {"max_version", word_into(tls.max_version, kVersions)},
+                {"cipher_suites", words_into(tls.cipher_suites)},
+                {"curve_preferences", words_into(tls.curve_preferences)},
+                {"prefer_server_cipher_suites", boolean_into(tls.prefer_server_cipher_suites)}});
+  if (report.empty()) {
+    check_tls(tls, value, report);
+  }
+  out.tls = std::move(tls);
+}
+
+void read_headers(const Value& value, const Place& place, WebFile& out) {
+  std::vector<std::string> names;
+  for (const auto& header : kHeaders) {
+    names.push_back(header.first);
+  }
+  if (value.kind != Value::Kind::mapping) {
+    place.expected("headers (" + joined(names) + ")", value);
+    return;
+  }
+  visit_entries(value, names, place.report, [&](const std::string& name, const Value& held) {
+    const Place header{place.key + "." + name, place.report};
+    if (held.kind == Value::Kind::null || (held.kind == Value::Kind::scalar && held.text.empty())) {
+      return;  // as with the exporters: blank is not set
+    }
+    if (!header.is_scalar("a text", held)) {
+      return;
+    }
+    const auto& allowed = kHeaders.at(name);
+    if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), held.text) == allowed.end()) {
+      header.wrong(held, "expected one of " + joined(allowed) + ", got " + in_quotes(held.text));
+    } else if (has_control_character(held.text)) {
+      header.wrong(held, "contains a control character");
+    } else {
+      out.headers.emplace_back(name, held.text);
+    }
+  });
+}
+
+void read_http(const Value& value, Report& report, WebFile& out) {
+  bool http2 = false;  // permits it; HTTP/1.1 is what every client of HTTP/2 falls back to
+  read_mapping("http_server_config", value, report,
+               {{"http2", boolean_into(http2)},
+                {"headers", [&out](const Value& held, const Place& place) { read_headers(held, place, out); }}});
+}
+
+void read_users(const Value& value, Report& report, WebFile& out) {
+  const Place section{"basic_auth_users", report};
+  if (value.kind != Value::Kind::mapping || value.entries.empty()) {
+    section.wrong(value, "has nobody below it; expected NAME: BCRYPT_HASH");
+    return;
+  }
+  visit_entries(value, {}, report, [&](const std::string& name, const Value& held) {
+    const Place place{section.key, report};
+    if (name.empty() || name.find(':') != std::string::npos || has_control_character(name)) {
+      place.wrong(held,
+                  in_quotes(name) + " can be no user's name: it is empty, or contains a colon or a control character");
+    } else if (held.kind != Value::Kind::scalar) {
+      place.wrong(held, in_quotes(name) + ": expected a bcrypt hash, got " + std::string(describe(held.kind)));
+    } else if (const auto flaw = flaw_of_password_hash(held.text)) {
+      place.wrong(held, in_quotes(name) + ": " + *flaw);
+    } else {
+      out.users.emplace_back(name, held.text);
+    }
+  });
+}
+
+}  // namespace
+
+WebFileOutcome parse_web_file(std::string_view text, const std::string& path) {
+  Report report(path);
+  WebFile file;
+  const auto directory = std::filesystem::path(path).parent_path();
+  const std::vector<std::string> sections{"tls_server_config", "http_server_config", "basic_auth_users", "rate_limit"};
+  if (const auto root = read_document(text, report)) {
+    if (root->kind != Value::Kind::mapping || root->entries.empty()) {
+      report.add(root->kind == Value::Kind::null ? Position{} : root->at,
+                 "the file protects nothing; expected " + joined({sections.begin(), sections.end() - 1}));
+    } else {
+      visit_entries(*root, sections, report, [&](const std::string& name, const Value& value) {
+        if (name == sections[0]) {
+          read_tls(value, directory, report, file);
+        } else if (name == sections[1]) {
+          read_http(value, report, file);
+        } else if (name == sections[2]) {
+          read_users(value, report, file);
+        } else {
+          report.add(value.at,
+                     "rate_limit: not supported: the server has bounds of its own; expected the section left out");
+        }
+      });
+    }
+  }
+  if (!report.empty()) {
+    return tl::unexpected(report.take());
+  }
+  return file;
+}
+
+WebFileOutcome load_web_file(const std::string& path) {
+  const auto text = read_regular_file(path);
+  if (!text) {
+    return tl::unexpected(std::vector<Problem>{{path, 0, 0, text.error().message}});
+  }
+  return parse_web_file(*text, path);
+}
+
+}  // namespace ssdpulse::config

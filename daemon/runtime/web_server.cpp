@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/runtime/web_server.h"
+
+#include <utility>
+
+#include "daemon/util/log.h"
+
+namespace ssdpulse::runtime {
+
+tl::expected<std::unique_ptr<WebServer>, ExitCode> WebServer::start(std::vector<http::Listener> listeners,
+                                                                    http::Routes routes,
+                                                                    const std::string& config_file) {
+  LoadedWebSecurity security{nullptr, {}};
+  if (!config_file.empty()) {
+    security = load_web_security(config_file);
+  }
+  if (!security.outcome) {
+    for (const std::string& problem : security.outcome.error()) {
+      spdlog::error("{}", problem);
+    }
+    return tl::make_unexpected(ExitCode::usage);
+  }
+  const auto protection = *security.outcome;
+  const char* scheme = protection && protection->tls ? "https" : "http";
+  std::vector<std::string> addresses;
+  for (const http::Listener& listener : listeners) {
+    addresses.push_back(listener.address);
+  }
+  auto server = http::Server::start(std::move(listeners), std::move(routes), {}, protection);
+  if (!server) {
+    spdlog::error("{}", server.error().message);
+    return tl::make_unexpected(ExitCode::failure);
+  }
+  for (const std::string& address : addresses) {
+    spdlog::info("serving url={}://{}/metrics users={}", scheme, address,
+                 protection && protection->users ? "listed" : "all");
+  }
+  auto web = std::make_unique<WebServer>();
+  web->server_ = std::move(*server);
+  if (!config_file.empty()) {
+    web->watch_ = std::make_unique<WebSecurityWatch>(
+        config_file, std::move(security), [&running = *web->server_](std::shared_ptr<const http::Protection> next) {
+          return running.protect(std::move(next));
+        });
+  }
+  return web;
+}
+
+void WebServer::reload() {
+  if (watch_) {
+    watch_->reload();
+  }
+}
+
+void WebServer::describe(model::Snapshot& snapshot) const {
+  const auto counters = server_->counters();
+  model::WebFigures figures;
+  figures.answers = counters.answered;
+  figures.refused_requests = counters.refused;
+  figures.refused_logins = counters.refused_logins;
+  figures.refused_users = counters.unauthorized;
+  figures.cut_connections = counters.cut;
+  figures.accept_errors = counters.accept_errors;
+  figures.connections = counters.connections;
+  snapshot.web = figures;
+  if (watch_) {
+    model::SourceStatus status;
+    status.name = "web_config";
+    status.up = watch_->good();
+    status.reason = status.up ? "" : "the file was changed and cannot be used; see the log";
+    status.errors = {{"read", watch_->failures()}};
+    snapshot.sources.push_back(std::move(status));
+  }
+}
+
+void WebServer::stop() {
+  watch_.reset();
+  server_->stop();
+}
+
+}  // namespace ssdpulse::runtime

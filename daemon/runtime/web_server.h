@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// How are the pages served while the daemon runs? The HTTP server, what protects it, and what both say of themselves.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/model/snapshot.h"
+#include "daemon/runtime/exit_code.h"
+#include "daemon/runtime/web_security.h"
+#include "exporters/http/server.h"
+
+namespace ssdpulse::runtime {
+
+class WebServer {
+ public:
+  /// `config_file` empty: plain HTTP for everybody. Problems are logged.
+  static tl::expected<std::unique_ptr<WebServer>, ExitCode> start(std::vector<http::Listener> listeners,
+                                                                  http::Routes routes, const std::string& config_file);
+
+  void reload();  // reads the config file anew, on another thread
+  void describe(model::Snapshot& snapshot) const;
+  void stop();
+
+ private:
+  std::unique_ptr<http::Server> server_;
+  std::unique_ptr<WebSecurityWatch> watch_;  // null without a config file; last: it uses the server
+};
+
+}  // namespace ssdpulse::runtime

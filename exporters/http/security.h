@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may read the pages, and over what? Plain values, and what is made of them: a Protection.
+// A Protection never changes; the server takes another one instead, for connections and requests that begin afterwards.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/util/result.h"
+
+namespace ssdpulse::http {
+
+struct TlsSettings {
+  std::string certificate;  // PEM, followed by those that lead to a known authority
+  std::string key;          // PEM
+  std::string client_ca;    // PEM; empty: no client certificate can be verified
+  bool ask_client = false;
+  bool require_client = false;
+  bool verify_client = false;                    // whatever certificate is given must be of client_ca
+  std::vector<std::string> client_allowed_sans;  // DNS name, e-mail, IP address or URI; empty: any
+  std::string min_version = "TLS12";             // TLS10 to TLS13
+  std::string max_version = "TLS13";
+  std::vector<std::string> cipher_suites;      // names of the IANA, best first; empty: what the library thinks good
+  std::vector<std::string> curve_preferences;  // CurveP256, CurveP384, CurveP521, X25519; best first
+  bool prefer_server_cipher_suites = true;
+};
+
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+struct Security {
+  std::optional<TlsSettings> tls;                          // nothing: plain HTTP
+  Headers headers;                                         // added to every answer
+  std::vector<std::pair<std::string, std::string>> users;  // name and bcrypt hash; none: everybody
+};
+
+class Tls;
+class Users;
+
+struct Protection {
+  std::shared_ptr<const Tls> tls;  // null: plain HTTP
+  Headers headers;
+  std::shared_ptr<const Users> users;  // null: everybody
+};
+
+/// Loads the certificates; an error says which setting is wrong. `previous`: passwords that were right need not be
+/// hashed again, for users whose hash is still the same.
+util::Result<std::shared_ptr<const Protection>> make_protection(const Security& security,
+                                                                const Protection* previous = nullptr);
+
+}  // namespace ssdpulse::http

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// How are versions, cipher suites and curves said to GnuTLS? Its language chooses key exchange and cipher apart.
+#pragma once
+
+#include <string>
+
+#include "daemon/util/result.h"
+#include "exporters/http/security.h"
+
+namespace ssdpulse::http {
+
+/// A priority string of GnuTLS. An error where a name is unknown, or where the cipher suites that would be offered are
+/// not exactly those that are listed.
+util::Result<std::string> priorities_of(const TlsSettings& settings);
+
+}  // namespace ssdpulse::http

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who asks the web server, and whom does it turn away? One entry per family in kFamilies.
+#include <utility>
+
+#include "exporters/prometheus/families.h"
+
+namespace ssdpulse::exposition {
+namespace {
+
+using model::Snapshot;
+using model::WebFigures;
+
+template <std::uint64_t WebFigures::*Figure>
+void counter(const Snapshot& snapshot, Samples& out) {
+  if (snapshot.web) {
+    out.add({}, to_double((*snapshot.web).*Figure), daemon_start(snapshot));
+  }
+}
+
+void refusals(const Snapshot& snapshot, Samples& out) {
+  if (!snapshot.web) {
+    return;
+  }
+  const auto& web = *snapshot.web;
+  for (const auto& [reason, count] :
+       {std::pair("requests", web.refused_requests), {"logins", web.refused_logins}, {"users", web.refused_users}}) {
+    out.add({{"reason", reason}}, to_double(count), daemon_start(snapshot));
+  }
+}
+
+constexpr FamilyDescription kFamilies[] = {
+    {"ssdpulse_web_answers_total", "Answers of the web server that were sent completely, whatever they said.", "",
+     Type::counter, Modes::all, counter<&WebFigures::answers>},
+    {"ssdpulse_web_refusals_total",
+     "Requests that were turned away. requests: as many as permitted were being answered (503); logins: as many "
+     "passwords as permitted were waiting to be checked (503); users: no or wrong user and password (401).",
+     "", Type::counter, Modes::all, refusals},
+    {"ssdpulse_web_connections_cut_total", "Connections reset because the client took too long.", "", Type::counter,
+     Modes::all, counter<&WebFigures::cut_connections>},
+    {"ssdpulse_web_accept_errors_total",
+     "Connections that could not be accepted at once, for want of file descriptors or memory.", "", Type::counter,
+     Modes::all, counter<&WebFigures::accept_errors>},
+    {"ssdpulse_web_connections", "Open connections of the web server.", "", Type::gauge, Modes::all,
+     [](const Snapshot& s, Samples& out) {
+       if (s.web) {
+         out.add({}, to_double(s.web->connections));
+       }
+     }},
+};
+
+}  // namespace
+
+std::span<const FamilyDescription> web_families() { return kFamilies; }
+
+}  // namespace ssdpulse::exposition

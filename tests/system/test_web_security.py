@@ -1,0 +1,243 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 180
+"""Do TLS and basic authentication let in whom they should, with curl and a real Prometheus, and nobody else? Do new
+certificates and passwords take effect while the daemon runs on, and is a bad file harmless?
+"""
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import time
+
+import prometheus
+import web
+from lib import rig
+
+PASSWORD, OLD, NEW = "correct horse", "old battery", "new staple"
+COST = 10
+SUITES = prometheus.SUITES if rig.LONG else ("trixie",)
+SAN = "DNS:prometheus.example"
+
+
+class Files:
+    """Everything that the daemon and its clients hold; the clients' is not in the daemon's configuration."""
+
+    def __init__(self, state):
+        self.state = state
+        ours, others = web.Authority(state, "ours"), web.Authority(state, "others")
+        self.authority = ours
+        self.ca = ours.certificate
+        self.server = ours.issue("server", "IP:127.0.0.1")
+        self.client = ours.issue("client", SAN, "clientAuth")
+        self.clients = {"of another authority": others.issue("stranger", SAN, "clientAuth"),
+                        "with another name": ours.issue("other-name", "DNS:other.example", "clientAuth"),
+                        "for servers": ours.issue("not-a-client", SAN, "serverAuth")}
+        self.web = state / "web.yaml"
+
+    def settings(self, password_of_bob=OLD):
+        return {"tls_server_config": {"cert_file": "server.crt", "key_file": "server.key", "client_ca_file": "ours.crt",
+                                      "client_auth_type": "RequireAndVerifyClientCert",
+                                      "client_allowed_sans": ["prometheus.example"]},
+                "http_server_config": {"headers": {"X-Frame-Options": "deny"}},
+                "basic_auth_users": {"prometheus": web.bcrypt(PASSWORD, COST),
+                                     "bob": web.bcrypt(password_of_bob, COST)}}
+
+    def as_user(self, port, user="prometheus", password=PASSWORD):
+        return web.Client(port, web.basic(user, password), self.ca, self.client)
+
+
+def curl(port, *options, path="/metrics", scheme="https"):
+    """The status as curl tells it; 0 where there was no answer."""
+    done = subprocess.run(["curl", "--silent", "--max-time", "10", "--output", os.devnull, "--write-out",
+                           "%{http_code}", *map(str, options), f"{scheme}://127.0.0.1:{port}{path}"],
+                          capture_output=True, text=True, check=False)
+    return int(done.stdout)
+
+
+def who_gets_in(check, files, port):
+    trust = ("--cacert", files.ca)
+    known = (*trust, "--cert", files.client[0], "--key", files.client[1])
+    check.equal(curl(port, *known, "--user", f"prometheus:{PASSWORD}"), 200, "certificate and password")
+    for words, options in (("no password", ()), ("a wrong password", ("--user", "prometheus:wrong")),
+                           ("an unknown user", ("--user", f"nobody:{PASSWORD}")),
+                           ("another's password", ("--user", f"bob:{PASSWORD}"))):
+        for path in ("/metrics", "/", "/-/healthy", "/nowhere"):
+            check.equal(curl(port, *known, *options, path=path), 401, f"{words}, {path}")
+    password = ("--user", f"prometheus:{PASSWORD}")
+    check.equal(curl(port, *trust, *password), 0, "no certificate")
+    for words, (certificate, key) in files.clients.items():
+        check.equal(curl(port, *trust, "--cert", certificate, "--key", key, *password), 0, f"a certificate {words}")
+    check.equal(curl(port, *known, *password, "--tlsv1.0", "--tls-max", "1.1", "--ciphers", "DEFAULT@SECLEVEL=0"), 0,
+                "TLS 1.1")
+    check.equal(curl(port, *known, *password, "--tls-max", "1.2"), 200, "TLS 1.2")
+    check.equal(curl(port, *password, scheme="http"), 0, "plain HTTP on the port of TLS")
+
+
+def no_secrets(check, files, daemon):
+    """Nothing that the daemon was told, and no place of this host, is on a page."""
+    secrets = [str(files.state), "server.key", PASSWORD, OLD, *files.settings()["basic_auth_users"].values()]
+    client = files.as_user(daemon.port)
+    pages = [client.get(path, headers) for path in ("/", "/metrics", "/-/healthy", "/-/ready", "/nowhere")
+             for headers in (None, {}, {"Authorization": "Basic !"})]
+    pages += [client.get("/metrics", method=method) for method in ("POST", "TRACE")]
+    shown = [secret for secret in secrets if any(secret in f"{headers}{body}" for _, headers, body in pages)]
+    check.equal(shown, [], f"secrets and paths on {len(pages)} pages")
+    check.that(all(headers.get("X-Frame-Options") == "deny" for _, headers, _ in pages), "the header on every page")
+    log = daemon.log.read_text()
+    check.equal([secret for secret in secrets[2:] if secret in log], [], "secrets in the log")
+
+
+def cheap_once_known(check, files, daemon):
+    client = files.as_user(daemon.port)
+    connection = client.connect()
+
+    def ask(headers, path="/-/healthy"):
+        begin = time.monotonic()
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status, time.monotonic() - begin
+
+    ask(client.headers)  # the handshake
+    known = sorted(ask(client.headers)[1] for _ in range(20))[10]
+    wrong = sorted(ask(web.basic("prometheus", f"wrong {i}"))[1] for i in range(3))[1]
+    unknown = sorted(ask(web.basic("nobody", f"wrong {i}"))[1] for i in range(3))[1]
+    check.figure(f"a request of a known client takes {known * 1e3:.2f} ms; a wrong password {wrong * 1e3:.0f} ms, an "
+                 f"unknown user {unknown * 1e3:.0f} ms")
+    check.that(known * 5 < wrong, "a password that was right is not hashed again")
+    check.that(unknown * 4 > wrong, "an unknown user is no quicker")
+
+
+def serial_of(files, port):
+    context = ssl.create_default_context(cafile=files.ca)
+    context.load_cert_chain(*files.client)
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as plain, \
+            context.wrap_socket(plain, server_hostname="127.0.0.1") as secured:
+        return secured.getpeercert()["serialNumber"]
+
+
+def rotation(check, files, daemon):
+    """Certificate, key and a password are replaced, one file after the other, without telling the daemon."""
+    port, before = daemon.port, serial_of(files, daemon.port)
+    bob = {password: files.as_user(port, "bob", password) for password in (OLD, NEW)}
+    check.equal(bob[OLD].get()[0], 200, "bob, before")
+    check.equal(bob[NEW].get()[0], 401, "bob with the new password, before")
+    certificate, key = files.authority.issue("next", "IP:127.0.0.1")
+    web.write(files.server[1], key.read_text())
+    time.sleep(0.5)
+    web.write(files.server[0], certificate.read_text())
+    web.write(files.web, files.settings(NEW))
+    begin = time.monotonic()
+    check.that(web.wait_until(lambda: bob[NEW].get()[0] == 200, 20), "the new password is right")
+    check.figure(f"after {time.monotonic() - begin:.1f} s")
+    check.that(web.wait_until(lambda: serial_of(files, port) != before, 10), "the new certificate is shown")
+    check.equal(bob[OLD].get()[0], 401, "bob with the old password, which was known")
+    check.equal(files.as_user(port).get()[0], 200, "who was not changed")
+
+
+def bad_files(check, files, daemon):
+    client, up = files.as_user(daemon.port), 'ssdpulse_source_up{source="web_config"}'
+    check.equal(client.metric(up), 1, f"{up} with good files")
+    good_key = files.server[1].read_text()
+    for words, path, text, complaint in (
+            ("an empty file", files.web, "", "the file protects nothing"),
+            ("no YAML", files.web, "a: [", "invalid YAML"),
+            ("another key", files.server[1], files.client[1].read_text(), "hold no certificate with its key"),
+            ("no TLS any more", files.web, {"basic_auth_users": files.settings()["basic_auth_users"]},
+             "turned on or off by a restart only")):
+        before = len(daemon.log.read_text())
+        web.write(path, text)
+        daemon.process.send_signal(signal.SIGHUP)
+        check.that(web.wait_until(lambda: complaint in daemon.log.read_text()[before:]), f"{words}: the log says so")
+        check.equal(client.get()[0], 200, f"{words}: served as before")
+        check.equal(client.get(headers={})[0], 401, f"{words}: protected as before")
+        check.that(web.wait_until(lambda: client.metric(up) == 0), f"{words}: {up} is 0")
+        web.write(files.server[1], good_key)
+        web.write(files.web, files.settings(NEW))
+        daemon.process.send_signal(signal.SIGHUP)
+        check.that(web.wait_until(lambda: client.metric(up) == 1), f"{words}: and mended")
+
+
+def scraped(check, files, daemon):
+    """(name, server) of servers that know the password, and whose pages must never fail; the others get nothing."""
+    tls = (f"scheme: https\n    tls_config: {{ca_file: {files.ca}, cert_file: {files.client[0]}, "
+           f"key_file: {files.client[1]}}}")
+    known = f"{tls}\n    basic_auth: {{username: prometheus, password: '{PASSWORD}'}}"
+    wanted = [(f"{suite} {form}", prometheus.fetch(files.state, suite, "prometheus") / "usr/bin/prometheus", form, known)
+              for suite in SUITES for form in ("native",)]
+    wanted.append(("without password", wanted[0][1], "classic", tls))
+    return prometheus.servers(files.state, [one[:3] for one in wanted], daemon.port, [one[3] for one in wanted])
+
+
+def check_config(check, files):
+    config = files.state / "checked.yaml"
+    config.write_text(f"web:\n  config_file: {files.web}\n")
+
+    def outcome():
+        done = subprocess.run([rig.BINARY, "check-config", config], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    check.equal(outcome(), (0, f"{config}: ok\n"), "check-config of good files")
+    key = files.server[1].read_text()
+    files.server[1].write_text("no key")
+    code, words = outcome()
+    check.that(code == 2 and "hold no certificate with its key" in words, f"check-config, no key: {code} {words.strip()}")
+    files.server[1].write_text(key)
+
+
+def activated(check, state):
+    """Sockets that systemd passes: those of the name web are served, and no other address."""
+    with socket.socket() as passed:
+        passed.bind(("127.0.0.1", 0))
+        passed.listen()
+        port = passed.getsockname()[1]
+
+        def start(names):
+            run = web.command(state, 0, "--web.systemd-socket")
+            return subprocess.Popen(["sh", "-c", f'exec 3<&{passed.fileno()}; export LISTEN_PID=$$ LISTEN_FDS=1 '
+                                     f'LISTEN_FDNAMES={names}; exec "$@"', "-", *run], pass_fds=[passed.fileno()],
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+        process = start("web")
+        try:
+            check.that(web.wait_until(lambda: curl(port, path="/-/ready", scheme="http") == 200, 20),
+                       "the passed socket is served")
+        finally:
+            process.terminate()
+            log, _ = process.communicate(timeout=20)
+        check.equal(log.count("serving url="), 1, "sockets served")
+        process = start("other")
+        log, _ = process.communicate(timeout=20)
+        check.that(process.returncode == 5 and "no socket of the name web (but other)" in log,
+                   f"a socket of another name: exit {process.returncode}")
+
+
+def test(check, state):
+    files = Files(state)
+    web.write(files.web, files.settings())
+    check_config(check, files)
+    with web.daemon(state, ["--web.config.file", files.web], files.as_user) as daemon:
+        client = files.as_user(daemon.port)
+        check.equal(client.metric("ssdpulse_missed_ticks_total") is not None, True, "a page over TLS")
+        who_gets_in(check, files, daemon.port)
+        no_secrets(check, files, daemon)
+        cheap_once_known(check, files, daemon)
+        with scraped(check, files, daemon) as (*servers, stranger):
+            check.that(all(server.target()["health"] == "up" for server in servers), "Prometheus scrapes over TLS")
+            rotation(check, files, daemon)
+            bad_files(check, files, daemon)
+            time.sleep(2)
+            for server in servers:
+                check.equal(list(server.query('min_over_time(up[1h])').values()), [1.0],
+                            f"{server.name}: no scrape failed meanwhile")
+                check.figure(f"{server.name}: {list(server.query('count_over_time(up[1h])').values())} scrapes")
+            check.that("401" in stranger.target()["lastError"], f"without password: {stranger.target()['lastError']}")
+        check.equal(daemon.process.poll(), None, "the daemon runs on")
+        refused = client.metric('ssdpulse_web_refusals_total{reason="users"}')
+        check.that(refused > 20, f"refused users are counted: {refused:.0f}")
+    activated(check, state)
+
+
+rig.main(test)

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does nobody read a page who may not, and does it cost the others nothing that somebody tries?
+#include <crypt.h>
+#include <gnutls/gnutls.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include "exporters/http/pages.h"
+#include "exporters/http/server.h"
+#include "exporters/http/tls_priorities.h"
+#include "exporters/http/users.h"
+#include "tests/unit/http_client.h"
+
+namespace ssdpulse::http {
+namespace {
+
+using test::Client;
+using test::Clock;
+using namespace std::chrono_literals;
+
+// The exporters' own: github.com/prometheus/exporter-toolkit, web/testdata/web_config_users.good.yml.
+const std::string kAlice = "$2y$12$1DpfPeqF9HzHJt.EWswy1exHluGfbhnn3yXhR7Xes6m3WJqFg0Wby";
+const std::string kAlicesPassword = "alice123";
+
+std::string bcrypt(const std::string& password, int cost) {
+  crypt_data data{};
+  return ::crypt_r(password.c_str(), ("$2y$0" + std::to_string(cost) + "$abcdefghijklmnopqrstuu").c_str(), &data);
+}
+
+std::string base64(const std::string& text) {
+  const gnutls_datum_t plain{reinterpret_cast<unsigned char*>(const_cast<char*>(text.data())),
+                             static_cast<unsigned>(text.size())};
+  gnutls_datum_t encoded{};
+  gnutls_base64_encode2(&plain, &encoded);
+  const std::string result(reinterpret_cast<char*>(encoded.data), encoded.size);
+  gnutls_free(encoded.data);
+  return result;
+}
+
+std::string authorization(const std::string& user, const std::string& password) {
+  return "Authorization: Basic " + base64(user + ":" + password) + "\r\n";
+}
+
+Credentials of(const std::string& user, const std::string& password) {
+  Credentials credentials;
+  credentials.user = user;
+  credentials.password = password;
+  return credentials;
+}
+
+std::shared_ptr<const Protection> protect(const Security& security, const Protection* previous = nullptr) {
+  auto protection = make_protection(security, previous);
+  EXPECT_TRUE(protection) << protection.error().message;
+  return *protection;
+}
+
+Security users(const std::vector<std::pair<std::string, std::string>>& names_and_hashes) {
+  Security security;
+  security.users = names_and_hashes;
+  return security;
+}
+
+struct Running {
+  std::unique_ptr<Server> server;
+  std::uint16_t port = 0;
+
+  /// The status of one answer; of a connection of its own.
+  [[nodiscard]] int status(const std::string& path, const std::string& headers = {}) const {
+    Client client(port);
+    client.get(path, headers);
+    return Client::status(client.answer());
+  }
+};
+
+Response page(const Request&) {
+  Response response;
+  response.body = std::make_shared<const std::string>("metric 1\n");
+  return response;
+}
+
+Running run(std::shared_ptr<const Protection> protection, Limits limits = {}, const Handler& metrics = page) {
+  auto listeners = test::local_listener();
+  const auto port = test::port_of(listeners.at(0).address);
+  auto routes = daemon_pages(metrics, [] { return true; });
+  auto server = Server::start(std::move(listeners), std::move(routes), limits, std::move(protection));
+  EXPECT_TRUE(server);
+  return {std::move(*server), port};
+}
+
+TEST(Basic, IsParsedStrictly) {
+  const auto alice = parse_basic("Basic " + base64("alice:p:w"));
+  ASSERT_TRUE(alice);
+  EXPECT_EQ(alice->user, "alice");
+  EXPECT_EQ(alice->password, "p:w");
+  EXPECT_TRUE(parse_basic("bASIC " + base64("a:")));
+  for (const std::string header :
+       {"", "Basic", "Basic ", "Bearer YTpi", "Basic !!!", "Basic YQ==", "BasicYTpi", "Digest username=\"a\""}) {
+    EXPECT_FALSE(parse_basic(header)) << header;
+  }
+  EXPECT_FALSE(parse_basic("Basic " + base64(std::string("a:right\0wrong", 13))));
+}
+
+RC_GTEST_PROP(Basic, TakesAnyBytes, (const std::string& noise)) {
+  (void)parse_basic(noise);
+  (void)parse_basic("Basic " + noise);
+}
+
+TEST(Users, KnowWhoTheExportersKnow) {
+  const Users known({{"alice", kAlice}}, nullptr);
+  EXPECT_FALSE(known.remembers(of("alice", kAlicesPassword)));
+  EXPECT_TRUE(known.verify(of("alice", kAlicesPassword)));
+  EXPECT_TRUE(known.remembers(of("alice", kAlicesPassword)));
+  for (const auto& [user, password] :
+       {std::pair("alice", "alice124"), {"alice", ""}, {"Alice", "alice123"}, {"", "alice123"}, {"bob", "alice123"}}) {
+    EXPECT_FALSE(known.remembers(of(user, password))) << user << ":" << password;
+    EXPECT_FALSE(known.verify(of(user, password))) << user << ":" << password;
+    EXPECT_FALSE(known.remembers(of(user, password))) << user << ":" << password;
+  }
+}
+
+// Whoever is not there is compared with somebody who is: never believed, even with the right password of that one.
+TEST(Users, AnUnknownUserIsNobody) {
+  const Users known({{"a", bcrypt("pw", 4)}, {"b", bcrypt("pw", 4)}}, nullptr);
+  EXPECT_TRUE(known.verify(of("a", "pw")));
+  EXPECT_TRUE(known.verify(of("b", "pw")));
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_FALSE(known.remembers(of("user" + std::to_string(i), "pw")));
+    EXPECT_FALSE(known.verify(of("user" + std::to_string(i), "pw")));
+  }
+}
+
+TEST(Users, AnUnknownUserCostsAsMuchAsAKnownOne) {
+  const Users known({{"a", bcrypt("pw", 8)}}, nullptr);
+  const auto fastest = [&](const std::string& user) {
+    auto least = Clock::duration::max();
+    for (int i = 0; i < 5; ++i) {
+      const auto begin = Clock::now();
+      EXPECT_FALSE(known.verify(of(user, "wrong")));
+      least = std::min(least, Clock::now() - begin);
+    }
+    return least;
+  };
+  const auto of_known = fastest("a");
+  const auto of_unknown = fastest("nobody");
+  EXPECT_LT(of_known, 2 * of_unknown);
+  EXPECT_LT(of_unknown, 2 * of_known);
+}
+
+TEST(Users, WhatWasRightIsRightOnlyForTheSameHash) {
+  const Users before({{"a", bcrypt("old", 4)}, {"b", bcrypt("same", 4)}}, nullptr);
+  EXPECT_TRUE(before.verify(of("a", "old")));
+  EXPECT_TRUE(before.verify(of("b", "same")));
+  const Users after({{"a", bcrypt("new", 4)}, {"b", bcrypt("same", 4)}}, &before);
+  EXPECT_FALSE(after.remembers(of("a", "old")));
+  EXPECT_FALSE(after.verify(of("a", "old")));
+  EXPECT_TRUE(after.remembers(of("b", "same")));
+  const Users without({{"b", bcrypt("same", 4)}}, &before);
+  EXPECT_FALSE(without.remembers(of("a", "old")));
+}
+
+TEST(Priorities, AreThoseOfTheSettings) {
+  const std::pair<std::function<void(TlsSettings&)>, std::string> cases[] = {
+      {[](TlsSettings&) {}, "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:%SERVER_PRECEDENCE"},
+      {[](TlsSettings& tls) {
+         tls.min_version = "TLS13";
+         tls.prefer_server_cipher_suites = false;
+         tls.curve_preferences = {"X25519", "CurveP256"};
+       },
+       "NORMAL:-VERS-ALL:+VERS-TLS1.3:-GROUP-ALL:+GROUP-X25519:+GROUP-SECP256R1"},
+      {[](TlsSettings& tls) {
+         tls.max_version = "TLS12";
+         tls.cipher_suites = {"TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"};
+       },
+       "NORMAL:-VERS-ALL:+VERS-TLS1.2:-KX-ALL:+ECDHE-RSA:-CIPHER-ALL:+AES-256-GCM:+AES-128-GCM:-MAC-ALL:+AEAD:"
+       "%SERVER_PRECEDENCE"}};
+  for (const auto& [set, expected] : cases) {
+    TlsSettings tls;
+    set(tls);
+    const auto priorities = priorities_of(tls);
+    ASSERT_TRUE(priorities) << priorities.error().message;
+    EXPECT_EQ(*priorities, expected);
+    gnutls_priority_t parsed = nullptr;
+    EXPECT_EQ(gnutls_priority_init(&parsed, priorities->c_str(), nullptr), 0);
+    gnutls_priority_deinit(parsed);
+  }
+}
+
+TEST(Priorities, RefuseWhatTheyCannotSay) {
+  TlsSettings tls;
+  tls.curve_preferences = {"X448"};
+  EXPECT_EQ(priorities_of(tls).error().message,
+            "curve_preferences: unknown 'X448'; expected one of CurveP256, CurveP384, CurveP521, X25519");
+  tls.curve_preferences.clear();
+  tls.cipher_suites = {"TLS_NULL"};
+  EXPECT_EQ(priorities_of(tls).error().message,
+            "cipher_suites: unknown 'TLS_NULL'; expected a name such as TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256");
+  // Two suites whose halves make two more.
+  tls.cipher_suites = {"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"};
+  EXPECT_EQ(priorities_of(tls).error().message,
+            "cipher_suites: with those listed, TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384 would be offered too, as key "
+            "exchange and cipher are chosen apart; expected it in the list");
+}
+
+TEST(Protection, SaysWhichFileIsWrong) {
+  Security security;
+  security.tls.emplace();
+  security.tls->certificate = security.tls->key = "no PEM";
+  const auto protection = make_protection(security);
+  ASSERT_FALSE(protection);
+  EXPECT_EQ(protection.error().message.rfind("cert_file and key_file hold no certificate with its key", 0), 0U);
+}
+
+TEST(SecuredServer, AnswersUsersAlone) {
+  auto security = users({{"alice", bcrypt("right", 4)}});
+  security.headers = {{"X-Frame-Options", "deny"}};
+  const auto running = run(protect(security));
+  for (const char* path : {"/", "/metrics", "/-/healthy", "/-/ready", "/nowhere"}) {
+    EXPECT_EQ(running.status(path), 401) << path;
+    EXPECT_EQ(running.status(path, authorization("alice", "wrong")), 401) << path;
+    EXPECT_EQ(running.status(path, authorization("bob", "right")), 401) << path;
+    EXPECT_EQ(running.status(path, "Authorization: Bearer right\r\n"), 401) << path;
+    const int right = std::string(path) == "/nowhere" ? 404 : 200;
+    EXPECT_EQ(running.status(path, authorization("alice", "right")), right) << path;
+    EXPECT_EQ(running.status(path, authorization("alice", "right")), right) << path << ", remembered";
+  }
+  Client client(running.port);  // one connection for all of it
+  client.get("/metrics");
+  auto answer = client.answer();
+  EXPECT_EQ(Client::status(answer), 401);
+  EXPECT_EQ(Client::header(answer, "WWW-Authenticate"), "Basic realm=\"ssdpulse\", charset=\"UTF-8\"");
+  EXPECT_EQ(Client::header(answer, "X-Frame-Options"), "deny");
+  client.get("/metrics", authorization("alice", "right"));
+  answer = client.answer();
+  EXPECT_EQ(Client::body(answer), "metric 1\n");
+  EXPECT_EQ(Client::header(answer, "X-Frame-Options"), "deny");
+  client.get("/metrics", authorization("alice", "wrong"));
+  EXPECT_EQ(Client::status(client.answer()), 401);
+  EXPECT_EQ(running.server->counters().unauthorized, 22U);
+}
+
+TEST(SecuredServer, TakesNewUsersAtOnce) {
+  const auto before = protect(users({{"a", bcrypt("old", 4)}}));
+  const auto running = run(before);
+  EXPECT_EQ(running.status("/metrics", authorization("a", "old")), 200);
+  EXPECT_TRUE(running.server->protect(protect(users({{"a", bcrypt("new", 4)}}), before.get())));
+  EXPECT_EQ(running.status("/metrics", authorization("a", "old")), 401);
+  EXPECT_EQ(running.status("/metrics", authorization("a", "new")), 200);
+}
+
+// Somebody tries passwords as fast as he can: who is known waits for nothing, and guessing costs part of one CPU.
+TEST(SecuredServer, GuessingHoldsUpNobody) {
+  const auto running = run(protect(users({{"a", bcrypt("right", 9)}})));
+  EXPECT_EQ(running.status("/metrics", authorization("a", "right")), 200);
+  std::vector<Client> guessing;
+  for (int i = 0; i < 60; ++i) {
+    guessing.emplace_back(running.port);
+    guessing.back().get("/metrics", authorization("a", "guess" + std::to_string(i)));
+  }
+  const auto begin = Clock::now();
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(running.status("/metrics", authorization("a", "right")), 200);
+  }
+  EXPECT_LT(Clock::now() - begin, 500ms);
+  std::size_t refused = 0;
+  for (auto& client : guessing) {
+    const int status = Client::status(client.answer(true, 20s));
+    EXPECT_TRUE(status == 401 || status == 503) << status;
+    refused += status == 503 ? 1 : 0;
+  }
+  EXPECT_GE(refused, 60 - Limits{}.logins - 2);
+  EXPECT_EQ(running.server->counters().refused_logins, refused);
+}
+
+TEST(SecuredServer, StopsPromptlyWhilePasswordsWait) {
+  auto running = run(protect(users({{"a", bcrypt("right", 9)}})));
+  std::vector<Client> guessing;
+  for (int i = 0; i < 16; ++i) {
+    guessing.emplace_back(running.port);
+    guessing.back().get("/metrics", authorization("a", "guess"));
+  }
+  std::this_thread::sleep_for(50ms);
+  const auto begin = Clock::now();
+  running.server->stop();
+  EXPECT_LT(Clock::now() - begin, 500ms);
+}
+
+TEST(SecuredServer, TlsIsNotTurnedOnWhileItRuns) {
+  const auto running = run(nullptr);
+  auto with_tls = std::make_shared<Protection>();
+  // What it is does not matter here: nothing may touch it.
+  with_tls->tls = std::shared_ptr<const Tls>(std::shared_ptr<void>(), reinterpret_cast<const Tls*>(&running));
+  EXPECT_FALSE(running.server->protect(with_tls));
+  EXPECT_EQ(running.status("/metrics"), 200);
+}
+
+TEST(BusyServer, StillSaysThatItIsHealthy) {
+  Limits limits;
+  limits.requests = 2;
+  std::promise<void> release;
+  const auto released = release.get_future().share();
+  const auto running = run(nullptr, limits, [&](const Request& request) {
+    released.wait();
+    return page(request);
+  });
+  std::vector<Client> waiting;
+  for (unsigned i = 0; i < limits.requests; ++i) {
+    waiting.emplace_back(running.port);
+    waiting.back().get("/metrics");
+  }
+  std::this_thread::sleep_for(100ms);
+  EXPECT_EQ(running.status("/metrics"), 503);
+  EXPECT_EQ(running.status("/-/healthy"), 200);
+  EXPECT_EQ(running.status("/-/ready"), 200);
+  release.set_value();
+  for (auto& client : waiting) {
+    EXPECT_EQ(Client::status(client.answer()), 200);
+  }
+}
+
+// All places are taken by clients that say nothing: they lose them as soon as somebody else waits.
+TEST(BusyServer, TheSilentMakeRoom) {
+  Limits limits;
+  limits.connections = 8;
+  limits.pressed_time = 200ms;
+  const auto running = run(nullptr, limits);
+  std::vector<Client> silent;
+  for (unsigned i = 0; i < limits.connections; ++i) {
+    silent.emplace_back(running.port);
+    silent.back().send("GET / HT");
+  }
+  const auto begin = Clock::now();
+  EXPECT_EQ(running.status("/metrics"), 200);
+  EXPECT_LT(Clock::now() - begin, 2s);
+}
+
+}  // namespace
+}  // namespace ssdpulse::http
