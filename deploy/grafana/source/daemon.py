@@ -16,10 +16,10 @@ NOW = [
            (f"avg(up{{{HOST}}})", "up"), ((None, RED), (1, GREEN)), span=4),
     number("Sources down", "Sources that deliver nothing: the block layer's programs, a drive that does not answer.",
            "short", (f"count(ssdpulse_source_up{{{HOST}}} == 0) or vector(0)", "down"), ANY, span=4),
-    number("Lost events, shown time", "I/Os that could not be measured, all causes, over the shown time.", "short",
+    number("Lost events", "I/Os that could not be measured, all causes, over the shown time.", "short",
            (f"sum(increase(ssdpulse_lost_events_total{{{HOST}}}[$__range]))", "lost"), ((None, GREEN), (1, YELLOW)),
            span=4, decimals=0),
-    number("Drift against the kernel", "Largest difference to the kernel's own counts of I/Os, in either direction; 0 "
+    number("Drift", "Largest difference to the kernel's own counts of I/Os, in either direction; 0 "
            "is right.", "short", (f"max(abs(ssdpulse_accounting_drift_ios{{{HOST}}}))", "drift"), ANY, span=4,
            nothing="not known"),
     number("Age of the values", "Oldest sample that is being served: scrape time less the time it was taken. About a "
@@ -27,7 +27,7 @@ NOW = [
            (f"max(timestamp(ssdpulse_snapshot_timestamp_seconds{{{HOST}}}) - "
             f"ssdpulse_snapshot_timestamp_seconds{{{HOST}}})", "age"), ((None, GREEN), (5, YELLOW), (30, RED)), span=4,
            decimals=1),
-    number("CPU, most expensive host", "Processor time of the daemon, as a share of one CPU, on the host where it is "
+    number("CPU, worst host", "Processor time of the daemon, as a share of one CPU, on the host where it is "
            "highest. The programs in the kernel come on top.", "percentunit",
            (f"max(rate(process_cpu_seconds_total{{{HOST}}}[{RANGE}]))", "CPU"), ((None, GREEN), (0.05, YELLOW)), span=4,
            decimals=2),
@@ -36,21 +36,23 @@ NOW = [
 SEEING = [
     lines("Lost events by cause", "I/Os that could not be measured. completion_missed: its end was not seen; stray: "
           "its beginning was not; recursion: the kernel skipped a run of a program; others: see the README.", "reqps",
-          (f'{rate("ssdpulse_lost_events_total", "cause", HOST)} > 0', "{{cause}}"), stack="normal"),
+          (f'{rate("ssdpulse_lost_events_total", "cause", HOST)} > 0', "{{cause}}"), stack="normal",
+          nothing="none lost"),
     lines("Drift against the kernel", "Our count of I/Os less that in the kernel's diskstats, whenever both stand "
           "still; 0 is right.", "short",
           (f"sum by (instance, device, operation) (ssdpulse_accounting_drift_ios{{{HOST}}}) != 0",
-           "{{instance}} {{device}} {{operation}}"), minimum=None),
+           "{{instance}} {{device}} {{operation}}"), minimum=None, nothing="no drift"),
     lines("Drift of drives' host counters", "The drive's own count of written bytes less what the block layer wrote, "
           "as far as rounding cannot explain it.", "bytes",
           [(f"ssdpulse_nvme_host_written_drift_bytes{{{HOST}}} and "
             f"(ssdpulse_nvme_host_written_drift_lower_bytes{{{HOST}}}"
             f" > 0 or ssdpulse_nvme_host_written_drift_upper_bytes{{{HOST}}} < 0)", "{{instance}} {{controller}}")],
-          minimum=None),
+          minimum=None, nothing="no drift"),
     states("Sources", "Whether each source delivers; with a controller: whether that drive answers.",
            (f"ssdpulse_source_up{{{HOST}}}", "{{instance}} {{source}} {{controller}}"), texts=UP, height=7),
     lines("Failed attempts of sources", "Attempts of a source to read something that failed, by kind.", "ops",
-          (f'{rate("ssdpulse_source_errors_total", "source, kind", HOST)} > 0', "{{source}}: {{kind}}"), span=6),
+          (f'{rate("ssdpulse_source_errors_total", "source, kind", HOST)} > 0', "{{source}}: {{kind}}"), span=6,
+          nothing="none failed"),
     lines("Requests without a disk", "NVMe admin commands, SCSI probing: they are in no other series.", "reqps",
           (rate("ssdpulse_io_diskless_requests_total", "instance", HOST), HOST_OF), span=6),
 ]
@@ -61,10 +63,11 @@ COST = [
     lines("Cost in the kernel per run", "Mean time of a run of each BPF program. Only while "
           "kernel.bpf_stats_enabled is on.",
           "s", (f'{rate("ssdpulse_bpf_run_seconds_total", "program", HOST)}\n/\n'
-                f'({rate("ssdpulse_bpf_runs_total", "program", HOST)} > 0)', "{{program}}")),
+                f'({rate("ssdpulse_bpf_runs_total", "program", HOST)} > 0)', "{{program}}"), nothing="kernel.bpf_stats_enabled is off"),
     lines("Cost in the kernel", "Processor time of the BPF programs, as a share of one CPU. Only while "
           "kernel.bpf_stats_enabled is on.", "percentunit",
-          (rate("ssdpulse_bpf_run_seconds_total", "program", HOST), "{{program}}"), stack="normal"),
+          (rate("ssdpulse_bpf_run_seconds_total", "program", HOST), "{{program}}"), stack="normal",
+          nothing="kernel.bpf_stats_enabled is off"),
     lines("Memory of the daemon", "Resident memory, and address space.", "bytes",
           [(f"process_resident_memory_bytes{{{HOST}}}", "{{instance}} resident"),
            (f"process_virtual_memory_bytes{{{HOST}}}", "{{instance}} virtual")], log=10),
@@ -102,10 +105,10 @@ POLLS = [
     lines("Readings", "Readings of a drive's logs that were begun.", "ops",
           (f"rate(ssdpulse_nvme_polls_total{{{HOST}}}[{RANGE}])", "{{instance}} {{controller}}")),
     lines("What reading does to latency", "99th percentile of reads and writes within 50 ms of a log read, over that "
-          "of the others; 1: nothing.", "x", poll("log_read_latency_effect_ratio", "")),
+          "of the others; 1: nothing.", "x", poll("log_read_latency_effect_ratio", ""), nothing="not known yet"),
     listing("Refused pages", "Log pages that a drive refused.",
             [("", "short", f"ssdpulse_nvme_refused_page_info{{{HOST}}}", None)],
-            order=("instance", "controller", "page"), span=8, height=7),
+            order=("instance", "controller", "page"), span=8, height=7, nothing="none refused"),
 ]
 
 WHO = [

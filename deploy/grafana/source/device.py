@@ -29,7 +29,7 @@ NOW = [
            "has ended and the drive was asked.", "short",
            (active("ssdpulse_latency_spike_active", "operation, cause"), "{{operation}}: {{cause}}"),
            ((None, GREEN), (1, RED)), names=True, texts={"1": ("now", RED)}, nothing="no spike", span=5),
-    number("Discarding now, sent by", "Who sent the burst of discards that is under way.", "short",
+    number("Discarding now", "Who sent the burst of discards that is under way.", "short",
            (active("ssdpulse_discard_burst_active", "trigger"), "{{trigger}}"), ((None, GREEN), (1, RED)),
            names=True, texts={"1": ("now", RED)}, nothing="no burst", span=4),
     number("WAF, 1 h", "Bytes written to the media per byte that the host wrote, over the last hour.", "none",
@@ -61,17 +61,20 @@ INTERFERENCE = [
             (quantile("$quantile", DEVICE_TIME, "during", of(operation)), "{{during}}"), "during", log=10, span=9)
       for operation in ("read", "write")),
     lines("How much interference costs", "Device latency at the chosen quantile beside a discard or a flush, as a "
-          "multiple of that of undisturbed requests. 1: it costs nothing.", "x",
-          [(f'({quantile("$quantile", DEVICE_TIME, "operation", f"{DEVICE},during=~{chr(34)}{during}|both{chr(34)}")})'
+          "multiple of that of undisturbed requests. 1: it costs nothing. What met both is left out.", "x",
+          [(f'({quantile("$quantile", DEVICE_TIME, "operation", f"{DEVICE},during={chr(34)}{during}{chr(34)}")})'
             f'\n/\n({quantile("$quantile", DEVICE_TIME, "operation", f"{DEVICE},during={chr(34)}none{chr(34)}")})',
-            "{{operation}} beside a " + during) for during in ("discard", "flush")], span=6),
+            during + ", {{operation}}") for during in ("discard", "flush")], "beside", span=6,
+          nothing="nothing met a discard or a flush"),
     *(lines(f"{operation.capitalize()}s by what was beside them", f"Share of the requests. {BESIDE}", "percentunit",
             (count_rate(DEVICE_TIME, "during", of(operation)), "{{during}}"), "during", stack="percent", span=6)
       for operation in ("read", "write")),
     lines("Discards by trigger", "Bytes discarded in bursts, by who sent them.", "Bps",
-          (rate("ssdpulse_discard_burst_bytes_total", "trigger"), "{{trigger}}"), "trigger", stack="normal", span=6),
+          (f'{rate("ssdpulse_discard_burst_bytes_total", "trigger")} > 0', "{{trigger}}"), "trigger", stack="normal",
+          span=6, nothing="no discards"),
     lines("Time in bursts of discards", "Share of the time that a burst was under way, by who sent it.", "percentunit",
-          (rate("ssdpulse_discard_burst_seconds_total", "trigger"), "{{trigger}}"), "trigger", span=6),
+          (f'{rate("ssdpulse_discard_burst_seconds_total", "trigger")} > 0', "{{trigger}}"), "trigger", span=6,
+          nothing="no discards"),
 ]
 
 SPIKES = [
@@ -79,13 +82,14 @@ SPIKES = [
            "cause may change until the spike has ended and the drive was asked.",
            (f"max by (cause, operation) (ssdpulse_latency_spike_active{{{DEVICE}}}) and on (cause, operation) "
             f"(max by (cause, operation) (max_over_time(ssdpulse_latency_spike_active{{{DEVICE}}}[$__range])) > 0)",
-            "{{cause}} {{operation}}"), "cause", height=7),
-    lines("Slow time by cause", "Share of the time in latency spikes, by cause as it was when the spike had ended.",
-          "percentunit", (rate("ssdpulse_latency_spike_seconds_total", "cause"), "{{cause}}"), "cause", stack="normal",
-          span=6),
+            "{{cause}} {{operation}}"), "cause", height=7, nothing="no spikes"),
+    lines("Slow time by cause", "How long latency spikes had lasted, told when they have ended and their cause is "
+          "final.", "s",
+          (f'{increase("ssdpulse_latency_spike_seconds_total", "cause", window="$__interval")} > 0', "{{cause}}"),
+          "cause", bars=True, stack="normal", span=6, nothing="no spike has ended"),
     lines("Spikes by cause", "Latency spikes that ended, by cause.", "short",
-          (increase("ssdpulse_latency_spikes_total", "cause", window="$__interval"), "{{cause}}"), "cause", bars=True,
-          stack="normal", span=6),
+          (f'{increase("ssdpulse_latency_spikes_total", "cause", window="$__interval")} > 0', "{{cause}}"), "cause",
+          bars=True, stack="normal", span=6, nothing="no spike has ended"),
 ]
 
 QUEUE = [
@@ -122,7 +126,8 @@ LOAD = [
           (share(("ssdpulse_io_sequential_bytes_total", "ssdpulse_io_bytes_total"), "operation",
                  f'{DEVICE},operation=~"read|write"'), BY_OPERATION), "operation", maximum=1),
     lines("Errors", "Requests that completed with an error, by kind.", "reqps",
-          (f'{rate("ssdpulse_io_errors_total", "operation, error")} > 0', "{{operation}}: {{error}}")),
+          (f'{rate("ssdpulse_io_errors_total", "operation, error")} > 0', "{{operation}}: {{error}}"),
+          nothing="no errors"),
 ]
 
 WRITTEN = f'{DEVICE},operation="write"'
@@ -135,7 +140,8 @@ WRITES = [
     lines("Latency by hint: p99", "99th percentile of device latency of writes under each lifetime hint.", "s",
           (quantile(0.99, "ssdpulse_write_hint_latency_seconds", "hint"), "{{hint}}"), "hint", log=10),
     lines("Written, by stream", "Bytes written with a write stream; streams separate data inside the drive.", "Bps",
-          (rate("ssdpulse_write_stream_bytes_total", "stream"), "stream {{stream}}"), stack="normal"),
+          (rate("ssdpulse_write_stream_bytes_total", "stream"), "stream {{stream}}"), stack="normal",
+          nothing="no streams"),
     lines("Written, by class", "Bytes written, by what they are to the host: journal, metadata, page cache writeback, "
           "direct I/O, swap; other: it cannot be told.", "Bps",
           (rate("ssdpulse_write_class_bytes_total", "class"), "{{class}}"), "class", stack="normal"),

@@ -54,27 +54,27 @@ def tail_before(operation):
 
 
 AT_A_GLANCE = [
-    number("Hosts answering", "Daemons that Prometheus could scrape just now.", "short",
+    number("Answering", "Daemons that Prometheus could scrape just now.", "short",
            (f"sum(up{{{HOST}}})", "up"), span=3),
-    number("Hosts silent", "Daemons that Prometheus could not scrape. What their drives do is not known.", "short",
+    number("Silent", "Daemons that Prometheus could not scrape. What their drives do is not known.", "short",
            (f"count(up{{{HOST}}} == 0) or vector(0)", "down"), ((None, GREEN), (1, RED)), span=3),
-    number("Devices measured", "Devices of the chosen hosts and models that ssdpulse measures.", "short",
+    number("Devices", "Devices of the chosen hosts and models that ssdpulse measures.", "short",
            (f'count(ssdpulse_device_info{{{DEVICE},model=~"$model"}})', "devices"), span=3),
     number("Slow now", "Devices whose read or write tail is above its own normal at this moment.", "short",
            (f"count(max by ({EACH}) (ssdpulse_latency_spike_active{{{DEVICE}}}) > 0) or vector(0)", "slow"),
            ((None, GREEN), (1, RED)), span=3),
-    number("Discarding now", "Devices that work off a burst of discards (fstrim, online discard, ...) now.",
+    number("Discarding", "Devices that work off a burst of discards (fstrim, online discard, ...) now.",
            "short", (f"count(max by ({EACH}) (ssdpulse_discard_burst_active{{{DEVICE}}}) > 0) or vector(0)", "burst"),
            ((None, GREEN), (1, YELLOW)), span=3),
-    number("Drives that warn", "Drives with a critical warning set, by their own health page or that of one of their "
+    number("Warning", "Drives with a critical warning set, by their own health page or that of one of their "
            "endurance groups.", "short",
            (f"count(max by ({DRIVE}) ({{__name__=~\"ssdpulse_nvme_critical_warning|"
             f'ssdpulse_nvme_endurance_groups_warning",{HOST}}}) > 0) or vector(0)', "warn"),
            ((None, GREEN), (1, RED)), span=3),
-    number("Soonest worn out", "Least remaining life of any drive, if writing goes on as it did.", "s",
-           (f"min({LIFE_REMAINING})", "left"), LIFE, span=3),
-    number("Worst WAF, 24 h", "Highest write amplification of any drive over the last 24 hours.", "none",
-           (f"max({waf('24h')})", "WAF"), WAF, span=3, decimals=2),
+    number("Worn out in", "Least remaining life of any drive, if writing goes on as it did.", "s",
+           (f"min({LIFE_REMAINING})", "left"), LIFE, span=3, nothing="not known"),
+    number("WAF, 24 h", "Highest write amplification of any drive over the last 24 hours.", "none",
+           (f"max({waf('24h')})", "WAF"), WAF, span=3, decimals=2, nothing="not known"),
 ]
 
 WORST = [
@@ -85,9 +85,10 @@ WORST = [
           top(8, tail("write")), TAIL, DEVICES, links=TO_DEVICE),
     worst("Most write amplification, 24 h", "Bytes written to the media per byte that the host wrote, over 24 hours. "
           "A drive whose counters do not tell is not in the list.", "none",
-          top(8, waf("24h")), WAF, DRIVES),
+          top(8, waf("24h")), WAF, DRIVES, nothing="no drive tells"),
     worst("Worn out first", "Time until the rated endurance is used up, if writing goes on as it did; the shortest "
-          "first.", "s", f"bottomk(8, {LIFE_REMAINING})", LIFE, DRIVES, reverse=True),
+          "first.", "s", f"bottomk(8, {LIFE_REMAINING})", LIFE, DRIVES, reverse=True,
+          nothing="no drive tells"),
 ]
 
 TABLE = [
@@ -111,30 +112,33 @@ TABLE = [
 CHANGED = [
     worst("Read tail against before", "99th percentile of reads over the last hour, as a multiple of the hour that "
           "ended the chosen time earlier. 1: as before.", "x", tail_before("read"),
-          MORE, DEVICES, links=TO_DEVICE, span=6, height=7),
+          MORE, DEVICES, links=TO_DEVICE, span=6, height=7, nothing="nothing to compare with"),
     worst("Write tail against before", "99th percentile of writes over the last hour, as a multiple of the hour that "
           "ended the chosen time earlier.", "x", tail_before("write"),
-          MORE, DEVICES, links=TO_DEVICE, span=6, height=7),
+          MORE, DEVICES, links=TO_DEVICE, span=6, height=7, nothing="nothing to compare with"),
     worst("Amplification against 7 days", "Write amplification of the last hour, as a multiple of the drive's own over "
           "seven days.", "x",
           top(10, f"{waf('1h')}\n/ on ({DRIVE})\n({waf('7d')})"),
-          MORE, DRIVES, span=6, height=7),
+          MORE, DRIVES, span=6, height=7, nothing="no drive tells"),
     worst("Write rate against before", "Bytes written over the last hour, as a multiple of the hour that ended the "
           "chosen time earlier: a change of load explains much else.", "x",
           top(10, of_model(against_before(WRITE_RATE))),
-          MORE, DEVICES, links=TO_DEVICE, span=6, height=7),
-    lines("Slow time by cause", "Seconds a second that devices spent in latency spikes, by cause, all devices "
-          "together.",
-          "short", (rate("ssdpulse_latency_spike_seconds_total", "cause"), "{{cause}}"), "cause", stack="normal"),
+          MORE, DEVICES, links=TO_DEVICE, span=6, height=7, nothing="nothing to compare with"),
+    lines("Slow time by cause", "How long latency spikes had lasted, told when they have ended, by cause, all devices "
+          "together.", "s",
+          (f'{increase("ssdpulse_latency_spike_seconds_total", "cause", window="$__interval")} > 0', "{{cause}}"),
+          "cause", bars=True, stack="normal", nothing="no spike has ended"),
     lines("Discards by trigger", "Bytes discarded in bursts, by who sent them, all devices together.", "Bps",
-          (rate("ssdpulse_discard_burst_bytes_total", "trigger"), "{{trigger}}"), "trigger", stack="normal"),
+          (f'{rate("ssdpulse_discard_burst_bytes_total", "trigger")} > 0', "{{trigger}}"), "trigger", stack="normal",
+          nothing="no discards"),
     lines("Failed I/O", "Requests that completed with an error, by kind, all devices together.", "reqps",
-          (f'{rate("ssdpulse_io_errors_total", "error")} > 0', "{{error}}"), stack="normal"),
+          (f'{rate("ssdpulse_io_errors_total", "error")} > 0', "{{error}}"), stack="normal", nothing="none failed"),
     listing("New, replaced or re-configured devices", "Devices whose identity (serial, firmware, scheduler, cache "
             "mode) is not what it was the chosen time ago.",
             [("", "short", f'ssdpulse_device_info{{{DEVICE},model=~"$model"}} unless ssdpulse_device_info{{{DEVICE}}} '
               "offset $compare", None)], hide=("wwid", "iostats", "rotational", "discard"),
-            order=("instance", "device", "model", "firmware", "serial", "scheduler"), span=16, height=6),
+            order=("instance", "device", "model", "firmware", "serial", "scheduler"), span=16, height=6,
+            nothing="none"),
     lines("Restarts and resets", "Restarts of daemons, and times that a drive's write counters began anew.", "short",
           [(f"sum(changes(process_start_time_seconds{{{HOST}}}[$__interval]))", "daemon restarts"),
            (f"sum(increase(ssdpulse_nvme_counter_epochs_total{{{HOST}}}[$__interval]))", "counters anew")],
@@ -148,7 +152,7 @@ STANDING = [
               f'ssdpulse_filesystem_info{{{DEVICE},discard="true"}} * on ({EACH}) group_left () '
               f'(sum by ({EACH}) (increase(ssdpulse_discard_bursts_total{{{DEVICE},trigger="fstrim"}}[7d])) > 0)',
               ((None, YELLOW),))], hide=("discard",), order=("instance", "device", "mountpoint"), span=12,
-            height=6),
+            height=6, nothing="none"),
     listing("Where write hints end", "How far a lifetime hint travels on each device: what the kernel does with it, "
             "and whether the drive can tell streams apart.",
             [("", "short", f"max by (job, instance, device, kernel, drive) (ssdpulse_write_hint_path_info{{{DEVICE}}})",

@@ -43,6 +43,9 @@ COLOURS = {
     },
     "window": {"5m": "#FFA6B0", "1h": "#FF9830", "24h": BLUE, "7d": "#B877D9", "lifetime": GREY},
     "side": {"host": BLUE, "media": "#FF9830", "idle": GREY, "queue": "#8AB8FF", "device": "#FF9830"},
+    "beside": {
+        "discard, read": RED, "discard, write": "#FFA6B0", "flush, read": "#B877D9", "flush, write": "#DEB6F2",
+    },
     "bound": {"ratio": "#FF9830", "drift": "#FF9830", "lower": GREY, "upper": GREY},
 }
 
@@ -92,8 +95,13 @@ def dressed(panel, title, about, unit, span, height):
     return panel
 
 
+def empty(panel, nothing):
+    """What stands there instead of "No data", where that is no news, or good news."""
+    return panel.no_value(nothing) if nothing else panel
+
+
 def lines(title, about, unit, queries, colour=None, span=8, height=7, stack=None, bars=False, log=None,
-          maximum=None, minimum=0):
+          maximum=None, minimum=0, nothing=None):
     """Values over time. stack: "normal" or "percent"; log: base of a logarithmic scale, for values of all magnitudes.
 
     bars: how much something grew, asked with $__interval; a bar is never shorter than some scrapes.
@@ -118,7 +126,7 @@ def lines(title, about, unit, queries, colour=None, span=8, height=7, stack=None
                  .placement(common_models.LegendPlacement.BOTTOM).show_legend(True).calcs([]))
     panel.tooltip(common.VizTooltipOptions().mode(common_models.TooltipDisplayMode.MULTI)
                   .sort(common_models.SortOrder.DESCENDING))
-    return coloured(panel, colour)
+    return coloured(empty(panel, nothing), colour)
 
 
 def number(title, about, unit, query, steps=((None, BLUE),), span=4, texts=None, nothing="-", names=False,
@@ -133,6 +141,7 @@ def number(title, about, unit, query, steps=((None, BLUE),), span=4, texts=None,
         panel.text(common.VizTextDisplayOptions().title_size(20).value_size(20))
     else:
         panel.text_mode(common_models.BigValueTextMode.VALUE)
+        panel.text(common.VizTextDisplayOptions().value_size(34))
     if texts:
         panel.mappings(value_mapping(texts))
     if decimals is not None:
@@ -141,10 +150,10 @@ def number(title, about, unit, query, steps=((None, BLUE),), span=4, texts=None,
     return by_threshold(panel, [(None, GREY), (0, first), *others])
 
 
-def worst(title, about, unit, expression, steps, columns, span=6, height=8, links=None, reverse=False):
+def worst(title, about, unit, expression, steps, columns, span=6, height=8, links=None, reverse=False, nothing=None):
     """The worst of many, as bars, the worst first. columns: (label, heading) of what the series are told apart by."""
     panel = listing(title, about, [("Value", unit, expression, steps)], order=[name for name, _ in columns],
-                    rename=dict(columns), span=span, height=height, links=links)
+                    rename=dict(columns), span=span, height=height, links=links, nothing=nothing)
     cell = {"type": "gauge", "mode": "basic", "valueDisplayMode": "color"}
     panel.override_by_name("Value", [
         models.DynamicConfigValue("custom.cellOptions", cell),
@@ -168,7 +177,7 @@ def latency_heatmap(title, about, query, classic=False, span=12, height=8):
     return panel.filter_values(heatmap.FilterValueRange().le(1e-9))
 
 
-def states(title, about, queries, colour=None, texts=None, span=12, height=6):
+def states(title, about, queries, colour=None, texts=None, span=12, height=6, nothing=None):
     """What was the case when: one bar a series, in the colour of its name or of the texts of its values."""
     panel = targets(dressed(statetimeline.Panel(), title, about, "short", span, height), queries)
     panel.interval("15s").show_value(common_models.VisibilityMode.NEVER).merge_values(True).row_height(0.8)
@@ -176,10 +185,11 @@ def states(title, about, queries, colour=None, texts=None, span=12, height=6):
                  .display_mode(common_models.LegendDisplayMode.LIST)
                  .placement(common_models.LegendPlacement.BOTTOM).calcs([]))
     panel.mappings(value_mapping(texts or {"0": ("no", "#2B2F36")}))
-    return coloured(panel.fill_opacity(80), colour)
+    return coloured(empty(panel.fill_opacity(80), nothing), colour)
 
 
-def listing(title, about, columns, order=(), hide=(), rename=None, sort=None, span=24, height=8, links=None):
+def listing(title, about, columns, order=(), hide=(), rename=None, sort=None, span=24, height=8, links=None,
+            nothing=None):
     """Rows joined by their labels. columns: (heading, unit, expression, steps or None); no heading: only its labels."""
     panel = dressed(table.Panel(), title, about, columns[0][1], span, height)
     targets(panel, [(expression, "") for _, _, expression, _ in columns], instant=True,
@@ -213,7 +223,7 @@ def listing(title, about, columns, order=(), hide=(), rename=None, sort=None, sp
     }))
     if sort:
         panel.sort_by([common.TableSortByFieldState().display_name(sort).desc(True)])
-    return panel.show_header(True).cell_height(common_models.TableCellHeight.SM)
+    return empty(panel, nothing).show_header(True).cell_height(common_models.TableCellHeight.SM)
 
 
 class Episode(models.AnnotationQuery):
