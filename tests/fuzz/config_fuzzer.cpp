@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Can any text make the configuration's parser crash, hang, or contradict itself? What it accepts, it prints as a text
-// that means the same; what it does not accept, it gives reasons for.
+// Can any text make the parser of the configuration, or that of the web file, crash, hang, or contradict itself? What
+// is accepted as configuration is printed as a text that means the same; what is not accepted has its reasons.
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
 #include "daemon/config/parse.h"
+#include "daemon/config/web_file.h"
 
 namespace {
 
@@ -20,7 +21,10 @@ void require(bool holds, const char* what) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ssdpulse;
-  const auto outcome = config::parse(std::string_view(reinterpret_cast<const char*>(data), size), "fuzzed.yaml");
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto web = config::parse_web_file(text, "fuzzed.yaml");
+  require(web || !web.error().empty(), "a reason for what is no web file");
+  const auto outcome = config::parse(text, "fuzzed.yaml");
   if (!outcome) {
     require(!outcome.error().empty(), "a reason for what is not accepted");
     return 0;

@@ -143,6 +143,13 @@ RC_GTEST_PROP(WebFile, NeverRepeatsASecret, (const std::string& noise)) {
 
 RC_GTEST_PROP(WebFile, TakesAnyBytes, (const std::string& text)) { (void)parse_web_file(text, "f"); }
 
+TEST(WebFile, TheExampleIsRight) {
+  const auto example = load_web_file(std::string(SSDPULSE_SOURCE_DIR) + "/deploy/config/web.yaml");
+  ASSERT_TRUE(example) << to_string(example.error());
+  EXPECT_TRUE(example->tls);
+  EXPECT_EQ(example->users.size(), 1U);
+}
+
 TEST(WebFile, LoadsAFileAndSaysWhyNot) {
   const auto path = std::filesystem::path(testing::TempDir()) / "ssdpulse_web_file_test.yaml";
   std::ofstream(path) << "basic_auth_users: {a: " << kHash << "}\n";

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients that mean no good, each in a process of its own that yields to the daemon, as if it were on another host."""
+import multiprocessing
+import os
+import random
+import re
+import selectors
+import socket
+import ssl
+import time
+from collections import Counter
+from contextlib import contextmanager, suppress
+
+# What a request that was tampered with may be told: never an internal error.
+ANSWERS = {200, 400, 401, 404, 405, 411, 413, 414, 431, 501, 503, 505}
+CLIENT_HELLO = bytes.fromhex("16030100f5010000f10303")  # the beginning of one
+
+
+def _connect(port, timeout=10):
+    return socket.create_connection(("127.0.0.1", port), timeout=timeout)
+
+
+def _secure(plain):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context.wrap_socket(plain)
+
+
+def slow_loris(port, tls, count, seconds, out, handshakes=100):
+    """So many connections that send a byte now and then and never end a request; each that is cut comes again.
+
+    With TLS most of them stop within their handshake, and some after it.
+    """
+    selector, opened, cut, most = selectors.DefaultSelector(), 0, 0, 0
+
+    def open_one(with_handshake):
+        with suppress(OSError):
+            client = _connect(port, 5)
+            if with_handshake:
+                client.settimeout(5)
+                client = _secure(client)
+            client.setblocking(False)
+            first = CLIENT_HELLO if tls and not with_handshake else b"GET /metrics HTTP/1.1\r\nHost: a\r\nX-A: "
+            client.send(first)
+            selector.register(client, selectors.EVENT_READ, with_handshake)
+            return 1
+        return 0
+
+    end = time.monotonic() + seconds
+    for i in range(count):
+        opened += open_one(tls and i < handshakes)
+    while time.monotonic() < end:
+        gone = []
+        for key, _ in selector.select(0.2):
+            with suppress(BlockingIOError, ssl.SSLWantReadError):
+                try:
+                    if key.fileobj.recv(4096):
+                        continue
+                except (ConnectionError, ssl.SSLError):
+                    pass
+                gone.append(key)
+        for key in gone:
+            selector.unregister(key.fileobj)
+            key.fileobj.close()
+            cut += 1
+            opened += open_one(key.data)
+        held = list(selector.get_map().values())
+        most = max(most, len(held))
+        for key in random.sample(held, len(held) // 10):
+            with suppress(OSError):
+                key.fileobj.send(b"a")
+    out.put(f"{opened} slow connections, at most {most} at a time, {cut} cut by the server")
+
+
+def huge_header(port, tls, megabytes, out):
+    """One header that does not end."""
+    client = _connect(port)
+    client = _secure(client) if tls else client
+    sent, answer = 0, b""
+    with suppress(OSError):
+        client.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\nX-A: ")
+        while sent < megabytes << 20:
+            client.sendall(b"a" * 65536)
+            sent += 65536
+    with suppress(OSError):
+        answer = client.recv(4096)
+    client.close()
+    out.put(f"a header of {megabytes} MB: {sent >> 10} KiB were taken, {answer[:12]!r} was answered")
+
+
+def garbage(port, tls, count, seed, out):
+    """Random bytes, beneath TLS as well as within it."""
+    rng, ends = random.Random(seed), Counter()
+    for i in range(count):
+        try:
+            client = _connect(port)
+            if tls and i % 4 == 0:
+                client = _secure(client)
+            client.settimeout(2)
+            client.sendall(rng.randbytes(rng.choice((1, 100, 4000, 20000))))
+            client.shutdown(socket.SHUT_WR)
+            ends["answered" if client.recv(4096) else "closed"] += 1
+        except TimeoutError:
+            ends["silence"] += 1
+        except OSError:
+            ends["reset"] += 1
+        finally:
+            client.close()
+    out.put(f"{count} x garbage: {dict(ends)}")
+
+
+SEEDS = [
+    b"GET /metrics HTTP/1.1\r\nHost: a\r\nAccept: text/plain\r\nAccept-Encoding: gzip\r\n\r\n",
+    b"HEAD /-/healthy HTTP/1.0\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Basic cHJvbWV0aGV1czp3cm9uZw==\r\n\r\n",
+    b"POST /metrics HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n",
+    b"GET http://a/metrics?x=%41&y#z HTTP/1.1\r\nHost: a\r\nCookie: a=b; c=d\r\nContent-Length: 3\r\n\r\nabc",
+    b"GET /metrics HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 99999999999999999999\r\n\r\n",
+    b"OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nX: a\r\n folded\r\n\r\n",
+]
+WORDS = [b"\r\n", b"\n", b"\0", b"\r\n\r\n", b": ", b"%00", b"%", b"..", b"/", b"HTTP/1.1", b"Host: b\r\n", b"\xff" * 9,
+         b"Content-Length: -1\r\n", b"Transfer-Encoding: chunked\r\n", b"A" * 3000, b"Authorization: Basic ", b"\t" * 50]
+
+
+def mutate(rng):
+    text = bytearray(b"".join(rng.choices(SEEDS, k=rng.choice((1, 1, 1, 2, 5)))))
+    for _ in range(rng.choice((0, 1, 2, 4, 16))):
+        at = rng.randrange(len(text) + 1)
+        kind = rng.randrange(5)
+        if kind == 0 and at < len(text):
+            text[at] = rng.randrange(256)
+        elif kind == 1:
+            text[at:at] = rng.choice(WORDS)
+        elif kind == 2:
+            del text[at:at + rng.choice((1, 2, 10))]
+        elif kind == 3:
+            text[at:at] = text[at:at + rng.randrange(1, 60)]
+        else:
+            text[at:] = b""
+        text = text or bytearray(b"\0")
+    return bytes(text)
+
+
+def fuzz(port, tls, seconds, seed, out):
+    """Requests that were tampered with. Complains of any answer that is none of HTTP, or tells of an internal error."""
+    rng, statuses, requests, wrong = random.Random(seed), Counter(), 0, []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with suppress(OSError):
+            client = _connect(port)
+            client = _secure(client) if tls else client
+            client.settimeout(0.05)
+            for _ in range(20):
+                request = mutate(rng)
+                client.sendall(request)
+                requests += 1
+                if rng.random() < 0.5:
+                    client.shutdown(socket.SHUT_WR)
+                try:
+                    answer = client.recv(1 << 18)
+                except TimeoutError:
+                    break  # it waits for the rest
+                if not answer:
+                    break
+                line = re.match(rb"HTTP/1\.[01] (\d{3}) ", answer)
+                if line:
+                    statuses[int(line[1])] += 1
+                    if int(line[1]) not in ANSWERS:
+                        wrong.append((request, answer[:200]))
+            client.close()
+    out.put(f"fuzzer: {requests} requests, answers {dict(sorted(statuses.items()))}")
+    out.put([f"{request!r} -> {answer!r}" for request, answer in wrong[:3]])
+
+
+@contextmanager
+def attack(function, *arguments):
+    """Runs beside the block; its words come from the queue that is the value."""
+    out = multiprocessing.Queue()
+
+    def run():
+        os.nice(10)
+        function(*arguments, out)
+
+    process = multiprocessing.Process(target=run)
+    process.start()
+    try:
+        yield out
+        process.join(900)
+    finally:
+        if process.is_alive():
+            process.kill()
+            process.join()

@@ -1,0 +1,167 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 300
+# timeout-long: 1800
+"""What do hostile clients cost, plain and over TLS with passwords? Two thousand that send a byte now and then, a header of
+100 MB, garbage, a fuzzer, somebody who guesses passwords: the sampling keeps its ticks, memory stays bounded, and
+scrapes are answered meanwhile.
+"""
+import math
+import resource
+import threading
+import time
+from collections import Counter
+from contextlib import contextmanager
+
+import host
+import hostile
+import web
+from lib import rig
+
+LORIS, LORIS_SECONDS = 2000, 60 if rig.LONG else 12
+FUZZ_SECONDS = 150 if rig.LONG else 15  # plain, and again over TLS
+SCRAPE_LIMIT = 10.0  # seconds: the usual time limit of a Prometheus
+# Anonymous: 1,280 connections, of 16 KiB plain and as much again and more for a handshake, and pages.
+MORE_MEMORY = {False: 32 << 20, True: 96 << 20}
+PASSWORD = "correct horse"
+MISSED, CUT = "ssdpulse_missed_ticks_total", "ssdpulse_web_connections_cut_total"
+
+
+class Watch(threading.Thread):
+    """Scrapes twice a second, each over a connection of its own, and looks at the daemon's memory."""
+
+    def __init__(self, client, pid):
+        super().__init__()
+        self.client, self.pid = client, pid
+        self.outcomes, self.times, self.peak = Counter(), [], 0
+        self._over = threading.Event()
+
+    def run(self):
+        while True:
+            begin = time.monotonic()
+            try:
+                self.outcomes[self.client.get(timeout=SCRAPE_LIMIT)[0]] += 1
+            except OSError as error:
+                self.outcomes[type(error).__name__] += 1
+            self.times.append(time.monotonic() - begin)
+            self.peak = max(self.peak, host.rss_anon(self.pid))
+            if self._over.wait(0.5):
+                return
+
+    def stop(self):
+        self._over.set()
+        self.join()
+
+
+class HostTimer(threading.Thread):
+    """Wakes ten times a second; how often did the host let a second's tick be late, whoever wanted it?"""
+
+    def __init__(self):
+        super().__init__()
+        self.stalls = 0
+        self._over = threading.Event()
+
+    def run(self):
+        before = time.monotonic()
+        while not self._over.wait(0.1):
+            now = time.monotonic()
+            self.stalls += math.ceil(now - before) if now - before > 0.4 else 0
+            before = now
+
+    def stop(self):
+        self._over.set()
+        self.join()
+
+
+@contextmanager
+def judged(check, words, daemon, client, tls):
+    """What holds whatever is done to the daemon within the block."""
+    pid, missed, start = daemon.process.pid, client.metric(MISSED), host.rss_anon(daemon.process.pid)
+    watch, timer = Watch(client, pid), HostTimer()
+    watch.start()
+    timer.start()
+    try:
+        yield
+    finally:
+        watch.stop()
+        timer.stop()
+    times = sorted(watch.times)
+    check.figure(f"{words}: {len(times)} scrapes, p50 {times[len(times) // 2] * 1e3:.0f} ms, max {times[-1] * 1e3:.0f} ms; "
+                 f"anonymous memory {start >> 10} KiB before, peak {watch.peak >> 10} KiB")
+    check.equal(set(watch.outcomes), {200}, f"{words}: scrapes meanwhile")
+    grown = client.metric(MISSED) - missed
+    check.that(grown <= timer.stalls, f"{words}: {grown:.0f} ticks missed" +
+               (f", the host itself was late for {timer.stalls}" if timer.stalls else ""))
+    check.that(watch.peak < start + MORE_MEMORY[tls], f"{words}: less than {MORE_MEMORY[tls] >> 20} MiB more memory")
+
+
+def guess(port, tls, seconds, out):
+    """Passwords, as fast as they are refused, over several connections."""
+    statuses, lock, end = Counter(), threading.Lock(), time.monotonic() + seconds
+
+    def one(number):
+        client = web.Client(port)
+        if tls:
+            client.context = hostile.ssl._create_unverified_context()
+        tried = 0
+        while time.monotonic() < end:
+            tried += 1
+            try:
+                status = client.get("/", web.basic("prometheus", f"{number}-{tried}"))[0]
+            except OSError as error:
+                status = type(error).__name__
+            with lock:
+                statuses[status] += 1
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(30)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    out.put(f"guesses: {dict(statuses)}")
+
+
+def attacks(check, daemon, client, tls, seed):
+    port, words = daemon.port, "TLS" if tls else "plain"
+    todo = [("slow loris", hostile.slow_loris, (port, tls, LORIS, LORIS_SECONDS)),
+            ("100 MB header", hostile.huge_header, (port, tls, 100)),
+            ("garbage", hostile.garbage, (port, tls, 300, seed)),
+            ("fuzzer", hostile.fuzz, (port, tls, FUZZ_SECONDS, seed))]
+    if tls:
+        todo.append(("guessing", guess, (port, tls, 5)))
+    for name, function, arguments in todo:
+        with judged(check, f"{words}, {name}", daemon, client, tls):
+            with hostile.attack(function, *arguments) as said:
+                pass
+            check.figure(said.get())
+            if name == "fuzzer":
+                check.equal(said.get(), [], f"{words}, {name}: answers that must not be")
+    check.that(client.metric(CUT) > 0, f"{words}: connections were cut: {client.metric(CUT):.0f}")
+
+
+def test(check, state):
+    seed = rig.fresh_seed()
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    authority = web.Authority(state, "authority")
+    authority.issue("server", "IP:127.0.0.1")
+    settings = state / "web.yaml"
+    web.write(settings, {"tls_server_config": {"cert_file": "server.crt", "key_file": "server.key"},
+                         "basic_auth_users": {"prometheus": web.bcrypt(PASSWORD, 10)}})
+
+    def secured(port):
+        return web.Client(port, web.basic("prometheus", PASSWORD), authority.certificate)
+
+    for tls, options, make_client in ((False, (), web.Client), (True, ("--web.config.file", settings), secured)):
+        with web.daemon(state, options, make_client) as daemon:
+            client, pid = make_client(daemon.port), daemon.process.pid
+            fds = host.open_fds(pid)
+            attacks(check, daemon, client, tls, seed)
+            time.sleep(1)
+            check.that(web.wait_until(lambda: host.open_fds(pid) <= fds + 2, 15),
+                       f"descriptors: {fds} before, {host.open_fds(pid)} afterwards")
+            check.figure(f"anonymous memory afterwards: {host.rss_anon(pid) >> 10} KiB")
+            check.equal(client.get()[0], 200, "a scrape afterwards")
+
+
+rig.main(test)
