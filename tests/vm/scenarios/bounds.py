@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""64 drives and 255 CPU numbers fit into the memory that the unit allows, kernel tables and all; into less, with words."""
+import re
+from pathlib import Path
+
+import machine
+
+MACHINE = {"cpus": "2,maxcpus=255", "memory": "2G", "append": "possible_cpus=255"}
+KERNELS = ("6.12",)  # any that charges the tables to the service: since 5.11
+UNIT = Path(__file__).resolve().parents[3] / "deploy/systemd/ssdpulse.service"
+DRIVES, GROUP = 64, "/tmp/cgroup/service"
+
+
+def devices():
+    return []
+
+
+def run(vm, check):
+    [allowed] = re.findall(r"^MemoryMax=(\d+)M$", UNIT.read_text(), re.M)
+    vm.sh(f"modprobe null_blk nr_devices={DRIVES} gb=1 queue_mode=2 submit_queues=2; mkdir /tmp/cgroup; "
+          f"mount -t cgroup2 cgroup /tmp/cgroup; echo +memory >/tmp/cgroup/cgroup.subtree_control; mkdir {GROUP}")
+    check.equal(vm.sh("cat /sys/devices/system/cpu/possible"), "0-254", "CPU numbers")
+    enter = f"sh -c 'echo $$ >{GROUP}/cgroup.procs && exec \"$@\"' sh "
+    vm.sh(f"echo 32M >{GROUP}/memory.max")
+    code, words = vm.run(f"{enter} timeout 40 ssdpulse run --devices.include '*' --history.directory ''", 60)
+    check.that(code == 4 and b"memory" in words.splitlines()[-1], f"within 32 MB: exit code {code}, {words[-200:]!r}")
+    vm.sh(f"echo {allowed}M >{GROUP}/memory.max; printf '#!/bin/sh\\necho $$ >{GROUP}/cgroup.procs\\nexec /usr/bin/ssdpulse \"$@\"\\n' >/usr/sbin/ssdpulse && "
+          "chmod +x /usr/sbin/ssdpulse")
+    daemon = machine.Daemon(vm)
+    disks = " ".join(f"--name=nullb{number} --filename=/dev/nullb{number}" for number in range(DRIVES))
+    vm.sh(f"fio --output=/dev/null --thread --direct=1 --rw=randrw --bs=4k --size=64m --number_ios=300 {disks}", 200)
+    for _ in range(5):
+        scrape = daemon.at_rest(1.5)
+    kernel = sum(scrape.series("ssdpulse_kernel_memory_bytes").values())
+    peak, now = (int(vm.sh(f"cat {GROUP}/memory.{what}")) for what in ("peak", "current"))
+    events = dict(line.split() for line in vm.sh(f"cat {GROUP}/memory.events").splitlines())
+    check.that(peak <= int(allowed) * 0.7 * 2**20 and kernel > 100e6,
+               f"{peak / 2**20:.0f} MiB at most, {now / 2**20:.0f} now ({kernel / 2**20:.0f} of them tables), of {allowed}")
+    print(f"NOTE {events}; cpu {scrape.value('process_cpu_seconds_total'):.1f} s")
+    daemon.stop()
