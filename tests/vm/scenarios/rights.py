@@ -38,7 +38,8 @@ def lost(vm, disk, rights, **how):
     """What does not work of all that should; or what the daemon says when it does not start."""
     if (code := start(vm, rights, **how)) != "up":
         return REFUSED, f"exit code {code}: {vm.sh('tail -n 1 /tmp/daemon.log')}"
-    vm.sh(f"dd if=/dev/{disk} of=/dev/null bs=64k count=64 iflag=direct 2>/dev/null; sleep 2.5")
+    vm.sh(f"dd if=/dev/{disk} of=/dev/null bs=64k count=64 iflag=direct 2>/dev/null; sleep 2.5; n=0; "
+          "until grep -q 'history up' /tmp/daemon.log; do n=$((n + 1)); [ $n -lt 100 ] || break; sleep 0.1; done; sleep 1.5")
     text = vm.sh(f"curl -s http://127.0.0.1:{machine.Daemon.PORT}/metrics")
     log = vm.sh("cat /tmp/daemon.log")
     works = {
@@ -50,7 +51,7 @@ def lost(vm, disk, rights, **how):
         "skipped runs": 'cause="recursion"' in text or vm.name == "5.10",
         "logs": f'ssdpulse_source_up{{source="nvme",controller="{disk[:-2]}"}} 1' in text,
     }
-    pid = vm.sh("pidof ssdpulse")
+    pid = vm.sh("grep -lx ssdpulse /proc/[0-9]*/comm | cut -d/ -f3")  # the reader has another name
     caps = set(vm.sh(f"grep -h -E '^Cap(Prm|Eff|Inh|Amb)' /proc/{pid}/task/*/status | cut -f2").split())
     works["drop"] = caps == {"0" * 16}
     vm.sh(f"kill {pid}; n=0; while kill -0 {pid} 2>/dev/null; do n=$((n + 1)); [ $n -lt 100 ] || exit 1; sleep 0.1; done")
