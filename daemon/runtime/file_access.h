@@ -3,6 +3,7 @@
 // files of root are open all the same, and device nodes are among them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "daemon/util/result.h"

@@ -3,15 +3,32 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <linux/bpf.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 
 #include "block_io.skel.h"
 #include "daemon/sources/block/program_stats.h"
+
+// Before Linux 6.2 libbpf looks for bpf_rdonly_cast, which is optional, among the modules' types. The kernel lists
+// those for CAP_SYS_ADMIN alone, and libbpf takes "not permitted" for the end of loading. To us it means: no module has
+// it. So its own function, which it calls like any other program would, is replaced by this one.
+extern "C" int bpf_btf_get_next_id(__u32 start_id, __u32* next_id) {
+  bpf_attr attributes{};
+  attributes.start_id = start_id;
+  if (syscall(SYS_bpf, BPF_BTF_GET_NEXT_ID, &attributes, sizeof attributes) != 0) {
+    errno = errno == EPERM ? ENOENT : errno;
+    return -errno;
+  }
+  *next_id = attributes.next_id;
+  return 0;
+}
 
 namespace ssdpulse::block {
 namespace {
@@ -55,6 +72,10 @@ util::Error explain_refusal(int error_number) {
         "the kernel is locked down (confidentiality) and refuses BPF programs that read kernel memory; "
         "boot with lockdown=integrity or none",
         error_number};
+  }
+  if (error_number == ENOMEM) {
+    return {"not enough memory for the kernel's tables; allow the service more (MemoryMax), or measure fewer devices",
+            0};
   }
   // The verifier, too, refuses with EACCES; then it has said why.
   if ((error_number == EPERM || error_number == EACCES) && !verifier_spoke) {

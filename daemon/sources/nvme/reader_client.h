@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How does the daemon ask the NVMe reader? Never waiting: what was sent is answered later, when the descriptor is
 // readable. Every request that was sent is answered exactly once, by the drive or by an error, unless a drive hangs:
-// then it is answered when the kernel gives up on the drive. The reader is a child of ours, or a service's that listens.
-// For one thread; has none of its own.
+// then it is answered when the kernel gives up on the drive. The reader is a child of ours, or a service's that
+// listens. For one thread; has none of its own.
 #pragma once
 
 #include <sys/types.h>

@@ -53,9 +53,9 @@ DAEMON = {
 }
 READER = {
     "DynamicUser": {"become_root": REFUSED},
-    "TemporaryFileSystem": {"run_another_program": REFUSED, "read_passwd": REFUSED, "write_state": REFUSED},
-    "BindReadOnlyPaths": {"root_directory": None},
-    "BindPaths": {"open_nvme_controller": OPEN},
+    "RootDirectory": {"root_directory": None, "run_another_program": REFUSED, "read_passwd": REFUSED, "write_state": REFUSED},
+    "BindReadOnlyPaths": {"write_usr": REFUSED},
+    "MountAPIVFS": {"open_nvme_controller": OPEN},
     "DeviceAllow": {"open_nvme_controller": OPEN, "open_nvme_disk": REFUSED},
     "PrivateNetwork": {"namespace_net": None},
     "PrivateIPC": {"namespace_ipc": None},

@@ -41,7 +41,7 @@ class Service(machine.Daemon):
             time.sleep(0.3)
         return time.monotonic() - began
 
-    def until_ready(self, seconds=60):
+    def until_ready(self, seconds=120):
         return self.until(self.ready, "the daemon is ready", seconds)
 
     def at(self, name, **labels):

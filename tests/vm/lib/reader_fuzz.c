@@ -77,7 +77,8 @@ static struct request plausible(uint64_t number, unsigned controllers) {
   static const uint32_t nsids[] = {0, 0, 0, 1, 2, 0xffffffff, 0xfffffffe};
   static const uint16_t groups[] = {0, 0, 1, 1, 2, 0xffff};
   static const uint8_t uuids[] = {0, 0, 0, 1, 127, 128, 255};
-  struct request r = {REQUEST_MARK, (uint32_t)any(controllers + 1), number, 0, 0, 0, (uint8_t)(any(3) ? any(7) : 4), 0, {0}};
+  struct request r = {REQUEST_MARK, (uint32_t)any(controllers + 1), number, 0, 0, 0, (uint8_t)(any(3) ? any(7) : 4), 0,
+                      {0}};
   r.page = (uint16_t)(r.kind == 4 || any(10) == 0 ? any(PAGES + 3) : 0);
   if (r.kind == 1 || any(10) == 0) r.nsid = nsids[any(7)];
   if (r.kind == 4 || any(10) == 0) r.group = groups[any(6)];
@@ -158,7 +159,8 @@ int main(int argc, char** argv) {
       size_t size = sizeof r;
       if (is_garbage) {
         size = any(50) ? any(100) : any(LONGEST);
-        for (size_t at = 0; at < size; at += 8) memcpy(garbage + at, &(uint64_t){any(0)}, size - at < 8 ? size - at : 8);
+        for (size_t at = 0; at < size; at += 8)
+          memcpy(garbage + at, &(uint64_t){any(0)}, size - at < 8 ? size - at : 8);
         if (any(2) && size >= 4) memcpy(garbage, &(uint32_t){REQUEST_MARK}, 4);
         if (size == sizeof r) {
           memcpy(garbage + offsetof(struct request, id), &r.id, sizeof r.id);
@@ -174,8 +176,10 @@ int main(int argc, char** argv) {
       waiting[i] = r;
       ++expected;
       ++requests;
-      if (!allowed(&r)) ++refused;
-      else if (r.controller >= controllers) ++absent;
+      if (!allowed(&r))
+        ++refused;
+      else if (r.controller >= controllers)
+        ++absent;
     }
     while (expected--) judge(socket, waiting, controllers);
   }
