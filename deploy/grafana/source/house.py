@@ -161,8 +161,6 @@ def worst(title, about, unit, expression, steps, columns, span=6, height=8, link
         models.DynamicConfigValue("custom.cellOptions", cell),
         models.DynamicConfigValue("min", 0),
         models.DynamicConfigValue("custom.minWidth", 125),
-        # Room is kept for the number with most digits: without decimals that is not the one with the longest unit.
-        *([models.DynamicConfigValue("decimals", 1)] if unit == "s" else []),
         models.DynamicConfigValue("displayName", " "),
     ])
     return panel.sort_by([common.TableSortByFieldState().display_name(" ").desc(not reverse)])
