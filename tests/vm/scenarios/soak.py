@@ -14,7 +14,7 @@ from lib import metrics
 
 KERNELS = ("6.12",)
 LONG_ONLY = True
-SECONDS = 480  # ten times that
+SECONDS = 900  # ten times that
 MACHINE = {"append": "nvme_core.multipath=N"}
 DELAY = 0.01
 LENGTH = int(os.environ.get("SSDPULSE_SOAK_SECONDS", "3600"))
