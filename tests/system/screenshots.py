@@ -18,13 +18,14 @@ import prometheus
 from alerts.stack import free_port, native_option, started
 
 SUITE = "sid"
-BEFORE = 9 * 60  # seconds that are shown
-# file: dashboard, its variables, height in pixels, seconds that are shown after the stall's alert
+BEFORE = 5 * 60  # seconds that are shown
+AFTER = -8  # after the stall's alert: the fstrim is ended soon after it
+# file: dashboard, its variables, from which pixel to which
 PICTURES = {
-    "fleet": ("ssdpulse-fleet", {}, 1230, 0),
-    "device": ("ssdpulse-device", {"device": "nvme0n1"}, 2100, 20),
-    "wear": ("ssdpulse-device", {"device": "nvme1n1"}, 3000, 20),
-    "daemon": ("ssdpulse-daemon", {}, 1750, 20),
+    "fleet": ("ssdpulse-fleet", {}, 0, 1310),
+    "device": ("ssdpulse-device", {"device": "nvme0n1", "window": "5m"}, 0, 1860),
+    "wear": ("ssdpulse-device", {"device": "nvme1n1", "window": "5m"}, 2980, 3520),
+    "daemon": ("ssdpulse-daemon", {}, 0, 1460),
 }
 WIDTH = 1366
 
@@ -55,14 +56,25 @@ def stalled(server):
     sys.exit("no alert of a stall in the archive")
 
 
-def take(url, file, height, state):
+def browse(url, file, height, state):
     subprocess.run(["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                     f"--user-data-dir={state / 'chromium'}", "--hide-scrollbars", f"--window-size={WIDTH},{height}",
                     "--virtual-time-budget=30000", f"--screenshot={file}", url], check=True, timeout=300,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
+def take(url, file, top, bottom, state):
+    """From one pixel to the other of the page: what begins further down is cut out of a picture of all of it."""
+    whole, page = state / "whole.png", state / "page.html"
+    browse(url, whole if top else file, bottom, state)
+    if top:
+        page.write_text(f"<body style='margin: 0; background: url(whole.png) 0 -{top}px no-repeat'>")
+        browse(page.as_uri(), file, bottom - top, state)
+
+
 def main():
+    if len(sys.argv) < 3 or grafana.home() is None:
+        sys.exit(__doc__)
     archive, directory = sys.argv[1], Path(sys.argv[2])
     wanted = sys.argv[3:] or list(PICTURES)
     directory.mkdir(parents=True, exist_ok=True)
@@ -71,10 +83,10 @@ def main():
         with past(state, archive) as source, grafana.server(state, source.port) as server:
             when = stalled(source)
             for name in wanted:
-                uid, variables, height, after = PICTURES[name]
-                span = f"from={int(when - BEFORE) * 1000}&to={int(when + after) * 1000}"
+                uid, variables, top, bottom = PICTURES[name]
+                span = f"from={int(when - BEFORE) * 1000}&to={int(when + AFTER) * 1000}"
                 choices = "".join(f"&var-{key}={value}" for key, value in variables.items())
-                take(f"{server.url}/d/{uid}?{span}{choices}", directory / f"{name}.png", height, state)
+                take(f"{server.url}/d/{uid}?{span}{choices}", directory / f"{name}.png", top, bottom, state)
                 print(f"{directory / name}.png")
 
 

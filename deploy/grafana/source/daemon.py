@@ -5,6 +5,9 @@ from queries import HOST, RANGE, increase, rate
 
 HOST_OF = "{{instance}}"
 ANY = ((None, GREEN), (1, RED))
+# The server stamps a scrape when it begins; values may be a little younger.
+AGE = (f"clamp_min(timestamp(ssdpulse_snapshot_timestamp_seconds{{{HOST}}}) - "
+       f"ssdpulse_snapshot_timestamp_seconds{{{HOST}}}, 0)")
 
 
 def poll(name, text):
@@ -21,11 +24,10 @@ NOW = [
            span=4, decimals=0),
     number("Drift", "Largest difference to the kernel's own counts of I/Os, in either direction; 0 "
            "is right.", "short", (f"max(abs(ssdpulse_accounting_drift_ios{{{HOST}}}))", "drift"), ANY, span=4,
-           nothing="not known"),
+           nothing="n/a"),
     number("Age of the values", "Oldest sample that is being served: scrape time less the time it was taken. About a "
            "second is normal.", "s",
-           (f"max(timestamp(ssdpulse_snapshot_timestamp_seconds{{{HOST}}}) - "
-            f"ssdpulse_snapshot_timestamp_seconds{{{HOST}}})", "age"), ((None, GREEN), (5, YELLOW), (30, RED)), span=4,
+           (f"max({AGE})", "age"), ((None, GREEN), (5, YELLOW), (30, RED)), span=4,
            decimals=1),
     number("CPU, worst host", "Processor time of the daemon, as a share of one CPU, on the host where it is "
            "highest. The programs in the kernel come on top.", "percentunit",
@@ -80,8 +82,7 @@ COST = [
 
 PUNCTUAL = [
     lines("Age of the values", "Time of the scrape less the time that its values were taken.", "s",
-          (f"timestamp(ssdpulse_snapshot_timestamp_seconds{{{HOST}}}) - ssdpulse_snapshot_timestamp_seconds{{{HOST}}}",
-           HOST_OF)),
+          (AGE, HOST_OF)),
     lines("Late samplings", "Samplings that began more than half an interval late.", "short",
           (increase("ssdpulse_missed_ticks_total", "instance", HOST, "$__interval"), HOST_OF), bars=True),
     lines("Duration of a scrape", "How long Prometheus took to scrape the daemon.", "s",

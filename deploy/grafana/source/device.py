@@ -34,10 +34,10 @@ NOW = [
            names=True, texts={"1": ("now", RED)}, nothing="no burst", span=4),
     number("WAF, 1 h", "Bytes written to the media per byte that the host wrote, over the last hour.", "none",
            (f'max(ssdpulse_write_amplification_ratio{{{CONTROLLER},window="1h"}})', "WAF"),
-           ((None, GREEN), (2, YELLOW), (4, RED)), nothing="not known", span=3, decimals=2),
+           ((None, GREEN), (2, YELLOW), (4, RED)), nothing="n/a", span=3, decimals=2),
     number("Life left", "Time until the rated endurance is used up, if writing goes on as it did.", "s",
            (f"min(ssdpulse_nvme_life_remaining_seconds{{{CONTROLLER}}})", "left"),
-           ((None, RED), (90 * 86400, YELLOW), (365 * 86400, GREEN)), nothing="not known", span=4),
+           ((None, RED), (90 * 86400, YELLOW), (365 * 86400, GREEN)), nothing="n/a", span=4),
 ]
 
 LATENCY = [

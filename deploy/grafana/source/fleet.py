@@ -72,9 +72,9 @@ AT_A_GLANCE = [
             f'ssdpulse_nvme_endurance_groups_warning",{HOST}}}) > 0) or vector(0)', "warn"),
            ((None, GREEN), (1, RED)), span=3),
     number("Worn out in", "Least remaining life of any drive, if writing goes on as it did.", "s",
-           (f"min({LIFE_REMAINING})", "left"), LIFE, span=3, nothing="not known"),
+           (f"min({LIFE_REMAINING})", "left"), LIFE, span=3, nothing="n/a"),
     number("WAF, 24 h", "Highest write amplification of any drive over the last 24 hours.", "none",
-           (f"max({waf('24h')})", "WAF"), WAF, span=3, decimals=2, nothing="not known"),
+           (f"max({waf('24h')})", "WAF"), WAF, span=3, decimals=2, nothing="n/a"),
 ]
 
 WORST = [

@@ -107,7 +107,9 @@ def lines(title, about, unit, queries, colour=None, span=8, height=7, stack=None
     bars: how much something grew, asked with $__interval; a bar is never shorter than some scrapes.
     """
     panel = targets(dressed(timeseries.Panel(), title, about, unit, span, height), queries)
-    panel.interval("1m" if bars else "15s").line_width(1).show_points(common_models.VisibilityMode.AUTO)
+    # A value that stands alone is seen as a point; an area has none.
+    points = common_models.VisibilityMode.NEVER if stack else common_models.VisibilityMode.AUTO
+    panel.interval("1m" if bars else "15s").line_width(1).show_points(points)
     panel.fill_opacity(60 if bars else 30 if stack else 8)
     if bars:
         panel.draw_style(common_models.GraphDrawStyle.BARS)
@@ -158,6 +160,7 @@ def worst(title, about, unit, expression, steps, columns, span=6, height=8, link
     panel.override_by_name("Value", [
         models.DynamicConfigValue("custom.cellOptions", cell),
         models.DynamicConfigValue("min", 0),
+        models.DynamicConfigValue("custom.minWidth", 125),
         models.DynamicConfigValue("displayName", " "),
     ])
     return panel.sort_by([common.TableSortByFieldState().display_name(" ").desc(not reverse)])
@@ -212,8 +215,8 @@ def listing(title, about, columns, order=(), hide=(), rename=None, sort=None, sp
         panel.override_by_name(heading, properties)
     for heading, link in (links or {}).items():
         panel.override_by_name(heading, [models.DynamicConfigValue("links", [link])])
-    panel.override_by_name("Host", [models.DynamicConfigValue("custom.minWidth", 85)])
-    panel.override_by_name("Device", [models.DynamicConfigValue("custom.minWidth", 85)])
+    for heading in ("Host", "Device", "Drive"):
+        panel.override_by_name(heading, [models.DynamicConfigValue("custom.minWidth", 85)])
     if len(columns) > 1:
         panel.with_transformation(models.DataTransformerConfig(id_val="merge", options={}))
     panel.with_transformation(models.DataTransformerConfig(id_val="organize", options={

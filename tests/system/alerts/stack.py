@@ -88,9 +88,10 @@ class Stack:
                 for alert in self.server.ask("alerts")["alerts"] if alert["state"] == "firing"}
 
     def notified(self):
-        """{(alert, device): "active" or "suppressed"} as Alertmanager sees them; those that have ended are gone."""
-        return {(alert["labels"]["alertname"], alert["labels"].get("device")): alert["status"]["state"]
-                for alert in get(self._alertmanager)}
+        """{(alert, device): "active" or "suppressed"} as Alertmanager sees them; those that have ended are gone. Of reads
+        and writes together it is active if one is."""
+        alerts = sorted(get(self._alertmanager), key=lambda alert: alert["status"]["state"], reverse=True)
+        return {(alert["labels"]["alertname"], alert["labels"].get("device")): alert["status"]["state"] for alert in alerts}
 
     def notify(self, labels):
         """Sends Alertmanager an alert, as Prometheus does."""

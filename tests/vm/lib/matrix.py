@@ -31,13 +31,14 @@ def arrange(kernels, names, long):
             continue
         alone = None if getattr(scenario, "SHARES_GUEST", False) else name
         groups.setdefault((json.dumps(getattr(scenario, "MACHINE", {})), alone), []).append(name)
-    return [(kernel, fitting) for group in sorted(groups.values(), key=allowed, reverse=True) for kernel in kernels
+    return [(kernel, fitting) for group in sorted(groups.values(), key=length, reverse=True) for kernel in kernels
             if (fitting := [name for name in group if kernel in getattr(guest.load(name), "KERNELS", kernels)])]
 
 
-def allowed(names):
-    """Seconds that these may take."""
-    return sum(getattr(guest.load(name), "SECONDS", guest.SECONDS) for name in names)
+def length(names):
+    """What to sort by: first comes a scenario that takes as long as several others, and mostly waits."""
+    seconds = [getattr(guest.load(name), "SECONDS", guest.SECONDS) for name in names]
+    return max(seconds) >= 2 * guest.SECONDS, sum(seconds)
 
 
 class Run:

@@ -14,25 +14,25 @@ from lib import metrics
 
 KERNELS = ("6.12",)
 LONG_ONLY = True
-SECONDS = 480  # ten times that
+SECONDS = 900  # ten times that
 MACHINE = {"append": "nvme_core.multipath=N"}
 DELAY = 0.01
 LENGTH = int(os.environ.get("SSDPULSE_SOAK_SECONDS", "3600"))
 ROUND = 15  # seconds between two times that the drive is pulled
 WARM = 1 / 4  # of the length: until then memory may grow
-GROWTH = 1 << 20  # bytes an hour
+GROWTH = 512 << 10  # bytes an hour
 SETTLED = 256 << 10  # bytes, in a run of any length: one arena more
 # Each process: when, which, anonymous KiB, descriptors.
 SAMPLER = ("while sleep 5; do for pid in $(pidof ssdpulse); do echo $(cut -d' ' -f1 /proc/uptime) $pid "
            "$(sed -n 's/^RssAnon:[^0-9]*\\([0-9]*\\).*/\\1/p' /proc/$pid/status) $(ls /proc/$pid/fd | wc -l); done; done")
 CLOCK = ("read last rest </proc/uptime; while sleep 0.25; do read now rest </proc/uptime; "
          "[ $((${now%.*}${now#*.} - ${last%.*}${last#*.})) -lt 50 ] || echo $last $now; last=$now; done")
-SCRAPER = (f"while sleep 1; do curl -sf -o /dev/null http://127.0.0.1:{machine.Daemon.PORT}/metrics && curl -sf -o /dev/null "
-           f"--compressed -H 'Accept: {metrics.PROTOBUF}' http://127.0.0.1:{machine.Daemon.PORT}/metrics && echo; done")
+SCRAPE = f"curl -sf -o /dev/null http://127.0.0.1:{machine.Daemon.PORT}/metrics"
+SCRAPER = f"while sleep 1; do {SCRAPE} && {SCRAPE} --compressed -H 'Accept: {metrics.PROTOBUF}' && echo; done"
 
 
 def devices():
-    return [Nvme("steady", Slow("256M", read=DELAY, write=DELAY)), Nvme("roving", Slow("256M", read=DELAY, write=DELAY))]
+    return [Nvme(serial, Slow("256M", read=DELAY, write=DELAY)) for serial in ("steady", "roving")]
 
 
 def come_and_go(vm, until):
@@ -76,7 +76,8 @@ def judge_process(check, name, samples):
 def run(vm, check):
     steady = vm.disk("steady")
     vm.disk("roving")
-    vm.sh("mkdir -p /tmp/history; printf 'nvme: { poll_interval: 10s }\\nhistory: { directory: /tmp/history }\\n' >/tmp/soak.yaml")
+    vm.sh("mkdir -p /tmp/history; printf 'nvme: { poll_interval: 10s }\\nhistory: { directory: /tmp/history }\\n' "
+          ">/tmp/soak.yaml")
     daemon = machine.Daemon(vm, "--config", "/tmp/soak.yaml")
     daemon.when_drives_were_read(2, 0)
     before = daemon.at_rest()
