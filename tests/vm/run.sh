@@ -40,6 +40,7 @@ while [[ $# -gt 0 ]]; do
   esac
   shift
 done
+if [[ ${#kernels[@]} -gt 0 || ${#scenarios[@]} -gt 0 ]]; then options+=(--whole); fi
 if [[ ${#kernels[@]} -eq 0 ]]; then mapfile -t kernels < <(sed -nE 's/^([^# ]+) .*/\1/p' "$vm_directory/kernels"); fi
 if [[ ${#scenarios[@]} -eq 0 ]]; then
   for file in "$vm_directory"/scenarios/*.py; do scenarios+=("$(basename "$file" .py)"); done

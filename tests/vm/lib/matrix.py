@@ -22,8 +22,15 @@ import guest
 JOBS_OF_SECOND_TRIES = 2
 
 
-def arrange(kernels, names, long):
-    """[(kernel, scenarios of one guest)], what may take longest first. A scenario may be for some KERNELS only."""
+def kernels_of(scenario, kernels, whole):
+    """KERNELS are those that a scenario is for, if not for all; KERNELS_IN_CI those of them that the matrix takes when it
+    is not asked for the WHOLE of it: enough where a kernel has little part in what is judged."""
+    own = getattr(scenario, "KERNELS", kernels)
+    return own if whole else getattr(scenario, "KERNELS_IN_CI", own)
+
+
+def arrange(kernels, names, long, whole):
+    """[(kernel, scenarios of one guest)], what may take longest first."""
     groups = {}
     for name in names:
         scenario = guest.load(name)
@@ -32,7 +39,7 @@ def arrange(kernels, names, long):
         alone = None if getattr(scenario, "SHARES_GUEST", False) else name
         groups.setdefault((json.dumps(getattr(scenario, "MACHINE", {})), alone), []).append(name)
     return [(kernel, fitting) for group in sorted(groups.values(), key=length, reverse=True) for kernel in kernels
-            if (fitting := [name for name in group if kernel in getattr(guest.load(name), "KERNELS", kernels)])]
+            if (fitting := [name for name in group if kernel in kernels_of(guest.load(name), kernels, whole)])]
 
 
 def length(names):
@@ -116,7 +123,8 @@ def keep_first_try(directory):
 
 def run_all(arguments):
     """Everything once, several guests at a time; then the second tries, with less beside them, and it is said."""
-    began, waiting = time.monotonic(), arrange(arguments.kernels, arguments.scenarios, arguments.long)
+    began, waiting = time.monotonic(), arrange(
+        arguments.kernels, arguments.scenarios, arguments.long, arguments.whole or arguments.long)
     running, verdicts, jobs, again = [], {}, arguments.jobs, set()
     if not waiting:
         sys.exit(f"none of these scenarios is for {' or '.join(arguments.kernels)}, or in this form")
@@ -157,6 +165,7 @@ def main():
     parser.add_argument("--scenarios", nargs="+", required=True)
     parser.add_argument("--jobs", type=int, default=5)
     parser.add_argument("--long", action="store_true")
+    parser.add_argument("--whole", action="store_true")
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--one", action="store_true")
     arguments = parser.parse_args()
