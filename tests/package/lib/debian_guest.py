@@ -9,6 +9,7 @@ import shutil
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -52,28 +53,30 @@ def live(vm, check, old, new):
                  f"{vm.sh('systemctl --version').splitlines()[0]}; ready {vm.boot_seconds:.0f} s after power-on")
     before = life.files(vm)
     old_number, new_number = (Path(package).name.split("_")[1].split("+")[0] for package in (old, new))
-    step(f"install {old_number}")
-    life.install(vm, f"/packages/{Path(old).name}")
-    life.starts(vm, check, service, old_number)
-    vm.sh(f"sed -i 's/poll_interval: 30s/poll_interval: {life.POLL}s/' /etc/ssdpulse/ssdpulse.yaml && systemctl reload ssdpulse")
-    step("measure")
-    life.measures(vm, check, service)
-    step("logs of the drives")
-    life.reads_logs(vm, check, service, 4)
-    step("the sandboxes, from inside")
-    sandbox.run(vm, check, service)
-    step("a minute of history")
-    service.until(service.history, "rows of the history", 150)
-    step("restart")
-    life.restarts(vm, check, service)
-    step(f"upgrade to {new_number}")
-    life.upgrades(vm, check, service, f"/packages/{Path(new).name}", new_number)
-    step("faults")
-    faults.run(vm, check, service)
-    step("measure again")
-    life.measures(vm, check, service)
-    step("purge")
-    life.is_purged(vm, check, before)
+
+    def install():
+        life.install(vm, f"/packages/{Path(old).name}")
+        life.starts(vm, check, service, old_number)
+        vm.sh(f"sed -i 's/poll_interval: 30s/poll_interval: {life.POLL}s/' /etc/ssdpulse/ssdpulse.yaml && systemctl reload ssdpulse")
+
+    for what, do in (
+            (f"install {old_number}", install),
+            ("measure", lambda: life.measures(vm, check, service)),
+            ("logs of the drives", lambda: life.reads_logs(vm, check, service, 4)),
+            ("the sandboxes, from inside", lambda: sandbox.run(vm, check, service)),
+            ("a minute of history", lambda: service.until(service.history, "rows of the history", 150)),
+            ("restart", lambda: life.restarts(vm, check, service)),
+            (f"upgrade to {new_number}",
+             lambda: life.upgrades(vm, check, service, f"/packages/{Path(new).name}", new_number)),
+            ("faults", lambda: faults.run(vm, check, service)),
+            ("measure again", lambda: life.measures(vm, check, service)),
+            ("purge", lambda: life.is_purged(vm, check, before))):
+        step(what)
+        try:
+            do()
+        except Exception as error:  # pylint: disable=broad-exception-caught  # the rest is of interest all the same
+            check.that(False, f"{what}: {traceback.format_exc().strip().splitlines()[-1]}; "
+                              f"{traceback.extract_tb(error.__traceback__)[-1]}")
     step("done")
     for line in vm.kernel_complaints():
         check.that(False, f"the kernel complains: {line}")

@@ -4,7 +4,9 @@ nothing that was recorded is lost. The daemon's state is named after each.
 """
 import time
 
+import figures
 import machine
+from lib import metrics
 
 VISIBLE = 60  # seconds
 
@@ -18,11 +20,7 @@ class Fault:
 
     def __enter__(self):
         self.rows, self.pid = self.service.history(), self.service.pid()
-        self.ios = self.count()
         return self
-
-    def count(self):
-        return sum(self.service.scrape().series("ssdpulse_io_latency_seconds_count").values())
 
     def visible(self, true, what):
         """Something tells of the failure, soon enough."""
@@ -36,10 +34,7 @@ class Fault:
         disk = self.vm.disk("first")
         before = self.service.at_rest()
         self.vm.sh(f"dd if=/dev/zero of=/dev/{disk} bs=4k count=50 oflag=direct 2>&1")
-        after = self.service.at_rest()
-        name = "ssdpulse_io_latency_seconds_count"
-        ios = sum(after.series(name, device=disk, operation="write").values()) - \
-            sum(before.series(name, device=disk, operation="write").values())
+        ios = figures.ios(metrics.Difference(before, self.service.at_rest()), disk, "write")
         lost = self.rows - self.service.history()
         state = self.service.state()
         same = "the same process" if self.service.pid() == self.pid else "a new process"

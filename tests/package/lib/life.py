@@ -3,7 +3,9 @@
 import re
 import time
 
+import figures
 import machine
+from lib import metrics
 
 POLL = 10  # seconds between readings of a drive's logs, set as an administrator would
 # What belongs to dpkg itself, to the programs that look after users, or to nobody.
@@ -44,29 +46,30 @@ def starts(vm, check, service, number):
 
 def measures(vm, check, service, serial="first"):
     disk = vm.disk(serial)
-    before = service.at_rest()
-    vm.sh(f"dd if=/dev/zero of=/dev/{disk} bs=4k count=500 oflag=direct 2>&1 && dd if=/dev/{disk} of=/dev/null bs=16k count=300 "
-          "iflag=direct 2>&1", 120)
-    after = service.at_rest()
-    for operation, count, size in (("write", 500, 4096), ("read", 300, 16384)):
-        ios, count_bytes = (sum(after.series(name, device=disk, operation=operation).values())
-                            - sum(before.series(name, device=disk, operation=operation).values())
-                            for name in ("ssdpulse_io_latency_seconds_count", "ssdpulse_io_bytes_total"))
-        check.equal((ios, count_bytes), (count, count * size), f"{operation}s of dd, and their bytes")
-    lost = {key: value for key, value in after.series("ssdpulse_lost_events_total", device=disk).items() if value}
-    check.equal(lost, {}, "lost")
+    for operation, command, count, size in (
+            ("write", f"dd if=/dev/zero of=/dev/{disk} bs=4k count=500 oflag=direct", 500, 4096),
+            ("read", f"dd if=/dev/{disk} of=/dev/null bs=16k count=300 iflag=direct", 300, 16384)):
+        before = service.at_rest()
+        vm.sh(f"{command} 2>&1; udevadm settle", 120)
+        difference = metrics.Difference(before, service.at_rest())
+        check.equal((figures.ios(difference, disk, operation), difference.value("ssdpulse_io_bytes_total", device=disk,
+                                                                                operation=operation)),
+                    (count, count * size), f"{operation}s of dd, and their bytes")
+        lost = {key: value for key, value in difference.after.series("ssdpulse_lost_events_total", device=disk).items() if value}
+        check.equal(lost, {}, f"{operation}s of dd: lost")
 
 
 def reads_logs(vm, check, service, drives):
     scrape = service.when_drives_were_read(drives, float(vm.sh("date +%s")), 60)
-    for labels, when in scrape.series("ssdpulse_nvme_last_poll_timestamp_seconds").items():
+    for labels in scrape.series("ssdpulse_nvme_last_poll_timestamp_seconds"):
         controller = dict(labels)["controller"]
-        nvme = vm.sh(f"nvme smart-log /dev/{controller} -o json")
-        hours = int(re.search(r'"power_on_hours"\s*:\s*(\d+)', nvme)[1])
-        kelvin = int(re.search(r'"temperature"\s*:\s*(\d+)', nvme)[1])
+        words = vm.sh(f"nvme smart-log /dev/{controller}")
+        hours = int(re.search(r"power_on_hours\s*:\s*(\d+)", words)[1])
+        kelvin = int(re.search(r"\((\d+) ?K\)", words)[1])
         has = (scrape.value("ssdpulse_nvme_power_on_seconds_total", controller=controller),
                scrape.value("ssdpulse_nvme_temperature_celsius", controller=controller, sensor="composite"))
-        check.figure(f"{controller}: read {float(vm.sh('date +%s.%N')) - when:.1f} s ago; daemon: {has}; nvme-cli: {hours} h, {kelvin} K")
+        check.that(has[0] == hours * 3600 and has[1] is not None and abs(has[1] - kelvin + 273.15) < 0.5,
+                   f"{controller}: hours in seconds and temperature: {has}; nvme-cli: {hours} h, {kelvin} K")
     check.equal(scrape.value("ssdpulse_source_up", source="nvme"), 1, "the source nvme is up")
 
 
