@@ -46,9 +46,12 @@ class Guest:
         self._kernel, self._results, self._long, self._keep = kernel, results, long, keep
         self._waiting = {name: load(name) for name in names}
         self._deaths = {name: [] for name in names}
+        self._options = dict(getattr(self._waiting[names[0]], "MACHINE", {}))
+        self._nice = self._options.pop("nice", 0)  # what is left is for the machine
         self._state = None
 
     def run(self):
+        os.nice(self._nice)  # all that is started inherits it
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a QEMU that aborts would write all of the guest's memory
         signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))
         signal.signal(signal.SIGALRM, out_of_time)
@@ -67,8 +70,8 @@ class Guest:
         files = SimpleNamespace(qemu=os.environ["QEMU_COMMAND"].split(), **{
             name: self._results / f"{self._kernel}.{name}" for name in ("kernel", "initrd")})
         disks = {disk.serial: disk for scenario in self._waiting.values() for disk in scenario.devices()}
-        options = getattr(next(iter(self._waiting.values())), "MACHINE", {})
-        return machine.Machine(self._state, files, list(disks.values()), name=self._kernel, long=self._long, **options)
+        return machine.Machine(self._state, files, list(disks.values()), name=self._kernel, long=self._long,
+                               **self._options)
 
     def _scenario(self, vm, name):
         """True if it passed, and the next one can have this guest."""
