@@ -1,132 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // How does a page get to many clients at once without their number or slowness costing anything?
-//
-// libmicrohttpd runs without threads and without listening sockets of its own: the loop below polls its epoll
-// descriptor beside ours, so that connections, deadlines and counters belong to one thread and need no lock.
-// A request whose page is being made is suspended; the worker that made it resumes it.
+// Connections are accepted, bytes moved and deadlines kept here; what is answered is said in server_requests.cpp.
 #include "exporters/http/server.h"
 
-#include <microhttpd.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
-#include <string>
-#include <string_view>
-#include <thread>
-#include <utility>
 
-#include "exporters/http/answer.h"
-#include "exporters/http/connections.h"
-#include "exporters/http/logins.h"
+#include "exporters/http/server_implementation.h"
 #include "exporters/http/tls.h"
-#include "exporters/http/users.h"
-#include "exporters/http/workers.h"
 
 namespace ssdpulse::http {
 namespace {
 
-using Clock = Connections::Clock;
-
 constexpr std::chrono::milliseconds kAcceptPause{100};  // after running out of descriptors
-constexpr std::string_view kInstantPages = "/-/";
-const Headers kRetryLater{{MHD_HTTP_HEADER_RETRY_AFTER, "1"}};  // seconds
-
-// One request that waits for another thread: for its login, or for its page. Made, read and deleted by the loop; in
-// between it is the other thread's.
-struct Exchange {
-  MHD_Connection* connection = nullptr;
-  // a login
-  std::shared_ptr<const Users> users;  // null: this is a page
-  Credentials credentials;
-  bool right = false;
-  // a page
-  const Handler* handler = nullptr;
-  Request request;
-  Response response;
-};
-
-// What libmicrohttpd holds for a request whose headers it has shown us and which has no Exchange.
-char headers_seen;
 
 }  // namespace
-
-class Server::Implementation {
- public:
-  Implementation(std::vector<Listener> listeners, Routes routes, Limits limits,
-                 std::shared_ptr<const Protection> protection)
-      : listeners_(std::move(listeners)),
-        routes_(std::move(routes)),
-        limits_(limits),
-        protection_(protection ? std::move(protection) : std::make_shared<const Protection>()) {}
-  ~Implementation() { stop(); }
-
-  util::Result<void> start();
-  void stop();
-  bool protect(std::shared_ptr<const Protection> protection);
-  [[nodiscard]] Counters counters() const {
-    return {answered_, refused_, refused_logins_, unauthorized_, cut_, accept_errors_, open_};
-  }
-
- private:
-  static MHD_Result on_request(void* self, MHD_Connection* connection, const char* url, const char* method,
-                               const char* version, const char* upload, size_t* upload_size, void** exchange);
-  static void on_completed(void* self, MHD_Connection* connection, void** exchange, MHD_RequestTerminationCode code);
-  static void on_connection(void* self, MHD_Connection* connection, void** context,
-                            MHD_ConnectionNotificationCode code);
-
-  MHD_Result begin(MHD_Connection* connection, std::string_view method);
-  MHD_Result answer(MHD_Connection* connection, std::string_view path, void** exchange);
-  MHD_Result log_in(MHD_Connection* connection, std::shared_ptr<const Users> users, Credentials credentials,
-                    void** exchange);
-  MHD_Result serve(MHD_Connection* connection, std::string_view path, void** exchange);
-  MHD_Result resume(MHD_Connection* connection, std::string_view path, void** exchange);
-  MHD_Result reply(MHD_Connection* connection, const Response& response, const Headers& more = {});
-  MHD_Result unauthorized(MHD_Connection* connection);
-  bool check(Exchange& exchange);
-  void make_page(Exchange& exchange);
-  void hand_back(const Exchange& exchange);
-  void forget(void** exchange);
-  void set_deadline(MHD_Connection* connection, std::chrono::milliseconds time, std::chrono::milliseconds pressed_time);
-  [[nodiscard]] std::shared_ptr<const Protection> protection() const;
-  [[nodiscard]] bool full() const { return connections_.size() >= limits_.connections; }
-  void wake() const { ::eventfd_write(wake_event_.get(), 1); }
-  void loop();
-  int milliseconds_to_wait(Clock::time_point now, bool accepting) const;
-  void accept_from(int listener);
-
-  std::vector<Listener> listeners_;
-  const Routes routes_;
-  const Limits limits_;
-  mutable std::mutex protection_mutex_;
-  std::shared_ptr<const Protection> protection_;  // never null
-  MHD_Daemon* daemon_ = nullptr;
-  int daemon_fd_ = -1;  // its epoll descriptor
-  util::UniqueFd wake_event_;
-  std::atomic<bool> stopping_{false};
-  std::thread thread_;
-  std::unique_ptr<Workers> workers_;
-  std::unique_ptr<Logins> login_thread_;
-
-  // The loop's own.
-  Connections connections_;
-  unsigned requests_ = 0;  // being answered
-  unsigned logins_ = 0;    // waiting or being checked
-  Clock::time_point accept_again_{};
-
-  std::atomic<std::uint64_t> answered_{0};
-  std::atomic<std::uint64_t> refused_{0};
-  std::atomic<std::uint64_t> refused_logins_{0};
-  std::atomic<std::uint64_t> unauthorized_{0};
-  std::atomic<std::uint64_t> cut_{0};
-  std::atomic<std::uint64_t> accept_errors_{0};
-  std::atomic<std::uint64_t> open_{0};
-};
 
 util::Result<void> Server::Implementation::start() {
   wake_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -182,170 +74,6 @@ void Server::Implementation::stop() {
     MHD_stop_daemon(std::exchange(daemon_, nullptr));
   }
   listeners_.clear();
-}
-
-MHD_Result Server::Implementation::on_request(void* self, MHD_Connection* connection, const char* url,
-                                              const char* method, const char*, const char*, size_t* upload_size,
-                                              void** exchange) {
-  auto& server = *static_cast<Implementation*>(self);
-  try {
-    if (*exchange == nullptr) {
-      *exchange = &headers_seen;
-      return server.begin(connection, method);
-    }
-    if (*exchange == &headers_seen) {
-      return server.answer(connection, url, exchange);
-    }
-    *upload_size = 0;
-    return server.resume(connection, url, exchange);
-  } catch (...) {
-    return MHD_NO;
-  }
-}
-
-// An answer given here is final for the connection too: libmicrohttpd closes it, as a body may still be under way.
-MHD_Result Server::Implementation::begin(MHD_Connection* connection, std::string_view method) {
-  set_deadline(connection, limits_.answer_time, limits_.answer_time);
-  if (method != MHD_HTTP_METHOD_GET && method != MHD_HTTP_METHOD_HEAD) {
-    return reply(connection, short_answer(405, "only GET and HEAD\n"), {{MHD_HTTP_HEADER_ALLOW, "GET, HEAD"}});
-  }
-  if (has_body(connection)) {
-    return reply(connection, short_answer(413, "a request has no body here\n"));
-  }
-  return MHD_YES;
-}
-
-MHD_Result Server::Implementation::answer(MHD_Connection* connection, std::string_view path, void** exchange) {
-  if (auto users = protection()->users) {
-    auto credentials = parse_basic(header_of(connection, MHD_HTTP_HEADER_AUTHORIZATION));
-    if (!credentials) {
-      return unauthorized(connection);
-    }
-    if (!users->remembers(*credentials)) {
-      return log_in(connection, std::move(users), std::move(*credentials), exchange);
-    }
-  }
-  return serve(connection, path, exchange);
-}
-
-MHD_Result Server::Implementation::log_in(MHD_Connection* connection, std::shared_ptr<const Users> users,
-                                          Credentials credentials, void** exchange) {
-  if (logins_ >= limits_.logins) {
-    ++refused_logins_;
-    return reply(connection, short_answer(503, "too many logins at once; try again\n"), kRetryLater);
-  }
-  auto made = std::make_unique<Exchange>();
-  made->connection = connection;
-  made->users = std::move(users);
-  made->credentials = std::move(credentials);
-  auto& login = *made;
-  MHD_suspend_connection(connection);
-  login_thread_->submit([this, &login] { return check(login); });
-  *exchange = made.release();
-  ++logins_;
-  return MHD_YES;
-}
-
-// Who gets here may read everything.
-MHD_Result Server::Implementation::serve(MHD_Connection* connection, std::string_view path, void** exchange) {
-  const auto route = routes_.find(path);
-  if (route == routes_.end()) {
-    return reply(connection, short_answer(404, "no such page\n"));
-  }
-  Request request{std::string(path), std::string(header_of(connection, MHD_HTTP_HEADER_ACCEPT)),
-                  std::string(header_of(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING)),
-                  std::string(parameter_of(connection, "histograms"))};
-  if (path.substr(0, kInstantPages.size()) == kInstantPages) {
-    return reply(connection, route->second(request));
-  }
-  if (requests_ >= limits_.requests) {
-    ++refused_;
-    return reply(connection, short_answer(503, "too many requests at once; try again\n"), kRetryLater);
-  }
-  auto made = std::make_unique<Exchange>();
-  made->connection = connection;
-  made->handler = &route->second;
-  made->request = std::move(request);
-  auto& page = *made;
-  MHD_suspend_connection(connection);
-  workers_->submit([this, &page] { make_page(page); });
-  *exchange = made.release();
-  ++requests_;
-  return MHD_YES;
-}
-
-MHD_Result Server::Implementation::resume(MHD_Connection* connection, std::string_view path, void** exchange) {
-  auto* done = static_cast<Exchange*>(*exchange);
-  if (done->users == nullptr) {
-    return reply(connection, done->response);
-  }
-  if (!done->right) {
-    return unauthorized(connection);
-  }
-  forget(exchange);
-  return serve(connection, path, exchange);
-}
-
-MHD_Result Server::Implementation::reply(MHD_Connection* connection, const Response& response, const Headers& more) {
-  Headers headers = protection()->headers;
-  headers.insert(headers.end(), more.begin(), more.end());
-  return queue(connection, response, headers);
-}
-
-MHD_Result Server::Implementation::unauthorized(MHD_Connection* connection) {
-  ++unauthorized_;
-  return reply(connection, short_answer(401, "a user and a password are needed\n"),
-               {{MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Basic realm=\"ssdpulse\", charset=\"UTF-8\""}});
-}
-
-bool Server::Implementation::check(Exchange& exchange) {
-  bool right = false;
-  if (!stopping_) {
-    try {
-      right = exchange.users->verify(exchange.credentials);
-    } catch (...) {  // out of memory: not known to be right
-    }
-  }
-  exchange.right = right;
-  hand_back(exchange);
-  return right;
-}
-
-void Server::Implementation::make_page(Exchange& exchange) {
-  if (!stopping_) {
-    try {
-      exchange.response = (*exchange.handler)(exchange.request);
-    } catch (...) {
-      exchange.response = short_answer(500, "the page could not be made\n");
-    }
-  }
-  hand_back(exchange);
-}
-
-// From here on the exchange is the loop's.
-void Server::Implementation::hand_back(const Exchange& exchange) {
-  MHD_resume_connection(exchange.connection);
-  // libmicrohttpd's own signal can be swallowed by a run that looked for resumed connections just before it.
-  wake();
-}
-
-void Server::Implementation::forget(void** exchange) {
-  const std::unique_ptr<Exchange> done(static_cast<Exchange*>(*exchange));
-  *exchange = &headers_seen;
-  --(done->users != nullptr ? logins_ : requests_);
-}
-
-void Server::Implementation::on_completed(void* self, MHD_Connection* connection, void** exchange,
-                                          MHD_RequestTerminationCode code) {
-  auto& server = *static_cast<Implementation*>(self);
-  if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
-    ++server.answered_;
-  }
-  if (*exchange != nullptr && *exchange != &headers_seen) {
-    server.forget(exchange);
-  }
-  *exchange = nullptr;
-  server.set_deadline(connection, server.limits_.idle_time, server.limits_.pressed_time);
 }
 
 void Server::Implementation::on_connection(void* self, MHD_Connection* connection, void** context,

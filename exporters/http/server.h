@@ -35,7 +35,7 @@ namespace ssdpulse::http {
 
 struct Limits {
   unsigned requests = 64;
-  unsigned logins = 16;
+  unsigned logins = 8;          // with the pauses after wrong ones, about two seconds at a usual cost of 10
   unsigned connections = 1280;  // a thousand clients at one instant, and idle ones beside them
   unsigned workers = 2;
   std::size_t connection_memory = 16 * 1024;

@@ -132,7 +132,7 @@ util::Result<std::string> priorities_of(const TlsSettings& settings) {
   if (!curves) {
     return tl::unexpected(curves.error());
   }
-  const auto suites = suites_of(settings.cipher_suites);
+  auto suites = suites_of(settings.cipher_suites);
   if (!suites) {
     return suites;
   }

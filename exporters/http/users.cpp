@@ -97,7 +97,7 @@ std::pair<std::size_t, bool> Users::find(const std::string& name) const {
   }
   // The same one for the same name, as if the hash were its own; hashes may differ in cost.
   const auto chosen = digest(name);
-  return {(chosen[0] << 8U | chosen[1]) % users_.size(), false};
+  return {(std::size_t{chosen[0]} << 8U | chosen[1]) % users_.size(), false};
 }
 
 Users::Digest Users::digest(std::string_view text) const {

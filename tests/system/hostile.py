@@ -12,7 +12,7 @@ from collections import Counter
 from contextlib import contextmanager, suppress
 
 # What a request that was tampered with may be told: never an internal error.
-ANSWERS = {200, 400, 401, 404, 405, 411, 413, 414, 431, 501, 503, 505}
+ANSWERS = {100, 200, 400, 401, 404, 405, 411, 413, 414, 431, 501, 503, 505}
 CLIENT_HELLO = bytes.fromhex("16030100f5010000f10303")  # the beginning of one
 
 
@@ -46,9 +46,9 @@ def slow_loris(port, tls, count, seconds, out, handshakes=100):
             return 1
         return 0
 
-    end = time.monotonic() + seconds
     for i in range(count):
         opened += open_one(tls and i < handshakes)
+    end = time.monotonic() + seconds
     while time.monotonic() < end:
         gone = []
         for key, _ in selector.select(0.2):

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is the server made of? For server.cpp, which moves connections and bytes, and server_requests.cpp, which
+// answers.
+//
+// libmicrohttpd runs without threads and without listening sockets of its own: the loop polls its epoll descriptor
+// beside ours, so that connections, deadlines and counters belong to one thread and need no lock. A request that waits
+// for its page or its login is suspended; the thread that has done the work resumes it.
+#pragma once
+
+#include <microhttpd.h>
+#include <sys/eventfd.h>
+
+#include <atomic>
+#include <mutex>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "exporters/http/connections.h"
+#include "exporters/http/logins.h"
+#include "exporters/http/server.h"
+#include "exporters/http/users.h"
+#include "exporters/http/workers.h"
+
+namespace ssdpulse::http {
+
+// One request that waits for another thread: for its login, or for its page. Made, read and deleted by the loop; in
+// between it is the other thread's.
+struct Exchange {
+  MHD_Connection* connection = nullptr;
+  // a login
+  std::shared_ptr<const Users> users;  // null: this is a page
+  Credentials credentials;
+  bool right = false;
+  // a page
+  const Handler* handler = nullptr;
+  Request request;
+  Response response;
+};
+
+class Server::Implementation {
+ public:
+  using Clock = Connections::Clock;
+
+  Implementation(std::vector<Listener> listeners, Routes routes, Limits limits,
+                 std::shared_ptr<const Protection> protection)
+      : listeners_(std::move(listeners)),
+        routes_(std::move(routes)),
+        limits_(limits),
+        protection_(protection ? std::move(protection) : std::make_shared<const Protection>()) {}
+  ~Implementation() { stop(); }
+
+  util::Result<void> start();
+  void stop();
+  bool protect(std::shared_ptr<const Protection> protection);
+  [[nodiscard]] Counters counters() const {
+    return {answered_, refused_, refused_logins_, unauthorized_, cut_, accept_errors_, open_};
+  }
+
+ private:
+  static MHD_Result on_request(void* self, MHD_Connection* connection, const char* url, const char* method,
+                               const char* version, const char* upload, size_t* upload_size, void** exchange);
+  static void on_completed(void* self, MHD_Connection* connection, void** exchange, MHD_RequestTerminationCode code);
+  static void on_connection(void* self, MHD_Connection* connection, void** context,
+                            MHD_ConnectionNotificationCode code);
+
+  MHD_Result begin(MHD_Connection* connection, std::string_view method);
+  MHD_Result answer(MHD_Connection* connection, std::string_view path, void** exchange);
+  MHD_Result log_in(MHD_Connection* connection, std::shared_ptr<const Users> users, Credentials credentials,
+                    void** exchange);
+  MHD_Result serve(MHD_Connection* connection, std::string_view path, void** exchange);
+  MHD_Result resume(MHD_Connection* connection, std::string_view path, void** exchange);
+  MHD_Result reply(MHD_Connection* connection, const Response& response, const Headers& more = {});
+  MHD_Result unauthorized(MHD_Connection* connection);
+  bool check(Exchange& exchange);
+  void make_page(Exchange& exchange);
+  void hand_back(const Exchange& exchange);
+  void forget(void** exchange);
+  void set_deadline(MHD_Connection* connection, std::chrono::milliseconds time, std::chrono::milliseconds pressed_time);
+  [[nodiscard]] std::shared_ptr<const Protection> protection() const;
+  [[nodiscard]] bool full() const { return connections_.size() >= limits_.connections; }
+  void wake() const { ::eventfd_write(wake_event_.get(), 1); }
+  void loop();
+  int milliseconds_to_wait(Clock::time_point now, bool accepting) const;
+  void accept_from(int listener);
+
+  std::vector<Listener> listeners_;
+  const Routes routes_;
+  const Limits limits_;
+  mutable std::mutex protection_mutex_;
+  std::shared_ptr<const Protection> protection_;  // never null
+  MHD_Daemon* daemon_ = nullptr;
+  int daemon_fd_ = -1;  // its epoll descriptor
+  util::UniqueFd wake_event_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+  std::unique_ptr<Workers> workers_;
+  std::unique_ptr<Logins> login_thread_;
+
+  // The loop's own.
+  Connections connections_;
+  unsigned requests_ = 0;  // being answered
+  unsigned logins_ = 0;    // waiting or being checked
+  Clock::time_point accept_again_{};
+
+  std::atomic<std::uint64_t> answered_{0};
+  std::atomic<std::uint64_t> refused_{0};
+  std::atomic<std::uint64_t> refused_logins_{0};
+  std::atomic<std::uint64_t> unauthorized_{0};
+  std::atomic<std::uint64_t> cut_{0};
+  std::atomic<std::uint64_t> accept_errors_{0};
+  std::atomic<std::uint64_t> open_{0};
+};
+
+}  // namespace ssdpulse::http

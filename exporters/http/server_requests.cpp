@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is answered what? The way of one request: method and body, login, page; each of them may end it.
+#include "exporters/http/answer.h"
+#include "exporters/http/server_implementation.h"
+
+namespace ssdpulse::http {
+namespace {
+
+constexpr std::string_view kInstantPages = "/-/";
+const Headers kRetryLater{{MHD_HTTP_HEADER_RETRY_AFTER, "1"}};  // seconds
+
+// What libmicrohttpd holds for a request whose headers it has shown us and which has no Exchange.
+char headers_seen;
+
+}  // namespace
+
+MHD_Result Server::Implementation::on_request(void* self, MHD_Connection* connection, const char* url,
+                                              const char* method, const char*, const char*, size_t* upload_size,
+                                              void** exchange) {
+  auto& server = *static_cast<Implementation*>(self);
+  try {
+    if (*exchange == nullptr) {
+      *exchange = &headers_seen;
+      return server.begin(connection, method);
+    }
+    if (*exchange == &headers_seen) {
+      return server.answer(connection, url, exchange);
+    }
+    *upload_size = 0;
+    return server.resume(connection, url, exchange);
+  } catch (...) {
+    return MHD_NO;
+  }
+}
+
+// An answer given here is final for the connection too: libmicrohttpd closes it, as a body may still be under way.
+MHD_Result Server::Implementation::begin(MHD_Connection* connection, std::string_view method) {
+  set_deadline(connection, limits_.answer_time, limits_.answer_time);
+  if (method != MHD_HTTP_METHOD_GET && method != MHD_HTTP_METHOD_HEAD) {
+    return reply(connection, short_answer(405, "only GET and HEAD\n"), {{MHD_HTTP_HEADER_ALLOW, "GET, HEAD"}});
+  }
+  if (has_body(connection)) {
+    return reply(connection, short_answer(413, "a request has no body here\n"));
+  }
+  return MHD_YES;
+}
+
+MHD_Result Server::Implementation::answer(MHD_Connection* connection, std::string_view path, void** exchange) {
+  if (auto users = protection()->users) {
+    auto credentials = parse_basic(header_of(connection, MHD_HTTP_HEADER_AUTHORIZATION));
+    if (!credentials) {
+      return unauthorized(connection);
+    }
+    if (!users->remembers(*credentials)) {
+      return log_in(connection, std::move(users), std::move(*credentials), exchange);
+    }
+  }
+  return serve(connection, path, exchange);
+}
+
+MHD_Result Server::Implementation::log_in(MHD_Connection* connection, std::shared_ptr<const Users> users,
+                                          Credentials credentials, void** exchange) {
+  if (logins_ >= limits_.logins) {
+    ++refused_logins_;
+    return reply(connection, short_answer(503, "too many logins at once; try again\n"), kRetryLater);
+  }
+  auto made = std::make_unique<Exchange>();
+  made->connection = connection;
+  made->users = std::move(users);
+  made->credentials = std::move(credentials);
+  auto& login = *made;
+  MHD_suspend_connection(connection);
+  login_thread_->submit([this, &login] { return check(login); });
+  *exchange = made.release();
+  ++logins_;
+  return MHD_YES;
+}
+
+// Who gets here may read everything.
+MHD_Result Server::Implementation::serve(MHD_Connection* connection, std::string_view path, void** exchange) {
+  const auto route = routes_.find(path);
+  if (route == routes_.end()) {
+    return reply(connection, short_answer(404, "no such page\n"));
+  }
+  Request request{std::string(path), std::string(header_of(connection, MHD_HTTP_HEADER_ACCEPT)),
+                  std::string(header_of(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING)),
+                  std::string(parameter_of(connection, "histograms"))};
+  if (path.substr(0, kInstantPages.size()) == kInstantPages) {
+    return reply(connection, route->second(request));
+  }
+  if (requests_ >= limits_.requests) {
+    ++refused_;
+    return reply(connection, short_answer(503, "too many requests at once; try again\n"), kRetryLater);
+  }
+  auto made = std::make_unique<Exchange>();
+  made->connection = connection;
+  made->handler = &route->second;
+  made->request = std::move(request);
+  auto& page = *made;
+  MHD_suspend_connection(connection);
+  workers_->submit([this, &page] { make_page(page); });
+  *exchange = made.release();
+  ++requests_;
+  return MHD_YES;
+}
+
+MHD_Result Server::Implementation::resume(MHD_Connection* connection, std::string_view path, void** exchange) {
+  auto* done = static_cast<Exchange*>(*exchange);
+  if (done->users == nullptr) {
+    return reply(connection, done->response);
+  }
+  if (!done->right) {
+    return unauthorized(connection);
+  }
+  forget(exchange);
+  return serve(connection, path, exchange);
+}
+
+MHD_Result Server::Implementation::reply(MHD_Connection* connection, const Response& response, const Headers& more) {
+  Headers headers = protection()->headers;
+  headers.insert(headers.end(), more.begin(), more.end());
+  return queue(connection, response, headers);
+}
+
+MHD_Result Server::Implementation::unauthorized(MHD_Connection* connection) {
+  ++unauthorized_;
+  return reply(connection, short_answer(401, "a user and a password are needed\n"),
+               {{MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Basic realm=\"ssdpulse\", charset=\"UTF-8\""}});
+}
+
+bool Server::Implementation::check(Exchange& exchange) {
+  bool right = false;
+  if (!stopping_) {
+    try {
+      right = exchange.users->verify(exchange.credentials);
+    } catch (...) {  // out of memory: not known to be right
+    }
+  }
+  exchange.right = right;
+  hand_back(exchange);
+  return right;
+}
+
+void Server::Implementation::make_page(Exchange& exchange) {
+  if (!stopping_) {
+    try {
+      exchange.response = (*exchange.handler)(exchange.request);
+    } catch (...) {
+      exchange.response = short_answer(500, "the page could not be made\n");
+    }
+  }
+  hand_back(exchange);
+}
+
+// From here on the exchange is the loop's.
+void Server::Implementation::hand_back(const Exchange& exchange) {
+  MHD_resume_connection(exchange.connection);
+  // libmicrohttpd's own signal can be swallowed by a run that looked for resumed connections just before it.
+  wake();
+}
+
+void Server::Implementation::forget(void** exchange) {
+  const std::unique_ptr<Exchange> done(static_cast<Exchange*>(*exchange));
+  *exchange = &headers_seen;
+  --(done->users != nullptr ? logins_ : requests_);
+}
+
+void Server::Implementation::on_completed(void* self, MHD_Connection* connection, void** exchange,
+                                          MHD_RequestTerminationCode code) {
+  auto& server = *static_cast<Implementation*>(self);
+  if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
+    ++server.answered_;
+  }
+  if (*exchange != nullptr && *exchange != &headers_seen) {
+    server.forget(exchange);
+  }
+  *exchange = nullptr;
+  server.set_deadline(connection, server.limits_.idle_time, server.limits_.pressed_time);
+}
+
+}  // namespace ssdpulse::http
