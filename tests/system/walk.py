@@ -33,6 +33,7 @@ ABSENT = {
         "endurance_group_unallocated_bytes"))),
     "minutes do not wear out a drive": prefixed("nvme_life_remaining_seconds", "nvme_life_remaining_window_seconds"),
     "readings of the logs that met enough I/O are too few": prefixed("nvme_log_read_latency_effect_ratio"),
+    "no drive refuses a page": prefixed("nvme_refused_page_info"),
     "this kernel has no write streams": prefixed("write_stream_bytes_total"),
 }
 # Queries that have no answer although their metrics are there, by reason.
@@ -46,6 +47,8 @@ EMPTY = {
 MAY_BE_EMPTY = {
     "nothing is lost": ["daemon: Lost events by cause"],
     "nothing drifts": ["daemon: Drift against the kernel", "daemon: Drift of drives' host counters"],
+    "every drive tells, from its first reading on": [
+        'alert SsdpulseWriteAmplificationSourceLost: ssdpulse_write_amplification_source_info{source="none"}'],
     "every attempt succeeds": ["daemon: Failed attempts of sources"],
 }
 

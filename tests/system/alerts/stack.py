@@ -87,6 +87,11 @@ class Stack:
         return {(alert["labels"]["alertname"], alert["labels"].get("device")): alert
                 for alert in self.server.ask("alerts")["alerts"] if alert["state"] == "firing"}
 
+    def descriptions(self, alert, device):
+        """Of all that fire of this name for this device: reads and writes have one each."""
+        return [one["annotations"]["description"] for one in self.server.ask("alerts")["alerts"] if one["state"] == "firing"
+                and (one["labels"]["alertname"], one["labels"].get("device")) == (alert, device)]
+
     def notified(self):
         """{(alert, device): "active" or "suppressed"} as Alertmanager sees them; those that have ended are gone. Of reads
         and writes together it is active if one is."""
