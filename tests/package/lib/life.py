@@ -65,7 +65,7 @@ def reads_logs(vm, check, service, drives):
         controller = dict(labels)["controller"]
         words = vm.sh(f"nvme smart-log /dev/{controller}")
         hours = int(re.search(r"power_on_hours\s*:\s*(\d+)", words)[1])
-        kelvin = int(re.search(r"\((\d+) ?K\)", words)[1])
+        kelvin = int(re.search(r"\((\d+) ?K", words)[1])
         has = (scrape.value("ssdpulse_nvme_power_on_seconds_total", controller=controller),
                scrape.value("ssdpulse_nvme_temperature_celsius", controller=controller, sensor="composite"))
         check.that(has[0] == hours * 3600 and has[1] is not None and abs(has[1] - kelvin + 273.15) < 0.5,
