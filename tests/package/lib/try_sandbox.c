@@ -119,7 +119,6 @@ static void try_calls(void) {
   say("make_memory_executable", mprotect(page, 4096, PROT_READ | PROT_EXEC));
   say("map_writable_and_executable",
       mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? -1 : 0);
-  try_32_bit();
 }
 
 static void try_sockets(void) {
@@ -185,6 +184,7 @@ int main(void) {
   try_files();
   try_in_scratch();
   try_sockets();
+  try_32_bit();
   try_calls();
   say("change_root", chroot(scratch));
   say("new_user_namespace", unshare(CLONE_NEWUSER));
