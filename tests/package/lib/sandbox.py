@@ -29,7 +29,7 @@ BOTH = {
     "RestrictNamespaces": {"new_user_namespace": REFUSED, "new_mount_namespace": REFUSED},
     "RestrictRealtime": {"realtime": REFUSED},
     "RestrictSUIDSGID": {"make_set_uid_file": REFUSED},
-    "SystemCallArchitectures": {"call_of_32_bit": REFUSED},
+    "SystemCallArchitectures": {"call_of_32_bit": {"SIGSYS", "EPERM"}},
     "SystemCallFilter": {"mount": REFUSED, "trace_a_process": REFUSED, "add_key": REFUSED, "swap_on": REFUSED, "reboot": REFUSED,
                          "change_root": REFUSED, "raise_priority": REFUSED, "seccomp": {"2"}},
     "SystemCallErrorNumber": {"reboot": {"EPERM"}},

@@ -23,6 +23,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/timex.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -73,6 +74,25 @@ static void try_in_scratch(void) {
   unlink(path);
 }
 
+/* Who makes a call of another architecture may be killed for it. */
+static void try_32_bit(void) {
+#ifdef __x86_64__
+  int status = 0;
+  pid_t child = fork();
+  if (child == 0) {
+    long result = 20; /* getpid */
+    __asm__ volatile("int $0x80" : "+a"(result) : : "memory", "r8", "r9", "r10", "r11");
+    _exit(result < 0 ? (int)-result : 0);
+  }
+  waitpid(child, &status, 0);
+  errno = WEXITSTATUS(status);
+  if (WIFSIGNALED(status))
+    printf("call_of_32_bit SIG%s\n", sigabbrev_np(WTERMSIG(status)));
+  else
+    say("call_of_32_bit", -errno);
+#endif
+}
+
 static void try_calls(void) {
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
@@ -99,12 +119,6 @@ static void try_calls(void) {
   say("make_memory_executable", mprotect(page, 4096, PROT_READ | PROT_EXEC));
   say("map_writable_and_executable",
       mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? -1 : 0);
-#ifdef __x86_64__
-  long result = 20; /* getpid of 32-bit programs */
-  __asm__ volatile("int $0x80" : "+a"(result) : : "memory", "r8", "r9", "r10", "r11");
-  errno = result < 0 ? (int)-result : 0;
-  say("call_of_32_bit", result);
-#endif
 }
 
 static void try_sockets(void) {
@@ -164,11 +178,13 @@ static void tell(void) {
 }
 
 int main(void) {
+  setvbuf(stdout, NULL, _IOLBF, 0);
   scratch = access("/run/ssdpulse", W_OK) == 0 ? "/run/ssdpulse" : "/tmp";
   tell();
   try_files();
   try_in_scratch();
   try_sockets();
+  try_32_bit();
   try_calls();
   say("change_root", chroot(scratch));
   say("new_user_namespace", unshare(CLONE_NEWUSER));
