@@ -3,10 +3,10 @@
 
 _ssdpulse() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} words= IFS=$' \t\n'
-  local options='--config --web.listen-address --history.directory --nvme.reader-socket --devices.include --devices.exclude'
+  local options='--config --web.listen-address --web.config.file --history.directory --nvme.reader-socket --devices.include --devices.exclude'
   COMPREPLY=()
   case $previous in
-    --config | -c)
+    --config | -c | --web.config.file)
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       return ;;
     --history.directory)
@@ -22,7 +22,7 @@ _ssdpulse() {
     *)
       case ${COMP_WORDS[1]} in
         "$current") if [[ $COMP_CWORD -eq 1 ]]; then words='run check-config print-config devices --help --version'; fi ;;
-        run) words="$options --log.level --help" ;;
+        run) words="$options --web.systemd-socket --log.level --help" ;;
         print-config | devices) words="$options --help" ;;
         check-config)
           mapfile -t COMPREPLY < <(compgen -f -- "$current")

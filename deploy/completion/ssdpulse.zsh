@@ -14,6 +14,7 @@ _ssdpulse() {
     '(-h --help)'{-h,--help}'[print the options of the command]'
     '(-c --config)'{-c,--config}'[configuration file]:file:_files'
     '*--web.listen-address[where metrics are served]:address'
+    '--web.config.file[TLS and basic authentication]:file:_files'
     '--history.directory[directory that keeps the past]:directory:_files -/'
     '--nvme.reader-socket[socket of a log reader that is a service]:socket:_files'
     '*--devices.include[pattern of block devices to measure]:pattern:_files -W /sys/block'
@@ -28,7 +29,7 @@ _ssdpulse() {
   shift words
   ((CURRENT--))
   case $command in
-    run) _arguments $options '--log.level[what is logged]:level:(debug info warning error)' ;;
+    run) _arguments $options '--web.systemd-socket[serve on the sockets that systemd passes]' '--log.level[what is logged]:level:(debug info warning error)' ;;
     print-config | devices) _arguments $options ;;
     check-config) _arguments '(-h --help)'{-h,--help}'[print the options]' '1:configuration file:_files' ;;
   esac

@@ -37,6 +37,7 @@ share/man/man1/ssdpulse.1
 share/man/man5/ssdpulse.yaml.5
 share/ssdpulse/config/schema.json
 share/ssdpulse/config/ssdpulse.yaml
+share/ssdpulse/config/web.yaml
 share/zsh/site-functions/_ssdpulse"
 
 for prefix in /usr /usr/local /opt/ssdpulse; do
