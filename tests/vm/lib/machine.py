@@ -173,7 +173,15 @@ class Machine:
 
     def plug(self, serial):
         """Puts an unplugged NVMe drive back."""
-        self.qmp("device_add", **self.devices[serial].plug_arguments(self._numbers[serial]))
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                self.qmp("device_add", **self.devices[serial].plug_arguments(self._numbers[serial]))
+                return
+            except GuestError as error:  # the I/O of the pulled one may still be on its way to the backend
+                if "Permission conflict" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
 
     def fio(self, disk, seconds=60, **options):
         """The only job of one fio on the disk. An option of None stands alone."""
