@@ -9,14 +9,23 @@
 
 #include "events.bpf.h"
 
+/*
+ * The ends in 64 KiB of the disk share a line, the next 64 KiB have one anywhere else: streams in step that collide do
+ * not go on doing so. Where in the line is turned as well, or large I/Os would use a few of its places.
+ */
+static __always_inline __u32 stream_end_place(__u64 sector)
+{
+	__u32 spread = (__u32)(sector >> 7) * 2654435761U;
+
+	return spread >> 25 << 4 | (((__u32)(sector >> 3) + (spread >> 16)) & 15);
+}
+
 static __always_inline bool is_sequential(__u32 device, __u32 class, __u64 sector, __u32 bytes)
 {
 	struct stream_ends *ends = bpf_map_lookup_elem(&streams, &device);
-	/* Neighbours share a line; every 8 MiB (the whole table) start somewhere else, so that streams in step do not
-	 * collide. */
-	__u32 start = (__u32)(sector >> 3) + ((__u32)(sector >> 14) * 2654435761U >> 16);
+	__u32 start = stream_end_place(sector);
 	__u64 end_sector = sector + (bytes >> 9);
-	__u32 end = (__u32)(end_sector >> 3) + ((__u32)(end_sector >> 14) * 2654435761U >> 16);
+	__u32 end = stream_end_place(end_sector);
 	__u32 salt = 1 + (class << 31);
 	bool found;
 
