@@ -53,8 +53,8 @@ std::uint64_t Histogram::count() const { return std::accumulate(counts.begin(), 
 std::vector<ClassicBucket> classic_buckets(const Histogram& histogram) {
   const auto& scale = *histogram.scale;
   std::vector<ClassicBucket> buckets;
-  buckets.reserve(
-      static_cast<std::size_t>((scale.last_classic_index - scale.first_classic_index) / scale.classic_step + 1));
+  const int bounds = (scale.last_classic_index - scale.first_classic_index) / scale.classic_step + 1;
+  buckets.reserve(static_cast<std::size_t>(bounds));
   std::uint64_t cumulative = histogram.zero_count;
   auto next = histogram.counts.begin();
   for (int index = scale.first_classic_index; index <= scale.last_classic_index; index += scale.classic_step) {

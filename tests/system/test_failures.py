@@ -29,7 +29,7 @@ latency:
   mode: half
   mode: full
 """
-BAD_LINES = (r"2:19: .*'nonsense'.* expected HOST:PORT", r"3:3: .*'listen_adress'.* expected listen_address",
+BAD_LINES = (r"2:19: .*'nonsense'.* expected HOST:PORT", r"3:3: .*'listen_adress'.* expected one of listen_address",
              r"5:12: .* expected a list of patterns", r"7:9: .* expected full or completion-only, got 'half'",
              r"8:3: .*mode")
 NO_BPF = [r"not permitted to load BPF programs; run as root, or with CAP_BPF and CAP_PERFMON"]

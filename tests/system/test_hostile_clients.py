@@ -158,7 +158,8 @@ def test(check, state):
             fds = host.open_fds(pid)
             attacks(check, daemon, client, tls, seed)
             time.sleep(1)
-            check.that(web.wait_until(lambda: host.open_fds(pid) <= fds + 2, 15),
+            # The history may have opened its files since; of clients there were thousands.
+            check.that(web.wait_until(lambda: host.open_fds(pid) <= fds + 8, 15),
                        f"descriptors: {fds} before, {host.open_fds(pid)} afterwards")
             check.figure(f"anonymous memory afterwards: {host.rss_anon(pid) >> 10} KiB")
             check.equal(client.get()[0], 200, "a scrape afterwards")
