@@ -13,7 +13,7 @@ from lib import rig
 
 ALLOWED = {"bpf_ktime_get_ns", "bpf_get_smp_processor_id"}
 COLD = "adopt_queue"
-CLOCK_READS = {"on_issue": 1, "on_complete": 1, "on_complete_only": 2}  # the last: once on either of two branches
+CLOCK_READS = {"on_issue": 1, "on_complete": 1, "on_complete_only": 1}
 # Who submits discards is asked in another place, with whatever helpers it takes: one of these.
 EVERY_BIO = {"on_bio_queue", "on_bio_5_10"}
 DISCARDS = {"on_discard_bio", "on_discard", "on_discard_5_18"} | EVERY_BIO
