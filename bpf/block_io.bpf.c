@@ -15,6 +15,7 @@
 static __always_inline int issue(struct request *rq)
 {
 	struct gendisk *disk = request_disk(rq);
+	struct queue_entry *queue = queue_of(rq);
 	const struct device_geometry *geometry;
 	struct device_state *state, *drive;
 	struct issue_slot *slot;
@@ -26,15 +27,15 @@ static __always_inline int issue(struct request *rq)
 
 	if (!disk)
 		return 0;
-	device = device_of(rq, disk, true);
+	device = device_of(queue, disk, true);
 	if (!device--)
 		return 0;
 	class = cfg_class_of_op[rq->cmd_flags & OPERATION_MASK];
-	state = bpf_map_lookup_elem(&device_states, &device);
+	state = device_state_of(device);
 	if (!state)
 		return 0;
 	geometry = &state->geometry;
-	slot = slot_of(rq, geometry);
+	slot = slot_of(rq, queue);
 	drive = drive_of(state, device);
 	if (!slot || !drive)
 		return 0;
@@ -103,7 +104,7 @@ static __always_inline bool is_failover(struct request *rq, __u32 class, int err
 static __always_inline int complete(struct request *rq, int error, __u32 nr_bytes)
 {
 	struct gendisk *disk = request_disk(rq);
-	const struct device_geometry *geometry;
+	struct queue_entry *queue = queue_of(rq);
 	struct device_state *state, *drive;
 	struct issue_slot *slot;
 	struct io_cell *cell;
@@ -114,13 +115,18 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 		count_host(HOST_DISKLESS_REQUESTS);
 		return 0;
 	}
-	device = device_of(rq, disk, false);
+	device = device_of(queue, disk, false);
 	if (!device--)
 		return 0;
 	class = cfg_class_of_op[rq->cmd_flags & OPERATION_MASK];
-	state = bpf_map_lookup_elem(&device_states, &device);
+	state = device_state_of(device);
 	if (!state)
 		return 0;
+	slot = slot_of(rq, queue);
+	drive = drive_of(state, device);
+	if (!slot || !drive)
+		return 0;
+	now = bpf_ktime_get_ns();
 	if (error && is_error_of_its_own(rq, class))
 		count_error(state, class, error);
 	cell = class < HOT_CLASSES ? hot_cell(device, bpf_get_smp_processor_id(), class) : cold_cell(device, class);
@@ -132,13 +138,6 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 		__sync_fetch_and_add(&cell->bytes, nr_bytes);
 	if (!is_final_completion(rq, nr_bytes))
 		return 0;
-
-	geometry = &state->geometry;
-	slot = slot_of(rq, geometry);
-	drive = drive_of(state, device);
-	if (!slot || !drive)
-		return 0;
-	now = bpf_ktime_get_ns();
 	if (slot->request != (__u64)rq) {
 		count_event(state, class, was_never_issued(rq, class) ? EVENT_UNISSUED : EVENT_STRAY);
 		return 0;
@@ -180,6 +179,7 @@ static __always_inline void record_only_completion(bool shared, struct io_cell *
 static __always_inline int complete_only(struct request *rq, int error, __u32 nr_bytes)
 {
 	struct gendisk *disk = request_disk(rq);
+	struct queue_entry *queue = queue_of(rq);
 	struct device_state *state;
 	struct io_cell *cell;
 	__u32 device, class;
@@ -189,12 +189,12 @@ static __always_inline int complete_only(struct request *rq, int error, __u32 nr
 		count_host(HOST_DISKLESS_REQUESTS);
 		return 0;
 	}
-	device = device_of(rq, disk, true);
+	device = device_of(queue, disk, true);
 	if (!device--)
 		return 0;
 	class = cfg_class_of_op[rq->cmd_flags & OPERATION_MASK];
 	now = bpf_ktime_get_ns();
-	state = bpf_map_lookup_elem(&device_states, &device);
+	state = device_state_of(device);
 	cell = class < HOT_CLASSES ? hot_cell(device, bpf_get_smp_processor_id(), class) : cold_cell(device, class);
 	if (!state || !cell)
 		return 0;

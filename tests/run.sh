@@ -132,7 +132,7 @@ run_level() {
     kernel | system | package | vm)
       if [[ -z $list && $EUID -ne 0 ]]; then
         report FAIL "$1" 0 "must run as root"
-        failed=$((failed + 1))
+        failed+=("$1")
       elif built gcc; then
         directory_tests "$1"
       fi ;;
@@ -151,7 +151,7 @@ if [[ -z $list ]]; then
   if [[ -z $no_build ]] && ! deploy/install-packages.sh build test >"$logs/packages.log" 2>&1; then
     tail -n 20 "$logs/packages.log"
     report FAIL packages "$SECONDS" "the whole output: $logs/packages.log"
-    failed=1
+    failed=(packages)
     closing_line
   fi
 fi
@@ -159,7 +159,7 @@ for level in "${all_levels[@]}"; do
   if wants "$level"; then run_level "$level"; fi
 done
 if [[ -n $list ]]; then exit; fi
-if [[ $((passed + failed)) -eq 0 ]]; then
+if [[ $((passed + ${#failed[@]})) -eq 0 ]]; then
   echo "nothing was run: no such test" >&2
   exit 2
 fi

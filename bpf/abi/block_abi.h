@@ -71,8 +71,9 @@ static inline __attribute__((always_inline)) __u64 slot_time(__u64 issued, __u64
 	return now - (__u64)((__s64)((now - issued) << (64 - SLOT_HINT_SHIFT)) >> (64 - SLOT_HINT_SHIFT));
 }
 
-/* Where a device's requests find their slots. A line of its own in device_state that user space alone writes:
- * before the device is made known, later the flags, the drive and what writes are preferred. */
+/* Where a device's requests find their slots, copied into queue_entry when a queue is seen first. A line of its own in
+ * device_state that user space alone writes: before the device is made known, later the flags, the drive and what
+ * writes are preferred. */
 #define SLOTS_EXACT 1	  /* one slot for each hardware queue and tag: a foreign request is a missed completion */
 #define DEVICE_RETIRING 2 /* gone or excluded: nothing new is measured, what is in flight still ends */
 struct device_geometry {
@@ -137,7 +138,7 @@ struct stream_ends {
 
 /* Disks that user space has decided about, by kernel name; open addressing, KNOWN_DISK_PROBES steps. */
 #define DISK_NAME_WORDS 4 /* DISK_NAME_LEN is 32 */
-#define KNOWN_DISKS 1024
+#define KNOWN_DISKS 4096
 #define KNOWN_DISK_PROBES 8
 #define DEVICE_EXCLUDED 0xffff
 #define DEVICE_WITHOUT_PLACE 0xfffe /* to be measured, but the tables are full: its I/Os are counted as lost */
@@ -156,11 +157,23 @@ static inline __attribute__((always_inline)) __u32 known_disk_hash(const __u64 n
 	hash = (hash ^ name[1]) * 0x9e3779b97f4a7c15ULL;
 	hash = (hash ^ name[2]) * 0x9e3779b97f4a7c15ULL;
 	hash = (hash ^ name[3]) * 0x9e3779b97f4a7c15ULL;
-	return (__u32)(hash >> 54) & (KNOWN_DISKS - 1);
+	return (__u32)(hash >> 52) & (KNOWN_DISKS - 1);
 }
 
-/* Cache of the decision for a request queue, by queue id: identity << 16 | as in known_disk. */
+/*
+ * Cache of the decision for a request queue, by queue id, with where its requests find their slots (as in
+ * device_geometry). The disk is written last, and read first. Where loads may overtake each other (not on x86), an I/O
+ * beside a queue's first may see the disk before the rest: its request is then put into a slot that is not its own, and
+ * counts as a stray or a missed completion.
+ */
 #define QUEUE_IDS 8192
+struct queue_entry {
+	__u64 disk; /* identity << 16 | as in known_disk */
+	__u32 slot_base;
+	__u32 slot_mask;
+	__u32 slot_stride;
+	__u32 pad[3];
+};
 #define QUEUE_ENTRY_DEVICE_BITS 16
 #define QUEUE_ENTRY_IDENTITY_MASK ((1ULL << (64 - QUEUE_ENTRY_DEVICE_BITS)) - 1)
 
@@ -183,3 +196,4 @@ static_assert(sizeof(struct issue_slot) == 16, "four slots share a cache line");
 static_assert(sizeof(struct device_geometry) == 32, "");
 static_assert(sizeof(struct device_state) % 64 == 0, "");
 static_assert(sizeof(struct known_disk) == 48, "");
+static_assert(sizeof(struct queue_entry) == 32, "two entries share a cache line");

@@ -23,7 +23,7 @@ static __always_inline __u32 bounded_latency_word(__s64 latency_ns)
 {
 	__u32 word = latency_word(latency_ns);
 
-	asm volatile("" : "+r"(word));
+	ONE_COPY(word);
 	return word < LATENCY_WORDS ? word : LATENCY_OVER_WORD;
 }
 
@@ -31,7 +31,7 @@ static __always_inline __u32 bounded_size_word(__u32 bytes)
 {
 	__u32 word = size_word(bytes);
 
-	asm volatile("" : "+r"(word));
+	ONE_COPY(word);
 	return word < SIZE_WORDS ? word : SIZE_WORDS - 1;
 }
 

@@ -11,19 +11,19 @@
 
 /*
  * Not inlined, so that the hot path stays free of calls but the clock and the CPU number: a test reads the translated
- * programs and allows this one. Two CPUs may run it for one queue at a time; they write the same value.
+ * programs and allows this one. Two CPUs may run it for one queue at a time; they write the same.
  */
-static __noinline __u64 adopt_queue(struct gendisk *disk, __u32 queue_id, __u64 identity)
+static __noinline __u64 adopt_queue(struct gendisk *disk, struct queue_entry *queue, __u64 identity)
 {
 	__u64 name[DISK_NAME_WORDS] = {}, entry;
 	__u32 hash, probe, place, device;
+	struct device_state *state;
 
 	if (bpf_probe_read_kernel_str(name, sizeof(name), disk->disk_name) < 0)
 		return 0;
 	hash = known_disk_hash(name);
 	for (probe = 0; probe < KNOWN_DISK_PROBES; probe++) {
 		struct known_disk *known;
-		__u64 *cached;
 
 		place = (hash + probe) & (KNOWN_DISKS - 1);
 		known = bpf_map_lookup_elem(&known_disks, &place);
@@ -42,32 +42,48 @@ static __noinline __u64 adopt_queue(struct gendisk *disk, __u32 queue_id, __u64 
 		if (*(volatile __u32 *)&known->device != device)
 			break;
 		entry = (identity & QUEUE_ENTRY_IDENTITY_MASK) << QUEUE_ENTRY_DEVICE_BITS | (device & 0xffff);
-		cached = bpf_map_lookup_elem(&queue_entries, &queue_id);
-		if (cached)
-			*cached = entry;
+		/* User space wrote the geometry before it named the device. */
+		state = device_state_of(device - 1);
+		if (state) {
+			*(volatile __u32 *)&queue->slot_base = state->geometry.slot_base;
+			*(volatile __u32 *)&queue->slot_mask = state->geometry.slot_mask;
+			*(volatile __u32 *)&queue->slot_stride = state->geometry.slot_stride;
+		}
+		*(volatile __u64 *)&queue->disk = entry;
 		return entry;
 	}
 	count_host(HOST_DEVICE_PENDING);
 	return 0;
 }
 
-/* Index of the measured device + 1, or 0. */
-static __always_inline __u32 device_of(struct request *rq, struct gendisk *disk, bool adopt)
+/* What is remembered of the request's queue; NULL if its id is beyond the table. */
+static __always_inline struct queue_entry *queue_of(struct request *rq)
 {
-	__u32 queue_id = (__u32)rq->q->id, device;
-	__u64 *cached = bpf_map_lookup_elem(&queue_entries, &queue_id), entry, identity;
+	__u64 queue_id = (__u32)rq->q->id;
 
-	if (!cached) {
+	if (queue_id >= QUEUE_IDS)
+		return NULL;
+	ONE_COPY(queue_id);
+	return &queue_entries[queue_id];
+}
+
+/* Index of the measured device + 1, or 0. */
+static __always_inline __u32 device_of(struct queue_entry *queue, struct gendisk *disk, bool adopt)
+{
+	__u64 entry, identity;
+	__u32 device;
+
+	if (!queue) {
 		if (adopt)
 			count_host(HOST_QUEUE_ID_RANGE);
 		return 0;
 	}
-	entry = *cached;
+	entry = queue->disk;
 	identity = disk_identity(disk);
 	if (entry >> QUEUE_ENTRY_DEVICE_BITS != (identity & QUEUE_ENTRY_IDENTITY_MASK) || !entry) {
 		if (!adopt)
 			return 0;
-		entry = adopt_queue(disk, queue_id, identity);
+		entry = adopt_queue(disk, queue, identity);
 	}
 	device = entry & 0xffff;
 	if (device < DEVICE_WITHOUT_PLACE)

@@ -3,18 +3,22 @@
  * Where do the block programs keep what they count?
  *
  * Every map is an mmapable array: lookups are inlined by the verifier, user space reads and writes without a system
- * call and therefore without a capability. Sizes are set by user space before the load; the arithmetic is in
- * daemon/sources/block/kernel_memory.h.
+ * call and therefore without a capability. Sizes are set by user space before the load, but for the queues; the
+ * arithmetic is in daemon/sources/block/kernel_memory.h.
  */
 #pragma once
 
 #include "../kernel/request.bpf.h"
 #include "../abi/block_abi.h"
 
-/* Possible CPUs that the tables are sized for. */
+/* Possible CPUs that the tables are sized for, and devices. */
 const volatile __u32 cfg_cpus = 1;
+const volatile __u32 cfg_devices = 1;
 /* Operation class of each request op code, from the kernel's enum req_op (req_opf until 5.x). */
 const volatile __u8 cfg_class_of_op[OPERATION_MASK + 1] = {};
+
+/* Keeps clang from using another copy of the value than the one whose bound the verifier sees checked. */
+#define ONE_COPY(value) asm volatile("" : "+r"(value))
 
 #define ARRAY_MAP(map_name, value_type)                                                                                \
 	struct {                                                                                                       \
@@ -25,7 +29,6 @@ const volatile __u8 cfg_class_of_op[OPERATION_MASK + 1] = {};
 		__type(value, value_type);                                                                             \
 	} map_name SEC(".maps")
 
-ARRAY_MAP(queue_entries, __u64);		   /* [queue id] */
 ARRAY_MAP(known_disks, struct known_disk);	   /* [hash of the name] */
 ARRAY_MAP(issue_slots, struct issue_slot);	   /* [slot_base + ...] */
 ARRAY_MAP(hot_cells, struct io_cell);		   /* [device][CPU][read, write] */
@@ -33,9 +36,35 @@ ARRAY_MAP(cold_cells, struct io_cell);		   /* [device][flush ... passthrough] */
 ARRAY_MAP(write_cells, struct write_cell);	   /* [device][CPU] */
 ARRAY_MAP(tagged_cells, struct tagged_cell);	   /* [device][some CPUs] */
 ARRAY_MAP(end_functions, struct end_function_set); /* [hash of the address] */
-ARRAY_MAP(device_states, struct device_state);	   /* [device] */
 ARRAY_MAP(streams, struct stream_ends);		   /* [device] */
 ARRAY_MAP(host_states, struct host_state);	   /* [0] */
+
+/*
+ * The two tables that every I/O waits for, one after the other, are each one value, in which an element is found by
+ * arithmetic: a lookup by its key would pass the key through memory. The queues are of a fixed number and need no
+ * lookup at all; that of the states does not wait for the device.
+ */
+struct queue_entry queue_entries[QUEUE_IDS]; /* [queue id] */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct device_state)); /* times cfg_devices */
+} device_states SEC(".maps");
+
+static __always_inline struct device_state *device_state_of(__u32 device)
+{
+	__u32 zero = 0;
+	void *states = bpf_map_lookup_elem(&device_states, &zero);
+	__u64 place = device;
+
+	if (!states || place >= cfg_devices)
+		return NULL;
+	ONE_COPY(place);
+	return states + place * sizeof(struct device_state);
+}
 
 static __always_inline void count_host(__u32 counter)
 {

@@ -10,11 +10,11 @@
 #include "events.bpf.h"
 #include "interference.bpf.h"
 
-static __always_inline struct issue_slot *slot_of(struct request *rq, const struct device_geometry *geometry)
+static __always_inline struct issue_slot *slot_of(struct request *rq, const struct queue_entry *queue)
 {
-	__u32 key = rq->mq_hctx->queue_num * geometry->slot_stride + request_tag(rq);
+	__u32 key = rq->mq_hctx->queue_num * queue->slot_stride + request_tag(rq);
 
-	key = geometry->slot_base + (key & geometry->slot_mask);
+	key = queue->slot_base + (key & queue->slot_mask);
 	return bpf_map_lookup_elem(&issue_slots, &key);
 }
 
@@ -23,7 +23,7 @@ static __always_inline struct device_state *drive_of(struct device_state *state,
 {
 	__u32 drive = state->geometry.drive;
 
-	return drive == device ? state : bpf_map_lookup_elem(&device_states, &drive);
+	return drive == device ? state : device_state_of(drive);
 }
 
 /*

@@ -65,7 +65,8 @@ void visit_entries(const Value& mapping, const std::vector<std::string>& known, 
       continue;
     }
     if (const auto [first, is_new] = seen.emplace(name.text, name.at); !is_new) {
-      report.add(name.at, "duplicate key " + in_quotes(name.text) + ", first on line " +
+      // A key of no list of ours may be a secret in the wrong place.
+      report.add(name.at, "duplicate key" + (known.empty() ? "" : " " + in_quotes(name.text)) + ", first on line " +
                               std::to_string(first->second.line) + "; expected each key once");
     }
     if (!known.empty() && std::find(known.begin(), known.end(), name.text) == known.end()) {

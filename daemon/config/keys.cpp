@@ -213,7 +213,8 @@ Key key(std::string section, std::string name, Section Config::*in, Held Section
 
 const std::vector<Key>& keys() {
   using namespace std::chrono_literals;
-  static const std::vector<Key> table{
+  // Never destroyed: a thread that reads the configuration may outlast main.
+  static const auto& table = *new std::vector<Key>{
       key("web", "listen_address", &Config::web, &Web::listen_address, ListenAddresses{}, Takes::restart),
       key("web", "config_file", &Config::web, &Web::config_file, PathOrNone{}, Takes::restart),
       key("devices", "include", &Config::devices, &Devices::include, Patterns{.at_least = 1}, Takes::reload),

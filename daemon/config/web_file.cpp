@@ -85,8 +85,11 @@ Reader file_into(std::string& out, const std::filesystem::path& directory) {
     if (!place.is_scalar("a file name", value)) {
       return;
     }
-    if (value.text.empty() || has_control_character(value.text)) {
-      place.wrong(value, in_quotes(value.text) + " is no file name; expected one, or the line left out");
+    // Not repeated: what stands here by mistake may be a key.
+    if (value.text.empty() || has_control_character(value.text) || value.text.find("-----BEGIN") != std::string::npos) {
+      place.wrong(value,
+                  "is no file name; expected one, or the line left out (a text in PEM format stands in the key without "
+                  "_file)");
     } else {
       out = (directory / value.text).lexically_normal().string();
     }
@@ -118,7 +121,7 @@ Reader words_into(std::vector<std::string>& out) {
         continue;
       }
       if (item.text.empty() || has_control_character(item.text)) {
-        place.wrong(item, in_quotes(item.text) + " is no name");
+        place.wrong(item, "is no name");
       } else if (std::find(out.begin(), out.end(), item.text) != out.end()) {
         place.wrong(item, in_quotes(item.text) + " is given twice; expected each once");
       } else {
@@ -235,8 +238,10 @@ void read_users(const Value& value, Report& report, WebFile& out) {
   visit_entries(value, {}, report, [&](const std::string& name, const Value& held) {
     const Place place{section.key, report};
     if (name.empty() || name.find(':') != std::string::npos || has_control_character(name)) {
+      // Not repeated: behind the colon may be a password.
       place.wrong(held,
-                  in_quotes(name) + " can be no user's name: it is empty, or contains a colon or a control character");
+                  "this can be no user's name: it is empty, or contains a colon or a control character; expected NAME: "
+                  "BCRYPT_HASH");
     } else if (held.kind != Value::Kind::scalar) {
       place.wrong(held, in_quotes(name) + ": expected a bcrypt hash, got " + std::string(describe(held.kind)));
     } else if (const auto flaw = flaw_of_password_hash(held.text)) {

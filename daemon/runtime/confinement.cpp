@@ -3,10 +3,14 @@
 // break the daemon. The unit for systemd adds the list of what is allowed.
 #include "daemon/runtime/confinement.h"
 
+#include <fcntl.h>
 #include <linux/bpf.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <vector>
 
 #include "daemon/runtime/file_access.h"
 #include "daemon/runtime/privileges.h"
@@ -20,14 +24,57 @@ using util::SystemCall;
 using When = SystemCall::When;
 
 constexpr mode_t kHistoryMode = 0750;
+constexpr std::uint64_t kSocketType = 0xf;  // the rest are flags
 
 constexpr SystemCall kRefused[] = {
     // The tables are mapped and the programs attached: bpf() only tells how often they ran.
     {"bpf", When::argument_is_not, 0, BPF_OBJ_GET_INFO_BY_FD},
-    // Listening sockets and the one for uevents are there; what is still opened goes to the log reader, the service
-    // manager and the journal.
+    // Listening sockets, the journal's and the one for uevents are there. A stream is how one speaks to those who run
+    // other programs (service managers, container engines), and AF_UNIX takes SOCK_RAW for a datagram.
     {"socket", When::argument_is_not, 0, AF_UNIX},
+    {"socket", When::argument_is, 1, SOCK_STREAM, kSocketType},
+    {"socket", When::argument_is, 1, SOCK_RAW, kSocketType},
+    // What is open is read, written, mapped. This alone is how the C library finds out what is a terminal.
+    {"ioctl", When::argument_is_not, 1, TCGETS},
+    // What files are, and the length of those that were never opened; SQLite as root tries to give its journal away to
+    // the owner of the database, who is root then, and goes on.
+    {"truncate"},
+    {"truncate64"},
+    // Opening a file to read, or for nothing at all, empties it too if asked to, and before 6.2 Landlock lets that
+    // pass.
+    {"open", When::argument_is, 1, O_TRUNC, O_TRUNC | O_ACCMODE},
+    {"open", When::argument_is, 1, O_TRUNC | O_ACCMODE, O_TRUNC | O_ACCMODE},
+    {"openat", When::argument_is, 2, O_TRUNC, O_TRUNC | O_ACCMODE},
+    {"openat", When::argument_is, 2, O_TRUNC | O_ACCMODE, O_TRUNC | O_ACCMODE},
+    {"openat2"},
+    {"chmod"},
+    {"fchmod"},
+    {"fchmodat"},
+    {.name = "fchmodat2", .number = 452},
+    {"chown"},
+    {"fchown"},
+    {"lchown"},
+    {"fchownat"},
+    {"setxattr"},
+    {"lsetxattr"},
+    {"fsetxattr"},
+    {.name = "setxattrat", .number = 463},
+    {"removexattr"},
+    {"lremovexattr"},
+    {"fremovexattr"},
+    {.name = "removexattrat", .number = 466},
+    {.name = "file_setattr", .number = 469},
+    {"utime"},
+    {"utimes"},
+    {"futimesat"},
+    {"utimensat"},
     // Other programs, other processes.
+    {"kill"},
+    {"tkill"},
+    {"rt_sigqueueinfo"},
+    {"rt_tgsigqueueinfo"},
+    {"pidfd_send_signal"},
+    {"prlimit64", When::argument_is_not, 0, 0},
     {"execve"},
     {"execveat"},
     {"uselib"},
@@ -51,7 +98,7 @@ constexpr SystemCall kRefused[] = {
     {"chroot"},
     {"move_mount"},
     {"open_tree"},
-    {"open_tree_attr"},
+    {.name = "open_tree_attr", .number = 467},
     {"mount_setattr"},
     {"fsopen"},
     {"fsconfig"},
@@ -59,6 +106,7 @@ constexpr SystemCall kRefused[] = {
     {"fspick"},
     {"unshare"},
     {"setns"},
+    {"clone", When::argument_has_any_of, 0, util::kNewNamespaces},
     {"quotactl"},
     {"quotactl_fd"},
     {"swapon"},
@@ -96,9 +144,21 @@ constexpr SystemCall kRefused[] = {
 
 }  // namespace
 
-util::Result<void> refuse_calls_of_others() { return util::refuse_system_calls(kRefused); }
+util::Result<void> refuse_calls_of_others(Partners partners) {
+  std::vector<SystemCall> refused(std::begin(kRefused), std::end(kRefused));
+  // abort() is a signal to oneself.
+  refused.push_back({"tgkill", When::argument_is_not, 0, static_cast<std::uint64_t>(::getpid())});
+  if (!partners.log_reader) {
+    refused.push_back({"socket", When::argument_is, 1, SOCK_SEQPACKET, kSocketType});
+    refused.push_back({"connect"});
+  }
+  if (!partners.service_manager) {
+    refused.push_back({"socket", When::argument_is, 1, SOCK_DGRAM, kSocketType});
+  }
+  return util::refuse_system_calls(refused);
+}
 
-util::Result<void> confine(const std::string& history_directory) {
+util::Result<void> confine(const std::string& history_directory, Partners partners) {
   if (!history_directory.empty()) {
     ::mkdir(history_directory.c_str(), kHistoryMode);  // what is wrong with it, the history will say
   }
@@ -113,7 +173,7 @@ util::Result<void> confine(const std::string& history_directory) {
     spdlog::warn(
         "this kernel has no Landlock: as root the daemon could still open what root owns; run it by its systemd unit");
   }
-  return refuse_calls_of_others();
+  return refuse_calls_of_others(partners);
 }
 
 }  // namespace ssdpulse::runtime

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which Snapshot is the newest? The one point where the sampling thread and the readers meet.
+// Which Snapshot is the newest, and is it fresh? The one point where the sampling thread and the readers meet.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 
 #include "daemon/model/snapshot.h"
@@ -12,10 +13,22 @@ namespace ssdpulse::runtime {
 /// Thread-safe; get() gives null until the first publish().
 class CurrentSnapshot {
  public:
+  using Clock = std::chrono::steady_clock;  // the host's clock may be set; while the host sleeps nothing gets stale
+
+  /// Beyond it the sampling stands still: it has a tick a second, and the service manager waits as long.
+  static constexpr std::chrono::seconds kFresh{30};
+
   [[nodiscard]] std::shared_ptr<const model::Snapshot> get() const { return current_.load(); }
-  void publish(std::shared_ptr<const model::Snapshot> snapshot) { current_.store(std::move(snapshot)); }
+  void publish(std::shared_ptr<const model::Snapshot> snapshot, Clock::time_point now = Clock::now()) {
+    current_.store(std::move(snapshot));
+    published_.store(now);
+  }
+  [[nodiscard]] bool fresh(Clock::time_point now = Clock::now()) const {
+    return get() != nullptr && now - published_.load() < kFresh;
+  }
 
  private:
+  std::atomic<Clock::time_point> published_{};
   std::atomic<std::shared_ptr<const model::Snapshot>> current_;
 };
 

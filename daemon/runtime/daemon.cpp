@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/runtime/daemon.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -72,13 +73,11 @@ http::Routes routes(const CurrentSnapshot& current, exposition::MetricsPage& pag
     const auto body = page.get(snapshot, request.accept, request.accept_encoding, native_alone);
     return {200, body->content_type, body->content_encoding, std::shared_ptr<const std::string>(body, &body->bytes)};
   };
-  return http::daemon_pages(std::move(metrics), [&current] { return current.get() != nullptr; });
+  return http::daemon_pages(std::move(metrics), [&current] { return current.fresh(); });
 }
 
-/// SIGHUP: a good configuration is applied as far as a running daemon can, a bad one changes nothing.
-void reload(const Configure& configure, config::Config& running, Sampler& sampler, NvmeMonitor& nvme, WebServer& web) {
-  web.reload();
-  const auto wanted = configure();
+/// A good configuration is applied as far as a running daemon can, a bad one changes nothing.
+void apply(const Configured& wanted, config::Config& running, Sampler& sampler, NvmeMonitor& nvme) {
   if (!wanted) {
     for (const std::string& problem : wanted.error()) {
       spdlog::error("{}", problem);
@@ -133,6 +132,7 @@ std::string status_line(const Sampler& sampler) {
 void serve(const Configure& configure, config::Config& running, Events& events, Sampler& sampler, NvmeMonitor& nvme,
            WebServer& web, CurrentSnapshot& current) {
   InventoryClock inventory;
+  ConfigurationReader configuration(configure);
   std::uint64_t missed_ticks = 0;
   SpikeWatch spikes;
   const auto publish = [&] {
@@ -154,7 +154,11 @@ void serve(const Configure& configure, config::Config& running, Events& events, 
     }
     if (wakeup.reload) {
       service_notifier::reloading();
-      reload(configure, running, sampler, nvme, web);
+      web.reload();
+      configuration.ask();
+    }
+    if (const auto wanted = configuration.answer()) {
+      apply(*wanted, running, sampler, nvme);
       service_notifier::ready(status_line(sampler));
     }
     if (inventory.due(wakeup, sampler.saw_unknown_disks())) {
@@ -192,6 +196,10 @@ ExitCode run(const Configure& configure) {
   if (!listeners) {
     return give_up(ExitCode::address, listeners.error().message);
   }
+  // What is wrong there is said before the kernel is touched. What counts is read later, without any right.
+  if (const auto security = WebServer::read(config->web.config_file); !security) {
+    return security.error();
+  }
   auto sampler = Sampler::open({}, filter_of(*config), choices_of(*config));
   if (!sampler) {
     const int error = sampler.error().error_number;
@@ -203,7 +211,8 @@ ExitCode run(const Configure& configure) {
   if (!nvme) {
     return give_up(ExitCode::failure, nvme.error().message);
   }
-  if (auto confined = confine(config->history.directory); !confined) {
+  const Partners partners{!config->nvme.reader_socket.empty(), service_notifier::has_manager()};
+  if (auto confined = confine(config->history.directory, partners); !confined) {
     return give_up(ExitCode::failure, confined.error().message);
   }
   // Only now are there threads: they hold what this one holds, nothing.
@@ -213,7 +222,7 @@ ExitCode run(const Configure& configure) {
     options.limits.retention = std::chrono::ceil<std::chrono::minutes>(config->history.retention);
     auto history = history::History::open(std::move(options));
     if (!history) {
-      return give_up(ExitCode::usage, history.error().message);
+      return give_up(history.error().error_number == 0 ? ExitCode::usage : ExitCode::failure, history.error().message);
     }
     (*nvme)->keep(std::move(*history));
   }
@@ -223,6 +232,7 @@ ExitCode run(const Configure& configure) {
   if (!web) {
     return web.error();
   }
+  ::malloc_trim(0);  // ten megabytes that the kernel's type information took
   spdlog::info("measuring devices={} mode={}", (*sampler)->measured_devices(),
                config->latency.mode == config::LatencyMode::full ? "full" : "completion-only");
   serve(configure, *config, *events, **sampler, **nvme, **web, current);

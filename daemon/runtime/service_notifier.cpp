@@ -4,7 +4,11 @@
 #include <systemd/sd-daemon.h>
 #include <time.h>
 
+#include <cstdlib>
+
 namespace ssdpulse::runtime::service_notifier {
+
+bool has_manager() { return std::getenv("NOTIFY_SOCKET") != nullptr; }  // NOLINT(concurrency-mt-unsafe): never set
 
 void ready(const std::string& status) { sd_notify(0, ("READY=1\nSTATUS=" + status).c_str()); }
 

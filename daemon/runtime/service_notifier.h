@@ -6,6 +6,9 @@
 
 namespace ssdpulse::runtime::service_notifier {
 
+/// Whether somebody is told at all; that does not change.
+bool has_manager();
+
 void ready(const std::string& status);
 void reloading();
 void stopping();

@@ -8,9 +8,9 @@
 #include <chrono>
 #include <utility>
 
+#include "daemon/config/entries.h"
 #include "daemon/config/web_file.h"
 #include "daemon/util/log.h"
-#include "daemon/util/read_file.h"
 
 namespace ssdpulse::runtime {
 namespace {
@@ -19,16 +19,15 @@ using namespace std::chrono_literals;
 
 constexpr auto kLookInterval = 5s;
 constexpr auto kRest = 1s;
-constexpr std::size_t kMostPemBytes = std::size_t{1} << 20U;
 
 /// The text, or what stands in the file.
 std::string pem_of(const std::string& text, const std::string& file, std::vector<std::string>& problems) {
   if (file.empty()) {
     return text;
   }
-  auto read = util::read_file(file, kMostPemBytes);
+  auto read = config::read_regular_file(file);
   if (!read) {
-    problems.push_back(read.error().message + "; expected a file in PEM format that the user of the daemon may read");
+    problems.push_back(file + ": " + read.error().message + "; needed: PEM that the user of the daemon may read");
     return {};
   }
   return std::move(*read);
@@ -71,7 +70,7 @@ std::string stamps_of(const std::vector<std::string>& files) {
 }  // namespace
 
 LoadedWebSecurity load_web_security(const std::string& path, const http::Protection* previous) {
-  LoadedWebSecurity loaded{nullptr, {path}};
+  LoadedWebSecurity loaded{nullptr, {path}, false};
   std::vector<std::string> problems;
   const auto file = config::load_web_file(path);
   if (!file) {
@@ -81,6 +80,7 @@ LoadedWebSecurity load_web_security(const std::string& path, const http::Protect
     loaded.outcome = tl::make_unexpected(std::move(problems));
     return loaded;
   }
+  loaded.file_is_right = true;
   http::Security security;
   security.headers = file->headers;
   security.users = file->users;
@@ -99,6 +99,7 @@ LoadedWebSecurity load_web_security(const std::string& path, const http::Protect
       return loaded;
     }
     problems.push_back(path + ": tls_server_config: " + protection.error().message);
+    loaded.file_is_right = protection.error().error_number != EINVAL;
   }
   loaded.outcome = tl::make_unexpected(std::move(problems));
   return loaded;

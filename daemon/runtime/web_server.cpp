@@ -7,10 +7,8 @@
 
 namespace ssdpulse::runtime {
 
-tl::expected<std::unique_ptr<WebServer>, ExitCode> WebServer::start(std::vector<http::Listener> listeners,
-                                                                    http::Routes routes,
-                                                                    const std::string& config_file) {
-  LoadedWebSecurity security{nullptr, {}};
+tl::expected<LoadedWebSecurity, ExitCode> WebServer::read(const std::string& config_file) {
+  LoadedWebSecurity security{nullptr, {}, true};
   if (!config_file.empty()) {
     security = load_web_security(config_file);
   }
@@ -18,9 +16,19 @@ tl::expected<std::unique_ptr<WebServer>, ExitCode> WebServer::start(std::vector<
     for (const std::string& problem : security.outcome.error()) {
       spdlog::error("{}", problem);
     }
-    return tl::make_unexpected(ExitCode::usage);
+    return tl::make_unexpected(security.file_is_right ? ExitCode::failure : ExitCode::usage);
   }
-  const auto protection = *security.outcome;
+  return security;
+}
+
+tl::expected<std::unique_ptr<WebServer>, ExitCode> WebServer::start(std::vector<http::Listener> listeners,
+                                                                    http::Routes routes,
+                                                                    const std::string& config_file) {
+  auto security = read(config_file);
+  if (!security) {
+    return tl::make_unexpected(security.error());
+  }
+  const auto protection = *security->outcome;
   const char* scheme = protection && protection->tls ? "https" : "http";
   std::vector<std::string> addresses;
   for (const http::Listener& listener : listeners) {
@@ -39,7 +47,7 @@ tl::expected<std::unique_ptr<WebServer>, ExitCode> WebServer::start(std::vector<
   web->server_ = std::move(*server);
   if (!config_file.empty()) {
     web->watch_ = std::make_unique<WebSecurityWatch>(
-        config_file, std::move(security), [&running = *web->server_](std::shared_ptr<const http::Protection> next) {
+        config_file, std::move(*security), [&running = *web->server_](std::shared_ptr<const http::Protection> next) {
           return running.protect(std::move(next));
         });
   }

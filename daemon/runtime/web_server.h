@@ -15,6 +15,9 @@ namespace ssdpulse::runtime {
 
 class WebServer {
  public:
+  /// The config file and what it names, or the exit code for what is wrong with them, which is logged.
+  static tl::expected<LoadedWebSecurity, ExitCode> read(const std::string& config_file);
+
   /// `config_file` empty: plain HTTP for everybody. Problems are logged.
   static tl::expected<std::unique_ptr<WebServer>, ExitCode> start(std::vector<http::Listener> listeners,
                                                                   http::Routes routes, const std::string& config_file);

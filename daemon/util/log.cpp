@@ -3,6 +3,7 @@
 #include "daemon/util/log.h"
 
 #include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,36 +12,59 @@
 #include <memory>
 #include <utility>
 
+#include "daemon/util/journal.h"
+
 namespace ssdpulse::log {
 namespace {
+
+char priority_of(spdlog::level::level_enum level) {
+  switch (level) {
+    case spdlog::level::critical:
+    case spdlog::level::err:
+      return '3';
+    case spdlog::level::warn:
+      return '4';
+    case spdlog::level::info:
+      return '6';
+    default:
+      return '7';
+  }
+}
 
 /// The level as a syslog priority, the way sd-daemon(3) wants it before a line.
 class PriorityFlag : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm& /*time*/, spdlog::memory_buf_t& out) override {
     out.push_back('<');
-    out.push_back(priority(message.level));
+    out.push_back(priority_of(message.level));
     out.push_back('>');
   }
 
   [[nodiscard]] std::unique_ptr<custom_flag_formatter> clone() const override {
     return std::make_unique<PriorityFlag>();
   }
+};
 
- private:
-  static char priority(spdlog::level::level_enum level) {
-    switch (level) {
-      case spdlog::level::critical:
-      case spdlog::level::err:
-        return '3';
-      case spdlog::level::warn:
-        return '4';
-      case spdlog::level::info:
-        return '6';
-      default:
-        return '7';
+/// What the journal does not take goes to stderr, which the journal reads too, and waits for.
+class JournalSink : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit JournalSink(Journal journal) : journal_(std::move(journal)) {}
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    const std::string_view text(message.payload.data(), message.payload.size());
+    if (!journal_.send(journal_entry(priority_of(message.level), text))) {
+      stderr_.log(message);
     }
   }
+  void flush_() override { stderr_.flush(); }
+  void set_formatter_(std::unique_ptr<spdlog::formatter> formatter) override {
+    stderr_.set_formatter(std::move(formatter));
+  }
+
+ private:
+  Journal journal_;
+  spdlog::sinks::stderr_color_sink_st stderr_;
 };
 
 /// systemd sets JOURNAL_STREAM to "device:inode" of the stream; children inherit the variable but perhaps not the
@@ -64,16 +88,24 @@ std::optional<spdlog::level::level_enum> level_by_name(const std::string& name) 
 
 }  // namespace
 
-util::Result<void> set_up(const std::string& level) {
+util::Result<void> set_up(const std::string& level, InJournal in_journal) {
   const auto wanted = level_by_name(level);
   if (!wanted) {
     return util::fail("unknown log level \"" + level + "\": expected debug, info, warning or error");
   }
   try {
-    auto logger = std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+    const bool journal_reads = stderr_is_journal();
+    auto journal = journal_reads && in_journal == InJournal::fields ? Journal::open() : std::nullopt;
+    spdlog::sink_ptr sink;
+    if (journal) {
+      sink = std::make_shared<JournalSink>(std::move(*journal));
+    } else {
+      sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
+    }
+    auto logger = std::make_shared<spdlog::logger>("", std::move(sink));
     auto formatter = std::make_unique<spdlog::pattern_formatter>();
     formatter->add_flag<PriorityFlag>('*');
-    formatter->set_pattern(stderr_is_journal() ? "%*%v" : "%Y-%m-%dT%H:%M:%S.%e%z %^%l%$ %v");
+    formatter->set_pattern(journal_reads ? "%*%v" : "%Y-%m-%dT%H:%M:%S.%e%z %^%l%$ %v");
     logger->set_formatter(std::move(formatter));
     logger->set_level(*wanted);
     logger->flush_on(spdlog::level::trace);

@@ -18,9 +18,14 @@
 
 namespace ssdpulse::log {
 
-/// Sends the default logger to stderr. Under journald (JOURNAL_STREAM names our stderr) lines carry the priority
-/// prefix "<3>".."<7>", elsewhere a time stamp. `level`: debug, info, warning or error. May be called again.
-util::Result<void> set_up(const std::string& level);
+/// Where lines go when stderr is systemd's journal: past stderr, with their fields apart (journal.h); or to stderr, for
+/// who keeps no other socket.
+enum class InJournal { fields, lines };
+
+/// Sends the default logger to stderr. Under journald (JOURNAL_STREAM names our stderr) lines that go there carry the
+/// priority prefix "<3>".."<7>", elsewhere a time stamp; what the journal does not take with its fields goes there too.
+/// `level`: debug, info, warning or error. May be called again.
+util::Result<void> set_up(const std::string& level, InJournal in_journal = InJournal::fields);
 
 /// "At most once per interval and key, and say how many were left out." Thread-safe; remembers a bounded number
 /// of keys, those beyond it share one.

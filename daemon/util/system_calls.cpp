@@ -13,16 +13,30 @@ namespace {
 using Filter = std::unique_ptr<std::remove_pointer_t<scmp_filter_ctx>, void (*)(scmp_filter_ctx)>;
 
 int add(scmp_filter_ctx filter, std::uint32_t action, const SystemCall& call) {
-  const int number = seccomp_syscall_resolve_name(call.name);
-  if (number == __NR_SCMP_ERROR) {
-    return 0;  // libseccomp is older than the call, or the call is another machine's
+  const int known = seccomp_syscall_resolve_name(call.name);
+  const int number = known == __NR_SCMP_ERROR ? call.number : known;
+  if (number == -1) {
+    return 0;  // it is another machine's
   }
   if (call.when == SystemCall::When::always) {
     return seccomp_rule_add(filter, action, number, 0);
   }
-  const scmp_compare compare = call.when == SystemCall::When::argument_is ? SCMP_CMP_EQ : SCMP_CMP_NE;
-  const scmp_arg_cmp condition{call.argument, compare, call.value, 0};
-  return seccomp_rule_add_array(filter, action, number, 1, &condition);
+  const auto add_if = [&](scmp_compare compare, std::uint64_t a, std::uint64_t b) {
+    const scmp_arg_cmp condition{call.argument, compare, a, b};
+    return seccomp_rule_add_array(filter, action, number, 1, &condition);
+  };
+  if (call.when == SystemCall::When::argument_is_not) {
+    return add_if(SCMP_CMP_NE, call.value, 0);
+  }
+  if (call.when == SystemCall::When::argument_is) {
+    return add_if(SCMP_CMP_MASKED_EQ, call.of, call.value);
+  }
+  int error = 0;
+  for (std::uint64_t left = call.value; left != 0 && error == 0; left &= left - 1) {
+    const std::uint64_t lowest = left & (~left + 1);
+    error = add_if(SCMP_CMP_MASKED_EQ, lowest, lowest);
+  }
+  return error;
 }
 
 Result<void> apply(std::uint32_t otherwise, std::uint32_t action, std::span<const SystemCall> calls) {
@@ -34,6 +48,9 @@ Result<void> apply(std::uint32_t otherwise, std::uint32_t action, std::span<cons
   int error = seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(EPERM));
   if (error == 0) {
     error = seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_TSYNC, 1);
+  }
+  if (error == 0) {
+    error = add(filter.get(), SCMP_ACT_ERRNO(ENOSYS), {"clone3"});
   }
   for (const SystemCall& call : calls) {
     if (error == 0) {

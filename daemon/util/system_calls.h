@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can this process still ask of the kernel? Filters on system calls, for the calling process with all its threads
 // and for whatever it starts: they can be added to, never taken back. A refused call fails with EPERM, so that what was
-// overlooked is an error in a log and not a death. The only room that includes libseccomp.
+// overlooked is an error in a log and not a death. clone3 is never there (ENOSYS): no filter can look at its arguments,
+// and C libraries then use clone. The only room that includes libseccomp.
 #pragma once
+
+#include <linux/sched.h>
 
 #include <cstdint>
 #include <optional>
@@ -14,13 +17,24 @@
 namespace ssdpulse::util {
 
 struct SystemCall {
-  enum class When : std::uint8_t { always, argument_is, argument_is_not };
+  enum class When : std::uint8_t {
+    always,
+    argument_is,          // in the bits of `of`; as the kernel takes an int, without the upper half of the register
+    argument_is_not,      // all of it
+    argument_has_any_of,  // the bits of `value`
+  };
 
   const char* name = nullptr;
   When when = When::always;
   unsigned argument = 0;  // its number, from 0
   std::uint64_t value = 0;
+  std::uint64_t of = 0xffffffff;
+  int number = -1;  // for a libseccomp that is older than the call: calls since Linux 5.1 have one on all machines
 };
+
+/// Flags of clone that make namespaces. CLONE_NEWTIME is none of its: that bit is part of the signal there.
+inline constexpr std::uint64_t kNewNamespaces =
+    CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 
 /// Everything else goes on as before. Names that this machine does not have mean nothing. Sets no_new_privs.
 Result<void> refuse_system_calls(std::span<const SystemCall> refused);

@@ -7,11 +7,12 @@ source_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 usage() {
   cat <<'TEXT'
-Usage: deploy/debian/build.sh [--suite SUITE] [--version VERSION] [--no-debug] OUTPUT
+Usage: deploy/debian/build.sh [--suite SUITE | --binary FILE] [--version VERSION] [--no-debug] OUTPUT
   Builds the package and puts it into the directory OUTPUT. Its version is that of CMakeLists.txt with the release of
   Debian (0.1.0+deb12), so that an upgrade of Debian upgrades it, too.
   --suite SUITE      in a chroot of that suite (bookworm, trixie): as root, with debootstrap. What the chroot begins with
                      is kept in SSDPULSE_TEST_CACHE (~/.cache/ssdpulse). Without it: on this machine
+  --binary FILE      on this machine, of a binary that was built here, for a package that is only tried
   --version VERSION  another version than that of CMakeLists.txt
   --no-debug         no package of debug symbols
 TEXT
@@ -61,7 +62,7 @@ install_needs() {
 
 build_here() {
   prepare_source "$place/source"
-  bash -c "$build_script" build "$place/source" "$version"
+  SSDPULSE_BINARY=$binary bash -c "$build_script" build "$place/source" "$version"
   mv "$place"/ssdpulse*.* "$output/"
 }
 
@@ -80,10 +81,11 @@ build_in_chroot() {
   mv "$place/root"/build/ssdpulse*.* "$output/"
 }
 
-version='' suite='' options=()
+version='' suite='' binary='' options=()
 while [[ ${1:-} == -* ]]; do
   case $1 in
     --suite) suite=$2; shift ;;
+    --binary) binary=$(realpath "$2"); shift ;;
     --version) version=$2; shift ;;
     --no-debug) options+=(noautodbgsym) ;;
     -h | --help) usage; exit ;;

@@ -28,10 +28,21 @@ Connections::Connection& Connections::add(int fd, Clock::time_point deadline, Cl
 void Connections::remove(const Connection& connection) { open_.erase(connection.fd); }
 
 void Connections::set_deadline(Connection& connection, Clock::time_point deadline, Clock::time_point pressed_deadline) {
-  connection.deadline = deadline;
-  connection.pressed_deadline = std::min(pressed_deadline, deadline);
+  if (connection.cut) {
+    return;
+  }
+  connection.deadline = connection.hung_up ? std::min(deadline, connection.deadline) : deadline;
+  connection.pressed_deadline = std::min(pressed_deadline, connection.deadline);
   earliest_ = std::min(earliest_, connection.deadline);
   earliest_pressed_ = std::min(earliest_pressed_, connection.pressed_deadline);
+}
+
+void Connections::hang_up(int fd, Clock::time_point deadline) {
+  if (const auto found = open_.find(fd); found != open_.end()) {
+    auto& connection = *found->second;
+    connection.hung_up = true;
+    set_deadline(connection, deadline, connection.pressed_deadline);
+  }
 }
 
 std::size_t Connections::cut_overdue(Clock::time_point now, bool pressed) {
@@ -43,6 +54,7 @@ std::size_t Connections::cut_overdue(Clock::time_point now, bool pressed) {
   for (auto& [fd, connection] : open_) {
     if ((pressed ? connection->pressed_deadline : connection->deadline) <= now) {
       reset(fd);
+      connection->cut = true;
       connection->deadline = connection->pressed_deadline = Clock::time_point::max();
       ++cut;
     }

@@ -21,6 +21,8 @@ class Connections {
     int fd;
     Clock::time_point deadline;
     Clock::time_point pressed_deadline;  // while others wait; no later than `deadline`
+    bool cut = false;                    // at a deadline: it has no further ones
+    bool hung_up = false;                // the client sends nothing more: its deadline moves no further
     std::shared_ptr<const void> held;    // what must live as long as the connection
   };
 
@@ -28,6 +30,8 @@ class Connections {
   Connection& add(int fd, Clock::time_point deadline, Clock::time_point pressed_deadline);
   void remove(const Connection& connection);
   void set_deadline(Connection& connection, Clock::time_point deadline, Clock::time_point pressed_deadline);
+  /// The client has ended its side: what it asked for may still be answered until `deadline`.
+  void hang_up(int fd, Clock::time_point deadline);
 
   /// Resets the connections whose deadline has passed and returns how many. `pressed`: others wait for a place.
   std::size_t cut_overdue(Clock::time_point now, bool pressed);

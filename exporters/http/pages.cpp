@@ -16,7 +16,7 @@ constexpr const char* kLandingPage = R"(<!DOCTYPE html>
 <ul>
 <li><a href="/metrics">/metrics</a>: for Prometheus; text, or protobuf with native histograms</li>
 <li><a href="/-/healthy">/-/healthy</a>: the server answers</li>
-<li><a href="/-/ready">/-/ready</a>: the first sample is there</li>
+<li><a href="/-/ready">/-/ready</a>: its figures are fresh</li>
 </ul>
 </body>
 </html>
@@ -44,7 +44,7 @@ Routes daemon_pages(Handler metrics, std::function<bool()> ready) {
       {"/-/healthy", [](const Request&) { return text(200, "healthy\n"); }},
       {"/-/ready",
        [ready = std::move(ready)](const Request&) {
-         return ready() ? text(200, "ready\n") : text(503, "not ready: no sample was taken yet\n");
+         return ready() ? text(200, "ready\n") : text(503, "not ready: no sample was taken lately\n");
        }},
   };
 }

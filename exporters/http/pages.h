@@ -9,7 +9,7 @@
 namespace ssdpulse::http {
 
 /// /metrics as given; / (links to the others); /-/healthy (200 while the server answers at all);
-/// /-/ready (503 until `ready` returns true). `ready` is called on worker threads.
+/// /-/ready (200 while `ready` returns true, else 503). `ready` is called on the server's own thread.
 Routes daemon_pages(Handler metrics, std::function<bool()> ready);
 
 }  // namespace ssdpulse::http

@@ -47,6 +47,7 @@ struct Protection {
 
 /// Loads the certificates; an error says which setting is wrong. `previous`: passwords that were right need not be
 /// hashed again, for users whose hash is still the same.
+/// EINVAL: what is wrong are the settings themselves, no certificate, key or user.
 util::Result<std::shared_ptr<const Protection>> make_protection(const Security& security,
                                                                 const Protection* previous = nullptr);
 

@@ -3,12 +3,15 @@
 // Connections are accepted, bytes moved and deadlines kept here; what is answered is said in server_requests.cpp.
 #include "exporters/http/server.h"
 
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 
 #include "exporters/http/server_implementation.h"
 #include "exporters/http/tls.h"
@@ -17,17 +20,22 @@ namespace ssdpulse::http {
 namespace {
 
 constexpr std::chrono::milliseconds kAcceptPause{100};  // after running out of descriptors
+constexpr std::size_t kCrowd = 256;                     // connections
+constexpr std::size_t kFew = 32;
 
 }  // namespace
 
 util::Result<void> Server::Implementation::start() {
   wake_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake_event_.valid()) {
-    return util::fail_errno("cannot start the HTTP server: eventfd");
+  hang_ups_.reset(::epoll_create1(EPOLL_CLOEXEC));
+  if (!wake_event_.valid() || !hang_ups_.valid()) {
+    return util::fail_errno("cannot start the HTTP server: eventfd or epoll");
   }
   for (const auto& listener : listeners_) {
-    // Accepted sockets inherit it. Best effort: without it the kernel's own limits hold.
-    ::setsockopt(listener.socket.get(), SOL_SOCKET, SO_SNDBUF, &limits_.send_buffer, sizeof(limits_.send_buffer));
+    // Accepted sockets inherit them. Best effort: without them the kernel's own limits hold.
+    const int socket = listener.socket.get();
+    ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &limits_.send_buffer, sizeof(limits_.send_buffer));
+    ::setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &limits_.receive_buffer, sizeof(limits_.receive_buffer));
   }
   constexpr unsigned kFlags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME;
   MHD_OptionItem tls_options[] = {{MHD_OPTION_HTTPS_CERT_CALLBACK, 0, reinterpret_cast<void*>(no_certificate())},
@@ -85,6 +93,11 @@ void Server::Implementation::on_connection(void* self, MHD_Connection* connectio
     auto& added =
         server.connections_.add(info->connect_fd, now + server.limits_.request_time, now + server.limits_.pressed_time);
     *context = &added;
+    epoll_event once{};
+    once.events = EPOLLRDHUP | EPOLLONESHOT;
+    once.data.fd = added.fd;
+    // Best effort: without it an unnoticed end is an idle connection. Closing the socket takes it out again.
+    ::epoll_ctl(server.hang_ups_.get(), EPOLL_CTL_ADD, added.fd, &once);
     if (const auto tls = server.protection()->tls) {
       const auto* session = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
       tls->prepare(static_cast<gnutls_session_t>(session->tls_session));
@@ -97,13 +110,16 @@ void Server::Implementation::on_connection(void* self, MHD_Connection* connectio
   server.open_ = server.connections_.size();
 }
 
+Connections::Connection* Server::Implementation::ours(MHD_Connection* connection) {
+  const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+  return info == nullptr ? nullptr : static_cast<Connections::Connection*>(info->socket_context);
+}
+
 void Server::Implementation::set_deadline(MHD_Connection* connection, std::chrono::milliseconds time,
                                           std::chrono::milliseconds pressed_time) {
-  const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-  if (info != nullptr && info->socket_context != nullptr) {
+  if (auto* known = ours(connection)) {
     const auto now = Clock::now();
-    connections_.set_deadline(*static_cast<Connections::Connection*>(info->socket_context), now + time,
-                              now + pressed_time);
+    connections_.set_deadline(*known, now + time, now + pressed_time);
   }
 }
 
@@ -127,7 +143,7 @@ void Server::Implementation::loop() {
     const auto now = Clock::now();
     cut_ += connections_.cut_overdue(now, full());
     const bool accepting = !full() && now >= accept_again_;
-    polled = {{wake_event_.get(), POLLIN, 0}, {daemon_fd_, POLLIN, 0}};
+    polled = {{wake_event_.get(), POLLIN, 0}, {hang_ups_.get(), POLLIN, 0}, {daemon_fd_, POLLIN, 0}};
     for (const auto& listener : listeners_) {
       polled.push_back({accepting ? listener.socket.get() : -1, POLLIN, 0});  // poll skips -1
     }
@@ -135,12 +151,34 @@ void Server::Implementation::loop() {
     if (eventfd_t ignored = 0; polled[0].revents != 0) {
       ::eventfd_read(wake_event_.get(), &ignored);
     }
-    for (std::size_t i = 2; i < polled.size(); ++i) {
+    if (polled[1].revents != 0) {
+      note_hang_ups();
+    }
+    for (std::size_t i = 3; i < polled.size(); ++i) {
       if ((polled[i].revents & POLLIN) != 0) {
         accept_from(polled[i].fd);
       }
     }
     MHD_run(daemon_);
+    give_back_memory();
+  }
+}
+
+// What a crowd needed stays in the allocator's free lists, and nobody will need it for long.
+void Server::Implementation::give_back_memory() {
+  crowded_ = crowded_ || connections_.size() >= kCrowd;
+  if (crowded_ && connections_.size() <= kFew) {
+    crowded_ = false;
+    ::malloc_trim(0);
+  }
+}
+
+// Before anything is closed or accepted, so that each descriptor still is the connection that was meant.
+void Server::Implementation::note_hang_ups() {
+  std::array<epoll_event, 64> events;
+  const int count = ::epoll_wait(hang_ups_.get(), events.data(), static_cast<int>(events.size()), 0);
+  for (int i = 0; i < count; ++i) {
+    connections_.hang_up(events[static_cast<std::size_t>(i)].data.fd, Clock::now() + limits_.answer_time);
   }
 }
 

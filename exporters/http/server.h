@@ -4,20 +4,24 @@
 //
 // One thread moves all bytes, Limits::workers threads run the page handlers; a slow client holds neither. Paths that
 // begin with /-/ are answered by the first, whatever the others do. Everything is bounded from the start:
-//   requests being answered   Limits::requests; one more gets 503 with Retry-After at once
-//   logins                    one password is hashed at a time, Limits::logins wait; one more gets 503 likewise
+//   pages being made          Limits::requests, and Limits::requests_of_one for one address; one more gets 503 with
+//                             Retry-After at once. A page that is being sent counts no more: who takes none keeps
+//                             others from no page
+//   logins                    one password is hashed at a time, Limits::logins wait, Limits::logins_of_one of one
+//                             address; one more gets 503 likewise
 //   open connections          Limits::connections; more wait in the kernel's backlog, they are neither lost nor
-//   refused;
-//                             while they do, a connection that asks for nothing has Limits::pressed_time
-//   memory                    Limits::connection_memory each (TLS needs about as much again), plus Limits::send_buffer
-//   in the kernel (Linux doubles
-//                             it) for each request being answered; bodies are shared, and a body whose
-//                             successor is served already lives at most Limits::answer_time longer
+//                             refused; while they do, a connection that asks for nothing, or does not take what it
+//                             asked for, has Limits::pressed_time
+//   memory                    Limits::connection_memory for each connection (TLS needs about as much again), and in the
+//                             kernel Limits::send_buffer and Limits::receive_buffer (Linux doubles both): together
+//                             200 MiB if all connections fill both; bodies are shared, and a body whose successor is
+//                             served already lives at most Limits::answer_time longer
 //   request line and headers  about half of Limits::connection_memory (8 KiB), else 414 or 431, or a close within a few
 //                             bytes of that bound; a request with a body gets 413
 //   time                      headers within Limits::request_time of the connection, the next request within
 //                             Limits::idle_time, making and sending an answer within Limits::answer_time: all total
-//                             times, not silences. Who misses one is reset.
+//                             times, not silences; who ends its side has Limits::answer_time for all that it asked.
+//                             Who misses one is reset.
 #pragma once
 
 #include <chrono>
@@ -34,26 +38,29 @@
 namespace ssdpulse::http {
 
 struct Limits {
-  unsigned requests = 64;
-  unsigned logins = 8;          // with the pauses after wrong ones, about two seconds at a usual cost of 10
+  unsigned requests = 96;
+  unsigned requests_of_one = 64;
+  unsigned logins = 8;  // with the pauses after wrong ones, about two seconds at a usual cost of 10
+  unsigned logins_of_one = 2;
   unsigned connections = 1280;  // a thousand clients at one instant, and idle ones beside them
   unsigned workers = 2;
   std::size_t connection_memory = 16 * 1024;
-  int send_buffer = 256 * 1024;
+  int send_buffer = 64 * 1024;  // with a round trip of 100 ms still a megabyte a second
+  int receive_buffer = 16 * 1024;
   std::chrono::milliseconds request_time{10'000};
   std::chrono::milliseconds idle_time{120'000};  // longer than a usual scrape interval
   std::chrono::milliseconds pressed_time{1'000};
   std::chrono::milliseconds answer_time{10'000};
 
   /// File descriptors that the server may have open; with fewer, clients wait in the backlog longer.
-  [[nodiscard]] std::size_t fds(std::size_t listeners) const { return connections + listeners + 3; }
+  [[nodiscard]] std::size_t fds(std::size_t listeners) const { return connections + listeners + 4; }
 };
 
 /// Cumulative, but `connections`.
 struct Counters {
   std::uint64_t answered = 0;        // answers handed to the kernel completely, whatever their status
-  std::uint64_t refused = 0;         // of those, 503 because Limits::requests were being answered
-  std::uint64_t refused_logins = 0;  // of those, 503 because Limits::logins were waiting
+  std::uint64_t refused = 0;         // of those, 503 because too many pages were being made
+  std::uint64_t refused_logins = 0;  // of those, 503 because too many logins were waiting
   std::uint64_t unauthorized = 0;    // of those, 401
   std::uint64_t cut = 0;             // connections reset at a deadline
   std::uint64_t accept_errors = 0;   // out of file descriptors or memory; retried
@@ -73,8 +80,8 @@ class Server {
   /// thread.
   void stop();
 
-  /// Takes effect for connections and requests that begin afterwards; any thread. False, and nothing changes, if one
-  /// has TLS and the other does not.
+  /// Takes effect for connections and requests that begin afterwards (with TLS, connections that are open end with
+  /// their next answer); any thread. False, and nothing changes, if one has TLS and the other does not.
   bool protect(std::shared_ptr<const Protection> protection);
 
   [[nodiscard]] Counters counters() const;  // any thread

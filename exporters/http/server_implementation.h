@@ -18,6 +18,7 @@
 
 #include "exporters/http/connections.h"
 #include "exporters/http/logins.h"
+#include "exporters/http/places.h"
 #include "exporters/http/server.h"
 #include "exporters/http/users.h"
 #include "exporters/http/workers.h"
@@ -28,6 +29,7 @@ namespace ssdpulse::http {
 // between it is the other thread's.
 struct Exchange {
   MHD_Connection* connection = nullptr;
+  Peer peer;
   // a login
   std::shared_ptr<const Users> users;  // null: this is a page
   Credentials credentials;
@@ -76,6 +78,7 @@ class Server::Implementation {
   void make_page(Exchange& exchange);
   void hand_back(const Exchange& exchange);
   void forget(void** exchange);
+  static Connections::Connection* ours(MHD_Connection* connection);
   void set_deadline(MHD_Connection* connection, std::chrono::milliseconds time, std::chrono::milliseconds pressed_time);
   [[nodiscard]] std::shared_ptr<const Protection> protection() const;
   [[nodiscard]] bool full() const { return connections_.size() >= limits_.connections; }
@@ -83,6 +86,8 @@ class Server::Implementation {
   void loop();
   int milliseconds_to_wait(Clock::time_point now, bool accepting) const;
   void accept_from(int listener);
+  void note_hang_ups();
+  void give_back_memory();
 
   std::vector<Listener> listeners_;
   const Routes routes_;
@@ -92,6 +97,8 @@ class Server::Implementation {
   MHD_Daemon* daemon_ = nullptr;
   int daemon_fd_ = -1;  // its epoll descriptor
   util::UniqueFd wake_event_;
+  util::UniqueFd
+      hang_ups_;  // an epoll of all connections: libmicrohttpd misses some ends, and would keep those as idle
   std::atomic<bool> stopping_{false};
   std::thread thread_;
   std::unique_ptr<Workers> workers_;
@@ -99,9 +106,10 @@ class Server::Implementation {
 
   // The loop's own.
   Connections connections_;
-  unsigned requests_ = 0;  // being answered
-  unsigned logins_ = 0;    // waiting or being checked
+  Places requests_{limits_.requests, limits_.requests_of_one};  // whose pages are being made
+  Places logins_{limits_.logins, limits_.logins_of_one};        // waiting or being checked
   Clock::time_point accept_again_{};
+  bool crowded_ = false;  // many connections were open at once, and their memory is still ours
 
   std::atomic<std::uint64_t> answered_{0};
   std::atomic<std::uint64_t> refused_{0};

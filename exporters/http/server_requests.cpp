@@ -12,6 +12,11 @@ const Headers kRetryLater{{MHD_HTTP_HEADER_RETRY_AFTER, "1"}};  // seconds
 // What libmicrohttpd holds for a request whose headers it has shown us and which has no Exchange.
 char headers_seen;
 
+Peer peer_at(MHD_Connection* connection) {
+  const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+  return peer_of(info == nullptr ? nullptr : info->client_addr);
+}
+
 }  // namespace
 
 MHD_Result Server::Implementation::on_request(void* self, MHD_Connection* connection, const char* url,
@@ -60,11 +65,12 @@ MHD_Result Server::Implementation::answer(MHD_Connection* connection, std::strin
 
 MHD_Result Server::Implementation::log_in(MHD_Connection* connection, std::shared_ptr<const Users> users,
                                           Credentials credentials, void** exchange) {
-  if (logins_ >= limits_.logins) {
+  auto made = std::make_unique<Exchange>();
+  made->peer = peer_at(connection);
+  if (!logins_.take(made->peer)) {
     ++refused_logins_;
     return reply(connection, short_answer(503, "too many logins at once; try again\n"), kRetryLater);
   }
-  auto made = std::make_unique<Exchange>();
   made->connection = connection;
   made->users = std::move(users);
   made->credentials = std::move(credentials);
@@ -72,7 +78,6 @@ MHD_Result Server::Implementation::log_in(MHD_Connection* connection, std::share
   MHD_suspend_connection(connection);
   login_thread_->submit([this, &login] { return check(login); });
   *exchange = made.release();
-  ++logins_;
   return MHD_YES;
 }
 
@@ -88,11 +93,12 @@ MHD_Result Server::Implementation::serve(MHD_Connection* connection, std::string
   if (path.substr(0, kInstantPages.size()) == kInstantPages) {
     return reply(connection, route->second(request));
   }
-  if (requests_ >= limits_.requests) {
+  auto made = std::make_unique<Exchange>();
+  made->peer = peer_at(connection);
+  if (!requests_.take(made->peer)) {
     ++refused_;
     return reply(connection, short_answer(503, "too many requests at once; try again\n"), kRetryLater);
   }
-  auto made = std::make_unique<Exchange>();
   made->connection = connection;
   made->handler = &route->second;
   made->request = std::move(request);
@@ -100,14 +106,15 @@ MHD_Result Server::Implementation::serve(MHD_Connection* connection, std::string
   MHD_suspend_connection(connection);
   workers_->submit([this, &page] { make_page(page); });
   *exchange = made.release();
-  ++requests_;
   return MHD_YES;
 }
 
 MHD_Result Server::Implementation::resume(MHD_Connection* connection, std::string_view path, void** exchange) {
   auto* done = static_cast<Exchange*>(*exchange);
   if (done->users == nullptr) {
-    return reply(connection, done->response);
+    const auto page = std::move(done->response);
+    forget(exchange);
+    return reply(connection, page);
   }
   if (!done->right) {
     return unauthorized(connection);
@@ -117,8 +124,15 @@ MHD_Result Server::Implementation::resume(MHD_Connection* connection, std::strin
 }
 
 MHD_Result Server::Implementation::reply(MHD_Connection* connection, const Response& response, const Headers& more) {
-  Headers headers = protection()->headers;
+  const auto in_force = protection();
+  Headers headers = in_force->headers;
   headers.insert(headers.end(), more.begin(), more.end());
+  if (auto* taking = ours(connection)) {
+    connections_.set_deadline(*taking, taking->deadline, Clock::now() + limits_.pressed_time);
+    if (taking->held != in_force->tls) {  // its client was judged by certificates that are no longer in force
+      headers.emplace_back(MHD_HTTP_HEADER_CONNECTION, "close");
+    }
+  }
   return queue(connection, response, headers);
 }
 
@@ -162,7 +176,7 @@ void Server::Implementation::hand_back(const Exchange& exchange) {
 void Server::Implementation::forget(void** exchange) {
   const std::unique_ptr<Exchange> done(static_cast<Exchange*>(*exchange));
   *exchange = &headers_seen;
-  --(done->users != nullptr ? logins_ : requests_);
+  (done->users != nullptr ? logins_ : requests_).leave(done->peer);
 }
 
 void Server::Implementation::on_completed(void* self, MHD_Connection* connection, void** exchange,

@@ -72,10 +72,12 @@ util::Result<std::shared_ptr<const Tls>> Tls::make(const TlsSettings& settings) 
 util::Result<void> Tls::load(const TlsSettings& settings) {
   const auto priorities = priorities_of(settings);
   if (!priorities) {
-    return tl::unexpected(priorities.error());
+    return util::fail(priorities.error().message, EINVAL);
   }
   if (const int code = gnutls_priority_init(&priorities_, priorities->c_str(), nullptr); code < 0) {
-    return refuse("min_version, max_version, cipher_suites or curve_preferences leave nothing to speak", code);
+    return util::fail("min_version, max_version, cipher_suites or curve_preferences leave nothing to speak: " +
+                          std::string(gnutls_strerror(code)),
+                      EINVAL);
   }
   if (const int code = gnutls_certificate_allocate_credentials(&credentials_); code < 0) {
     return refuse("no TLS", code);

@@ -12,7 +12,11 @@
 namespace ssdpulse::http {
 namespace {
 
-void wipe(std::string& text) { ::explicit_bzero(text.data(), text.size()); }
+// A string that was moved from, or was longer before, still holds what it no longer shows.
+void wipe(std::string& text) {
+  text.resize(text.capacity());
+  ::explicit_bzero(text.data(), text.size());
+}
 
 bool equal(std::string_view a, std::string_view b) {
   return a.size() == b.size() && gnutls_memcmp(a.data(), b.data(), a.size()) == 0;

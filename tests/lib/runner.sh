@@ -7,7 +7,7 @@
 
 : "${root:?the project}" "${work:?the directory of builds and states}" "${logs:?the directory of outputs}"
 passed=0
-failed=0
+failed=()
 running_pid=
 running_state=
 
@@ -94,14 +94,22 @@ run_test() {
     *) if [[ ${seconds%.*} -ge $limit ]]; then reason="no end after $limit s"; else reason="exit code $code"; fi ;;
   esac
   report FAIL "$name" "$seconds" "$reason"
-  failed=$((failed + 1))
-  tail -n 30 "$log" | sed 's/^/      | /'
+  failed+=("$name")
+  show_failure "$log" | sed 's/^/      | /'
   echo "      the whole output: $log"
   return 1
 }
 
+# show_failure LOG: what is most telling comes first, for those who see only the beginning of it.
+show_failure() {
+  local telling
+  telling=$(grep -aE -A 2 '^ *(FAIL|AGAIN)\b|: Failure$|\berror: |^[A-Za-z_.]*Error\b' "$1" | head -n 16 || true)
+  [[ -z $telling ]] || printf '%s\n...\n' "$telling"
+  tail -n 20 "$1"
+}
+
 # closing_line: the last line of a run, and its exit code.
 closing_line() {
-  echo "$passed passed, $failed failed"
-  [[ $failed -eq 0 ]]
+  echo "$passed passed, ${#failed[@]} failed${failed[*]:+: ${failed[*]}}"
+  [[ ${#failed[@]} -eq 0 ]]
 }

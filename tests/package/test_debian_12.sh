@@ -1,8 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Debian 12: is the package built in a chroot of its own, clean for lintian, and right as a service on its own kernel?
-# In the long tier alone: the project is built once more, and an emulated guest boots systemd several times.
+# Debian 12: is the package right as a service on its own kernel? The short form makes it of the binary that was built.
+# The long one builds it twice in a chroot of its own, where lintian must be content, and lets things go wrong.
+# timeout: 900
 # timeout-long: 5400
 set -euo pipefail
-[[ -n ${SSDPULSE_TEST_LONG:-} ]] || { echo "SKIP: in the long tier"; exit 77; }
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/debian.sh" bookworm 6.1
+here=$(dirname "${BASH_SOURCE[0]}")
+if [[ -n ${SSDPULSE_TEST_LONG:-} ]]; then exec "$here/lib/debian.sh" bookworm 6.1; fi
+if ! grep -q '^VERSION_CODENAME=bookworm$' /etc/os-release; then
+  echo "SKIP: what was built on this host does not run on Debian 12"
+  exit 77
+fi
+exec "$here/lib/debian.sh" bookworm 6.1 "$SSDPULSE_BINARY"

@@ -4,12 +4,14 @@ import multiprocessing
 import os
 import random
 import re
+import select
 import selectors
 import socket
 import ssl
 import time
 from collections import Counter
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 # What a request that was tampered with may be told: never an internal error.
 ANSWERS = {100, 200, 400, 401, 404, 405, 411, 413, 414, 431, 501, 503, 505}
@@ -70,6 +72,36 @@ def slow_loris(port, tls, count, seconds, out, handshakes=100):
             with suppress(OSError):
                 key.fileobj.send(b"a")
     out.put(f"{opened} slow connections, at most {most} at a time, {cut} cut by the server")
+
+
+def unread(port, count, seconds, out):
+    """So many connections that ask for page after page and take none; each that is cut comes again."""
+    asked = b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n" * 100
+    resets, held, cut, most = select.poll(), {}, 0, 0
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for _ in range(count - len(held)):
+            client = socket.socket()
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.settimeout(5)
+            with suppress(OSError):
+                client.connect(("127.0.0.1", port))
+                client.send(asked)
+                resets.register(client, 0)
+                held[client.fileno()] = client
+        most = max(most, kernel_memory_of_sockets())
+        for descriptor, _ in resets.poll(100):
+            resets.unregister(descriptor)
+            held.pop(descriptor).close()
+            cut += 1
+    out.put(f"{len(held)} connections that take no page, {cut} were cut by the server; at most {most >> 10} KiB in all "
+            f"the host's sockets")
+
+
+def kernel_memory_of_sockets():
+    """Of TCP, in bytes, of the whole host."""
+    text = Path("/proc/net/sockstat").read_text()
+    return int(re.search(r"^TCP: .* mem (\d+)", text, re.M)[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def huge_header(port, tls, megabytes, out):

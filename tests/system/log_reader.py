@@ -10,8 +10,8 @@ import host
 
 SYS_ADMIN, SYS_ADMIN_AND_READ = f"{1 << 21:016x}", f"{1 << 21 | 1 << 2:016x}"
 NONE = "0" * 16
-REQUEST = struct.Struct("=IIQIHHBB6x")  # daemon/sources/nvme/reader_protocol.h
-RESPONSE = struct.Struct("=IiQQQI4x4096s")
+REQUEST = struct.Struct("=IIQIHHBB2xI")  # daemon/sources/nvme/reader_protocol.h
+RESPONSE = struct.Struct("=IiQQQII4096s")
 REQUEST_MARK, RESPONSE_MARK = 0x3152504e, 0x3153504e
 IDENTIFY_CONTROLLER, IDENTIFY_NAMESPACE, LOG_PAGE = 0, 1, 4
 NO_CONTROLLER = 4_000_000_000
@@ -57,17 +57,21 @@ class Client:
     def __init__(self, connection):
         self.socket = connection
         self.socket.settimeout(20)
+        self.version = 0  # the reader's, once it has said something
 
-    def ask(self, kind, number=1, nsid=0, page=0):
+    def ask(self, kind, number=1, nsid=0, page=0, version=None):
         """(result, bytes) of the answer to it."""
-        self.socket.send(REQUEST.pack(REQUEST_MARK, NO_CONTROLLER, number, nsid, page, 0, kind, 0))
+        if version is None and not self.version:
+            self.ask(kind, number, nsid, page, 0)
+        version = self.version if version is None else version
+        self.socket.send(REQUEST.pack(REQUEST_MARK, NO_CONTROLLER, number, nsid, page, 0, kind, 0, version))
         result, answered, size = self.next()
         return (result, size) if answered == number else None
 
     def next(self):
         """(result, number, bytes)"""
         message = self.socket.recv(RESPONSE.size + 1)
-        mark, result, number, _, _, size, _ = RESPONSE.unpack(message)
+        mark, result, number, _, _, size, self.version, _ = RESPONSE.unpack(message)
         return (result, number, size) if mark == RESPONSE_MARK else None
 
 

@@ -39,15 +39,16 @@ def reader(binary, prefix=()):
 
 def privileges(check, one, expected, bounded=True):
     """Only who may set capabilities can empty the bounding set; no_new_privs does for the others."""
-    for name, pid in (("supervisor", one.pid), ("worker", one.worker)):
+    one.ask(IDENTIFY_CONTROLLER)  # who answers has given up what it will, and has threads
+    for name, pid, filters in (("supervisor", one.pid, "1"), ("worker", one.worker, "2")):
         tasks = [f"{pid}/task/{task.name}" for task in Path(f"/proc/{pid}/task").iterdir()]
         wanted = {"Inh": {NONE}, "Prm": {expected}, "Eff": {expected}, "Amb": {NONE}}
         if bounded:
             wanted["Bnd"] = {NONE}
         sets = {which: {host.status(task, f"Cap{which}") for task in tasks} for which in wanted}
         check.equal(sets, wanted, f"{name}: capabilities of {len(tasks)} threads")
-        check.equal({(host.status(task, "NoNewPrivs"), host.status(task, "Seccomp")) for task in tasks}, {("1", "2")},
-                    f"{name}: no_new_privs and a filter of system calls")
+        check.equal({tuple(host.status(task, field) for field in ("NoNewPrivs", "Seccomp", "Seccomp_filters"))
+                     for task in tasks}, {("1", "2", filters)}, f"{name}: no_new_privs and filters of system calls")
         check.equal(host.status(pid, "Name"), "nvme-reader", f"{name}: its name")
         links = {int(fd.name): os.readlink(fd) for fd in Path(f"/proc/{pid}/fd").iterdir() if int(fd.name) > 2}
         others = [link for fd, link in links.items() if fd != 3 and "pidfd" not in link]
@@ -58,6 +59,7 @@ def answers(check, one):
     check.equal(one.ask(IDENTIFY_CONTROLLER), (-errno.ENODEV, 0), "identify of a controller that is not there")
     check.equal(one.ask(IDENTIFY_NAMESPACE, nsid=1), (-errno.ENODEV, 0), "a namespace of it")
     check.equal(one.ask(LOG_PAGE, page=0xffff), (-errno.EINVAL, 0), "a log page that is not listed")
+    check.equal(one.ask(IDENTIFY_CONTROLLER, version=one.version ^ 1), (-errno.EPROTO, 0), "a client of another version")
     check.equal(one.ask(5), (-errno.EINVAL, 0), "a request of no known kind")
     for garbage in (b"", b"x", bytes(REQUEST.size), b"\xff" * 70_000):
         one.socket.send(garbage)

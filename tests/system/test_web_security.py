@@ -121,6 +121,16 @@ def serial_of(files, port):
 def rotation(check, files, daemon):
     """Certificate, key and a password are replaced, one file after the other, without telling the daemon."""
     port, before = daemon.port, serial_of(files, daemon.port)
+    open_before = files.as_user(port)
+    connection = open_before.connect()
+
+    def ask():
+        connection.request("GET", "/", headers=open_before.headers)
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status, answer.getheader("Connection")
+
+    check.equal(ask()[0], 200, "a connection that stays open")
     bob = {password: files.as_user(port, "bob", password) for password in (OLD, NEW)}
     check.equal(bob[OLD].get()[0], 200, "bob, before")
     check.equal(bob[NEW].get()[0], 401, "bob with the new password, before")
@@ -133,6 +143,7 @@ def rotation(check, files, daemon):
     check.that(web.wait_until(lambda: bob[NEW].get()[0] == 200, 20), "the new password is right")
     check.figure(f"after {time.monotonic() - begin:.1f} s")
     check.that(web.wait_until(lambda: serial_of(files, port) != before, 10), "the new certificate is shown")
+    check.equal(ask(), (200, "close"), "a connection from before ends with its next answer")
     check.equal(bob[OLD].get()[0], 401, "bob with the old password, which was known")
     check.equal(files.as_user(port).get()[0], 200, "who was not changed")
 
@@ -141,14 +152,25 @@ def bad_files(check, files, daemon):
     client, up = files.as_user(daemon.port), 'ssdpulse_source_up{source="web_config"}'
     check.equal(client.metric(up), 1, f"{up} with good files")
     good_key = files.server[1].read_text()
+    key_as_name = files.settings()
+    key_as_name["tls_server_config"]["key_file"] = " ".join(good_key.split())
+    user_and_password = files.settings()
+    user_and_password["basic_auth_users"] = {f"carol:{NEW}": "x"}
     for words, path, text, complaint in (
             ("an empty file", files.web, "", "the file protects nothing"),
             ("no YAML", files.web, "a: [", "invalid YAML"),
+            ("a key for its name", files.web, key_as_name, "is no file name"),
+            ("a password for a name", files.web, user_and_password, "can be no user's name"),
+            ("a pipe", files.server[1], None, "expected a regular file"),
             ("another key", files.server[1], files.client[1].read_text(), "hold no certificate with its key"),
             ("no TLS any more", files.web, {"basic_auth_users": files.settings()["basic_auth_users"]},
              "turned on or off by a restart only")):
         before = len(daemon.log.read_text())
-        web.write(path, text)
+        if text is None:
+            path.unlink()
+            os.mkfifo(path)
+        else:
+            web.write(path, text)
         daemon.process.send_signal(signal.SIGHUP)
         check.that(web.wait_until(lambda: complaint in daemon.log.read_text()[before:]), f"{words}: the log says so")
         check.equal(client.get()[0], 200, f"{words}: served as before")
@@ -158,6 +180,8 @@ def bad_files(check, files, daemon):
         web.write(files.web, files.settings(NEW))
         daemon.process.send_signal(signal.SIGHUP)
         check.that(web.wait_until(lambda: client.metric(up) == 1), f"{words}: and mended")
+    log, secrets = daemon.log.read_text(), [*good_key.split()[4:5], NEW, *files.settings(NEW)["basic_auth_users"].values()]
+    check.equal([secret for secret in secrets if secret in log], [], f"of {len(secrets)} secrets in the log")
 
 
 def scraped(check, files, daemon):
@@ -171,12 +195,37 @@ def scraped(check, files, daemon):
     return prometheus.servers(files.state, [one[:3] for one in wanted], daemon.port, [one[3] for one in wanted])
 
 
+def check_starts(check, files):
+    """Exit 1, which systemd starts again: files that may be half replaced. 2, which it does not: the web file itself."""
+    def outcome():
+        run = web.command(files.state, rig._free_port(), "--web.config.file", files.web)
+        done = subprocess.run(run, capture_output=True, text=True, check=False, timeout=30)
+        return done.returncode, done.stdout + done.stderr
+
+    certificate = files.server[0].read_text()
+    web.write(files.server[0], files.client[0].read_text())
+    code, words = outcome()
+    check.that(code == 1 and "hold no certificate with its key" in words, f"a start between two renames: exit {code}")
+    web.write(files.server[0], certificate)
+    web.write(files.web, "")
+    code, words = outcome()
+    check.that(code == 2 and words.count("the file protects nothing") == 1, f"a start with an empty file: exit {code}")
+    check.that("kernel feature" not in words, "a start with an empty file: the kernel is not touched")
+    settings = files.settings()
+    settings["tls_server_config"]["cipher_suites"] = ["TLS_NOT_A_SUITE"]
+    web.write(files.web, settings)
+    code, words = outcome()
+    check.that(code == 2 and "TLS_NOT_A_SUITE" in words, f"a start with a cipher suite that nobody knows: exit {code}")
+    web.write(files.web, files.settings())
+
+
 def check_config(check, files):
     config = files.state / "checked.yaml"
     config.write_text(f"web:\n  config_file: {files.web}\n")
 
     def outcome():
-        done = subprocess.run([rig.BINARY, "check-config", config], capture_output=True, text=True, check=False)
+        done = subprocess.run(["timeout", "10", rig.BINARY, "check-config", config], capture_output=True, text=True,
+                              check=False)
         return done.returncode, done.stdout + done.stderr
 
     check.equal(outcome(), (0, f"{config}: ok\n"), "check-config of good files")
@@ -184,7 +233,11 @@ def check_config(check, files):
     files.server[1].write_text("no key")
     code, words = outcome()
     check.that(code == 2 and "hold no certificate with its key" in words, f"check-config, no key: {code} {words.strip()}")
-    files.server[1].write_text(key)
+    files.server[1].unlink()
+    os.mkfifo(files.server[1])
+    code, words = outcome()
+    check.that(code == 2 and "expected a regular file" in words, f"check-config, a pipe: {code} {words.strip()}")
+    web.write(files.server[1], key)
 
 
 def activated(check, state):
@@ -218,6 +271,7 @@ def test(check, state):
     files = Files(state)
     web.write(files.web, files.settings())
     check_config(check, files)
+    check_starts(check, files)
     with web.daemon(state, ["--web.config.file", files.web], files.as_user) as daemon:
         client = files.as_user(daemon.port)
         check.equal(client.metric("ssdpulse_missed_ticks_total") is not None, True, "a page over TLS")

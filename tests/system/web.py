@@ -54,10 +54,10 @@ def basic(user, password):
 
 
 class Client:
-    """Requests over connections of their own; with `ca` over TLS."""
+    """Requests over connections of their own, from the address `source`; with `ca` over TLS."""
 
-    def __init__(self, port, headers=None, ca=None, certificate=None):
-        self.port, self.headers, self.context = port, headers or {}, None
+    def __init__(self, port, headers=None, ca=None, certificate=None, source="127.0.0.1"):
+        self.port, self.headers, self.context, self.source = port, headers or {}, None, (source, 0)
         if ca:
             self.context = ssl.create_default_context(cafile=ca)
             if certificate:
@@ -65,8 +65,9 @@ class Client:
 
     def connect(self, timeout=10):
         if self.context:
-            return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self.context)
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+            return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self.context,
+                                               source_address=self.source)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout, source_address=self.source)
 
     def get(self, path="/metrics", headers=None, timeout=10, method="GET"):
         """(status, headers, body)."""

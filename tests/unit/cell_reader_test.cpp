@@ -178,7 +178,7 @@ std::uint32_t look_up(const std::vector<known_disk>& table, const std::string& n
 TEST(KnownDisks, EveryDecisionIsFoundAndOldOnesAreForgotten) {
   EXPECT_TRUE(rc::check("publish, then look up", [] {
     std::vector<known_disk> table(KNOWN_DISKS);
-    std::vector<__u64> queues(QUEUE_IDS);
+    std::vector<queue_entry> queues(QUEUE_IDS);
     for (int round = 0; round < 3; ++round) {
       std::vector<DiskDecision> decisions;
       const auto count = *rc::gen::inRange(0U, 300U);
@@ -187,7 +187,7 @@ TEST(KnownDisks, EveryDecisionIsFoundAndOldOnesAreForgotten) {
         decisions.push_back({"disk" + std::to_string(i * 7 + static_cast<std::uint32_t>(round)), 1 + i,
                              excluded ? DEVICE_EXCLUDED : i + 1, false});
       }
-      queues[5] = std::uint64_t{77} << QUEUE_ENTRY_DEVICE_BITS | 400;  // a device that nobody decided about
+      queues[5].disk = std::uint64_t{77} << QUEUE_ENTRY_DEVICE_BITS | 400;  // a device that nobody decided about
       const std::size_t homeless = publish_decisions(decisions, table, queues);
       std::size_t missing = 0;
       for (const DiskDecision& decision : decisions) {
@@ -196,20 +196,29 @@ TEST(KnownDisks, EveryDecisionIsFoundAndOldOnesAreForgotten) {
       }
       RC_ASSERT(missing == homeless);
       RC_ASSERT(homeless <= count / 20);
-      RC_ASSERT(queues[5] == 0U);
+      RC_ASSERT(queues[5].disk == 0U);
     }
   }));
 }
 
 TEST(KnownDisks, WhatRetiresIsNotLookedUpButItsQueueIsRemembered) {
   std::vector<known_disk> table(KNOWN_DISKS);
-  std::vector<__u64> queues(QUEUE_IDS);
-  queues[9] = std::uint64_t{41} << QUEUE_ENTRY_DEVICE_BITS | 3;
+  std::vector<queue_entry> queues(QUEUE_IDS);
+  queues[9].disk = std::uint64_t{41} << QUEUE_ENTRY_DEVICE_BITS | 3;
   publish_decisions({{"sda", 41, 3, true}}, table, queues);
   EXPECT_EQ(look_up(table, "sda", 41), 0U);
-  EXPECT_NE(queues[9], 0U);
+  EXPECT_NE(queues[9].disk, 0U);
   publish_decisions({}, table, queues);
-  EXPECT_EQ(queues[9], 0U);
+  EXPECT_EQ(queues[9].disk, 0U);
+}
+
+TEST(KnownDisks, APlaceThatIsGivenAwayIsForgottenByItsQueuesAlone) {
+  std::vector<queue_entry> queues(QUEUE_IDS);
+  queues[9].disk = std::uint64_t{41} << QUEUE_ENTRY_DEVICE_BITS | 3;
+  queues[10].disk = std::uint64_t{41} << QUEUE_ENTRY_DEVICE_BITS | 4;
+  forget_queues_of(3, queues);
+  EXPECT_EQ(queues[9].disk, 0U);
+  EXPECT_NE(queues[10].disk, 0U);
 }
 
 }  // namespace

@@ -393,6 +393,28 @@ TEST(Bounds, what_no_file_would_take_is_dropped_and_counted) {
   EXPECT_EQ(rig.recall()->state->bytes.size(), kMostStateBytes);
 }
 
+TEST(Directory, belongs_to_one_daemon_at_a_time) {
+  Rig rig;
+  rig.start().add({{row_at(kBegin)}, {}});
+  ASSERT_TRUE(rig.wait_rows(1));
+  Options options;
+  options.directory = rig.directory();
+  options.retry_interval = 10ms;
+  auto other = History::open(options);
+  ASSERT_TRUE(other);
+  const auto soon = [&](bool up) {
+    for (int i = 0; i < 500 && (*other)->status().up != up; ++i) {
+      std::this_thread::sleep_for(10ms);
+    }
+    return (*other)->status();
+  };
+  std::this_thread::sleep_for(50ms);
+  EXPECT_FALSE(soon(false).up);
+  EXPECT_NE(soon(false).reason.find("another ssdpulse keeps its history in " + rig.directory()), std::string::npos);
+  rig.stop();
+  EXPECT_TRUE(soon(true).up) << soon(true).reason;
+}
+
 TEST(Options, only_an_absolute_directory_will_do) {
   EXPECT_FALSE(History::open({.directory = ""}).has_value());
   EXPECT_FALSE(History::open({.directory = "state"}).has_value());

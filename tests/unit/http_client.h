@@ -32,13 +32,16 @@ inline std::vector<http::Listener> local_listener() {
 
 class Client {
  public:
-  /// receive_buffer: small ones make a client that does not read stall the server soon.
-  explicit Client(std::uint16_t port, int receive_buffer = 0) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  /// receive_buffer: small ones make a client that does not read stall the server soon. `from`: its own address.
+  explicit Client(std::uint16_t port, int receive_buffer = 0, const char* from = "127.0.0.1")
+      : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     if (receive_buffer != 0) {
       ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof(receive_buffer));
     }
     sockaddr_in address{};
     address.sin_family = AF_INET;
+    ::inet_pton(AF_INET, from, &address.sin_addr);
+    ::bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address));
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     connected_ = ::connect(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "exporters/http/pages.h"
+#include "exporters/http/places.h"
 #include "exporters/http/server.h"
 #include "exporters/http/tls_priorities.h"
 #include "exporters/http/users.h"
@@ -106,9 +107,51 @@ TEST(Basic, IsParsedStrictly) {
   EXPECT_FALSE(parse_basic("Basic " + base64(std::string("a:right\0wrong", 13))));
 }
 
+// Short ones stand in the object itself, and are copied when it moves.
+TEST(Credentials, LeaveNoPasswordBehind) {
+  for (const std::string password : {"short-secret", "a-secret-that-is-longer-than-an-object"}) {
+    alignas(Credentials) std::array<char, sizeof(Credentials)> bytes{};
+    auto* from = new (bytes.data()) Credentials(of("alice", password));
+    Credentials to(std::move(*from));
+    Credentials again;
+    again = std::move(to);
+    from->~Credentials();
+    EXPECT_EQ(again.password, password);
+    EXPECT_EQ(std::string(bytes.data(), bytes.size()).find(password.substr(1, 8)), std::string::npos) << password;
+  }
+}
+
 RC_GTEST_PROP(Basic, TakesAnyBytes, (const std::string& noise)) {
   (void)parse_basic(noise);
   (void)parse_basic("Basic " + noise);
+}
+
+Peer peer(const char* text) {
+  sockaddr_in v4{};
+  sockaddr_in6 v6{};
+  v4.sin_family = AF_INET;
+  v6.sin6_family = AF_INET6;
+  if (::inet_pton(AF_INET, text, &v4.sin_addr) == 1) {
+    return peer_of(reinterpret_cast<const sockaddr*>(&v4));
+  }
+  EXPECT_EQ(::inet_pton(AF_INET6, text, &v6.sin6_addr), 1);
+  return peer_of(reinterpret_cast<const sockaddr*>(&v6));
+}
+
+TEST(Places, AreSharedAmongAddresses) {
+  EXPECT_EQ(peer("192.0.2.1"), peer("::ffff:192.0.2.1"));
+  EXPECT_NE(peer("::ffff:192.0.2.2"), peer("::ffff:192.0.2.1"));
+  EXPECT_EQ(peer("2001:db8::1"), peer("2001:db8::2:3"));  // of one network
+  EXPECT_NE(peer("2001:db8::1"), peer("2001:db8:0:1::1"));
+  EXPECT_EQ(peer_of(nullptr), Peer{});
+  Places places(3, 2);
+  EXPECT_TRUE(places.take("a"));
+  EXPECT_TRUE(places.take("a"));
+  EXPECT_FALSE(places.take("a"));
+  EXPECT_TRUE(places.take("b"));
+  EXPECT_FALSE(places.take("c"));
+  places.leave("a");
+  EXPECT_TRUE(places.take("c"));
 }
 
 TEST(Users, KnowWhoTheExportersKnow) {
@@ -277,6 +320,20 @@ TEST(SecuredServer, GuessingHoldsUpNobody) {
   EXPECT_EQ(running.server->counters().refused_logins, refused);
 }
 
+// Who guesses and who logs in for the first time have addresses of their own: the second waits, but gets in.
+TEST(SecuredServer, GuessingKeepsNobodyFromLoggingIn) {
+  const auto running = run(protect(users({{"a", bcrypt("right", 8)}})));
+  std::vector<Client> guessing;
+  for (int i = 0; i < 60; ++i) {
+    guessing.emplace_back(running.port);
+    guessing.back().get("/metrics", authorization("a", "guess" + std::to_string(i)));
+  }
+  std::this_thread::sleep_for(20ms);
+  Client other(running.port, 0, "127.0.0.2");
+  other.get("/metrics", authorization("a", "right"));
+  EXPECT_EQ(Client::status(other.answer()), 200);
+}
+
 TEST(SecuredServer, StopsPromptlyWhilePasswordsWait) {
   const auto before = Clock::now();
   const auto hash = bcrypt("right", 9);
@@ -284,7 +341,8 @@ TEST(SecuredServer, StopsPromptlyWhilePasswordsWait) {
   auto running = run(protect(users({{"a", hash}})));
   std::vector<Client> guessing;
   for (unsigned i = 0; i < Limits{}.logins; ++i) {
-    guessing.emplace_back(running.port);
+    const auto address = "127.0.0." + std::to_string(1 + i);
+    guessing.emplace_back(running.port, 0, address.c_str());
     guessing.back().get("/metrics", authorization("a", "guess"));
   }
   std::this_thread::sleep_for(20ms);
@@ -302,28 +360,61 @@ TEST(SecuredServer, TlsIsNotTurnedOnWhileItRuns) {
   EXPECT_EQ(running.status("/metrics"), 200);
 }
 
+/// A server whose pages are not done before they may be, and the clients that wait for them.
+struct HeldPages {
+  explicit HeldPages(const Limits& limits)
+      : running(run(nullptr, limits, [released = release.get_future().share()](const Request& request) {
+          released.wait();
+          return page(request);
+        })) {}
+
+  void ask(const char* address = "127.0.0.1") {
+    waiting.emplace_back(running.port, 0, address);
+    waiting.back().get("/metrics");
+  }
+  void expect_all_answered() {
+    release.set_value();
+    for (auto& client : waiting) {
+      EXPECT_EQ(Client::status(client.answer()), 200);
+    }
+  }
+
+  std::promise<void> release;
+  Running running;
+  std::vector<Client> waiting;
+};
+
+// One address asks for all pages that can be made at once: another gets its page all the same.
+TEST(BusyServer, KeepsPlacesForOtherAddresses) {
+  Limits limits;
+  limits.requests = 4;
+  limits.requests_of_one = 3;
+  HeldPages pages(limits);
+  for (unsigned i = 0; i < 3; ++i) {
+    pages.ask();
+  }
+  std::this_thread::sleep_for(100ms);
+  EXPECT_EQ(pages.running.status("/metrics"), 503);
+  pages.ask("127.0.0.2");
+  std::this_thread::sleep_for(100ms);
+  Client third(pages.running.port, 0, "127.0.0.3");
+  third.get("/metrics");
+  EXPECT_EQ(Client::status(third.answer()), 503);
+  pages.expect_all_answered();
+}
+
 TEST(BusyServer, StillSaysThatItIsHealthy) {
   Limits limits;
   limits.requests = 2;
-  std::promise<void> release;
-  const auto released = release.get_future().share();
-  const auto running = run(nullptr, limits, [&](const Request& request) {
-    released.wait();
-    return page(request);
-  });
-  std::vector<Client> waiting;
+  HeldPages pages(limits);
   for (unsigned i = 0; i < limits.requests; ++i) {
-    waiting.emplace_back(running.port);
-    waiting.back().get("/metrics");
+    pages.ask();
   }
   std::this_thread::sleep_for(100ms);
-  EXPECT_EQ(running.status("/metrics"), 503);
-  EXPECT_EQ(running.status("/-/healthy"), 200);
-  EXPECT_EQ(running.status("/-/ready"), 200);
-  release.set_value();
-  for (auto& client : waiting) {
-    EXPECT_EQ(Client::status(client.answer()), 200);
-  }
+  EXPECT_EQ(pages.running.status("/metrics"), 503);
+  EXPECT_EQ(pages.running.status("/-/healthy"), 200);
+  EXPECT_EQ(pages.running.status("/-/ready"), 200);
+  pages.expect_all_answered();
 }
 
 // All places are taken by clients that say nothing: they lose them as soon as somebody else waits.

@@ -48,7 +48,14 @@ TEST(KernelMemory, AllInOneAnswersForEveryTable) {
   const MemoryPlan plan = plan_memory(nvme_drives(2, 4), 4);
   EXPECT_EQ(plan.total_bytes(), plan.cell_bytes() + plan.slot_bytes() + plan.table_bytes());
   EXPECT_EQ(plan.table_bytes(), plan.devices * (sizeof(device_state) + sizeof(stream_ends)) + KNOWN_DISKS * 48 +
-                                    QUEUE_IDS * 8 + sizeof(host_state) + END_FUNCTION_SETS * 32);
+                                    QUEUE_IDS * 32 + sizeof(host_state) + END_FUNCTION_SETS * 32);
+}
+
+TEST(KernelMemory, DisksThatGetNoPlaceTakeNoMemory) {
+  const MemoryPlan plan = plan_memory(nvme_drives(3000, 64), 2);
+  EXPECT_EQ(plan.devices, kMaxDevices);
+  EXPECT_EQ(plan.slots, kMaxDevices * 65536U);
+  EXPECT_EQ(plan_memory(nvme_drives(1020, 64), 2).devices, kMaxDevices);
 }
 
 TEST(KernelMemory, NoDiskAtAllStillLeavesRoomForNewOnes) {

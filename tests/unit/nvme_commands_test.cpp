@@ -180,7 +180,7 @@ TEST(NvmeCommands, WhatIsNotAllowed) {
   numberless.id = 0;
   EXPECT_FALSE(allowed(numberless)) << "0 is a notice's";
   Request dirty = page_request(0);
-  dirty.reserved[5] = 1;
+  dirty.reserved[1] = 1;
   EXPECT_FALSE(allowed(dirty));
 }
 

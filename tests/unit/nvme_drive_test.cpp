@@ -44,6 +44,40 @@ TEST(Drive, ThatNeverAnsweredIsMarkedAndCountedOnce) {
   EXPECT_FALSE(rig.told().polling.up);
 }
 
+std::size_t times(const std::string& text, const std::string& words) {
+  std::size_t found = 0;
+  for (auto at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) {
+    ++found;
+  }
+  return found;
+}
+
+TEST(Drive, ThatComesAndGoesFillsNoLog) {
+  Rig rig;
+  testing::internal::CaptureStderr();
+  ASSERT_TRUE(log::set_up("info", log::InJournal::lines));
+  for (int poll = 0; poll < 40; ++poll) {  // of 20 minutes
+    rig.pass(kInterval - 10s);
+    const auto request = rig.drive.next();
+    ASSERT_TRUE(request);
+    rig.drive.sent(rig.now);
+    rig.pass(10s);
+    rig.drive.answer(rig.fake.answer(*request), rig.now, rig.block);
+    rig.answer_all();
+    rig.pass(50ms);
+  }
+  EXPECT_EQ(rig.told().polling.failures["timeout"], 40U);
+  for (int poll = 0; poll < 40; ++poll) {
+    rig.pass(kInterval);
+    rig.poll();
+  }
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(times(log, "controller=nvme3 does not answer"), 2U) << log;
+  EXPECT_EQ(times(log, "controller=nvme3 is read"), 2U) << log;
+  EXPECT_EQ(times(log, "suppressed=0"), 3U) << log;  // the second silence tells how many there were
+  EXPECT_GT(log.rfind("controller=nvme3 is read") + 1, log.rfind("controller=nvme3 does not answer")) << log;
+}
+
 TEST(Drive, EachMuteCommandCounts) {
   Rig rig;
   for (unsigned times = 1; times <= 2; ++times) {

@@ -144,6 +144,26 @@ TEST(Monitor, AReaderElsewhereIsFoundWheneverItComes) {
   ASSERT_TRUE(until(true)) << "it was not looked for again";
 }
 
+TEST(Monitor, AReaderOfAnotherVersionIsAskedNothingMore) {
+  MonitorRig rig;
+  const auto request = rig.asked();
+  ASSERT_TRUE(request);
+  nvme::Response response;
+  response.id = request->id;
+  response.bytes = 512;
+  response.version ^= 1;
+  ASSERT_EQ(nvme::send_message(rig.reader.get(), response, 0), 0);
+  EXPECT_FALSE(rig.asked());
+  EXPECT_FALSE(rig.status().up);
+  EXPECT_NE(rig.status().reason.find("restart ssdpulse-nvme.service"), std::string::npos) << rig.status().reason;
+  EXPECT_EQ(rig.status().errors["reader_version"], 1U);
+  EXPECT_FALSE(rig.monitor->deadline());
+  model::Snapshot snapshot;
+  rig.monitor->describe(snapshot);
+  EXPECT_FALSE(snapshot.nvme_drives.at(0).polling.up);
+  EXPECT_TRUE(snapshot.nvme_drives.at(0).values.empty());
+}
+
 TEST(Monitor, GarbageIsCounted) {
   MonitorRig rig;
   ASSERT_TRUE(rig.asked());

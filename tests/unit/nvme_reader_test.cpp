@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -162,6 +163,10 @@ RC_GTEST_PROP(NvmeReader, AWorkerOutlivesAnyMessage, (std::vector<std::vector<st
     if (size != 0) {
       message.resize(size);
       std::memcpy(message.data(), &Request::kMark, sizeof Request::kMark);
+      if (size == sizeof(Request) && *rc::gen::arbitrary<bool>()) {
+        const std::uint32_t version = protocol_version();
+        std::memcpy(message.data() + offsetof(Request, version), &version, sizeof version);
+      }
       answerable += size == sizeof(Request) ? 1 : 0;
     }
     RC_ASSERT(::send(daemon_end.get(), message.data(), message.size(), MSG_NOSIGNAL) ==
@@ -226,6 +231,65 @@ RC_GTEST_PROP(NvmeReader, AClientTakesOnlyWhatWasAsked, (std::vector<std::vector
   take();
   RC_ASSERT(given == asked);
   RC_ASSERT(client.ended());
+}
+
+TEST(NvmeReader, AVersionIsWhatPageNumbersStandFor) {
+  const auto version = version_with(kPages);
+  EXPECT_NE(version, 0U);
+  EXPECT_EQ(version_with(log_pages()), protocol_version());
+  const auto version_after = [](const auto& change) {
+    auto pages = kPages;
+    change(pages);
+    return version_with(pages);
+  };
+  EXPECT_EQ(version_after([](auto& pages) { pages[1].name = "renamed"; }), version);
+  const std::set<std::uint32_t> others{version,
+                                       version_with(std::span(kPages).first(1)),
+                                       version_after([](auto& pages) { std::swap(pages[0], pages[1]); }),
+                                       version_after([](auto& pages) { pages[1].lid = 0xc2; }),
+                                       version_after([](auto& pages) { pages[1].lsp = 1; }),
+                                       version_after([](auto& pages) { pages[1].bytes = 512; }),
+                                       version_after([](auto& pages) { pages[1].scope = Scope::no_namespace; }),
+                                       version_after([](auto& pages) { pages[1].per_endurance_group = true; })};
+  EXPECT_EQ(others.size(), 8U);
+}
+
+TEST(NvmeReader, WhoIsOfAnotherVersionGetsNothingRead) {
+  Drives drives;
+  auto [daemon_end, reader_end] = socket_pair();
+  ReaderWorker worker(reader_end.get(), drives, kPages);
+  std::thread thread([&worker] { worker.serve(); });
+  Request request = read_page(3);
+  request.id = 5;
+  request.version ^= 1;
+  EXPECT_EQ(send_message(daemon_end.get(), request, 0), 0);
+  Response response;
+  EXPECT_EQ(receive_message(daemon_end.get(), response, 0), Reception::message);
+  EXPECT_EQ(response.result, -EPROTO);
+  EXPECT_EQ(response.version, protocol_version());
+  daemon_end.reset();
+  thread.join();
+  EXPECT_EQ(drives.begun, 0U);
+}
+
+TEST(NvmeReader, AReaderOfAnotherVersionIsNotBelieved) {
+  auto [daemon_end, reader_end] = socket_pair();
+  ReaderClient client(std::move(daemon_end));
+  Response response;
+  response.id = client.send(read_page(0)).value();
+  const auto other = client.send(read_page(1)).value();
+  response.bytes = 512;  // of a page, but of which?
+  response.version ^= 1;
+  ASSERT_EQ(send_message(reader_end.get(), response, 0), 0);
+  std::map<std::uint64_t, int> results;
+  for (const Response& answer : client.receive()) {
+    results[answer.id] = answer.result;
+  }
+  EXPECT_EQ(results, (std::map<std::uint64_t, int>{{response.id, -EPROTO}, {other, -EPROTO}}));
+  EXPECT_TRUE(client.misunderstood());
+  EXPECT_EQ(client.garbage(), 0U);
+  EXPECT_EQ(client.send(read_page(0)).error().error_number, EPROTO);
+  EXPECT_FALSE(client.ended());
 }
 
 TEST(NvmeReader, SendingNeverWaits) {

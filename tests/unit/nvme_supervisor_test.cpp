@@ -3,18 +3,24 @@
 // processes of their own; only the drives are ours.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include <chrono>
 #include <csignal>
+#include <fstream>
 #include <memory>
 #include <set>
+#include <string>
 #include <thread>
 
 #include "daemon/sources/nvme/reader_client.h"
 #include "daemon/sources/nvme/reader_process.h"
 #include "daemon/sources/nvme/reader_worker.h"
+#include "daemon/util/log.h"
 #include "tests/fixtures/nvme_drives.h"
+#include "tests/fixtures/temporary_tree.h"
 
 namespace ssdpulse::nvme {
 namespace {
@@ -140,6 +146,47 @@ TEST(NvmeSupervisor, TheWorkerDiesWithIt) {
   EXPECT_EQ(all[0].result, -EPIPE) << "the last one that held the socket is gone";
   EXPECT_TRUE(reader.client->ended());
   EXPECT_EQ(reader.end(), -1);
+}
+
+TEST(NvmeSupervisor, AClientThatComesAndGoesFillsNoLog) {
+  const TemporaryTree tree;
+  const std::string path = tree.path("socket");
+  const util::UniqueFd listener(::socket(AF_UNIX, SOCK_SEQPACKET, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(listener.get(), 8), 0);
+  const pid_t service = ::fork();
+  if (service == 0) {
+    ::dup2(::open(tree.path("log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600), STDERR_FILENO);
+    log::set_up("info", log::InJournal::lines);
+    const auto work = [](int client) {
+      Drives drives;
+      ReaderWorker worker(client, drives, kPages);
+      worker.serve();
+      ::_exit(0);
+    };
+    ::_exit(serve_clients(listener.get(), work, 50ms) ? 7 : 8);
+  }
+  const auto deadline = Clock::now() + 20s;
+  for (int served = 0; served < 5 && Clock::now() < deadline;) {
+    auto client = ReaderClient::at(path);
+    // It is turned away where it comes before the one before is known to have gone.
+    served += client->reconnect() && client->send(read_page(1)) && answers(*client, 1).at(0).result == 0 ? 1 : 0;
+  }
+  EXPECT_LT(Clock::now(), deadline);
+  ::kill(service, SIGKILL);
+  ::waitpid(service, nullptr, 0);
+  std::ifstream log(tree.path("log"));
+  int came = 0;
+  int went = 0;
+  for (std::string line; std::getline(log, line);) {
+    came += line.find("has a client") != std::string::npos ? 1 : 0;
+    went += line.find("has gone") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_EQ(came, 1);
+  EXPECT_EQ(went, 1);
 }
 
 TEST(NvmeSupervisor, StartedByHandItSaysWhatItIs) {

@@ -74,7 +74,11 @@ const std::pair<std::string, std::string> kFaults[] = {
     {"tls_server_config: {cert: a, cert_file: c, key: k}",
      ":1:20: tls_server_config: both cert and cert_file are given; expected one of them"},
     {"tls_server_config: {cert_file: '', key: k}",
-     ":1:32: tls_server_config.cert_file: '' is no file name; expected one, or the line left out"},
+     ":1:32: tls_server_config.cert_file: is no file name; expected one, or the line left out (a text in PEM format "
+     "stands in the key without _file)"},
+    {"tls_server_config: {cert: c, key_file: '-----BEGIN EC PRIVATE KEY----- MHcCAQEE'}",
+     ":1:40: tls_server_config.key_file: is no file name; expected one, or the line left out (a text in PEM format "
+     "stands in the key without _file)"},
     {"tls_server_config: {cert: '', key: k}",
      ":1:27: tls_server_config.cert: is empty; expected a text in PEM format, or the line left out"},
     {"tls_server_config: {cert: [], key: k}", ":1:27: tls_server_config.cert: expected a text, got a list"},
@@ -108,7 +112,10 @@ const std::pair<std::string, std::string> kFaults[] = {
      ":1:50: http_server_config.headers.X-XSS-Protection: contains a control character"},
     {"basic_auth_users:\n", ":1:1: basic_auth_users: has nobody below it; expected NAME: BCRYPT_HASH"},
     {"basic_auth_users: {'a:b': " + kHash + "}",
-     ":1:27: basic_auth_users: 'a:b' can be no user's name: it is empty, or contains a colon or a control character"},
+     ":1:27: basic_auth_users: this can be no user's name: it is empty, or contains a colon or a control character; "
+     "expected NAME: BCRYPT_HASH"},
+    {"basic_auth_users: {a: " + kHash + ", a: " + kHash + "}",
+     ":1:85: duplicate key, first on line 1; expected each key once"},
     {"basic_auth_users: {a: secret}",
      ":1:23: basic_auth_users: 'a': expected a bcrypt hash, which begins with $2y$, $2b$ or $2a$ (htpasswd -nBC 10 "
      "USER makes one)"},
@@ -135,8 +142,11 @@ TEST(WebFile, SaysAllFaultsAtOnce) {
 
 RC_GTEST_PROP(WebFile, NeverRepeatsASecret, (const std::string& noise)) {
   const std::string secret = "hunter2secret";
-  const auto errors = errors_of("basic_auth_users:\n  a: \"" + secret + "\"\n  b: [" + secret + "]\n  c: $2y$99$" +
-                                secret + "\ntls_server_config:\n  key: " + secret + "\n" + noise);
+  const auto name = "  \"d:" + secret + "\": x\n";
+  const auto errors =
+      errors_of("basic_auth_users:\n  a: \"" + secret + "\"\n  b: [" + secret + "]\n  c: $2y$99$" + secret + "\n" +
+                name + name + "tls_server_config:\n  key: " + secret + "\n  key_file: \"-----BEGIN\\n" + secret +
+                "\"\n  cert_file: -----BEGIN " + secret + "\n  cipher_suites: [\"" + secret + "\\n\"]\n" + noise);
   RC_ASSERT(!errors.empty());
   RC_ASSERT(errors.find(secret) == std::string::npos);
 }

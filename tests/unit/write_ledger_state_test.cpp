@@ -147,6 +147,47 @@ TEST(WriteLedgerState, DamageIsNoticedOrHarmless) {
   EXPECT_EQ(WriteLedger::restore(text, kPollInterval, drive.now, drive.wall)->save().size(), text.size());
 }
 
+TEST(WriteLedgerState, ADriveWithoutReadingsIsKeptTime) {
+  PaperDrive drive;
+  WriteLedger ledger(kPollInterval);
+  for (int start = 0; start < 4; ++start) {
+    for (const int half : {0, 1}) {
+      WriteSample sample = drive.read();
+      sample.host_before.reset();
+      sample.host_after.reset();
+      sample.percentage_used = 0.01 * (10 + start);
+      ledger.observe(sample);
+      drive.pass(half == 0 ? 1h : 239h);
+    }
+    ledger = restored(ledger, drive);
+  }
+  WriteSample sample = drive.read();
+  sample.percentage_used = 0.14;
+  ledger.observe(sample);
+  const auto life = ledger.amplification().life_remaining;
+  ASSERT_EQ(life.size(), 1U);
+  EXPECT_EQ(life[0].window_seconds, 960 * 3600.0) << "restarts do not move what was seen";
+}
+
+TEST(WriteLedgerState, AClockThatWasDecadesOffCostsNothing) {
+  PaperDrive drive;
+  drive.wall = std::chrono::system_clock::time_point(100s);
+  WriteLedger ledger(kPollInterval);
+  for (int i = 0; i < 5; ++i) {
+    drive.poll(ledger, kGiB, 2 * kGiB);
+  }
+  const auto before = ledger.amplification();
+  for (int start = 0; start < 3; ++start) {
+    drive.wall += std::chrono::hours(24 * 365 * 55);
+    ledger = restored(ledger, drive);
+    drive.wall -= std::chrono::hours(24 * 365 * 55);
+    ledger = restored(ledger, drive);
+  }
+  drive.poll(ledger, kGiB, 2 * kGiB);
+  EXPECT_EQ(ledger.amplification().host_written_bytes, *before.host_written_bytes + kGiB);
+  EXPECT_EQ(ledger.amplification().epochs, 0U);
+}
+
 TEST(WriteLedgerState, FewReadingsAreKeptAndWindowsReachBack) {
   RatioWindows windows;
   std::size_t most = 0;

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "daemon/model/nvme.h"
@@ -94,9 +95,9 @@ class StateReader {
   void read(std::optional<T>& value) {
     bool present = false;
     read(present);
-    value.reset();
-    if (present) {
-      read(value.emplace());
+    value = present ? std::optional<T>(std::in_place) : std::nullopt;
+    if (value) {
+      read(*value);
     }
   }
   template <typename T>

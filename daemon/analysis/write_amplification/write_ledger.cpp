@@ -55,6 +55,10 @@ std::optional<WriteLedger::Reading> WriteLedger::usable(const WriteSample& sampl
 
 void WriteLedger::observe(const WriteSample& sample) {
   meet_drive(sample);
+  if (!host_.seen()) {
+    at_ = sample.at;  // of what wear says without any reading
+    wall_ = sample.wall;
+  }
   wear_.observe(sample.at, sample.percentage_used.value_or(-1));
   if (sample.endurance_estimate) {
     endurance_estimate_ = sample.endurance_estimate;
@@ -232,9 +236,11 @@ util::Result<WriteLedger> WriteLedger::restore(std::string_view text, Time poll_
     return util::fail("the text of the write ledger is damaged");
   }
   // The old clock may have ended with its boot. How long it is since then, only the other clock can tell; where that
-  // went backwards, no time has passed.
-  const Time since = std::max(std::chrono::duration_cast<Time>(wall - ledger.wall_), Time{0});
-  const Time moved = at - since - ledger.at_;
+  // went backwards, no time has passed; nor where it went forward by decades, as it does on a host without a battery.
+  constexpr auto kLongestAbsence = std::chrono::hours(24 * 3650);
+  const auto since = wall - ledger.wall_;
+  const bool absent = since > since.zero() && since < kLongestAbsence;
+  const Time moved = at - (absent ? std::chrono::duration_cast<Time>(since) : Time{0}) - ledger.at_;
   ledger.at_ += moved;
   ledger.epoch_at_ += moved;
   ledger.wear_.move_times(moved);

@@ -2,6 +2,8 @@
 // The thread between the daemon and the file: it waits, tries, and tells how it went.
 #include "daemon/runtime/history/history.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -38,6 +40,20 @@ Outcome<void> make_directory(const std::string& directory) {
     return tl::unexpected(Failure{"cannot make " + directory + ": " + std::strerror(errno), false});
   }
   return {};
+}
+
+/// Two daemons that wrote the same minutes would each undo what the other knows. The kernel lets go of it when we end.
+Outcome<util::UniqueFd> lock_directory(const std::string& directory) {
+  util::UniqueFd lock(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!lock.valid()) {
+    return tl::unexpected(Failure{"cannot open " + directory + ": " + std::strerror(errno), false});
+  }
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return tl::unexpected(Failure{"another ssdpulse keeps its history in " + directory +
+                                      ": stop one of them, or give each a history.directory of its own",
+                                  false});
+  }
+  return lock;  // a file system without locks has none to respect
 }
 
 }  // namespace
@@ -133,9 +149,13 @@ bool History::wait_for_work() {
 
 void History::open_store() {
   const auto open = [&] {
-    return make_directory(options_.directory).and_then([&] {
-      return Store::open(path(), options_.limits, checked_, stop_);
-    });
+    lock_.reset();  // our own would refuse us
+    return make_directory(options_.directory)
+        .and_then([&] { return lock_directory(options_.directory); })
+        .and_then([&](util::UniqueFd lock) {
+          lock_ = std::move(lock);
+          return Store::open(path(), options_.limits, checked_, stop_);
+        });
   };
   auto store = open();
   if (!store && store.error().damaged) {
@@ -166,6 +186,7 @@ void History::declare_up() {
 /// Anything that went wrong: the connection ends, which undoes what was begun, and a minute later there is another.
 void History::fail(const Failure& failure) {
   store_.reset();
+  lock_.reset();  // a file system that is to be mended can be unmounted
   next_try_ = std::chrono::steady_clock::now() + options_.retry_interval;
   const std::lock_guard lock(mutex_);
   ++status_.failures;

@@ -22,6 +22,7 @@
 #include "daemon/runtime/history/drive_minute.h"
 #include "daemon/runtime/history/store.h"
 #include "daemon/util/result.h"
+#include "daemon/util/unique_fd.h"
 
 namespace ssdpulse::history {
 
@@ -101,6 +102,7 @@ class History {
 
   std::atomic<bool> stop_ = false;
   // The thread's own.
+  util::UniqueFd lock_;  // of the directory, held longer than the file in it
   std::optional<Store> store_;
   std::optional<FileIdentity> checked_;
   std::chrono::steady_clock::time_point next_try_;

@@ -58,8 +58,12 @@ void NvmeDrive::notice_silence(SteadyTime now) {
   if (asked_at_ && !silence_noticed_ && now - *asked_at_ > kSilence) {
     silence_noticed_ = true;
     cannot_be_read("timeout", "no answer to a command for more than 5 s");
-    spdlog::warn("controller=nvme{} does not answer{}", subsystem_.controller,
-                 succeeded_at_ ? "; its figures are those of its last reading" : "");
+    const std::string who = "controller=nvme" + std::to_string(subsystem_.controller);
+    if (const auto suppressed = lessons_.limiter.admit("silent " + who, now)) {
+      told_up_ = false;
+      spdlog::warn("{} does not answer{} suppressed={}", who,
+                   succeeded_at_ ? "; its figures are those of its last reading" : "", *suppressed);
+    }
   }
 }
 
@@ -143,12 +147,10 @@ void NvmeDrive::finish_poll(SteadyTime now, BlockLayer& block) {
   for (const auto& [kind, times] : reading->failures) {
     polling_.failures[kind] += times;
   }
-  const bool was_up = polling_.up;
   polling_.up = reading->reason.empty();
   polling_.reason = reading->reason;
-  if (was_up != polling_.up) {
-    spdlog::log(polling_.up ? spdlog::level::info : spdlog::level::warn, "controller=nvme{} {}", subsystem_.controller,
-                polling_.up ? "is read" : "cannot be read: " + polling_.reason);
+  if (told_up_ != polling_.up) {
+    tell_state(now);
   }
   watch_.poll_ended(now);
   if (reading->identity) {
@@ -167,6 +169,15 @@ void NvmeDrive::finish_poll(SteadyTime now, BlockLayer& block) {
     ledgers_.observe(*reading, before_, writes_of(subsystem_, block), pace());
   }
   values_.take(*reading, ledgers_.units(), now);
+}
+
+void NvmeDrive::tell_state(SteadyTime now) {
+  const std::string who = "controller=nvme" + std::to_string(subsystem_.controller);
+  if (const auto suppressed = lessons_.limiter.admit((polling_.up ? "up " : "down ") + who, now)) {
+    told_up_ = polling_.up;
+    spdlog::log(polling_.up ? spdlog::level::info : spdlog::level::warn, "{} {} suppressed={}", who,
+                polling_.up ? "is read" : "cannot be read: " + polling_.reason, *suppressed);
+  }
 }
 
 history::DriveKey NvmeDrive::key() const {

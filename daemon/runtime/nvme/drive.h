@@ -17,6 +17,7 @@
 #include "daemon/runtime/nvme/minutes.h"
 #include "daemon/runtime/nvme/page_values.h"
 #include "daemon/sources/nvme/drive_poller.h"
+#include "daemon/util/log.h"
 #include "daemon/util/result.h"
 
 namespace ssdpulse::runtime {
@@ -26,6 +27,7 @@ struct NvmeLessons {
   nvme::RefusedPages refused;
   Patience patience;
   std::string sys_root = "/sys";
+  log::Limiter limiter{std::chrono::minutes(10)};  // of lines that one drive could write all the time
 };
 
 class NvmeDrive {
@@ -67,6 +69,7 @@ class NvmeDrive {
 
  private:
   void notice_silence(SteadyTime now);
+  void tell_state(SteadyTime now);
   bool can_be_asked();
   void begin_poll(SteadyTime now, bool asked_for, BlockLayer& block);
   void finish_poll(SteadyTime now, BlockLayer& block);
@@ -92,6 +95,7 @@ class NvmeDrive {
   DriveWrites at_media_;                // when the last reading of those pages began
   std::optional<SteadyTime> asked_at_;  // of the command that is unanswered
   bool silence_noticed_ = false;        // of that command
+  bool told_up_ = false;                // what the log says of it
 
   std::shared_ptr<const model::NvmeIdentity> identity_;
   model::NvmePolling polling_;

@@ -125,6 +125,7 @@ void NvmeMonitor::receive(BlockLayer& block) {
     }
   }
   note_garbage();
+  note_other_version();
   if (!reader_->ended()) {
     return;
   }
@@ -165,6 +166,18 @@ void NvmeMonitor::note_garbage() {
     if (limiter_.admit("garbage")) {
       spdlog::warn("the reader of NVMe logs sent what is no answer messages={}", garbage);
     }
+  }
+}
+
+/// It would read other pages than are meant. Its socket is kept, to see it end.
+void NvmeMonitor::note_other_version() {
+  if (!reader_->misunderstood() || !std::exchange(status_.up, false)) {
+    return;
+  }
+  ++status_.errors["reader_version"];
+  status_.reason = "the reader of NVMe logs is of another version: restart ssdpulse-nvme.service";
+  if (const auto suppressed = limiter_.admit("version")) {
+    spdlog::error("{}; until then drives are not read suppressed={}", status_.reason, *suppressed);
   }
 }
 

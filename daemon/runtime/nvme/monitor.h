@@ -71,6 +71,7 @@ class NvmeMonitor {
   void send(NvmeDrive& drive, const std::string& key, BlockLayer& block);
   void give_up(NvmeDrive& drive, const std::string& key, BlockLayer& block);
   void note_garbage();
+  void note_other_version();
   void reconnect(SteadyTime now);
 
   std::unique_ptr<nvme::ReaderClient> reader_;

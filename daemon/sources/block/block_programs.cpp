@@ -96,6 +96,8 @@ void set_entries(bpf_map* map, std::uint64_t entries) {
 
 void configure(block_io& skeleton, const KernelBtf& btf, const MemoryPlan& plan, bool completion_only) {
   skeleton.rodata->cfg_cpus = plan.cpus;
+  skeleton.rodata->cfg_devices = plan.devices;
+  bpf_map__set_value_size(skeleton.maps.device_states, plan.devices * static_cast<__u32>(sizeof(device_state)));
   skeleton.rodata->cfg_flush_sequence_flag = btf.flush_sequence_flag;
   skeleton.rodata->cfg_stamped_flag = btf.stamped_flag;
   skeleton.rodata->cfg_hints_of_pages = btf.hints_of_pages;
@@ -103,7 +105,6 @@ void configure(block_io& skeleton, const KernelBtf& btf, const MemoryPlan& plan,
   skeleton.rodata->cfg_tagged_mask = plan.tagged_cells - 1;
   std::copy(btf.class_of_op.begin(), btf.class_of_op.end(), skeleton.rodata->cfg_class_of_op);
 
-  set_entries(skeleton.maps.queue_entries, QUEUE_IDS);
   set_entries(skeleton.maps.known_disks, KNOWN_DISKS);
   set_entries(skeleton.maps.issue_slots, plan.slots);
   set_entries(skeleton.maps.hot_cells, std::uint64_t{plan.devices} * plan.cpus * HOT_CLASSES);
@@ -111,7 +112,6 @@ void configure(block_io& skeleton, const KernelBtf& btf, const MemoryPlan& plan,
   set_entries(skeleton.maps.write_cells, std::uint64_t{plan.devices} * plan.cpus);
   set_entries(skeleton.maps.tagged_cells, std::uint64_t{plan.devices} * plan.tagged_cells);
   set_entries(skeleton.maps.end_functions, END_FUNCTION_SETS);
-  set_entries(skeleton.maps.device_states, plan.devices);
   set_entries(skeleton.maps.streams, plan.devices);
   set_entries(skeleton.maps.host_states, 1);
 
@@ -151,7 +151,7 @@ util::Result<void> BlockPrograms::map_tables() {
   const long page = sysconf(_SC_PAGESIZE);
   util::Result<void> outcome;
   const auto map_one = [&]<typename Value>(bpf_map* map, bool writable, std::span<Value>& view) {
-    const std::size_t entries = bpf_map__max_entries(map);
+    const std::size_t entries = std::size_t{bpf_map__max_entries(map)} * bpf_map__value_size(map) / sizeof(Value);
     const std::size_t bytes = (entries * sizeof(Value) + static_cast<std::size_t>(page) - 1) /
                               static_cast<std::size_t>(page) * static_cast<std::size_t>(page);
     void* address = mmap(nullptr, bytes, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, bpf_map__fd(map), 0);
@@ -170,7 +170,7 @@ util::Result<void> BlockPrograms::map_tables() {
   map_one(skeleton_->maps.device_states, true, tables_.writable_states);
   tables_.device_states = tables_.writable_states;
   map_one(skeleton_->maps.host_states, false, tables_.host_states);
-  map_one(skeleton_->maps.queue_entries, true, tables_.queue_entries);
+  tables_.queue_entries = skeleton_->bss->queue_entries;
   map_one(skeleton_->maps.known_disks, true, tables_.known_disks);
   return outcome;
 }

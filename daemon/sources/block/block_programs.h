@@ -30,7 +30,7 @@ struct Tables {
   std::span<const tagged_cell> tagged_cells;
   std::span<const device_state> device_states;
   std::span<const host_state> host_states;
-  std::span<__u64> queue_entries;
+  std::span<queue_entry> queue_entries;
   std::span<known_disk> known_disks;
   std::span<end_function_set> end_functions;
   std::span<device_state> writable_states;  // the same as device_states, for geometry() alone

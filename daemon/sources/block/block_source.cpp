@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstdlib>
 #include <fstream>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "daemon/sources/block/cell_decoder.h"
@@ -210,12 +212,6 @@ bool BlockSource::give_place(Measured& measured, const model::Path& path) {
   }
 
   const Tables& tables = programs_->tables();
-  // Whatever queue still remembers this index belonged to a disk that is gone.
-  for (__u64& entry : tables.queue_entries) {
-    if ((entry & 0xffff) == device + 1) {
-      entry = 0;
-    }
-  }
   if (measured.places.empty()) {
     measured.drive = device;
   }
@@ -225,6 +221,8 @@ bool BlockSource::give_place(Measured& measured, const model::Path& path) {
   geometry.slot_stride = path.queue_depth;
   geometry.flags = slots_are_exact(demand_of(path), slots) ? SLOTS_EXACT : 0;
   geometry.drive = measured.drive;
+  // Whatever queue still remembers this index belonged to a disk that is gone, and has a copy of its geometry.
+  forget_queues_of(device + 1, tables.queue_entries);
 
   const WriteReader writes(tables.write_cells.subspan(std::size_t{device} * plan_.cpus, plan_.cpus),
                            tables.tagged_cells.subspan(std::size_t{device} * plan_.tagged_cells, plan_.tagged_cells));
@@ -319,7 +317,8 @@ void BlockSource::release(const Place& place) {
 }
 
 void BlockSource::publish_decisions(const model::Inventory& inventory) {
-  std::vector<DiskDecision> decisions = without_place_;
+  // Who has a place comes first: a full table must not cost those who are measured.
+  std::vector<DiskDecision> decisions;
   if (discards_) {
     discards_->update(inventory);
   }
@@ -328,11 +327,20 @@ void BlockSource::publish_decisions(const model::Inventory& inventory) {
     decisions.push_back(
         {place.disk_name, place.diskseq, place.device + 1, place.retiring, discard_place(place.disk_name)});
   };
+  std::set<std::string_view> with_requests;
   for (const auto& [name, measured] : measured_) {
     std::for_each(measured.places.begin(), measured.places.end(), add);
+    for (const Place& place : measured.places) {
+      with_requests.insert(place.disk_name);
+    }
+  }
+  for (const DiskDecision& disk : without_place_) {
+    decisions.push_back(disk);
+    with_requests.insert(disk.disk_name);
+  }
+  for (const auto& [name, measured] : measured_) {
     // A multipath head has no requests of its own; discards are submitted to it.
-    if (std::none_of(measured.places.begin(), measured.places.end(),
-                     [&name = name](const Place& place) { return place.disk_name == name; })) {
+    if (with_requests.count(name) == 0) {
       decisions.push_back({name, 0, DEVICE_EXCLUDED, false, discard_place(name)});
     }
   }

@@ -30,7 +30,7 @@ std::uint64_t MemoryPlan::slot_bytes() const { return std::uint64_t{slots} * siz
 std::uint64_t MemoryPlan::table_bytes() const {
   return std::uint64_t{devices} * (sizeof(device_state) + sizeof(stream_ends)) +
          std::uint64_t{discard_places} * SUBMITTERS * sizeof(discard_cell) + KNOWN_DISKS * sizeof(known_disk) +
-         QUEUE_IDS * sizeof(__u64) + sizeof(host_state) + END_FUNCTION_SETS * sizeof(end_function_set);
+         QUEUE_IDS * sizeof(queue_entry) + sizeof(host_state) + END_FUNCTION_SETS * sizeof(end_function_set);
 }
 
 std::uint32_t slots_for(const SlotDemand& demand) {
@@ -46,10 +46,11 @@ bool slots_are_exact(const SlotDemand& demand, std::uint32_t slots) {
 std::uint32_t spare_devices(std::size_t present) { return static_cast<std::uint32_t>(4 + present / 32); }
 
 MemoryPlan plan_memory(const std::vector<SlotDemand>& present, std::uint32_t possible_cpus) {
-  const std::uint32_t spare = spare_devices(present.size());
+  const auto placed = static_cast<std::uint32_t>(std::min<std::size_t>(present.size(), kMaxDevices));
+  const std::uint32_t spare = std::min(spare_devices(placed), kMaxDevices - placed);
   std::vector<std::uint32_t> regions;
-  for (const SlotDemand& demand : present) {
-    regions.push_back(slots_for(demand));
+  for (std::uint32_t i = 0; i < placed; ++i) {
+    regions.push_back(slots_for(present[i]));
   }
   // A new disk is most likely like the largest of those already here.
   const std::uint32_t likely = regions.empty() ? kMinSlotsPerDevice : *std::max_element(regions.begin(), regions.end());
@@ -57,9 +58,9 @@ MemoryPlan plan_memory(const std::vector<SlotDemand>& present, std::uint32_t pos
   for (const std::uint32_t region : regions) {
     total += region;
   }
-  const std::uint64_t budget = std::uint64_t{kMaxSlotsPerDevice} * std::max<std::size_t>(8, present.size());
+  const std::uint64_t budget = std::uint64_t{kMaxSlotsPerDevice} * std::max(8U, placed);
   MemoryPlan plan;
-  plan.devices = static_cast<std::uint32_t>(present.size()) + spare;
+  plan.devices = placed + spare;
   plan.cpus = std::max(possible_cpus, 1U);
   plan.slots = static_cast<std::uint32_t>(std::min(total, budget));
   const std::uint64_t affordable = kMostTaggedBytes / (plan.devices * sizeof(tagged_cell));

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "bpf/abi/block_abi.h"
+
 namespace ssdpulse::block {
 
 /// Slots that one disk wants: hardware queues x tags of each, so that no two requests in flight share one.
@@ -17,7 +19,7 @@ struct SlotDemand {
 };
 
 struct MemoryPlan {
-  std::uint32_t devices = 0;         // present disks plus places for new ones
+  std::uint32_t devices = 0;         // present disks plus places for new ones, at most kMaxDevices
   std::uint32_t cpus = 0;            // possible CPUs
   std::uint32_t slots = 0;           // of all devices; see slots_for() for one
   std::uint32_t discard_places = 0;  // disks whose discards are told by submitter
@@ -39,6 +41,12 @@ std::uint32_t slots_for(const SlotDemand& demand);
 
 /// Whether `slots` give every request of the disk a slot of its own.
 bool slots_are_exact(const SlotDemand& demand, std::uint32_t slots);
+
+/// Beyond it disks find no place, and their I/O is counted as `device_table_full`. The states of all devices are one
+/// value of a map, which has 4 MiB at most on Linux 5.10 (KMALLOC_MAX_SIZE, array_map_alloc_check() in
+/// kernel/bpf/arraymap.c).
+inline constexpr std::uint32_t kMaxDevices = 1024;
+static_assert(kMaxDevices * sizeof(device_state) <= 4U << 20);
 
 /// Places kept free for disks that are plugged in later.
 std::uint32_t spare_devices(std::size_t present);

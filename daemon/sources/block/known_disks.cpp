@@ -44,8 +44,17 @@ void store(__u64& word, __u64 value) { std::atomic_ref(word).store(value, std::m
 
 }  // namespace
 
+void forget_queues_of(__u32 device, std::span<queue_entry> queue_entries) {
+  std::atomic_thread_fence(std::memory_order_release);
+  for (queue_entry& entry : queue_entries) {
+    if ((entry.disk & 0xffff) == device) {
+      store(entry.disk, 0);
+    }
+  }
+}
+
 std::size_t publish_decisions(const std::vector<DiskDecision>& decisions, std::span<known_disk> table,
-                              std::span<__u64> queue_entries) {
+                              std::span<queue_entry> queue_entries) {
   std::size_t homeless = 0;
   const std::vector<known_disk> wanted = lay_out(decisions, homeless);
   for (std::size_t i = 0; i < table.size() && i < wanted.size(); ++i) {
@@ -59,8 +68,8 @@ std::size_t publish_decisions(const std::vector<DiskDecision>& decisions, std::s
     table[i].discard_place = wanted[i].discard_place;
     store(table[i].device, wanted[i].device);
   }
-  for (__u64& entry : queue_entries) {
-    const __u64 cached = entry;
+  for (queue_entry& entry : queue_entries) {
+    const __u64 cached = entry.disk;
     if (cached == 0) {
       continue;
     }
@@ -72,7 +81,7 @@ std::size_t publish_decisions(const std::vector<DiskDecision>& decisions, std::s
                                            (decision.identity == 0 && device < DEVICE_WITHOUT_PLACE));
     });
     if (!still_true) {
-      store(entry, 0);
+      store(entry.disk, 0);
     }
   }
   return homeless;

@@ -24,10 +24,14 @@ struct DiskDecision {
   bool operator==(const DiskDecision&) const = default;
 };
 
+/// Lets no queue remember this device (index + 1), whose place is given to another disk. Call it when the new geometry
+/// is written: a queue that adopts the device from then on copies that.
+void forget_queues_of(__u32 device, std::span<queue_entry> queue_entries);
+
 /// Writes the table anew where it differs, and forgets cached decisions of queues that no longer agree with it.
 /// `table` and `queue_entries` are the mapped kernel tables. Returns how many disks found no place (the table is full
 /// or their name's neighbourhood is): they stay unmeasured and are counted by the kernel as pending.
 std::size_t publish_decisions(const std::vector<DiskDecision>& decisions, std::span<known_disk> table,
-                              std::span<__u64> queue_entries);
+                              std::span<queue_entry> queue_entries);
 
 }  // namespace ssdpulse::block

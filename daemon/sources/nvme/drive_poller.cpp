@@ -43,6 +43,7 @@ const char* failure_kind(int error_number) {
       return "not_permitted";
     case ECONNRESET:
     case EPIPE:
+    case EPROTO:
     case EBUSY:
       return "reader";
     default:

@@ -2,8 +2,13 @@
 // What the reader and its supervisor do themselves, and what the C library does for them, in Debian 12 and 13.
 #include "daemon/sources/nvme/reader_calls.h"
 
+#include <fcntl.h>
 #include <linux/nvme_ioctl.h>
+#include <sched.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <vector>
 
 #include "daemon/util/system_calls.h"
 
@@ -13,12 +18,14 @@ namespace {
 using util::SystemCall;
 using When = SystemCall::When;
 
+/// Whoever opens without these reads. O_TMPFILE takes one of them.
+constexpr std::uint64_t kWriting = O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND;
+
 constexpr SystemCall kAllowed[] = {
     // Drives and sysfs. No other request of ioctl(2) reaches any device.
     {"ioctl", When::argument_is, 1, NVME_IOCTL_ADMIN_CMD},
     {"ioctl", When::argument_is, 1, NVME_IOCTL_ADMIN64_CMD},
-    {"open"},
-    {"openat"},
+    {"openat", When::argument_is, 2, 0, kWriting},
     {"close"},
     {"read"},
     {"lseek"},
@@ -39,9 +46,7 @@ constexpr SystemCall kAllowed[] = {
     {"gettimeofday"},
     {"time"},
     // Threads and workers.
-    {"clone"},
-    {"clone3"},
-    {"fork"},
+    {"clone", When::argument_is, 0, 0, util::kNewNamespaces},
     {"exit"},
     {"exit_group"},
     {"futex"},
@@ -71,11 +76,25 @@ constexpr SystemCall kAllowed[] = {
     {"mmap"},
     {"mprotect"},
     {"munmap"},
-    {"prlimit64"},
+    {"prlimit64", When::argument_is, 0, 0},  // its own
+    {"seccomp"},                             // only ever takes away
+};
+
+constexpr SystemCall kOfSupervisorAlone[] = {
+    {"accept4"}, {"clone", When::argument_is, 0, 0, CLONE_THREAD},  // processes
+    {"kill"},    {"pidfd_open"},
+    {"wait4"},   {"seccomp"},
 };
 
 }  // namespace
 
 util::Result<void> refuse_calls_but_the_readers() { return util::allow_only_system_calls(kAllowed); }
+
+util::Result<void> refuse_calls_of_the_supervisor() {
+  std::vector<SystemCall> refused(std::begin(kOfSupervisorAlone), std::end(kOfSupervisorAlone));
+  // abort() is a signal to oneself.
+  refused.push_back({"tgkill", When::argument_is_not, 0, static_cast<std::uint64_t>(::getpid())});
+  return util::refuse_system_calls(refused);
+}
 
 }  // namespace ssdpulse::nvme

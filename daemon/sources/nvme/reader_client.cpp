@@ -91,6 +91,7 @@ util::Result<void> ReaderClient::reconnect() {
     return util::fail_errno("no NVMe reader at " + path_);
   }
   socket_ = std::move(socket);
+  misunderstood_ = false;
   ended_ = false;
   return {};
 }
@@ -104,15 +105,17 @@ ReaderClient::~ReaderClient() {
   }
   const util::UniqueFd process = process_descriptor(reader_);
   pollfd end{process.get(), POLLIN, 0};
-  if (process.valid() && ::poll(&end, 1, kFarewellMillis) <= 0) {
-    ::kill(reader_, SIGKILL);
-  }
-  ::waitpid(reader_, nullptr, process.valid() ? 0 : WNOHANG);
+  const bool ends = process.valid() && (::poll(&end, 1, kFarewellMillis) > 0 || ::kill(reader_, SIGKILL) == 0);
+  // One that stays, and that a confined daemon may not kill, dies with us: it asked the kernel for that.
+  ::waitpid(reader_, nullptr, ends ? 0 : WNOHANG);
 }
 
 util::Result<std::uint64_t> ReaderClient::send(Request request) {
   if (ended()) {
     return util::fail("the NVMe reader has ended", EPIPE);
+  }
+  if (misunderstood_) {
+    return util::fail("the NVMe reader is of another version", EPROTO);
   }
   if (outstanding_.size() >= kMostOutstanding) {
     return util::fail("the NVMe reader is busy", EAGAIN);
@@ -135,7 +138,10 @@ std::vector<Response> ReaderClient::receive() {
   for (int message = 0; message < kMostMessages; ++message) {
     Response response;
     const Reception reception = receive_message(socket_.get(), response, MSG_DONTWAIT);
-    if (reception == Reception::message && well_formed(response)) {
+    if (reception == Reception::message && response.mark == Response::kMark && response.version != protocol_version()) {
+      misunderstood_ = true;
+      fail_outstanding(EPROTO, answers);
+    } else if (reception == Reception::message && well_formed(response)) {
       accept(response, answers);
     } else if (reception == Reception::nothing) {
       break;

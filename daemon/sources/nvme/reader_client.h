@@ -55,6 +55,9 @@ class ReaderClient {
   /// The reader is gone: for good, unless it can be connected to.
   bool ended();
 
+  /// The reader is of another version: all requests fail (EPROTO) for as long as it is there.
+  [[nodiscard]] bool misunderstood() const { return misunderstood_; }
+
   /// Begins anew with a reader that has ended; requests that were under way have been answered by then. Never waits.
   util::Result<void> reconnect();
   [[nodiscard]] bool can_reconnect() const { return !path_.empty(); }
@@ -74,6 +77,7 @@ class ReaderClient {
   std::uint64_t last_id_ = 0;
   std::set<std::uint64_t> outstanding_;
   std::uint64_t garbage_ = 0;
+  bool misunderstood_ = false;
   bool ended_ = false;
 };
 

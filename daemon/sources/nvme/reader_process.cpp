@@ -183,6 +183,7 @@ bool supervise(int socket, const std::function<void()>& work, std::chrono::milli
 }
 
 bool serve_clients(int listener, const std::function<void(int)>& work, std::chrono::milliseconds pause) {
+  log::Limiter limiter{std::chrono::minutes(1)};  // one that comes and goes all the time would fill the log
   while (true) {
     const util::UniqueFd client(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
     if (!client.valid()) {
@@ -195,7 +196,10 @@ bool serve_clients(int listener, const std::function<void(int)>& work, std::chro
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
       // Workers of earlier clients that have ended since.
     }
-    spdlog::info("NVMe reader has a client {}", described(client.get()));
+    const auto suppressed = limiter.admit("client");
+    if (suppressed) {
+      spdlog::info("NVMe reader has a client {} suppressed={}", described(client.get()), *suppressed);
+    }
     const auto worker = [&] {
       ::close(listener);
       work(client.get());
@@ -203,7 +207,9 @@ bool serve_clients(int listener, const std::function<void(int)>& work, std::chro
     if (!supervise(client.get(), worker, pause, listener)) {
       return false;
     }
-    spdlog::info("NVMe reader's client has gone");
+    if (suppressed) {
+      spdlog::info("NVMe reader's client has gone");
+    }
   }
 }
 
@@ -216,7 +222,7 @@ int run_nvme_reader(int socket) {
     return kUsage;
   }
   const bool is_service = is_listening(socket);
-  log::set_up("info");
+  log::set_up("info", log::InJournal::lines);
   // exec named us after the link that it followed.
   ::prctl(PR_SET_NAME, "nvme-reader", 0, 0, 0);
   // NVMe over TCP raises SIGPIPE in whoever sends a command while the connection breaks.
@@ -237,6 +243,10 @@ int run_nvme_reader(int socket) {
     return kFailure;
   }
   const auto work = [](int client) {
+    if (const auto worker_confined = refuse_calls_of_the_supervisor(); !worker_confined) {
+      spdlog::error("{}", worker_confined.error().message);
+      ::_exit(kFailure);
+    }
     LibnvmeCommands commands;
     ReaderWorker worker(client, commands, log_pages());
     worker.serve();

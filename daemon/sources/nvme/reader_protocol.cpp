@@ -4,10 +4,13 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace ssdpulse::nvme {
 namespace {
+
+constexpr std::uint32_t kMeaningOfMessages = 1;  // to be counted up when their fields come to mean something else
 
 template <typename Message>
 Reception receive(int socket, Message& message, int flags) {
@@ -40,6 +43,31 @@ int send(int socket, const Message& message, int flags) {
 }
 
 }  // namespace
+
+// FNV-1a, of what a page's number stands for.
+std::uint32_t version_with(std::span<const LogPage> pages) {
+  std::uint32_t hash = 2166136261U;
+  const auto fold = [&hash](std::uint32_t number) {
+    for (unsigned shift = 0; shift < 32; shift += 8) {
+      hash = (hash ^ (number >> shift & 0xffU)) * 16777619U;
+    }
+  };
+  fold(kMeaningOfMessages);
+  for (const LogPage& page : pages) {
+    fold(page.lid);
+    fold(page.lsp);
+    fold(page.bytes);
+    fold(static_cast<std::uint32_t>(page.scope));
+    fold(page.per_endurance_group ? 1 : 0);
+    fold(page.uuid == nullptr ? 0 : 1);
+  }
+  return std::max(hash, 1U);
+}
+
+std::uint32_t protocol_version() {
+  static const std::uint32_t version = version_with(log_pages());
+  return version;
+}
 
 bool well_formed(const Response& response) {
   return response.mark == Response::kMark && response.bytes <= response.data.size() &&

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What do the daemon and its NVMe reader say to each other? Messages of fixed size over a SOCK_SEQPACKET pair, in the
-// machine's own byte order, since both ends are the same program. Neither end trusts the other: a message of another
-// size or without its mark is garbage, and what a request may ask for is decided by command_of (drive_commands.h).
+// machine's own byte order, since both ends are the same program. Perhaps not of the same version: a service that was
+// not restarted serves on, and a page is a number in a list, so every message bears what its sender was built with.
+// Neither end trusts the other: a message of another size or without its mark is garbage, and what a request may ask
+// for is decided by command_of (drive_commands.h).
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 
 #include "daemon/sources/nvme/pages/page.h"
@@ -21,6 +24,12 @@ enum class RequestKind : std::uint8_t {
   log_page,
 };
 
+/// Of this protocol with a list of pages; the ends understand each other if theirs are the same. Not 0.
+std::uint32_t version_with(std::span<const LogPage> pages);
+
+/// With log_pages().
+std::uint32_t protocol_version();
+
 /// What a request's kind has no use for is 0.
 struct Request {
   static constexpr std::uint32_t kMark = 0x3152504e;
@@ -33,7 +42,8 @@ struct Request {
   std::uint16_t endurance_group = 0;  // log_page: which, if the page is one of an endurance group
   RequestKind kind = RequestKind::identify_controller;
   std::uint8_t uuid_index = 0;  // log_page: of the page's UUID, if it has one and the drive lists it
-  std::array<std::uint8_t, 6> reserved{};
+  std::array<std::uint8_t, 2> reserved{};
+  std::uint32_t version = protocol_version();
 };
 
 struct Response {
@@ -45,7 +55,7 @@ struct Response {
   std::uint64_t began_ns = 0;  // CLOCK_MONOTONIC, around the command alone; 0: none was sent
   std::uint64_t ended_ns = 0;
   std::uint32_t bytes = 0;  // of `data`; 0 unless the result is 0
-  std::uint32_t reserved = 0;
+  std::uint32_t version = protocol_version();
   std::array<std::uint8_t, kMaxPageBytes> data{};
 
   [[nodiscard]] Bytes content() const { return Bytes(data).first(bytes); }

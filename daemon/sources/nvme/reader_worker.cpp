@@ -80,6 +80,10 @@ void ReaderWorker::serve() {
 }
 
 void ReaderWorker::take(const Request& request) {
+  if (request.version != protocol_version()) {
+    refuse(request, EPROTO);
+    return;
+  }
   const auto command = command_of(request, pages_);
   if (!command) {
     refuse(request, EINVAL);

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Is the package right on a Debian of its own, with its kernel and its systemd? One guest, from installing to purging.
 
-Usage: debian_guest.py DIRECTORY OLD_PACKAGE NEW_PACKAGE; DIRECTORY has kernel and root.img. QEMU_COMMAND as for tests/vm.
+Usage: debian_guest.py DIRECTORY [OLD_PACKAGE] NEW_PACKAGE; DIRECTORY has kernel and root.img. QEMU_COMMAND as for
+tests/vm. With one package: the short form, without upgrade and faults.
 """
 import os
 import shutil
@@ -32,6 +33,7 @@ LONG = os.environ.get("SSDPULSE_TEST_LONG") == "1"
 def drives():
     return [Nvme("first", Backend("128M", data=True)),
             Nvme("unplugged", Backend("64M")),
+            Nvme("history", Backend("64M", data=True)),
             NvmeSubsystem("second", Backend("128M"), fdp="fdp.runs=1M,fdp.nrg=1,fdp.nruh=4", ocp=True)]
 
 
@@ -46,31 +48,32 @@ class Steps:
 
 
 
-def live(vm, check, old, new):
+def live(vm, check, packages):
     step = Steps()
     service = Service(vm)
     check.figure(f"{vm.sh('. /etc/os-release; echo $PRETTY_NAME')}, Linux {vm.sh('uname -r')}, "
                  f"{vm.sh('systemctl --version').splitlines()[0]}; ready {vm.boot_seconds:.0f} s after power-on")
-    before = life.files(vm)
-    old_number, new_number = (Path(package).name.split("_")[1].split("+")[0] for package in (old, new))
+    before = life.traces(vm)
+    numbers = [package.name.split("_")[1].split("+")[0] for package in packages]
 
     def install():
-        life.install(vm, f"/packages/{Path(old).name}")
-        life.starts(vm, check, service, old_number)
+        life.install(vm, f"/packages/{packages[0].name}")
+        life.starts(vm, check, service, numbers[0])
         vm.sh(f"sed -i 's/poll_interval: 30s/poll_interval: {life.POLL}s/' /etc/ssdpulse/ssdpulse.yaml && systemctl reload ssdpulse")
 
-    for what, do in (
-            (f"install {old_number}", install),
-            ("measure", lambda: life.measures(vm, check, service)),
-            ("logs of the drives", lambda: life.reads_logs(vm, check, service, 4)),
-            ("the sandboxes, from inside", lambda: sandbox.run(vm, check, service)),
-            ("a minute of history", lambda: service.until(service.history, "rows of the history", 150)),
+    begin = [(f"install {numbers[0]}", install),
+             ("measure", lambda: life.measures(vm, check, service)),
+             ("logs of the drives", lambda: life.reads_logs(vm, check, service, 5)),
+             ("the sandboxes, from inside", lambda: sandbox.run(vm, check, service))]
+    more = [("a minute of history", lambda: service.until(service.history, "rows of the history", 150)),
             ("restart", lambda: life.restarts(vm, check, service)),
-            (f"upgrade to {new_number}",
-             lambda: life.upgrades(vm, check, service, f"/packages/{Path(new).name}", new_number)),
+            (f"upgrade to {numbers[-1]}",
+             lambda: life.upgrades(vm, check, service, f"/packages/{packages[-1].name}", numbers[-1])),
             ("faults", lambda: faults.run(vm, check, service)),
-            ("measure again", lambda: life.measures(vm, check, service)),
-            ("purge", lambda: life.is_purged(vm, check, before))):
+            ("what was kept", lambda: life.kept(vm, check)),
+            ("measure again", lambda: life.measures(vm, check, service))]
+    for what, do in [*begin, *(more if len(packages) > 1 else []),
+                     ("purge", lambda: life.is_purged(vm, check, before))]:
         step(what)
         try:
             do()
@@ -83,14 +86,14 @@ def live(vm, check, old, new):
 
 
 def main():
-    directory, old, new = map(Path, sys.argv[1:])
+    directory, *packages = map(Path, sys.argv[1:])
     state = Path(tempfile.mkdtemp(prefix="ssdpulse-vm-"))
     files = SimpleNamespace(qemu=os.environ["QEMU_COMMAND"].split(), kernel=directory / "kernel", root=directory / "root.img")
     vm = machine.Machine(state, files, drives(), name="debian", long=LONG, memory="2G", append="systemd.show_status=0 quiet")
     check = Check()
     try:
         vm.start()
-        live(vm, check, old, new)
+        live(vm, check, packages)
     except machine.GuestError as error:
         check.that(False, str(error))
     finally:

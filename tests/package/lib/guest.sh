@@ -15,7 +15,7 @@ source "$vm_directory/lib/root.sh"
 # install_guest ROOT NEEDS: all that a guest needs of the archive, but the kernel; NEEDS as in a Depends field.
 install_guest() {
   local root=$1 needs=$2
-  in_root "$root" apt-get -q -y install systemd systemd-sysv udev python3-minimal curl nvme-cli || return 1
+  in_root "$root" apt-get -q -y install systemd systemd-sysv udev python3-minimal curl nvme-cli bpftool e2fsprogs || return 1
   printf 'Package: needs\nVersion: 1\nArchitecture: all\nMaintainer: none\nDescription: none\nDepends: %s\n' "$needs" \
     >"$root/control"
   mkdir -p "$root/needs/DEBIAN" && mv "$root/control" "$root/needs/DEBIAN/"
@@ -28,7 +28,7 @@ install_guest() {
 make_guest() {
   local suite=$1 kernel=$2 directory=$3 packages=("${@:4}") root=$3/root
   fetch_kernel "$kernel" || return 1
-  debian_root "$suite" guest "$root" install_guest "$(dpkg-deb -f "${packages[0]}" Depends)" >"$directory/root.log" 2>&1 || {
+  debian_root "$suite" guest "$root" install_guest "$(dpkg-deb -f "${packages[0]}" Depends | sed 's/ ([^)]*)//g')" >"$directory/root.log" 2>&1 || {
     tail "$directory/root.log" >&2
     return 1
   }

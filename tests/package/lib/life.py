@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The life of an installed package: installed, measuring, restarted, upgraded, purged without a trace."""
+import json
 import re
 import time
 
@@ -9,15 +10,15 @@ from lib import metrics
 
 POLL = 10  # seconds between readings of a drive's logs, set as an administrator would
 # What belongs to dpkg itself, to the programs that look after users, or to nobody.
-NOT_OURS = r"^/(proc|sys|dev|run|tmp|var/tmp|var/cache|var/backups|var/log|var/lib/dpkg|var/lib/systemd/(timers|random-seed|catalog|rfkill)" \
+NOT_OURS = r"^/(proc|sys|dev|run|tmp|var/tmp|var/cache|var/backups|var/log|var/lib/dpkg|var/lib/apt|var/lib/systemd/(timers|random-seed|catalog|rfkill)" \
            r"|etc/(passwd|group|shadow|gshadow|subuid|subgid)-$|etc/\.pwd\.lock$)"
 
 
-def files(vm):
-    """All that could be a trace: names, and who there is."""
+def traces(vm):
+    """All that could be one: names of files, who there is, and what is in the kernel."""
     listed = vm.sh("find / -xdev | sort", 120).splitlines()
     people = vm.sh("cat /etc/passwd /etc/group /etc/shadow /etc/gshadow")
-    return {name for name in listed if not re.search(NOT_OURS, name)}, people
+    return {name for name in listed if not re.search(NOT_OURS, name)}, people, machine.bpf_objects(vm)
 
 
 def install(vm, package):
@@ -32,6 +33,8 @@ def version(vm):
 
 def starts(vm, check, service, number):
     check.figure(f"ready {service.until_ready():.1f} s after dpkg was done: {service.state()}")
+    programs = machine.bpf_objects(vm)[0]
+    check.that(len(programs) >= 2, f"programs in the kernel: {programs}")
     package, binary = version(vm)
     scrape = service.scrape()
     [info] = scrape.series("ssdpulse_build_info")
@@ -42,6 +45,12 @@ def starts(vm, check, service, number):
     check.equal(vm.sh("stat -c '%U %a' /var/lib/ssdpulse"), "ssdpulse 750", "the directory of the history")
     code, output = vm.run("ss -ltn 2>/dev/null || grep -i ':2AB8 ' /proc/net/tcp /proc/net/tcp6")
     check.that(code == 0 and "0100007F:2AB8" in output.decode(), "listens on 127.0.0.1:10936, and nowhere else")
+    pid = service.pid()
+    entries = [json.loads(line) for line in vm.sh(f"journalctl -o json _PID={pid} SSDPULSE_MODE=full").splitlines()]
+    fields = [(entry["_SYSTEMD_UNIT"], entry["SYSLOG_IDENTIFIER"], entry["PRIORITY"], entry["_TRANSPORT"],
+               entry["MESSAGE"].split(" devices=")[0], entry.get("SSDPULSE_DEVICES", "").isdigit()) for entry in entries]
+    check.equal(fields, [(service.UNIT, "ssdpulse", "6", "journal", "measuring", True)],
+                "the line that says that it measures, found in the journal by its field mode")
 
 
 def measures(vm, check, service, serial="first"):
@@ -59,18 +68,31 @@ def measures(vm, check, service, serial="first"):
         check.equal(lost, {}, f"{operation}s of dd: lost")
 
 
+def smart_log(vm, controller):
+    """What nvme-cli reads of it."""
+    words = vm.sh(f"nvme smart-log /dev/{controller}").lower()
+    figure = lambda name: int(re.search(rf"^{name}\s*:\s*([\d,]+)", words, re.M)[1].replace(",", ""))  # noqa: E731
+    return (figure("power_on_hours") * 3600, figure("host_read_commands"), figure("host_write_commands")), \
+        int(re.search(r"\((\d+) ?k", words)[1]) - 273.15
+
+
 def reads_logs(vm, check, service, drives):
-    scrape = service.when_drives_were_read(drives, float(vm.sh("date +%s")), 60)
-    for labels in scrape.series("ssdpulse_nvme_last_poll_timestamp_seconds"):
-        controller = dict(labels)["controller"]
-        words = vm.sh(f"nvme smart-log /dev/{controller}")
-        hours = int(re.search(r"power_on_hours\s*:\s*(\d+)", words)[1])
-        kelvin = int(re.search(r"\((\d+) ?K", words)[1])
-        has = (scrape.value("ssdpulse_nvme_power_on_seconds_total", controller=controller),
-               scrape.value("ssdpulse_nvme_temperature_celsius", controller=controller, sensor="composite"))
-        check.that(has[0] == hours * 3600 and has[1] is not None and abs(has[1] - kelvin + 273.15) < 0.5,
-                   f"{controller}: hours in seconds and temperature: {has}; nvme-cli: {hours} h, {kelvin} K")
-    check.equal(scrape.value("ssdpulse_source_up", source="nvme"), 1, "the source nvme is up")
+    """What is exported lies between what nvme-cli reads before and after."""
+    controllers = vm.sh("ls /sys/class/nvme").split()
+    before = {name: smart_log(vm, name)[0] for name in controllers}
+    scrape = service.when_drives_were_read(drives, float(vm.sh("date +%s")) + 1, 60)
+    check.equal(len(controllers), drives, "controllers")
+    for name in controllers:
+        has = tuple(scrape.value(f"ssdpulse_nvme_{metric}", controller=name, **labels) for metric, labels in (
+            ("power_on_seconds_total", {}), ("host_commands_total", {"operation": "read"}),
+            ("host_commands_total", {"operation": "write"})))
+        celsius = scrape.value("ssdpulse_nvme_temperature_celsius", controller=name, sensor="composite")
+        after, temperature = smart_log(vm, name)
+        check.that(all(low <= value <= high for low, value, high in zip(before[name], has, after)) and
+                   abs(celsius - temperature) < 0.5, f"{name}: seconds, commands of reading and of writing: {has}, nvme-cli "
+                   f"before {before[name]}, after {after}; {celsius:.0f} C, nvme-cli {temperature:.0f} C")
+    down = [dict(labels) for labels, value in scrape.series("ssdpulse_source_up").items() if value != 1]
+    check.equal(down, [], "sources that are not up")
 
 
 def restarts(vm, check, service):
@@ -80,7 +102,8 @@ def restarts(vm, check, service):
     vm.sh("systemctl restart ssdpulse", 90)
     check.figure(f"systemctl restart took {time.monotonic() - began:.1f} s")
     service.until_ready()
-    check.that(service.pid() != pid and rows <= service.history(), f"restarted: another process, and all {len(rows)} rows of the history")
+    check.that(service.pid() != pid and rows.keys() <= service.history().keys(),
+               f"restarted: another process, and all {len(rows)} rows of the history")
     vm.sh("systemctl reload ssdpulse")
     check.that(service.ready() and service.pid() != 0, "reloaded")
 
@@ -92,14 +115,25 @@ def upgrades(vm, check, service, package, number):
     starts(vm, check, service, number)
     check.that(service.pid() != pid, "upgraded: the new one runs")
     check.equal(vm.sh("sha256sum /etc/ssdpulse/ssdpulse.yaml"), config, "upgraded: the administrator's configuration")
-    check.that(rows and rows <= service.history(), f"upgraded: all {len(rows)} rows of the history")
+    check.that(rows and rows.keys() <= service.history().keys(), f"upgraded: all {len(rows)} rows of the history")
+
+
+def kept(vm, check):
+    """No start refused what an earlier one had left, whatever became of that one."""
+    words = vm.sh("journalctl -b -u ssdpulse -o cat --no-pager").splitlines()
+    starts = sum("history up" in line for line in words)
+    check.that(starts > 3, f"starts with a history: {starts}")
+    check.equal([line for line in words if "is not used" in line or "set aside" in line], [], "what was kept and is not used")
 
 
 def is_purged(vm, check, before):
+    vm.sh("systemctl stop ssdpulse && systemctl start ssdpulse.socket")  # as somebody may have
     vm.sh("dpkg --purge ssdpulse 2>&1", 120)
-    names, people = files(vm)
-    check.equal((sorted(names - before[0]), sorted(before[0] - names)), ([], []), "purged: files that stay, files that are missing")
+    time.sleep(3)  # for the kernel to free what nobody holds
+    names, people, kernel = traces(vm)
+    check.equal((sorted(names - before[0]), sorted(before[0] - names)), ([], []),
+                "purged: files that stay, files that are missing")
     check.equal(people == before[1], True, "purged: users and groups as before")
     check.equal(vm.sh("find /run -name '*ssdpulse*'; systemctl list-units --all --no-legend '*ssdpulse*'"), "",
                 "purged: nothing of it in /run, in systemd, or running")
-    check.equal(machine.bpf_left(vm) if vm.run("command -v bpftool")[0] == 0 else ([], []), ([], []), "purged: nothing in the kernel")
+    check.equal(kernel, before[2], "purged: programs and maps in the kernel, as before")

@@ -52,11 +52,12 @@ class Service(machine.Daemon):
             return None
 
     def history(self):
-        """The keys of all rows on the disk, read by another reader of SQLite."""
+        """{(minute, serial): the rest of it} of all rows on the disk, read by another reader of SQLite."""
         for suffix in ("", "-journal"):
             code, data = self.vm.run(f"cat {self.HISTORY}{suffix}")
             (self.vm.state / f"history.db{suffix}").write_bytes(data if code == 0 else b"")
         with sqlite3.connect(self.vm.state / "history.db") as database:
             if database.execute("PRAGMA integrity_check").fetchone() != ("ok",):
                 raise machine.GuestError("the history is damaged")
-            return set(database.execute("SELECT minute, serial FROM drive_minute JOIN drive ON drive = id"))
+            return {row[:2]: row[2:] for row in database.execute(
+                "SELECT minute, serial, drive_minute.* FROM drive_minute JOIN drive ON drive = id")}

@@ -54,6 +54,15 @@ def lost(scrape, disk):
     return found
 
 
+def skipped_runs(scrape):
+    """{program: runs that the kernel skipped}, of the whole guest; 0 for programs of which it does not tell."""
+    found = {"on_issue": 0, "on_complete": 0}
+    for labels, value in scrape.series("ssdpulse_lost_events_total").items():
+        if "program" in dict(labels):
+            found[dict(labels)["program"]] = value
+    return found
+
+
 def drift(scrape, disk):
     return {dict(labels)["operation"]: value
             for labels, value in scrape.series("ssdpulse_accounting_drift_ios", device=disk).items()}

@@ -10,6 +10,7 @@ Lines "TABLE KEY: VALUE" of a scenario are put together at the end, one table pe
 """
 import argparse
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -107,12 +108,22 @@ def print_tables(results, kernels, scenarios):
             print(f"  {key:{max(len(key) for key, _ in rows)}}  {value}")
 
 
-def may_try_again(results, kernel, scenario):
-    """Only where a busy host is to blame: the guest fell silent, or what is judged depends on the host's clock, as the
-    scenario says by BUSY_HOST_FAILS = why. Who fails twice has failed; all others have failed at once."""
-    output = results / f"{kernel}.{scenario}" / "output"
-    silent = output.exists() and "does not answer in time" in output.read_text()
-    return silent or bool(getattr(guest.load(scenario), "BUSY_HOST_FAILS", ""))
+def why_again(results, kernel, scenario):
+    """Why a scenario that failed may be tried once more, or "". Only where the emulation or a busy host is to blame: the
+    guest fell silent; the kernel skipped runs of a program, as it says itself (an emulated program takes so long that it
+    is interrupted often); or what is judged depends on the host's clock, as the scenario says by BUSY_HOST_FAILS = why.
+    Who fails twice has failed; all others have failed at once."""
+    directory = results / f"{kernel}.{scenario}"
+
+    def said(file, pattern):
+        return (directory / file).exists() and re.search(pattern, (directory / file).read_text(errors="replace"))
+
+    if said("output", "does not answer in time"):
+        return "the guest fell silent"
+    if said("metrics.txt", r'cause="recursion",program="on_(issue|complete)".*} [1-9]') or \
+            said("output", r"(?m)^FAIL .*'recursion': [1-9]"):
+        return "the kernel skipped runs of a program"
+    return getattr(guest.load(scenario), "BUSY_HOST_FAILS", "")
 
 
 def keep_first_try(directory):
@@ -145,17 +156,19 @@ def run_all(arguments):
             verdicts |= {(kernel, scenario): passed for kernel, scenario, passed in run.verdicts()}
         running = [run for run in running if not run.over()]
         if not waiting and not running and not again:
-            again = {pair for pair, passed in verdicts.items() if not passed and may_try_again(arguments.results, *pair)}
+            reasons = {pair: why_again(arguments.results, *pair) for pair, passed in verdicts.items() if not passed}
+            again = {pair for pair, reason in reasons.items() if reason}
             waiting, jobs = [(kernel, [scenario]) for kernel, scenario in sorted(again)], min(jobs, JOBS_OF_SECOND_TRIES)
             for kernel, scenario in sorted(again):
-                print(f"AGAIN {kernel:13} {scenario:12} has failed once")
+                print(f"AGAIN {kernel:13} {scenario:12} {reasons[kernel, scenario]}")
                 keep_first_try(arguments.results / f"{kernel}.{scenario}")
         time.sleep(0.1)
     print_tables(arguments.results, arguments.kernels, arguments.scenarios)
-    failed = len(verdicts) - sum(verdicts.values())
-    print(f"\n{len(verdicts) - failed} passed, {failed} failed, {len(again)} of them tried twice, "
+    failed = [f"{kernel} {scenario}" for (kernel, scenario), passed in sorted(verdicts.items()) if not passed]
+    print(f"\n{len(verdicts) - len(failed)} passed, {len(failed)} failed{': ' if failed else ''}{', '.join(failed)}; "
+          f"{len(again)} tried twice{': ' if again else ''}{', '.join(map(' '.join, sorted(again)))}; "
           f"in {time.monotonic() - began:.0f} s")
-    sys.exit(failed != 0)
+    sys.exit(bool(failed))
 
 
 def main():

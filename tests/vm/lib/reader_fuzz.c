@@ -30,14 +30,15 @@ struct request {
   uint64_t id;
   uint32_t nsid;
   uint16_t page, group;
-  uint8_t kind, uuid, reserved[6];
+  uint8_t kind, uuid, reserved[2];
+  uint32_t version;
 };
 
 struct response {
   uint32_t mark;
   int32_t result;
   uint64_t id, began, ended;
-  uint32_t bytes, reserved;
+  uint32_t bytes, version;
   uint8_t data[4096];
 };
 
@@ -60,6 +61,7 @@ static const struct page {
 enum { PAGES = sizeof pages / sizeof *pages };
 static const uint8_t cns_of_kind[] = {0x01, 0x00, 0x17, 0x19};
 
+static uint32_t version; /* the reader's */
 static uint64_t state;
 static uint64_t identified[4], logged[PAGES];
 
@@ -77,14 +79,15 @@ static struct request plausible(uint64_t number, unsigned controllers) {
   static const uint32_t nsids[] = {0, 0, 0, 1, 2, 0xffffffff, 0xfffffffe};
   static const uint16_t groups[] = {0, 0, 1, 1, 2, 0xffff};
   static const uint8_t uuids[] = {0, 0, 0, 1, 127, 128, 255};
-  struct request r = {REQUEST_MARK, (uint32_t)any(controllers + 1), number, 0, 0, 0, (uint8_t)(any(3) ? any(7) : 4), 0,
-                      {0}};
+  struct request r = {
+      REQUEST_MARK, (uint32_t)any(controllers + 1), number, 0, 0, 0, (uint8_t)(any(3) ? any(7) : 4), 0, {0}, version};
   r.page = (uint16_t)(r.kind == 4 || any(10) == 0 ? any(PAGES + 3) : 0);
   if (r.kind == 1 || any(10) == 0) r.nsid = nsids[any(7)];
   if (r.kind == 4 || any(10) == 0) r.group = groups[any(6)];
   if (r.kind == 4 || any(10) == 0) r.uuid = uuids[any(7)];
-  if (any(20) == 0) r.reserved[any(6)] = (uint8_t)any(0);
+  if (any(20) == 0) r.reserved[any(2)] = (uint8_t)any(0);
   if (any(50) == 0) r.id = 0;
+  if (any(50) == 0) r.version = (uint32_t)any(0);
   if (any(20) == 0) ((uint8_t*)&r)[any(sizeof r)] ^= (uint8_t)(1U << any(8));
   if (r.id) r.id = number; /* tells the answers apart */
   return r;
@@ -119,6 +122,15 @@ static pid_t start_reader(int* socket) {
   return pid;
 }
 
+/* Any answer tells it, also to a client of none. */
+static uint32_t version_of_reader(int socket) {
+  static struct response r;
+  const struct request nothing = {.mark = REQUEST_MARK};
+  if (send(socket, &nothing, sizeof nothing, MSG_NOSIGNAL) != sizeof nothing) err(1, "send");
+  if (recv(socket, &r, sizeof r, 0) != sizeof r || r.result != -EPROTO) errx(1, "no version, result %d", r.result);
+  return r.version;
+}
+
 /* One answer, held against the request that it names. */
 static void judge(int socket, struct request* waiting, unsigned controllers) {
   static struct response r;
@@ -132,7 +144,10 @@ static void judge(int socket, struct request* waiting, unsigned controllers) {
   if (!asked) errx(1, "an answer to nothing: id %llu result %d", (unsigned long long)r.id, r.result);
   const bool may = allowed(asked), is_there = asked->controller < controllers;
   const bool sent = r.began != 0;
-  if (!may ? r.result != -EINVAL || sent : !is_there ? r.result != -ENODEV || sent : r.result < 0 || !sent)
+  if (asked->version != version ? r.result != -EPROTO || sent
+      : !may                    ? r.result != -EINVAL || sent
+      : !is_there               ? r.result != -ENODEV || sent
+                                : r.result < 0 || !sent)
     errx(1, "kind %u controller %u nsid %u page %u group %u uuid %u: result %d, %ssent", asked->kind, asked->controller,
          asked->nsid, asked->page, asked->group, asked->uuid, r.result, sent ? "" : "not ");
   if ((r.result == 0) != (r.bytes != 0)) errx(1, "result %d with %u bytes", r.result, r.bytes);
@@ -148,6 +163,7 @@ int main(int argc, char** argv) {
   static uint8_t garbage[LONGEST];
   int socket;
   const pid_t reader = start_reader(&socket);
+  version = version_of_reader(socket);
   uint64_t requests = 0, refused = 0, absent = 0, malformed = 0;
   for (uint64_t sent = 0; sent < messages;) {
     struct request waiting[WINDOW] = {0};
@@ -176,7 +192,7 @@ int main(int argc, char** argv) {
       waiting[i] = r;
       ++expected;
       ++requests;
-      if (!allowed(&r))
+      if (r.version != version || !allowed(&r))
         ++refused;
       else if (r.controller >= controllers)
         ++absent;

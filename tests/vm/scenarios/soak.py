@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """An hour of load, of a drive that comes and goes, and of scrapes: memory and descriptors stay, no tick and no I/O is lost.
 
+But for what the kernel skips: a drive that is pulled ends its I/O in the middle of a process, and an interrupt that ends
+another drive's I/O just then runs no program. That is counted and told; the program takes so long only under emulation.
+
 SSDPULSE_SOAK_SECONDS sets another length. What the host does to the guest is known from a clock that looks four times a
 second: the daemon may miss no more ticks than in such stops.
 """
 import os
+import re
 import time
 
 import figures
@@ -19,12 +23,14 @@ MACHINE = {"append": "nvme_core.multipath=N"}
 DELAY = 0.01
 LENGTH = int(os.environ.get("SSDPULSE_SOAK_SECONDS", "3600"))
 ROUND = 15  # seconds between two times that the drive is pulled
+SKIPPED = 1e-4  # of the I/Os at most
 WARM = 1 / 4  # of the length: until then memory may grow
 GROWTH = 512 << 10  # bytes an hour
 SETTLED = 256 << 10  # bytes, in a run of any length: one arena more
 # Each process: when, which, anonymous KiB, descriptors.
 SAMPLER = ("while sleep 5; do for pid in $(pidof ssdpulse); do echo $(cut -d' ' -f1 /proc/uptime) $pid "
-           "$(sed -n 's/^RssAnon:[^0-9]*\\([0-9]*\\).*/\\1/p' /proc/$pid/status) $(ls /proc/$pid/fd | wc -l); done; done")
+           "$(sed -n 's/^RssAnon:[^0-9]*\\([0-9]*\\).*/\\1/p' /proc/$pid/status) $(ls /proc/$pid/fd | wc -l); done; "
+           "done 2>/dev/null")
 CLOCK = ("read last rest </proc/uptime; while sleep 0.25; do read now rest </proc/uptime; "
          "[ $((${now%.*}${now#*.} - ${last%.*}${last#*.})) -lt 50 ] || echo $last $now; last=$now; done")
 SCRAPE = f"curl -sf -o /dev/null http://127.0.0.1:{machine.Daemon.PORT}/metrics"
@@ -92,26 +98,38 @@ def run(vm, check):
     scrapes = int(vm.sh("wc -l </tmp/soak.scrapes"))
     stops = [float(now) - float(last) for last, now in map(str.split, vm.sh("cat /tmp/soak.stops").splitlines())]
     processes = {}
-    for line in vm.sh("cat /tmp/soak.samples").splitlines():
-        when, pid, size, descriptors = line.split()
-        processes.setdefault(int(pid), []).append((float(when), int(size) << 10, int(descriptors)))
+    lines = vm.sh("cat /tmp/soak.samples")
+    (vm.state / "samples").write_text(lines)
+    for line in lines.splitlines():
+        # A process that ends while it is looked at leaves a part of a line, or words of sed's.
+        if found := re.fullmatch(r"([0-9.]+) (\d+) (\d+) (\d+)", line):
+            processes.setdefault(int(found[2]), []).append((float(found[1]), int(found[3]) << 10, int(found[4])))
+    passing = [pid for pid, samples in processes.items() if len(samples) < 3]  # on its way to exec or to its end
+    for pid in passing:
+        print(f"     a process that was there for a moment: {pid}: {processes.pop(pid)}")
     lasting = {len(samples) for samples in processes.values()}
-    check.that(len(processes) > 1 and max(lasting) - min(lasting) <= 1 and min(lasting) >= LENGTH / 20,
-               f"{len(processes)} processes, the same for all the time: samples {lasting}")
+    check.that(len(processes) > 1 and max(lasting) - min(lasting) <= 2 and min(lasting) >= LENGTH / 20,
+               f"{len(processes)} processes, the same for all the time: samples {lasting}; {len(passing)} others for a moment")
     for pid, samples in processes.items():
         judge_process(check, "daemon" if pid == daemon.pid else f"reader {pid}", samples)
 
     difference = metrics.Difference(before, after)
-    for operation in ("read", "write"):
-        check.equal(figures.ios(difference, steady, operation), job[operation]["total_ios"], f"{operation}s of the load")
-    figures.at_rest(check, after, steady, known_losses=["device_pending"])  # of the other drive
-    lost = {cause: count for labels, count in after.series("ssdpulse_lost_events_total").items()
-            if count and (cause := dict(labels)["cause"]) not in ("device_pending", "recursion")}
-    check.equal(lost, {}, "lost, but for I/O of a drive that was not known yet")
+    asked = sum(job[operation]["total_ios"] for operation in ("read", "write"))
+    counted = sum(figures.ios(difference, steady, operation) for operation in ("read", "write"))
+    runs_skipped = figures.skipped_runs(after)["on_complete"]
+    lost = {disk: {cause: count for cause, count in figures.lost(after, disk).items()
+                   if cause not in ("recursion", "device_pending")}  # of the whole host; of a drive that is not known yet
+            for disk in (steady, vm.disk("roving"))}
+    skipped = int(lost[steady].pop("completion_missed", 0))
+    check.that(skipped <= min(runs_skipped, asked * SKIPPED), f"{skipped} of {asked} I/Os ended while the kernel skipped the "
+               f"program, {runs_skipped:.0f} times as it says itself")
+    check.equal(counted + skipped, asked, "I/Os of the load, with those that were told to be skipped")
+    check.that(not any(lost.values()), f"lost for any other cause, or of the other drive: {lost}")
+    figures.at_rest(check, after, steady, known_losses=["device_pending", "completion_missed"])
     missed = int(difference.value("ssdpulse_missed_ticks_total"))
     check.that(missed <= sum(1 + int(stop) for stop in stops), f"{missed} ticks missed, {len(stops)} stops of the guest "
                f"({sum(stops):.1f} s)")
     check.that(scrapes >= LENGTH / 20, f"{scrapes} times two scrapes")
     print(f"TABLE soak: {LENGTH} s, the drive was pulled {rounds} times, {2 * scrapes} scrapes, {missed} ticks missed, "
-          f"{len(stops)} stops of the guest")
+          f"{len(stops)} stops of the guest, {skipped} of {asked} I/Os skipped by the kernel, and told")
     daemon.stop()

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// How does a log line reach systemd's journal with its fields apart, so that `journalctl SSDPULSE_DEVICE=nvme0n1` finds
+// it? Knows the journal's native protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL) and the `key=value` of our lines; which
+// lines there are and how loud they are is log.h's.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "daemon/util/unique_fd.h"
+
+namespace ssdpulse::log {
+
+/// One datagram: MESSAGE, PRIORITY, SYSLOG_IDENTIFIER, and SSDPULSE_KEY for the first value of each `key=value` or
+/// `key="some value"` in the message (at most 24; keys of small letters, digits and `_`). `priority`: '0' to '7',
+/// syslog(3).
+std::string journal_entry(char priority, std::string_view message);
+
+class Journal {
+ public:
+  static constexpr std::string_view kSocket = "/run/systemd/journal/socket";
+
+  /// Nothing where no journal listens. `path` is shorter than 108 bytes.
+  static std::optional<Journal> open(std::string_view path = kSocket);
+
+  /// False if the entry was not taken: the journal is gone, full, or the entry too large. Never waits. Any thread.
+  [[nodiscard]] bool send(const std::string& entry) const;
+
+ private:
+  Journal(util::UniqueFd socket, std::string path) : socket_(std::move(socket)), path_(std::move(path)) {}
+
+  util::UniqueFd socket_;
+  std::string path_;  // named at each send, so that a journal that was started again is found
+};
+
+}  // namespace ssdpulse::log

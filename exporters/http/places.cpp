@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exporters/http/places.h"
+
+#include <netinet/in.h>
+
+#include <algorithm>
+
+namespace ssdpulse::http {
+namespace {
+
+template <typename Address>
+Peer bytes_of(const Address& address, std::size_t from, std::size_t size) {
+  return {reinterpret_cast<const char*>(&address) + from, size};
+}
+
+}  // namespace
+
+Peer peer_of(const sockaddr* address) {
+  constexpr std::size_t kNetwork = 8;  // bytes of an IPv6 address
+  if (address != nullptr && address->sa_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
+    return bytes_of(v4, 0, sizeof(v4));
+  }
+  if (address != nullptr && address->sa_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+    return IN6_IS_ADDR_V4MAPPED(&v6) ? bytes_of(v6, sizeof(v6) - sizeof(in_addr), sizeof(in_addr))
+                                     : bytes_of(v6, 0, kNetwork);
+  }
+  return {};
+}
+
+bool Places::take(const Peer& peer) {
+  if (taken_.size() >= all_ || std::count(taken_.begin(), taken_.end(), peer) >= of_one_) {
+    return false;
+  }
+  taken_.push_back(peer);
+  return true;
+}
+
+void Places::leave(const Peer& peer) {
+  if (const auto one = std::find(taken_.begin(), taken_.end(), peer); one != taken_.end()) {
+    taken_.erase(one);
+  }
+}
+
+}  // namespace ssdpulse::http

@@ -1,0 +1,54 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Does the daemon measure within a second of its start on a busy host, and does no I/O wait for it meanwhile?"""
+import time
+from contextlib import ExitStack
+from datetime import datetime
+
+from lib import rig
+
+STARTS = 5
+MOST_SECONDS = 1.0
+# An I/O of this load takes a few hundred microseconds, and now and then as long as the host's scheduler likes.
+MOST_WAIT_SECONDS = 0.1
+
+
+def busy(disk, seed, seconds):
+    return rig.Load(rig.fio_command(disk, seed, [{}], rw="randrw", bs="4k", iodepth=8, ioengine="libaio", size="64M",
+                                    time_based=None, runtime=seconds))
+
+
+def longest_seconds(load):
+    return max(job[operation]["clat_ns"]["max"] for job in load.jobs() for operation in ("read", "write")) / 1e9
+
+
+def seconds_until_it_measures(log):
+    lines = log.read_text().splitlines()
+    measuring = next(line for line in lines if "measuring devices=" in line)
+    first, ready = (datetime.fromisoformat(line.split()[0]) for line in (lines[0], measuring))
+    return (ready - first).total_seconds()
+
+
+def test(check, state):
+    seed = rig.fresh_seed()
+    took, longest = [], []
+    with ExitStack() as stack:
+        [disk] = stack.enter_context(rig.ram_disks(state, size="128M"))
+        alone = longest_seconds(busy(disk, seed, 3))
+        for _ in range(STARTS):
+            load = busy(disk, seed, 3)
+            time.sleep(1)
+            with rig.daemon(state, [disk]) as daemon:
+                took.append(seconds_until_it_measures(daemon.log))
+                longest.append(longest_seconds(load))
+    took.sort()
+    longest.sort()
+    check.figure(f"seconds from its first line until it measures: {took}; longest I/O meanwhile: "
+                 f"{[f'{seconds * 1e3:.1f}' for seconds in longest]} ms, without a daemon {alone * 1e3:.1f} ms")
+    # The load has the whole host, and so may others: the quickest says what it takes. Of the waits, the middle one.
+    check.that(took[0] < MOST_SECONDS, f"measures after {took[0]:.2f} s")
+    check.that(longest[STARTS // 2] < max(MOST_WAIT_SECONDS, 2 * alone),
+               f"the longest I/O while it starts: {longest[STARTS // 2] * 1e3:.1f} ms")
+
+
+rig.main(test)

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Until when do the figures of the newest snapshot count as fresh?
+#include "daemon/runtime/current_snapshot.h"
+
+#include <gtest/gtest.h>
+
+namespace ssdpulse::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(CurrentSnapshot, IsFreshForAWhile) {
+  CurrentSnapshot current;
+  const auto begin = CurrentSnapshot::Clock::now();
+  EXPECT_FALSE(current.fresh(begin));
+  current.publish(std::make_shared<model::Snapshot>(), begin);
+  EXPECT_TRUE(current.fresh(begin));
+  EXPECT_TRUE(current.fresh(begin + 29s));
+  EXPECT_FALSE(current.fresh(begin + 31s));
+  EXPECT_NE(current.get(), nullptr);  // what is stale can be read all the same
+  current.publish(std::make_shared<model::Snapshot>(), begin + 40s);
+  EXPECT_TRUE(current.fresh(begin + 41s));
+  EXPECT_TRUE(current.fresh(begin + 39s));  // a reader that looked at the clock before
+}
+
+}  // namespace
+}  // namespace ssdpulse::runtime

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does a log line reach the journal whole, with its fields apart, and does a journal that is gone or full hold up
+// nobody?
+#include "daemon/util/journal.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "tests/fixtures/temporary_tree.h"
+
+namespace ssdpulse {
+namespace {
+
+TEST(Journal, AnEntryHasTheLineAndItsFieldsApart) {
+  EXPECT_EQ(log::journal_entry('4', "device=nvme0n1 went reason=\"no \"answer\"=gone\" (a=b device=other) X=1"),
+            "MESSAGE=device=nvme0n1 went reason=\"no \"answer\"=gone\" (a=b device=other) X=1\nPRIORITY=4\n"
+            "SYSLOG_IDENTIFIER=ssdpulse\nSSDPULSE_DEVICE=nvme0n1\nSSDPULSE_REASON=no \"answer\"=gone\n");
+  EXPECT_EQ(log::journal_entry('6', "a\nb"),
+            "MESSAGE\n" + std::string("\3\0\0\0\0\0\0\0", 8) + "a\nb\nPRIORITY=6\nSYSLOG_IDENTIFIER=ssdpulse\n");
+  EXPECT_EQ(log::journal_entry('6', "x=\"a\nb"), "MESSAGE\n" + std::string("\6\0\0\0\0\0\0\0", 8) +
+                                                     "x=\"a\nb\nPRIORITY=6\nSYSLOG_IDENTIFIER=ssdpulse\nSSDPULSE_X\n" +
+                                                     std::string("\3\0\0\0\0\0\0\0", 8) + "a\nb\n");
+}
+
+// As the journal reads it: name, and a value to the end of the line or of a length. Nothing in a line forges a field.
+std::optional<std::map<std::string, std::string>> fields_of(const std::string& entry) {
+  std::map<std::string, std::string> fields;
+  for (std::size_t at = 0; at < entry.size();) {
+    const auto name_end = entry.find_first_of("=\n", at);
+    if (name_end == std::string::npos) {
+      return std::nullopt;
+    }
+    const auto name = entry.substr(at, name_end - at);
+    std::size_t begin = name_end + 1;
+    std::size_t size = entry.find('\n', begin) - begin;
+    if (entry[name_end] == '\n') {
+      std::uint64_t length = 0;
+      std::memcpy(&length, entry.data() + begin, sizeof(length));
+      begin += sizeof(length);
+      size = length;
+    }
+    if (begin + size >= entry.size() || entry[begin + size] != '\n' ||
+        !fields.emplace(name, entry.substr(begin, size)).second) {
+      return std::nullopt;
+    }
+    at = begin + size + 1;
+  }
+  return fields;
+}
+
+RC_GTEST_PROP(Journal, TakesAnyLine, ()) {
+  const auto line = *rc::gen::container<std::string>(
+      rc::gen::oneOf(rc::gen::elementOf(std::string("ab_1=\"\n M")), rc::gen::arbitrary<char>()));
+  const auto fields = fields_of(log::journal_entry('3', line));
+  RC_ASSERT(fields.has_value());
+  RC_ASSERT(fields->at("MESSAGE") == line);
+  RC_ASSERT(fields->at("PRIORITY") == "3");
+  for (const auto& [name, value] : *fields) {
+    RC_ASSERT(name == "MESSAGE" || name == "PRIORITY" || name == "SYSLOG_IDENTIFIER" ||
+              (name.rfind("SSDPULSE_", 0) == 0 && line.find(value) != std::string::npos));
+  }
+}
+
+TEST(Journal, SendsToWhoeverListensThereNow) {
+  const tests::TemporaryTree tree;
+  const auto path = tree.path("socket");
+  EXPECT_FALSE(log::Journal::open(path));
+  const auto listen = [&] {
+    util::UniqueFd listener(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    ::unlink(path.c_str());
+    EXPECT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    return listener;
+  };
+  const auto received = [](const util::UniqueFd& listener) {
+    std::string text(4096, '\0');
+    ssize_t size = 0;
+    do {
+      size = ::recv(listener.get(), text.data(), text.size(), 0);
+    } while (size == 0);
+    return size < 0 ? std::string() : text.substr(0, static_cast<std::size_t>(size));
+  };
+  auto listener = listen();
+  const auto journal = log::Journal::open(path);
+  ASSERT_TRUE(journal);
+  EXPECT_TRUE(journal->send("A=1\n"));
+  EXPECT_EQ(received(listener), "A=1\n");
+  listener.reset();
+  EXPECT_FALSE(journal->send("A=2\n"));
+  listener = listen();
+  EXPECT_TRUE(journal->send("A=3\n"));
+  EXPECT_EQ(received(listener), "A=3\n");
+  while (journal->send("A=4\n")) {  // until its queue is full: never waits
+  }
+  EXPECT_FALSE(journal->send(std::string(64U << 20U, 'x')));
+}
+
+}  // namespace
+}  // namespace ssdpulse
