@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "bpf/abi/latency_buckets.h"
 #include "daemon/analysis/log_read_effect.h"
@@ -32,6 +33,15 @@ TEST(Quantile, IsThatOfTheSortedSamples) {
     const std::size_t rank = (places.size() * static_cast<std::size_t>(percent) + 99) / 100;
     RC_ASSERT(quantile_word(words_at(places), percent / 100.0) == places[rank - 1]);
   }));
+}
+
+// 7 % of 100 and 28 % of 25, each a little too much as a product of doubles.
+TEST(Quantile, AWholeRankIsNotRoundedUp) {
+  std::vector<std::size_t> hundred(100);
+  std::iota(hundred.begin(), hundred.end(), 0);
+  EXPECT_EQ(quantile_word(words_at(hundred), 0.07), 6U);
+  EXPECT_EQ(quantile_word(words_at({hundred.begin(), hundred.begin() + 25}), 0.28), 6U);
+  EXPECT_EQ(quantile_word(words_at(hundred), 1), 99U);
 }
 
 TEST(Quantile, BoundsArePowersOfTwoOfASecond) {
