@@ -170,7 +170,7 @@ util::Result<void> confine(const std::string& history_directory, Partners partne
     return tl::make_unexpected(files.error());
   }
   if (*files == FileAccess::unrestricted && ::geteuid() == 0) {
-    spdlog::warn(
+    log::warning(
         "this kernel has no Landlock: as root the daemon could still open what root owns; run it by its systemd unit");
   }
   return refuse_calls_of_others(partners);

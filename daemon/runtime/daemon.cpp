@@ -30,7 +30,7 @@ namespace {
 constexpr std::chrono::seconds kTick{1};
 
 ExitCode give_up(ExitCode code, const std::string& what) {
-  spdlog::error("{}", what);
+  log::error("{}", what);
   return code;
 }
 
@@ -80,13 +80,13 @@ http::Routes routes(const CurrentSnapshot& current, exposition::MetricsPage& pag
 void apply(const Configured& wanted, config::Config& running, Sampler& sampler, NvmeMonitor& nvme) {
   if (!wanted) {
     for (const std::string& problem : wanted.error()) {
-      spdlog::error("{}", problem);
+      log::error("{}", problem);
     }
-    spdlog::warn("configuration not reloaded: the running one stays in force");
+    log::warning("configuration not reloaded: the running one stays in force");
     return;
   }
   for (const std::string& key : config::requires_restart(running, *wanted)) {
-    spdlog::warn("configuration key={} changed: takes effect after a restart", key);
+    log::warning("configuration key={} changed: takes effect after a restart", key);
   }
   running.devices = wanted->devices;
   sampler.set_filter(filter_of(running));
@@ -95,7 +95,7 @@ void apply(const Configured& wanted, config::Config& running, Sampler& sampler, 
   running.nvme.poll_interval = wanted->nvme.poll_interval;
   nvme.set_poll_interval(running.nvme.poll_interval);
   running.spikes = wanted->spikes;
-  spdlog::info("configuration reloaded devices_measured={}", sampler.measured_devices());
+  log::info("configuration reloaded devices_measured={}", sampler.measured_devices());
 }
 
 /// When a look at the inventory is due. Disks are looked for at once, but no more often than five times a second;
@@ -181,11 +181,11 @@ ExitCode run(const Configure& configure) {
   auto config = configure();
   if (!config) {
     for (const std::string& problem : config.error()) {
-      spdlog::error("{}", problem);
+      log::error("{}", problem);
     }
     return ExitCode::usage;
   }
-  spdlog::info("ssdpulse {} ({}) starting", model::kVersion, model::kRevision);
+  log::info("ssdpulse {} ({}) starting", model::kVersion, model::kRevision);
   raise_file_limit();
   auto events = Events::open(kTick);
   if (!events) {
@@ -233,10 +233,10 @@ ExitCode run(const Configure& configure) {
     return web.error();
   }
   ::malloc_trim(0);  // ten megabytes that the kernel's type information took
-  spdlog::info("measuring devices={} mode={}", (*sampler)->measured_devices(),
-               config->latency.mode == config::LatencyMode::full ? "full" : "completion-only");
+  log::info("measuring devices={} mode={}", (*sampler)->measured_devices(),
+            config->latency.mode == config::LatencyMode::full ? "full" : "completion-only");
   serve(configure, *config, *events, **sampler, **nvme, **web, current);
-  spdlog::info("stopping");
+  log::info("stopping");
   service_notifier::stopping();
   (*web)->stop();
   return ExitCode::success;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/runtime/discard_watch.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <ctime>
 #include <utility>
@@ -131,7 +133,7 @@ void DiscardWatch::tell(const std::string& device, const analysis::DiscardBurst&
   if (!suppressed) {
     return;
   }
-  spdlog::info(
+  log::info(
       "discard burst device={} trigger={} begin={} end={} seconds={:.3f} bytes={} requests={} ranges={} comm=\"{}\" "
       "filesystem=\"{}\" array=\"{}\" suppressed={}",
       device, trigger, wall_time(burst.begin_ns), wall_time(burst.end_ns),
@@ -146,16 +148,15 @@ void DiscardWatch::tell_long_ones(const std::string& name, Device& device, const
       continue;
     }
     device.announced[i] = burst->begin_ns;
-    spdlog::info(
-        "discard burst goes on device={} trigger={} begin={} bytes={} comm=\"{}\" filesystem=\"{}\" array=\"{}\"", name,
-        name_of(burst->trigger), wall_time(burst->begin_ns), burst->bytes, burst->submitter,
-        joined(mountpoints(name, inventory)), joined(arrays_above(name, inventory)));
+    log::info("discard burst goes on device={} trigger={} begin={} bytes={} comm=\"{}\" filesystem=\"{}\" array=\"{}\"",
+              name, name_of(burst->trigger), wall_time(burst->begin_ns), burst->bytes, burst->submitter,
+              joined(mountpoints(name, inventory)), joined(arrays_above(name, inventory)));
   }
 }
 
 void DiscardWatch::warn_of_both(const std::string& device, const model::Inventory& inventory) {
   if (warned_.insert(device).second) {
-    spdlog::warn(
+    log::warning(
         "device={} filesystem=\"{}\" is mounted with discard and trimmed by fstrim as well: use one of the two", device,
         joined(mountpoints(device, inventory)));
   }

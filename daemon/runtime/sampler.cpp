@@ -79,14 +79,14 @@ util::Result<std::unique_ptr<Sampler>> Sampler::open(const sources::InventoryRoo
   sampler->inventory_status_ = {"inventory", true, "", {}};
   sampler->process_start_ = read_process_start_time(roots.proc).value_or(0);
   for (const auto& [feature, decision] : sampler->source_->kernel_features()) {
-    spdlog::info("kernel feature={} decision=\"{}\"", feature, decision);
+    log::info("kernel feature={} decision=\"{}\"", feature, decision);
   }
   if (const std::string& why = sampler->source_->discards_unseen(); !why.empty()) {
-    spdlog::warn("nobody sees who submits discards: trigger=other for all of them reason=\"{}\"", why);
+    log::warning("nobody sees who submits discards: trigger=other for all of them reason=\"{}\"", why);
   }
   const block::MemoryPlan& memory = sampler->source_->memory();
-  spdlog::info("kernel memory devices={} cpus={} cells_bytes={} slots_bytes={} tables_bytes={}", memory.devices,
-               memory.cpus, memory.cell_bytes(), memory.slot_bytes(), memory.table_bytes());
+  log::info("kernel memory devices={} cpus={} cells_bytes={} slots_bytes={} tables_bytes={}", memory.devices,
+            memory.cpus, memory.cell_bytes(), memory.slot_bytes(), memory.table_bytes());
   sampler->adopt(std::move(*inventory));
   return sampler;
 }
@@ -94,13 +94,13 @@ util::Result<std::unique_ptr<Sampler>> Sampler::open(const sources::InventoryRoo
 void Sampler::adopt(model::Inventory inventory) {
   for (const std::string& warning : inventory.warnings) {
     if (limiter_.admit(warning)) {
-      spdlog::warn("inventory: {}", warning);
+      log::warning("inventory: {}", warning);
     }
   }
   if (completion_only_) {
     for (const std::string& device : unstamped_devices(inventory)) {
       if (limiter_.admit("iostats " + device)) {
-        spdlog::warn("device={} has no latency in completion-only mode: its queue/iostats is 0; write 1 there", device);
+        log::warning("device={} has no latency in completion-only mode: its queue/iostats is 0; write 1 there", device);
       }
     }
   }
@@ -134,7 +134,7 @@ void Sampler::refresh_inventory() {
     inventory_status_.reason = inventory.error().message;
     ++inventory_status_.errors["read"];
     if (limiter_.admit("inventory")) {
-      spdlog::warn("inventory not refreshed, keeping the last one: {}", inventory.error().message);
+      log::warning("inventory not refreshed, keeping the last one: {}", inventory.error().message);
     }
     return;
   }

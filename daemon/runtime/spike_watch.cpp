@@ -59,7 +59,7 @@ void SpikeWatch::tell(const model::LatencySpike& spike) {
   }
   const std::chrono::duration<double> begin = spike.begin.time_since_epoch();
   const std::chrono::duration<double> seconds = spike.duration;
-  spdlog::warn(
+  log::warning(
       "latency spike device={} operation={} cause={} begin={:.3f} seconds={:.3f} p99_seconds={:.6f} "
       "baseline_seconds={:.6f} ios={} evidence=\"{}\" missing=\"{}\" suppressed={}",
       spike.device, operation, name(spike.cause, model::kSpikeCauseNames), begin.count(), seconds.count(),

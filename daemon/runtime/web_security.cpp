@@ -170,14 +170,14 @@ void WebSecurityWatch::load() {
   good_ = loaded.outcome.has_value();
   if (loaded.outcome) {
     in_force_ = *loaded.outcome;
-    spdlog::info("web configuration reloaded file={}", path_);
+    log::info("web configuration reloaded file={}", path_);
     return;
   }
   ++failures_;
   for (const auto& problem : loaded.outcome.error()) {
-    spdlog::error("{}", problem);
+    log::error("{}", problem);
   }
-  spdlog::warn("web configuration not reloaded: certificates and users that are in force stay so");
+  log::warning("web configuration not reloaded: certificates and users that are in force stay so");
 }
 
 }  // namespace ssdpulse::runtime

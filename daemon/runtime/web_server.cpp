@@ -14,7 +14,7 @@ tl::expected<LoadedWebSecurity, ExitCode> WebServer::read(const std::string& con
   }
   if (!security.outcome) {
     for (const std::string& problem : security.outcome.error()) {
-      spdlog::error("{}", problem);
+      log::error("{}", problem);
     }
     return tl::make_unexpected(security.file_is_right ? ExitCode::failure : ExitCode::usage);
   }
@@ -36,12 +36,12 @@ tl::expected<std::unique_ptr<WebServer>, ExitCode> WebServer::start(std::vector<
   }
   auto server = http::Server::start(std::move(listeners), std::move(routes), {}, protection);
   if (!server) {
-    spdlog::error("{}", server.error().message);
+    log::error("{}", server.error().message);
     return tl::make_unexpected(ExitCode::failure);
   }
   for (const std::string& address : addresses) {
-    spdlog::info("serving url={}://{}/metrics users={}", scheme, address,
-                 protection && protection->users ? "listed" : "all");
+    log::info("serving url={}://{}/metrics users={}", scheme, address,
+              protection && protection->users ? "listed" : "all");
   }
   auto web = std::make_unique<WebServer>();
   web->server_ = std::move(*server);

@@ -5,6 +5,7 @@
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,7 +20,6 @@ namespace {
 
 char priority_of(spdlog::level::level_enum level) {
   switch (level) {
-    case spdlog::level::critical:
     case spdlog::level::err:
       return '3';
     case spdlog::level::warn:
@@ -78,6 +78,20 @@ bool stderr_is_journal() {
   return std::to_string(status.st_dev) + ":" + std::to_string(status.st_ino) == stream;
 }
 
+spdlog::level::level_enum level_of(Level level) {
+  switch (level) {
+    case Level::debug:
+      return spdlog::level::debug;
+    case Level::info:
+      return spdlog::level::info;
+    case Level::warning:
+      return spdlog::level::warn;
+    case Level::error:
+      break;
+  }
+  return spdlog::level::err;
+}
+
 std::optional<spdlog::level::level_enum> level_by_name(const std::string& name) {
   if (name == "debug") return spdlog::level::debug;
   if (name == "info") return spdlog::level::info;
@@ -87,6 +101,13 @@ std::optional<spdlog::level::level_enum> level_by_name(const std::string& name) 
 }
 
 }  // namespace
+
+void write(Level level, fmt::string_view format, fmt::format_args arguments) {
+  spdlog::logger& logger = *spdlog::default_logger_raw();
+  if (logger.should_log(level_of(level))) {
+    logger.log(level_of(level), fmt::vformat(format, arguments));
+  }
+}
 
 util::Result<void> set_up(const std::string& level, InJournal in_journal) {
   const auto wanted = level_by_name(level);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How does the daemon speak to its operator? One line per event on stderr: `spdlog::warn("device={} ...", ...)`.
-// Levels by what the operator should do: error = we are leaving, warning = less is measured, info = life cycle,
-// debug = for us. This header is the only includer of spdlog; include it and call spdlog's functions directly.
+// How does the daemon speak to its operator? One line per event on stderr: `log::warning("device={} ...", ...)`.
+// spdlog writes the lines; only log.cpp includes it, because each file that does takes seconds longer to compile.
 #pragma once
 
-#include <spdlog/spdlog.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <cstddef>
@@ -22,16 +21,40 @@ namespace ssdpulse::log {
 /// who keeps no other socket.
 enum class InJournal { fields, lines };
 
-/// Sends the default logger to stderr. Under journald (JOURNAL_STREAM names our stderr) lines that go there carry the
-/// priority prefix "<3>".."<7>", elsewhere a time stamp; what the journal does not take with its fields goes there too.
-/// `level`: debug, info, warning or error. May be called again.
+/// By what the operator should do: error = we are leaving, warning = less is measured, info = life cycle, debug = for
+/// us.
+enum class Level { debug, info, warning, error };
+
+/// One line, if this level is heard. The format is checked when it is compiled, by the functions below. Thread-safe.
+void write(Level level, fmt::string_view format, fmt::format_args arguments);
+
+template <typename... Arguments>
+void debug(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  write(Level::debug, format, fmt::make_format_args(arguments...));
+}
+template <typename... Arguments>
+void info(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  write(Level::info, format, fmt::make_format_args(arguments...));
+}
+template <typename... Arguments>
+void warning(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  write(Level::warning, format, fmt::make_format_args(arguments...));
+}
+template <typename... Arguments>
+void error(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  write(Level::error, format, fmt::make_format_args(arguments...));
+}
+
+/// Sends what is written from now on to stderr. Under journald (JOURNAL_STREAM names our stderr) lines that go there
+/// carry the priority prefix "<3>".."<7>", elsewhere a time stamp; what the journal does not take with its fields goes
+/// there too. `level`: debug, info, warning or error. May be called again.
 util::Result<void> set_up(const std::string& level, InJournal in_journal = InJournal::fields);
 
 /// "At most once per interval and key, and say how many were left out." Thread-safe; remembers a bounded number
 /// of keys, those beyond it share one.
 ///
 ///     if (const auto suppressed = limiter.admit("poll " + device)) {
-///       spdlog::warn("cannot poll device={} suppressed={}", device, *suppressed);
+///       log::warning("cannot poll device={} suppressed={}", device, *suppressed);
 ///     }
 class Limiter {
  public:

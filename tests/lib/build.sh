@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # How do the tests build the project? tests/lib/build.sh KIND [TARGET...] configures build-tests/KIND once and builds it:
-#   gcc               everything, with every warning an error
-#   clang             what is installed, likewise, for its warnings; in the long tier optimised, and the tests, too
-#   address           the unit tests, under AddressSanitizer with UBSan
-#   thread            under ThreadSanitizer those that are labelled `threads`, in the long tier all
+#   gcc               everything
+#   clang             everything, by the other compiler
+#   address           the daemon and the unit tests by clang, under AddressSanitizer with UBSan
+#   thread            by clang under ThreadSanitizer the tests that are labelled `threads`, in the long tier all
+# In each of them every warning is an error.
 # TARGET `generated` stands for all generated headers. SSDPULSE_WERROR=OFF lets warnings pass.
 set -euo pipefail
 shopt -s inherit_errexit
@@ -16,16 +17,15 @@ build=build-tests/$kind
 options=(-DSSDPULSE_TESTS=ON "-DSSDPULSE_WERROR=${SSDPULSE_WERROR:-ON}")
 case $kind in
   gcc) options+=(-DCMAKE_CXX_COMPILER=g++) ;;
-  clang)
-    [[ -n ${SSDPULSE_TEST_LONG:-} ]] ||
-      options=(-DSSDPULSE_TESTS=OFF "${options[@]:1}" '-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0 -DNDEBUG')
+  clang | address | thread)
     for version in -14 -16 -19 ''; do command -v "clang++$version" >/dev/null && break; done
-    options+=("-DCMAKE_CXX_COMPILER=clang++$version" "-DCMAKE_C_COMPILER=clang$version")
-    ;;
-  # Less optimised and with fewer debug symbols they compile in two thirds of the time.
+    options+=("-DCMAKE_CXX_COMPILER=clang++$version" "-DCMAKE_C_COMPILER=clang$version") ;;
+  *) echo "unknown kind of build: $kind" >&2; exit 2 ;;
+esac
+# Less optimised and with fewer debug symbols they compile in two thirds of the time.
+case $kind in
   address) options+=('-DSSDPULSE_SANITIZE=address,undefined' '-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1 -DNDEBUG') ;;
   thread) options+=(-DSSDPULSE_SANITIZE=thread '-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1 -DNDEBUG') ;;
-  *) echo "unknown kind of build: $kind" >&2; exit 2 ;;
 esac
 command -v ccache >/dev/null && options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 
@@ -41,5 +41,6 @@ elif [[ ${#targets[@]} -eq 0 && $kind == @(address|thread) ]]; then
   if [[ $kind == thread && -z ${SSDPULSE_TEST_LONG:-} ]]; then label=(-L threads); fi
   mapfile -t targets < <(ctest --test-dir "$build" -N "${label[@]}" | sed -n 's/^ *Test *#[0-9]*: unit\.//p')
   [[ ${#targets[@]} -gt 0 ]] || exit 0
+  [[ $kind != address ]] || targets+=(ssdpulse)
 fi
 exec ninja -C "$build" "${targets[@]}"

@@ -81,7 +81,7 @@ History::~History() {
     thread_.join();
   }
   if (pending_rows_ > 0) {
-    spdlog::warn("history ends with rows that were not written rows={} reason=\"{}\"", pending_rows_, status_.reason);
+    log::warning("history ends with rows that were not written rows={} reason=\"{}\"", pending_rows_, status_.reason);
   }
 }
 
@@ -179,7 +179,7 @@ void History::open_store() {
 void History::declare_up() {
   if (!std::exchange(status_.up, true)) {
     status_.reason.clear();
-    spdlog::info("history up file={} bytes={}", path(), status_.bytes_on_disk);
+    log::info("history up file={} bytes={}", path(), status_.bytes_on_disk);
   }
 }
 
@@ -192,7 +192,7 @@ void History::fail(const Failure& failure) {
   ++status_.failures;
   status_.up = false;
   if (std::exchange(status_.reason, failure.message) != failure.message && !stop_) {
-    spdlog::warn("history stopped, measuring goes on file={} reason=\"{}\"", path(), failure.message);
+    log::warning("history stopped, measuring goes on file={} reason=\"{}\"", path(), failure.message);
   }
 }
 
@@ -212,9 +212,9 @@ bool History::set_file_aside(const std::string& why) {
     fail({path() + " " + why + ", and stays where it is: " + kept.error().message, true});
     return false;
   }
-  spdlog::warn("history file={} {}: set aside as {}, a new one begins", path(), why, kept->path);
+  log::warning("history file={} {}: set aside as {}, a new one begins", path(), why, kept->path);
   for (const std::string& removed : kept->removed) {
-    spdlog::warn("history removed {}: only the newest {} files set aside are kept", removed, kMostSetAside);
+    log::warning("history removed {}: only the newest {} files set aside are kept", removed, kMostSetAside);
   }
   const std::lock_guard lock(mutex_);
   ++status_.files_set_aside;

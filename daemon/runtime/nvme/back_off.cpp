@@ -67,15 +67,15 @@ void LogReadWatch::measure(const analysis::LatencyWords& words, const std::strin
   if (ratio_ && *ratio_ > kBearableEffect) {
     if (patience_.grow(model, now)) {
       begin_anew();
-      spdlog::warn(
+      log::warning(
           "model=\"{}\" reads and writes take {:.1f} times as long near log reads: its drives are asked {} times less "
           "often than configured",
           model, *ratio_, patience_.of(model));
     }
   } else if (patience_.rest(model, now)) {
     begin_anew();
-    spdlog::info("model=\"{}\" was calm for a day: its drives are asked {} times less often than configured", model,
-                 patience_.of(model));
+    log::info("model=\"{}\" was calm for a day: its drives are asked {} times less often than configured", model,
+              patience_.of(model));
   }
 }
 

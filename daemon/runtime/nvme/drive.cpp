@@ -61,7 +61,7 @@ void NvmeDrive::notice_silence(SteadyTime now) {
     const std::string who = "controller=nvme" + std::to_string(subsystem_.controller);
     if (const auto suppressed = lessons_.limiter.admit("silent " + who, now)) {
       told_up_ = false;
-      spdlog::warn("{} does not answer{} suppressed={}", who,
+      log::warning("{} does not answer{} suppressed={}", who,
                    succeeded_at_ ? "; its figures are those of its last reading" : "", *suppressed);
     }
   }
@@ -175,8 +175,11 @@ void NvmeDrive::tell_state(SteadyTime now) {
   const std::string who = "controller=nvme" + std::to_string(subsystem_.controller);
   if (const auto suppressed = lessons_.limiter.admit((polling_.up ? "up " : "down ") + who, now)) {
     told_up_ = polling_.up;
-    spdlog::log(polling_.up ? spdlog::level::info : spdlog::level::warn, "{} {} suppressed={}", who,
-                polling_.up ? "is read" : "cannot be read: " + polling_.reason, *suppressed);
+    if (polling_.up) {
+      log::info("{} is read suppressed={}", who, *suppressed);
+    } else {
+      log::warning("{} cannot be read: {} suppressed={}", who, polling_.reason, *suppressed);
+    }
   }
 }
 
@@ -204,7 +207,7 @@ void NvmeDrive::remember(const util::Result<history::Recalled>& recalled, Steady
 
 void NvmeDrive::begin_without_past(const std::string& reason) {
   if (!std::exchange(without_past_, true)) {
-    spdlog::warn("controller=nvme{} begins without its past, which is asked for until it comes: {}",
+    log::warning("controller=nvme{} begins without its past, which is asked for until it comes: {}",
                  subsystem_.controller, reason);
   }
 }

@@ -59,8 +59,8 @@ void forget_old(std::vector<model::WriteAmplificationRatio>& ratios, std::chrono
 bool DriveLedgers::settle_source(const nvme::SourceChoice& choice, const std::string& controller) {
   const bool other = !chosen_ || choice.source != source_;
   if (other && (!chosen_ || source_.empty() || ++other_source_ >= kReadingsToSwitch)) {
-    spdlog::info("controller={} write amplification source={} reason=\"{}\"", controller,
-                 choice.source.empty() ? "none" : choice.source, choice.reason);
+    log::info("controller={} write amplification source={} reason=\"{}\"", controller,
+              choice.source.empty() ? "none" : choice.source, choice.reason);
     source_ = choice.source;
     chosen_ = true;
   }

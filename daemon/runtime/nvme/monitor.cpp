@@ -71,13 +71,13 @@ void NvmeMonitor::refresh_drives() {
   if (!host) {
     ++status_.errors["sysfs"];
     if (limiter_.admit("sysfs")) {
-      spdlog::warn("NVMe drives: {}", host.error().message);
+      log::warning("NVMe drives: {}", host.error().message);
     }
     return;
   }
   for (const std::string& warning : host->warnings) {
     if (limiter_.admit(warning)) {
-      spdlog::warn("NVMe drives: {}", warning);
+      log::warning("NVMe drives: {}", warning);
     }
   }
   std::map<std::string, NvmeDrive> before = std::exchange(drives_, {});
@@ -134,7 +134,7 @@ void NvmeMonitor::receive(BlockLayer& block) {
     status_.reason = reader_->can_reconnect() ? "the reader of NVMe logs is gone; it is waited for"
                                               : "the reader of NVMe logs is gone; restart the daemon";
     if (const auto suppressed = limiter_.admit("gone")) {
-      spdlog::error("{} suppressed={}", status_.reason, *suppressed);
+      log::error("{} suppressed={}", status_.reason, *suppressed);
     }
   }
   reconnect(std::chrono::steady_clock::now());
@@ -148,14 +148,14 @@ void NvmeMonitor::reconnect(SteadyTime now) {
   if (const auto connected = reader_->reconnect(); !connected) {
     status_.reason = connected.error().message;
     if (const auto suppressed = limiter_.admit("reconnect")) {
-      spdlog::warn("{}: drives are not read suppressed={}", status_.reason, *suppressed);
+      log::warning("{}: drives are not read suppressed={}", status_.reason, *suppressed);
     }
     return;
   }
   status_.up = true;
   status_.reason.clear();
   if (const auto suppressed = limiter_.admit("connected")) {
-    spdlog::info("connected to the reader of NVMe logs suppressed={}", *suppressed);
+    log::info("connected to the reader of NVMe logs suppressed={}", *suppressed);
   }
 }
 
@@ -164,7 +164,7 @@ void NvmeMonitor::note_garbage() {
   if (garbage != std::exchange(garbage_, garbage)) {
     status_.errors["garbage"] = garbage;
     if (limiter_.admit("garbage")) {
-      spdlog::warn("the reader of NVMe logs sent what is no answer messages={}", garbage);
+      log::warning("the reader of NVMe logs sent what is no answer messages={}", garbage);
     }
   }
 }
@@ -177,7 +177,7 @@ void NvmeMonitor::note_other_version() {
   ++status_.errors["reader_version"];
   status_.reason = "the reader of NVMe logs is of another version: restart ssdpulse-nvme.service";
   if (const auto suppressed = limiter_.admit("version")) {
-    spdlog::error("{}; until then drives are not read suppressed={}", status_.reason, *suppressed);
+    log::error("{}; until then drives are not read suppressed={}", status_.reason, *suppressed);
   }
 }
 

@@ -69,7 +69,7 @@ std::map<std::string, analysis::WriteLedger> kept_ledgers(const history::Bytes& 
     if (ledger) {
       ledgers.emplace(source, std::move(*ledger));
     } else {
-      spdlog::warn("the kept state of a drive's counters is not used: {}", ledger.error().message);
+      log::warning("the kept state of a drive's counters is not used: {}", ledger.error().message);
     }
   }
   return ledgers;

@@ -123,7 +123,7 @@ void turn_away(int listener) {
   static log::Limiter limiter{std::chrono::minutes(1)};
   const util::UniqueFd client(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
   if (const auto suppressed = limiter.admit("client"); client.valid() && suppressed) {
-    spdlog::warn("NVMe reader serves one client at a time: turned away {} suppressed={}", described(client.get()),
+    log::warning("NVMe reader serves one client at a time: turned away {} suppressed={}", described(client.get()),
                  *suppressed);
   }
 }
@@ -172,7 +172,7 @@ bool supervise(int socket, const std::function<void()>& work, std::chrono::milli
     if (!sleeps_undisturbed(socket, pause)) {
       return true;
     }
-    spdlog::warn("NVMe reader died and is started again {}", ending);
+    log::warning("NVMe reader died and is started again {}", ending);
     // What the dead one had taken is lost, and only the daemon knows what that was.
     Response notice;
     notice.result = -ECONNRESET;
@@ -190,7 +190,7 @@ bool serve_clients(int listener, const std::function<void(int)>& work, std::chro
       if (errno == EINTR || errno == ECONNABORTED) {
         continue;
       }
-      spdlog::error("NVMe reader cannot accept a client: {}", std::strerror(errno));
+      log::error("NVMe reader cannot accept a client: {}", std::strerror(errno));
       return false;
     }
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
@@ -198,7 +198,7 @@ bool serve_clients(int listener, const std::function<void(int)>& work, std::chro
     }
     const auto suppressed = limiter.admit("client");
     if (suppressed) {
-      spdlog::info("NVMe reader has a client {} suppressed={}", described(client.get()), *suppressed);
+      log::info("NVMe reader has a client {} suppressed={}", described(client.get()), *suppressed);
     }
     const auto worker = [&] {
       ::close(listener);
@@ -208,7 +208,7 @@ bool serve_clients(int listener, const std::function<void(int)>& work, std::chro
       return false;
     }
     if (suppressed) {
-      spdlog::info("NVMe reader's client has gone");
+      log::info("NVMe reader's client has gone");
     }
   }
 }
@@ -239,12 +239,12 @@ int run_nvme_reader(int socket) {
     confined = refuse_calls_but_the_readers();
   }
   if (!confined) {
-    spdlog::error("{}", confined.error().message);
+    log::error("{}", confined.error().message);
     return kFailure;
   }
   const auto work = [](int client) {
     if (const auto worker_confined = refuse_calls_of_the_supervisor(); !worker_confined) {
-      spdlog::error("{}", worker_confined.error().message);
+      log::error("{}", worker_confined.error().message);
       ::_exit(kFailure);
     }
     LibnvmeCommands commands;
