@@ -31,7 +31,7 @@ TEST(WebFile, ReadsEveryKey) {
           kHash + "\n  \"b ob\": '" + kHash + "'\n",
       "/etc/x/web.yaml");
   WebFile expected;
-  expected.tls.emplace();
+  expected.tls = WebFile::Tls{};
   expected.tls->cert_file = "/etc/x/server.crt";
   expected.tls->key_file = "/etc/ssl/server.key";
   expected.tls->client_ca_file = "/etc/ca.crt";
