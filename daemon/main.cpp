@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/config/device_pattern.h"
 #include "daemon/config/listen_address.h"
 #include "daemon/config/parse.h"
 #include "daemon/model/version.h"
@@ -55,6 +56,16 @@ tl::expected<config::Config, std::vector<std::string>> configure(const Arguments
       problems.push_back("--web.listen-address: " + parsed.error().message);
     }
   }
+  const auto want_patterns = [&](const char* option, const std::vector<std::string>& patterns) {
+    for (const std::string& pattern : patterns) {
+      if (const auto flaw = config::flaw_of_device_pattern(pattern)) {
+        problems.push_back(std::string(option) + ": '" + pattern + "' " + *flaw +
+                           "; expected a pattern, as in 'nvme*'");
+      }
+    }
+  };
+  want_patterns("--devices.include", arguments.include);
+  want_patterns("--devices.exclude", arguments.exclude);
   const auto want_absolute = [&](const char* option, const std::optional<std::string>& path) {
     if (path && !path->empty() && path->front() != '/') {
       problems.push_back(std::string(option) + ": '" + *path + "' is not absolute; expected an absolute path, or ''");

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 
+#include "daemon/config/device_pattern.h"
 #include "daemon/config/listen_address.h"
 #include "daemon/config/units.h"
 
@@ -61,32 +62,6 @@ struct ListenAddresses {
   [[nodiscard]] Value write(const std::vector<std::string>& texts) const { return list_of(texts); }
 };
 
-/// Why `glob` can match no device name; nothing if it can.
-std::optional<std::string> flaw_of(std::string_view glob) {
-  if (glob.empty()) {
-    return "is empty";
-  }
-  if (glob.find('/') != std::string_view::npos) {
-    return "contains a slash: a pattern matches the kernel's name, such as nvme0n1, not a path below /dev";
-  }
-  if (std::any_of(glob.begin(), glob.end(), [](char c) { return c <= 0x20 || c >= 0x7f; })) {
-    return "contains a character that no device name has";
-  }
-  for (std::size_t i = 0; i < glob.size(); ++i) {
-    if (glob[i] == '\\' && ++i == glob.size()) {
-      return "ends with a backslash";
-    }
-    if (glob[i] == '[') {
-      const std::size_t first = i + (glob.substr(i + 1, 1).find_first_of("!^") == 0 ? 2 : 1);
-      i = glob.find(']', first + 1);  // a ] that comes first is a member of the set
-      if (i == std::string_view::npos) {
-        return "has a [ without its ]";
-      }
-    }
-  }
-  return std::nullopt;
-}
-
 /// A list of shell globs on device names.
 struct Patterns {
   std::size_t at_least = 0;
@@ -105,7 +80,7 @@ struct Patterns {
     for (const Value& item : value.items) {
       if (item.kind != Value::Kind::scalar) {
         field.wrong(item.at, instead_of("a pattern, as in \"nvme*\"", item));
-      } else if (const auto flaw = flaw_of(item.text)) {
+      } else if (const auto flaw = flaw_of_device_pattern(item.text)) {
         field.wrong(item.at, in_quotes(item.text) + " " + *flaw + "; expected a pattern, as in \"nvme*\"");
       }
       globs.push_back(item.text);

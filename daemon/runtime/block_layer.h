@@ -19,7 +19,7 @@ class BlockLayer {
   BlockLayer& operator=(const BlockLayer&) = delete;
   virtual ~BlockLayer() = default;
 
-  /// Counted up to this moment, all zero before the first I/O; null where the device is not measured.
+  /// Counted up to this moment, all zero before the first I/O; null where the device is not measured, or has no place.
   virtual std::shared_ptr<const model::DeviceIo> device(const std::string& name) = 0;
 
   /// Bytes that one request to the device can have at most; nothing where that is not known.

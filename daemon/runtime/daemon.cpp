@@ -202,9 +202,7 @@ ExitCode run(const Configure& configure) {
   }
   auto sampler = Sampler::open({}, filter_of(*config), choices_of(*config));
   if (!sampler) {
-    const int error = sampler.error().error_number;
-    return give_up(error == EPERM || error == EACCES ? ExitCode::not_permitted : ExitCode::kernel,
-                   sampler.error().message);
+    return give_up(exit_code_of(sampler.error().error_number), sampler.error().message);
   }
   (*sampler)->set_discard_gap(config->discard.burst_gap);
   auto nvme = NvmeMonitor::start(config->nvme.poll_interval, config->nvme.reader_socket);

@@ -2,6 +2,8 @@
 // What does the exit status tell the one who started us? Documented in README.md.
 #pragma once
 
+#include <cerrno>
+
 namespace ssdpulse::runtime {
 
 enum class ExitCode : int {
@@ -12,5 +14,22 @@ enum class ExitCode : int {
   kernel = 4,         // the kernel lacks what is needed (BTF, BPF, a known block layer)
   address = 5,        // cannot listen on the address
 };
+
+/// Of an error at the start: a refusal stays one; what the machine was short of may be there a moment later.
+constexpr ExitCode exit_code_of(int error_number) {
+  switch (error_number) {
+    case EPERM:
+    case EACCES:
+      return ExitCode::not_permitted;
+    case EAGAIN:
+    case EINTR:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+      return ExitCode::failure;
+    default:
+      return ExitCode::kernel;
+  }
+}
 
 }  // namespace ssdpulse::runtime

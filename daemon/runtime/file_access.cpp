@@ -80,7 +80,13 @@ bool is_same(const util::UniqueFd& a, const util::UniqueFd& b) {
          one.st_ino == other.st_ino;
 }
 
-/// Rules allow, none forbids: every directory of the root but /dev is named.
+/// Not a device, to which a link in the root may lead.
+bool is_file_or_directory(const util::UniqueFd& place) {
+  struct stat status {};
+  return place.valid() && ::fstat(place.get(), &status) == 0 && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
+}
+
+/// Rules allow, none forbids: all that is in the root but /dev is named.
 util::Result<void> allow_reading_all_but_devices(Ruleset& rules) {
   const std::unique_ptr<DIR, int (*)(DIR*)> root(::opendir("/"), ::closedir);
   if (!root) {
@@ -89,10 +95,9 @@ util::Result<void> allow_reading_all_but_devices(Ruleset& rules) {
   const util::UniqueFd devices = open_path("/dev", O_DIRECTORY);
   while (const dirent* entry = ::readdir(root.get())) {
     const std::string name = entry->d_name;
-    const util::UniqueFd directory =
-        name == "." || name == ".." ? util::UniqueFd() : open_path("/" + name, O_DIRECTORY);
-    if (directory.valid() && !is_same(directory, devices)) {
-      if (auto allowed = rules.allow(directory, kRead); !allowed) {
+    const util::UniqueFd place = name == "." || name == ".." ? util::UniqueFd() : open_path("/" + name, 0);
+    if (is_file_or_directory(place) && !is_same(place, devices)) {
+      if (auto allowed = rules.allow(place, kRead); !allowed) {
         return allowed;
       }
     }

@@ -164,12 +164,8 @@ void Sampler::compare_with_kernel(const block::DeviceSample& sample) {
 }
 
 std::shared_ptr<const model::DeviceIo> Sampler::device(const std::string& name) {
-  static const auto nothing_yet = std::make_shared<const model::DeviceIo>();
   const auto sample = source_->sample_device(name);
-  if (!sample) {
-    return nullptr;
-  }
-  return sample->io ? sample->io : nothing_yet;
+  return sample ? sample->io : nullptr;
 }
 
 std::optional<std::uint64_t> Sampler::largest_request_bytes(const std::string& name) const {

@@ -30,6 +30,10 @@ std::string pem_of(const std::string& text, const std::string& file, std::vector
     problems.push_back(file + ": " + read.error().message + "; needed: PEM that the user of the daemon may read");
     return {};
   }
+  // Half of a rotation. Without its authority the page would be closed to all.
+  if (read->empty()) {
+    problems.push_back(file + ": is empty; needed: PEM");
+  }
   return std::move(*read);
 }
 

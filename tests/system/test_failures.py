@@ -94,6 +94,8 @@ def addresses(subject):
                   "run", "--web.listen-address=192.0.2.1:1234")
     subject.fails("port out of range", USAGE, [r"--web.listen-address: '127\.0\.0\.1:99999' .*expected HOST:PORT"],
                   "run", "--web.listen-address=127.0.0.1:99999")
+    subject.fails("path for a pattern", USAGE, [r"--devices.include: '/dev/nvme0n1' contains a slash"],
+                  "run", "--devices.include=/dev/nvme0n1")
     with open("/proc/sys/net/ipv4/ip_unprivileged_port_start", encoding="ascii") as start:
         if int(start.read()) > 81:
             subject.fails("privileged port", ADDRESS,

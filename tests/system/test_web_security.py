@@ -154,6 +154,9 @@ def bad_files(check, files, daemon):
     good_key = files.server[1].read_text()
     key_as_name = files.settings()
     key_as_name["tls_server_config"]["key_file"] = " ".join(good_key.split())
+    (files.state / "empty.crt").touch()
+    of_nobody = files.settings()
+    of_nobody["tls_server_config"]["client_ca_file"] = "empty.crt"
     user_and_password = files.settings()
     user_and_password["basic_auth_users"] = {f"carol:{NEW}": "x"}
     for words, path, text, complaint in (
@@ -162,6 +165,7 @@ def bad_files(check, files, daemon):
             ("a key for its name", files.web, key_as_name, "is no file name"),
             ("a password for a name", files.web, user_and_password, "can be no user's name"),
             ("a pipe", files.server[1], None, "expected a regular file"),
+            ("an empty authority", files.web, of_nobody, "empty.crt: is empty"),
             ("another key", files.server[1], files.client[1].read_text(), "hold no certificate with its key"),
             ("no TLS any more", files.web, {"basic_auth_users": files.settings()["basic_auth_users"]},
              "turned on or off by a restart only")):

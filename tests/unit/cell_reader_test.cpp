@@ -212,6 +212,26 @@ TEST(KnownDisks, WhatRetiresIsNotLookedUpButItsQueueIsRemembered) {
   EXPECT_EQ(queues[9].disk, 0U);
 }
 
+TEST(KnownDisks, WithoutIdentitiesTheSuccessorOfADiskGetsItsQueue) {
+  std::vector<known_disk> table(KNOWN_DISKS);
+  std::vector<queue_entry> queues(QUEUE_IDS);
+  queues[9].disk = std::uint64_t{41} << QUEUE_ENTRY_DEVICE_BITS | 3;
+  publish_decisions({{"sda", 0, 3, true}, {"sdb", 0, 4}}, table, queues);
+  EXPECT_NE(queues[9].disk, 0U);
+  publish_decisions({{"sda", 0, 3, true}, {"sda", 0, 5}}, table, queues);
+  EXPECT_EQ(queues[9].disk, 0U);
+  EXPECT_EQ(look_up(table, "sda", 41), 5U);
+}
+
+TEST(KnownDisks, AClosedEntryIsNotLookedUp) {
+  std::vector<known_disk> table(KNOWN_DISKS);
+  std::vector<queue_entry> queues(QUEUE_IDS);
+  publish_decisions({{"sda", 41, 3}, {"sdb", 42, 4}}, table, queues);
+  close_entries_of(3, table);
+  EXPECT_EQ(look_up(table, "sda", 41), 0U);
+  EXPECT_EQ(look_up(table, "sdb", 42), 4U);
+}
+
 TEST(KnownDisks, APlaceThatIsGivenAwayIsForgottenByItsQueuesAlone) {
   std::vector<queue_entry> queues(QUEUE_IDS);
   queues[9].disk = std::uint64_t{41} << QUEUE_ENTRY_DEVICE_BITS | 3;

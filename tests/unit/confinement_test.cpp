@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -284,6 +285,27 @@ TEST(Confinement, FilesAreHistoryAloneAndNoDevice) {
               return found.str();
             }),
             "null urandom history reads and no more");
+}
+
+TEST(Confinement, FilesInTheRootItselfAreRead) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "another root takes root";
+  }
+  const tests::TemporaryTree tree;
+  tree.file("web.yaml", "read again at a reload");
+  tree.file("history/file", "");
+  EXPECT_EQ(in_child([&] {
+              if (::chroot(tree.path("").c_str()) != 0 || ::chdir("/") != 0 ||
+                  ::mknod("/null", S_IFCHR | 0666, makedev(1, 3)) != 0) {
+                return std::string("no root of our own");
+              }
+              if (const auto confined = confine("/history", {}); !confined) {
+                return confined.error().message;
+              }
+              return std::string(std::ifstream("/web.yaml") ? "reads" : "cannot read") +
+                     (std::ifstream("/null") ? ", devices, too" : "");
+            }),
+            "reads");
 }
 
 /// The values that all threads have of a field of /proc/self/task/*/status.

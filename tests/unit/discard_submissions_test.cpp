@@ -56,5 +56,13 @@ TEST(Places, that_are_reused_count_from_zero) {
   EXPECT_EQ(reader.read().at("sdb")[SUBMITTER_FSTRIM].bytes, 512U);
 }
 
+TEST(Submitter, is_told_within_a_line_and_its_quotes) {
+  std::vector<discard_cell> cells(1 * SUBMITTERS);
+  DiscardSubmissionReader reader(cells);
+  reader.update(host({disk("sda", model::Coverage::measured)}));
+  cells[SUBMITTER_OTHER] = {1, 4096, 10, 20, "a\" b=\nc\xffz", {}};
+  EXPECT_EQ(reader.read().at("sda")[SUBMITTER_OTHER].submitter, "a? b=?c?z");
+}
+
 }  // namespace
 }  // namespace ssdpulse::block

@@ -75,7 +75,7 @@ util::Error explain_refusal(int error_number) {
   }
   if (error_number == ENOMEM) {
     return {"not enough memory for the kernel's tables; allow the service more (MemoryMax), or measure fewer devices",
-            0};
+            error_number};
   }
   // The verifier, too, refuses with EACCES; then it has said why.
   if ((error_number == EPERM || error_number == EACCES) && !verifier_spoke) {

@@ -130,6 +130,8 @@ void BlockSource::update(const model::Inventory& inventory) {
   for (auto& [name, gone] : before) {
     for (Place& place : gone.places) {
       set_retiring(place, true);
+      // It may be released, and its index given to another disk, before the decisions are published.
+      close_entries_of(place.device + 1, programs_->tables().known_disks);
       retiring_.push_back(std::move(place));
     }
   }

@@ -23,6 +23,14 @@ std::uint64_t load(const __u64& word) {
   return std::atomic_ref(const_cast<__u64&>(word)).load(std::memory_order_acquire);
 }
 
+/// A process names itself: what would end the line or the quotes in which the name is told becomes '?'.
+std::string told_name(std::string_view name) {
+  std::string told(name);
+  std::replace_if(
+      told.begin(), told.end(), [](char c) { return c < ' ' || c > '~' || c == '"'; }, '?');
+  return told;
+}
+
 }  // namespace
 
 std::uint32_t discard_places(const model::Inventory& inventory) {
@@ -74,7 +82,7 @@ model::DiscardSubmitters DiscardSubmissionReader::read_cells(std::uint32_t place
     out.ranges = load(cell.ranges);
     out.first_ns = load(cell.first_ns);
     out.last_ns = load(cell.last_ns);
-    out.submitter.assign(cell.name, strnlen(cell.name, sizeof(cell.name)));
+    out.submitter = told_name({cell.name, strnlen(cell.name, sizeof(cell.name))});
   }
   return result;
 }

@@ -39,6 +39,14 @@ std::vector<known_disk> lay_out(const std::vector<DiskDecision>& decisions, std:
   return table;
 }
 
+/// Where disks have no number of their own (before Linux 5.15), a disk that came under the name of one that retires has
+/// mostly its queue id, too, and none of the old requests is left.
+bool is_succeeded(const DiskDecision& retiring, const std::vector<DiskDecision>& decisions) {
+  return retiring.retiring && std::any_of(decisions.begin(), decisions.end(), [&](const DiskDecision& other) {
+           return !other.retiring && other.disk_name == retiring.disk_name;
+         });
+}
+
 void store(__u32& word, __u32 value) { std::atomic_ref(word).store(value, std::memory_order_release); }
 void store(__u64& word, __u64 value) { std::atomic_ref(word).store(value, std::memory_order_release); }
 
@@ -49,6 +57,14 @@ void forget_queues_of(__u32 device, std::span<queue_entry> queue_entries) {
   for (queue_entry& entry : queue_entries) {
     if ((entry.disk & 0xffff) == device) {
       store(entry.disk, 0);
+    }
+  }
+}
+
+void close_entries_of(__u32 device, std::span<known_disk> table) {
+  for (known_disk& entry : table) {
+    if (entry.device == device) {
+      store(entry.device, 0);
     }
   }
 }
@@ -77,8 +93,9 @@ std::size_t publish_decisions(const std::vector<DiskDecision>& decisions, std::s
     const __u64 identity = cached >> QUEUE_ENTRY_DEVICE_BITS;
     const bool still_true = std::any_of(decisions.begin(), decisions.end(), [&](const DiskDecision& decision) {
       // Any disk may be excluded, so there the identity must agree; an index belongs to one disk.
-      return decision.device == device && ((decision.identity & QUEUE_ENTRY_IDENTITY_MASK) == identity ||
-                                           (decision.identity == 0 && device < DEVICE_WITHOUT_PLACE));
+      return decision.device == device &&
+             ((decision.identity & QUEUE_ENTRY_IDENTITY_MASK) == identity ||
+              (decision.identity == 0 && device < DEVICE_WITHOUT_PLACE && !is_succeeded(decision, decisions)));
     });
     if (!still_true) {
       store(entry.disk, 0);

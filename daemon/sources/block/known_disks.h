@@ -28,6 +28,9 @@ struct DiskDecision {
 /// is written: a queue that adopts the device from then on copies that.
 void forget_queues_of(__u32 device, std::span<queue_entry> queue_entries);
 
+/// Lets no queue look this device (index + 1) up any more, before its place is given to another disk.
+void close_entries_of(__u32 device, std::span<known_disk> table);
+
 /// Writes the table anew where it differs, and forgets cached decisions of queues that no longer agree with it.
 /// `table` and `queue_entries` are the mapped kernel tables. Returns how many disks found no place (the table is full
 /// or their name's neighbourhood is): they stay unmeasured and are counted by the kernel as pending.

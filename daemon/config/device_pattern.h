@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Can this shell glob match the name of a block device?
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ssdpulse::config {
+
+/// Why it can match none, as the end of a sentence about it; nothing if it can.
+std::optional<std::string> flaw_of_device_pattern(std::string_view glob);
+
+}  // namespace ssdpulse::config
