@@ -393,7 +393,7 @@ const std::vector<Attempt> kOfNoWorker = {
 TEST(ReaderCalls, AWorkerHasNoProcessesBesideIt) { expect_refused(become_a_worker, kOfNoWorker); }
 
 TEST(ReaderCalls, AWorkerHasThreadsAndCanAbort) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SSDPULSE_SANITIZED
   GTEST_SKIP() << "a sanitizer's threads make calls of their own";
 #endif
   EXPECT_EQ(in_child([] {
@@ -409,7 +409,7 @@ TEST(ReaderCalls, AWorkerHasThreadsAndCanAbort) {
 }
 
 TEST(ReaderCalls, LeavesAdminCommandsThreadsAndWorkers) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SSDPULSE_SANITIZED
   GTEST_SKIP() << "a sanitizer's threads make calls of their own";
 #endif
   EXPECT_EQ(in_child([] {

@@ -363,7 +363,7 @@ std::uint64_t environment_number(const char* name, std::uint64_t otherwise) {
 }
 
 std::uint64_t sequences() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SSDPULSE_SANITIZED
   constexpr std::uint64_t kSequences = 40'000;
 #else
   constexpr std::uint64_t kSequences = 1'000'000;
