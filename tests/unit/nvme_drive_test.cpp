@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is a drive asked when it should be, for what it should be, and are old answers forgotten?
+#include "daemon/runtime/nvme/drive_identity.h"
 #include "tests/unit/nvme_drive_rig.h"
 
 namespace ssdpulse::runtime {
@@ -224,6 +225,17 @@ TEST(Drive, AHalfSaidHealthPageIsNoSample) {
   ASSERT_EQ(batch.minutes.size(), 1U);
   EXPECT_FALSE(batch.minutes[0].host_count_before);
   EXPECT_FALSE(batch.minutes[0].writes.host);
+}
+
+TEST(Drive, KeepsWhatItSaidOfANamespaceWhenAnotherComes) {
+  const auto identity = std::make_shared<model::NvmeIdentity>();
+  identity->namespaces = {{"nvme3n1", 1, 1, 8, 16}};
+  nvme::NvmeSubsystem subsystem;
+  subsystem.namespaces = {{"nvme3n1", 1, 0}, {"nvme3n2", 2, 0}};
+  const auto namespaces = with_namespaces(identity, subsystem)->namespaces;
+  ASSERT_EQ(namespaces.size(), 2U);
+  EXPECT_EQ(namespaces[0], identity->namespaces[0]);
+  EXPECT_EQ(namespaces[1], subsystem.namespaces[1]);
 }
 
 TEST(BackOff, IsTheModelsAndEnds) {
