@@ -227,6 +227,51 @@ TEST(Drive, AHalfSaidHealthPageIsNoSample) {
   EXPECT_FALSE(batch.minutes[0].writes.host);
 }
 
+TEST(Drive, IsAskedSoonUnderAShorterInterval) {
+  Rig rig;
+  rig.interval = 1h;
+  NvmeDrive other(rig.subsystem(), rig.lessons, rig.now, 30min);
+  other.advance(rig.now, rig.interval, rig.block);
+  while (const auto request = other.next()) {
+    other.answer(rig.fake.answer(*request), rig.now, rig.block);
+  }
+  rig.poll(0s);
+  EXPECT_EQ(rig.poll(30min), Names{});
+  rig.interval = 30s;
+  EXPECT_EQ(rig.poll(0s), Names{}) << "half of an interval is left";
+  const auto other_is_asked = [&] {
+    other.advance(rig.now, rig.interval, rig.block);
+    return other.next().has_value();
+  };
+  EXPECT_FALSE(other_is_asked());
+  EXPECT_EQ(rig.poll(15s), Names{"smart"});
+  EXPECT_FALSE(other_is_asked()) << "drives stay spread out";
+  rig.pass(15s);
+  EXPECT_TRUE(other_is_asked());
+  EXPECT_EQ(rig.poll(15s), Names{"smart"});
+}
+
+TEST(Drive, IsKnownUnderAShorterIntervalUntilItWasAsked) {
+  Rig rig;
+  for (int times = 0; times < 3; ++times) {
+    rig.lessons.patience.grow(rig.fake.model, rig.now);
+  }
+  rig.interval = 1h;
+  rig.poll(0s);
+  rig.pass(7h);
+  rig.interval = 30s;
+  rig.pass(0s);
+  EXPECT_EQ(rig.told().polling.interval_seconds, 240);
+  EXPECT_TRUE(rig.value(F::percentage_used_ratio));
+  EXPECT_FALSE(rig.minute().minutes.empty());
+  rig.pass(30s);
+  ASSERT_TRUE(rig.drive.next()) << "and gets no answer";
+  EXPECT_TRUE(rig.value(F::percentage_used_ratio));
+  rig.pass(20min);
+  EXPECT_FALSE(rig.value(F::percentage_used_ratio));
+  EXPECT_TRUE(rig.minute().minutes.empty());
+}
+
 TEST(Drive, KeepsWhatItSaidOfANamespaceWhenAnotherComes) {
   const auto identity = std::make_shared<model::NvmeIdentity>();
   identity->namespaces = {{"nvme3n1", 1, 1, 8, 16}};
