@@ -326,5 +326,32 @@ TEST(BackOff, OneDrivesPainIsTheOthersLesson) {
   EXPECT_EQ(interval(other), 60);
 }
 
+TEST(BackOff, APollThatASpikeAskedForIsNotToBlame) {
+  Rig rig;
+  rig.interval = 10min;
+  rig.poll(0s);
+  auto& latency = rig.block.operation(Operation::write).device_latency[0];
+  latency.words.resize(LATENCY_OVER_WORD + 1);
+  const auto poll_in_a_spike = [&](std::chrono::nanoseconds time) {
+    latency.words[20] += 5000;
+    rig.drive.poll_soon();
+    rig.fake.asked.clear();
+    rig.pass(time);
+    rig.answer_all();
+    latency.words[120] += 1000;
+    rig.pass(50ms);
+    return rig.fake.asked;
+  };
+  for (int poll = 0; poll < 5; ++poll) {
+    EXPECT_NE(poll_in_a_spike(10s), Names{});
+  }
+  EXPECT_EQ(rig.told().polling.read_effect_ratio, std::nullopt);
+  EXPECT_EQ(rig.told().polling.interval_seconds, 600);
+  for (int poll = 0; poll < 3; ++poll) {
+    poll_in_a_spike(10min);
+  }
+  EXPECT_EQ(rig.told().polling.interval_seconds, 1200) << "those were due anyway";
+}
+
 }  // namespace
 }  // namespace ssdpulse::runtime

@@ -117,17 +117,17 @@ void NvmeDrive::advance(SteadyTime now, std::chrono::nanoseconds interval, Block
   polled_at_ = now;
   const bool asked_for = std::exchange(soon_, false);
   if (can_be_asked()) {
-    begin_poll(now, asked_for, block);
+    begin_poll(now, early, asked_for, block);
   }
 }
 
-void NvmeDrive::begin_poll(SteadyTime now, bool asked_for, BlockLayer& block) {
+void NvmeDrive::begin_poll(SteadyTime now, bool early, bool asked_for, BlockLayer& block) {
   if (std::exchange(changed_, false)) {
     poller_ = nvme::DrivePoller(subsystem_, lessons_.refused);  // which identifies the drive anew
   }
   ++polling_.polls;
   before_ = writes_of(subsystem_, block);
-  watch_.poll_begins(latency_words_of(subsystem_, block));
+  watch_.poll_begins(latency_words_of(subsystem_, block), early);
   using Extent = nvme::DrivePoller::Extent;
   if (!identity_ || now - identified_at_ >= kIdentifyAtLeast) {
     identified_at_ = now;

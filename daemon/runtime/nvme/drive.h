@@ -72,7 +72,7 @@ class NvmeDrive {
   void tell_state(SteadyTime now);
   bool can_be_asked();
   void keep_interval(std::chrono::nanoseconds interval, SteadyTime now);
-  void begin_poll(SteadyTime now, bool asked_for, BlockLayer& block);
+  void begin_poll(SteadyTime now, bool early, bool asked_for, BlockLayer& block);
   void finish_poll(SteadyTime now, BlockLayer& block);
   void cannot_be_read(const char* kind, const std::string& reason);
   [[nodiscard]] std::chrono::nanoseconds pace() const;
