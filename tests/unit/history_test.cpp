@@ -395,6 +395,7 @@ TEST(Bounds, a_state_that_waits_makes_room_for_its_successor_which_is_no_loss) {
   EXPECT_EQ(rig.status().rows_dropped, 0U);
   EXPECT_EQ(rig.recall()->minutes.size(), 8U);
   EXPECT_EQ(rig.recall()->state->bytes, Bytes{7});
+  ASSERT_TRUE(rig.recall(other)->state) << "which has no successor";
   EXPECT_EQ(rig.recall(other)->state->bytes, Bytes{9});
 }
 
