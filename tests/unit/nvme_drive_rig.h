@@ -66,7 +66,7 @@ class Rig {
 
   void pass(std::chrono::nanoseconds time) {
     now += time;
-    drive.advance(now, kInterval, block);
+    drive.advance(now, interval, block);
   }
 
   /// The drive answers all that it is asked.
@@ -105,6 +105,7 @@ class Rig {
   FakeBlockLayer block;
   NvmeLessons lessons;
   SteadyTime now = std::chrono::steady_clock::now();
+  std::chrono::nanoseconds interval = kInterval;
   NvmeDrive drive{subsystem(), lessons, now, 0ns};
 };
 

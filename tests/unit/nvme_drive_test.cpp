@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is a drive asked when it should be, for what it should be, and are old answers forgotten?
+#include "daemon/runtime/nvme/drive_identity.h"
 #include "tests/unit/nvme_drive_rig.h"
 
 namespace ssdpulse::runtime {
@@ -226,6 +227,62 @@ TEST(Drive, AHalfSaidHealthPageIsNoSample) {
   EXPECT_FALSE(batch.minutes[0].writes.host);
 }
 
+TEST(Drive, IsAskedSoonUnderAShorterInterval) {
+  Rig rig;
+  rig.interval = 1h;
+  NvmeDrive other(rig.subsystem(), rig.lessons, rig.now, 30min);
+  other.advance(rig.now, rig.interval, rig.block);
+  while (const auto request = other.next()) {
+    other.answer(rig.fake.answer(*request), rig.now, rig.block);
+  }
+  rig.poll(0s);
+  EXPECT_EQ(rig.poll(30min), Names{});
+  rig.interval = 30s;
+  EXPECT_EQ(rig.poll(0s), Names{}) << "half of an interval is left";
+  const auto other_is_asked = [&] {
+    other.advance(rig.now, rig.interval, rig.block);
+    return other.next().has_value();
+  };
+  EXPECT_FALSE(other_is_asked());
+  EXPECT_EQ(rig.poll(15s), Names{"smart"});
+  EXPECT_FALSE(other_is_asked()) << "drives stay spread out";
+  rig.pass(15s);
+  EXPECT_TRUE(other_is_asked());
+  EXPECT_EQ(rig.poll(15s), Names{"smart"});
+}
+
+TEST(Drive, IsKnownUnderAShorterIntervalUntilItWasAsked) {
+  Rig rig;
+  for (int times = 0; times < 3; ++times) {
+    rig.lessons.patience.grow(rig.fake.model, rig.now);
+  }
+  rig.interval = 1h;
+  rig.poll(0s);
+  rig.pass(7h);
+  rig.interval = 30s;
+  rig.pass(0s);
+  EXPECT_EQ(rig.told().polling.interval_seconds, 240);
+  EXPECT_TRUE(rig.value(F::percentage_used_ratio));
+  EXPECT_FALSE(rig.minute().minutes.empty());
+  rig.pass(30s);
+  ASSERT_TRUE(rig.drive.next()) << "and gets no answer";
+  EXPECT_TRUE(rig.value(F::percentage_used_ratio));
+  rig.pass(20min);
+  EXPECT_FALSE(rig.value(F::percentage_used_ratio));
+  EXPECT_TRUE(rig.minute().minutes.empty());
+}
+
+TEST(Drive, KeepsWhatItSaidOfANamespaceWhenAnotherComes) {
+  const auto identity = std::make_shared<model::NvmeIdentity>();
+  identity->namespaces = {{"nvme3n1", 1, 1, 8, 16}};
+  nvme::NvmeSubsystem subsystem;
+  subsystem.namespaces = {{"nvme3n1", 1, 0}, {"nvme3n2", 2, 0}};
+  const auto namespaces = with_namespaces(identity, subsystem)->namespaces;
+  ASSERT_EQ(namespaces.size(), 2U);
+  EXPECT_EQ(namespaces[0], identity->namespaces[0]);
+  EXPECT_EQ(namespaces[1], subsystem.namespaces[1]);
+}
+
 TEST(BackOff, IsTheModelsAndEnds) {
   const SteadyTime begin = std::chrono::steady_clock::now();
   Patience patience;
@@ -267,6 +324,33 @@ TEST(BackOff, OneDrivesPainIsTheOthersLesson) {
   }
   EXPECT_EQ(interval(rig.drive), 60);
   EXPECT_EQ(interval(other), 60);
+}
+
+TEST(BackOff, APollThatASpikeAskedForIsNotToBlame) {
+  Rig rig;
+  rig.interval = 10min;
+  rig.poll(0s);
+  auto& latency = rig.block.operation(Operation::write).device_latency[0];
+  latency.words.resize(LATENCY_OVER_WORD + 1);
+  const auto poll_in_a_spike = [&](std::chrono::nanoseconds time) {
+    latency.words[20] += 5000;
+    rig.drive.poll_soon();
+    rig.fake.asked.clear();
+    rig.pass(time);
+    rig.answer_all();
+    latency.words[120] += 1000;
+    rig.pass(50ms);
+    return rig.fake.asked;
+  };
+  for (int poll = 0; poll < 5; ++poll) {
+    EXPECT_NE(poll_in_a_spike(10s), Names{});
+  }
+  EXPECT_EQ(rig.told().polling.read_effect_ratio, std::nullopt);
+  EXPECT_EQ(rig.told().polling.interval_seconds, 600);
+  for (int poll = 0; poll < 3; ++poll) {
+    poll_in_a_spike(10min);
+  }
+  EXPECT_EQ(rig.told().polling.interval_seconds, 1200) << "those were due anyway";
 }
 
 }  // namespace

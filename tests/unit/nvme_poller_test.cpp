@@ -39,6 +39,7 @@ class Poll {
   }
 
   void renew() { poller_.emplace(subsystem_, refused_); }
+  void a_day_passes() { refused_.forget(); }
 
  private:
   FakeDrive& drive_;
@@ -130,6 +131,91 @@ TEST(Poller, WhatIsNoSuchPageIsGivenUp) {
   }
   poll.run();
   EXPECT_EQ(drive.asked, (Names{"smart", "smart"}));
+}
+
+const Names kWithoutOcp{"controller", "namespace", "smart", "smart"};
+const Names kWithOcp{"controller", "namespace", "smart", "ocp_smart", "smart"};
+
+std::function<void(Response&)> status(std::int32_t status) {
+  return [status](Response& response) {
+    response.result = status;
+    response.bytes = 0;
+  };
+}
+
+TEST(Poller, ASickDriveTakesNoPageFromItsSiblings) {
+  const std::map<std::string, std::function<void(Response&)>> sicknesses{
+      {"garbage", [](Response& response) { response.data.fill(0x5a); }},
+      {"internal error", status(0x4006)},
+      {"sanitize in progress", status(0x401d)},
+      {"media error", status(0x4281)}};
+  for (const auto& [name, sick] : sicknesses) {
+    FakeDrive drive;
+    drive.pages["ocp_smart"] = sick;
+    Poll poll(drive);
+    for (int time = 0; time < 3; ++time) {
+      poll.run();
+    }
+    poll.renew();
+    EXPECT_EQ(poll.run().refused_pages, std::vector<std::string_view>{"ocp_smart"}) << name;
+    EXPECT_EQ(drive.asked, kWithoutOcp) << name;
+    drive.pages["ocp_smart"] = [](Response& response) { fill_ocp(response, 1); };
+    drive.serial = "S2";
+    poll.renew();
+    EXPECT_EQ(choose_source(poll.run()).source, "ocp") << name;
+    drive.serial = "S1";
+    drive.firmware = "F2";
+    poll.renew();
+    EXPECT_EQ(choose_source(poll.run()).source, "ocp") << name << ": mended by new firmware";
+  }
+}
+
+TEST(Poller, WhatOneOfAKindHasTheOthersAreAskedFor) {
+  for (const std::int32_t no_such_page : {0x4001, 0x4002, 0x4109}) {
+    FakeDrive drive;
+    drive.pages["ocp_smart"] = [](Response& response) { fill_ocp(response, 1); };
+    Poll poll(drive);
+    poll.run();
+    poll.a_day_passes();
+    drive.serial = "S2";
+    drive.pages["ocp_smart"] = status(no_such_page);
+    for (const Names& asked : {kWithOcp, kWithoutOcp}) {
+      poll.renew();
+      poll.run();
+      EXPECT_EQ(drive.asked, asked) << no_such_page;
+    }
+    drive.serial = "S3";
+    poll.renew();
+    poll.run();
+    EXPECT_EQ(drive.asked, kWithOcp) << no_such_page;
+  }
+}
+
+TEST(Poller, ASickDriveThatIsAskedFirstIsFoundOut) {
+  NvmeSubsystem subsystem;
+  RefusedPages refused;
+  FakeDrive good;
+  good.pages["ocp_smart"] = [](Response& response) { fill_ocp(response, 1); };
+  DrivePoller first(subsystem, refused);
+  first.begin(DrivePoller::Extent::media);
+  first.answer(good.answer(*first.next()));  // identified, so that its pages are planned
+  FakeDrive sick;
+  sick.serial = "S2";
+  DrivePoller second(subsystem, refused);
+  const auto run = [](DrivePoller& poller, FakeDrive& drive) {
+    while (const auto request = poller.next()) {
+      poller.answer(drive.answer(*request));
+    }
+  };
+  second.begin(DrivePoller::Extent::media);
+  run(second, sick);
+  run(first, good);
+  FakeDrive third;
+  third.serial = "S3";
+  DrivePoller another(subsystem, refused);
+  another.begin(DrivePoller::Extent::media);
+  run(another, third);
+  EXPECT_EQ(std::count(third.asked.begin(), third.asked.end(), "ocp_smart"), 1);
 }
 
 TEST(Poller, APageThatWasGoodIsKept) {

@@ -6,10 +6,12 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "daemon/runtime/history/set_aside.h"
 #include "daemon/util/log.h"
@@ -115,7 +117,23 @@ Status History::status() const {
   return status_;
 }
 
+void History::drop_replaced_states() {
+  std::vector<DriveKey> newer;
+  for (auto batch = batches_.rbegin(); batch != batches_.rend(); ++batch) {
+    pending_rows_ -= std::erase_if(batch->states, [&](const DriveState& state) {
+      return std::find(newer.begin(), newer.end(), state.drive) != newer.end();
+    });
+    for (const DriveState& state : batch->states) {
+      newer.push_back(state.drive);
+    }
+  }
+  std::erase_if(batches_, [](const Batch& batch) { return rows_of(batch) == 0; });
+}
+
 void History::drop_surplus() {
+  if (pending_rows_ > options_.most_pending_rows) {
+    drop_replaced_states();
+  }
   while (pending_rows_ > options_.most_pending_rows) {
     const std::size_t rows = rows_of(batches_.front());
     status_.rows_dropped += rows;

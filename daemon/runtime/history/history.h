@@ -31,7 +31,7 @@ inline constexpr const char* kFileName = "ssdpulse.db";
 struct Options {
   std::string directory;  // absolute; made when its parent exists
   StoreLimits limits = {};
-  std::size_t most_pending_rows = 4096;                                // minutes and states that wait for the disk
+  std::size_t most_pending_rows = 4096;                                // that wait for the disk
   std::chrono::milliseconds retry_interval = std::chrono::minutes(1);  // while the history is down
   std::function<std::chrono::system_clock::time_point()> now = std::chrono::system_clock::now;  // of any thread
 };
@@ -61,7 +61,8 @@ class History {
   History(const History&) = delete;
   History& operator=(const History&) = delete;
 
-  /// One transaction. While the history is down batches wait, and beyond the bound the oldest go.
+  /// One transaction. While the history is down batches wait. Beyond the bound states go that later ones replace, which
+  /// is no loss; then the oldest batches.
   void add(Batch batch);
 
   /// Answered by the thread, before what is added later; an error while the history is down. Rows from `since` to now,
@@ -88,6 +89,7 @@ class History {
   void fail_in_use(const Failure& failure);
   bool set_file_aside(const std::string& why);
   void declare_up();  // with the mutex held, as the next
+  void drop_replaced_states();
   void drop_surplus();
   [[nodiscard]] Minute this_minute() const { return std::chrono::floor<std::chrono::minutes>(options_.now()); }
   [[nodiscard]] std::string path() const { return options_.directory + "/" + kFileName; }

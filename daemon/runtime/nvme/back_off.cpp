@@ -56,10 +56,10 @@ void LogReadWatch::measure(const analysis::LatencyWords& words, const std::strin
   if (measured_at_ != patience_.of(model)) {
     begin_anew();  // an equal drive has changed the pace
   }
-  if (const auto near = analysis::added(words_before_, words)) {
+  if (const auto near = analysis::added(words_before_, words); near && !for_a_spike_) {
     effect_.add_near(*near);
   }
-  if (const auto all = analysis::added(words_counted_, words)) {
+  if (const auto all = analysis::added(words_counted_, for_a_spike_ ? words_before_ : words)) {
     effect_.add_all(*all);
   }
   words_counted_ = words;

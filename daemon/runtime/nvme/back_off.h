@@ -37,8 +37,12 @@ class LogReadWatch {
  public:
   explicit LogReadWatch(Patience& patience) : patience_(patience) {}
 
-  /// `words`: latencies of the drive's reads and writes so far.
-  void poll_begins(analysis::LatencyWords words) { words_before_ = std::move(words); }
+  /// `words`: latencies of the drive's reads and writes so far. Where a spike is why the poll begins, the I/Os near it
+  /// are neither near ones nor others: they were slow before.
+  void poll_begins(analysis::LatencyWords words, bool for_a_spike) {
+    words_before_ = std::move(words);
+    for_a_spike_ = for_a_spike;
+  }
   /// The I/Os near a log read end 50 ms after it: then measure() is to be called.
   void poll_ended(SteadyTime now);
   [[nodiscard]] std::optional<SteadyTime> near_until() const { return near_until_; }
@@ -50,9 +54,10 @@ class LogReadWatch {
  private:
   Patience& patience_;
   analysis::LogReadEffect effect_;
-  unsigned measured_at_ = 1;              // the patience that effect_ was measured under
-  analysis::LatencyWords words_before_;   // when the poll began
-  analysis::LatencyWords words_counted_;  // already in the effect's total
+  unsigned measured_at_ = 1;             // the patience that effect_ was measured under
+  analysis::LatencyWords words_before_;  // when the poll began
+  bool for_a_spike_ = false;
+  analysis::LatencyWords words_counted_;  // already in the effect's total, or not to be
   std::optional<SteadyTime> near_until_;
   std::optional<double> ratio_;
 };

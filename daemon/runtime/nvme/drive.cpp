@@ -84,8 +84,20 @@ bool NvmeDrive::can_be_asked() {
   return true;
 }
 
+/// Under a shorter interval the drive is asked as much sooner, which leaves drives spread out.
+void NvmeDrive::keep_interval(std::chrono::nanoseconds interval, SteadyTime now) {
+  const auto slack_before = slack(now);
+  const auto before = std::exchange(interval_, interval);
+  if (interval < before) {
+    const double shorter = std::chrono::duration<double>(interval) / before;
+    due_ = std::min(due_, now + std::chrono::duration_cast<std::chrono::nanoseconds>((due_ - now) * shorter));
+    former_slack_ = slack_before;
+    former_slack_until_ = now + kForgetAfterIntervals * pace();
+  }
+}
+
 void NvmeDrive::advance(SteadyTime now, std::chrono::nanoseconds interval, BlockLayer& block) {
-  interval_ = interval;
+  keep_interval(interval, now);
   if (watch_.near_until() && now >= *watch_.near_until()) {
     watch_.measure(latency_words_of(subsystem_, block), subsystem_.model, now);
     polling_.read_effect_ratio = watch_.ratio();
@@ -105,17 +117,17 @@ void NvmeDrive::advance(SteadyTime now, std::chrono::nanoseconds interval, Block
   polled_at_ = now;
   const bool asked_for = std::exchange(soon_, false);
   if (can_be_asked()) {
-    begin_poll(now, asked_for, block);
+    begin_poll(now, early, asked_for, block);
   }
 }
 
-void NvmeDrive::begin_poll(SteadyTime now, bool asked_for, BlockLayer& block) {
+void NvmeDrive::begin_poll(SteadyTime now, bool early, bool asked_for, BlockLayer& block) {
   if (std::exchange(changed_, false)) {
     poller_ = nvme::DrivePoller(subsystem_, lessons_.refused);  // which identifies the drive anew
   }
   ++polling_.polls;
   before_ = writes_of(subsystem_, block);
-  watch_.poll_begins(latency_words_of(subsystem_, block));
+  watch_.poll_begins(latency_words_of(subsystem_, block), early);
   using Extent = nvme::DrivePoller::Extent;
   if (!identity_ || now - identified_at_ >= kIdentifyAtLeast) {
     identified_at_ = now;
@@ -229,15 +241,21 @@ void NvmeDrive::end_minute(history::Minute minute, history::Batch& batch, Steady
   batch.minutes.push_back(std::move(row));
 }
 
+/// So much older than it should be may a figure be.
+std::chrono::nanoseconds NvmeDrive::slack(SteadyTime now) const {
+  const auto former = now < former_slack_until_ ? former_slack_ : 0ns;
+  return std::max<std::chrono::nanoseconds>(kForgetAfterIntervals * pace(), former);
+}
+
 /// Old figures are no figures.
 bool NvmeDrive::known_now(SteadyTime now) const {
-  const auto forgotten = std::max<std::chrono::nanoseconds>(kForgetAfterIntervals * pace(), kForgetAfter);
-  return identity_ && succeeded_at_ && now - *succeeded_at_ <= forgotten;
+  return identity_ && succeeded_at_ &&
+         now - *succeeded_at_ <= std::max<std::chrono::nanoseconds>(slack(now), kForgetAfter);
 }
 
 /// Counters of a drive that is not written to need not be read to be right.
 std::vector<model::NvmeValue> NvmeDrive::values(SteadyTime now) const {
-  return values_.since(now - kMediaAtLeast - kForgetAfterIntervals * pace());
+  return values_.since(now - kMediaAtLeast - slack(now));
 }
 
 model::NvmeDrive NvmeDrive::describe(SteadyTime now) const {

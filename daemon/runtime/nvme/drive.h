@@ -71,10 +71,12 @@ class NvmeDrive {
   void notice_silence(SteadyTime now);
   void tell_state(SteadyTime now);
   bool can_be_asked();
-  void begin_poll(SteadyTime now, bool asked_for, BlockLayer& block);
+  void keep_interval(std::chrono::nanoseconds interval, SteadyTime now);
+  void begin_poll(SteadyTime now, bool early, bool asked_for, BlockLayer& block);
   void finish_poll(SteadyTime now, BlockLayer& block);
   void cannot_be_read(const char* kind, const std::string& reason);
   [[nodiscard]] std::chrono::nanoseconds pace() const;
+  [[nodiscard]] std::chrono::nanoseconds slack(SteadyTime now) const;
   [[nodiscard]] bool known_now(SteadyTime now) const;
   [[nodiscard]] std::vector<model::NvmeValue> values(SteadyTime now) const;
   [[nodiscard]] history::DriveKey key() const;
@@ -85,6 +87,8 @@ class NvmeDrive {
   bool changed_ = false;   // since poller_ was made
   bool replaced_ = false;  // and not updated yet
   std::chrono::nanoseconds interval_{};
+  std::chrono::nanoseconds former_slack_{};  // of a longer interval, which holds until the drive could be asked again
+  SteadyTime former_slack_until_;
   SteadyTime due_;
   SteadyTime polled_at_;
   bool soon_ = false;  // asked for early

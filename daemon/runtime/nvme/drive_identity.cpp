@@ -33,7 +33,7 @@ std::shared_ptr<const model::NvmeIdentity> with_namespaces(std::shared_ptr<const
   for (model::NvmeNamespace& entry : changed->namespaces) {
     for (const model::NvmeNamespace& old : known) {
       if (same(entry, old)) {
-        entry.endurance_group = old.endurance_group;
+        entry = old;
       }
     }
   }

@@ -2,6 +2,7 @@
 #include "daemon/sources/nvme/drive_poller.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -15,6 +16,9 @@ constexpr unsigned kDoNotRetry = 0x4000;   // in a status as Linux passes it on 
 constexpr unsigned kStatusCode = 0x07ff;   // with its type
 constexpr unsigned kFdpDisabled = 0x0029;  // in this endurance group (TP4146)
 constexpr std::uint32_t kFdpAttribute = 1U << 19;
+
+/// Of all that a drive may say, this alone is said of its kind: invalid opcode, invalid field, invalid log page.
+constexpr std::array kNoSuchPage{0x0001U, 0x0002U, 0x0109U};
 
 /// A page that is not what its number says, this often in a row and never otherwise, is another vendor's.
 constexpr unsigned kTriesToUnderstand = 3;
@@ -307,6 +311,7 @@ void DrivePoller::understand_page(const Step& step, const Response& response) {
     return;
   }
   understood_.insert(step.page);
+  refused_->understood(*identity_, *step.page);
   PageReading reading{step.page, step.endurance_group, std::chrono::nanoseconds(response.ended_ns),
                       std::move(*content)};
   if (step.again) {
@@ -333,6 +338,8 @@ void DrivePoller::refuse(const Step& step, unsigned status) {
     // Nothing is remembered of these.
   } else if ((status & kStatusCode) == kFdpDisabled && step.page->per_endurance_group) {
     refused_->add(*identity_, *step.page, step.endurance_group);
+  } else if (for_good && std::count(kNoSuchPage.begin(), kNoSuchPage.end(), status & kStatusCode) != 0) {
+    refused_->add_missing(*identity_, *step.page);
   } else if (for_good) {
     refused_->add(*identity_, *step.page);
   }

@@ -40,7 +40,7 @@ struct DriveReading {
   std::chrono::nanoseconds spent{};                     // by the drive on all commands
   std::map<std::string, unsigned> failures;     // by kind: refused, garbage, short, error, not_live, gone, timeout,
                                                 // reader, io
-  std::vector<std::string_view> refused_pages;  // known for this kind of drive
+  std::vector<std::string_view> refused_pages;  // by this drive or its kind: not asked for
   bool media_asked = false;                     // for the pages that count media writes, too
   std::string reason;                           // why the poll failed, in words; empty where SMART was read
 

@@ -4,27 +4,46 @@
 namespace ssdpulse::nvme {
 namespace {
 
+/// A drive that lies could be of another kind at each identification.
+constexpr std::size_t kMostUnderstood = 4096;
+
 auto key_of(const model::NvmeIdentity& identity, const LogPage& page) {
   return std::tuple(identity.vendor_id, identity.model, identity.firmware, page.name);
 }
 
 }  // namespace
 
-void RefusedPages::add(const model::NvmeIdentity& identity, const LogPage& page) {
-  of_kind_.insert(key_of(identity, page));
+void RefusedPages::add_missing(const model::NvmeIdentity& identity, const LogPage& page) {
+  if (understood_.count(key_of(identity, page)) == 0) {
+    missing_.insert(key_of(identity, page));
+  } else {
+    add(identity, page);
+  }
 }
 
 void RefusedPages::add(const model::NvmeIdentity& identity, const LogPage& page, std::uint16_t endurance_group) {
-  of_group_.emplace(identity.subsystem_nqn, identity.serial, endurance_group, page.name);
+  of_group_.emplace(identity.subsystem_nqn, identity.serial, identity.firmware, endurance_group, page.name);
+}
+
+void RefusedPages::understood(const model::NvmeIdentity& identity, const LogPage& page) {
+  if (understood_.size() < kMostUnderstood) {
+    understood_.insert(key_of(identity, page));
+  }
+  missing_.erase(key_of(identity, page));  // said by a sick one, which was asked first
 }
 
 bool RefusedPages::contains(const model::NvmeIdentity& identity, const LogPage& page) const {
-  return of_kind_.count(key_of(identity, page)) != 0;
+  return missing_.count(key_of(identity, page)) != 0 || contains(identity, page, kWholeDrive);
 }
 
 bool RefusedPages::contains(const model::NvmeIdentity& identity, const LogPage& page,
                             std::uint16_t endurance_group) const {
-  return of_group_.count({identity.subsystem_nqn, identity.serial, endurance_group, page.name}) != 0;
+  return of_group_.count({identity.subsystem_nqn, identity.serial, identity.firmware, endurance_group, page.name}) != 0;
+}
+
+void RefusedPages::forget() {
+  missing_.clear();
+  of_group_.clear();
 }
 
 }  // namespace ssdpulse::nvme
