@@ -155,10 +155,11 @@ WEAR += [
 ]
 
 
-def swapped(samples, after):
-    """The controller's number goes to another drive after so many samples."""
-    return [gauge("ssdpulse_nvme_info", [(before, None), (there, 1), (later, None)], **DRIVE, serial=serial)
-            for serial, before, there, later in (("ONE", 0, samples, after), ("OTHER", samples, after, 0))]
+def swapped(samples, after, label="serial"):
+    """The controller's number goes to another drive after so many samples; or it is the same one with another label."""
+    return [gauge("ssdpulse_nvme_info", [(before, None), (there, 1), (later, None)],
+                  **{**DRIVE, "serial": "S1", "firmware": "1.0", label: value})
+            for value, before, there, later in (("ONE", 0, samples, after), ("OTHER", samples, after, 0))]
 
 
 def idle(what, gigabytes_a_day, other, *more, hours=48, **rest):
@@ -221,6 +222,8 @@ HEALTH += [
     health("MediaErrors", "four reads that failed", medium(2), silent=(59 * MINUTE, 130 * MINUTE),
            fires=((70 * MINUTE, DEVICE, "On db1:10936, nvme0n1 had 4 media errors in the last hour."),)),
     health("MediaErrors", "old errors, none new", media_errors(0), silent=(70 * MINUTE,)),
+    health("MediaErrors", "two errors after its firmware was changed", media_errors(1), *swapped(60, 120, "firmware"),
+           fires=((70 * MINUTE, DRIVE, "On db1:10936, nvme0 had 2 media errors in the last hour."),)),
     health("MediaErrors", "a drive with 17 old errors has its number now; it gets one more, which is told within an hour",
            counter("ssdpulse_nvme_media_errors_total", [(60, 0), (1, 17), (29, 0), (1, 1), (88, 0)], **DRIVE), *swapped(61, 119),
            silent=(62 * MINUTE, 70 * MINUTE, 119 * MINUTE, 155 * MINUTE),
