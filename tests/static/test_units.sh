@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Are the systemd units well written, does each service stay below an exposure of 2.5 as systemd counts it, and does it
-# say what systemd does not count: no core files, and NVMe's class of devices known before it is allowed, for reading?
+# say what systemd does not count: no core files, file systems below /home not hidden from the daemon, and NVMe's class of
+# devices known before it is allowed, for reading?
 set -euo pipefail
 shopt -s inherit_errexit
 cd "${SSDPULSE_SOURCE:-$(dirname "${BASH_SOURCE[0]}")/../..}"
@@ -20,7 +21,7 @@ says() {
   shift
   for line; do grep -qxF "$line" "deploy/systemd/$unit" || fail "$unit: no line '$line'"; done
 }
-says ssdpulse.service LimitCORE=0
+says ssdpulse.service LimitCORE=0 ProtectHome=read-only
 says ssdpulse-nvme.service LimitCORE=0 'DeviceAllow=char-nvme r' 'Wants=modprobe@nvme_core.service' \
   'After=ssdpulse-nvme.socket modprobe@nvme_core.service'
 words=$(systemd-analyze verify --man=no "$units"/*.service "$units"/*.socket 2>&1 | grep -F "$units" || true)

@@ -15,7 +15,6 @@ OTHER = {"Type", "ExecStart", "ExecReload", "WatchdogSec", "TimeoutStartSec", "T
 # Directive: attempts, each with the answers that are right; a word stands for what the unit says, a set for errors.
 BOTH = {
     "ProtectSystem": {"write_usr": REFUSED, "write_etc": REFUSED},
-    "ProtectHome": {"read_root_home": REFUSED},
     "PrivateTmp": {"read_host_tmp": REFUSED},
     "ProtectControlGroups": {"write_cgroup": REFUSED},
     "DevicePolicy": {"open_nvme_disk": REFUSED, "open_mem": REFUSED, "open_kmsg": REFUSED},
@@ -36,6 +35,7 @@ BOTH = {
     "LimitCORE": {"limit_core": {"0"}},
 }
 DAEMON = {
+    "ProtectHome": {"read_root_home": REFUSED, "read_below_home": OPEN, "write_home": {"EROFS"}},
     "User": {"become_root": REFUSED, "read_shadow": REFUSED},
     "StateDirectory": {"write_state": OPEN},
     "RuntimeDirectory": {"write_runtime": OPEN},
@@ -52,6 +52,7 @@ DAEMON = {
     "RestrictAddressFamilies": {"socket_packet": REFUSED, "socket_inet": OPEN, "socket_unix": OPEN, "socket_netlink": OPEN},
 }
 READER = {
+    "ProtectHome": {"read_root_home": REFUSED, "read_below_home": REFUSED},
     "DynamicUser": {"become_root": REFUSED},
     "RootDirectory": {"files_outside_of_lib": {"/etc/ld.so.cache /usr/bin/ssdpulse"},
                       "run_another_program": REFUSED, "read_passwd": REFUSED, "write_state": REFUSED},
@@ -149,8 +150,9 @@ def processes(vm, check, service):
 
 
 def run(vm, check, service):
-    vm.sh("touch /root/.profile")
+    vm.sh("touch /root/.profile; mkdir -p /home/.disk; mount -t tmpfs none /home/.disk; touch /home/.disk/file")
     control = parse(vm.sh("/usr/lib/try_sandbox; hostname guest 2>/dev/null || true"))
     judge(vm, check, service.UNIT, {**BOTH, **DAEMON}, control)
     judge(vm, check, service.READER, {**BOTH, **READER}, control)
+    vm.sh("umount /home/.disk; rmdir /home/.disk")
     processes(vm, check, service)

@@ -48,6 +48,8 @@ static void try_files(void) {
   try_open("write_sysfs", "/sys/kernel/mm/ksm/run", O_WRONLY);
   try_open("write_cgroup", "/sys/fs/cgroup/cgroup.procs", O_WRONLY);
   try_open("read_root_home", "/root/.profile", O_RDONLY);
+  try_open("read_below_home", "/home/.disk/file", O_RDONLY);
+  try_open("write_home", "/home/.tried", create);
   try_open("read_host_tmp", "/tmp/script", O_RDONLY);
   try_open("read_passwd", "/etc/passwd", O_RDONLY);
   try_open("read_shadow", "/etc/shadow", O_RDONLY);

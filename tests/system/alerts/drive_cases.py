@@ -24,9 +24,9 @@ def work(what, *series, **rest):
 
 
 def discarding(since, hours, trigger="fstrim", days=1):
-    return gauge("ssdpulse_discard_burst_active",
-                 [(int(since * 12), 0), (int(hours * 12), 1), (int((24 * days - since - hours) * 12), 0)],
-                 **DEVICE, trigger=trigger)
+    return counter("ssdpulse_discard_burst_seconds_total",
+                   [(int(since * 12), 0), (int(hours * 12), 300), (int((24 * days - since - hours) * 12), 0)],
+                   **DEVICE, trigger=trigger)
 
 
 def work_says(share, trigger="fstrim", size=""):
@@ -41,6 +41,9 @@ DISCARDS = [
     work("online discard, 20 s in each 5 minutes, but all day: 7 %",
          counter("ssdpulse_discard_burst_seconds_total", [(288, 20)], **DEVICE, trigger="online"),
          silent=(9 * HOUR, 12 * HOUR)),
+    work("online discard, as little, whose bursts are open nearly all the time, waiting for another discard",
+         counter("ssdpulse_discard_burst_seconds_total", [(288, 20)], **DEVICE, trigger="online"),
+         gauge("ssdpulse_discard_burst_active", [(289, 1)], **DEVICE, trigger="online"), silent=(9 * HOUR, 12 * HOUR)),
     work("online discard, a minute in each 5 minutes",
          counter("ssdpulse_discard_burst_seconds_total", [(288, 60)], **DEVICE, trigger="online"),
          fires=((12 * HOUR, {**DEVICE, "trigger": "online"}, work_says("20%", "online")),), silent=(7 * HOUR, 19 * HOUR)),
@@ -127,7 +130,12 @@ def life_says(days):
     return f"On db1:10936, the rated life of nvme0 ends in {days}d 0h 0m 0s if it goes on like this; used up: 91%."
 
 
-USED = gauge("ssdpulse_nvme_percentage_used_ratio", [(300, 0.91)], **DRIVE)
+def used(before, then=None):
+    """`then` for three hours."""
+    return gauge("ssdpulse_nvme_percentage_used_ratio", [(60, before), (180, then or before), (60, before)], **DRIVE)
+
+
+USED = used(0.91)
 WORN, NEW = 3 * HOUR, (90 * MINUTE, 280 * MINUTE)
 WEAR += [
     minutely(SOON, "60 days left", *life(60), USED, fires=((WORN, DRIVE, life_says(60)),), silent=NEW),
@@ -135,21 +143,34 @@ WEAR += [
              fires=((WORN, DRIVE, life_says(60)),), silent=NEW),
     minutely(SOON, "100 days left", *life(100), silent=(WORN,)),
     minutely(SOON, "an hour's bulk load makes it look like 60 days", *life(60, window=HOUR), silent=(WORN,)),
+    minutely(SOON, "none left: that is the other alert's", *life(0), used(1.02), silent=(WORN,)),
+    minutely("SsdpulseDriveWornOut", "worn out when it came: nobody knows how fast", used(0.91, 1.02),
+             gauge("ssdpulse_nvme_available_spare_ratio", [(300, 0.88)], **DRIVE),
+             fires=((WORN, DRIVE, "On db1:10936, nvme0 has used up 102% of its rated life; spare blocks left: 88%."),),
+             silent=NEW),
+    minutely("SsdpulseDriveWornOut", "nearly", used(0.99), silent=(WORN,)),
     minutely(YEAR, "300 days left", *life(300), USED, fires=((WORN, DRIVE, life_says(300)),), silent=NEW),
     minutely(YEAR, "500 days left", *life(500), silent=(WORN,)),
     minutely(YEAR, "60 days left: that is the other alert's", *life(60), silent=(WORN,)),
 ]
 
 
-def idle(what, gigabytes_a_day, other, **rest):
+def swapped(samples, after, label="serial"):
+    """The controller's number goes to another drive after so many samples; or it is the same one with another label."""
+    return [gauge("ssdpulse_nvme_info", [(before, None), (there, 1), (later, None)],
+                  **{**DRIVE, "serial": "S1", "firmware": "1.0", label: value})
+            for value, before, there, later in (("ONE", 0, samples, after), ("OTHER", samples, after, 0))]
+
+
+def idle(what, gigabytes_a_day, other, *more, hours=48, **rest):
     """Samples are hours."""
-    grow = [(24, 0), (48, gigabytes_a_day * 1e9 / 24), (48, 0)]
+    grow = [(24, 0), (hours, gigabytes_a_day * 1e9 / 24), (96 - hours, 0)]
     return Case("SsdpulseIdleWear", what, [
         counter("ssdpulse_nvme_idle_media_written_bytes_total", grow, start=5e12, **DRIVE),
         counter("ssdpulse_nvme_media_written_bytes_total", [(n, one + other * 1e9 / 24) for n, one in grow], start=9e13,
                 **SOURCE),
         gauge("ssdpulse_nvme_namespace_info", [(121, 1)], **DRIVE, **DEVICE, nsid="1"),
-        gauge("ssdpulse_device_size_bytes", [(121, 4 * TERA)], **DEVICE)], step=HOUR, evaluation=HOUR, **rest)
+        gauge("ssdpulse_device_size_bytes", [(121, 4 * TERA)], **DEVICE), *more], step=HOUR, evaluation=HOUR, **rest)
 
 
 WEAR += [
@@ -157,6 +178,8 @@ WEAR += [
         60 * HOUR, DRIVE, "On db1:10936, nvme0 wrote 372.5GiB to its media in a day while the host wrote nothing."),)),
     idle("refresh of 40 GB a day", 40, 10, silent=(60 * HOUR,)),
     idle("300 GB a day beside 4 TB of ordinary writes", 300, 4000, silent=(60 * HOUR,)),
+    idle("another drive has its number, which wrote 5 TB so in its life", 24 * 5000, 100, *swapped(25, 96), hours=1,
+         silent=(27 * HOUR, 40 * HOUR, 48 * HOUR)),
 ]
 
 
@@ -199,6 +222,12 @@ HEALTH += [
     health("MediaErrors", "four reads that failed", medium(2), silent=(59 * MINUTE, 130 * MINUTE),
            fires=((70 * MINUTE, DEVICE, "On db1:10936, nvme0n1 had 4 media errors in the last hour."),)),
     health("MediaErrors", "old errors, none new", media_errors(0), silent=(70 * MINUTE,)),
+    health("MediaErrors", "two errors after its firmware was changed", media_errors(1), *swapped(60, 120, "firmware"),
+           fires=((70 * MINUTE, DRIVE, "On db1:10936, nvme0 had 2 media errors in the last hour."),)),
+    health("MediaErrors", "a drive with 17 old errors has its number now; it gets one more, which is told within an hour",
+           counter("ssdpulse_nvme_media_errors_total", [(60, 0), (1, 17), (29, 0), (1, 1), (88, 0)], **DRIVE), *swapped(61, 119),
+           silent=(62 * MINUTE, 70 * MINUTE, 119 * MINUTE, 155 * MINUTE),
+           fires=((125 * MINUTE, DRIVE, "On db1:10936, nvme0 had 1 media errors in the last hour."),)),
     health("MediaErrors", "reads that failed on the way", medium(2, error="transport"), silent=(70 * MINUTE,)),
 
     health("CriticalWarning", "the drive calls itself unreliable", silent=BOTH,
@@ -234,6 +263,13 @@ HEALTH += [
     health("ThermalThrottling", "by a vendor's seconds", throttle("thermal_throttle_seconds_total", 60), HOT, **THROTTLED),
     health("ThermalThrottling", "by a vendor's level", step_gauge("ssdpulse_nvme_thermal_throttle_level", 0, 1, 0, **DRIVE),
            HOT, **THROTTLED),
+    *[health("ThermalThrottling", f"another drive has its number, which did once: {name}", HOT, *swapped(61, 119),
+             counter(f"ssdpulse_nvme_{name}", [(60, 0), (1, 600), (119, 0)], **DRIVE),
+             silent=(62 * MINUTE, 65 * MINUTE, 75 * MINUTE, 80 * MINUTE))
+      for name in ("thermal_management_seconds_total", "thermal_throttle_events_total")],
+    health("ThermalThrottling", "another drive has its number, which does now", HOT, *swapped(61, 119),
+           gauge("ssdpulse_nvme_thermal_throttle_level", [(61, 0), (119, 1)], **DRIVE), silent=(60 * MINUTE,),
+           fires=((65 * MINUTE, DRIVE, THROTTLED["fires"][0][2]),)),
     health("ThermalThrottling", "warm, and it did throttle once, long ago",
            throttle("thermal_management_seconds_total", 0, level="1"), HOT, silent=(70 * MINUTE,)),
 ]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How well ssdpulse itself sees."""
 from alerts.case import HOUR, MINUTE, Case
-from alerts.series import counter, gauge, latency
+from alerts.series import Samples, counter, gauge, latency
 
 DRIVE, DEVICE = {"controller": "nvme0"}, {"device": "nvme0n1"}
 HOUR_OF_TROUBLE = [(60, 0), (60, 1), (60, 0)]
@@ -40,16 +40,36 @@ def drift_says(ios):
     return f"On db1:10936, the count of reads of nvme0n1 moved by {ios} I/Os against the kernel's own within an hour."
 
 
+def last_read(interval):
+    """After an hour, and never again."""
+    return [gauge("ssdpulse_nvme_last_poll_timestamp_seconds", [(180, HOUR)], **DRIVE),
+            gauge("ssdpulse_nvme_poll_interval_seconds", [(180, interval)], **DRIVE)]
+
+
+def started(*minutes):
+    """A daemon that was started then, and is not seen in the two minutes before."""
+    values = [max(start for start in minutes if start <= minute) * MINUTE for minute in range(180)]
+    for start in minutes[1:]:
+        values[start - 2:start] = [None, None]
+    return Samples("process_start_time_seconds", {}, values)
+
+
+NOT_ANSWERING = "On db1:10936, nvme0 does not answer; its logs were last read 30m 0s ago."
 READS = {**DEVICE, "operation": "read"}
 FRESH = gauge("ssdpulse_snapshot_timestamp_seconds", [(1, minute * 60.0 - 30) for minute in range(180)])
 STOPPED = gauge("ssdpulse_snapshot_timestamp_seconds",
                 [(1, min(minute * 60, HOUR) if minute < 120 else minute * 60) for minute in range(180)])
 
 CASES = [
-    case("DriveNotAnswering", "a drive that hangs", source_up([(60, 1), (60, 0), (60, 1)], **DRIVE), silent=BOTH,
-         *[gauge("ssdpulse_nvme_last_poll_timestamp_seconds", [(180, HOUR)], **DRIVE)],
-         fires=((THEN, {**DRIVE, "source": "nvme"},
-                 "On db1:10936, nvme0 does not answer; its logs were last read 30m 0s ago."),)),
+    case("DriveNotAnswering", "a drive that hangs", source_up([(60, 1), (60, 0), (60, 1)], **DRIVE), *last_read(30),
+         silent=BOTH, fires=((THEN, {**DRIVE, "source": "nvme"}, NOT_ANSWERING),)),
+    case("DriveNotAnswering", "three readings failed that are ten minutes apart", *last_read(600),
+         source_up([(70, 1), (50, 0), (60, 1)], **DRIVE), silent=(80 * MINUTE, 94 * MINUTE, 130 * MINUTE),
+         fires=((100 * MINUTE, {**DRIVE, "source": "nvme"}, NOT_ANSWERING.replace("30m", "40m")),)),
+    case("DriveNotAnswering", "one of them failed that are an hour apart", *last_read(HOUR),
+         source_up([(60, 1), (60, 0), (60, 1)], **DRIVE), silent=(THEN, 119 * MINUTE)),
+    case("DriveNotAnswering", "it was never read", source_up([(60, None), (60, 0), (60, 1)], **DRIVE), silent=BOTH,
+         fires=((THEN, {**DRIVE, "source": "nvme"}, "On db1:10936, nvme0 does not answer."),)),
     case("DriveNotAnswering", "slow for two minutes", source_up([(60, 1), (2, 0), (60, 1)], **DRIVE),
          silent=(61 * MINUTE, 65 * MINUTE)),
     case("DriveNotAnswering", "another source is down", source_up([(60, 1), (60, 0)]), silent=(THEN,)),
@@ -89,6 +109,11 @@ CASES = [
          fires=((THEN, {}, "No target of the job ssdpulse is known since 5 minutes."),)),
     case("Absent", "all answer", gauge("up", [(180, 1)]), silent=(THEN,)),
     case("Absent", "a restart", gauge("up", [(60, 1), (2, 0), (60, 1)]), silent=(61 * MINUTE, 66 * MINUTE)),
+
+    case("Restarting", "it dies every six minutes", started(0, *range(66, 90, 6)), silent=(66 * MINUTE, 110 * MINUTE),
+         fires=((85 * MINUTE, {}, "ssdpulse on db1:10936 was started anew 4 times in the last 30 minutes."),)),
+    case("Restarting", "an upgrade, and a new configuration", started(0, 66, 80), silent=(70 * MINUTE, 85 * MINUTE)),
+    case("Restarting", "it runs", started(0), silent=(THEN,)),
 
     case("Stale", "sampling stands still", STOPPED, silent=BOTH,
          fires=((THEN, {}, "ssdpulse on db1:10936 answers, but its figures are 30m 0s old."),)),
