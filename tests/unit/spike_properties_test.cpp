@@ -182,6 +182,15 @@ TEST(Detector, WhatLeakedIsNoStallInEachPause) {
   }
 }
 
+TEST(Detector, AStallInALongPauseIsNotTheLeaks) {
+  LeakyLoad load;
+  load.go_on(60, 8, 0.001);
+  load.go_on(400, 1, std::nullopt);
+  EXPECT_FALSE(load.detector.open());
+  load.go_on(10, 2, std::nullopt);
+  EXPECT_EQ(load.spikes, 2);
+}
+
 TEST(Detector, WhatLeakedIsFoundAgain) {
   LeakyLoad load;
   load.go_on(60, 8, 0.001);
