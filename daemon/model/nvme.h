@@ -97,7 +97,8 @@ struct WriteAmplification {
   std::optional<double> host_written_drift_upper_bytes;
   std::chrono::system_clock::time_point since;
   std::uint64_t epochs = 0;                                      // times that the counters began anew
-  std::uint64_t unit_bytes = 0;                                  // that media_written_bytes is counted in; 0: not known
+  double host_doubt_bytes = 0;                                   // a difference of the bytes written may be off by:
+  double media_doubt_bytes = 0;                                  // counters count whole units
   std::optional<std::chrono::steady_clock::time_point> read_at;  // when the pages that count media writes last were
   std::vector<WriteAmplificationRatio> ratios;                   // those whose bounds are narrow enough
   std::vector<LifeRemaining> life_remaining;

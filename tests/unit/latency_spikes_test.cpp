@@ -47,7 +47,6 @@ struct Steady : Simulation {
     drive = [=](double now) {
       model::NvmeDrive said;
       auto& writes = said.write_amplification;
-      writes.unit_bytes = 1;
       writes.host_written_bytes = 1e9 + now * 1e6;
       writes.media_written_bytes = 1e9 + now * 1.1e6 + (gc ? 4e6 * (std::clamp(now, kBegin, kEnd) - kBegin) : 0);
       said.values.push_back(

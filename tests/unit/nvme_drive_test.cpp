@@ -212,6 +212,31 @@ TEST(Drive, AStaleOneKeepsItsSourceAndNoFigures) {
   EXPECT_TRUE(told.values.empty());
 }
 
+TEST(Drive, TellsWhatTheUnitsOfItsCountersHide) {
+  Rig ocp;
+  ocp.fake.pages["ocp_smart"] = [](auto& response) { fill_ocp(response, 1'000'000); };
+  ocp.poll();
+  ocp.drive.remember(history::Recalled{}, ocp.now);
+  EXPECT_EQ(ocp.told().write_amplification.media_doubt_bytes, 0);
+  EXPECT_EQ(ocp.told().write_amplification.host_doubt_bytes, 511'999) << "of SMART";
+
+  Rig intel;  // whose page states its unit
+  intel.fake.vendor = 0x8086;
+  intel.fake.pages["intel_smart"] = [](auto& response) {
+    put(response.data.data(), 0xab, 1);
+    put(response.data.data() + 12, 0xf4, 1);
+    put(response.data.data() + 12 + 5, 300, 6);
+    put(response.data.data() + 24, 0xf5, 1);
+    put(response.data.data() + 24 + 5, 200, 6);
+  };
+  intel.poll();
+  intel.drive.remember(history::Recalled{}, intel.now);
+  const auto told = intel.told().write_amplification;
+  EXPECT_EQ(told.source, "intel");
+  EXPECT_EQ(told.media_doubt_bytes, 2 * ((32 << 20) - 1));
+  EXPECT_EQ(told.host_doubt_bytes, 2 * ((32 << 20) - 1));
+}
+
 TEST(Drive, AHalfSaidHealthPageIsNoSample) {
   Rig rig;
   unsigned times = 0;

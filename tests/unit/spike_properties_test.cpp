@@ -152,6 +152,71 @@ TEST(Detector, WhatIsInFlightForEverWasMissedByUs) {
   EXPECT_FALSE(detector.open());
 }
 
+/// Seconds of load (or of a pause) during which so many I/Os stay in flight.
+struct LeakyLoad {
+  void go_on(int seconds, std::int64_t in_flight, std::optional<double> latency) {
+    for (const int end = second + seconds; second < end; ++second) {
+      OperationWindow window = latency ? window_of(*latency) : OperationWindow{};
+      window.in_flight_before = std::exchange(last_in_flight, in_flight);
+      window.in_flight_after = in_flight;
+      spikes += feed(detector, second, window) == SpikeDetector::Event::began ? 1 : 0;
+    }
+  }
+  SpikeDetector detector;
+  int second = 0;
+  std::int64_t last_in_flight = 0;
+  int spikes = 0;
+};
+
+TEST(Detector, WhatLeakedIsNoStallInEachPause) {
+  for (const int pause : {20, 100, 170, 400}) {
+    LeakyLoad load;
+    load.go_on(60, 8, 0.001);
+    for (int times = 0; times < 5; ++times) {
+      load.go_on(pause, 1, std::nullopt);
+      load.go_on(30, 8, 0.001);
+    }
+    EXPECT_EQ(load.spikes, 1) << "the first pause of " << pause << " s alone looks like a stall";
+    load.go_on(pause, 2, std::nullopt);
+    EXPECT_EQ(load.spikes, 2) << "another one is in flight beside it";
+  }
+}
+
+TEST(Detector, AStallInALongPauseIsNotTheLeaks) {
+  LeakyLoad load;
+  load.go_on(60, 8, 0.001);
+  load.go_on(400, 1, std::nullopt);
+  EXPECT_FALSE(load.detector.open());
+  load.go_on(10, 2, std::nullopt);
+  EXPECT_EQ(load.spikes, 2);
+}
+
+TEST(Detector, WhatLeakedIsFoundAgain) {
+  LeakyLoad load;
+  load.go_on(60, 8, 0.001);
+  load.go_on(400, 1, std::nullopt);
+  load.go_on(30, 8, 0.001);
+  load.go_on(10, 0, 0.001);
+  ASSERT_EQ(load.spikes, 1);
+  load.go_on(30, 1, 0.001);
+  load.go_on(5, 1, std::nullopt);
+  EXPECT_EQ(load.spikes, 2);
+}
+
+TEST(Detector, AStallThatEndsDidNotLeak) {
+  LeakyLoad load;
+  load.go_on(60, 8, 0.001);
+  for (int stall = 1; stall <= 3; ++stall) {
+    load.go_on(5, 8, std::nullopt);
+    load.go_on(1, 8, 5);
+    load.go_on(30, 8, 0.001);
+    EXPECT_EQ(load.spikes, stall) << "as many are in flight in each";
+    EXPECT_FALSE(load.detector.open());
+  }
+  load.go_on(5, 8, std::nullopt);
+  EXPECT_TRUE(load.detector.open());
+}
+
 /// Some load and some trouble, the same for every run with the same seed.
 void set_up(Simulation& simulation, int trouble) {
   simulation.loads = {{Operation::read, [](double) { return 150.0; }, nullptr},

@@ -25,17 +25,29 @@ bool is_gc_event(const NvmeValue& value) {
          (value.field == NvmeField::background_operations && value.label == "forced_garbage_collection");
 }
 
+/// By how much those counters rose that both readings have: one that was not known before tells of the drive's life.
+double risen(const std::vector<NvmeValue>& before, const std::vector<NvmeValue>& after) {
+  double sum = 0;
+  for (const NvmeValue& now : after) {
+    const auto was = std::find_if(before.begin(), before.end(), [&](const NvmeValue& value) {
+      return value.field == now.field && value.label == now.label && value.endurance_group == now.endurance_group;
+    });
+    sum += was != before.end() ? std::max(0.0, now.value - was->value) : 0;
+  }
+  return sum;
+}
+
 }  // namespace
 
 DriveReadings::Reading DriveReadings::read(const model::NvmeDrive& drive) {
   Reading reading;
   for (const NvmeValue& value : drive.values) {
     if (is_heat_event(value)) {
-      reading.heat_events += value.value;
+      reading.heat_events.push_back(value);
     } else if (is_heat_flag(value)) {
       reading.hot = reading.hot || value.value > 0;
     } else if (is_gc_event(value)) {
-      reading.gc_events = reading.gc_events.value_or(0) + value.value;
+      reading.gc_events.push_back(value);
     } else if (value.field == NvmeField::free_blocks_ratio && value.label == "user") {
       reading.free_blocks = value.value;
     }
@@ -62,7 +74,8 @@ void DriveReadings::observe(const model::NvmeDrive& drive, bool healthy) {
     media_at_ = writes.read_at;
     reading.host_bytes = writes.host_written_bytes;
     reading.media_bytes = writes.media_written_bytes;
-    reading.unit_bytes = std::max<double>(1, static_cast<double>(writes.unit_bytes));
+    reading.host_doubt_bytes = writes.host_doubt_bytes;
+    reading.media_doubt_bytes = writes.media_doubt_bytes;
     const auto before = std::find_if(readings_.rbegin(), readings_.rend(),
                                      [](const Reading& earlier) { return earlier.media_bytes.has_value(); });
     learn_normal(before != readings_.rend() ? *before : Reading{}, reading);
@@ -88,9 +101,10 @@ void DriveReadings::learn_normal(const Reading& before, const Reading& now) {
     normal_host_ /= 2;
     normal_media_ /= 2;
   }
-  if (normal_host_ >= kLeastNormalBytes) {
+  const double least = std::max(kLeastNormalBytes, kLeastNormalDoubts * (now.host_doubt_bytes + now.media_doubt_bytes));
+  if (normal_host_ >= least) {
     normal_ratio_ = std::max(1.0, normal_media_ / normal_host_);
-  } else if (*now.host_bytes >= kLeastNormalBytes) {
+  } else if (*now.host_bytes >= least) {
     normal_ratio_ = std::max(1.0, *now.media_bytes / *now.host_bytes);
   }
 }
@@ -102,41 +116,49 @@ DriveVerdict DriveReadings::judge(SteadyTime began, SteadyTime ended) const {
   const bool has_before = first != readings_.begin();
   if (has_before) {
     --first;
-    // The one that counted media writes, too.
-    while (first != readings_.begin() && !first->media_bytes) {
-      --first;
-    }
   }
-  auto last = std::find_if(first, readings_.end(), [&](const Reading& r) { return r.at >= ended; });
-  verdict.complete = last != readings_.end();
-  const std::deque<Reading> around(first, verdict.complete ? std::next(last) : last);
+  auto end = std::find_if(first, readings_.end(), [&](const Reading& r) { return r.at >= ended; });
+  verdict.complete = end != readings_.end();
+  if (verdict.complete) {
+    ++end;
+  }
   if (!has_before) {
     verdict.missing.emplace_back("no log page was read before the spike");
-  } else if (around.size() < 2) {
+  } else if (end - first < 2) {
     verdict.missing.emplace_back("no log page was read since the spike began");
   }
-  if (!around.empty()) {
-    judge_media(around, verdict);
-    judge_heat(began, around, verdict);
+  if (first != end) {
+    judge_media(first, end, verdict);
+    judge_collection(*first, *std::prev(end), verdict);
+    judge_heat(began, first, end, verdict);
   }
   return verdict;
 }
 
 /// The whole time around the spike, and the part from a reading within it, where there is one: a short spike is little
 /// of a long interval.
-void DriveReadings::judge_media(const std::deque<Reading>& readings, DriveVerdict& verdict) {
+void DriveReadings::judge_media(Place first, Place end, DriveVerdict& verdict) const {
+  const bool read_since = end - first >= 2;
+  // While nothing is written, media writes are not read: those of long before are those before the spike.
+  while (first != readings_.begin() && !first->media_bytes) {
+    --first;
+  }
+  const double normal = first->normal_ratio;
   std::vector<const Reading*> counted;
-  for (const Reading& reading : readings) {
-    if (reading.host_bytes && reading.media_bytes) {
-      counted.push_back(&reading);
+  for (; first != end; ++first) {
+    if (first->host_bytes && first->media_bytes) {
+      counted.push_back(&*first);
     }
   }
-  const double normal = readings.front().normal_ratio;
   for (std::size_t from = 0; from + 1 < counted.size(); ++from) {
-    const double host = *counted.back()->host_bytes - *counted[from]->host_bytes;
-    const double media = *counted.back()->media_bytes - *counted[from]->media_bytes;
-    const double least = std::max(kLeastExcessBytes, 2 * counted.back()->unit_bytes);
-    const bool outrun = media >= kOutrun * normal * host && media - normal * host >= least;
+    const Reading& last = *counted.back();
+    const double host = *last.host_bytes - *counted[from]->host_bytes;
+    const double media = *last.media_bytes - *counted[from]->media_bytes;
+    // Two counters of large units seldom step in the same poll: what counts is what the units cannot have hidden.
+    const double most_host = host + last.host_doubt_bytes;
+    const double least_media = media - last.media_doubt_bytes;
+    const bool outrun =
+        least_media >= kOutrun * normal * most_host && least_media - normal * most_host >= kLeastExcessBytes;
     if (outrun || from == 0) {
       verdict.evidence["host_written_bytes"] = host;
       verdict.evidence["media_written_bytes"] = media;
@@ -149,14 +171,15 @@ void DriveReadings::judge_media(const std::deque<Reading>& readings, DriveVerdic
   }
   if (counted.empty()) {
     verdict.missing.emplace_back("the drive does not count media writes");
-  } else if (counted.size() < 2 && readings.size() >= 2) {
+  } else if (counted.size() < 2 && read_since) {
     verdict.missing.emplace_back("media writes were not read around the spike");
   }
-  const Reading& before = readings.front();
-  const Reading& after = readings.back();
-  if (before.gc_events && after.gc_events && *after.gc_events > *before.gc_events) {
+}
+
+void DriveReadings::judge_collection(const Reading& before, const Reading& after, DriveVerdict& verdict) {
+  if (const double events = risen(before.gc_events, after.gc_events); events > 0) {
     verdict.gc = true;
-    verdict.evidence["gc_events"] = *after.gc_events - *before.gc_events;
+    verdict.evidence["gc_events"] = events;
   }
   // A share that never moves says nothing: the least must be new.
   if (before.free_blocks && after.free_blocks && *after.free_blocks <= kFewFreeBlocks &&
@@ -166,12 +189,9 @@ void DriveReadings::judge_media(const std::deque<Reading>& readings, DriveVerdic
   }
 }
 
-void DriveReadings::judge_heat(SteadyTime began, const std::deque<Reading>& readings, DriveVerdict& verdict) const {
-  const Reading& before = readings.front();
-  const Reading& after = readings.back();
-  const double events = after.heat_events - before.heat_events;
-  const bool hot = std::any_of(readings.begin(), readings.end(),
-                               [&](const Reading& reading) { return reading.at >= began && reading.hot; });
+void DriveReadings::judge_heat(SteadyTime began, Place first, Place end, DriveVerdict& verdict) const {
+  const double events = risen(first->heat_events, std::prev(end)->heat_events);
+  const bool hot = std::any_of(first, end, [&](const Reading& reading) { return reading.at >= began && reading.hot; });
   const bool was_cool = std::any_of(readings_.begin(), readings_.end(), [&](const Reading& reading) {
     return reading.at <= began && seconds_between(reading.at, began) <= kHeatSeconds && !reading.hot;
   });

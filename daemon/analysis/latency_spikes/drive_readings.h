@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "daemon/analysis/latency_spikes/io_window.h"
 #include "daemon/model/nvme.h"
@@ -26,8 +27,9 @@ class DriveReadings {
  public:
   static constexpr std::size_t kMost = 64;
   static constexpr double kOutrun = 1.5;                     // media writes against what they normally are
-  static constexpr double kLeastExcessBytes = 256 << 10;     // and by so much, and by two of the counter's units
-  static constexpr double kLeastNormalBytes = 1 << 20;       // of the host, before its ratio is believed
+  static constexpr double kLeastExcessBytes = 256 << 10;     // and by so much, whatever the counters' units hide
+  static constexpr double kLeastNormalBytes = 1 << 20;       // of the host, before its ratio is believed,
+  static constexpr double kLeastNormalDoubts = 8;            // and so much more than the counters' units hide
   static constexpr double kNormalBytes = double{1LL << 36};  // of the host, after which the past counts half
   static constexpr double kHeatSeconds = 600;                // a flag that is on for longer is no news
   static constexpr double kFewFreeBlocks = 0.1;
@@ -42,17 +44,21 @@ class DriveReadings {
     SteadyTime at;
     std::optional<double> host_bytes;  // where the pages that count media writes were read now
     std::optional<double> media_bytes;
-    double unit_bytes = 1;
-    double heat_events = 0;  // counters added up
-    bool hot = false;        // flags
+    double host_doubt_bytes = 0;  // a difference may be off by
+    double media_doubt_bytes = 0;
+    std::vector<model::NvmeValue> heat_events;  // counters, of the pages known by then
+    std::vector<model::NvmeValue> gc_events;
+    bool hot = false;  // flags
     std::optional<double> free_blocks;
-    std::optional<double> gc_events;
     double normal_ratio = 1;  // as known then
   };
+  using Place = std::deque<Reading>::const_iterator;
   static Reading read(const model::NvmeDrive& drive);
   void learn_normal(const Reading& before, const Reading& now);
-  static void judge_media(const std::deque<Reading>& readings, DriveVerdict& verdict);
-  void judge_heat(SteadyTime began, const std::deque<Reading>& readings, DriveVerdict& verdict) const;
+  // From the last reading before the spike up to `end`.
+  void judge_media(Place first, Place end, DriveVerdict& verdict) const;
+  static void judge_collection(const Reading& before, const Reading& after, DriveVerdict& verdict);
+  void judge_heat(SteadyTime began, Place first, Place end, DriveVerdict& verdict) const;
 
   std::deque<Reading> readings_;
   std::optional<SteadyTime> media_at_;

@@ -3,6 +3,7 @@
 // Pure: monotonic times come from the caller, and a window is as long as the time between them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -38,8 +39,11 @@ struct OperationWindow {
   std::int64_t in_flight_before = 0;
   std::int64_t in_flight_after = 0;
 
-  /// Something was in flight all the time and nothing completed.
-  [[nodiscard]] bool stalled() const { return ios == 0 && in_flight_before > 0 && in_flight_after > 0; }
+  [[nodiscard]] std::int64_t least_in_flight() const {
+    return std::max<std::int64_t>(0, std::min(in_flight_before, in_flight_after));
+  }
+  /// Something was in flight all the time, beside what leaked, and nothing completed.
+  [[nodiscard]] bool stalled(std::int64_t leaked = 0) const { return ios == 0 && least_in_flight() > leaked; }
 };
 
 /// Discards or flushes: the dose of interference.

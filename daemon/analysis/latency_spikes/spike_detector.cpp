@@ -28,11 +28,28 @@ LatencyWords SpikeDetector::pool(SteadyTime end, const LatencyWords& total) {
   return pooled;
 }
 
+/// Remembers since when, and what was in flight for nothing.
+bool SpikeDetector::stalls(SteadyTime begin, SteadyTime end, const OperationWindow& window) {
+  leaked_ = std::min(leaked_, window.least_in_flight());
+  if (!window.stalled(leaked_)) {
+    if (stall_since_ && window.ios > 0 &&
+        slowest_seconds(window.total) < std::min(kLongSeconds, seconds_between(*stall_since_, begin) / 2)) {
+      leaked_ = std::min(stalled_, window.least_in_flight());
+    }
+    return false;
+  }
+  stalled_ = stall_since_ ? std::min(stalled_, window.least_in_flight()) : window.least_in_flight();
+  stall_since_ = stall_since_.value_or(begin);
+  if (seconds_between(*stall_since_, end) >= kStallSeconds) {
+    leaked_ = stalled_;
+  }
+  return true;
+}
+
 std::optional<SpikeDetector::Slow> SpikeDetector::look(SteadyTime begin, SteadyTime end, const OperationWindow& window,
                                                        double limit, const LatencyWords& pooled) {
   Slow slow{begin, end};
-  if (window.stalled()) {
-    stall_since_ = stall_since_.value_or(begin);
+  if (stalls(begin, end, window)) {
     slow.tail = slow.slowest = seconds_between(*stall_since_, end);
     const bool believed = slow.tail > limit && slow.tail < kStallSeconds;
     return believed ? std::optional(slow) : std::nullopt;

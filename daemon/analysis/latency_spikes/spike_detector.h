@@ -5,6 +5,10 @@
 // baseline, and never below the floor), or when something was in flight all through it and nothing completed. A spike
 // opens with two such windows close together, or with one whose tail or stall is as long as a window, and ends when
 // there was none for kQuietSeconds. Windows of few I/Os are pooled; too few are no evidence. Says nothing of causes.
+//
+// A completion that was missed leaves its I/O in flight for ever, and each pause of the load would look like a stall.
+// So what is in flight all through a stall has leaked if the stall goes on for kStallSeconds, or if the first I/Os that
+// complete after it are all quick; and it leaked no more once less is in flight.
 #pragma once
 
 #include <cstdint>
@@ -63,6 +67,7 @@ class SpikeDetector {
   [[nodiscard]] LatencyWords pool(SteadyTime end, const LatencyWords& total);
   [[nodiscard]] std::optional<Slow> look(SteadyTime begin, SteadyTime end, const OperationWindow& window, double limit,
                                          const LatencyWords& pooled);
+  [[nodiscard]] bool stalls(SteadyTime begin, SteadyTime end, const OperationWindow& window);
   Event watch(SteadyTime begin, const std::optional<Slow>& slow, double limit);
   Event go_on(SteadyTime end, const std::optional<Slow>& slow);
   [[nodiscard]] SteadyTime begin_of(const Slow& slow) const;
@@ -76,6 +81,8 @@ class SpikeDetector {
   SteadyTime last_slow_end_;
   SteadyTime last_over_;  // when the last spike ended
   std::optional<SteadyTime> stall_since_;
+  std::int64_t stalled_ = 0;           // in flight all through the stall
+  std::int64_t leaked_ = 0;            // in flight for ever
   std::optional<Baseline> candidate_;  // what the spike's own windows would teach
 };
 

@@ -88,9 +88,11 @@ model::WriteAmplification WriteLedger::amplification() const {
   said.epochs = epochs_;
   if (host_.seen() && host_.format().known()) {
     said.host_written_bytes = static_cast<double>(host_.bytes());
+    said.host_doubt_bytes = static_cast<double>(host_.format().doubt());
   }
   if (media_.seen() && media_.format().known()) {
     said.media_written_bytes = static_cast<double>(media_.bytes());
+    said.media_doubt_bytes = static_cast<double>(media_.format().doubt());
     said.idle_media_written_bytes = static_cast<double>(idle_media_);
   }
   tell_drift(said);

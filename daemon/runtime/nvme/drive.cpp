@@ -273,8 +273,6 @@ model::NvmeDrive NvmeDrive::describe(SteadyTime now) const {
   drive.write_amplification.reason = ledgers_.reason();
   if (media_read_at_ != SteadyTime{}) {
     drive.write_amplification.read_at = media_read_at_;
-    const auto unit = ledgers_.units().find(ledgers_.source());
-    drive.write_amplification.unit_bytes = unit == ledgers_.units().end() ? 0 : unit->second;
   }
   drive.polling.read_at = succeeded_at_;
   return drive;

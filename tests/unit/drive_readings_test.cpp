@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is a spike put down to garbage collection or heat when the drive's pages around it show that, and only then?
+#include "daemon/analysis/latency_spikes/drive_readings.h"
+
+#include <gtest/gtest.h>
+
+namespace ssdpulse::analysis {
+namespace {
+
+using F = model::NvmeField;
+
+constexpr double kMiB = 1 << 20;
+constexpr double kGiB = 1 << 30;
+constexpr double kDataUnit = 512'000;
+
+SteadyTime at(double seconds) { return SteadyTime(nanoseconds_of(seconds + 1000)); }
+
+/// A drive on paper, and what is kept of its pages.
+struct Drive {
+  void poll(double now, bool media) {
+    said.polling.read_at = at(now);
+    if (media) {
+      said.write_amplification.read_at = at(now);
+    }
+    readings.observe(said, true);
+  }
+  void poll_writes(double now, double host, double media) {
+    said.write_amplification.host_written_bytes = host;
+    said.write_amplification.media_written_bytes = media;
+    poll(now, true);
+  }
+  void say(F field, double value, const std::string& label = "") {
+    for (model::NvmeValue& known : said.values) {
+      if (known.field == field && known.label == label) {
+        known.value = value;
+        return;
+      }
+    }
+    said.values.push_back({field, label, value, 0});
+  }
+
+  model::NvmeDrive said;
+  DriveReadings readings;
+};
+
+TEST(DriveReadings, HeatOfLongAgoIsNotTheSpikes) {
+  for (const bool counts_media : {true, false}) {
+    Drive drive;
+    drive.say(F::thermal_management_transitions, 7, "1");
+    if (counts_media) {
+      drive.poll_writes(0, 1e9, 1e9);
+    }
+    drive.poll(10, false);
+    drive.say(F::thermal_management_transitions, 8, "1");  // long before the spike
+    for (double now = 40; now < 1000; now += 30) {
+      drive.poll(now, false);
+    }
+    drive.poll_writes(1020, 1e9, 1e9);
+    const auto verdict = drive.readings.judge(at(1005), at(1015));
+    EXPECT_TRUE(verdict.complete);
+    EXPECT_FALSE(verdict.thermal) << counts_media;
+    EXPECT_EQ(verdict.evidence.count("thermal_events"), 0U);
+  }
+}
+
+TEST(DriveReadings, HeatWithinTheSpikeIs) {
+  Drive drive;
+  drive.say(F::thermal_management_transitions, 7, "1");
+  drive.say(F::thermal_management_seconds, 100, "1");
+  drive.poll(0, false);
+  drive.say(F::thermal_management_transitions, 8, "1");
+  drive.say(F::thermal_management_seconds, 104, "1");
+  drive.poll(30, false);
+  const auto verdict = drive.readings.judge(at(10), at(20));
+  EXPECT_TRUE(verdict.thermal);
+  EXPECT_EQ(verdict.evidence.at("thermal_events"), 5);
+}
+
+TEST(DriveReadings, APageThatIsReadLaterTellsOfTheDrivesLife) {
+  Drive drive;
+  drive.say(F::thermal_management_transitions, 7, "1");
+  drive.say(F::background_operations, 3, "forced_garbage_collection");
+  drive.poll(0, true);
+  drive.say(F::thermal_throttle_events, 900);
+  drive.say(F::fdp_events, 900, "media_reallocated");
+  drive.poll(30, true);
+  const auto verdict = drive.readings.judge(at(10), at(20));
+  EXPECT_FALSE(verdict.thermal);
+  EXPECT_FALSE(verdict.gc);
+  drive.say(F::thermal_throttle_events, 901);
+  drive.say(F::fdp_events, 902, "media_reallocated");
+  drive.poll(60, true);
+  const auto next = drive.readings.judge(at(40), at(50));
+  EXPECT_EQ(next.evidence.at("thermal_events"), 1);
+  EXPECT_EQ(next.evidence.at("gc_events"), 2);
+}
+
+TEST(DriveReadings, CollectionOfLongAgoIsNotTheSpikes) {
+  Drive drive;  // whose media counter is in a unit that is not known
+  drive.say(F::fdp_events, 5, "media_reallocated");
+  drive.poll(0, true);
+  drive.say(F::fdp_events, 6, "media_reallocated");
+  for (double now = 30; now < 200; now += 30) {
+    drive.poll(now, true);
+  }
+  EXPECT_FALSE(drive.readings.judge(at(155), at(175)).gc);
+}
+
+TEST(DriveReadings, MediaWritesOfBeforeAPauseAreThoseBeforeTheSpike) {
+  Drive drive;
+  drive.poll_writes(0, 1e9, 1e9);
+  for (double now = 30; now < 300; now += 30) {
+    drive.poll(now, false);
+  }
+  drive.poll_writes(300, 1.1e9, 1.9e9);
+  const auto verdict = drive.readings.judge(at(280), at(290));
+  EXPECT_TRUE(verdict.gc);
+  EXPECT_EQ(verdict.evidence.at("media_written_bytes"), 0.9e9);
+}
+
+/// By how much the differences of a drive's counters may be off: of counters that are rounded either way, by two units.
+struct Units {
+  double host_doubt;
+  double media_doubt;
+};
+constexpr Units kIntel{2 * 32 * kMiB, 2 * 32 * kMiB};
+constexpr Units kMicronClient{kDataUnit, 2 * kGiB};
+constexpr Units kOcp{kDataUnit, 0};
+
+/// Whether a spike between two readings is put down to garbage collection, where one byte is usual for a byte.
+bool is_collection(Units units, double host, double media) {
+  Drive drive;
+  drive.said.write_amplification.host_doubt_bytes = units.host_doubt;
+  drive.said.write_amplification.media_doubt_bytes = units.media_doubt;
+  drive.poll_writes(0, 1e13, 1e13);
+  drive.poll_writes(30, 1e13 + host, 1e13 + media);
+  return drive.readings.judge(at(10), at(20)).gc;
+}
+
+TEST(DriveReadings, AStepOfACoarseCounterIsNoCollection) {
+  EXPECT_FALSE(is_collection(kIntel, 0, 32 * kMiB)) << "host and media step in different polls";
+  EXPECT_FALSE(is_collection(kIntel, 64 * kMiB, 128 * kMiB));
+  EXPECT_TRUE(is_collection(kIntel, 64 * kMiB, 512 * kMiB));
+  EXPECT_FALSE(is_collection(kMicronClient, 0.1 * kGiB, kGiB));
+  EXPECT_FALSE(is_collection(kMicronClient, 0.1 * kGiB, 2 * kGiB));
+  EXPECT_TRUE(is_collection(kMicronClient, 0.1 * kGiB, 3 * kGiB));
+  EXPECT_FALSE(is_collection(kOcp, 0, 0.9 * kDataUnit)) << "the host's own write, which SMART does not show yet";
+  EXPECT_TRUE(is_collection(kOcp, 0, 4 * kDataUnit));
+  EXPECT_TRUE(is_collection(kOcp, 1e9, 1.6e9));
+}
+
+TEST(DriveReadings, WhatIsNormalIsNotLearnedFromAFewUnits) {
+  Drive drive;  // that writes three bytes for a byte, as it always did, counted in GiB
+  drive.said.write_amplification.host_doubt_bytes = kMicronClient.host_doubt;
+  drive.said.write_amplification.media_doubt_bytes = kMicronClient.media_doubt;
+  const double host = 1000 * kGiB;
+  drive.poll_writes(0, host, 3 * host);
+  drive.poll_writes(30, host + 0.3 * kGiB, 3 * host);
+  drive.poll_writes(60, host + 3 * kGiB, 3 * host + 9 * kGiB);
+  const auto verdict = drive.readings.judge(at(40), at(50));
+  EXPECT_FALSE(verdict.gc);
+  EXPECT_NEAR(verdict.evidence.at("normal_write_amplification"), 3, 0.01);
+}
+
+}  // namespace
+}  // namespace ssdpulse::analysis
