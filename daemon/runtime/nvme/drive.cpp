@@ -249,8 +249,8 @@ std::chrono::nanoseconds NvmeDrive::slack(SteadyTime now) const {
 
 /// Old figures are no figures.
 bool NvmeDrive::known_now(SteadyTime now) const {
-  return identity_ && succeeded_at_ &&
-         now - *succeeded_at_ <= std::max<std::chrono::nanoseconds>(slack(now), kForgetAfter);
+  const auto forgotten = std::max<std::chrono::nanoseconds>(slack(now), kForgetAfter);
+  return identity_ && succeeded_at_ && now - *succeeded_at_ <= forgotten;
 }
 
 /// Counters of a drive that is not written to need not be read to be right.
