@@ -56,9 +56,9 @@ class DriveReadings {
   static Reading read(const model::NvmeDrive& drive);
   void learn_normal(const Reading& before, const Reading& now);
   // From the last reading before the spike up to `end`.
-  void judge_media(Place first, Place end, DriveVerdict& verdict) const;
+  void judge_media(Place first, const Place& end, DriveVerdict& verdict) const;
   static void judge_collection(const Reading& before, const Reading& after, DriveVerdict& verdict);
-  void judge_heat(SteadyTime began, Place first, Place end, DriveVerdict& verdict) const;
+  void judge_heat(SteadyTime began, const Place& first, const Place& end, DriveVerdict& verdict) const;
 
   std::deque<Reading> readings_;
   std::optional<SteadyTime> media_at_;

@@ -21,13 +21,19 @@ from pathlib import Path
 import guest
 
 JOBS_OF_SECOND_TRIES = 2
+DIFFERENT_IN_MODULES_ALONE = ("6.12-modular",)
 
 
 def kernels_of(scenario, kernels, whole):
     """KERNELS are those that a scenario is for, if not for all; KERNELS_IN_CI those of them that the matrix takes when it
-    is not asked for the WHOLE of it: enough where a kernel has little part in what is judged."""
+    is not asked for the WHOLE of it: enough where a kernel has little part in what is judged. There a kernel that differs
+    from another in its modules alone takes the scenarios that say MODULES_MATTER = True."""
     own = getattr(scenario, "KERNELS", kernels)
-    return own if whole else getattr(scenario, "KERNELS_IN_CI", own)
+    if whole:
+        return own
+    modules_matter = getattr(scenario, "MODULES_MATTER", False)
+    return [kernel for kernel in getattr(scenario, "KERNELS_IN_CI", own)
+            if modules_matter or kernel not in DIFFERENT_IN_MODULES_ALONE]
 
 
 def arrange(kernels, names, long, whole):

@@ -9,6 +9,7 @@ from lib import metrics
 
 MACHINE = {"append": "nvme_core.multipath=N"}
 SHARES_GUEST = True
+MODULES_MATTER = True
 DELAY = 0.02
 
 
