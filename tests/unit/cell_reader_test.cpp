@@ -218,6 +218,8 @@ TEST(KnownDisks, WithoutIdentitiesTheSuccessorOfADiskGetsItsQueue) {
   queues[9].disk = std::uint64_t{41} << QUEUE_ENTRY_DEVICE_BITS | 3;
   publish_decisions({{"sda", 0, 3, true}, {"sdb", 0, 4}}, table, queues);
   EXPECT_NE(queues[9].disk, 0U);
+  publish_decisions({{"sda", 0, 3, true}, {"sda", 0, DEVICE_EXCLUDED}}, table, queues);
+  EXPECT_NE(queues[9].disk, 0U) << "excluded with its requests in flight";
   publish_decisions({{"sda", 0, 3, true}, {"sda", 0, 5}}, table, queues);
   EXPECT_EQ(queues[9].disk, 0U);
   EXPECT_EQ(look_up(table, "sda", 41), 5U);

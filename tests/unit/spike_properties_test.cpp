@@ -154,11 +154,12 @@ TEST(Detector, WhatIsInFlightForEverWasMissedByUs) {
 
 /// Seconds of load (or of a pause) during which so many I/Os stay in flight.
 struct LeakyLoad {
-  void go_on(int seconds, std::int64_t in_flight, std::optional<double> latency) {
+  void go_on(int seconds, std::int64_t in_flight, std::optional<double> latency, std::uint64_t failovers = 0) {
     for (const int end = second + seconds; second < end; ++second) {
       OperationWindow window = latency ? window_of(*latency) : OperationWindow{};
       window.in_flight_before = std::exchange(last_in_flight, in_flight);
       window.in_flight_after = in_flight;
+      window.failovers = failovers;
       spikes += feed(detector, second, window) == SpikeDetector::Event::began ? 1 : 0;
     }
   }
@@ -213,6 +214,26 @@ TEST(Detector, AStallThatEndsDidNotLeak) {
     EXPECT_EQ(load.spikes, stall) << "as many are in flight in each";
     EXPECT_FALSE(load.detector.open());
   }
+  load.go_on(5, 8, std::nullopt);
+  EXPECT_TRUE(load.detector.open());
+}
+
+TEST(Detector, WhatCompletesAfterALongStallDidNotLeak) {
+  LeakyLoad load;
+  load.go_on(60, 8, 0.001);
+  load.go_on(400, 8, std::nullopt);
+  load.go_on(1, 8, 64);
+  load.go_on(30, 8, 0.001);
+  load.go_on(5, 8, std::nullopt);
+  EXPECT_TRUE(load.detector.open());
+}
+
+TEST(Detector, WhatFailsOverDidNotLeak) {
+  LeakyLoad load;
+  load.go_on(60, 8, 0.001);
+  load.go_on(30, 8, std::nullopt);
+  load.go_on(1, 8, 0.001, 8);
+  load.go_on(30, 8, 0.001);
   load.go_on(5, 8, std::nullopt);
   EXPECT_TRUE(load.detector.open());
 }

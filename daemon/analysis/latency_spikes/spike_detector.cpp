@@ -31,10 +31,17 @@ LatencyWords SpikeDetector::pool(SteadyTime end, const LatencyWords& total) {
 /// Remembers since when, and what was in flight for nothing.
 bool SpikeDetector::stalls(SteadyTime begin, SteadyTime end, const OperationWindow& window) {
   leaked_ = std::min(leaked_, window.least_in_flight());
+  const double slowest = window.ios > 0 ? slowest_seconds(window.total) : 0;
+  // An I/O that was in flight all through that stall has completed. The longest that can be told is kLongestSeconds.
+  if (leaked_ > 0 && slowest > 0 && slowest >= std::min(kLongestSeconds, seconds_between(leaked_since_, begin))) {
+    leaked_ = 0;
+  }
   if (!window.stalled(leaked_)) {
-    if (stall_since_ && window.ios > 0 &&
-        slowest_seconds(window.total) < std::min(kLongSeconds, seconds_between(*stall_since_, begin) / 2)) {
+    // What fails over to another path completes there, and quickly, as an I/O of its own.
+    if (stall_since_ && window.ios > 0 && window.failovers == 0 && window.errors == 0 &&
+        slowest < std::min(kLongSeconds, seconds_between(*stall_since_, begin) / 2)) {
       leaked_ = std::min(stalled_, window.least_in_flight());
+      leaked_since_ = *stall_since_;
     }
     return false;
   }
@@ -42,6 +49,7 @@ bool SpikeDetector::stalls(SteadyTime begin, SteadyTime end, const OperationWind
   stall_since_ = stall_since_.value_or(begin);
   if (seconds_between(*stall_since_, end) >= kStallSeconds) {
     leaked_ = stalled_;
+    leaked_since_ = *stall_since_;
   }
   return true;
 }

@@ -8,7 +8,7 @@
 //
 // A completion that was missed leaves its I/O in flight for ever, and each pause of the load would look like a stall.
 // So what is in flight all through a stall has leaked if the stall goes on for kStallSeconds, or if the first I/Os that
-// complete after it are all quick; and it leaked no more once less is in flight.
+// complete after it are all quick; and it has not once less is in flight, or an I/O completes that was in flight then.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +41,7 @@ class SpikeDetector {
   static constexpr double kTogetherSeconds = 2;  // two windows no farther apart open a spike, and so does one as long
   static constexpr double kQuietSeconds = 3;
   static constexpr double kAcceptSeconds = 600;  // a permanent change is accepted
+  static constexpr double kLongestSeconds = 60;  // latencies beyond are in one word with these
   static constexpr double kStallSeconds = 180;   // what is in flight for longer was missed by us, not by the device
 
   enum class Event : std::uint8_t { none, began, ended };
@@ -83,6 +84,7 @@ class SpikeDetector {
   std::optional<SteadyTime> stall_since_;
   std::int64_t stalled_ = 0;           // in flight all through the stall
   std::int64_t leaked_ = 0;            // in flight for ever
+  SteadyTime leaked_since_;            // when the stall began that told so
   std::optional<Baseline> candidate_;  // what the spike's own windows would teach
 };
 

@@ -40,10 +40,10 @@ std::vector<known_disk> lay_out(const std::vector<DiskDecision>& decisions, std:
 }
 
 /// Where disks have no number of their own (before Linux 5.15), a disk that came under the name of one that retires has
-/// mostly its queue id, too, and none of the old requests is left.
+/// mostly its queue id, too, and none of the old requests is left. One that is excluded from now on is still the same.
 bool is_succeeded(const DiskDecision& retiring, const std::vector<DiskDecision>& decisions) {
   return retiring.retiring && std::any_of(decisions.begin(), decisions.end(), [&](const DiskDecision& other) {
-           return !other.retiring && other.disk_name == retiring.disk_name;
+           return !other.retiring && other.device < DEVICE_WITHOUT_PLACE && other.disk_name == retiring.disk_name;
          });
 }
 
