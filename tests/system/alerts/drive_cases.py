@@ -147,7 +147,7 @@ WEAR += [
     minutely("SsdpulseDriveWornOut", "worn out when it came: nobody knows how fast", used(0.91, 1.02),
              gauge("ssdpulse_nvme_available_spare_ratio", [(300, 0.88)], **DRIVE),
              fires=((WORN, DRIVE, "On db1:10936, nvme0 has used up 102% of its rated life; spare blocks left: 88%."),),
-             silent=NEW),
+             silent=(62 * MINUTE, 280 * MINUTE)),
     minutely("SsdpulseDriveWornOut", "nearly", used(0.99), silent=(WORN,)),
     minutely(YEAR, "300 days left", *life(300), USED, fires=((WORN, DRIVE, life_says(300)),), silent=NEW),
     minutely(YEAR, "500 days left", *life(500), silent=(WORN,)),
