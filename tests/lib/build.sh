@@ -4,7 +4,7 @@
 #   gcc               everything
 #   clang             everything, by the other compiler
 #   address           the daemon and the unit tests by clang, under AddressSanitizer with UBSan
-#   thread            by clang under ThreadSanitizer the tests that are labelled `threads`, in the long tier all
+#   thread            under ThreadSanitizer the tests that are labelled `threads`, in the long tier all
 # In each of them every warning is an error.
 # TARGET `generated` stands for all generated headers. SSDPULSE_WERROR=OFF lets warnings pass.
 set -euo pipefail
@@ -16,8 +16,8 @@ targets=("${@:2}")
 build=build-tests/$kind
 options=(-DSSDPULSE_TESTS=ON "-DSSDPULSE_WERROR=${SSDPULSE_WERROR:-ON}")
 case $kind in
-  gcc) options+=(-DCMAKE_CXX_COMPILER=g++) ;;
-  clang | address | thread)
+  gcc | thread) options+=(-DCMAKE_CXX_COMPILER=g++) ;;
+  clang | address)
     for version in -14 -16 -19 ''; do command -v "clang++$version" >/dev/null && break; done
     options+=("-DCMAKE_CXX_COMPILER=clang++$version" "-DCMAKE_C_COMPILER=clang$version") ;;
   *) echo "unknown kind of build: $kind" >&2; exit 2 ;;
