@@ -94,6 +94,7 @@ void History::add(Batch batch) {
     status_.rows_dropped += unfit;
     if (rows_of(batch) > 0) {
       pending_rows_ += rows_of(batch);
+      states_came_ = states_came_ || !batch.states.empty();
       batches_.push_back(std::move(batch));
       drop_surplus();
     }
@@ -131,8 +132,10 @@ void History::drop_replaced_states() {
 }
 
 void History::drop_surplus() {
-  if (pending_rows_ > options_.most_pending_rows) {
+  // All that waits is looked at: not again where no state came since.
+  if (pending_rows_ > options_.most_pending_rows && states_came_) {
     drop_replaced_states();
+    states_came_ = false;
   }
   while (pending_rows_ > options_.most_pending_rows) {
     const std::size_t rows = rows_of(batches_.front());
@@ -293,6 +296,7 @@ void History::write_batches() {
       continue;
     }
     pending_rows_ += rows_of(batch);
+    states_came_ = states_came_ || !batch.states.empty();
     batches_.push_front(std::move(batch));
     drop_surplus();
     lock.unlock();

@@ -99,6 +99,7 @@ class History {
   std::condition_variable wake_;
   std::deque<Batch> batches_;
   std::size_t pending_rows_ = 0;
+  bool states_came_ = false;  // since those that later ones replace were dropped
   std::deque<Question> questions_;
   Status status_;
 
