@@ -10,10 +10,10 @@ usage() {
   cat <<'TEXT'
 Usage: tests/run.sh [--long] [--list] [--no-build] [LEVEL | TEST]...
 Without a name it runs every level, in this order; with names only those levels or tests (e.g. kernel.test_counts).
-  static     formatting, clang-tidy, shellcheck, layering, headers, texts
+  static     formatting, shellcheck, layering, headers, texts, and, in the long tier, clang-tidy
   build      g++ and, in the long tier, clang, every warning an error
   unit       what needs neither root nor a kernel
-  sanitize   the unit tests under address,undefined; those of threads under thread
+  sanitize   unit tests of what reads hostile bytes, under address,undefined; in the long tier all, and all under thread
   fuzz       hostile bytes for the page decoders and the configuration's parser
   kernel     the BPF programs on this host's kernel (root)
   system     the whole daemon on this host (root)
@@ -89,7 +89,7 @@ built() {
 # unit_tests LEVEL KIND: every unit test that ctest knows in this build, as LEVEL.NAME.
 unit_tests() {
   local build=$work/$2 test label=()
-  if [[ $2 == thread && -z $long ]]; then label=(-L threads); fi
+  if [[ -z $long && $1 == sanitize.* ]]; then label=(-L "$2"); fi
   if [[ ! -e $build/build.ninja && -n $list ]]; then return; fi
   for test in $(ctest --test-dir "$build" -N "${label[@]}" | sed -n 's/^ *Test *#[0-9]*: unit\.//p'); do
     # ThreadSanitizer of this age cannot live with the address randomisation of newer kernels.
@@ -97,12 +97,14 @@ unit_tests() {
   done
 }
 
-# directory_tests LEVEL: the executable files tests/LEVEL/test_*; "# timeout: N" in one sets its limit.
+# directory_tests LEVEL: the executable files tests/LEVEL/test_*; "# timeout: N" in one sets its limit. One that says
+# "# tier: long" runs in the long tier, and when it is named.
 directory_tests() {
   local file name key limit
   for file in "tests/$1"/test_*; do
     [[ -x $file && -f $file ]] || continue
     name=${file##*/}
+    if [[ -z $long && " ${names[*]} " != *" $1.${name%.*} "* ]] && grep -q '^# tier: long$' "$file"; then continue; fi
     key=timeout${long:+-long}
     limit=$(sed -n "s/^# $key: \([0-9]*\)$/\1/p" "$file")
     offer "$1.${name%.*}" "${limit:-$((300 + ${long:-0} * 14100))}" "$file"
@@ -130,8 +132,10 @@ run_level() {
     unit) if built gcc; then unit_tests unit gcc; fi ;;
     sanitize)
       for kind in address thread; do
+        if [[ $kind == thread && -z $long && " ${names[*]} " != *" sanitize.thread"* ]]; then continue; fi
         if wants "sanitize.$kind" && built "$kind"; then unit_tests "sanitize.$kind" "$kind"; fi
       done ;;
+    fuzz) if built address; then directory_tests fuzz; fi ;;
     kernel | system | package | vm)
       if [[ -z $list && $EUID -ne 0 ]]; then
         report FAIL "$1" 0 "must run as root"
@@ -139,7 +143,7 @@ run_level() {
       elif built gcc; then
         directory_tests "$1"
       fi ;;
-    static | fuzz) directory_tests "$1" ;;
+    static) directory_tests "$1" ;;
     mutate) mutations ;;
   esac
 }

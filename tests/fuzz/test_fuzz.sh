@@ -8,15 +8,8 @@ set -euo pipefail
 shopt -s inherit_errexit nullglob
 cd "$SSDPULSE_SOURCE"
 
-build="build-tests/fuzz"
+build="build-tests/address"
 seconds=$((${SSDPULSE_TEST_LONG:-0} ? 1200 : 20))
-for version in -14 -16 -19 ''; do command -v "clang++$version" >/dev/null && break; done
-if [[ ! -e $build/build.ninja ]]; then
-  cmake --fresh -G Ninja -S . -B "$build" -DSSDPULSE_TESTS=ON -DSSDPULSE_FUZZ=ON \
-    "-DCMAKE_CXX_COMPILER=clang++$version" "-DCMAKE_C_COMPILER=clang$version" \
-    -DSSDPULSE_SANITIZE=fuzzer-no-link,address,undefined
-fi
-ninja -C "$build" pages_fuzzer config_fuzzer
 
 seeds=$SSDPULSE_TEST_STATE/seeds
 PYTHONDONTWRITEBYTECODE=1 tests/fixtures/nvme/make_pages.py --corpus "$seeds/pages"

@@ -3,8 +3,9 @@
 # How do the tests build the project? tests/lib/build.sh KIND [TARGET...] configures build-tests/KIND once and builds it:
 #   gcc               everything
 #   clang             everything, by the other compiler
-#   address           the daemon and the unit tests by clang, under AddressSanitizer with UBSan
-#   thread            under ThreadSanitizer the tests that are labelled `threads`, in the long tier all
+#   address           by clang, under AddressSanitizer with UBSan: the fuzzers, and the unit tests with this label
+#   thread            under ThreadSanitizer: the unit tests with this label
+# In the long tier the sanitizers' builds are of all unit tests, and `address` of the daemon, too.
 # In each of them every warning is an error.
 # TARGET `generated` stands for all generated headers. SSDPULSE_WERROR=OFF lets warnings pass.
 set -euo pipefail
@@ -22,11 +23,12 @@ case $kind in
     options+=("-DCMAKE_CXX_COMPILER=clang++$version" "-DCMAKE_C_COMPILER=clang$version") ;;
   *) echo "unknown kind of build: $kind" >&2; exit 2 ;;
 esac
-# Less optimised and with fewer debug symbols they compile in two thirds of the time.
 case $kind in
-  address) options+=('-DSSDPULSE_SANITIZE=address,undefined' '-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1 -DNDEBUG') ;;
-  thread) options+=(-DSSDPULSE_SANITIZE=thread '-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1 -DNDEBUG') ;;
+  address) options+=(-DSSDPULSE_FUZZ=ON '-DSSDPULSE_SANITIZE=fuzzer-no-link,address,undefined') ;;
+  thread) options+=(-DSSDPULSE_SANITIZE=thread) ;;
 esac
+# Less optimised and with fewer debug symbols they compile in two thirds of the time.
+[[ $kind != @(address|thread) ]] || options+=('-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1 -DNDEBUG')
 command -v ccache >/dev/null && options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 
 # build.ninja is written last: without it an earlier configuration did not come to its end.
@@ -38,9 +40,10 @@ if [[ ${targets[*]} == generated ]]; then
 elif [[ ${#targets[@]} -eq 0 && $kind == @(address|thread) ]]; then
   # By convention the test unit.NAME is the target NAME.
   label=()
-  if [[ $kind == thread && -z ${SSDPULSE_TEST_LONG:-} ]]; then label=(-L threads); fi
+  [[ -n ${SSDPULSE_TEST_LONG:-} ]] || label=(-L "$kind")
   mapfile -t targets < <(ctest --test-dir "$build" -N "${label[@]}" | sed -n 's/^ *Test *#[0-9]*: unit\.//p')
   [[ ${#targets[@]} -gt 0 ]] || exit 0
-  [[ $kind != address ]] || targets+=(ssdpulse)
+  [[ $kind != address ]] || targets+=(pages_fuzzer config_fuzzer)
+  [[ $kind != address || -z ${SSDPULSE_TEST_LONG:-} ]] || targets+=(ssdpulse)
 fi
 exec ninja -C "$build" "${targets[@]}"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Does clang-tidy find anything of .clang-tidy's list in the daemon and the exporters? A file that was clean is looked
 # at again when it, any header or the list has changed.
+# tier: long
 # timeout: 1800
 set -euo pipefail
 shopt -s inherit_errexit

@@ -53,7 +53,6 @@ void store(__u64& word, __u64 value) { std::atomic_ref(word).store(value, std::m
 }  // namespace
 
 void forget_queues_of(__u32 device, std::span<queue_entry> queue_entries) {
-  std::atomic_thread_fence(std::memory_order_release);
   for (queue_entry& entry : queue_entries) {
     if ((entry.disk & 0xffff) == device) {
       store(entry.disk, 0);

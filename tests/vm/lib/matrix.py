@@ -21,19 +21,16 @@ from pathlib import Path
 import guest
 
 JOBS_OF_SECOND_TRIES = 2
-DIFFERENT_IN_MODULES_ALONE = ("6.12-modular",)
+# The oldest and the newest way: what works on both has hardly ever failed between them.
+KERNELS_OF_CI = ("5.10", "newest")
 
 
 def kernels_of(scenario, kernels, whole):
-    """KERNELS are those that a scenario is for, if not for all; KERNELS_IN_CI those of them that the matrix takes when it
-    is not asked for the WHOLE of it: enough where a kernel has little part in what is judged. There a kernel that differs
-    from another in its modules alone takes the scenarios that say MODULES_MATTER = True."""
+    """KERNELS are those that a scenario is for, if not for all. When the matrix is not asked for the WHOLE of it, KERNELS_IN_CI
+    are those of them that it takes; of who does not say, the oldest and the newest, or all where it is for neither."""
     own = getattr(scenario, "KERNELS", kernels)
-    if whole:
-        return own
-    modules_matter = getattr(scenario, "MODULES_MATTER", False)
-    return [kernel for kernel in getattr(scenario, "KERNELS_IN_CI", own)
-            if modules_matter or kernel not in DIFFERENT_IN_MODULES_ALONE]
+    chosen = own if whole else getattr(scenario, "KERNELS_IN_CI", set(own) & set(KERNELS_OF_CI) or own)
+    return [kernel for kernel in kernels if kernel in chosen]
 
 
 def arrange(kernels, names, long, whole):

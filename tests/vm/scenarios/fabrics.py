@@ -11,7 +11,7 @@ from devices import NvmeTcp
 from lib import metrics
 from nvme_tcp import Refuse, Short
 
-KERNELS_IN_CI = ("5.10", "newest")  # the oldest and the newest way to connect
+KERNELS_IN_CI = ("newest",)
 ALL = 0xFFFFFFFF
 ATTRIBUTES = (nvme_identify.ATTRIBUTE_ENDURANCE_GROUPS | nvme_identify.ATTRIBUTE_UUIDS | nvme_identify.ATTRIBUTE_FDP)
 

@@ -7,7 +7,6 @@ from devices import Backend, Nvme, NvmeSubsystem
 from lib import metrics
 
 SHARES_GUEST = True
-MODULES_MATTER = True
 HINTS = ("not_set", "none", "short", "medium", "long", "extreme", "unknown")
 DIRECT, BUFFERED = 4, 3  # the hints that are set: long, medium
 SIZE, BLOCK = 512 << 10, 64 << 10
