@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/runtime/daemon.h"
 
+#include <fmt/format.h>
 #include <malloc.h>
 #include <sys/resource.h>
 
@@ -76,6 +77,17 @@ http::Routes routes(const CurrentSnapshot& current, exposition::MetricsPage& pag
   return http::daemon_pages(std::move(metrics), [&current] { return current.fresh(); });
 }
 
+/// Mostly a pattern that says something else than was meant: the defaults exclude loop devices even where they are
+/// named.
+void warn_if_nothing_is_measured(const Sampler& sampler, const config::Config& config) {
+  if (sampler.measured_devices() == 0) {
+    log::warning(
+        "no device is measured: none is left by devices.include [{}] without devices.exclude [{}]; "
+        "'ssdpulse devices' shows each disk and why",
+        fmt::join(config.devices.include, " "), fmt::join(config.devices.exclude, " "));
+  }
+}
+
 /// A good configuration is applied as far as a running daemon can, a bad one changes nothing.
 void apply(const Configured& wanted, config::Config& running, Sampler& sampler, NvmeMonitor& nvme) {
   if (!wanted) {
@@ -96,6 +108,7 @@ void apply(const Configured& wanted, config::Config& running, Sampler& sampler, 
   nvme.set_poll_interval(running.nvme.poll_interval);
   running.spikes = wanted->spikes;
   log::info("configuration reloaded devices_measured={}", sampler.measured_devices());
+  warn_if_nothing_is_measured(sampler, running);
 }
 
 /// When a look at the inventory is due. Disks are looked for at once, but no more often than five times a second;
@@ -233,6 +246,7 @@ ExitCode run(const Configure& configure) {
   ::malloc_trim(0);  // ten megabytes that the kernel's type information took
   log::info("measuring devices={} mode={}", (*sampler)->measured_devices(),
             config->latency.mode == config::LatencyMode::full ? "full" : "completion-only");
+  warn_if_nothing_is_measured(**sampler, *config);
   serve(configure, *config, *events, **sampler, **nvme, **web, current);
   log::info("stopping");
   service_notifier::stopping();

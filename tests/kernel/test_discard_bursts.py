@@ -13,6 +13,7 @@ import struct
 import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -193,15 +194,16 @@ def test(check, state):
             check.equal({name: present.get((disk.name, name)) for name in TRIGGERS}, dict.fromkeys(TRIGGERS, 0),
                         f"{disk.name}: from 0")
         first, second = disks
-        file_system(check, daemon, first, state, "ext4", ["mkfs.ext4", "-q", "-F"])
-        file_system(check, daemon, second, state, "xfs", ["mkfs.xfs", "-q", "-f"])
+        # Side by side, as most of the time is waited for bursts to end.
+        with ThreadPoolExecutor() as pool:
+            for done in [pool.submit(file_system, check, daemon, first, state, "ext4", ["mkfs.ext4", "-q", "-F"]),
+                         pool.submit(file_system, check, daemon, second, state, "xfs", ["mkfs.xfs", "-q", "-f"])]:
+                done.result()
         stage = Stage(check, daemon, first)
         stage.expect("blkdiscard", "blkdiscard", lambda: blkdiscard(first), "blkdiscard", size=lambda _: 512 * MIB)
         stage.expect("other", "BLKDISCARD of a program", lambda: discard_by_ioctl(first, rng, 0, 500), re.escape(Path("/proc/self/comm").read_text().strip()),
                      size=lambda size: size)
         overlap(check, daemon, second, rng)
-
-
     completion_only(check, state)
 
 

@@ -10,7 +10,7 @@ from lib import rig
 from lib.observe import observe
 
 STREAMS = 32
-PER_STREAM = 1_500  # I/Os
+PER_STREAM = 1_500 if rig.LONG else 600  # I/Os
 
 
 def share(difference, disk, operation):

@@ -5,7 +5,7 @@
 
 By promtool of every Debian suite, on series made up in alerts/: with the rules for classic histograms and, where a case
 has latencies, with those for native ones. Debian 12's promtool cannot read native histograms in a rule test: it does the
-classic form, Debian 13's the native one, sid's both.
+classic form, Debian 13's the native one, sid's both. In CI only sid's runs the cases; all of them read the files.
 """
 import os
 import subprocess
@@ -79,7 +79,7 @@ def test(check, state):
                        f"promtool of {suite}: {file.name}{'' if code == 0 else ': ' + output}")
         code, output = promtool(tool, "check", "config", RULES.parent / "prometheus.yml")
         check.that(code == 0, f"promtool of {suite}: prometheus.yml{'' if code == 0 else ': ' + output}")
-        for form in forms:
+        for form in forms if rig.LONG or suite == "sid" else ():
             with ThreadPoolExecutor(2) as pool:
                 done = list(pool.map(lambda file: promtool(tool, "test", "rules", file[0]), files[form]))
             for (file, _), (code, output) in zip(files[form], done):

@@ -196,6 +196,22 @@ def nothing_to_measure(subject):
                           f"--devices.include={disk.name}", "--devices.exclude=none")
         finally:
             disk.set_queue("iostats", 1)
+        # The disk is named, but the defaults exclude its kind.
+        log = subject.state / "nothing.log"
+        with log.open("w") as out:
+            process = subprocess.Popen([subject.binary, "run", subject.address, f"--devices.include={disk.name}"],
+                                       pass_fds=[subject.fd], stderr=out)
+        try:
+            for _ in range(100):
+                if "measured" in log.read_text() or process.poll() is not None:
+                    break
+                time.sleep(0.1)
+        finally:
+            process.terminate()
+            process.wait()
+        said = log.read_text()
+        pattern = rf"no device is measured: .*include \[{disk.name}\] .*exclude \[loop\* .*'ssdpulse devices'"
+        subject.check.that(re.search(pattern, said) is not None, f"a daemon that measures nothing says so {said!r}")
 
 
 def test(check, state):
