@@ -405,6 +405,33 @@ TEST(Choice, AGroupCounterThatContradictsTheHealthPageIsNone) {
   EXPECT_EQ(good.media->unit_bytes, 1'000'000'000U);
 }
 
+TEST(Choice, ASumOfRoundedCountersIsAsDoubtfulAsItsParts) {
+  constexpr std::uint64_t kUnit = 1'000'000'000;
+  FakeDrive drive;
+  drive.attributes = kGroups;
+  drive.groups = {1, 2, 3};
+  drive.data_units = 3 * 2'100'000'000'000 / 512'000;
+  for (std::uint64_t sum = 18'900; sum < 18'910; ++sum) {
+    std::uint64_t group = 0;
+    drive.pages["endurance_group"] = [&group, sum](Response& response) {
+      put(response.data.data() + 64, 2100, 8);
+      put(response.data.data() + 80, (sum + group++) / 3, 8);
+    };
+    Poll poll(drive);
+    const SourceChoice choice = choose_source(poll.run());
+    ASSERT_TRUE(choice.media && choice.host_before) << choice.reason;
+    ASSERT_EQ(group, 3U);
+    EXPECT_EQ(choice.host_before->unit_bytes, choice.media->unit_bytes);
+    EXPECT_EQ(choice.units.at("endurance_group"), kUnit) << "of one group";
+    // Each group has written at most as many units as it tells, and less than one fewer.
+    const model::Uint128 most = model::Uint128{sum} * kUnit;
+    const model::Uint128 least = most - 3 * kUnit + 3;
+    const model::Uint128 have = choice.media->count * choice.media->unit_bytes;
+    EXPECT_LT(most, have + choice.media->unit_bytes) << sum;
+    EXPECT_GT(least + choice.media->unit_bytes, have) << sum;
+  }
+}
+
 TEST(Choice, ASettledUnitStays) {
   FakeDrive drive;
   drive.attributes = kGroups;

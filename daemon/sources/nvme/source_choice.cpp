@@ -38,6 +38,20 @@ std::optional<PageContent> content_of(const DriveReading& reading, const LogPage
   return asked != reading.asked.end() && answered == asked->second ? content : std::nullopt;
 }
 
+/// A sum of `parts` counters that were rounded each hides as many units as there are of them: told in units so much
+/// coarser, because a counter's doubt is one unit. The true value stays within one of them of the told one.
+std::optional<ByteCounter> told_coarsely(std::optional<ByteCounter> sum, std::size_t parts) {
+  if (sum && sum->rounding != model::Rounding::exact && parts > 1) {
+    // Rounded up, the truth is less than `parts` below the sum; unknown, it may be as far above it.
+    const bool either_way = sum->rounding == model::Rounding::unknown;
+    const std::size_t units = either_way ? 2 * parts : parts;
+    sum->count = sum->count / units + (sum->count % units + (either_way ? parts : 0)) / units;
+    sum->unit_bytes *= units;
+    sum->rounding = model::Rounding::unknown;
+  }
+  return sum;
+}
+
 std::chrono::nanoseconds read_at(const DriveReading& reading, const LogPage& page) {
   std::chrono::nanoseconds at{};
   for (const PageReading& entry : reading.pages) {
@@ -89,13 +103,14 @@ std::string take(const LogPage& page, const PageContent& content, const DriveRea
     return "counts no media writes";
   }
   model::WriteCounters writes = content.writes;
+  const std::size_t parts = reading.asked.at(&page);
   writes.media->unit_bytes = unit_of(page, *writes.media, choice.units);
   if (writes.host) {
     if (may_misstate_unit(page) && writes.media->unit_bytes == 0) {
       return "its host counter contradicts SMART";
     }
     writes.host->unit_bytes = writes.media->unit_bytes;
-    choice.host_before = choice.host_after = writes.host;
+    choice.host_before = choice.host_after = told_coarsely(writes.host, parts);
   } else if (writes.media->unit_bytes == 0) {
     return "its unit is not settled";
   } else if (reading.host_before_media() && reading.host_after_media()) {
@@ -104,7 +119,7 @@ std::string take(const LogPage& page, const PageContent& content, const DriveRea
   } else {
     return "there is no host counter to go with it";
   }
-  choice.media = writes.media;
+  choice.media = told_coarsely(writes.media, parts);
   choice.at = read_at(reading, page);
   choice.source = page.source;
   choice.since_birth = page.lid != kFdpStatisticsLid;
