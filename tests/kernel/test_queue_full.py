@@ -10,6 +10,8 @@ from lib import rig, trace
 from lib.observe import observe
 
 NAME = "ssdpulse_io_queue_full_seconds_total"
+SLOW_SECONDS = 4 if rig.LONG else 2
+FAST_RUNTIME = "1s" if rig.LONG else "300ms"  # each I/O is traced, and read in Python
 
 
 def measure(check, state, disk, seed, **options):
@@ -28,18 +30,19 @@ def test(check, state):
     with rig.fuse_disk(state, "128M", ["delay"], "delay-read=1ms", "delay-write=1ms") as disk:
         check.equal(disk.queue("nr_requests"), "128", "tags of the disk")
         for engine in ("libaio", "io_uring"):
-            have, full, nearly, span = measure(check, state, disk, seed, ioengine=engine, iodepth=256, runtime=4)
+            have, full, nearly, span = measure(check, state, disk, seed, ioengine=engine, iodepth=256,
+                                             runtime=SLOW_SECONDS)
             check.that(0.9 * span <= have <= 1.02 * span, f"{engine}, depth 256, slow disk: {have:.3f} s of "
                        f"{span:.3f} s; all tags taken for {full:.3f} s, all but 8 for {nearly:.3f} s")
             check.that(0.9 * nearly <= have <= 1.1 * nearly, f"{engine}: the trace's time with a waiter, within 10 %")
         have, full, _, span = measure(check, state, disk, seed, ioengine="libaio", iodepth=32, runtime=2)
         check.that(have == 0 and full == 0, f"depth 32, slow disk: {have} s of {span:.3f} s")
     with rig.ram_disks(state) as [disk]:
-        have, full, nearly, span = measure(check, state, disk, seed, ioengine="io_uring", iodepth=256, runtime=1)
+        have, full, nearly, span = measure(check, state, disk, seed, ioengine="io_uring", iodepth=256, runtime=FAST_RUNTIME)
         check.figure(f"depth 256, fast disk: {have:.3f} s of {span:.3f} s; all tags taken for {full:.3f} s, "
                      f"all but 8 for {nearly:.3f} s")
         check.that(have <= 1.02 * span, "fast disk: no more than the run's length")
-        have, full, _, span = measure(check, state, disk, seed, ioengine="io_uring", iodepth=32, runtime=1)
+        have, full, _, span = measure(check, state, disk, seed, ioengine="io_uring", iodepth=32, runtime=FAST_RUNTIME)
         check.that(have == 0 and full == 0, f"depth 32, fast disk: {have} s of {span:.3f} s")
 
 
