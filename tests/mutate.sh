@@ -83,12 +83,13 @@ refresh_copy() {
   mv "$copy/.sources.new" "$copy/.sources"
 }
 
-# build TEST: what this test needs, in the copy. A unit test is a target of its own.
+# build TEST: what this test needs, in the copy. A unit test is a target of its own; the others need all but those.
 build() {
-  local target=()
+  local target
   case $1 in
     unit.*) target=("${1#unit.}") ;;
     vm\ *) target=(ssdpulse) ;;
+    *) target=(daemon/all deploy/all tests/kernel/all tests/system/all tests/bench/all) ;;
   esac
   SSDPULSE_WERROR=OFF "$copy/tests/lib/build.sh" gcc "${target[@]}"
 }
