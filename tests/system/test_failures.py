@@ -199,8 +199,8 @@ def nothing_to_measure(subject):
         # The disk is named, but the defaults exclude its kind.
         log = subject.state / "nothing.log"
         with log.open("w") as out:
-            process = subprocess.Popen([subject.binary, "run", subject.address, f"--devices.include={disk.name}"],
-                                       pass_fds=[subject.fd], stderr=out)
+            process = subprocess.Popen([subject.binary, "run", subject.address, f"--devices.include={disk.name}",
+                                        f"--history.directory={subject.state}/history"], pass_fds=[subject.fd], stderr=out)
         try:
             for _ in range(100):
                 if "measured" in log.read_text() or process.poll() is not None:
