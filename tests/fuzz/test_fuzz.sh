@@ -11,6 +11,7 @@ cd "$SSDPULSE_SOURCE"
 build="build-tests/address"
 seconds=$((${SSDPULSE_TEST_LONG:-0} ? 1200 : 20))
 
+ninja -C "$build" pages_fuzzer config_fuzzer
 seeds=$SSDPULSE_TEST_STATE/seeds
 PYTHONDONTWRITEBYTECODE=1 tests/fixtures/nvme/make_pages.py --corpus "$seeds/pages"
 mkdir -p "$seeds/config"

@@ -30,11 +30,16 @@ esac
 # Less optimised and with fewer debug symbols they compile in two thirds of the time.
 [[ $kind != @(address|thread) ]] || options+=('-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1 -DNDEBUG')
 command -v ccache >/dev/null && options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
-# A copy of the tree in another place, as tests/mutate.sh makes one, finds what was compiled here; it lets warnings pass.
+# A copy of the tree in another place, as tests/mutate.sh makes one, finds what was compiled here, where warnings were
+# errors. What was compiled where they pass must not be found.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_IGNOREOPTIONS=-Werror
+[[ ${SSDPULSE_WERROR:-ON} == ON ]] || export CCACHE_READONLY=1
 
-# build.ninja is written last: without it an earlier configuration did not come to its end.
-[[ -e $build/build.ninja ]] || cmake --fresh -G Ninja -S . -B "$build" "${options[@]}" 2>&1
+# Written last: without it an earlier configuration did not come to its end.
+if [[ $(cat "$build/configured-with" 2>/dev/null) != "${options[*]}" ]]; then
+  cmake --fresh -G Ninja -S . -B "$build" "${options[@]}" 2>&1
+  echo "${options[*]}" >"$build/configured-with"
+fi
 
 if [[ ${targets[*]} == generated ]]; then
   mapfile -t targets < <(ninja -C "$build" -t targets all | sed -n 's/^\(.*\.h\): CUSTOM_COMMAND.*/\1/p' | grep -v "^$PWD")

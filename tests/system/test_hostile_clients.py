@@ -21,7 +21,7 @@ import hostile
 import web
 from lib import rig
 
-LORIS, LORIS_SECONDS = 2000, 60 if rig.LONG else 8
+LORIS, LORIS_SECONDS = 2000, 60 if rig.LONG else 12
 UNREAD_SECONDS = 60 if rig.LONG else 8
 FUZZ_SECONDS = 150 if rig.LONG else 15  # plain, and again over TLS
 SCRAPE_LIMIT = 10.0  # seconds: the usual time limit of a Prometheus

@@ -78,9 +78,12 @@ std::size_t publish_decisions(const std::vector<DiskDecision>& decisions, std::s
     }
     // The entry is closed while it changes; a disk that is looked up meanwhile is pending for that one I/O.
     store(table[i].device, 0);
-    std::copy(std::begin(wanted[i].name), std::end(wanted[i].name), std::begin(table[i].name));
-    table[i].identity = wanted[i].identity;
-    table[i].discard_place = wanted[i].discard_place;
+    // Each store keeps those before it, also the closing one, ahead of itself.
+    for (std::size_t word = 0; word < std::size(table[i].name); ++word) {
+      store(table[i].name[word], wanted[i].name[word]);
+    }
+    store(table[i].identity, wanted[i].identity);
+    store(table[i].discard_place, wanted[i].discard_place);
     store(table[i].device, wanted[i].device);
   }
   for (queue_entry& entry : queue_entries) {

@@ -38,15 +38,13 @@ std::optional<PageContent> content_of(const DriveReading& reading, const LogPage
   return asked != reading.asked.end() && answered == asked->second ? content : std::nullopt;
 }
 
-/// A sum of `parts` counters that were rounded each hides as many units as there are of them: told in units so much
-/// coarser, because a counter's doubt is one unit. The true value stays within one of them of the told one.
+/// A sum of `parts` counters that were each rounded up hides as many units as there are of them: told in units so much
+/// coarser, because a counter's doubt is one unit. The true value stays within one of them of the told one. A counter
+/// that is at its end stays there. (No page of endurance groups rounds in another way.)
 std::optional<ByteCounter> told_coarsely(std::optional<ByteCounter> sum, std::size_t parts) {
-  if (sum && sum->rounding != model::Rounding::exact && parts > 1) {
-    // Rounded up, the truth is less than `parts` below the sum; unknown, it may be as far above it.
-    const bool either_way = sum->rounding == model::Rounding::unknown;
-    const std::size_t units = either_way ? 2 * parts : parts;
-    sum->count = sum->count / units + (sum->count % units + (either_way ? parts : 0)) / units;
-    sum->unit_bytes *= units;
+  if (sum && sum->rounding == model::Rounding::up && parts > 1 && sum->count != ~model::Uint128{0}) {
+    sum->count /= parts;
+    sum->unit_bytes *= parts;
     sum->rounding = model::Rounding::unknown;
   }
   return sum;

@@ -21,13 +21,13 @@ from pathlib import Path
 import guest
 
 JOBS_OF_SECOND_TRIES = 2
-# The oldest and the newest way: what works on both has hardly ever failed between them.
 KERNELS_OF_CI = ("5.10", "newest")
 
 
 def kernels_of(scenario, kernels, whole):
     """KERNELS are those that a scenario is for, if not for all. When the matrix is not asked for the WHOLE of it, KERNELS_IN_CI
-    are those of them that it takes; of who does not say, the oldest and the newest, or all where it is for neither."""
+    are those of them that it takes; of who does not say, the oldest and the newest, or all where it is for neither.
+    What takes another way on kernels between them must say so."""
     own = getattr(scenario, "KERNELS", kernels)
     chosen = own if whole else getattr(scenario, "KERNELS_IN_CI", set(own) & set(KERNELS_OF_CI) or own)
     return [kernel for kernel in kernels if kernel in chosen]
