@@ -21,6 +21,7 @@ from pathlib import Path
 import guest
 
 JOBS_OF_SECOND_TRIES = 2
+MOST_UNEXPLAINED = 3  # failures that a short run looks at once more; more of them are no accident
 KERNELS_OF_CI = ("5.10", "newest")
 
 
@@ -129,6 +130,16 @@ def why_again(results, kernel, scenario):
     return getattr(guest.load(scenario), "BUSY_HOST_FAILS", "")
 
 
+def second_tries(arguments, failed):
+    """{(kernel, scenario): why}. A few failures among guests that share few CPUs are looked at once more in the short form,
+    whatever they were: said, and final then. The long form gives no such chance."""
+    reasons = {pair: why_again(arguments.results, *pair) for pair in failed}
+    unexplained = [pair for pair, reason in reasons.items() if not reason]
+    if not arguments.long and arguments.jobs > JOBS_OF_SECOND_TRIES and len(unexplained) <= MOST_UNEXPLAINED:
+        reasons |= {pair: f"it failed beside {arguments.jobs - 1} other guests" for pair in unexplained}
+    return {pair: reason for pair, reason in reasons.items() if reason}
+
+
 def keep_first_try(directory):
     kept = directory.with_suffix(directory.suffix + ".first")
     shutil.rmtree(kept, ignore_errors=True)
@@ -159,8 +170,8 @@ def run_all(arguments):
             verdicts |= {(kernel, scenario): passed for kernel, scenario, passed in run.verdicts()}
         running = [run for run in running if not run.over()]
         if not waiting and not running and not again:
-            reasons = {pair: why_again(arguments.results, *pair) for pair, passed in verdicts.items() if not passed}
-            again = {pair for pair, reason in reasons.items() if reason}
+            reasons = second_tries(arguments, [pair for pair, passed in verdicts.items() if not passed])
+            again = set(reasons)
             waiting, jobs = [(kernel, [scenario]) for kernel, scenario in sorted(again)], min(jobs, JOBS_OF_SECOND_TRIES)
             for kernel, scenario in sorted(again):
                 print(f"AGAIN {kernel:13} {scenario:12} {reasons[kernel, scenario]}")

@@ -9,9 +9,11 @@ MACHINE = {"append": "nvme_core.multipath=N"}
 SHARES_GUEST = True
 BUSY_HOST_FAILS = "a guest that gets no time feels milliseconds that are none of the drive's"
 # Between the kernel's stamps and fio's lie a system call and, with interrupts, the waking of a sleeper: in an emulated
-# guest 150 to 300 us, more than a bucket of 1 ms. Polled, it is 25 to 100 us; but who polls keeps others from running.
+# guest 150 to 300 us, more than a bucket of 1 ms. Polled, it is 25 to 100 us, on a slow host up to 200; but who polls keeps
+# others from running.
 STEPS = {0.001: {"number_ios": 300, "iodepth": 1, "ioengine": "io_uring", "hipri": None},
          0.010: {"number_ios": 100, "iodepth": 1}, 0.100: {"number_ios": 96, "iodepth": 8}}  # seconds: load
+WAY_TO_FIO_NS = 200_000
 TRIES = 5
 TOTAL = "ssdpulse_io_latency_seconds"
 
@@ -55,7 +57,8 @@ def run(vm, check):
             median = figures.quantile(figures.device_time(difference, disk, operation), 0.5)
             check.that(median >= asked, f"{what}: median in bucket {median}, not below that of the delay, {asked}")
             total = figures.quantile(difference.histogram(TOTAL, device=disk, operation=operation).native, 0.5)
-            check.that(abs(near - total) <= 1, f"{what}: total {total}, fio's {near} ({felt_ns / 1e6:.2f} ms)")
+            least = buckets.latency_bucket(felt_ns - WAY_TO_FIO_NS)
+            check.that(least - 1 <= total <= near + 1, f"{what}: total {total}, fio's {near} ({felt_ns / 1e6:.2f} ms)")
             if delay >= 0.1:
                 check.that(median - asked <= 1, f"{what}: bucket {median}, at most one above the delay's, {asked}")
     figures.at_rest(check, daemon.at_rest(5), disk)
