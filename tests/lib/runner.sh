@@ -8,8 +8,12 @@
 : "${root:?the project}" "${work:?the directory of builds and states}" "${logs:?the directory of outputs}"
 passed=0
 failed=()
+again=()
 running_pid=
 running_state=
+# How many failing tests may be tried once more in this run, and of which levels. The caller says so.
+second_tries=0
+tried_twice=
 
 # clean_state DIR: removes a test's leftovers.
 clean_state() {
@@ -69,9 +73,32 @@ report() { printf '%-5s %-52s %8s s  %s\n' "$1" "$2" "$3" "${4:-}"; }
 
 # run_test NAME TIMEOUT COMMAND...: returns 0 unless the test failed.
 run_test() {
-  local name=$1 limit=$2 log=$logs/$1.log start=${EPOCHREALTIME/[.,]/} code=0 seconds reason
-  shift 2
+  local name=$1 log=$logs/$1.log verdict seconds reason
+  try "$@"
+  if [[ $verdict == FAIL && $second_tries -gt 0 && " $tried_twice " == *" ${name%%.*} "* ]]; then
+    second_tries=$((second_tries - 1))
+    again+=("$name")
+    report AGAIN "$name" "$seconds" "$reason"
+    show_failure "$log" | sed 's/^/      | /'
+    mv "$log" "${log%.log}.first.log"
+    try "$@"
+  fi
+  report "$verdict" "$name" "$seconds" "$reason"
+  case $verdict in
+    pass) passed=$((passed + 1)) ;;
+    FAIL)
+      failed+=("$name")
+      show_failure "$log" | sed 's/^/      | /'
+      echo "      the whole output: $log"
+      return 1 ;;
+  esac
+}
+
+# try NAME TIMEOUT COMMAND...: runs it once; sets run_test's verdict (pass, skip, FAIL), seconds and reason.
+try() {
+  local limit=$2 start=${EPOCHREALTIME/[.,]/} code=0
   running_state=$work/state/$name
+  shift 2
   mkdir -p "$running_state"
   # In the background and waited for, so that a signal to the runner is answered at once; without the runner's lock.
   SSDPULSE_TEST_STATE=$running_state setsid timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 </dev/null 9>&- &
@@ -83,21 +110,12 @@ run_test() {
   seconds=$(((${EPOCHREALTIME/[.,]/} - start) / 100000))
   seconds=$((seconds / 10)).$((seconds % 10))
 
+  verdict=FAIL
   case $code in
-    0) report pass "$name" "$seconds"; passed=$((passed + 1)); return ;;
-    77)
-      if reason=$(allowed_skip "$name"); then
-        report skip "$name" "$seconds" "$reason"
-        return
-      fi
-      reason="skipped, and not in tests/skips.txt" ;;
+    0) verdict=pass reason= ;;
+    77) if reason=$(allowed_skip "$name"); then verdict=skip; else reason="skipped, and not in tests/skips.txt"; fi ;;
     *) if [[ ${seconds%.*} -ge $limit ]]; then reason="no end after $limit s"; else reason="exit code $code"; fi ;;
   esac
-  report FAIL "$name" "$seconds" "$reason"
-  failed+=("$name")
-  show_failure "$log" | sed 's/^/      | /'
-  echo "      the whole output: $log"
-  return 1
 }
 
 # show_failure LOG: what is most telling comes first, for those who see only the beginning of it.
@@ -110,6 +128,6 @@ show_failure() {
 
 # closing_line: the last line of a run, and its exit code.
 closing_line() {
-  echo "$passed passed, ${#failed[@]} failed${failed[*]:+: ${failed[*]}}"
+  echo "$passed passed, ${#failed[@]} failed${failed[*]:+: ${failed[*]}}${again[*]:+; tried twice: ${again[*]}}"
   [[ ${#failed[@]} -eq 0 ]]
 }

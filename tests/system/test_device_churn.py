@@ -4,7 +4,8 @@
 """Do disks that come and go leave anything behind, and are they measured while they are there?
 
 A steady disk is under load throughout. Beside it, disks are attached and detached: every second batch lives until it
-has been seen and measured, the others are gone as soon as they were there. Diskstats say how many I/Os a disk had.
+has been seen and measured, the others are gone as soon as they were there. Diskstats say how many I/Os a disk had. What
+the daemon did not count, it must have told: as pending or lost, or as in flight where the kernel skipped the end's run.
 """
 import mmap
 import os
@@ -68,6 +69,17 @@ def pending(scrape):
     return scrape.value("ssdpulse_lost_events_total", cause="device_pending")
 
 
+def skipped_runs(scrape):
+    """How often the kernel says that it did not run a program."""
+    return scrape.value("ssdpulse_lost_events_total", cause="recursion")
+
+
+def told(scrape, disk):
+    """I/Os of a disk at rest that are not in its histograms, as the daemon says."""
+    return sum(scrape.value(name, device=disk.name) or 0
+               for name in ("ssdpulse_lost_events_total", "ssdpulse_io_in_flight"))
+
+
 def await_ticks(daemon, condition, seconds=4):
     """The first scrape of which the condition holds, or the last one."""
     deadline = time.monotonic() + seconds
@@ -109,17 +121,17 @@ def living_batch(daemon, files, early):
             truth[disk.name] = sum(now[operation] - past[operation] for operation in ZERO)
         after = await_ticks(daemon, lambda scrape: all(counted(scrape, disk) >= start[disk.name] + LATE
                                                        for disk in disks))
-        missed = 0
+        missed, lost = 0, 0
         for disk in disks:
-            have = counted(after, disk)
-            missed += truth[disk.name] - have
-            if not LATE <= have <= truth[disk.name] or have < start[disk.name] + LATE:
-                wrong.append(f"{disk.name}: {have} I/Os counted, {start[disk.name]} of them early, "
-                             f"diskstats {truth[disk.name]}")
-    more = pending(after) - pending(before)
-    lost = sum(after.value("ssdpulse_lost_events_total", device=disk.name) for disk in disks)
-    if not more <= missed <= more + lost or (early and missed < EARLY * len(disks)):
-        wrong.append(f"{missed} I/Os missed, {more:.0f} counted as pending, {lost:.0f} as lost")
+            have, unmeasured = counted(after, disk), told(after, disk)
+            missed, lost = missed + truth[disk.name] - have, lost + unmeasured
+            if not start[disk.name] + LATE - unmeasured <= have <= truth[disk.name]:
+                wrong.append(f"{disk.name}: {have} I/Os counted, {start[disk.name]} of them early, {unmeasured:.0f} told "
+                             f"as not measured, diskstats {truth[disk.name]}")
+    more, skipped = pending(after) - pending(before), skipped_runs(after) - skipped_runs(before)
+    if not more <= missed <= more + skipped or lost > skipped or (early and missed < EARLY * len(disks)):
+        wrong.append(f"{missed} I/Os missed, {more:.0f} counted as pending, {lost:.0f} as lost or never ended, "
+                     f"{skipped:.0f} runs skipped")
     return wrong, missed, [disk.name for disk in disks]
 
 
