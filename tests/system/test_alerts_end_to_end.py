@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 480
 """An fstrim stalls reads: does a real Prometheus fire within two minutes, does a real Alertmanager keep the general alert
-back, does both end, and is everything silent before?
+back, does both end, and is everything silent before? And what does it tell of a daemon that sees no more?
 
 The page is made up (alerts/replay.py); all else is real: the shipped configuration and rules, of which only the waiting is
 shortened, with native histograms on the newest server and classic ones on the oldest.
@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from alerts.replay import Replay, serving
-from alerts.stack import stack
+from alerts.stack import INSTANCE, stack
 from lib import rig
 
 DEFINITION = Path(__file__).resolve().parents[1] / "fixtures/prometheus/metrics.proto"
@@ -22,6 +22,10 @@ STACKS = (("sid", "native"), ("bookworm", "classic"))
 DRIVE = (("device", "nvme0n1"), ("operation", "read"))
 QUICK, STALLED = -13, -4  # exponents of two: 0.12 ms and 62 ms
 CAUSE, GENERAL = ("SsdpulseTailLiftedByDiscard", "nvme0n1"), ("SsdpulseTailLatencyHigh", "nvme0n1")
+
+# Alerts of a daemon that sees no more: severity, and what becomes of them.
+STALE = {"SsdpulseStale": ("warning", "active"), "SsdpulseCriticalWarning": ("critical", "active"),
+         "SsdpulseWriteAmplificationHigh": ("warning", "suppressed")}
 
 
 def reads(alone, stalled):
@@ -77,6 +81,13 @@ def test(check, state):
             seconds = wait(120, lambda one=one: CAUSE not in one.firing() and CAUSE not in one.notified())
             check.that(seconds is not None, f"{name}: it resolves {took(seconds)}")
             check.equal(one.server.complaints(), [], f"{name}: complaints")
+
+        for name, one in stacks.items():
+            for alert, (severity, _) in STALE.items():
+                one.notify({"alertname": alert, "severity": severity, "job": "ssdpulse", "instance": INSTANCE})
+            want = {(alert, None): state for alert, (_, state) in STALE.items()}
+            seconds = wait(30, lambda one=one, want=want: one.notified() == want)
+            check.that(seconds is not None, f"{name}: of a stale daemon what is critical stays told: {one.notified()}")
 
 
 rig.main(test)
