@@ -98,12 +98,23 @@ def daily(value, covered=12 * HOUR):
             gauge("ssdpulse_write_amplification_covered_seconds", [(180, covered)], **labels)]
 
 
+def written(gigabytes_a_day):
+    """To the media of a drive of 4 TB."""
+    return [counter("ssdpulse_nvme_media_written_bytes_total", [(180, gigabytes_a_day * 1e9 / 1440)], start=9e13, **SOURCE),
+            gauge("ssdpulse_nvme_namespace_info", [(181, 1)], **DRIVE, **DEVICE, nsid="1"),
+            gauge("ssdpulse_device_size_bytes", [(181, 4 * TERA)], **DEVICE)]
+
+
 LATER = 150 * MINUTE
 ABOVE, HIGH = "SsdpulseWriteAmplificationAboveBaseline", "SsdpulseWriteAmplificationHigh"
 WEAR = [
     minutely(ABOVE, "3 in the last hour, 1.2 over 7 days", *ratios(3, 1.2),
              fires=((90 * MINUTE, SOURCE, "On db1:10936, write amplification of nvme0 is at least 2.8 "
                      "over the last hour; over 7 days it is 1.2 (counters: ocp)."),), silent=(70 * MINUTE, LATER)),
+    minutely(ABOVE, "3 in an hour of 25 GB", *ratios(3, 1.2), *written(600), silent=(70 * MINUTE, LATER),
+             fires=((90 * MINUTE, SOURCE, "On db1:10936, write amplification of nvme0 is at least 2.8 "
+                     "over the last hour; over 7 days it is 1.2 (counters: ocp)."),)),
+    minutely(ABOVE, "3 in an hour in which hardly anything was written", *ratios(3, 1.2), *written(300), silent=(90 * MINUTE,)),
     minutely(ABOVE, "as high as over 7 days", *ratios(3, 3), silent=(90 * MINUTE,)),
     minutely(ABOVE, "a little more", *ratios(1.7, 1.2), silent=(90 * MINUTE,)),
     minutely(ABOVE, "more, but the bounds allow that it is not", *ratios(2, 1.2, certainty=0.1), silent=(90 * MINUTE,)),
@@ -112,6 +123,7 @@ WEAR = [
     minutely(HIGH, "at least 3.4 over a day", *daily(3.4),
              fires=((90 * MINUTE, {**SOURCE, "window": "24h"}, "On db1:10936, write amplification of nvme0 is at least 3.4 "
                      "over 24 hours (counters: ocp)."),), silent=(70 * MINUTE, LATER)),
+    minutely(HIGH, "3.4 of a drive that is hardly written to", *daily(3.4), *written(300), silent=(90 * MINUTE,)),
     minutely(HIGH, "about 3, perhaps less", *daily(2.9), silent=(90 * MINUTE,)),
     minutely(HIGH, "a day that is an hour yet", *daily(3.4, covered=HOUR), silent=(90 * MINUTE,)),
 ]
@@ -208,8 +220,17 @@ HEALTH = [
 ]
 
 
-def medium(growth, error="medium"):
-    return counter("ssdpulse_io_errors_total", [(60, 0), (2, growth), (118, 0)], **DEVICE, operation="read", error=error)
+def failing(growth, error="medium", operation="read"):
+    return counter("ssdpulse_io_errors_total", [(60, 0), (2, growth), (118, 0)], **DEVICE, operation=operation, error=error)
+
+
+UP = gauge("up", [(181, 1)])
+
+
+def there(minutes, away=180, model="ACME"):
+    """So many minutes, then away for so many."""
+    return gauge("ssdpulse_device_info", [(minutes, 1), (away, None), (181, 1)], **DEVICE, model=model, serial="S1",
+                 transport="nvme", scheduler="none")
 
 
 def media_errors(growth):
@@ -219,7 +240,7 @@ def media_errors(growth):
 HEALTH += [
     health("MediaErrors", "two errors by the drive's own count", media_errors(1), silent=(59 * MINUTE, 130 * MINUTE),
            fires=((70 * MINUTE, DRIVE, "On db1:10936, nvme0 had 2 media errors in the last hour."),)),
-    health("MediaErrors", "four reads that failed", medium(2), silent=(59 * MINUTE, 130 * MINUTE),
+    health("MediaErrors", "four reads that failed", failing(2), silent=(59 * MINUTE, 130 * MINUTE),
            fires=((70 * MINUTE, DEVICE, "On db1:10936, nvme0n1 had 4 media errors in the last hour."),)),
     health("MediaErrors", "old errors, none new", media_errors(0), silent=(70 * MINUTE,)),
     health("MediaErrors", "two errors after its firmware was changed", media_errors(1), *swapped(60, 120, "firmware"),
@@ -228,7 +249,22 @@ HEALTH += [
            counter("ssdpulse_nvme_media_errors_total", [(60, 0), (1, 17), (29, 0), (1, 1), (88, 0)], **DRIVE), *swapped(61, 119),
            silent=(62 * MINUTE, 70 * MINUTE, 119 * MINUTE, 155 * MINUTE),
            fires=((125 * MINUTE, DRIVE, "On db1:10936, nvme0 had 1 media errors in the last hour."),)),
-    health("MediaErrors", "reads that failed on the way", medium(2, error="transport"), silent=(70 * MINUTE,)),
+    health("MediaErrors", "reads that failed on the way", failing(2, error="transport"), silent=(70 * MINUTE,)),
+
+    health("IoErrors", "reads that failed on the way", failing(10, error="transport"), silent=(59 * MINUTE, 90 * MINUTE),
+           fires=((70 * MINUTE, {**DEVICE, "error": "transport"},
+                   "On db1:10936, 20 reads, writes and flushes of nvme0n1 failed in the last 15 minutes (transport)."),)),
+    health("IoErrors", "one read that failed", failing(0.5, error="io"), silent=(70 * MINUTE,)),
+    health("IoErrors", "what is not supported", failing(10, error="unsupported"), silent=(70 * MINUTE,)),
+    health("IoErrors", "discards that the target refuses", failing(10, error="target", operation="discard"),
+           silent=(70 * MINUTE,)),
+
+    health("DeviceGone", "the kernel lost a drive", there(60), UP, silent=(60 * MINUTE, 64 * MINUTE, 125 * MINUTE),
+           fires=((80 * MINUTE, {**DEVICE, "model": "ACME", "serial": "S1"},
+                   "nvme0n1 of db1:10936 (ACME, serial S1) is gone: removed, lost by the kernel, or no longer measured."),)),
+    health("DeviceGone", "away for three minutes", there(60, away=3), UP, silent=(64 * MINUTE, 67 * MINUTE, 80 * MINUTE)),
+    health("DeviceGone", "the whole host is", there(60), gauge("up", [(61, 1), (120, 0)]), silent=(80 * MINUTE,)),
+    health("DeviceGone", "a volume of a cloud", there(60, model="Amazon Elastic Block Store"), UP, silent=(80 * MINUTE,)),
 
     health("CriticalWarning", "the drive calls itself unreliable", silent=BOTH,
            *[step_gauge("ssdpulse_nvme_critical_warning", 0, then, 0, **DRIVE, warning=warning)

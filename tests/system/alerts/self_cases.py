@@ -56,6 +56,7 @@ def started(*minutes):
 
 NOT_ANSWERING = "On db1:10936, nvme0 does not answer; its logs were last read 30m 0s ago."
 READS = {**DEVICE, "operation": "read"}
+IO = counter("ssdpulse_io_bytes_total", [(140, 60 * 2 ** 20), (40, 0)], **READS)
 FRESH = gauge("ssdpulse_snapshot_timestamp_seconds", [(1, minute * 60.0 - 30) for minute in range(180)])
 STOPPED = gauge("ssdpulse_snapshot_timestamp_seconds",
                 [(1, min(minute * 60, HOUR) if minute < 120 else minute * 60) for minute in range(180)])
@@ -94,6 +95,15 @@ CASES = [
     drift(0, silent=(THEN,)),
     drift(5, ios=0, silent=(THEN,)),
     drift(300, silent=(THEN,)),
+
+    case("LatencyNotRecorded", "native histograms that the server does not store", IO,
+         *[latency([(60, {-13: 60000})])],
+         silent=(50 * MINUTE, 70 * MINUTE, 160 * MINUTE),
+         fires=((THEN, {}, "db1:10936 reads and writes 1MiB a second, but no latency of it is recorded: alerts that need "
+                           "one are silent."),)),
+    case("LatencyNotRecorded", "all is recorded", IO, latency([(180, {-13: 60000})]), silent=(THEN,)),
+    case("LatencyNotRecorded", "a host that does nothing", counter("ssdpulse_io_bytes_total", [(180, 0)], **READS),
+         silent=(THEN,)),
 
     case("SourceDown", "nobody reads the drives", source_up([(60, 1), (60, 0), (60, 1)]), silent=BOTH,
          *[counter("ssdpulse_source_errors_total", [(60, 0), (60, 2), (60, 0)], source="nvme", kind="reader")],
