@@ -34,6 +34,7 @@ constexpr SystemCall kRefused[] = {
     {"socket", When::argument_is_not, 0, AF_UNIX},
     {"socket", When::argument_is, 1, SOCK_STREAM, kSocketType},
     {"socket", When::argument_is, 1, SOCK_RAW, kSocketType},
+    {"socketpair"},  // of which one end can still send to anybody
     // What is open is read, written, mapped. This alone is how the C library finds out what is a terminal.
     {"ioctl", When::argument_is_not, 1, TCGETS},
     // What files are, and the length of those that were never opened; SQLite as root tries to give its journal away to
@@ -74,7 +75,17 @@ constexpr SystemCall kRefused[] = {
     {"rt_sigqueueinfo"},
     {"rt_tgsigqueueinfo"},
     {"pidfd_send_signal"},
+    // The kernel sends what F_SETSIG names to whom F_SETOWN names, on behalf of the user who owns the file.
+    {"fcntl", When::argument_is, 1, F_SETOWN},
+    {"fcntl", When::argument_is, 1, F_SETOWN_EX},
+    {"fcntl", When::argument_is, 1, F_SETSIG},
     {"prlimit64", When::argument_is_not, 0, 0},
+    {"setpriority"},
+    {"sched_setaffinity"},
+    {"sched_setscheduler"},
+    {"sched_setparam"},
+    {"sched_setattr"},
+    {"ioprio_set"},
     {"execve"},
     {"execveat"},
     {"uselib"},

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "daemon/util/unique_fd.h"
 
@@ -26,6 +27,16 @@ constexpr std::uint64_t kWrite = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS
                                  LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |
                                  LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM;
 constexpr std::uint64_t kOfDirectoriesAlone = ~(kRead | LANDLOCK_ACCESS_FS_WRITE_FILE | kTruncate);
+
+/// What lies there, as it is known without asking anybody: a mount whose server is gone would be waited for for ever.
+std::optional<struct statx> status_of(const util::UniqueFd& place) {
+  struct statx status {};
+  constexpr int kFlags = AT_EMPTY_PATH | AT_STATX_DONT_SYNC;
+  if (!place.valid() || ::statx(place.get(), "", kFlags, STATX_TYPE | STATX_INO, &status) != 0) {
+    return std::nullopt;
+  }
+  return status;
+}
 
 class Ruleset {
  public:
@@ -42,12 +53,12 @@ class Ruleset {
 
   /// What is not there is not allowed, and no error.
   util::Result<void> allow(const util::UniqueFd& path, std::uint64_t access) {
-    struct stat status {};
-    if (!path.valid() || ::fstat(path.get(), &status) != 0) {
+    const auto status = status_of(path);
+    if (!status) {
       return {};
     }
     landlock_path_beneath_attr rule{};
-    rule.allowed_access = access & handled_ & (S_ISDIR(status.st_mode) ? ~std::uint64_t{0} : ~kOfDirectoriesAlone);
+    rule.allowed_access = access & handled_ & (S_ISDIR(status->stx_mode) ? ~std::uint64_t{0} : ~kOfDirectoriesAlone);
     rule.parent_fd = path.get();
     if (::syscall(SYS_landlock_add_rule, fd_.get(), LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0) {
       return util::fail_errno("cannot allow files");
@@ -74,16 +85,16 @@ util::UniqueFd open_path(const std::string& path, int more = 0) {
 }
 
 bool is_same(const util::UniqueFd& a, const util::UniqueFd& b) {
-  struct stat one {};
-  struct stat other {};
-  return ::fstat(a.get(), &one) == 0 && ::fstat(b.get(), &other) == 0 && one.st_dev == other.st_dev &&
-         one.st_ino == other.st_ino;
+  const auto one = status_of(a);
+  const auto other = status_of(b);
+  return one && other && one->stx_dev_major == other->stx_dev_major && one->stx_dev_minor == other->stx_dev_minor &&
+         one->stx_ino == other->stx_ino;
 }
 
 /// Not a device, to which a link in the root may lead.
 bool is_file_or_directory(const util::UniqueFd& place) {
-  struct stat status {};
-  return place.valid() && ::fstat(place.get(), &status) == 0 && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
+  const auto status = status_of(place);
+  return status && (S_ISREG(status->stx_mode) || S_ISDIR(status->stx_mode));
 }
 
 /// Rules allow, none forbids: all that is in the root but /dev is named.

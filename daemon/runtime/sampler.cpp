@@ -97,11 +97,11 @@ void Sampler::adopt(model::Inventory inventory) {
       log::warning("inventory: {}", warning);
     }
   }
-  if (completion_only_) {
-    for (const std::string& device : unstamped_devices(inventory)) {
-      if (limiter_.admit("iostats " + device)) {
-        log::warning("device={} has no latency in completion-only mode: its queue/iostats is 0; write 1 there", device);
-      }
+  const std::vector<std::string> told = unstamped_devices(inventory_);
+  for (const std::string& device : unstamped_devices(inventory)) {
+    if (std::find(told.begin(), told.end(), device) == told.end()) {
+      log::warning("device={} has no {}: its queue/iostats is 0; write 1 there", device,
+                   completion_only_ ? "latency in completion-only mode" : "total and queue latency, and so no spikes");
     }
   }
   inventory_ = std::move(inventory);

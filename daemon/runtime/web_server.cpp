@@ -82,8 +82,9 @@ void WebServer::describe(model::Snapshot& snapshot) const {
 }
 
 void WebServer::stop() {
-  watch_.reset();
+  // First: the watch may wait for a disk that hangs, and the address is wanted by who comes next.
   server_->stop();
+  watch_.reset();
 }
 
 }  // namespace ssdpulse::runtime

@@ -4,7 +4,7 @@
 """Does each failure say in one line what is wrong and what to do, with its own exit code, and leave nothing behind?
 
 Not here: a kernel that is locked down. Lockdown cannot be taken back before the next boot, so it needs a machine of its
-own.
+own (tests/vm/scenarios/lockdown.py).
 """
 import os
 import re
@@ -59,6 +59,23 @@ class Subject:
             elif logged[1] != "info":
                 lines.append(logged[2])
         return done.returncode, done.stdout, lines
+
+    def says(self, words, *arguments):
+        """The log of a daemon that runs, until these words are in it and a little longer."""
+        log = self.state / "said.log"
+        with log.open("w") as out:
+            process = subprocess.Popen([self.binary, "run", self.address, f"--history.directory={self.state}/history",
+                                        *arguments], pass_fds=[self.fd], stderr=out)
+        try:
+            for _ in range(100):
+                if words in log.read_text() or process.poll() is not None:
+                    break
+                time.sleep(0.1)
+            time.sleep(1.5)
+        finally:
+            process.terminate()
+            process.wait()
+        return log.read_text()
 
     def fails(self, what, code, patterns, *arguments, prefix=()):
         """Ends with this code and exactly one line for each pattern; nothing stays."""
@@ -194,22 +211,13 @@ def nothing_to_measure(subject):
             subject.fails("completion-only without iostats", KERNEL, [r"every device has queue/iostats set to 0.*write 1"],
                           "run", subject.address, "--config", subject.state / "cheap",
                           f"--devices.include={disk.name}", "--devices.exclude=none")
+            said = subject.says("queue/iostats is 0", f"--devices.include={disk.name}", "--devices.exclude=none")
+            pattern = rf"warning device={disk.name} has no total and queue latency, .*queue/iostats is 0; write 1 there"
+            subject.check.equal(len(re.findall(pattern, said)), 1, f"of a drive without statistics it warns once {said!r}")
         finally:
             disk.set_queue("iostats", 1)
         # The disk is named, but the defaults exclude its kind.
-        log = subject.state / "nothing.log"
-        with log.open("w") as out:
-            process = subprocess.Popen([subject.binary, "run", subject.address, f"--devices.include={disk.name}",
-                                        f"--history.directory={subject.state}/history"], pass_fds=[subject.fd], stderr=out)
-        try:
-            for _ in range(100):
-                if "measured" in log.read_text() or process.poll() is not None:
-                    break
-                time.sleep(0.1)
-        finally:
-            process.terminate()
-            process.wait()
-        said = log.read_text()
+        said = subject.says("measured", f"--devices.include={disk.name}")
         pattern = rf"no device is measured: .*include \[{disk.name}\] .*exclude \[loop\* .*'ssdpulse devices'"
         subject.check.that(re.search(pattern, said) is not None, f"a daemon that measures nothing says so {said!r}")
 

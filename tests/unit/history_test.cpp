@@ -412,6 +412,21 @@ TEST(Bounds, what_no_file_would_take_is_dropped_and_counted) {
   EXPECT_EQ(rig.recall()->state->bytes.size(), kMostStateBytes);
 }
 
+TEST(Directory, what_waits_is_written_at_the_end_where_there_is_room_by_then) {
+  Rig rig;
+  rig.options().directory += "/missing/parent";
+  rig.options().retry_interval = 1h;
+  rig.set_now(kBegin);
+  rig.start().add({{row_at(kBegin)}, {}});
+  ASSERT_TRUE(rig.wait([](const Status& status) { return status.failures == 1; }));
+  std::filesystem::create_directories(std::filesystem::path(rig.directory()).parent_path());
+  rig.stop();
+  rig.start();
+  const auto recalled = rig.recall();
+  ASSERT_TRUE(recalled) << recalled.error().message;
+  EXPECT_EQ(recalled->minutes.size(), 1U);
+}
+
 TEST(Directory, belongs_to_one_daemon_at_a_time) {
   Rig rig;
   rig.start().add({{row_at(kBegin)}, {}});

@@ -106,6 +106,80 @@ TEST(Monitor, AMinuteIsStampedWithItsBeginning) {
   EXPECT_EQ(recalled->minutes[1].minute, begin + 1min);
 }
 
+TEST(Monitor, AMinuteEndsWithoutAReaderToo) {
+  tests::TemporaryTree tree;
+  MonitorRig rig;
+  const auto begin = std::chrono::floor<std::chrono::minutes>(std::chrono::system_clock::now());
+  history::Options options;
+  options.directory = tree.path("state");
+  options.now = [begin] { return begin + 10min; };
+  auto history = history::History::open(options);
+  ASSERT_TRUE(history);
+  rig.monitor->keep(std::move(*history));
+  while (const auto request = rig.asked()) {
+    rig.answer(*request);
+  }
+  rig.reader.reset();
+  rig.monitor->advance(rig.block, begin + 1min);
+  rig.monitor.reset();
+  history = history::History::open(options);
+  const auto recalled = (*history)->recall({"S3", rig.fake.model, "F1", "nqn.2014.08.org:S3"}, begin - 10min).get();
+  ASSERT_TRUE(recalled) << recalled.error().message;
+  ASSERT_EQ(recalled->minutes.size(), 1U);
+  EXPECT_EQ(recalled->minutes[0].minute, begin);
+}
+
+util::UniqueFd listen_at(const std::string& path) {
+  util::UniqueFd listener(::socket(AF_UNIX, SOCK_SEQPACKET, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  EXPECT_LT(path.copy(address.sun_path, sizeof address.sun_path - 1), sizeof address.sun_path - 1);
+  EXPECT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  EXPECT_EQ(::listen(listener.get(), 1), 0);
+  return listener;
+}
+
+TEST(Monitor, AReaderThatTakesConnectionsAndSaysNothingIsNotUp) {
+  const tests::TemporaryTree tree;
+  const util::UniqueFd listener = listen_at(tree.path("reader.socket"));
+  MonitorRig rig;
+  auto client = nvme::ReaderClient::at(tree.path("reader.socket"));
+  ASSERT_TRUE(client);
+  rig.monitor.emplace(std::move(client), kInterval, rig.sysfs.root());
+  EXPECT_FALSE(rig.asked());
+  EXPECT_FALSE(rig.status().up);
+  EXPECT_NE(rig.status().reason.find("nothing has answered"), std::string::npos) << rig.status().reason;
+  rig.reader = util::UniqueFd(::accept(listener.get(), nullptr, nullptr));
+  ASSERT_TRUE(rig.reader.valid());
+  const auto request = rig.asked();
+  ASSERT_TRUE(request) << "the connection that nobody had taken yet was not used";
+  EXPECT_FALSE(rig.status().up);
+  rig.answer(*request);
+  EXPECT_TRUE(rig.asked());
+  EXPECT_TRUE(rig.status().up) << rig.status().reason;
+  EXPECT_EQ(rig.status().reason, "");
+}
+
+TEST(Monitor, AReaderThatServesAnotherDaemonIsNeverUp) {
+  const tests::TemporaryTree tree;
+  const util::UniqueFd listener = listen_at(tree.path("reader.socket"));
+  ASSERT_EQ(::fcntl(listener.get(), F_SETFL, O_NONBLOCK), 0);
+  MonitorRig rig;
+  auto client = nvme::ReaderClient::at(tree.path("reader.socket"));
+  ASSERT_TRUE(client);
+  rig.monitor.emplace(std::move(client), kInterval, rig.sysfs.root());
+  const auto begin = std::chrono::steady_clock::now();
+  std::uint64_t turned_away = 0;
+  while (turned_away < 2 && std::chrono::steady_clock::now() - begin < 20s) {
+    rig.asked();
+    EXPECT_FALSE(rig.status().up);
+    const util::UniqueFd connection(::accept(listener.get(), nullptr, nullptr));
+    std::this_thread::sleep_for(20ms);
+    turned_away = rig.status().errors["reader_gone"];
+  }
+  EXPECT_EQ(turned_away, 2U);
+}
+
 TEST(Monitor, AReaderElsewhereIsFoundWheneverItComes) {
   const tests::TemporaryTree tree;
   const std::string path = tree.path("reader.socket");
@@ -119,12 +193,7 @@ TEST(Monitor, AReaderElsewhereIsFoundWheneverItComes) {
   EXPECT_FALSE(status().up);
   EXPECT_NE(status().reason.find(path), std::string::npos) << status().reason;
 
-  const util::UniqueFd listener(::socket(AF_UNIX, SOCK_SEQPACKET, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  ASSERT_LT(path.copy(address.sun_path, sizeof address.sun_path - 1), sizeof address.sun_path - 1);
-  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  const util::UniqueFd listener = listen_at(path);
   FakeBlockLayer block;
   const auto until = [&](bool up) {
     const auto deadline = std::chrono::steady_clock::now() + 20s;

@@ -153,8 +153,17 @@ void History::work() {
     answer_questions();
     write_batches();
   } while (wait_for_work());
+  // Whoever made room on a full disk may restart the daemon before its next try.
+  if (!store_ && rows_wait()) {
+    open_store();
+  }
   answer_questions();
   write_batches();
+}
+
+bool History::rows_wait() {
+  const std::lock_guard lock(mutex_);
+  return !batches_.empty();
 }
 
 bool History::wait_for_work() {

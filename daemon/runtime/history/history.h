@@ -56,7 +56,7 @@ class History {
   /// is one of the options; whatever is wrong with the disk shows in status().
   static util::Result<std::unique_ptr<History>> open(Options options);
 
-  /// Tries once more to write what waits, if the history is up.
+  /// Tries once more to write what waits, and to open the file for that.
   ~History();
   History(const History&) = delete;
   History& operator=(const History&) = delete;
@@ -82,6 +82,7 @@ class History {
 
   void work();
   bool wait_for_work();  // false: at the end
+  bool rows_wait();
   void open_store();
   void answer_questions();
   void write_batches();

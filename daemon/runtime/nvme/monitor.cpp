@@ -45,16 +45,17 @@ NvmeMonitor::NvmeMonitor(std::unique_ptr<nvme::ReaderClient> reader, std::chrono
     : reader_(std::move(reader)),
       interval_(poll_interval),
       minute_(this_minute()),
-      status_{"nvme", !reader_->ended(), "", {}, {}} {
+      may_ask_(!reader_->ended()),
+      status_{"nvme", may_ask_, "", {}, {}} {
   lessons_.sys_root = std::move(sys_root);
   refresh_drives();
 }
 
-int NvmeMonitor::descriptor() const { return status_.up ? reader_->descriptor() : -1; }
+int NvmeMonitor::descriptor() const { return may_ask_ ? reader_->descriptor() : -1; }
 
 std::optional<SteadyTime> NvmeMonitor::deadline() const {
   std::optional<SteadyTime> first;
-  if (!status_.up) {
+  if (!may_ask_) {
     return first;  // nothing is asked any more
   }
   for (const auto& [key, drive] : drives_) {
@@ -107,6 +108,7 @@ void NvmeMonitor::send(NvmeDrive& drive, const std::string& key, BlockLayer& blo
     return;
   }
   const auto id = reader_->send(*request);
+  asked_ = true;
   if (id) {
     outstanding_[*id] = key;
     drive.sent(std::chrono::steady_clock::now());
@@ -119,6 +121,7 @@ void NvmeMonitor::send(NvmeDrive& drive, const std::string& key, BlockLayer& blo
 
 void NvmeMonitor::receive(BlockLayer& block) {
   for (const nvme::Response& response : reader_->receive()) {
+    answered_ = true;
     const auto asked = outstanding_.extract(response.id);
     if (!asked.empty()) {
       drives_.at(asked.mapped()).answer(response, std::chrono::steady_clock::now(), block);
@@ -129,7 +132,8 @@ void NvmeMonitor::receive(BlockLayer& block) {
   if (!reader_->ended()) {
     return;
   }
-  if (std::exchange(status_.up, false)) {
+  status_.up = false;
+  if (std::exchange(may_ask_, false)) {
     ++status_.errors["reader_gone"];
     status_.reason = reader_->can_reconnect() ? "the reader of NVMe logs is gone; it is waited for"
                                               : "the reader of NVMe logs is gone; restart the daemon";
@@ -152,6 +156,18 @@ void NvmeMonitor::reconnect(SteadyTime now) {
     }
     return;
   }
+  may_ask_ = true;
+  asked_ = answered_ = false;
+  status_.reason = "nothing has answered since the reader of NVMe logs was reached";
+}
+
+/// A connection alone says little: systemd takes it for a reader that cannot start, and one that serves another daemon
+/// ends it at once. So an answer is waited for, or, where nothing is asked, whether it lasts.
+void NvmeMonitor::note_that_it_serves(SteadyTime now) {
+  const bool lasts = !asked_ && reconnected_at_ && now - *reconnected_at_ >= kReconnectPause;
+  if (!may_ask_ || status_.up || !(answered_ || lasts)) {
+    return;
+  }
   status_.up = true;
   status_.reason.clear();
   if (const auto suppressed = limiter_.admit("connected")) {
@@ -171,9 +187,10 @@ void NvmeMonitor::note_garbage() {
 
 /// It would read other pages than are meant. Its socket is kept, to see it end.
 void NvmeMonitor::note_other_version() {
-  if (!reader_->misunderstood() || !std::exchange(status_.up, false)) {
+  if (!reader_->misunderstood() || !std::exchange(may_ask_, false)) {
     return;
   }
+  status_.up = false;
   ++status_.errors["reader_version"];
   status_.reason = "the reader of NVMe logs is of another version: restart ssdpulse-nvme.service";
   if (const auto suppressed = limiter_.admit("version")) {
@@ -202,7 +219,12 @@ void NvmeMonitor::advance(BlockLayer& block, model::WallTime wall) {
     refusals_forgotten_at_ = now;
     lessons_.refused.forget();
   }
-  if (!status_.up) {
+  note_that_it_serves(now);
+  if (const auto minute = minute_of(wall); minute != minute_) {
+    save(block);
+    minute_ = minute;
+  }
+  if (!may_ask_) {
     return;
   }
   bool replaced = false;
@@ -217,10 +239,6 @@ void NvmeMonitor::advance(BlockLayer& block, model::WallTime wall) {
   }
   if (replaced) {
     refresh_drives();
-  }
-  if (const auto minute = minute_of(wall); minute != minute_) {
-    save(block);
-    minute_ = minute;
   }
 }
 

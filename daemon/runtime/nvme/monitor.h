@@ -73,6 +73,7 @@ class NvmeMonitor {
   void note_garbage();
   void note_other_version();
   void reconnect(SteadyTime now);
+  void note_that_it_serves(SteadyTime now);
 
   std::unique_ptr<nvme::ReaderClient> reader_;
   std::chrono::nanoseconds interval_{};
@@ -84,7 +85,10 @@ class NvmeMonitor {
   history::Minute minute_;  // of the wall clock, that has begun
   SteadyTime refusals_forgotten_at_ = std::chrono::steady_clock::now();
   std::optional<SteadyTime> reconnected_at_;  // or tried to
-  std::uint64_t garbage_ = 0;                 // messages of the reader, that were told of
+  bool may_ask_;                              // there is a reader, or something that takes connections for one
+  bool asked_ = false;                        // anything, and was answered, since then
+  bool answered_ = false;
+  std::uint64_t garbage_ = 0;  // messages of the reader, that were told of
   model::SourceStatus status_;
   log::Limiter limiter_{std::chrono::minutes(10)};
 };

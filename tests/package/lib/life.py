@@ -118,6 +118,21 @@ def upgrades(vm, check, service, package, number):
     check.that(rows and rows.keys() <= service.history().keys(), f"upgraded: all {len(rows)} rows of the history")
 
 
+def keeps_the_web_socket(vm, check, service, package):
+    """Where systemd listens for the daemon, which has no address then but what it is given."""
+    override = "/etc/systemd/system/ssdpulse.service.d"
+    vm.sh(f"mkdir {override}; {{ echo '[Service]'; echo ExecStart=; sed -n 's/^ExecStart=.*/& --web.systemd-socket/p' "
+          f"$(systemctl show -P FragmentPath ssdpulse); }} >{override}/socket.conf; systemctl daemon-reload; "
+          "systemctl stop ssdpulse; systemctl start ssdpulse.socket ssdpulse.service", 90)
+    service.until_ready()
+    install(vm, package)  # the same once more: an upgrade, as dpkg sees it
+    service.until_ready()
+    check.equal((service.show("ActiveState", "ssdpulse.socket"), service.state()), ("active", "active (running)"),
+                "upgraded while systemd listens: the web socket and the daemon")
+    vm.sh(f"rm -r {override}; systemctl daemon-reload; systemctl stop ssdpulse.socket ssdpulse; systemctl start ssdpulse", 90)
+    service.until_ready()
+
+
 def kept(vm, check):
     """No start refused what an earlier one had left, whatever became of that one."""
     words = vm.sh("journalctl -b -u ssdpulse -o cat --no-pager").splitlines()
