@@ -64,13 +64,13 @@ def live(vm, check, packages):
     begin = [(f"install {numbers[0]}", install),
              ("measure", lambda: life.measures(vm, check, service)),
              ("logs of the drives", lambda: life.reads_logs(vm, check, service, 5)),
-             ("the sandboxes, from inside", lambda: sandbox.run(vm, check, service)),
-             ("an upgrade while systemd listens",
-              lambda: life.keeps_the_web_socket(vm, check, service, f"/packages/{packages[0].name}"))]
+             ("the sandboxes, from inside", lambda: sandbox.run(vm, check, service))]
     more = [("a minute of history", lambda: service.until(service.history, "rows of the history", 150)),
             ("restart", lambda: life.restarts(vm, check, service)),
             (f"upgrade to {numbers[-1]}",
              lambda: life.upgrades(vm, check, service, f"/packages/{packages[-1].name}", numbers[-1])),
+            ("an upgrade while systemd listens",
+             lambda: life.keeps_the_web_socket(vm, check, service, f"/packages/{packages[-1].name}")),
             ("faults", lambda: faults.run(vm, check, service)),
             ("what was kept", lambda: life.kept(vm, check)),
             ("measure again", lambda: life.measures(vm, check, service))]
