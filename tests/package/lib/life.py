@@ -42,7 +42,7 @@ def starts(vm, check, service, number):
     check.equal((package.split("+")[0], binary, running), (number, number, number),
                 f"version of the package ({package}), of the binary, and of the running daemon")
     check.equal(service.show("ActiveState", "ssdpulse-nvme.socket"), "active", "the log reader's socket")
-    check.equal(vm.sh("grep -hw ssdpulse.socket /var/lib/dpkg/info/ssdpulse.preinst || true"), "",
+    check.equal(vm.sh("grep -shw ssdpulse.socket /var/lib/dpkg/info/ssdpulse.preinst || true"), "",
                 "what an upgrade would do to a web socket that nobody starts again")
     check.equal(vm.sh("stat -c '%U %a' /var/lib/ssdpulse"), "ssdpulse 750", "the directory of the history")
     code, output = vm.run("ss -ltn 2>/dev/null || grep -i ':2AB8 ' /proc/net/tcp /proc/net/tcp6")
