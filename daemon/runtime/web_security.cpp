@@ -74,7 +74,7 @@ std::string stamps_of(const std::vector<std::string>& files) {
 }  // namespace
 
 LoadedWebSecurity load_web_security(const std::string& path, const http::Protection* previous) {
-  LoadedWebSecurity loaded{nullptr, {path}, false};
+  LoadedWebSecurity loaded{nullptr, {path}, stamps_of({path}), false};
   std::vector<std::string> problems;
   const auto file = config::load_web_file(path);
   if (!file) {
@@ -92,6 +92,7 @@ LoadedWebSecurity load_web_security(const std::string& path, const http::Protect
     for (const auto& name : {file->tls->cert_file, file->tls->key_file, file->tls->client_ca_file}) {
       if (!name.empty()) {
         loaded.files.push_back(name);
+        loaded.stamps += stamps_of({name});
       }
     }
     security.tls = tls_of(*file->tls, problems);
@@ -114,7 +115,7 @@ WebSecurityWatch::WebSecurityWatch(std::string path, LoadedWebSecurity in_force,
       use_(std::move(use)),
       in_force_(*in_force.outcome),
       files_(std::move(in_force.files)),
-      stamps_(stamps_of(files_)),
+      stamps_(std::move(in_force.stamps)),
       thread_([this] {
         ::pthread_setname_np(::pthread_self(), "web-security");
         run();
@@ -161,16 +162,13 @@ void WebSecurityWatch::run() {
 }
 
 void WebSecurityWatch::load() {
-  stamps_ = stamps_of(files_);  // before they are read: what changes meanwhile is seen again
   auto loaded = load_web_security(path_, in_force_.get());
   if (loaded.outcome && !use_(*loaded.outcome)) {
     loaded.outcome = tl::make_unexpected(
         std::vector<std::string>{path_ + ": tls_server_config: TLS is turned on or off by a restart only"});
   }
-  if (loaded.files != files_) {
-    files_ = loaded.files;
-    stamps_ = stamps_of(files_);
-  }
+  files_ = loaded.files;
+  stamps_ = loaded.stamps;
   good_ = loaded.outcome.has_value();
   if (loaded.outcome) {
     in_force_ = *loaded.outcome;

@@ -21,6 +21,7 @@ namespace ssdpulse::runtime {
 struct LoadedWebSecurity {
   tl::expected<std::shared_ptr<const http::Protection>, std::vector<std::string>> outcome;  // or every problem
   std::vector<std::string> files;  // all that were, or would have to be, read
+  std::string stamps;              // of them, from before each was read: what changes meanwhile is seen
   bool file_is_right = false;      // the web file itself: what it names may be about to be replaced
 };
 

@@ -8,7 +8,7 @@
 namespace ssdpulse::runtime {
 
 tl::expected<LoadedWebSecurity, ExitCode> WebServer::read(const std::string& config_file) {
-  LoadedWebSecurity security{nullptr, {}, true};
+  LoadedWebSecurity security{nullptr, {}, "", true};
   if (!config_file.empty()) {
     security = load_web_security(config_file);
   }
