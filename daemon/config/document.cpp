@@ -3,12 +3,14 @@
 // throws becomes a problem in the report.
 #include "daemon/config/document.h"
 
+#include <utf8.h>
 #include <yaml-cpp/emitter.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <exception>
 #include <sstream>
 #include <utility>
@@ -26,6 +28,20 @@ struct Refusal : YAML::ParserException {
 };
 
 [[noreturn]] void stop(const YAML::Mark& mark, const std::string& message) { throw Refusal(mark, message); }
+
+/// Where the first NUL, byte that is no UTF-8, or code point that is no character (U+FFFE, U+FDD0 and their like)
+/// stands, or the end: yaml-cpp would let them in, and write something else.
+std::size_t first_that_is_no_text(std::string_view text) {
+  auto at = text.begin();
+  for (const auto valid = utf8::find_invalid(text.begin(), text.end()); at != valid;) {
+    const auto begin = at;
+    const std::uint32_t point = utf8::unchecked::next(at);
+    if (point == 0 || (point & 0xfffe) == 0xfffe || (point >= 0xfdd0 && point <= 0xfdef)) {
+      return static_cast<std::size_t>(begin - text.begin());
+    }
+  }
+  return static_cast<std::size_t>(at - text.begin());
+}
 
 class TreeBuilder : public YAML::EventHandler {
  public:
@@ -211,12 +227,13 @@ std::optional<Value> read_document(std::string_view text, Report& report) {
     report.add({}, "larger than " + std::to_string(kMaxBytes) + " bytes; expected a configuration");
     return std::nullopt;
   }
-  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
-    const std::string_view before = text.substr(0, nul);
+  if (const std::size_t wrong = first_that_is_no_text(text); wrong != text.size()) {
+    const std::string_view before = text.substr(0, wrong);
     const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 == 0: the first line
-    report.add(
-        {static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1, static_cast<int>(nul - line_start) + 1},
-        "a NUL byte; expected YAML text in UTF-8");
+    report.add({static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1,
+                static_cast<int>(wrong - line_start) + 1},
+               text[wrong] == '\0' ? "a NUL byte; expected YAML text in UTF-8"
+                                   : "bytes that are no character; expected YAML text in UTF-8");
     return std::nullopt;
   }
   try {

@@ -23,7 +23,8 @@ BLKDISCARD = 0x1277
 MIB = 1 << 20
 TRIGGERS = ("fstrim", "online", "blkdiscard", "mkfs", "other")
 BYTES, BURSTS, ACTIVE = (f"ssdpulse_discard_{what}" for what in ("burst_bytes_total", "bursts_total", "burst_active"))
-TRIES = 5
+TRIES = 3
+LARGEST = 255 * 4096  # bytes of a discard, where two are at work
 CLOCK_SECONDS = 0.05  # between the log's wall clock and ours, and for a program to start and end
 LINE = re.compile(r"discard burst device=(\S+) trigger=(\S+) begin=(\S+)Z end=(\S+)Z seconds=\S+ bytes=(\d+) "
                   r"requests=(\d+) ranges=(\d+) comm=\"([^\"]*)\" filesystem=\"([^\"]*)\" array=\"([^\"]*)\"")
@@ -104,7 +105,7 @@ def discard_by_ioctl(disk, rng, first, count):
     size, opened = 0, os.open(disk.path, os.O_RDWR)
     try:
         for _ in range(count):
-            length = rng.randrange(1, 256) * 4096
+            length = rng.randrange(4096, LARGEST + 1, 4096)
             fcntl.ioctl(opened, BLKDISCARD, struct.pack("QQ", first + rng.randrange(0, 100 * MIB, 4096), length))
             size += length
     finally:
@@ -145,7 +146,7 @@ def file_system(check, daemon, disk, state, fstype, make):
 def overlap(check, daemon, disk, rng):
     """blkdiscard in one half, an ioctl of ours in the other, at the same time."""
     for attempt in range(TRIES):
-        before, (_, sent) = daemon.at_rest(3.2), discarded(disk)
+        before, (ios, sent) = daemon.at_rest(3.2), discarded(disk)
         ours, theirs, runs = [], 0, 0
         thread = threading.Thread(target=lambda into=ours: into.append(discard_by_ioctl(disk, rng, 256 * MIB, 30_000)))
         thread.start()
@@ -156,15 +157,20 @@ def overlap(check, daemon, disk, rng):
             scrape = daemon.scrape()
         thread.join()
         difference = metrics.Difference(before, daemon.at_rest(3.2))
-        sent = discarded(disk)[1] - sent
+        ios, sent = (now - then for now, then in zip(discarded(disk), (ios, sent)))
         counted = difference.value("ssdpulse_io_bytes_total", device=disk.name, operation="discard")
         if counted == sent:
             break
         print(f"AGAIN {attempt}: the kernel called no program for {sent - counted:.0f} bytes; see README.md")
+    # On a host that is never quiet for so long, what is missing must have been told.
+    lost = int(difference.value("ssdpulse_lost_events_total", device=disk.name))
+    missing = lost * LARGEST
+    check.that(lost <= ios / 1000, f"two at once: {lost} of {ios} I/Os were lost, and told")
     have = {name: int(difference.value(BYTES, device=disk.name, trigger=name)) for name in TRIGGERS}
     want = {**dict.fromkeys(TRIGGERS, 0), "blkdiscard": theirs, "other": ours[0]}
-    check.equal(have, want, f"two at once, {runs} runs of one beside the other: bytes by trigger")
-    check.equal(sum(have.values()), sent, "two at once: bytes by diskstats")
+    check.that(all(want[name] - missing <= have[name] <= want[name] for name in TRIGGERS),
+               f"two at once, {runs} runs of one beside the other: bytes by trigger: {have}, sent {want}")
+    check.that(sent - missing <= sum(have.values()) <= sent, f"two at once: {sent} bytes by diskstats")
     active = {name for name in TRIGGERS if scrape.value(ACTIVE, device=disk.name, trigger=name)}
     if runs > 3:
         check.equal(active, {"blkdiscard", "other"}, "two at once: bursts under way")

@@ -11,7 +11,7 @@ failed=()
 again=()
 running_pid=
 running_state=
-# How many failing tests may be tried once more in this run, and of which levels. The caller says so.
+# How many failing tests may be tried once more in this run, and which (levels or names). The caller says so.
 second_tries=0
 tried_twice=
 
@@ -75,7 +75,7 @@ report() { printf '%-5s %-52s %8s s  %s\n' "$1" "$2" "$3" "${4:-}"; }
 run_test() {
   local name=$1 log=$logs/$1.log verdict seconds reason
   try "$@"
-  if [[ $verdict == FAIL && $second_tries -gt 0 && " $tried_twice " == *" ${name%%.*} "* ]]; then
+  if [[ $verdict == FAIL && $second_tries -gt 0 && ( " $tried_twice " == *" ${name%%.*} "* || " $tried_twice " == *" $name "* ) ]]; then
     second_tries=$((second_tries - 1))
     again+=("$name")
     report AGAIN "$name" "$seconds" "$reason"

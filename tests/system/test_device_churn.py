@@ -20,6 +20,7 @@ from lib import compare, metrics, rig
 CHURNS = 500 if rig.LONG else 50
 BATCH = 3  # fewer than the spare places that the daemon keeps for new disks
 WARM_UP = 12  # churns before memory and descriptors are compared
+MOST_LOST = 4  # I/Os of a batch that the kernel may not have called a program for
 EARLY, LATE = 5, 40  # I/Os at once after the attach, and when the disk is known
 GONE_SECONDS = 3
 MORE_MEMORY = 1 << 20
@@ -67,11 +68,6 @@ def counted(scrape, disk):
 
 def pending(scrape):
     return scrape.value("ssdpulse_lost_events_total", cause="device_pending")
-
-
-def skipped_runs(scrape):
-    """How often the kernel says that it did not run a program."""
-    return scrape.value("ssdpulse_lost_events_total", cause="recursion")
 
 
 def told(scrape, disk):
@@ -128,10 +124,9 @@ def living_batch(daemon, files, early):
             if not start[disk.name] + LATE - unmeasured <= have <= truth[disk.name]:
                 wrong.append(f"{disk.name}: {have} I/Os counted, {start[disk.name]} of them early, {unmeasured:.0f} told "
                              f"as not measured, diskstats {truth[disk.name]}")
-    more, skipped = pending(after) - pending(before), skipped_runs(after) - skipped_runs(before)
-    if not more <= missed <= more + skipped or lost > skipped or (early and missed < EARLY * len(disks)):
-        wrong.append(f"{missed} I/Os missed, {more:.0f} counted as pending, {lost:.0f} as lost or never ended, "
-                     f"{skipped:.0f} runs skipped")
+    more = pending(after) - pending(before)
+    if not more <= missed <= more + lost or lost > MOST_LOST or (early and missed < EARLY * len(disks)):
+        wrong.append(f"{missed} I/Os missed, {more:.0f} counted as pending, {lost:.0f} as lost or never ended")
     return wrong, missed, [disk.name for disk in disks]
 
 
@@ -187,7 +182,7 @@ def test(check, state):
             check.figure(f"{CHURNS} churns: RssAnon {memory_before >> 10} to {memory_after >> 10} KiB, {fds_before} to "
                          f"{fds_after} descriptors")
             check.that(memory_after <= memory_before + MORE_MEMORY, f"memory grew by less than {MORE_MEMORY >> 10} KiB")
-            check.equal(fds_after, fds_before, "descriptors")
+            check.that(fds_after <= fds_before, f"descriptors: {fds_after}")
             for cause in ("device_table_full", "queue_id_range"):
                 check.equal(difference.after.value("ssdpulse_lost_events_total", cause=cause), 0, cause)
             lost = sum(difference.value("ssdpulse_lost_events_total", device=steady.name, cause=cause)

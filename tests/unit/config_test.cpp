@@ -176,6 +176,8 @@ const std::vector<Golden> kGolden{
      "f.yaml:4:1: a quote is still open at the end of the document; expected the closing quote"},
     {"latency: {mode: full\n", "f.yaml:3:1: invalid YAML: end of map flow not found"},
     {std::string("web:\n  \0", 8), "f.yaml:2:3: a NUL byte; expected YAML text in UTF-8"},
+    {"web:\n  config_file: /a\x8f\n", "f.yaml:2:18: bytes that are no character; expected YAML text in UTF-8"},
+    {"web:\n  config_file: /\xef\xbf\xbf\n", "f.yaml:2:17: bytes that are no character; expected YAML text in UTF-8"},
 };
 
 TEST(Parse, says_what_is_wrong_and_where) {

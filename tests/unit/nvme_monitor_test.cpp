@@ -183,22 +183,22 @@ TEST(Monitor, AReaderThatServesAnotherDaemonIsNeverUp) {
 TEST(Monitor, AReaderElsewhereIsFoundWheneverItComes) {
   const tests::TemporaryTree tree;
   const std::string path = tree.path("reader.socket");
-  const auto started = NvmeMonitor::start(kInterval, path);
-  ASSERT_TRUE(started) << started.error().message;
+  NvmeMonitor monitor(nvme::ReaderClient::at(path), kInterval, tree.path());  // which has no drives
+  FakeBlockLayer block;
   const auto status = [&] {
     model::Snapshot snapshot;
-    (*started)->describe(snapshot);
+    monitor.describe(snapshot);
     return snapshot.sources.front();
   };
+  monitor.advance(block);
   EXPECT_FALSE(status().up);
   EXPECT_NE(status().reason.find(path), std::string::npos) << status().reason;
 
   const util::UniqueFd listener = listen_at(path);
-  FakeBlockLayer block;
   const auto until = [&](bool up) {
     const auto deadline = std::chrono::steady_clock::now() + 20s;
     while (status().up != up && std::chrono::steady_clock::now() < deadline) {
-      (*started)->advance(block);
+      monitor.advance(block);
       std::this_thread::sleep_for(20ms);
     }
     return status().up == up;
@@ -206,7 +206,7 @@ TEST(Monitor, AReaderElsewhereIsFoundWheneverItComes) {
   ASSERT_TRUE(until(true)) << status().reason;
   util::UniqueFd reader(::accept(listener.get(), nullptr, nullptr));
   ASSERT_TRUE(reader.valid());
-  EXPECT_EQ(::fcntl((*started)->descriptor(), F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+  EXPECT_EQ(::fcntl(monitor.descriptor(), F_GETFL) & O_NONBLOCK, O_NONBLOCK);
   reader.reset();
   ASSERT_TRUE(until(false));
   EXPECT_EQ(status().errors["reader_gone"], 1U);

@@ -56,7 +56,8 @@ class History {
   /// is one of the options; whatever is wrong with the disk shows in status().
   static util::Result<std::unique_ptr<History>> open(Options options);
 
-  /// Tries once more to write what waits, and to open the file for that.
+  /// Tries once more to write what waits, and to open the file for that (where it was open before: looking through one
+  /// that never was takes too long for an end).
   ~History();
   History(const History&) = delete;
   History& operator=(const History&) = delete;

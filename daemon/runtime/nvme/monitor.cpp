@@ -108,7 +108,6 @@ void NvmeMonitor::send(NvmeDrive& drive, const std::string& key, BlockLayer& blo
     return;
   }
   const auto id = reader_->send(*request);
-  asked_ = true;
   if (id) {
     outstanding_[*id] = key;
     drive.sent(std::chrono::steady_clock::now());
@@ -121,7 +120,7 @@ void NvmeMonitor::send(NvmeDrive& drive, const std::string& key, BlockLayer& blo
 
 void NvmeMonitor::receive(BlockLayer& block) {
   for (const nvme::Response& response : reader_->receive()) {
-    answered_ = true;
+    answered_ = answered_ || response.result != -ECONNRESET;  // which the client says where nobody does
     const auto asked = outstanding_.extract(response.id);
     if (!asked.empty()) {
       drives_.at(asked.mapped()).answer(response, std::chrono::steady_clock::now(), block);
@@ -157,14 +156,17 @@ void NvmeMonitor::reconnect(SteadyTime now) {
     return;
   }
   may_ask_ = true;
-  asked_ = answered_ = false;
+  answered_ = false;
   status_.reason = "nothing has answered since the reader of NVMe logs was reached";
+  for (auto& [key, drive] : drives_) {
+    drive.poll_soon();
+  }
 }
 
 /// A connection alone says little: systemd takes it for a reader that cannot start, and one that serves another daemon
-/// ends it at once. So an answer is waited for, or, where nothing is asked, whether it lasts.
+/// ends it at once. So an answer is waited for, or, where there is nothing to ask, whether it lasts.
 void NvmeMonitor::note_that_it_serves(SteadyTime now) {
-  const bool lasts = !asked_ && reconnected_at_ && now - *reconnected_at_ >= kReconnectPause;
+  const bool lasts = drives_.empty() && reconnected_at_ && now - *reconnected_at_ >= kReconnectPause;
   if (!may_ask_ || status_.up || !(answered_ || lasts)) {
     return;
   }

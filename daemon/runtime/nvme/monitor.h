@@ -86,9 +86,8 @@ class NvmeMonitor {
   SteadyTime refusals_forgotten_at_ = std::chrono::steady_clock::now();
   std::optional<SteadyTime> reconnected_at_;  // or tried to
   bool may_ask_;                              // there is a reader, or something that takes connections for one
-  bool asked_ = false;                        // anything, and was answered, since then
-  bool answered_ = false;
-  std::uint64_t garbage_ = 0;  // messages of the reader, that were told of
+  bool answered_ = false;                     // anything, since then
+  std::uint64_t garbage_ = 0;                 // messages of the reader, that were told of
   model::SourceStatus status_;
   log::Limiter limiter_{std::chrono::minutes(10)};
 };

@@ -159,8 +159,11 @@ def logs_refused(vm, check, service):
     with Fault(vm, check, service, "log pages refused (the node cannot be opened)") as fault:
         vm.sh("systemctl set-property --runtime ssdpulse-nvme.service DeviceAllow= && "
               "systemctl restart ssdpulse-nvme.service", 60)
-        fault.visible(lambda: any(value == 0 for labels, value in service.scrape().series(
-            "ssdpulse_source_up", source="nvme").items()), 'ssdpulse_source_up{source="nvme"} 0')
+        def drives_alone():
+            up = {dict(labels).get("controller"): value
+                  for labels, value in service.scrape().series("ssdpulse_source_up", source="nvme").items()}
+            return up.pop(None) == 1 and not any(up.values())
+        fault.visible(drives_alone, 'ssdpulse_source_up{source="nvme",controller=...} 0 of each')
         fault.goes_on()
         vm.sh("systemctl revert ssdpulse-nvme.service && systemctl daemon-reload && systemctl restart ssdpulse-nvme.service", 60)
         service.until(lambda: all(service.scrape().series("ssdpulse_source_up", source="nvme").values()), "all drives answer", 150)
