@@ -78,8 +78,9 @@ def trims(vm, check, daemon, disk):
     check.that(sum(waited.values()) >= TRIMS and typical(waited) >= SLOW > 2 * typical(others),
                f"half the reads beside a trim take {typical(waited):.3f} s or more, of others {typical(others):.3f} s")
     busy = sum(seconds >= 0.9 * SLOW and beside < 0.5 * seconds for seconds, beside in traced)
-    check.that(slower(others, SLOW) <= busy,
-               f"{slower(others, SLOW)} others are slow: in the kernel's trace {busy} are, that waited for no trim")
+    # The host may stop the guest between the trace's look at the clock and ours.
+    check.that(slower(others, SLOW) <= busy + total // 500,
+               f"{slower(others, SLOW)} of {total} others are slow: in the kernel's trace {busy} are, that waited for no trim")
 
 
 def stall(vm, check, daemon, disk):
