@@ -6,6 +6,7 @@
 #include <sys/un.h>
 
 #include <thread>
+#include <vector>
 
 #include "daemon/runtime/nvme/monitor.h"
 #include "tests/fixtures/fake_nvme_drive.h"
@@ -81,52 +82,53 @@ TEST(Monitor, AReaderThatDiesLeavesNoDeadline) {
   EXPECT_FALSE(rig.monitor->deadline()) << "the daemon would never sleep again";
 }
 
-TEST(Monitor, AMinuteIsStampedWithItsBeginning) {
-  tests::TemporaryTree tree;
-  MonitorRig rig;
-  const auto begin = std::chrono::floor<std::chrono::minutes>(std::chrono::system_clock::now());
-  history::Options options;
-  options.directory = tree.path("state");
-  options.now = [begin] { return begin + 10min; };
-  auto history = history::History::open(options);
-  ASSERT_TRUE(history);
-  rig.monitor->keep(std::move(*history));
-  while (const auto request = rig.asked()) {
-    rig.answer(*request);
+/// A monitor that has read its drive and keeps a history.
+class KeepingRig : public MonitorRig {
+ public:
+  KeepingRig() {
+    options_.directory = tree_.path("state");
+    options_.now = [now = minute + 10min] { return now; };
+    auto history = history::History::open(options_);
+    EXPECT_TRUE(history);
+    monitor->keep(std::move(*history));
+    while (const auto request = asked()) {
+      answer(*request);
+    }
   }
-  rig.monitor->advance(rig.block, begin + 1min);
-  rig.monitor->advance(rig.block, begin + 90s);
+
+  /// Of the drive, when the monitor has ended.
+  std::vector<history::Minute> kept() {
+    monitor.reset();
+    const auto history = history::History::open(options_);
+    const auto recalled = (*history)->recall({"S3", fake.model, "F1", "nqn.2014.08.org:S3"}, minute - 10min).get();
+    EXPECT_TRUE(recalled) << recalled.error().message;
+    std::vector<history::Minute> minutes;
+    for (const auto& row : recalled->minutes) {
+      minutes.push_back(row.minute);
+    }
+    return minutes;
+  }
+
+  const history::Minute minute = std::chrono::floor<std::chrono::minutes>(begin);
+
+ private:
+  tests::TemporaryTree tree_;
+  history::Options options_;
+};
+
+TEST(Monitor, AMinuteIsStampedWithItsBeginning) {
+  KeepingRig rig;
+  rig.monitor->advance(rig.block, rig.minute + 1min);
+  rig.monitor->advance(rig.block, rig.minute + 90s);
   rig.monitor->save(rig.block);  // the end
-  rig.monitor.reset();
-  history = history::History::open(options);
-  const auto recalled = (*history)->recall({"S3", rig.fake.model, "F1", "nqn.2014.08.org:S3"}, begin - 10min).get();
-  ASSERT_TRUE(recalled) << recalled.error().message;
-  ASSERT_EQ(recalled->minutes.size(), 2U);
-  EXPECT_EQ(recalled->minutes[0].minute, begin) << "not the minute in which it ended";
-  EXPECT_EQ(recalled->minutes[1].minute, begin + 1min);
+  EXPECT_EQ(rig.kept(), (std::vector<history::Minute>{rig.minute, rig.minute + 1min})) << "not when they ended";
 }
 
 TEST(Monitor, AMinuteEndsWithoutAReaderToo) {
-  tests::TemporaryTree tree;
-  MonitorRig rig;
-  const auto begin = std::chrono::floor<std::chrono::minutes>(std::chrono::system_clock::now());
-  history::Options options;
-  options.directory = tree.path("state");
-  options.now = [begin] { return begin + 10min; };
-  auto history = history::History::open(options);
-  ASSERT_TRUE(history);
-  rig.monitor->keep(std::move(*history));
-  while (const auto request = rig.asked()) {
-    rig.answer(*request);
-  }
+  KeepingRig rig;
   rig.reader.reset();
-  rig.monitor->advance(rig.block, begin + 1min);
-  rig.monitor.reset();
-  history = history::History::open(options);
-  const auto recalled = (*history)->recall({"S3", rig.fake.model, "F1", "nqn.2014.08.org:S3"}, begin - 10min).get();
-  ASSERT_TRUE(recalled) << recalled.error().message;
-  ASSERT_EQ(recalled->minutes.size(), 1U);
-  EXPECT_EQ(recalled->minutes[0].minute, begin);
+  rig.monitor->advance(rig.block, rig.minute + 1min);
+  EXPECT_EQ(rig.kept(), std::vector<history::Minute>{rig.minute});
 }
 
 util::UniqueFd listen_at(const std::string& path) {
