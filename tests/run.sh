@@ -59,7 +59,7 @@ mkdir -p "$logs" "$work/state" "$SSDPULSE_TEST_CACHE"
 source tests/lib/runner.sh
 # These levels measure time and losses on a host that is shared with others. Where everything runs in the short form, a
 # few failures are looked at a second time (AGAIN): what is broken fails twice. The long tier and named tests are strict.
-if [[ -z $long && ${#names[@]} -eq 0 ]]; then second_tries=3 tried_twice="unit kernel system package mutate.control"; fi
+if [[ -z $long && ${#names[@]} -eq 0 ]]; then second_tries=5 tried_twice="unit kernel system package mutate.control"; fi
 
 # wants NAME: was this level or test asked for? A level also when only a test of it was.
 wants() {
