@@ -7,7 +7,7 @@
 #   thread            under ThreadSanitizer: the unit tests with this label
 # In the long tier the sanitizers' builds are of all unit tests, and `address` of the daemon, too.
 # In each of them every warning is an error.
-# TARGET `generated` stands for all generated headers. SSDPULSE_WERROR=OFF lets warnings pass.
+# TARGET `generated` stands for all generated headers. SSDPULSE_EXTRA_FLAGS is added to each call of the compiler.
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -15,7 +15,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 kind=$1
 targets=("${@:2}")
 build=build-tests/$kind
-options=(-DSSDPULSE_TESTS=ON "-DSSDPULSE_WERROR=${SSDPULSE_WERROR:-ON}")
+options=(-DSSDPULSE_TESTS=ON -DSSDPULSE_WERROR=ON)
 case $kind in
   gcc | thread) options+=(-DCMAKE_CXX_COMPILER=g++) ;;
   clang | address)
@@ -29,11 +29,9 @@ case $kind in
 esac
 # Less optimised and with fewer debug symbols they compile in two thirds of the time.
 [[ $kind != @(address|thread) ]] || options+=('-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1 -DNDEBUG')
-command -v ccache >/dev/null && options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
-# A copy of the tree in another place, as tests/mutate.sh makes one, finds what was compiled here, where warnings were
-# errors. What was compiled where they pass must not be found.
-export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_IGNOREOPTIONS=-Werror
-[[ ${SSDPULSE_WERROR:-ON} == ON ]] || export CCACHE_READONLY=1
+options+=("-DCMAKE_CXX_COMPILER_LAUNCHER=$PWD/tests/lib/compile.sh")
+# Another checkout of the same files finds what was compiled here.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 
 # Written last: without it an earlier configuration did not come to its end.
 if [[ $(cat "$build/configured-with" 2>/dev/null) != "${options[*]}" ]]; then

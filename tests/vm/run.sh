@@ -11,6 +11,8 @@ usage() {
 Usage: tests/vm/run.sh [OPTION...] [KERNEL...] [SCENARIO...]     all of those not named
   --list       what there is
   --long       the long form of the scenarios
+  --part NAME  of the long form, the scenarios that say PART = NAME (else those that say none)
+  --list-long  the runs that the long form is divided into: NAME ARGUMENTS
   --jobs N     guests at a time (5: most of the time they wait)
   --keep       keep what a guest left behind also where its scenario passed
 Kernels are listed in tests/vm/kernels; a scenario is a file in tests/vm/scenarios. The daemon is SSDPULSE_BINARY
@@ -20,12 +22,14 @@ SSDPULSE_VM_ACCELERATOR=kvm asks for KVM; the default is QEMU's own emulation, w
 TEXT
 }
 
-options=() kernels=() scenarios=() list=
+options=() kernels=() scenarios=() list='' part=''
 while [[ $# -gt 0 ]]; do
   case $1 in
     -h | --help) usage; exit ;;
     --list) list=1 ;;
+    --list-long) list=long ;;
     --long | --keep) options+=("$1") ;;
+    --part) part=$2; options+=(--part "$2"); shift ;;
     --jobs) options+=(--jobs "$2"); shift ;;
     -*) usage >&2; exit 2 ;;
     *)
@@ -40,10 +44,16 @@ while [[ $# -gt 0 ]]; do
   esac
   shift
 done
-if [[ ${#kernels[@]} -gt 0 || ${#scenarios[@]} -gt 0 ]]; then options+=(--whole); fi
+if [[ ${#kernels[@]} -gt 0 || ${#scenarios[@]} -gt 0 || -n $part ]]; then options+=(--whole); fi
+if [[ ${#scenarios[@]} -gt 0 ]]; then options+=(--named); fi
 if [[ ${#kernels[@]} -eq 0 ]]; then mapfile -t kernels < <(sed -nE 's/^([^# ]+) .*/\1/p' "$vm_directory/kernels"); fi
 if [[ ${#scenarios[@]} -eq 0 ]]; then
   for file in "$vm_directory"/scenarios/*.py; do scenarios+=("$(basename "$file" .py)"); done
+fi
+if [[ $list == long ]]; then
+  printf '%s\n' "${kernels[@]}" | sed 's/.*/& &/'
+  sed -nE 's/^PART = "([^"]+)".*/\1 --part \1/p' "$vm_directory"/scenarios/*.py | sort -u
+  exit
 fi
 if [[ -n $list ]]; then
   echo "kernels:"

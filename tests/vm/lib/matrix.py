@@ -10,7 +10,7 @@ Lines "TABLE KEY: VALUE" of a scenario are put together at the end, one table pe
 """
 import argparse
 import json
-import re
+import os
 import shutil
 import signal
 import subprocess
@@ -20,26 +20,24 @@ from pathlib import Path
 
 import guest
 
-JOBS_OF_SECOND_TRIES = 2
-MOST_UNEXPLAINED = 3  # failures that a short run looks at once more; more of them are no accident
 KERNELS_OF_CI = ("5.10", "newest")
 
 
 def kernels_of(scenario, kernels, whole):
-    """KERNELS are those that a scenario is for, if not for all. When the matrix is not asked for the WHOLE of it, KERNELS_IN_CI
-    are those of them that it takes; of who does not say, the oldest and the newest, or all where it is for neither.
-    What takes another way on kernels between them must say so."""
+    """KERNELS are those that a scenario is for, if not for all. CI takes the oldest and the newest of them, or of these only
+    KERNELS_IN_CI, where the kernel has little part in what is judged; WHOLE takes them all."""
     own = getattr(scenario, "KERNELS", kernels)
-    chosen = own if whole else getattr(scenario, "KERNELS_IN_CI", set(own) & set(KERNELS_OF_CI) or own)
-    return [kernel for kernel in kernels if kernel in chosen]
+    in_ci = getattr(scenario, "KERNELS_IN_CI", KERNELS_OF_CI)
+    return [kernel for kernel in kernels if kernel in own and (whole or kernel in in_ci)]
 
 
-def arrange(kernels, names, long, whole):
-    """[(kernel, scenarios of one guest)], what may take longest first."""
-    groups = {}
-    for name in names:
+def arrange(arguments):
+    """[(kernel, scenarios of one guest)], what may take longest first. What says PART is in that part of the long form alone,
+    or where it is named."""
+    groups, kernels, whole = {}, arguments.kernels, arguments.whole or arguments.long
+    for name in arguments.scenarios:
         scenario = guest.load(name)
-        if getattr(scenario, "LONG_ONLY", False) and not long:
+        if getattr(scenario, "PART", None) != arguments.part and not arguments.named:
             continue
         alone = None if getattr(scenario, "SHARES_GUEST", False) else name
         groups.setdefault((json.dumps(getattr(scenario, "MACHINE", {})), alone), []).append(name)
@@ -112,45 +110,22 @@ def print_tables(results, kernels, scenarios):
             print(f"  {key:{max(len(key) for key, _ in rows)}}  {value}")
 
 
-def why_again(results, kernel, scenario):
-    """Why a scenario that failed may be tried once more, or "". Only where the emulation or a busy host is to blame: the
-    guest fell silent; the kernel skipped runs of a program, as it says itself (an emulated program takes so long that it
-    is interrupted often); or what is judged depends on the host's clock, as the scenario says by BUSY_HOST_FAILS = why.
-    Who fails twice has failed; all others have failed at once."""
-    directory = results / f"{kernel}.{scenario}"
-
-    def said(file, pattern):
-        return (directory / file).exists() and re.search(pattern, (directory / file).read_text(errors="replace"))
-
-    if said("output", "does not answer in time"):
-        return "the guest fell silent"
-    if said("metrics.txt", r'cause="recursion",program="on_(issue|complete)".*} [1-9]') or \
-            said("output", r"(?m)^FAIL .*'recursion': [1-9]"):
-        return "the kernel skipped runs of a program"
-    return getattr(guest.load(scenario), "BUSY_HOST_FAILS", "")
-
-
-def second_tries(arguments, failed):
-    """{(kernel, scenario): why}. A few failures among guests that share few CPUs are looked at once more in the short form,
-    whatever they were: said, and final then. The long form gives no such chance."""
-    reasons = {pair: why_again(arguments.results, *pair) for pair in failed}
-    unexplained = [pair for pair, reason in reasons.items() if not reason]
-    if not arguments.long and arguments.jobs > JOBS_OF_SECOND_TRIES and len(unexplained) <= MOST_UNEXPLAINED:
-        reasons |= {pair: f"it failed beside {arguments.jobs - 1} other guests" for pair in unexplained}
-    return {pair: reason for pair, reason in reasons.items() if reason}
-
-
-def keep_first_try(directory):
-    kept = directory.with_suffix(directory.suffix + ".first")
-    shutil.rmtree(kept, ignore_errors=True)
-    directory.rename(kept)
+def second_try(arguments):
+    """[(kernel, [scenario])] of what failed in the run before, when the runner asks for its one second try."""
+    failed = arguments.results / "failed"
+    if not os.environ.get("SSDPULSE_TEST_SECOND_TRY") or not failed.exists():
+        return None
+    return [(kernel, [scenario]) for kernel, scenario in json.loads(failed.read_text())]
 
 
 def run_all(arguments):
-    """Everything once, several guests at a time; then the second tries, with less beside them, and it is said."""
-    began, waiting = time.monotonic(), arrange(
-        arguments.kernels, arguments.scenarios, arguments.long, arguments.whole or arguments.long)
-    running, verdicts, jobs, again = [], {}, arguments.jobs, set()
+    """Everything once, several guests at a time; on a second try only what failed, one guest at a time."""
+    began, running, verdicts, jobs = time.monotonic(), [], {}, arguments.jobs
+    waiting = second_try(arguments)
+    if waiting:
+        jobs = 1
+    else:
+        waiting = arrange(arguments)
     if not waiting:
         sys.exit(f"none of these scenarios is for {' or '.join(arguments.kernels)}, or in this form")
 
@@ -169,18 +144,12 @@ def run_all(arguments):
         for run in running:
             verdicts |= {(kernel, scenario): passed for kernel, scenario, passed in run.verdicts()}
         running = [run for run in running if not run.over()]
-        if not waiting and not running and not again:
-            reasons = second_tries(arguments, [pair for pair, passed in verdicts.items() if not passed])
-            again = set(reasons)
-            waiting, jobs = [(kernel, [scenario]) for kernel, scenario in sorted(again)], min(jobs, JOBS_OF_SECOND_TRIES)
-            for kernel, scenario in sorted(again):
-                print(f"AGAIN {kernel:13} {scenario:12} {reasons[kernel, scenario]}")
-                keep_first_try(arguments.results / f"{kernel}.{scenario}")
         time.sleep(0.1)
     print_tables(arguments.results, arguments.kernels, arguments.scenarios)
-    failed = [f"{kernel} {scenario}" for (kernel, scenario), passed in sorted(verdicts.items()) if not passed]
-    print(f"\n{len(verdicts) - len(failed)} passed, {len(failed)} failed{': ' if failed else ''}{', '.join(failed)}; "
-          f"{len(again)} tried twice{': ' if again else ''}{', '.join(map(' '.join, sorted(again)))}; "
+    failed = [pair for pair, passed in sorted(verdicts.items()) if not passed]
+    (arguments.results / "failed").write_text(json.dumps(failed))
+    names = ", ".join(f"{kernel} {scenario}" for kernel, scenario in failed)
+    print(f"\n{len(verdicts) - len(failed)} passed, {len(failed)} failed{': ' if failed else ''}{names}; "
           f"in {time.monotonic() - began:.0f} s")
     sys.exit(bool(failed))
 
@@ -194,6 +163,8 @@ def main():
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--whole", action="store_true")
     parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--named", action="store_true")
+    parser.add_argument("--part")
     parser.add_argument("--one", action="store_true")
     arguments = parser.parse_args()
     sys.stdout.reconfigure(line_buffering=True)

@@ -20,10 +20,9 @@ import walk  # noqa: E402
 from alerts.stack import INSTANCE, stack  # noqa: E402
 
 KERNELS = ("6.12",)  # what is judged lies above the kernel
-KERNELS_IN_CI = ()  # ten minutes; there system.test_alerts_end_to_end does it on a made-up page
+PART = "alarms"  # ten minutes; CI has system.test_alerts_end_to_end, on a made-up page
 # It hardly works, and is not what is judged; but what is healthy must not be held up by other guests.
 MACHINE = {"append": "nvme_core.multipath=N", "cpus": 1, "nice": -10}
-BUSY_HOST_FAILS = "a drive has a slow tail whenever the host stops the guest"
 SECONDS = 900
 SUITE, FORM = "sid", "native"
 HEALTHY, LONG_HEALTHY = 180, 720  # seconds; the stall of the long form must stay the rarer

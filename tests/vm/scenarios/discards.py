@@ -9,7 +9,6 @@ from lib import metrics
 
 MACHINE = {"append": "nvme_core.multipath=N"}
 SHARES_GUEST = True
-KERNELS_IN_CI = ("5.10", "6.1", "6.12-modular", "newest")  # three ways to see who submits; file systems as modules
 MEMBERS = ("wheel0", "wheel1", "wheel2", "wheel3")
 TRIGGERS = ("fstrim", "online", "blkdiscard", "mkfs", "other")
 BYTES, BURSTS, ACTIVE = (f"ssdpulse_discard_{what}" for what in ("burst_bytes_total", "bursts_total", "burst_active"))

@@ -9,7 +9,6 @@ from lib import metrics
 
 MACHINE = {"append": "nvme_core.multipath=N"}
 SHARES_GUEST = True
-KERNELS_IN_CI = ("5.10", "6.12-modular", "newest")
 DELAY = 0.02
 
 

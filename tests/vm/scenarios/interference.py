@@ -7,7 +7,6 @@ import machine
 from devices import Nvme, Slow
 from lib import metrics
 
-BUSY_HOST_FAILS = "a stall lasts as long as the host makes it"
 MACHINE = {"append": "nvme_core.multipath=N"}
 SHARES_GUEST = True
 READ, TRIM, STALL = 0.002, 0.05, 0.3  # seconds

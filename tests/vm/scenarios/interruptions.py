@@ -7,7 +7,7 @@ import machine
 from devices import Nvme, Slow
 from lib import metrics
 
-KERNELS_IN_CI = ("6.12",)
+KERNELS_IN_CI = ("newest",)
 MACHINE = {"append": "nvme_core.multipath=N"}
 DELAY = 0.002
 DAY = 86400

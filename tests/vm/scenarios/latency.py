@@ -7,7 +7,6 @@ from lib import buckets, metrics
 
 MACHINE = {"append": "nvme_core.multipath=N"}
 SHARES_GUEST = True
-BUSY_HOST_FAILS = "a guest that gets no time feels milliseconds that are none of the drive's"
 # Between the kernel's stamps and fio's lie a system call and, with interrupts, the waking of a sleeper: in an emulated
 # guest 150 to 300 us, more than a bucket of 1 ms. Polled, it is 25 to 100 us, on a slow host up to 200; but who polls keeps
 # others from running.

@@ -19,7 +19,6 @@ FULL = {"write_class": "end functions, flags and pages"}
 DISCARDS = {"__blkdev_issue_discard with flags": "on_discard_5_18", "__blkdev_issue_discard": "on_discard",
             "bio_chain_and_submit": "on_discard_bio"}
 SHARES_GUEST = True
-KERNELS_IN_CI = ("5.10", "6.1", "6.12", "6.12-modular", "newest")  # each that the programs must load on
 BOTH = ["on_complete", "on_issue"]
 # What is chosen beside the defaults, and by what the features then differ.
 MODES = {"full": ("", BOTH, {}), "completion-only": ("latency: { mode: completion-only }", ["on_complete_only"], {}),

@@ -6,7 +6,6 @@ from devices import Nvme
 from lib import compare
 
 KERNELS = ("6.12", "newest")
-KERNELS_IN_CI = ("6.12",)
 LOCKDOWN = "/sys/kernel/security/lockdown"
 IOS = 50
 

@@ -4,7 +4,7 @@ import machine
 from devices import Nvme
 
 SHARES_GUEST = True
-KERNELS = KERNELS_IN_CI = ("5.10", "6.12")
+KERNELS = ("5.10", "6.12")
 USER = "setpriv --reuid=65534 --regid=65534 --clear-groups"
 # As the units have them: the daemon's, and those of the log reader, which are tried in one process tree here.
 DAEMON, READER = ("bpf", "perfmon", "syslog"), ("sys_admin", "dac_read_search")

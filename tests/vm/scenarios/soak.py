@@ -17,7 +17,7 @@ from devices import Nvme, Slow
 from lib import metrics
 
 KERNELS = ("6.12",)
-LONG_ONLY = True
+PART = "soak"
 SECONDS = 900  # ten times that
 MACHINE = {"append": "nvme_core.multipath=N"}
 DELAY = 0.01

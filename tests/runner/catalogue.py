@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which tests are there? Each level lists its tests; nothing is run here.
+
+A line "# KEY: VALUE" in a test file sets: `timeout` and `timeout-long` (seconds), `tier: long` (only in the long tier,
+or when named), `alone: REASON` (nothing else runs beside it).
+"""
+import os
+import re
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import sabotages
+
+LEVELS = ("static", "build", "unit", "sanitize", "fuzz", "kernel", "system", "package", "vm", "mutate")
+# How many tests of a level run at once. Those of kernel, system and package mostly wait; the matrix has jobs of its own.
+JOBS = {"static": 2, "unit": 2, "sanitize": 2, "fuzz": 2, "kernel": 3, "system": 4, "package": 2, "mutate": 2}
+TIMEOUT, LONG_TIMEOUT = 300, 14400
+NEED_ROOT = ("kernel", "system", "package", "vm")
+SANITIZERS = {"address": "address", "thread": "thread"}
+
+
+@dataclass
+class Test:
+    name: str
+    command: list
+    timeout: int = TIMEOUT
+    alone: bool = False
+    environment: dict = field(default_factory=dict)
+
+    @property
+    def level(self):
+        return self.name.split(".")[0]
+
+
+class Catalogue:
+    """`names`: what was asked for; everything if empty. `long`: the long tier."""
+
+    def __init__(self, root, names=(), long=False):
+        self.root, self.names, self.long = Path(root), list(names), long
+
+    def wants(self, name):
+        """Was this level or test asked for? A level also when only a test of it was."""
+        return not self.names or any(
+            name == asked or name.startswith(asked + ".") or asked.startswith(name + ".") for asked in self.names)
+
+    def named(self, name):
+        return name in self.names
+
+    def builds(self, level):
+        """The builds that a level needs. clang compiles the sanitizers' build anyway, so its own is in the long tier."""
+        if level == "build":
+            return ["gcc", *(["clang"] if self.long or self.named("build.clang") else [])]
+        if level == "sanitize":
+            return [kind for kind in SANITIZERS
+                    if self.wants(f"sanitize.{kind}") and (kind == "address" or self.long or self.names)]
+        return {"fuzz": ["address"], "static": []}.get(level, ["gcc"])
+
+    def build(self, kind):
+        """The test that builds it. Of a sanitizer's build only the tests that were named, if any were."""
+        prefix = f"sanitize.{kind}."
+        targets = [name.removeprefix(prefix) for name in self.names if name.startswith(prefix)]
+        return Test(f"build.{kind}", ["tests/lib/build.sh", kind, *targets], 3600)
+
+    def tests(self, level):
+        found = {"build": lambda: [], "unit": lambda: self._unit("unit", "gcc"), "sanitize": self._sanitized,
+                 "vm": self._machines, "mutate": self._sabotages}.get(level, lambda: self._directory(level))()
+        return [test for test in found if self.wants(test.name)]
+
+    def _unit(self, prefix, kind):
+        """Every unit test that ctest knows in this build."""
+        build = self.root / "build-tests" / kind
+        if not (build / "build.ninja").exists():
+            return []
+        label = [] if kind == "gcc" or self.long or any(n.startswith(prefix + ".") for n in self.names) else ["-L", kind]
+        listing = subprocess.run(["ctest", "--test-dir", build, "-N", *label], text=True, capture_output=True, check=True)
+        # ThreadSanitizer of this age cannot live with the address randomisation of newer kernels.
+        return [Test(f"{prefix}.{name}",
+                     ["setarch", "-R", "ctest", "--test-dir", str(build), "-V", "-R", f"^unit\\.{re.escape(name)}$"],
+                     LONG_TIMEOUT if self.long else 600)
+                for name in re.findall(r"^ *Test *#\d+: unit\.(\S+)$", listing.stdout, re.M)]
+
+    def _sanitized(self):
+        return [test for kind in self.builds("sanitize") for test in self._unit(f"sanitize.{kind}", kind)]
+
+    def _directory(self, level):
+        """The executable files tests/LEVEL/test_*."""
+        found = []
+        for path in sorted((self.root / "tests" / level).glob("test_*")):
+            if not path.is_file() or not os.access(path, os.X_OK):
+                continue
+            says = dict(re.findall(r"^# (timeout|timeout-long|tier|alone): (.*)$", path.read_text("utf-8"), re.M))
+            name = f"{level}.{path.stem}"
+            if says.get("tier") == "long" and not self.long and not self.named(name):
+                continue
+            default = LONG_TIMEOUT if self.long else TIMEOUT
+            limit = int(says.get("timeout-long" if self.long else "timeout", default))
+            found.append(Test(name, [str(path)], limit, "alone" in says))
+        return found
+
+    def _machines(self):
+        """The matrix of virtual machines: in CI one test, in the long tier one for each kernel and each long story."""
+        script = str(self.root / "tests/vm/run.sh")
+        if not self.long:
+            return [Test("vm.matrix", [script], 1800, alone=True)]
+        listing = subprocess.run([script, "--list-long"], text=True, capture_output=True, check=True)
+        return [Test(f"vm.{name}", [script, "--long", *arguments.split()], LONG_TIMEOUT, alone=True)
+                for name, arguments in (line.split(" ", 1) for line in listing.stdout.splitlines())]
+
+    def _sabotages(self):
+        everything = self.long or any(name.startswith("mutate.") for name in self.names)
+        command = ["python3", str(self.root / "tests/runner/sabotages.py")]
+        return [Test(f"mutate.{sabotage.area}.{sabotage.name}", [*command, f"{sabotage.area}.{sabotage.name}"], 3600,
+                     sabotage.kill.split(".")[0] not in ("unit", "static"))
+                for sabotage in sabotages.load(self.root) if everything or sabotage.tier == "ci"]

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The test command's runner: what was asked for, in which order, how many at a time, and what is printed of it.
+
+The CI tier is the same on every host: random choices take a fixed seed there, a fresh one in the long tier.
+"""
+import argparse
+import fcntl
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from catalogue import JOBS, LEVELS, NEED_ROOT, Catalogue, Test
+from execution import Execution, Outcome, clean, excerpt, read_skips
+from parts import PARTS, missing
+
+ROOT = Path(__file__).resolve().parents[2]
+WORK = ROOT / "build-tests"
+CI_SEED = 20261
+# The only second tries: a whole run of the CI tier looks at so many failures of these levels once more, with nothing
+# beside them, because they measure real I/O on a shared host. A run that needed one says so in its last lines.
+SECOND_TRIES = 2
+TRIED_TWICE = ("kernel", "system", "package", "vm")
+SLOWEST = 10
+
+LEVEL_HELP = """
+levels, in this order (a name may also be a test: kernel.test_counts):
+  static     formatting, shellcheck, layering, headers, texts, and, in the long tier, clang-tidy
+  build      g++ and, in the long tier, clang, every warning an error
+  unit       what needs neither root nor a kernel
+  sanitize   unit tests of what reads hostile bytes, under address,undefined; in the long tier all, and all under thread
+  fuzz       hostile bytes for the page decoders and the configuration's parser
+  kernel     the BPF programs on this host's kernel (root)
+  system     the whole daemon on this host (root)
+  package    what is installed, the Debian packages, and the service in a machine of its own (root)
+  vm         other kernels, in QEMU (root)
+  mutate     sabotages of the code that the tests must notice (root)
+
+output of a test: build-tests/logs/TEST.log. SSDPULSE_TEST_SEED=N sets the seed of a run's random choices.
+exit code: 0 all passed, 1 some failed, 2 wrong usage
+"""
+
+
+class Run:
+    """One call of the test command. Prints as it goes; `outcomes` holds the last outcome of each test."""
+
+    def __init__(self, catalogue, arguments):
+        self._catalogue, self._arguments = catalogue, arguments
+        self._skips = read_skips(ROOT)
+        self._tries = 0 if arguments.long or arguments.names or arguments.part else SECOND_TRIES
+        self._running, self._built, self.outcomes, self.again = [], {}, {}, []
+
+    def stop(self):
+        for execution in self._running:
+            execution.stop()
+
+    def everything(self):
+        if not self._arguments.no_build and not self._run([Test("packages", self._install(), 1200)], 1):
+            return
+        for level in LEVELS:
+            if self._catalogue.wants(level):
+                self._level(level)
+
+    @staticmethod
+    def _install():
+        return ["deploy/install-packages.sh", "build", "test"]
+
+    def _level(self, level):
+        if level in NEED_ROOT and os.geteuid() != 0:
+            self._report(Test(level, []), Outcome("FAIL", 0, "must run as root"))
+            return
+        builds = [self._build(kind) for kind in self._catalogue.builds(level)]
+        if all(builds):
+            self._run(self._catalogue.tests(level), self._arguments.jobs or JOBS.get(level, 1))
+
+    def _build(self, kind):
+        if not self._arguments.no_build and kind not in self._built:
+            self._built[kind] = self._run([self._catalogue.build(kind)], 1)
+        return self._built.get(kind, True)
+
+    def _run(self, tests, jobs):
+        """True if all passed. First those that may share the host, then those that want it alone, then second tries."""
+        failed = self._several([test for test in tests if not test.alone], jobs)
+        failed += self._several([test for test in tests if test.alone], 1)
+        for test, outcome in failed:
+            if self._tries and test.level in TRIED_TWICE:
+                self._tries -= 1
+                self.again.append(test.name)
+                self._report(test, Outcome("AGAIN", outcome.seconds, outcome.reason, outcome.log))
+                outcome.log.rename(outcome.log.with_suffix(".first.log"))
+                self._several([test], 1, second_try=True)
+            else:
+                self._report(test, outcome)
+        return all(self.outcomes[test.name].verdict != "FAIL" for test in tests)
+
+    def _several(self, tests, jobs, second_try=False):
+        """Runs them, so many at a time; [(test, outcome)] of what failed, which is reported later, unless it is final."""
+        waiting, failed = list(tests), []
+        while waiting or self._running:
+            while waiting and len(self._running) < jobs:
+                self._running.append(Execution(waiting.pop(0), WORK, self._skips))
+                self._running[-1].start(second_try)
+            for execution in list(self._running):
+                if outcome := execution.poll():
+                    self._running.remove(execution)
+                    if outcome.verdict == "FAIL" and not second_try:
+                        failed.append((execution.test, outcome))
+                    else:
+                        self._report(execution.test, outcome)
+            time.sleep(0.05)
+        return failed
+
+    def _report(self, test, outcome):
+        self.outcomes[test.name] = outcome
+        print(f"{outcome.verdict:5} {test.name:52} {outcome.seconds:7.1f} s  {outcome.reason}".rstrip())
+        if outcome.verdict in ("FAIL", "AGAIN") and outcome.log:
+            for line in excerpt(outcome.log):
+                print(f"      | {line}")
+            print(f"      the whole output: {outcome.log}")
+
+
+def print_times(outcomes, seconds):
+    by_level = {}
+    for name, outcome in outcomes.items():
+        level = name.split(".")[0]
+        by_level.setdefault(level, []).append(outcome.seconds)
+    print(f"\ntime by level (tests run side by side, so the whole took {seconds:.0f} s):")
+    for level, times in by_level.items():
+        print(f"  {level:10} {sum(times):7.1f} s  {len(times)} tests")
+    print(f"the {SLOWEST} slowest:")
+    for name, outcome in sorted(outcomes.items(), key=lambda item: -item[1].seconds)[:SLOWEST]:
+        print(f"  {outcome.seconds:7.1f} s  {name}")
+
+
+def close(run, seconds):
+    """The last lines, and the exit code."""
+    verdicts = [outcome.verdict for outcome in run.outcomes.values()]
+    failed = [name for name, outcome in run.outcomes.items() if outcome.verdict == "FAIL"]
+    print_times(run.outcomes, seconds)
+    if run.again:
+        print(f"tried twice: {' '.join(run.again)}")
+    if failed:
+        print(f"failed: {' '.join(failed)}")
+    print(f"{verdicts.count('pass')} passed, {len(failed)} failed, {verdicts.count('skip')} skipped")
+    return 1 if failed else 0
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="tests/run.sh", epilog=LEVEL_HELP,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter,
+                                     description="Runs all levels of the CI tier, or only the named levels and tests.")
+    parser.add_argument("names", nargs="*", metavar="LEVEL | TEST")
+    parser.add_argument("--long", action="store_true", help="the long tier: more cases, wider sweeps, all sabotages")
+    parser.add_argument("--part", choices=list(PARTS), metavar="NAME", help="one part of the long tier")
+    parser.add_argument("--list-parts", action="store_true", help="the parts of the long tier, and what each holds")
+    parser.add_argument("--list", action="store_true", help="only print the tests (those of unit once they are built)")
+    parser.add_argument("--no-build", action="store_true", help="neither install nor build: test what is in build-tests/")
+    parser.add_argument("--jobs", type=int, help="tests at a time, instead of each level's own number")
+    result = parser.parse_args(arguments)
+    if result.part:
+        if result.names:
+            parser.error("--part takes no names")
+        result.long = True
+    for name in result.names:
+        if name.split(".")[0] not in LEVELS:
+            parser.error(f"there is no level {name.split('.')[0]}")
+    return result
+
+
+def set_environment(long):
+    """What every test finds in its environment; see tests/README.md."""
+    seed = os.environ.get("SSDPULSE_TEST_SEED") or str(random.randrange(2**31) if long else CI_SEED)
+    gcc = WORK / "gcc"
+    given = {"SSDPULSE_TEST_CACHE": str(WORK / "cache"), "TSAN_OPTIONS": "halt_on_error=1",
+             "UBSAN_OPTIONS": "print_stacktrace=1",
+             "RC_PARAMS": f"seed={seed}{' max_success=5000' if long else ''}"}
+    os.environ.update({name: value for name, value in given.items() if name not in os.environ})
+    os.environ.update(SSDPULSE_SOURCE=str(ROOT), SSDPULSE_BUILD=str(gcc), SSDPULSE_BINARY=str(gcc / "ssdpulse"),
+                      SSDPULSE_TEST_LONG="1" if long else "", SSDPULSE_TEST_SEED=seed)
+    for directory in (WORK / "logs", WORK / "state", Path(os.environ["SSDPULSE_TEST_CACHE"])):
+        directory.mkdir(parents=True, exist_ok=True)
+    return seed
+
+
+def list_parts(catalogue):
+    for name, holds in PARTS.items():
+        print(f"{name:18} {' '.join(holds)}")
+    everything = [test.name for level in LEVELS for test in catalogue.tests(level)]
+    if left_out := missing(everything):
+        sys.exit(f"in no part: {' '.join(left_out)}")
+
+
+def main():
+    arguments = parse(sys.argv[1:])
+    os.chdir(ROOT)
+    sys.stdout.reconfigure(line_buffering=True)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    names = PARTS[arguments.part] if arguments.part else arguments.names
+    seed = set_environment(arguments.long or arguments.list_parts)
+    catalogue = Catalogue(ROOT, names, arguments.long or arguments.list_parts)
+    if arguments.list_parts:
+        list_parts(catalogue)
+        return 0
+    if arguments.list:
+        for level in LEVELS:
+            for test in catalogue.tests(level):
+                print(test.name)
+        return 0
+    with open(WORK / "lock", "w", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sys.exit(f"another run of the tests is under way in {WORK}")
+        run = Run(catalogue, arguments)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda *_: sys.exit(130))
+        for leftover in (WORK / "state").iterdir():
+            clean(leftover)
+        revision = subprocess.run(["git", "-c", f"safe.directory={ROOT}", "describe", "--always", "--dirty"],
+                                  capture_output=True, text=True, check=False).stdout.strip()
+        tier = f"part {arguments.part} of the long tier" if arguments.part else "long tier" if arguments.long else "CI tier"
+        print(f"{tier}, revision {revision or 'unknown'}, seed {seed}")
+        began = time.monotonic()
+        try:
+            run.everything()
+        finally:
+            run.stop()
+        if not set(run.outcomes) - {"packages"}:
+            print("nothing was run: no such test", file=sys.stderr)
+            return 2
+        return close(run, time.monotonic() - began)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

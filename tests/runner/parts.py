@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How is the long tier divided? Each part is one run of at most an hour: `tests/run.sh --long --part NAME`.
+
+A part is a list of levels and tests as the command line takes them, or of areas of sabotages (mutate.AREA). Together
+they hold every test of the long tier: `complete` says what is missing.
+"""
+
+PARTS = {
+    "static": ["static", "build.gcc", "build.clang"],
+    "unit": ["unit"],
+    "address": ["sanitize.address"],
+    "thread": ["sanitize.thread"],
+    "fuzz": ["fuzz"],
+    "kernel": ["kernel"],
+    "system": ["system"],
+    "install": ["package.test_install", "package.test_manual"],
+    "debian-12": ["package.test_debian_12"],
+    "debian-13": ["package.test_debian_13"],
+    "vm-5.10": ["vm.5.10"],
+    "vm-6.1": ["vm.6.1"],
+    "vm-6.12": ["vm.6.12"],
+    "vm-6.12-modular": ["vm.6.12-modular"],
+    "vm-newest": ["vm.newest"],
+    "vm-stories": ["vm.stories"],
+    "vm-alarms": ["vm.alarms"],
+    "vm-soak": ["vm.soak"],
+    "sabotages-drives": ["mutate.ledger", "mutate.pages", "mutate.poller", "mutate.drives", "mutate.history"],
+    "sabotages-block": ["mutate.kernel", "mutate.block", "mutate.spikes", "mutate.discards"],
+    "sabotages-service": ["mutate.web", "mutate.security", "mutate.runtime", "mutate.prometheus", "mutate.alerts",
+                          "mutate.package"],
+}
+
+
+def missing(names):
+    """The tests of these that no part runs."""
+    asked = [name for part in PARTS.values() for name in part]
+    return [name for name in names if not any(name == want or name.startswith(want + ".") for want in asked)]

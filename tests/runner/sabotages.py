@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Would the tests notice? Applies one sabotage to a copy of the tree, rebuilds what its test needs, and runs that test.
+
+tests/mutations/AREA.txt is the table of an area: paragraphs of "key: value" lines.
+  name, what    what breaks
+  file, edit    a sed command (basic expressions) that changes or deletes exactly one line of the file; edit may be repeated
+  kill          the test that must fail: unit.NAME, kernel.NAME, ... or a scenario of the matrix: vm SCENARIO KERNEL
+  tier          ci, or long if left out
+
+The copy is an overlay in a mount namespace of its own: the tree and its builds appear at their own place, what is
+changed goes to memory, and all of it is gone with the process. So the build is incremental, and nothing is cleaned up.
+Exit code: 0 killed; 1 survived, did not apply, or did not build.
+"""
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+KEYS = ("name", "what", "tier", "file", "edit", "kill")
+FIRST_REASON = re.compile(r"FAIL: .*|^ +FAIL .*|\[  FAILED  \] \S+|[A-Za-z]*Error: .*|SIG[A-Z]+", re.M)
+# What a test needs to be rebuilt; a unit test is a target of its own, and the rest need all but those.
+EVERYTHING_BUT_UNIT_TESTS = ["daemon/all", "deploy/all", "tests/kernel/all", "tests/system/all", "tests/bench/all"]
+
+
+@dataclass
+class Sabotage:
+    area: str
+    name: str
+    what: str
+    file: str
+    kill: str
+    edits: list
+    tier: str = "long"
+
+
+def load(root, area="*"):
+    """All sabotages, by area and name."""
+    return [_parse(path.stem, paragraph) for path in sorted((root / "tests/mutations").glob(f"{area}.txt"))
+            for paragraph in re.split(r"\n{2,}", path.read_text("utf-8")) if not _is_comment(paragraph)]
+
+
+def _is_comment(paragraph):
+    return all(line.startswith("#") or not line for line in paragraph.splitlines())
+
+
+def _parse(area, paragraph):
+    lines = [line.split(":", 1) for line in paragraph.splitlines() if line]
+    given = {key: value.removeprefix(" ") for key, value in lines if key != "edit"}
+    edits = [value.removeprefix(" ") for key, value in lines if key == "edit"]
+    unknown = {key for key, _ in lines} - set(KEYS)
+    if unknown or not edits or not all(given.get(key) for key in ("name", "what", "file", "kill")):
+        sys.exit(f"tests/mutations/{area}.txt: not a complete sabotage, or unknown keys {unknown}: {given}")
+    return Sabotage(area, given["name"], given["what"], given["file"], given["kill"], edits, given.get("tier", "long"))
+
+
+def run(*command, **options):
+    return subprocess.run([str(part) for part in command], check=False, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, **options)
+
+
+def enter_copy():
+    """From here on this process and its children see an overlay in the tree's place, and no process but themselves."""
+    if os.environ.get("SSDPULSE_SABOTAGE_COPY") != "1":
+        os.environ["SSDPULSE_SABOTAGE_COPY"] = "1"
+        os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child",
+                              "--mount-proc", sys.executable, __file__, *sys.argv[1:]])
+    memory = Path(os.environ["SSDPULSE_TEST_STATE"])
+    for command in (["mount", "-t", "tmpfs", "ssdpulse-sabotage", memory],
+                    ["mkdir", memory / "upper", memory / "work"],
+                    ["mount", "-t", "overlay", "ssdpulse-sabotage", "-o",
+                     f"lowerdir={ROOT},upperdir={memory}/upper,workdir={memory}/work", ROOT],
+                    # The inner test command tidies up its own tests alone.
+                    ["mount", "-t", "tmpfs", "ssdpulse-sabotage", ROOT / "build-tests/state"]):
+        done = run(*command)
+        if done.returncode != 0:
+            sys.exit(f"FAIL: a copy of the tree needs root and overlayfs: {' '.join(map(str, command))}: {done.stdout}")
+    os.chdir(ROOT)
+
+
+def apply(sabotage):
+    """Why it does not apply, or nothing."""
+    file = ROOT / sabotage.file
+    for edit in sabotage.edits:
+        before = file.read_text("utf-8").splitlines()
+        done = run("sed", "-i", edit, file)
+        if done.returncode != 0:
+            return done.stdout
+        difference = run("diff", "-", file, input="\n".join(before) + "\n").stdout
+        if len(re.findall(r"^<", difference, re.M)) != 1:
+            return f"does not change exactly one line of {sabotage.file}: {edit}"
+        print("\n".join(re.findall(r"^[<>].*", difference, re.M)))
+    return ""
+
+
+def build(kill):
+    if kill.startswith("static."):
+        return run("true")
+    targets = [kill.removeprefix("unit.")] if kill.startswith("unit.") else \
+        ["ssdpulse"] if kill.startswith("vm ") else EVERYTHING_BUT_UNIT_TESTS
+    # A sabotage may leave something unused: what is only a warning must not save it.
+    return run("tests/lib/build.sh", "gcc", *targets, env={**os.environ, "SSDPULSE_EXTRA_FLAGS": "-Wno-error"})
+
+
+def killer(kill):
+    """The command that must fail, and where its output is."""
+    if kill.startswith("vm "):
+        _, scenario, kernel = kill.split()
+        return ["tests/vm/run.sh", kernel, scenario], None
+    return ["tests/run.sh", "--no-build", kill], ROOT / "build-tests/logs" / f"{kill}.log"
+
+
+def judge(sabotage):
+    """0 if its test notices it."""
+    if why := apply(sabotage):
+        print(f"FAIL: {sabotage.name}: {why}")
+        return 1
+    built = build(sabotage.kill)
+    if built.returncode != 0:
+        print("\n".join(built.stdout.splitlines()[-30:]), f"\nFAIL: {sabotage.name} does not build")
+        return 1
+    command, log = killer(sabotage.kill)
+    done = run(*command)
+    if done.returncode == 1:
+        output = log.read_text("utf-8", errors="replace") if log and log.exists() else done.stdout
+        reason = FIRST_REASON.search(output)
+        print(f"killed by {sabotage.kill}: {reason[0].strip() if reason else '(see its output)'}")
+        return 0
+    print(done.stdout[-3000:])
+    print(f"FAIL: {sabotage.name} survived {sabotage.kill}: {sabotage.what}" if done.returncode == 0 else
+          f"FAIL: {sabotage.name}: {sabotage.kill} could not run")
+    return 1
+
+
+def main():
+    if len(sys.argv) != 2 or sys.argv[1].count(".") != 1:
+        sys.exit("usage: tests/run.sh mutate.AREA.NAME")
+    area, name = sys.argv[1].split(".")
+    [sabotage] = [one for one in load(ROOT, area) if one.name == name] or sys.exit(f"no sabotage {area}.{name}")
+    enter_copy()
+    return judge(sabotage)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
