@@ -12,7 +12,7 @@ using model::During;
 using model::SpikeCause;
 using Sum = SpikeTally::Sum;
 
-constexpr double kTail = 0.99;
+constexpr double kCauseTail = 0.99;
 constexpr double kQueueAlone = 2;         // queue time is a cause of its own where its tail is so much longer
 constexpr std::uint64_t kToCompare = 10;  // I/Os beside nothing
 constexpr double kMoreLoad = 1.25;
@@ -27,7 +27,7 @@ double share(std::uint64_t part, std::uint64_t whole) {
   return ratio(static_cast<double>(part), static_cast<double>(whole));
 }
 double tail(const LatencyWords& words) {
-  return count(words) > 0 ? upper_bound_seconds(quantile_word(words, kTail)) : 0;
+  return count(words) > 0 ? upper_bound_seconds(quantile_word(words, kCauseTail)) : 0;
 }
 
 SpikeTally::Beside beside(const Sum& sum, std::initializer_list<During> durings) {

@@ -11,7 +11,7 @@ namespace {
 using Time = WriteLedger::Time;
 using std::chrono::hours;
 
-double seconds(Time time) { return std::chrono::duration<double>(time).count(); }
+double seconds_of(Time time) { return std::chrono::duration<double>(time).count(); }
 
 /// a - b
 double signed_difference(Uint128 a, Uint128 b) {
@@ -21,7 +21,7 @@ double signed_difference(Uint128 a, Uint128 b) {
 void show(std::vector<model::WriteAmplificationRatio>& ratios, const char* name, Time covered, Time age,
           const std::optional<RatioBounds>& bounds) {
   if (bounds && worth_showing(*bounds)) {
-    ratios.push_back({name, seconds(covered), seconds(age), bounds->ratio, bounds->lower, bounds->upper});
+    ratios.push_back({name, seconds_of(covered), seconds_of(age), bounds->ratio, bounds->lower, bounds->upper});
   }
 }
 
@@ -79,7 +79,7 @@ std::optional<model::LifeRemaining> WriteLedger::life_by_media() const {
   const Uint128 rated = multiply(endurance_estimate_->count, endurance_estimate_->unit_bytes);
   const Uint128 written = media_.format().bytes(points.back().media - points.front().media);
   return life_by_endurance(static_cast<double>(rated), static_cast<double>(media_.bytes()),
-                           static_cast<double>(written), seconds(points.back().at - points.front().at));
+                           static_cast<double>(written), seconds_of(points.back().at - points.front().at));
 }
 
 model::WriteAmplification WriteLedger::amplification() const {

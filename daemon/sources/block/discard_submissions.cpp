@@ -19,7 +19,7 @@ bool has_place(const model::Device& device) {
   return device.coverage == model::Coverage::measured || device.coverage == model::Coverage::stacked;
 }
 
-std::uint64_t load(const __u64& word) {
+std::uint64_t acquire(const __u64& word) {
   return std::atomic_ref(const_cast<__u64&>(word)).load(std::memory_order_acquire);
 }
 
@@ -78,10 +78,10 @@ model::DiscardSubmitters DiscardSubmissionReader::read_cells(std::uint32_t place
   for (std::size_t submitter = 0; submitter < SUBMITTERS; ++submitter) {
     const discard_cell& cell = cells_[std::size_t{place} * SUBMITTERS + submitter];
     model::DiscardSubmissions& out = result[submitter];
-    out.bytes = load(cell.bytes);
-    out.ranges = load(cell.ranges);
-    out.first_ns = load(cell.first_ns);
-    out.last_ns = load(cell.last_ns);
+    out.bytes = acquire(cell.bytes);
+    out.ranges = acquire(cell.ranges);
+    out.first_ns = acquire(cell.first_ns);
+    out.last_ns = acquire(cell.last_ns);
     out.submitter = told_name({cell.name, strnlen(cell.name, sizeof(cell.name))});
   }
   return result;

@@ -16,7 +16,7 @@
 namespace ssdpulse::nvme {
 namespace {
 
-constexpr std::size_t kMaxAttributeBytes = 4096;
+constexpr std::size_t kMaxStateBytes = 4096;
 constexpr std::uint8_t kMaxUuidIndex = 127;
 constexpr std::uint32_t kAllNamespaces = 0xffffffff;
 
@@ -98,7 +98,7 @@ LibnvmeCommands::LibnvmeCommands(std::string sys_root, std::string dev_root)
 util::Result<util::UniqueFd> LibnvmeCommands::open(std::uint32_t controller) {
   const std::string name = "nvme" + std::to_string(controller);
   const std::string directory = sys_root_ + "/class/nvme/" + name;
-  const auto state = util::read_file(directory + "/state", kMaxAttributeBytes);
+  const auto state = util::read_file(directory + "/state", kMaxStateBytes);
   if (!state) {
     const int error = state.error().error_number;
     return util::fail(state.error().message, error == 0 || error == ENOENT ? ENODEV : error);
@@ -116,7 +116,7 @@ util::Result<util::UniqueFd> LibnvmeCommands::open(std::uint32_t controller) {
   if (::fstat(fd.get(), &status) != 0) {
     return util::fail_errno("cannot look at " + path);
   }
-  const auto number = util::read_file(directory + "/dev", kMaxAttributeBytes);
+  const auto number = util::read_file(directory + "/dev", kMaxStateBytes);
   const std::string opened = std::to_string(major(status.st_rdev)) + ":" + std::to_string(minor(status.st_rdev));
   // Not another device of that name: a command for it would be an ioctl that means something else there.
   if (!S_ISCHR(status.st_mode) || !number || printable_text(*number) != opened) {
