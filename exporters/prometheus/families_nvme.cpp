@@ -261,7 +261,7 @@ constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_write_amplification_source_info",
      "Where the media writes are read, and why nowhere better; source none: nowhere; always 1.", "", Type::gauge,
      Modes::all, source_info},
-    {"ssdpulse_nvme_counter_epochs_total",
+    {"ssdpulse_nvme_write_epochs_total",
      "Times that the drive's write counters began anew: reset, rolled back, or new firmware.", "", Type::counter,
      Modes::all, epochs},
     {"ssdpulse_nvme_idle_media_written_bytes_total",

@@ -29,7 +29,7 @@ COUNTERS = {
     "ssdpulse_io_unissued_completions": IO, "ssdpulse_io_diskless_requests": "",
     "ssdpulse_nvme_host_written_bytes": f"{DRIVE} source=ocp",
     "ssdpulse_nvme_media_written_bytes": f"{DRIVE} source=ocp",
-    "ssdpulse_nvme_counter_epochs": DRIVE, "ssdpulse_nvme_idle_media_written_bytes": DRIVE,
+    "ssdpulse_nvme_write_epochs": DRIVE, "ssdpulse_nvme_idle_media_written_bytes": DRIVE,
     "ssdpulse_nvme_polls": DRIVE,
     "ssdpulse_lost_events": "device=nvme0n1 cause=completion_missed,stray",
     "ssdpulse_source_errors": f"source=nvme {DRIVE} kind=timeout",
