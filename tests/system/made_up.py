@@ -65,7 +65,7 @@ GAUGES = {
     "ssdpulse_nvme_life_remaining_window_seconds": f"{DRIVE} basis=percentage_used,endurance_estimate",
     "ssdpulse_nvme_last_poll_timestamp_seconds": DRIVE, "ssdpulse_nvme_last_poll_duration_seconds": DRIVE,
     "ssdpulse_nvme_poll_interval_seconds": DRIVE, "ssdpulse_nvme_log_read_latency_effect_ratio": DRIVE,
-    "ssdpulse_nvme_refused_page_info": f"{DRIVE} page=fdp",
+    "ssdpulse_nvme_refused_page_info": f"{DRIVE} page=fdp reason=refused",
     "ssdpulse_accounting_drift_ios": IO, "ssdpulse_source_up": "source=block,inventory",
     "ssdpulse_history_size_bytes": "", "ssdpulse_kernel_memory_bytes": "use=cells,slots",
     "ssdpulse_kernel_feature_info": "feature=queue_id decision=yes", "ssdpulse_latency_mode_info": "mode=full",

@@ -112,9 +112,9 @@ POLLS = [
           (f"rate(ssdpulse_nvme_polls_total{{{HOST}}}[{RANGE}])", "{{instance}} {{controller}}")),
     lines("What reading does to latency", "99th percentile of reads and writes within 50 ms of a log read, over that "
           "of the others; 1: nothing.", "x", poll("log_read_latency_effect_ratio", ""), nothing="not known yet"),
-    listing("Refused pages", "Log pages that a drive refused.",
+    listing("Refused pages", "Log pages that a drive refused, or that are something else than their numbers say.",
             [("", "short", f"ssdpulse_nvme_refused_page_info{{{HOST}}}", None)],
-            order=("instance", "controller", "page"), span=8, height=7, nothing="none refused"),
+            order=("instance", "controller", "page", "reason"), span=8, height=7, nothing="none refused"),
 ]
 
 WHO = [
