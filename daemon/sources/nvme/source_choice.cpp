@@ -176,7 +176,7 @@ SourceChoice choose_source(const DriveReading& reading, const SettledUnits& sett
     }
   }
   if (choice.reason.empty()) {
-    choice.reason = choice.source.empty() ? "the drive offers no page that counts media writes" : "the best it offers";
+    choice.reason = choice.source.empty() ? "the drive offers no page that counts media writes" : kBestOffered;
   }
   return choice;
 }
