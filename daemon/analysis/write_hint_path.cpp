@@ -15,7 +15,7 @@ model::WriteHintPath write_hint_path(model::HintReach kernel, const model::Devic
   path.kernel = device.write_streams > 0 ? model::HintReach::drive : kernel;
   if (drive != nullptr) {
     path.drive = (drive->controller_attributes & kFlexibleDataPlacement) != 0 ? model::DriveSeparation::fdp
-                 : (drive->admin_commands & kDirectives) != 0                 ? model::DriveSeparation::streams
+                 : (drive->admin_commands & kDirectives) != 0                 ? model::DriveSeparation::directives
                                                                               : model::DriveSeparation::none;
   }
   return path;
@@ -39,8 +39,8 @@ std::string in_words(model::DriveSeparation drive) {
   switch (drive) {
     case model::DriveSeparation::none:
       return "has neither streams nor FDP";
-    case model::DriveSeparation::streams:
-      return "may have streams (directives)";
+    case model::DriveSeparation::directives:
+      return "has directives, and may have streams";
     case model::DriveSeparation::fdp:
       return "has FDP";
     case model::DriveSeparation::unknown:

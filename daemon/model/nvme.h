@@ -107,13 +107,13 @@ struct WriteAmplification {
 /// How reading a drive goes.
 struct NvmePolling {
   bool up = false;
-  std::string reason;                             // why not, in words
-  std::uint64_t polls = 0;                        // begun
-  std::map<std::string, std::uint64_t> failures;  // by kind: refused, timeout, short, garbage, gone, ...
-  std::optional<double> last_success_seconds;     // since the epoch
-  double last_duration_seconds = 0;               // of all the commands of one poll
-  double interval_seconds = 0;                    // between polls: longer than configured where reading logs hurts
-  std::vector<std::string> refused_pages;         // pages that the drive refused: not asked again
+  std::string reason;                                // why not, in words
+  std::uint64_t polls = 0;                           // begun
+  std::map<std::string, std::uint64_t> failures;     // by kind: refused, timeout, short, garbage, gone, ...
+  std::optional<double> last_success_seconds;        // since the epoch
+  double last_duration_seconds = 0;                  // of all the commands of one poll
+  double interval_seconds = 0;                       // between polls: longer than configured where reading logs hurts
+  std::map<std::string, std::string> refused_pages;  // pages that are not asked for again: why, in words
   std::optional<std::chrono::steady_clock::time_point> read_at;  // last_success_seconds by the monotonic clock
   std::optional<double> read_effect_ratio;  // p99 of reads and writes near a log read, over that of the others
 };

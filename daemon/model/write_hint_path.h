@@ -20,8 +20,13 @@ inline constexpr std::array<std::string_view, 4> kHintReachNames{"dropped", "fil
                                                                  "drive"};
 
 /// What the drive could do with it.
-enum class DriveSeparation : std::uint8_t { none, streams, fdp, unknown };
-inline constexpr std::array<std::string_view, 4> kDriveSeparationNames{"none", "streams", "fdp", "unknown"};
+enum class DriveSeparation : std::uint8_t {
+  none,
+  directives,  // it has the commands by which streams are named, and says nowhere here whether it has streams
+  fdp,
+  unknown,
+};
+inline constexpr std::array<std::string_view, 4> kDriveSeparationNames{"none", "directives", "fdp", "unknown"};
 
 struct WriteHintPath {
   HintReach kernel = HintReach::dropped;

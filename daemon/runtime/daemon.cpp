@@ -13,6 +13,7 @@
 #include "daemon/config/parse.h"
 #include "daemon/model/version.h"
 #include "daemon/runtime/confinement.h"
+#include "daemon/runtime/coverage.h"
 #include "daemon/runtime/current_snapshot.h"
 #include "daemon/runtime/events.h"
 #include "daemon/runtime/nvme/monitor.h"
@@ -77,9 +78,11 @@ http::Routes routes(const CurrentSnapshot& current, exposition::MetricsPage& pag
   return http::daemon_pages(std::move(metrics), [&current] { return current.fresh(); });
 }
 
-/// Mostly a pattern that says something else than was meant: the defaults exclude loop devices even where they are
-/// named.
-void warn_if_nothing_is_measured(const Sampler& sampler, const config::Config& config) {
+/// Somebody may wait for what the configuration leaves out.
+void warn_of_what_is_not_measured(const Sampler& sampler, const config::Config& config) {
+  for (const auto& [device, reason] : named_and_not_measured(config.devices.include, sampler.inventory())) {
+    log::warning("device={} is included by name and not measured: {}", device, reason);
+  }
   if (sampler.measured_devices() == 0) {
     log::warning(
         "no device is measured: none is left by devices.include [{}] without devices.exclude [{}]; "
@@ -108,7 +111,7 @@ void apply(const Configured& wanted, config::Config& running, Sampler& sampler, 
   nvme.set_poll_interval(running.nvme.poll_interval);
   running.spikes = wanted->spikes;
   log::info("configuration reloaded devices_measured={}", sampler.measured_devices());
-  warn_if_nothing_is_measured(sampler, running);
+  warn_of_what_is_not_measured(sampler, running);
 }
 
 /// When a look at the inventory is due. Disks are looked for at once, but no more often than five times a second;
@@ -246,7 +249,7 @@ ExitCode run(const Configure& configure) {
   ::malloc_trim(0);  // ten megabytes that the kernel's type information took
   log::info("measuring devices={} mode={}", (*sampler)->measured_devices(),
             config->latency.mode == config::LatencyMode::full ? "full" : "completion-only");
-  warn_if_nothing_is_measured(**sampler, *config);
+  warn_of_what_is_not_measured(**sampler, *config);
   serve(configure, *config, *events, **sampler, **nvme, **web, current);
   log::info("stopping");
   service_notifier::stopping();

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "daemon/analysis/write_hint_path.h"
+#include "daemon/runtime/coverage.h"
 #include "daemon/runtime/drive_list.h"
 #include "daemon/runtime/table.h"
 #include "daemon/sources/block/kernel_btf.h"
@@ -12,20 +13,6 @@
 
 namespace ssdpulse::runtime {
 namespace {
-
-std::string coverage_words(model::Coverage coverage) {
-  switch (coverage) {
-    case model::Coverage::measured:
-      return "measured";
-    case model::Coverage::excluded:
-      return "excluded by configuration";
-    case model::Coverage::stacked:
-      return "measured on the disks below it";
-    case model::Coverage::empty:
-      return "empty";
-  }
-  return "";
-}
 
 std::string human_size(std::uint64_t bytes) {
   constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB"};
@@ -75,7 +62,7 @@ ExitCode print_devices(const config::Config& config, std::ostream& out) {
                                                     : std::to_string(device.paths[0].hardware_queues) + "x" +
                                                           std::to_string(device.paths[0].queue_depth);
     rows.push_back({device.name, human_size(device.size_bytes), device.transport, printable(device.model),
-                    printable(device.serial), queues, coverage_words(device.coverage)});
+                    printable(device.serial), queues, in_words(device.coverage)});
   }
   print_table(rows, out);
   const Identities drives = print_drives(out);

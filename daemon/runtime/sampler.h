@@ -47,6 +47,7 @@ class Sampler final : public BlockLayer {
   [[nodiscard]] bool saw_unknown_disks() const { return saw_unknown_disks_; }
 
   [[nodiscard]] std::size_t measured_devices() const { return source_->measured_devices(); }
+  [[nodiscard]] const model::Inventory& inventory() const { return inventory_; }
 
  private:
   /// The kernel's own account of one device, and the comparison with ours.

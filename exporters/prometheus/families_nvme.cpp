@@ -220,9 +220,10 @@ void read_effect(const Snapshot& snapshot, Samples& out) {
 
 void refused_pages(const Snapshot& snapshot, Samples& out) {
   for_each_drive(snapshot, [&](const NvmeDrive& drive, const Labels& controller) {
-    for (const auto& page : drive.polling.refused_pages) {
+    for (const auto& [page, reason] : drive.polling.refused_pages) {
       Labels labels = controller;
       labels.push_back({"page", page});
+      labels.push_back({"reason", reason});
       out.add_info(std::move(labels));
     }
   });
@@ -261,7 +262,7 @@ constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_write_amplification_source_info",
      "Where the media writes are read, and why nowhere better; source none: nowhere; always 1.", "", Type::gauge,
      Modes::all, source_info},
-    {"ssdpulse_nvme_counter_epochs_total",
+    {"ssdpulse_nvme_write_epochs_total",
      "Times that the drive's write counters began anew: reset, rolled back, or new firmware.", "", Type::counter,
      Modes::all, epochs},
     {"ssdpulse_nvme_idle_media_written_bytes_total",
@@ -295,8 +296,9 @@ constexpr FamilyDescription kFamilies[] = {
      "99th percentile of reads and writes within 50 ms of a log read, over that of the others.", "ratio", Type::gauge,
      Modes::all, read_effect},
     {"ssdpulse_nvme_refused_page_info",
-     "A log page that the drive refused, and is not asked for again within a day; always 1.", "", Type::gauge,
-     Modes::all, refused_pages},
+     "A log page that is not asked for again within a day: the drive refused it, or has another page in its place; "
+     "always 1.",
+     "", Type::gauge, Modes::all, refused_pages},
 };
 
 template <std::size_t Field>

@@ -93,8 +93,8 @@ constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_write_stream_bytes_total", "Bytes of issued writes that name a write stream.", "bytes", Type::counter,
      Modes::full_only, stream_bytes},
     {"ssdpulse_write_hint_path_info",
-     "Where a hint ends: how far the kernel carries it, and what the drive could do with it (streams: it has the "
-     "directives command); always 1.",
+     "Where a hint ends: how far the kernel carries it, and what the drive could do with it (directives: it may have "
+     "streams); always 1.",
      "", Type::gauge, Modes::all, hint_path},
     {"ssdpulse_write_class_bytes_total",
      "Bytes of issued writes by who made them: a file system's journal or metadata, the page cache (writeback), a "

@@ -29,6 +29,14 @@ def panels(source):
             yield f"{file.stem}: {annotation['name']}", annotation["expr"], ""
 
 
+def red(source, name, title):
+    """An expression that is 1 while this panel with one value is red, else 0."""
+    dashboard = json.loads((source / f"deploy/grafana/dashboards/{name}.json").read_text())
+    [panel] = [one for one in dashboard["panels"] if one["title"] == title]
+    limit = panel["fieldConfig"]["defaults"]["thresholds"]["steps"][-1]["value"]
+    return f"({filled(panel['targets'][0]['expr'])}) >= bool {limit}"
+
+
 def rules(source, form):
     """(where, expression) of every recording rule, and of every series that an alert reads."""
     for name in (f"latency_{form}.yml", "recording.yml", "alerts.yml"):

@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import dashboards
 import prometheus
 import yaml
 from alerts import CASES
@@ -21,6 +22,7 @@ from lib import rig
 RULES = Path(__file__).resolve().parents[2] / "deploy/prometheus/rules"
 # promtool evaluates groups in no order of its own.
 GROUPS = ["ssdpulse_latency", "ssdpulse_usual", "ssdpulse_time_shares", "ssdpulse_drives", "alone"]
+RED_WITH = {"SsdpulseAccountingDrift": ("daemon", "Drift within an hour")}
 FORMS = {"bookworm": ["classic"], "trixie": ["native"], "sid": ["classic", "native"]}
 
 
@@ -57,12 +59,13 @@ def test_files(state, rules):
                 continue
             alone, file = state / f"{alert}.rules.yml", state / f"{alert}.{form}.yml"
             alone.write_text(yaml.safe_dump({"groups": [{"name": GROUPS[-1], "rules": [rule]}]}))
+            red = dashboards.red(RULES.parents[2], *RED_WITH[alert]) if alert in RED_WITH else None
             [evaluation] = {case.evaluation for case in cases}
             file.write_text(yaml.safe_dump({
                 "rule_files": [str(RULES / f"latency_{form}.yml"), str(RULES / "recording.yml"), str(alone)],
                 "group_eval_order": GROUPS,
                 "evaluation_interval": f"{evaluation}s",
-                "tests": [case.test(form, rule) for case in cases]}, width=10**6))
+                "tests": [case.test(form, rule, red) for case in cases]}, width=10**6))
             files[form].append((file, len(cases)))
     return files
 

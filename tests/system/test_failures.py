@@ -216,10 +216,15 @@ def nothing_to_measure(subject):
             subject.check.equal(len(re.findall(pattern, said)), 1, f"of a drive without statistics it warns once {said!r}")
         finally:
             disk.set_queue("iostats", 1)
-        # The disk is named, but the defaults exclude its kind.
-        said = subject.says("measured", f"--devices.include={disk.name}")
-        pattern = rf"no device is measured: .*include \[{disk.name}\] .*exclude \[loop\* .*'ssdpulse devices'"
+        # The defaults exclude its kind.
+        said = subject.says("no device", f"--devices.include={disk.name}*")
+        pattern = rf"no device is measured: .*include \[{disk.name}\*\] .*exclude \[loop\* .*'ssdpulse devices'"
         subject.check.that(re.search(pattern, said) is not None, f"a daemon that measures nothing says so {said!r}")
+        said = subject.says("measuring", f"--devices.include={disk.name}", "--devices.include=nothing")
+        subject.check.that("measuring devices=1 " in said and "excluded" not in said,
+                           f"a disk that is named is measured whatever its kind {said!r}")
+        subject.check.that("warning device=nothing is included by name and not measured: there is no such disk" in said,
+                           "one that is not there is not passed over in silence")
 
 
 def test(check, state):

@@ -135,11 +135,11 @@ def reloads(check, state, disks, seed):
 
 def command_line_wins(check, state, disks):
     """Also after a reload of a file that says otherwise."""
-    chosen, other, _ = (disk.name for disk in disks)
-    with rig.daemon(state, disks[:1], options=[f"--devices.include={chosen}"]) as daemon:
+    chosen, too, other = (disk.name for disk in disks)
+    with rig.daemon(state, disks[:2], options=[f"--devices.include={name}" for name in (chosen, too)]) as daemon:
         log = reload(daemon, "configuration reloaded")
-        check.that("devices_measured=1" in log and devices_of(daemon.at_rest(1.2), chosen, other) == {chosen},
-                   "--devices.include wins over the file after a reload")
+        check.that("devices_measured=2" in log and devices_of(daemon.at_rest(1.2), chosen, too, other) == {chosen, too},
+                   "each --devices.include counts, and they win over the file after a reload")
 
 
 def bad_reloads(check, state, daemon, disks):

@@ -119,13 +119,29 @@ TEST(Inventory, MultipathHeadOwnsItsHiddenPaths) {
   }
 }
 
-TEST(Inventory, FilterIsAppliedToTheHeadAndExcludeWins) {
+TEST(Filter, ANameWinsOverAPatternAndExcludeOverInclude) {
+  const DeviceFilter by_default = kDefaultFilter;
+  EXPECT_TRUE(by_default.takes("sda"));
+  EXPECT_FALSE(by_default.takes("loop0"));
+  const DeviceFilter named{{"loop0", "vda"}, by_default.exclude};
+  EXPECT_TRUE(named.takes("loop0")) << "whoever names a disk means it";
+  EXPECT_TRUE(named.takes("vda"));
+  EXPECT_FALSE(named.takes("loop1"));
+  EXPECT_FALSE(named.takes("sda"));
+  EXPECT_FALSE((DeviceFilter{{"loop[0-9]"}, by_default.exclude}.takes("loop0"))) << "a pattern names none";
+  EXPECT_FALSE((DeviceFilter{{"loop0"}, {"loop0"}}.takes("loop0")));
+  EXPECT_FALSE((DeviceFilter{{"*"}, {"sda"}}.takes("sda")));
+  EXPECT_TRUE((DeviceFilter{{"*"}, {"sda"}}.takes("sdb")));
+  EXPECT_TRUE((DeviceFilter{{"sda"}, {"sd*"}}.takes("sda")));
+}
+
+TEST(Inventory, FilterIsAppliedToTheHead) {
   const SysfsHost host;
   add_multipath(host, true);
   add_nvme(host, 0, "0");
   Inventory inventory = look(host, {{"nvme*"}, {"nvme3c*"}});
   EXPECT_EQ(device_of(inventory, "nvme3n1").coverage, Coverage::measured);
-  inventory = look(host, {{"nvme3n1", "nvme0n1"}, {"nvme3*"}});
+  inventory = look(host, {{"nvme*"}, {"nvme3*"}});
   EXPECT_EQ(device_of(inventory, "nvme3n1").coverage, Coverage::excluded);
   EXPECT_EQ(device_of(inventory, "nvme3n1").paths.size(), 2U);  // the kernel side must know what to leave out
   EXPECT_EQ(device_of(inventory, "nvme0n1").coverage, Coverage::measured);

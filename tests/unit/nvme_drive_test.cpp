@@ -212,6 +212,29 @@ TEST(Drive, AStaleOneKeepsItsSourceAndNoFigures) {
   EXPECT_TRUE(told.values.empty());
 }
 
+TEST(Drive, ACounterThatDoesNotMoveIsNotTheBestItOffers) {
+  Rig rig;
+  std::uint64_t media = 1'000'000;
+  rig.fake.pages["ocp_smart"] = [&](auto& response) { fill_ocp(response, media); };
+  rig.poll();
+  rig.drive.remember(history::Recalled{}, rig.now);
+  EXPECT_EQ(rig.told().write_amplification.reason, "the best it offers");
+  rig.write(1 << 30);
+  rig.poll();
+  EXPECT_EQ(rig.told().write_amplification.reason,
+            "ocp: its media counter does not move though the drive is written to");
+  EXPECT_EQ(rig.told().write_amplification.source, "ocp") << "it is what there is";
+  media += 1 << 30;
+  rig.write(1 << 30);
+  rig.poll();
+  EXPECT_EQ(rig.told().write_amplification.reason, "the best it offers");
+  for (int time = 0; time < 3; ++time) {  // the host's moved at every poll until now
+    rig.block.operation(Operation::write).bytes += 1 << 30;
+    rig.poll();
+  }
+  EXPECT_EQ(rig.told().write_amplification.reason, "ocp: its counters do not move though the drive is written to");
+}
+
 TEST(Drive, TellsWhatTheUnitsOfItsCountersHide) {
   Rig ocp;
   ocp.fake.pages["ocp_smart"] = [](auto& response) { fill_ocp(response, 1'000'000); };

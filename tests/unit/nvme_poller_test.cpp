@@ -99,7 +99,7 @@ TEST(Poller, WhatIsRefusedIsNotAskedAgainOfItsKind) {
   const DriveReading first = poll.run();
   EXPECT_EQ(first.failures, (std::map<std::string, unsigned>{{"refused", 1}}));
   EXPECT_EQ(first.reason, "");
-  EXPECT_EQ(first.refused_pages, std::vector<std::string_view>{"ocp_smart"});
+  EXPECT_EQ(first.refused_pages, (std::map<std::string_view, std::string>{{"ocp_smart", "refused"}}));
   poll.renew();  // a second drive of that kind
   const DriveReading second = poll.run();
   EXPECT_EQ(drive.asked, (Names{"controller", "namespace", "smart", "smart"}));
@@ -128,9 +128,12 @@ TEST(Poller, WhatIsNoSuchPageIsGivenUp) {
     const DriveReading reading = poll.run();
     EXPECT_EQ(reading.failures, (std::map<std::string, unsigned>{{"garbage", 1}}));
     EXPECT_EQ(reading.reason, "") << "the drive is well all the same";
+    EXPECT_EQ(choose_source(reading).reason, "ocp: not the OCP page: its GUID is another");
   }
-  poll.run();
+  const DriveReading reading = poll.run();
   EXPECT_EQ(drive.asked, (Names{"smart", "smart"}));
+  EXPECT_EQ(choose_source(reading).reason, "ocp: not the OCP page: its GUID is another") << "it was not refused";
+  EXPECT_EQ(reading.refused_pages.at("ocp_smart"), "not the OCP page: its GUID is another");
 }
 
 const Names kWithoutOcp{"controller", "namespace", "smart", "smart"};
@@ -157,7 +160,7 @@ TEST(Poller, ASickDriveTakesNoPageFromItsSiblings) {
       poll.run();
     }
     poll.renew();
-    EXPECT_EQ(poll.run().refused_pages, std::vector<std::string_view>{"ocp_smart"}) << name;
+    EXPECT_EQ(poll.run().refused_pages.count("ocp_smart"), 1U) << name;
     EXPECT_EQ(drive.asked, kWithoutOcp) << name;
     drive.pages["ocp_smart"] = [](Response& response) { fill_ocp(response, 1); };
     drive.serial = "S2";

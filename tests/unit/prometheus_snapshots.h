@@ -109,7 +109,7 @@ inline model::NvmeDrive small_drive() {
   polling.last_success_seconds = 1'700'000'099.5;
   polling.last_duration_seconds = 0.00025;
   polling.interval_seconds = 30;
-  polling.refused_pages = {"fdp_statistics"};
+  polling.refused_pages = {{"fdp_statistics", "refused"}};
   polling.read_effect_ratio = 1;
   return drive;
 }

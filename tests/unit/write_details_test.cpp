@@ -199,10 +199,16 @@ TEST(WriteHintPath, JoinsKernelDeviceAndDrive) {
             (model::WriteHintPath{HintReach::dropped, DriveSeparation::unknown}));
   EXPECT_EQ(path(HintReach::block_layer), (model::WriteHintPath{HintReach::block_layer, DriveSeparation::none}));
   drive.admin_commands = 1U << 5U;
-  EXPECT_EQ(path(HintReach::dropped).drive, DriveSeparation::streams);
+  EXPECT_EQ(path(HintReach::dropped).drive, DriveSeparation::directives);
   drive.controller_attributes = 1U << 19U;
   device.write_streams = 6;
   EXPECT_EQ(path(HintReach::block_layer), (model::WriteHintPath{HintReach::drive, DriveSeparation::fdp}));
+}
+
+TEST(WriteHintPath, DirectivesAreNoStreams) {
+  constexpr auto kDirectives = model::DriveSeparation::directives;
+  EXPECT_EQ(model::kDriveSeparationNames[static_cast<std::size_t>(kDirectives)], "directives");
+  EXPECT_NE(analysis::in_words(kDirectives).find("may have streams"), std::string::npos);
 }
 
 }  // namespace

@@ -65,6 +65,7 @@ TEST(WriteLedgerLag, OneLongStandstillIsRemembered) {
   for (int i = 0; i < 6; ++i) {
     lazy.poll(ledger, kGiB, 2 * kGiB, 24h);
     EXPECT_EQ(ledger.media_staleness().stands_still, kPollInterval * (i + 1));
+    EXPECT_EQ(ledger.media_staleness().stuck, i > 1) << "two polls are what it took between two changes";
   }
   EXPECT_EQ(ledger.media_staleness().lag, 210s);
   for (int i = 0; i < 200; ++i) {
@@ -90,8 +91,26 @@ TEST(WriteLedgerLag, ACounterThatNeverMovesIsNoCounter) {
   for (int i = 0; i < 300; ++i) {
     drive.poll(ledger, kGiB, 0);
     EXPECT_TRUE(ledger.amplification().ratios.empty());
+    EXPECT_EQ(ledger.media_staleness().stuck, i > 0);
+    EXPECT_FALSE(ledger.host_staleness().stuck);
   }
   EXPECT_EQ(ledger.media_staleness().stands_still, kPollInterval * 299);
+}
+
+TEST(WriteLedgerLag, ACounterThatMovesNowAndThenIsNotStuck) {
+  LazyDrive lazy;
+  WriteLedger ledger(kPollInterval);
+  for (int i = 0; i < 60; ++i) {
+    lazy.poll(ledger, kGiB, kGiB, 10min);
+  }
+  for (int i = 0; i < 200; ++i) {
+    lazy.poll(ledger, kGiB, kGiB, 10min);
+    EXPECT_FALSE(ledger.media_staleness().stuck) << i;
+  }
+  for (int i = 0; i < 60; ++i) {
+    lazy.poll(ledger, kGiB, kGiB, 24h);
+  }
+  EXPECT_TRUE(ledger.media_staleness().stuck);
 }
 
 TEST(WriteLedgerLag, TheBlockLayerTellsOfAHostCounterThatNeverMoves) {

@@ -37,6 +37,11 @@ class CounterLag {
   /// For how long it has now been standing still although it must move.
   [[nodiscard]] Time stale_for() const { return last_ ? last_->stale_for : Time{0}; }
 
+  /// It does so for longer than it ever took between two changes, or was never seen to change twice.
+  [[nodiscard]] bool stuck() const {
+    return stale_for() > (shortest_period_ == kLongestPeriod ? Time{0} : shortest_period_);
+  }
+
   /// Time has gone back: what was learned stays.
   void forget_times() { last_.reset(), before_change_.reset(); }
 

@@ -67,6 +67,7 @@ class WriteLedger {
   struct Staleness {
     Time lag;           // the values read may be that old
     Time stands_still;  // how long a counter has now not moved although it must
+    bool stuck;         // for longer than it ever took between two changes
   };
   [[nodiscard]] Staleness host_staleness() const { return staleness(host_lag_); }
   [[nodiscard]] Staleness media_staleness() const { return staleness(media_lag_); }
@@ -95,7 +96,9 @@ class WriteLedger {
 
   [[nodiscard]] static std::optional<Reading> usable(const WriteSample& sample);
   [[nodiscard]] static bool saturated(const WriteSample& sample);
-  [[nodiscard]] Staleness staleness(const CounterLag& lag) const { return {lag.lag(poll_interval_), lag.stale_for()}; }
+  [[nodiscard]] Staleness staleness(const CounterLag& lag) const {
+    return {lag.lag(poll_interval_), lag.stale_for(), lag.stuck()};
+  }
   [[nodiscard]] bool comparable() const { return host_.format().known() == media_.format().known(); }
 
   void break_off();

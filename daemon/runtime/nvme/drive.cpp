@@ -167,7 +167,7 @@ void NvmeDrive::finish_poll(SteadyTime now, BlockLayer& block) {
   watch_.poll_ended(now);
   if (reading->identity) {
     identity_ = reading->identity;
-    polling_.refused_pages.assign(reading->refused_pages.begin(), reading->refused_pages.end());
+    polling_.refused_pages = {reading->refused_pages.begin(), reading->refused_pages.end()};
   }
   if (!polling_.up || !identity_) {
     return;

@@ -99,6 +99,21 @@ bool DriveLedgers::in_doubt() const {
   return counters != by_source_.end() && counters->second.gate.holds();
 }
 
+std::string DriveLedgers::reason() const {
+  const auto counters = by_source_.find(source_);
+  if (source_.empty() || counters == by_source_.end()) {
+    return reason_;
+  }
+  const bool host = counters->second.ledger.host_staleness().stuck;
+  const bool media = counters->second.ledger.media_staleness().stuck;
+  if (!host && !media) {
+    return reason_;
+  }
+  const std::string which = host && media ? "counters do" : host ? "host counter does" : "media counter does";
+  return (reason_ == nvme::kBestOffered ? "" : reason_ + "; ") + source_ + ": its " + which +
+         " not move though the drive is written to";
+}
+
 /// Counters that only grow say the same by fewer readings, less finely.
 void DriveLedgers::remember_for_recall(const analysis::WriteSample& sample) {
   waiting_.emplace_back(source_, sample);

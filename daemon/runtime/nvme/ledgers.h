@@ -40,7 +40,8 @@ class DriveLedgers {
 
   [[nodiscard]] const nvme::SettledUnits& units() const { return units_; }
   [[nodiscard]] const std::string& source() const { return source_; }
-  [[nodiscard]] const std::string& reason() const { return reason_; }
+  /// Why no better source, and what is wrong with this one.
+  [[nodiscard]] std::string reason() const;
   /// What the ledger of the source says; `at`: now, CLOCK_BOOTTIME.
   [[nodiscard]] model::WriteAmplification amplification(Time at) const;
 

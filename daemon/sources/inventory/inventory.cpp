@@ -42,7 +42,7 @@ model::Coverage coverage_of(const model::Device& device, const Stacking& stackin
   if (stacking.is_stacked(device.name)) {
     return model::Coverage::stacked;
   }
-  if (util::any_glob_matches(filter.exclude, device.name) || !util::any_glob_matches(filter.include, device.name)) {
+  if (!filter.takes(device.name)) {
     return model::Coverage::excluded;
   }
   return device.size_bytes == 0 ? model::Coverage::empty : model::Coverage::measured;
@@ -101,6 +101,19 @@ void read_filesystems(const InventoryRoots& roots, const Stacking& stacking, mod
 }
 
 }  // namespace
+
+bool DeviceFilter::takes(const std::string& device) const {
+  const auto named = [&](const std::vector<std::string>& globs) {
+    return std::find(globs.begin(), globs.end(), device) != globs.end();
+  };
+  if (named(exclude)) {
+    return false;
+  }
+  if (named(include)) {
+    return true;
+  }
+  return util::any_glob_matches(include, device) && !util::any_glob_matches(exclude, device);
+}
 
 util::Result<model::Inventory> read_inventory(const InventoryRoots& roots, const DeviceFilter& filter,
                                               const model::Inventory* previous) {

@@ -17,10 +17,12 @@ struct InventoryRoots {
   std::string proc = "/proc";
 };
 
-/// Shell globs on device names (the head's name for NVMe multipath); exclude wins over include.
+/// Shell globs on device names (the head's name for NVMe multipath). A name wins over a pattern, also over those that
+/// are excluded by default, because whoever names a disk means it. Between two names or two patterns, exclude wins.
 struct DeviceFilter {
   std::vector<std::string> include{"*"};
   std::vector<std::string> exclude;
+  [[nodiscard]] bool takes(const std::string& device) const;
 };
 
 /// Fails only if there is no list of block devices at all; whatever else is missing takes its default, or a line in

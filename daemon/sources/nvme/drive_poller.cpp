@@ -183,7 +183,7 @@ void DrivePoller::finish() {
     reading_.identity = identity_;
     for (const LogPage& page : log_pages()) {
       if (page.offered(*identity_) && is_refused(page)) {
-        reading_.refused_pages.push_back(page.name);
+        reading_.refused_pages.emplace(page.name, refused_->reason(*identity_, page));
       }
     }
   }
@@ -306,8 +306,9 @@ void DrivePoller::understand_page(const Step& step, const Response& response) {
     }
     ++reading_.failures[kind];  // a page that every drive may lack: the poll is as good as without it
     if (understood_.count(step.page) == 0 && ++misunderstood_[step.page] >= kTriesToUnderstand) {
-      refused_->add(*identity_, *step.page);
+      refused_->add_other(*identity_, *step.page, content.error().message);
     }
+    reading_.not_understood[step.page] = content.error().message;
     return;
   }
   understood_.insert(step.page);

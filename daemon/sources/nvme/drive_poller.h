@@ -33,16 +33,17 @@ struct PageReading {
 
 /// One finished poll.
 struct DriveReading {
-  std::shared_ptr<const model::NvmeIdentity> identity;  // null while the drive did not identify itself
-  std::vector<PageReading> pages;                       // that were read and understood
-  std::optional<PageReading> smart_again;               // behind the pages that count media writes
-  std::map<const LogPage*, std::size_t> asked;          // of how many endurance groups; 1 for the controller's pages
-  std::chrono::nanoseconds spent{};                     // by the drive on all commands
-  std::map<std::string, unsigned> failures;     // by kind: refused, garbage, short, error, not_live, gone, timeout,
-                                                // reader, io
-  std::vector<std::string_view> refused_pages;  // by this drive or its kind: not asked for
-  bool media_asked = false;                     // for the pages that count media writes, too
-  std::string reason;                           // why the poll failed, in words; empty where SMART was read
+  std::shared_ptr<const model::NvmeIdentity> identity;    // null while the drive did not identify itself
+  std::vector<PageReading> pages;                         // that were read and understood
+  std::optional<PageReading> smart_again;                 // behind the pages that count media writes
+  std::map<const LogPage*, std::size_t> asked;            // of how many endurance groups; 1 for the controller's pages
+  std::chrono::nanoseconds spent{};                       // by the drive on all commands
+  std::map<std::string, unsigned> failures;               // by kind: refused, garbage, short, error, not_live, gone,
+                                                          // timeout, reader, io
+  std::map<std::string_view, std::string> refused_pages;  // not asked for (again): why, in words
+  std::map<const LogPage*, std::string> not_understood;   // what was read in the place of a page, in words
+  bool media_asked = false;                               // for the pages that count media writes, too
+  std::string reason;                                     // why the poll failed, in words; empty where SMART was read
 
   [[nodiscard]] const PageReading* smart() const;
   /// Data units (512000 bytes) that SMART says were written; nothing where it does not say.

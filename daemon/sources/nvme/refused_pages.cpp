@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/sources/nvme/refused_pages.h"
 
+#include <utility>
+
 namespace ssdpulse::nvme {
 namespace {
 
 /// A drive that lies could be of another kind at each identification.
 constexpr std::size_t kMostUnderstood = 4096;
 
+constexpr const char* kRefused = "refused";
+
 auto key_of(const model::NvmeIdentity& identity, const LogPage& page) {
   return std::tuple(identity.vendor_id, identity.model, identity.firmware, page.name);
+}
+
+auto key_of(const model::NvmeIdentity& identity, const LogPage& page, std::uint16_t endurance_group) {
+  return std::tuple(identity.subsystem_nqn, identity.serial, identity.firmware, endurance_group, page.name);
 }
 
 }  // namespace
@@ -22,7 +30,11 @@ void RefusedPages::add_missing(const model::NvmeIdentity& identity, const LogPag
 }
 
 void RefusedPages::add(const model::NvmeIdentity& identity, const LogPage& page, std::uint16_t endurance_group) {
-  of_group_.emplace(identity.subsystem_nqn, identity.serial, identity.firmware, endurance_group, page.name);
+  of_group_.emplace(key_of(identity, page, endurance_group), kRefused);
+}
+
+void RefusedPages::add_other(const model::NvmeIdentity& identity, const LogPage& page, std::string what) {
+  of_group_.emplace(key_of(identity, page, kWholeDrive), std::move(what));
 }
 
 void RefusedPages::understood(const model::NvmeIdentity& identity, const LogPage& page) {
@@ -38,7 +50,12 @@ bool RefusedPages::contains(const model::NvmeIdentity& identity, const LogPage& 
 
 bool RefusedPages::contains(const model::NvmeIdentity& identity, const LogPage& page,
                             std::uint16_t endurance_group) const {
-  return of_group_.count({identity.subsystem_nqn, identity.serial, identity.firmware, endurance_group, page.name}) != 0;
+  return of_group_.count(key_of(identity, page, endurance_group)) != 0;
+}
+
+std::string RefusedPages::reason(const model::NvmeIdentity& identity, const LogPage& page) const {
+  const auto known = of_group_.find(key_of(identity, page, kWholeDrive));
+  return known == of_group_.end() ? kRefused : known->second;
 }
 
 void RefusedPages::forget() {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pages are not asked for again? Many drives count each refused command as an error in their log.
+// Which pages are not asked for again, and why? Many drives count each refused command as an error in their log.
 // What a drive does not have, its whole kind has not, unless one of them had it. Whatever else is wrong with a page is
 // so of one drive, as it may be sick; what is switched off is so in one of its endurance groups.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -21,12 +22,16 @@ class RefusedPages {
   void add_missing(const model::NvmeIdentity& identity, const LogPage& page);
   /// Of this drive alone.
   void add(const model::NvmeIdentity& identity, const LogPage& page, std::uint16_t endurance_group = kWholeDrive);
+  /// Of this drive alone: it has something else there; `what`: in words.
+  void add_other(const model::NvmeIdentity& identity, const LogPage& page, std::string what);
   /// A drive of this kind has the page.
   void understood(const model::NvmeIdentity& identity, const LogPage& page);
   /// By the drive, or by its kind.
   [[nodiscard]] bool contains(const model::NvmeIdentity& identity, const LogPage& page) const;
   [[nodiscard]] bool contains(const model::NvmeIdentity& identity, const LogPage& page,
                               std::uint16_t endurance_group) const;
+  /// Of a page that is not asked for: "refused", or what it is.
+  [[nodiscard]] std::string reason(const model::NvmeIdentity& identity, const LogPage& page) const;
   /// Everything may be asked once more: FDP can be switched on, firmware can learn. What a kind has, it keeps.
   void forget();
 
@@ -36,7 +41,7 @@ class RefusedPages {
   using OfKind = std::set<std::tuple<std::uint16_t, std::string, std::string, std::string_view>>;
   OfKind missing_;
   OfKind understood_;
-  std::set<std::tuple<std::string, std::string, std::string, std::uint16_t, std::string_view>> of_group_;
+  std::map<std::tuple<std::string, std::string, std::string, std::uint16_t, std::string_view>, std::string> of_group_;
 };
 
 }  // namespace ssdpulse::nvme

@@ -129,9 +129,11 @@ std::string take(const LogPage& page, const PageContent& content, const DriveRea
 }
 
 std::string why_not_read(const DriveReading& reading, const LogPage& page) {
-  const auto& refused = reading.refused_pages;
-  if (std::find(refused.begin(), refused.end(), page.name) != refused.end()) {
-    return "refused";
+  if (const auto refused = reading.refused_pages.find(page.name); refused != reading.refused_pages.end()) {
+    return refused->second;
+  }
+  if (const auto other = reading.not_understood.find(&page); other != reading.not_understood.end()) {
+    return other->second;
   }
   const bool some = std::any_of(reading.pages.begin(), reading.pages.end(),
                                 [&](const PageReading& entry) { return entry.page == &page; });
@@ -174,7 +176,7 @@ SourceChoice choose_source(const DriveReading& reading, const SettledUnits& sett
     }
   }
   if (choice.reason.empty()) {
-    choice.reason = choice.source.empty() ? "the drive offers no page that counts media writes" : "the best it offers";
+    choice.reason = choice.source.empty() ? "the drive offers no page that counts media writes" : kBestOffered;
   }
   return choice;
 }

@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "daemon/model/nvme.h"
@@ -20,6 +21,9 @@ namespace ssdpulse::nvme {
 /// By source: what its counters were found to count in, where the page does not say it, or may say it wrongly. What was
 /// found once stays, because the counters that it was settled by drift apart with time.
 using SettledUnits = std::map<std::string, std::uint64_t, std::less<>>;
+
+/// The reason where there is none against the source, and none better.
+inline constexpr std::string_view kBestOffered = "the best it offers";
 
 struct SourceChoice {
   std::string source;                             // empty: none

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dashboard Daemon: how well does ssdpulse itself see, and what does it cost?"""
 from house import GREEN, RED, UP, YELLOW, choice, lines, listing, number, page, states
-from queries import HOST, RANGE, increase, rate
+from queries import HOST, RANGE, count_rate, increase, rate
 
 HOST_OF = "{{instance}}"
 ANY = ((None, GREEN), (1, RED))
 # The server stamps a scrape when it begins; values may be a little younger.
 AGE = (f"clamp_min(timestamp(ssdpulse_snapshot_timestamp_seconds{{{HOST}}}) - "
        f"ssdpulse_snapshot_timestamp_seconds{{{HOST}}}, 0)")
+# As SsdpulseAccountingDrift has it: what moves within an hour, and by more than a thousandth of the hour's I/Os.
+DRIFT, COUNTED = f"ssdpulse_accounting_drift_ios{{{HOST}}}", "job, instance, device, operation"
+MOVED = f"max by ({COUNTED}) (max_over_time({DRIFT}[1h]) - min_over_time({DRIFT}[1h]))"
+FEW = f'0.001 * 3600 * ({count_rate("ssdpulse_io_latency_seconds", COUNTED, HOST, "1h")})'
 
 
 def poll(name, text):
@@ -22,8 +26,9 @@ NOW = [
     number("Lost events", "I/Os that could not be measured, all causes, over the shown time.", "short",
            (f"sum(increase(ssdpulse_lost_events_total{{{HOST}}}[$__range]))", "lost"), ((None, GREEN), (1, YELLOW)),
            span=4, decimals=0),
-    number("Drift", "Largest difference to the kernel's own counts of I/Os, in either direction; 0 "
-           "is right.", "short", (f"max(abs(ssdpulse_accounting_drift_ios{{{HOST}}}))", "drift"), ANY, span=4,
+    number("Drift within an hour", "Most I/Os by which our count moved against the kernel's own within an hour. Less than "
+           "a thousandth of the hour's I/Os counts as none; 0 is right.", "short",
+           (f"max(({MOVED} unless {MOVED} <= {FEW}) or 0 * {MOVED})", "drift"), ((None, GREEN), (10, RED)), span=4,
            nothing="n/a"),
     number("Age of the values", "Oldest sample that is being served: scrape time less the time it was taken. About a "
            "second is normal.", "s",
@@ -107,9 +112,9 @@ POLLS = [
           (f"rate(ssdpulse_nvme_polls_total{{{HOST}}}[{RANGE}])", "{{instance}} {{controller}}")),
     lines("What reading does to latency", "99th percentile of reads and writes within 50 ms of a log read, over that "
           "of the others; 1: nothing.", "x", poll("log_read_latency_effect_ratio", ""), nothing="not known yet"),
-    listing("Refused pages", "Log pages that a drive refused.",
+    listing("Refused pages", "Log pages that a drive refused, or that are something else than their numbers say.",
             [("", "short", f"ssdpulse_nvme_refused_page_info{{{HOST}}}", None)],
-            order=("instance", "controller", "page"), span=8, height=7, nothing="none refused"),
+            order=("instance", "controller", "page", "reason"), span=8, height=7, nothing="none refused"),
 ]
 
 WHO = [

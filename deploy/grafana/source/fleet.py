@@ -141,7 +141,7 @@ CHANGED = [
             nothing="none"),
     lines("Restarts and resets", "Restarts of daemons, and times that a drive's write counters began anew.", "short",
           [(f"sum(changes(process_start_time_seconds{{{HOST}}}[$__interval]))", "daemon restarts"),
-           (f"sum(increase(ssdpulse_nvme_counter_epochs_total{{{HOST}}}[$__interval]))", "counters anew")],
+           (f"sum(increase(ssdpulse_nvme_write_epochs_total{{{HOST}}}[$__interval]))", "counters anew")],
           bars=True, height=6),
 ]
 

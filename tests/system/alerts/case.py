@@ -23,18 +23,25 @@ class Case:
     def has_latencies(self):
         return any(isinstance(series, Latency) for series in self.series)
 
-    def test(self, form, rule):
-        """One test of promtool's; `rule` is the alert's own, for what all its cases share."""
+    def test(self, form, rule, red=None):
+        """One test of promtool's; `rule` is the alert's own, for what all its cases share.
+
+        `red`: 1 while a panel is red, which must be so whenever the alert fires, and only then.
+        """
         times = {}
         for when, labels, description in self.fires:
             times.setdefault(when, []).append({
                 "exp_labels": {**self.host, **labels, **rule["labels"]},
                 "exp_annotations": {**rule["annotations"], "description": description}})
+        asked = sorted({*times, *self.silent})
         return {
             "name": f"{self.alert}: {self.what}",
             "interval": f"{self.step}s",
             "input_series": [{"series": name, "values": values}
                              for series in self.series for name, values in series.lines(form)],
             "alert_rule_test": [{"eval_time": f"{when}s", "alertname": self.alert, "exp_alerts": times.get(when, [])}
-                                for when in sorted({*times, *self.silent})],
+                                for when in asked],
+            "promql_expr_test": [{"eval_time": f"{when}s", "expr": red,
+                                  "exp_samples": [{"labels": "{}", "value": int(when in times)}]}
+                                 for when in asked if red],
         }

@@ -82,7 +82,7 @@ def run(vm, check):
     # The daemon restarts, the drive does not: everything goes on as if nothing had been.
     boot = Boot(vm)
     check.equal(totals(boot.first), before, "daemon restarted: totals")
-    check.equal(boot.first.value("ssdpulse_nvme_counter_epochs_total"), 0, "daemon restarted: epochs")
+    check.equal(boot.first.value("ssdpulse_nvme_write_epochs_total"), 0, "daemon restarted: epochs")
     # The oldest minute may end within a round: 256 KiB were written, and their reclaim unit was given up afterwards.
     boot.end(check, "daemon restarted", RATIO + 3)
     vm.sh("sync")
@@ -98,5 +98,5 @@ def run(vm, check):
     rounds, scrape = boot.write()
     check.equal(totals(scrape), [before[0] + rounds * ROUND, before[1] + rounds * ROUND * RATIO],
                 f"second boot: totals after {rounds} more rounds")
-    check.equal(scrape.value("ssdpulse_nvme_counter_epochs_total"), 1, "second boot: epochs")
+    check.equal(scrape.value("ssdpulse_nvme_write_epochs_total"), 1, "second boot: epochs")
     boot.end(check, "second boot")

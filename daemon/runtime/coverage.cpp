@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/runtime/coverage.h"
+
+#include <algorithm>
+
+namespace ssdpulse::runtime {
+
+std::string in_words(model::Coverage coverage) {
+  switch (coverage) {
+    case model::Coverage::measured:
+      return "measured";
+    case model::Coverage::excluded:
+      return "excluded by configuration";
+    case model::Coverage::stacked:
+      return "measured on the disks below it";
+    case model::Coverage::empty:
+      return "empty";
+  }
+  return "";
+}
+
+std::vector<std::pair<std::string, std::string>> named_and_not_measured(const std::vector<std::string>& include,
+                                                                        const model::Inventory& inventory) {
+  std::vector<std::pair<std::string, std::string>> found;
+  for (const std::string& name : include) {
+    if (name.find_first_of("*?[\\") != std::string::npos) {
+      continue;
+    }
+    const auto device = std::find_if(inventory.devices.begin(), inventory.devices.end(),
+                                     [&](const model::Device& one) { return one.name == name; });
+    if (device == inventory.devices.end()) {
+      found.emplace_back(name, "there is no such disk");
+    } else if (device->coverage != model::Coverage::measured) {
+      found.emplace_back(name, in_words(device->coverage));
+    }
+  }
+  return found;
+}
+
+}  // namespace ssdpulse::runtime

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which disks are measured, and why are others not? In words, for people.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/model/device.h"
+
+namespace ssdpulse::runtime {
+
+std::string in_words(model::Coverage coverage);
+
+/// The disks that the configuration includes by name (a pattern names none) and that are not measured all the same:
+/// each with the reason in words, in the order of `include`.
+std::vector<std::pair<std::string, std::string>> named_and_not_measured(const std::vector<std::string>& include,
+                                                                        const model::Inventory& inventory);
+
+}  // namespace ssdpulse::runtime

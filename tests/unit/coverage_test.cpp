@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is it said of each disk that was named and is not measured, and why, and of no other?
+#include "daemon/runtime/coverage.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ssdpulse::runtime {
+namespace {
+
+using Reasons = std::vector<std::pair<std::string, std::string>>;
+
+model::Device disk(const std::string& name, model::Coverage coverage) {
+  model::Device device;
+  device.name = name;
+  device.coverage = coverage;
+  return device;
+}
+
+TEST(Coverage, SaysOfEachNamedDiskWhyItIsNotMeasured) {
+  model::Inventory inventory;
+  inventory.devices = {disk("loop0", model::Coverage::excluded), disk("loop1", model::Coverage::empty),
+                       disk("md0", model::Coverage::stacked), disk("sda", model::Coverage::measured),
+                       disk("sdb", model::Coverage::excluded)};
+  EXPECT_EQ(named_and_not_measured({"sdz", "sda", "md0", "loop0", "loop1"}, inventory),
+            (Reasons{{"sdz", "there is no such disk"},
+                     {"md0", "measured on the disks below it"},
+                     {"loop0", "excluded by configuration"},
+                     {"loop1", "empty"}}));
+  EXPECT_EQ(named_and_not_measured({"*", "nvme?n1", "sd[bc]"}, inventory), Reasons{}) << "patterns name none";
+}
+
+}  // namespace
+}  // namespace ssdpulse::runtime
