@@ -20,7 +20,7 @@ def measure(check, state, disk, seed, **options):
                                                          time_based=None, **options))
     ios = seen.trace(disk).ios
     depth = int(disk.queue("nr_requests"))
-    taken = [trace.full_nanoseconds(ios, d, lambda io: io.start) / 1e9 for d in (depth, depth - 8)]
+    taken = [trace.full_nanoseconds(ios, d) / 1e9 for d in (depth, depth - 8)]
     span = (max(io.complete[1] for io in ios) - min(io.issue[0] for io in ios)) / 1e9
     return seen.difference.value(NAME, device=disk.name), *taken, span
 
