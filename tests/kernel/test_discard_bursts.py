@@ -105,7 +105,8 @@ class Stage:
         before, after = self._subject.rest()
         sent = after.sent - before.sent
         difference = by_trigger(check, before, after, disk, {trigger: sent}, what)
-        check.that(sent >= least, f"{what}: {sent} bytes in {after.stat['discard'] - before.stat['discard']} I/Os, by diskstats")
+        ios = after.stat["discard"] - before.stat["discard"]
+        check.that(sent >= least, f"{what}: {sent} bytes in {ios} I/Os, by diskstats")
         if size is not None:
             check.equal(sent, size(result), f"{what}: bytes as it says itself")
         if after.traced.bytes["discard"] == before.traced.bytes["discard"]:
@@ -214,8 +215,8 @@ def overlap(check, subject, rng):
     [(size, our_rest)] = ours
     before, after = subject.rest()
     sent = {"blkdiscard": runs * 128 * MIB, "other": size}
-    check.equal(after.sent - before.sent, sum(sent.values()), f"two at once, {runs} runs of one beside the other: bytes, "
-                "by diskstats")
+    check.equal(after.sent - before.sent, sum(sent.values()),
+                f"two at once, {runs} runs of one beside the other: bytes, by diskstats")
     difference = by_trigger(check, before, after, disk, sent, "two at once")
     check.that(after.unseen <= sum(sent.values()) / 10, f"two at once: {after.unseen} bytes were not seen")
     if max(rest, our_rest) > 0.5:
@@ -242,7 +243,7 @@ def blkdiscard(disk):
 def one_cause(check, subject, rng):
     stage, disk = Stage(check, subject), subject.disk
     stage.expect("blkdiscard", "blkdiscard", lambda: blkdiscard(disk), "blkdiscard", size=lambda _: 512 * MIB)
-    stage.expect("other", "BLKDISCARD of a program", lambda: discard_by_ioctl(disk, rng, 0, lambda number: number < 500),
+    stage.expect("other", "BLKDISCARD of a program", lambda: discard_by_ioctl(disk, rng, 0, lambda done: done < 500),
                  re.escape(Path("/proc/self/comm").read_text().strip()), size=lambda result: result[0])
 
 

@@ -47,16 +47,18 @@ def test(check, state):
         seen = observe(check, state, [disk], lambda: load(disk, seed, random.Random(seed)), drift=True)
         (count, size), traced = seen.result, seen.trace(disk)
         compare.submitted(check, seen, disk, "discard", count["discard"], size["discard"])
-        check.equal(seen.kernel_bytes[disk.name]["write"], size["write"] + size["write_zeroes"], "writes: bytes, by diskstats")
+        check.equal(seen.kernel_bytes[disk.name]["write"], size["write"] + size["write_zeroes"],
+                    "writes: bytes, by diskstats")
         for operation, want in count.items():
             group = "discard" if operation == "discard" else "write"
-            unseen = seen.unseen(disk, group)
-            check.that(want - unseen <= len(traced.of(operation)) <= want,
-                       f"{operation}: {len(traced.of(operation))} I/Os in the trace of {want}, at most {unseen} not seen")
+            have, unseen = len(traced.of(operation)), seen.unseen(disk, group)
+            check.that(want - unseen <= have <= want,
+                       f"{operation}: {have} I/Os in the trace of {want}, at most {unseen} not seen")
             beyond = size[operation] - traced.bytes[operation]
-            check.that(0 <= beyond <= seen.bytes_beyond(disk, group), f"{operation}: all bytes in the trace but {beyond}")
+            check.that(0 <= beyond <= seen.bytes_beyond(disk, group),
+                       f"{operation}: all bytes in the trace but {beyond}")
         least = WRITES // 8 + WRITES // 4
-        for what, have in (("flushes", len(traced.of("flush"))), ("parents of flush sequences", traced.unissued["write"])):
+        for what, have in (("flushes", len(traced.of("flush"))), ("parents of sequences", traced.unissued["write"])):
             check.that(have >= least * (1 - compare.MOST_UNSEEN), f"{have} {what} in the trace, by the load {least}")
         check.that(traced.data_stages > 0, f"{traced.data_stages} data stages")
         compare.everything(check, seen, disk)

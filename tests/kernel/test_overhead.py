@@ -4,9 +4,9 @@
 # timeout: 900
 """Has watching become dearer than it was? Ratios to a peer and to empty hooks, all in one run, never a time.
 
-The bounds are the figures of tests/bench/README.md and a quarter: from run to run these ratios differ by up to 10 %, and
-a hot path that is a third slower lies above. Whatever else the host does can only make an observer slower: so each one's
-cost is that of its quickest run, and more turns come nearer to it.
+The bounds are the figures of tests/bench/README.md and a quarter: from run to run these ratios differ by up to 10 %,
+and a hot path that is a third slower lies above. Whatever else the host does can only make an observer slower: so each
+one's cost is that of its quickest run, and more turns come nearer to it.
 """
 import sys
 from pathlib import Path

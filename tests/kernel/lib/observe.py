@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a load under the daemon and the tracer at once, and hands back what both saw, and what the kernel counted itself.
+"""Runs a load under the daemon and the tracer at once; hands back what both saw, and what the kernel itself counted.
 
 On a busy virtual machine the kernel sometimes runs no program at all for an event (see README.md). The daemon and the
 tracer then miss the same events, so the daemon must still say exactly what follows from the trace. Diskstats, which

@@ -294,7 +294,7 @@ class Tracer:
             return self.read(disk)
 
     def end(self):
-        """Stops tracing; {events, ring_full, skipped, no_before}. A trace with a gap of the tracer's own is an error."""
+        """Stops tracing; {events, ring_full, skipped, no_before}. A gap of the tracer's own is an error."""
         out, _ = self._process.communicate()
         if self._process.returncode != 0:
             raise RuntimeError(f"iotrace: exit {self._process.returncode}: {out}")

@@ -60,7 +60,7 @@ def watched(state, disks):
 
 
 class Step:
-    """What the daemon, the tracer and diskstats say of the writes of one step. Hints and classes are those of issues."""
+    """What the daemon, the tracer and diskstats say of one step's writes. Hints and classes are those of issues."""
 
     def __init__(self, before, after):
         self.difference = metrics.Difference(before.scrape, after.scrape)

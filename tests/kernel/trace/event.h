@@ -24,7 +24,7 @@ struct event {
   unsigned int nr_bytes; /* completions only */
   unsigned int cpu;
   unsigned char type;
-  unsigned char status; /* completions only */
+  unsigned char status;      /* completions only */
   unsigned char started;     /* the driver has, or had, the request: its state is not idle */
   unsigned char flush_stage; /* a stage of a flush sequence */
 };
