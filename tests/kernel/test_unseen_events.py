@@ -36,7 +36,8 @@ class Story:
 
 def ends(check, state):
     told = Story().issue(1, 1, 10).issue(1, 1, 1_001_500).end(1, 1, 1_001_500).told(state)
-    check.equal((dict(told.missed), len(told.issues), len(told.ios), told.events_unseen), ({"read": 1}, 2, 1, 1),
+    check.equal((dict(told.missed), len(told.issues), len(told.ios), dict(told.unseen())),
+                ({"read": 1}, 2, 1, {"read": 1}),
                 "an end: the next I/O of the same request tells")
     told = Story().issue(1, 1, 10, FLUSH).issue(2, 1, 1_001_500).end(2, 1, 1_001_500).told(state)
     check.equal((dict(told.missed), len(told.ios)), ({"flush": 1}, 1), "an end: another request in its place tells")
@@ -62,7 +63,7 @@ def requeues(check, state):
     check.equal((told.requeues["read"], told.partials["read"], len(told.issues), len(told.ios), told.bytes["read"]),
                 (1, 1, 1, 1, SIZE), "given back and issued again")
     told = Story().issue(1, 1, 10).issue(1, 1, 10).end(1, 1, 10).told(state)
-    check.equal((told.requeues["read"], told.events_unseen), (1, 0), "given back, though nobody saw that")
+    check.equal((told.requeues["read"], dict(told.unseen())), (1, {}), "given back, though nobody saw that")
 
 
 def interference(check, state):

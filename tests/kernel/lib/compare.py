@@ -25,9 +25,10 @@ def losses(check, seen, disk):
     """The daemon says of each event that nobody saw what follows from the rest."""
     traced, lost = seen.trace(disk), lost_events(seen.difference, disk)
     # An end that was missed is in flight until it is known to be missing. Which of the two is the daemon's to find out.
-    flying = in_flight(seen.difference.after, disk)
-    check.equal(lost.pop("completion_missed", 0) + flying, sum(traced.missed.values()) + len(traced.left_in_flight),
-                f"{disk.name}: completions missed and I/Os in flight at rest ({flying:.0f})")
+    flying, left = in_flight(seen.difference.after, disk), len(traced.left_in_flight)
+    check.that(0 <= flying <= left, f"{disk.name}: {flying} in flight at rest, {left} ends that nothing tells of")
+    check.equal(lost.pop("completion_missed", 0) + flying, sum(traced.missed.values()) + left,
+                f"{disk.name}: completions missed, and I/Os in flight at rest")
     check.equal(lost.pop("stray", 0), len(traced.strays), f"{disk.name}: strays")
     check.equal(dict(lost), {}, f"{disk.name}: other losses")
 

@@ -40,7 +40,8 @@ class Observation:
         """At most so many I/Os of the group lack something that the trace could have had."""
         traced = self.traces[disk.name]
         # A stage of a flush sequence that nobody saw end is counted twice, and may hide another one.
-        return max(0, self.ended_beyond(disk)[group]) + 2 * traced.events_unseen
+        times = 2 if group == "write" and traced.data_stages else 1
+        return max(0, self.ended_beyond(disk)[group]) + times * by_group(traced.unseen())[group]
 
 
 def growth(now, before):

@@ -145,10 +145,10 @@ class Trace:
     def operations(self):
         return sorted({one.operation for one in self.issues + self.ios + self.strays} | set(self.unissued))
 
-    @property
-    def events_unseen(self):
-        """How many ends and issues are known to be missing: each shows in one I/O."""
-        return sum(self.missed.values()) + len(self.strays) + 2 * self.swapped + len(self.left_in_flight)
+    def unseen(self):
+        """How many I/Os are known to lack an event, by operation."""
+        swapped = [one for io in self.ios if io.issued.start != io.start for one in (io, io.issued)]
+        return self.missed + Counter(one.operation for one in self.strays + self.left_in_flight + swapped)
 
     def ended(self, left=()):
         """Requests that ended, whatever was seen of them; `left` ended as well."""
