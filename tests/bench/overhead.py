@@ -113,16 +113,20 @@ OBSERVERS = {"nothing": nothing, "floor": empty_hooks, "full": ssdpulse("full"),
 OF_PAGES = {"pages not asked": ssdpulse("full", "never"), "pages asked": ssdpulse("full", "always")}
 
 
-def measure(name, state, disk, seconds):
-    """One run: {ns, by_hook, iops, p99_us, cpu_ns} per I/O, and nanoseconds of one run of the issue program."""
+def measure(name, state, disk, seconds, runs=1):
+    """Each run: {ns, by_hook, iops, p99_us, cpu_ns} per I/O, and nanoseconds of one run of the issue program."""
     others = programs()
     load = BUFFERED if name in OF_PAGES else LOAD
     with {**OBSERVERS, **OF_PAGES}[name](state, disk):
         mine = programs().keys() - others.keys()
         rig.fio(disk, 1, runtime="500ms", **load)
-        before = programs()
-        job = rig.fio(disk, random.randrange(1, 1 << 30), runtime=f"{int(seconds * 1000)}ms", **load)
-        after = programs()
+        return [_run(disk, load, seconds, mine) for _ in range(runs)]
+
+
+def _run(disk, load, seconds, mine):
+    before = programs()
+    job = rig.fio(disk, random.randrange(1, 1 << 30), runtime=f"{int(seconds * 1000)}ms", **load)
+    after = programs()
     ios = job["read"]["total_ios"] + job["write"]["total_ios"]
     hooks, issue_ns = {}, 0
     for program in mine:
@@ -140,7 +144,7 @@ def in_turns(names, runs, state, disk, seconds, say):
     results = {name: [] for name in names}
     for number in range(runs):
         for name in random.sample(names, len(names)):
-            results[name].append(measure(name, state, disk, seconds))
+            results[name] += measure(name, state, disk, seconds)
             say(f"round {number + 1} of {runs}: {name}")
     return results
 
@@ -196,11 +200,11 @@ def report(costs, of_pages, effects):
               f"{pairs:>16.3f}")
 
 
-def ratios(costs):
-    full, only = median(costs["full"], "ns"), median(costs["completion-only"], "ns")
-    peer = median(costs["biolatency"], "ns")
-    return {"full_of_peer": full / peer, "full_of_floor": full / median(costs["floor"], "ns"),
-            "full_without_bios_of_peer": median(but_every_bio(costs["full"]), "ns") / peer,
+def ratios(costs, of=median):
+    full, only = of(costs["full"], "ns"), of(costs["completion-only"], "ns")
+    peer = of(costs["biolatency"], "ns")
+    return {"full_of_peer": full / peer, "full_of_floor": full / of(costs["floor"], "ns"),
+            "full_without_bios_of_peer": of(but_every_bio(costs["full"]), "ns") / peer,
             "completion_only_of_peer": only / peer}
 
 

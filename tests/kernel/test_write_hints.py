@@ -4,6 +4,8 @@
 
 For kernels whose bios carry hints (6.9 and later); what the others show is in the scenario `hints` of the matrix.
 """
+from functools import partial
+
 from lib import rig, writes
 
 SIZE = 1 << 20
@@ -11,37 +13,44 @@ SIZE = 1 << 20
 
 def one(check, watch, path, hint, direct, rest_allowed):
     writes.write(path, SIZE, hint=hint, direct=direct)
-    difference = watch.since()
-    have, complete = watch.hints(difference)
+    step = watch.since()
+    have, complete = step.hints()
     name, what = writes.HINTS[hint], f"{path} {'direct' if direct else 'buffered'} {writes.HINTS[hint]}"
     check.that(complete, f"{what}: all bytes have a hint: {have}")
-    check.that(have.get(name, 0) == SIZE or (hint == 0 and have.get(name, 0) >= SIZE), f"{what}: {SIZE} bytes: {have}")
+    check.that(step.has(have, name, SIZE) and (have.get(name, 0) <= SIZE or hint == 0),
+               f"{what}: {SIZE} bytes, {step.unseen} not seen: {have}")
     check.that(set(have) - {name} <= ({"not_set"} if rest_allowed else set()), f"{what}: nothing else: {have}")
-    for each in writes.HINTS:
-        of = {"device": watch.disk, "hint": each}
-        ios = difference.value("ssdpulse_write_hint_ios_total", **of)
-        check.equal(difference.histogram("ssdpulse_write_hint_latency_seconds", **of).count, ios,
-                    f"{what}: latencies of {each}")
+    of_each = [{"device": step.disk, "hint": each} for each in writes.HINTS]
+    ios = [int(step.difference.value("ssdpulse_write_hint_ios_total", **of)) for of in of_each]
+    latencies = [step.difference.histogram("ssdpulse_write_hint_latency_seconds", **of).count for of in of_each]
+    check.equal(sum(latencies), step.ended, f"{what}: latencies")
+    if step.ended == sum(ios):
+        check.equal(latencies, ios, f"{what}: latencies of each hint")
+
+
+def device(check, watch):
+    for hint in range(6):
+        one(check, watch, watch.disk.path, hint, hint % 2 == 0, False)
+
+
+def file_system(check, state, watch, fstype):
+    with writes.file_system(state, watch.disk.path, fstype) as mount:
+        watch.since()
+        for hint, direct in ((2, False), (5, True), (0, False)):
+            one(check, watch, f"{mount}/{hint}", hint, direct, True)
 
 
 def test(check, state):
-    with rig.ram_disks(state, size="512M") as [disk], rig.daemon(state, [disk]) as daemon:
+    with rig.ram_disks(state, count=3, size="512M") as disks, writes.watched(state, disks) as (daemon, watches):
         features = {dict(labels)["feature"]: dict(labels)["decision"]
                     for labels in daemon.scrape().series("ssdpulse_kernel_feature_info")}
         if not features["write_hint"].startswith("bio"):
             print(f"SKIP: bios of this kernel carry no hints: {features['write_hint']}")
             raise SystemExit(77)
-        [path] = daemon.scrape().series("ssdpulse_write_hint_path_info", device=disk.name)
+        [path] = daemon.scrape().series("ssdpulse_write_hint_path_info", device=disks[0].name)
         check.that(dict(path)["kernel"] in ("block_layer", "file_system_drops_buffered"), f"where hints end: {path}")
-        watch = writes.Watch(daemon, disk)
-        for hint in range(6):
-            one(check, watch, disk.path, hint, hint % 2 == 0, False)
-        writes.write(disk.path, 4096, hint=0)
-        for fstype in writes.MAKE:
-            with writes.file_system(state, disk.path, fstype) as mount:
-                watch.since()
-                for hint, direct in ((2, False), (5, True), (0, False)):
-                    one(check, watch, f"{mount}/{hint}", hint, direct, True)
+        rig.side_by_side(lambda: device(check, watches[0]), *(
+            partial(file_system, check, state, watch, fstype) for watch, fstype in zip(watches[1:], writes.MAKE)))
 
 
 rig.main(test)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 KEYS = ("name", "what", "tier", "file", "edit", "kill")
-FIRST_REASON = re.compile(r"FAIL: .*|^ +FAIL .*|\[  FAILED  \] \S+|[A-Za-z]*Error: .*|SIG[A-Z]+", re.M)
+FIRST_REASON = re.compile(r"FAIL: .*|^ +FAIL .*|^FAIL \S.*|\[  FAILED  \] \S+|[A-Za-z]*Error: .*|SIG[A-Z]+", re.M)
 # What a test needs to be rebuilt; a unit test is a target of its own, and the rest need all but those.
 EVERYTHING_BUT_UNIT_TESTS = ["daemon/all", "deploy/all", "tests/kernel/all", "tests/system/all", "tests/bench/all"]
 

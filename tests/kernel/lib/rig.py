@@ -12,8 +12,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,8 +79,16 @@ class Disk:
 
     def stat(self):
         """The kernel's own counts: {operation: I/Os}; writes include flush parents, write zeroes and secure erases."""
-        numbers = [int(n) for n in Path(f"/sys/block/{self.name}/stat").read_text().split()]
+        numbers = self._stat()
         return {"read": numbers[0], "write": numbers[4], "discard": numbers[11], "flush": numbers[15]}
+
+    def stat_bytes(self):
+        """As stat(): {operation: bytes that ended}; it counts none for flushes."""
+        numbers = self._stat()
+        return {"read": numbers[2] * 512, "write": numbers[6] * 512, "discard": numbers[13] * 512}
+
+    def _stat(self):
+        return [int(n) for n in Path(f"/sys/block/{self.name}/stat").read_text().split()]
 
 
 @contextmanager
@@ -187,13 +197,26 @@ class Daemon:
         time.sleep(settle)
         return self.scrape()
 
-    def wait_for(self, disks, seconds=10):
+    def after_ticks(self, ticks=1):
+        """A scrape behind so many of the daemon's ticks that began after the call."""
+        called, seen = time.time(), set()
+        deadline = time.monotonic() + 30 + 10 * ticks
+        while time.monotonic() < deadline:
+            scrape = self.scrape()
+            seen.add(scrape.value("ssdpulse_snapshot_timestamp_seconds"))
+            # The first one behind the call may have begun before it.
+            if sum(at > called for at in seen) > ticks:
+                return scrape
+            time.sleep(0.1)
+        raise RuntimeError(f"no {ticks} ticks of the daemon in {30 + 10 * ticks} s")
+
+    def wait_for(self, disks, seconds=30):
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             scrape = self.scrape()
             if all(scrape.series("ssdpulse_device_info", device=disk.name) for disk in disks):
                 return
-            time.sleep(0.2)
+            time.sleep(0.1)
         raise RuntimeError(f"the daemon never saw {[d.name for d in disks]}")
 
 
@@ -204,12 +227,12 @@ def _free_port():
 
 
 @contextmanager
-def daemon(state, disks, mode="full", options=(), settings=""):
+def daemon(state, disks, mode="full", options=(), settings="", include=("loop*",)):
     """`ssdpulse run` on loop devices, ready and aware of `disks`. Its log is shown when the test fails."""
     port = _free_port()
     config = state / "config.yaml"
     config.write_text(f"web:\n  listen_address: 127.0.0.1:{port}\n"
-                      f"devices:\n  include: [\"loop*\"]\n  exclude: []\n"
+                      f"devices:\n  include: {json.dumps(list(include))}\n  exclude: []\n"
                       f"latency:\n  mode: {mode}\n"
                       f"history:\n  directory: {state}/history\n{settings}")
     log = state / "daemon.log"
@@ -232,7 +255,7 @@ def daemon(state, disks, mode="full", options=(), settings=""):
             process.wait()
 
 
-def _wait_ready(port, process, seconds=20):
+def _wait_ready(port, process, seconds=60):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if process.poll() is not None:
@@ -250,7 +273,7 @@ class Tracer:
     """Holds the two halves of the trace apart: make it before the daemon, begin() once the daemon is attached."""
 
     def __init__(self, process, file):
-        self._process, self._file = process, file
+        self._process, self._file, self._writing = process, file, threading.Lock()
         self._expect("armed")
 
     def _expect(self, word):
@@ -263,9 +286,16 @@ class Tracer:
         self._process.stdin.flush()
         self._expect("tracing")
 
+    def read_so_far(self, disk):
+        with self._writing:
+            self._process.stdin.write("\n")
+            self._process.stdin.flush()
+            self._expect("written")
+            return self.read(disk)
+
     def end(self):
-        """Stops tracing; {events, ring_full, skipped, no_before}. A trace with a gap is an error."""
-        out, _ = self._process.communicate("\n")
+        """Stops tracing; {events, ring_full, skipped, no_before}. A gap of the tracer's own is an error."""
+        out, _ = self._process.communicate()
         if self._process.returncode != 0:
             raise RuntimeError(f"iotrace: exit {self._process.returncode}: {out}")
         return json.loads(out)
@@ -285,6 +315,13 @@ def tracer(state, disks, ring_mib=256):
         if process.poll() is None:
             process.kill()
         process.communicate()
+
+
+def side_by_side(*works):
+    """Calls them in threads, as most of their time is waited."""
+    with ThreadPoolExecutor(len(works)) as pool:
+        for done in [pool.submit(work) for work in works]:
+            done.result()
 
 
 def fresh_seed():

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What really happened to each request? Reads ssdpulse_iotrace's file and pairs issues with completions.
+"""What must an observer conclude that saw just these events? Reads ssdpulse_iotrace's file and pairs issues with ends.
 
 The rules are those of the design (decisions 5 to 7), written a second time: nothing is shared with the daemon.
 Every instant is known as an interval [before, after] that holds the clock which the daemon read for the same event.
+
+An event that no BPF program saw is missing here as it is for the daemon. What follows from it is part of the rules: an
+issue into a place that is taken means an end that nobody saw, an end without its issue is a stray.
 """
 import struct
 from bisect import bisect_left, bisect_right
@@ -28,40 +31,54 @@ def operation_of(cmd_flags):
 
 
 @dataclass(slots=True)
-class Io:
-    """One issued request, from its first issue to its final completion."""
+class Issued:
+    """What is known of a request from its issues. It stays in its place until its end, or until another one's issue."""
     operation: str
     request: int
     start: int  # the kernel's start_time_ns
     first_issue: tuple  # (before, after)
     issue: tuple  # the last one
     size: int
-    sector: int
-    bytes: int = 0
-    given_back: bool = False  # requeued, and not issued again yet
-    complete: tuple = None
+    gone: tuple = None  # when its place was found taken: its end was not seen
+
+
+@dataclass(slots=True)
+class Io:
+    """A request that ended. The issue is None where nobody saw it, and may be an earlier I/O's of the same request."""
+    operation: str
+    start: int
+    size: int  # what was left to do
+    complete: tuple
+    issued: Issued
+
+    @property
+    def issue(self):
+        return self.issued.issue
 
 
 class Trace:
-    """The finished I/Os of one disk, and what else its events said."""
+    """The I/Os of one disk, and what else its events said. Counters are by operation."""
 
     def __init__(self, path, dev):
-        self.ios = []  # by final completion
-        self.unissued = Counter()  # operation -> completions without an issue
-        self.gaps = 0  # events that cannot follow the one before them: something in between was not traced
+        self.issues = []  # Issued, by first issue
+        self.ios = []  # Io with an issue, by final completion
+        self.strays = []  # Io without one
+        self.missed = Counter()  # ends that nobody saw, as a later issue in the same place tells
+        self.swapped = 0  # ends taken for that of an earlier I/O of the same request, whose own was not seen
+        self.unissued = Counter()  # completions of what was never issued
         self.data_stages = 0  # writes that were one stage of a flush sequence: their parent ended behind them
         self.errors = Counter()  # (operation, error)
         self.bytes = Counter()
-        self.requeues = Counter()
+        self.requeues = Counter()  # issues of what was in flight already
+        self.requeues_seen = 0  # by the tracepoint that tells of them
         self.partials = Counter()
         self.events = 0
         self.widest = 0  # longest [before, after]
         self.no_before = 0
-        self._last_start = {}
-        flying = {}
+        places = {}
         for record in self._records(path, dev):
-            self._take(flying, *record)
-        self.left_in_flight = list(flying.values())
+            self._take(places, *record)
+        self.left_in_flight = list(places.values())
 
     @staticmethod
     def _records(path, dev):
@@ -69,67 +86,86 @@ class Trace:
         records.sort(key=lambda r: r[1])
         return records
 
-    def _take(self, flying, before, after, request, sector, start, _dev, _tag, _itag, _hctx, cmd_flags, _rq_flags,
-              data_len, nr_bytes, _cpu, kind, status, _has_bio, _pad):
+    def _take(self, places, before, after, request, _sector, start, _dev, tag, internal_tag, hctx, cmd_flags, _rq_flags,
+              data_len, nr_bytes, _cpu, kind, status, started, flush_stage):
         self.events += 1
         if before == 0:
             self.no_before += 1
             before = after - UNKNOWN_BEFORE
         self.widest = max(self.widest, after - before)
-        when = (before, after)
-        io = flying.get(request)
+        place = hctx, internal_tag if internal_tag >= 0 else tag  # the tag that outlives a requeue
         operation = operation_of(cmd_flags)
         if kind == ISSUE:
-            if io is None:
-                flying[request] = Io(operation, request, start, when, when, data_len, sector)
-            elif io.given_back and io.start == start:
-                io.issue = when
-                io.given_back = False
-                self.requeues[operation] += 1
-            else:
-                self.gaps += 1
+            self._issue(places, place, Issued(operation, request, start, (before, after), (before, after), data_len))
+        elif kind == REQUEUE:
+            self.requeues_seen += 1
+        else:
+            self._complete(places, place, request, Io(operation, start, data_len, (before, after), None), nr_bytes,
+                           status, started, flush_stage)
+
+    def _issue(self, places, place, new):
+        held = places.get(place)
+        # What was allocated before the last issue is that same I/O; a request serves one I/O after the other.
+        if held and held.request == new.request and new.start <= held.issue[1]:
+            held.issue = new.issue
+            self.requeues[new.operation] += 1
             return
-        if kind == REQUEUE:
-            if io is not None:
-                io.given_back = True
+        if held:
+            held.gone = new.issue
+            self.missed[held.operation] += 1
+        places[place] = new
+        self.issues.append(new)
+
+    def _complete(self, places, place, request, io, nr_bytes, status, started, flush_stage):
+        small = io.operation in ("read", "write")
+        self.bytes[io.operation] += nr_bytes
+        if status and (io.size or not small):  # a flush sequence's parent repeats its stage's error
+            self.errors[io.operation, ERRORS.get(status, "other")] += 1
+        if nr_bytes < io.size:
+            self.partials[io.operation] += 1
             return
-        if io is not None and io.start != start:
-            self.gaps += 1
-        self.bytes[operation] += nr_bytes
-        if status:
-            self.errors[operation, ERRORS.get(status, "other")] += 1
-        if nr_bytes < data_len:
-            self.partials[operation] += 1
-            if io is not None:
-                io.bytes += nr_bytes
-            return
-        if io is None:
-            self.unissued[operation] += 1
-            self.gaps += nr_bytes > 0 or operation != "write"
-            self.data_stages += self._last_start.get(request) == start
-            return
-        del flying[request]
-        self._last_start[request] = start
-        io.bytes += nr_bytes
-        io.complete = when
-        self.ios.append(io)
+        held = places.get(place)
+        if held and held.request == request:
+            del places[place]
+            io.issued = held
+            self.ios.append(io)
+            self.swapped += held.start != io.start
+            self.data_stages += io.operation == "write" and flush_stage
+        elif not started or small and not io.size:
+            self.unissued[io.operation] += 1
+        else:
+            self.strays.append(io)
 
     def of(self, operation):
         return [io for io in self.ios if io.operation == operation]
 
-    def operations(self):
-        return sorted({io.operation for io in self.ios} | set(self.unissued))
+    def issued(self, operation):
+        return [issued for issued in self.issues if issued.operation == operation]
 
-    def sizes(self, operation):
-        return Counter(buckets.size_bucket(io.size) for io in self.of(operation))
+    def operations(self):
+        return sorted({one.operation for one in self.issues + self.ios + self.strays} | set(self.unissued))
+
+    def unseen(self):
+        """How many I/Os are known to lack an event, by operation."""
+        swapped = [one for io in self.ios if io.issued.start != io.start for one in (io, io.issued)]
+        return self.missed + Counter(one.operation for one in self.strays + self.left_in_flight + swapped)
+
+    def ended(self, left=()):
+        """Requests that ended, whatever was seen of them; `left` ended as well."""
+        count = Counter(io.operation for io in self.ios + self.strays + list(left))
+        return count + self.unissued + self.missed
+
+
+def sizes(ios):
+    return Counter(buckets.size_bucket(io.size) for io in ios)
 
 
 def device_time(io):
     return io.complete[0] - io.issue[1], io.complete[1] - io.issue[0]
 
 
-def queue_time(io):
-    return io.first_issue[0] - io.start, io.first_issue[1] - io.start
+def queue_time(issued):
+    return issued.first_issue[0] - issued.start, issued.first_issue[1] - issued.start
 
 
 def total_time(io):
@@ -152,37 +188,68 @@ class Interference:
     """Which reads and writes overlapped a discard or a flush (closed intervals)?
 
     `slack` widens what is possible and narrows what is certain: the kernel's state changes a little beside the clock.
+    One whose end nobody saw is in flight until its place is needed again. That is what a daemon makes of it that learns
+    of the loss no sooner; it may learn of it any time before, so that only the issue is certain.
     """
 
     def __init__(self, trace, slack):
         self._slack = slack
-        self._exact, self._widest, self._narrowest = (
-            {kind: _Overlap([reading(io) for io in trace.of(kind)]) for kind in ("discard", "flush")}
-            for reading in (self._middle, self._wide, self._narrow))
+        seen, unseen = {}, {}
+        for kind in ("discard", "flush"):
+            seen[kind], unseen[kind] = self._intervals(trace, kind)
+        self._unsure = any(unseen.values())
+        self._exact = self._overlaps(seen, unseen, self._middle)
+        self._least = self._overlaps(seen, _only_begun(unseen), self._middle)
+        self._widest = self._overlaps(seen, unseen, self._wide)
+        self._narrowest = self._overlaps(seen, _only_begun(unseen), self._narrow)
 
     @staticmethod
-    def _middle(io):
-        return middle(io.issue), middle(io.complete)
+    def _intervals(trace, kind):
+        """(first issue, end) of those that were seen to end, and of those whose end was learned of later, or never."""
+        seen = [(io.issued.first_issue, io.complete) for io in trace.ios if io.operation == io.issued.operation == kind]
+        # Where the one that ended was of another operation, the two counts differ for good.
+        seen += [(None, io.complete) for io in trace.ios if io.operation == kind != io.issued.operation]
+        unseen = [(io.issued.first_issue, None) for io in trace.ios if io.operation != kind == io.issued.operation]
+        unseen += [(issued.first_issue, issued.gone) for issued in trace.issued(kind) if issued.gone]
+        return seen, unseen + [(one.first_issue, None) for one in trace.left_in_flight if one.operation == kind]
 
-    def _wide(self, io):
-        return io.issue[0] - self._slack, io.complete[1] + self._slack
+    @staticmethod
+    def _overlaps(seen, unseen, reading):
+        return {kind: _Overlap([reading(*interval) for interval in seen[kind] + unseen[kind]]) for kind in seen}
 
-    def _narrow(self, io):
-        return io.issue[1] + self._slack, io.complete[0] - self._slack
+    @staticmethod
+    def _middle(begin, end):
+        return begin and middle(begin), end and middle(end)
 
-    def exact(self, io):
-        """As the middles of the brackets say. Only reads and writes are told apart."""
+    def _wide(self, begin, end):
+        return (begin or end)[0] - self._slack, end and end[1] + self._slack
+
+    def _narrow(self, begin, end):
+        return begin and begin[1] + self._slack, end and end[0] - self._slack
+
+    def _answer(self, overlaps, reading, io):
+        """Only reads and writes are told apart."""
         if io.operation not in ("read", "write"):
             return "none"
-        return _during(*(other.meets(*self._middle(io)) for other in self._exact.values()))
+        return _during(*(other.meets(*reading(io.issue, io.complete)) for other in overlaps.values()))
+
+    def exact(self, io):
+        """As the middles of the brackets say."""
+        return self._answer(self._exact, self._middle, io)
+
+    def doubtful(self, io):
+        """Is it only said to be beside something because nobody saw that end?"""
+        return self._unsure and self.exact(io) != self._answer(self._least, self._middle, io)
 
     def candidates(self, io):
         """Every answer that some reading of the clocks allows."""
-        if io.operation not in ("read", "write"):
-            return {"none"}
-        discard, flush = ({self._widest[kind].meets(*self._wide(io)), self._narrowest[kind].meets(*self._narrow(io))}
-                          for kind in ("discard", "flush"))
-        return {_during(d, f) for d in discard for f in flush}
+        widest, narrowest = (DURINGS.index(self._answer(overlaps, reading, io)) for overlaps, reading in
+                             ((self._widest, self._wide), (self._narrowest, self._narrow)))
+        return {_during(d, f) for d in {widest & 1, narrowest & 1} for f in {widest >> 1, narrowest >> 1}}
+
+
+def _only_begun(intervals):
+    return {kind: [(begin, begin) for begin, _ in these] for kind, these in intervals.items()}
 
 
 def _during(discard, flush):
@@ -190,21 +257,18 @@ def _during(discard, flush):
 
 
 class _Overlap:
-    """Intervals, where one with its end before its begin (slack turned it around) counts for nothing."""
+    """Intervals; one of which an edge is None has no beginning, or no end. One with its end before its begin (slack
+    turned it around) counts for nothing."""
 
     def __init__(self, intervals):
-        intervals = [(begin, end) for begin, end in intervals if begin <= end]
-        self._begins = sorted(begin for begin, _ in intervals)
-        self._ends = sorted(end for _, end in intervals)
+        intervals = [(begin, end) for begin, end in intervals if begin is None or end is None or begin <= end]
+        self._begins = sorted(begin for begin, _ in intervals if begin is not None)
+        self._ends = sorted(end for _, end in intervals if end is not None)
 
     def meets(self, begin, end):
-        """Those begun by `end`, less those ended before `begin`, which are all among the former."""
-        return begin <= end and bisect_right(self._begins, end) > bisect_left(self._ends, begin)
-
-
-def expected_counts(trace):
-    """operation -> number of finished I/Os."""
-    return Counter(io.operation for io in trace.ios)
+        """More have begun than ended by `end`, or something ended from `begin` on."""
+        ended = bisect_right(self._ends, end)
+        return begin <= end and (bisect_right(self._begins, end) > ended or ended > bisect_left(self._ends, begin))
 
 
 def histogram_bounds(ios, measure):
@@ -213,24 +277,23 @@ def histogram_bounds(ios, measure):
 
 
 def during_bounds(trace, operation, slack):
-    """during -> (certain, possible, exact count), for the device histograms of one operation."""
+    """(during -> (certain, possible, exact count), doubtful ones), for the device histograms of one operation."""
     interference = Interference(trace, slack)
     certain, possible, exact = defaultdict(Counter), defaultdict(Counter), Counter()
+    doubtful = 0
     for io in trace.of(operation):
-        if operation in ("read", "write"):
-            candidates, answer = interference.candidates(io), interference.exact(io)
-        else:
-            candidates, answer = {"none"}, "none"  # nothing else is asked
-        exact[answer] += 1
+        candidates = interference.candidates(io)
+        exact[interference.exact(io)] += 1
+        doubtful += interference.doubtful(io)
         where = bucket_range(device_time(io))
         for during in candidates:
             (certain if len(candidates) == 1 else possible)[during][where] += 1
-    return {during: (certain[during], possible[during], exact[during]) for during in DURINGS}
+    return {during: (certain[during], possible[during], exact[during]) for during in DURINGS}, doubtful
 
 
-def full_nanoseconds(ios, depth, begin_of):
-    """How long were at least `depth` I/Os between begin_of(io) and their completion?"""
-    steps = sorted([(begin_of(io), 1) for io in ios] + [(middle(io.complete), -1) for io in ios])
+def full_nanoseconds(ios, depth):
+    """How long were at least `depth` I/Os between their allocation and their completion?"""
+    steps = sorted([(io.start, 1) for io in ios] + [(middle(io.complete), -1) for io in ios])
     total = flying = since = 0
     for when, step in steps:
         if flying >= depth:

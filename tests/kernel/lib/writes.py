@@ -6,9 +6,10 @@ import os
 import struct
 import tempfile
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from lib import metrics, rig
+from lib import metrics, rig, trace
 
 HINTS = ("not_set", "none", "short", "medium", "long", "extreme", "unknown")
 CLASSES = ("journal", "metadata", "writeback", "direct", "swap", "other")
@@ -50,25 +51,72 @@ def file_system(state, device, fstype):
         rig.run("umount", directory)
 
 
+@contextmanager
+def watched(state, disks):
+    """A daemon, and a Watch of what it says of each disk."""
+    with rig.tracer(state, disks) as tracer, rig.daemon(state, disks, include=[disk.name for disk in disks]) as daemon:
+        tracer.begin()
+        yield daemon, [Watch(tracer, daemon, disk) for disk in disks]
+
+
+class Step:
+    """What the daemon, the tracer and diskstats say of one step's writes. Hints and classes are those of issues."""
+
+    def __init__(self, before, after):
+        self.difference = metrics.Difference(before.scrape, after.scrape)
+        self.disk = after.disk.name
+        issues = after.traced.issues[len(before.traced.issues):]
+        self.bytes = sum(one.size for one in issues if one.operation == "write")
+        self.ended = len(after.traced.of("write")) - len(before.traced.of("write"))
+        zeroes = sum(one.size for one in issues if one.operation == "write_zeroes")
+        self.unseen = after.written - before.written - self.bytes - zeroes  # bytes whose issue nobody saw
+
+    def hints(self):
+        return self._by("ssdpulse_write_hint_bytes_total", "hint", HINTS)
+
+    def classes(self):
+        return self._by("ssdpulse_write_class_bytes_total", "class", CLASSES)
+
+    def _by(self, metric, label, names):
+        """{name: bytes} of those that have any, and whether all together are what was issued."""
+        have = {name: int(self.difference.value(metric, device=self.disk, **{label: name})) for name in names}
+        return {name: size for name, size in have.items() if size}, sum(have.values()) == self.bytes
+
+    def has(self, have, name, size):
+        """Was so much written under this name, or more, but for what nobody saw?"""
+        return have.get(name, 0) >= size - self.unseen
+
+    def has_just(self, have, want):
+        """The same for several names, with nothing more."""
+        return set(have) <= set(want) and all(
+            self.has(have, name, size) and have.get(name, 0) <= size for name, size in want.items())
+
+
+@dataclass
+class Look:
+    disk: rig.Disk
+    scrape: metrics.Scrape
+    traced: trace.Trace
+    written: int  # bytes, by diskstats
+
+
 class Watch:
     """Differences of one disk's figures from step to step."""
 
-    def __init__(self, daemon, disk):
-        self.daemon, self.disk, self._scrape = daemon, disk.name, daemon.at_rest()
+    def __init__(self, tracer, daemon, disk):
+        self._tracer, self._daemon, self.disk = tracer, daemon, disk
+        self._last = self._look()
+
+    def _look(self):
+        """Once nothing was written during a look at it: a file system may write whenever it likes."""
+        while True:
+            stat = self.disk.stat()
+            look = Look(self.disk, self._daemon.after_ticks(), self._tracer.read_so_far(self.disk),
+                        self.disk.stat_bytes()["write"])
+            if self.disk.stat() == stat:
+                return look
 
     def since(self):
-        now = self.daemon.at_rest()
-        difference, self._scrape = metrics.Difference(self._scrape, now), now
-        return difference
-
-    def by(self, difference, metric, label, names):
-        """{name: bytes} of those that have any, and whether all together are what was written."""
-        have = {name: int(difference.value(metric, device=self.disk, **{label: name})) for name in names}
-        total = int(difference.value("ssdpulse_io_bytes_total", device=self.disk, operation="write"))
-        return {name: size for name, size in have.items() if size}, sum(have.values()) == total
-
-    def hints(self, difference):
-        return self.by(difference, "ssdpulse_write_hint_bytes_total", "hint", HINTS)
-
-    def classes(self, difference):
-        return self.by(difference, "ssdpulse_write_class_bytes_total", "class", CLASSES)
+        now = self._look()
+        step, self._last = Step(self._last, now), now
+        return step

@@ -24,9 +24,9 @@ struct event {
   unsigned int nr_bytes; /* completions only */
   unsigned int cpu;
   unsigned char type;
-  unsigned char status; /* completions only */
-  unsigned char has_bio;
-  unsigned char pad;
+  unsigned char status;      /* completions only */
+  unsigned char started;     /* the driver has, or had, the request: its state is not idle */
+  unsigned char flush_stage; /* a stage of a flush sequence */
 };
 
 /* Counted in the kernel; the loader refuses a trace in which the first is not 0. */

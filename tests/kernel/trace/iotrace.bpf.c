@@ -26,6 +26,10 @@ struct request___until_v5_16 {
   struct gendisk* rq_disk;
 } __attribute__((preserve_access_index));
 
+/* Named since Linux 6.11; a macro before. */
+enum rqf_flags___since_6_11 { __RQF_FLUSH_SEQ___since_6_11 };
+#define FLUSH_SEQ_UNTIL_6_10 (1U << 4)
+
 struct note {
   __u64 request;
   __u64 ns;
@@ -58,6 +62,12 @@ static __always_inline __u32 traced_dev(struct request* rq) {
   for (i = 0; i < MAX_DISKS; i++)
     if (i < cfg_disk_count && cfg_disks[i] == dev) return dev;
   return 0;
+}
+
+static __always_inline bool is_flush_stage(struct request* rq) {
+  if (bpf_core_enum_value_exists(enum rqf_flags___since_6_11, __RQF_FLUSH_SEQ___since_6_11))
+    return (__u32)rq->rq_flags >> bpf_core_enum_value(enum rqf_flags___since_6_11, __RQF_FLUSH_SEQ___since_6_11) & 1;
+  return (__u32)rq->rq_flags & FLUSH_SEQ_UNTIL_6_10;
 }
 
 static __always_inline void note_before(struct request* rq, __u32 type) {
@@ -106,8 +116,8 @@ static __always_inline void write_event(struct request* rq, __u32 type, __u32 st
   event->cpu = bpf_get_smp_processor_id();
   event->type = (__u8)type;
   event->status = (__u8)status;
-  event->has_bio = rq->bio != 0;
-  event->pad = 0;
+  event->started = rq->state != MQ_RQ_IDLE;
+  event->flush_stage = is_flush_stage(rq);
   /* The loader looks by itself: a wake-up per event would disturb the run. */
   bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 }

@@ -4,8 +4,8 @@
 //   ssdpulse_iotrace OUTPUT RING_MIB DISK...
 //
 // Prints "armed" once the `before` programs are attached; a line on stdin (the subject is attached now) attaches the
-// `after` programs and prints "tracing"; the next line, or the end of stdin, ends the trace. Exit codes: 0 complete
-// trace, 1 cannot trace, 3 events were lost.
+// `after` programs and prints "tracing"; each further line writes what there is so far and prints "written"; the end of
+// stdin ends the trace. Exit codes: 0 complete trace, 1 cannot trace, 3 events were lost.
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <poll.h>
@@ -93,14 +93,16 @@ void attach(std::initializer_list<bpf_program*> programs, std::vector<bpf_link*>
 
 void say(const char* word) { std::cout << word << std::endl; }
 
-// True once a line, or the end of stdin, has come.
-bool told_within(int milliseconds) {
+enum class Input { none, line, end };
+
+Input input_within(int milliseconds) {
   pollfd input{STDIN_FILENO, POLLIN, 0};
-  if (poll(&input, 1, milliseconds) <= 0) return false;
+  if (poll(&input, 1, milliseconds) <= 0) return Input::none;
   char byte = 0;
-  while (read(STDIN_FILENO, &byte, 1) == 1 && byte != '\n') {
+  while (read(STDIN_FILENO, &byte, 1) == 1) {
+    if (byte == '\n') return Input::line;
   }
-  return true;
+  return Input::end;
 }
 
 }  // namespace
@@ -124,18 +126,29 @@ int main(int argc, char** argv) {
   const auto& programs = skeleton->progs;
   attach({programs.before_issue, programs.before_complete, programs.before_requeue}, links);
   say("armed");
-  while (!told_within(1000)) {
+  while (input_within(1000) == Input::none) {
   }
   attach({programs.after_complete, programs.after_requeue, programs.after_issue}, links);
   say("tracing");
-  while (!told_within(50)) ring_buffer__consume(ring.get());
+  const auto write = [&] {
+    ring_buffer__consume(ring.get());
+    if (!trace.write(argv[1])) fail(std::string("cannot write ") + argv[1]);
+  };
+  Input input = Input::none;
+  while (input != Input::end) {
+    input = input_within(50);
+    ring_buffer__consume(ring.get());
+    if (input == Input::line) {
+      write();
+      say("written");
+    }
+  }
 
   for (auto* const link : links) bpf_link__destroy(link);
-  ring_buffer__consume(ring.get());
+  write();
   const std::uint64_t skipped = recursion_misses(programs.after_issue) + recursion_misses(programs.after_complete) +
                                 recursion_misses(programs.after_requeue);
   const trace_losses& losses = skeleton->bss->losses;
-  if (!trace.write(argv[1])) fail(std::string("cannot write ") + argv[1]);
   std::cout << "{\"events\": " << trace.size() << ", \"ring_full\": " << losses.ring_full
             << ", \"skipped\": " << skipped << ", \"no_before\": " << losses.no_before << "}" << std::endl;
   return losses.ring_full + skipped == 0 ? 0 : kLost;
