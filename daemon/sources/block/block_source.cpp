@@ -228,7 +228,9 @@ bool BlockSource::give_place(Measured& measured, const model::Path& path) {
 
   const WriteReader writes(tables.write_cells.subspan(std::size_t{device} * plan_.cpus, plan_.cpus),
                            tables.tagged_cells.subspan(std::size_t{device} * plan_.tagged_cells, plan_.tagged_cells));
-  Place place{device, path.disk_name, path.diskseq, demand_of(path), base, slots, {}, writes, {}, {}, false};
+  const CommitReader commits(
+      tables.commit_cells.subspan(std::size_t{device} * plan_.commit_cells, plan_.commit_cells));
+  Place place{device, path.disk_name, path.diskseq, demand_of(path), base, slots, {}, writes, commits, {}, {}, false};
   prefer(*measured.device, place);
   for (std::uint32_t operation_class = 0; operation_class < CLASSES; ++operation_class) {
     if (operation_class < HOT_CLASSES) {
@@ -388,6 +390,10 @@ void BlockSource::read_place(Place& place, Measured& measured) {
     }
     if (events.any || words != nullptr) {
       measured.published.reset();
+      if (operation_class == CLASS_WRITE) {
+        // After the events: a commit that never was issued, a parent's, shows there.
+        place.commits.read(measured.io.commit_latency);
+      }
       std::int64_t& in_flight = place.in_flight[operation_class];
       const std::int64_t was = in_flight;
       if (words != nullptr && !completion_only_) {

@@ -16,6 +16,7 @@
 #include "daemon/model/snapshot.h"
 #include "daemon/sources/block/block_programs.h"
 #include "daemon/sources/block/cell_reader.h"
+#include "daemon/sources/block/commit_reader.h"
 #include "daemon/sources/block/discard_programs.h"
 #include "daemon/sources/block/discard_submissions.h"
 #include "daemon/sources/block/end_functions.h"
@@ -94,6 +95,7 @@ class BlockSource {
     std::uint32_t slots;
     std::vector<CellReader> readers;  // one for each operation
     WriteReader writes;
+    CommitReader commits;
     std::array<operation_events, CLASSES> last_events;
     std::array<std::int64_t, CLASSES> in_flight{};
     bool retiring = false;  // nothing new is measured there; kept until what is in flight has ended
