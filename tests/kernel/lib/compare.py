@@ -129,13 +129,16 @@ def everything(check, difference, disk, traced, slack=2000, drift=False):
         device_latencies(check, difference, disk, traced, operation, lost, slack)
         latencies(check, difference, disk, traced, operation, lost, QUEUE, trace.queue_time)
         latencies(check, difference, disk, traced, operation, lost, TOTAL, trace.total_time)
+    latencies(check, difference, disk, traced, "commit", lost, TOTAL, trace.total_time)
     at_rest(check, difference.after, disk, drift)
 
 
 def exported_operations(difference, disk):
-    """Operations of which the daemon counted any I/O: one that the trace never saw must not be among them."""
+    """Operations of which the daemon counted any I/O: one that the trace never saw must not be among them.
+
+    Commits are made of the others."""
     seen = {dict(labels)["operation"] for (_, labels) in difference.after.histograms
-            if ("device", disk.name) in labels and "operation" in dict(labels)}
+            if ("device", disk.name) in labels and "operation" in dict(labels)} - {"commit"}
     return {operation for operation in seen if difference.histogram(TOTAL, device=disk.name, operation=operation).count}
 
 

@@ -19,6 +19,7 @@ UNKNOWN_BEFORE = 1000  # ns, where the first program did not see the event
 OPERATIONS = {0: "read", 1: "write", 2: "flush", 3: "discard", 5: "secure_erase", 7: "write", 9: "write_zeroes"}
 ERRORS = {1: "unsupported", 2: "timeout", 3: "nospace", 4: "transport", 5: "target", 7: "medium", 8: "protection",
           10: "io"}
+FUA = 1 << 17  # include/linux/blk_types.h: the same bit on every supported kernel
 DURINGS = ("none", "discard", "flush", "both")
 
 
@@ -47,6 +48,7 @@ class Trace:
 
     def __init__(self, path, dev):
         self.ios = []  # by final completion
+        self.commits = []  # what a caller of fsync waits for: parents of flush sequences, and FUA writes that are no stage
         self.unissued = Counter()  # operation -> completions without an issue
         self.gaps = 0  # events that cannot follow the one before them: something in between was not traced
         self.data_stages = 0  # writes that were one stage of a flush sequence: their parent ended behind them
@@ -58,10 +60,12 @@ class Trace:
         self.widest = 0  # longest [before, after]
         self.no_before = 0
         self._last_start = {}
+        self._durable = {}  # request -> its FUA write that ended last
         flying = {}
         for record in self._records(path, dev):
             self._take(flying, *record)
         self.left_in_flight = list(flying.values())
+        self.commits += self._durable.values()
 
     @staticmethod
     def _records(path, dev):
@@ -70,7 +74,7 @@ class Trace:
         return records
 
     def _take(self, flying, before, after, request, sector, start, _dev, _tag, _itag, _hctx, cmd_flags, _rq_flags,
-              data_len, nr_bytes, _cpu, kind, status, _has_bio, _pad):
+              data_len, nr_bytes, _cpu, kind, status, has_bio, _pad):
         self.events += 1
         if before == 0:
             self.no_before += 1
@@ -107,14 +111,33 @@ class Trace:
             self.unissued[operation] += 1
             self.gaps += nr_bytes > 0 or operation != "write"
             self.data_stages += self._last_start.get(request) == start
+            if operation == "write" and has_bio:
+                self._end_sequence(Io("commit", request, start, None, None, 0, sector, complete=when))
             return
         del flying[request]
         self._last_start[request] = start
         io.bytes += nr_bytes
         io.complete = when
         self.ios.append(io)
+        if operation == "write" and cmd_flags & FUA:
+            self._end_durable(io)
+
+    def _end_durable(self, io):
+        """A FUA write: a commit, or a stage of one, whose parent is the same request and ends behind it."""
+        before = self._durable.pop(io.request, None)
+        if before:
+            self.commits.append(before)
+        self._durable[io.request] = io
+
+    def _end_sequence(self, parent):
+        stage = self._durable.get(parent.request)
+        if stage and stage.start == parent.start:
+            del self._durable[parent.request]
+        self.commits.append(parent)
 
     def of(self, operation):
+        if operation == "commit":
+            return self.commits
         return [io for io in self.ios if io.operation == operation]
 
     def operations(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads, writes, flushes, discards, zeroes and passthrough are counted exactly, to the byte, on every kind of disk."""
+"""Reads, writes, flushes, commits, discards, zeroes and passthrough are counted exactly on every kind of disk."""
 import re
 
 import figures
@@ -21,7 +21,7 @@ class Account:
     """What a disk has been asked for so far, as the askers say."""
 
     def __init__(self, vm, disk):
-        self.vm, self.disk, self.ios, self.bytes = vm, disk, {}, {}
+        self.vm, self.disk, self.ios, self.bytes, self.commits = vm, disk, {}, {}, 0
         self.stat = self._stat()
 
     def _stat(self):
@@ -47,6 +47,8 @@ class Account:
         """Compares with what the daemon counted, and that with the kernel's own statistics."""
         have = {operation: figures.ios(difference, self.disk, operation) for operation in self.ios}
         check.equal(have, self.ios, f"{self.disk}: I/Os")
+        commits = difference.histogram(figures.TOTAL, device=self.disk, operation="commit")
+        check.equal(commits.count, self.commits, f"{self.disk}: commits")
         have = {operation: int(difference.value("ssdpulse_io_bytes_total", device=self.disk, operation=operation))
                 for operation in self.bytes}
         check.equal(have, self.bytes, f"{self.disk}: bytes")
@@ -62,7 +64,9 @@ def reads_and_writes(account):
 
 
 def flushes(account, cache):
-    """fsync after each write, and writes that are to be durable by themselves. `cache`: none, flush, or fua."""
+    """fsync after each write, and writes that are to be durable by themselves. `cache`: none, flush, or fua.
+
+    Who waits for a flush, or for a durable write, waits for a commit, whatever the kernel makes of it."""
     name = f"/sys/block/{account.disk}/queue/write_cache"
     shown = account.vm.sh(f"cat {name}; cat /sys/block/{account.disk}/queue/fua").split("\n")
     print(f"     {account.disk}: write cache {shown}")
@@ -70,6 +74,7 @@ def flushes(account, cache):
     synced = job["sync"]["total_ios"]
     if cache != "none":
         account.add("flush", synced, 0)
+        account.commits += synced + 2 * FLUSHES
     # A durable write ends in a flush of the file besides what the write itself needs: FUA, or a flush behind it.
     account.fio(rw="write", bs="4k", ioengine="psync", number_ios=FLUSHES, sync="dsync",
                 flushes={"none": 0, "fua": 1, "flush": 2}[cache] * FLUSHES)
