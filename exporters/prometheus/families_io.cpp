@@ -124,9 +124,9 @@ constexpr FamilyDescription kFamilies[] = {
            s, out, [](const OperationIo& io) -> const auto& { return io.queue_latency; });
      }},
     {"ssdpulse_io_latency_seconds",
-     "Time from a request's allocation until its final completion. Waiting for a free tag, throttling and device mapper "
-     "come before it and are not included. Operation commit: what a caller of fsync waits for, flush sequences as a "
-     "whole and FUA writes; what they are made of counts as write and flush too.",
+     "Time from a request's allocation until its final completion. Waiting for a free tag, throttling and device "
+     "mapper come before it and are not included. Operation commit: what a caller of fsync waits for, flush sequences "
+     "as a whole and FUA writes; what they are made of counts as write and flush too.",
      "seconds", Type::histogram, Modes::all, total_latency},
     {"ssdpulse_io_size_bytes", "Size of requests as the drive received them, after merging and splitting.", "bytes",
      Type::histogram, Modes::all,

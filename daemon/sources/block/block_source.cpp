@@ -228,8 +228,7 @@ bool BlockSource::give_place(Measured& measured, const model::Path& path) {
 
   const WriteReader writes(tables.write_cells.subspan(std::size_t{device} * plan_.cpus, plan_.cpus),
                            tables.tagged_cells.subspan(std::size_t{device} * plan_.tagged_cells, plan_.tagged_cells));
-  const CommitReader commits(
-      tables.commit_cells.subspan(std::size_t{device} * plan_.commit_cells, plan_.commit_cells));
+  const CommitReader commits(tables.commit_cells.subspan(std::size_t{device} * plan_.commit_cells, plan_.commit_cells));
   Place place{device, path.disk_name, path.diskseq, demand_of(path), base, slots, {}, writes, commits, {}, {}, false};
   prefer(*measured.device, place);
   for (std::uint32_t operation_class = 0; operation_class < CLASSES; ++operation_class) {
