@@ -10,6 +10,7 @@ from lib import metrics
 MACHINE = {"append": "nvme_core.multipath=N"}  # the namespace's own disk; paths have a scenario of their own
 SHARES_GUEST = True
 SCSI = "/sys/bus/pseudo/drivers/scsi_debug/adapter*/host*/target*/*/block"
+MKE2FS = "nodiscard,lazy_itable_init=0,lazy_journal_init=0"
 WRITES, FLUSHES, TRIMS, ZEROES, COMMANDS = 1500, 60, 40, 4 << 20, 7
 
 
@@ -94,10 +95,22 @@ def limit(vm, disk, name):
     return int(vm.sh(f"cat /sys/block/{disk}/queue/{name}"))
 
 
+def journal(vm, check, daemon, disk):
+    """A journal's commits are flush and durable write in one, and on a drive that does the latter three requests for us. One
+    caller at a time: as many commits as flushes."""
+    vm.sh(f"modprobe -q ext4; mkdir -p /mnt/t; mke2fs -q -F -t ext4 -E {MKE2FS} /dev/{disk} && mount /dev/{disk} /mnt/t")
+    before = daemon.at_rest(1.2)
+    vm.sh(f"for i in $(seq {FLUSHES}); do dd if=/dev/zero of=/mnt/t/$i bs=4k count=1 conv=fsync 2>/dev/null; done")
+    difference = metrics.Difference(before, daemon.at_rest(2.5))
+    vm.sh("umount /mnt/t")
+    commits = difference.histogram(figures.TOTAL, device=disk, operation="commit").count
+    flushes = figures.ios(difference, disk, "flush")
+    check.that(commits == flushes >= FLUSHES, f"{disk}: {commits} commits of a journal, {flushes} flushes")
+
+
 def many_ranges(vm, check, daemon, disk):
     """A file system frees scattered extents: one request may carry many of them."""
-    vm.sh("modprobe -q ext4; mkdir -p /mnt/t; "
-          f"mke2fs -q -F -t ext4 -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 /dev/{disk} && "
+    vm.sh(f"mke2fs -q -F -t ext4 -E {MKE2FS} /dev/{disk} && "
           f"mount /dev/{disk} /mnt/t && for i in $(seq 160); do "
           "dd if=/dev/zero of=/mnt/t/$i bs=64k count=4 2>/dev/null; done; sync; "
           "for i in $(seq 1 2 160); do rm /mnt/t/$i; done; sync; sleep 1")
@@ -151,6 +164,7 @@ def run(vm, check):
     difference = metrics.Difference(before, daemon.at_rest(6))
     for account in accounts:
         account.settle(check, difference)
+    journal(vm, check, daemon, nvme)
     many_ranges(vm, check, daemon, nvme)
     passthrough(vm, check, daemon, nvme)
     daemon.stop()
