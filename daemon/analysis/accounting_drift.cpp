@@ -104,11 +104,28 @@ void AccountingDrift::observe(const OurCounts& before, const model::DiskStats& k
   if (!baseline_) {
     baseline_ = last_;
   }
+  value_ = since_baseline({after, kernel_after});
+}
+
+model::AccountingDrift AccountingDrift::since_baseline(const Sides& now) const {
   const auto& [ours, kernel] = *baseline_;
-  value_.ios[index(Operation::read)] = drift(after.reads, ours.reads, kernel_after.reads, kernel.reads);
-  value_.ios[index(Operation::write)] = drift(after.writes, ours.writes, kernel_after.writes, kernel.writes);
-  value_.ios[index(Operation::discard)] = drift(after.discards, ours.discards, kernel_after.discards, kernel.discards);
-  value_.ios[index(Operation::flush)] = drift(after.flushes, ours.flushes, kernel_after.flushes, kernel.flushes);
+  model::AccountingDrift value;
+  value.ios[index(Operation::read)] = drift(now.ours.reads, ours.reads, now.kernel.reads, kernel.reads);
+  value.ios[index(Operation::write)] = drift(now.ours.writes, ours.writes, now.kernel.writes, kernel.writes);
+  value.ios[index(Operation::discard)] = drift(now.ours.discards, ours.discards, now.kernel.discards, kernel.discards);
+  value.ios[index(Operation::flush)] = drift(now.ours.flushes, ours.flushes, now.kernel.flushes, kernel.flushes);
+  return value;
+}
+
+std::optional<KernelLead> AccountingDrift::lead(const OurCounts& ours, const model::DiskStats& kernel) const {
+  if (!baseline_ || runs_backwards(last_->kernel, kernel)) {
+    return std::nullopt;
+  }
+  const model::AccountingDrift now = since_baseline({ours, kernel});
+  const auto lead = [&](Operation operation) {
+    return value_.ios[index(operation)].value_or(0) - now.ios[index(operation)].value_or(0);
+  };
+  return KernelLead{lead(Operation::read), lead(Operation::write) + lead(Operation::discard)};
 }
 
 void AccountingDrift::restart() {

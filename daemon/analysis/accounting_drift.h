@@ -45,6 +45,13 @@ OurCounts compose_counts(const model::DeviceIo& io, const UnseenIo& unseen);
 /// The kernel's side for a multipath head; what one path lacks, the sum lacks.
 model::DiskStats sum_of_paths(const std::vector<model::DiskStats>& paths);
 
+/// How many more I/Os the kernel has ended than we have, since the last time that both were at rest; writes are all that
+/// it counts in that direction, discards too.
+struct KernelLead {
+  std::int64_t reads = 0;
+  std::int64_t writes = 0;
+};
+
 class AccountingDrift {
  public:
   /// One look from both sides, taken in the order of the arguments. It counts only if nothing moved in between and
@@ -57,6 +64,9 @@ class AccountingDrift {
   /// operations that this kernel does not report.
   [[nodiscard]] const model::AccountingDrift& value() const { return value_; }
 
+  /// At any moment at which nothing ends. Absent before the baseline, and after a counter ran backwards.
+  [[nodiscard]] std::optional<KernelLead> lead(const OurCounts& ours, const model::DiskStats& kernel) const;
+
   void restart();
 
  private:
@@ -64,6 +74,8 @@ class AccountingDrift {
     OurCounts ours;
     model::DiskStats kernel;
   };
+
+  [[nodiscard]] model::AccountingDrift since_baseline(const Sides& now) const;
 
   std::optional<Sides> baseline_;
   std::optional<Sides> last_;  // whether it counted or not: to notice counters that run backwards
