@@ -45,8 +45,8 @@ OurCounts compose_counts(const model::DeviceIo& io, const UnseenIo& unseen);
 /// The kernel's side for a multipath head; what one path lacks, the sum lacks.
 model::DiskStats sum_of_paths(const std::vector<model::DiskStats>& paths);
 
-/// How many more I/Os the kernel has ended than we have, since the last time that both were at rest; writes are all that
-/// it counts in that direction, discards too.
+/// How many more I/Os the kernel has ended than we have, since the last time that both were at rest; writes are all
+/// that it counts in that direction, discards too.
 struct KernelLead {
   std::int64_t reads = 0;
   std::int64_t writes = 0;

@@ -35,8 +35,8 @@ model::DeviceIo in_flight(Operation operation, std::int64_t requests, std::uint6
 }
 
 TEST(MissedCompletions, WhatTheKernelTwiceHasNotHasEnded) {
-  for (const Operation operation : {Operation::read, Operation::write, Operation::discard, Operation::write_zeroes,
-                                    Operation::secure_erase}) {
+  for (const Operation operation :
+       {Operation::read, Operation::write, Operation::discard, Operation::write_zeroes, Operation::secure_erase}) {
     MissedCompletions missed;
     const auto io = in_flight(operation, 3);
     EXPECT_TRUE(missed.stands_still(io));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many requests of one operation are issued and not ended, at one place in the kernel's tables?
 //
-// Issues less ends. An end that no program saw shows when another request takes the slot; until then it may be given up,
-// where somebody knows that it has come. What is given up is counted as missed then, and not once more when its slot
-// is taken.
+// Issues less ends. An end that no program saw shows when another request takes the slot; until then it may be given
+// up, where somebody knows that it has come. What is given up is counted as missed then, and not once more when its
+// slot is taken.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the kernel itself count for a disk? /sys/block/X/stat and /sys/block/X/inflight (Documentation/block/stat.rst,
-// Documentation/ABI/stable/sysfs-block): the independent witness against which our counts are held.
+// What does the kernel itself count for a disk? /sys/block/X/stat and /sys/block/X/inflight
+// (Documentation/block/stat.rst, Documentation/ABI/stable/sysfs-block): the independent witness against which our
+// counts are held.
 #pragma once
 
 #include <string>
