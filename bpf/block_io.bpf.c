@@ -140,7 +140,7 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 	if (!is_final_completion(rq, nr_bytes))
 		return 0;
 	if (is_commit(rq, class))
-		record_commit(rq, state, device, now);
+		record_commit(rq, state, device, class, now);
 	if (slot->request != (__u64)rq) {
 		count_event(state, class, was_never_issued(rq, class) ? EVENT_UNISSUED : EVENT_STRAY);
 		return 0;
@@ -210,7 +210,7 @@ static __always_inline int complete_only(struct request *rq, int error, __u32 nr
 	if (!is_final_completion(rq, nr_bytes))
 		return 0;
 	if (is_commit(rq, class))
-		record_commit(rq, state, device, now);
+		record_commit(rq, state, device, class, now);
 	/* A failover is told from a flush parent only by whether it was issued, which nobody saw here. */
 	if (was_never_issued(rq, class) || is_failover(rq, class, error)) {
 		count_event(state, class, EVENT_UNISSUED);

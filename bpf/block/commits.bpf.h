@@ -15,12 +15,15 @@
 /* CPUs share commit cells: cell = CPU number & mask. */
 const volatile __u32 cfg_commit_mask = 0;
 
-/* The first line lets all others pass: a parent has no data left, or was never started because a stage failed. */
 static __always_inline bool is_commit(struct request *rq, __u32 class)
 {
 	const __u32 fua = REQUEST_FLAG(__REQ_FUA);
 
-	if (class != CLASS_WRITE || (rq->__data_len && rq->state != MQ_RQ_IDLE && !(rq->cmd_flags & fua)))
+	/* Request-based device mapper runs the sequence itself: below, a flush is no stage of any. */
+	if (class != CLASS_WRITE)
+		return class == CLASS_FLUSH && !(rq->rq_flags & cfg_flush_sequence_flag);
+	/* A parent has no data left, or was never started because a stage failed. */
+	if (rq->__data_len && rq->state != MQ_RQ_IDLE && !(rq->cmd_flags & fua))
 		return false;
 	/* A stage is none of its own. On failover the bio is gone: it is submitted again, and ends elsewhere. */
 	if (rq->rq_flags & cfg_flush_sequence_flag || !rq->bio)
@@ -35,24 +38,29 @@ static __always_inline struct commit_cell *commit_cell_of(__u32 device)
 	return bpf_map_lookup_elem(&commit_cells, &key);
 }
 
-/* Call at the final completion. What is lost of a write that has data is counted where all writes are. */
-static __always_inline void record_commit(struct request *rq, struct device_state *state, __u32 device, __u64 now)
+/* Call at the final completion. */
+static __always_inline void record_commit(struct request *rq, struct device_state *state, __u32 device, __u32 class,
+					  __u64 now)
 {
 	struct commit_cell *cell = commit_cell_of(device);
-	__u64 start = request_start_ns(rq, false);
+	__u64 start = request_start_ns(rq, class == CLASS_FLUSH);
 	__s64 total = (__s64)(now - start);
+	/* Others have a total of their own, and what is wrong with their times is counted there. */
+	bool is_parent = class == CLASS_WRITE && !rq->__data_len;
 
+	if (class == CLASS_FLUSH)
+		count_event(state, class, EVENT_LONE_FLUSH);
 	if (!cell)
 		return;
 	if (!start) {
-		if (!rq->__data_len)
-			count_event(state, CLASS_WRITE, EVENT_UNSTAMPED);
+		if (is_parent)
+			count_event(state, class, EVENT_UNSTAMPED);
 		return;
 	}
 	if (total > 0)
 		__sync_fetch_and_add(&cell->sum_ns, (__u64)total);
-	else if (!rq->__data_len)
-		count_event(state, CLASS_WRITE, EVENT_CLOCK);
+	else if (is_parent)
+		count_event(state, class, EVENT_CLOCK);
 	__sync_fetch_and_add(&cell->latency[bounded_latency_word(total)], 1);
 	__sync_fetch_and_add(&cell->commits, 1);
 }

@@ -58,11 +58,11 @@ OurCounts compose_counts(const model::DeviceIo& io, const UnseenIo& unseen) {
     return count;
   };
   OurCounts counts;
-  counts.reads = ended({Operation::read});
+  counts.reads = ended({Operation::read}) + unseen.lone_flushes;
   counts.writes = ended({Operation::write, Operation::write_zeroes, Operation::secure_erase, Operation::zone}) -
                   unseen.flush_data_stages;
   counts.discards = ended({Operation::discard});
-  counts.flushes = ended({Operation::flush});
+  counts.flushes = ended({Operation::flush}) - unseen.lone_flushes;
   for (const Operation operation : {Operation::read, Operation::write, Operation::flush, Operation::discard,
                                     Operation::write_zeroes, Operation::secure_erase, Operation::zone}) {
     counts.in_flight += io.operation(operation).in_flight;

@@ -3,8 +3,8 @@
 // account, whenever both are at rest; a difference that no counted loss explains is drift, and is exported.
 //
 // The identity, by the kernel's rules (blk_account_io_done, op_stat_group):
-//   read = reads; write = writes + write_zeroes + secure_erase + zone management + flush-sequence parents;
-//   discard = discards; flush = flush requests; passthrough is not counted.
+//   read = reads + flushes outside of sequences; write = writes + write_zeroes + secure_erase + zone management +
+//   flush-sequence parents; discard = discards; flush = other flush requests; passthrough is not counted.
 // Each is every request that ended, whether or not it was issued (a failover ends a request as well). A multipath head
 // compares with the sum over its paths. No verdict where iostats=0: the caller does not observe then.
 #pragma once
@@ -37,6 +37,9 @@ struct UnseenIo {
   /// Completions, counted as such, of requests with data that are one stage of a flush sequence. Such a request ends
   /// twice for us (the data stage; its parent, among unissued_completions) and once for diskstats.
   std::uint64_t flush_data_stages = 0;
+  /// Completions of flushes that are no stage of a sequence, as request-based dm sends them to its paths: diskstats
+  /// counts them by their direction, as reads.
+  std::uint64_t lone_flushes = 0;
 };
 
 /// An explained loss was an I/O all the same: missed and stray ones count.

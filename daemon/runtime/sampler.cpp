@@ -49,6 +49,7 @@ analysis::OurCounts counts_of(const block::DeviceSample& sample) {
   unseen.missed = sample.events.missed;
   unseen.stray = sample.events.strays;
   unseen.flush_data_stages = sample.events.flush_data_stages;
+  unseen.lone_flushes = sample.events.lone_flushes;
   return analysis::compose_counts(*sample.io, unseen);
 }
 

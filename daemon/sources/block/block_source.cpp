@@ -388,6 +388,7 @@ void BlockSource::read_place(Place& place, Measured& measured) {
       measured.events.missed[operation_class] += events.count[EVENT_COMPLETION_MISSED];
       measured.events.strays[operation_class] += events.count[EVENT_STRAY];
       measured.events.flush_data_stages += events.count[EVENT_FLUSH_DATA_STAGE];
+      measured.events.lone_flushes += events.count[EVENT_LONE_FLUSH];
       last = now;
     }
     if (words != nullptr) {
@@ -396,7 +397,7 @@ void BlockSource::read_place(Place& place, Measured& measured) {
         read_writes(place, measured);
       }
     }
-    if (operation_class == CLASS_WRITE) {
+    if (operation_class == CLASS_WRITE || operation_class == CLASS_FLUSH) {
       place.commits.read(measured.io.commit_latency);
     }
   }

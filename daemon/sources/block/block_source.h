@@ -32,6 +32,7 @@ struct OperationEvents {
   std::array<std::uint64_t, model::kOperations> missed{};
   std::array<std::uint64_t, model::kOperations> strays{};
   std::uint64_t flush_data_stages = 0;
+  std::uint64_t lone_flushes = 0;
 };
 
 /// Writes had best begin at a multiple of the one and end at a multiple of the other; in bytes, not 0.
