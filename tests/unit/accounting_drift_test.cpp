@@ -87,6 +87,22 @@ TEST(AccountingDrift, CountersThatRunBackwardsStartAllOver) {
   EXPECT_FALSE(reads_of(drift));
 }
 
+TEST(AccountingDrift, LeadIsWhatTheKernelHasEndedMoreSinceTheLastRest) {
+  AccountingDrift drift;
+  EXPECT_FALSE(drift.lead(our_counts(1), kernel_counts(5)));
+  observe_at_rest(drift, our_counts(1), kernel_counts(5));
+  EXPECT_EQ(drift.lead(our_counts(1), kernel_counts(5))->reads, 0);
+  EXPECT_EQ(drift.lead(our_counts(3, 4, 2), kernel_counts(9, 4))->reads, 2);
+  EXPECT_EQ(drift.lead(our_counts(3, 4, 2), kernel_counts(9, 4))->writes, 0);
+  DiskStats with_discards = kernel_counts(5, 3);
+  with_discards.discards = 4;
+  EXPECT_EQ(drift.lead(our_counts(1), with_discards)->writes, 7) << "a discard is a write in flight";
+  // What is not explained at a rest is no lead afterwards.
+  observe_at_rest(drift, our_counts(1), kernel_counts(6));
+  EXPECT_EQ(drift.lead(our_counts(1), kernel_counts(7))->reads, 1);
+  EXPECT_FALSE(drift.lead(our_counts(1), kernel_counts(2))) << "it ran backwards";
+}
+
 TEST(AccountingDrift, OldKernelsLeaveWhatTheyDoNotReportAbsent) {
   AccountingDrift drift;
   DiskStats kernel = kernel_counts(1);
