@@ -11,6 +11,7 @@
 #include "block/device_lookup.bpf.h"
 #include "block/slots.bpf.h"
 #include "block/cells.bpf.h"
+#include "block/commits.bpf.h"
 
 static __always_inline int issue(struct request *rq)
 {
@@ -138,6 +139,8 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 		__sync_fetch_and_add(&cell->bytes, nr_bytes);
 	if (!is_final_completion(rq, nr_bytes))
 		return 0;
+	if (is_commit(rq, class))
+		record_commit(rq, state, device, class, now);
 	if (slot->request != (__u64)rq) {
 		count_event(state, class, was_never_issued(rq, class) ? EVENT_UNISSUED : EVENT_STRAY);
 		return 0;
@@ -206,6 +209,8 @@ static __always_inline int complete_only(struct request *rq, int error, __u32 nr
 		__sync_fetch_and_add(&cell->bytes, nr_bytes);
 	if (!is_final_completion(rq, nr_bytes))
 		return 0;
+	if (is_commit(rq, class))
+		record_commit(rq, state, device, class, now);
 	/* A failover is told from a flush parent only by whether it was issued, which nobody saw here. */
 	if (was_never_issued(rq, class) || is_failover(rq, class, error)) {
 		count_event(state, class, EVENT_UNISSUED);

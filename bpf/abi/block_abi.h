@@ -95,10 +95,9 @@ struct device_geometry {
 #define EVENT_SLOT_COLLISION 4
 #define EVENT_CLOCK 5
 #define EVENT_UNSTAMPED 6
-#define EVENT_FLUSH_DATA_STAGE                                                                                         \
-	7 /* write that is one stage of a flush sequence: diskstats counts its parent instead                          \
-	   */
-#define EVENTS 8
+#define EVENT_FLUSH_DATA_STAGE 7 /* write that is a stage of a flush sequence: diskstats counts the parent */
+#define EVENT_LONE_FLUSH 8	 /* flush that is no stage of a sequence: diskstats counts a read */
+#define EVENTS 9
 #define STATUSES 32 /* blk_status_t, larger ones in the last */
 struct operation_events {
 	__u64 count[EVENTS];

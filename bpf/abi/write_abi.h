@@ -3,7 +3,7 @@
  * What do the block programs tell about writes alone: which hint, which stream, which class, how well aligned?
  *
  * Part of block_abi.h, whose rules hold here too. Write cells are per CPU and plainly added to; tagged cells, which
- * only writes with a hint or a stream touch, are shared by some CPUs and need atomic adds.
+ * only writes with a hint or a stream touch, and commit cells may be shared by some CPUs and need atomic adds.
  */
 #pragma once
 
@@ -42,6 +42,14 @@ struct tagged_cell {
 	__u32 latency[HINTS][LATENCY_WORDS];
 };
 
+/* One device on some CPUs (cfg_commit_mask), written by the completion program: total latency of commits. */
+struct commit_cell {
+	__u64 commits; /* added to last, so whoever sees it grow finds the rest */
+	__u64 sum_ns;
+	__u32 latency[LATENCY_WORDS];
+	__u8 pad[32]; /* to a multiple of the cache line */
+};
+
 /*
  * Functions that end bios and tell who made them: low half of the address << 8 | WRITE_* + 1. (The kernel's text and
  * its modules lie within 2 GiB, and the half is what a program may have of a pointer.) A set of neighbours is searched,
@@ -63,5 +71,6 @@ static inline __attribute__((always_inline)) __u32 end_function_hash(__u32 addre
 #endif
 static_assert(sizeof(struct write_cell) == 192, "three cache lines");
 static_assert(sizeof(struct tagged_cell) % 64 == 0, "a cell starts on a cache line");
+static_assert(sizeof(struct commit_cell) == 896, "fourteen cache lines");
 static_assert(sizeof(struct end_function_set) == 32, "a set shares a cache line");
 static_assert(END_FUNCTION_SETS == 1 << (32 - 25), "the hash is the set");

@@ -35,6 +35,7 @@ ARRAY_MAP(hot_cells, struct io_cell);		   /* [device][CPU][read, write] */
 ARRAY_MAP(cold_cells, struct io_cell);		   /* [device][flush ... passthrough] */
 ARRAY_MAP(write_cells, struct write_cell);	   /* [device][CPU] */
 ARRAY_MAP(tagged_cells, struct tagged_cell);	   /* [device][some CPUs] */
+ARRAY_MAP(commit_cells, struct commit_cell);	   /* [device][CPU, or some CPUs] */
 ARRAY_MAP(end_functions, struct end_function_set); /* [hash of the address] */
 ARRAY_MAP(streams, struct stream_ends);		   /* [device] */
 ARRAY_MAP(host_states, struct host_state);	   /* [0] */

@@ -94,6 +94,8 @@ enum req_flag_bits {
 	__REQ_META,
 	__REQ_PRIO,
 	__REQ_IDLE,
+	__REQ_FUA,
+	__REQ_PREFLUSH,
 	__REQ_SWAP,
 };
 

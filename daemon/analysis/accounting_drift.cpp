@@ -58,11 +58,11 @@ OurCounts compose_counts(const model::DeviceIo& io, const UnseenIo& unseen) {
     return count;
   };
   OurCounts counts;
-  counts.reads = ended({Operation::read});
+  counts.reads = ended({Operation::read}) + unseen.lone_flushes;
   counts.writes = ended({Operation::write, Operation::write_zeroes, Operation::secure_erase, Operation::zone}) -
                   unseen.flush_data_stages;
   counts.discards = ended({Operation::discard});
-  counts.flushes = ended({Operation::flush});
+  counts.flushes = ended({Operation::flush}) - unseen.lone_flushes;
   for (const Operation operation : {Operation::read, Operation::write, Operation::flush, Operation::discard,
                                     Operation::write_zeroes, Operation::secure_erase, Operation::zone}) {
     counts.in_flight += io.operation(operation).in_flight;
@@ -104,11 +104,28 @@ void AccountingDrift::observe(const OurCounts& before, const model::DiskStats& k
   if (!baseline_) {
     baseline_ = last_;
   }
+  value_ = since_baseline({after, kernel_after});
+}
+
+model::AccountingDrift AccountingDrift::since_baseline(const Sides& now) const {
   const auto& [ours, kernel] = *baseline_;
-  value_.ios[index(Operation::read)] = drift(after.reads, ours.reads, kernel_after.reads, kernel.reads);
-  value_.ios[index(Operation::write)] = drift(after.writes, ours.writes, kernel_after.writes, kernel.writes);
-  value_.ios[index(Operation::discard)] = drift(after.discards, ours.discards, kernel_after.discards, kernel.discards);
-  value_.ios[index(Operation::flush)] = drift(after.flushes, ours.flushes, kernel_after.flushes, kernel.flushes);
+  model::AccountingDrift value;
+  value.ios[index(Operation::read)] = drift(now.ours.reads, ours.reads, now.kernel.reads, kernel.reads);
+  value.ios[index(Operation::write)] = drift(now.ours.writes, ours.writes, now.kernel.writes, kernel.writes);
+  value.ios[index(Operation::discard)] = drift(now.ours.discards, ours.discards, now.kernel.discards, kernel.discards);
+  value.ios[index(Operation::flush)] = drift(now.ours.flushes, ours.flushes, now.kernel.flushes, kernel.flushes);
+  return value;
+}
+
+std::optional<KernelLead> AccountingDrift::lead(const OurCounts& ours, const model::DiskStats& kernel) const {
+  if (!baseline_ || runs_backwards(last_->kernel, kernel)) {
+    return std::nullopt;
+  }
+  const model::AccountingDrift now = since_baseline({ours, kernel});
+  const auto lead = [&](Operation operation) {
+    return value_.ios[index(operation)].value_or(0) - now.ios[index(operation)].value_or(0);
+  };
+  return KernelLead{lead(Operation::read), lead(Operation::write) + lead(Operation::discard)};
 }
 
 void AccountingDrift::restart() {

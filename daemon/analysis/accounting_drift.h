@@ -3,8 +3,8 @@
 // account, whenever both are at rest; a difference that no counted loss explains is drift, and is exported.
 //
 // The identity, by the kernel's rules (blk_account_io_done, op_stat_group):
-//   read = reads; write = writes + write_zeroes + secure_erase + zone management + flush-sequence parents;
-//   discard = discards; flush = flush requests; passthrough is not counted.
+//   read = reads + flushes outside of sequences; write = writes + write_zeroes + secure_erase + zone management +
+//   flush-sequence parents; discard = discards; flush = other flush requests; passthrough is not counted.
 // Each is every request that ended, whether or not it was issued (a failover ends a request as well). A multipath head
 // compares with the sum over its paths. No verdict where iostats=0: the caller does not observe then.
 #pragma once
@@ -37,6 +37,9 @@ struct UnseenIo {
   /// Completions, counted as such, of requests with data that are one stage of a flush sequence. Such a request ends
   /// twice for us (the data stage; its parent, among unissued_completions) and once for diskstats.
   std::uint64_t flush_data_stages = 0;
+  /// Completions of flushes that are no stage of a sequence, as request-based dm sends them to its paths: diskstats
+  /// counts them by their direction, as reads.
+  std::uint64_t lone_flushes = 0;
 };
 
 /// An explained loss was an I/O all the same: missed and stray ones count.
@@ -44,6 +47,13 @@ OurCounts compose_counts(const model::DeviceIo& io, const UnseenIo& unseen);
 
 /// The kernel's side for a multipath head; what one path lacks, the sum lacks.
 model::DiskStats sum_of_paths(const std::vector<model::DiskStats>& paths);
+
+/// How many more I/Os the kernel has ended than we have, since the last time that both were at rest; writes are all
+/// that it counts in that direction, discards too.
+struct KernelLead {
+  std::int64_t reads = 0;
+  std::int64_t writes = 0;
+};
 
 class AccountingDrift {
  public:
@@ -57,6 +67,9 @@ class AccountingDrift {
   /// operations that this kernel does not report.
   [[nodiscard]] const model::AccountingDrift& value() const { return value_; }
 
+  /// At any moment at which nothing ends. Absent before the baseline, and after a counter ran backwards.
+  [[nodiscard]] std::optional<KernelLead> lead(const OurCounts& ours, const model::DiskStats& kernel) const;
+
   void restart();
 
  private:
@@ -64,6 +77,8 @@ class AccountingDrift {
     OurCounts ours;
     model::DiskStats kernel;
   };
+
+  [[nodiscard]] model::AccountingDrift since_baseline(const Sides& now) const;
 
   std::optional<Sides> baseline_;
   std::optional<Sides> last_;  // whether it counted or not: to notice counters that run backwards

@@ -49,6 +49,9 @@ struct OperationIo {
 /// Everything that the block layer told about one device.
 struct DeviceIo {
   std::array<OperationIo, kOperations> operations;
+  /// Total latency of commits, whatever stages each went through: flush sequences from the allocation of their parent
+  /// to its end, and FUA writes. What a caller of fsync waits for; data-bearing ones are writes above as well.
+  LatencyHistogram commit_latency;
   std::array<std::uint64_t, kLosses> losses{};
   WriteDetails writes;
   WallTime since;  // when counting began: created_timestamp of the series
@@ -61,6 +64,13 @@ struct AccountingDrift {
   std::array<std::optional<std::int64_t>, kOperations> ios;  // read, write, discard and flush only
 };
 
+/// The kernel's own count of what is in flight (sysfs inflight), by direction: discards and write zeroes are writes,
+/// flushes and passthrough are in neither. Summed over the paths of a multipath head.
+struct KernelInFlight {
+  std::int64_t reads = 0;
+  std::int64_t writes = 0;
+};
+
 struct DeviceSnapshot {
   std::shared_ptr<const Device> device;
   std::shared_ptr<const DeviceIo> io;  // null while nothing of the device was measured yet
@@ -68,6 +78,9 @@ struct DeviceSnapshot {
   DiscardBurstsByTrigger discards{};
   std::array<SpikeFigures, kSpikeOperations.size()> spikes;
   std::optional<WriteHintPath> hint_path = {};  // absent while nobody has told
+  /// Asked only where something is in flight by our count and nothing completed since the last tick; absent too where
+  /// the kernel keeps no count (iostats is 0) or contradicts itself.
+  std::optional<KernelInFlight> kernel_in_flight = {};
 };
 
 /// One of our BPF programs, as the kernel accounts it.

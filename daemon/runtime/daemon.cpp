@@ -16,6 +16,7 @@
 #include "daemon/runtime/coverage.h"
 #include "daemon/runtime/current_snapshot.h"
 #include "daemon/runtime/events.h"
+#include "daemon/runtime/loss_watch.h"
 #include "daemon/runtime/nvme/monitor.h"
 #include "daemon/runtime/sampler.h"
 #include "daemon/runtime/service_notifier.h"
@@ -151,6 +152,7 @@ void serve(const Configure& configure, config::Config& running, Events& events, 
   ConfigurationReader configuration(configure);
   std::uint64_t missed_ticks = 0;
   SpikeWatch spikes;
+  LossWatch losses;
   const auto publish = [&] {
     auto snapshot = sampler.sample(missed_ticks);
     const auto sampled_at = std::chrono::steady_clock::now();
@@ -158,6 +160,7 @@ void serve(const Configure& configure, config::Config& running, Events& events, 
     web.describe(*snapshot);
     sampler.consult_drives(*snapshot);
     spikes.observe(*snapshot, sampled_at, running.spikes.floor, nvme);
+    losses.observe(*snapshot, sampled_at);
     current.publish(std::move(snapshot));
   };
   publish();

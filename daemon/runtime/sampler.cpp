@@ -31,11 +31,25 @@ util::Result<model::DiskStats> read_all(const std::vector<sources::DiskStatsFile
   return analysis::sum_of_paths(stats);
 }
 
+util::Result<model::KernelInFlight> read_in_flight(const std::vector<sources::DiskStatsFile>& files) {
+  model::KernelInFlight total;
+  for (const sources::DiskStatsFile& file : files) {
+    const auto one = file.read_in_flight();
+    if (!one) {
+      return one;
+    }
+    total.reads += one->reads;
+    total.writes += one->writes;
+  }
+  return total;
+}
+
 analysis::OurCounts counts_of(const block::DeviceSample& sample) {
   analysis::UnseenIo unseen;
   unseen.missed = sample.events.missed;
   unseen.stray = sample.events.strays;
   unseen.flush_data_stages = sample.events.flush_data_stages;
+  unseen.lone_flushes = sample.events.lone_flushes;
   return analysis::compose_counts(*sample.io, unseen);
 }
 
@@ -163,6 +177,35 @@ void Sampler::compare_with_kernel(const block::DeviceSample& sample) {
   }
 }
 
+/// A completion that no program saw leaves a request in flight for ever, which looks like a standstill: the kernel's
+/// own count tells.
+void Sampler::look_for_missed(block::DeviceSample& sample, model::DeviceSnapshot& entry) {
+  const auto found = witnesses_.find(sample.device->name);
+  if (found == witnesses_.end() || !sample.io) {
+    return;
+  }
+  Witness& witness = found->second;
+  if (witness.missed.stands_still(*sample.io)) {
+    const auto in_flight = read_in_flight(witness.files);
+    const auto ended = read_all(witness.files);
+    if (in_flight && ended) {
+      entry.kernel_in_flight =
+          analysis::believed(*in_flight, *sample.io, witness.drift.lead(counts_of(sample), *ended));
+    }
+  }
+  const auto ended = witness.missed.look(*sample.io, entry.kernel_in_flight);
+  if (ended.reads) {
+    source_->give_up(sample.device->name, analysis::kReading);
+  }
+  if (ended.writes) {
+    source_->give_up(sample.device->name, analysis::kWriting);
+  }
+  if (ended.reads || ended.writes) {
+    sample = source_->sample_device(sample.device->name).value_or(sample);
+    entry.io = sample.io;
+  }
+}
+
 std::shared_ptr<const model::DeviceIo> Sampler::device(const std::string& name) {
   const auto sample = source_->sample_device(name);
   return sample ? sample->io : nullptr;
@@ -219,11 +262,12 @@ std::shared_ptr<model::Snapshot> Sampler::sample(std::uint64_t missed_ticks) {
   block::BlockSample block = source_->sample();
   snapshot->taken_at = std::chrono::system_clock::now();
   std::uint64_t turn = number_;
-  for (const block::DeviceSample& device : block.devices) {
+  for (block::DeviceSample& device : block.devices) {
     if (++turn % kTicksBetweenComparisons == 0) {
       compare_with_kernel(device);
     }
     model::DeviceSnapshot entry{device.device, device.io, {}, {}, {}};
+    look_for_missed(device, entry);
     if (const auto witness = witnesses_.find(device.device->name); witness != witnesses_.end()) {
       entry.drift = witness->second.drift.value();
     }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/analysis/accounting_drift.h"
+#include "daemon/analysis/missed_completions.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/runtime/block_layer.h"
 #include "daemon/runtime/discard_watch.h"
@@ -55,10 +56,12 @@ class Sampler final : public BlockLayer {
     std::vector<sources::DiskStatsFile> files;
     std::vector<model::Path> paths;
     analysis::AccountingDrift drift;
+    analysis::MissedCompletions missed;
   };
   Sampler() = default;
   void adopt(model::Inventory inventory);
   void compare_with_kernel(const block::DeviceSample& sample);
+  void look_for_missed(block::DeviceSample& sample, model::DeviceSnapshot& entry);
 
   sources::InventoryRoots roots_;
   sources::DeviceFilter filter_;

@@ -83,6 +83,18 @@ void device_latency(const Snapshot& snapshot, Samples& out) {
   });
 }
 
+// Commits are an operation of their own here alone: elsewhere they are the writes and flushes that they are made of.
+void total_latency(const Snapshot& snapshot, Samples& out) {
+  add_histograms(
+      snapshot, out, [](const OperationIo& io) -> const auto& { return io.total_latency; });
+  for (const auto& device : snapshot.devices) {
+    if (device.io && !device.io->commit_latency.empty()) {
+      out.add({{"device", device.device->name}, {"operation", "commit"}}, to_histogram(device.io->commit_latency),
+              device.io->since);
+    }
+  }
+}
+
 void sequential_bytes(const Snapshot& snapshot, Samples& out) {
   for_each_operation(snapshot, [&](const OperationView& view) {
     if (view.operation == Operation::read || view.operation == Operation::write) {
@@ -113,13 +125,9 @@ constexpr FamilyDescription kFamilies[] = {
      }},
     {"ssdpulse_io_latency_seconds",
      "Time from a request's allocation until its final completion. Waiting for a free tag, throttling and device "
-     "mapper "
-     "come before it and are not included.",
-     "seconds", Type::histogram, Modes::all,
-     [](const Snapshot& s, Samples& out) {
-       add_histograms(
-           s, out, [](const OperationIo& io) -> const auto& { return io.total_latency; });
-     }},
+     "mapper come before it and are not included. Operation commit: what a caller of fsync waits for, flush sequences "
+     "as a whole and FUA writes; what they are made of counts as write and flush too.",
+     "seconds", Type::histogram, Modes::all, total_latency},
     {"ssdpulse_io_size_bytes", "Size of requests as the drive received them, after merging and splitting.", "bytes",
      Type::histogram, Modes::all,
      [](const Snapshot& s, Samples& out) {

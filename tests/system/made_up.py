@@ -20,7 +20,8 @@ SPIKE = "device=nvme0n1 operation=read,write cause=discard,flush,gc,queue,satura
 HINT = "device=nvme0n1 hint=not_set,none,short,medium,long,extreme,unknown"
 HISTOGRAMS = {
     "ssdpulse_io_device_latency_seconds": f"{IO},flush,discard during=none,discard,flush,both",
-    "ssdpulse_io_queue_latency_seconds": IO, "ssdpulse_io_latency_seconds": IO, "ssdpulse_io_size_bytes": IO,
+    "ssdpulse_io_queue_latency_seconds": IO, "ssdpulse_io_latency_seconds": f"{IO},flush,commit",
+    "ssdpulse_io_size_bytes": IO,
     "ssdpulse_write_hint_latency_seconds": HINT,
 }
 COUNTERS = {

@@ -28,9 +28,9 @@ void print(const char* what, const MemoryPlan& plan) {
 TEST(KernelMemory, EightDevicesBySixtyFourCpus) {
   const MemoryPlan plan = plan_memory(nvme_drives(8, 64), 64);
   print("8 x 64", plan);
-  // By hand: (8 + 4 spare) x (64 x 2 + 6) cells of 5376 bytes, 64 of 192, and 8 of 8896 for hints and streams,
-  // which 1.5 MB allow; 12 regions of 64 x 1024 slots of 16 bytes.
-  EXPECT_EQ(plan.cell_bytes(), 12ULL * ((64 * 2 + 6) * 5376 + 64 * 192 + 8 * 8896));
+  // By hand: (8 + 4 spare) x (64 x 2 + 6) cells of 5376 bytes, 64 of 192, 8 of 8896 for hints and streams, which
+  // 1.5 MB allow, and 64 of 896 for commits; 12 regions of 64 x 1024 slots of 16 bytes.
+  EXPECT_EQ(plan.cell_bytes(), 12ULL * ((64 * 2 + 6) * 5376 + 64 * 192 + 8 * 8896 + 64 * 896));
   EXPECT_EQ(plan.slot_bytes(), 12ULL * 65536 * 16);
   EXPECT_LE(plan.cell_bytes(), 16'000'000U);
   EXPECT_LE(plan.slot_bytes(), 16ULL << 20);
@@ -39,7 +39,8 @@ TEST(KernelMemory, EightDevicesBySixtyFourCpus) {
 TEST(KernelMemory, SixtyFourDevicesByTwoHundredFiftySixCpus) {
   const MemoryPlan plan = plan_memory(nvme_drives(64, 256), 256);
   print("64 x 256", plan);
-  EXPECT_EQ(plan.cell_bytes(), 70ULL * ((256 * 2 + 6) * 5376 + 256 * 192 + 2 * 8896));
+  EXPECT_EQ(plan.cell_bytes(), 70ULL * ((256 * 2 + 6) * 5376 + 256 * 192 + 2 * 8896 + 4 * 896))
+      << "commits share what 200 MB leave";
   EXPECT_LE(plan.cell_bytes(), 200'000'000U);
   EXPECT_LE(plan.slot_bytes(), 128ULL << 20);
 }
@@ -49,6 +50,12 @@ TEST(KernelMemory, AllInOneAnswersForEveryTable) {
   EXPECT_EQ(plan.total_bytes(), plan.cell_bytes() + plan.slot_bytes() + plan.table_bytes());
   EXPECT_EQ(plan.table_bytes(), plan.devices * (sizeof(device_state) + sizeof(stream_ends)) + KNOWN_DISKS * 48 +
                                     QUEUE_IDS * 32 + sizeof(host_state) + END_FUNCTION_SETS * 32);
+}
+
+TEST(KernelMemory, CommitCellsAreOnePerCpuWhereTheBudgetAllowsIt) {
+  EXPECT_EQ(plan_memory(nvme_drives(2, 6), 6).commit_cells, 8U) << "indexed by the CPU number's low bits";
+  EXPECT_EQ(plan_memory(nvme_drives(32, 256), 256).commit_cells, 256U);
+  EXPECT_EQ(plan_memory(nvme_drives(400, 256), 256).commit_cells, 1U) << "beyond the budget already";
 }
 
 TEST(KernelMemory, DisksThatGetNoPlaceTakeNoMemory) {

@@ -50,12 +50,12 @@ TEST(DiskStats, ElevenFifteenOrSeventeenFields) {
 TEST(DiskStats, HiddenPathsAreFoundWhereverTheyLie) {
   const tests::SysfsHost host;
   const std::string line = " 0 0 0 0 0 0 0 0 0 0";
-  host.disk("a/nvme/nvme4", "nvme0c4n1", "", "stat = 41" + line);
+  host.disk("a/nvme/nvme4", "nvme0c4n1", "", "stat = 41" + line + "\ninflight = 0 0");
   host.tree().link("sys/class/nvme/nvme4", "../../devices/a/nvme/nvme4");
-  host.disk("b/nvme/nvme5", "nvme0c5n1", "", "stat = 51" + line);
+  host.disk("b/nvme/nvme5", "nvme0c5n1", "", "stat = 51" + line + "\ninflight = 0 0");
   host.tree().link("sys/class/nvme/nvme5", "../../devices/b/nvme/nvme5");
   host.tree().remove("sys/block/nvme0c5n1");
-  host.disk("c", "cciss!c0d0", "104:0", "stat = 7" + line);
+  host.disk("c", "cciss!c0d0", "104:0", "stat = 7" + line + "\ninflight = 0 0");
   EXPECT_EQ(read_disk_stats(host.roots(), "nvme0c4n1")->reads, 41U);
   EXPECT_EQ(read_disk_stats(host.roots(), "nvme0c5n1")->reads, 51U);
   EXPECT_EQ(read_disk_stats(host.roots(), "cciss/c0d0")->reads, 7U);
@@ -65,7 +65,7 @@ TEST(DiskStats, HiddenPathsAreFoundWhereverTheyLie) {
 
 TEST(DiskStats, AnOpenFileFollowsTheCounters) {
   const tests::SysfsHost host;
-  host.disk("a", "sda", "8:0", "stat = 1 0 0 0 0 0 0 0 0 0 0");
+  host.disk("a", "sda", "8:0", "stat = 1 0 0 0 0 0 0 0 0 0 0\ninflight = 0 0");
   const auto file = DiskStatsFile::open(host.roots(), "sda");
   ASSERT_TRUE(file);
   EXPECT_EQ(file->read()->reads, 1U);
@@ -73,6 +73,14 @@ TEST(DiskStats, AnOpenFileFollowsTheCounters) {
   EXPECT_EQ(file->read()->reads, 12345U);
   host.tree().file("sys/devices/a/sda/stat", "");
   EXPECT_FALSE(file->read());
+  host.tree().file("sys/devices/a/sda/inflight", "       3       14\n");
+  ASSERT_TRUE(file->read_in_flight());
+  EXPECT_EQ(file->read_in_flight()->reads, 3);
+  EXPECT_EQ(file->read_in_flight()->writes, 14);
+  for (const char* odd : {"", "3", "3 x", "-3 4", "3 4 5"}) {
+    host.tree().file("sys/devices/a/sda/inflight", odd);
+    EXPECT_FALSE(file->read_in_flight()) << odd;
+  }
 }
 
 TEST(UeventMessage, OnlyDisksConcern) {
@@ -128,6 +136,7 @@ TEST(ThisKernel, AnnouncesDisksAndEndsTheirStatistics) {
   const auto file = DiskStatsFile::open({}, "loop4711");
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_TRUE(file->read());
+  EXPECT_TRUE(file->read_in_flight());
   loop.remove();
   EXPECT_TRUE(becomes_readable(monitor->fd()));
   EXPECT_TRUE(monitor->drain());

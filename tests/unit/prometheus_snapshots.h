@@ -60,6 +60,7 @@ inline std::shared_ptr<const model::DeviceIo> small_io() {
   flush.active = true;
   flush.unissued_completions = 1;
   flush.size = size({{0, 1}}, 0);
+  io.commit_latency = latency({{latency_word(250'000), 1}}, 250'000);
   io.losses[index(model::Loss::stray)] = 4;
   io.writes.hint_bytes[index(model::WriteHint::long_lived)] = 4'096;
   io.writes.hint_ios[index(model::WriteHint::long_lived)] = 1;

@@ -103,6 +103,7 @@ void configure(block_io& skeleton, const KernelBtf& btf, const MemoryPlan& plan,
   skeleton.rodata->cfg_hints_of_pages = btf.hints_of_pages;
   skeleton.rodata->cfg_has_cast = btf.has_cast;
   skeleton.rodata->cfg_tagged_mask = plan.tagged_cells - 1;
+  skeleton.rodata->cfg_commit_mask = plan.commit_cells - 1;
   std::copy(btf.class_of_op.begin(), btf.class_of_op.end(), skeleton.rodata->cfg_class_of_op);
 
   set_entries(skeleton.maps.known_disks, KNOWN_DISKS);
@@ -111,6 +112,7 @@ void configure(block_io& skeleton, const KernelBtf& btf, const MemoryPlan& plan,
   set_entries(skeleton.maps.cold_cells, std::uint64_t{plan.devices} * COLD_CLASSES);
   set_entries(skeleton.maps.write_cells, std::uint64_t{plan.devices} * plan.cpus);
   set_entries(skeleton.maps.tagged_cells, std::uint64_t{plan.devices} * plan.tagged_cells);
+  set_entries(skeleton.maps.commit_cells, std::uint64_t{plan.devices} * plan.commit_cells);
   set_entries(skeleton.maps.end_functions, END_FUNCTION_SETS);
   set_entries(skeleton.maps.streams, plan.devices);
   set_entries(skeleton.maps.host_states, 1);
@@ -166,6 +168,7 @@ util::Result<void> BlockPrograms::map_tables() {
   map_one(skeleton_->maps.cold_cells, false, tables_.cold_cells);
   map_one(skeleton_->maps.write_cells, false, tables_.write_cells);
   map_one(skeleton_->maps.tagged_cells, false, tables_.tagged_cells);
+  map_one(skeleton_->maps.commit_cells, false, tables_.commit_cells);
   map_one(skeleton_->maps.end_functions, true, tables_.end_functions);
   map_one(skeleton_->maps.device_states, true, tables_.writable_states);
   tables_.device_states = tables_.writable_states;

@@ -28,6 +28,7 @@ struct Tables {
   std::span<const io_cell> cold_cells;
   std::span<const write_cell> write_cells;
   std::span<const tagged_cell> tagged_cells;
+  std::span<const commit_cell> commit_cells;
   std::span<const device_state> device_states;
   std::span<const host_state> host_states;
   std::span<queue_entry> queue_entries;

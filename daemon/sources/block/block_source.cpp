@@ -181,7 +181,7 @@ bool BlockSource::take_back(Measured& measured, const model::Path& path) {
     return false;
   }
   for (std::uint32_t operation_class = 0; operation_class < CLASSES; ++operation_class) {
-    measured.io.operations[operation_class].in_flight += place->in_flight[operation_class];
+    measured.io.operations[operation_class].in_flight += place->in_flight[operation_class].requests();
   }
   measured.drive = programs_->tables().device_states[place->device].geometry.drive;
   set_retiring(*place, false);
@@ -228,7 +228,8 @@ bool BlockSource::give_place(Measured& measured, const model::Path& path) {
 
   const WriteReader writes(tables.write_cells.subspan(std::size_t{device} * plan_.cpus, plan_.cpus),
                            tables.tagged_cells.subspan(std::size_t{device} * plan_.tagged_cells, plan_.tagged_cells));
-  Place place{device, path.disk_name, path.diskseq, demand_of(path), base, slots, {}, writes, {}, {}, false};
+  const CommitReader commits(tables.commit_cells.subspan(std::size_t{device} * plan_.commit_cells, plan_.commit_cells));
+  Place place{device, path.disk_name, path.diskseq, demand_of(path), base, slots, {}, writes, commits, {}, {}, false};
   prefer(*measured.device, place);
   for (std::uint32_t operation_class = 0; operation_class < CLASSES; ++operation_class) {
     if (operation_class < HOT_CLASSES) {
@@ -269,7 +270,7 @@ void BlockSource::release_finished() {
   const Tables& tables = programs_->tables();
   const auto finished = [&](const Place& place) {
     const bool in_flight = std::any_of(place.in_flight.begin(), place.in_flight.end(),
-                                       [](std::int64_t requests) { return requests != 0; });
+                                       [](const InFlight& one) { return one.requests() != 0; });
     // Its interference state may serve the other paths of the same drive.
     const bool shared = std::any_of(all.begin(), all.end(), [&](const Place* other) {
       return other != &place && tables.device_states[other->device].geometry.drive == place.device;
@@ -371,32 +372,50 @@ void BlockSource::read_place(Place& place, Measured& measured) {
     operation_events& last = place.last_events[operation_class];
     const operation_events now = state.events[operation_class];
     model::OperationIo& io = measured.io.operations[operation_class];
-    const EventIncrements events = increments(now, last);
+    EventIncrements events = increments(now, last);
+    const CellWords* words = place.readers[operation_class].read();
+    if (!events.any && words == nullptr) {
+      continue;
+    }
+    measured.published.reset();
+    InFlight& in_flight = place.in_flight[operation_class];
+    const bool issues_seen = words != nullptr && !completion_only_;
+    io.in_flight -= in_flight.requests();
+    in_flight.add(issues_seen ? words->counters[kIssues] : 0, issues_seen ? words->counters[kCompletions] : 0, events);
+    io.in_flight += in_flight.requests();
     if (events.any) {
       decode_events(events, measured.io, io);
       measured.events.missed[operation_class] += events.count[EVENT_COMPLETION_MISSED];
       measured.events.strays[operation_class] += events.count[EVENT_STRAY];
       measured.events.flush_data_stages += events.count[EVENT_FLUSH_DATA_STAGE];
+      measured.events.lone_flushes += events.count[EVENT_LONE_FLUSH];
       last = now;
     }
-    const CellWords* words = place.readers[operation_class].read();
     if (words != nullptr) {
       decode_cell(*words, io);
       if (operation_class == CLASS_WRITE && !completion_only_) {
         read_writes(place, measured);
       }
     }
-    if (events.any || words != nullptr) {
-      measured.published.reset();
-      std::int64_t& in_flight = place.in_flight[operation_class];
-      const std::int64_t was = in_flight;
-      if (words != nullptr && !completion_only_) {
-        in_flight += static_cast<std::int64_t>(words->counters[kIssues]) -
-                     static_cast<std::int64_t>(words->counters[kCompletions]);
-      }
-      in_flight -= static_cast<std::int64_t>(events.count[EVENT_FAILOVER] + events.count[EVENT_COMPLETION_MISSED] +
-                                             events.count[EVENT_SLOT_COLLISION]);
-      io.in_flight += in_flight - was;
+    if (operation_class == CLASS_WRITE || operation_class == CLASS_FLUSH) {
+      place.commits.read(measured.io.commit_latency);
+    }
+  }
+}
+
+void BlockSource::give_up(const std::string& device, std::span<const model::Operation> operations) {
+  const auto found = measured_.find(device);
+  if (found == measured_.end()) {
+    return;
+  }
+  Measured& measured = found->second;
+  measured.published.reset();
+  for (Place& place : measured.places) {
+    for (const model::Operation operation : operations) {
+      const std::uint64_t requests = place.in_flight[model::index(operation)].give_up();
+      measured.io.operations[model::index(operation)].in_flight -= static_cast<std::int64_t>(requests);
+      measured.io.losses[model::index(model::Loss::completion_missed)] += requests;
+      measured.events.missed[model::index(operation)] += requests;
     }
   }
 }

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,11 @@
 #include "daemon/model/snapshot.h"
 #include "daemon/sources/block/block_programs.h"
 #include "daemon/sources/block/cell_reader.h"
+#include "daemon/sources/block/commit_reader.h"
 #include "daemon/sources/block/discard_programs.h"
 #include "daemon/sources/block/discard_submissions.h"
 #include "daemon/sources/block/end_functions.h"
+#include "daemon/sources/block/in_flight.h"
 #include "daemon/sources/block/known_disks.h"
 #include "daemon/sources/block/write_reader.h"
 
@@ -29,6 +32,7 @@ struct OperationEvents {
   std::array<std::uint64_t, model::kOperations> missed{};
   std::array<std::uint64_t, model::kOperations> strays{};
   std::uint64_t flush_data_stages = 0;
+  std::uint64_t lone_flushes = 0;
 };
 
 /// Writes had best begin at a multiple of the one and end at a multiple of the other; in bytes, not 0.
@@ -74,6 +78,9 @@ class BlockSource {
   BlockSample sample();
   /// One device alone; nothing if it is not measured.
   std::optional<DeviceSample> sample_device(const std::string& name);
+  /// What is in flight in these operations of a device has ended unseen, as somebody knows: it is missed from now on,
+  /// and nothing is in flight.
+  void give_up(const std::string& device, std::span<const model::Operation> operations);
   [[nodiscard]] std::size_t measured_devices() const { return measured_.size(); }
 
   [[nodiscard]] const std::map<std::string, std::string>& kernel_features() const { return btf_.features; }
@@ -94,8 +101,9 @@ class BlockSource {
     std::uint32_t slots;
     std::vector<CellReader> readers;  // one for each operation
     WriteReader writes;
+    CommitReader commits;
     std::array<operation_events, CLASSES> last_events;
-    std::array<std::int64_t, CLASSES> in_flight{};
+    std::array<InFlight, CLASSES> in_flight{};
     bool retiring = false;  // nothing new is measured there; kept until what is in flight has ended
   };
   /// A device as users know it: one place, or one for each multipath path.

@@ -15,6 +15,14 @@ namespace {
 
 /// Of all devices together: more would only make it rarer that two CPUs that tag their writes meet.
 constexpr std::uint64_t kMostTaggedBytes = 1'500'000;
+/// Of all cells together, as long as it is up to those that can be shared.
+constexpr std::uint64_t kMostCellBytes = 200'000'000;
+
+/// Cells of one device: a power of two that `bytes` are enough for; one for each CPU is the most that is of use.
+std::uint32_t shared_cells(std::uint64_t bytes, const MemoryPlan& plan, std::size_t cell_bytes) {
+  const std::uint64_t affordable = std::max<std::uint64_t>(bytes / (plan.devices * cell_bytes), 1);
+  return static_cast<std::uint32_t>(std::min(std::bit_floor(affordable), std::uint64_t{std::bit_ceil(plan.cpus)}));
+}
 
 }  // namespace
 
@@ -22,7 +30,8 @@ std::uint64_t MemoryPlan::cell_bytes() const {
   const std::uint64_t hot = std::uint64_t{devices} * cpus * HOT_CLASSES;
   const std::uint64_t cold = std::uint64_t{devices} * COLD_CLASSES;
   return (hot + cold) * sizeof(io_cell) + std::uint64_t{devices} * cpus * sizeof(write_cell) +
-         std::uint64_t{devices} * tagged_cells * sizeof(tagged_cell);
+         std::uint64_t{devices} * tagged_cells * sizeof(tagged_cell) +
+         std::uint64_t{devices} * commit_cells * sizeof(commit_cell);
 }
 
 std::uint64_t MemoryPlan::slot_bytes() const { return std::uint64_t{slots} * sizeof(issue_slot); }
@@ -63,9 +72,10 @@ MemoryPlan plan_memory(const std::vector<SlotDemand>& present, std::uint32_t pos
   plan.devices = placed + spare;
   plan.cpus = std::max(possible_cpus, 1U);
   plan.slots = static_cast<std::uint32_t>(std::min(total, budget));
-  const std::uint64_t affordable = kMostTaggedBytes / (plan.devices * sizeof(tagged_cell));
-  plan.tagged_cells = static_cast<std::uint32_t>(
-      std::min(std::bit_floor(std::max<std::uint64_t>(affordable, 1)), std::uint64_t{std::bit_ceil(plan.cpus)}));
+  plan.tagged_cells = shared_cells(kMostTaggedBytes, plan, sizeof(tagged_cell));
+  plan.commit_cells = 0;
+  const std::uint64_t left = kMostCellBytes - std::min(kMostCellBytes, plan.cell_bytes());
+  plan.commit_cells = shared_cells(left, plan, sizeof(commit_cell));
   return plan;
 }
 

@@ -24,6 +24,7 @@ struct MemoryPlan {
   std::uint32_t slots = 0;           // of all devices; see slots_for() for one
   std::uint32_t discard_places = 0;  // disks whose discards are told by submitter
   std::uint32_t tagged_cells = 1;    // of one device, a power of two: for hints and streams, shared by CPUs
+  std::uint32_t commit_cells = 1;    // likewise; one for each CPU, where the budget allows it
 
   [[nodiscard]] std::uint64_t cell_bytes() const;
   [[nodiscard]] std::uint64_t slot_bytes() const;

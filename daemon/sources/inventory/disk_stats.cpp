@@ -49,35 +49,63 @@ util::Result<model::DiskStats> parse_disk_stats(std::string_view text) {
   return stats;
 }
 
+util::Result<model::KernelInFlight> parse_in_flight(std::string_view text) {
+  text = sysfs::trim(text);
+  const std::size_t end = std::min(text.find(' '), text.size());
+  const auto reads = sysfs::parse_number(text.substr(0, end));
+  const auto writes = sysfs::parse_number(sysfs::trim(text.substr(end)));
+  if (!reads || !writes) {
+    return util::fail("not two numbers in flight: " + std::string(text));
+  }
+  return model::KernelInFlight{static_cast<std::int64_t>(*reads), static_cast<std::int64_t>(*writes)};
+}
+
 util::Result<model::DiskStats> read_disk_stats(const InventoryRoots& roots, const std::string& disk_name) {
   return DiskStatsFile::open(roots, disk_name).and_then([](const DiskStatsFile& file) { return file.read(); });
 }
 
-DiskStatsFile::DiskStatsFile(util::UniqueFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+DiskStatsFile::DiskStatsFile(Attribute stat, Attribute in_flight)
+    : stat_(std::move(stat)), in_flight_(std::move(in_flight)) {}
+
+util::Result<DiskStatsFile::Attribute> DiskStatsFile::open_attribute(const std::string& path) {
+  util::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) {
+    return util::fail_errno("cannot open " + path);
+  }
+  return Attribute{std::move(fd), path};
+}
 
 util::Result<DiskStatsFile> DiskStatsFile::open(const InventoryRoots& roots, const std::string& disk_name) {
   const auto directory = sysfs::disk_directory(roots.sys, disk_name);
   if (!directory) {
     return util::fail("no disk " + disk_name + " in " + roots.sys, ENOENT);
   }
-  std::string path = *directory + "/stat";
-  util::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) {
-    return util::fail_errno("cannot open " + path);
+  auto stat = open_attribute(*directory + "/stat");
+  auto in_flight = open_attribute(*directory + "/inflight");
+  if (!stat || !in_flight) {
+    return tl::make_unexpected(stat ? in_flight.error() : stat.error());
   }
-  return DiskStatsFile(std::move(fd), std::move(path));
+  return DiskStatsFile(std::move(*stat), std::move(*in_flight));
 }
 
-util::Result<model::DiskStats> DiskStatsFile::read() const {
+util::Result<std::string> DiskStatsFile::read_attribute(const Attribute& attribute) {
   std::array<char, 1024> text{};  // 17 numbers of at most 20 digits
   ssize_t length = 0;
   do {
-    length = ::pread(fd_.get(), text.data(), text.size(), 0);
+    length = ::pread(attribute.fd.get(), text.data(), text.size(), 0);
   } while (length < 0 && errno == EINTR);
   if (length < 0) {
-    return util::fail_errno("cannot read " + path_);
+    return util::fail_errno("cannot read " + attribute.path);
   }
-  return parse_disk_stats(std::string_view(text.data(), static_cast<std::size_t>(length)));
+  return std::string(text.data(), static_cast<std::size_t>(length));
+}
+
+util::Result<model::DiskStats> DiskStatsFile::read() const {
+  return read_attribute(stat_).and_then([](const std::string& text) { return parse_disk_stats(text); });
+}
+
+util::Result<model::KernelInFlight> DiskStatsFile::read_in_flight() const {
+  return read_attribute(in_flight_).and_then([](const std::string& text) { return parse_in_flight(text); });
 }
 
 }  // namespace ssdpulse::sources

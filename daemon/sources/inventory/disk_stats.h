@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has the kernel itself counted for a disk? /sys/block/X/stat (Documentation/block/stat.rst): the independent
-// witness against which our counts are held.
+// What does the kernel itself count for a disk? /sys/block/X/stat and /sys/block/X/inflight
+// (Documentation/block/stat.rst, Documentation/ABI/stable/sysfs-block): the independent witness against which our
+// counts are held.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-#include "daemon/model/device.h"
+#include "daemon/model/snapshot.h"
 #include "daemon/sources/inventory/inventory.h"
 #include "daemon/util/result.h"
 #include "daemon/util/unique_fd.h"
@@ -19,19 +20,29 @@ util::Result<model::DiskStats> parse_disk_stats(std::string_view text);
 /// Once; `disk_name` may be that of a hidden multipath path.
 util::Result<model::DiskStats> read_disk_stats(const InventoryRoots& roots, const std::string& disk_name);
 
-/// For reading each second: keeps the file open. Belongs to one incarnation of the disk: once that is gone, every
+/// Reads and writes.
+util::Result<model::KernelInFlight> parse_in_flight(std::string_view text);
+
+/// For reading each second: keeps the files open. Belongs to one incarnation of the disk: once that is gone, every
 /// read fails, even if a new disk has taken the name.
 class DiskStatsFile {
  public:
   static util::Result<DiskStatsFile> open(const InventoryRoots& roots, const std::string& disk_name);
 
   [[nodiscard]] util::Result<model::DiskStats> read() const;
+  [[nodiscard]] util::Result<model::KernelInFlight> read_in_flight() const;
 
  private:
-  DiskStatsFile(util::UniqueFd fd, std::string path);
+  struct Attribute {
+    util::UniqueFd fd;
+    std::string path;
+  };
+  static util::Result<Attribute> open_attribute(const std::string& path);
+  static util::Result<std::string> read_attribute(const Attribute& attribute);
+  DiskStatsFile(Attribute stat, Attribute in_flight);
 
-  util::UniqueFd fd_;
-  std::string path_;
+  Attribute stat_;
+  Attribute in_flight_;
 };
 
 }  // namespace ssdpulse::sources

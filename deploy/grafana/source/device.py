@@ -2,7 +2,7 @@
 """Dashboard Device: how slow is this drive, why, and how is it worn? The drive's own pages are in drive.py."""
 import drive
 from house import GREEN, RED, YELLOW, Episode, choice, latency_heatmap, lines, listing, number, one_of, page, states
-from queries import CONTROLLER, DEVICE, HOST, RANGE, count_rate, increase, mean, quantile, rate, share
+from queries import CONTROLLER, DEVICE, HOST, RANGE, count_rate, increase, mean, quantile, rate, share, sum_rate
 
 DEVICE_TIME = "ssdpulse_io_device_latency_seconds"
 QUEUE_TIME = "ssdpulse_io_queue_latency_seconds"
@@ -22,13 +22,15 @@ def active(metric, by):
 
 NOW = [
     number("Read p99", "99th percentile of total read latency: allocation of the request to its completion.", "s",
-           (quantile(0.99, TOTAL_TIME, "device", of("read")), "read"), TAIL),
+           (quantile(0.99, TOTAL_TIME, "device", of("read")), "read"), TAIL, span=3),
     number("Write p99", "99th percentile of total write latency: allocation of the request to its completion.", "s",
-           (quantile(0.99, TOTAL_TIME, "device", of("write")), "write"), TAIL),
+           (quantile(0.99, TOTAL_TIME, "device", of("write")), "write"), TAIL, span=3),
+    number("Commit p99", "99th percentile of what a caller of fsync waits for: flush sequences as a whole, and FUA "
+           "writes.", "s", (quantile(0.99, TOTAL_TIME, "device", of("commit")), "commit"), TAIL, span=3),
     number("Slow now, because of", "Cause of the latency spike that is under way; it may still change until the spike "
            "has ended and the drive was asked.", "short",
            (active("ssdpulse_latency_spike_active", "operation, cause"), "{{operation}}: {{cause}}"),
-           ((None, GREEN), (1, RED)), names=True, texts={"1": ("now", RED)}, nothing="no spike", span=5),
+           ((None, GREEN), (1, RED)), names=True, texts={"1": ("now", RED)}, nothing="no spike", span=4),
     number("Discarding now", "Who sent the burst of discards that is under way.", "short",
            (active("ssdpulse_discard_burst_active", "trigger"), "{{trigger}}"), ((None, GREEN), (1, RED)),
            names=True, texts={"1": ("now", RED)}, nothing="no burst", span=4),
@@ -51,6 +53,23 @@ LATENCY = [
             "request to its completion, queueing included.", "s",
             (quantile(level, TOTAL_TIME, "operation"), BY_OPERATION), "operation", log=10)
       for percent, level in (("50", 0.5), ("99", 0.99), ("99.9", 0.999))),
+]
+
+COMMIT = "A commit is what a caller of fsync waits for: a flush sequence from its begin to its end, or a FUA write."
+COMMITS = [
+    latency_heatmap("Commit latency", f"How many commits took how long. {COMMIT} Needs native histograms.",
+                    (f'sum(rate({TOTAL_TIME}{{{of("commit")}}}[{RANGE}]))', "commit")),
+    lines("Commit latency: quantiles", f"Half, 99 % and 99.9 % of the commits take no longer. {COMMIT}", "s",
+          [(quantile(level, TOTAL_TIME, "operation", of("commit")), name)
+           for name, level in (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999))], log=10, span=12, height=8,
+          nothing="no commits"),
+    lines("Commits and flushes", "Commits, and the flush requests that the drive got for them: commits at a time share "
+          "one, a FUA write needs none.", "reqps",
+          [(count_rate(TOTAL_TIME, "operation", of(operation)), BY_OPERATION) for operation in ("commit", "flush")],
+          "operation", span=12, nothing="no commits"),
+    lines("Waiting for commits", "Time that callers waited for commits, in seconds per second: 2 means that two are "
+          "always waiting.", "none", (sum_rate(TOTAL_TIME, "operation", of("commit")), BY_OPERATION), "operation",
+          span=12, nothing="no commits"),
 ]
 
 BESIDE = ("In flight on the same drive at some instant of the request: nothing of the kind (none), a discard, a flush, "
@@ -116,7 +135,8 @@ WITH_DATA = f'{DEVICE},operation!="flush"'
 LOAD = [
     lines("Throughput", "Bytes completed.", "Bps", (rate("ssdpulse_io_bytes_total", "operation"), BY_OPERATION),
           "operation"),
-    lines("Requests", "Requests completed.", "reqps", (count_rate(TOTAL_TIME, "operation"), BY_OPERATION), "operation"),
+    lines("Requests", "Requests completed.", "reqps",
+          (count_rate(TOTAL_TIME, "operation", f'{DEVICE},operation!="commit"'), BY_OPERATION), "operation"),
     lines("Size of requests", "Mean size as the drive received them, after merging and splitting.", "decbytes",
           (mean("ssdpulse_io_size_bytes", "operation", WITH_DATA), BY_OPERATION), "operation", log=10),
     lines("Large requests: p99 of size", "99th percentile of the size. Sizes are known to a power of two.", "decbytes",
@@ -192,6 +212,7 @@ def build():
     rows = [
         ("Now", NOW),
         ("Latency", LATENCY),
+        ("Commits: what fsync waits for", COMMITS),
         ("Interference: what discards and flushes cost", INTERFERENCE),
         ("Spikes and their causes", SPIKES),
         ("Queue against device", QUEUE),
@@ -210,4 +231,4 @@ def build():
     return page("ssdpulse: Device", "ssdpulse-device",
                 "How slow is this drive, why, and how is it worn? Red bands are bursts of discards, orange ones "
                 "latency spikes.",
-                variables, rows, EPISODES, [title for title, *_ in rows[1:6]])
+                variables, rows, EPISODES, [title for title, *_ in rows[1:7]])

@@ -97,6 +97,7 @@ TABLE = [
             [("Size", "decbytes", of_model(f"sum by ({EACH}) (ssdpulse_device_size_bytes{{{DEVICE}}})"), None),
              ("Read p99", "s", tail("read"), TAIL),
              ("Write p99", "s", tail("write"), TAIL),
+             ("Commit p99", "s", tail("commit"), TAIL),
              ("Written", "decbytes", of_model(increase("ssdpulse_io_bytes_total", EACH,
                                                        f'{DEVICE},operation="write"', "$__range")), None),
              ("Slow for", "s", of_model(increase("ssdpulse_latency_spike_seconds_total", EACH, window="$__range")),

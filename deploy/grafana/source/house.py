@@ -26,7 +26,7 @@ GREEN, YELLOW, RED, GREY, BLUE = "#73BF69", "#FADE2A", "#F2495C", "#8E8E8E", "#5
 COLOURS = {
     "operation": {
         "read": BLUE, "write": "#FF9830", "flush": "#B877D9", "discard": RED, "write_zeroes": GREY,
-        "secure_erase": "#AD0317", "zone": "#96D98D", "passthrough": "#CCCCDC",
+        "secure_erase": "#AD0317", "zone": "#96D98D", "passthrough": "#CCCCDC", "commit": "#DEB6F2",
     },
     "during": {"none": GREEN, "discard": RED, "flush": "#B877D9", "both": "#AD0317"},
     "cause": {

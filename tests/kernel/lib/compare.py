@@ -167,6 +167,7 @@ def everything(check, seen, disk, slack=2000):
         device_latencies(check, difference, disk, traced, operation, slack)
         latencies(check, difference, disk, traced.issued(operation), operation, QUEUE, trace.queue_time)
         latencies(check, difference, disk, traced.of(operation), operation, TOTAL, trace.total_time)
+    latencies(check, difference, disk, traced.commits, "commit", TOTAL, trace.total_time)
 
 
 def operations(seen, disk):
@@ -174,9 +175,11 @@ def operations(seen, disk):
 
 
 def exported_operations(difference, disk):
-    """Operations of which the daemon counted any I/O: one that the trace never saw must not be among them."""
+    """Operations of which the daemon counted any I/O: one that the trace never saw must not be among them.
+
+    Commits are made of the others."""
     seen = {dict(labels)["operation"] for (_, labels) in difference.after.histograms
-            if ("device", disk.name) in labels and "operation" in dict(labels)}
+            if ("device", disk.name) in labels and "operation" in dict(labels)} - {"commit"}
     return {operation for operation in seen if difference.histogram(TOTAL, device=disk.name, operation=operation).count}
 
 

@@ -22,6 +22,8 @@ UNKNOWN_BEFORE = 1000  # ns, where the first program did not see the event
 OPERATIONS = {0: "read", 1: "write", 2: "flush", 3: "discard", 5: "secure_erase", 7: "write", 9: "write_zeroes"}
 ERRORS = {1: "unsupported", 2: "timeout", 3: "nospace", 4: "transport", 5: "target", 7: "medium", 8: "protection",
           10: "io"}
+FUA = 1 << 17  # include/linux/blk_types.h: the same bit on every supported kernel
+FLUSH_STAGE, HAS_BIO = 1, 2  # flags of an event
 DURINGS = ("none", "discard", "flush", "both")
 
 
@@ -63,6 +65,7 @@ class Trace:
         self.issues = []  # Issued, by first issue
         self.ios = []  # Io with an issue, by final completion
         self.strays = []  # Io without one
+        self.commits = []  # what a caller of fsync waits for: parents of flush sequences, and FUA writes that are no stage
         self.missed = Counter()  # ends that nobody saw, as a later issue in the same place tells
         self.swapped = 0  # ends taken for that of an earlier I/O of the same request, whose own was not seen
         self.unissued = Counter()  # completions of what was never issued
@@ -87,7 +90,7 @@ class Trace:
         return records
 
     def _take(self, places, before, after, request, _sector, start, _dev, tag, internal_tag, hctx, cmd_flags, _rq_flags,
-              data_len, nr_bytes, _cpu, kind, status, started, flush_stage):
+              data_len, nr_bytes, _cpu, kind, status, started, flags):
         self.events += 1
         if before == 0:
             self.no_before += 1
@@ -100,8 +103,11 @@ class Trace:
         elif kind == REQUEUE:
             self.requeues_seen += 1
         else:
-            self._complete(places, place, request, Io(operation, start, data_len, (before, after), None), nr_bytes,
-                           status, started, flush_stage)
+            io = Io(operation, start, data_len, (before, after), None)
+            self._complete(places, place, request, io, nr_bytes, status, started, flags & FLUSH_STAGE)
+            # A parent has no data left; a stage is no commit of its own.
+            if operation == "write" and nr_bytes >= data_len and flags == HAS_BIO and (not data_len or cmd_flags & FUA):
+                self.commits.append(io)
 
     def _issue(self, places, place, new):
         held = places.get(place)
@@ -130,13 +136,15 @@ class Trace:
             io.issued = held
             self.ios.append(io)
             self.swapped += held.start != io.start
-            self.data_stages += io.operation == "write" and flush_stage
+            self.data_stages += io.operation == "write" and bool(flush_stage)
         elif not started or small and not io.size:
             self.unissued[io.operation] += 1
         else:
             self.strays.append(io)
 
     def of(self, operation):
+        if operation == "commit":
+            return self.commits
         return [io for io in self.ios if io.operation == operation]
 
     def issued(self, operation):

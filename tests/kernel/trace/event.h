@@ -24,10 +24,13 @@ struct event {
   unsigned int nr_bytes; /* completions only */
   unsigned int cpu;
   unsigned char type;
-  unsigned char status;      /* completions only */
-  unsigned char started;     /* the driver has, or had, the request: its state is not idle */
-  unsigned char flush_stage; /* a stage of a flush sequence */
+  unsigned char status;  /* completions only */
+  unsigned char started; /* the driver has, or had, the request: its state is not idle */
+  unsigned char flags;   /* EVENT_*, below */
 };
+
+#define EVENT_FLUSH_STAGE 1 /* a stage of a flush sequence */
+#define EVENT_HAS_BIO 2
 
 /* Counted in the kernel; the loader refuses a trace in which the first is not 0. */
 struct trace_losses {

@@ -32,8 +32,9 @@ def drift(growth, ios=60000, **rest):
                 latency([(180, {-13: ios})]), **rest)
 
 
-def losing_says(cause):
-    return f"On db1:10936, 1% of the I/Os are not measured (cause {cause})."
+def losing_says(cause, share, ios):
+    return (f"On db1:10936, {share} of the I/Os of the last 5 minutes were not measured (cause {cause}): "
+            f"{ios} of them.")
 
 
 def drift_says(ios):
@@ -86,7 +87,9 @@ CASES = [
     case("WriteAmplificationSourceLost", "from one page to another", source_info([(60, 1), (60, None)], "ocp", ""),
          source_info([(60, None), (60, 1)], "endurance_group", "ocp refused"), silent=(THEN,)),
 
-    losing("stray", 600, fires=((THEN, {"cause": "stray"}, losing_says("stray")),), silent=BOTH),
+    losing("stray", 600, fires=((THEN, {"cause": "stray"}, losing_says("stray", "1%", 3000)),), silent=BOTH),
+    losing("stray", 90, latency([(180, {-13: 60000})], operation="commit"),  # these are writes and flushes as well
+           fires=((THEN, {"cause": "stray"}, losing_says("stray", "0.15%", 450)),), silent=BOTH),
     losing("stray", 20, silent=(THEN,)),
     losing("clock", 600, silent=(THEN,)),
 

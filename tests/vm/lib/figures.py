@@ -5,6 +5,7 @@ from collections import Counter
 from lib import buckets
 
 DEVICE_TIME = "ssdpulse_io_device_latency_seconds"
+TOTAL = "ssdpulse_io_latency_seconds"
 DURINGS = ("none", "discard", "flush", "both")
 
 

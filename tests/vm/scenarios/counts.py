@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads, writes, flushes, discards, zeroes and passthrough are counted exactly, to the byte, on every kind of disk."""
+"""Reads, writes, flushes, commits, discards, zeroes and passthrough are counted exactly on every kind of disk."""
 import re
 
 import figures
@@ -10,6 +10,7 @@ from lib import metrics
 MACHINE = {"append": "nvme_core.multipath=N"}  # the namespace's own disk; paths have a scenario of their own
 SHARES_GUEST = True
 SCSI = "/sys/bus/pseudo/drivers/scsi_debug/adapter*/host*/target*/*/block"
+MKE2FS = "nodiscard,lazy_itable_init=0,lazy_journal_init=0"
 WRITES, FLUSHES, TRIMS, ZEROES, COMMANDS = 1500, 60, 40, 4 << 20, 7
 
 
@@ -21,7 +22,7 @@ class Account:
     """What a disk has been asked for so far, as the askers say."""
 
     def __init__(self, vm, disk):
-        self.vm, self.disk, self.ios, self.bytes = vm, disk, {}, {}
+        self.vm, self.disk, self.ios, self.bytes, self.commits = vm, disk, {}, {}, 0
         self.stat = self._stat()
 
     def _stat(self):
@@ -47,6 +48,8 @@ class Account:
         """Compares with what the daemon counted, and that with the kernel's own statistics."""
         have = {operation: figures.ios(difference, self.disk, operation) for operation in self.ios}
         check.equal(have, self.ios, f"{self.disk}: I/Os")
+        commits = difference.histogram(figures.TOTAL, device=self.disk, operation="commit")
+        check.equal(commits.count, self.commits, f"{self.disk}: commits")
         have = {operation: int(difference.value("ssdpulse_io_bytes_total", device=self.disk, operation=operation))
                 for operation in self.bytes}
         check.equal(have, self.bytes, f"{self.disk}: bytes")
@@ -62,7 +65,9 @@ def reads_and_writes(account):
 
 
 def flushes(account, cache):
-    """fsync after each write, and writes that are to be durable by themselves. `cache`: none, flush, or fua."""
+    """fsync after each write, and writes that are to be durable by themselves. `cache`: none, flush, or fua.
+
+    Who waits for a flush, or for a durable write, waits for a commit, whatever the kernel makes of it."""
     name = f"/sys/block/{account.disk}/queue/write_cache"
     shown = account.vm.sh(f"cat {name}; cat /sys/block/{account.disk}/queue/fua").split("\n")
     print(f"     {account.disk}: write cache {shown}")
@@ -70,6 +75,7 @@ def flushes(account, cache):
     synced = job["sync"]["total_ios"]
     if cache != "none":
         account.add("flush", synced, 0)
+        account.commits += synced + 2 * FLUSHES
     # A durable write ends in a flush of the file besides what the write itself needs: FUA, or a flush behind it.
     account.fio(rw="write", bs="4k", ioengine="psync", number_ios=FLUSHES, sync="dsync",
                 flushes={"none": 0, "fua": 1, "flush": 2}[cache] * FLUSHES)
@@ -89,10 +95,22 @@ def limit(vm, disk, name):
     return int(vm.sh(f"cat /sys/block/{disk}/queue/{name}"))
 
 
+def journal(vm, check, daemon, disk):
+    """A journal's commits are flush and durable write in one, and on a drive that does the latter three requests for us. One
+    caller at a time: as many commits as flushes."""
+    vm.sh(f"modprobe -q ext4; mkdir -p /mnt/t; mke2fs -q -F -t ext4 -E {MKE2FS} /dev/{disk} && mount /dev/{disk} /mnt/t")
+    before = daemon.at_rest(1.2)
+    vm.sh(f"for i in $(seq {FLUSHES}); do dd if=/dev/zero of=/mnt/t/$i bs=4k count=1 conv=fsync 2>/dev/null; done")
+    difference = metrics.Difference(before, daemon.at_rest(2.5))
+    vm.sh("umount /mnt/t")
+    commits = difference.histogram(figures.TOTAL, device=disk, operation="commit").count
+    flushes = figures.ios(difference, disk, "flush")
+    check.that(commits == flushes >= FLUSHES, f"{disk}: {commits} commits of a journal, {flushes} flushes")
+
+
 def many_ranges(vm, check, daemon, disk):
     """A file system frees scattered extents: one request may carry many of them."""
-    vm.sh("modprobe -q ext4; mkdir -p /mnt/t; "
-          f"mke2fs -q -F -t ext4 -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 /dev/{disk} && "
+    vm.sh(f"mke2fs -q -F -t ext4 -E {MKE2FS} /dev/{disk} && "
           f"mount /dev/{disk} /mnt/t && for i in $(seq 160); do "
           "dd if=/dev/zero of=/mnt/t/$i bs=64k count=4 2>/dev/null; done; sync; "
           "for i in $(seq 1 2 160); do rm /mnt/t/$i; done; sync; sleep 1")
@@ -146,6 +164,7 @@ def run(vm, check):
     difference = metrics.Difference(before, daemon.at_rest(6))
     for account in accounts:
         account.settle(check, difference)
+    journal(vm, check, daemon, nvme)
     many_ranges(vm, check, daemon, nvme)
     passthrough(vm, check, daemon, nvme)
     daemon.stop()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The latency that the backend was told to have is exported, within one bucket of what the guest's program felt."""
+"""The latency that the backend was told to have is exported, within one bucket of what the guest's program felt.
+
+Also while a backend stands still: what is under way, on a partition too, is in flight and not lost."""
 import figures
 import machine
 from devices import Nvme, Slow
@@ -43,6 +45,35 @@ def load(vm, daemon, disk, delay, options):
     return felt, difference
 
 
+def slow_commits(vm, check, daemon, disk, backend):
+    """Writes are as quick as ever; who calls fsync waits for the flush."""
+    backend.set(read=0, write=0, flush=0.1)
+    before = daemon.at_rest(1.2)
+    sync = vm.fio(disk, rw="write", bs="4k", ioengine="psync", number_ios=20, fsync=1)["sync"]
+    commits = metrics.Difference(before, daemon.at_rest(2.2)).histogram(TOTAL, device=disk, operation="commit")
+    check.equal(commits.count, sync["total_ios"], "slow commits")
+    median, felt_ns = figures.quantile(commits.native, 0.5), sync["lat_ns"]["percentile"]["50.000000"]
+    check.that(buckets.latency_bucket(10**8) <= median <= buckets.latency_bucket(felt_ns),
+               f"slow commits: median in bucket {median}, fio's {buckets.latency_bucket(felt_ns)} ({felt_ns / 1e6:.2f} ms)")
+    backend.set(flush=0)
+
+
+def standstill(vm, check, daemon, disk, backend):
+    vm.sh(f"addpart /dev/{disk} 1 2048 65536")
+    for name, kind in ((disk, "read"), (f"{disk}p1", "write")):
+        daemon.at_rest(4.2)  # our counts were compared with diskstats
+        backend.stall(7)
+        end = vm.background_fio(name, rw=f"rand{kind}", bs="4k", iodepth=3, number_ios=3, size="16M")
+        for _ in range(2):
+            scrape = daemon.at_rest(2.2)
+            kernel = vm.sh(f"cat /sys/block/{disk}/inflight").split()
+            flying = scrape.value("ssdpulse_io_in_flight", device=disk, operation=kind)
+            check.that(flying == 3 and not figures.lost(scrape, disk),
+                       f"standstill of {name}: {flying:.0f} {kind}s in flight, {kernel} by the kernel's count, none lost")
+        end()
+        figures.at_rest(check, daemon.at_rest(5), disk)
+
+
 def run(vm, check):
     disk, backend = set_poll_queues(vm, 1), vm.devices["ours"].backend
     daemon = machine.Daemon(vm)
@@ -61,5 +92,7 @@ def run(vm, check):
             if delay >= 0.1:
                 check.that(median - asked <= 1, f"{what}: bucket {median}, at most one above the delay's, {asked}")
     figures.at_rest(check, daemon.at_rest(5), disk)
+    slow_commits(vm, check, daemon, disk, backend)
+    standstill(vm, check, daemon, disk, backend)
     daemon.stop()
     set_poll_queues(vm, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""I/O on partitions, LVM and md counts once, under the disks that do it; what lies on what is told as it is."""
+"""I/O on partitions, LVM, md and dm-multipath counts once, under the disks that do it; what lies on what is told as it is."""
 import time
 
 import figures
@@ -144,6 +144,27 @@ def file_systems(vm, check, daemon, accounts, disks, members):
                "file systems: they did write, read and discard")
 
 
+def multipath(vm, check, daemon):
+    """Flush sequences are run by the multipath device, so that its path sees a flush without a parent. Its fsyncs are commits
+    all the same, and the kernel counts their flushes as reads."""
+    scsi = "/sys/bus/pseudo/drivers/scsi_debug/adapter*/host*/target*/*/block"
+    vm.sh("modprobe sd_mod; modprobe scsi_debug dev_size_mb=64 delay=0 max_luns=1; modprobe -a dm-multipath dm-round-robin")
+    vm.wait_for(f"ls {scsi}/*")
+    path = vm.sh(f"ls {scsi}")
+    vm.sh(f"dmsetup create paths --table '0 131072 multipath 0 0 1 1 round-robin 0 1 1 /dev/{path} 1'")
+    [array] = vm.sh(f"ls /sys/block/{path}/holders").split()
+    before = daemon.at_rest(6)
+    job = vm.fio(array, rw="randrw", bs="4k", ioengine="psync", number_ios=60, fsync=1)
+    difference = metrics.Difference(before, daemon.at_rest(6))
+    fsyncs = job["sync"]["total_ios"]
+    check.equal(difference.histogram(figures.TOTAL, device=path, operation="commit").count, fsyncs, "multipath: commits")
+    check.equal({operation: figures.ios(difference, path, operation) for operation in ("read", "write", "flush")},
+                {"read": job["read"]["total_ios"], "write": job["write"]["total_ios"], "flush": fsyncs},
+                "multipath: I/Os of its path")
+    figures.at_rest(check, difference.after, path, ("device_pending",))  # read before it was known
+    vm.sh("dmsetup remove paths; modprobe -r scsi_debug")
+
+
 def run(vm, check):
     disks = [vm.disk(name) for name in NAMES]
     left, right, third, fourth = disks
@@ -167,4 +188,5 @@ def run(vm, check):
     scrape = daemon.at_rest(4)
     for disk in disks:
         figures.at_rest(check, scrape, disk)
+    multipath(vm, check, daemon)
     daemon.stop()

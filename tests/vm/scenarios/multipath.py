@@ -45,6 +45,10 @@ def run(vm, check):
     vm.wait_for("[ $(cat /sys/class/nvme/nvme*/state | grep -c live) -eq 2 ]")
     daemon = machine.Daemon(vm)
     check.equal(load(vm, check, daemon, head, "both paths", lambda: None, 100), 0, "both paths: failovers")
+    before = daemon.at_rest(1.2)
+    sync = vm.fio(head, rw="randwrite", bs="4k", ioengine="psync", number_ios=20, fsync=1)["sync"]
+    commits = metrics.Difference(before, daemon.at_rest(2.2)).histogram(figures.TOTAL, device=head, operation="commit")
+    check.equal(commits.count, sync["total_ios"], "both paths: commits count for the head")
 
     def vanish():
         """The drive no longer answers on this path. A mere reset would give its commands back with a status of their

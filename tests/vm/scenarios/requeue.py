@@ -40,6 +40,23 @@ def load(vm, check, daemon, disk, what, block_size):
     check.equal(difference.value("ssdpulse_io_errors_total", device=disk), 0, f"{what}: errors")
 
 
+def wait_for_the_host(vm, check, daemon, disk):
+    """What the driver gave back is in flight for us, and not for the kernel, as long as the host is busy: that is a
+    standstill, and no completion that was missed."""
+    daemon.at_rest(4.2)  # counts were compared with diskstats: what these then lack, they have not ended
+    misbehave(vm, HOST_BUSY, 1)
+    end = vm.background_fio(disk, rw="randread", bs="4k", iodepth=4, number_ios=4)
+    for _ in range(3):
+        scrape = daemon.at_rest(2)
+        kernel = vm.sh(f"cat /sys/block/{disk}/inflight").split()
+        flying = scrape.value("ssdpulse_io_in_flight", device=disk, operation="read")
+        check.that(flying > 0 and not figures.lost(scrape, disk),
+                   f"host busy for long: {flying:.0f} reads in flight, {kernel[0]} by the kernel's count, none lost")
+    misbehave(vm, 0, 0)
+    check.equal(end()["read"]["total_ios"], 4, "host busy for long: reads")
+    figures.at_rest(check, daemon.at_rest(5.5), disk)
+
+
 def run(vm, check):
     vm.sh("modprobe sd_mod; modprobe scsi_debug dev_size_mb=64 delay=0 max_luns=1")
     disk = vm.sh(f"n=0; until ls {DRIVER}/adapter*/host*/target*/*/block 2>/dev/null; do sleep 0.1; n=$((n + 1)); "
@@ -50,6 +67,7 @@ def run(vm, check):
     load(vm, check, daemon, disk, "host busy", "4k")
     misbehave(vm, SHORT_TRANSFER, 10)
     load(vm, check, daemon, disk, "short transfer", "64k")
+    wait_for_the_host(vm, check, daemon, disk)
 
     before = daemon.at_rest(1.2)
     vm.sh(f"echo {MEDIUM_ERROR} >{DRIVER}/opts")

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which requests are in flight by our count alone, because no program saw them end?
+//
+// A kernel may end a request without calling any program (on some virtual machines while an interrupt falls on certain
+// tasks, for milliseconds at a time). It stays in flight for us until another request takes its slot, and on an idle
+// disk that looks like a standstill. The kernel's own count tells the two apart: what it twice does not have in flight,
+// while nothing happened in between, has ended.
+//
+// Its count has gaps of its own. Flushes and passthrough are not in it, and zone management is under either direction:
+// no verdict. A request that the driver gave back, and that waits to be issued again, is not in it either; but the
+// kernel has not ended it, and says so in diskstats.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "daemon/analysis/accounting_drift.h"
+#include "daemon/model/operation.h"
+#include "daemon/model/snapshot.h"
+
+namespace ssdpulse::analysis {
+
+/// What the kernel counts as reads and as writes in flight.
+inline constexpr std::array kReading{model::Operation::read};
+inline constexpr std::array kWriting{model::Operation::write, model::Operation::discard, model::Operation::write_zeroes,
+                                     model::Operation::secure_erase};
+
+/// What the kernel has in flight, unless it says none where we have some and has not ended as many more as that:
+/// `lead` is AccountingDrift's, absent before a first rest.
+std::optional<model::KernelInFlight> believed(const model::KernelInFlight& kernel, const model::DeviceIo& ours,
+                                              const std::optional<KernelLead>& lead);
+
+/// One device, one look each tick.
+class MissedCompletions {
+ public:
+  /// Whether to ask the kernel: something is in flight, and nothing has ended since the last look.
+  [[nodiscard]] bool stands_still(const model::DeviceIo& ours) const;
+
+  /// In which directions everything that we have in flight has ended unseen.
+  struct Ended {
+    bool reads = false;
+    bool writes = false;
+  };
+  /// `kernel`: absent where it was not asked or is not believed.
+  Ended look(const model::DeviceIo& ours, const std::optional<model::KernelInFlight>& kernel);
+
+ private:
+  /// What was counted in one direction: equal at two looks iff nothing happened between them.
+  struct Counts {
+    std::int64_t in_flight = 0;
+    std::uint64_t issues = 0;
+    std::uint64_t ends = 0;
+    bool operator==(const Counts&) const = default;
+  };
+  struct Direction {
+    Counts last;
+    std::optional<Counts> gone;  // at the last look, the kernel had none of these in flight
+
+    bool look(const Counts& ours, std::optional<std::int64_t> kernel);
+  };
+  static Counts counts(const model::DeviceIo& io, std::span<const model::Operation> operations);
+
+  Direction reads_;
+  Direction writes_;
+};
+
+}  // namespace ssdpulse::analysis

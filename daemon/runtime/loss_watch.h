@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is ssdpulse losing I/Os just now? Counters tell Prometheus; a line of the log tells whoever reads that.
+// Owned by the sampling thread.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "daemon/analysis/recent_losses.h"
+#include "daemon/model/snapshot.h"
+#include "daemon/util/log.h"
+
+namespace ssdpulse::runtime {
+
+class LossWatch {
+ public:
+  void observe(const model::Snapshot& snapshot, analysis::RecentLosses::Time at);
+
+ private:
+  std::map<std::string, analysis::RecentLosses> devices_;
+  log::Limiter limiter_{std::chrono::minutes(10)};
+};
+
+}  // namespace ssdpulse::runtime
