@@ -4,7 +4,7 @@
 namespace ssdpulse::analysis {
 
 void CheckedLedger::observe(const WriteSample& sample) {
-  const SampleGate::Verdict verdict = gate_.judge(ledger_.newest(), ledger_.timed(), sample);
+  const SampleGate::Verdict verdict = gate_.judge(ledger_.newest(), sample);
   if (verdict.doubted) {
     ledger_.doubt(*verdict.doubted, verdict.fell_further);
   }
@@ -18,8 +18,8 @@ void CheckedLedger::observe(const WriteSample& sample) {
 }
 
 std::string CheckedLedger::save() const {
-  const auto last = ledger_.newest();
-  if (!in_doubt() || !last || !fell(*last, *gate_.held())) {
+  const auto newest = ledger_.newest();
+  if (!in_doubt() || !newest || !fell(newest->sample, *gate_.held())) {
     return ledger_.save();
   }
   WriteLedger doubting = ledger_;

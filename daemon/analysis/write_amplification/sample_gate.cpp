@@ -28,12 +28,10 @@ bool leaps(const Counter& from, const Counter& to, Time time) {
          (to->count == kUnbounded || multiply(to->count - from->count, to->unit_bytes) > most);
 }
 
-bool leaps(const WriteSample& from, const WriteSample& to, Time time) {
-  return leaps(from.host_after, to.host_after, time) || leaps(from.media, to.media, time);
-}
-
+/// More than a drive can do in the time between them: to be confirmed.
 bool goes_on(const WriteSample& from, const WriteSample& to) {
-  return !fell(from, to) && !leaps(from, to, to.at - from.at);
+  const Time time = to.at - from.at;
+  return !fell(from, to) && !leaps(from.host_after, to.host_after, time) && !leaps(from.media, to.media, time);
 }
 
 /// Tells nothing of a counter that the other has.
@@ -41,24 +39,38 @@ bool lacks_counter(const WriteSample& sample, const WriteSample& other) {
   return !sample.host_before || !sample.host_after || (other.media && !sample.media);
 }
 
-/// One sample between two.
-struct Between {
-  const WriteSample& before;
-  Time since_before;
+/// The one held between the newest that is believed and the next.
+struct Trio {
+  const WriteLedger::Newest& newest;
   const WriteSample& held;
-  const WriteSample& after;
-  bool after_certain;
+  const WriteSample& next;
+
+  [[nodiscard]] Time until_held() const {
+    constexpr Time kLongestAbsence = std::chrono::hours(24 * 3650);
+    return newest.timed ? held.at - newest.sample.at : kLongestAbsence;
+  }
+  [[nodiscard]] Time until_next() const { return next.at - held.at; }
+
+  /// Leaps that no drive can take, however late its counters are.
+  [[nodiscard]] bool leaps_to_held() const {
+    return leaps(newest.sample.host_after, held.host_after, until_held() + newest.behind.host) ||
+           leaps(newest.sample.media, held.media, until_held() + newest.behind.media);
+  }
+  [[nodiscard]] bool leaps_from_held() const {
+    return leaps(held.host_after, next.host_after, until_next() + newest.behind.host) ||
+           leaps(held.media, next.media, until_next() + newest.behind.media);
+  }
 };
 
 /// Whether one counter fell to what is held of it, from there, or between the two reads of it. A count that takes a
-/// leap is none.
-bool may_have_fallen(const Between& samples, const Counter& before, std::initializer_list<Counter> held,
-                     const Counter& after) {
+/// leap is none. `certain`: what comes after is true.
+bool may_have_fallen(const Trio& samples, Time behind, const Counter& before, std::initializer_list<Counter> held,
+                     const Counter& after, bool certain) {
   Counter previous = before;
   bool possible = false;
   for (const Counter& count : held) {
-    const bool absurd = leaps(before, count, samples.since_before) ||
-                        (samples.after_certain && leaps(count, after, samples.after.at - samples.held.at));
+    const bool absurd = leaps(before, count, samples.until_held() + behind) ||
+                        (certain && leaps(count, after, samples.until_next() + behind));
     if (!absurd && fell(previous, count)) {
       return true;
     }
@@ -68,10 +80,12 @@ bool may_have_fallen(const Between& samples, const Counter& before, std::initial
   return possible && fell(previous, after);
 }
 
-bool may_have_fallen(const Between& samples) {
-  const auto& [before, since_before, held, after, after_certain] = samples;
-  return may_have_fallen(samples, before.host_after, {held.host_before, held.host_after}, after.host_before) ||
-         may_have_fallen(samples, before.media, {held.media}, after.media);
+bool may_have_fallen(const Trio& samples, bool certain) {
+  const auto& [newest, held, next] = samples;
+  const WriteSample& before = newest.sample;
+  return may_have_fallen(samples, newest.behind.host, before.host_after, {held.host_before, held.host_after},
+                         next.host_before, certain) ||
+         may_have_fallen(samples, newest.behind.media, before.media, {held.media}, next.media, certain);
 }
 
 }  // namespace
@@ -80,34 +94,34 @@ bool fell(const WriteSample& from, const WriteSample& to) {
   return fell(from.host_after, to.host_before) || fell(to.host_before, to.host_after) || fell(from.media, to.media);
 }
 
-SampleGate::Verdict SampleGate::judge(const std::optional<WriteSample>& last, bool timed, const WriteSample& sample) {
+SampleGate::Verdict SampleGate::judge(const std::optional<WriteLedger::Newest>& newest, const WriteSample& sample) {
   Verdict verdict;
-  const bool same_drive = last && last->serial == sample.serial;
-  if (!same_drive || lacks_counter(sample, *last)) {
+  const bool same_drive = newest && newest->sample.serial == sample.serial;
+  if (!same_drive || lacks_counter(sample, newest->sample)) {
     verdict.believed.push_back(sample);
     held_ = same_drive ? held_ : std::nullopt;
     return verdict;
   }
-  const bool from_last = goes_on(*last, sample);
+  const bool from_newest = goes_on(newest->sample, sample);
   if (const auto held = std::exchange(held_, std::nullopt)) {
-    constexpr Time kLongestAbsence = std::chrono::hours(24 * 3650);
-    const Time since_last = timed ? held->at - last->at : kLongestAbsence;
+    const Trio samples{*newest, *held, sample};
     const bool from_held = goes_on(*held, sample);
-    const bool grew = !fell(*last, *held) && !fell(*held, sample);
-    if (!from_last && (from_held || grew)) {
-      verdict.leapt = !from_held || leaps(*last, *held, since_last);
-      if (from_held) {
+    const bool grew = !fell(newest->sample, *held) && !fell(*held, sample);
+    if (!from_newest && (from_held || grew)) {
+      const bool leaps_on = samples.leaps_from_held();
+      verdict.leapt = leaps_on || samples.leaps_to_held();
+      if (!leaps_on) {
         verdict.believed.push_back(*held);
       }
       verdict.believed.push_back(sample);
       return verdict;
     }
-    if (may_have_fallen({*last, since_last, *held, sample, from_last})) {
+    if (may_have_fallen(samples, from_newest)) {
       verdict.doubted = held;
       verdict.fell_further = !from_held;
     }
   }
-  if (from_last) {
+  if (from_newest) {
     verdict.believed.push_back(sample);
   } else {
     held_ = sample;

@@ -107,9 +107,11 @@ void WriteLedger::observe(const WriteSample& sample) {
     block_.reset();
   }
   learn_units(*reading);
-  if (host_.seen() &&
+  const bool new_epoch =
+      host_.seen() &&
       (interrupted_ || sample.firmware != firmware_ || host_.breaks(reading->host_format, reading->host) ||
-       (reading->media && media_.breaks(reading->media_format, {*reading->media, *reading->media})))) {
+       (reading->media && media_.breaks(reading->media_format, {*reading->media, *reading->media})));
+  if (new_epoch) {
     begin_epoch(*reading, sample.firmware);
   } else {
     watch_idleness(*reading);
@@ -121,7 +123,10 @@ void WriteLedger::observe(const WriteSample& sample) {
   host_.advance(reading->host_format, reading->host);
   if (reading->media) {
     media_.advance(reading->media_format, {*reading->media, *reading->media});
-    windows_.add({reading->at, reading->host, *reading->media});
+    // What opened the epoch may have happened between the reads of the host's counter: the first is of before then.
+    if (!new_epoch || reading->host.low == reading->host.high) {
+      windows_.add({reading->at, reading->host, *reading->media});
+    }
   }
   watch_lag(*reading);
   watch_drift(*reading);
@@ -174,14 +179,23 @@ void WriteLedger::open_epoch(Time at, std::string cause, Epoch::Counts then) {
   media_lag_ = CounterLag();
 }
 
+/// As counter_lag.h has it: a counter that seems to follow may still be almost 3 polls late.
+WriteLedger::Time WriteLedger::behind(const CounterLag& lag) const {
+  return lag.lag(poll_interval_) + 3 * poll_interval_;
+}
+
+Uint128 WriteLedger::most_since(Time at, const CounterLag& lag) const {
+  return timed_ ? most_bytes_in(at - at_ + behind(lag)) : kUnbounded;
+}
+
 Lifetime::CounterFall WriteLedger::host_fall(const Reading& reading) const {
-  return host_.fall(reading.host_format, reading.host, timed_ ? most_bytes_in(reading.at - at_) : kUnbounded);
+  return host_.fall(reading.host_format, reading.host, most_since(reading.at, host_lag_));
 }
 
 Lifetime::CounterFall WriteLedger::media_fall(const Reading& reading) const {
-  return reading.media ? media_.fall(reading.media_format, {*reading.media, *reading.media},
-                                     timed_ ? most_bytes_in(reading.at - at_) : kUnbounded)
-                       : std::nullopt;
+  return reading.media
+             ? media_.fall(reading.media_format, {*reading.media, *reading.media}, most_since(reading.at, media_lag_))
+             : std::nullopt;
 }
 
 void WriteLedger::begin_epoch(const Reading& reading, const std::string& firmware) {
@@ -264,11 +278,12 @@ void WriteLedger::watch_drift(const Reading& reading) {
   }
 }
 
-std::optional<WriteSample> WriteLedger::newest() const {
+std::optional<WriteLedger::Newest> WriteLedger::newest() const {
   if (!host_.seen()) {
     return std::nullopt;
   }
-  WriteSample sample;
+  Newest newest{{}, timed_, {behind(host_lag_), behind(media_lag_)}};
+  WriteSample& sample = newest.sample;
   sample.at = at_;
   sample.wall = wall_;
   sample.host_before = host_.format().counter(host_.last().low);
@@ -278,7 +293,7 @@ std::optional<WriteSample> WriteLedger::newest() const {
   }
   sample.serial = serial_.value_or("");
   sample.firmware = firmware_;
-  return sample;
+  return newest;
 }
 
 void WriteLedger::remember(const WriteSample& sample) {

@@ -69,10 +69,13 @@ class WriteLedger {
 
   [[nodiscard]] model::WriteAmplification amplification() const;
 
-  /// The counters of the newest sample that could be used, and its time; not of remember().
-  [[nodiscard]] std::optional<WriteSample> newest() const;
-  /// Whether that time is of this process, and not of a clock that may have been set since.
-  [[nodiscard]] bool timed() const { return timed_; }
+  /// The newest sample that could be used; not of remember().
+  struct Newest {
+    WriteSample sample;         // its counters, time, serial number and firmware
+    bool timed;                 // false: its time is of a clock that may have been set since
+    RatioWindows::Lags behind;  // a counter's growth may be of so much more time than passed between two readings
+  };
+  [[nodiscard]] std::optional<Newest> newest() const;
 
   /// The newest of this process: when it began, why, and what the counters showed, in their own units.
   struct Epoch {
@@ -115,6 +118,8 @@ class WriteLedger {
   void learn_units(const Reading& reading);
   void open_epoch(Time at, std::string cause, Epoch::Counts then);
   void begin_epoch(const Reading& reading, const std::string& firmware);
+  [[nodiscard]] Time behind(const CounterLag& lag) const;
+  [[nodiscard]] Uint128 most_since(Time at, const CounterLag& lag) const;
   [[nodiscard]] Lifetime::CounterFall host_fall(const Reading& reading) const;
   [[nodiscard]] Lifetime::CounterFall media_fall(const Reading& reading) const;
   void watch_lag(const Reading& reading);

@@ -175,8 +175,8 @@ model::WriteAmplification DriveLedgers::amplification(Time at) const {
     return {};
   }
   model::WriteAmplification said = counters->ledger.ledger().amplification();
-  const auto newest = counters->ledger.newest() ? counters->ledger.newest() : counters->ledger.ledger().newest();
-  forget_old(said.ratios, at - newest->at);
+  const auto& newest = counters->ledger.newest();
+  forget_old(said.ratios, at - (newest ? newest->at : counters->ledger.ledger().newest()->sample.at));
   return said;
 }
 
