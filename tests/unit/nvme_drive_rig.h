@@ -25,6 +25,14 @@ using tests::put;
 
 inline constexpr auto kInterval = 30s;
 
+inline std::size_t times(const std::string& text, const std::string& words) {
+  std::size_t found = 0;
+  for (auto at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) {
+    ++found;
+  }
+  return found;
+}
+
 class FakeBlockLayer final : public BlockLayer {
  public:
   std::shared_ptr<const model::DeviceIo> device(const std::string& name) override {

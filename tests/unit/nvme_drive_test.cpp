@@ -45,14 +45,6 @@ TEST(Drive, ThatNeverAnsweredIsMarkedAndCountedOnce) {
   EXPECT_FALSE(rig.told().polling.up);
 }
 
-std::size_t times(const std::string& text, const std::string& words) {
-  std::size_t found = 0;
-  for (auto at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) {
-    ++found;
-  }
-  return found;
-}
-
 TEST(Drive, ThatComesAndGoesFillsNoLog) {
   Rig rig;
   testing::internal::CaptureStderr();

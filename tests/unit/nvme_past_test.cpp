@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is what was known of a drive's writes never lost: not to a slow history, a page that fails for a while, a drive that
 // begins badly, or one absurd page?
+#include <initializer_list>
+
 #include "tests/unit/nvme_drive_rig.h"
 
 namespace ssdpulse::runtime {
 namespace {
 
-/// What an earlier process kept of the drive: its OCP page once showed `before`, and then began anew.
-history::Recalled past(std::uint64_t before) {
-  analysis::WriteLedger ledger(kInterval);
+/// What an earlier process kept of the drive, whose OCP page had shown these bytes.
+history::Recalled kept_of(std::initializer_list<std::uint64_t> shown) {
+  analysis::CheckedLedger ledger(kInterval);
   analysis::WriteSample sample;
   sample.serial = "S1";
   sample.firmware = "F1";
-  for (const std::uint64_t bytes : {before, std::uint64_t{0}}) {
+  for (const std::uint64_t bytes : shown) {
     sample.at += 30s;
     sample.wall = std::chrono::system_clock::now();
     sample.host_before = sample.host_after = model::ByteCounter{bytes / 512'000, 512'000, model::Rounding::up};
@@ -24,6 +26,9 @@ history::Recalled past(std::uint64_t before) {
   add_kept_ledger(recalled.state->bytes, "ocp", ledger);
   return recalled;
 }
+
+/// It once showed `before`, and then began anew.
+history::Recalled past(std::uint64_t before) { return kept_of({before, 0, 0}); }
 
 constexpr std::uint64_t kBefore = 4'000'000'000;
 
@@ -129,7 +134,7 @@ TEST(Past, OfOneSourceIsNotAnothers) {
 TEST(Past, KnowsEverySourceThatTheDriveHad) {
   history::Recalled recalled = past(kBefore);
   history::Bytes kept;
-  add_kept_ledger(kept, "fdp", analysis::WriteLedger(kInterval));
+  add_kept_ledger(kept, "fdp", analysis::CheckedLedger(kInterval));
   kept.insert(kept.end(), recalled.state->bytes.begin(), recalled.state->bytes.end());
   recalled.state->bytes = kept;
   OcpRig rig;
@@ -158,13 +163,14 @@ TEST(Ledgers, OneAbsurdPagePoisonsNothing) {
   rig.media = 1'500'000;
   EXPECT_EQ(rig.poll().size(), 3U) << "asked at once, though nothing was written since";
   EXPECT_EQ(rig.total(), 1.5e6);
+  EXPECT_EQ(rig.told().write_amplification.epochs, 0U);
   rig.write(512'000);
   rig.media = 0;
   rig.poll();
   rig.media = 2'000'000;
   rig.poll();
   EXPECT_EQ(rig.total(), 2e6);
-  EXPECT_EQ(rig.told().write_amplification.epochs, 0U);
+  EXPECT_EQ(rig.told().write_amplification.epochs, 1U) << "so few bytes may have been written since zero";
 }
 
 TEST(Ledgers, WhatIsConfirmedIsBelieved) {
@@ -178,6 +184,33 @@ TEST(Ledgers, WhatIsConfirmedIsBelieved) {
   rig.poll();
   EXPECT_EQ(rig.told().write_amplification.epochs, 1U);
   EXPECT_EQ(rig.total(), 1e6 + 1000);
+}
+
+TEST(Ledgers, AnEpochIsOneLineOfTheLog) {
+  testing::internal::CaptureStderr();
+  ASSERT_TRUE(log::set_up("info", log::InJournal::lines));
+  OcpRig rig;
+  const auto poll_at = [&](std::uint64_t media) {
+    rig.write(512'000);
+    rig.media = media;
+    rig.poll();
+  };
+  rig.poll();
+  for (const std::uint64_t media : {1'100'000, 600'000, 700'000, 500'000, 800'000}) {
+    poll_at(media);
+  }
+  rig.drive.remember(kept_of({2'000'000}), rig.now);  // since when it fell, too
+  EXPECT_EQ(rig.told().write_amplification.epochs, 3U);
+  const std::string log = testing::internal::GetCapturedStderr();
+  const std::string line = "controller=nvme3 the drive's write counters begin a new epoch source=ocp cause=";
+  EXPECT_EQ(times(log, line), 3U) << log;
+  for (const char* epoch :
+       {"\"media counter rolled back\" host_before=1001 host=1002 media_before=1100000 media=600000",
+        "\"a fall that the next reading did not confirm\" host_before=1003 host=1004 "
+        "media_before=700000 media=500000",
+        "\"media counter rolled back\" host_before=3 host=1000 media_before=2000000 media=1000000"}) {
+    EXPECT_EQ(times(log, line + epoch), 1U) << epoch << '\n' << log;
+  }
 }
 
 TEST(Ledgers, SkippedRunsWidenTheDrift) {

@@ -40,6 +40,7 @@ mpz_class Counter::count_of(const mpz_class& bytes) const {
 }
 
 void Counter::write(std::uint64_t bytes, Nanoseconds from, Nanoseconds to) {
+  written += bytes;
   if (period == 0) {
     truth += bytes;
     shown = truth;
@@ -96,12 +97,10 @@ Drive::Drive(Dice& dice) : dice_(dice) {
     sixteenths_ = 1 + dice_.roll(1600);
   }
   block_sees_ = static_cast<Block>(dice_.roll(4));
-  if (dice_.once_in(16)) {
-    // Beyond any drive, but not beyond the counters: differences of more than 64 bits.
-    rate_bits_ = 62;
-    sixteenths_ = 16 + dice_.roll(8);
-    block_sees_ = Block::none;
-  }
+  // No more than any drive can: the host twice the rate in each of four parts of a poll, the media so much more.
+  constexpr unsigned kMostBits = 40;  // in a short poll
+  const auto more = 64U - static_cast<unsigned>(__builtin_clzll(sixteenths_ / 16 + 1));
+  rate_bits_ = std::min(rate_bits_, kMostBits - 3 - more);
   now_ = static_cast<Nanoseconds>(dice_.roll(400)) * kPoll - 100 * kPoll;
 }
 
@@ -216,13 +215,13 @@ void Drive::wait_for_poll() {
   const Nanoseconds part = static_cast<Nanoseconds>(dice_.roll(static_cast<std::uint64_t>(wait)));
   pass(part, busy);
   if (dice_.once_in(32)) {
-    suffer();
+    suffer(dice_.roll(8));
   }
   pass(wait - part, busy && dice_.roll(8) != 7);
 }
 
-void Drive::suffer() {
-  switch (dice_.roll(8)) {
+void Drive::suffer(std::uint64_t what) {
+  switch (what) {
     case 0:
       firmware_ += '+';
       break;
@@ -233,13 +232,13 @@ void Drive::suffer() {
       media_.restart();
       break;
     case 3:
-      host_.roll_back(mpz_class(dice_.magnitude(rate_bits_ + 4)));
+      fall(host_);
       [[fallthrough]];
     case 4:
-      media_.roll_back(mpz_class(dice_.magnitude(rate_bits_ + 4)));
+      fall(media_);
       break;
     case 5:
-      host_.roll_back(mpz_class(dice_.magnitude(rate_bits_ + 4)));
+      fall(host_);
       break;
     case 6:
       host_.restart();
@@ -252,40 +251,96 @@ void Drive::suffer() {
   }
 }
 
+/// By a byte, by what is written in a while, by anything, by all.
+void Drive::fall(Counter& counter) {
+  const std::uint64_t choice = dice_.roll(4);
+  if (choice == 3) {
+    counter.roll_back(counter.shown);
+  } else {
+    counter.roll_back(mpz_class(choice == 0 ? 1 : dice_.magnitude(choice == 1 ? rate_bits_ + 4 : 64)));
+  }
+}
+
+std::optional<model::Uint128> Drive::absurd_count(const model::ByteCounter& counter, model::Uint128 last) {
+  constexpr model::Uint128 kLeap = model::Uint128{1} << 56;  // more bytes than any drive writes in the longest wait
+  const std::uint64_t choice = dice_.roll(5);
+  if (choice == 4 || (choice == 3 && counter.unit_bytes == 0)) {
+    return ~model::Uint128{0};
+  }
+  if (choice == 3) {
+    const model::Uint128 leap = kLeap << dice_.roll(60);
+    return last > ~leap ? ~model::Uint128{0} : last + leap;
+  }
+  if (last == 0) {
+    return std::nullopt;
+  }
+  return choice == 0 ? 0 : choice == 1 ? last - 1 - std::min<model::Uint128>(last - 1, dice_.magnitude(40)) : last / 2;
+}
+
+bool Drive::garble(WriteSample& sample, const WriteSample& last) {
+  const auto replace = [&](std::optional<model::ByteCounter>& counter, const model::ByteCounter& before) {
+    const auto count = absurd_count(*counter, before.count);
+    if (count) {
+      counter->count = *count;
+    }
+    return count.has_value();
+  };
+  if (same_page_) {
+    const bool host = replace(sample.host_before, *last.host_after);
+    sample.host_after = sample.host_before;
+    return replace(sample.media, *last.media) || host;
+  }
+  switch (dice_.roll(3)) {
+    case 0:
+      return replace(sample.media, *last.media);
+    case 1:
+      return replace(sample.host_before, *last.host_after);
+    default:
+      return replace(sample.host_after, *last.host_after);
+  }
+}
+
 WriteSample Drive::poll(Truth& truth) {
   wait_for_poll();
   const bool slow = dice_.once_in(8);
   const auto between = [&] {
     return static_cast<Nanoseconds>(dice_.roll(static_cast<std::uint64_t>(slow ? kPoll / 8 : kSecond / 100)));
   };
+  const auto pause = [&] {
+    pass(between(), dice_.once_in(2));
+    if (dice_.once_in(128)) {
+      suffer(1 + dice_.roll(6));  // the drive stays the same
+    }
+  };
   WriteSample sample;
-  const bool block = block_sees_ != Block::none;
-  const auto read_host = [&](std::optional<model::ByteCounter>& into, std::optional<std::uint64_t>& bytes) {
+  const auto read_host = [&](std::optional<model::ByteCounter>& into, std::optional<BlockWrites>& writes) {
     into = host_.read(unit_is_told_);
-    if (block) {
-      bytes = block_;
+    if (block_sees_ != Block::none) {
+      writes = BlockWrites{.written_bytes = block_};
     }
   };
   const auto written_before = written_since_;
   written_since_ = 0;
   if (!same_page_) {
-    read_host(sample.host_before, sample.block_written_bytes_before);
-    pass(between(), dice_.once_in(2));
+    read_host(sample.host_before, sample.block_before);
+    pause();
   }
   sample.media = media_.read(unit_is_told_);
   sample.at = std::chrono::nanoseconds(now_);
   truth.media_fate = std::exchange(media_.fate, Fate::none);
+  truth.host_written = host_.written;
+  truth.media_written = media_.written;
   truth.host = host_.truth;
   truth.media = media_.truth;
   truth.host_shown = host_.shown;
   truth.media_shown = media_.shown;
   truth.block = block_;
   if (same_page_) {
-    read_host(sample.host_before, sample.block_written_bytes_before);
+    read_host(sample.host_before, sample.block_before);
   } else {
-    pass(between(), dice_.once_in(2));
+    pause();
   }
-  read_host(sample.host_after, sample.block_written_bytes_after);
+  read_host(sample.host_after, sample.block_after);
   truth.host_fate = std::exchange(host_.fate, Fate::none);
   truth.host_shown_after = host_.shown;
   truth.idle = written_before == 0 && written_since_ == 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What would a drive's counters show, and what is true?
 // A drive whose bytes are known exactly (GMP integers), with counters of every unit and rounding, that may be brought
-// up to date only now and then, wrap, saturate, restart or be rolled back; read by polls that are late, missed or slow.
+// up to date only now and then, wrap, saturate, restart or be rolled back, by a byte or by all; read by polls that are
+// late, missed or slow, of which one shows an absurd page now and then.
 // Shares nothing with the ledger but the types it is fed with.
 #pragma once
 
@@ -70,8 +71,9 @@ struct Counter {
   Nanoseconds period = 0;  // of being brought up to date; 0: always
   Nanoseconds phase = 0;
 
-  mpz_class truth;  // bytes, as this counter would have them with a unit of one byte
-  mpz_class shown;  // the truth when it was last brought up to date
+  mpz_class written;  // bytes, whatever became of the counter
+  mpz_class truth;    // bytes, as this counter would have them with a unit of one byte
+  mpz_class shown;    // the truth when it was last brought up to date
   Fate fate = Fate::none;
 
   [[nodiscard]] mpz_class count_of(const mpz_class& bytes) const;
@@ -84,7 +86,9 @@ struct Counter {
 
 /// What is true at a reading. Written from the moment that the sample calls `at`.
 struct Truth {
-  mpz_class host;
+  mpz_class host_written;  // since the first reading of all
+  mpz_class media_written;
+  mpz_class host;  // of what the counters would have
   mpz_class media;
   mpz_class host_shown;  // what the counters stand for: less than the truth where they lag
   mpz_class media_shown;
@@ -101,6 +105,9 @@ class Drive {
 
   /// Lets time pass, then reads.
   WriteSample poll(Truth& truth);
+  /// Makes one page of a reading absurd: a count is below `last`, or above what any drive can have written since.
+  /// Whether it did.
+  bool garble(WriteSample& sample, const WriteSample& last);
   /// As when the daemon restarts.
   void restart_block_layer() { block_ = 0; }
 
@@ -111,7 +118,9 @@ class Drive {
   void choose_start(Counter& counter);
   void pass(Nanoseconds time, bool busy);
   void wait_for_poll();
-  void suffer();
+  void suffer(std::uint64_t what);
+  void fall(Counter& counter);
+  std::optional<model::Uint128> absurd_count(const model::ByteCounter& count, model::Uint128 last);
 
   Dice& dice_;
   Counter host_;

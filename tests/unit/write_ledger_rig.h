@@ -52,7 +52,9 @@ struct PaperDrive {
     sample.wall = wall;
     sample.host_before = sample.host_after = counter(host, host_unit, host_rounding);
     sample.media = counter(media, media_unit, media_rounding);
-    sample.block_written_bytes_before = sample.block_written_bytes_after = block;
+    if (block) {
+      sample.block_before = sample.block_after = BlockWrites{.written_bytes = *block};
+    }
     sample.counted_since_birth = since_birth;
     sample.serial = serial;
     sample.firmware = firmware;

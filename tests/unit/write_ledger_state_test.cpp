@@ -47,8 +47,8 @@ TEST(WriteLedgerState, GoesOnAcrossRestartAndReboot) {
   WriteLedger again = restored(ledger, drive);
   for (WriteSample sample : history) {
     sample.at += moved;
-    sample.block_written_bytes_before.reset();
-    sample.block_written_bytes_after.reset();
+    sample.block_before.reset();
+    sample.block_after.reset();
     again.remember(sample);
   }
   drive.poll(again, kGiB, 3 * kGiB);

@@ -337,14 +337,14 @@ TEST(WriteLedger, WhatWasNotCountedWidensTheDrift) {
   PaperDrive drive;
   WriteLedger ledger(kPollInterval);
   WriteSample sample = drive.read();
-  sample.block_losses_before = sample.block_losses_after = 7;
+  sample.block_before->losses = sample.block_after->losses = 7;
   sample.block_largest_request_bytes = 1000;
   ledger.observe(sample);
   drive.pass(kPollInterval);
   drive.host += 1500;  // unseen by the block layer
   sample = drive.read();
-  sample.block_losses_before = 8;
-  sample.block_losses_after = 9;
+  sample.block_before->losses = 8;
+  sample.block_after->losses = 9;
   sample.block_largest_request_bytes = 1000;
   ledger.observe(sample);
   const auto said = ledger.amplification();
@@ -361,8 +361,8 @@ TEST(WriteLedger, IdleIsOnlyWhatIsKnownToBe) {
     drive.pass(kPollInterval);
     drive.write(0, kMiB);
     WriteSample sample = drive.read();
-    sample.block_losses_before = losses;
-    sample.block_losses_after = losses += more;
+    sample.block_before->losses = losses;
+    sample.block_after->losses = losses += more;
     ledger.observe(sample);
   };
   for (int i = 0; i < 10; ++i) {

@@ -5,6 +5,7 @@
 // upper bound is no bound any more. Differences are taken of counts, so that only they have to fit, not the products.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 
@@ -19,6 +20,15 @@ inline constexpr Uint128 kUnbounded = ~Uint128{0};
 constexpr Uint128 add(Uint128 a, Uint128 b) { return a > kUnbounded - b ? kUnbounded : a + b; }
 constexpr Uint128 subtract(Uint128 a, Uint128 b) { return a > b ? a - b : 0; }
 constexpr Uint128 multiply(Uint128 a, Uint128 b) { return b != 0 && a > kUnbounded / b ? kUnbounded : a * b; }
+
+/// More than any drive writes in that time, to its media or for the host. The rate is more than four lanes of PCI
+/// Express 7 carry. Part of a second counts as a whole one, because two counters of a sample are not read at the same
+/// time.
+constexpr Uint128 most_bytes_in(std::chrono::nanoseconds time) {
+  constexpr Uint128 kMostBytesPerSecond = 64'000'000'000;
+  const auto whole = std::chrono::ceil<std::chrono::seconds>(time).count();
+  return kMostBytesPerSecond * static_cast<Uint128>(whole < 1 ? 1 : whole);
+}
 
 /// Bytes: at least, at most.
 struct Interval {
@@ -55,6 +65,7 @@ class CounterFormat {
 
   bool operator==(const CounterFormat&) const = default;
   [[nodiscard]] bool known() const { return unit_ != 0; }
+  [[nodiscard]] model::ByteCounter counter(Uint128 count) const { return {count, unit_, rounding_}; }
 
   /// Bytes of `counts` units. An unknown unit counts as kUnknownUnit: right in ratios of counters that share it.
   [[nodiscard]] Uint128 bytes(Uint128 counts) const { return multiply(counts, step()); }

@@ -1,59 +1,132 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/analysis/write_amplification/sample_gate.h"
 
-#include <algorithm>
+#include <initializer_list>
+#include <utility>
 
 namespace ssdpulse::analysis {
 namespace {
 
-using std::chrono::seconds;
-
-/// More than four lanes of PCI Express 7 carry, and more than any media of one drive takes.
-constexpr Uint128 kMostBytesPerSecond = 64'000'000'000;
 constexpr Uint128 kGrains = 2;  // by which whole units can be off at either end
 
 using Counter = std::optional<model::ByteCounter>;
+using Time = std::chrono::nanoseconds;
 
+/// A unit that is not known yet is the one that will be.
 bool comparable(const Counter& from, const Counter& to) {
-  return from && to && from->unit_bytes == to->unit_bytes && from->unit_bytes != 0;
+  return from && to && (from->unit_bytes == to->unit_bytes || from->unit_bytes == 0 || to->unit_bytes == 0);
 }
 
 bool fell(const Counter& from, const Counter& to) { return comparable(from, to) && to->count < from->count; }
 
-bool leaps(const Counter& from, const Counter& to, std::chrono::nanoseconds time) {
+bool leaps(const Counter& from, const Counter& to, Time time) {
   if (!comparable(from, to)) {
     return false;
   }
-  const auto whole = std::max<std::int64_t>(std::chrono::ceil<seconds>(time).count(), 1);
-  const Uint128 most = kMostBytesPerSecond * static_cast<Uint128>(whole) + multiply(kGrains, to->unit_bytes);
-  return multiply(subtract(to->count, from->count), to->unit_bytes) > most;
+  const Uint128 most = most_bytes_in(time) + multiply(kGrains, to->unit_bytes);
+  return to->count > from->count &&
+         (to->count == kUnbounded || multiply(to->count - from->count, to->unit_bytes) > most);
 }
 
-bool fell(const WriteSample& from, const WriteSample& to) {
-  return fell(from.host_after, to.host_before) || fell(from.media, to.media);
+/// More than a drive can do in the time between them: to be confirmed.
+bool goes_on(const WriteSample& from, const WriteSample& to) {
+  const Time time = to.at - from.at;
+  return !fell(from, to) && !leaps(from.host_after, to.host_after, time) && !leaps(from.media, to.media, time);
 }
 
-bool leaps(const WriteSample& from, const WriteSample& to) {
-  const auto time = to.at - from.at;
-  return leaps(from.host_after, to.host_after, time) || leaps(from.media, to.media, time);
+/// Tells nothing of a counter that the other has.
+bool lacks_counter(const WriteSample& sample, const WriteSample& other) {
+  return !sample.host_before || !sample.host_after || (other.media && !sample.media);
+}
+
+/// The one held between the newest that is believed and the next.
+struct Trio {
+  const WriteLedger::Newest& newest;
+  const WriteSample& held;
+  const WriteSample& next;
+
+  [[nodiscard]] Time until_held() const {
+    constexpr Time kLongestAbsence = std::chrono::hours(24 * 3650);
+    return newest.timed ? held.at - newest.sample.at : kLongestAbsence;
+  }
+  [[nodiscard]] Time until_next() const { return next.at - held.at; }
+
+  /// Leaps that no drive can take, however late its counters are.
+  [[nodiscard]] bool leaps_to_held() const {
+    return leaps(newest.sample.host_after, held.host_after, until_held() + newest.behind.host) ||
+           leaps(newest.sample.media, held.media, until_held() + newest.behind.media);
+  }
+  [[nodiscard]] bool leaps_from_held() const {
+    return leaps(held.host_after, next.host_after, until_next() + newest.behind.host) ||
+           leaps(held.media, next.media, until_next() + newest.behind.media);
+  }
+};
+
+/// Whether one counter fell to what is held of it, from there, or between the two reads of it. A count that takes a
+/// leap is none. `certain`: what comes after is true.
+bool may_have_fallen(const Trio& samples, Time behind, const Counter& before, std::initializer_list<Counter> held,
+                     const Counter& after, bool certain) {
+  Counter previous = before;
+  bool possible = false;
+  for (const Counter& count : held) {
+    const bool absurd = leaps(before, count, samples.until_held() + behind) ||
+                        (certain && leaps(count, after, samples.until_next() + behind));
+    if (!absurd && fell(previous, count)) {
+      return true;
+    }
+    possible = possible || !absurd;
+    previous = absurd ? previous : count;
+  }
+  return possible && fell(previous, after);
+}
+
+bool may_have_fallen(const Trio& samples, bool certain) {
+  const auto& [newest, held, next] = samples;
+  const WriteSample& before = newest.sample;
+  return may_have_fallen(samples, newest.behind.host, before.host_after, {held.host_before, held.host_after},
+                         next.host_before, certain) ||
+         may_have_fallen(samples, newest.behind.media, before.media, {held.media}, next.media, certain);
 }
 
 }  // namespace
 
-std::vector<WriteSample> SampleGate::admit(const WriteSample& sample) {
-  std::vector<WriteSample> admitted;
-  const bool same_drive = last_ && last_->serial == sample.serial;
-  if (same_drive && (fell(*last_, sample) || leaps(*last_, sample))) {
-    if (!held_ || fell(*held_, sample)) {
-      held_ = sample;
-      return {};
-    }
-    admitted.push_back(*held_);
+bool fell(const WriteSample& from, const WriteSample& to) {
+  return fell(from.host_after, to.host_before) || fell(to.host_before, to.host_after) || fell(from.media, to.media);
+}
+
+SampleGate::Verdict SampleGate::judge(const std::optional<WriteLedger::Newest>& newest, const WriteSample& sample) {
+  Verdict verdict;
+  const bool same_drive = newest && newest->sample.serial == sample.serial;
+  if (!same_drive || lacks_counter(sample, newest->sample)) {
+    verdict.believed.push_back(sample);
+    held_ = same_drive ? held_ : std::nullopt;
+    return verdict;
   }
-  held_.reset();
-  last_ = sample;
-  admitted.push_back(sample);
-  return admitted;
+  const bool from_newest = goes_on(newest->sample, sample);
+  if (const auto held = std::exchange(held_, std::nullopt)) {
+    const Trio samples{*newest, *held, sample};
+    const bool from_held = goes_on(*held, sample);
+    const bool grew = !fell(newest->sample, *held) && !fell(*held, sample);
+    if (!from_newest && (from_held || grew)) {
+      const bool leaps_on = samples.leaps_from_held();
+      verdict.leapt = leaps_on || samples.leaps_to_held();
+      if (!leaps_on) {
+        verdict.believed.push_back(*held);
+      }
+      verdict.believed.push_back(sample);
+      return verdict;
+    }
+    if (may_have_fallen(samples, from_newest)) {
+      verdict.doubted = held;
+      verdict.fell_further = !from_held;
+    }
+  }
+  if (from_newest) {
+    verdict.believed.push_back(sample);
+  } else {
+    held_ = sample;
+  }
+  return verdict;
 }
 
 }  // namespace ssdpulse::analysis

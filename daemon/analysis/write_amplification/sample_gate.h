@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Can the counters of a sample be true?
-// A drive may show one absurd page, and a ledger never forgets what it was told: a fall, or a growth that no drive can
-// do in the time, is held until the next sample confirms it. What it does not confirm never was.
+// A drive may show one absurd page, and a ledger never forgets what it was told. So a sample that contradicts the
+// newest one believed, by a fall or by a growth that no drive can do in the time, is held until the next one:
+//   the next goes on from the one held         both are believed: the counters did fall, or leap
+//   it goes on from the newest one believed    the one held was an absurd page, or shows a fall that was made up for
+//                                              since. A page it is for certain if a counter would have had to grow
+//                                              faster than any drive, however late counters are; otherwise it is
+//                                              doubted: nobody can tell which it was
+//   neither                                    the one held is doubted, unless absurd, and the next is held
+// Not noticed: an absurd page that stands for a growth within what a drive can do.
 #pragma once
 
 #include <optional>
@@ -11,16 +18,25 @@
 
 namespace ssdpulse::analysis {
 
+/// Whether a counter shows less in `to` than before, or within it.
+bool fell(const WriteSample& from, const WriteSample& to);
+
 class SampleGate {
  public:
-  /// What may be taken for true now, in the order of time: nothing, the sample, or the one held and the sample.
-  std::vector<WriteSample> admit(const WriteSample& sample);
+  struct Verdict {
+    std::optional<WriteSample> doubted;  // shows a fall that may have been, before any of those that are believed
+    bool fell_further = false;           // from the one doubted to the sample: another fall, or nobody knows
+    bool leapt = false;                  // before the last of those that are believed, and no drive can
+    std::vector<WriteSample> believed;   // in the order of time
+  };
 
-  /// A sample waits for the next.
-  [[nodiscard]] bool holds() const { return held_.has_value(); }
+  /// `newest`: what is believed so far.
+  Verdict judge(const std::optional<WriteLedger::Newest>& newest, const WriteSample& sample);
+
+  /// Waits for the next sample.
+  [[nodiscard]] const std::optional<WriteSample>& held() const { return held_; }
 
  private:
-  std::optional<WriteSample> last_;  // admitted
   std::optional<WriteSample> held_;
 };
 

@@ -4,6 +4,7 @@
 #include "daemon/analysis/write_amplification/write_ledger.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "daemon/analysis/write_amplification/state_text.h"
 
@@ -11,6 +12,23 @@ namespace ssdpulse::analysis {
 namespace {
 
 constexpr std::string_view kStateVersion = "write-ledger-1 ";
+
+/// Of an epoch, for the log.
+std::string cause_of(const Lifetime::CounterFall& host, const Lifetime::CounterFall& media, bool other_firmware,
+                     bool interrupted) {
+  const auto fate = [](const WrittenTotal::Fall& fall) { return fall.restarted ? " restarted" : " rolled back"; };
+  std::string cause;
+  if (host) {
+    cause = std::string("host counter") + fate(*host);
+  }
+  if (media) {
+    cause += (cause.empty() ? "" : ", ") + std::string("media counter") + fate(*media);
+  }
+  if (!cause.empty()) {
+    return cause;
+  }
+  return other_firmware ? "another firmware" : interrupted ? "readings that contradict each other" : "another unit";
+}
 
 }  // namespace
 
@@ -21,7 +39,7 @@ struct WriteLedger::Reading {
   CountRange host;
   CounterFormat media_format;
   std::optional<Uint128> media;
-  std::optional<BlockBytes> block;
+  std::optional<HostPoint> block;  // both sides of the host's writes
 };
 
 bool WriteLedger::saturated(const WriteSample& sample) {
@@ -46,9 +64,9 @@ std::optional<WriteLedger::Reading> WriteLedger::usable(const WriteSample& sampl
     reading.media_format = CounterFormat(*sample.media);
     reading.media = sample.media->count;
   }
-  if (sample.block_written_bytes_before && sample.block_written_bytes_after) {
-    reading.block = BlockBytes{*sample.block_written_bytes_before, *sample.block_written_bytes_after,
-                               sample.block_losses_before, sample.block_losses_after};
+  if (sample.block_before && sample.block_after) {
+    reading.block = HostPoint{reading.host, reading.host_format, *sample.block_before, *sample.block_after,
+                              sample.block_largest_request_bytes};
   }
   return reading;
 }
@@ -74,6 +92,7 @@ void WriteLedger::observe(const WriteSample& sample) {
         lifetime_.lose();  // and there is nothing to tell by how much was lost
       }
       break_off();
+      interrupted_ = true;
     }
     return;
   }
@@ -88,10 +107,12 @@ void WriteLedger::observe(const WriteSample& sample) {
     block_.reset();
   }
   learn_units(*reading);
-  if (host_.seen() &&
+  const bool new_epoch =
+      host_.seen() &&
       (interrupted_ || sample.firmware != firmware_ || host_.breaks(reading->host_format, reading->host) ||
-       (reading->media && media_.breaks(reading->media_format, {*reading->media, *reading->media})))) {
-    begin_epoch(*reading);
+       (reading->media && media_.breaks(reading->media_format, {*reading->media, *reading->media})));
+  if (new_epoch) {
+    begin_epoch(*reading, sample.firmware);
   } else {
     watch_idleness(*reading);
   }
@@ -102,12 +123,15 @@ void WriteLedger::observe(const WriteSample& sample) {
   host_.advance(reading->host_format, reading->host);
   if (reading->media) {
     media_.advance(reading->media_format, {*reading->media, *reading->media});
-    windows_.add({reading->at, reading->host, *reading->media});
+    // What opened the epoch may have happened between the reads of the host's counter: the first is of before then.
+    if (!new_epoch || reading->host.low == reading->host.high) {
+      windows_.add({reading->at, reading->host, *reading->media});
+    }
   }
   watch_lag(*reading);
   watch_drift(*reading);
-  largest_request_ = sample.block_largest_request_bytes;
   at_ = reading->at;
+  timed_ = true;
   block_ = reading->block;
 }
 
@@ -122,11 +146,16 @@ void WriteLedger::meet_drive(const WriteSample& sample) {
 }
 
 void WriteLedger::break_off() {
-  interrupted_ = true;
   windows_.clear();
   idle_since_.reset();
-  drift_from_.reset();
+  drift_.forget_begin();
   block_.reset();
+}
+
+void WriteLedger::interrupt() {
+  lifetime_.lose();
+  break_off();
+  interrupted_ = true;
 }
 
 void WriteLedger::learn_units(const Reading& reading) {
@@ -141,21 +170,62 @@ void WriteLedger::learn_units(const Reading& reading) {
   }
 }
 
-void WriteLedger::begin_epoch(const Reading& reading) {
-  const auto host_fall = host_.begin_epoch(reading.host_format, reading.host);
-  std::optional<WrittenTotal::Fall> media_fall;
-  if (reading.media && media_.seen()) {
-    media_fall = media_.begin_epoch(reading.media_format, {*reading.media, *reading.media});
-  }
-  if (interrupted_ && !host_fall && !media_fall) {
-    lifetime_.lose();  // what was begun anew has already grown beyond what it was
-  }
-  lifetime_.fell(host_fall, media_fall);
+void WriteLedger::open_epoch(Time at, std::string cause, Epoch::Counts then) {
   break_off();
   ++epochs_;
-  epoch_at_ = reading.at;
+  epoch_at_ = at;
+  epoch_ = Epoch{at, std::move(cause), {host_.last().high, media_.last().high}, then};
   host_lag_ = CounterLag();
   media_lag_ = CounterLag();
+}
+
+/// As counter_lag.h has it: a counter that seems to follow may still be almost 3 polls late.
+WriteLedger::Time WriteLedger::behind(const CounterLag& lag) const {
+  return lag.lag(poll_interval_) + 3 * poll_interval_;
+}
+
+Uint128 WriteLedger::most_since(Time at, const CounterLag& lag) const {
+  return timed_ ? most_bytes_in(at - at_ + behind(lag)) : kUnbounded;
+}
+
+Lifetime::CounterFall WriteLedger::host_fall(const Reading& reading) const {
+  return host_.fall(reading.host_format, reading.host, most_since(reading.at, host_lag_));
+}
+
+Lifetime::CounterFall WriteLedger::media_fall(const Reading& reading) const {
+  return reading.media
+             ? media_.fall(reading.media_format, {*reading.media, *reading.media}, most_since(reading.at, media_lag_))
+             : std::nullopt;
+}
+
+void WriteLedger::begin_epoch(const Reading& reading, const std::string& firmware) {
+  const auto host = host_fall(reading);
+  const auto media = media_fall(reading);
+  open_epoch(reading.at, cause_of(host, media, firmware != firmware_, interrupted_),
+             {reading.host.high, reading.media.value_or(0)});
+  host_.begin_epoch(reading.host_format, reading.host, host);
+  if (reading.media && media_.seen()) {
+    media_.begin_epoch(reading.media_format, {*reading.media, *reading.media}, media);
+  }
+  if (interrupted_ && !host && !media) {
+    lifetime_.lose();  // what was begun anew has already grown beyond what it was
+  }
+  lifetime_.fell(host, media);
+  if (firmware != firmware_) {
+    drift_ = HostDrift();
+  }
+}
+
+void WriteLedger::doubt(const WriteSample& sample, bool fell_further) {
+  const auto reading = usable(sample);
+  if (reading && !fell_further) {
+    lifetime_.may_have_fallen(host_fall(*reading), media_fall(*reading));
+  } else {
+    lifetime_.lose();
+  }
+  const auto shown = [](const std::optional<model::ByteCounter>& counter) { return counter ? counter->count : 0; };
+  open_epoch(sample.at, "a fall that the next reading did not confirm",
+             {shown(sample.host_after), shown(sample.media)});
 }
 
 void WriteLedger::watch_lag(const Reading& reading) {
@@ -163,7 +233,7 @@ void WriteLedger::watch_lag(const Reading& reading) {
   constexpr Uint128 kMostBuffered = Uint128{64} << 20;
   WriteEvidence evidence;
   if (reading.block && host_.format().known()) {
-    evidence.block = {reading.block->before, reading.block->after};
+    evidence.block = {reading.block->before.written_bytes, reading.block->after.written_bytes};
   }
   host_lag_.observe(reading.at, reading.host.high, evidence, host_.format().doubt());
   if (!reading.media) {
@@ -178,8 +248,11 @@ void WriteLedger::watch_lag(const Reading& reading) {
 }
 
 void WriteLedger::watch_idleness(const Reading& reading) {
-  const bool idle = block_ && reading.block && block_->before == reading.block->after &&
-                    block_->losses_before == reading.block->losses_after && host_.last().low == reading.host.high;
+  const auto unmoved = [](const BlockWrites& from, const BlockWrites& to) {
+    return from.written_bytes == to.written_bytes && from.zeroed_bytes == to.zeroed_bytes && from.losses == to.losses;
+  };
+  const bool idle =
+      block_ && reading.block && unmoved(block_->before, reading.block->after) && host_.last().low == reading.host.high;
   if (!idle) {
     idle_since_.reset();
     return;
@@ -195,13 +268,32 @@ void WriteLedger::watch_idleness(const Reading& reading) {
 }
 
 void WriteLedger::watch_drift(const Reading& reading) {
-  const bool fell = block_ && reading.block && reading.block->before < block_->after;
-  if (fell || !reading.block || !host_.format().known()) {
-    drift_from_.reset();
+  const bool fell = block_ && reading.block && reading.block->before.written_bytes < block_->after.written_bytes;
+  const bool known = reading.block && host_.format().known();
+  if (fell || !known) {
+    drift_.forget_begin();
   }
-  if (!drift_from_ && reading.block && host_.format().known()) {
-    drift_from_ = DriftBegin{reading.host, *reading.block};
+  if (known) {
+    drift_.observe(*reading.block, host_lag_.lag(poll_interval_) == Time{0});
   }
+}
+
+std::optional<WriteLedger::Newest> WriteLedger::newest() const {
+  if (!host_.seen()) {
+    return std::nullopt;
+  }
+  Newest newest{{}, timed_, {behind(host_lag_), behind(media_lag_)}};
+  WriteSample& sample = newest.sample;
+  sample.at = at_;
+  sample.wall = wall_;
+  sample.host_before = host_.format().counter(host_.last().low);
+  sample.host_after = host_.format().counter(host_.last().high);
+  if (media_.seen()) {
+    sample.media = media_.format().counter(media_.last().high);
+  }
+  sample.serial = serial_.value_or("");
+  sample.firmware = firmware_;
+  return newest;
 }
 
 void WriteLedger::remember(const WriteSample& sample) {

@@ -4,7 +4,8 @@
 // begin anew, and the ratios of several windows. It has no clock, no thread and no I/O; the same samples give the same.
 //
 // Epochs. A fallen counter, another firmware or another unit opens a new epoch: no window spans one, totals go on
-// (written_total.h has the rule). Another serial number is another drive: everything begins anew.
+// (written_total.h has the rule). Another serial number is another drive: everything begins anew. Samples are believed
+// here: what a drive may misreport goes through checked_ledger.h first.
 // Bounds. The truth of a covered window lies in them whatever granularity, rounding and the time between the reads of
 // one sample hide, and whatever counters hide that are brought up to date only now and then, as far as counter_lag.h
 // covers them. A ratio is shown only while its bounds are narrow. A counter at all-ones has saturated and tells
@@ -20,6 +21,7 @@
 
 #include "daemon/analysis/write_amplification/counter_interval.h"
 #include "daemon/analysis/write_amplification/counter_lag.h"
+#include "daemon/analysis/write_amplification/host_drift.h"
 #include "daemon/analysis/write_amplification/ratio_windows.h"
 #include "daemon/analysis/write_amplification/wear_rate.h"
 #include "daemon/analysis/write_amplification/written_total.h"
@@ -35,13 +37,10 @@ struct WriteSample {
   std::optional<model::ByteCounter> host_before;  // the host's counter, read just before the media's and just after;
   std::optional<model::ByteCounter> media;        // all three the same reading where one page has both counters
   std::optional<model::ByteCounter> host_after;
-  // Bytes of writes to all the drive's namespaces, by the block layer, at the two reads of the host's counter,
-  // cumulative since the daemon's start; absent when not all namespaces are measured, and in history.
-  std::optional<std::uint64_t> block_written_bytes_before;
-  std::optional<std::uint64_t> block_written_bytes_after;
-  // Requests that the block layer may have failed to count until then, and how large one of them can be.
-  std::uint64_t block_losses_before = 0;
-  std::uint64_t block_losses_after = 0;
+  // The block layer, at the two reads of the host's counter; absent when not all namespaces are measured, and in
+  // history.
+  std::optional<BlockWrites> block_before;
+  std::optional<BlockWrites> block_after;
   std::optional<std::uint64_t> block_largest_request_bytes;
   bool counted_since_birth = true;  // false for counters that an administrator may clear (FDP)
   std::string serial;
@@ -62,7 +61,34 @@ class WriteLedger {
   /// counter goes on alone.
   void observe(const WriteSample& sample);
 
+  /// A sample that is not believed, and may have shown a fall after the last one that was: an epoch, in case it did.
+  /// `fell_further`: and then another, or nobody knows.
+  void doubt(const WriteSample& sample, bool fell_further);
+  /// Nothing before can be compared with anything after: the next sample opens an epoch, and the lifetime is lost.
+  void interrupt();
+
   [[nodiscard]] model::WriteAmplification amplification() const;
+
+  /// The newest sample that could be used; not of remember().
+  struct Newest {
+    WriteSample sample;         // its counters, time, serial number and firmware
+    bool timed;                 // false: its time is of a clock that may have been set since
+    RatioWindows::Lags behind;  // a counter's growth may be of so much more time than passed between two readings
+  };
+  [[nodiscard]] std::optional<Newest> newest() const;
+
+  /// The newest of this process: when it began, why, and what the counters showed, in their own units.
+  struct Epoch {
+    Time at;
+    std::string cause;
+    struct Counts {
+      Uint128 host;
+      Uint128 media;
+    };
+    Counts before;
+    Counts then;
+  };
+  [[nodiscard]] const std::optional<Epoch>& epoch() const { return epoch_; }
 
   struct Staleness {
     Time lag;           // the values read may be that old
@@ -83,17 +109,6 @@ class WriteLedger {
 
  private:
   struct Reading;
-  struct BlockBytes {
-    std::uint64_t before;
-    std::uint64_t after;
-    std::uint64_t losses_before;
-    std::uint64_t losses_after;
-  };
-  struct DriftBegin {
-    CountRange host;
-    BlockBytes block;
-  };
-
   [[nodiscard]] static std::optional<Reading> usable(const WriteSample& sample);
   [[nodiscard]] static bool saturated(const WriteSample& sample);
   [[nodiscard]] Staleness staleness(const CounterLag& lag) const {
@@ -104,13 +119,17 @@ class WriteLedger {
   void break_off();
   void meet_drive(const WriteSample& sample);
   void learn_units(const Reading& reading);
-  void begin_epoch(const Reading& reading);
+  void open_epoch(Time at, std::string cause, Epoch::Counts then);
+  void begin_epoch(const Reading& reading, const std::string& firmware);
+  [[nodiscard]] Time behind(const CounterLag& lag) const;
+  [[nodiscard]] Uint128 most_since(Time at, const CounterLag& lag) const;
+  [[nodiscard]] Lifetime::CounterFall host_fall(const Reading& reading) const;
+  [[nodiscard]] Lifetime::CounterFall media_fall(const Reading& reading) const;
   void watch_lag(const Reading& reading);
   void watch_idleness(const Reading& reading);
   void watch_drift(const Reading& reading);
 
   [[nodiscard]] std::vector<model::WriteAmplificationRatio> ratios() const;
-  void tell_drift(model::WriteAmplification& said) const;
   [[nodiscard]] std::optional<model::LifeRemaining> life_by_media() const;
 
   template <typename Self, typename Archive>
@@ -140,9 +159,10 @@ class WriteLedger {
   WearRate wear_;
   // Not kept:
   RatioWindows windows_;
-  std::optional<BlockBytes> block_;  // of the last reading
-  std::optional<DriftBegin> drift_from_;
-  std::optional<std::uint64_t> largest_request_;
+  bool timed_ = false;
+  std::optional<Epoch> epoch_;
+  std::optional<HostPoint> block_;  // at the last reading
+  HostDrift drift_;
   std::optional<Time> idle_since_;
   std::optional<model::ByteCounter> endurance_estimate_;
 };

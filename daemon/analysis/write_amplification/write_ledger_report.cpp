@@ -13,11 +13,6 @@ using std::chrono::hours;
 
 double seconds_of(Time time) { return std::chrono::duration<double>(time).count(); }
 
-/// a - b
-double signed_difference(Uint128 a, Uint128 b) {
-  return a >= b ? static_cast<double>(a - b) : -static_cast<double>(b - a);
-}
-
 void show(std::vector<model::WriteAmplificationRatio>& ratios, const char* name, Time covered, Time age,
           const std::optional<RatioBounds>& bounds) {
   if (bounds && worth_showing(*bounds)) {
@@ -50,26 +45,6 @@ std::vector<model::WriteAmplificationRatio> WriteLedger::ratios() const {
   return ratios;
 }
 
-void WriteLedger::tell_drift(model::WriteAmplification& said) const {
-  if (!drift_from_ || !block_) {
-    return;
-  }
-  const CountRange now = host_.last();
-  const Interval drive = host_.format().difference(drift_from_->host, now);
-  const Uint128 likely = host_.format().bytes(subtract(now.high, drift_from_->host.high));
-  // Whatever was not counted since may have been a write, and one of the largest.
-  const std::uint64_t losses = block_->losses_after - drift_from_->block.losses_before;
-  if (losses > 0 && !largest_request_) {
-    return;
-  }
-  Interval block =
-      subtract(Interval{block_->before, block_->after}, Interval{drift_from_->block.before, drift_from_->block.after});
-  block.high = add(block.high, multiply(losses, largest_request_.value_or(0)));
-  said.host_written_drift_bytes = signed_difference(likely, block_->after - drift_from_->block.after);
-  said.host_written_drift_lower_bytes = signed_difference(drive.low, block.high);
-  said.host_written_drift_upper_bytes = signed_difference(drive.high, block.low);
-}
-
 std::optional<model::LifeRemaining> WriteLedger::life_by_media() const {
   const auto& points = windows_.points();
   if (!endurance_estimate_ || endurance_estimate_->unit_bytes == 0 || !counted_since_birth_ ||
@@ -95,7 +70,11 @@ model::WriteAmplification WriteLedger::amplification() const {
     said.media_doubt_bytes = static_cast<double>(media_.format().doubt());
     said.idle_media_written_bytes = static_cast<double>(idle_media_);
   }
-  tell_drift(said);
+  if (const auto drift = drift_.drift()) {
+    said.host_written_drift_bytes = drift->likely;
+    said.host_written_drift_lower_bytes = drift->lower;
+    said.host_written_drift_upper_bytes = drift->upper;
+  }
   said.ratios = ratios();
   for (const auto& life : {wear_.life_remaining(), life_by_media()}) {
     if (life) {

@@ -35,22 +35,27 @@ bool WrittenTotal::breaks(const CounterFormat& format, CountRange next) const {
   return seen() && (other_unit || next.low < last().high);
 }
 
-std::optional<WrittenTotal::Fall> WrittenTotal::begin_epoch(const CounterFormat& format, CountRange next) {
+std::optional<WrittenTotal::Fall> WrittenTotal::fall(const CounterFormat& format, CountRange next, Uint128 most) const {
   const CounterFormat after = effective(format);
-  const Interval old_bounds = format_.interval(last());
-  const Interval new_bounds = after.interval(next);
+  const Interval shown = after.interval(next);
   const Uint128 old_bytes = format_.bytes(last().high);
   const Uint128 new_bytes = after.bytes(next.high);
-  std::optional<Fall> fall;
-  if (after == format_ ? next.low < last().high : new_bytes < old_bytes) {
-    fall = Fall{new_bounds, new_bytes < old_bytes / 2};
+  if (!seen() || !(after == format_ ? next.low < last().high : new_bytes < old_bytes)) {
+    return std::nullopt;
   }
-  const Uint128 kept = subtract(old_bytes, new_bytes);
+  const bool can_have_restarted = !after.known() || shown.low <= most;
+  return Fall{subtract(format_.interval(last()), shown), can_have_restarted ? shown : Interval{},
+              can_have_restarted && new_bytes < old_bytes / 2};
+}
+
+void WrittenTotal::begin_epoch(const CounterFormat& format, CountRange next, const std::optional<Fall>& fall) {
+  const CounterFormat after = effective(format);
+  const Uint128 old_bytes = format_.bytes(last().high);
+  const Uint128 kept = subtract(old_bytes, after.bytes(next.high));
   earlier_ = add(earlier_, fall && fall->restarted ? old_bytes : kept);
-  earlier_bounds_ = add(earlier_bounds_, subtract(old_bounds, new_bounds));
+  earlier_bounds_ = add(earlier_bounds_, subtract(format_.interval(last()), after.interval(next)));
   format_ = after;
   last_ = next;
-  return fall;
 }
 
 void WrittenTotal::advance(const CounterFormat& format, CountRange next) {
@@ -64,20 +69,35 @@ void WrittenTotal::learn(const CounterFormat& format) {
   format_ = format;
 }
 
-void Lifetime::fell(const std::optional<WrittenTotal::Fall>& host, const std::optional<WrittenTotal::Fall>& media) {
+void Lifetime::add_falls(const CounterFall& host, const CounterFall& media, Interval WrittenTotal::Fall::*what,
+                         bool likely) {
+  const auto add_one = [&](const CounterFall& host_fall, const CounterFall& media_fall) {
+    const auto of = [&](const CounterFall& fall) { return fall ? *fall.*what : Interval{}; };
+    const bool restarted = (host_fall ? host_fall : media_fall)->restarted;
+    falls_.push_back({of(host_fall), of(media_fall), likely && restarted});
+  };
   if (host && media && host->restarted == media->restarted) {
-    falls_.push_back({host->if_restarted, media->if_restarted, host->restarted});
+    add_one(host, media);
   } else {
     if (host) {
-      falls_.push_back({host->if_restarted, {}, host->restarted});
+      add_one(host, {});
     }
     if (media) {
-      falls_.push_back({{}, media->if_restarted, media->restarted});
+      add_one({}, media);
     }
   }
   if (lost_ || falls_.size() > kMostFalls) {
     lose();
   }
+}
+
+void Lifetime::fell(const CounterFall& host, const CounterFall& media) {
+  add_falls(host, media, &WrittenTotal::Fall::if_restarted, true);
+}
+
+void Lifetime::may_have_fallen(const CounterFall& host, const CounterFall& media) {
+  add_falls(host, media, &WrittenTotal::Fall::if_rolled_back, false);
+  add_falls(host, media, &WrittenTotal::Fall::if_restarted, false);
 }
 
 void Lifetime::learn_host(const CounterFormat& format) {

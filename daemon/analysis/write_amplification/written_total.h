@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much was written in the drive's life, though its counters may have begun anew in between?
 // A counter that fell has either restarted from zero (what it shows now comes on top), or was rolled back a little by a
-// power loss (nothing comes on top until it has caught up). The total follows this rule: a counter that kept at least
-// half of its value was rolled back (a drive may lose minutes of counting, never half its life), any other restarted.
-// Bounds of the lifetime's ratio contain either reading of every fall; both counters fell by the same cause unless the
-// rule says otherwise. What was written between the last reading before a fall and the fall is in no reading. A fall
-// that later writes have made up for by the next poll cannot be seen.
+// power loss (only what it grows by from now on does). The total follows this rule: a counter that kept at least half
+// of its value (a drive may lose minutes of counting, never half its life), or shows more than can have been written
+// since zero, was rolled back; any other restarted. Bounds of the lifetime's ratio contain either reading of every
+// fall; both counters fell by the same cause unless the rule says otherwise. What was written between the last reading
+// before a fall and the fall is in no reading. A fall that one reading shows and the next has made up for may be an
+// absurd page: the total takes it for one, the bounds contain all three readings of it. A fall that no reading shows
+// cannot be seen.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +24,17 @@ class WrittenTotal {
   /// Whether `next` belongs to another epoch than what was seen so far.
   [[nodiscard]] bool breaks(const CounterFormat& format, CountRange next) const;
 
-  /// Begins an epoch with `next`. Returns what would come on top if the counter had restarted, where it fell.
+  /// What would come on top.
   struct Fall {
-    Interval if_restarted;
-    bool restarted;  // by the rule
+    Interval if_rolled_back;  // once the counter shows what it did before
+    Interval if_restarted;    // of what it shows
+    bool restarted;           // by the rule
   };
-  std::optional<Fall> begin_epoch(const CounterFormat& format, CountRange next);
+  /// How the counter fell, if it did; `most`: bytes that can have been written since the last reading.
+  [[nodiscard]] std::optional<Fall> fall(const CounterFormat& format, CountRange next, Uint128 most) const;
+
+  /// Begins an epoch with `next`, after such a fall or none.
+  void begin_epoch(const CounterFormat& format, CountRange next, const std::optional<Fall>& fall);
 
   /// Within an epoch.
   void advance(const CounterFormat& format, CountRange next);
@@ -65,8 +72,11 @@ class WrittenTotal {
 /// The lifetime's ratio, with all readings of all falls.
 class Lifetime {
  public:
-  /// At the begin of an epoch: what begin_epoch() returned.
-  void fell(const std::optional<WrittenTotal::Fall>& host, const std::optional<WrittenTotal::Fall>& media);
+  /// At the begin of an epoch.
+  using CounterFall = std::optional<WrittenTotal::Fall>;
+  void fell(const CounterFall& host, const CounterFall& media);
+  /// Perhaps, and they have made up for it.
+  void may_have_fallen(const CounterFall& host, const CounterFall& media);
   /// The counters do not tell the lifetime any more.
   void lose() { lost_ = true, falls_.clear(); }
   /// The unit was found out.
@@ -95,6 +105,8 @@ class Lifetime {
 
  private:
   static constexpr std::size_t kMostFalls = 16;  // more than that, and there is no telling
+
+  void add_falls(const CounterFall& host, const CounterFall& media, Interval WrittenTotal::Fall::*what, bool likely);
 
   bool lost_ = false;
   std::vector<Fall> falls_;

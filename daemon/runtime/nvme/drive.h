@@ -105,7 +105,7 @@ class NvmeDrive {
   model::NvmePolling polling_;
   std::optional<SteadyTime> succeeded_at_;
   PageValues values_;
-  DriveLedgers ledgers_;
+  DriveLedgers ledgers_{lessons_.limiter};
   LogReadWatch watch_;
   DriveMinutes minutes_;
 

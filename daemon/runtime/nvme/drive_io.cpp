@@ -19,13 +19,24 @@ std::uint64_t activity_of(const model::DeviceIo& io) {
          passthrough.completions + passthrough.unissued_completions;
 }
 
+void add(analysis::BlockWrites& sum, const model::DeviceIo& io) {
+  const auto in_flight = [&](Operation operation) {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(io.operation(operation).in_flight, 0));
+  };
+  sum.written_bytes += io.operation(Operation::write).bytes;
+  sum.zeroed_bytes += io.operation(Operation::write_zeroes).bytes;
+  sum.discarded_bytes += io.operation(Operation::discard).bytes;
+  sum.losses += losses_of(io);
+  sum.in_flight += in_flight(Operation::write);
+  sum.erasing = sum.erasing || in_flight(Operation::write_zeroes) > 0 || in_flight(Operation::discard) > 0;
+}
+
 }  // namespace
 
 DriveWrites writes_of(const nvme::NvmeSubsystem& drive, BlockLayer& block) {
-  DriveWrites sum;
-  sum.losses = block.skipped_runs();
-  std::uint64_t bytes = 0;
-  std::uint64_t activity = sum.losses;
+  analysis::BlockWrites done;
+  done.losses = block.skipped_runs();
+  std::uint64_t activity = done.losses;
   std::uint64_t largest = 0;
   bool measured = !drive.namespaces.empty();
   bool sizes_known = measured;
@@ -33,16 +44,16 @@ DriveWrites writes_of(const nvme::NvmeSubsystem& drive, BlockLayer& block) {
     const auto io = block.device(entry.device);
     measured = measured && io != nullptr;
     if (io) {
-      bytes += io->operation(Operation::write).bytes;
+      add(done, *io);
       activity += activity_of(*io) + losses_of(*io);
-      sum.losses += losses_of(*io);
     }
     const auto most = block.largest_request_bytes(entry.device);
     sizes_known = sizes_known && most.has_value();
     largest = std::max(largest, most.value_or(0));
   }
+  DriveWrites sum;
   if (measured) {
-    sum.bytes = bytes;
+    sum.done = done;
     sum.activity = activity;
   }
   if (sizes_known) {

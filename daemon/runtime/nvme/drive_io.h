@@ -6,18 +6,18 @@
 #include <optional>
 
 #include "daemon/analysis/latency_words.h"
+#include "daemon/analysis/write_amplification/host_drift.h"
 #include "daemon/runtime/block_layer.h"
 #include "daemon/sources/nvme/controllers.h"
 
 namespace ssdpulse::runtime {
 
-/// Up to one moment. Absent, apart from the losses: not all namespaces are measured, or there is none.
+/// Up to one moment. Absent: not all namespaces are measured, or there is none.
 struct DriveWrites {
-  std::optional<std::uint64_t> bytes;
+  std::optional<analysis::BlockWrites> done;
   /// Differs from an earlier one if anything was done that may have written.
   std::optional<std::uint64_t> activity;
-  std::uint64_t losses = 0;                            // requests that may not have been counted
-  std::optional<std::uint64_t> largest_request_bytes;  // of them
+  std::optional<std::uint64_t> largest_request_bytes;
 };
 DriveWrites writes_of(const nvme::NvmeSubsystem& drive, BlockLayer& block);
 

@@ -14,6 +14,9 @@ constexpr unsigned kReadingsToSwitch = 3;
 
 constexpr std::size_t kMostWaiting = 1024;
 
+/// So many epochs are a line each; a drive that has more, has them all the time.
+constexpr unsigned kEpochsToldEach = 16;
+
 analysis::WriteSample sample_of(const nvme::DriveReading& reading, const nvme::SourceChoice& choice,
                                 const DriveWrites& before, const DriveWrites& after) {
   const nvme::PageReading* smart = reading.smart();
@@ -32,10 +35,8 @@ analysis::WriteSample sample_of(const nvme::DriveReading& reading, const nvme::S
     sample.host_after = reading.host_after_media();
   }
   sample.counted_since_birth = choice.since_birth;
-  sample.block_written_bytes_before = before.bytes;
-  sample.block_written_bytes_after = after.bytes;
-  sample.block_losses_before = before.losses;
-  sample.block_losses_after = after.losses;
+  sample.block_before = before.done;
+  sample.block_after = after.done;
   sample.block_largest_request_bytes = after.largest_request_bytes;
   if (smart != nullptr) {
     sample.percentage_used = smart->content.percentage_used;
@@ -54,12 +55,37 @@ void forget_old(std::vector<model::WriteAmplificationRatio>& ratios, std::chrono
   });
 }
 
+/// Counters that only grow say the same by fewer readings, less finely; a fall needs those around it.
+void remember_for_recall(std::vector<analysis::WriteSample>& waiting, const analysis::WriteSample& sample) {
+  waiting.push_back(sample);
+  if (waiting.size() % kMostWaiting != 0) {
+    return;
+  }
+  std::vector<analysis::WriteSample> kept;
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    const bool falls = (i > 0 && analysis::fell(waiting[i - 1], waiting[i])) ||
+                       (i + 1 < waiting.size() && analysis::fell(waiting[i], waiting[i + 1]));
+    if (i % 2 == 0 || falls) {
+      kept.push_back(waiting[i]);
+    }
+  }
+  waiting = std::move(kept);
+}
+
+std::optional<analysis::WriteLedger::Epoch> epoch_opened_by(const analysis::WriteSample& sample,
+                                                            analysis::CheckedLedger& ledger) {
+  const auto so_far = ledger.ledger().epoch();
+  ledger.observe(sample);
+  const auto& epoch = ledger.ledger().epoch();
+  return epoch && (!so_far || so_far->at != epoch->at) ? epoch : std::nullopt;
+}
+
 }  // namespace
 
-bool DriveLedgers::settle_source(const nvme::SourceChoice& choice, const std::string& controller) {
+bool DriveLedgers::settle_source(const nvme::SourceChoice& choice) {
   const bool other = !chosen_ || choice.source != source_;
   if (other && (!chosen_ || source_.empty() || ++other_source_ >= kReadingsToSwitch)) {
-    log::info("controller={} write amplification source={} reason=\"{}\"", controller,
+    log::info("controller={} write amplification source={} reason=\"{}\"", controller_,
               choice.source.empty() ? "none" : choice.source, choice.reason);
     source_ = choice.source;
     chosen_ = true;
@@ -80,32 +106,50 @@ void DriveLedgers::observe(const nvme::DriveReading& reading, const DriveWrites&
   }
   const nvme::SourceChoice choice = nvme::choose_source(reading, units_);
   units_ = choice.units;
-  if (!settle_source(choice, reading.identity->controller)) {
+  controller_ = reading.identity->controller;
+  if (!settle_source(choice)) {
     return;
   }
-  Counters& counters = by_source_.try_emplace(source_, analysis::WriteLedger(interval)).first->second;
+  Counters& counters = by_source_.try_emplace(source_, analysis::CheckedLedger(interval)).first->second;
   counters.ledger.set_poll_interval(interval);
-  for (const analysis::WriteSample& sample : counters.gate.admit(sample_of(reading, choice, before, after))) {
-    counters.ledger.observe(sample);
-    counters.last = sample;
-    if (!knows_past_) {
-      remember_for_recall(sample);
-    }
+  const auto sample = sample_of(reading, choice, before, after);
+  if (!knows_past_) {
+    remember_for_recall(counters.waiting, sample);
   }
+  if (const auto epoch = epoch_opened_by(sample, counters.ledger)) {
+    tell_epoch(source_, *epoch);
+    counters.first_epoch_told = counters.first_epoch_told.value_or(epoch->at);
+  }
+}
+
+void DriveLedgers::tell_epoch(const std::string& source, const analysis::WriteLedger::Epoch& epoch) {
+  std::uint64_t unsaid = 0;
+  if (++epochs_told_ > kEpochsToldEach) {
+    const auto suppressed = limiter_.admit("epoch controller=" + controller_);
+    if (!suppressed) {
+      return;
+    }
+    unsaid = *suppressed;
+  }
+  log::warning(
+      "controller={} the drive's write counters begin a new epoch source={} cause=\"{}\" host_before={} host={} "
+      "media_before={} media={} suppressed={}",
+      controller_, source, epoch.cause, epoch.before.host, epoch.then.host, epoch.before.media, epoch.then.media,
+      unsaid);
 }
 
 bool DriveLedgers::in_doubt() const {
-  const auto counters = by_source_.find(source_);
-  return counters != by_source_.end() && counters->second.gate.holds();
+  const Counters* counters = this->counters();
+  return counters != nullptr && counters->ledger.in_doubt();
 }
 
 std::string DriveLedgers::reason() const {
-  const auto counters = by_source_.find(source_);
-  if (source_.empty() || counters == by_source_.end()) {
+  const Counters* counters = this->counters();
+  if (source_.empty() || counters == nullptr) {
     return reason_;
   }
-  const bool host = counters->second.ledger.host_staleness().stuck;
-  const bool media = counters->second.ledger.media_staleness().stuck;
+  const bool host = counters->ledger.host_staleness().stuck;
+  const bool media = counters->ledger.media_staleness().stuck;
   if (!host && !media) {
     return reason_;
   }
@@ -114,46 +158,50 @@ std::string DriveLedgers::reason() const {
          " not move though the drive is written to";
 }
 
-/// Counters that only grow say the same by fewer readings, less finely.
-void DriveLedgers::remember_for_recall(const analysis::WriteSample& sample) {
-  waiting_.emplace_back(source_, sample);
-  if (waiting_.size() > kMostWaiting) {
-    std::size_t place = 0;
-    std::erase_if(waiting_, [&](const auto& /*entry*/) { return ++place % 2 == 0; });
-  }
-}
-
 void DriveLedgers::recall(const history::Recalled& recalled, Time interval) {
-  const auto waiting = std::exchange(waiting_, {});
-  const Time until = waiting.empty() ? boot_time(std::chrono::steady_clock::now()) : waiting.front().second.at;
+  Time until = boot_time(std::chrono::steady_clock::now());
+  for (const auto& [source, counters] : by_source_) {
+    until = counters.waiting.empty() ? until : std::min(until, counters.waiting.front().at);
+  }
   for (auto& [source, ledger] : ledgers_of_the_past(recalled, interval, until)) {
-    Counters& counters = by_source_.try_emplace(source, analysis::WriteLedger(interval)).first->second;
+    Counters& counters = by_source_.try_emplace(source, analysis::CheckedLedger(interval)).first->second;
     counters.ledger = std::move(ledger);
-    for (const auto& entry : waiting) {
-      if (entry.first == source) {
-        counters.ledger.observe(entry.second);
+    for (const analysis::WriteSample& sample : counters.waiting) {
+      const auto epoch = epoch_opened_by(sample, counters.ledger);
+      if (epoch && (!counters.first_epoch_told || epoch->at < *counters.first_epoch_told)) {
+        tell_epoch(source, *epoch);
       }
     }
+  }
+  for (auto& [source, counters] : by_source_) {
+    counters.waiting = {};
   }
   knows_past_ = true;
 }
 
+const DriveLedgers::Counters* DriveLedgers::counters() const {
+  const auto found = by_source_.find(source_);
+  return found == by_source_.end() ? nullptr : &found->second;
+}
+
 model::WriteAmplification DriveLedgers::amplification(Time at) const {
-  model::WriteAmplification said;
-  if (const auto counters = by_source_.find(source_); counters != by_source_.end() && counters->second.last) {
-    said = counters->second.ledger.amplification();
-    forget_old(said.ratios, at - counters->second.last->at);
+  const Counters* counters = this->counters();
+  if (counters == nullptr || !(counters->ledger.newest() || counters->ledger.in_doubt())) {
+    return {};
   }
+  model::WriteAmplification said = counters->ledger.ledger().amplification();
+  const auto& newest = counters->ledger.newest();
+  forget_old(said.ratios, at - (newest ? newest->at : counters->ledger.ledger().newest()->sample.at));
   return said;
 }
 
 void DriveLedgers::fill(history::DriveMinute& row) const {
   row.boottime = boot_time(std::chrono::steady_clock::now());
-  const auto counters = by_source_.find(source_);
-  if (counters == by_source_.end() || !counters->second.last) {
+  const Counters* counters = this->counters();
+  if (counters == nullptr || !counters->ledger.newest()) {
     return;
   }
-  const analysis::WriteSample& last = *counters->second.last;
+  const analysis::WriteSample& last = *counters->ledger.newest();
   row.boottime = last.at;
   row.source = source_;
   row.writes = {last.host_after, last.media};

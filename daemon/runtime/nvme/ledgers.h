@@ -2,31 +2,34 @@
 // How much has one drive written, by which of its counters, and what was known of that before this process?
 // A ledger for each source that the drive ever had: a page may fail for a while, and what its counters said before must
 // not be lost with it. Readings go into the ledgers at once; when the past comes, however late, the ledgers go on from
-// it and the readings of this process are observed once more.
+// it and the readings of this process are observed once more. Each epoch of the counters is a line of the log.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
-#include <deque>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "daemon/analysis/write_amplification/sample_gate.h"
-#include "daemon/analysis/write_amplification/write_ledger.h"
+#include "daemon/analysis/write_amplification/checked_ledger.h"
 #include "daemon/model/nvme.h"
 #include "daemon/runtime/history/drive_minute.h"
 #include "daemon/runtime/nvme/drive_io.h"
 #include "daemon/runtime/nvme/past.h"
 #include "daemon/sources/nvme/drive_poller.h"
 #include "daemon/sources/nvme/source_choice.h"
+#include "daemon/util/log.h"
 
 namespace ssdpulse::runtime {
 
 class DriveLedgers {
  public:
   using Time = std::chrono::nanoseconds;
+
+  /// `limiter`: of lines that one drive could write all the time.
+  explicit DriveLedgers(log::Limiter& limiter) : limiter_(limiter) {}
 
   /// A reading that asked for the pages that count media writes; what the block layer had written before and after it;
   /// how often such readings come.
@@ -52,16 +55,19 @@ class DriveLedgers {
 
  private:
   struct Counters {
-    explicit Counters(analysis::WriteLedger from) : ledger(std::move(from)) {}
-    analysis::WriteLedger ledger;
-    analysis::SampleGate gate;
-    std::optional<analysis::WriteSample> last;
+    explicit Counters(analysis::CheckedLedger from) : ledger(std::move(from)) {}
+    analysis::CheckedLedger ledger;
+    std::vector<analysis::WriteSample> waiting;  // for the past
+    std::optional<Time> first_epoch_told;        // its time
   };
 
-  bool settle_source(const nvme::SourceChoice& choice, const std::string& controller);
-  void remember_for_recall(const analysis::WriteSample& sample);
+  bool settle_source(const nvme::SourceChoice& choice);
+  void tell_epoch(const std::string& source, const analysis::WriteLedger::Epoch& epoch);
+  [[nodiscard]] const Counters* counters() const;
 
+  log::Limiter& limiter_;
   std::map<std::string, Counters> by_source_;
+  std::string controller_;
   std::string source_;
   std::string reason_;
   bool chosen_ = false;
@@ -69,7 +75,7 @@ class DriveLedgers {
   nvme::SettledUnits units_;
   std::string identity_;  // serial and firmware that the units were settled for
   bool knows_past_ = false;
-  std::deque<std::pair<std::string, analysis::WriteSample>> waiting_;  // for the past, with their source
+  unsigned epochs_told_ = 0;
 };
 
 }  // namespace ssdpulse::runtime

@@ -56,16 +56,16 @@ std::map<std::string, std::vector<analysis::WriteSample>> samples_of(const histo
 }
 
 /// What add_kept_ledger() wrote: a line with the source, a line with its ledger, and so on.
-std::map<std::string, analysis::WriteLedger> kept_ledgers(const history::Bytes& bytes,
-                                                          std::chrono::nanoseconds interval) {
+std::map<std::string, analysis::CheckedLedger> kept_ledgers(const history::Bytes& bytes,
+                                                            std::chrono::nanoseconds interval) {
   constexpr std::size_t kMostSources = 32;  // of as many as a drive could ever have had
   const auto boot = boot_time(std::chrono::steady_clock::now());
-  std::map<std::string, analysis::WriteLedger> ledgers;
+  std::map<std::string, analysis::CheckedLedger> ledgers;
   std::istringstream lines(std::string(bytes.begin(), bytes.end()));
   std::string source;
   std::string text;
   while (ledgers.size() < kMostSources && std::getline(lines, source) && std::getline(lines, text)) {
-    auto ledger = analysis::WriteLedger::restore(text, interval, boot, std::chrono::system_clock::now());
+    auto ledger = analysis::CheckedLedger::restore(text, interval, boot, std::chrono::system_clock::now());
     if (ledger) {
       ledgers.emplace(source, std::move(*ledger));
     } else {
@@ -84,15 +84,15 @@ std::chrono::nanoseconds boot_time(std::chrono::steady_clock::time_point at) {
          (at - std::chrono::steady_clock::now());
 }
 
-void add_kept_ledger(history::Bytes& bytes, const std::string& source, const analysis::WriteLedger& ledger) {
+void add_kept_ledger(history::Bytes& bytes, const std::string& source, const analysis::CheckedLedger& ledger) {
   const std::string text = source + '\n' + ledger.save() + '\n';
   bytes.insert(bytes.end(), text.begin(), text.end());
 }
 
-std::map<std::string, analysis::WriteLedger> ledgers_of_the_past(const history::Recalled& recalled,
-                                                                 std::chrono::nanoseconds interval,
-                                                                 std::chrono::nanoseconds until) {
-  std::map<std::string, analysis::WriteLedger> ledgers;
+std::map<std::string, analysis::CheckedLedger> ledgers_of_the_past(const history::Recalled& recalled,
+                                                                   std::chrono::nanoseconds interval,
+                                                                   std::chrono::nanoseconds until) {
+  std::map<std::string, analysis::CheckedLedger> ledgers;
   if (recalled.state) {
     ledgers = kept_ledgers(recalled.state->bytes, interval);
   }

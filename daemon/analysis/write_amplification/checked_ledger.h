@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// A ledger that no single absurd page can poison.
+// What such a page costs: windows, never totals. A page that no drive can mean costs nothing; one that shows a fall
+// which may have been costs the windows (they begin anew with the next reading), as that fall would have. The very
+// first reading of a drive of which no past is known is believed.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "daemon/analysis/write_amplification/sample_gate.h"
+#include "daemon/analysis/write_amplification/write_ledger.h"
+#include "daemon/util/result.h"
+
+namespace ssdpulse::analysis {
+
+class CheckedLedger {
+ public:
+  using Time = WriteLedger::Time;
+
+  explicit CheckedLedger(Time poll_interval) : ledger_(poll_interval) {}
+  void set_poll_interval(Time interval) { ledger_.set_poll_interval(interval); }
+
+  /// In the order of `at`.
+  void observe(const WriteSample& sample);
+
+  [[nodiscard]] const WriteLedger& ledger() const { return ledger_; }
+  /// The newest sample that is believed, of this process.
+  [[nodiscard]] const std::optional<WriteSample>& newest() const { return newest_; }
+  /// A sample waits for the next one to confirm it.
+  [[nodiscard]] bool in_doubt() const { return gate_.held().has_value(); }
+
+  /// As WriteLedger's. A sample that waits is doubted, because the next process will not know of it.
+  [[nodiscard]] std::string save() const;
+  static util::Result<CheckedLedger> restore(std::string_view text, Time poll_interval, Time at,
+                                             std::chrono::system_clock::time_point wall);
+  void remember(const WriteSample& sample) { ledger_.remember(sample); }
+
+ private:
+  WriteLedger ledger_;
+  SampleGate gate_;
+  std::optional<WriteSample> newest_;
+};
+
+}  // namespace ssdpulse::analysis

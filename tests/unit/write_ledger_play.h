@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does a ledger say nothing of a simulated drive that is not true?
+// Plays one drive against its ledger. The oracle is what the drive has written in truth, whatever its counters showed:
+// each ratio must contain that, no window may span a fall that some reading showed, or stand on an absurd page, and no
+// total may be moved by one. What is wrong is thrown as text: the tests catch it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/analysis/write_amplification/checked_ledger.h"
+#include "tests/unit/write_drive_simulation.h"
+
+namespace ssdpulse::analysis {
+
+/// What was seen, so that a test can tell that it saw enough.
+struct PlayCounts {
+  std::uint64_t samples = 0;
+  std::map<std::string, std::uint64_t> ratios;
+  std::uint64_t lagging = 0;       // ratios of drives whose counters lag
+  std::uint64_t unverified = 0;    // lifetimes beyond what the ledger promises
+  std::uint64_t after_falls = 0;   // lifetimes that are verified
+  std::uint64_t after_absurd = 0;  // the same of drives that showed an absurd page
+  std::uint64_t falls = 0;         // that some reading showed
+  std::uint64_t made_up = 0;       // of those: the next reading was not below what had been
+  std::uint64_t epochs = 0;
+  std::uint64_t absurd = 0;          // pages
+  std::uint64_t absurd_doubted = 0;  // of those: they cost the windows
+  std::uint64_t unusable = 0;
+  std::uint64_t hidden = 0;  // plays ended by what no counter can show
+  std::uint64_t restarts = 0;
+  std::uint64_t idle = 0;
+  std::uint64_t drifts = 0;
+
+  void add(const PlayCounts& other);
+};
+
+class Play {
+ public:
+  Play(simulation::Dice& dice, PlayCounts& counts) : dice_(dice), counts_(counts), drive_(dice) {}
+
+  void run();
+
+ private:
+  using Nanoseconds = simulation::Nanoseconds;
+
+  struct Record {
+    Nanoseconds at = 0;
+    mpz_class host;  // written
+    mpz_class media;
+    mpz_class life_host;
+    mpz_class life_media;
+    mpz_class beyond_block;  // what the host's counter has and the block layer has not
+    bool absurd = false;
+    bool held = false;
+    bool host_fell_unseen = false;  // perhaps, within the reading
+    bool after_fall = false;        // no window may span it and the one before
+  };
+
+  void poll();
+  void meet_another_drive();
+  bool garble(WriteSample& sample, const simulation::Truth& truth);
+  void live_through(const WriteSample& sample, const simulation::Truth& truth, Record& record);
+  [[nodiscard]] std::size_t find(double seconds_before_newest) const;
+  void check(const WriteSample& sample, const simulation::Truth& truth);
+  void check_epochs(const model::WriteAmplification& said);
+  void check_ratio(const model::WriteAmplificationRatio& said);
+  void check_totals(const model::WriteAmplification& said, const WriteSample& sample);
+  void check_total(const std::optional<double>& said, const model::ByteCounter& counter, std::uint64_t epochs,
+                   double& before) const;
+  void check_idle(double said, const WriteSample& sample, const simulation::Truth& truth);
+  void check_drift(const model::WriteAmplification& said, const WriteSample& sample);
+  void restart_daemon();
+
+  simulation::Dice& dice_;
+  PlayCounts& counts_;
+  simulation::Drive drive_;
+  CheckedLedger ledger_{std::chrono::nanoseconds(simulation::kPoll)};
+  std::optional<CheckedLedger> spared_;  // the same without the absurd pages, since the first
+  std::vector<WriteSample> history_;
+  std::vector<Record> records_;
+  std::size_t newest_ = 0;                  // the record that is believed
+  std::optional<WriteSample> last_;         // usable, and not absurd
+  std::optional<WriteSample> fallen_from_;  // by the last, as some reading showed
+  simulation::Truth last_truth_;
+  bool usable_seen_ = false;
+  bool interrupted_ = false;
+  bool lost_ = false;  // the lifetime is not promised any more
+  bool fell_ = false;
+  bool stopped_ = false;
+  std::uint64_t calm_polls_ = 0;          // since something happened to a counter
+  std::uint64_t since_absurd_ = 1 << 20;  // polls
+  simulation::Fate host_fate_ = simulation::Fate::none;
+  simulation::Fate media_fate_ = simulation::Fate::none;
+  mpz_class base_host_;  // beyond what the counters show
+  mpz_class base_media_;
+  std::uint64_t causes_ = 0;                  // of epochs
+  std::optional<std::uint64_t> more_epochs_;  // than so many there must be, as soon as there is no doubt
+  double host_total_ = 0;
+  double media_total_ = 0;
+  double idle_total_ = 0;
+  double idle_before_ = 0;
+  std::uint64_t epochs_checked_ = 0;
+  bool idle_since_checked_ = false;
+  bool single_step_ = true;  // since what is checked last, each poll was
+  mpz_class idle_from_;
+  std::vector<Record> drift_from_;  // one of these
+  bool drift_promised_ = true;
+};
+
+}  // namespace ssdpulse::analysis
