@@ -36,6 +36,7 @@ void SpikeWatch::observe(model::Snapshot& snapshot, SteadyTime at, std::chrono::
     tick.io = device.io;
     const auto drive = drives.find(name);
     tick.drive = drive == drives.end() ? nullptr : drive->second;
+    tick.kernel_in_flight = device.kernel_in_flight;
     tick.floor_seconds = std::chrono::duration<double>(floor).count();
     for (model::LatencySpike& spike : spikes.observe(tick)) {
       tell(spike);
@@ -52,7 +53,7 @@ void SpikeWatch::observe(model::Snapshot& snapshot, SteadyTime at, std::chrono::
 }
 
 void SpikeWatch::tell(const model::LatencySpike& spike) {
-  const auto operation = name(spike.operation, model::kOperationNames);
+  const auto operation = name(spike.operation, model::kSpikeOperationNames);
   const auto suppressed = limiter_.admit(spike.device + ' ' + std::string(operation));
   if (!suppressed) {
     return;

@@ -18,7 +18,7 @@ void for_each_cause(const Snapshot& snapshot, Samples& out, bool counter, Value 
     for (std::size_t operation = 0; operation < device.spikes.size(); ++operation) {
       for (std::size_t cause = 0; cause < model::kSpikeCauses; ++cause) {
         out.add({{"device", device.device->name},
-                 {"operation", std::string(name(model::kSpikeOperations[operation], model::kOperationNames))},
+                 {"operation", std::string(model::kSpikeOperationNames[operation])},
                  {"cause", std::string(model::kSpikeCauseNames[cause])}},
                 value(device.spikes[operation], cause), since);
       }

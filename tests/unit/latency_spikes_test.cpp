@@ -57,7 +57,7 @@ struct Steady : Simulation {
 };
 
 std::string text_of(const model::LatencySpike& spike) {
-  std::string text = std::string(name(spike.operation, model::kOperationNames)) + " " +
+  std::string text = std::string(name(spike.operation, model::kSpikeOperationNames)) + " " +
                      std::string(name(spike.cause, model::kSpikeCauseNames)) + " peak " +
                      std::to_string(spike.peak_seconds) + " ios " + std::to_string(spike.ios);
   for (const auto& [what, value] : spike.evidence) {
@@ -99,7 +99,7 @@ TEST(LatencySpikes, DiscardsThatStallReads) {
   sim.run(100);
   expect_cause(sim, SpikeCause::discard);
   EXPECT_EQ(sim.spikes.size(), 1U);
-  EXPECT_EQ(sim.spikes[0].operation, Operation::read);
+  EXPECT_EQ(sim.spikes[0].operation, model::SpikeOperation::read);
 }
 
 TEST(LatencySpikes, OneLongDiscardThatStallsAll) {

@@ -93,7 +93,7 @@ double load_of(const Sum& sum, const UsualLoad& usual) {
 /// steadily. A device that stalls is deep too, but does less.
 double saturation(const SpikeTally& tally, const UsualLoad& usual, CauseVerdict& verdict) {
   const Sum& sum = tally.sum();
-  const UsualOperation& own = usual.operation(tally.operation());
+  const UsualOperation& own = usual.operation(tally.measured_by());
   const double load = load_of(sum, usual);
   const double depth = ratio(ratio(sum.busy_seconds, sum.seconds), own.depth);
   const double full = ratio(sum.queue_full_seconds, sum.seconds);
@@ -104,6 +104,14 @@ double saturation(const SpikeTally& tally, const UsualLoad& usual, CauseVerdict&
   verdict.evidence["full_speed_share"] = steady;
   const bool at_ceiling = load >= kMoreLoad || full >= own.queue_full_share + kMoreFull;
   return at_ceiling && steady >= kSteady && depth >= kDeeper ? kSure : 0;
+}
+
+/// A commit is slow because the device's flushes are: those within it took most of its time.
+double flushes_within(const Sum& sum, CauseVerdict& verdict) {
+  constexpr double kMostOfIt = 0.5;
+  const double part = ratio(tail(sum.flush_words), tail(sum.total_words));
+  verdict.evidence["flush_to_commit"] = part;
+  return part >= kMostOfIt ? kSure : 0;
 }
 
 /// Errors are rare enough that any of them in a spike says something; how many say how much.
@@ -170,17 +178,19 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
   const auto all = beside(sum, {During::none, During::discard, During::flush, During::both});
   const double parts = all.slow_seconds + sum.slow_queue_seconds;
 
+  const bool commits = tally.operation() == model::SpikeOperation::commit;
   // Where the device is slow too, what waits for it is its consequence.
   const bool queue_alone = tail(sum.queue_words) >= kQueueAlone * tail(sum.device_words);
   const double queue = queue_alone ? ratio(sum.slow_queue_seconds, parts) : 0;
   // What is in flight is at the device.
   const bool stalled = parts <= 0 && sum.stalled_seconds > 0;
-  const double device = parts > 0 ? 1 - queue : stalled ? 1 : 0;
+  const double device = parts > 0 ? 1 - queue : stalled || commits ? 1 : 0;
   const auto beside_many = [&](During only, const SpikeTally::Interference& seen, const UsualInterference& before) {
     return device * interference(sum, only, seen, expected_issues(sum, before, load_of(sum, usual)), before);
   };
   const double discard = beside_many(During::discard, sum.discards, usual.discards());
-  const double flush = beside_many(During::flush, sum.flushes, usual.flushes());
+  const double flush =
+      std::max(beside_many(During::flush, sum.flushes, usual.flushes()), commits ? flushes_within(sum, verdict) : 0);
   const double rest = std::max(0.0, device - std::max(discard, flush));
 
   std::array<double, model::kSpikeCauses> scores{};
