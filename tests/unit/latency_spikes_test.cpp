@@ -69,10 +69,14 @@ std::string text_of(const model::LatencySpike& spike) {
   return text;
 }
 
+/// Of reads and writes.
 void expect_cause(const Simulation& simulation, SpikeCause cause, double begin = kBegin, double end = kEnd) {
   EXPECT_FALSE(simulation.spikes.empty()) << "no spike";
   for (std::size_t i = 0; i < simulation.spikes.size(); ++i) {
     const auto& spike = simulation.spikes[i];
+    if (spike.operation > model::SpikeOperation::write) {
+      continue;
+    }
     EXPECT_EQ(name(spike.cause, model::kSpikeCauseNames), name(cause, model::kSpikeCauseNames)) << text_of(spike);
     EXPECT_NEAR(simulation.begins[i], begin, 2) << text_of(spike);
     EXPECT_NEAR(simulation.begins[i] + std::chrono::duration<double>(spike.duration).count(), end, 2) << text_of(spike);

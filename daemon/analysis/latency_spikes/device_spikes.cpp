@@ -9,18 +9,15 @@ namespace {
 
 using model::SpikeOperation;
 
-constexpr double kMoreLoad = 1.25;
-constexpr double kLargerIos = 1.5;
-
 bool has_long(const OperationWindow& window) { return slowest_seconds(window.total) >= kLongSeconds; }
 
-/// Beyond its usual rate of I/Os or bytes, or in larger I/Os: whoever does more may be somewhat slower. What is usual
-/// is not known at first.
-bool is_more(const OperationWindow& now, double seconds, const UsualOperation& usual) {
-  const auto ios = static_cast<double>(now.ios);
-  const auto bytes = static_cast<double>(now.bytes);
-  return ios > kMoreLoad * usual.ios_per_second * seconds || bytes > kMoreLoad * usual.bytes_per_second * seconds ||
-         bytes * usual.ios_per_second > kLargerIos * usual.bytes_per_second * ios;
+/// What an operation does to what it usually does, in I/Os, in bytes, or in bytes of an I/O.
+double load_of(double ios, double bytes, double seconds, const UsualOperation& usual) {
+  constexpr double kLargerIos = 1.2;  // size matters a little less
+  const auto ratio = [](double part, double whole) { return whole > 0 ? part / whole : part; };
+  const double size = ratio(ratio(bytes, ios), ratio(usual.bytes_per_second, usual.ios_per_second));
+  return std::max({ratio(ios, usual.ios_per_second * seconds), ratio(bytes, usual.bytes_per_second * seconds),
+                   usual.bytes_per_second > 0 ? size / kLargerIos : 0});
 }
 
 }  // namespace
@@ -74,12 +71,30 @@ void DeviceSpikes::take_window(const IoWindow& window, const SpikeTick& tick) {
   }
 }
 
+/// Over the last seconds, and in this window alone: what comes and goes by chance is no other load.
+double DeviceSpikes::load(SpikeOperation operation) const {
+  constexpr std::size_t kWindows = 5;
+  constexpr double kByChance = 1.6;
+  const UsualOperation& usual = usual_.operation(operation);
+  double ios = 0, bytes = 0, seconds = 0, now = 0;
+  for (std::size_t back = 0; back < std::min(kWindows, recent_.size()); ++back) {
+    const IoWindow& window = recent_[recent_.size() - 1 - back].window;
+    const OperationWindow& own = window.operation(operation);
+    ios += static_cast<double>(own.ios);
+    bytes += static_cast<double>(own.bytes);
+    seconds += window.seconds();
+    now = back == 0 ? load_of(ios, bytes, seconds, usual) : now;
+  }
+  return std::max(load_of(ios, bytes, seconds, usual), now / kByChance);
+}
+
 Surroundings DeviceSpikes::surroundings(const IoWindow& window, SpikeOperation operation, const SpikeTick& tick) const {
-  constexpr std::array kWithData{SpikeOperation::read, SpikeOperation::write};
   Surroundings around;
-  around.more_load = is_more(window.operation(operation), window.seconds(), usual_.operation(operation));
-  for (const SpikeOperation other : kWithData) {
-    around.more_load = around.more_load || is_more(window.operation(other), window.seconds(), usual_.operation(other));
+  if (usual_.ios_per_second() > 0) {
+    around.load = std::max({load(operation), load(SpikeOperation::read), load(SpikeOperation::write)});
+    around.usual_rate = usual_.operation(operation).ios_per_second;
+  }
+  for (const SpikeOperation other : {SpikeOperation::read, SpikeOperation::write}) {
     around.others_long = around.others_long || (other != operation && has_long(window.operation(other)));
   }
   around.unseen_lately =

@@ -78,6 +78,7 @@ class DeviceSpikes {
   void take_window(const IoWindow& window, const SpikeTick& tick);
   [[nodiscard]] Surroundings surroundings(const IoWindow& window, model::SpikeOperation operation,
                                           const SpikeTick& tick) const;
+  [[nodiscard]] double load(model::SpikeOperation operation) const;
   void open(Channel& channel, model::SpikeOperation operation, const SpikeTick& tick);
   static void claim(Recent& recent, Waiting& spike);
   void forget(const Recent& oldest);

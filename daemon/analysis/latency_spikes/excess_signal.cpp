@@ -14,17 +14,19 @@ double mean_of(const LatencyWords& words) { return excess_above(words, 0, 0) / s
 std::optional<Evidence> ExcessSignal::look(const SignalWindow& now, double limit, double floor_seconds) {
   const auto is_long = look_for_long(now, limit);
   const auto broad = look_for_broad(now, floor_seconds);
+  last_seconds_ = now.seconds();
+  last_ios_ = static_cast<double>(now.io.ios);
   return is_long ? is_long : broad;
 }
 
 /// Who reads one at a time has one slow I/O in a stall, and then many that are quick.
-std::optional<Evidence> ExcessSignal::look_for_long(const SignalWindow& now, double limit) {
+std::optional<Evidence> ExcessSignal::look_for_long(const SignalWindow& now, double limit) const {
   Evidence slow = evidence_beyond(now, limit);
   const bool most = seconds_above(now.io.total, limit) >= kMostWaiting * seconds_above(now.io.total, 0);
   if (slow.ios == 0 || slow.slowest < kLongSeconds || !most) {
     return std::nullopt;
   }
-  if (slow.share < kFewShare && slow.slowest < kAloneSeconds) {
+  if (slow.share < kFewShare && slow.slowest < kAloneSeconds && !stood_still(now, slow.slowest)) {
     return std::nullopt;
   }
   slow.tail = slow.slowest;
@@ -32,11 +34,19 @@ std::optional<Evidence> ExcessSignal::look_for_long(const SignalWindow& now, dou
   return slow;
 }
 
+/// It may have begun in the window before.
+bool ExcessSignal::stood_still(const SignalWindow& now, double slowest) const {
+  const double done = last_ios_ + static_cast<double>(now.io.ios);
+  const double usual = now.around.usual_rate * (last_seconds_ + now.seconds());
+  return usual > 0 && usual - done >= kStoodStill * slowest * now.around.usual_rate;
+}
+
 std::optional<Evidence> ExcessSignal::look_for_broad(const SignalWindow& now, double floor_seconds) {
   const auto mean = usual_.mean.seconds();
   const auto median = usual_.median.seconds();
   const double limit = mean && median ? std::max(floor_seconds, kTimesUsual * *mean) : 0;
-  const bool slower = now.enough && mean && median && !now.around.more_load && mean_of(now.pooled) >= limit &&
+  const bool same_load = now.around.load > 0 && now.around.load < (now.in_spike ? kMuchMoreLoad : kMoreLoad);
+  const bool slower = now.enough && mean && median && same_load && mean_of(now.pooled) >= limit &&
                       median_of(now.pooled) >= std::max(floor_seconds, kTimesUsual * *median);
   if (!slower) {
     run_.reset();

@@ -14,7 +14,8 @@ namespace ssdpulse::analysis {
 
 /// What goes on beside the operation.
 struct Surroundings {
-  bool more_load = true;       // it does more, or larger I/Os, than usual: somewhat slower ones are no wonder
+  double load = 0;             // to the usual one, of I/Os, bytes or their size, whichever is most; 0: not known
+  double usual_rate = 0;       // I/Os of the operation in a second; 0: not known
   bool others_long = false;    // I/Os of another operation ended that took kLongSeconds
   bool unseen_lately = false;  // completions were missed, of an operation whose I/Os the kernel does not count
   std::optional<std::int64_t> kernel_in_flight = {};  // see model::KernelInFlight; no less than of this operation

@@ -129,6 +129,7 @@ void SpikeDetector::add(const Evidence& slow) {
   span_->ended = to_its_end ? slow.end : middle(slow.begin, slow.end);
   span_->ended = std::max(span_->ended, span_->began);
   last_slow_end_ = slow.end;
+  well_since_ = false;
 }
 
 SpikeDetector::Event SpikeDetector::go_on(const SignalWindow& now, std::optional<Evidence> slow) {
@@ -140,12 +141,16 @@ SpikeDetector::Event SpikeDetector::go_on(const SignalWindow& now, std::optional
     add(*slow);
     span_->accepted = seconds_between(span_->began, now.end) >= kAcceptSeconds && accept();
   }
-  const double quiet = span_->kind == EvidenceKind::rare ? kRareQuietSeconds : kQuietSeconds;
+  well_since_ = !slow && (well_since_ || now.io.ios > 0);
+  const double quiet = span_->kind == EvidenceKind::rare ? kRareQuietSeconds
+                       : well_since_                     ? kQuietSeconds
+                                                         : kIdleSeconds;
   if (!span_->accepted && (slow || seconds_between(last_slow_end_, now.end) < quiet)) {
     return Event::none;
   }
   over_ = true;
   last_over_ = span_->ended;
+  parts_.clear();  // what was slow in it is no evidence of another
   return Event::ended;
 }
 

@@ -2,7 +2,8 @@
 // From when to when is one operation of one device slower than it uses to be?
 //
 // Asks the signals of each window. A spike opens with two windows of evidence close together, or with one that is
-// enough alone, and ends when there was none for kQuietSeconds (of rare outliers kRareQuietSeconds). Windows of few
+// enough alone, and ends when there was none for kQuietSeconds (of rare outliers kRareQuietSeconds; kIdleSeconds where
+// nothing that completed shows it to be over). Windows of few
 // I/Os are pooled; too few are no evidence. Nothing is known until the first healthy seconds have taught what is usual.
 // Says nothing of causes.
 #pragma once
@@ -36,6 +37,7 @@ class SpikeDetector {
   static constexpr double kPoolSeconds = 5;
   static constexpr double kTogetherSeconds = 2;  // two windows no farther apart open a spike, and so does one as long
   static constexpr double kQuietSeconds = 3;
+  static constexpr double kIdleSeconds = 10;
   static constexpr double kRareQuietSeconds = 30;
   static constexpr double kAcceptSeconds = 600;  // a permanent change is accepted
 
@@ -77,7 +79,8 @@ class SpikeDetector {
   std::optional<SpikeSpan> span_;
   bool over_ = false;
   SteadyTime last_slow_end_;
-  SteadyTime last_over_;  // when the last spike ended
+  bool well_since_ = false;  // something completed in a window without evidence
+  SteadyTime last_over_;     // when the last spike ended
 };
 
 }  // namespace ssdpulse::analysis
