@@ -76,7 +76,7 @@ struct DeviceSnapshot {
   std::shared_ptr<const DeviceIo> io;  // null while nothing of the device was measured yet
   AccountingDrift drift;
   DiscardBurstsByTrigger discards{};
-  std::array<SpikeFigures, kSpikeOperations.size()> spikes;
+  std::array<SpikeFigures, kSpikeOperations> spikes;
   std::optional<WriteHintPath> hint_path = {};  // absent while nobody has told
   /// Asked only where something is in flight by our count and nothing completed since the last tick; absent too where
   /// the kernel keeps no count (iostats is 0) or contradicts itself.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When were a device's reads or writes slower than they use to be, and why?
+// When were a device's reads, writes, flushes or commits slower than they use to be, and why?
 // Values only. A spike's numbers are kept with it: whoever doubts the cause can judge for himself.
 #pragma once
 
@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/model/operation.h"
+#include "daemon/model/operation.h"  // index(), name()
 
 namespace ssdpulse::model {
 
@@ -23,16 +23,21 @@ inline constexpr std::size_t kSpikeCauses = 8;
 inline constexpr std::array<std::string_view, kSpikeCauses> kSpikeCauseNames{
     "discard", "flush", "gc", "queue", "saturation", "thermal", "error", "unknown"};
 
-/// Spikes are looked for in these alone.
-inline constexpr std::array kSpikeOperations{Operation::read, Operation::write};
+/// Spikes are looked for in these. `flush`: flush requests; `commit`: what a caller of fsync waits for, see
+/// DeviceIo::commit_latency. The first three stand for the block layer's operations of these names, in this order.
+enum class SpikeOperation : std::uint8_t { read, write, flush, commit };
+inline constexpr std::size_t kSpikeOperations = 4;
+inline constexpr std::array<std::string_view, kSpikeOperations> kSpikeOperationNames{"read", "write", "flush",
+                                                                                     "commit"};
 
 struct LatencySpike {
   std::string device;
-  Operation operation = Operation::read;
+  SpikeOperation operation = SpikeOperation::read;
   std::chrono::system_clock::time_point begin;  // by the clock of when it was seen; the end is begin + duration
   std::chrono::nanoseconds duration{};
-  double peak_seconds = 0;      // 99th percentile of total latency in the worst second
-  double baseline_seconds = 0;  // what it was before
+  double peak_seconds = 0;      // in the worst second: 99th percentile of total latency, or the few that waited longest
+  double baseline_seconds = 0;  // what the 99th percentile was before
+  double excess_seconds = 0;    // waited in it beyond what is usual, by all I/Os together
   std::uint64_t ios = 0;        // slower than the limit
   SpikeCause cause = SpikeCause::unknown;
   std::map<std::string, double> evidence;  // what the cause was found from
@@ -60,6 +65,8 @@ inline std::string missing_text(const LatencySpike& spike) {
 struct SpikeFigures {
   std::array<std::uint64_t, kSpikeCauses> spikes{};  // that are over, by their final cause; as the next
   std::array<double, kSpikeCauses> seconds{};
+  std::array<double, kSpikeCauses>
+      excess_seconds{};              // waited beyond what is usual, in spikes that are over; outside: unknown
   std::optional<SpikeCause> active;  // the best cause so far of one that goes on
 };
 

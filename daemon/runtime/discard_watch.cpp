@@ -4,8 +4,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <ctime>
 #include <utility>
+
+#include "daemon/util/utc_text.h"
 
 namespace ssdpulse::runtime {
 namespace {
@@ -19,14 +20,7 @@ std::uint64_t monotonic_ns() {
 /// UTC with milliseconds, of a time on CLOCK_MONOTONIC.
 std::string wall_time(std::uint64_t at_ns) {
   const auto age = std::chrono::nanoseconds(static_cast<std::int64_t>(monotonic_ns() - at_ns));
-  const auto wall = std::chrono::system_clock::now() - age;
-  const auto milliseconds = std::chrono::floor<std::chrono::milliseconds>(wall.time_since_epoch()).count();
-  const auto seconds = static_cast<std::time_t>(milliseconds / 1000);
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  char text[32];
-  const std::size_t length = std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts);
-  return fmt::format("{}.{:03}Z", std::string_view(text, length), milliseconds % 1000);
+  return util::utc_text(std::chrono::system_clock::now() - age);
 }
 
 std::string joined(const std::set<std::string>& names) {

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "daemon/runtime/history/history.h"
+#include "daemon/util/log.h"
+#include "daemon/util/utc_text.h"
 
 namespace ssdpulse::runtime {
 namespace {
@@ -19,12 +21,25 @@ std::map<std::string, const model::NvmeDrive*> drives_of(const model::Snapshot& 
   return drives;
 }
 
+void write(const SpikeLog::Line& line) {
+  const model::LatencySpike& spike = line.spike;
+  const std::chrono::duration<double> seconds = spike.duration;
+  log::warning(
+      "latency spike{} device={} operation={} cause={} begin={} seconds={:.3f} p99_seconds={:.6f} "
+      "baseline_seconds={:.6f} excess_seconds={:.3f} ios={} evidence=\"{}\" missing=\"{}\" suppressed={}",
+      line.goes_on ? " goes on" : "", spike.device, name(spike.operation, model::kSpikeOperationNames),
+      name(spike.cause, model::kSpikeCauseNames), util::utc_text(spike.begin), seconds.count(), spike.peak_seconds,
+      spike.baseline_seconds, spike.excess_seconds, spike.ios, model::evidence_text(spike), model::missing_text(spike),
+      line.suppressed);
+}
+
 }  // namespace
 
 void SpikeWatch::observe(model::Snapshot& snapshot, SteadyTime at, std::chrono::nanoseconds floor, NvmeMonitor& nvme) {
   const auto drives = drives_of(snapshot);
   std::map<std::string, analysis::DeviceSpikes> before = std::exchange(devices_, {});
   history::Batch batch;
+  std::vector<model::LatencySpike> going_on;
   for (model::DeviceSnapshot& device : snapshot.devices) {
     const std::string& name = device.device->name;
     const auto known = before.find(name);
@@ -36,35 +51,25 @@ void SpikeWatch::observe(model::Snapshot& snapshot, SteadyTime at, std::chrono::
     tick.io = device.io;
     const auto drive = drives.find(name);
     tick.drive = drive == drives.end() ? nullptr : drive->second;
+    tick.kernel_in_flight = device.kernel_in_flight;
     tick.floor_seconds = std::chrono::duration<double>(floor).count();
     for (model::LatencySpike& spike : spikes.observe(tick)) {
-      tell(spike);
       batch.spikes.push_back(std::move(spike));
+    }
+    for (model::LatencySpike& spike : spikes.going_on()) {
+      going_on.push_back(std::move(spike));
     }
     device.spikes = spikes.figures();
     if (spikes.wants_logs()) {
       nvme.poll_soon(name);
     }
   }
+  for (const SpikeLog::Line& line : log_.observe(at, batch.spikes, std::move(going_on))) {
+    write(line);
+  }
   if (!batch.spikes.empty() && nvme.history() != nullptr) {
     nvme.history()->add(std::move(batch));
   }
-}
-
-void SpikeWatch::tell(const model::LatencySpike& spike) {
-  const auto operation = name(spike.operation, model::kOperationNames);
-  const auto suppressed = limiter_.admit(spike.device + ' ' + std::string(operation));
-  if (!suppressed) {
-    return;
-  }
-  const std::chrono::duration<double> begin = spike.begin.time_since_epoch();
-  const std::chrono::duration<double> seconds = spike.duration;
-  log::warning(
-      "latency spike device={} operation={} cause={} begin={:.3f} seconds={:.3f} p99_seconds={:.6f} "
-      "baseline_seconds={:.6f} ios={} evidence=\"{}\" missing=\"{}\" suppressed={}",
-      spike.device, operation, name(spike.cause, model::kSpikeCauseNames), begin.count(), seconds.count(),
-      spike.peak_seconds, spike.baseline_seconds, spike.ios, model::evidence_text(spike), model::missing_text(spike),
-      *suppressed);
 }
 
 }  // namespace ssdpulse::runtime

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which latency spikes does the host have? One analysis for each device, fed with every Snapshot before it is
-// published. Each spike becomes a line of the log, a row of the history, and counters. Owned by the sampling thread.
+// published. Each spike becomes a row of the history and counters, and most a line of the log. Owned by the sampling
+// thread.
 #pragma once
 
 #include <chrono>
@@ -10,7 +11,7 @@
 #include "daemon/analysis/latency_spikes/device_spikes.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/runtime/nvme/monitor.h"
-#include "daemon/util/log.h"
+#include "daemon/runtime/spike_log.h"
 
 namespace ssdpulse::runtime {
 
@@ -20,10 +21,8 @@ class SpikeWatch {
   void observe(model::Snapshot& snapshot, SteadyTime at, std::chrono::nanoseconds floor, NvmeMonitor& nvme);
 
  private:
-  void tell(const model::LatencySpike& spike);
-
   std::map<std::string, analysis::DeviceSpikes> devices_;
-  log::Limiter limiter_{std::chrono::seconds(10)};
+  SpikeLog log_;
 };
 
 }  // namespace ssdpulse::runtime

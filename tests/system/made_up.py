@@ -16,7 +16,7 @@ from pathlib import Path
 IO, DRIVE = "device=nvme0n1 operation=read,write", "controller=nvme0"
 RATIO = f"{DRIVE} source=ocp window=5m,1h,24h,7d,lifetime"
 DISCARD = "device=nvme0n1 trigger=fstrim,online,blkdiscard,mkfs,other"
-SPIKE = "device=nvme0n1 operation=read,write cause=discard,flush,gc,queue,saturation,thermal,error,unknown"
+SPIKE = "device=nvme0n1 operation=read,write,flush,commit cause=discard,flush,gc,queue,saturation,thermal,error,unknown"
 HINT = "device=nvme0n1 hint=not_set,none,short,medium,long,extreme,unknown"
 HISTOGRAMS = {
     "ssdpulse_io_device_latency_seconds": f"{IO},flush,discard during=none,discard,flush,both",
@@ -46,6 +46,7 @@ COUNTERS = {
     "ssdpulse_discard_bursts": DISCARD, "ssdpulse_discard_burst_bytes": DISCARD,
     "ssdpulse_discard_burst_seconds": DISCARD,
     "ssdpulse_latency_spikes": SPIKE, "ssdpulse_latency_spike_seconds": SPIKE,
+    "ssdpulse_latency_excess_seconds": SPIKE,
 }
 GAUGES = {
     "ssdpulse_io_in_flight": IO, "ssdpulse_device_size_bytes": "device=nvme0n1",

@@ -162,5 +162,62 @@ TEST(DriveReadings, WhatIsNormalIsNotLearnedFromAFewUnits) {
   EXPECT_NEAR(verdict.evidence.at("normal_write_amplification"), 3, 0.01);
 }
 
+/// Twenty readings, one in 10 s, of a host that writes `host` bytes a second, a fifth more in every other interval
+/// where it `varies`, and of a media that gets `ratio` of that and `background` a second.
+struct UsualDrive : Drive {
+  UsualDrive(double host, double ratio, double background, bool varies = false) {
+    poll_writes(0, host_bytes, media_bytes);
+    for (int reading = 0; reading < 20; ++reading) {
+      const double rate = varies && reading % 2 == 1 ? 1.2 * host : host;
+      go_on(rate, ratio * rate + background);
+    }
+  }
+  void go_on(double host, double media) {
+    now += 10;
+    poll_writes(now, host_bytes += 10 * host, media_bytes += 10 * media);
+  }
+  bool is_collection() const { return readings.judge(at(now - 8), at(now - 2)).gc; }
+  double now = 0;
+  double host_bytes = 1e12;
+  double media_bytes = 1e12;
+};
+
+TEST(DriveReadings, AFreezeBesideSteadyBackgroundIsNoCollection) {
+  for (const bool varies : {false, true}) {
+    UsualDrive drive(73e3, 1, 1.7e6, varies);
+    drive.go_on(30e3, 30e3 + 1.7e6);
+    EXPECT_FALSE(drive.is_collection()) << varies;
+    drive.go_on(0, 1.7e6);
+    EXPECT_FALSE(drive.is_collection()) << "nothing is written in it";
+    drive.go_on(30e3, 30e3 + 2 * 1.7e6);
+    EXPECT_TRUE(drive.is_collection()) << "twice the background";
+  }
+}
+
+TEST(DriveReadings, ACliffAtAConstantMediaRateIsCollection) {
+  for (const bool varies : {false, true}) {
+    for (const double ratio : {1.0, 1.2, 2.0}) {
+      UsualDrive drive(100e6, ratio, 2e6, varies);
+      drive.go_on(10e6, ratio * 100e6 + 2e6);
+      EXPECT_TRUE(drive.is_collection()) << ratio;
+    }
+  }
+  UsualDrive drive(100e6, 5, 2e6, true);
+  drive.go_on(20e6, 502e6);
+  EXPECT_TRUE(drive.is_collection()) << "what a byte costs is known where the load varies";
+}
+
+TEST(DriveReadings, AnHourThatWasNotUsualMovesNothing) {
+  UsualDrive drive(10e6, 1.5, 1e6, true);
+  for (int unseen = 0; unseen < 4; ++unseen) {
+    drive.go_on(1e6, 80e6);
+  }
+  drive.go_on(10e6, 16e6);
+  EXPECT_FALSE(drive.is_collection());
+  const auto verdict = drive.readings.judge(at(drive.now - 8), at(drive.now - 2));
+  EXPECT_NEAR(verdict.evidence.at("normal_write_amplification"), 1.5, 0.1);
+  EXPECT_NEAR(verdict.evidence.at("normal_background_bytes"), 10e6, 2e6);
+}
+
 }  // namespace
 }  // namespace ssdpulse::analysis

@@ -75,7 +75,7 @@ TEST(Present, CountersOfANewDeviceStartAtZero) {
   EXPECT_TRUE(has(page, "ssdpulse_write_hint_bytes_total{device=\"nvme0n1\",hint=\"unknown\"} 0\n"));
   EXPECT_TRUE(has(page, "ssdpulse_write_class_bytes_total{device=\"nvme0n1\",class=\"swap\"} 0\n"));
   EXPECT_FALSE(has(page, "ssdpulse_write_stream_bytes_total"));
-  EXPECT_FALSE(has(page, "operation=\"flush\""));
+  EXPECT_FALSE(has(page, "ssdpulse_io_bytes_total{device=\"nvme0n1\",operation=\"flush\""));
   EXPECT_FALSE(has(page, "_bucket{"));
   // Nobody has looked yet, so nobody knows.
   EXPECT_FALSE(has(page, "ssdpulse_io_in_flight"));
@@ -101,9 +101,20 @@ TEST(Present, EveryCauseOfSpikesFromTheStart) {
     const auto labels = "{device=\"nvme0n1\",operation=\"write\",cause=\"" + std::string(cause) + "\"} ";
     EXPECT_TRUE(has(page, "ssdpulse_latency_spikes_total" + labels + "0\n"));
     EXPECT_TRUE(has(page, "ssdpulse_latency_spike_seconds_total" + labels + "0\n"));
+    EXPECT_TRUE(has(page, "ssdpulse_latency_excess_seconds_total" + labels + "0\n"));
     EXPECT_TRUE(has(page, "ssdpulse_latency_spike_active" + labels + (cause == "gc" ? "1\n" : "0\n")));
   }
   EXPECT_TRUE(has(page, "spike_seconds_total{device=\"nvme0n1\",operation=\"read\",cause=\"discard\"} 7.5\n"));
+  EXPECT_TRUE(has(page, "excess_seconds_total{device=\"nvme0n1\",operation=\"read\",cause=\"discard\"} 3.25\n"));
+  EXPECT_TRUE(has(page, "ssdpulse_latency_spikes_total{device=\"nvme0n1\",operation=\"commit\",cause=\"flush\"} 0\n"));
+}
+
+TEST(Present, NoExcessWhereTheKernelStampsNothing) {
+  auto snapshot = test::small_snapshot();
+  auto unstamped = *snapshot.devices[0].device;
+  unstamped.iostats = false;
+  snapshot.devices[0].device = std::make_shared<const model::Device>(unstamped);
+  EXPECT_FALSE(has(page_of(snapshot), "ssdpulse_latency_excess_seconds_total{"));
 }
 
 TEST(CompletionOnly, WhatItCannotSeeIsAbsent) {

@@ -141,6 +141,7 @@ inline model::Snapshot small_snapshot() {
   entry.discards[static_cast<std::size_t>(model::DiscardTrigger::fstrim)] = {1, 1 << 30, 250'000'000, true};
   entry.spikes[0].spikes[index(model::SpikeCause::discard)] = 2;
   entry.spikes[0].seconds[index(model::SpikeCause::discard)] = 7.5;
+  entry.spikes[0].excess_seconds[index(model::SpikeCause::discard)] = 3.25;
   entry.spikes[1].active = model::SpikeCause::gc;
   entry.hint_path = {model::HintReach::block_layer, model::DriveSeparation::fdp};
   snapshot.devices = {entry};

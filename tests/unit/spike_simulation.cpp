@@ -33,10 +33,21 @@ model::WallTime wall(double seconds) {
 
 }  // namespace
 
+void Simulation::interfere(Operation operation, double begin, double end) {
+  const auto later = [](double at, const Interval& other) { return at < other.begin; };
+  others_.insert(std::upper_bound(others_.begin(), others_.end(), begin, later), {operation, begin, end});
+  longest_other_ = std::max(longest_other_, end - begin);
+}
+
 bool Simulation::beside(double begin, double end, Operation operation) const {
-  return std::any_of(others_.begin(), others_.end(), [&](const Interval& other) {
-    return other.operation == operation && other.begin <= end && begin <= other.end;
-  });
+  const auto earlier = [](const Interval& other, double at) { return other.begin < at; };
+  auto other = std::lower_bound(others_.begin(), others_.end(), begin - longest_other_, earlier);
+  for (; other != others_.end() && other->begin <= end; ++other) {
+    if (other->operation == operation && begin <= other->end) {
+      return true;
+    }
+  }
+  return false;
 }
 
 void Simulation::issue(std::size_t load, double now) {
@@ -64,7 +75,10 @@ void Simulation::complete(const Io& done) {
   --io.in_flight;
   io.bytes += loads[done.load].bytes;
   io.errors[index(model::IoError::medium)] += done.service.error ? 1 : 0;
-  --running_[done.load];
+  if (loads[done.load].commits) {
+    count(io_.commit_latency, done.end - done.begin);
+  }
+  thinking_.push({now_ + loads[done.load].think, done.load});
 }
 
 void Simulation::advance(double until) {
@@ -74,6 +88,10 @@ void Simulation::advance(double until) {
     while (!in_flight_.empty() && in_flight_.top().end <= now_) {
       complete(in_flight_.top());
       in_flight_.pop();
+    }
+    while (!thinking_.empty() && thinking_.top().first <= now_) {
+      --running_[thinking_.top().second];
+      thinking_.pop();
     }
     for (std::size_t load = 0; load < loads.size(); ++load) {
       const Load& offered = loads[load];
@@ -90,9 +108,13 @@ void Simulation::advance(double until) {
             std::max(next_arrival_[load], now_ - kStep) + std::exponential_distribution<>(rate)(random_);
       }
     }
-    for (Interval& other : others_) {
+    while (first_other_ < others_.size() && others_[first_other_].ended) {
+      ++first_other_;
+    }
+    for (std::size_t next = first_other_; next < others_.size() && others_[next].begin <= now_; ++next) {
+      Interval& other = others_[next];
       auto& io = io_.operations[index(other.operation)];
-      if (!other.issued && other.begin <= now_) {
+      if (!other.issued) {
         other.issued = true;
         ++io.issues;
         ++io.in_flight;
@@ -101,8 +123,11 @@ void Simulation::advance(double until) {
         other.ended = true;
         ++io.completions;
         --io.in_flight;
-        io.device_latency[index(model::During::none)].sum_ns +=
-            static_cast<std::uint64_t>((other.end - other.begin) * 1e9);
+        count(io.device_latency[index(model::During::none)], other.end - other.begin);
+        if (other.operation == Operation::flush) {
+          count(io.total_latency, other.end - other.begin);
+          count(io_.commit_latency, other.end - other.begin + 1e-4);
+        }
       }
     }
     io_.operations[0].queue_full_ns += static_cast<std::uint64_t>(queue_full_share(now_) * kStep * 1e9);
@@ -122,6 +147,10 @@ void Simulation::tick(double now) {
   tick.wall = wall(now + wall_offset(now));
   tick.io = std::make_shared<const model::DeviceIo>(io_);
   tick.drive = drive ? &last_drive_ : nullptr;
+  const std::uint64_t completed = io_.operations[0].completions + io_.operations[1].completions;
+  if (std::exchange(completed_, completed) == completed) {
+    tick.kernel_in_flight = kernel(now);
+  }
   tick.floor_seconds = floor;
   for (model::LatencySpike& spike : subject.observe(tick)) {
     begins.push_back(std::chrono::duration<double>(spike.begin - wall(0)).count());

@@ -28,7 +28,8 @@ struct Load {
   std::function<double(double)> rate;
   std::function<double(double)> depth;
   std::uint64_t bytes = 4096;
-  double think = 0;
+  double think = 0;      // seconds, of a depth: after each answer
+  bool commits = false;  // FUA writes
 };
 
 class Simulation {
@@ -41,14 +42,16 @@ class Simulation {
   /// The drive's own account; none: no NVMe drive.
   std::function<model::NvmeDrive(double now)> drive;
   double poll_interval = 30;
+  /// The kernel's count of what is in flight; asked where nothing completed since the last tick.
+  std::function<std::optional<model::KernelInFlight>(double now)> kernel = [](double) { return std::nullopt; };
   std::function<double(double)> queue_full_share = [](double) { return 0.0; };
   double floor = 0.002;
   double tick_jitter = 0.02;
   std::function<bool(int)> tick_missing = [](int) { return false; };
   std::function<double(double)> wall_offset = [](double) { return 0.0; };
 
-  /// A discard or a flush is in flight in this time.
-  void interfere(model::Operation operation, double begin, double end) { others_.push_back({operation, begin, end}); }
+  /// A discard or a flush is in flight in this time; a flush is all that its commit does.
+  void interfere(model::Operation operation, double begin, double end);
   /// The median latency, with the spread of a real drive.
   double around(double median) { return median * std::exp(0.2 * normal_(random_)); }
   [[nodiscard]] bool beside(double begin, double end, model::Operation operation) const;
@@ -88,11 +91,16 @@ class Simulation {
   std::priority_queue<Io, std::vector<Io>, std::greater<>> in_flight_;
   std::vector<double> next_arrival_;
   std::vector<double> running_;
-  std::vector<Interval> others_;
+  std::priority_queue<std::pair<double, std::size_t>, std::vector<std::pair<double, std::size_t>>, std::greater<>>
+      thinking_;
+  std::vector<Interval> others_;  // by their begins
+  double longest_other_ = 0;
+  std::size_t first_other_ = 0;  // that may not have ended
   model::DeviceIo io_;
   model::NvmeDrive last_drive_;
   double now_ = 0;
   int ticks_ = 0;
+  std::uint64_t completed_ = 0;  // reads and writes, at the last tick
 };
 
 }  // namespace ssdpulse::test

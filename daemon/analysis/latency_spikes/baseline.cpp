@@ -7,17 +7,17 @@
 namespace ssdpulse::analysis {
 namespace {
 
-constexpr double kLeastTail = 1e-6;  // the first bucket: nothing is shorter, and 0 has no octave
+constexpr double kLeast = 1e-6;  // the first bucket: nothing is shorter, and 0 has no octave
 
 constexpr double kMostSeconds = 5;  // that one window counts for
 constexpr std::size_t kLeastWindows = 2;
 
-double octave_of(double seconds) { return std::log2(std::max(seconds, kLeastTail)); }
+double octave_of(double seconds) { return std::log2(std::max(seconds, kLeast)); }
 
 }  // namespace
 
-void Baseline::learn(SteadyTime begin, SteadyTime end, double tail_seconds) {
-  held_.push_back({end, std::min(seconds_between(begin, end), kMostSeconds), octave_of(tail_seconds)});
+void Baseline::learn(SteadyTime begin, SteadyTime end, double figure_seconds) {
+  held_.push_back({end, std::min(seconds_between(begin, end), kMostSeconds), octave_of(figure_seconds)});
   while (seconds_between(held_.front().end, end) >= kHoldSeconds) {
     take(held_.front());
     held_.pop_front();
@@ -34,9 +34,9 @@ void Baseline::take(const Held& held) {
   ++windows_;
 }
 
-void Baseline::accept(double tail_seconds) {
+void Baseline::accept(double figure_seconds) {
   held_.clear();
-  octave_ = octave_of(tail_seconds);
+  octave_ = octave_of(figure_seconds);
 }
 
 std::optional<double> Baseline::seconds() const {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How slow is the tail of one operation of one device when nothing is wrong?
+// How slow is one operation of one device when nothing is wrong?
 //
-// The upper envelope of the windows' 99th percentiles, in octaves: it follows a slow rise within seconds, so that a
-// load that grows is no spike, and a fall within tens of minutes, so that a quiet night does not make the morning one.
-// Every window is held back for a few seconds before it counts: what comes just before a spike may be part of it, and
-// is forgotten when it opens. What lies in a spike is not shown to it at all.
+// The upper envelope of a figure of its windows (99th percentile, mean, median), in octaves: it follows a slow rise
+// within seconds, so that a load that grows is no spike, and a fall within tens of minutes, so that a quiet night does
+// not make the morning one. Every window is held back for a few seconds before it counts: what comes just before a
+// spike may be part of it, and is forgotten when it opens. What lies in a spike is not shown to it at all.
 #pragma once
 
 #include <cstddef>
@@ -19,15 +19,15 @@ class Baseline {
  public:
   static constexpr double kRiseSeconds = 15;  // time constants
   static constexpr double kFallSeconds = 1200;
-  static constexpr double kHoldSeconds = 3;
+  static constexpr double kHoldSeconds = 6;
   static constexpr double kLeastSeconds = 5;  // of healthy windows, and two of them: with less nothing is known
 
-  /// A healthy window's tail; a long one, as when ticks were missed, counts for more.
-  void learn(SteadyTime begin, SteadyTime end, double tail_seconds);
+  /// A healthy window's figure; a long one, as when ticks were missed, counts for more.
+  void learn(SteadyTime begin, SteadyTime end, double figure_seconds);
   /// A spike opens.
   void forget_held() { held_.clear(); }
   /// What was a spike is the new normal.
-  void accept(double tail_seconds);
+  void accept(double figure_seconds);
 
   [[nodiscard]] std::optional<double> seconds() const;
 

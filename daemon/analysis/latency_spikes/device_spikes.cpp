@@ -5,6 +5,22 @@
 #include <utility>
 
 namespace ssdpulse::analysis {
+namespace {
+
+using model::SpikeOperation;
+
+bool has_long(const OperationWindow& window) { return slowest_seconds(window.total) >= kLongSeconds; }
+
+/// What an operation does to what it usually does, in I/Os, in bytes, or in bytes of an I/O.
+double load_of(double ios, double bytes, double seconds, const UsualOperation& usual) {
+  constexpr double kLargerIos = 1.2;  // size matters a little less
+  const auto ratio = [](double part, double whole) { return whole > 0 ? part / whole : part; };
+  const double size = ratio(ratio(bytes, ios), ratio(usual.bytes_per_second, usual.ios_per_second));
+  return std::max({ratio(ios, usual.ios_per_second * seconds), ratio(bytes, usual.bytes_per_second * seconds),
+                   usual.bytes_per_second > 0 ? size / kLargerIos : 0});
+}
+
+}  // namespace
 
 std::vector<model::LatencySpike> DeviceSpikes::observe(const SpikeTick& tick) {
   has_drive_ = tick.drive != nullptr;
@@ -21,7 +37,7 @@ std::vector<model::LatencySpike> DeviceSpikes::observe(const SpikeTick& tick) {
     }
   }
   last_io_ = tick.io;
-  last_at_ = tick.at;
+  last_at_ = now_ = tick.at;
   return finish(tick.at);
 }
 
@@ -30,18 +46,18 @@ bool DeviceSpikes::any_open() const {
 }
 
 void DeviceSpikes::take_window(const IoWindow& window, const SpikeTick& tick) {
-  recent_.push_back(window);
-  for (std::size_t operation = 0; operation < channels_.size(); ++operation) {
-    Channel& channel = channels_[operation];
-    const auto event =
-        channel.detector.observe(window.begin, window.end, window.operations[operation], tick.floor_seconds);
+  recent_.push_back({window, tick.floor_seconds});
+  missed_at_ = window.missed > 0 ? window.end : missed_at_;
+  for (std::size_t place = 0; place < channels_.size(); ++place) {
+    Channel& channel = channels_[place];
+    const auto operation = static_cast<SpikeOperation>(place);
+    const auto event = channel.detector.observe(window.begin, window.end, window.operations[place], tick.floor_seconds,
+                                                surroundings(window, operation, tick));
     if (event == SpikeDetector::Event::began) {
       open(channel, operation, tick);
     } else if (channel.open) {
       channel.open->span = *channel.detector.span();
-      if (window.begin < channel.open->span.ended) {
-        channel.open->tally.add(window, channel.open->usual);
-      }
+      claim(recent_.back(), *channel.open);
     }
     if (event == SpikeDetector::Event::ended) {
       last_spike_end_ = std::max(last_spike_end_, channel.open->span.ended);
@@ -50,27 +66,89 @@ void DeviceSpikes::take_window(const IoWindow& window, const SpikeTick& tick) {
     }
   }
   while (recent_.size() > kRecent) {
-    learn_usual();
+    forget(recent_.front());
     recent_.pop_front();
   }
 }
 
-void DeviceSpikes::open(Channel& channel, std::size_t operation, const SpikeTick& tick) {
+/// Over the last seconds, and in this window alone: what comes and goes by chance is no other load.
+double DeviceSpikes::load(SpikeOperation operation) const {
+  constexpr std::size_t kWindows = 5;
+  constexpr double kByChance = 1.6;
+  const UsualOperation& usual = usual_.operation(operation);
+  double ios = 0, bytes = 0, seconds = 0, now = 0;
+  for (std::size_t back = 0; back < std::min(kWindows, recent_.size()); ++back) {
+    const IoWindow& window = recent_[recent_.size() - 1 - back].window;
+    const OperationWindow& own = window.operation(operation);
+    ios += static_cast<double>(own.ios);
+    bytes += static_cast<double>(own.bytes);
+    seconds += window.seconds();
+    now = back == 0 ? load_of(ios, bytes, seconds, usual) : now;
+  }
+  return std::max(load_of(ios, bytes, seconds, usual), now / kByChance);
+}
+
+Surroundings DeviceSpikes::surroundings(const IoWindow& window, SpikeOperation operation, const SpikeTick& tick) const {
+  Surroundings around;
+  if (usual_.ios_per_second() > 0) {
+    around.load = std::max({load(operation), load(SpikeOperation::read), load(SpikeOperation::write)});
+    around.usual_rate = usual_.operation(operation).ios_per_second;
+  }
+  for (const SpikeOperation other : {SpikeOperation::read, SpikeOperation::write}) {
+    around.others_long = around.others_long || (other != operation && has_long(window.operation(other)));
+  }
+  around.unseen_lately =
+      operation == SpikeOperation::flush && missed_at_ && seconds_between(*missed_at_, window.end) < kUnseenSeconds;
+  if (tick.kernel_in_flight && operation == SpikeOperation::read) {
+    around.kernel_in_flight = tick.kernel_in_flight->reads;
+  } else if (tick.kernel_in_flight && operation == SpikeOperation::write) {
+    around.kernel_in_flight = tick.kernel_in_flight->writes;
+  }
+  return around;
+}
+
+void DeviceSpikes::open(Channel& channel, SpikeOperation operation, const SpikeTick& tick) {
   const SpikeSpan& span = *channel.detector.span();
   const auto age = std::chrono::duration_cast<model::WallTime::duration>(tick.at - span.began);
-  channel.open = Waiting{operation, span, tick.wall - age, SpikeTally(operation, span.limit), usual_};
-  for (const IoWindow& window : recent_) {
-    if (window.end > span.began) {
-      channel.open->tally.add(window, channel.open->usual);
+  channel.open = Waiting{
+      operation, span, tick.wall - age, SpikeTally(operation, span.limit), usual_, channel.usual_wait.seconds()};
+  for (Recent& recent : recent_) {
+    if (recent.window.end > span.began && !recent.in_spike[index(operation)]) {
+      claim(recent, *channel.open);
     }
   }
 }
 
-/// A window counts as usual once no spike has claimed it.
-void DeviceSpikes::learn_usual() {
-  const IoWindow& oldest = recent_.front();
-  if (!any_open() && oldest.begin >= last_spike_end_) {
-    usual_.learn(oldest);
+void DeviceSpikes::claim(Recent& recent, Waiting& spike) {
+  const OperationWindow& window = recent.window.operation(spike.operation);
+  recent.in_spike[index(spike.operation)] = true;
+  if (spike.usual_wait) {
+    spike.excess_seconds += window.total_seconds - *spike.usual_wait * static_cast<double>(count(window.total));
+  }
+  // What follows until it has been quiet for long enough says nothing of the cause.
+  if (recent.window.begin < spike.span.ended) {
+    spike.tally.add(recent.window, spike.usual);
+  }
+}
+
+/// No spike can claim it any more: without one it was as usual, and so was each of its operations, but for what lies
+/// beyond the limit.
+void DeviceSpikes::forget(const Recent& oldest) {
+  for (std::size_t operation = 0; operation < channels_.size(); ++operation) {
+    Channel& channel = channels_[operation];
+    const auto limit = channel.detector.limit_seconds(oldest.floor_seconds);
+    const OperationWindow& window = oldest.window.operations[operation];
+    if (oldest.in_spike[operation] || !limit) {
+      continue;
+    }
+    if (const auto usual = channel.usual_wait.seconds()) {
+      figures_[operation].excess_seconds[index(model::SpikeCause::unknown)] +=
+          excess_above(window.total, *limit, *usual);
+    }
+    channel.usual_wait.learn(window, oldest.window.seconds(), *limit);
+  }
+  if (!any_open() && oldest.window.begin >= last_spike_end_) {
+    usual_.learn(oldest.window);
   }
 }
 
@@ -116,14 +194,27 @@ std::vector<model::LatencySpike> DeviceSpikes::finish(SteadyTime now) {
   return finished;
 }
 
-model::LatencySpike DeviceSpikes::close(const Waiting& spike, CauseVerdict verdict) {
+std::vector<model::LatencySpike> DeviceSpikes::going_on() const {
+  std::vector<model::LatencySpike> spikes;
+  for (const Channel& channel : channels_) {
+    if (channel.open) {
+      Waiting spike = *channel.open;
+      spike.span.ended = now_;
+      spikes.push_back(describe(spike, judge(spike, now_)));
+    }
+  }
+  return spikes;
+}
+
+model::LatencySpike DeviceSpikes::describe(const Waiting& spike, CauseVerdict verdict) const {
   model::LatencySpike done;
   done.device = device_;
-  done.operation = model::kSpikeOperations[spike.operation];
+  done.operation = spike.operation;
   done.begin = spike.begin;
   done.duration = spike.span.ended - spike.span.began;
   done.peak_seconds = spike.span.peak;
   done.baseline_seconds = spike.span.baseline;
+  done.excess_seconds = std::max(0.0, spike.excess_seconds);
   done.ios = spike.span.ios;
   done.cause = verdict.cause;
   done.evidence = std::move(verdict.evidence);
@@ -131,9 +222,15 @@ model::LatencySpike DeviceSpikes::close(const Waiting& spike, CauseVerdict verdi
   if (spike.span.accepted) {
     done.evidence["accepted_as_baseline"] = 1;
   }
-  model::SpikeFigures& figures = figures_[spike.operation];
+  return done;
+}
+
+model::LatencySpike DeviceSpikes::close(const Waiting& spike, CauseVerdict verdict) {
+  model::LatencySpike done = describe(spike, std::move(verdict));
+  model::SpikeFigures& figures = figures_[index(spike.operation)];
   ++figures.spikes[index(done.cause)];
   figures.seconds[index(done.cause)] += std::chrono::duration<double>(done.duration).count();
+  figures.excess_seconds[index(done.cause)] += done.excess_seconds;
   return done;
 }
 

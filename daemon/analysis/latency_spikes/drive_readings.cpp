@@ -78,10 +78,11 @@ void DriveReadings::observe(const model::NvmeDrive& drive, bool healthy) {
     reading.media_doubt_bytes = writes.media_doubt_bytes;
     const auto before = std::find_if(readings_.rbegin(), readings_.rend(),
                                      [](const Reading& earlier) { return earlier.media_bytes.has_value(); });
-    learn_normal(before != readings_.rend() ? *before : Reading{}, reading);
+    learn_usual(before != readings_.rend() ? *before : Reading{}, reading);
     spoiled_ = !healthy;
   }
-  reading.normal_ratio = normal_ratio_;
+  reading.usual_ratio = usual_.ratio();
+  reading.usual_background = usual_.background();
   readings_.push_back(reading);
   if (readings_.size() > kMost) {
     readings_.pop_front();
@@ -89,23 +90,15 @@ void DriveReadings::observe(const model::NvmeDrive& drive, bool healthy) {
 }
 
 /// Between readings without a spike in between; before there is enough of that, of the drive's whole life.
-void DriveReadings::learn_normal(const Reading& before, const Reading& now) {
+void DriveReadings::learn_usual(const Reading& before, const Reading& now) {
   if (spoiled_ || !now.host_bytes || !now.media_bytes) {
     return;
   }
+  const double doubt = now.host_doubt_bytes + now.media_doubt_bytes;
+  usual_.learn_life(*now.host_bytes, *now.media_bytes, doubt);
   if (before.host_bytes && before.media_bytes) {
-    normal_host_ += std::max(0.0, *now.host_bytes - *before.host_bytes);
-    normal_media_ += std::max(0.0, *now.media_bytes - *before.media_bytes);
-  }
-  if (normal_host_ > kNormalBytes) {
-    normal_host_ /= 2;
-    normal_media_ /= 2;
-  }
-  const double least = std::max(kLeastNormalBytes, kLeastNormalDoubts * (now.host_doubt_bytes + now.media_doubt_bytes));
-  if (normal_host_ >= least) {
-    normal_ratio_ = std::max(1.0, normal_media_ / normal_host_);
-  } else if (*now.host_bytes >= least) {
-    normal_ratio_ = std::max(1.0, *now.media_bytes / *now.host_bytes);
+    usual_.learn(*now.host_bytes - *before.host_bytes, *now.media_bytes - *before.media_bytes,
+                 seconds_between(before.at, now.at), doubt);
   }
 }
 
@@ -143,7 +136,7 @@ void DriveReadings::judge_media(Place first, const Place& end, DriveVerdict& ver
   while (first != readings_.begin() && !first->media_bytes) {
     --first;
   }
-  const double normal = first->normal_ratio;
+  const Reading& before = *first;
   std::vector<const Reading*> counted;
   for (; first != end; ++first) {
     if (first->host_bytes && first->media_bytes) {
@@ -154,15 +147,17 @@ void DriveReadings::judge_media(Place first, const Place& end, DriveVerdict& ver
     const Reading& last = *counted.back();
     const double host = *last.host_bytes - *counted[from]->host_bytes;
     const double media = *last.media_bytes - *counted[from]->media_bytes;
+    const double seconds = seconds_between(counted[from]->at, last.at);
     // Two counters of large units seldom step in the same poll: what counts is what the units cannot have hidden.
     const double most_host = host + last.host_doubt_bytes;
     const double least_media = media - last.media_doubt_bytes;
-    const bool outrun =
-        least_media >= kOutrun * normal * most_host && least_media - normal * most_host >= kLeastExcessBytes;
+    const double usual = before.usual_ratio * most_host + before.usual_background * seconds;
+    const bool outrun = least_media >= kOutrun * usual && least_media - usual >= kLeastExcessBytes;
     if (outrun || from == 0) {
       verdict.evidence["host_written_bytes"] = host;
       verdict.evidence["media_written_bytes"] = media;
-      verdict.evidence["normal_write_amplification"] = normal;
+      verdict.evidence["normal_write_amplification"] = before.usual_ratio;
+      verdict.evidence["normal_background_bytes"] = before.usual_background * seconds;
     }
     if (outrun) {
       verdict.gc = true;

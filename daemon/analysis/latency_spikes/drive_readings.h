@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "daemon/analysis/latency_spikes/io_window.h"
+#include "daemon/analysis/latency_spikes/usual_media.h"
 #include "daemon/model/nvme.h"
 
 namespace ssdpulse::analysis {
@@ -26,12 +27,9 @@ struct DriveVerdict {
 class DriveReadings {
  public:
   static constexpr std::size_t kMost = 64;
-  static constexpr double kOutrun = 1.5;                     // media writes against what they normally are
-  static constexpr double kLeastExcessBytes = 256 << 10;     // and by so much, whatever the counters' units hide
-  static constexpr double kLeastNormalBytes = 1 << 20;       // of the host, before its ratio is believed,
-  static constexpr double kLeastNormalDoubts = 8;            // and so much more than the counters' units hide
-  static constexpr double kNormalBytes = double{1LL << 36};  // of the host, after which the past counts half
-  static constexpr double kHeatSeconds = 600;                // a flag that is on for longer is no news
+  static constexpr double kOutrun = 1.5;                  // media writes against what is usual for what the host wrote
+  static constexpr double kLeastExcessBytes = 256 << 10;  // and by so much, whatever the counters' units hide
+  static constexpr double kHeatSeconds = 600;             // a flag that is on for longer is no news
   static constexpr double kFewFreeBlocks = 0.1;
 
   /// What the drive said last, at every tick; the same again is no reading. `healthy`: no spike now.
@@ -50,11 +48,12 @@ class DriveReadings {
     std::vector<model::NvmeValue> gc_events;
     bool hot = false;  // flags
     std::optional<double> free_blocks;
-    double normal_ratio = 1;  // as known then
+    double usual_ratio = 1;  // as known then
+    double usual_background = 0;
   };
   using Place = std::deque<Reading>::const_iterator;
   static Reading read(const model::NvmeDrive& drive);
-  void learn_normal(const Reading& before, const Reading& now);
+  void learn_usual(const Reading& before, const Reading& now);
   // From the last reading before the spike up to `end`.
   void judge_media(Place first, const Place& end, DriveVerdict& verdict) const;
   static void judge_collection(const Reading& before, const Reading& after, DriveVerdict& verdict);
@@ -62,9 +61,7 @@ class DriveReadings {
 
   std::deque<Reading> readings_;
   std::optional<SteadyTime> media_at_;
-  double normal_host_ = 0;
-  double normal_media_ = 0;
-  double normal_ratio_ = 1;
+  UsualMedia usual_;
   bool spoiled_ = false;  // by a spike since the last reading
 };
 

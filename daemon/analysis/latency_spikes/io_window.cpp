@@ -45,9 +45,12 @@ std::uint64_t device_ns(const OperationIo& io) {
                          [](std::uint64_t sum, const auto& histogram) { return sum + histogram.sum_ns; });
 }
 
+double seconds_of(std::uint64_t ns) { return static_cast<double>(ns) / 1e9; }
+
 OperationWindow operation_between(const OperationIo& before, const OperationIo& after, Difference& difference) {
   OperationWindow window;
   window.total = difference.of(before.total_latency.words, after.total_latency.words);
+  window.total_seconds = seconds_of(difference.of(before.total_latency.sum_ns, after.total_latency.sum_ns));
   window.queue = difference.of(before.queue_latency.words, after.queue_latency.words);
   for (std::size_t during = 0; during < model::kDurings; ++during) {
     window.device[during] = difference.of(before.device_latency[during].words, after.device_latency[during].words);
@@ -59,10 +62,19 @@ OperationWindow operation_between(const OperationIo& before, const OperationIo& 
       difference.of(before.requeues[index(RequeueReason::failover)], after.requeues[index(RequeueReason::failover)]);
   window.requeues =
       difference.of(before.requeues[index(RequeueReason::driver)], after.requeues[index(RequeueReason::driver)]);
-  window.busy_seconds = static_cast<double>(difference.of(device_ns(before), device_ns(after))) / 1e9;
-  window.queue_full_seconds = static_cast<double>(difference.of(before.queue_full_ns, after.queue_full_ns)) / 1e9;
+  window.busy_seconds = seconds_of(difference.of(device_ns(before), device_ns(after)));
+  window.queue_full_seconds = seconds_of(difference.of(before.queue_full_ns, after.queue_full_ns));
   window.in_flight_before = before.in_flight;
   window.in_flight_after = after.in_flight;
+  return window;
+}
+
+OperationWindow commits_between(const model::LatencyHistogram& before, const model::LatencyHistogram& after,
+                                Difference& difference) {
+  OperationWindow window;
+  window.total = difference.of(before.words, after.words);
+  window.total_seconds = seconds_of(difference.of(before.sum_ns, after.sum_ns));
+  window.ios = count(window.total);
   return window;
 }
 
@@ -77,15 +89,19 @@ std::optional<IoWindow> window_between(const model::DeviceIo& before, SteadyTime
   IoWindow window;
   window.begin = begin;
   window.end = end;
-  for (const Operation operation : model::kSpikeOperations) {
+  for (const Operation operation : {Operation::read, Operation::write, Operation::flush}) {
     window.operations[index(operation)] =
         operation_between(before.operation(operation), after.operation(operation), difference);
   }
+  window.operations[index(model::SpikeOperation::commit)] =
+      commits_between(before.commit_latency, after.commit_latency, difference);
+  window.missed = difference.of(before.losses[index(model::Loss::completion_missed)],
+                                after.losses[index(model::Loss::completion_missed)]);
   const auto interference = [&](Operation operation) {
     const OperationIo& was = before.operation(operation);
     const OperationIo& now = after.operation(operation);
     return InterferenceWindow{difference.of(was.issues, now.issues), now.in_flight,
-                              static_cast<double>(difference.of(device_ns(was), device_ns(now))) / 1e9};
+                              seconds_of(difference.of(device_ns(was), device_ns(now)))};
   };
   window.discards = interference(Operation::discard);
   window.flushes = interference(Operation::flush);
@@ -106,6 +122,16 @@ double seconds_above(const LatencyWords& words, double limit) {
   double sum = 0;
   for (std::size_t word = first_word_above(limit); word < words.size(); ++word) {
     sum += words[word] == 0 ? 0 : static_cast<double>(words[word]) * upper_bound_seconds(word);
+  }
+  return sum;
+}
+
+double excess_above(const LatencyWords& words, double limit, double usual) {
+  constexpr double kToMiddle = 0.957603;  // 2^(-1/16): of eight words an octave
+  double sum = 0;
+  for (std::size_t word = first_word_above(limit); word < words.size(); ++word) {
+    const double over = words[word] == 0 ? 0 : upper_bound_seconds(word) * kToMiddle - usual;
+    sum += static_cast<double>(words[word]) * std::max(0.0, over);
   }
   return sum;
 }

@@ -20,13 +20,15 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 inline double seconds_between(SteadyTime begin, SteadyTime end) {
   return std::chrono::duration<double>(end - begin).count();
 }
+inline SteadyTime middle(SteadyTime begin, SteadyTime end) { return begin + (end - begin) / 2; }
 inline std::chrono::nanoseconds nanoseconds_of(double seconds) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
 }
 
-/// Reads or writes.
+/// Reads, writes, flushes or commits. Of commits there are total latencies alone.
 struct OperationWindow {
   LatencyWords total;
+  double total_seconds = 0;  // total latencies added up
   LatencyWords queue;
   std::array<LatencyWords, model::kDurings> device;
   std::uint64_t ios = 0;  // completed
@@ -56,11 +58,14 @@ struct InterferenceWindow {
 struct IoWindow {
   SteadyTime begin;
   SteadyTime end;
-  std::array<OperationWindow, model::kSpikeOperations.size()> operations;
+  std::array<OperationWindow, model::kSpikeOperations> operations;
   InterferenceWindow discards;
   InterferenceWindow flushes;
+  std::uint64_t missed = 0;  // completions of earlier I/Os that turned out never to have been seen
 
+  [[nodiscard]] const OperationWindow& operation(model::SpikeOperation which) const { return operations[index(which)]; }
   [[nodiscard]] double seconds() const { return seconds_between(begin, end); }
+  // Of reads and writes:
   [[nodiscard]] std::uint64_t ios() const { return operations[0].ios + operations[1].ios; }
   [[nodiscard]] std::uint64_t bytes() const { return operations[0].bytes + operations[1].bytes; }
 };
@@ -74,6 +79,8 @@ std::size_t first_word_above(double limit);
 std::uint64_t count_above(const LatencyWords& words, double limit);
 /// The time that the I/Os beyond the limit took, added up, by the upper bounds of their words.
 double seconds_above(const LatencyWords& words, double limit);
+/// What the I/Os beyond the limit took beyond `usual`, added up, by the middles of their words.
+double excess_above(const LatencyWords& words, double limit, double usual);
 /// The slowest, by the upper bound of its word; 0 of none.
 double slowest_seconds(const LatencyWords& words);
 

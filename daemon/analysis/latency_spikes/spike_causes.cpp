@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <initializer_list>
 
 namespace ssdpulse::analysis {
@@ -40,14 +41,25 @@ SpikeTally::Beside beside(const Sum& sum, std::initializer_list<During> durings)
   return all;
 }
 
+constexpr double kMore = 2;
+
+/// Discards (or flushes) that come as often as usual for what the host reads and writes: a busy host sends more of
+/// them.
+double expected_issues(const Sum& sum, const UsualInterference& usual, double load) {
+  return usual.per_second * std::max(1.0, load) * sum.seconds;
+}
+
+/// Not by chance: of a few, twice as many are nothing unusual.
+bool is_more(double issues, double expected) { return issues >= kMore * expected + std::sqrt(expected); }
+
 /// How much of the device's slow time lies beside discards (or flushes), 0..1.
 ///
 /// A slow I/O is beside a lot just because it takes long. So there must be more of them than usual. Or else, which is
 /// less sure, they take up more of the time than usual (who waits for each of his flushes sends fewer when they become
 /// slow), and second by second the I/Os beside none were well while those beside them were not. There are few of those
 /// where one is under way for most of the time; then reads and writes are taken together.
-double interference(const Sum& sum, During only, const SpikeTally::Interference& seen, const UsualInterference& usual) {
-  constexpr double kMore = 2;
+double interference(const Sum& sum, During only, const SpikeTally::Interference& seen, double expected,
+                    const UsualInterference& usual) {
   constexpr double kClearlyMore = 1.25;
   constexpr double kMostly = 0.5;
   constexpr double kLessSure = 0.4;
@@ -58,7 +70,7 @@ double interference(const Sum& sum, During only, const SpikeTally::Interference&
   if (others >= kToCompare && share(all.slow_ios - with.slow_ios, others) > share(with.slow_ios, with.ios) / 2) {
     return 0;  // those beside none suffer alike
   }
-  if (seen.issues > 0 && static_cast<double>(seen.issues) >= kMore * usual.per_second * sum.seconds) {
+  if (seen.issues > 0 && is_more(static_cast<double>(seen.issues), expected)) {
     return slow_share;
   }
   const double depth = ratio(seen.busy_seconds, sum.seconds);
@@ -70,14 +82,19 @@ double interference(const Sum& sum, During only, const SpikeTally::Interference&
   return more_of_the_time && contrast ? slow_share * kLessSure : 0;
 }
 
+/// What it does, in I/Os or in bytes, to what it usually does.
+double load_of(const Sum& sum, const UsualLoad& usual) {
+  const double bytes = ratio(static_cast<double>(sum.all_bytes), sum.seconds);
+  const double ios = ratio(static_cast<double>(sum.all_ios), sum.seconds);
+  return std::max(ratio(bytes, usual.bytes_per_second()), ratio(ios, usual.ios_per_second()));
+}
+
 /// At its ceiling: it is given more than usual, goes through more of it or has all its tags taken, and gets on
 /// steadily. A device that stalls is deep too, but does less.
 double saturation(const SpikeTally& tally, const UsualLoad& usual, CauseVerdict& verdict) {
   const Sum& sum = tally.sum();
-  const UsualOperation& own = usual.operation(tally.operation());
-  const double bytes = ratio(static_cast<double>(sum.all_bytes), sum.seconds);
-  const double ios = ratio(static_cast<double>(sum.all_ios), sum.seconds);
-  const double load = std::max(ratio(bytes, usual.bytes_per_second()), ratio(ios, usual.ios_per_second()));
+  const UsualOperation& own = usual.operation(tally.measured_by());
+  const double load = load_of(sum, usual);
   const double depth = ratio(ratio(sum.busy_seconds, sum.seconds), own.depth);
   const double full = ratio(sum.queue_full_seconds, sum.seconds);
   const double steady = ratio(sum.full_speed_seconds, sum.seconds);
@@ -87,6 +104,14 @@ double saturation(const SpikeTally& tally, const UsualLoad& usual, CauseVerdict&
   verdict.evidence["full_speed_share"] = steady;
   const bool at_ceiling = load >= kMoreLoad || full >= own.queue_full_share + kMoreFull;
   return at_ceiling && steady >= kSteady && depth >= kDeeper ? kSure : 0;
+}
+
+/// A commit is slow because the device's flushes are: those within it took most of its time.
+double flushes_within(const Sum& sum, CauseVerdict& verdict) {
+  constexpr double kMostOfIt = 0.5;
+  const double part = ratio(tail(sum.flush_words), tail(sum.total_words));
+  verdict.evidence["flush_to_commit"] = part;
+  return part >= kMostOfIt ? kSure : 0;
 }
 
 /// Errors are rare enough that any of them in a spike says something; how many say how much.
@@ -118,12 +143,16 @@ double errors(const Sum& sum, std::uint64_t slow_ios, double device_seconds, Cau
   return 0.5 * std::min(1.0, static_cast<double>(sum.requeues) / slow);
 }
 
-/// Nothing that was slow has completed yet: what is in flight beside it is all that there is to go by.
-SpikeCause of_a_stall(const Sum& sum) {
-  if (sum.discards.in_flight > 0) {
+/// Nothing that was slow has completed yet: what is in flight beside it is all that there is to go by. What comes in
+/// any such time is in flight because all else is.
+SpikeCause of_a_stall(const Sum& sum, const UsualLoad& usual) {
+  const auto in_flight = [&sum](const SpikeTally::Interference& seen, const UsualInterference& before) {
+    return seen.in_flight > 0 && is_more(static_cast<double>(seen.in_flight), expected_issues(sum, before, 1));
+  };
+  if (in_flight(sum.discards, usual.discards())) {
     return SpikeCause::discard;
   }
-  return sum.flushes.in_flight > 0 ? SpikeCause::flush : SpikeCause::unknown;
+  return in_flight(sum.flushes, usual.flushes()) ? SpikeCause::flush : SpikeCause::unknown;
 }
 
 std::vector<std::string> missing_for(bool measured, const DriveVerdict* drive) {
@@ -149,14 +178,19 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
   const auto all = beside(sum, {During::none, During::discard, During::flush, During::both});
   const double parts = all.slow_seconds + sum.slow_queue_seconds;
 
+  const bool commits = tally.operation() == model::SpikeOperation::commit;
   // Where the device is slow too, what waits for it is its consequence.
   const bool queue_alone = tail(sum.queue_words) >= kQueueAlone * tail(sum.device_words);
   const double queue = queue_alone ? ratio(sum.slow_queue_seconds, parts) : 0;
   // What is in flight is at the device.
   const bool stalled = parts <= 0 && sum.stalled_seconds > 0;
-  const double device = parts > 0 ? 1 - queue : stalled ? 1 : 0;
-  const double discard = device * interference(sum, During::discard, sum.discards, usual.discards());
-  const double flush = device * interference(sum, During::flush, sum.flushes, usual.flushes());
+  const double device = parts > 0 ? 1 - queue : stalled || commits ? 1 : 0;
+  const auto beside_many = [&](During only, const SpikeTally::Interference& seen, const UsualInterference& before) {
+    return device * interference(sum, only, seen, expected_issues(sum, before, load_of(sum, usual)), before);
+  };
+  const double discard = beside_many(During::discard, sum.discards, usual.discards());
+  const double flush =
+      std::max(beside_many(During::flush, sum.flushes, usual.flushes()), commits ? flushes_within(sum, verdict) : 0);
   const double rest = std::max(0.0, device - std::max(discard, flush));
 
   std::array<double, model::kSpikeCauses> scores{};
@@ -189,7 +223,7 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
   }
   if (verdict.cause == SpikeCause::unknown) {
     verdict.missing = missing_for(device > 0 || queue > 0, drive);
-    verdict.cause = stalled ? of_a_stall(sum) : SpikeCause::unknown;
+    verdict.cause = stalled ? of_a_stall(sum, usual) : SpikeCause::unknown;
   }
   return verdict;
 }

@@ -6,18 +6,13 @@
 namespace ssdpulse::analysis {
 namespace {
 
-constexpr double kTail = 0.99;
 constexpr double kNearlyAll = 0.9;
-
-double tail_of(const LatencyWords& words) { return upper_bound_seconds(quantile_word(words, kTail)); }
-
-SteadyTime middle(SteadyTime begin, SteadyTime end) { return begin + (end - begin) / 2; }
 
 }  // namespace
 
 /// This window, and as many before it as it takes for enough I/Os.
 LatencyWords SpikeDetector::pool(SteadyTime end, const LatencyWords& total) {
-  while (!parts_.empty() && seconds_between(parts_.front().end, end) >= kPoolSeconds) {
+  while (!parts_.empty() && seconds_between(parts_.front().end, end) >= pool_seconds_) {
     parts_.pop_front();
   }
   LatencyWords pooled = total;
@@ -28,117 +23,92 @@ LatencyWords SpikeDetector::pool(SteadyTime end, const LatencyWords& total) {
   return pooled;
 }
 
-/// Remembers since when, and what was in flight for nothing.
-bool SpikeDetector::stalls(SteadyTime begin, SteadyTime end, const OperationWindow& window) {
-  leaked_ = std::min(leaked_, window.least_in_flight());
-  const double slowest = window.ios > 0 ? slowest_seconds(window.total) : 0;
-  // An I/O that was in flight all through that stall has completed. The longest that can be told is kLongestSeconds.
-  if (leaked_ > 0 && slowest > 0 && slowest >= std::min(kLongestSeconds, seconds_between(leaked_since_, begin))) {
-    leaked_ = 0;
-  }
-  if (!window.stalled(leaked_)) {
-    // What fails over to another path completes there, and quickly, as an I/O of its own.
-    if (stall_since_ && window.ios > 0 && window.failovers == 0 && window.errors == 0 &&
-        slowest < std::min(kLongSeconds, seconds_between(*stall_since_, begin) / 2)) {
-      leaked_ = std::min(stalled_, window.least_in_flight());
-      leaked_since_ = *stall_since_;
-    }
-    return false;
-  }
-  stalled_ = stall_since_ ? std::min(stalled_, window.least_in_flight()) : window.least_in_flight();
-  stall_since_ = stall_since_.value_or(begin);
-  if (seconds_between(*stall_since_, end) >= kStallSeconds) {
-    leaked_ = stalled_;
-    leaked_since_ = *stall_since_;
-  }
-  return true;
+std::optional<double> SpikeDetector::limit_seconds(double floor_seconds) const {
+  return baseline_seconds() ? std::optional(tail_.limit(floor_seconds)) : std::nullopt;
 }
 
-std::optional<SpikeDetector::Slow> SpikeDetector::look(SteadyTime begin, SteadyTime end, const OperationWindow& window,
-                                                       double limit, const LatencyWords& pooled) {
-  Slow slow{begin, end};
-  if (stalls(begin, end, window)) {
-    slow.tail = slow.slowest = seconds_between(*stall_since_, end);
-    const bool believed = slow.tail > limit && slow.tail < kStallSeconds;
-    return believed ? std::optional(slow) : std::nullopt;
+/// The clearest evidence there is. Each signal sees each window, as long as it may say something.
+std::optional<Evidence> SpikeDetector::look(const SignalWindow& now, double floor_seconds) {
+  const double limit = tail_.limit(floor_seconds);
+  const auto stall = stall_.look(now, limit);
+  if (stall || !baseline_seconds() || count(now.io.total) == 0) {
+    return baseline_seconds() || span_ ? stall : std::nullopt;
   }
-  const bool after_stall = stall_since_.has_value();
-  stall_since_.reset();
-  slow.ios = count_above(window.total, limit);
+  std::optional<Evidence> slow;
   // A spike that goes on, or a stall that ends, may be why there are few.
-  const bool enough = count(pooled) >= kLeastIos;
-  if (slow.ios == 0 || (!enough && !span_ && !after_stall)) {
-    return std::nullopt;
+  if (now.enough || now.in_spike || stall_.just_over()) {
+    slow = excess_.look(now, limit, floor_seconds);
+    if (const auto tail = tail_.look(now, limit); tail && (!slow || slow->kind != EvidenceKind::clear)) {
+      slow = tail;
+    }
   }
-  slow.tail = tail_of(window.total);
-  slow.slowest = slowest_seconds(window.total);
-  slow.share = static_cast<double>(slow.ios) / static_cast<double>(count(window.total));
-  // Who reads one at a time has one slow I/O in a stall, and then many that are quick.
-  const double slow_seconds = seconds_above(window.total, limit);
-  if (slow.slowest >= kLongSeconds && slow_seconds >= seconds_above(window.total, 0) / 2) {
-    slow.tail = slow.slowest;
-    return slow;
+  const bool in_rare = span_ && span_->kind == EvidenceKind::rare;
+  if (!slow && (in_rare || (!span_ && now.enough))) {
+    slow = outlier_.look(now, limit);
   }
-  // One I/O that took a little longer is chance.
-  const bool beyond = enough && quantile_word(pooled, kTail) >= first_word_above(limit);
-  return slow.ios >= 2 && beyond ? std::optional(slow) : std::nullopt;
+  return slow;
 }
 
 SpikeDetector::Event SpikeDetector::observe(SteadyTime begin, SteadyTime end, const OperationWindow& window,
-                                            double floor_seconds) {
+                                            double floor_seconds, const Surroundings& around) {
   if (over_) {
     span_.reset();
     over_ = false;
   }
   const LatencyWords pooled = pool(end, window.total);
-  const bool enough = count(window.total) > 0 && count(pooled) >= kLeastIos;
-  if (span_) {
-    const auto slow = look(begin, end, window, span_->limit, pooled);
-    if (slow && enough) {
-      candidate_->learn(begin, end, tail_of(pooled));
+  const bool enough = count(pooled) >= kLeastIos;
+  const SignalWindow now{begin, end, window, pooled, enough, span_.has_value(), around};
+  const auto slow = look(now, floor_seconds);
+  if (enough && count(window.total) > 0 && (span_.has_value() == slow.has_value())) {
+    if (slow) {
+      tail_.learn_changed(now);
+      excess_.learn_changed(now);
+    } else {
+      tail_.learn(now);
+      excess_.learn(now);
     }
-    return go_on(end, slow);
   }
-  std::optional<Slow> slow;
-  const auto usual = baseline_.seconds();
-  const double limit = std::max(floor_seconds, kTimesBaseline * usual.value_or(0));
-  if (usual) {
-    slow = look(begin, end, window, limit, pooled);
-  }
-  if (!slow && enough) {
-    baseline_.learn(begin, end, tail_of(pooled));
-  }
-  return watch(begin, slow, limit);
+  return span_ ? go_on(now, slow) : watch(now, slow);
 }
 
-SpikeDetector::Event SpikeDetector::watch(SteadyTime begin, const std::optional<Slow>& slow, double limit) {
-  if (first_slow_ && seconds_between(first_slow_->end, begin) > kTogetherSeconds) {
+SpikeDetector::Event SpikeDetector::watch(const SignalWindow& now, const std::optional<Evidence>& slow) {
+  if (first_slow_ && seconds_between(first_slow_->end, now.begin) > kTogetherSeconds) {
     first_slow_.reset();
   }
   if (!slow) {
     return Event::none;
   }
-  const bool alone = slow->tail >= kAloneSeconds || seconds_between(slow->begin, slow->end) >= kTogetherSeconds;
+  const bool alone = slow->alone || now.seconds() >= kTogetherSeconds;
   if (!first_slow_ && !alone) {
     first_slow_ = slow;
     return Event::none;
   }
-  span_ = SpikeSpan{};
-  span_->limit = limit;
-  span_->baseline = baseline_.seconds().value_or(0);
-  span_->began = begin_of(first_slow_.value_or(*slow));
+  open(first_slow_.value_or(*slow));
   if (first_slow_) {
+    span_->kind = slow->kind;
     add(*first_slow_);
+    first_slow_.reset();
   }
   add(*slow);
-  first_slow_.reset();
-  baseline_.forget_held();
-  candidate_ = Baseline{};
   return Event::began;
 }
 
+void SpikeDetector::open(const Evidence& first) {
+  span_ = SpikeSpan{};
+  span_->kind = first.kind;
+  span_->limit = first.limit;
+  span_->baseline = baseline_seconds().value_or(0);
+  span_->began = begin_of(first);
+  tail_.open();
+  excess_.open();
+  outlier_.open();
+}
+
 /// When the I/Os that completed in this window began to be slow: by the time that the slowest took.
-SteadyTime SpikeDetector::begin_of(const Slow& slow) const {
+SteadyTime SpikeDetector::begin_of(const Evidence& slow) const {
+  if (slow.since) {
+    return std::max(*slow.since, last_over_);
+  }
   const bool from_its_begin = slow.share >= kNearlyAll && slow.slowest < kAloneSeconds;
   const SteadyTime seen = from_its_begin ? slow.begin : middle(slow.begin, slow.end);
   SteadyTime begin = seen - nanoseconds_of(slow.slowest);
@@ -148,7 +118,7 @@ SteadyTime SpikeDetector::begin_of(const Slow& slow) const {
   return std::max(begin, last_over_);
 }
 
-void SpikeDetector::add(const Slow& slow) {
+void SpikeDetector::add(const Evidence& slow) {
   // After a stall, the first completions say better when it began.
   if (span_->ios == 0 && slow.ios > 0) {
     span_->began = std::min(span_->began, begin_of(slow));
@@ -159,23 +129,39 @@ void SpikeDetector::add(const Slow& slow) {
   span_->ended = to_its_end ? slow.end : middle(slow.begin, slow.end);
   span_->ended = std::max(span_->ended, span_->began);
   last_slow_end_ = slow.end;
+  well_since_ = false;
 }
 
-SpikeDetector::Event SpikeDetector::go_on(SteadyTime end, const std::optional<Slow>& slow) {
+SpikeDetector::Event SpikeDetector::go_on(const SignalWindow& now, std::optional<Evidence> slow) {
+  // All I/Os may be somewhat slower for a while after they were much slower.
+  if (slow && slow->kind != EvidenceKind::clear && slow->kind != span_->kind) {
+    slow.reset();
+  }
   if (slow) {
     add(*slow);
-    const auto usual = candidate_->seconds();
-    if (usual && seconds_between(span_->began, end) >= kAcceptSeconds) {
-      baseline_.accept(*usual);
-      span_->accepted = true;
-    }
+    span_->accepted = seconds_between(span_->began, now.end) >= kAcceptSeconds && accept();
   }
-  if (!span_->accepted && (slow || seconds_between(last_slow_end_, end) < kQuietSeconds)) {
+  well_since_ = !slow && (well_since_ || now.io.ios > 0);
+  const double quiet = span_->kind == EvidenceKind::rare ? kRareQuietSeconds
+                       : well_since_                     ? kQuietSeconds
+                                                         : kIdleSeconds;
+  if (!span_->accepted && (slow || seconds_between(last_slow_end_, now.end) < quiet)) {
     return Event::none;
   }
   over_ = true;
   last_over_ = span_->ended;
+  parts_.clear();  // what was slow in it is no evidence of another
   return Event::ended;
+}
+
+/// What went on for so long is the new normal, if enough was seen of it.
+bool SpikeDetector::accept() {
+  if (span_->kind == EvidenceKind::rare) {
+    outlier_.accept();
+    return true;
+  }
+  excess_.accept();
+  return tail_.accept();
 }
 
 }  // namespace ssdpulse::analysis

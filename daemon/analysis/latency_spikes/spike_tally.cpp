@@ -42,14 +42,16 @@ bool shows_contrast(const Split& split, std::uint64_t least_others) {
 }  // namespace
 
 void SpikeTally::add(const IoWindow& window, const UsualLoad& usual) {
-  const OperationWindow& own = window.operations[operation_];
+  using model::SpikeOperation;
+  const OperationWindow& own = window.operation(measured_by());
   sum_.seconds += window.seconds();
   sum_.stalled_seconds += own.stalled() ? window.seconds() : 0;
   sum_.ios += own.ios;
   sum_.errors += own.errors;
   sum_.failovers += own.failovers;
   sum_.requeues += own.requeues;
-  const OperationWindow& other = window.operations[1 - operation_];
+  const bool of_writes = measured_by() == SpikeOperation::write;
+  const OperationWindow& other = window.operation(of_writes ? SpikeOperation::read : SpikeOperation::write);
   sum_.errors_of_other += other.errors + other.failovers + other.requeues;
   sum_.busy_seconds += own.busy_seconds;
   sum_.queue_full_seconds += own.queue_full_seconds;
@@ -80,6 +82,8 @@ void SpikeTally::add(const IoWindow& window, const UsualLoad& usual) {
   sum_.slow_total_seconds += seconds_above(own.total, part_limit_);
   sum_.slow_queue_seconds += seconds_above(own.queue, part_limit_);
   analysis::add(sum_.queue_words, own.queue);
+  analysis::add(sum_.total_words, window.operation(operation_).total);
+  analysis::add(sum_.flush_words, window.operation(SpikeOperation::flush).total);
 }
 
 }  // namespace ssdpulse::analysis

@@ -13,7 +13,7 @@ namespace ssdpulse::analysis {
 
 class SpikeTally {
  public:
-  SpikeTally(std::size_t operation, double limit) : operation_(operation), part_limit_(limit / 2) {}
+  SpikeTally(model::SpikeOperation operation, double limit) : operation_(operation), part_limit_(limit / 2) {}
 
   void add(const IoWindow& window, const UsualLoad& usual);
 
@@ -37,7 +37,7 @@ class SpikeTally {
     std::uint64_t errors = 0;
     std::uint64_t failovers = 0;
     std::uint64_t requeues = 0;
-    std::uint64_t errors_of_other = 0;  // failed or tried again, of the other operation
+    std::uint64_t errors_of_other = 0;  // failed or tried again, of writes; beside writes, of reads
     double busy_seconds = 0;
     double queue_full_seconds = 0;
     std::uint64_t all_ios = 0;  // of both operations
@@ -50,12 +50,18 @@ class SpikeTally {
     double slow_queue_seconds = 0;
     LatencyWords device_words;
     LatencyWords queue_words;
+    LatencyWords total_words;  // of the operation itself, and of flushes meanwhile
+    LatencyWords flush_words;
   };
   [[nodiscard]] const Sum& sum() const { return sum_; }
-  [[nodiscard]] std::size_t operation() const { return operation_; }
+  [[nodiscard]] model::SpikeOperation operation() const { return operation_; }
+  /// Whose queue and device times tell of it: of commits there are none, but their writes and flushes have them.
+  [[nodiscard]] model::SpikeOperation measured_by() const {
+    return operation_ == model::SpikeOperation::commit ? model::SpikeOperation::write : operation_;
+  }
 
  private:
-  std::size_t operation_;
+  model::SpikeOperation operation_;
   double part_limit_;
   Sum sum_;
 };

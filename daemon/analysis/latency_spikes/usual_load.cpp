@@ -26,6 +26,8 @@ void UsualLoad::learn(const IoWindow& window) {
     const OperationWindow& now = window.operations[which];
     UsualOperation& usual = operations_[which];
     towards(usual.depth, now.busy_seconds / seconds);
+    towards(usual.ios_per_second, static_cast<double>(now.ios) / seconds);
+    towards(usual.bytes_per_second, static_cast<double>(now.bytes) / seconds);
     towards(usual.queue_full_share, std::min(now.queue_full_seconds / seconds, 1.0));
   }
 }

@@ -19,6 +19,8 @@ struct UsualInterference {
 struct UsualOperation {
   double depth = 0;             // mean number at the device
   double queue_full_share = 0;  // of the time
+  double ios_per_second = 0;
+  double bytes_per_second = 0;
 };
 
 class UsualLoad {
@@ -27,7 +29,7 @@ class UsualLoad {
 
   void learn(const IoWindow& window);
 
-  [[nodiscard]] const UsualOperation& operation(std::size_t which) const { return operations_[which]; }
+  [[nodiscard]] const UsualOperation& operation(model::SpikeOperation which) const { return operations_[index(which)]; }
   [[nodiscard]] double ios_per_second() const { return ios_; }
   [[nodiscard]] double bytes_per_second() const { return bytes_; }
   [[nodiscard]] const UsualInterference& discards() const { return discards_; }
@@ -35,7 +37,7 @@ class UsualLoad {
 
  private:
   double weight_ = 0;
-  std::array<UsualOperation, model::kSpikeOperations.size()> operations_;
+  std::array<UsualOperation, model::kSpikeOperations> operations_;
   double ios_ = 0;
   double bytes_ = 0;
   UsualInterference discards_;

@@ -130,7 +130,7 @@ def make_well(vm, serial):
 
 def spikes_of(daemon):
     """[(device, operation, cause, begin, end, rest)]"""
-    return [(device, operation, cause, float(begin), float(begin) + float(seconds), rest)
+    return [(device, operation, cause, machine.seconds(begin), machine.seconds(begin) + float(seconds), rest)
             for device, operation, cause, begin, seconds, rest in LINE.findall(daemon.words())]
 
 

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Do a few I/Os, too few for the 99th percentile, hold much of the waiting time?
+// Looks at the last minute: single ones that are slow are nothing unusual, and a healthy drive's hold a few hundredths.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "daemon/analysis/latency_spikes/signal.h"
+
+namespace ssdpulse::analysis {
+
+class OutlierSignal {
+ public:
+  static constexpr double kPoolSeconds = 60;
+  static constexpr std::uint64_t kLeastOutliers = 3;
+  static constexpr std::uint64_t kLeastAll = 300;  // I/Os: of fewer, three are not rare
+  static constexpr double kLeastShare = 0.15;      // of the waiting time
+  static constexpr double kTimesUsual = 2;         // what went on for so long that it is normal, must double
+
+  [[nodiscard]] std::optional<Evidence> look(const SignalWindow& now, double limit);
+
+  /// A spike opens: what was slow is part of it.
+  void open();
+  void accept() { usual_share_ = last_share_; }
+
+ private:
+  struct Part {
+    SteadyTime begin;
+    SteadyTime end;
+    std::uint64_t ios = 0;
+    std::uint64_t outliers = 0;
+    double waited = 0;
+    double outliers_waited = 0;
+  };
+  [[nodiscard]] Part sum_up(SteadyTime end);
+
+  std::deque<Part> parts_;
+  double last_share_ = 0;
+  double usual_share_ = 0;
+};
+
+}  // namespace ssdpulse::analysis

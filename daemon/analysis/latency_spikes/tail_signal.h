@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is the 99th percentile of total latency beyond its limit?
+// The limit is kTimesBaseline times the baseline, and never below the floor.
+#pragma once
+
+#include <optional>
+
+#include "daemon/analysis/latency_spikes/baseline.h"
+#include "daemon/analysis/latency_spikes/signal.h"
+
+namespace ssdpulse::analysis {
+
+class TailSignal {
+ public:
+  static constexpr double kTimesBaseline = 4;
+
+  [[nodiscard]] std::optional<Evidence> look(const SignalWindow& now, double limit) const;
+
+  void learn(const SignalWindow& healthy);
+  /// A spike opens; its own windows teach what is the new normal if they go on.
+  void open();
+  void learn_changed(const SignalWindow& slow);
+  /// They have: false where too few were seen to say what it is.
+  bool accept();
+
+  [[nodiscard]] double limit(double floor_seconds) const;
+  [[nodiscard]] std::optional<double> baseline_seconds() const { return baseline_.seconds(); }
+
+ private:
+  Baseline baseline_;
+  Baseline changed_;
+};
+
+}  // namespace ssdpulse::analysis

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long do I/Os of one operation usually wait, and how much longer did these?
+//
+// Usual is the mean total latency of those within the spike limit, over the last two minutes or so of windows that
+// belong to no spike. In a spike every I/O counts with what it waited beyond that, and less than that counts against
+// it; outside, only I/Os beyond the limit do: of the others what they wait is usual.
+#pragma once
+
+#include <optional>
+
+#include "daemon/analysis/latency_spikes/io_window.h"
+
+namespace ssdpulse::analysis {
+
+class UsualWait {
+ public:
+  static constexpr double kSeconds = 120;  // time constant
+
+  /// A window outside spikes; `limit`: beyond it an I/O is slow.
+  void learn(const OperationWindow& window, double seconds, double limit);
+
+  /// Seconds for an I/O. Nothing while none was seen.
+  [[nodiscard]] std::optional<double> seconds() const;
+
+ private:
+  double ios_ = 0;
+  double waited_ = 0;
+};
+
+}  // namespace ssdpulse::analysis

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is what a database suffers from seen, with its cause, its begin and end, and what it cost? Stories of a device whose
+// I/Os take what the story says, and the time that it added is known of each. Healthy ones must be silent.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+
+#include "tests/unit/spike_simulation.h"
+
+namespace ssdpulse::test {
+namespace {
+
+using model::Operation;
+using model::SpikeCause;
+using model::SpikeOperation;
+
+constexpr double kBegin = 120.4;
+const int kSeeds = std::getenv("SSDPULSE_TEST_LONG") != nullptr && *std::getenv("SSDPULSE_TEST_LONG") != 0 ? 60 : 5;
+
+std::function<double(double)> always(double value) {
+  return [value](double) { return value; };
+}
+
+/// A device that takes `base` seconds for an I/O, and what a story adds.
+struct Story : Simulation {
+  explicit Story(int number, double base_seconds = 0.001)
+      : Simulation(static_cast<std::uint64_t>(number)), base(base_seconds) {
+    loads = {{Operation::read, always(400), nullptr}, {Operation::write, always(200), nullptr}};
+    law = [this](double now, Operation operation, double) { return take(now, operation); };
+  }
+  /// A few who have one I/O under way each, and then think.
+  void clients(int readers, int writers, double think) {
+    loads = {{Operation::read, nullptr, always(readers), 4096, think},
+             {Operation::write, nullptr, always(writers), 4096, think}};
+  }
+  Service take(double now, Operation operation) {
+    const double usual = around(base);
+    const double more = adds ? adds(now, operation, usual) : 0;
+    added[index(operation)] += more;
+    return Service{0, usual + more};
+  }
+  /// I/Os that come between `begin` and `end` of each period wait until its end.
+  void freeze(double from, double seconds, double period) {
+    adds = [=](double now, Operation, double) {
+      const double since = std::fmod(now - from, period);
+      return now >= from && since < seconds ? seconds - since : 0;
+    };
+  }
+
+  double base;
+  std::function<double(double now, Operation operation, double usual)> adds;  // seconds
+  std::array<double, model::kOperations> added{};
+};
+
+std::string text_of(const Story& story) {
+  std::string text;
+  for (std::size_t i = 0; i < story.spikes.size(); ++i) {
+    const auto& spike = story.spikes[i];
+    text += std::string(name(spike.operation, model::kSpikeOperationNames)) + ' ' +
+            std::string(name(spike.cause, model::kSpikeCauseNames)) + " begin " + std::to_string(story.begins[i]) +
+            " seconds " + std::to_string(std::chrono::duration<double>(spike.duration).count()) + " excess " +
+            std::to_string(spike.excess_seconds) + " " + model::evidence_text(spike) + '\n';
+  }
+  return text;
+}
+
+struct Seen {
+  std::size_t spikes = 0;
+  std::size_t of_cause = 0;
+  std::size_t near = 0;  // begin and end within 2 s of some time that is given
+};
+Seen seen(const Story& story, SpikeOperation operation, SpikeCause cause,
+          const std::vector<std::pair<double, double>>& times = {}) {
+  Seen result;
+  for (std::size_t i = 0; i < story.spikes.size(); ++i) {
+    const auto& spike = story.spikes[i];
+    if (spike.operation != operation) {
+      continue;
+    }
+    const double end = story.begins[i] + std::chrono::duration<double>(spike.duration).count();
+    ++result.spikes;
+    result.of_cause += spike.cause == cause ? 1 : 0;
+    result.near += std::any_of(times.begin(), times.end(), [&](const auto& time) {
+      return std::abs(story.begins[i] - time.first) <= 2 && std::abs(end - time.second) <= 2;
+    });
+  }
+  return result;
+}
+
+double excess(const Story& story, SpikeOperation operation) {
+  const auto& seconds = story.subject.figures()[index(operation)].excess_seconds;
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0);
+}
+
+void expect_excess(const Story& story, SpikeOperation operation, double added) {
+  EXPECT_NEAR(excess(story, operation), added, added / 10) << text_of(story);
+}
+
+TEST(Stories, CommitsBecomeSlow) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    Story story(seed);
+    double added = 0;
+    for (double at = 1; at < 240;) {  // each commit waits for the one before
+      const bool slow = at >= kBegin && at < kBegin + 20;
+      const double takes = story.around(slow ? 1.5 : 0.005);
+      added += slow ? takes - 0.005 : 0;
+      story.interfere(Operation::flush, at, at + takes);
+      at += takes + 0.05;
+    }
+    story.run(240);
+    const std::vector times{std::pair(kBegin, kBegin + 21.0)};
+    for (const auto& [operation, cause] : {std::pair(SpikeOperation::commit, SpikeCause::flush),
+                                           std::pair(SpikeOperation::flush, SpikeCause::unknown)}) {
+      const Seen found = seen(story, operation, cause, times);
+      EXPECT_EQ(found.spikes, 1U) << text_of(story);
+      EXPECT_EQ(found.of_cause, 1U) << text_of(story);
+      EXPECT_EQ(found.near, 1U) << text_of(story);
+      expect_excess(story, operation, added);
+    }
+    EXPECT_EQ(seen(story, SpikeOperation::read, SpikeCause::unknown).spikes, 0U);
+  }
+}
+
+TEST(Stories, FewCommitsBecomeSlow) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    Story story(seed);
+    for (double at = 1; at < 240;) {
+      const double takes = story.around(at >= kBegin && at < kBegin + 20 ? 1.5 : 0.005);
+      story.interfere(Operation::flush, at, at + takes);
+      at += takes + 0.9;
+    }
+    story.run(240);
+    const Seen found = seen(story, SpikeOperation::commit, SpikeCause::flush, {{kBegin, kBegin + 21}});
+    EXPECT_EQ(found.near, 1U) << text_of(story);
+    EXPECT_EQ(found.of_cause, 1U) << text_of(story);
+  }
+}
+
+TEST(Stories, FuaWritesBecomeSlow) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    Story story(seed, 0.005);
+    story.loads = {{Operation::read, always(100), nullptr},
+                   {Operation::write, nullptr, always(1), 4096, 0.05, true},
+                   {Operation::write, always(100), nullptr}};
+    story.adds = [&](double now, Operation operation, double) {
+      const bool slow = operation == Operation::write && now >= kBegin && now < kBegin + 20;
+      return slow && story.uniform() < 0.1 ? 1.5 : 0;
+    };
+    story.run(240);
+    const Seen found = seen(story, SpikeOperation::commit, SpikeCause::unknown, {{kBegin, kBegin + 21}});
+    EXPECT_GE(found.of_cause, 1U) << text_of(story);
+    EXPECT_EQ(found.of_cause, found.spikes) << text_of(story);
+  }
+}
+
+void expect_freezes(Story& story) {
+  std::vector<std::pair<double, double>> times;
+  story.freeze(kBegin, 0.8, 40);
+  for (int period = 0; period < 6; ++period) {
+    times.emplace_back(kBegin + 40 * period, kBegin + 40 * period + 0.8);
+  }
+  story.run(kBegin + 220);
+  for (const auto operation : {SpikeOperation::read, SpikeOperation::write}) {
+    const Seen found = seen(story, operation, SpikeCause::unknown, times);
+    EXPECT_GE(found.near, 5U) << text_of(story);
+    EXPECT_EQ(found.near, found.spikes) << text_of(story);
+    EXPECT_EQ(found.of_cause, found.spikes) << text_of(story);
+    expect_excess(story, operation, story.added[index(operation)]);
+  }
+}
+
+TEST(Stories, AFreezeNowAndThen) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    Story open(seed);
+    expect_freezes(open);
+    Story closed(seed, 0.005);
+    closed.clients(2, 1, 0.05);
+    expect_freezes(closed);
+  }
+  Story busy(1, 0.0002);
+  busy.clients(8, 4, 0.002);
+  expect_freezes(busy);
+}
+
+TEST(Stories, FewReadsTakeLong) {
+  for (const double base : {0.001, 0.005}) {
+    for (int seed = 1; seed <= kSeeds; ++seed) {
+      Story story(seed, base);
+      story.adds = [&](double now, Operation operation, double) {
+        return operation == Operation::read && now >= kBegin && story.uniform() < 0.003 ? 0.5 : 0;
+      };
+      story.run(kBegin + 240);
+      const Seen found = seen(story, SpikeOperation::read, SpikeCause::unknown);
+      const auto active = story.subject.figures()[index(SpikeOperation::read)].active;
+      EXPECT_TRUE(found.of_cause > 0 || active == SpikeCause::unknown) << text_of(story);
+      EXPECT_EQ(found.of_cause, found.spikes) << text_of(story);
+      EXPECT_EQ(seen(story, SpikeOperation::write, SpikeCause::unknown).spikes, 0U) << text_of(story);
+    }
+  }
+}
+
+TEST(Stories, AThousandthHoldsMostOfTheWaiting) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    Story story(seed, 0.0002);
+    story.loads[0].rate = always(1500);
+    story.adds = [&](double now, Operation operation, double) {
+      const bool slow = operation == Operation::read && now >= kBegin && now < kBegin + 120;
+      return slow && story.uniform() < 0.001 ? 0.3 : 0;
+    };
+    story.run(kBegin + 240);
+    const Seen found = seen(story, SpikeOperation::read, SpikeCause::unknown);
+    EXPECT_GE(found.of_cause, 1U) << text_of(story);
+    EXPECT_EQ(found.of_cause, found.spikes) << text_of(story);
+    expect_excess(story, SpikeOperation::read, story.added[index(Operation::read)]);
+  }
+}
+
+void expect_brown_out(Story& story) {
+  story.adds = [](double now, Operation, double usual) { return now >= kBegin && now < kBegin + 60 ? 2 * usual : 0; };
+  story.run(kBegin + 120);
+  for (const auto operation : {SpikeOperation::read, SpikeOperation::write}) {
+    const Seen found = seen(story, operation, SpikeCause::unknown, {{kBegin, kBegin + 60}});
+    EXPECT_EQ(found.spikes, 1U) << text_of(story);
+    EXPECT_EQ(found.of_cause, 1U) << text_of(story);
+    EXPECT_EQ(found.near, 1U) << text_of(story);
+    expect_excess(story, operation, story.added[index(operation)]);
+  }
+}
+
+TEST(Stories, ABrownOut) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    Story open(seed);
+    expect_brown_out(open);
+    Story closed(seed, 0.005);
+    closed.clients(2, 1, 0.05);
+    expect_brown_out(closed);
+    Story mixed(seed, 0.004);
+    mixed.loads.push_back({Operation::read, always(60), nullptr, 1 << 18});
+    expect_brown_out(mixed);
+  }
+}
+
+/// Host writes and media writes, as the drive counts them; both are given as bytes a second.
+void account(Story& story, std::function<double(double)> host, std::function<double(double)> media) {
+  story.poll_interval = 10;
+  story.drive = [host, media, host_bytes = 1e12, media_bytes = 1e12, last = 0.0](double now) mutable {
+    for (; last < now; last += 0.1) {
+      host_bytes += 0.1 * host(last);
+      media_bytes += 0.1 * media(last);
+    }
+    model::NvmeDrive said;
+    said.write_amplification.host_written_bytes = host_bytes;
+    said.write_amplification.media_written_bytes = media_bytes;
+    return said;
+  };
+}
+
+TEST(Stories, ACliffAtAConstantMediaRateIsCollection) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    Story story(seed);
+    const auto within = [](double now) { return now >= kBegin && now < kBegin + 12; };
+    story.adds = [=](double now, Operation, double) { return within(now) ? 0.1 : 0; };
+    account(
+        story, [=](double now) { return within(now) ? 10e6 : 100e6; }, always(120e6));
+    story.run(kBegin + 120);
+    const Seen found = seen(story, SpikeOperation::write, SpikeCause::gc, {{kBegin, kBegin + 12}});
+    EXPECT_EQ(found.of_cause, 1U) << text_of(story);
+    EXPECT_EQ(found.near, 1U) << text_of(story);
+  }
+}
+
+TEST(Stories, AFreezeBesideSteadyBackgroundIsNotCollection) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    Story story(seed, 0.005);
+    story.clients(2, 1, 0.05);
+    story.freeze(kBegin, 6, 1e6);
+    const auto host = [](double now) { return now >= kBegin && now < kBegin + 6 ? 0 : 73e3; };
+    account(story, host, [=](double now) { return host(now) + 1.7e6; });
+    story.run(kBegin + 120);
+    for (const auto operation : {SpikeOperation::read, SpikeOperation::write}) {
+      const Seen found = seen(story, operation, SpikeCause::unknown, {{kBegin, kBegin + 6}});
+      EXPECT_EQ(found.spikes, 1U) << text_of(story);
+      EXPECT_EQ(found.of_cause, 1U) << text_of(story);
+      EXPECT_EQ(found.near, 1U) << text_of(story);
+    }
+  }
+}
+
+/// A completion that nobody saw, on a device that is otherwise idle.
+struct Missed : Story {
+  explicit Missed(int number) : Story(number) {
+    loads[0].rate = [](double now) { return now < 60 ? 400 : 0; };
+    loads[1].rate = [](double now) { return now < 60 ? 200 : 0; };
+    law = [this](double now, Operation operation, double) {
+      const bool last = operation == Operation::read && now > 59.5 && !missed;
+      missed = missed || last;
+      return last ? Service{0, 1e9} : take(now, operation);
+    };
+  }
+  bool missed = false;
+};
+
+TEST(Stories, ACompletionThatWasNotSeenIsNoStall) {
+  Missed told(1);
+  told.kernel = [](double) { return model::KernelInFlight{0, 0}; };
+  told.run(300);
+  EXPECT_TRUE(told.spikes.empty()) << text_of(told);
+  Missed untold(1);
+  untold.run(300);
+  EXPECT_FALSE(untold.spikes.empty()) << "nothing else is known of it";
+}
+
+TEST(Stories, AStallThatTheKernelHasInFlightIsOne) {
+  Story story(1);
+  story.freeze(kBegin, 200, 1e6);
+  story.loads[0].rate =
+      story.loads[1].rate = [](double now) { return now < kBegin + 1 || now > kBegin + 200 ? 200 : 0; };
+  story.kernel = [](double) { return model::KernelInFlight{200, 200}; };
+  story.run(kBegin + 100);
+  EXPECT_TRUE(story.subject.figures()[0].active.has_value()) << "it is told of while it goes on";
+  story.run(150);
+  for (const auto operation : {SpikeOperation::read, SpikeOperation::write}) {
+    const Seen found = seen(story, operation, SpikeCause::unknown, {{kBegin, kBegin + 200}});
+    EXPECT_EQ(found.near, 1U) << text_of(story);
+    EXPECT_EQ(found.spikes, 1U) << text_of(story);
+  }
+}
+
+TEST(Stories, WhatGoesOnIsDescribed) {
+  Story story(1);
+  story.freeze(kBegin, 60, 1e6);
+  story.run(kBegin + 20);
+  const auto spikes = story.subject.going_on();
+  ASSERT_EQ(spikes.size(), 2U);
+  EXPECT_NEAR(std::chrono::duration<double>(spikes[0].duration).count(), 20, 2);
+}
+
+void expect_silence(const Story& story) {
+  EXPECT_TRUE(story.spikes.empty()) << text_of(story);
+  for (const auto& figures : story.subject.figures()) {
+    EXPECT_FALSE(figures.active.has_value());
+  }
+}
+
+TEST(HealthyStories, TenTimesTheLatencyIn150Seconds) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    for (const double base : {0.001, 0.005}) {
+      Story story(seed, base);
+      story.adds = [](double now, Operation, double usual) {
+        return usual * 9 * std::clamp((now - kBegin) / 150, 0.0, 1.0);
+      };
+      story.run(kBegin + 240);
+      expect_silence(story);
+    }
+  }
+}
+
+TEST(HealthyStories, LoadOnAndOff) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    for (const double period : {20.0, 60.0, 240.0}) {
+      Story story(seed);
+      const auto on = [=](double now) { return std::fmod(now, period) < period / 2; };
+      story.loads = {{Operation::read, [=](double now) { return on(now) ? 1000.0 : 20.0; }, nullptr},
+                     {Operation::write, nullptr, [=](double now) { return on(now) ? 8.0 : 0.0; }, 65536, 0.01}};
+      story.law = [&](double, Operation, double depth) { return Service{0, story.around(0.001) * (1 + depth / 4)}; };
+      story.run(600);
+      expect_silence(story);
+    }
+  }
+}
+
+TEST(HealthyStories, MixedSizes) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    Story story(seed);
+    const auto large = [](double now) { return std::fmod(now, 90) < 40; };
+    story.loads = {{Operation::read, [=](double now) { return large(now) ? 100.0 : 400.0; }, nullptr},
+                   {Operation::write, [=](double now) { return large(now) ? 60.0 : 20.0; }, nullptr, 1 << 20},
+                   {Operation::write, always(100), nullptr}};
+    story.law = [&](double, Operation operation, double) {
+      const bool is_large = operation == Operation::write && story.uniform() < 0.3;
+      return Service{0, story.around(is_large ? 0.008 : 0.002)};
+    };
+    story.run(600);
+    expect_silence(story);
+  }
+}
+
+TEST(HealthyStories, NineDrivesForTenMinutes) {
+  for (int drive = 1; drive <= 9; ++drive) {
+    Story story(drive, drive % 2 == 0 ? 0.005 : 0.0005);
+    if (drive % 3 != 0) {
+      story.clients(drive, drive / 2 + 1, 0.05);
+    }
+    // Who commits now and then, and a device whose tail is that of a healthy one.
+    for (double at = 1; at < 600; at += 0.5 + story.uniform()) {
+      story.interfere(Operation::flush, at, at + story.around(0.004));
+    }
+    story.adds = [&](double, Operation, double usual) {
+      const double chance = story.uniform();
+      return chance < 0.0005 ? 50 * usual : chance < 0.005 ? 5 * usual : 0;
+    };
+    story.run(600);
+    expect_silence(story);
+    for (const auto operation : {SpikeOperation::read, SpikeOperation::write}) {
+      EXPECT_LE(excess(story, operation), 1.05 * story.added[index(operation)]) << drive;
+    }
+    EXPECT_LT(excess(story, SpikeOperation::commit), 0.1) << drive;
+  }
+}
+
+}  // namespace
+}  // namespace ssdpulse::test
