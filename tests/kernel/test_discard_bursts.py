@@ -23,11 +23,12 @@ BLKDISCARD = 0x1277
 MIB = 1 << 20
 TRIGGERS = ("fstrim", "online", "blkdiscard", "mkfs", "other")
 BYTES, BURSTS, ACTIVE = (f"ssdpulse_discard_{what}" for what in ("burst_bytes_total", "bursts_total", "burst_active"))
+ON_FILE_SYSTEM = "ssdpulse_filesystem_discard_bytes_total"
 TRIES = 3
 LARGEST = 255 * 4096  # bytes of a discard, where two are at work
 CLOCK_SECONDS = 0.05  # between the log's wall clock and ours, and for a program to start and end
 LINE = re.compile(r"discard burst device=(\S+) trigger=(\S+) begin=(\S+)Z end=(\S+)Z seconds=\S+ bytes=(\d+) "
-                  r"requests=(\d+) ranges=(\d+) comm=\"([^\"]*)\" filesystem=\"([^\"]*)\" array=\"([^\"]*)\"")
+                  r"requests=(\d+) ranges=\d+ comm=\"([^\"]*)\" filesystem=\"([^\"]*)\" array=\"([^\"]*)\"")
 
 
 def discarded(disk):
@@ -41,7 +42,7 @@ def told(daemon, disk):
     def seconds(text):
         return datetime.fromisoformat(text).replace(tzinfo=timezone.utc).timestamp()
     return {trigger: (seconds(begin), seconds(end), int(size), int(requests), comm, filesystem)
-            for name, trigger, begin, end, size, requests, _, comm, filesystem, _
+            for name, trigger, begin, end, size, requests, comm, filesystem, _
             in LINE.findall(daemon.log.read_text()) if name == disk.name}
 
 
@@ -113,9 +114,16 @@ def discard_by_ioctl(disk, rng, first, count):
     return size
 
 
-def warnings_of(daemon, disk):
-    return sum("use one of the two" in line and f"device={disk.name} " in line
+def warnings_of(daemon, volume):
+    return sum("use one of the two" in line and f"volume={volume} " in line
                for line in daemon.log.read_text().splitlines())
+
+
+def on_file_systems(daemon, volumes):
+    """(volume, mountpoint, discard, trigger) of all that was discarded there."""
+    return sorted(tuple(dict(labels)[name] for name in ("volume", "mountpoint", "discard", "trigger"))
+                  for labels, value in daemon.scrape().series(ON_FILE_SYSTEM).items()
+                  if value and dict(labels)["volume"] in volumes)
 
 
 def file_system(check, daemon, disk, state, fstype, make):
@@ -133,14 +141,40 @@ def file_system(check, daemon, disk, state, fstype, make):
         time.sleep(1.5)  # mounts are looked at once in a tick
         stage.expect("online", f"{fstype} mounted with discard", lambda: remove_files(mountpoint),
                      r"kworker.*|jbd2.*|xfs.*", str(mountpoint), 15 * MIB)
-        warnings = [warnings_of(daemon, disk)]
+        warnings = [warnings_of(daemon, disk.name)]
         for _ in range(2):
             rig.run("fstrim", mountpoint)
             daemon.at_rest(3.2)
-            warnings.append(warnings_of(daemon, disk))
+            warnings.append(warnings_of(daemon, disk.name))
         check.equal(warnings, [0, 1, 1], f"{fstype}: warnings of discard and fstrim together, after each fstrim")
     finally:
         rig.run("umount", mountpoint)
+
+
+def neighbours(check, daemon, disk, state):
+    """Two partitions of one disk: on one each deletion is discarded, the other is trimmed. None of them has both."""
+    rig.run("addpart", disk.path, 1, 2048, 192 << 11)
+    rig.run("addpart", disk.path, 2, 2048 + (192 << 11), 192 << 11)
+    online, quiet = state / "mnt-online", state / "mnt-quiet"
+    volumes = {online: f"{disk.name}p1", quiet: f"{disk.name}p2"}
+    try:
+        for mountpoint, volume in volumes.items():
+            rig.run("mkfs.ext4", "-q", "-F", "-E", "nodiscard", f"/dev/{volume}")
+            mountpoint.mkdir()
+            rig.run("mount", "-o", "discard" if mountpoint == online else "nodiscard", f"/dev/{volume}", mountpoint)
+        stage = Stage(check, daemon, disk)
+        stage.expect("fstrim", "fstrim beside a file system with discard", lambda: rig.run("fstrim", "-v", quiet), "fstrim",
+                     str(quiet), 100 * MIB, trimmed)
+        stage.expect("online", "discard beside a file system that is trimmed", lambda: remove_files(online),
+                     r"kworker.*|jbd2.*", str(online), 15 * MIB)
+        check.equal(on_file_systems(daemon, volumes.values()), [(volumes[online], str(online), "true", "online"),
+                                   (volumes[quiet], str(quiet), "false", "fstrim")], "neighbours: file systems")
+        check.equal([warnings_of(daemon, volume) for volume in volumes.values()], [0, 0], "neighbours: warnings of both")
+    finally:
+        for mountpoint in volumes:
+            rig.run("umount", mountpoint, check=False)
+        for number in (1, 2):
+            rig.run("delpart", disk.path, number, check=False)
 
 
 def overlap(check, daemon, disk, rng):
@@ -192,18 +226,19 @@ def blkdiscard(disk):
 
 def test(check, state):
     rng = random.Random(rig.fresh_seed())
-    with rig.ram_disks(state, count=2, size="512M", filled=False) as disks, rig.daemon(state, disks) as daemon:
+    with rig.ram_disks(state, count=3, size="512M", filled=False) as disks, rig.daemon(state, disks) as daemon:
         print("     " + re.search("feature=discard_submitters .*", daemon.log.read_text())[0])
         present = {(dict(labels)["device"], dict(labels)["trigger"]): value
                    for labels, value in daemon.scrape().series(BYTES).items()}
         for disk in disks:
             check.equal({name: present.get((disk.name, name)) for name in TRIGGERS}, dict.fromkeys(TRIGGERS, 0),
                         f"{disk.name}: from 0")
-        first, second = disks
+        first, second, third = disks
         # Side by side, as most of the time is waited for bursts to end.
         with ThreadPoolExecutor() as pool:
             for done in [pool.submit(file_system, check, daemon, first, state, "ext4", ["mkfs.ext4", "-q", "-F"]),
-                         pool.submit(file_system, check, daemon, second, state, "xfs", ["mkfs.xfs", "-q", "-f"])]:
+                         pool.submit(file_system, check, daemon, second, state, "xfs", ["mkfs.xfs", "-q", "-f"]),
+                         pool.submit(neighbours, check, daemon, third, state)]:
                 done.result()
         stage = Stage(check, daemon, first)
         stage.expect("blkdiscard", "blkdiscard", lambda: blkdiscard(first), "blkdiscard", size=lambda _: 512 * MIB)
