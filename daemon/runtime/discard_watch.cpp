@@ -65,17 +65,22 @@ std::set<std::string> arrays_among(const std::set<std::string>& volumes, const s
   return result;
 }
 
+std::set<std::string> volumes_with_discard(const model::Inventory& inventory) {
+  std::set<std::string> result;
+  for (const model::Filesystem& filesystem : inventory.filesystems) {
+    if (filesystem.discard) {
+      result.insert(filesystem.volumes.begin(), filesystem.volumes.end());
+    }
+  }
+  return result;
+}
+
 using VolumesByDevice = std::map<std::string, std::map<std::string, analysis::DiscardVolume>>;
 
 /// Where the discards of each device are submitted, as far as somebody watches there. A disk is used as its partitions
 /// are: what is sent to one that cannot be told apart counts for the disk.
-VolumesByDevice volumes_by_device(const block::BlockSample& sample, const model::Inventory& inventory) {
-  std::set<std::string> online;
-  for (const model::Filesystem& filesystem : inventory.filesystems) {
-    if (filesystem.discard) {
-      online.insert(filesystem.volumes.begin(), filesystem.volumes.end());
-    }
-  }
+VolumesByDevice volumes_by_device(const block::BlockSample& sample, const model::Inventory& inventory,
+                                  const std::set<std::string>& online) {
   std::map<std::string, analysis::DiscardVolume> uses;
   for (const model::Volume& volume : inventory.volumes) {
     for (const std::string& name : {volume.name, volume.device}) {
@@ -112,7 +117,10 @@ std::string_view name_of(model::DiscardTrigger trigger) {
 void DiscardWatch::observe(const block::BlockSample& sample, const model::Inventory& inventory,
                            model::Snapshot& snapshot) {
   now_ns_ = monotonic_ns();
-  VolumesByDevice volumes = volumes_by_device(sample, inventory);
+  // What was unmounted since the last look had discarded until then.
+  std::set<std::string> online = std::exchange(with_discard_, volumes_with_discard(inventory));
+  online.insert(with_discard_.begin(), with_discard_.end());
+  VolumesByDevice volumes = volumes_by_device(sample, inventory, online);
   std::map<std::string, Device> before = std::exchange(devices_, {});
   for (std::size_t i = 0; i < sample.devices.size(); ++i) {
     const block::DeviceSample& device = sample.devices[i];

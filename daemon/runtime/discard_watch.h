@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 
 #include "daemon/analysis/discard_bursts.h"
@@ -43,6 +44,7 @@ class DiscardWatch {
   std::uint64_t gap_ns_ = 1'000'000'000;
   std::uint64_t now_ns_ = 0;
   std::map<std::string, Device> devices_;
+  std::set<std::string> with_discard_;  // volumes whose file system is mounted so, at the last look
   analysis::FilesystemDiscardCounter filesystems_;
   log::Limiter limiter_{std::chrono::minutes(1)};
   log::Limiter small_limiter_{std::chrono::hours(1)};  // of bursts that nobody would look up
