@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Who sends discards, and to which disk?
+ * Who sends discards, and to which disk or partition?
  *
  * A discard is issued to the drive by whoever happens to dispatch, mostly a worker of the kernel; only where it is made
  * is its cause the current task. So the hook is on the functions that make discard bios, which nothing else passes: no
@@ -17,11 +17,14 @@ static __always_inline int queued(struct bio *bio)
 
 	if ((bio->bi_opf & OPERATION_MASK) != cfg_discard_op)
 		return 0;
-	if (bpf_core_field_exists(((struct bio___until_5_12 *)bio)->bi_disk))
-		disk = ((struct bio___until_5_12 *)bio)->bi_disk;
-	else
-		disk = bio->bi_bdev->bd_disk;
-	count_discard(disk, bio->bi_iter.bi_size);
+	if (!bpf_core_field_exists(((struct bio___until_5_12 *)bio)->bi_disk)) {
+		count_discard(bio->bi_bdev->bd_disk, bio->bi_bdev->bd_dev, bio->bi_iter.bi_size);
+		return 0;
+	}
+	/* Its partition is forgotten before it passes here (blk_partition_remap). */
+	disk = ((struct bio___until_5_12 *)bio)->bi_disk;
+	if (disk)
+		count_discard(disk, disk_number(disk), bio->bi_iter.bi_size);
 	return 0;
 }
 
@@ -41,7 +44,7 @@ int BPF_PROG(on_discard, struct block_device *bdev, __u64 sector, __u64 sectors,
 	     int error)
 {
 	if (!error)
-		count_discard(bdev->bd_disk, sectors << SECTOR_SHIFT);
+		count_discard(bdev->bd_disk, bdev->bd_dev, sectors << SECTOR_SHIFT);
 	return 0;
 }
 
@@ -51,7 +54,7 @@ int BPF_PROG(on_discard_5_18, struct block_device *bdev, __u64 sector, __u64 sec
 	     struct bio **bios, int error)
 {
 	if (!error && !(flags & BLKDEV_DISCARD_SECURE))
-		count_discard(bdev->bd_disk, sectors << SECTOR_SHIFT);
+		count_discard(bdev->bd_disk, bdev->bd_dev, sectors << SECTOR_SHIFT);
 	return 0;
 }
 

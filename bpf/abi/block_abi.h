@@ -143,9 +143,9 @@ struct stream_ends {
 #define DEVICE_WITHOUT_PLACE 0xfffe /* to be measured, but the tables are full: its I/Os are counted as lost */
 struct known_disk {
 	__u64 name[DISK_NAME_WORDS];
-	__u64 identity;	     /* as disk_identity() in bpf/kernel/request.bpf.h; 0: any */
-	__u32 device;	     /* index + 1, one of the two above, or 0 for an empty entry (written last) */
-	__u32 discard_place; /* where its discards are told by submitter + 1, also of stacked disks; 0: nowhere */
+	__u64 identity; /* as disk_identity() in bpf/kernel/request.bpf.h; 0: any */
+	__u32 device;	/* index + 1, one of the two above, or 0 for an empty entry (written last) */
+	__u32 pad;
 };
 
 /* Place of a name in known_disks. */

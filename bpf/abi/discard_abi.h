@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What does the discard program leave in its map?
+ * What does the discard program leave in its map, and where is it told which volume has which place there?
  *
- * One cell for each disk that has a place (known_disk.discard_place) and each kind of submitter. Words are atomic adds
- * or plain stores of what comes last; user space reads through the mapping and never writes.
+ * One cell for each volume (disk or partition) that has a place and each kind of submitter. Words are atomic adds or
+ * plain stores of what comes last; user space reads through the mapping and never writes.
  */
 #pragma once
 
@@ -20,6 +20,19 @@
 /* Silence after which the next submission is a first one: what user space takes for a burst's gap is never shorter. */
 #define DISCARD_SILENCE_NS 1000000000ULL
 
+/*
+ * Volumes that have a place, written by user space; open addressing, DISCARD_VOLUME_PROBES steps. An entry is one word,
+ * so it changes at once: the kernel's device number (dev_t), above it the place + 1; 0: free.
+ */
+#define DISCARD_VOLUMES 8192
+#define DISCARD_VOLUME_PROBES 8
+#define DISCARD_VOLUME_PLACE_SHIFT 32
+
+static inline __attribute__((always_inline)) __u32 discard_volume_hash(__u32 device)
+{
+	return (device * 0x9e3779b1U) >> 19;
+}
+
 struct discard_cell {
 	__u64 ranges;
 	__u64 bytes;
@@ -32,4 +45,5 @@ struct discard_cell {
 #ifndef __cplusplus
 #define static_assert _Static_assert
 #endif
+static_assert(1U << (32 - 19) == DISCARD_VOLUMES, "the hash has as many bits as the table");
 static_assert(sizeof(struct discard_cell) == 64, "submitters share no cache line");

@@ -2,13 +2,11 @@
 /*
  * Which cell does a submitted discard count in, and what is added there?
  *
- * Not the hot path: discards are few and large, helpers are fine here. known_disks is the map that user space fills
- * for the block programs, reused.
+ * Not the hot path: discards are few and large, helpers are fine here.
  */
 #pragma once
 
 #include "../kernel/request.bpf.h"
-#include "../abi/block_abi.h"
 #include "../abi/discard_abi.h"
 
 #define SECTOR_SHIFT 9
@@ -18,10 +16,10 @@
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, KNOWN_DISKS);
+	__uint(max_entries, DISCARD_VOLUMES);
 	__type(key, __u32);
-	__type(value, struct known_disk);
-} known_disks SEC(".maps"); /* [hash of the name] */
+	__type(value, __u64);
+} discard_volumes SEC(".maps"); /* [hash of the device number] */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -31,31 +29,20 @@ struct {
 	__type(value, struct discard_cell);
 } discard_cells SEC(".maps"); /* [place][submitter] */
 
-/* Place of the disk + 1, or 0. */
-static __noinline __u32 discard_place_of(struct gendisk *disk)
+/* Place of the volume + 1, or 0. */
+static __noinline __u32 discard_place_of(__u32 device)
 {
-	__u64 name[DISK_NAME_WORDS] = {}, identity;
-	__u32 hash, probe;
+	__u32 hash = discard_volume_hash(device), probe;
 
-	if (bpf_probe_read_kernel_str(name, sizeof(name), disk->disk_name) < 0)
-		return 0;
-	identity = disk_identity(disk);
-	hash = known_disk_hash(name);
-	for (probe = 0; probe < KNOWN_DISK_PROBES; probe++) {
-		__u32 index = (hash + probe) & (KNOWN_DISKS - 1), device, place;
-		struct known_disk *known = bpf_map_lookup_elem(&known_disks, &index);
+	for (probe = 0; probe < DISCARD_VOLUME_PROBES; probe++) {
+		__u32 index = (hash + probe) & (DISCARD_VOLUMES - 1);
+		__u64 *entry = bpf_map_lookup_elem(&discard_volumes, &index);
+		__u64 volume = entry ? *(volatile __u64 *)entry : 0;
 
-		if (!known)
+		if (!volume)
 			break;
-		device = *(volatile __u32 *)&known->device;
-		if (!device)
-			break;
-		if (known->name[0] != name[0] || known->name[1] != name[1] || known->name[2] != name[2] ||
-		    known->name[3] != name[3] || (known->identity && known->identity != identity))
-			continue;
-		place = *(volatile __u32 *)&known->discard_place;
-		/* As in adopt_queue: an entry is closed while it changes. */
-		return *(volatile __u32 *)&known->device == device ? place : 0;
+		if ((__u32)volume == device)
+			return volume >> DISCARD_VOLUME_PLACE_SHIFT;
 	}
 	return 0;
 }
@@ -97,16 +84,17 @@ static __always_inline __u32 submitter_of(const struct submitter_name *name)
 	return SUBMITTER_OTHER;
 }
 
-static __always_inline void count_discard(struct gendisk *disk, __u64 bytes)
+/* What a partition without a place is sent counts for its disk: it may be newer than user space's last look. */
+static __always_inline void count_discard(struct gendisk *disk, __u32 device, __u64 bytes)
 {
 	__u64 now = bpf_ktime_get_ns();
 	struct submitter_name name;
 	struct discard_cell *cell;
 	__u32 place, key;
 
-	if (!disk)
-		return;
-	place = discard_place_of(disk);
+	place = discard_place_of(device);
+	if (!place && disk)
+		place = discard_place_of(disk_number(disk));
 	if (!place)
 		return;
 	bpf_get_current_comm(&name, sizeof(name));

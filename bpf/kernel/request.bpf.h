@@ -26,12 +26,18 @@ static __always_inline struct gendisk *request_disk(struct request *rq)
 	return ((struct request_queue___since_5_15 *)rq->q)->disk;
 }
 
+/* As block_device.bd_dev has it (MINORBITS in include/linux/kdev_t.h). */
+static __always_inline __u32 disk_number(struct gendisk *disk)
+{
+	return (__u32)disk->major << 20 | (__u32)disk->first_minor;
+}
+
 /* Tells one incarnation of a disk from the next; without diskseq, at least from other disks. */
 static __always_inline __u64 disk_identity(struct gendisk *disk)
 {
 	if (bpf_core_field_exists(((struct gendisk___since_5_15 *)disk)->diskseq))
 		return ((struct gendisk___since_5_15 *)disk)->diskseq;
-	return (__u64)(__u32)disk->major << 20 | (__u32)disk->first_minor;
+	return disk_number(disk);
 }
 
 /*

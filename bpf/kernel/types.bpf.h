@@ -80,6 +80,7 @@ enum mq_rq_state {
 };
 
 struct block_device {
+	__u32 bd_dev;
 	struct gendisk *bd_disk;
 };
 

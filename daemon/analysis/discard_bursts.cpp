@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Submissions make a trigger's bytes pending; completions take them away. Whatever completes without a submission to
-// the device goes to those who submit to the arrays above it, and else to `other`.
+// the device goes to those who submit to the arrays above it, and else to `other`. An array that hands discards down on
+// threads of its own (dm-thin's pool) is no submitter: its bytes would be counted once more.
 #include "daemon/analysis/discard_bursts.h"
 
 #include <algorithm>
@@ -16,25 +17,17 @@ constexpr std::size_t index(DiscardTrigger trigger) { return static_cast<std::si
 /// In flight without a change for so long was missed by us, or never ends: no burst is kept open for it.
 constexpr std::uint64_t kStuckNs = 300'000'000'000;
 
-DiscardTrigger trigger_of(std::size_t submitter, bool mounted_with_discard) {
-  switch (static_cast<model::DiscardSubmitter>(submitter)) {
-    case model::DiscardSubmitter::fstrim:
-      return DiscardTrigger::fstrim;
-    case model::DiscardSubmitter::kernel:
-      return mounted_with_discard ? DiscardTrigger::online : DiscardTrigger::other;
-    case model::DiscardSubmitter::blkdiscard:
-      return DiscardTrigger::blkdiscard;
-    case model::DiscardSubmitter::mkfs:
-      return DiscardTrigger::mkfs;
-    case model::DiscardSubmitter::other:
-      break;
-  }
-  return DiscardTrigger::other;
+constexpr std::uint64_t kSectorBytes = 512;
+
+bool hands_down(std::size_t submitter, const DiscardVolume& volume) {
+  return static_cast<model::DiscardSubmitter>(submitter) == model::DiscardSubmitter::kernel && volume.carries_array &&
+         !volume.mounted_with_discard;
 }
 
-/// Splits `total` in proportion to `weights`, to the last unit; no part exceeds its weight unless the total does.
+/// Splits `total` in proportion to `weights`, which are multiples of `unit`, into such; what the total has beyond them
+/// goes to the last. No part exceeds its weight unless the total does.
 template <typename Array>
-Array split(std::uint64_t total, const Array& weights) {
+Array split(std::uint64_t total, const Array& weights, std::uint64_t unit) {
   Array parts{};
   unsigned __int128 sum = 0;
   for (const std::uint64_t weight : weights) {
@@ -44,7 +37,8 @@ Array split(std::uint64_t total, const Array& weights) {
   std::uint64_t given = 0;
   for (std::size_t i = 0; i < weights.size() && sum > 0; ++i) {
     so_far += weights[i];
-    parts[i] = static_cast<std::uint64_t>(total * so_far / sum) - given;
+    const auto upto = static_cast<std::uint64_t>(total * so_far / sum);
+    parts[i] = (so_far == sum ? total : upto / unit * unit) - given;
     given += parts[i];
   }
   return parts;
@@ -60,27 +54,11 @@ std::uint64_t sum_of(const std::array<std::uint64_t, model::kDiscardTriggers>& p
 
 }  // namespace
 
-std::uint64_t last_submission_ns(const model::DiscardSubmitters& submitters, DiscardTrigger trigger,
-                                 bool mounted_with_discard) {
-  std::uint64_t last = 0;
-  for (std::size_t i = 0; i < submitters.size(); ++i) {
-    if (submitters[i].bytes > 0 && trigger_of(i, mounted_with_discard) == trigger) {
-      last = std::max(last, submitters[i].last_ns);
-    }
-  }
-  return last;
-}
-
 std::vector<DiscardBurst> DiscardBurstFinder::observe(const DiscardTick& tick) {
   const DiscardRequests& now = tick.requests;
-  if (tick.own != nullptr) {
-    take(*tick.own, own_, true, tick);
-  }
-  std::map<std::string, std::optional<Counted>> arrays = std::exchange(arrays_, {});
-  for (const auto& [name, submitters] : tick.arrays) {
-    std::optional<Counted>& counted = arrays_[name];
-    counted = arrays[name];
-    take(*submitters, counted, false, tick);
+  std::erase_if(cursors_, [&](const auto& known) { return tick.volumes.count(known.first) == 0; });
+  for (const auto& [name, volume] : tick.volumes) {
+    take(name, volume, tick);
   }
   if (now.issues != last_.issues || now.completions != last_.completions || now.bytes != last_.bytes) {
     moved_ns_ = tick.now_ns;
@@ -97,26 +75,20 @@ std::vector<DiscardBurst> DiscardBurstFinder::observe(const DiscardTick& tick) {
   return ended;
 }
 
-/// What came since the last look. Of a disk not seen before, what is long over is not new.
-void DiscardBurstFinder::take(const model::DiscardSubmitters& submitters, std::optional<Counted>& counted, bool is_own,
-                              const DiscardTick& tick) {
-  const bool is_new = !counted;
-  if (is_new) {
-    counted = Counted{};
-  }
-  for (std::size_t i = 0; i < submitters.size(); ++i) {
-    const model::DiscardSubmissions& now = submitters[i];
-    if (now.bytes < counted->bytes[i]) {
-      counted->bytes[i] = counted->ranges[i] = 0;  // another disk under the same name
-    }
-    const std::uint64_t bytes = now.bytes - std::exchange(counted->bytes[i], now.bytes);
-    const std::uint64_t ranges = now.ranges - std::exchange(counted->ranges[i], now.ranges);
-    if (bytes == 0 || (is_new && now.last_ns + tick.gap_ns < tick.now_ns)) {
+/// What came since the last look. Of a volume not seen before, what is long over is not new.
+void DiscardBurstFinder::take(const std::string& name, const DiscardVolume& volume, const DiscardTick& tick) {
+  const auto [cursor, is_new] = cursors_.try_emplace(name);
+  const auto increments = cursor->second.advance(*volume.submitters);
+  for (std::size_t i = 0; i < increments.size(); ++i) {
+    const model::DiscardSubmissions& now = (*volume.submitters)[i];
+    const bool is_past = is_new && now.last_ns + tick.gap_ns < tick.now_ns;
+    if (increments[i].bytes == 0 || is_past || hands_down(i, volume)) {
       continue;
     }
-    Trigger& trigger = triggers_[index(trigger_of(i, tick.mounted_with_discard))];
-    (is_own ? trigger.pending : trigger.above) += bytes;
-    trigger.ranges += is_own ? ranges : 0;
+    Trigger& trigger = triggers_[index(trigger_of(i, volume.mounted_with_discard))];
+    (volume.is_array ? trigger.above : trigger.pending) += increments[i].bytes;
+    trigger.ranges += volume.is_array ? 0 : increments[i].ranges;
+    (volume.carries_array ? trigger.carriers : trigger.volumes).insert(name);
     if (!trigger.burst) {
       const std::uint64_t first = std::max(now.first_ns, trigger.ended_ns);
       trigger.first_ns = trigger.first_ns == 0 ? first : std::min(trigger.first_ns, first);
@@ -142,15 +114,14 @@ DiscardBurstFinder::Bytes DiscardBurstFinder::share_out(std::uint64_t bytes, con
     }
   }
   const std::uint64_t direct = std::min(bytes, sum_of(pending));
-  Bytes parts = split(direct, pending);
+  Bytes parts = split(direct, pending, kSectorBytes);
+  Bytes from_above = split(bytes - direct, above, kSectorBytes);
+  from_above[index(DiscardTrigger::other)] += bytes - direct - sum_of(from_above);
   for (std::size_t i = 0; i < triggers_.size(); ++i) {
-    triggers_[i].pending -= parts[i];
-  }
-  const Bytes from_above = split(bytes - direct, above);
-  for (std::size_t i = 0; i < triggers_.size(); ++i) {
+    triggers_[i].pending -= std::min(parts[i], triggers_[i].pending);
+    triggers_[i].handed_down = triggers_[i].handed_down || from_above[i] > 0;
     parts[i] += from_above[i];
   }
-  parts[index(DiscardTrigger::other)] += bytes - direct - sum_of(from_above);
   return parts;
 }
 
@@ -163,7 +134,7 @@ DiscardBurstFinder::Bytes DiscardBurstFinder::share_out_requests(const Bytes& by
       --uncounted_requests_;
     }
   }
-  const Bytes more = split(uncounted_requests_, bytes);
+  const Bytes more = split(uncounted_requests_, bytes, 1);
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     requests[i] += more[i];
   }
@@ -191,8 +162,9 @@ void DiscardBurstFinder::count(std::size_t number, std::uint64_t bytes, std::uin
   DiscardBurst& burst = *trigger.burst;
   burst.bytes += bytes;
   burst.requests += requests;
-  burst.ranges = trigger.ranges;
+  burst.ranges = trigger.handed_down ? std::nullopt : std::optional(trigger.ranges);
   burst.submitter = trigger.submitter;
+  burst.volumes = trigger.volumes.empty() ? trigger.carriers : trigger.volumes;
   figures_[number].bytes += bytes;
   if (bytes > 0) {
     burst.end_ns = std::max(burst.end_ns, last_end);
@@ -227,6 +199,9 @@ void DiscardBurstFinder::settle(std::vector<DiscardBurst>& ended, const DiscardT
     // What was submitted and never became a request of the device (refused on its way, or merged away) is forgotten.
     if (over) {
       trigger.pending = trigger.above = trigger.first_ns = trigger.ranges = 0;
+      trigger.handed_down = false;
+      trigger.volumes.clear();
+      trigger.carriers.clear();
     }
   }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which bursts of discards did a device have, and who caused them?
-// Joins what was submitted (who, to this device or to an array above it) with what the device completed. Pure: one
-// object for each device, one call for each tick. Bytes are always the device's own completed bytes, each in exactly
-// one trigger; of several triggers at once, each gets its share of what is still to come of it.
+// Joins what was submitted (who, to this device, its partitions or an array above it) with what the device completed.
+// Pure: one object for each device, one call for each tick. Bytes are always the device's own completed bytes, each in
+// exactly one trigger; of several triggers at once, each gets its share of what is still to come of it, in whole
+// sectors.
 #pragma once
 
 #include <array>
@@ -10,9 +11,11 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "daemon/analysis/submission_cursor.h"
 #include "daemon/model/discards.h"
 
 namespace ssdpulse::analysis {
@@ -26,13 +29,19 @@ struct DiscardRequests {
   std::uint64_t last_end_ns = 0;  // 0: not told
 };
 
+/// Where somebody submits what the device discards: itself, a partition of it, or an array above it.
+struct DiscardVolume {
+  const model::DiscardSubmitters* submitters = nullptr;
+  bool is_array = false;
+  bool mounted_with_discard = false;  // its kernel threads are `online`
+  bool carries_array = false;         // its kernel threads hand down what an array was sent, and submit nothing
+};
+
 struct DiscardTick {
   std::uint64_t now_ns = 0;  // CLOCK_MONOTONIC, as all times here
   std::uint64_t gap_ns = 0;  // silence that ends a burst
   DiscardRequests requests;
-  bool mounted_with_discard = false;              // a file system on the device: its kernel threads are `online`
-  const model::DiscardSubmitters* own = nullptr;  // null: not known
-  std::map<std::string, const model::DiscardSubmitters*> arrays;  // above the device, by name
+  std::map<std::string, DiscardVolume> volumes;  // by name; absent: not known
 };
 
 struct DiscardBurst {
@@ -41,13 +50,10 @@ struct DiscardBurst {
   std::uint64_t end_ns = 0;    // last completion so far
   std::uint64_t bytes = 0;
   std::uint64_t requests = 0;
-  std::uint64_t ranges = 0;  // submitted to the device itself; 0 where that was not seen
-  std::string submitter;     // the last one's name; empty where none was seen
+  std::optional<std::uint64_t> ranges;  // submitted; not known once an array has handed down some of the bytes
+  std::string submitter;                // the last one's name; empty where none was seen
+  std::set<std::string> volumes;        // that it was submitted to, the uppermost of those that lie on one another
 };
-
-/// When somebody of the trigger last submitted to this disk; 0: never.
-std::uint64_t last_submission_ns(const model::DiscardSubmitters& submitters, model::DiscardTrigger trigger,
-                                 bool mounted_with_discard);
 
 class DiscardBurstFinder {
  public:
@@ -61,36 +67,32 @@ class DiscardBurstFinder {
 
  private:
   using Bytes = std::array<std::uint64_t, model::kDiscardTriggers>;
-  /// How far one disk's submitters were counted.
-  struct Counted {
-    std::array<std::uint64_t, model::kDiscardSubmitters> bytes{};
-    std::array<std::uint64_t, model::kDiscardSubmitters> ranges{};
-  };
   struct Trigger {
     std::uint64_t pending = 0;   // bytes submitted to the device and not completed
     std::uint64_t above = 0;     // bytes submitted to arrays, whatever of it reaches the device
     std::uint64_t first_ns = 0;  // submission that began the next or the running burst; 0: none
     std::uint64_t last_ns = 0;
-    std::uint64_t ranges = 0;
+    std::uint64_t ranges = 0;  // submitted to the device
+    bool handed_down = false;  // bytes of this burst were submitted elsewhere
     std::string submitter;
-    std::uint64_t ended_ns = 0;     // of the last burst
-    std::uint64_t finished_ns = 0;  // duration of all bursts that ended
+    std::set<std::string> volumes;   // that are submitted to
+    std::set<std::string> carriers;  // likewise, and an array lies on them
+    std::uint64_t ended_ns = 0;      // of the last burst
+    std::uint64_t finished_ns = 0;   // duration of all bursts that ended
     std::optional<DiscardBurst> burst;
     bool is_new = false;  // the burst began with this tick: it is seen under way once, however short it was
   };
 
-  void take(const model::DiscardSubmitters& submitters, std::optional<Counted>& counted, bool is_own,
-            const DiscardTick& tick);
+  void take(const std::string& name, const DiscardVolume& volume, const DiscardTick& tick);
   Bytes share_out(std::uint64_t bytes, const DiscardTick& tick);
   Bytes share_out_requests(const Bytes& bytes);
   void count(std::size_t number, std::uint64_t bytes, std::uint64_t requests, const DiscardTick& tick);
   void settle(std::vector<DiscardBurst>& ended, const DiscardTick& tick);
 
   DiscardRequests last_;
-  std::uint64_t moved_ns_ = 0;            // when the requests last changed
-  std::uint64_t uncounted_requests_ = 0;  // completed, of no trigger yet
-  std::optional<Counted> own_;
-  std::map<std::string, std::optional<Counted>> arrays_;
+  std::uint64_t moved_ns_ = 0;                       // when the requests last changed
+  std::uint64_t uncounted_requests_ = 0;             // completed, of no trigger yet
+  std::map<std::string, SubmissionCursor> cursors_;  // by volume
   std::array<Trigger, model::kDiscardTriggers> triggers_;
   model::DiscardBurstsByTrigger figures_{};
 };

@@ -60,12 +60,22 @@ struct Membership {
   std::string name;  // dm's own name (queue of LVM, multipath, crypt), else empty
 };
 
+/// What a file system or an array may lie on: a disk, stacked ones too, or a partition of one.
+struct Volume {
+  std::string name;  // nvme0n1, nvme0n1p2, dm-0
+  std::uint32_t major = 0;
+  std::uint32_t minor = 0;
+  std::string device;          // the disk that it is, or is a part of
+  bool carries_array = false;  // an md or dm device lies right on it
+};
+
 /// A mounted file system and the measured disk under it; one entry per disk when it lies on an array.
 struct Filesystem {
   std::string device;
   std::string mountpoint;
   std::string fstype;
-  bool discard = false;  // mounted with online discard
+  bool discard = false;                   // mounted with online discard
+  std::vector<std::string> volumes = {};  // right below it: more than one of btrfs alone
 };
 
 /// The counters of /sys/block/X/stat that can be compared with ours (Documentation/block/stat.rst):
@@ -85,6 +95,7 @@ struct DiskStats {
 struct Inventory {
   std::vector<Device> devices;  // sorted by name; all disks, whatever their coverage
   std::vector<Membership> memberships;
+  std::vector<Volume> volumes;  // sorted by name; of all disks
   std::vector<Filesystem> filesystems;
   std::vector<std::string> warnings;  // what could not be read, in words
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -18,7 +19,7 @@ inline constexpr std::size_t kDiscardTriggers = 5;
 inline constexpr std::array<std::string_view, kDiscardTriggers> kDiscardTriggerNames{"fstrim", "online", "blkdiscard",
                                                                                      "mkfs", "other"};
 
-/// What one kind of submitter sent to one disk, cumulative. Times are CLOCK_MONOTONIC.
+/// What one kind of submitter sent to one volume (a disk or a partition), cumulative. Times are CLOCK_MONOTONIC.
 struct DiscardSubmissions {
   std::uint64_t ranges = 0;
   std::uint64_t bytes = 0;
@@ -40,6 +41,15 @@ struct DiscardBursts {
   bool active = false;
 };
 using DiscardBurstsByTrigger = std::array<DiscardBursts, kDiscardTriggers>;
+
+/// What was submitted to the volume under a mounted file system, since it was first seen mounted like this.
+struct FilesystemDiscards {
+  std::string volume;  // the partition or disk that it lies right on: dm-0 rather than the drive below
+  std::string mountpoint;
+  bool mounted_with_discard = false;
+  std::array<std::uint64_t, kDiscardTriggers> bytes{};
+  std::chrono::system_clock::time_point since;
+};
 
 /// Whether members of an md or dm device have a burst at this moment that was submitted to it.
 struct ArrayDiscards {

@@ -131,8 +131,9 @@ struct Snapshot {
   std::vector<DeviceSnapshot> devices;  // measured ones only, sorted by name
   std::vector<Membership> memberships;
   std::vector<Filesystem> filesystems;
-  std::vector<ArrayDiscards> array_discards;  // one for each md or dm device, sorted
-  std::vector<NvmeDrive> nvme_drives;         // sorted by controller
+  std::vector<ArrayDiscards> array_discards;            // one for each md or dm device, sorted
+  std::vector<FilesystemDiscards> filesystem_discards;  // of those whose volume is watched
+  std::vector<NvmeDrive> nvme_drives;                   // sorted by controller
 
   std::string latency_mode;                            // full | completion-only
   std::map<std::string, std::string> kernel_features;  // feature -> decision, each logged once

@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "daemon/util/utc_text.h"
@@ -12,6 +14,8 @@ namespace ssdpulse::runtime {
 namespace {
 
 constexpr std::uint64_t kLongNs = 60'000'000'000;  // a burst this long is announced before it ends
+/// What deleting small files discards online comes with each commit of the journal, and nobody looks it up.
+constexpr std::uint64_t kSmallBytes = 64 << 20;
 
 std::uint64_t monotonic_ns() {
   return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
@@ -31,30 +35,71 @@ std::string joined(const std::set<std::string>& names) {
   return text;
 }
 
-std::set<std::string> mountpoints(const std::string& device, const model::Inventory& inventory) {
+/// Of the file systems that lie right on these volumes.
+std::set<std::string> mountpoints(const std::set<std::string>& volumes, const model::Inventory& inventory) {
   std::set<std::string> result;
   for (const model::Filesystem& filesystem : inventory.filesystems) {
-    if (filesystem.device == device) {
+    if (std::any_of(filesystem.volumes.begin(), filesystem.volumes.end(),
+                    [&](const std::string& volume) { return volumes.count(volume) != 0; })) {
       result.insert(filesystem.mountpoint);
     }
   }
   return result;
 }
 
-std::set<std::string> arrays_above(const std::string& device, const model::Inventory& inventory) {
+/// Those of the volumes, or the disks of which they are partitions, that are not the device itself.
+std::set<std::string> arrays_among(const std::set<std::string>& volumes, const std::string& device,
+                                   const model::Inventory& inventory) {
   std::set<std::string> result;
-  for (const model::Membership& member : inventory.memberships) {
-    if (member.device == device) {
-      result.insert(member.array);
+  for (const model::Volume& volume : inventory.volumes) {
+    if (volume.device != device && volumes.count(volume.name) != 0) {
+      result.insert(volume.device);
     }
   }
   return result;
 }
 
-bool mounted_with_discard(const std::string& device, const model::Inventory& inventory) {
-  return std::any_of(
-      inventory.filesystems.begin(), inventory.filesystems.end(),
-      [&](const model::Filesystem& filesystem) { return filesystem.device == device && filesystem.discard; });
+std::set<std::string> volumes_with_discard(const model::Inventory& inventory) {
+  std::set<std::string> result;
+  for (const model::Filesystem& filesystem : inventory.filesystems) {
+    if (filesystem.discard) {
+      result.insert(filesystem.volumes.begin(), filesystem.volumes.end());
+    }
+  }
+  return result;
+}
+
+using VolumesByDevice = std::map<std::string, std::map<std::string, analysis::DiscardVolume>>;
+
+/// Where the discards of each device are submitted, as far as somebody watches there. A disk is used as its partitions
+/// are: what is sent to one that cannot be told apart counts for the disk.
+VolumesByDevice volumes_by_device(const block::BlockSample& sample, const model::Inventory& inventory,
+                                  const std::set<std::string>& online) {
+  std::map<std::string, analysis::DiscardVolume> uses;
+  for (const model::Volume& volume : inventory.volumes) {
+    for (const std::string& name : {volume.name, volume.device}) {
+      uses[name].mounted_with_discard |= online.count(volume.name) != 0;
+      uses[name].carries_array |= volume.carries_array;
+    }
+  }
+  std::multimap<std::string_view, std::string> members;
+  for (const model::Membership& member : inventory.memberships) {
+    members.emplace(member.array, member.device);
+  }
+  VolumesByDevice result;
+  for (const model::Volume& volume : inventory.volumes) {
+    const auto submitted = sample.discards.find(volume.name);
+    if (submitted == sample.discards.end()) {
+      continue;
+    }
+    analysis::DiscardVolume& use = uses[volume.name];
+    use.submitters = &submitted->second;
+    result[volume.device][volume.name] = use;
+    use.is_array = true;
+    const auto [begin, end] = members.equal_range(volume.device);
+    std::for_each(begin, end, [&](const auto& member) { result[member.second][volume.name] = use; });
+  }
+  return result;
 }
 
 std::string_view name_of(model::DiscardTrigger trigger) {
@@ -66,6 +111,10 @@ std::string_view name_of(model::DiscardTrigger trigger) {
 void DiscardWatch::observe(const block::BlockSample& sample, const model::Inventory& inventory,
                            model::Snapshot& snapshot) {
   now_ns_ = monotonic_ns();
+  // What was unmounted since the last look had discarded until then.
+  std::set<std::string> online = std::exchange(with_discard_, volumes_with_discard(inventory));
+  online.insert(with_discard_.begin(), with_discard_.end());
+  VolumesByDevice volumes = volumes_by_device(sample, inventory, online);
   std::map<std::string, Device> before = std::exchange(devices_, {});
   for (std::size_t i = 0; i < sample.devices.size(); ++i) {
     const block::DeviceSample& device = sample.devices[i];
@@ -78,21 +127,23 @@ void DiscardWatch::observe(const block::BlockSample& sample, const model::Invent
     } else {
       devices_[name].since = device.io->since;
     }
-    observe_device(device, sample, inventory, snapshot.devices[i]);
+    observe_device(device, std::move(volumes[name]), inventory, snapshot.devices[i]);
   }
+  observe_filesystems(sample, inventory, snapshot);
   std::set<std::string> arrays;
   for (const model::Membership& member : inventory.memberships) {
     arrays.insert(member.array);
   }
   for (const std::string& array : arrays) {
     // Where nobody was watched, nothing is known.
-    if (const auto submitted = sample.discards.find(array); submitted != sample.discards.end()) {
-      snapshot.array_discards.push_back({array, active_on(array, submitted->second, inventory)});
+    if (sample.discards.count(array) != 0) {
+      snapshot.array_discards.push_back({array, active_on(array, inventory)});
     }
   }
 }
 
-void DiscardWatch::observe_device(const block::DeviceSample& sample, const block::BlockSample& all,
+void DiscardWatch::observe_device(const block::DeviceSample& sample,
+                                  std::map<std::string, analysis::DiscardVolume> volumes,
                                   const model::Inventory& inventory, model::DeviceSnapshot& out) {
   const std::string& name = sample.device->name;
   const model::OperationIo& io = sample.io->operation(model::Operation::discard);
@@ -100,65 +151,59 @@ void DiscardWatch::observe_device(const block::DeviceSample& sample, const block
   tick.now_ns = now_ns_;
   tick.gap_ns = gap_ns_;
   tick.requests = {io.issues, io.completions, io.bytes, io.in_flight, sample.last_discard_end_ns};
-  tick.mounted_with_discard = mounted_with_discard(name, inventory);
-  if (const auto own = all.discards.find(name); own != all.discards.end()) {
-    tick.own = &own->second;
-  }
-  for (const std::string& array : arrays_above(name, inventory)) {
-    if (const auto above = all.discards.find(array); above != all.discards.end()) {
-      tick.arrays[array] = &above->second;
-    }
-  }
+  tick.volumes = std::move(volumes);
   Device& device = devices_[name];
   for (const analysis::DiscardBurst& burst : device.finder.observe(tick)) {
     tell(name, burst, inventory);
   }
   tell_long_ones(name, device, inventory);
   out.discards = device.finder.figures();
-  if (out.discards[static_cast<std::size_t>(model::DiscardTrigger::fstrim)].active && tick.mounted_with_discard) {
-    warn_of_both(name, inventory);
+}
+
+void DiscardWatch::observe_filesystems(const block::BlockSample& sample, const model::Inventory& inventory,
+                                       model::Snapshot& snapshot) {
+  for (const auto& twice : filesystems_.observe(inventory.filesystems, sample.discards, snapshot.taken_at)) {
+    log::warning(
+        "volume={} filesystem=\"{}\" is mounted with discard and trimmed by fstrim as well: use one of the two",
+        twice.volume, twice.mountpoint);
   }
+  snapshot.filesystem_discards = filesystems_.figures();
 }
 
 void DiscardWatch::tell(const std::string& device, const analysis::DiscardBurst& burst,
                         const model::Inventory& inventory) {
   const std::string_view trigger = name_of(burst.trigger);
-  const auto suppressed = limiter_.admit(device + " " + std::string(trigger));
+  log::Limiter& limiter = burst.bytes < kSmallBytes ? small_limiter_ : limiter_;
+  const auto suppressed = limiter.admit(device + " " + std::string(trigger));
   if (!suppressed) {
     return;
   }
   log::info(
-      "discard burst device={} trigger={} begin={} end={} seconds={:.3f} bytes={} requests={} ranges={} comm=\"{}\" "
+      "discard burst device={} trigger={} begin={} end={} seconds={:.3f} bytes={} requests={}{} comm=\"{}\" "
       "filesystem=\"{}\" array=\"{}\" suppressed={}",
       device, trigger, wall_time(burst.begin_ns), wall_time(burst.end_ns),
-      static_cast<double>(burst.end_ns - burst.begin_ns) / 1e9, burst.bytes, burst.requests, burst.ranges,
-      burst.submitter, joined(mountpoints(device, inventory)), joined(arrays_above(device, inventory)), *suppressed);
+      static_cast<double>(burst.end_ns - burst.begin_ns) / 1e9, burst.bytes, burst.requests,
+      burst.ranges ? fmt::format(" ranges={}", *burst.ranges) : "", burst.submitter,
+      joined(mountpoints(burst.volumes, inventory)), joined(arrays_among(burst.volumes, device, inventory)),
+      *suppressed);
 }
 
 void DiscardWatch::tell_long_ones(const std::string& name, Device& device, const model::Inventory& inventory) {
   for (std::size_t i = 0; i < model::kDiscardTriggers; ++i) {
     const auto& burst = device.finder.running(i);
-    if (!burst || now_ns_ - burst->begin_ns < kLongNs || device.announced[i] == burst->begin_ns) {
+    if (!burst || now_ns_ - burst->begin_ns < kLongNs || burst->bytes < kSmallBytes ||
+        device.announced[i] == burst->begin_ns) {
       continue;
     }
     device.announced[i] = burst->begin_ns;
     log::info("discard burst goes on device={} trigger={} begin={} bytes={} comm=\"{}\" filesystem=\"{}\" array=\"{}\"",
               name, name_of(burst->trigger), wall_time(burst->begin_ns), burst->bytes, burst->submitter,
-              joined(mountpoints(name, inventory)), joined(arrays_above(name, inventory)));
+              joined(mountpoints(burst->volumes, inventory)), joined(arrays_among(burst->volumes, name, inventory)));
   }
 }
 
-void DiscardWatch::warn_of_both(const std::string& device, const model::Inventory& inventory) {
-  if (warned_.insert(device).second) {
-    log::warning(
-        "device={} filesystem=\"{}\" is mounted with discard and trimmed by fstrim as well: use one of the two", device,
-        joined(mountpoints(device, inventory)));
-  }
-}
-
-/// A member's burst is the array's as well if the array was sent something of that trigger since it began.
+/// A member's burst is the array's as well if it was submitted there.
 std::array<bool, model::kDiscardTriggers> DiscardWatch::active_on(const std::string& array,
-                                                                  const model::DiscardSubmitters& submitted,
                                                                   const model::Inventory& inventory) const {
   std::array<bool, model::kDiscardTriggers> active{};
   for (const model::Membership& member : inventory.memberships) {
@@ -166,11 +211,9 @@ std::array<bool, model::kDiscardTriggers> DiscardWatch::active_on(const std::str
     if (member.array != array || device == devices_.end()) {
       continue;
     }
-    const bool online = mounted_with_discard(member.device, inventory);
     for (std::size_t i = 0; i < model::kDiscardTriggers; ++i) {
       const auto& burst = device->second.finder.running(i);
-      const std::uint64_t last = burst ? analysis::last_submission_ns(submitted, burst->trigger, online) : 0;
-      active[i] = active[i] || (last > 0 && last + gap_ns_ >= burst->begin_ns);
+      active[i] = active[i] || (burst && arrays_among(burst->volumes, member.device, inventory).count(array) != 0);
     }
   }
   return active;

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "daemon/analysis/discard_bursts.h"
+#include "daemon/analysis/filesystem_discards.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/sources/block/block_source.h"
 #include "daemon/util/log.h"
@@ -31,20 +32,22 @@ class DiscardWatch {
     analysis::DiscardBurstFinder finder;
     std::array<std::uint64_t, model::kDiscardTriggers> announced{};  // beginnings of bursts that are in the log
   };
-  void observe_device(const block::DeviceSample& sample, const block::BlockSample& all,
+  void observe_device(const block::DeviceSample& sample, std::map<std::string, analysis::DiscardVolume> volumes,
                       const model::Inventory& inventory, model::DeviceSnapshot& out);
+  void observe_filesystems(const block::BlockSample& sample, const model::Inventory& inventory,
+                           model::Snapshot& snapshot);
   void tell(const std::string& device, const analysis::DiscardBurst& burst, const model::Inventory& inventory);
   void tell_long_ones(const std::string& name, Device& device, const model::Inventory& inventory);
-  void warn_of_both(const std::string& device, const model::Inventory& inventory);
   [[nodiscard]] std::array<bool, model::kDiscardTriggers> active_on(const std::string& array,
-                                                                    const model::DiscardSubmitters& submitted,
                                                                     const model::Inventory& inventory) const;
 
   std::uint64_t gap_ns_ = 1'000'000'000;
   std::uint64_t now_ns_ = 0;
   std::map<std::string, Device> devices_;
-  std::set<std::string> warned_;  // devices that have both online and batch discard
+  std::set<std::string> with_discard_;  // volumes whose file system is mounted so, at the last look
+  analysis::FilesystemDiscardCounter filesystems_;
   log::Limiter limiter_{std::chrono::minutes(1)};
+  log::Limiter small_limiter_{std::chrono::hours(1)};  // of bursts that nobody would look up
 };
 
 }  // namespace ssdpulse::runtime

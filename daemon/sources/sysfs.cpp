@@ -10,6 +10,7 @@
 #include <array>
 #include <charconv>
 #include <climits>
+#include <limits>
 #include <memory>
 #include <system_error>
 
@@ -76,6 +77,21 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
     return std::nullopt;
   }
   return value;
+}
+
+std::optional<std::pair<std::uint32_t, std::uint32_t>> parse_device_number(std::string_view text) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const auto major = parse_number(text.substr(0, colon));
+  const auto minor = parse_number(text.substr(colon + 1));
+  if (!major || !minor) {
+    return std::nullopt;
+  }
+  return std::pair(static_cast<std::uint32_t>(std::min(*major, kMost)),
+                   static_cast<std::uint32_t>(std::min(*minor, kMost)));
 }
 
 std::optional<std::uint64_t> read_number(const std::string& path) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "daemon/util/result.h"
@@ -25,6 +26,9 @@ std::string_view trim(std::string_view text);
 
 /// Decimal, the whole text.
 std::optional<std::uint64_t> parse_number(std::string_view text);
+
+/// "MAJOR:MINOR"
+std::optional<std::pair<std::uint32_t, std::uint32_t>> parse_device_number(std::string_view text);
 
 /// The names in a directory, sorted, without . and ..
 util::Result<std::vector<std::string>> list_directory(const std::string& path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which bursts of discards did each device have, and who caused them? One entry per family in kFamilies.
-// Every trigger of every present device counts from 0.
+// Which bursts of discards did each device have, who caused them, and on which file system? One entry per family in
+// kFamilies. Every trigger of every present device and mounted file system counts from 0.
 #include <string>
 
 #include "exporters/prometheus/families.h"
@@ -31,6 +31,18 @@ void array_active(const Snapshot& snapshot, Samples& out) {
   }
 }
 
+void filesystem_bytes(const Snapshot& snapshot, Samples& out) {
+  for (const auto& entry : snapshot.filesystem_discards) {
+    for (std::size_t i = 0; i < model::kDiscardTriggers; ++i) {
+      out.add({{"volume", entry.volume},
+               {"mountpoint", entry.mountpoint},
+               {"discard", entry.mounted_with_discard ? "true" : "false"},
+               {"trigger", std::string(model::kDiscardTriggerNames[i])}},
+              to_double(entry.bytes[i]), entry.since);
+    }
+  }
+}
+
 constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_discard_bursts_total",
      "Bursts of discards that began, by who submitted them: fstrim, online (a file system mounted with discard), "
@@ -42,8 +54,7 @@ constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_discard_burst_bytes_total",
      "Bytes of completed discards. Of several triggers at once each has what it submitted to the device, once all has "
      "completed. On members of arrays that hand discards down by themselves (dm, raid1), each has its share of what "
-     "was "
-     "submitted to the array.",
+     "was submitted to the array.",
      "bytes", Type::counter, Modes::all,
      [](const Snapshot& s, Samples& out) {
        add_each(s, out, true, [](const DiscardBursts& bursts) { return to_double(bursts.bytes); });
@@ -62,6 +73,10 @@ constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_array_discard_burst_active",
      "1 while a drive of this md or dm device has a burst that was submitted to the array.", "", Type::gauge,
      Modes::all, array_active},
+    {"ssdpulse_filesystem_discard_bytes_total",
+     "Bytes of discards that were submitted to the disk or partition right under a mounted file system, since it was "
+     "first seen mounted there; discard: mounted with online discard.",
+     "bytes", Type::counter, Modes::all, filesystem_bytes},
 };
 
 }  // namespace

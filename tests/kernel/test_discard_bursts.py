@@ -25,12 +25,13 @@ BLKDISCARD = 0x1277
 MIB = 1 << 20
 TRIGGERS = ("fstrim", "online", "blkdiscard", "mkfs", "other")
 BYTES, BURSTS, ACTIVE = (f"ssdpulse_discard_{what}" for what in ("burst_bytes_total", "bursts_total", "burst_active"))
+ON_FILE_SYSTEM = "ssdpulse_filesystem_discard_bytes_total"
 OVERLAP_SECONDS = 20 if rig.LONG else 4
 OVER_TICKS = 2  # behind the last of a burst: the gap of a second, and the tick that notices
 LARGEST = 255 * 4096  # bytes of a discard, where two are at work
 CLOCK_SECONDS = 0.05  # between the log's wall clock and ours, and for a program to start and end
 LINE = re.compile(r"discard burst device=(\S+) trigger=(\S+) begin=(\S+)Z end=(\S+)Z seconds=\S+ bytes=(\d+) "
-                  r"requests=(\d+) ranges=(\d+) comm=\"([^\"]*)\" filesystem=\"([^\"]*)\" array=\"([^\"]*)\"")
+                  r"requests=(\d+) ranges=\d+ comm=\"([^\"]*)\" filesystem=\"([^\"]*)\" array=\"([^\"]*)\"")
 
 
 def told(daemon, disk):
@@ -38,7 +39,7 @@ def told(daemon, disk):
     def seconds(text):
         return datetime.fromisoformat(text).replace(tzinfo=timezone.utc).timestamp()
     return {trigger: (seconds(begin), seconds(end), int(size), int(requests), comm, filesystem)
-            for name, trigger, begin, end, size, requests, _, comm, filesystem, _
+            for name, trigger, begin, end, size, requests, comm, filesystem, _
             in LINE.findall(daemon.log.read_text()) if name == disk.name}
 
 
@@ -166,9 +167,16 @@ def discard_by_ioctl(disk, rng, first, go_on):
     return size, rest
 
 
-def warnings_of(daemon, disk):
-    return sum("use one of the two" in line and f"device={disk.name} " in line
+def warnings_of(daemon, volume):
+    return sum("use one of the two" in line and f"volume={volume} " in line
                for line in daemon.log.read_text().splitlines())
+
+
+def on_file_systems(daemon, volumes):
+    """(volume, mountpoint, discard, trigger) of all that was discarded there."""
+    return sorted(tuple(dict(labels)[name] for name in ("volume", "mountpoint", "discard", "trigger"))
+                  for labels, value in daemon.scrape().series(ON_FILE_SYSTEM).items()
+                  if value and dict(labels)["volume"] in volumes)
 
 
 def file_system(check, subject, state, fstype, make):
@@ -186,16 +194,43 @@ def file_system(check, subject, state, fstype, make):
         daemon.after_ticks()  # mounts are looked at once in a tick
         stage.expect("online", f"{fstype} mounted with discard", lambda: remove_files(mountpoint),
                      r"kworker.*|jbd2.*|xfs.*", str(mountpoint), 15 * MIB)
-        warnings, wanted = [warnings_of(daemon, disk)], [0]
+        warnings, wanted = [warnings_of(daemon, disk.name)], [0]
         for _ in range(2):
             rig.run("fstrim", mountpoint)
             difference = metrics.Difference(*(look.scrape for look in subject.rest()))
-            warnings.append(warnings_of(daemon, disk))
+            warnings.append(warnings_of(daemon, disk.name))
             seen = difference.value(BURSTS, device=disk.name, trigger="fstrim") > 0
             wanted.append(1 if seen or wanted[-1] else 0)
         check.equal(warnings, wanted, f"{fstype}: warnings of discard and fstrim together, after each fstrim")
     finally:
         rig.run("umount", mountpoint)
+
+
+def neighbours(check, subject, state):
+    """Two partitions of one disk: on one each deletion is discarded, the other is trimmed. None of them has both."""
+    stage, disk, daemon = Stage(check, subject), subject.disk, subject.daemon
+    rig.run("addpart", disk.path, 1, 2048, 192 << 11)
+    rig.run("addpart", disk.path, 2, 2048 + (192 << 11), 192 << 11)
+    online, quiet = state / "mnt-online", state / "mnt-quiet"
+    volumes = {online: f"{disk.name}p1", quiet: f"{disk.name}p2"}
+    try:
+        for mountpoint, volume in volumes.items():
+            rig.run("mkfs.ext4", "-q", "-F", "-E", "nodiscard", f"/dev/{volume}")
+            mountpoint.mkdir()
+            rig.run("mount", "-o", "discard" if mountpoint == online else "nodiscard", f"/dev/{volume}", mountpoint)
+        daemon.after_ticks()  # mounts are looked at once in a tick
+        stage.expect("fstrim", "fstrim beside a file system with discard", lambda: rig.run("fstrim", "-v", quiet), "fstrim",
+                     str(quiet), 100 * MIB, trimmed)
+        stage.expect("online", "discard beside a file system that is trimmed", lambda: remove_files(online),
+                     r"kworker.*|jbd2.*", str(online), 15 * MIB)
+        check.equal(on_file_systems(daemon, volumes.values()), [(volumes[online], str(online), "true", "online"),
+                                   (volumes[quiet], str(quiet), "false", "fstrim")], "neighbours: file systems")
+        check.equal([warnings_of(daemon, volume) for volume in volumes.values()], [0, 0], "neighbours: warnings of both")
+    finally:
+        for mountpoint in volumes:
+            rig.run("umount", mountpoint, check=False)
+        for number in (1, 2):
+            rig.run("delpart", disk.path, number, check=False)
 
 
 def overlap(check, subject, rng):
@@ -265,7 +300,7 @@ def completion_only(check, state):
 
 
 def full(check, state, rng):
-    with rig.ram_disks(state, count=4, size="512M", filled=False) as disks, rig.tracer(state, disks) as tracer, \
+    with rig.ram_disks(state, count=5, size="512M", filled=False) as disks, rig.tracer(state, disks) as tracer, \
             rig.daemon(state, disks, include=[disk.name for disk in disks]) as daemon:
         tracer.begin()
         print("     " + re.search("feature=discard_submitters .*", daemon.log.read_text())[0])
@@ -274,9 +309,10 @@ def full(check, state, rng):
         for disk in disks:
             check.equal({name: present.get((disk.name, name)) for name in TRIGGERS}, dict.fromkeys(TRIGGERS, 0),
                         f"{disk.name}: from 0")
-        ext4, xfs, one, two = (Subject(daemon, tracer, disk) for disk in disks)
+        ext4, xfs, parts, one, two = (Subject(daemon, tracer, disk) for disk in disks)
         rig.side_by_side(partial(file_system, check, ext4, state, "ext4", ["mkfs.ext4", "-q", "-F"]),
                          partial(file_system, check, xfs, state, "xfs", ["mkfs.xfs", "-q", "-f"]),
+                         partial(neighbours, check, parts, state),
                          partial(one_cause, check, one, rng), partial(overlap, check, two, rng))
 
 

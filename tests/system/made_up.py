@@ -45,6 +45,7 @@ COUNTERS = {
     "ssdpulse_write_misaligned_bytes": "device=nvme0n1", "ssdpulse_write_small_bytes": "device=nvme0n1",
     "ssdpulse_discard_bursts": DISCARD, "ssdpulse_discard_burst_bytes": DISCARD,
     "ssdpulse_discard_burst_seconds": DISCARD,
+    "ssdpulse_filesystem_discard_bytes": "volume=nvme0n1p1 mountpoint=/data discard=true trigger=fstrim,online",
     "ssdpulse_latency_spikes": SPIKE, "ssdpulse_latency_spike_seconds": SPIKE,
     "ssdpulse_latency_excess_seconds": SPIKE,
 }

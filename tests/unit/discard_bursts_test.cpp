@@ -8,6 +8,9 @@
 
 #include <deque>
 #include <numeric>
+#include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 namespace ssdpulse::analysis {
@@ -24,7 +27,8 @@ std::size_t at(Enum value) {
   return static_cast<std::size_t>(value);
 }
 
-/// A disk with a queue, and one array above it; everything is cumulative, as the kernel tells it.
+/// A disk with a queue, a partition of it that carries a pool, and an array over that; everything is cumulative, as the
+/// kernel tells it.
 class Disk {
  public:
   std::uint64_t now = 100 * kSecond;
@@ -35,6 +39,8 @@ class Disk {
     add(own_[at(who)], bytes, name);
   }
   void submit_above(DiscardSubmitter who, std::uint64_t bytes) { add(above_[at(who)], bytes, "above"); }
+  void submit_to_pool(DiscardSubmitter who, std::uint64_t bytes) { add(pool_[at(who)], bytes, "pool"); }
+  void submit_to_carrier(DiscardSubmitter who, std::uint64_t bytes) { add(carrier_[at(who)], bytes, "carrier"); }
   void issue(std::uint64_t bytes) {
     queue_.push_back(bytes);
     ++requests_.issues;
@@ -64,9 +70,10 @@ class Disk {
     tick.now_ns = now;
     tick.gap_ns = gap;
     tick.requests = requests_;
-    tick.mounted_with_discard = mounted_with_discard;
-    tick.own = &own_;
-    tick.arrays["md0"] = &above_;
+    tick.volumes["sda"] = {&own_, false, mounted_with_discard, false};
+    tick.volumes["sda1"] = {&carrier_, false, false, true};
+    tick.volumes["dm-0"] = {&pool_, true, false, true};
+    tick.volumes["dm-1"] = {&above_, true, mounted_with_discard, false};
     return finder.observe(tick);
   }
 
@@ -83,6 +90,8 @@ class Disk {
 
   DiscardRequests requests_;
   model::DiscardSubmitters own_;
+  model::DiscardSubmitters carrier_;
+  model::DiscardSubmitters pool_;
   model::DiscardSubmitters above_;
   std::deque<std::uint64_t> queue_;
 };
@@ -123,6 +132,7 @@ TEST(Burst, has_the_times_of_its_first_submission_and_its_last_completion) {
   EXPECT_EQ(ended[0].requests, 2U);
   EXPECT_EQ(ended[0].ranges, 2U);
   EXPECT_EQ(ended[0].submitter, "fstrim");
+  EXPECT_EQ(ended[0].volumes, (std::set<std::string>{"sda"}));
   EXPECT_EQ(rig.of(DiscardTrigger::fstrim).duration_ns, end - begin);
   EXPECT_FALSE(rig.of(DiscardTrigger::fstrim).active);
 }
@@ -236,6 +246,83 @@ TEST(Array, gives_its_shares_to_members_that_saw_no_submission) {
   EXPECT_EQ(rig.of(DiscardTrigger::fstrim).bytes, 75 * kMiB);
   EXPECT_EQ(rig.of(DiscardTrigger::blkdiscard).bytes, 25 * kMiB);
   EXPECT_EQ(rig.of(DiscardTrigger::other).bytes, 0U);
+}
+
+TEST(Array, shares_are_whole_sectors) {
+  Rig rig;
+  rig.disk.submit_above(DiscardSubmitter::fstrim, 512 * 1001);
+  rig.disk.submit_above(DiscardSubmitter::blkdiscard, 512 * 499);
+  rig.disk.submit_above(DiscardSubmitter::mkfs, 512 * 7);
+  std::uint64_t left = 512 * 1507;
+  for (const std::uint64_t part : {512 * 3, 512 * 1, 512 * 100, 512 * 401, 512 * 1002}) {
+    rig.disk.issue(part);
+    rig.disk.complete();
+    rig.disk.tick(rig.finder);
+    left -= part;
+    for (const auto& figures : rig.finder.figures()) {
+      EXPECT_EQ(figures.bytes % 512, 0U);
+    }
+    EXPECT_EQ(all_bytes(rig.finder) + left, 512U * 1507);
+  }
+  EXPECT_EQ(rig.of(DiscardTrigger::other).bytes, 0U);
+}
+
+/// As dm-thin does: its pool discards what is freed, on a thread of the kernel, and its data device sees clones.
+TEST(Array, that_hands_discards_down_is_no_submitter) {
+  for (const bool pool_is_seen_first : {false, true}) {
+    Rig rig;
+    rig.disk.tick(rig.finder);
+    if (pool_is_seen_first) {
+      rig.disk.submit_to_pool(DiscardSubmitter::kernel, 64 * kMiB);
+      rig.disk.tick(rig.finder, kSecond / 4);
+    }
+    rig.disk.submit_above(DiscardSubmitter::fstrim, 200 * kMiB);
+    rig.disk.submit_to_pool(DiscardSubmitter::kernel, 64 * kMiB);
+    rig.disk.submit_to_carrier(DiscardSubmitter::kernel, 64 * kMiB);  // as raid0 submits to its members
+    rig.disk.issue(64 * kMiB);
+    rig.disk.complete();
+    rig.disk.tick(rig.finder, kSecond / 2);
+    EXPECT_EQ(rig.of(DiscardTrigger::fstrim).bytes, 64 * kMiB);
+    EXPECT_EQ(rig.of(DiscardTrigger::other).bursts, 0U);
+  }
+}
+
+TEST(Array, that_lies_on_another_is_the_one_that_was_submitted_to) {
+  Rig rig;
+  rig.disk.submit_above(DiscardSubmitter::fstrim, 4 * kMiB);
+  rig.disk.submit_to_pool(DiscardSubmitter::fstrim, 4 * kMiB);
+  rig.disk.submit_to_carrier(DiscardSubmitter::fstrim, 4 * kMiB);
+  rig.disk.issue(4 * kMiB);
+  rig.disk.complete();
+  rig.disk.tick(rig.finder);
+  EXPECT_EQ(rig.finder.running(at(DiscardTrigger::fstrim))->volumes, (std::set<std::string>{"dm-1"}));
+  rig.disk.tick(rig.finder, 3 * kSecond);
+  rig.disk.submit_to_pool(DiscardSubmitter::other, 4 * kMiB);  // as LVM discards what a removed volume had
+  rig.disk.issue(4 * kMiB);
+  rig.disk.complete();
+  rig.disk.tick(rig.finder);
+  EXPECT_EQ(rig.finder.running(at(DiscardTrigger::other))->volumes, (std::set<std::string>{"dm-0"}));
+}
+
+TEST(Ranges, are_told_where_all_of_them_were_seen) {
+  Rig rig;
+  rig.disk.discard(DiscardSubmitter::fstrim, kMiB);
+  rig.disk.discard(DiscardSubmitter::fstrim, kMiB);
+  rig.disk.tick(rig.finder);
+  EXPECT_EQ(rig.finder.running(at(DiscardTrigger::fstrim))->ranges, 2U);
+  rig.disk.submit_above(DiscardSubmitter::fstrim, kMiB);
+  rig.disk.issue(kMiB);
+  rig.disk.complete();
+  rig.disk.tick(rig.finder);
+  EXPECT_EQ(rig.finder.running(at(DiscardTrigger::fstrim))->ranges, std::nullopt);
+  ASSERT_EQ(rig.disk.tick(rig.finder, 3 * kSecond).size(), 1U);
+  rig.disk.discard(DiscardSubmitter::fstrim, kMiB);
+  rig.disk.tick(rig.finder);
+  EXPECT_EQ(rig.finder.running(at(DiscardTrigger::fstrim))->ranges, 1U);
+  rig.disk.issue(kMiB);
+  rig.disk.complete();
+  rig.disk.tick(rig.finder);
+  EXPECT_EQ(rig.finder.running(at(DiscardTrigger::other))->ranges, std::nullopt);
 }
 
 TEST(Array, has_no_say_where_members_saw_who_submitted) {

@@ -1,67 +1,148 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does each disk that is told by submitter have a place of its own, and a new one none of the past?
+// Does each volume that is told by submitter have a place of its own, and a new one none of the past?
 #include "daemon/sources/block/discard_submissions.h"
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
 #include <vector>
 
 namespace ssdpulse::block {
 namespace {
 
-model::Device disk(const std::string& name, model::Coverage coverage) {
-  model::Device device;
-  device.name = name;
-  device.coverage = coverage;
-  return device;
+constexpr std::uint32_t kMajor = 259;
+
+/// A host's disks and partitions, each with the next device number.
+class Host {
+ public:
+  Host& disk(const std::string& name, model::Coverage coverage) {
+    model::Device device;
+    device.name = name;
+    device.coverage = coverage;
+    inventory_.devices.push_back(device);
+    return volume(name, name);
+  }
+  Host& partition(const std::string& disk, const std::string& name) { return volume(name, disk); }
+  [[nodiscard]] const model::Inventory& inventory() const { return inventory_; }
+  /// As the kernel has it.
+  [[nodiscard]] __u32 number(const std::string& name) const {
+    for (const model::Volume& volume : inventory_.volumes) {
+      if (volume.name == name) {
+        return kMajor << 20U | volume.minor;
+      }
+    }
+    return 0;
+  }
+
+ private:
+  Host& volume(const std::string& name, const std::string& disk) {
+    inventory_.volumes.push_back({name, kMajor, static_cast<std::uint32_t>(inventory_.volumes.size()), disk, false});
+    return *this;
+  }
+  model::Inventory inventory_;
+};
+
+/// The kernel's tables, and its way to look a volume up.
+struct Tables {
+  std::vector<discard_cell> cells;
+  std::vector<__u64> volumes = std::vector<__u64>(DISCARD_VOLUMES);
+  DiscardSubmissionReader reader;
+
+  explicit Tables(std::uint32_t places, bool sees_partitions = true)
+      : cells(std::size_t{places} * SUBMITTERS), reader(cells, volumes, sees_partitions) {}
+  /// Place + 1, or 0.
+  [[nodiscard]] std::uint32_t place_of(__u32 device) const {
+    for (__u32 probe = 0; probe < DISCARD_VOLUME_PROBES; ++probe) {
+      const __u64 entry = volumes[(discard_volume_hash(device) + probe) % DISCARD_VOLUMES];
+      if (static_cast<__u32>(entry) == device) {
+        return static_cast<std::uint32_t>(entry >> DISCARD_VOLUME_PLACE_SHIFT);
+      }
+    }
+    return 0;
+  }
+};
+
+TEST(Places, are_for_measured_and_stacked_disks_and_their_partitions) {
+  Host host;
+  host.disk("dm-0", model::Coverage::stacked).disk("loop0", model::Coverage::excluded);
+  host.disk("loop1", model::Coverage::empty).disk("nvme0n1", model::Coverage::measured);
+  host.partition("nvme0n1", "nvme0n1p1").partition("loop0", "loop0p1");
+  Tables tables(discard_places(host.inventory()));
+  tables.reader.update(host.inventory());
+  std::set<std::uint32_t> places;
+  for (const std::string volume : {"dm-0", "nvme0n1", "nvme0n1p1"}) {
+    EXPECT_NE(tables.place_of(host.number(volume)), 0U) << volume;
+    EXPECT_TRUE(places.insert(tables.place_of(host.number(volume))).second) << volume;
+  }
+  for (const std::string volume : {"loop0", "loop0p1", "loop1"}) {
+    EXPECT_EQ(tables.place_of(host.number(volume)), 0U) << volume;
+  }
+  EXPECT_EQ(tables.reader.read().size(), 3U);
 }
 
-model::Inventory host(const std::vector<model::Device>& devices) {
-  model::Inventory inventory;
-  inventory.devices = devices;
-  return inventory;
-}
-
-TEST(Places, are_for_measured_and_stacked_disks) {
-  const auto inventory = host({disk("dm-0", model::Coverage::stacked), disk("loop0", model::Coverage::excluded),
-                               disk("loop1", model::Coverage::empty), disk("nvme0n1", model::Coverage::measured)});
-  std::vector<discard_cell> cells(std::size_t{discard_places(inventory)} * SUBMITTERS);
-  DiscardSubmissionReader reader(cells);
-  reader.update(inventory);
-  EXPECT_NE(reader.place_of("dm-0"), 0U);
-  EXPECT_NE(reader.place_of("nvme0n1"), 0U);
-  EXPECT_NE(reader.place_of("nvme0n1"), reader.place_of("dm-0"));
-  EXPECT_EQ(reader.place_of("loop0"), 0U);
-  EXPECT_EQ(reader.place_of("loop1"), 0U);
+TEST(Places, of_partitions_are_none_where_the_kernel_does_not_tell_them_apart) {
+  Host host;
+  host.disk("sda", model::Coverage::measured).partition("sda", "sda1");
+  Tables tables(8, false);
+  tables.reader.update(host.inventory());
+  EXPECT_NE(tables.place_of(host.number("sda")), 0U);
+  EXPECT_EQ(tables.place_of(host.number("sda1")), 0U);
+  EXPECT_EQ(tables.reader.read().count("sda1"), 0U) << "what is not known is absent";
 }
 
 TEST(Places, that_are_reused_count_from_zero) {
-  std::vector<discard_cell> cells(1 * SUBMITTERS);
-  DiscardSubmissionReader reader(cells);
-  reader.update(host({disk("sda", model::Coverage::measured)}));
-  cells[SUBMITTER_FSTRIM] = {3, 4096, 10, 20, "fstrim", {}};
-  const auto before = reader.read().at("sda")[SUBMITTER_FSTRIM];
+  Tables tables(1);
+  Host host;
+  tables.reader.update(host.disk("sda", model::Coverage::measured).inventory());
+  tables.cells[SUBMITTER_FSTRIM] = {3, 4096, 10, 20, "fstrim", {}};
+  const auto before = tables.reader.read().at("sda")[SUBMITTER_FSTRIM];
   EXPECT_EQ(before.ranges, 3U);
   EXPECT_EQ(before.bytes, 4096U);
   EXPECT_EQ(before.first_ns, 10U);
   EXPECT_EQ(before.last_ns, 20U);
   EXPECT_EQ(before.submitter, "fstrim");
-  reader.update(host({}));
-  EXPECT_TRUE(reader.read().empty());
-  reader.update(host({disk("sdb", model::Coverage::measured), disk("sdc", model::Coverage::measured)}));
-  EXPECT_EQ(reader.place_of("sdb"), 1U);
-  EXPECT_EQ(reader.place_of("sdc"), 0U) << "the table is full";
-  EXPECT_EQ(reader.read().at("sdb")[SUBMITTER_FSTRIM].bytes, 0U);
-  cells[SUBMITTER_FSTRIM].bytes += 512;
-  EXPECT_EQ(reader.read().at("sdb")[SUBMITTER_FSTRIM].bytes, 512U);
+  tables.reader.update({});
+  EXPECT_TRUE(tables.reader.read().empty());
+  EXPECT_EQ(tables.place_of(host.number("sda")), 0U);
+  Host other;
+  other.disk("sdb", model::Coverage::measured).disk("sdc", model::Coverage::measured);
+  tables.reader.update(other.inventory());
+  EXPECT_EQ(tables.place_of(other.number("sdb")), 1U);
+  EXPECT_EQ(tables.place_of(other.number("sdc")), 0U) << "the table is full";
+  EXPECT_EQ(tables.reader.read().at("sdb")[SUBMITTER_FSTRIM].bytes, 0U);
+  tables.cells[SUBMITTER_FSTRIM].bytes += 512;
+  EXPECT_EQ(tables.reader.read().at("sdb")[SUBMITTER_FSTRIM].bytes, 512U);
+}
+
+/// Every volume that has a place is found by its number, and no two share one, however many there are.
+TEST(Places, are_found_however_many_there_are) {
+  Host host;
+  for (int i = 0; i < 1500; ++i) {
+    const std::string disk = "dm-" + std::to_string(i);
+    host.disk(disk, model::Coverage::stacked).partition(disk, disk + "p1");
+  }
+  Tables tables(discard_places(host.inventory()));
+  tables.reader.update(host.inventory());
+  std::set<std::uint32_t> places;
+  for (const auto& [volume, submitters] : tables.reader.read()) {
+    const std::uint32_t place = tables.place_of(host.number(volume));
+    ASSERT_NE(place, 0U) << volume;
+    ASSERT_TRUE(places.insert(place).second) << volume;
+    tables.cells[std::size_t{place - 1} * SUBMITTERS].bytes = host.number(volume);
+  }
+  EXPECT_GE(places.size(), 2900U);
+  for (const auto& [volume, submitters] : tables.reader.read()) {
+    ASSERT_EQ(submitters[0].bytes, host.number(volume)) << volume;
+  }
 }
 
 TEST(Submitter, is_told_within_a_line_and_its_quotes) {
-  std::vector<discard_cell> cells(1 * SUBMITTERS);
-  DiscardSubmissionReader reader(cells);
-  reader.update(host({disk("sda", model::Coverage::measured)}));
-  cells[SUBMITTER_OTHER] = {1, 4096, 10, 20, "a\" b=\nc\xffz", {}};
-  EXPECT_EQ(reader.read().at("sda")[SUBMITTER_OTHER].submitter, "a? b=?c?z");
+  Tables tables(1);
+  Host host;
+  tables.reader.update(host.disk("sda", model::Coverage::measured).inventory());
+  tables.cells[SUBMITTER_OTHER] = {1, 4096, 10, 20, "a\" b=\nc\xffz", {}};
+  EXPECT_EQ(tables.reader.read().at("sda")[SUBMITTER_OTHER].submitter, "a? b=?c?z");
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 // making.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -43,6 +45,31 @@ std::vector<std::string> mounts_of(const Inventory& inventory) {
   return mounts;
 }
 
+/// "name on device", with " carries" if an array lies right on it; by number.
+std::map<std::string, std::string> volumes_of(const Inventory& inventory) {
+  std::map<std::string, std::string> volumes;
+  for (const auto& v : inventory.volumes) {
+    volumes[std::to_string(v.major) + ":" + std::to_string(v.minor)] =
+        v.name + " on " + v.device + (v.carries_array ? " carries" : "");
+  }
+  EXPECT_TRUE(std::is_sorted(inventory.volumes.begin(), inventory.volumes.end(),
+                             [](const auto& a, const auto& b) { return a.name < b.name; }));
+  return volumes;
+}
+
+/// "mountpoint volume,volume" of each file system, once.
+StringSet volumes_below(const Inventory& inventory) {
+  StringSet result;
+  for (const auto& f : inventory.filesystems) {
+    std::string names;
+    for (const std::string& volume : f.volumes) {
+      names += (names.empty() ? "" : ",") + volume;
+    }
+    result.insert(f.mountpoint + " " + names);
+  }
+  return result;
+}
+
 TEST(Stacking, RaidOverPartitions) {
   const SysfsHost host;
   Strings members;
@@ -62,6 +89,7 @@ TEST(Stacking, RaidOverPartitions) {
             (StringSet{"md0/md/:nvme0n1", "md0/md/:nvme1n1", "md0/md/:nvme2n1", "md0/md/:nvme3n1"}));
   EXPECT_EQ(mounts_of(inventory), (Strings{"nvme0n1 /srv/my data xfs discard", "nvme1n1 /srv/my data xfs discard",
                                            "nvme3n1 /srv/my data xfs discard"}));
+  EXPECT_EQ(volumes_below(inventory), StringSet{"/srv/my data md0"});
 }
 
 TEST(Stacking, LvmOverCryptOverPartition) {
@@ -81,6 +109,12 @@ TEST(Stacking, LvmOverCryptOverPartition) {
   }
   EXPECT_EQ(members_of(inventory), (StringSet{"dm-0/dm/luks-1:nvme0n1", "dm-1/dm/vg-root:nvme0n1"}));
   EXPECT_EQ(mounts_of(inventory), (Strings{"nvme0n1 / ext4", "nvme0n1 /boot vfat"}));
+  EXPECT_EQ(volumes_below(inventory), (StringSet{"/ dm-1", "/boot nvme0n1p3"}));
+  EXPECT_EQ(volumes_of(inventory), (std::map<std::string, std::string>{{"259:0", "nvme0n1 on nvme0n1"},
+                                                                       {"259:3", "nvme0n1p3 on nvme0n1 carries"},
+                                                                       {"252:0", "dm-0 on dm-0 carries"},
+                                                                       {"252:1", "dm-1 on dm-1"},
+                                                                       {"252:2", "dm-2 on dm-2"}}));
 }
 
 TEST(Stacking, DmMultipathCountsNothingTwice) {
@@ -140,8 +174,10 @@ TEST(Filesystems, BtrfsIsFoundByItsSourceAndItsMembers) {
       "6 0 8:99 / /unknown rw - ext4 /dev/sdq rw\n"
       "7 0 259:0 / /over rw - ext4 /dev/nvme0n1 rw\n"
       "8 0 259:7 / /two rw - ext4 /dev/nvme1n1p2 rw\n");
-  EXPECT_EQ(mounts_of(look(host)), (Strings{"nvme0n1 /over ext4", "nvme0n1 /two btrfs discard", "nvme1n1 /lvm btrfs",
-                                            "nvme1n1 /two btrfs discard", "vda /lvm btrfs"}));
+  const Inventory inventory = look(host);
+  EXPECT_EQ(mounts_of(inventory), (Strings{"nvme0n1 /over ext4", "nvme0n1 /two btrfs discard", "nvme1n1 /lvm btrfs",
+                                           "nvme1n1 /two btrfs discard", "vda /lvm btrfs"}));
+  EXPECT_EQ(volumes_below(inventory), (StringSet{"/lvm dm-0,vda", "/over nvme0n1", "/two nvme0n1,nvme1n1p2"}));
 }
 
 }  // namespace

@@ -198,8 +198,6 @@ util::Result<void> BlockPrograms::attach() {
   return {};
 }
 
-int BlockPrograms::known_disks_fd() const { return bpf_map__fd(skeleton_->maps.known_disks); }
-
 std::vector<model::ProgramStats> BlockPrograms::program_stats() const {
   std::vector<model::ProgramStats> result;
   add_program_stats(skeleton_->obj, kernel_counts_skipped_runs_, result);

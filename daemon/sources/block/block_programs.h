@@ -52,7 +52,6 @@ class BlockPrograms {
   util::Result<void> attach();
 
   [[nodiscard]] const Tables& tables() const { return tables_; }
-  [[nodiscard]] int known_disks_fd() const;
   [[nodiscard]] std::vector<model::ProgramStats> program_stats() const;
 
  private:

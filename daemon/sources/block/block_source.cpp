@@ -86,14 +86,14 @@ BlockSource::~BlockSource() = default;
 /// Without it all discards are `other`, and nothing else is lost.
 void BlockSource::open_discards(const model::Inventory& inventory) {
   const std::uint32_t places = discard_places(inventory);
-  auto programs = DiscardPrograms::open(btf_, programs_->known_disks_fd(), places, !completion_only_);
+  auto programs = DiscardPrograms::open(btf_, places, !completion_only_);
   if (!programs) {
     discards_unseen_ = programs.error().message;
     btf_.features["discard_submitters"] = "unseen";
     return;
   }
   discard_programs_ = std::move(*programs);
-  discards_.emplace(discard_programs_->cells());
+  discards_.emplace(discard_programs_->cells(), discard_programs_->volumes(), discard_programs_->sees_partitions());
   plan_.discard_places = places;
   btf_.features["discard_submitters"] = discard_programs_->decision();
 }
@@ -325,39 +325,24 @@ void BlockSource::publish_decisions(const model::Inventory& inventory) {
   if (discards_) {
     discards_->update(inventory);
   }
-  const auto discard_place = [&](const std::string& disk) { return discards_ ? discards_->place_of(disk) : 0; };
   const auto add = [&](const Place& place) {
-    decisions.push_back(
-        {place.disk_name, place.diskseq, place.device + 1, place.retiring, discard_place(place.disk_name)});
+    decisions.push_back({place.disk_name, place.diskseq, place.device + 1, place.retiring});
   };
-  std::set<std::string_view> with_requests;
   for (const auto& [name, measured] : measured_) {
     std::for_each(measured.places.begin(), measured.places.end(), add);
-    for (const Place& place : measured.places) {
-      with_requests.insert(place.disk_name);
-    }
   }
-  for (const DiskDecision& disk : without_place_) {
-    decisions.push_back(disk);
-    with_requests.insert(disk.disk_name);
-  }
-  for (const auto& [name, measured] : measured_) {
-    // A multipath head has no requests of its own; discards are submitted to it.
-    if (with_requests.count(name) == 0) {
-      decisions.push_back({name, 0, DEVICE_EXCLUDED, false, discard_place(name)});
-    }
-  }
+  decisions.insert(decisions.end(), without_place_.begin(), without_place_.end());
   std::for_each(retiring_.begin(), retiring_.end(), add);
   for (const model::Device& device : inventory.devices) {
     if (device.coverage == model::Coverage::measured) {
       continue;
     }
     for (const model::Path& path : device.paths) {
-      decisions.push_back({path.disk_name, path.diskseq, DEVICE_EXCLUDED, false, discard_place(path.disk_name)});
+      decisions.push_back({path.disk_name, path.diskseq, DEVICE_EXCLUDED, false});
     }
     // Stacked devices have no paths; request-based ones must be known all the same.
     if (device.paths.empty()) {
-      decisions.push_back({device.name, 0, DEVICE_EXCLUDED, false, discard_place(device.name)});
+      decisions.push_back({device.name, 0, DEVICE_EXCLUDED, false});
     }
   }
   const Tables& tables = programs_->tables();

@@ -53,7 +53,7 @@ struct BlockSample {
   std::vector<DeviceSample> devices;  // measured ones, sorted by name
   std::array<std::uint64_t, model::kHostLosses> losses{};
   std::uint64_t diskless_requests = 0;
-  std::map<std::string, model::DiscardSubmitters> discards;  // by disk, also stacked ones; read after the devices
+  std::map<std::string, model::DiscardSubmitters> discards;  // by volume, of stacked disks too; read after the devices
 };
 
 /// What is decided before the programs are loaded, and not by the kernel.

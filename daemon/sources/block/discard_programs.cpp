@@ -4,10 +4,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "daemon/sources/block/program_stats.h"
@@ -30,6 +29,21 @@ bpf_program* program_of(const discard& skeleton, DiscardHook hook) {
       return skeleton.progs.on_bio_5_10;
   }
   return nullptr;
+}
+
+/// A table of the kernel; empty with errno if it cannot be mapped.
+template <typename Entry>
+std::span<Entry> map_table(const bpf_map* map, int protection) {
+  const std::size_t entries = bpf_map__max_entries(map);
+  void* address = mmap(nullptr, entries * sizeof(Entry), protection, MAP_SHARED, bpf_map__fd(map), 0);
+  return address == MAP_FAILED ? std::span<Entry>() : std::span<Entry>(static_cast<Entry*>(address), entries);
+}
+
+template <typename Entry>
+void unmap_table(std::span<Entry> table) {
+  if (!table.empty()) {
+    munmap(const_cast<std::remove_const_t<Entry>*>(table.data()), table.size_bytes());
+  }
 }
 
 bool passes_every_bio(DiscardHook hook) {
@@ -55,8 +69,8 @@ const char* words(DiscardHook hook) {
 
 void DiscardPrograms::SkeletonDeleter::operator()(discard* skeleton) const { discard::destroy(skeleton); }
 
-util::Result<std::unique_ptr<DiscardPrograms>> DiscardPrograms::open(const KernelBtf& btf, int known_disks_fd,
-                                                                     std::uint32_t places, bool may_hook_every_bio) {
+util::Result<std::unique_ptr<DiscardPrograms>> DiscardPrograms::open(const KernelBtf& btf, std::uint32_t places,
+                                                                     bool may_hook_every_bio) {
   std::unique_ptr<DiscardPrograms> programs(new DiscardPrograms);
   programs->kernel_counts_skipped_runs_ = btf.counts_skipped_runs;
   std::string refusals;
@@ -65,12 +79,13 @@ util::Result<std::unique_ptr<DiscardPrograms>> DiscardPrograms::open(const Kerne
       refusals += (refusals.empty() ? "" : "; ") + std::string("every bio: not in completion-only mode");
       continue;
     }
-    if (auto hooked = programs->hook(btf, hook, known_disks_fd, places); !hooked) {
+    if (auto hooked = programs->hook(btf, hook, places); !hooked) {
       refusals += (refusals.empty() ? "" : "; ") + std::string(words(hook)) + ": " + hooked.error().message;
       continue;
     }
     programs->decision_ = words(hook) + (refusals.empty() ? "" : " (" + refusals + ")");
-    if (auto mapped = programs->map_cells(); !mapped) {
+    programs->sees_partitions_ = !passes_every_bio(hook) || btf.bios_keep_partition;
+    if (auto mapped = programs->map_tables(); !mapped) {
       return tl::make_unexpected(mapped.error());
     }
     return programs;
@@ -78,8 +93,7 @@ util::Result<std::unique_ptr<DiscardPrograms>> DiscardPrograms::open(const Kerne
   return util::fail(refusals);
 }
 
-util::Result<void> DiscardPrograms::hook(const KernelBtf& btf, DiscardHook hook, int known_disks_fd,
-                                         std::uint32_t places) {
+util::Result<void> DiscardPrograms::hook(const KernelBtf& btf, DiscardHook hook, std::uint32_t places) {
   skeleton_.reset(discard::open());
   if (!skeleton_) {
     return util::fail_errno("cannot open");
@@ -91,9 +105,6 @@ util::Result<void> DiscardPrograms::hook(const KernelBtf& btf, DiscardHook hook,
     bpf_program__set_autoload(program, program == wanted);
   }
   bpf_map__set_max_entries(skeleton_->maps.discard_cells, places * SUBMITTERS);
-  if (bpf_map__reuse_fd(skeleton_->maps.known_disks, known_disks_fd) != 0) {
-    return util::fail_errno("cannot share the table of disks");
-  }
   if (discard::load(skeleton_.get()) != 0) {
     return util::fail_errno("cannot load");
   }
@@ -103,17 +114,15 @@ util::Result<void> DiscardPrograms::hook(const KernelBtf& btf, DiscardHook hook,
   return {};
 }
 
-util::Result<void> DiscardPrograms::map_cells() {
-  bpf_map* map = skeleton_->maps.discard_cells;
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const std::size_t entries = bpf_map__max_entries(map);
-  const std::size_t bytes = (entries * sizeof(discard_cell) + page - 1) / page * page;
-  void* address = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
-  if (address == MAP_FAILED) {
+util::Result<void> DiscardPrograms::map_tables() {
+  cells_ = map_table<const discard_cell>(skeleton_->maps.discard_cells, PROT_READ);
+  if (cells_.empty()) {
     return util::fail_errno("cannot map the kernel table discard_cells");
   }
-  mapped_bytes_ = bytes;
-  cells_ = std::span<const discard_cell>(static_cast<const discard_cell*>(address), entries);
+  volumes_ = map_table<__u64>(skeleton_->maps.discard_volumes, PROT_READ | PROT_WRITE);
+  if (volumes_.empty()) {
+    return util::fail_errno("cannot map the kernel table discard_volumes");
+  }
   return {};
 }
 
@@ -124,9 +133,8 @@ std::vector<model::ProgramStats> DiscardPrograms::program_stats() const {
 }
 
 DiscardPrograms::~DiscardPrograms() {
-  if (mapped_bytes_ > 0) {
-    munmap(const_cast<discard_cell*>(cells_.data()), mapped_bytes_);
-  }
+  unmap_table(cells_);
+  unmap_table(volumes_);
 }
 
 }  // namespace ssdpulse::block

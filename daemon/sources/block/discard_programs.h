@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads and attaches what sees discards being made. The second of the two includers of a skeleton.
-// Needs capabilities in open() alone; what it counted is read through a mapping.
+// Needs capabilities in open() alone; what it counted is read, and what it shall count is written, through mappings.
 #pragma once
 
 #include <linux/types.h>
@@ -23,31 +23,35 @@ namespace ssdpulse::block {
 class DiscardPrograms {
  public:
   /// Takes the best hook that this kernel lets us have; one that every bio passes only if `may_hook_every_bio`.
-  /// `known_disks_fd`: the block programs' table, shared.
-  static util::Result<std::unique_ptr<DiscardPrograms>> open(const KernelBtf& btf, int known_disks_fd,
-                                                             std::uint32_t places, bool may_hook_every_bio);
+  static util::Result<std::unique_ptr<DiscardPrograms>> open(const KernelBtf& btf, std::uint32_t places,
+                                                             bool may_hook_every_bio);
   ~DiscardPrograms();
   DiscardPrograms(const DiscardPrograms&) = delete;
   DiscardPrograms& operator=(const DiscardPrograms&) = delete;
 
   /// [place][submitter]
   [[nodiscard]] std::span<const discard_cell> cells() const { return cells_; }
+  /// As in discard_abi.h: which volume has which place; empty until it is written.
+  [[nodiscard]] std::span<__u64> volumes() const { return volumes_; }
+  /// Whether a partition's discards are told from those of its disk.
+  [[nodiscard]] bool sees_partitions() const { return sees_partitions_; }
   /// In words: which hook, and why no better one.
   [[nodiscard]] const std::string& decision() const { return decision_; }
   [[nodiscard]] std::vector<model::ProgramStats> program_stats() const;
 
  private:
   DiscardPrograms() = default;
-  util::Result<void> hook(const KernelBtf& btf, DiscardHook hook, int known_disks_fd, std::uint32_t places);
-  util::Result<void> map_cells();
+  util::Result<void> hook(const KernelBtf& btf, DiscardHook hook, std::uint32_t places);
+  util::Result<void> map_tables();
 
   struct SkeletonDeleter {
     void operator()(discard* skeleton) const;
   };
   std::unique_ptr<discard, SkeletonDeleter> skeleton_;
   std::span<const discard_cell> cells_;
-  std::size_t mapped_bytes_ = 0;
+  std::span<__u64> volumes_;
   std::string decision_;
+  bool sees_partitions_ = false;
   bool kernel_counts_skipped_runs_ = false;
 };
 

@@ -5,7 +5,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 namespace ssdpulse::block {
@@ -15,8 +17,35 @@ static_assert(SUBMITTERS == model::kDiscardSubmitters);
 static_assert(SUBMITTER_KERNEL == static_cast<int>(model::DiscardSubmitter::kernel));
 static_assert(SUBMITTER_OTHER == static_cast<int>(model::DiscardSubmitter::other));
 
-bool has_place(const model::Device& device) {
-  return device.coverage == model::Coverage::measured || device.coverage == model::Coverage::stacked;
+/// Of disks that are measured, and of what lies on them.
+std::vector<const model::Volume*> volumes_of_interest(const model::Inventory& inventory) {
+  std::set<std::string_view> disks;
+  for (const model::Device& device : inventory.devices) {
+    if (device.coverage == model::Coverage::measured || device.coverage == model::Coverage::stacked) {
+      disks.insert(device.name);
+    }
+  }
+  std::vector<const model::Volume*> volumes;
+  for (const model::Volume& volume : inventory.volumes) {
+    if (disks.count(volume.device) != 0) {
+      volumes.push_back(&volume);
+    }
+  }
+  return volumes;
+}
+
+/// As block_device.bd_dev has it (MINORBITS in include/linux/kdev_t.h).
+__u32 device_number(const model::Volume& volume) { return volume.major << 20U | volume.minor; }
+
+std::optional<std::size_t> free_entry(const std::vector<__u64>& table, __u32 device) {
+  const __u32 hash = discard_volume_hash(device);
+  for (__u32 probe = 0; probe < DISCARD_VOLUME_PROBES; ++probe) {
+    const std::size_t entry = (hash + probe) % DISCARD_VOLUMES;
+    if (table[entry] == 0) {
+      return entry;
+    }
+  }
+  return std::nullopt;
 }
 
 std::uint64_t acquire(const __u64& word) {
@@ -34,43 +63,50 @@ std::string told_name(std::string_view name) {
 }  // namespace
 
 std::uint32_t discard_places(const model::Inventory& inventory) {
-  constexpr std::ptrdiff_t kSpare = 32;
-  const auto present = std::count_if(inventory.devices.begin(), inventory.devices.end(), has_place);
-  return static_cast<std::uint32_t>(present + present / 4 + kSpare);
+  constexpr std::size_t kSpare = 64;
+  const std::size_t present = volumes_of_interest(inventory).size();
+  return static_cast<std::uint32_t>(std::min<std::size_t>(present + present / 4 + kSpare, DISCARD_VOLUMES));
 }
 
-DiscardSubmissionReader::DiscardSubmissionReader(std::span<const discard_cell> cells) : cells_(cells) {
+DiscardSubmissionReader::DiscardSubmissionReader(std::span<const discard_cell> cells, std::span<__u64> volumes,
+                                                 bool sees_partitions)
+    : cells_(cells), volumes_(volumes), sees_partitions_(sees_partitions) {
   for (std::uint32_t place = 0; place < cells.size() / SUBMITTERS; ++place) {
     free_.push_back(place);
   }
 }
 
 void DiscardSubmissionReader::update(const model::Inventory& inventory) {
-  std::set<std::string> present;
-  for (const model::Device& device : inventory.devices) {
-    if (has_place(device)) {
-      present.insert(device.name);
+  std::vector<__u64> table(volumes_.size());
+  std::map<std::string, std::size_t> entries;  // in the table, by volume
+  for (const model::Volume* volume : volumes_of_interest(inventory)) {
+    const auto entry = free_entry(table, device_number(*volume));
+    if (entry && (sees_partitions_ || volume->name == volume->device)) {
+      table[*entry] = device_number(*volume);
+      entries.emplace(volume->name, *entry);
     }
   }
   for (auto known = places_.begin(); known != places_.end();) {
-    if (present.count(known->first) != 0) {
+    if (entries.count(known->first) != 0) {
       ++known;
       continue;
     }
     free_.push_back(known->second.number);
     known = places_.erase(known);
   }
-  for (const std::string& disk : present) {
-    if (places_.count(disk) == 0 && !free_.empty()) {
-      places_.emplace(disk, Place{free_.front(), read_cells(free_.front())});
+  for (const auto& [volume, entry] : entries) {
+    if (places_.count(volume) == 0 && !free_.empty()) {
+      places_.emplace(volume, Place{free_.front(), read_cells(free_.front())});
       free_.pop_front();
     }
+    const auto place = places_.find(volume);
+    table[entry] |= place == places_.end() ? 0 : (__u64{place->second.number} + 1) << DISCARD_VOLUME_PLACE_SHIFT;
   }
-}
-
-std::uint32_t DiscardSubmissionReader::place_of(const std::string& disk) const {
-  const auto place = places_.find(disk);
-  return place == places_.end() ? 0 : place->second.number + 1;
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    if (table[i] != volumes_[i]) {
+      std::atomic_ref(volumes_[i]).store(table[i], std::memory_order_release);
+    }
+  }
 }
 
 model::DiscardSubmitters DiscardSubmissionReader::read_cells(std::uint32_t place) const {
@@ -89,13 +125,13 @@ model::DiscardSubmitters DiscardSubmissionReader::read_cells(std::uint32_t place
 
 std::map<std::string, model::DiscardSubmitters> DiscardSubmissionReader::read() const {
   std::map<std::string, model::DiscardSubmitters> result;
-  for (const auto& [disk, place] : places_) {
+  for (const auto& [volume, place] : places_) {
     model::DiscardSubmitters now = read_cells(place.number);
     for (std::size_t submitter = 0; submitter < SUBMITTERS; ++submitter) {
       now[submitter].bytes -= place.baseline[submitter].bytes;
       now[submitter].ranges -= place.baseline[submitter].ranges;
     }
-    result.emplace(disk, std::move(now));
+    result.emplace(volume, std::move(now));
   }
   return result;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What did each kind of submitter send to each disk, stacked ones too?
-// Gives disks their places in the kernel's table of discards and reads it. Not thread-safe; reading makes no system
+// What did each kind of submitter send to each volume (disk or partition), stacked ones too?
+// Gives volumes their places in the kernel's table of discards and reads it. Not thread-safe; reading makes no system
 // call.
 #pragma once
 
@@ -11,7 +11,6 @@
 #include <map>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "bpf/abi/discard_abi.h"
 #include "daemon/model/device.h"
@@ -19,18 +18,17 @@
 
 namespace ssdpulse::block {
 
-/// Measured disks and stacked ones, plus places for new ones; more are not told by submitter.
+/// Measured disks, stacked ones and their partitions, plus places for new ones; more are not told by submitter.
 std::uint32_t discard_places(const model::Inventory& inventory);
 
 class DiscardSubmissionReader {
  public:
-  /// [place][submitter]
-  explicit DiscardSubmissionReader(std::span<const discard_cell> cells);
+  /// `cells` [place][submitter], `volumes` as in discard_abi.h: the mapped kernel tables. Without `sees_partitions`
+  /// nothing is known of partitions, and all counts for their disk.
+  DiscardSubmissionReader(std::span<const discard_cell> cells, std::span<__u64> volumes, bool sees_partitions);
 
   void update(const model::Inventory& inventory);
-  /// Place + 1, or 0.
-  [[nodiscard]] std::uint32_t place_of(const std::string& disk) const;
-  /// Cumulative since the disk got its place; by the disk's name.
+  /// Cumulative since the volume got its place; by its name. Volumes without a place are absent.
   [[nodiscard]] std::map<std::string, model::DiscardSubmitters> read() const;
 
  private:
@@ -41,7 +39,9 @@ class DiscardSubmissionReader {
   [[nodiscard]] model::DiscardSubmitters read_cells(std::uint32_t place) const;
 
   std::span<const discard_cell> cells_;
-  std::map<std::string, Place> places_;  // by disk
+  std::span<__u64> volumes_;
+  bool sees_partitions_;
+  std::map<std::string, Place> places_;  // by volume
   std::deque<std::uint32_t> free_;       // longest free first
 };
 

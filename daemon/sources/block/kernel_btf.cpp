@@ -157,6 +157,8 @@ void read_discard_hooks(const Btf& types, KernelBtf& result) {
   result.discard_hooks.push_back(tracepoint_arguments(types, "btf_trace_block_bio_queue") == 2
                                      ? DiscardHook::bio_queue_with_queue
                                      : DiscardHook::bio_queue);
+  // since 5.12 (309dca309fc3 "block: store a block_device pointer in struct bio")
+  result.bios_keep_partition = member(types, find(types, "bio", BTF_KIND_STRUCT), "bi_bdev") != nullptr;
 }
 
 /// Bios carried no hint from 5.17 to 6.8 (c75e707fe1aa "block: remove the per-bio/request write hint"). When they got

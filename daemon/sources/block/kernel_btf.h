@@ -25,9 +25,10 @@ struct KernelBtf {
   std::uint32_t stamped_flag = 0;          // bit of request.rq_flags that vouches for start_time_ns; 0: none needed
   std::vector<DiscardHook> discard_hooks;  // best first
   std::uint32_t discard_op = 0;
-  bool bios_have_hints = false;  // where not, a write without one may well have been given one
-  bool hints_of_pages = false;   // page-cache writes lose their hint on the way: their file is asked
-  bool has_cast = false;         // a program may follow a number as the pointer that it is
+  bool bios_keep_partition = false;  // also after they were turned to their disk
+  bool bios_have_hints = false;      // where not, a write without one may well have been given one
+  bool hints_of_pages = false;       // page-cache writes lose their hint on the way: their file is asked
+  bool has_cast = false;             // a program may follow a number as the pointer that it is
   model::HintReach hint_reach = model::HintReach::dropped;
 
   /// Each decision in words, for the log and ssdpulse_kernel_feature_info.

@@ -22,7 +22,7 @@ struct MemoryPlan {
   std::uint32_t devices = 0;         // present disks plus places for new ones, at most kMaxDevices
   std::uint32_t cpus = 0;            // possible CPUs
   std::uint32_t slots = 0;           // of all devices; see slots_for() for one
-  std::uint32_t discard_places = 0;  // disks whose discards are told by submitter
+  std::uint32_t discard_places = 0;  // volumes whose discards are told by submitter; 0: nobody's are
   std::uint32_t tagged_cells = 1;    // of one device, a power of two: for hints and streams, shared by CPUs
   std::uint32_t commit_cells = 1;    // likewise; one for each CPU, where the budget allows it
 

@@ -10,7 +10,7 @@ namespace {
 
 bool same(const known_disk& left, const known_disk& right) {
   return std::equal(std::begin(left.name), std::end(left.name), std::begin(right.name)) &&
-         left.identity == right.identity && left.device == right.device && left.discard_place == right.discard_place;
+         left.identity == right.identity && left.device == right.device;
 }
 
 /// The table as it should be, built beside the live one.
@@ -24,7 +24,6 @@ std::vector<known_disk> lay_out(const std::vector<DiskDecision>& decisions, std:
     std::memcpy(entry.name, decision.disk_name.data(), std::min(decision.disk_name.size(), sizeof(entry.name) - 1));
     entry.identity = decision.identity;
     entry.device = decision.device;
-    entry.discard_place = decision.discard_place;
     const std::uint32_t hash = known_disk_hash(entry.name);
     bool placed = false;
     for (std::uint32_t probe = 0; probe < KNOWN_DISK_PROBES && !placed; ++probe) {
@@ -83,7 +82,6 @@ std::size_t publish_decisions(const std::vector<DiskDecision>& decisions, std::s
       store(table[i].name[word], wanted[i].name[word]);
     }
     store(table[i].identity, wanted[i].identity);
-    store(table[i].discard_place, wanted[i].discard_place);
     store(table[i].device, wanted[i].device);
   }
   for (queue_entry& entry : queue_entries) {

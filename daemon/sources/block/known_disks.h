@@ -20,7 +20,6 @@ struct DiskDecision {
   std::uint64_t identity = 0;              // diskseq, or 0 for any incarnation
   std::uint32_t device = DEVICE_EXCLUDED;  // index + 1, or DEVICE_EXCLUDED
   bool retiring = false;                   // gone: nothing new is looked up, but what is in flight may still end
-  std::uint32_t discard_place = 0;         // as in known_disk
   bool operator==(const DiskDecision&) const = default;
 };
 

@@ -24,20 +24,6 @@ std::uint32_t clamp_to_u32(std::uint64_t value) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(value, std::numeric_limits<std::uint32_t>::max()));
 }
 
-/// "MAJOR:MINOR"
-std::optional<std::pair<std::uint32_t, std::uint32_t>> parse_device_number(std::string_view text) {
-  const std::size_t colon = text.find(':');
-  if (colon == std::string_view::npos) {
-    return std::nullopt;
-  }
-  const auto major = sysfs::parse_number(text.substr(0, colon));
-  const auto minor = sysfs::parse_number(text.substr(colon + 1));
-  if (!major || !minor) {
-    return std::nullopt;
-  }
-  return std::pair(clamp_to_u32(*major), clamp_to_u32(*minor));
-}
-
 /// "[none] mq-deadline" -> "none"; a disk without choice says "none" alone.
 std::string active_scheduler(const std::string& line) {
   const std::size_t open = line.find('[');
@@ -154,7 +140,7 @@ model::Path read_path(const std::string& directory, const std::string& disk_name
 std::optional<model::Device> read_device(const std::string& directory, const std::string& disk_name,
                                          const std::optional<std::string>& known_serial) {
   const std::string number_text = read_text(directory + "/dev");
-  const auto number = parse_device_number(number_text);
+  const auto number = sysfs::parse_device_number(number_text);
   if (!number) {
     return std::nullopt;
   }

@@ -92,26 +92,38 @@ std::vector<std::string> btrfs_member_paths(const std::string& sys_root, const s
   return {};
 }
 
-std::set<std::string> disks_of_mount(const Mount& mount, const Stacking& stacking, const std::string& sys_root) {
-  std::set<std::string> direct;
+/// Of each disk or partition that the file system lies right on: its link in sysfs.
+std::vector<std::string> volume_paths(const Mount& mount, const Stacking& stacking, const std::string& sys_root) {
   if (mount.device_number.rfind("0:", 0) != 0) {
-    direct.insert(stacking.disk_of_path(sysfs::link_target(sys_root + "/dev/block/" + mount.device_number)));
-  } else if (mount.source.rfind(kDevDirectory, 0) == 0) {
-    const std::string node = mount.source.substr(kDevDirectory.size());
-    const std::string disk = stacking.disk_of_node(node);
-    direct.insert(disk);
-    // dm members are listed as dm-N there, all others by their node's name.
-    const std::string member = stacking.is_stacked(disk) ? disk : sysfs::to_sysfs_name(node);
-    for (const std::string& path : btrfs_member_paths(sys_root, member)) {
-      direct.insert(stacking.disk_of_path(path));
+    return {sysfs::link_target(sys_root + "/dev/block/" + mount.device_number)};
+  }
+  if (mount.source.rfind(kDevDirectory, 0) != 0) {
+    return {};
+  }
+  const std::string node = mount.source.substr(kDevDirectory.size());
+  const std::string disk = stacking.disk_of_node(node);
+  // dm members are listed as dm-N there, all others by their node's name.
+  const std::string member = node.rfind("mapper/", 0) == 0 ? disk : sysfs::to_sysfs_name(node);
+  std::vector<std::string> paths = btrfs_member_paths(sys_root, member);
+  if (paths.empty() && !disk.empty()) {
+    paths.push_back(sysfs::link_target(sys_root + "/class/block/" + member));
+  }
+  return paths;
+}
+
+void add_filesystems(const Mount& mount, const Stacking& stacking, const std::string& sys_root,
+                     std::vector<model::Filesystem>& filesystems) {
+  std::set<std::string> disks;
+  std::vector<std::string> volumes;
+  for (const std::string& path : volume_paths(mount, stacking, sys_root)) {
+    if (const std::string disk = stacking.disk_of_path(path); !disk.empty()) {
+      disks.merge(stacking.disks_under(disk));
+      volumes.emplace_back(sysfs::base_name(path));
     }
   }
-  direct.erase("");
-  std::set<std::string> disks;
-  for (const std::string& disk : direct) {
-    disks.merge(stacking.disks_under(disk));
+  for (const std::string& disk : disks) {
+    filesystems.push_back({disk, mount.mountpoint, mount.fstype, mount.discard, volumes});
   }
-  return disks;
 }
 
 auto sort_key(const model::Filesystem& filesystem) { return std::tie(filesystem.device, filesystem.mountpoint); }
@@ -140,9 +152,7 @@ std::vector<model::Filesystem> filesystems_of(const std::vector<Mount>& mounts, 
                                               const std::string& sys_root) {
   std::vector<model::Filesystem> filesystems;
   for (const Mount& mount : mounts) {
-    for (const std::string& disk : disks_of_mount(mount, stacking, sys_root)) {
-      filesystems.push_back({disk, mount.mountpoint, mount.fstype, mount.discard});
-    }
+    add_filesystems(mount, stacking, sys_root, filesystems);
   }
   const auto less = [](const auto& a, const auto& b) { return sort_key(a) < sort_key(b); };
   std::stable_sort(filesystems.begin(), filesystems.end(), less);

@@ -141,6 +141,7 @@ util::Result<model::Inventory> read_inventory(const InventoryRoots& roots, const
     inventory.devices.push_back(std::move(*device));
   }
   inventory.memberships = stacking.memberships();
+  inventory.volumes = stacking.volumes();
   read_filesystems(roots, stacking, inventory);
   return inventory;
 }

@@ -32,6 +32,7 @@ Stacking::Stacking(std::string sys_root, std::vector<std::string> disks)
       continue;
     }
     auto& lower = lower_[disk];
+    carriers_.insert(slaves.begin(), slaves.end());
     for (const std::string& slave : slaves) {
       std::string below =
           disks_.count(slave) != 0 ? slave : disk_of_path(sysfs::link_target(directory + "/slaves/" + slave));
@@ -79,6 +80,22 @@ std::vector<model::Membership> Stacking::memberships() const {
     }
   }
   return memberships;
+}
+
+std::vector<model::Volume> Stacking::volumes() const {
+  std::vector<model::Volume> volumes;
+  const std::string all = sys_root_ + "/dev/block";
+  for (const std::string& number : sysfs::list_directory(all).value_or(std::vector<std::string>{})) {
+    const std::string path = sysfs::link_target(all + "/" + number);
+    const std::string name(sysfs::base_name(path));
+    const auto parts = sysfs::parse_device_number(number);
+    std::string disk = disk_of_path(path);
+    if (parts && !disk.empty()) {
+      volumes.push_back({name, parts->first, parts->second, std::move(disk), carriers_.count(name) != 0});
+    }
+  }
+  std::sort(volumes.begin(), volumes.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return volumes;
 }
 
 std::string Stacking::disk_of_path(std::string_view path) const {

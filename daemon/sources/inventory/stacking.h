@@ -28,6 +28,9 @@ class Stacking {
   /// One for each stacked disk and each disk at the bottom under it.
   [[nodiscard]] std::vector<model::Membership> memberships() const;
 
+  /// Every disk and partition with a device number. Sorted by name.
+  [[nodiscard]] std::vector<model::Volume> volumes() const;
+
   /// The disk that a sysfs path (a link's target) of a disk or partition leads to; empty if unknown.
   [[nodiscard]] std::string disk_of_path(std::string_view path) const;
 
@@ -40,6 +43,7 @@ class Stacking {
   std::string sys_root_;
   std::set<std::string> disks_;
   std::map<std::string, std::vector<std::string>> lower_;  // of each stacked disk: the disks right below it
+  std::set<std::string> carriers_;                         // disks and partitions right below a stacked disk
   std::map<std::string, std::string> dm_names_;            // disk -> dm's own name
 };
 

@@ -147,12 +147,11 @@ CHANGED = [
 ]
 
 STANDING = [
-    listing("Online discard and fstrim both in use", "File systems that are mounted with online discard on devices "
-            "that fstrim was also seen on within seven days: one of the two is enough.",
-            [("fstrim bursts, 7 d", "short",
-              f'ssdpulse_filesystem_info{{{DEVICE},discard="true"}} * on ({EACH}) group_left () '
-              f'(sum by ({EACH}) (increase(ssdpulse_discard_bursts_total{{{DEVICE},trigger="fstrim"}}[7d])) > 0)',
-              ((None, YELLOW),))], hide=("discard",), order=("instance", "device", "mountpoint"), span=12,
+    listing("Online discard and fstrim both in use", "File systems that fstrim trimmed within seven days while they were "
+            "mounted with online discard: one of the two is enough.",
+            [("Trimmed, 7 d", "decbytes",
+              f'increase(ssdpulse_filesystem_discard_bytes_total{{{HOST},discard="true",trigger="fstrim"}}[7d]) > 0',
+              ((None, YELLOW),))], hide=("discard", "trigger"), order=("instance", "volume", "mountpoint"), span=12,
             height=6, nothing="none"),
     listing("Where write hints end", "How far a lifetime hint travels on each device: what the kernel does with it, "
             "and whether the drive can tell streams apart.",

@@ -57,23 +57,33 @@ def twice(what, *series, **rest):
     return Case("SsdpulseOnlineDiscardAndFstrim", what, list(series), step=HOUR, evaluation=HOUR, **rest)
 
 
-def mounted(discard, device="nvme0n1", mountpoint="/data"):
-    return gauge("ssdpulse_filesystem_info", [(20 * 24, 1)], device=device, mountpoint=mountpoint, fstype="xfs",
-                 discard=discard)
+ONLINE = {"volume": "nvme0n1p1", "mountpoint": "/data", "discard": "true"}
+QUIET = {"volume": "nvme0n1p2", "mountpoint": "/quiet", "discard": "false"}
 
 
-def trimmed(device="nvme0n1", trigger="fstrim"):
-    return counter("ssdpulse_discard_bursts_total", [(24, 0), (2, 4), (19 * 24, 0)], device=device, trigger=trigger)
+def discarded(where, trigger="fstrim", each_hour=GIBI):
+    return counter("ssdpulse_filesystem_discard_bytes_total", [(24, 0), (2, each_hour), (19 * 24, 0)], **where,
+                   trigger=trigger)
+
+
+def until(day, samples):
+    """The file system is mounted in another way from then on."""
+    samples.values[day * 24:] = [None] * len(samples.values[day * 24:])
+    return samples
 
 
 DISCARDS += [
-    twice("mounted with discard and trimmed by fstrim", mounted("true"), mounted("false", mountpoint="/other"), trimmed(),
-          fires=((3 * DAY, {**DEVICE, "mountpoint": "/data", "fstype": "xfs", "discard": "true"},
-                  "On db1:10936, /data (xfs on nvme0n1) is mounted with discard, and fstrim ran there as well: 8 bursts "
-                  "in 8 days."),), silent=(20 * HOUR, 12 * DAY)),
-    twice("fstrim alone", mounted("false"), trimmed(), silent=(3 * DAY,)),
-    twice("online discard alone", mounted("true"), trimmed(trigger="online"), silent=(3 * DAY,)),
-    twice("fstrim of another drive", mounted("true"), trimmed("nvme1n1"), silent=(3 * DAY,)),
+    twice("mounted with discard and trimmed by fstrim", discarded(ONLINE), discarded(QUIET, each_hour=0),
+          fires=((3 * DAY, {**ONLINE, "trigger": "fstrim"},
+                  "On db1:10936, /data (nvme0n1p1) is mounted with discard, and fstrim discarded 2GiB there as well in 8 "
+                  "days."),), silent=(20 * HOUR, 12 * DAY)),
+    twice("until it was mounted without", until(2, discarded(ONLINE)), silent=(3 * DAY,)),
+    twice("fstrim alone", discarded(QUIET), silent=(3 * DAY,)),
+    twice("online discard alone", discarded(ONLINE, "online"), discarded(ONLINE, each_hour=0), silent=(3 * DAY,)),
+    twice("fstrim of another partition of the drive", discarded(ONLINE, "online"), discarded(ONLINE, each_hour=0),
+          discarded(QUIET), counter("ssdpulse_discard_bursts_total", [(24, 0), (2, 4), (19 * 24, 0)], **FSTRIM),
+          gauge("ssdpulse_filesystem_info", [(20 * 24, 1)], **DEVICE, mountpoint="/data", fstype="xfs", discard="true"),
+          silent=(3 * DAY,)),
 ]
 
 

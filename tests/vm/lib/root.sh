@@ -8,7 +8,7 @@
 # Guests get these when their kernel has them as modules; "late" ones only when a scenario asks.
 readonly MODULES_EARLY=(nvme virtio_blk)
 readonly MODULES_LATE=(null_blk scsi_debug sd_mod loop xfs ext4 crc32c_generic crc32c_intel virtio_net nvme-tcp dm_mod
-  dm-delay dm-multipath dm-round-robin raid0 raid1 nbd mq-deadline)
+  dm-delay dm-multipath dm-round-robin dm-thin-pool raid0 raid1 nbd mq-deadline)
 readonly GUEST_TOOLS=(dash curl fio nvme xfs_io mkfs.xfs mke2fs fstrim blkdiscard blockdev losetup kmod bpftool dmsetup
   sfdisk addpart mdadm lvm chrt setpriv)
 

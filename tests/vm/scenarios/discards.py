@@ -12,7 +12,7 @@ SHARES_GUEST = True
 MEMBERS = ("wheel0", "wheel1", "wheel2", "wheel3")
 TRIGGERS = ("fstrim", "online", "blkdiscard", "mkfs", "other")
 BYTES, BURSTS, ACTIVE = (f"ssdpulse_discard_{what}" for what in ("burst_bytes_total", "bursts_total", "burst_active"))
-ARRAY_ACTIVE = "ssdpulse_array_discard_burst_active"
+ARRAY_ACTIVE, ON_FILE_SYSTEM = "ssdpulse_array_discard_burst_active", "ssdpulse_filesystem_discard_bytes_total"
 MIB = 1 << 20
 REST = 2.6  # seconds in which a burst ends, and the daemon has said so, if it is not kept waiting
 PATIENCE = 20
@@ -95,6 +95,34 @@ def file_system(vm, check, daemon, accounts, disk, fstype, make):
     vm.sh(f"umount {mountpoint}")
 
 
+def lines_of(daemon, disk, trigger):
+    """[(file systems, arrays)] of the bursts in the log, and whether their ranges are told."""
+    return re.findall(rf"discard burst device={disk} trigger={trigger} begin=\S+ end=\S+ seconds=\S+ bytes=\d+ "
+                      r"requests=\d+( ranges=\d+)? comm=\"[^\"]*\" filesystem=\"([^\"]*)\" array=\"([^\"]*)\"",
+                      daemon.words())
+
+
+def neighbours(vm, check, daemon, accounts, disk):
+    """Two partitions: deletions are discarded on one, the other is trimmed. None of the two has both."""
+    vm.sh(f"printf 'size=70M\\nsize=70M\\n' | sfdisk -q /dev/{disk} 2>&1; modprobe -q ext4; sleep 1")
+    online, quiet = (f"{disk}p{number}" for number in (1, 2))
+    for volume, mountpoint, option in ((online, "/mnt/online", "discard"), (quiet, "/mnt/quiet", "nodiscard")):
+        vm.sh(f"mke2fs -q -F -t ext4 -E nodiscard /dev/{volume} && mkdir -p {mountpoint} && "
+              f"mount -t ext4 -o {option} /dev/{volume} {mountpoint}; sync", LONG)
+        daemon.wait_for(lambda scrape, volume=volume: scrape.series(ON_FILE_SYSTEM, volume=volume), f"{volume} is known")
+    expect(vm, check, accounts, disk, "fstrim", "fstrim beside a file system with discard", "fstrim /mnt/quiet", 40 * MIB)
+    expect(vm, check, accounts, disk, "online", "discard beside a file system that is trimmed",
+           remove_files("/mnt/online", [disk]), 8 * MIB)
+    have = {tuple(dict(labels)[name] for name in ("volume", "mountpoint", "discard", "trigger"))
+            for labels, value in daemon.scrape().series(ON_FILE_SYSTEM).items() if value}
+    check.equal(have, {(online, "/mnt/online", "true", "online"), (quiet, "/mnt/quiet", "false", "fstrim")},
+                "neighbours: who discarded on which file system")
+    check.equal([[where for _, where, _ in lines_of(daemon, disk, trigger)] for trigger in ("fstrim", "online")],
+                [["/mnt/quiet"], ["/mnt/online"]], "neighbours: file systems in the log")
+    check.equal("use one of the two" in daemon.words(), False, "neighbours: a warning of both")
+    vm.sh(f"umount /mnt/online /mnt/quiet; sfdisk -q --delete /dev/{disk} 2>&1; sleep 1")
+
+
 def bursts_seen(daemon, array_name):
     """Triggers under way on the array, from now until there are none any more."""
     seen, deadline = set(), time.monotonic() + PATIENCE
@@ -130,26 +158,55 @@ def array(vm, check, daemon, accounts, members):
                    for member in members) and any("online" in have[member] for member in members),
                f"both on the array: on its members {[have[member] for member in members]}")
     check.equal(difference.after.value(ARRAY_ACTIVE, array="md0"), 0, "bursts under way on the array at rest")
-    words = daemon.words()
-    for member in members:
-        check.equal(len(re.findall(f"warning.*device={member} .*/mnt/wheels.* use one of the two", words)), 1,
-                    f"{member}: warnings of discard and fstrim together")
-    check.that(re.search(r"discard burst device=\S+ trigger=fstrim begin=\S+ end=\S+ .* comm=\"fstrim\" "
-                         r"filesystem=\"/mnt/wheels\" array=\"md0\"", words) is not None, "the array is in the log")
+    check.equal(len(re.findall("warning.* volume=md0 .*/mnt/wheels.* use one of the two", daemon.words())), 1,
+                "the array: warnings of discard and fstrim together")
+    check.equal({line[1:] for line in lines_of(daemon, f"(?:{'|'.join(members)})", "fstrim")},
+                {("/mnt/quiet", ""), ("/mnt/wheels", "md0")}, "the array and the neighbour in the log")
     vm.sh("umount /mnt/wheels; mdadm --stop /dev/md0 2>&1")
 
 
 def volume(vm, check, daemon, accounts, disk):
     """dm hands clones of bios down: what its member did is known from what was submitted to dm."""
-    vm.sh(f"modprobe dm_mod; dmsetup create slice --table '0 {64 << 11} linear /dev/{disk} 2048'; dmsetup mknodes")
-    daemon.wait_for(lambda scrape: scrape.series(ARRAY_ACTIVE, array="dm-0"), "the volume is known")
+    vm.sh(f"modprobe dm_mod; dmsetup create slice --table '0 {64 << 11} linear /dev/{disk} 2048'; "
+          f"dmsetup create crumb --table '0 {16 << 11} linear /dev/{disk} {80 << 11}'; dmsetup mknodes")
+    daemon.wait_for(lambda scrape: scrape.series(ARRAY_ACTIVE, array="dm-1"), "the volumes are known")
     vm.sh("blkdiscard --force /dev/mapper/slice 2>&1")
     active = bursts_seen(daemon, "dm-0")
     have, done, _ = accounts.since()
     check.equal(have[disk], {"blkdiscard": 64 * MIB}, "a volume of dm: on its member")
     check.equal(done[disk], 64 * MIB, "a volume of dm: bytes, by diskstats")
     check.equal(active, {"blkdiscard"}, "bursts under way on the volume")
-    vm.sh("dmsetup remove slice")
+    check.equal(lines_of(daemon, disk, "blkdiscard"), [("", "", "dm-0")], "the volume in the log, and no ranges")
+    vm.sh("dmsetup remove slice crumb")
+
+
+def thin(vm, check, daemon, accounts, disk, other_disk):
+    """dm-thin hands on what was mapped, on threads of its own: the trigger is who discarded on the thin volume."""
+    vm.sh(f"modprobe dm_thin_pool; dmsetup create data --table '0 {128 << 11} linear /dev/{disk} 2048'; "
+          f"dmsetup create meta --table '0 {16 << 11} linear /dev/{other_disk} 2048'; dmsetup mknodes; "
+          "dd if=/dev/zero of=/dev/mapper/meta bs=4k count=1 2>/dev/null; "
+          f"dmsetup create pool --table '0 {128 << 11} thin-pool /dev/mapper/meta /dev/mapper/data 128 0'; "
+          "dmsetup mknodes; dmsetup message pool 0 'create_thin 0'; "
+          f"dmsetup create thin --table '0 {512 << 11} thin /dev/mapper/pool 0'; dmsetup mknodes", LONG)
+    configure(vm, daemon, burst_gap="1s")
+    name = "dm-" + vm.sh("dmsetup info -c --noheadings -o minor thin").strip()
+    daemon.wait_for(lambda scrape: scrape.series(ARRAY_ACTIVE, array=name), "the thin volume is known")
+    vm.sh("mke2fs -q -F -t ext4 -E nodiscard /dev/mapper/thin && mkdir -p /mnt/thin && "
+          "mount -t ext4 /dev/mapper/thin /mnt/thin; for i in $(seq 8); do "
+          "dd if=/dev/zero of=/mnt/thin/$i bs=1M count=5; done 2>/dev/null; sync; rm /mnt/thin/[1-8]; sync", LONG)
+    daemon.wait_for(lambda scrape: scrape.series(ON_FILE_SYSTEM, volume=name), "its file system is known")
+    accounts.since()
+    expect(vm, check, accounts, disk, "fstrim", "fstrim of a thin volume", "fstrim /mnt/thin", 30 * MIB)
+    check.equal(lines_of(daemon, disk, "fstrim")[-1:], [("", "/mnt/thin", name)], "the thin volume in the log")
+    vm.sh("mount -o remount,discard /mnt/thin")
+    daemon.wait_for(lambda scrape: scrape.series(ON_FILE_SYSTEM, volume=name, discard="true"), "the option is seen")
+    expect(vm, check, accounts, disk, "online", "a thin volume mounted with discard",
+           remove_files("/mnt/thin", [disk]), 8 * MIB)
+    vm.sh("dd if=/dev/zero of=/mnt/thin/big bs=1M count=60 2>/dev/null; umount /mnt/thin")
+    daemon.at_rest(REST)  # what the umount discarded and had never been mapped has no part in what follows
+    expect(vm, check, accounts, disk, "blkdiscard", "blkdiscard of a thin volume",
+           "blkdiscard --force /dev/mapper/thin 2>&1", 60 * MIB)
+    vm.sh("dmsetup remove thin pool data meta")
 
 
 def run(vm, check):
@@ -170,6 +227,8 @@ def run(vm, check):
     for disk, serial in ((grass, "grass"), (meadow, "meadow")):
         told = sum(value for labels, value in scrape.series(BYTES, device=disk).items())
         check.equal(told, vm.devices[serial].backend.trimmed() - trimmed[disk], f"{disk}: bytes, as the backend saw them")
+    neighbours(vm, check, daemon, accounts, members[3])
     array(vm, check, daemon, accounts, members)
     volume(vm, check, daemon, accounts, members[0])
+    thin(vm, check, daemon, accounts, members[1], members[2])
     daemon.stop()

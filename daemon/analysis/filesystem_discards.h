@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who discards on each mounted file system, and which are trimmed by fstrim although each deletion is trimmed already?
+// Pure: one call for each tick. A file system that is mounted anew, or with other options, counts from 0.
+#pragma once
+
+#include <chrono>
+#include <compare>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "daemon/analysis/submission_cursor.h"
+#include "daemon/model/device.h"
+#include "daemon/model/discards.h"
+
+namespace ssdpulse::analysis {
+
+class FilesystemDiscardCounter {
+ public:
+  /// `submitted` by volume. Returns those that are now seen to be trimmed twice: each once, as long as it is mounted.
+  std::vector<model::FilesystemDiscards> observe(const std::vector<model::Filesystem>& filesystems,
+                                                 const std::map<std::string, model::DiscardSubmitters>& submitted,
+                                                 std::chrono::system_clock::time_point now);
+
+  /// Of all whose volume is in `submitted`, sorted by it.
+  [[nodiscard]] std::vector<model::FilesystemDiscards> figures() const;
+
+ private:
+  struct Key {
+    std::string volume;
+    std::string mountpoint;
+    bool mounted_with_discard;
+    auto operator<=>(const Key&) const = default;
+  };
+  struct Entry {
+    model::FilesystemDiscards figures;
+    SubmissionCursor cursor;
+  };
+  static void add(const model::DiscardSubmitters& submitted, Entry& entry);
+
+  std::map<Key, Entry> entries_;
+};
+
+}  // namespace ssdpulse::analysis

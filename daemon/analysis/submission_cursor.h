@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was submitted to a volume since somebody last looked, and what triggers it?
+// Pure; the figures it is shown are cumulative and may begin anew.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "daemon/model/discards.h"
+
+namespace ssdpulse::analysis {
+
+/// `submitter`: a model::DiscardSubmitter. Threads of the kernel work for a file system's mount option, or for nobody
+/// that is known.
+model::DiscardTrigger trigger_of(std::size_t submitter, bool mounted_with_discard);
+
+struct SubmissionIncrement {
+  std::uint64_t bytes = 0;
+  std::uint64_t ranges = 0;
+};
+
+/// How far one volume's submitters were counted.
+class SubmissionCursor {
+ public:
+  /// By submitter, since the last call; at the first one, all.
+  std::array<SubmissionIncrement, model::kDiscardSubmitters> advance(const model::DiscardSubmitters& now);
+
+ private:
+  std::array<SubmissionIncrement, model::kDiscardSubmitters> counted_{};
+};
+
+}  // namespace ssdpulse::analysis
