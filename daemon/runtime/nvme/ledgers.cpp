@@ -148,8 +148,8 @@ std::string DriveLedgers::reason() const {
   if (source_.empty() || counters == nullptr) {
     return reason_;
   }
-  const bool host = counters->ledger.host_staleness().stuck;
-  const bool media = counters->ledger.media_staleness().stuck;
+  const bool host = counters->ledger.ledger().host_staleness().stuck;
+  const bool media = counters->ledger.ledger().media_staleness().stuck;
   if (!host && !media) {
     return reason_;
   }
