@@ -44,6 +44,8 @@ def cut_short(check, state, seed):
             difference, traced = seen.difference, seen.trace(disk)
             check.that(traced.requeues["read"] > 10 and traced.partials["read"] > 10,
                        f"the trace: {traced.requeues['read']} requeues, {traced.partials['read']} partial completions")
+            check.that(abs(traced.requeues["read"] - traced.requeues_seen) <= seen.unseen(disk, "read"),
+                       f"the trace: the requeue itself was seen {traced.requeues_seen} times")
             have = difference.value("ssdpulse_io_requeues_total", device=disk.name, operation="read", reason="driver")
             check.equal(int(have), traced.requeues["read"], "requeues by the driver")
             have = difference.value("ssdpulse_io_requeues_total", device=disk.name, reason="failover")

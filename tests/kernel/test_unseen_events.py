@@ -18,8 +18,8 @@ class Story:
 
     def add(self, kind, request, tag, start, operation, size=SIZE, done=0, started=1, stage=0):
         self.now += 1000
-        self._records.append(trace.RECORD.pack(self.now, self.now + 40, request, 8, start, DEV, tag, -1, 0, operation, 0,
-                                               size, done, 0, kind, 0, started, stage))
+        self._records.append(trace.RECORD.pack(self.now, self.now + 40, request, 8, start, DEV, tag, -1, 0, operation,
+                                               0, size, done, 0, kind, 0, started, stage))
         return self
 
     def issue(self, request, tag, start, operation=READ, **more):
@@ -77,7 +77,8 @@ def interference(check, state):
     maybe = ("discard", {"none", "discard"}, True)
     check.equal(said, [maybe, maybe, ("none", {"none"}, False)], "beside an end that nobody saw")
     told = Story().issue(9, 9, 10, DISCARD).issue(1, 1, 10).end(9, 9, 10, DISCARD).end(1, 1, 10).told(state)
-    check.equal([trace.Interference(told, 0).candidates(io) for io in told.of("read")], [{"discard"}], "beside one seen")
+    check.equal([trace.Interference(told, 0).candidates(io) for io in told.of("read")], [{"discard"}],
+                "beside one that was seen to end")
 
 
 def test(check, state):

@@ -132,8 +132,8 @@ def device_latencies(check, difference, disk, traced, operation, slack):
                    f"{disk.name} {operation} during {during}: {histogram.count}, the trace's middle says {exact}, "
                    f"{sum(possible.values())} within {slack} ns of an edge")
     check.that(elsewhere <= allowed,
-               f"{disk.name} {operation}: {elsewhere} of {len(ios)} I/Os are under another during than the trace's middle "
-               f"says; {doubtful} more may be, as an end was not seen")
+               f"{disk.name} {operation}: {elsewhere} of {len(ios)} I/Os are under another during than the trace's "
+               f"middle says; {doubtful} more may be, as an end was not seen")
     why = buckets.impossible(whole, trace.histogram_bounds(ios, trace.device_time), Counter())
     check.that(why is None, f"{disk.name} {operation} device time, all four together" + (f": {why}" if why else ""))
 
