@@ -2,13 +2,13 @@
 // Which requests are in flight by our count alone, because no program saw them end?
 //
 // A kernel may end a request without calling any program (on some virtual machines while an interrupt falls on certain
-// tasks, for milliseconds at a time). It stays in flight for us until another request takes its slot, and on an idle
-// disk that looks like a standstill. The kernel's own count tells the two apart: what it twice does not have in flight,
-// while nothing happened in between, has ended.
+// tasks, for milliseconds at a time). We keep such a request in flight until another one takes its slot, and on an idle
+// disk that looks like a standstill. The kernel's own count tells the two apart: if it has nothing in flight at two
+// looks, and nothing happened in between, our requests have ended.
 //
-// Its count has gaps of its own. Flushes and passthrough are not in it, and zone management is under either direction:
-// no verdict. A request that the driver gave back, and that waits to be issued again, is not in it either; but the
-// kernel has not ended it, and says so in diskstats.
+// The kernel's count has gaps of its own. It leaves out flushes and passthrough, and has zone management under either
+// direction, depending on its version: no verdict on these. It also leaves out a request that the driver gave back and
+// that waits to be issued again; but diskstats show that this one has not ended.
 #pragma once
 
 #include <array>
@@ -27,8 +27,8 @@ inline constexpr std::array kReading{model::Operation::read};
 inline constexpr std::array kWriting{model::Operation::write, model::Operation::discard, model::Operation::write_zeroes,
                                      model::Operation::secure_erase};
 
-/// What the kernel has in flight, unless it says none where we have some and has not ended as many more as that:
-/// `lead` is AccountingDrift's, absent before a first rest.
+/// `kernel`, unless it has none in flight where we have some, and diskstats do not show that those have ended. `lead`
+/// is AccountingDrift's; without one (the device was never at rest) the kernel's count is believed as it is.
 std::optional<model::KernelInFlight> believed(const model::KernelInFlight& kernel, const model::DeviceIo& ours,
                                               const std::optional<KernelLead>& lead);
 
@@ -38,7 +38,7 @@ class MissedCompletions {
   /// Whether to ask the kernel: something is in flight, and nothing has ended since the last look.
   [[nodiscard]] bool stands_still(const model::DeviceIo& ours) const;
 
-  /// In which directions everything that we have in flight has ended unseen.
+  /// The directions in which everything that we have in flight has ended unseen.
   struct Ended {
     bool reads = false;
     bool writes = false;

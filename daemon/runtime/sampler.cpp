@@ -177,8 +177,8 @@ void Sampler::compare_with_kernel(const block::DeviceSample& sample) {
   }
 }
 
-/// A completion that no program saw leaves a request in flight for ever, which looks like a standstill: the kernel's
-/// own count tells.
+/// A completion that no program saw leaves its request in flight, which looks like a standstill. The kernel's own count
+/// tells the two apart.
 void Sampler::look_for_missed(block::DeviceSample& sample, model::DeviceSnapshot& entry) {
   const auto found = witnesses_.find(sample.device->name);
   if (found == witnesses_.end() || !sample.io) {

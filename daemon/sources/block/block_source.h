@@ -78,8 +78,8 @@ class BlockSource {
   BlockSample sample();
   /// One device alone; nothing if it is not measured.
   std::optional<DeviceSample> sample_device(const std::string& name);
-  /// What is in flight in these operations of a device has ended unseen, as somebody knows: it is missed from now on,
-  /// and nothing is in flight.
+  /// The caller knows that everything in flight in these operations of a device has ended unseen: it counts as missed
+  /// now, and no longer as in flight. Unknown devices are ignored.
   void give_up(const std::string& device, std::span<const model::Operation> operations);
   [[nodiscard]] std::size_t measured_devices() const { return measured_.size(); }
 
