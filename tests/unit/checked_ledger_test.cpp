@@ -207,13 +207,5 @@ TEST(CheckedLedger, TheFirstReadingIsMeasuredByThePast) {
   EXPECT_TRUE(rig.totals_are_the_counters());
 }
 
-TEST(CheckedLedger, APageThatNoDriveCanMeanIsNotKept) {
-  Rig rig;
-  rig.poll_absurd(rig.drive.host, Uint128{1} << 90);
-  const auto restored = CheckedLedger::restore(rig.ledger.save(), kPollInterval, rig.drive.now, rig.drive.wall);
-  ASSERT_TRUE(restored);
-  EXPECT_EQ(restored->ledger().amplification().epochs, 0U);
-}
-
 }  // namespace
 }  // namespace ssdpulse::analysis

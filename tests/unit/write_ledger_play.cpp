@@ -92,14 +92,14 @@ void Play::meet_another_drive() {
   fallen_from_.reset();
   base_host_ = base_media_ = 0;
   host_fate_ = media_fate_ = Fate::none;
-  causes_ = 0;
+  causes_ = sure_epochs_ = 0;
   more_epochs_.reset();
   host_total_ = media_total_ = idle_total_ = 0;
   drift_from_.clear();
   epochs_checked_ = 0;
   calm_polls_ = 0;
   since_absurd_ = 1 << 20;
-  interrupted_ = lost_ = fell_ = usable_seen_ = false;
+  interrupted_ = full_seen_ = lost_ = fell_ = usable_seen_ = false;
 }
 
 /// A drive that shows an absurd page is not promised to fall just before or just after it.
@@ -141,10 +141,11 @@ void Play::poll() {
     ++counts_.unusable;
     ++causes_;
     interrupted_ = true;
+    full_seen_ = full_seen_ || full(sample);
     lost_ = lost_ || full(sample);
     record.after_fall = true;
     if (usable_seen_ && !full(sample)) {
-      more_epochs_ = more_epochs_.value_or(ledger_.ledger().amplification().epochs);
+      more_epochs_ = more_epochs_.value_or(sure_epochs_);
     }
   } else {
     ++counts_.absurd;
@@ -189,15 +190,17 @@ void Play::live_through(const WriteSample& sample, const Truth& truth, Record& r
     counts_.made_up += fallen_from_ && above(*fallen_from_) ? 1 : 0;
     fallen_from_ = host_fell || media_fell ? last_ : std::nullopt;
     if (record.after_fall) {
+      spared_.reset();  // what the habits of the counters are thought to be may differ by then
       ++causes_;
       counts_.falls += fallen_from_ ? 1 : 0;
-      more_epochs_ = more_epochs_.value_or(ledger_.ledger().amplification().epochs);
+      more_epochs_ = more_epochs_.value_or(sure_epochs_);
       lost_ = lost_ || (interrupted_ && !host_fell && !media_fell);
       record.host_fell_unseen = host_fate_ != Fate::none && !host_fell;
     }
-    // A counter that fell twice may have shown one of them.
+    // A counter that fell twice may have shown one of them; one that falls from all ones is like an absurd page.
     const bool twice = host_fate_ == Fate::several || media_fate_ == Fate::several;
-    if (twice || (!record.after_fall && (host_fate_ != Fate::none || media_fate_ != Fate::none))) {
+    const bool from_all_ones = full_seen_ && !host_fell && !media_fell;
+    if (twice || from_all_ones || (!record.after_fall && (host_fate_ != Fate::none || media_fate_ != Fate::none))) {
       ++counts_.hidden;  // beyond what counters can tell
       stopped_ = true;
       return;
@@ -214,18 +217,19 @@ void Play::live_through(const WriteSample& sample, const Truth& truth, Record& r
     return;
   }
   host_fate_ = media_fate_ = Fate::none;
-  interrupted_ = false;
+  interrupted_ = full_seen_ = false;
   record.life_host = base_host_ + truth.host;
   record.life_media = base_media_ + truth.media;
 }
 
 void Play::check(const WriteSample& sample, const Truth& truth) {
   const bool doubt = ledger_.in_doubt();
-  if (!doubt) {
-    newest_ = records_.size() - 1;
-  }
   const auto said = ledger_.ledger().amplification();
   check_epochs(said);
+  if (!doubt) {
+    newest_ = records_.size() - 1;
+    sure_epochs_ = said.epochs;
+  }
   for (const auto& one : said.ratios) {
     check_ratio(one);
   }

@@ -175,8 +175,6 @@ void WriteLedger::open_epoch(Time at, std::string cause, Epoch::Counts then) {
   ++epochs_;
   epoch_at_ = at;
   epoch_ = Epoch{at, std::move(cause), {host_.last().high, media_.last().high}, then};
-  host_lag_ = CounterLag();
-  media_lag_ = CounterLag();
 }
 
 /// As counter_lag.h has it: a counter that seems to follow may still be almost 3 polls late.
@@ -211,6 +209,8 @@ void WriteLedger::begin_epoch(const Reading& reading, const std::string& firmwar
     lifetime_.lose();  // what was begun anew has already grown beyond what it was
   }
   lifetime_.fell(host, media);
+  host_lag_ = CounterLag();
+  media_lag_ = CounterLag();
   if (firmware != firmware_) {
     drift_ = HostDrift();
   }
@@ -219,11 +219,16 @@ void WriteLedger::begin_epoch(const Reading& reading, const std::string& firmwar
 void WriteLedger::doubt(const WriteSample& sample, bool fell_further) {
   const auto reading = usable(sample);
   if (reading && !fell_further) {
-    lifetime_.may_have_fallen(host_fall(*reading), media_fall(*reading));
+    const Interval media_lost =
+        reading->media ? media_.lost(reading->media_format, {*reading->media, *reading->media}) : Interval{};
+    lifetime_.may_have_fallen(host_fall(*reading), host_.lost(reading->host_format, reading->host),
+                              media_fall(*reading), media_lost);
   } else {
     lifetime_.lose();
   }
   const auto shown = [](const std::optional<model::ByteCounter>& counter) { return counter ? counter->count : 0; };
+  host_lag_.forget_times();
+  media_lag_.forget_times();
   open_epoch(sample.at, "a fall that the next reading did not confirm",
              {shown(sample.host_after), shown(sample.media)});
 }
