@@ -195,7 +195,6 @@ void Play::live_through(const WriteSample& sample, const Truth& truth, Record& r
       counts_.falls += fallen_from_ ? 1 : 0;
       more_epochs_ = more_epochs_.value_or(sure_epochs_);
       lost_ = lost_ || (interrupted_ && !host_fell && !media_fell);
-      record.host_fell_unseen = host_fate_ != Fate::none && !host_fell;
     }
     // A counter that fell twice may have shown one of them; one that falls from all ones is like an absurd page.
     const bool twice = host_fate_ == Fate::several || media_fate_ == Fate::several;
@@ -352,35 +351,35 @@ void Play::check_idle(double said, const WriteSample& sample, const Truth& truth
 }
 
 void Play::check_drift(const model::WriteAmplification& said, const WriteSample& sample) {
-  if (!sample.block_before || sample.host_before->unit_bytes == 0) {
-    if (said.host_written_drift_bytes) {
-      wrong("a drift out of nothing");
+  const bool measured = sample.block_before && sample.host_before->unit_bytes != 0;
+  if (said.epochs != epochs_checked_) {
+    drift_from_.clear();
+  }
+  if (!said.host_written_drift_bytes) {
+    if (measured && !drift_from_.empty()) {
+      wrong("no drift");
     }
     return;
+  }
+  if (!measured) {
+    wrong("a drift out of nothing");
   }
   const Record& here = records_.back();
-  const double lower = said.host_written_drift_lower_bytes.value();
-  const double upper = said.host_written_drift_upper_bytes.value();
-  const auto within = [&](const Record& begin) {
-    const double exact = mpz_class(here.beyond_block - begin.beyond_block).get_d();
-    const double rounding = 1e-15 * (std::abs(lower) + std::abs(upper));
-    return lower - rounding <= exact && exact <= upper + rounding;
-  };
-  if (said.epochs != epochs_checked_ || drift_from_.empty()) {
-    // Where two were believed at once, with the first of them.
-    const Record& before = records_[records_.size() > 1 ? records_.size() - 2 : 0];
+  if (drift_from_.empty()) {
     drift_from_ = {here};
+    const Record& before = records_[records_.size() > 1 ? records_.size() - 2 : 0];
     if (before.held && !before.absurd) {
-      drift_from_.push_back(before);
+      drift_from_.push_back(before);  // where both were believed at once
     }
-    drift_promised_ = std::none_of(drift_from_.begin(), drift_from_.end(),
-                                   [](const Record& begin) { return begin.host_fell_unseen; });
-  }
-  if (!drift_promised_) {
-    return;
   }
   ++counts_.drifts;
-  std::erase_if(drift_from_, [&](const Record& begin) { return !within(begin); });
+  const double lower = said.host_written_drift_lower_bytes.value();
+  const double upper = said.host_written_drift_upper_bytes.value();
+  std::erase_if(drift_from_, [&](const Record& begin) {
+    const double exact = mpz_class(here.beyond_block - begin.beyond_block).get_d();
+    const double rounding = 1e-15 * (std::abs(lower) + std::abs(upper));
+    return lower - rounding > exact || upper + rounding < exact;
+  });
   if (drift_from_.empty() || !(lower <= *said.host_written_drift_bytes) || !(*said.host_written_drift_bytes <= upper)) {
     wrong("drift");
   }

@@ -56,8 +56,7 @@ class Play {
     mpz_class beyond_block;  // what the host's counter has and the block layer has not
     bool absurd = false;
     bool held = false;
-    bool host_fell_unseen = false;  // perhaps, within the reading
-    bool after_fall = false;        // no window may span it and the one before
+    bool after_fall = false;  // no window may span it and the one before
   };
 
   void poll();
@@ -110,7 +109,6 @@ class Play {
   bool single_step_ = true;  // since what is checked last, each poll was
   mpz_class idle_from_;
   std::vector<Record> drift_from_;  // one of these
-  bool drift_promised_ = true;
 };
 
 }  // namespace ssdpulse::analysis

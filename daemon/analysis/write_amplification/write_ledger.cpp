@@ -123,13 +123,14 @@ void WriteLedger::observe(const WriteSample& sample) {
   host_.advance(reading->host_format, reading->host);
   if (reading->media) {
     media_.advance(reading->media_format, {*reading->media, *reading->media});
-    // What opened the epoch may have happened between the reads of the host's counter: the first is of before then.
-    if (!new_epoch || reading->host.low == reading->host.high) {
-      windows_.add({reading->at, reading->host, *reading->media});
-    }
   }
   watch_lag(*reading);
-  watch_drift(*reading);
+  if (!new_epoch) {  // which may have begun in the midst of the sample
+    if (reading->media) {
+      windows_.add({reading->at, reading->host, *reading->media});
+    }
+    watch_drift(*reading);
+  }
   at_ = reading->at;
   timed_ = true;
   block_ = reading->block;
@@ -303,7 +304,7 @@ std::optional<WriteLedger::Newest> WriteLedger::newest() const {
 
 void WriteLedger::remember(const WriteSample& sample) {
   const auto reading = usable(sample);
-  if (!reading || !reading->media || !media_.seen() || (epochs_ > 0 && reading->at < epoch_at_)) {
+  if (!reading || !reading->media || !media_.seen() || (epochs_ > 0 && reading->at <= epoch_at_)) {
     return;
   }
   const auto same = [](const CounterFormat& then, const CounterFormat& now) { return !then.known() || then == now; };
