@@ -214,10 +214,12 @@ void Drive::wait_for_poll() {
   const bool busy = dice_.roll(6) != 5;
   const Nanoseconds part = static_cast<Nanoseconds>(dice_.roll(static_cast<std::uint64_t>(wait)));
   pass(part, busy);
-  if (dice_.once_in(32)) {
+  bool quiet = dice_.roll(8) == 7;
+  if (dice_.once_in(16)) {
     suffer(dice_.roll(8));
+    quiet = dice_.once_in(2);  // so that even a small fall shows
   }
-  pass(wait - part, busy && dice_.roll(8) != 7);
+  pass(wait - part, busy && !quiet);
 }
 
 void Drive::suffer(std::uint64_t what) {

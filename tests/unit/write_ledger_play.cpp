@@ -92,14 +92,14 @@ void Play::meet_another_drive() {
   fallen_from_.reset();
   base_host_ = base_media_ = 0;
   host_fate_ = media_fate_ = Fate::none;
-  causes_ = 0;
+  causes_ = sure_epochs_ = 0;
   more_epochs_.reset();
   host_total_ = media_total_ = idle_total_ = 0;
   drift_from_.clear();
   epochs_checked_ = 0;
   calm_polls_ = 0;
   since_absurd_ = 1 << 20;
-  interrupted_ = lost_ = fell_ = usable_seen_ = false;
+  interrupted_ = full_seen_ = lost_ = fell_ = usable_seen_ = false;
 }
 
 /// A drive that shows an absurd page is not promised to fall just before or just after it.
@@ -141,10 +141,11 @@ void Play::poll() {
     ++counts_.unusable;
     ++causes_;
     interrupted_ = true;
+    full_seen_ = full_seen_ || full(sample);
     lost_ = lost_ || full(sample);
     record.after_fall = true;
     if (usable_seen_ && !full(sample)) {
-      more_epochs_ = more_epochs_.value_or(ledger_.ledger().amplification().epochs);
+      more_epochs_ = more_epochs_.value_or(sure_epochs_);
     }
   } else {
     ++counts_.absurd;
@@ -189,15 +190,16 @@ void Play::live_through(const WriteSample& sample, const Truth& truth, Record& r
     counts_.made_up += fallen_from_ && above(*fallen_from_) ? 1 : 0;
     fallen_from_ = host_fell || media_fell ? last_ : std::nullopt;
     if (record.after_fall) {
+      spared_.reset();  // what the habits of the counters are thought to be may differ by then
       ++causes_;
       counts_.falls += fallen_from_ ? 1 : 0;
-      more_epochs_ = more_epochs_.value_or(ledger_.ledger().amplification().epochs);
+      more_epochs_ = more_epochs_.value_or(sure_epochs_);
       lost_ = lost_ || (interrupted_ && !host_fell && !media_fell);
-      record.host_fell_unseen = host_fate_ != Fate::none && !host_fell;
     }
-    // A counter that fell twice may have shown one of them.
+    // A counter that fell twice may have shown one of them; one that falls from all ones is like an absurd page.
     const bool twice = host_fate_ == Fate::several || media_fate_ == Fate::several;
-    if (twice || (!record.after_fall && (host_fate_ != Fate::none || media_fate_ != Fate::none))) {
+    const bool from_all_ones = full_seen_ && !host_fell && !media_fell;
+    if (twice || from_all_ones || (!record.after_fall && (host_fate_ != Fate::none || media_fate_ != Fate::none))) {
       ++counts_.hidden;  // beyond what counters can tell
       stopped_ = true;
       return;
@@ -214,18 +216,19 @@ void Play::live_through(const WriteSample& sample, const Truth& truth, Record& r
     return;
   }
   host_fate_ = media_fate_ = Fate::none;
-  interrupted_ = false;
+  interrupted_ = full_seen_ = false;
   record.life_host = base_host_ + truth.host;
   record.life_media = base_media_ + truth.media;
 }
 
 void Play::check(const WriteSample& sample, const Truth& truth) {
   const bool doubt = ledger_.in_doubt();
-  if (!doubt) {
-    newest_ = records_.size() - 1;
-  }
   const auto said = ledger_.ledger().amplification();
   check_epochs(said);
+  if (!doubt) {
+    newest_ = records_.size() - 1;
+    sure_epochs_ = said.epochs;
+  }
   for (const auto& one : said.ratios) {
     check_ratio(one);
   }
@@ -348,35 +351,35 @@ void Play::check_idle(double said, const WriteSample& sample, const Truth& truth
 }
 
 void Play::check_drift(const model::WriteAmplification& said, const WriteSample& sample) {
-  if (!sample.block_before || sample.host_before->unit_bytes == 0) {
-    if (said.host_written_drift_bytes) {
-      wrong("a drift out of nothing");
+  const bool measured = sample.block_before && sample.host_before->unit_bytes != 0;
+  if (said.epochs != epochs_checked_) {
+    drift_from_.clear();
+  }
+  if (!said.host_written_drift_bytes) {
+    if (measured && !drift_from_.empty()) {
+      wrong("no drift");
     }
     return;
+  }
+  if (!measured) {
+    wrong("a drift out of nothing");
   }
   const Record& here = records_.back();
-  const double lower = said.host_written_drift_lower_bytes.value();
-  const double upper = said.host_written_drift_upper_bytes.value();
-  const auto within = [&](const Record& begin) {
-    const double exact = mpz_class(here.beyond_block - begin.beyond_block).get_d();
-    const double rounding = 1e-15 * (std::abs(lower) + std::abs(upper));
-    return lower - rounding <= exact && exact <= upper + rounding;
-  };
-  if (said.epochs != epochs_checked_ || drift_from_.empty()) {
-    // Where two were believed at once, with the first of them.
-    const Record& before = records_[records_.size() > 1 ? records_.size() - 2 : 0];
+  if (drift_from_.empty()) {
     drift_from_ = {here};
+    const Record& before = records_[records_.size() > 1 ? records_.size() - 2 : 0];
     if (before.held && !before.absurd) {
-      drift_from_.push_back(before);
+      drift_from_.push_back(before);  // where both were believed at once
     }
-    drift_promised_ = std::none_of(drift_from_.begin(), drift_from_.end(),
-                                   [](const Record& begin) { return begin.host_fell_unseen; });
-  }
-  if (!drift_promised_) {
-    return;
   }
   ++counts_.drifts;
-  std::erase_if(drift_from_, [&](const Record& begin) { return !within(begin); });
+  const double lower = said.host_written_drift_lower_bytes.value();
+  const double upper = said.host_written_drift_upper_bytes.value();
+  std::erase_if(drift_from_, [&](const Record& begin) {
+    const double exact = mpz_class(here.beyond_block - begin.beyond_block).get_d();
+    const double rounding = 1e-15 * (std::abs(lower) + std::abs(upper));
+    return lower - rounding > exact || upper + rounding < exact;
+  });
   if (drift_from_.empty() || !(lower <= *said.host_written_drift_bytes) || !(*said.host_written_drift_bytes <= upper)) {
     wrong("drift");
   }

@@ -56,8 +56,7 @@ class Play {
     mpz_class beyond_block;  // what the host's counter has and the block layer has not
     bool absurd = false;
     bool held = false;
-    bool host_fell_unseen = false;  // perhaps, within the reading
-    bool after_fall = false;        // no window may span it and the one before
+    bool after_fall = false;  // no window may span it and the one before
   };
 
   void poll();
@@ -88,7 +87,8 @@ class Play {
   simulation::Truth last_truth_;
   bool usable_seen_ = false;
   bool interrupted_ = false;
-  bool lost_ = false;  // the lifetime is not promised any more
+  bool full_seen_ = false;  // by a counter at its end
+  bool lost_ = false;       // the lifetime is not promised any more
   bool fell_ = false;
   bool stopped_ = false;
   std::uint64_t calm_polls_ = 0;          // since something happened to a counter
@@ -97,7 +97,8 @@ class Play {
   simulation::Fate media_fate_ = simulation::Fate::none;
   mpz_class base_host_;  // beyond what the counters show
   mpz_class base_media_;
-  std::uint64_t causes_ = 0;                  // of epochs
+  std::uint64_t causes_ = 0;  // of epochs
+  std::uint64_t sure_epochs_ = 0;
   std::optional<std::uint64_t> more_epochs_;  // than so many there must be, as soon as there is no doubt
   double host_total_ = 0;
   double media_total_ = 0;
@@ -108,7 +109,6 @@ class Play {
   bool single_step_ = true;  // since what is checked last, each poll was
   mpz_class idle_from_;
   std::vector<Record> drift_from_;  // one of these
-  bool drift_promised_ = true;
 };
 
 }  // namespace ssdpulse::analysis

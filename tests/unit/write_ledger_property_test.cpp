@@ -91,7 +91,7 @@ TEST(WriteLedgerProperty, BoundsContainTheTruthOfAllDrives) {
   EXPECT_EQ(all.ratios.size(), 5U);
   EXPECT_GT(all.lagging, wanted / 10);
   EXPECT_GT(all.after_falls, wanted / 100);
-  EXPECT_GT(all.made_up, wanted / 100);
+  EXPECT_GT(all.made_up, wanted / 200);
   EXPECT_GT(all.absurd, wanted / 100);
   EXPECT_GT(all.idle, wanted / 200);
   EXPECT_GT(all.drifts, wanted);

@@ -123,13 +123,14 @@ void WriteLedger::observe(const WriteSample& sample) {
   host_.advance(reading->host_format, reading->host);
   if (reading->media) {
     media_.advance(reading->media_format, {*reading->media, *reading->media});
-    // What opened the epoch may have happened between the reads of the host's counter: the first is of before then.
-    if (!new_epoch || reading->host.low == reading->host.high) {
-      windows_.add({reading->at, reading->host, *reading->media});
-    }
   }
   watch_lag(*reading);
-  watch_drift(*reading);
+  if (!new_epoch) {  // which may have begun in the midst of the sample
+    if (reading->media) {
+      windows_.add({reading->at, reading->host, *reading->media});
+    }
+    watch_drift(*reading);
+  }
   at_ = reading->at;
   timed_ = true;
   block_ = reading->block;
@@ -175,8 +176,6 @@ void WriteLedger::open_epoch(Time at, std::string cause, Epoch::Counts then) {
   ++epochs_;
   epoch_at_ = at;
   epoch_ = Epoch{at, std::move(cause), {host_.last().high, media_.last().high}, then};
-  host_lag_ = CounterLag();
-  media_lag_ = CounterLag();
 }
 
 /// As counter_lag.h has it: a counter that seems to follow may still be almost 3 polls late.
@@ -211,6 +210,8 @@ void WriteLedger::begin_epoch(const Reading& reading, const std::string& firmwar
     lifetime_.lose();  // what was begun anew has already grown beyond what it was
   }
   lifetime_.fell(host, media);
+  host_lag_ = CounterLag();
+  media_lag_ = CounterLag();
   if (firmware != firmware_) {
     drift_ = HostDrift();
   }
@@ -219,11 +220,16 @@ void WriteLedger::begin_epoch(const Reading& reading, const std::string& firmwar
 void WriteLedger::doubt(const WriteSample& sample, bool fell_further) {
   const auto reading = usable(sample);
   if (reading && !fell_further) {
-    lifetime_.may_have_fallen(host_fall(*reading), media_fall(*reading));
+    const Interval media_lost =
+        reading->media ? media_.lost(reading->media_format, {*reading->media, *reading->media}) : Interval{};
+    lifetime_.may_have_fallen(host_fall(*reading), host_.lost(reading->host_format, reading->host),
+                              media_fall(*reading), media_lost);
   } else {
     lifetime_.lose();
   }
   const auto shown = [](const std::optional<model::ByteCounter>& counter) { return counter ? counter->count : 0; };
+  host_lag_.forget_times();
+  media_lag_.forget_times();
   open_epoch(sample.at, "a fall that the next reading did not confirm",
              {shown(sample.host_after), shown(sample.media)});
 }
@@ -298,7 +304,7 @@ std::optional<WriteLedger::Newest> WriteLedger::newest() const {
 
 void WriteLedger::remember(const WriteSample& sample) {
   const auto reading = usable(sample);
-  if (!reading || !reading->media || !media_.seen() || (epochs_ > 0 && reading->at < epoch_at_)) {
+  if (!reading || !reading->media || !media_.seen() || (epochs_ > 0 && reading->at <= epoch_at_)) {
     return;
   }
   const auto same = [](const CounterFormat& then, const CounterFormat& now) { return !then.known() || then == now; };

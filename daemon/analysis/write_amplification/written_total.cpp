@@ -44,17 +44,19 @@ std::optional<WrittenTotal::Fall> WrittenTotal::fall(const CounterFormat& format
     return std::nullopt;
   }
   const bool can_have_restarted = !after.known() || shown.low <= most;
-  return Fall{subtract(format_.interval(last()), shown), can_have_restarted ? shown : Interval{},
-              can_have_restarted && new_bytes < old_bytes / 2};
+  return Fall{can_have_restarted ? shown : Interval{}, can_have_restarted && new_bytes < old_bytes / 2};
+}
+
+Interval WrittenTotal::lost(const CounterFormat& format, CountRange next) const {
+  return subtract(format_.interval(last()), effective(format).interval(next));
 }
 
 void WrittenTotal::begin_epoch(const CounterFormat& format, CountRange next, const std::optional<Fall>& fall) {
-  const CounterFormat after = effective(format);
   const Uint128 old_bytes = format_.bytes(last().high);
-  const Uint128 kept = subtract(old_bytes, after.bytes(next.high));
+  const Uint128 kept = subtract(old_bytes, effective(format).bytes(next.high));
   earlier_ = add(earlier_, fall && fall->restarted ? old_bytes : kept);
-  earlier_bounds_ = add(earlier_bounds_, subtract(format_.interval(last()), after.interval(next)));
-  format_ = after;
+  earlier_bounds_ = add(earlier_bounds_, lost(format, next));
+  format_ = effective(format);
   last_ = next;
 }
 
@@ -69,21 +71,15 @@ void WrittenTotal::learn(const CounterFormat& format) {
   format_ = format;
 }
 
-void Lifetime::add_falls(const CounterFall& host, const CounterFall& media, Interval WrittenTotal::Fall::*what,
-                         bool likely) {
-  const auto add_one = [&](const CounterFall& host_fall, const CounterFall& media_fall) {
-    const auto of = [&](const CounterFall& fall) { return fall ? *fall.*what : Interval{}; };
-    const bool restarted = (host_fall ? host_fall : media_fall)->restarted;
-    falls_.push_back({of(host_fall), of(media_fall), likely && restarted});
-  };
+void Lifetime::add_falls(const CounterFall& host, const CounterFall& media, bool certain) {
   if (host && media && host->restarted == media->restarted) {
-    add_one(host, media);
+    falls_.push_back({host->if_restarted, media->if_restarted, certain && host->restarted});
   } else {
     if (host) {
-      add_one(host, {});
+      falls_.push_back({host->if_restarted, {}, certain && host->restarted});
     }
     if (media) {
-      add_one({}, media);
+      falls_.push_back({{}, media->if_restarted, certain && media->restarted});
     }
   }
   if (lost_ || falls_.size() > kMostFalls) {
@@ -91,13 +87,12 @@ void Lifetime::add_falls(const CounterFall& host, const CounterFall& media, Inte
   }
 }
 
-void Lifetime::fell(const CounterFall& host, const CounterFall& media) {
-  add_falls(host, media, &WrittenTotal::Fall::if_restarted, true);
-}
+void Lifetime::fell(const CounterFall& host, const CounterFall& media) { add_falls(host, media, true); }
 
-void Lifetime::may_have_fallen(const CounterFall& host, const CounterFall& media) {
-  add_falls(host, media, &WrittenTotal::Fall::if_rolled_back, false);
-  add_falls(host, media, &WrittenTotal::Fall::if_restarted, false);
+void Lifetime::may_have_fallen(const CounterFall& host, Interval host_lost, const CounterFall& media,
+                               Interval media_lost) {
+  falls_.push_back({host_lost, media_lost, false});
+  add_falls(host, media, false);
 }
 
 void Lifetime::learn_host(const CounterFormat& format) {

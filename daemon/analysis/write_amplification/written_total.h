@@ -24,14 +24,16 @@ class WrittenTotal {
   /// Whether `next` belongs to another epoch than what was seen so far.
   [[nodiscard]] bool breaks(const CounterFormat& format, CountRange next) const;
 
-  /// What would come on top.
+  /// What would come on top if the counter had restarted.
   struct Fall {
-    Interval if_rolled_back;  // once the counter shows what it did before
-    Interval if_restarted;    // of what it shows
-    bool restarted;           // by the rule
+    Interval if_restarted;
+    bool restarted;  // by the rule
   };
   /// How the counter fell, if it did; `most`: bytes that can have been written since the last reading.
   [[nodiscard]] std::optional<Fall> fall(const CounterFormat& format, CountRange next, Uint128 most) const;
+
+  /// Bytes that were counted before and are not in `next`. Also of a counter that did not fall: whole units hide some.
+  [[nodiscard]] Interval lost(const CounterFormat& format, CountRange next) const;
 
   /// Begins an epoch with `next`, after such a fall or none.
   void begin_epoch(const CounterFormat& format, CountRange next, const std::optional<Fall>& fall);
@@ -75,8 +77,8 @@ class Lifetime {
   /// At the begin of an epoch.
   using CounterFall = std::optional<WrittenTotal::Fall>;
   void fell(const CounterFall& host, const CounterFall& media);
-  /// Perhaps, and they have made up for it.
-  void may_have_fallen(const CounterFall& host, const CounterFall& media);
+  /// Perhaps, by what is lost, and they have made up for it.
+  void may_have_fallen(const CounterFall& host, Interval host_lost, const CounterFall& media, Interval media_lost);
   /// The counters do not tell the lifetime any more.
   void lose() { lost_ = true, falls_.clear(); }
   /// The unit was found out.
@@ -106,7 +108,7 @@ class Lifetime {
  private:
   static constexpr std::size_t kMostFalls = 16;  // more than that, and there is no telling
 
-  void add_falls(const CounterFall& host, const CounterFall& media, Interval WrittenTotal::Fall::*what, bool likely);
+  void add_falls(const CounterFall& host, const CounterFall& media, bool certain);
 
   bool lost_ = false;
   std::vector<Fall> falls_;
