@@ -97,7 +97,7 @@ INTERFERENCE = [
 ]
 
 SPIKES = [
-    states("Latency spikes by cause", "When reads or writes were slower than the drive's own normal, and why. The "
+    states("Latency spikes by cause", "When reads, writes, flushes or commits were slower than the drive's own normal, and why. The "
            "cause may change until the spike has ended and the drive was asked.",
            (f"max by (cause, operation) (ssdpulse_latency_spike_active{{{DEVICE}}}) and on (cause, operation) "
             f"(max by (cause, operation) (max_over_time(ssdpulse_latency_spike_active{{{DEVICE}}}[$__range])) > 0)",
@@ -109,6 +109,11 @@ SPIKES = [
     lines("Spikes by cause", "Latency spikes that ended, by cause.", "short",
           (f'{increase("ssdpulse_latency_spikes_total", "cause", window="$__interval")} > 0', "{{cause}}"), "cause",
           bars=True, stack="normal", span=6, nothing="no spike has ended"),
+    lines("Waited beyond usual, by cause", "What all I/Os together waited beyond what is usual of them, counted when the "
+          "cause of their spike is final; outside spikes (unknown) by I/Os that were slow by themselves. Adds up over any "
+          "time.", "s",
+          (f'{increase("ssdpulse_latency_excess_seconds_total", "operation, cause", window="$__interval")} > 0',
+           "{{operation}}: {{cause}}"), "cause", bars=True, stack="normal", span=24, nothing="nobody waited"),
 ]
 
 QUEUE = [
@@ -189,7 +194,7 @@ CLASSIC = [
 
 EPISODES = [
     Episode("Latency spikes", f"max by (operation, cause) (ssdpulse_latency_spike_active{{{DEVICE}}}) > 0", "#FF9830",
-            "{{operation}}s slow: {{cause}}", "A latency spike; its cause may change until it is over.",
+            "{{operation}} slow: {{cause}}", "A latency spike; its cause may change until it is over.",
             "operation,cause"),
     Episode("Discard bursts", f"max by (trigger) (ssdpulse_discard_burst_active{{{DEVICE}}} + "
             f"increase(ssdpulse_discard_bursts_total{{{DEVICE}}}[{RANGE}])) > 0", RED,

@@ -77,6 +77,18 @@ def waiting(usual, slow, ios):
 
 
 TROUBLED = [(CALM, 0), (TROUBLE, 1), (AFTER, 0)]
+COMMIT = {"device": "nvme0n1", "operation": "commit"}
+FREEZES = [(CALM, 0), *[(1, 1), (2, 0)] * (TROUBLE // 3), (AFTER, 0)]  # one in 45 s
+RARE = ("On db1:10936, 68.99% of what reads of nvme0n1 waited in the last 15 minutes was beyond what is usual, though 99 % of "
+        "them are as quick as ever.")
+
+
+def rare(seconds):
+    """What a sample's I/Os waited beyond what is usual."""
+    return [counter("ssdpulse_latency_excess_seconds_total", [(CALM, 0), (TROUBLE, seconds), (AFTER, 0)], cause="unknown",
+                    **READ)]
+
+
 NAMESPACE = gauge("ssdpulse_nvme_namespace_info", [(ALL, 1)], controller="nvme0", device="nvme0n1", nsid="1")
 AMPLIFIED = gauge("ssdpulse_write_amplification_ratio", [(CALM, 1.2), (TROUBLE, 3.4), (AFTER, 1.2)],
                   controller="nvme0", source="fdp", window="5m")
@@ -133,6 +145,45 @@ CASES = [
     tail("SpikeUnexplained", "one of 20 s in 5 minutes",
          counter("ssdpulse_latency_spike_seconds_total", [(CALM, 0), (1, 20), (80, 0)], cause="unknown", **READ),
          silent=(BEGIN + 4 * MINUTE,)),
+
+    Case("SsdpulseCommitsSlow", "commits are slow because the device's flushes are", [spike("flush", TROUBLED, "commit")],
+         fires=((DURING, {"device": "nvme0n1", "operation": "commit", "cause": "flush"},
+                 "On db1:10936, commits to nvme0n1 were slow in 100% of the last 5 minutes (cause: flush)."),),
+         silent=(BEFORE, LATER)),
+    Case("SsdpulseCommitsSlow", "one spike of 20 s, with what it cost",
+         [counter("ssdpulse_latency_spike_seconds_total", [(CALM, 0), (1, 20), (80, 0)], cause="flush", **COMMIT),
+          counter("ssdpulse_latency_excess_seconds_total", [(CALM, 0), (1, 60), (80, 0)], cause="flush", **COMMIT)],
+         fires=((BEGIN + 90, {**COMMIT, "cause": "flush"},
+                 "On db1:10936, commits to nvme0n1 were slow in 6.667% of the last 5 minutes (cause: flush); in 15 minutes "
+                 "they waited 60 s longer than usual."),), silent=(BEFORE, BEGIN + 8 * MINUTE)),
+    Case("SsdpulseCommitsSlow", "one of 10 s in 5 minutes, and slow reads",
+         [counter("ssdpulse_latency_spike_seconds_total", [(CALM, 0), (1, 10), (80, 0)], cause="flush", **COMMIT),
+          spike("flush", TROUBLED)], silent=(BEGIN + 2 * MINUTE, DURING)),
+
+    Case("SsdpulseRepeatedStalls", "a freeze of 0.8 s every 45 s",
+         [counter("ssdpulse_latency_spikes_total", FREEZES, cause="unknown", **READ),
+          counter("ssdpulse_latency_spike_seconds_total", [(n, 0.8 * what) for n, what in FREEZES], cause="unknown", **READ)],
+         fires=((DURING, READ, "On db1:10936, reads of nvme0n1 stalled 13 times in 10 minutes."),),
+         silent=(BEFORE, 41 * MINUTE)),
+    Case("SsdpulseRepeatedStalls", "three in ten minutes",
+         [counter("ssdpulse_latency_spikes_total", [(CALM, 0), (1, 1), (10, 0), (1, 1), (10, 0), (1, 1), (60, 0)],
+                  cause="unknown", **READ),
+          counter("ssdpulse_latency_spike_seconds_total", [(CALM, 0), (1, 1), (90, 0)], cause="unknown", **READ)],
+         silent=(BEGIN + 6 * MINUTE, BEGIN + 8 * MINUTE)),
+    Case("SsdpulseRepeatedStalls", "as many, but each is long: others tell of them",
+         [counter("ssdpulse_latency_spikes_total", FREEZES, cause="gc", **READ),
+          counter("ssdpulse_latency_spike_seconds_total", [(n, 30 * what) for n, what in FREEZES], cause="gc", **READ)],
+         silent=(DURING,)),
+
+    Case("SsdpulseRareSlowIo", "a few hold half of the waiting time", [*rare(3), whole(USUAL, 30000)],
+         fires=((DURING, READ, RARE),), silent=(BEFORE, 43 * MINUTE)),
+    Case("SsdpulseRareSlowIo", "they hold a twentieth of it", [*rare(0.15), whole(USUAL, 30000)], silent=(DURING,)),
+    Case("SsdpulseRareSlowIo", "the tail is not well either: others tell of it", [*rare(1000), whole(STALL, 30000)],
+         silent=(DURING,)),
+    Case("SsdpulseRareSlowIo", "hardly any I/O", [*rare(3), whole(USUAL, 100, before=100)], silent=(DURING,)),
+    Case("SsdpulseRareSlowIo", "freezes again and again are told of as that",
+         [*rare(3), whole(USUAL, 30000), counter("ssdpulse_latency_spikes_total", FREEZES, cause="unknown", **READ),
+          counter("ssdpulse_latency_spike_seconds_total", FREEZES, cause="unknown", **READ)], silent=(DURING,)),
 
     tail("LatencyHigh", "sixteen times the usual p99 for ten minutes", whole(-7, 3000), fires=((DURING, READ,
          "On db1:10936, reads of nvme0n1 take 0.0078 s (99th percentile of 5 minutes); 0.00012 s are usual."),)),

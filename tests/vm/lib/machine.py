@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from datetime import datetime
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "kernel"))
@@ -329,6 +330,11 @@ class Daemon:
         self.text()
         self.vm.sh(f"kill -{signal} {self.pid}")
         self.vm.wait_for(f"! kill -0 {self.pid}", seconds)
+
+
+def wall_seconds(text):
+    """Since the epoch, of a time as it stands in the log."""
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()
 
 
 def bpf_objects(vm):
