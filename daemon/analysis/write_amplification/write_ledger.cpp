@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How one sample changes the ledger, and how the ledger is stored. What it says of it all is in
-// write_ledger_report.cpp.
+// write_ledger_report.cpp, when it begins anew in write_ledger_epochs.cpp.
 #include "daemon/analysis/write_amplification/write_ledger.h"
 
 #include <algorithm>
@@ -13,34 +13,7 @@ namespace {
 
 constexpr std::string_view kStateVersion = "write-ledger-1 ";
 
-/// Of an epoch, for the log.
-std::string cause_of(const Lifetime::CounterFall& host, const Lifetime::CounterFall& media, bool other_firmware,
-                     bool interrupted) {
-  const auto fate = [](const WrittenTotal::Fall& fall) { return fall.restarted ? " restarted" : " rolled back"; };
-  std::string cause;
-  if (host) {
-    cause = std::string("host counter") + fate(*host);
-  }
-  if (media) {
-    cause += (cause.empty() ? "" : ", ") + std::string("media counter") + fate(*media);
-  }
-  if (!cause.empty()) {
-    return cause;
-  }
-  return other_firmware ? "another firmware" : interrupted ? "readings that contradict each other" : "another unit";
-}
-
 }  // namespace
-
-/// A sample whose counters can be used.
-struct WriteLedger::Reading {
-  Time at;
-  CounterFormat host_format;
-  CountRange host;
-  CounterFormat media_format;
-  std::optional<Uint128> media;
-  std::optional<HostPoint> block;  // both sides of the host's writes
-};
 
 bool WriteLedger::saturated(const WriteSample& sample) {
   const auto full = [](const std::optional<model::ByteCounter>& counter) {
@@ -146,19 +119,6 @@ void WriteLedger::meet_drive(const WriteSample& sample) {
   }
 }
 
-void WriteLedger::break_off() {
-  windows_.clear();
-  idle_since_.reset();
-  drift_.forget_begin();
-  block_.reset();
-}
-
-void WriteLedger::interrupt() {
-  lifetime_.lose();
-  break_off();
-  interrupted_ = true;
-}
-
 void WriteLedger::learn_units(const Reading& reading) {
   if (host_.would_learn(reading.host_format)) {
     host_.learn(reading.host_format);
@@ -169,69 +129,6 @@ void WriteLedger::learn_units(const Reading& reading) {
     media_.learn(reading.media_format);
     lifetime_.learn_media(reading.media_format);
   }
-}
-
-void WriteLedger::open_epoch(Time at, std::string cause, Epoch::Counts then) {
-  break_off();
-  ++epochs_;
-  epoch_at_ = at;
-  epoch_ = Epoch{at, std::move(cause), {host_.last().high, media_.last().high}, then};
-}
-
-/// As counter_lag.h has it: a counter that seems to follow may still be almost 3 polls late.
-WriteLedger::Time WriteLedger::behind(const CounterLag& lag) const {
-  return lag.lag(poll_interval_) + 3 * poll_interval_;
-}
-
-Uint128 WriteLedger::most_since(Time at, const CounterLag& lag) const {
-  return timed_ ? most_bytes_in(at - at_ + behind(lag)) : kUnbounded;
-}
-
-Lifetime::CounterFall WriteLedger::host_fall(const Reading& reading) const {
-  return host_.fall(reading.host_format, reading.host, most_since(reading.at, host_lag_));
-}
-
-Lifetime::CounterFall WriteLedger::media_fall(const Reading& reading) const {
-  return reading.media
-             ? media_.fall(reading.media_format, {*reading.media, *reading.media}, most_since(reading.at, media_lag_))
-             : std::nullopt;
-}
-
-void WriteLedger::begin_epoch(const Reading& reading, const std::string& firmware) {
-  const auto host = host_fall(reading);
-  const auto media = media_fall(reading);
-  open_epoch(reading.at, cause_of(host, media, firmware != firmware_, interrupted_),
-             {reading.host.high, reading.media.value_or(0)});
-  host_.begin_epoch(reading.host_format, reading.host, host);
-  if (reading.media && media_.seen()) {
-    media_.begin_epoch(reading.media_format, {*reading.media, *reading.media}, media);
-  }
-  if (interrupted_ && !host && !media) {
-    lifetime_.lose();  // what was begun anew has already grown beyond what it was
-  }
-  lifetime_.fell(host, media);
-  host_lag_ = CounterLag();
-  media_lag_ = CounterLag();
-  if (firmware != firmware_) {
-    drift_ = HostDrift();
-  }
-}
-
-void WriteLedger::doubt(const WriteSample& sample, bool fell_further) {
-  const auto reading = usable(sample);
-  if (reading && !fell_further) {
-    const Interval media_lost =
-        reading->media ? media_.lost(reading->media_format, {*reading->media, *reading->media}) : Interval{};
-    lifetime_.may_have_fallen(host_fall(*reading), host_.lost(reading->host_format, reading->host),
-                              media_fall(*reading), media_lost);
-  } else {
-    lifetime_.lose();
-  }
-  const auto shown = [](const std::optional<model::ByteCounter>& counter) { return counter ? counter->count : 0; };
-  host_lag_.forget_times();
-  media_lag_.forget_times();
-  open_epoch(sample.at, "a fall that the next reading did not confirm",
-             {shown(sample.host_after), shown(sample.media)});
 }
 
 void WriteLedger::watch_lag(const Reading& reading) {

@@ -108,7 +108,15 @@ class WriteLedger {
   void remember(const WriteSample& sample);
 
  private:
-  struct Reading;
+  /// A sample whose counters can be used.
+  struct Reading {
+    Time at;
+    CounterFormat host_format;
+    CountRange host;
+    CounterFormat media_format;
+    std::optional<Uint128> media;
+    std::optional<HostPoint> block;  // both sides of the host's writes
+  };
   [[nodiscard]] static std::optional<Reading> usable(const WriteSample& sample);
   [[nodiscard]] static bool saturated(const WriteSample& sample);
   [[nodiscard]] Staleness staleness(const CounterLag& lag) const {
