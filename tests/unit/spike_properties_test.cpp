@@ -239,6 +239,62 @@ TEST(Detector, WhatFailsOverDidNotLeak) {
   EXPECT_TRUE(load.detector.open());
 }
 
+/// A pause in which `ours` I/Os are in flight by our count; second by second what the kernel has (-1: it is not asked).
+/// How many seconds passed until a stall was claimed; 0: it was not.
+int claimed_after(const std::vector<int>& kernel, std::int64_t ours = 1, bool unseen_lately = false) {
+  LeakyLoad load;
+  load.go_on(60, 8, 0.001);
+  OperationWindow paused;
+  paused.in_flight_before = paused.in_flight_after = ours;
+  int seconds = 0;
+  for (const int has : kernel) {
+    analysis::Surroundings around;
+    around.unseen_lately = unseen_lately;
+    around.kernel_in_flight = has < 0 ? std::nullopt : std::optional<std::int64_t>(has);
+    const int second = load.second++;
+    ++seconds;
+    if (load.detector.observe(at(second), at(second + 1), paused, 0.002, around) == SpikeDetector::Event::began) {
+      return seconds;
+    }
+  }
+  return 0;
+}
+
+TEST(Detector, WhatTheKernelDoesNotHaveIsNoStall) {
+  EXPECT_EQ(claimed_after(std::vector<int>(300, 0)), 0);
+  EXPECT_EQ(claimed_after(std::vector<int>(300, 0), 5), 0);
+  EXPECT_EQ(claimed_after({0, 0, -1, -1, -1, -1}), 0) << "it has said so twice";
+}
+
+TEST(Detector, WhatTheKernelHasIsOne) {
+  EXPECT_EQ(claimed_after({1, 1, 1}), 1);
+  EXPECT_EQ(claimed_after({2, 2, 2}, 5), 1) << "three have leaked, two have not";
+  EXPECT_EQ(claimed_after({0, 1, 1}), 2) << "it was asked in between";
+}
+
+TEST(Detector, WhereTheKernelDoesNotTellOurCountDecides) {
+  EXPECT_EQ(claimed_after({-1, -1, -1}), 1);
+  EXPECT_EQ(claimed_after(std::vector<int>(60, -1), 1, true), 0) << "nor while completions are missed";
+}
+
+TEST(Detector, AStallBesideWhatLeakedIsOne) {
+  LeakyLoad load;
+  load.go_on(60, 8, 0.001);
+  OperationWindow paused;
+  const auto pause = [&](std::int64_t ours, std::int64_t kernel) {
+    paused.in_flight_before = std::exchange(paused.in_flight_after, ours);
+    analysis::Surroundings around;
+    around.kernel_in_flight = kernel;
+    const int second = load.second++;
+    return load.detector.observe(at(second), at(second + 1), paused, 0.002, around);
+  };
+  for (int second = 0; second < 20; ++second) {
+    EXPECT_EQ(pause(1, 0), SpikeDetector::Event::none);
+  }
+  pause(2, 1);
+  EXPECT_EQ(pause(2, 1), SpikeDetector::Event::began);
+}
+
 /// Some load and some trouble, the same for every run with the same seed.
 void set_up(Simulation& simulation, int trouble) {
   simulation.loads = {{Operation::read, [](double) { return 150.0; }, nullptr},
