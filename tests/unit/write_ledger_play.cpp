@@ -393,6 +393,7 @@ void Play::restart_daemon() {
   }
   ++counts_.restarts;
   causes_ += ledger_.in_doubt() ? 1 : 0;
+  calm_polls_ = ledger_.in_doubt() ? 0 : calm_polls_;
   for (CheckedLedger* ledger : {&ledger_, spared_ ? &*spared_ : nullptr}) {
     if (ledger == nullptr) {
       continue;
