@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which bursts of discards does the host have, and what is said of them?
-// Hands each device's requests, and who submitted to it and to the arrays above it, to the analysis at each tick; puts
-// the result into the Snapshot and each burst's end into the log. Owned by one thread.
+// Hands each device's requests, and who submitted to it, its partitions and the arrays above it, to the analysis at
+// each tick; puts the result into the Snapshot and each burst's end into the log, with the names of what was discarded
+// on. Owned by one thread.
 #pragma once
 
 #include <array>
@@ -47,7 +48,7 @@ class DiscardWatch {
   std::set<std::string> with_discard_;  // volumes whose file system is mounted so, at the last look
   analysis::FilesystemDiscardCounter filesystems_;
   log::Limiter limiter_{std::chrono::minutes(1)};
-  log::Limiter small_limiter_{std::chrono::hours(1)};  // of bursts that nobody would look up
+  log::Limiter small_limiter_{std::chrono::hours(1)};  // of small bursts
 };
 
 }  // namespace ssdpulse::runtime
