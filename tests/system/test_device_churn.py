@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
+# alone: it counts the I/O of every loop device of the host
 # timeout: 240
 """Do disks that come and go leave anything behind, and are they measured while they are there?
 
@@ -193,7 +194,7 @@ def test(check, state):
                         "fio and diskstats agree")
             have = difference.histogram(compare.TOTAL, device=steady.name, operation="read").count \
                 + difference.histogram(compare.TOTAL, device=steady.name, operation="write").count
-            check.that(have + lost == sum(truth.values()) and lost <= sum(truth.values()) * 1e-3,
+            check.that(have + lost == sum(truth.values()) and lost <= sum(truth.values()) * 1e-2,
                        f"steady disk: {have} I/Os counted, {sum(truth.values())} by fio, {lost:.0f} counted as lost")
             compare.at_rest(check, difference.after, steady)
 

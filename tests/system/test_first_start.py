@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
+# alone: it measures how long a start takes
 """Does the daemon measure within a second of its start on a busy host, and does no I/O wait for it meanwhile?"""
 import time
 from contextlib import ExitStack

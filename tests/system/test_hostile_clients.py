@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
+# alone: it measures how late ticks are
 # timeout: 300
 # timeout-long: 1800
 """What do hostile clients cost, plain and over TLS with passwords? Two thousand that send a byte now and then, a header of

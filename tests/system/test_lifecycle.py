@@ -49,7 +49,7 @@ def fixed_load(disk, seed, ios=20_000):
 
 def complete(check, difference, disk, truth, what):
     """Every I/O was counted, or is one of a few counted losses (see lib/observe.py)."""
-    lost = compare.lost_events(difference, disk)  # those of unknown disks may be another's
+    lost = compare.lost_events(difference, disk).total()  # those of unknown disks may be another's
     have = {operation: difference.histogram(compare.TOTAL, device=disk.name, operation=operation).count
             for operation in truth}
     missing = sum(truth.values()) - sum(have.values())

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
+# alone: it measures how late ticks are
 # timeout: 120
 """What do a thousand clients at one instant get, and what does it cost the sampling?
 
