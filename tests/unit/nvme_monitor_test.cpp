@@ -17,6 +17,8 @@
 namespace ssdpulse::runtime {
 namespace {
 
+constexpr auto kReconnectPause = 100ms;
+
 class MonitorRig {
  public:
   MonitorRig() {
@@ -169,7 +171,7 @@ TEST(Monitor, AReaderThatServesAnotherDaemonIsNeverUp) {
   MonitorRig rig;
   auto client = nvme::ReaderClient::at(tree.path("reader.socket"));
   ASSERT_TRUE(client);
-  rig.monitor.emplace(std::move(client), kInterval, rig.sysfs.root());
+  rig.monitor.emplace(std::move(client), kInterval, rig.sysfs.root(), kReconnectPause);
   const auto begin = std::chrono::steady_clock::now();
   std::uint64_t turned_away = 0;
   while (turned_away < 2 && std::chrono::steady_clock::now() - begin < 20s) {
@@ -185,7 +187,7 @@ TEST(Monitor, AReaderThatServesAnotherDaemonIsNeverUp) {
 TEST(Monitor, AReaderElsewhereIsFoundWheneverItComes) {
   const tests::TemporaryTree tree;
   const std::string path = tree.path("reader.socket");
-  NvmeMonitor monitor(nvme::ReaderClient::at(path), kInterval, tree.path());  // which has no drives
+  NvmeMonitor monitor(nvme::ReaderClient::at(path), kInterval, tree.path(), kReconnectPause);  // which has no drives
   FakeBlockLayer block;
   const auto status = [&] {
     model::Snapshot snapshot;
