@@ -133,8 +133,9 @@ TEST(Monitor, AMinuteEndsWithoutAReaderToo) {
   EXPECT_EQ(rig.kept(), std::vector<history::Minute>{rig.minute});
 }
 
+/// Where nobody has connected, accept() fails at once.
 util::UniqueFd listen_at(const std::string& path) {
-  util::UniqueFd listener(::socket(AF_UNIX, SOCK_SEQPACKET, 0));
+  util::UniqueFd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   EXPECT_LT(path.copy(address.sun_path, sizeof address.sun_path - 1), sizeof address.sun_path - 1);
@@ -167,7 +168,6 @@ TEST(Monitor, AReaderThatTakesConnectionsAndSaysNothingIsNotUp) {
 TEST(Monitor, AReaderThatServesAnotherDaemonIsNeverUp) {
   const tests::TemporaryTree tree;
   const util::UniqueFd listener = listen_at(tree.path("reader.socket"));
-  ASSERT_EQ(::fcntl(listener.get(), F_SETFL, O_NONBLOCK), 0);
   MonitorRig rig;
   auto client = nvme::ReaderClient::at(tree.path("reader.socket"));
   ASSERT_TRUE(client);
