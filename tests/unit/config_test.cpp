@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -327,10 +328,9 @@ TEST(RequiresRestart, names_what_a_reload_cannot_apply) {
 /// Parses, and checks what must hold whatever the bytes: an end in time, positions within the text, one-line messages.
 void must_be_harmless(const std::string& text) {
   SCOPED_TRACE(in_quotes(text) + ", " + std::to_string(text.size()) + " bytes");
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();  // of the processor: the host may be busy
   const ParseOutcome outcome = parse(text, "f");
-  const auto taken = std::chrono::steady_clock::now() - begin;
-  EXPECT_LT(taken, std::chrono::seconds(10));  // 0.1 s, or 1 s under sanitizers, and the machine may be busy
+  EXPECT_LT((std::clock() - begin) / CLOCKS_PER_SEC, 10);  // 0.1 s, or 1 s under sanitizers
   if (outcome) {
     EXPECT_TRUE(parse(print(*outcome), "f") == outcome);
     return;

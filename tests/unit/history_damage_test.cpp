@@ -293,14 +293,21 @@ TEST(Disk, the_caller_never_waits) {
   sqlite3* holder = nullptr;  // every access of the history waits seconds for it
   ASSERT_EQ(sqlite3_open(rig.file().c_str(), &holder), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(holder, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
-  const auto begin = std::chrono::steady_clock::now();
-  History& history = rig.start();
-  auto answer = history.recall(kDrive, Minute{});
+  auto longest = 0ns;
+  const auto watched = [&](const auto& call) {
+    const auto begin = std::chrono::steady_clock::now();
+    call();
+    longest = std::max<std::chrono::nanoseconds>(longest, std::chrono::steady_clock::now() - begin);
+  };
+  History* history = nullptr;
+  std::future<util::Result<Recalled>> answer;
+  watched([&] { history = &rig.start(); });
+  watched([&] { answer = history->recall(kDrive, Minute{}); });
   for (int i = 0; i < 10'000; ++i) {
-    history.add({{row_at(kBegin)}, {}});
+    watched([&] { history->add({{row_at(kBegin)}, {}}); });
   }
-  EXPECT_FALSE(rig.status().up);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 2s);
+  watched([&] { EXPECT_FALSE(rig.status().up); });
+  EXPECT_LT(longest, 1500ms) << "the file is waited for 2 s";
   EXPECT_GT(rig.status().rows_dropped, 5000U);
   EXPECT_EQ(answer.wait_for(0s), std::future_status::timeout);
   sqlite3_close(holder);

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "daemon/util/unique_fd.h"
 #include "exporters/http/listener.h"
@@ -19,6 +20,19 @@ namespace ssdpulse::test {
 
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
+
+/// A busy host takes its time: only what has not happened by then does not happen. Deadlines of the server that are not
+/// those under test lie beyond.
+inline constexpr std::chrono::milliseconds kPatience = 20s;
+
+/// Waits for what the server does without a word to the client.
+template <typename Condition>
+bool soon(Condition condition) {
+  for (const auto deadline = Clock::now() + kPatience; !condition() && Clock::now() < deadline;) {
+    std::this_thread::sleep_for(5ms);
+  }
+  return condition();
+}
 
 inline std::uint16_t port_of(const std::string& address) {
   return static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
@@ -75,8 +89,8 @@ class Client {
   }
 
   /// Reads one answer: headers, and as many bytes as they announce. Keeps what follows.
-  std::string answer(bool with_body = true, std::chrono::milliseconds timeout = 5s) {
-    const auto deadline = Clock::now() + timeout;
+  std::string answer(bool with_body = true) {
+    const auto deadline = Clock::now() + kPatience;
     std::size_t needed = std::string::npos;
     while (received_.size() < needed && Clock::now() < deadline) {
       const auto end = received_.find("\r\n\r\n");
@@ -87,7 +101,7 @@ class Client {
           break;
         }
       }
-      if (!receive(1 << 16, timeout)) {
+      if (!receive(1 << 16, kPatience)) {
         break;
       }
     }
@@ -97,8 +111,8 @@ class Client {
   }
 
   /// Waits until the server has closed or reset the connection.
-  bool closed_within(std::chrono::milliseconds timeout) {
-    const auto deadline = Clock::now() + timeout;
+  bool is_closed() {
+    const auto deadline = Clock::now() + kPatience;
     while (!closed_ && Clock::now() < deadline) {
       receive(1 << 20, 20ms);
       received_.clear();

@@ -15,6 +15,8 @@ namespace {
 
 using test::Client;
 using test::Clock;
+using test::kPatience;
+using test::soon;
 using namespace std::chrono_literals;
 
 std::shared_ptr<const std::string> bytes(std::string content) {
@@ -38,15 +40,6 @@ Running run(Routes routes, Limits limits = {}) {
   auto server = Server::start(std::move(listeners), std::move(routes), limits);
   EXPECT_TRUE(server);
   return {std::move(*server), port};
-}
-
-// Waits for what the server does after the client has seen the answer.
-template <typename Condition>
-bool soon(Condition condition) {
-  for (int i = 0; i < 200 && !condition(); ++i) {
-    std::this_thread::sleep_for(5ms);
-  }
-  return condition();
 }
 
 TEST(Server, ServesTheDaemonsPages) {
@@ -108,13 +101,13 @@ TEST(Server, OtherMethodsAndBodiesAreRefused) {
   Client post(running.port);
   post.send("POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 1000000\r\n\r\nbegin");
   EXPECT_EQ(Client::status(post.answer()), 405);
-  EXPECT_TRUE(post.closed_within(2s));
+  EXPECT_TRUE(post.is_closed());
   for (const char* body :
        {"Content-Length: 5\r\n\r\n12345", "Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n0\r\n\r\n"}) {
     Client client(running.port);
     client.send(std::string("GET / HTTP/1.1\r\nHost: here\r\n") + body);
     EXPECT_EQ(Client::status(client.answer()), 413) << body;
-    EXPECT_TRUE(client.closed_within(2s));
+    EXPECT_TRUE(client.is_closed());
   }
 }
 
@@ -150,16 +143,16 @@ TEST(Server, AClientThatSendsSlowlyIsCut) {
   limits.request_time = 300ms;
   const auto running = run({{"/", [](const Request&) { return ok(bytes("x")); }}}, limits);
   Client silent(running.port);
+  const auto begin = Clock::now();
   Client trickling(running.port);
   trickling.send("GET / HTTP/1.1\r\nHost: here\r\nX: ");
-  const auto begin = Clock::now();
-  while (trickling.send("x") && Clock::now() - begin < 3s) {
+  while (trickling.send("x") && Clock::now() - begin < kPatience) {
     std::this_thread::sleep_for(20ms);
   }
   const auto lived = Clock::now() - begin;
-  EXPECT_GT(lived, 200ms);
-  EXPECT_LT(lived, 1s);
-  EXPECT_TRUE(silent.closed_within(1s));
+  EXPECT_GE(lived, limits.request_time);
+  EXPECT_LT(lived, kPatience);
+  EXPECT_TRUE(silent.is_closed());
   EXPECT_TRUE(soon([&] { return running.server->counters().connections == 0; }));
   EXPECT_EQ(running.server->counters().cut, 2U);
 }
@@ -169,12 +162,16 @@ TEST(Server, AnIdleConnectionIsCut) {
   limits.idle_time = 200ms;
   const auto running = run({{"/", [](const Request&) { return ok(bytes("x")); }}}, limits);
   Client client(running.port);
+  const auto begin = Clock::now();
+  auto last = begin;
   for (int i = 0; i < 3; ++i) {
     std::this_thread::sleep_for(100ms);
     client.get("/");
-    EXPECT_EQ(Client::status(client.answer()), 200);
+    const bool answered = Client::status(client.answer()) == 200;
+    const auto now = Clock::now();
+    EXPECT_TRUE(answered || now - std::exchange(last, now) >= limits.idle_time) << "though it was not idle so long";
   }
-  EXPECT_TRUE(client.closed_within(1s));
+  EXPECT_TRUE(client.is_closed());
 }
 
 TEST(Server, AClientThatHangsUpIsNotKeptAsIdle) {
@@ -203,16 +200,17 @@ TEST(Server, AClientThatReadsSlowlyIsCutAndItsBodyFreed) {
   Client client(running.port, 4096);
   client.get("/");
   const auto begin = Clock::now();
-  // A few bytes now and then: never silent, never done.
-  while (client.receive(1024, 100ms) && Clock::now() - begin < 3s) {
+  // A few bytes now and then: never silent, and not done for minutes.
+  while (client.receive(1024, 100ms) && Clock::now() - begin < kPatience) {
     std::this_thread::sleep_for(20ms);
   }
   EXPECT_TRUE(soon([&] { return watched.expired(); }));
-  EXPECT_LT(Clock::now() - begin, 1500ms);
-  EXPECT_TRUE(client.closed_within(1s));
+  EXPECT_LT(Clock::now() - begin, kPatience);
+  EXPECT_TRUE(client.is_closed());
   EXPECT_EQ(running.server->counters().cut, 1U);
 }
 
+// While nobody gets a page yet, one more is refused, whoever comes first.
 TEST(Server, BeyondTheBoundA503ComesAtOnce) {
   Limits limits;
   limits.requests = 4;
@@ -224,28 +222,28 @@ TEST(Server, BeyondTheBoundA503ComesAtOnce) {
                                return ok(bytes("x"));
                              }}},
                            limits);
-  std::vector<Client> waiting;
-  for (unsigned i = 0; i < limits.requests; ++i) {
-    waiting.emplace_back(running.port);
-    waiting.back().get("/");
+  std::vector<Client> clients;
+  for (unsigned i = 0; i < limits.requests + 1; ++i) {
+    clients.emplace_back(running.port);
+    clients.back().get("/");
   }
-  std::this_thread::sleep_for(100ms);
-  const auto begin = Clock::now();
-  Client refused(running.port);
-  refused.get("/");
-  const auto answer = refused.answer();
-  EXPECT_EQ(Client::status(answer), 503);
-  EXPECT_EQ(Client::header(answer, "Retry-After"), "1");
-  EXPECT_LT(Clock::now() - begin, 200ms);
-  EXPECT_EQ(running.server->counters().refused, 1U);
+  EXPECT_TRUE(soon([&] { return running.server->counters().refused == 1; }));
+  EXPECT_EQ(running.server->counters().answered, 1U);
   release.set_value();
-  for (auto& client : waiting) {
-    EXPECT_EQ(Client::status(client.answer()), 200);
+  Client* refused = nullptr;
+  for (auto& client : clients) {
+    const auto answer = client.answer();
+    if (Client::status(answer) != 200) {
+      EXPECT_EQ(Client::status(answer), 503);
+      EXPECT_EQ(Client::header(answer, "Retry-After"), "1");
+      EXPECT_EQ(std::exchange(refused, &client), nullptr);
+    }
   }
+  ASSERT_NE(refused, nullptr);
   // The place is free again.
   EXPECT_TRUE(soon([&] {
-    refused.get("/");
-    return Client::status(refused.answer()) == 200;
+    refused->get("/");
+    return Client::status(refused->answer()) == 200;
   }));
 }
 
@@ -279,6 +277,7 @@ TEST(Server, TheSlowAreCutWhileOthersWait) {
   Limits limits;
   limits.connections = 8;
   limits.pressed_time = 200ms;
+  limits.answer_time = 2 * kPatience;
   const auto body = bytes(std::string(16 << 20, 'b'));
   const auto running = run(
       {{"/", [](const Request&) { return ok(bytes("x")); }}, {"/metrics", [&](const Request&) { return ok(body); }}},
@@ -292,11 +291,9 @@ TEST(Server, TheSlowAreCutWhileOthersWait) {
   EXPECT_EQ(running.server->counters().cut, 0U);
   slow.emplace_back(running.port, 4096);
   slow.back().get("/metrics");
-  const auto begin = Clock::now();
   Client client(running.port);
   client.get("/");
   EXPECT_EQ(Client::status(client.answer()), 200);
-  EXPECT_LT(Clock::now() - begin, 2s);
 }
 
 TEST(Server, BeyondItsConnectionsClientsWaitAndAreNotLost) {
@@ -340,7 +337,7 @@ TEST(Server, AThousandClientsAtOnce) {
   std::size_t answered = 0;
   std::size_t refused = 0;
   for (auto& client : clients) {
-    client.receive(64, 10s);
+    client.receive(64, kPatience);
     const auto head = client.answer(false);
     answered += Client::status(head) == 200 ? 1 : 0;
     refused += Client::status(head) == 503 ? 1 : 0;
@@ -395,7 +392,7 @@ TEST(Server, StopIsPromptWhateverClientsDo) {
   std::this_thread::sleep_for(60ms);  // some pages are made, some are being made, some wait
   const auto begin = Clock::now();
   running.server->stop();
-  EXPECT_LT(Clock::now() - begin, 200ms);
+  EXPECT_LT(Clock::now() - begin, 5s);  // no deadline of a client's is shorter than 10 s
   EXPECT_EQ(body.use_count(), 1);
   running.server->stop();
   EXPECT_FALSE(Client(running.port).connected());

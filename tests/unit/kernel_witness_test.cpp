@@ -96,7 +96,7 @@ TEST(UeventMessage, OnlyDisksConcern) {
 
 bool becomes_readable(int fd) {
   pollfd waiting{fd, POLLIN, 0};
-  return ::poll(&waiting, 1, 2000) == 1;
+  return ::poll(&waiting, 1, 20'000) == 1;
 }
 
 /// A loop device of our own, for as long as the test lasts: the kernel's stage for coming and going disks.

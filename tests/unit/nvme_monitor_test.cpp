@@ -17,6 +17,8 @@
 namespace ssdpulse::runtime {
 namespace {
 
+constexpr auto kReconnectPause = 100ms;
+
 class MonitorRig {
  public:
   MonitorRig() {
@@ -131,8 +133,9 @@ TEST(Monitor, AMinuteEndsWithoutAReaderToo) {
   EXPECT_EQ(rig.kept(), std::vector<history::Minute>{rig.minute});
 }
 
+/// Where nobody has connected, accept() fails at once.
 util::UniqueFd listen_at(const std::string& path) {
-  util::UniqueFd listener(::socket(AF_UNIX, SOCK_SEQPACKET, 0));
+  util::UniqueFd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   EXPECT_LT(path.copy(address.sun_path, sizeof address.sun_path - 1), sizeof address.sun_path - 1);
@@ -165,11 +168,10 @@ TEST(Monitor, AReaderThatTakesConnectionsAndSaysNothingIsNotUp) {
 TEST(Monitor, AReaderThatServesAnotherDaemonIsNeverUp) {
   const tests::TemporaryTree tree;
   const util::UniqueFd listener = listen_at(tree.path("reader.socket"));
-  ASSERT_EQ(::fcntl(listener.get(), F_SETFL, O_NONBLOCK), 0);
   MonitorRig rig;
   auto client = nvme::ReaderClient::at(tree.path("reader.socket"));
   ASSERT_TRUE(client);
-  rig.monitor.emplace(std::move(client), kInterval, rig.sysfs.root());
+  rig.monitor.emplace(std::move(client), kInterval, rig.sysfs.root(), kReconnectPause);
   const auto begin = std::chrono::steady_clock::now();
   std::uint64_t turned_away = 0;
   while (turned_away < 2 && std::chrono::steady_clock::now() - begin < 20s) {
@@ -185,7 +187,7 @@ TEST(Monitor, AReaderThatServesAnotherDaemonIsNeverUp) {
 TEST(Monitor, AReaderElsewhereIsFoundWheneverItComes) {
   const tests::TemporaryTree tree;
   const std::string path = tree.path("reader.socket");
-  NvmeMonitor monitor(nvme::ReaderClient::at(path), kInterval, tree.path());  // which has no drives
+  NvmeMonitor monitor(nvme::ReaderClient::at(path), kInterval, tree.path(), kReconnectPause);  // which has no drives
   FakeBlockLayer block;
   const auto status = [&] {
     model::Snapshot snapshot;

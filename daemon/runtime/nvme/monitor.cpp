@@ -19,9 +19,6 @@ constexpr auto kRefusalsLast = 24h;
 constexpr auto kPatienceWithHistory = 10s;
 constexpr auto kPastOfInterest = std::chrono::days(7);
 
-/// Between two attempts to reach a reader that is a service of its own.
-constexpr auto kReconnectPause = 5s;
-
 history::Minute minute_of(model::WallTime time) { return std::chrono::floor<std::chrono::minutes>(time); }
 history::Minute this_minute() { return minute_of(std::chrono::system_clock::now()); }
 
@@ -41,9 +38,10 @@ util::Result<std::unique_ptr<NvmeMonitor>> NvmeMonitor::start(std::chrono::nanos
 }
 
 NvmeMonitor::NvmeMonitor(std::unique_ptr<nvme::ReaderClient> reader, std::chrono::nanoseconds poll_interval,
-                         std::string sys_root)
+                         std::string sys_root, std::chrono::nanoseconds reconnect_pause)
     : reader_(std::move(reader)),
       interval_(poll_interval),
+      reconnect_pause_(reconnect_pause),
       minute_(this_minute()),
       may_ask_(!reader_->ended()),
       status_{"nvme", may_ask_, "", {}, {}} {
@@ -144,7 +142,7 @@ void NvmeMonitor::receive(BlockLayer& block) {
 }
 
 void NvmeMonitor::reconnect(SteadyTime now) {
-  if (!reader_->can_reconnect() || (reconnected_at_ && now - *reconnected_at_ < kReconnectPause)) {
+  if (!reader_->can_reconnect() || (reconnected_at_ && now - *reconnected_at_ < reconnect_pause_)) {
     return;
   }
   reconnected_at_ = now;
@@ -166,7 +164,7 @@ void NvmeMonitor::reconnect(SteadyTime now) {
 /// A connection alone says little: systemd takes it for a reader that cannot start, and one that serves another daemon
 /// ends it at once. So an answer is waited for, or, where there is nothing to ask, whether it lasts.
 void NvmeMonitor::note_that_it_serves(SteadyTime now) {
-  const bool lasts = drives_.empty() && reconnected_at_ && now - *reconnected_at_ >= kReconnectPause;
+  const bool lasts = drives_.empty() && reconnected_at_ && now - *reconnected_at_ >= reconnect_pause_;
   if (!may_ask_ || status_.up || !(answered_ || lasts)) {
     return;
   }

@@ -29,9 +29,10 @@ class NvmeMonitor {
   /// Or asks the one that a service manager keeps at `reader_socket`, whenever it is there.
   static util::Result<std::unique_ptr<NvmeMonitor>> start(std::chrono::nanoseconds poll_interval,
                                                           const std::string& reader_socket);
-  /// With a reader that was started already, and another sysfs.
+  /// With a reader that was started already, and another sysfs. `reconnect_pause`: between two attempts to reach one
+  /// that is a service of its own.
   NvmeMonitor(std::unique_ptr<nvme::ReaderClient> reader, std::chrono::nanoseconds poll_interval,
-              std::string sys_root = "/sys");
+              std::string sys_root = "/sys", std::chrono::nanoseconds reconnect_pause = std::chrono::seconds(5));
 
   /// Where the past of drives is found and their present kept; without one, every start begins anew.
   void keep(std::unique_ptr<history::History> history) { history_ = std::move(history); }
@@ -77,6 +78,7 @@ class NvmeMonitor {
 
   std::unique_ptr<nvme::ReaderClient> reader_;
   std::chrono::nanoseconds interval_{};
+  std::chrono::nanoseconds reconnect_pause_;
   NvmeLessons lessons_;
   std::map<std::string, NvmeDrive> drives_;           // by subsystem and serial number
   std::map<std::uint64_t, std::string> outstanding_;  // request -> drive
