@@ -62,6 +62,7 @@ class DriveReadings {
 
   std::deque<Reading> readings_;
   std::optional<SteadyTime> media_at_;
+  std::uint64_t epochs_ = 0;  // of the drive's write counters
   double normal_host_ = 0;
   double normal_media_ = 0;
   double normal_ratio_ = 1;
