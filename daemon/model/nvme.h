@@ -92,14 +92,14 @@ struct WriteAmplification {
   std::optional<double> host_written_bytes;  // cumulative, across resets of the drive's counters
   std::optional<double> media_written_bytes;
   double idle_media_written_bytes = 0;             // written to the media while the host wrote nothing
-  std::optional<double> host_written_drift_bytes;  // the drive's host counter less the block layer's, since `since`
+  std::optional<double> host_written_drift_bytes;  // the drive's host counter less the block layer's
   std::optional<double> host_written_drift_lower_bytes;
   std::optional<double> host_written_drift_upper_bytes;
   std::chrono::system_clock::time_point since;
   std::uint64_t epochs = 0;                                      // times that the counters began anew
   double host_doubt_bytes = 0;                                   // a difference of the bytes written may be off by:
   double media_doubt_bytes = 0;                                  // counters count whole units
-  std::optional<std::chrono::steady_clock::time_point> read_at;  // when the pages that count media writes last were
+  std::optional<std::chrono::steady_clock::time_point> read_at;  // of the newest reading of counters that is believed
   std::vector<WriteAmplificationRatio> ratios;                   // those whose bounds are narrow enough
   std::vector<LifeRemaining> life_remaining;
 };

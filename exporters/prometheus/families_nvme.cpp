@@ -269,14 +269,16 @@ constexpr FamilyDescription kFamilies[] = {
      "Bytes written to the media while the host wrote nothing: refresh, garbage collection, wear levelling.", "bytes",
      Type::counter, Modes::all, idle_media_written},
     {"ssdpulse_nvme_host_written_drift_bytes",
-     "Growth of the drive's own host counter less the bytes that the block layer wrote to it; absent where not all its "
-     "namespaces are measured.",
+     "Growth of the drive's own host counter less the bytes that the block layer wrote to it, with write zeroes and "
+     "discards if the drive is known to count them; absent where not all its namespaces are measured.",
      "bytes", Type::gauge, Modes::all, drift<&model::WriteAmplification::host_written_drift_bytes>},
     {"ssdpulse_nvme_host_written_drift_lower_bytes",
-     "Lower bound of the drift: the counter is kept in whole units, and I/Os that went uncounted may have been writes.",
+     "Lower bound of the drift: the counter is kept in whole units, may have write zeroes and discards, and I/Os that "
+     "went uncounted may have been writes.",
      "bytes", Type::gauge, Modes::all, drift<&model::WriteAmplification::host_written_drift_lower_bytes>},
-    {"ssdpulse_nvme_host_written_drift_upper_bytes", "Upper bound of the drift: the counter is kept in whole units.",
-     "bytes", Type::gauge, Modes::all, drift<&model::WriteAmplification::host_written_drift_upper_bytes>},
+    {"ssdpulse_nvme_host_written_drift_upper_bytes",
+     "Upper bound of the drift: the counter is kept in whole units, and may lack write zeroes and discards.", "bytes",
+     Type::gauge, Modes::all, drift<&model::WriteAmplification::host_written_drift_upper_bytes>},
     {"ssdpulse_nvme_life_remaining_seconds",
      "Time until the rated endurance is used up, if it goes on as in the window; basis: percentage_used or "
      "endurance_estimate.",

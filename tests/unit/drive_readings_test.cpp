@@ -219,5 +219,16 @@ TEST(DriveReadings, AnHourThatWasNotUsualMovesNothing) {
   EXPECT_NEAR(verdict.evidence.at("normal_background_bytes"), 10e6, 2e6);
 }
 
+TEST(DriveReadings, WhatFallenCountersHaveLostIsNotGarbageCollection) {
+  for (const bool fell : {false, true}) {
+    Drive drive;
+    drive.poll_writes(0, kGiB, 2 * kGiB);
+    drive.poll_writes(30, 2 * kGiB, 4 * kGiB);
+    drive.said.write_amplification.epochs = fell ? 1 : 0;  // the host's counter, by most of what was written since
+    drive.poll_writes(60, 2.1 * kGiB, 6 * kGiB);
+    EXPECT_EQ(drive.readings.judge(at(35), at(55)).gc, !fell);
+  }
+}
+
 }  // namespace
 }  // namespace ssdpulse::analysis

@@ -84,6 +84,9 @@ model::ByteCounter Counter::read(bool unit_is_told) const {
 }
 
 Drive::Drive(Dice& dice) : dice_(dice) {
+  if (dice_.once_in(4)) {
+    interval_ = dice_.once_in(2) ? 10 * kSecond : 3600 * kSecond;  // the shortest and the longest
+  }
   choose_counters();
   rate_bits_ = static_cast<unsigned>(10 + dice_.roll(36));
   if (dice_.roll(4) != 0) {
@@ -98,10 +101,10 @@ Drive::Drive(Dice& dice) : dice_(dice) {
   }
   block_sees_ = static_cast<Block>(dice_.roll(4));
   // No more than any drive can: the host twice the rate in each of four parts of a poll, the media so much more.
-  constexpr unsigned kMostBits = 40;  // in a short poll
+  constexpr unsigned kMostBits = 38;  // in a short poll
   const auto more = 64U - static_cast<unsigned>(__builtin_clzll(sixteenths_ / 16 + 1));
   rate_bits_ = std::min(rate_bits_, kMostBits - 3 - more);
-  now_ = static_cast<Nanoseconds>(dice_.roll(400)) * kPoll - 100 * kPoll;
+  now_ = static_cast<Nanoseconds>(dice_.roll(400)) * interval_ - 100 * interval_;
 }
 
 void Drive::choose_counters() {
@@ -116,11 +119,13 @@ void Drive::choose_counters() {
     counter.bits = dice_.once_in(2) ? 64 : 128;
     counter.saturates = counter.bits == 128 && dice_.once_in(2);
     choose_start(counter);
-    if (dice_.once_in(4)) {
-      const auto most = dice_.once_in(8) ? 3600 * kSecond : 12 * kPoll;
-      counter.period = 3 * kPoll + static_cast<Nanoseconds>(dice_.roll(static_cast<std::uint64_t>(most - 3 * kPoll)));
-      counter.phase = static_cast<Nanoseconds>(dice_.roll(static_cast<std::uint64_t>(counter.period))) - 400 * kPoll -
-                      200 * counter.period;
+    // As late as the ledger covers.
+    const auto most = dice_.once_in(8) ? 3600 * kSecond : std::min(3600 * kSecond, 12 * interval_);
+    if (dice_.once_in(4) && 3 * interval_ < most) {
+      counter.period =
+          3 * interval_ + static_cast<Nanoseconds>(dice_.roll(static_cast<std::uint64_t>(most - 3 * interval_)));
+      counter.phase = static_cast<Nanoseconds>(dice_.roll(static_cast<std::uint64_t>(counter.period))) -
+                      400 * interval_ - 200 * counter.period;
     }
   };
   unit_is_told_ = true;
@@ -204,7 +209,8 @@ void Drive::pass(Nanoseconds time, bool busy) {
 }
 
 void Drive::wait_for_poll() {
-  Nanoseconds wait = kPoll - kPoll / 8 + static_cast<Nanoseconds>(dice_.roll(kPoll / 4));
+  const auto quarter = static_cast<std::uint64_t>(interval_ / 4);
+  Nanoseconds wait = interval_ - interval_ / 8 + static_cast<Nanoseconds>(dice_.roll(quarter));
   if (dice_.once_in(12)) {
     wait *= static_cast<Nanoseconds>(1 + dice_.roll(8));  // missed polls
     if (dice_.once_in(8)) {
@@ -264,7 +270,7 @@ void Drive::fall(Counter& counter) {
 }
 
 std::optional<model::Uint128> Drive::absurd_count(const model::ByteCounter& counter, model::Uint128 last) {
-  constexpr model::Uint128 kLeap = model::Uint128{1} << 56;  // more bytes than any drive writes in the longest wait
+  constexpr model::Uint128 kLeap = model::Uint128{1} << 62;  // more bytes than any drive writes in the longest wait
   const std::uint64_t choice = dice_.roll(5);
   if (choice == 4 || (choice == 3 && counter.unit_bytes == 0)) {
     return ~model::Uint128{0};
@@ -306,7 +312,7 @@ WriteSample Drive::poll(Truth& truth) {
   wait_for_poll();
   const bool slow = dice_.once_in(8);
   const auto between = [&] {
-    return static_cast<Nanoseconds>(dice_.roll(static_cast<std::uint64_t>(slow ? kPoll / 8 : kSecond / 100)));
+    return static_cast<Nanoseconds>(dice_.roll(static_cast<std::uint64_t>(slow ? 4 * kSecond : kSecond / 100)));
   };
   const auto pause = [&] {
     pass(between(), dice_.once_in(2));

@@ -21,7 +21,6 @@ namespace ssdpulse::analysis::simulation {
 
 using Nanoseconds = std::int64_t;
 inline constexpr Nanoseconds kSecond = 1'000'000'000;
-inline constexpr Nanoseconds kPoll = 30 * kSecond;
 
 /// Every choice of a simulation: from a generator, or from a script that a shrinking test framework can shorten.
 class Dice {
@@ -111,6 +110,7 @@ class Drive {
   /// As when the daemon restarts.
   void restart_block_layer() { block_ = 0; }
 
+  [[nodiscard]] std::chrono::nanoseconds poll_interval() const { return std::chrono::nanoseconds(interval_); }
   [[nodiscard]] bool block_layer_sees_all() const { return block_sees_ == Block::all; }
 
  private:
@@ -123,6 +123,7 @@ class Drive {
   std::optional<model::Uint128> absurd_count(const model::ByteCounter& count, model::Uint128 last);
 
   Dice& dice_;
+  Nanoseconds interval_ = 30 * kSecond;
   Counter host_;
   Counter media_;
   bool same_page_ = false;

@@ -10,7 +10,6 @@ namespace ssdpulse::analysis {
 namespace {
 
 using simulation::Fate;
-using simulation::kPoll;
 using simulation::to_mpz;
 using simulation::Truth;
 
@@ -399,7 +398,7 @@ void Play::restart_daemon() {
       continue;
     }
     auto restored =
-        CheckedLedger::restore(ledger->save(), std::chrono::nanoseconds(kPoll), newest->sample.at, newest->sample.wall);
+        CheckedLedger::restore(ledger->save(), drive_.poll_interval(), newest->sample.at, newest->sample.wall);
     if (!restored) {
       wrong(restored.error().message);
     }

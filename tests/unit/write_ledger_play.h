@@ -77,7 +77,7 @@ class Play {
   simulation::Dice& dice_;
   PlayCounts& counts_;
   simulation::Drive drive_;
-  CheckedLedger ledger_{std::chrono::nanoseconds(simulation::kPoll)};
+  CheckedLedger ledger_{drive_.poll_interval()};
   std::optional<CheckedLedger> spared_;  // the same without the absurd pages, since the first
   std::vector<WriteSample> history_;
   std::vector<Record> records_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace ssdpulse::analysis {
 namespace {
@@ -72,6 +73,11 @@ void DriveReadings::observe(const model::NvmeDrive& drive, bool healthy) {
   const auto& writes = drive.write_amplification;
   if (writes.read_at && writes.read_at != media_at_) {
     media_at_ = writes.read_at;
+    if (std::exchange(epochs_, writes.epochs) != writes.epochs) {
+      for (Reading& earlier : readings_) {  // what was lost when the counters fell is in no difference
+        earlier.host_bytes = earlier.media_bytes = std::nullopt;
+      }
+    }
     reading.host_bytes = writes.host_written_bytes;
     reading.media_bytes = writes.media_written_bytes;
     reading.host_doubt_bytes = writes.host_doubt_bytes;

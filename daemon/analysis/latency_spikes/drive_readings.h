@@ -62,6 +62,7 @@ class DriveReadings {
   std::deque<Reading> readings_;
   std::optional<SteadyTime> media_at_;
   UsualMedia usual_;
+  std::uint64_t epochs_ = 0;  // of the drive's write counters
   bool spoiled_ = false;  // by a spike since the last reading
 };
 

@@ -179,6 +179,7 @@ void NvmeDrive::finish_poll(SteadyTime now, BlockLayer& block) {
     media_read_at_ = now;
     at_media_ = before_;
     ledgers_.observe(*reading, before_, writes_of(subsystem_, block), pace());
+    media_believed_at_ = ledgers_.in_doubt() ? media_believed_at_ : now;
   }
   values_.take(*reading, ledgers_.units(), now);
 }
@@ -271,8 +272,8 @@ model::NvmeDrive NvmeDrive::describe(SteadyTime now) const {
   }
   drive.write_amplification.source = ledgers_.source();
   drive.write_amplification.reason = ledgers_.reason();
-  if (media_read_at_ != SteadyTime{}) {
-    drive.write_amplification.read_at = media_read_at_;
+  if (media_believed_at_ != SteadyTime{}) {
+    drive.write_amplification.read_at = media_believed_at_;
   }
   drive.polling.read_at = succeeded_at_;
   return drive;

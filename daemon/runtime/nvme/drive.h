@@ -95,6 +95,7 @@ class NvmeDrive {
   std::chrono::nanoseconds place_;
   SteadyTime identified_at_;
   SteadyTime media_read_at_;            // last reading of the pages that count media writes
+  SteadyTime media_believed_at_;        // the last one that is believed
   DriveWrites before_;                  // block layer, when the poll began
   DriveWrites at_media_;                // when the last reading of those pages began
   std::optional<SteadyTime> asked_at_;  // of the command that is unanswered

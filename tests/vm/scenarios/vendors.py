@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drives whose pages QEMU cannot serve: the write amplification that their counters show is exported, also after a fall."""
+"""Drives whose pages QEMU cannot serve: their write amplification is exported, also after a counter has fallen."""
 import threading
 from dataclasses import dataclass, field
 from typing import Callable

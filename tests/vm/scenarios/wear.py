@@ -25,6 +25,7 @@ OCP = {
 
 # Whose host counter, in the emulator, has write zeroes (FDP), and whose has not (the health page, which goes with OCP).
 ZEROED = {"counting": {"fdp": FDP, "ocp": True}, "ignoring": {"ocp": True}}
+STEADY = "dd if=/dev/zero of=/dev/{disk} bs=512k count=2 oflag=direct"  # shows in every poll: the counters are not late
 WRITTEN = 128 << 20
 ELSEWHERE = WRITTEN // 100 // (128 << 10) * (128 << 10)  # by commands that the block layer takes for no writes
 
@@ -40,7 +41,8 @@ def write_for_a_while(vm, disks):
     jobs = " ".join(
         f"( n=0; while [ $(date +%s) -lt $end ]; do {{ {command.format(disk=disks[serial])}; }} 2>/dev/null || exit 1; "
         f"n=$((n + 1)); sleep 1; done; echo $n >/tmp/rounds-{serial} ) &"
-        for serial, command in [*((serial, command) for serial, (command, _, _) in DRIVES.items()), *OCP.items()])
+        for serial, command in [*((serial, command) for serial, (command, _, _) in DRIVES.items()), *OCP.items(),
+                                *((serial, STEADY) for serial in ZEROED)])
     vm.sh(f"end=$(($(date +%s) + {WRITING_SECONDS})); {jobs} wait", WRITING_SECONDS * 2 + 30)
     return {serial: int(vm.sh(f"cat /tmp/rounds-{serial}")) for serial in DRIVES}
 
@@ -53,45 +55,44 @@ def drift(scrape, serial):
 
 def no_drift(check, scrape, serial, what):
     bounds = drift(scrape, serial)
-    check.that(None not in bounds and bounds[0] <= 0 <= bounds[2], f"{serial}: drift of the host counter {what}: {bounds}")
+    check.that(None not in bounds and bounds[0] <= 0 <= bounds[2], f"{serial}: drift {what}: {bounds}")
 
 
-def zero(vm, check, daemon, drives):
+def zero(vm, check, daemon, disks):
     """File systems are made, volumes zeroed: nobody is accused. Then one percent of the writes comes from elsewhere."""
-    disks = {serial: vm.disk(serial) for serial in ZEROED}
-
     def on_both(command, what):
-        for disk in disks.values():
-            vm.sh(command.format(disk=disk), 120)
-        scrape = daemon.when_drives_were_read(drives, float(vm.sh("date +%s")) + 1)
-        for serial in disks:
+        for serial in ZEROED:
+            vm.sh(command.format(disk=disks[serial]), 120)
+        scrape = daemon.when_drives_were_read(len(disks), float(vm.sh("date +%s")) + 1)
+        for serial in ZEROED:
             print(f"NOTE {serial}: drift {what}: {drift(scrape, serial)}")
         return scrape
 
     vm.sh("modprobe -q xfs; true")
-    for command, what in (("mkfs.xfs -q -f -K /dev/{disk}", "after mkfs"),
-                          ("blkdiscard --force --zeroout /dev/{disk}", "after zeroing"),
-                          ("blkdiscard --force /dev/{disk}", "after a discard"),
-                          (f"dd if=/dev/zero of=/dev/{{disk}} bs=1M count={WRITTEN >> 20} oflag=direct 2>&1", "after writes")):
+    steps = {"after mkfs": "mkfs.xfs -q -f -K /dev/{disk}",
+             "after zeroing": "blkdiscard --force --zeroout /dev/{disk}",
+             "after a discard and writes":
+                 "blkdiscard --force /dev/{disk}; "
+                 f"dd if=/dev/zero of=/dev/{{disk}} bs=1M count={WRITTEN >> 20} oflag=direct 2>&1"}
+    for what, command in steps.items():
         scrape = on_both(command, what)
-        for serial in disks:
+        for serial in ZEROED:
             no_drift(check, scrape, serial, what)
-    scrape = on_both("for i in $(seq {}); do nvme write /dev/{{disk}} --start-block=0 --block-count=255 "
-                     "--data-size=131072 --data=/dev/zero >/dev/null; done".format(ELSEWHERE >> 17), "after others' writes")
-    for serial in disks:
+    scrape = on_both(f"for i in $(seq {ELSEWHERE >> 17}); do nvme write /dev/{{disk}} --start-block=0 --block-count=255 "
+                     "--data-size=131072 --data=/dev/zero >/dev/null; done", "after writes of others")
+    for serial in ZEROED:
         bounds = drift(scrape, serial)
         check.that(None not in bounds and 0 < bounds[0] <= ELSEWHERE <= bounds[2],
                    f"{serial}: {ELSEWHERE} of {WRITTEN} bytes from elsewhere, drift {bounds}")
 
 
 def run(vm, check):
-    disks = {serial: vm.disk(serial) for serial in [*DRIVES, *OCP]}
+    disks = {serial: vm.disk(serial) for serial in [*DRIVES, *OCP, *ZEROED]}
     vm.sh(f"printf 'nvme: {{ poll_interval: {POLL_SECONDS}s }}\\nhistory: {{ directory: \"\" }}\\n' >/tmp/wear.yaml")
     daemon = machine.Daemon(vm, "--config", "/tmp/wear.yaml")
-    drives = len(disks) + len(ZEROED)
-    before = daemon.when_drives_were_read(drives, 0)
+    before = daemon.when_drives_were_read(len(disks), 0)
     rounds = write_for_a_while(vm, disks)
-    after = daemon.when_drives_were_read(drives, float(vm.sh("date +%s")) + 1)
+    after = daemon.when_drives_were_read(len(disks), float(vm.sh("date +%s")) + 1)
     for serial, (_, bytes_of_round, ratio) in DRIVES.items():
         [info] = after.series("ssdpulse_nvme_info", serial=serial)
         controller = dict(info)["controller"]
@@ -117,7 +118,7 @@ def run(vm, check):
         else:
             check.that(None not in values and values[0] <= 1 <= values[2] and values[2] - values[0] <= 0.2,
                        f"much: ratio {values[1]} in {values[0]}..{values[2]}, expected 1")
-    zero(vm, check, daemon, drives)
+    zero(vm, check, daemon, disks)
     errors = {key: value for key, value in after.series("ssdpulse_source_errors_total", source="nvme").items() if value}
     print(f"NOTE errors of the source: {errors}")
     print("NOTE " + vm.sh("ssdpulse devices").split("\n\n")[-1].replace("\n", "\nNOTE "))
