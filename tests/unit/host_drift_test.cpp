@@ -49,7 +49,7 @@ struct CountingDrive {
 /// All kinds, with and without data units.
 std::vector<CountingDrive> kinds() {
   std::vector<CountingDrive> drives;
-  for (const std::uint64_t unit : {1, 512'000}) {
+  for (const std::uint64_t unit : {std::uint64_t{1}, std::uint64_t{512'000}}) {
     for (const bool zeroes : {false, true}) {
       for (const bool discards : {false, true}) {
         drives.push_back({zeroes, discards, unit, 0, 0, {}, {}});

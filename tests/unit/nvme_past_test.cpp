@@ -199,7 +199,7 @@ TEST(Ledgers, AnEpochIsOneLineOfTheLog) {
     rig.poll();
   };
   rig.poll();
-  for (const std::uint64_t media : {1'100'000U, 600'000U, 700'000U, 500'000U, 800'000U}) {
+  for (const unsigned media : {1'100'000U, 600'000U, 700'000U, 500'000U, 800'000U}) {
     poll_at(media);
   }
   rig.drive.remember(kept_of({2'000'000}), rig.now);  // since when it fell, too

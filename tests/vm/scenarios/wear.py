@@ -26,7 +26,7 @@ OCP = {
 # Whose host counter, in the emulator, has write zeroes (FDP), and whose has not (the health page, which goes with OCP).
 ZEROED = {"counting": {"fdp": FDP, "ocp": True}, "ignoring": {"ocp": True}}
 STEADY = "dd if=/dev/zero of=/dev/{disk} bs=512k count=2 oflag=direct"  # shows in every poll: the counters are not late
-WRITTEN = 128 << 20
+WRITTEN = 384 << 20
 ELSEWHERE = WRITTEN // 100 // (128 << 10) * (128 << 10)  # by commands that the block layer takes for no writes
 
 
