@@ -63,7 +63,7 @@ class DriveReadings {
   std::optional<SteadyTime> media_at_;
   UsualMedia usual_;
   std::uint64_t epochs_ = 0;  // of the drive's write counters
-  bool spoiled_ = false;  // by a spike since the last reading
+  bool spoiled_ = false;      // by a spike since the last reading
 };
 
 }  // namespace ssdpulse::analysis
