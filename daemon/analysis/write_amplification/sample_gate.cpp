@@ -28,7 +28,7 @@ bool leaps(const Counter& from, const Counter& to, Time time) {
          (to->count == kUnbounded || multiply(to->count - from->count, to->unit_bytes) > most);
 }
 
-/// More than a drive can do in the time between them: to be confirmed.
+/// No fall, and no more than a drive can do in the time. (A late counter may show more: the next sample confirms it.)
 bool goes_on(const WriteSample& from, const WriteSample& to) {
   const Time time = to.at - from.at;
   return !fell(from, to) && !leaps(from.host_after, to.host_after, time) && !leaps(from.media, to.media, time);
