@@ -12,10 +12,10 @@
 #include "daemon/config/listen_address.h"
 #include "daemon/config/parse.h"
 #include "daemon/model/version.h"
+#include "daemon/nvme_reader/process.h"
 #include "daemon/runtime/daemon.h"
-#include "daemon/runtime/device_list.h"
+#include "daemon/runtime/device_report.h"
 #include "daemon/runtime/web_security.h"
-#include "daemon/sources/nvme/reader_process.h"
 #include "daemon/util/log.h"
 
 namespace {
@@ -172,7 +172,7 @@ ExitCode check_config(const Arguments& arguments) {
 
 ExitCode list_devices(const Arguments& arguments) {
   const auto configured = configure_or_complain(arguments);
-  return configured ? runtime::print_devices(*configured, std::cout) : ExitCode::usage;
+  return configured ? runtime::report_devices(*configured, std::cout) : ExitCode::usage;
 }
 
 int parse_and_run(int argc, char** argv) {
@@ -207,7 +207,7 @@ int parse_and_run(int argc, char** argv) {
 
   // Started by the daemon or a service manager, not by people: not in --help.
   CLI::App* reader_command = app.add_subcommand("nvme-reader", "Read NVMe log pages for the daemon")->group("");
-  reader_command->callback([&] { exit_code = static_cast<ExitCode>(nvme::run_nvme_reader(kNvmeReaderSocket)); });
+  reader_command->callback([&] { exit_code = static_cast<ExitCode>(nvme_reader::run_nvme_reader(kNvmeReaderSocket)); });
 
   try {
     // The parser would only say that a command is missing.

@@ -2,8 +2,6 @@
 // Where does a hint end? Joins what the kernel carries with what the device takes and what the drive could do with it.
 #pragma once
 
-#include <string>
-
 #include "daemon/model/device.h"
 #include "daemon/model/nvme.h"
 #include "daemon/model/write_hint_path.h"
@@ -13,9 +11,5 @@ namespace ssdpulse::analysis {
 /// `kernel`: how far hints get on any device; `drive`: its Identify data, null where there is none.
 model::WriteHintPath write_hint_path(model::HintReach kernel, const model::Device& device,
                                      const model::NvmeIdentity* drive);
-
-/// The two halves as sentences, for people.
-std::string in_words(model::HintReach kernel);
-std::string in_words(model::DriveSeparation drive);
 
 }  // namespace ssdpulse::analysis

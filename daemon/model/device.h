@@ -2,9 +2,11 @@
 // What drives does this host have, what are they part of, and which file systems live on them?
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ssdpulse::model {
@@ -16,6 +18,8 @@ enum class Coverage : std::uint8_t {
   stacked,   // md, dm and the like: its I/O is measured on the disks below, once
   empty,     // a disk of zero size, such as an unattached loop device
 };
+inline constexpr std::array<std::string_view, 4> kCoverageWords{"measured", "excluded by configuration",
+                                                                "measured on the disks below it", "empty"};
 
 /// A disk that carries requests under its own queue: the device itself, or one hidden path of an
 /// NVMe multipath head (nvme0c1n1 of nvme0n1).

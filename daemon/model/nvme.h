@@ -58,7 +58,7 @@ using Uint128 = unsigned __int128;
 /// A counter of bytes as the drive keeps it: `count` units of `unit_bytes` each.
 struct ByteCounter {
   Uint128 count = 0;
-  std::uint64_t unit_bytes = 1;  // 0: the unit is not known (see sources/nvme/unit_calibration.h)
+  std::uint64_t unit_bytes = 1;  // 0: the unit is not known (see analysis/write_amplification/unit_calibration.h)
   Rounding rounding = Rounding::exact;
 };
 

@@ -18,6 +18,9 @@ enum class HintReach : std::uint8_t {
 };
 inline constexpr std::array<std::string_view, 4> kHintReachNames{"dropped", "file_system_drops_buffered", "block_layer",
                                                                  "drive"};
+inline constexpr std::array<std::string_view, 4> kHintReachWords{
+    "the kernel drops them", "reach the block layer, but ext4 drops those of buffered writes", "reach the block layer",
+    "reach the drive as a stream when the device itself is written directly"};
 
 /// What the drive could do with it.
 enum class DriveSeparation : std::uint8_t {
@@ -27,6 +30,8 @@ enum class DriveSeparation : std::uint8_t {
   unknown,
 };
 inline constexpr std::array<std::string_view, 4> kDriveSeparationNames{"none", "directives", "fdp", "unknown"};
+inline constexpr std::array<std::string_view, 4> kDriveSeparationWords{
+    "has neither streams nor FDP", "has directives, and may have streams", "has FDP", "unknown"};
 
 struct WriteHintPath {
   HintReach kernel = HintReach::dropped;

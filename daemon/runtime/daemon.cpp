@@ -11,18 +11,18 @@
 #include <utility>
 
 #include "daemon/config/parse.h"
+#include "daemon/confinement/confinement.h"
+#include "daemon/drives/monitor.h"
 #include "daemon/model/version.h"
-#include "daemon/runtime/confinement.h"
-#include "daemon/runtime/coverage.h"
 #include "daemon/runtime/current_snapshot.h"
 #include "daemon/runtime/events.h"
 #include "daemon/runtime/loss_watch.h"
-#include "daemon/runtime/nvme/monitor.h"
 #include "daemon/runtime/sampler.h"
 #include "daemon/runtime/service_notifier.h"
 #include "daemon/runtime/spike_watch.h"
 #include "daemon/runtime/web_listeners.h"
 #include "daemon/runtime/web_server.h"
+#include "daemon/sources/inventory/coverage.h"
 #include "daemon/util/log.h"
 #include "exporters/http/pages.h"
 #include "exporters/prometheus/metrics_page.h"
@@ -81,7 +81,7 @@ http::Routes routes(const CurrentSnapshot& current, exposition::MetricsPage& pag
 
 /// Somebody may wait for what the configuration leaves out.
 void warn_of_what_is_not_measured(const Sampler& sampler, const config::Config& config) {
-  for (const auto& [device, reason] : named_and_not_measured(config.devices.include, sampler.inventory())) {
+  for (const auto& [device, reason] : sources::named_and_not_measured(config.devices.include, sampler.inventory())) {
     log::warning("device={} is included by name and not measured: {}", device, reason);
   }
   if (sampler.measured_devices() == 0) {
@@ -93,7 +93,7 @@ void warn_of_what_is_not_measured(const Sampler& sampler, const config::Config& 
 }
 
 /// A good configuration is applied as far as a running daemon can, a bad one changes nothing.
-void apply(const Configured& wanted, config::Config& running, Sampler& sampler, NvmeMonitor& nvme) {
+void apply(const Configured& wanted, config::Config& running, Sampler& sampler, drives::DriveMonitor& nvme) {
   if (!wanted) {
     for (const std::string& problem : wanted.error()) {
       log::error("{}", problem);
@@ -146,8 +146,8 @@ std::string status_line(const Sampler& sampler) {
 }
 
 /// From the first sample to the stop signal.
-void serve(const Configure& configure, config::Config& running, Events& events, Sampler& sampler, NvmeMonitor& nvme,
-           WebServer& web, CurrentSnapshot& current) {
+void serve(const Configure& configure, config::Config& running, Events& events, Sampler& sampler,
+           drives::DriveMonitor& nvme, WebServer& web, CurrentSnapshot& current) {
   InventoryClock inventory;
   ConfigurationReader configuration(configure);
   std::uint64_t missed_ticks = 0;
@@ -224,12 +224,12 @@ ExitCode run(const Configure& configure) {
     return give_up(exit_code_of(sampler.error().error_number), sampler.error().message);
   }
   (*sampler)->set_discard_gap(config->discard.burst_gap);
-  auto nvme = NvmeMonitor::start(config->nvme.poll_interval, config->nvme.reader_socket);
+  auto nvme = drives::DriveMonitor::start(config->nvme.poll_interval, config->nvme.reader_socket);
   if (!nvme) {
     return give_up(ExitCode::failure, nvme.error().message);
   }
-  const Partners partners{!config->nvme.reader_socket.empty(), service_notifier::has_manager()};
-  if (auto confined = confine(config->history.directory, partners); !confined) {
+  const confinement::Partners partners{!config->nvme.reader_socket.empty(), service_notifier::has_manager()};
+  if (auto confined = confinement::confine(config->history.directory, partners); !confined) {
     return give_up(ExitCode::failure, confined.error().message);
   }
   // Only now are there threads: they hold what this one holds, nothing.

@@ -11,8 +11,8 @@
 
 #include "daemon/analysis/accounting_drift.h"
 #include "daemon/analysis/missed_completions.h"
+#include "daemon/drives/block_layer.h"
 #include "daemon/model/snapshot.h"
-#include "daemon/runtime/block_layer.h"
 #include "daemon/runtime/discard_watch.h"
 #include "daemon/sources/block/block_source.h"
 #include "daemon/sources/inventory/disk_stats.h"
@@ -22,7 +22,7 @@
 
 namespace ssdpulse::runtime {
 
-class Sampler final : public BlockLayer {
+class Sampler final : public drives::BlockLayer {
  public:
   /// Looks at the host and starts counting: needs the capabilities to load BPF programs, later calls need none.
   static util::Result<std::unique_ptr<Sampler>> open(const sources::InventoryRoots& roots,

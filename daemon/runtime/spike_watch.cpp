@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "daemon/runtime/history/history.h"
+#include "daemon/history/history.h"
 #include "daemon/util/log.h"
 #include "daemon/util/utc_text.h"
 
@@ -35,7 +35,8 @@ void write(const SpikeLog::Line& line) {
 
 }  // namespace
 
-void SpikeWatch::observe(model::Snapshot& snapshot, SteadyTime at, std::chrono::nanoseconds floor, NvmeMonitor& nvme) {
+void SpikeWatch::observe(model::Snapshot& snapshot, drives::SteadyTime at, std::chrono::nanoseconds floor,
+                         drives::DriveMonitor& nvme) {
   const auto drives = drives_of(snapshot);
   std::map<std::string, analysis::DeviceSpikes> before = std::exchange(devices_, {});
   history::Batch batch;

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "daemon/analysis/latency_spikes/device_spikes.h"
+#include "daemon/drives/monitor.h"
 #include "daemon/model/snapshot.h"
-#include "daemon/runtime/nvme/monitor.h"
 #include "daemon/runtime/spike_log.h"
 
 namespace ssdpulse::runtime {
@@ -18,7 +18,8 @@ namespace ssdpulse::runtime {
 class SpikeWatch {
  public:
   /// Completes the Snapshot, which was taken at `at`; asks for the logs of drives whose spikes need them.
-  void observe(model::Snapshot& snapshot, SteadyTime at, std::chrono::nanoseconds floor, NvmeMonitor& nvme);
+  void observe(model::Snapshot& snapshot, drives::SteadyTime at, std::chrono::nanoseconds floor,
+               drives::DriveMonitor& nvme);
 
  private:
   std::map<std::string, analysis::DeviceSpikes> devices_;

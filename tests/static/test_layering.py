@@ -2,17 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does every include point the allowed way?
 
-Our own headers: util <- model <- {config, sources, analysis, exporters} <- runtime <- main, and no room knows a sibling.
-Third-party headers: each library has one room that may include it; a library that is not listed here is an error, so
-that whoever adds one decides where it lives. Tests may include anything.
+ROOMS says which room may include which; nothing may lead in a circle, and no room knows a sibling that is not listed.
+The table of rooms is printed. Third-party headers: each library has one room that may include it; a library that is not
+listed here is an error, so that whoever adds one decides where it lives. Tests may include anything.
 """
+import collections
+import graphlib
 import os
 import re
 import subprocess
 import sys
 
 BASE = ["daemon/model", "daemon/util", "bpf/abi"]
-# Room -> rooms it may include besides itself. A file belongs to the room with the longest matching path.
+# Room -> rooms it may include besides itself, or single files of them. A file belongs to the room with the longest
+# matching path.
 ROOMS = {
     "bpf/abi": [],
     "bpf/kernel": ["bpf/abi"],
@@ -21,18 +24,24 @@ ROOMS = {
     "daemon/util": [],
     "daemon/model": ["daemon/util", "bpf/abi"],
     "daemon/config": BASE,
+    "daemon/confinement": ["daemon/util"],
     "daemon/sources": BASE,  # what several sources share
     "daemon/sources/inventory": ["daemon/sources", *BASE],
     "daemon/sources/block": ["daemon/sources", *BASE],
-    "daemon/sources/nvme": ["daemon/sources", "daemon/sources/nvme/pages", *BASE],
     "daemon/sources/nvme/pages": BASE,
-    "daemon/analysis": BASE,
+    "daemon/nvme_reader": ["daemon/confinement", "daemon/sources/nvme/pages", "daemon/util"],
+    "daemon/sources/nvme": ["daemon/nvme_reader/protocol.h", "daemon/sources", "daemon/sources/nvme/pages", *BASE],
+    "daemon/analysis": ["daemon/sources/nvme/pages", *BASE],
+    "daemon/history": BASE,
+    "daemon/drives": ["daemon/analysis", "daemon/history", "daemon/sources/nvme", "daemon/sources/nvme/pages", *BASE],
     "exporters": BASE,  # what several exporters share
     "exporters/prometheus": ["exporters", *BASE],
     "exporters/http": ["daemon/util"],
+    "exporters/terminal": BASE,
 }
 ROOMS["daemon/runtime"] = [room for room in ROOMS if room == "bpf/abi" or not room.startswith("bpf")]
-ROOMS["daemon"] = [*ROOMS["daemon/runtime"], "daemon/runtime"]  # main and the command line
+ROOMS["daemon/runtime"].remove("daemon/nvme_reader")
+ROOMS["daemon"] = [*ROOMS["daemon/runtime"], "daemon/runtime", "daemon/nvme_reader/process.h"]  # the command line
 
 LIBRARIES = {
     r"bpf/(libbpf|bpf|btf)\.h|.*\.skel\.h": ["daemon/sources/block"],
@@ -41,12 +50,13 @@ LIBRARIES = {
     r"microhttpd\.h|gnutls/.*|crypt\.h": ["exporters/http"],
     r"prometheus/.*|protozero/.*|libdeflate\.h": ["exporters/prometheus"],
     r"utf8\.h": ["exporters/prometheus", "daemon/config"],
-    r"libnvme\.h|nvme/.*": ["daemon/sources/nvme"],
-    r"sqlite3\.h": ["daemon/runtime"],
+    r"libnvme\.h|nvme/.*": ["daemon/nvme_reader"],
+    r"sqlite3\.h": ["daemon/history"],
     r"spdlog/.*|seccomp\.h": ["daemon/util"],
     r"CLI/.*": ["daemon"],
     r"tl/expected\.hpp": ["daemon/util"],
-    r"sys/capability\.h|systemd/.*": ["daemon/runtime"],
+    r"sys/capability\.h": ["daemon/confinement"],
+    r"systemd/.*": ["daemon/runtime"],
     r"fmt/.*": list(ROOMS),  # text formatting, as common as std::string
 }
 # What the C++ library (no extension), libc and the kernel's user-space headers offer.
@@ -78,28 +88,57 @@ def find_error(file, header, known):
         return "only tests include tests"
     if header in known or header.startswith(("daemon/", "exporters/")):
         there = room_of(header)
-        return None if there in (room, *ROOMS[room]) else f"{room} may not include {there or 'a room ' + UNLISTED}"
+        allowed = there == room or there in ROOMS[room] or header in ROOMS[room]
+        return None if allowed else f"{room} may not include {there or 'a room ' + UNLISTED}"
     for pattern, rooms in LIBRARIES.items():
         if re.fullmatch(pattern, header):
             return None if room in rooms else f"only {' and '.join(rooms)} may include this library"
     return None if SYSTEM.fullmatch(header) else f"this library is {UNLISTED}"
 
 
+def find_circle():
+    """Rooms whose allowed arrows lead back to themselves, or None."""
+    arrows = {room: {there if there in ROOMS else room_of(there) for there in ROOMS[room]} for room in ROOMS}
+    try:
+        graphlib.TopologicalSorter(arrows).prepare()
+    except graphlib.CycleError as error:
+        return error.args[1]
+    return None
+
+
+def arrows_in_words(room):
+    rooms = [there for there in ROOMS[room] if there not in BASE]
+    return " ".join([*(["base"] if set(BASE) <= set(ROOMS[room]) else sorted(set(BASE) & set(ROOMS[room]))), *rooms])
+
+
+def print_rooms(files, lines):
+    """`base`: the model, util and the kernel side's ABI."""
+    print(f"{'ROOM':28}{'FILES':>6}{'LINES':>7}  MAY INCLUDE")
+    for room in ROOMS:
+        print(f"{room:28}{files[room]:6}{lines[room]:7}  {arrows_in_words(room) or '-'}")
+
+
 def main():
     command = ["tests/lib/sources.sh", "*.h", "*.c", "*.cpp"]
-    files = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    sources = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     checked = errors = 0
-    for file in files:
+    files, lines = collections.Counter(), collections.Counter()
+    for file in sources:
         if file.startswith("tests/"):
             continue
-        with open(file, encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):
+        files[room_of(file)] += 1
+        with open(file, encoding="utf-8") as text:
+            for number, line in enumerate(text, 1):
+                lines[room_of(file)] += 1
                 if match := INCLUDE.match(line):
                     checked += 1
-                    if error := find_error(file, match[1], set(files)):
+                    if error := find_error(file, match[1], set(sources)):
                         print(f"{file}:{number}: {match[1]}: {error}")
                         errors += 1
+    print_rooms(files, lines)
     print(f"{checked} includes")
+    if circle := find_circle():
+        sys.exit(f"FAIL: rooms in a circle: {' -> '.join(circle)}")
     if errors:
         sys.exit(f"FAIL: {errors} includes point the wrong way")
 

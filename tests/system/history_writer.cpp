@@ -15,7 +15,7 @@
 #include <string>
 #include <thread>
 
-#include "daemon/runtime/history/history.h"
+#include "daemon/history/history.h"
 #include "daemon/util/log.h"
 
 namespace {

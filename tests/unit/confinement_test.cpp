@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Can a process that confined itself still do what it gave up? Children of the test confine themselves and try. Each
 // refused call is made in a way that fails otherwise without the filter, so that EPERM can only come from it.
-#include "daemon/runtime/confinement.h"
+#include "daemon/confinement/confinement.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -28,11 +28,11 @@
 #include <string>
 #include <thread>
 
-#include "daemon/runtime/file_access.h"
-#include "daemon/sources/nvme/reader_calls.h"
+#include "daemon/confinement/file_access.h"
+#include "daemon/nvme_reader/calls.h"
 #include "tests/fixtures/temporary_tree.h"
 
-namespace ssdpulse::runtime {
+namespace ssdpulse::confinement {
 namespace {
 
 /// What `work` says in a process of its own; "died" if it does.
@@ -380,16 +380,18 @@ const std::vector<Attempt> kOfNoReader = {
     {"ioctl, any other", [] { return static_cast<long>(::ioctl(-1, FIONREAD, nullptr)); }},
 };
 
-TEST(ReaderCalls, RefusesAllThatIsNotReading) { expect_refused(nvme::refuse_calls_but_the_readers, kOfNoReader); }
+TEST(ReaderCalls, RefusesAllThatIsNotReading) {
+  expect_refused(nvme_reader::refuse_calls_but_the_readers, kOfNoReader);
+}
 
 TEST(ReaderCalls, MakesNoNamespaces) {
-  expect_refused(nvme::refuse_calls_but_the_readers, new_namespaces());
-  EXPECT_EQ(clone3_behind(nvme::refuse_calls_but_the_readers), std::strerror(ENOSYS));
+  expect_refused(nvme_reader::refuse_calls_but_the_readers, new_namespaces());
+  EXPECT_EQ(clone3_behind(nvme_reader::refuse_calls_but_the_readers), std::strerror(ENOSYS));
 }
 
 util::Result<void> become_a_worker() {
-  const auto refused = nvme::refuse_calls_but_the_readers();
-  return refused ? nvme::refuse_calls_of_the_supervisor() : refused;
+  const auto refused = nvme_reader::refuse_calls_but_the_readers();
+  return refused ? nvme_reader::refuse_calls_of_the_supervisor() : refused;
 }
 
 const std::vector<Attempt> kOfNoWorker = {
@@ -419,7 +421,7 @@ TEST(ReaderCalls, AWorkerHasThreadsAndCanAbort) {
 
 TEST(ReaderCalls, LeavesAdminCommandsThreadsAndWorkers) {
   EXPECT_EQ(in_child([] {
-              if (const auto refused = nvme::refuse_calls_but_the_readers(); !refused) {
+              if (const auto refused = nvme_reader::refuse_calls_but_the_readers(); !refused) {
                 return refused.error().message;
               }
               std::string wrong;
@@ -446,4 +448,4 @@ TEST(ReaderCalls, LeavesAdminCommandsThreadsAndWorkers) {
 #endif
 
 }  // namespace
-}  // namespace ssdpulse::runtime
+}  // namespace ssdpulse::confinement

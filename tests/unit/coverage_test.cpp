@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is it said of each disk that was named and is not measured, and why, and of no other?
-#include "daemon/runtime/coverage.h"
+#include "daemon/sources/inventory/coverage.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace ssdpulse::runtime {
+namespace ssdpulse::sources {
 namespace {
 
 using Reasons = std::vector<std::pair<std::string, std::string>>;
@@ -34,4 +34,4 @@ TEST(Coverage, SaysOfEachNamedDiskWhyItIsNotMeasured) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::runtime
+}  // namespace ssdpulse::sources

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/runtime/history/history.h"
+#include "daemon/history/history.h"
 #include "tests/unit/history_rig.h"
 
 namespace ssdpulse::history {

@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/runtime/history/history.h"
+#include "daemon/history/history.h"
 #include "tests/fixtures/temporary_tree.h"
 
 namespace ssdpulse::history {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does the history give back what it was given, and stay within its bounds?
-#include "daemon/runtime/history/history.h"
+#include "daemon/history/history.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -203,7 +203,7 @@ TEST(Recall, goes_on_from_what_was_kept_without_a_subsystem) {
 TEST(Upgrade, a_file_of_the_first_version_is_read_and_goes_on) {
   Rig rig;
   rig.directory_exists();
-  std::ifstream schema(std::string(SSDPULSE_SOURCE_DIR) + "/daemon/runtime/history/schema/v1.sql");
+  std::ifstream schema(std::string(SSDPULSE_SOURCE_DIR) + "/daemon/history/schema/v1.sql");
   rig.sql(
       "PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL; " +
       std::string(std::istreambuf_iterator<char>(schema), {}) +

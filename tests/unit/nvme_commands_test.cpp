@@ -17,7 +17,7 @@
 #include <cstring>
 #include <vector>
 
-#include "daemon/sources/nvme/drive_commands.h"
+#include "daemon/nvme_reader/drive_commands.h"
 #include "tests/fixtures/nvme_sysfs.h"
 
 namespace {
@@ -49,8 +49,10 @@ extern "C" int ioctl(int fd, unsigned long request, ...) noexcept {
   return answer;
 }
 
-namespace ssdpulse::nvme {
+namespace ssdpulse::nvme_reader {
 namespace {
+
+using namespace nvme;
 
 bool any_drive(const model::NvmeIdentity& /*identity*/) { return true; }
 util::Result<PageContent> nothing(Bytes /*bytes*/, const model::NvmeIdentity& /*identity*/) { return PageContent{}; }
@@ -262,4 +264,4 @@ TEST_F(NvmeOpen, OnlyThatCharacterDevice) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::nvme
+}  // namespace ssdpulse::nvme_reader

@@ -10,11 +10,11 @@
 #include <memory>
 #include <string>
 
-#include "daemon/runtime/nvme/drive.h"
+#include "daemon/drives/drive.h"
 #include "tests/fixtures/fake_nvme_drive.h"
 #include "tests/fixtures/temporary_tree.h"
 
-namespace ssdpulse::runtime {
+namespace ssdpulse::drives {
 
 using namespace std::chrono_literals;
 using model::Operation;
@@ -111,10 +111,10 @@ class Rig {
   tests::TemporaryTree tree;
   FakeDrive fake;
   FakeBlockLayer block;
-  NvmeLessons lessons;
+  DriveLessons lessons;
   SteadyTime now = std::chrono::steady_clock::now();
   std::chrono::nanoseconds interval = kInterval;
-  NvmeDrive drive{subsystem(), lessons, now, 0ns};
+  PolledDrive drive{subsystem(), lessons, now, 0ns};
 };
 
-}  // namespace ssdpulse::runtime
+}  // namespace ssdpulse::drives

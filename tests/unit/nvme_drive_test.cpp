@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is a drive asked when it should be, for what it should be, and are old answers forgotten?
-#include "daemon/runtime/nvme/drive_identity.h"
+#include "daemon/drives/drive_identity.h"
 #include "tests/unit/nvme_drive_rig.h"
 
-namespace ssdpulse::runtime {
+namespace ssdpulse::drives {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -270,7 +270,7 @@ TEST(Drive, AHalfSaidHealthPageIsNoSample) {
 TEST(Drive, IsAskedSoonUnderAShorterInterval) {
   Rig rig;
   rig.interval = 1h;
-  NvmeDrive other(rig.subsystem(), rig.lessons, rig.now, 30min);
+  PolledDrive other(rig.subsystem(), rig.lessons, rig.now, 30min);
   other.advance(rig.now, rig.interval, rig.block);
   while (const auto request = other.next()) {
     other.answer(rig.fake.answer(*request), rig.now, rig.block);
@@ -344,10 +344,10 @@ TEST(BackOff, IsTheModelsAndEnds) {
 
 TEST(BackOff, OneDrivesPainIsTheOthersLesson) {
   Rig rig;
-  NvmeDrive other(rig.subsystem(), rig.lessons, rig.now, 0ns);
+  PolledDrive other(rig.subsystem(), rig.lessons, rig.now, 0ns);
   rig.poll();
   other.advance(rig.now, kInterval, rig.block);
-  const auto interval = [&](const NvmeDrive& drive) { return drive.describe(rig.now).polling.interval_seconds; };
+  const auto interval = [&](const PolledDrive& drive) { return drive.describe(rig.now).polling.interval_seconds; };
   EXPECT_EQ(interval(rig.drive), 30);
   EXPECT_EQ(interval(other), 30);
   // Near log reads everything takes a second, otherwise a millisecond.
@@ -394,4 +394,4 @@ TEST(BackOff, APollThatASpikeAskedForIsNotToBlame) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::runtime
+}  // namespace ssdpulse::drives

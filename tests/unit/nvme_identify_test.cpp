@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "daemon/sources/nvme/identify.h"
+#include "daemon/util/printable_text.h"
 
 namespace ssdpulse::nvme {
 namespace {
@@ -89,12 +90,12 @@ TEST(NvmeIdentify, WhatIsNoDrive) {
 }
 
 TEST(NvmeIdentify, TextsAreFitForLabels) {
-  EXPECT_EQ(printable_text(""), "");
-  EXPECT_EQ(printable_text("   "), "");
-  EXPECT_EQ(printable_text(std::string_view("\0\0 \t\n", 5)), "");
-  EXPECT_EQ(printable_text(std::string_view(" a b \0\0", 7)), "a b");
-  EXPECT_EQ(printable_text(std::string_view("a\0b", 3)), "a?b");
-  EXPECT_EQ(printable_text("\x1f \x7e\x7f\x80\xff"), "? ~???");
+  EXPECT_EQ(util::printable_text(""), "");
+  EXPECT_EQ(util::printable_text("   "), "");
+  EXPECT_EQ(util::printable_text(std::string_view("\0\0 \t\n", 5)), "");
+  EXPECT_EQ(util::printable_text(std::string_view(" a b \0\0", 7)), "a b");
+  EXPECT_EQ(util::printable_text(std::string_view("a\0b", 3)), "a?b");
+  EXPECT_EQ(util::printable_text("\x1f \x7e\x7f\x80\xff"), "? ~???");
 }
 
 TEST(NvmeIdentify, EnduranceGroupAndPreferredWritesOfANamespace) {

@@ -8,13 +8,13 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/runtime/nvme/monitor.h"
+#include "daemon/drives/monitor.h"
 #include "tests/fixtures/fake_nvme_drive.h"
 #include "tests/fixtures/nvme_drives.h"
 #include "tests/fixtures/nvme_sysfs.h"
 #include "tests/unit/nvme_drive_rig.h"
 
-namespace ssdpulse::runtime {
+namespace ssdpulse::drives {
 namespace {
 
 constexpr auto kReconnectPause = 100ms;
@@ -34,14 +34,14 @@ class MonitorRig {
   std::optional<nvme::Request> asked() {
     monitor->advance(block, begin);
     nvme::Request request;
-    const auto reception = nvme::receive_message(reader.get(), request, MSG_DONTWAIT);
-    return reception == nvme::Reception::message ? std::optional(request) : std::nullopt;
+    const auto reception = nvme_reader::receive_message(reader.get(), request, MSG_DONTWAIT);
+    return reception == nvme_reader::Reception::message ? std::optional(request) : std::nullopt;
   }
 
   void answer(const nvme::Request& request) {
     nvme::Response response = fake.answer(request);
     response.id = request.id;
-    EXPECT_EQ(nvme::send_message(reader.get(), response, 0), 0);
+    EXPECT_EQ(nvme_reader::send_message(reader.get(), response, 0), 0);
   }
 
   model::SourceStatus status() {
@@ -54,7 +54,7 @@ class MonitorRig {
   FakeDrive fake;
   FakeBlockLayer block;
   util::UniqueFd reader;
-  std::optional<NvmeMonitor> monitor;
+  std::optional<DriveMonitor> monitor;
   model::WallTime begin = std::chrono::system_clock::now();
 };
 
@@ -187,7 +187,7 @@ TEST(Monitor, AReaderThatServesAnotherDaemonIsNeverUp) {
 TEST(Monitor, AReaderElsewhereIsFoundWheneverItComes) {
   const tests::TemporaryTree tree;
   const std::string path = tree.path("reader.socket");
-  NvmeMonitor monitor(nvme::ReaderClient::at(path), kInterval, tree.path(), kReconnectPause);  // which has no drives
+  DriveMonitor monitor(nvme::ReaderClient::at(path), kInterval, tree.path(), kReconnectPause);  // which has no drives
   FakeBlockLayer block;
   const auto status = [&] {
     model::Snapshot snapshot;
@@ -225,7 +225,7 @@ TEST(Monitor, AReaderOfAnotherVersionIsAskedNothingMore) {
   response.id = request->id;
   response.bytes = 512;
   response.version ^= 1;
-  ASSERT_EQ(nvme::send_message(rig.reader.get(), response, 0), 0);
+  ASSERT_EQ(nvme_reader::send_message(rig.reader.get(), response, 0), 0);
   EXPECT_FALSE(rig.asked());
   EXPECT_FALSE(rig.status().up);
   EXPECT_NE(rig.status().reason.find("restart ssdpulse-nvme.service"), std::string::npos) << rig.status().reason;
@@ -246,4 +246,4 @@ TEST(Monitor, GarbageIsCounted) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::runtime
+}  // namespace ssdpulse::drives

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "daemon/sources/nvme/unit_calibration.h"
+#include "daemon/analysis/write_amplification/unit_calibration.h"
 
-namespace ssdpulse::nvme {
+namespace ssdpulse::analysis {
 namespace {
 
 using model::Uint128;
@@ -77,4 +77,4 @@ TEST(EnduranceGroups, AreInBillionsUnlessFirmwareErrs) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::nvme
+}  // namespace ssdpulse::analysis

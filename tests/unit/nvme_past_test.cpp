@@ -5,7 +5,7 @@
 
 #include "tests/unit/nvme_drive_rig.h"
 
-namespace ssdpulse::runtime {
+namespace ssdpulse::drives {
 namespace {
 
 /// What an earlier process kept of the drive, whose OCP page had shown these bytes.
@@ -262,4 +262,4 @@ TEST(Ledgers, SkippedRunsWidenTheDrift) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::runtime
+}  // namespace ssdpulse::drives

@@ -6,14 +6,17 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "daemon/analysis/write_amplification/source_choice.h"
 #include "daemon/sources/nvme/drive_poller.h"
-#include "daemon/sources/nvme/source_choice.h"
 #include "tests/fixtures/fake_nvme_drive.h"
 
 namespace ssdpulse::nvme {
 namespace {
 
 using namespace tests;
+using analysis::choose_source;
+using analysis::settled_values;
+using analysis::SourceChoice;
 
 class Poll {
  public:

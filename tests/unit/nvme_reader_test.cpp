@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/nvme_reader/worker.h"
 #include "daemon/sources/nvme/reader_client.h"
-#include "daemon/sources/nvme/reader_worker.h"
 #include "tests/fixtures/nvme_drives.h"
 #include "tests/fixtures/temporary_tree.h"
 

@@ -15,14 +15,14 @@
 #include <string>
 #include <thread>
 
+#include "daemon/nvme_reader/process.h"
+#include "daemon/nvme_reader/worker.h"
 #include "daemon/sources/nvme/reader_client.h"
-#include "daemon/sources/nvme/reader_process.h"
-#include "daemon/sources/nvme/reader_worker.h"
 #include "daemon/util/log.h"
 #include "tests/fixtures/nvme_drives.h"
 #include "tests/fixtures/temporary_tree.h"
 
-namespace ssdpulse::nvme {
+namespace ssdpulse::nvme_reader {
 namespace {
 
 using namespace std::chrono_literals;
@@ -198,4 +198,4 @@ TEST(NvmeSupervisor, StartedByHandItSaysWhatItIs) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::nvme
+}  // namespace ssdpulse::nvme_reader

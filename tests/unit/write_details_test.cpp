@@ -208,7 +208,7 @@ TEST(WriteHintPath, JoinsKernelDeviceAndDrive) {
 TEST(WriteHintPath, DirectivesAreNoStreams) {
   constexpr auto kDirectives = model::DriveSeparation::directives;
   EXPECT_EQ(model::kDriveSeparationNames[static_cast<std::size_t>(kDirectives)], "directives");
-  EXPECT_NE(analysis::in_words(kDirectives).find("may have streams"), std::string::npos);
+  EXPECT_NE(model::kDriveSeparationWords[model::index(kDirectives)].find("may have streams"), std::string::npos);
 }
 
 }  // namespace

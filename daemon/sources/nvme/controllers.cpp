@@ -11,8 +11,8 @@
 #include <tuple>
 #include <utility>
 
-#include "daemon/sources/nvme/identify.h"
 #include "daemon/sources/sysfs.h"
+#include "daemon/util/printable_text.h"
 #include "daemon/util/read_file.h"
 
 namespace ssdpulse::nvme {
@@ -53,14 +53,14 @@ bool is_block_device(std::string_view name) {
 
 std::string attribute(const std::string& path) {
   const auto text = util::read_file(path, kMaxAttributeBytes);
-  return text ? printable_text(*text) : std::string();
+  return text ? util::printable_text(*text) : std::string();
 }
 
 NvmeSubsystem read_controller(const std::string& directory, std::uint32_t number) {
   NvmeSubsystem drive;
   drive.controller = number;
   const auto state = util::read_file(directory + "/state", kMaxAttributeBytes);
-  drive.state = state ? printable_text(*state) : state.error().message;
+  drive.state = state ? util::printable_text(*state) : state.error().message;
   drive.nqn = attribute(directory + "/subsysnqn");
   drive.transport = attribute(directory + "/transport");
   drive.address = attribute(directory + "/address");

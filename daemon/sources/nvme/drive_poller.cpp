@@ -57,21 +57,6 @@ const char* failure_kind(int error_number) {
 
 }  // namespace
 
-const PageReading* DriveReading::smart() const {
-  const auto found =
-      std::find_if(pages.begin(), pages.end(), [](const PageReading& entry) { return is_smart(*entry.page); });
-  return found == pages.end() ? nullptr : &*found;
-}
-
-std::optional<model::ByteCounter> DriveReading::host_before_media() const {
-  const PageReading* page = smart();
-  return page != nullptr ? page->content.writes.host : std::nullopt;
-}
-
-std::optional<model::ByteCounter> DriveReading::host_after_media() const {
-  return smart_again ? smart_again->content.writes.host : std::nullopt;
-}
-
 void DrivePoller::begin(Extent extent) {
   busy_ = true;
   reading_ = {};

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "daemon/util/printable_text.h"
+
 namespace ssdpulse::nvme {
 namespace {
 
@@ -21,7 +23,7 @@ std::uint32_t little32(Bytes bytes, std::size_t at) {
 }
 
 std::string text(Bytes bytes, std::size_t at, std::size_t length) {
-  return printable_text({reinterpret_cast<const char*>(bytes.data()) + at, length});
+  return util::printable_text({reinterpret_cast<const char*>(bytes.data()) + at, length});
 }
 
 util::Result<void> check_size(Bytes bytes, const std::string& what) {
@@ -32,18 +34,6 @@ util::Result<void> check_size(Bytes bytes, const std::string& what) {
 }
 
 }  // namespace
-
-std::string printable_text(std::string_view text) {
-  constexpr std::string_view kPadding(" \0\t\r\n", 5);
-  const std::size_t first = text.find_first_not_of(kPadding);
-  if (first == std::string_view::npos) {
-    return {};
-  }
-  std::string result(text.substr(first, text.find_last_not_of(kPadding) - first + 1));
-  std::replace_if(
-      result.begin(), result.end(), [](char c) { return c < 0x20 || c > 0x7e; }, '?');
-  return result;
-}
 
 util::Result<model::NvmeIdentity> parse_identify_controller(Bytes bytes) {
   if (auto size = check_size(bytes, "Identify Controller"); !size) {

@@ -3,10 +3,7 @@
 // Asks nothing itself, and says which of the optional structures a drive may be asked for.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "daemon/model/nvme.h"
@@ -14,8 +11,6 @@
 #include "daemon/util/result.h"
 
 namespace ssdpulse::nvme {
-
-inline constexpr std::size_t kIdentifyBytes = 4096;  // every Identify data structure
 
 /// What Identify Controller (CNS 01h) says. What only sysfs and the other structures know stays empty.
 util::Result<model::NvmeIdentity> parse_identify_controller(Bytes bytes);
@@ -32,8 +27,5 @@ util::Result<std::vector<std::uint16_t>> parse_endurance_group_list(Bytes bytes)
 /// Whether the drive says that it has the structure: those that it does not are never asked for.
 bool has_uuid_list(const model::NvmeIdentity& identity);
 bool has_endurance_group_list(const model::NvmeIdentity& identity);
-
-/// What a drive calls itself, fit for a label: padding at the ends removed, whatever is not printable ASCII as '?'.
-std::string printable_text(std::string_view text);
 
 }  // namespace ssdpulse::nvme

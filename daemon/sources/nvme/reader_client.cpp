@@ -14,7 +14,7 @@
 #include <csignal>
 #include <utility>
 
-#include "daemon/sources/nvme/reader_process.h"
+#include "daemon/util/process_descriptor.h"
 
 namespace ssdpulse::nvme {
 namespace {
@@ -103,7 +103,7 @@ ReaderClient::~ReaderClient() {
   if (reader_ == 0) {
     return;
   }
-  const util::UniqueFd process = process_descriptor(reader_);
+  const util::UniqueFd process = util::process_descriptor(reader_);
   pollfd end{process.get(), POLLIN, 0};
   const bool ends = process.valid() && (::poll(&end, 1, kFarewellMillis) > 0 || ::kill(reader_, SIGKILL) == 0);
   // One that stays, and that a confined daemon may not kill, dies with us: it asked the kernel for that.
@@ -121,7 +121,7 @@ util::Result<std::uint64_t> ReaderClient::send(Request request) {
     return util::fail("the NVMe reader is busy", EAGAIN);
   }
   request.id = ++last_id_;
-  const int error = send_message(socket_.get(), request, MSG_DONTWAIT);
+  const int error = nvme_reader::send_message(socket_.get(), request, MSG_DONTWAIT);
   if (error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS) {
     return util::fail("the NVMe reader is busy", EAGAIN);
   }
@@ -137,15 +137,16 @@ std::vector<Response> ReaderClient::receive() {
   std::vector<Response> answers;
   for (int message = 0; message < kMostMessages; ++message) {
     Response response;
-    const Reception reception = receive_message(socket_.get(), response, MSG_DONTWAIT);
-    if (reception == Reception::message && response.mark == Response::kMark && response.version != protocol_version()) {
+    const nvme_reader::Reception reception = nvme_reader::receive_message(socket_.get(), response, MSG_DONTWAIT);
+    if (reception == nvme_reader::Reception::message && response.mark == Response::kMark &&
+        response.version != nvme_reader::protocol_version()) {
       misunderstood_ = true;
       fail_outstanding(EPROTO, answers);
-    } else if (reception == Reception::message && well_formed(response)) {
+    } else if (reception == nvme_reader::Reception::message && nvme_reader::well_formed(response)) {
       accept(response, answers);
-    } else if (reception == Reception::nothing) {
+    } else if (reception == nvme_reader::Reception::nothing) {
       break;
-    } else if (reception == Reception::ended) {
+    } else if (reception == nvme_reader::Reception::ended) {
       ended_ = true;
       break;
     } else {

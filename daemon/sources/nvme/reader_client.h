@@ -14,11 +14,14 @@
 #include <string>
 #include <vector>
 
-#include "daemon/sources/nvme/reader_protocol.h"
+#include "daemon/nvme_reader/protocol.h"
 #include "daemon/util/result.h"
 #include "daemon/util/unique_fd.h"
 
 namespace ssdpulse::nvme {
+
+using nvme_reader::Request;
+using nvme_reader::Response;
 
 class ReaderClient {
  public:

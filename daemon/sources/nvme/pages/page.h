@@ -21,6 +21,7 @@ using Uuid = std::array<std::uint8_t, 16>;
 
 /// Largest page that any decoder asks for; the reader's messages have room for this many bytes.
 inline constexpr std::size_t kMaxPageBytes = 4096;
+inline constexpr std::size_t kIdentifyBytes = 4096;  // every Identify data structure
 
 /// What a page said.
 struct PageContent {
@@ -48,7 +49,7 @@ struct LogPage {
   /// Never reads beyond `bytes` and never trusts a count in it. An error says in words what the page is not.
   util::Result<PageContent> (*decode)(Bytes bytes, const model::NvmeIdentity&);
   /// The media counter is in bytes or in data units of 512000, and no host counter beside it tells which:
-  /// unit_of_media_counter (unit_calibration.h) may settle it.
+  /// unit_of_media_counter (analysis/write_amplification/unit_calibration.h) may settle it.
   bool media_in_bytes_or_data_units = false;
 };
 

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// In which unit does a drive count, where its vendor does not say?
+// Settled by comparison with the health page's data units of 512000 bytes, over the drive's life or over a window:
+// counts and differences of counts alike. Pure; remembering the answer is the caller's.
+//
+// How a ledger uses it. A page whose host and media counters both have unit 0 counts both in the same unit: their ratio
+// is known at once, bytes are not. unit_of_host_counter gives the bytes too; where it answers 0, only the ratio is
+// told. A page with a media counter alone and LogPage::media_in_bytes_or_data_units waits for unit_of_media_counter:
+// until it answers, there is neither ratio nor bytes.
+#pragma once
+
+#include <cstdint>
+
+#include "daemon/model/nvme.h"
+
+namespace ssdpulse::analysis {
+
+/// The unit in bytes of a vendor page's host counter, or 0 while none is certain: the only one with which the counters
+/// can agree within 10 %, or, where two can (a million bytes and a mebibyte), within 1 %, and with which they do,
+/// whatever their rounding hides.
+std::uint64_t unit_of_host_counter(model::Uint128 host_count, model::Uint128 data_units_written);
+
+/// 1 or 512000, or 0 while neither is certain: the one that gives a write amplification between 0.3 and 1000.
+/// They are so far apart that it cannot be both. For counts over the drive's life only.
+std::uint64_t unit_of_media_counter(model::Uint128 media_count, model::Uint128 data_units_written);
+
+/// The unit of page 09h, which firmware has been known to count in data units: 10^9 or 512000, or 0 while neither fits.
+/// `group_data_units`: summed over all endurance groups.
+std::uint64_t unit_of_endurance_groups(model::Uint128 group_data_units, model::Uint128 data_units_written);
+
+}  // namespace ssdpulse::analysis

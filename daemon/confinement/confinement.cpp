@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list names what is refused, not what is allowed: a C library that does an old thing with a new call must not
+// break the daemon. The unit for systemd adds the list of what is allowed.
+#include "daemon/confinement/confinement.h"
+
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "daemon/confinement/file_access.h"
+#include "daemon/confinement/privileges.h"
+#include "daemon/util/log.h"
+#include "daemon/util/system_calls.h"
+
+namespace ssdpulse::confinement {
+namespace {
+
+using util::SystemCall;
+using When = SystemCall::When;
+
+constexpr mode_t kHistoryMode = 0750;
+constexpr std::uint64_t kSocketType = 0xf;  // the rest are flags
+
+constexpr SystemCall kRefused[] = {
+    // The tables are mapped and the programs attached: bpf() only tells how often they ran.
+    {"bpf", When::argument_is_not, 0, BPF_OBJ_GET_INFO_BY_FD},
+    // Listening sockets, the journal's and the one for uevents are there. A stream is how one speaks to those who run
+    // other programs (service managers, container engines), and AF_UNIX takes SOCK_RAW for a datagram.
+    {"socket", When::argument_is_not, 0, AF_UNIX},
+    {"socket", When::argument_is, 1, SOCK_STREAM, kSocketType},
+    {"socket", When::argument_is, 1, SOCK_RAW, kSocketType},
+    {"socketpair"},  // of which one end can still send to anybody
+    // What is open is read, written, mapped. This alone is how the C library finds out what is a terminal.
+    {"ioctl", When::argument_is_not, 1, TCGETS},
+    // What files are, and the length of those that were never opened; SQLite as root tries to give its journal away to
+    // the owner of the database, who is root then, and goes on.
+    {"truncate"},
+    {"truncate64"},
+    // Opening a file to read, or for nothing at all, empties it too if asked to, and before 6.2 Landlock lets that
+    // pass.
+    {"open", When::argument_is, 1, O_TRUNC, O_TRUNC | O_ACCMODE},
+    {"open", When::argument_is, 1, O_TRUNC | O_ACCMODE, O_TRUNC | O_ACCMODE},
+    {"openat", When::argument_is, 2, O_TRUNC, O_TRUNC | O_ACCMODE},
+    {"openat", When::argument_is, 2, O_TRUNC | O_ACCMODE, O_TRUNC | O_ACCMODE},
+    {"openat2"},
+    {"chmod"},
+    {"fchmod"},
+    {"fchmodat"},
+    {.name = "fchmodat2", .number = 452},
+    {"chown"},
+    {"fchown"},
+    {"lchown"},
+    {"fchownat"},
+    {"setxattr"},
+    {"lsetxattr"},
+    {"fsetxattr"},
+    {.name = "setxattrat", .number = 463},
+    {"removexattr"},
+    {"lremovexattr"},
+    {"fremovexattr"},
+    {.name = "removexattrat", .number = 466},
+    {.name = "file_setattr", .number = 469},
+    {"utime"},
+    {"utimes"},
+    {"futimesat"},
+    {"utimensat"},
+    // Other programs, other processes.
+    {"kill"},
+    {"tkill"},
+    {"rt_sigqueueinfo"},
+    {"rt_tgsigqueueinfo"},
+    {"pidfd_send_signal"},
+    // The kernel sends what F_SETSIG names to whom F_SETOWN names, on behalf of the user who owns the file.
+    {"fcntl", When::argument_is, 1, F_SETOWN},
+    {"fcntl", When::argument_is, 1, F_SETOWN_EX},
+    {"fcntl", When::argument_is, 1, F_SETSIG},
+    {"prlimit64", When::argument_is_not, 0, 0},
+    {"setpriority"},
+    {"sched_setaffinity"},
+    {"sched_setscheduler"},
+    {"sched_setparam"},
+    {"sched_setattr"},
+    {"ioprio_set"},
+    {"execve"},
+    {"execveat"},
+    {"uselib"},
+    {"ptrace"},
+    {"process_vm_readv"},
+    {"process_vm_writev"},
+    {"process_madvise"},
+    {"pidfd_getfd"},
+    {"kcmp"},
+    {"personality"},
+    {"userfaultfd"},
+    {"perf_event_open"},
+    // Would do all of the above, and open files, without asking this list.
+    {"io_uring_setup"},
+    {"io_uring_enter"},
+    {"io_uring_register"},
+    // What the host looks like.
+    {"mount"},
+    {"umount2"},
+    {"pivot_root"},
+    {"chroot"},
+    {"move_mount"},
+    {"open_tree"},
+    {.name = "open_tree_attr", .number = 467},
+    {"mount_setattr"},
+    {"fsopen"},
+    {"fsconfig"},
+    {"fsmount"},
+    {"fspick"},
+    {"unshare"},
+    {"setns"},
+    {"clone", When::argument_has_any_of, 0, util::kNewNamespaces},
+    {"quotactl"},
+    {"quotactl_fd"},
+    {"swapon"},
+    {"swapoff"},
+    {"acct"},
+    {"mknod"},
+    {"mknodat"},
+    {"open_by_handle_at"},
+    {"name_to_handle_at"},
+    {"fanotify_init"},
+    // The kernel itself.
+    {"init_module"},
+    {"finit_module"},
+    {"delete_module"},
+    {"kexec_load"},
+    {"kexec_file_load"},
+    {"reboot"},
+    {"syslog"},
+    {"keyctl"},
+    {"add_key"},
+    {"request_key"},
+    {"iopl"},
+    {"ioperm"},
+    {"modify_ldt"},
+    {"vhangup"},
+    {"settimeofday"},
+    {"clock_settime"},
+    {"clock_adjtime"},
+    {"adjtimex"},
+    {"sethostname"},
+    {"setdomainname"},
+    {"lookup_dcookie"},
+    {"nfsservctl"},
+};
+
+}  // namespace
+
+util::Result<void> refuse_calls_of_others(Partners partners) {
+  std::vector<SystemCall> refused(std::begin(kRefused), std::end(kRefused));
+  // abort() is a signal to oneself.
+  refused.push_back({"tgkill", When::argument_is_not, 0, static_cast<std::uint64_t>(::getpid())});
+  if (!partners.log_reader) {
+    refused.push_back({"socket", When::argument_is, 1, SOCK_SEQPACKET, kSocketType});
+    refused.push_back({"connect"});
+  }
+  if (!partners.service_manager) {
+    refused.push_back({"socket", When::argument_is, 1, SOCK_DGRAM, kSocketType});
+  }
+  return util::refuse_system_calls(refused);
+}
+
+util::Result<void> confine(const std::string& history_directory, Partners partners) {
+  if (!history_directory.empty()) {
+    ::mkdir(history_directory.c_str(), kHistoryMode);  // what is wrong with it, the history will say
+  }
+  if (auto dropped = keep_capabilities({}); !dropped) {
+    return dropped;
+  }
+  const auto files = restrict_file_access(history_directory);
+  if (!files) {
+    return tl::make_unexpected(files.error());
+  }
+  if (*files == FileAccess::unrestricted && ::geteuid() == 0) {
+    log::warning(
+        "this kernel has no Landlock: as root the daemon could still open what root owns; run it by its systemd unit");
+  }
+  return refuse_calls_of_others(partners);
+}
+
+}  // namespace ssdpulse::confinement

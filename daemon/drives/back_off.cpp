@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/drives/back_off.h"
+
+#include <algorithm>
+
+#include "daemon/util/log.h"
+
+namespace ssdpulse::drives {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kNear = 50ms;  // how long after a log read an I/O may suffer from it
+constexpr auto kCalm = 24h;
+
+/// A drive whose reads and writes take this much longer near log reads is asked less often.
+constexpr double kBearableEffect = 2.0;
+constexpr unsigned kMostPatience = 8;
+
+}  // namespace
+
+unsigned Patience::of(const std::string& model) const {
+  const auto entry = by_model_.find(model);
+  return entry == by_model_.end() ? 1 : entry->second.intervals;
+}
+
+bool Patience::grow(const std::string& model, SteadyTime now) {
+  Entry& entry = by_model_[model];
+  entry.since = now;
+  const bool grows = entry.intervals < kMostPatience;
+  entry.intervals = std::min(entry.intervals * 2, kMostPatience);
+  return grows;
+}
+
+bool Patience::rest(const std::string& model, SteadyTime now) {
+  const auto entry = by_model_.find(model);
+  if (entry == by_model_.end() || now - entry->second.since < kCalm) {
+    return false;
+  }
+  entry->second.since = now;
+  entry->second.intervals /= 2;
+  if (entry->second.intervals == 1) {
+    by_model_.erase(entry);
+  }
+  return true;
+}
+
+void LogReadWatch::poll_ended(SteadyTime now) { near_until_ = now + kNear; }
+
+void LogReadWatch::measure(const analysis::LatencyWords& words, const std::string& model, SteadyTime now) {
+  near_until_.reset();
+  const auto begin_anew = [&] {
+    effect_ = {};
+    measured_at_ = patience_.of(model);
+  };
+  if (measured_at_ != patience_.of(model)) {
+    begin_anew();  // an equal drive has changed the pace
+  }
+  if (const auto near = analysis::added(words_before_, words); near && !for_a_spike_) {
+    effect_.add_near(*near);
+  }
+  if (const auto all = analysis::added(words_counted_, for_a_spike_ ? words_before_ : words)) {
+    effect_.add_all(*all);
+  }
+  words_counted_ = words;
+  ratio_ = effect_.ratio();
+  if (ratio_ && *ratio_ > kBearableEffect) {
+    if (patience_.grow(model, now)) {
+      begin_anew();
+      log::warning(
+          "model=\"{}\" reads and writes take {:.1f} times as long near log reads: its drives are asked {} times less "
+          "often than configured",
+          model, *ratio_, patience_.of(model));
+    }
+  } else if (patience_.rest(model, now)) {
+    begin_anew();
+    log::info("model=\"{}\" was calm for a day: its drives are asked {} times less often than configured", model,
+              patience_.of(model));
+  }
+}
+
+}  // namespace ssdpulse::drives

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/drives/drive.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/drives/drive_identity.h"
+#include "daemon/util/log.h"
+
+namespace ssdpulse::drives {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kSilence = 5s;    // a drive that owes an answer this long is stale
+constexpr auto kGiveUp = 10min;  // the kernel has given up on any command long before
+constexpr auto kShortestInterval = 10s;
+constexpr auto kMediaAtLeast = 1h;  // idle wear is slow
+constexpr auto kIdentifyAtLeast = 1h;
+constexpr int kForgetAfterIntervals = 5;
+constexpr auto kForgetAfter = 2min;
+constexpr auto kAskHistoryAgain = 10s;
+
+double seconds_since_epoch() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+PolledDrive::PolledDrive(nvme::NvmeSubsystem subsystem, DriveLessons& lessons, SteadyTime first_poll,
+                         std::chrono::nanoseconds place)
+    : subsystem_(std::move(subsystem)),
+      lessons_(lessons),
+      poller_(subsystem_, lessons.refused),
+      due_(first_poll),
+      place_(place),
+      watch_(lessons.patience) {
+  polling_.reason = "not read yet";
+}
+
+void PolledDrive::update(nvme::NvmeSubsystem subsystem) {
+  changed_ = changed_ || replaced_ || subsystem.controller != subsystem_.controller ||
+             subsystem.firmware != subsystem_.firmware || subsystem.namespaces != subsystem_.namespaces;
+  replaced_ = false;
+  subsystem_ = std::move(subsystem);
+}
+
+/// Polls are so far apart.
+std::chrono::nanoseconds PolledDrive::pace() const { return interval_ * lessons_.patience.of(subsystem_.model); }
+
+void PolledDrive::cannot_be_read(const char* kind, const std::string& reason) {
+  polling_.up = false;
+  polling_.reason = reason;
+  ++polling_.failures[kind];
+}
+
+void PolledDrive::notice_silence(SteadyTime now) {
+  if (asked_at_ && !silence_noticed_ && now - *asked_at_ > kSilence) {
+    silence_noticed_ = true;
+    cannot_be_read("timeout", "no answer to a command for more than 5 s");
+    const std::string who = "controller=nvme" + std::to_string(subsystem_.controller);
+    if (const auto suppressed = lessons_.limiter.admit("silent " + who, now)) {
+      told_up_ = false;
+      log::warning("{} does not answer{} suppressed={}", who,
+                   succeeded_at_ ? "; its figures are those of its last reading" : "", *suppressed);
+    }
+  }
+}
+
+bool PolledDrive::given_up(SteadyTime now) const { return asked_at_ && now - *asked_at_ > kGiveUp; }
+
+bool PolledDrive::can_be_asked() {
+  if (!subsystem_.live()) {
+    cannot_be_read("not_live", "controller state " + subsystem_.state);
+    return false;
+  }
+  // Between a removal and the news of it, the number may have been given to another drive.
+  const std::string serial = nvme::controller_serial(subsystem_.controller, lessons_.sys_root);
+  if (!serial.empty() && serial != subsystem_.serial) {
+    replaced_ = true;
+    cannot_be_read("gone", "another drive has its number");
+    return false;
+  }
+  return true;
+}
+
+/// Under a shorter interval the drive is asked as much sooner, which leaves drives spread out.
+void PolledDrive::keep_interval(std::chrono::nanoseconds interval, SteadyTime now) {
+  const auto slack_before = slack(now);
+  const auto before = std::exchange(interval_, interval);
+  if (interval < before) {
+    const double shorter = std::chrono::duration<double>(interval) / before;
+    due_ = std::min(due_, now + std::chrono::duration_cast<std::chrono::nanoseconds>((due_ - now) * shorter));
+    former_slack_ = slack_before;
+    former_slack_until_ = now + kForgetAfterIntervals * pace();
+  }
+}
+
+void PolledDrive::advance(SteadyTime now, std::chrono::nanoseconds interval, BlockLayer& block) {
+  keep_interval(interval, now);
+  if (watch_.near_until() && now >= *watch_.near_until()) {
+    watch_.measure(latency_words_of(subsystem_, block), subsystem_.model, now);
+    polling_.read_effect_ratio = watch_.ratio();
+  }
+  notice_silence(now);
+  const auto shortest = kShortestInterval * lessons_.patience.of(subsystem_.model);
+  const bool early = soon_ && now < due_ && now - polled_at_ >= shortest;
+  if ((now < due_ && !early) || poller_.busy() || watch_.near_until()) {
+    return;
+  }
+  if (early) {
+    due_ = std::max(due_, now + shortest);
+  } else {
+    // Drives stay spread out over the interval; who was late is not asked twice in a row.
+    due_ += pace() * ((now - due_) / pace() + 1) + std::exchange(place_, 0ns);
+  }
+  polled_at_ = now;
+  const bool asked_for = std::exchange(soon_, false);
+  if (can_be_asked()) {
+    begin_poll(now, early, asked_for, block);
+  }
+}
+
+void PolledDrive::begin_poll(SteadyTime now, bool early, bool asked_for, BlockLayer& block) {
+  if (std::exchange(changed_, false)) {
+    poller_ = nvme::DrivePoller(subsystem_, lessons_.refused);  // which identifies the drive anew
+  }
+  ++polling_.polls;
+  before_ = writes_of(subsystem_, block);
+  watch_.poll_begins(latency_words_of(subsystem_, block), early);
+  using Extent = nvme::DrivePoller::Extent;
+  if (!identity_ || now - identified_at_ >= kIdentifyAtLeast) {
+    identified_at_ = now;
+    poller_.begin(Extent::all);
+  } else {
+    const bool written = !before_.activity || before_.activity != at_media_.activity;
+    const bool wanted = asked_for || written || ledgers_.in_doubt() || now - media_read_at_ >= kMediaAtLeast;
+    poller_.begin(wanted ? Extent::media : Extent::wear);
+  }
+  finish_poll(now, block);  // where there is nothing to ask
+}
+
+void PolledDrive::sent(SteadyTime now) {
+  asked_at_ = now;
+  silence_noticed_ = false;
+}
+
+void PolledDrive::answer(const nvme::Response& response, SteadyTime now, BlockLayer& block) {
+  asked_at_.reset();
+  poller_.answer(response);
+  finish_poll(now, block);
+}
+
+void PolledDrive::finish_poll(SteadyTime now, BlockLayer& block) {
+  const auto reading = poller_.take();
+  if (!reading) {
+    return;
+  }
+  for (const auto& [kind, times] : reading->failures) {
+    polling_.failures[kind] += times;
+  }
+  polling_.up = reading->reason.empty();
+  polling_.reason = reading->reason;
+  if (told_up_ != polling_.up) {
+    tell_state(now);
+  }
+  watch_.poll_ended(now);
+  if (reading->identity) {
+    identity_ = reading->identity;
+    polling_.refused_pages = {reading->refused_pages.begin(), reading->refused_pages.end()};
+  }
+  if (!polling_.up || !identity_) {
+    return;
+  }
+  succeeded_at_ = now;
+  polling_.last_success_seconds = seconds_since_epoch();
+  polling_.last_duration_seconds = std::chrono::duration<double>(reading->spent).count();
+  if (reading->media_asked) {
+    media_read_at_ = now;
+    at_media_ = before_;
+    ledgers_.observe(*reading, before_, writes_of(subsystem_, block), pace());
+    media_believed_at_ = ledgers_.in_doubt() ? media_believed_at_ : now;
+  }
+  values_.take(*reading, ledgers_.units(), now);
+}
+
+void PolledDrive::tell_state(SteadyTime now) {
+  const std::string who = "controller=nvme" + std::to_string(subsystem_.controller);
+  if (const auto suppressed = lessons_.limiter.admit((polling_.up ? "up " : "down ") + who, now)) {
+    told_up_ = polling_.up;
+    if (polling_.up) {
+      log::info("{} is read suppressed={}", who, *suppressed);
+    } else {
+      log::warning("{} cannot be read: {} suppressed={}", who, polling_.reason, *suppressed);
+    }
+  }
+}
+
+history::DriveKey PolledDrive::key() const {
+  return {identity_->serial, identity_->model, identity_->firmware, identity_->subsystem_nqn};
+}
+
+std::optional<history::DriveKey> PolledDrive::asks_for_history(SteadyTime now) {
+  if (ledgers_.knows_past() || asks_ || !identity_ || now < asks_again_at_) {
+    return std::nullopt;
+  }
+  asks_ = true;
+  return key();
+}
+
+void PolledDrive::remember(const util::Result<history::Recalled>& recalled, SteadyTime now) {
+  asks_ = false;
+  asks_again_at_ = now + kAskHistoryAgain;
+  if (recalled) {
+    ledgers_.recall(*recalled, pace());
+  } else {
+    begin_without_past(recalled.error().message);
+  }
+}
+
+void PolledDrive::begin_without_past(const std::string& reason) {
+  if (!std::exchange(without_past_, true)) {
+    log::warning("controller=nvme{} begins without its past, which is asked for until it comes: {}",
+                 subsystem_.controller, reason);
+  }
+}
+
+void PolledDrive::end_minute(history::Minute minute, history::Batch& batch, SteadyTime now, BlockLayer& block) {
+  history::DriveMinute row = minutes_.end(minute, io_of(subsystem_, block));
+  if (!known_now(now)) {
+    return;
+  }
+  row.drive = key();
+  ledgers_.fill(row);
+  const auto told = values(now);
+  row.percentage_used = value_of(told, model::NvmeField::percentage_used_ratio);
+  row.available_spare = value_of(told, model::NvmeField::available_spare_ratio);
+  row.temperature_celsius = value_of(told, model::NvmeField::temperature_celsius);
+  if (auto state = ledgers_.state()) {
+    batch.states.push_back({row.drive, std::move(*state)});
+  }
+  batch.minutes.push_back(std::move(row));
+}
+
+/// So much older than it should be may a figure be.
+std::chrono::nanoseconds PolledDrive::slack(SteadyTime now) const {
+  const auto former = now < former_slack_until_ ? former_slack_ : 0ns;
+  return std::max<std::chrono::nanoseconds>(kForgetAfterIntervals * pace(), former);
+}
+
+/// Old figures are no figures.
+bool PolledDrive::known_now(SteadyTime now) const {
+  const auto forgotten = std::max<std::chrono::nanoseconds>(slack(now), kForgetAfter);
+  return identity_ && succeeded_at_ && now - *succeeded_at_ <= forgotten;
+}
+
+/// Counters of a drive that is not written to need not be read to be right.
+std::vector<model::NvmeValue> PolledDrive::values(SteadyTime now) const {
+  return values_.since(now - kMediaAtLeast - slack(now));
+}
+
+model::NvmeDrive PolledDrive::describe(SteadyTime now) const {
+  model::NvmeDrive drive;
+  drive.identity = identity_ ? with_namespaces(identity_, subsystem_) : identity_from_sysfs(subsystem_);
+  drive.polling = polling_;
+  drive.polling.interval_seconds = std::chrono::duration<double>(pace()).count();
+  if (known_now(now)) {
+    drive.values = values(now);
+    if (ledgers_.knows_past() || without_past_) {
+      drive.write_amplification = ledgers_.amplification(boot_time(now));
+    }
+  }
+  drive.write_amplification.source = ledgers_.source();
+  drive.write_amplification.reason = ledgers_.reason();
+  if (media_believed_at_ != SteadyTime{}) {
+    drive.write_amplification.read_at = media_believed_at_;
+  }
+  drive.polling.read_at = succeeded_at_;
+  return drive;
+}
+
+}  // namespace ssdpulse::drives

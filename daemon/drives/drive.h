@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// When is one NVMe drive asked for what, and what is known of it, from its first poll to its removal?
+// Keeps the schedule of one drive and hands what its answers say to those who know what it means: ledgers, values,
+// back-off, minutes. Holds no descriptor and asks nothing itself: the monitor carries requests and answers. One thread.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "daemon/drives/back_off.h"
+#include "daemon/drives/block_layer.h"
+#include "daemon/drives/ledgers.h"
+#include "daemon/drives/minutes.h"
+#include "daemon/drives/page_values.h"
+#include "daemon/history/drive_minute.h"
+#include "daemon/model/nvme.h"
+#include "daemon/sources/nvme/drive_poller.h"
+#include "daemon/util/log.h"
+#include "daemon/util/result.h"
+
+namespace ssdpulse::drives {
+
+/// What the drives of a host learn from each other.
+struct DriveLessons {
+  nvme::RefusedPages refused;
+  Patience patience;
+  std::string sys_root = "/sys";
+  log::Limiter limiter{std::chrono::minutes(10)};  // of lines that one drive could write all the time
+};
+
+class PolledDrive {
+ public:
+  /// `place`: by how much the drive's second poll is later than an interval, so that drives are spread out.
+  PolledDrive(nvme::NvmeSubsystem subsystem, DriveLessons& lessons, SteadyTime first_poll,
+              std::chrono::nanoseconds place);
+
+  /// What sysfs says of it now; its controller may be another one of the same subsystem.
+  void update(nvme::NvmeSubsystem subsystem);
+
+  /// Begins a poll if one is due and the drive can be asked.
+  void advance(SteadyTime now, std::chrono::nanoseconds interval, BlockLayer& block);
+  /// Somebody wants to know more than the last poll told. Asked early, but never nearer to the last poll than the
+  /// shortest interval that may be configured.
+  void poll_soon() { soon_ = true; }
+  /// The next command; the caller says with sent() that it is on its way.
+  std::optional<nvme::Request> next() { return poller_.next(); }
+  void sent(SteadyTime now);
+  void answer(const nvme::Response& response, SteadyTime now, BlockLayer& block);
+
+  /// When advance() has something to do before the next tick.
+  [[nodiscard]] std::optional<SteadyTime> deadline() const { return watch_.near_until(); }
+  /// The command that is unanswered will not be: no drive takes that long, so its answer was lost.
+  [[nodiscard]] bool given_up(SteadyTime now) const;
+  /// Under the controller's number there is another drive by now: what sysfs says is to be read anew.
+  [[nodiscard]] bool replaced() const { return replaced_; }
+
+  /// Whose past the drive wants to know: as soon as it has said who it is, and until there is an answer.
+  std::optional<history::DriveKey> asks_for_history(SteadyTime now);
+  void remember(const util::Result<history::Recalled>& recalled, SteadyTime now);
+  /// The past takes its time: what is known without it is told from now on.
+  void begin_without_past(const std::string& reason);
+
+  /// Adds what is to be kept of this minute, which ends.
+  void end_minute(history::Minute minute, history::Batch& batch, SteadyTime now, BlockLayer& block);
+
+  [[nodiscard]] model::NvmeDrive describe(SteadyTime now) const;
+  [[nodiscard]] const nvme::NvmeSubsystem& subsystem() const { return subsystem_; }
+
+ private:
+  void notice_silence(SteadyTime now);
+  void tell_state(SteadyTime now);
+  bool can_be_asked();
+  void keep_interval(std::chrono::nanoseconds interval, SteadyTime now);
+  void begin_poll(SteadyTime now, bool early, bool asked_for, BlockLayer& block);
+  void finish_poll(SteadyTime now, BlockLayer& block);
+  void cannot_be_read(const char* kind, const std::string& reason);
+  [[nodiscard]] std::chrono::nanoseconds pace() const;
+  [[nodiscard]] std::chrono::nanoseconds slack(SteadyTime now) const;
+  [[nodiscard]] bool known_now(SteadyTime now) const;
+  [[nodiscard]] std::vector<model::NvmeValue> values(SteadyTime now) const;
+  [[nodiscard]] history::DriveKey key() const;
+
+  nvme::NvmeSubsystem subsystem_;
+  DriveLessons& lessons_;
+  nvme::DrivePoller poller_;
+  bool changed_ = false;   // since poller_ was made
+  bool replaced_ = false;  // and not updated yet
+  std::chrono::nanoseconds interval_{};
+  std::chrono::nanoseconds former_slack_{};  // of a longer interval, which holds until the drive could be asked again
+  SteadyTime former_slack_until_;
+  SteadyTime due_;
+  SteadyTime polled_at_;
+  bool soon_ = false;  // asked for early
+  std::chrono::nanoseconds place_;
+  SteadyTime identified_at_;
+  SteadyTime media_read_at_;            // last reading of the pages that count media writes
+  SteadyTime media_believed_at_;        // the last one that is believed
+  DriveWrites before_;                  // block layer, when the poll began
+  DriveWrites at_media_;                // when the last reading of those pages began
+  std::optional<SteadyTime> asked_at_;  // of the command that is unanswered
+  bool silence_noticed_ = false;        // of that command
+  bool told_up_ = false;                // what the log says of it
+
+  std::shared_ptr<const model::NvmeIdentity> identity_;
+  model::NvmePolling polling_;
+  std::optional<SteadyTime> succeeded_at_;
+  PageValues values_;
+  DriveLedgers ledgers_{lessons_.limiter};
+  LogReadWatch watch_;
+  DriveMinutes minutes_;
+
+  bool asks_ = false;  // for its past, and waits for the answer
+  SteadyTime asks_again_at_;
+  bool without_past_ = false;
+};
+
+}  // namespace ssdpulse::drives

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/drives/ledgers.h"
+
+#include <algorithm>
+#include <array>
+
+#include "daemon/util/log.h"
+
+namespace ssdpulse::drives {
+namespace {
+
+/// Another source than the one so far is taken when it was the best so often in a row: a page may fail now and then.
+constexpr unsigned kReadingsToSwitch = 3;
+
+constexpr std::size_t kMostWaiting = 1024;
+
+/// So many epochs are a line each; a drive that has more, has them all the time.
+constexpr unsigned kEpochsToldEach = 16;
+
+analysis::WriteSample sample_of(const nvme::DriveReading& reading, const analysis::SourceChoice& choice,
+                                const DriveWrites& before, const DriveWrites& after) {
+  const nvme::PageReading* smart = reading.smart();
+  analysis::WriteSample sample;
+  const auto read_at = choice.at.count() != 0 || smart == nullptr ? choice.at : smart->at;
+  sample.at = boot_time(std::chrono::steady_clock::time_point(read_at));
+  sample.wall = std::chrono::system_clock::now();
+  sample.serial = reading.identity->serial;
+  sample.firmware = reading.identity->firmware;
+  sample.host_before = choice.host_before;
+  sample.media = choice.media;
+  sample.host_after = choice.host_after;
+  if (choice.source.empty()) {
+    // The host's counter is worth keeping by itself: for its drift, and for the remaining life.
+    sample.host_before = reading.host_before_media();
+    sample.host_after = reading.host_after_media();
+  }
+  sample.counted_since_birth = choice.since_birth;
+  sample.block_before = before.done;
+  sample.block_after = after.done;
+  sample.block_largest_request_bytes = after.largest_request_bytes;
+  if (smart != nullptr) {
+    sample.percentage_used = smart->content.percentage_used;
+  }
+  sample.endurance_estimate = choice.endurance_estimate;
+  return sample;
+}
+
+/// A window that ended before it began says nothing of now: the drive has not been written to for so long.
+void forget_old(std::vector<model::WriteAmplificationRatio>& ratios, std::chrono::nanoseconds age) {
+  const auto& named = analysis::RatioWindows::kNamed;
+  std::erase_if(ratios, [&](const model::WriteAmplificationRatio& ratio) {
+    const auto width =
+        std::find_if(named.begin(), named.end(), [&](const auto& one) { return ratio.window == one.name; });
+    return width != named.end() && age >= width->width;
+  });
+}
+
+/// Counters that only grow say the same by fewer readings, less finely; a fall needs those around it.
+void remember_for_recall(std::vector<analysis::WriteSample>& waiting, const analysis::WriteSample& sample) {
+  waiting.push_back(sample);
+  if (waiting.size() % kMostWaiting != 0) {
+    return;
+  }
+  std::vector<analysis::WriteSample> kept;
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    const bool falls = (i > 0 && analysis::fell(waiting[i - 1], waiting[i])) ||
+                       (i + 1 < waiting.size() && analysis::fell(waiting[i], waiting[i + 1]));
+    if (i % 2 == 0 || falls) {
+      kept.push_back(waiting[i]);
+    }
+  }
+  waiting = std::move(kept);
+}
+
+std::optional<analysis::WriteLedger::Epoch> epoch_opened_by(const analysis::WriteSample& sample,
+                                                            analysis::CheckedLedger& ledger) {
+  const auto so_far = ledger.ledger().epoch();
+  ledger.observe(sample);
+  const auto& epoch = ledger.ledger().epoch();
+  return epoch && (!so_far || so_far->at != epoch->at) ? epoch : std::nullopt;
+}
+
+}  // namespace
+
+bool DriveLedgers::settle_source(const analysis::SourceChoice& choice) {
+  const bool other = !chosen_ || choice.source != source_;
+  if (other && (!chosen_ || source_.empty() || ++other_source_ >= kReadingsToSwitch)) {
+    log::info("controller={} write amplification source={} reason=\"{}\"", controller_,
+              choice.source.empty() ? "none" : choice.source, choice.reason);
+    source_ = choice.source;
+    chosen_ = true;
+  }
+  if (choice.source != source_) {
+    return false;
+  }
+  other_source_ = 0;
+  reason_ = choice.reason;
+  return true;
+}
+
+void DriveLedgers::observe(const nvme::DriveReading& reading, const DriveWrites& before, const DriveWrites& after,
+                           Time interval) {
+  const std::string identity = reading.identity->serial + '\n' + reading.identity->firmware;
+  if (std::exchange(identity_, identity) != identity) {
+    units_.clear();
+  }
+  const analysis::SourceChoice choice = analysis::choose_source(reading, units_);
+  units_ = choice.units;
+  controller_ = reading.identity->controller;
+  if (!settle_source(choice)) {
+    return;
+  }
+  Counters& counters = by_source_.try_emplace(source_, analysis::CheckedLedger(interval)).first->second;
+  counters.ledger.set_poll_interval(interval);
+  const auto sample = sample_of(reading, choice, before, after);
+  if (!knows_past_) {
+    remember_for_recall(counters.waiting, sample);
+  }
+  if (const auto epoch = epoch_opened_by(sample, counters.ledger)) {
+    tell_epoch(source_, *epoch);
+    counters.first_epoch_told = counters.first_epoch_told.value_or(epoch->at);
+  }
+}
+
+void DriveLedgers::tell_epoch(const std::string& source, const analysis::WriteLedger::Epoch& epoch) {
+  std::uint64_t unsaid = 0;
+  if (++epochs_told_ > kEpochsToldEach) {
+    const auto suppressed = limiter_.admit("epoch controller=" + controller_);
+    if (!suppressed) {
+      return;
+    }
+    unsaid = *suppressed;
+  }
+  log::warning(
+      "controller={} the drive's write counters begin a new epoch source={} cause=\"{}\" host_before={} host={} "
+      "media_before={} media={} suppressed={}",
+      controller_, source, epoch.cause, epoch.before.host, epoch.then.host, epoch.before.media, epoch.then.media,
+      unsaid);
+}
+
+bool DriveLedgers::in_doubt() const {
+  const Counters* counters = this->counters();
+  return counters != nullptr && counters->ledger.in_doubt();
+}
+
+std::string DriveLedgers::reason() const {
+  const Counters* counters = this->counters();
+  if (source_.empty() || counters == nullptr) {
+    return reason_;
+  }
+  const bool host = counters->ledger.ledger().host_staleness().stuck;
+  const bool media = counters->ledger.ledger().media_staleness().stuck;
+  if (!host && !media) {
+    return reason_;
+  }
+  const std::string which = host && media ? "counters do" : host ? "host counter does" : "media counter does";
+  return (reason_ == analysis::kBestOffered ? "" : reason_ + "; ") + source_ + ": its " + which +
+         " not move though the drive is written to";
+}
+
+void DriveLedgers::recall(const history::Recalled& recalled, Time interval) {
+  Time until = boot_time(std::chrono::steady_clock::now());
+  for (const auto& [source, counters] : by_source_) {
+    until = counters.waiting.empty() ? until : std::min(until, counters.waiting.front().at);
+  }
+  for (auto& [source, ledger] : ledgers_of_the_past(recalled, interval, until)) {
+    Counters& counters = by_source_.try_emplace(source, analysis::CheckedLedger(interval)).first->second;
+    counters.ledger = std::move(ledger);
+    for (const analysis::WriteSample& sample : counters.waiting) {
+      const auto epoch = epoch_opened_by(sample, counters.ledger);
+      if (epoch && (!counters.first_epoch_told || epoch->at < *counters.first_epoch_told)) {
+        tell_epoch(source, *epoch);
+      }
+    }
+  }
+  for (auto& [source, counters] : by_source_) {
+    counters.waiting = {};
+  }
+  knows_past_ = true;
+}
+
+const DriveLedgers::Counters* DriveLedgers::counters() const {
+  const auto found = by_source_.find(source_);
+  return found == by_source_.end() ? nullptr : &found->second;
+}
+
+model::WriteAmplification DriveLedgers::amplification(Time at) const {
+  const Counters* counters = this->counters();
+  if (counters == nullptr || !(counters->ledger.newest() || counters->ledger.in_doubt())) {
+    return {};
+  }
+  model::WriteAmplification said = counters->ledger.ledger().amplification();
+  const auto& newest = counters->ledger.newest();
+  forget_old(said.ratios, at - (newest ? newest->at : counters->ledger.ledger().newest()->sample.at));
+  return said;
+}
+
+void DriveLedgers::fill(history::DriveMinute& row) const {
+  row.boottime = boot_time(std::chrono::steady_clock::now());
+  const Counters* counters = this->counters();
+  if (counters == nullptr || !counters->ledger.newest()) {
+    return;
+  }
+  const analysis::WriteSample& last = *counters->ledger.newest();
+  row.boottime = last.at;
+  row.source = source_;
+  row.writes = {last.host_after, last.media};
+  if (last.host_before && last.host_after && last.host_before->count != last.host_after->count) {
+    row.host_count_before = last.host_before->count;
+  }
+}
+
+std::optional<history::Bytes> DriveLedgers::state() const {
+  if (!knows_past_ || by_source_.empty()) {
+    return std::nullopt;
+  }
+  history::Bytes bytes;
+  for (const auto& [source, counters] : by_source_) {
+    add_kept_ledger(bytes, source, counters.ledger);
+  }
+  return bytes;
+}
+
+}  // namespace ssdpulse::drives

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much has one drive written, by which of its counters, and what was known of that before this process?
+// A ledger for each source that the drive ever had: a page may fail for a while, and what its counters said before must
+// not be lost with it. Readings go into the ledgers at once; when the past comes, however late, the ledgers go on from
+// it and the readings of this process are observed once more. Each epoch of the counters is a line of the log.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/analysis/write_amplification/checked_ledger.h"
+#include "daemon/analysis/write_amplification/source_choice.h"
+#include "daemon/drives/drive_io.h"
+#include "daemon/drives/past.h"
+#include "daemon/history/drive_minute.h"
+#include "daemon/model/nvme.h"
+#include "daemon/sources/nvme/drive_poller.h"
+#include "daemon/util/log.h"
+
+namespace ssdpulse::drives {
+
+class DriveLedgers {
+ public:
+  using Time = std::chrono::nanoseconds;
+
+  /// `limiter`: of lines that one drive could write all the time.
+  explicit DriveLedgers(log::Limiter& limiter) : limiter_(limiter) {}
+
+  /// A reading that asked for the pages that count media writes; what the block layer had written before and after it;
+  /// how often such readings come.
+  void observe(const nvme::DriveReading& reading, const DriveWrites& before, const DriveWrites& after, Time interval);
+
+  /// A reading waits for the next one to confirm it.
+  [[nodiscard]] bool in_doubt() const;
+
+  void recall(const history::Recalled& recalled, Time interval);
+  [[nodiscard]] bool knows_past() const { return knows_past_; }
+
+  [[nodiscard]] const analysis::SettledUnits& units() const { return units_; }
+  [[nodiscard]] const std::string& source() const { return source_; }
+  /// Why no better source, and what is wrong with this one.
+  [[nodiscard]] std::string reason() const;
+  /// What the ledger of the source says; `at`: now, CLOCK_BOOTTIME.
+  [[nodiscard]] model::WriteAmplification amplification(Time at) const;
+
+  /// The counters of the row's minute; nothing but its time where no reading had any.
+  void fill(history::DriveMinute& row) const;
+  /// All ledgers, to be recalled; nothing before the past is known, because it would be overwritten.
+  [[nodiscard]] std::optional<history::Bytes> state() const;
+
+ private:
+  struct Counters {
+    explicit Counters(analysis::CheckedLedger from) : ledger(std::move(from)) {}
+    analysis::CheckedLedger ledger;
+    std::vector<analysis::WriteSample> waiting;  // for the past
+    std::optional<Time> first_epoch_told;        // its time
+  };
+
+  bool settle_source(const analysis::SourceChoice& choice);
+  void tell_epoch(const std::string& source, const analysis::WriteLedger::Epoch& epoch);
+  [[nodiscard]] const Counters* counters() const;
+
+  log::Limiter& limiter_;
+  std::map<std::string, Counters> by_source_;
+  std::string controller_;
+  std::string source_;
+  std::string reason_;
+  bool chosen_ = false;
+  unsigned other_source_ = 0;  // readings in a row in which another source than ours was the best
+  analysis::SettledUnits units_;
+  std::string identity_;  // serial and firmware that the units were settled for
+  bool knows_past_ = false;
+  unsigned epochs_told_ = 0;
+};
+
+}  // namespace ssdpulse::drives

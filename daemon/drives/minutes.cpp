@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/drives/minutes.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ssdpulse::drives {
+namespace {
+
+std::optional<double> quantile_between(const analysis::LatencyWords& before, const analysis::LatencyWords& after,
+                                       double share) {
+  const auto words = analysis::added(before, after);
+  return words && analysis::count(*words) > 0
+             ? std::optional(analysis::upper_bound_seconds(analysis::quantile_word(*words, share)))
+             : std::nullopt;
+}
+
+}  // namespace
+
+history::DriveMinute DriveMinutes::end(history::Minute minute, const DriveIo& now) {
+  const DriveIo begin = std::exchange(begin_, now);
+  history::DriveMinute row;
+  row.minute = minute;
+  row.read_p50_seconds = quantile_between(begin.reads, now.reads, 0.5);
+  row.read_p99_seconds = quantile_between(begin.reads, now.reads, 0.99);
+  row.write_p50_seconds = quantile_between(begin.writes, now.writes, 0.5);
+  row.write_p99_seconds = quantile_between(begin.writes, now.writes, 0.99);
+  row.discard_bytes = now.discarded_bytes - std::min(begin.discarded_bytes, now.discarded_bytes);
+  return row;
+}
+
+}  // namespace ssdpulse::drives

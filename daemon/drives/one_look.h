@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does each NVMe drive of this host say, asked once? For commands that end at once.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/sources/nvme/controllers.h"
+#include "daemon/sources/nvme/pages/drive_reading.h"
+#include "daemon/util/result.h"
+
+namespace ssdpulse::drives {
+
+struct DriveAnswer {
+  nvme::NvmeSubsystem subsystem;
+  std::optional<nvme::DriveReading> reading;  // of a drive that identified itself
+  std::string failure;                        // why there is none, in words
+};
+
+/// Asks every live drive, for as long as a drive may take that is well. An error where sysfs cannot be read.
+util::Result<std::vector<DriveAnswer>> look_once();
+
+}  // namespace ssdpulse::drives

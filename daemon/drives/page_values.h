@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What did a drive's pages say when each was last read?
+// A page that is not read any more says nothing after a while, and what old firmware said is no word of the new.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/analysis/write_amplification/source_choice.h"
+#include "daemon/model/nvme.h"
+#include "daemon/sources/nvme/drive_poller.h"
+
+namespace ssdpulse::drives {
+
+class PageValues {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  void take(const nvme::DriveReading& reading, const analysis::SettledUnits& units, Time now);
+
+  /// Of pages that were read since; each series once.
+  [[nodiscard]] std::vector<model::NvmeValue> since(Time oldest) const;
+
+ private:
+  struct Page {
+    Time read_at;
+    std::vector<model::NvmeValue> values;
+  };
+  std::map<const nvme::LogPage*, Page> pages_;  // in the order of log_pages()
+  std::string firmware_;
+};
+
+/// The first value of a field.
+std::optional<double> value_of(const std::vector<model::NvmeValue>& values, model::NvmeField field);
+
+}  // namespace ssdpulse::drives

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rollback journal and not a write-ahead log: the log's index is mapped into memory, and on a full copy-on-write file
+// system a store to it is a SIGBUS, which would end the measuring. Others may also read the file beside us.
+//
+// PERSIST with synchronous=FULL: the journal is on the disk before the first page is overwritten, the pages before the
+// journal's header is cleared, and that before COMMIT returns. A power cut at any point undoes the whole transaction or
+// none of it, and no directory has to be written.
+#include "daemon/history/database_file.h"
+
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "daemon/history/schema.h"
+
+namespace ssdpulse::history {
+namespace {
+
+tl::unexpected<Failure> damaged(const std::string& what) { return tl::unexpected(Failure{what, true}); }
+
+/// The file's status, or nothing when there is no file. Never opens it: a pipe would block us.
+Outcome<std::optional<struct stat>> look_at(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT) {
+      return std::nullopt;
+    }
+    return tl::unexpected(Failure{path + ": " + std::strerror(errno), false});
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return tl::unexpected(Failure{path + " is not a regular file", false});
+  }
+  return status;
+}
+
+/// Before SQLite sees the file: it takes one that is shorter than a header for a new one, and would open a write-ahead
+/// log where the header says so.
+Outcome<void> look_at_header(const std::string& path, const struct stat& status) {
+  constexpr std::size_t kHeaderBytes = 100;
+  if (status.st_size == 0) {
+    return {};
+  }
+  std::array<char, kHeaderBytes> header{};
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return tl::unexpected(Failure{"cannot read " + path, false});
+  }
+  file.read(header.data(), header.size());
+  if (file.gcount() < static_cast<std::streamsize>(header.size()) ||
+      std::memcmp(header.data(), "SQLite format 3", 16) != 0) {
+    return damaged("is no database");
+  }
+  if (header[18] != 1 || header[19] != 1) {
+    return damaged("has another kind of journal than ours");
+  }
+  return {};
+}
+
+/// Everything that shapes the content, as text. Statistics that somebody had SQLite gather are not part of it.
+Outcome<std::string> shape(Connection& connection) {
+  Statement statement(connection,
+                      "SELECT type || ' ' || name || ' ' || tbl_name || ' ' || coalesce(sql, '') FROM sqlite_schema "
+                      "WHERE name NOT LIKE 'sqlite_stat%' ORDER BY type, name");
+  std::string text;
+  while (true) {
+    const auto row = statement.step();
+    if (!row) {
+      return tl::unexpected(row.error());
+    }
+    if (!*row) {
+      return text;
+    }
+    text += statement.text(0).value_or("?") + "\n";
+  }
+}
+
+static_assert(kSchemaSteps.size() == kSchemaVersion);
+
+/// The SQL that makes a file of version `to` out of one of version `from`; 0: an empty one.
+std::string steps(std::int64_t from, std::int64_t to) {
+  std::string sql;
+  for (std::int64_t step = from; step < to; ++step) {
+    sql += kSchemaSteps.at(static_cast<std::size_t>(step));
+  }
+  return sql;
+}
+
+Outcome<std::string> expected_shape(std::int64_t version) {
+  auto model = Connection::open(":memory:");
+  if (!model) {
+    return tl::unexpected(model.error());
+  }
+  return model->execute(steps(0, version)).and_then([&] { return shape(*model); });
+}
+
+Outcome<void> begin_new(Connection& connection) {
+  return connection.execute("PRAGMA page_size = " + std::to_string(kPageBytes) +
+                            "; PRAGMA auto_vacuum = INCREMENTAL; BEGIN IMMEDIATE; " + steps(0, kSchemaVersion) +
+                            "PRAGMA application_id = " + std::to_string(kApplicationId) +
+                            "; PRAGMA user_version = " + std::to_string(kSchemaVersion) + "; COMMIT");
+}
+
+Outcome<void> compare_shapes(const std::string& found, std::int64_t version) {
+  return expected_shape(version).and_then([&](const std::string& wanted) -> Outcome<void> {
+    if (found != wanted) {
+      return damaged("has tables or columns that were changed");
+    }
+    return {};
+  });
+}
+
+/// Whether it is a history at all, and of a version that we know.
+Outcome<void> identify(Connection& connection) {
+  const auto found = shape(connection);
+  if (!found) {
+    return tl::unexpected(found.error());
+  }
+  const auto application = connection.number("PRAGMA application_id");
+  const auto version = connection.number("PRAGMA user_version");
+  if (!application || !version) {
+    return tl::unexpected(application ? version.error() : application.error());
+  }
+  if (*application == 0 && *version == 0 && found->empty()) {
+    return begin_new(connection);  // a file that was just created, or whose creation a full disk ended
+  }
+  if (*application != kApplicationId) {
+    return damaged("is a database, but no history of ssdpulse");
+  }
+  if (*version < 1 || *version > kSchemaVersion) {
+    return damaged("has the schema version " + std::to_string(*version) + ", known is " +
+                   std::to_string(kSchemaVersion));
+  }
+  return compare_shapes(*found, *version);
+}
+
+/// A whole file of an older version; at once or not at all.
+Outcome<void> upgrade(Connection& connection) {
+  return connection.number("PRAGMA user_version").and_then([&](std::int64_t version) -> Outcome<void> {
+    return version == kSchemaVersion
+               ? Outcome<void>()
+               : connection.execute("BEGIN IMMEDIATE; " + steps(version, kSchemaVersion) +
+                                    "PRAGMA user_version = " + std::to_string(kSchemaVersion) + "; COMMIT");
+  });
+}
+
+Outcome<void> look_through(Connection& connection, const std::string& path, const std::atomic<bool>& stop) {
+  constexpr int kSteps = 10'000;  // of SQLite's virtual machine between two looks at `stop`
+  sqlite3_progress_handler(
+      connection.get(), kSteps, [](void* flag) { return static_cast<std::atomic<bool>*>(flag)->load() ? 1 : 0; },
+      const_cast<std::atomic<bool>*>(&stop));
+  // Not quick_check, which does not see rows out of order, and is no quicker here: there is no index to compare with.
+  Statement statement(connection, "PRAGMA integrity_check(1)");
+  const auto row = statement.step();
+  sqlite3_progress_handler(connection.get(), 0, nullptr, nullptr);
+  if (!row) {
+    return tl::unexpected(row.error());
+  }
+  if (const auto verdict = *row ? statement.text(0) : std::nullopt; verdict != "ok") {
+    return damaged("is damaged: " + on_one_line(verdict.value_or("no verdict")));
+  }
+  // SQLite takes what is missing of the last page for zeros. Looked at last: an unfinished transaction is undone by
+  // now.
+  const auto status = look_at(path);
+  if (status && *status && (*status)->st_size % kPageBytes != 0) {
+    return damaged("ends within a page");
+  }
+  return {};
+}
+
+}  // namespace
+
+Outcome<Connection> open_database(const std::string& path, std::uint64_t size_limit_bytes,
+                                  std::optional<FileIdentity>& checked, const std::atomic<bool>& stop) {
+  const auto before = look_at(path);
+  if (!before) {
+    return tl::unexpected(before.error());
+  }
+  if (*before) {
+    if (const auto header = look_at_header(path, **before); !header) {
+      return tl::unexpected(header.error());
+    }
+  }
+  auto connection = Connection::open(path);
+  if (!connection) {
+    return connection;
+  }
+  const auto most_pages = static_cast<std::int64_t>(size_limit_bytes) / kPageBytes;
+  // What SQLite keeps of a journal after use is bounded too. No memory mapping of the file: a disk that fails, or a
+  // file that somebody cuts off, would be a SIGBUS.
+  const auto done =
+      connection
+          ->execute(
+              "PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON; "
+              "PRAGMA journal_mode = PERSIST; PRAGMA journal_size_limit = 1048576; "
+              "PRAGMA synchronous = FULL")
+          .and_then([&] { return identify(*connection); })
+          .and_then([&] { return connection->execute("PRAGMA max_page_count = " + std::to_string(most_pages)); });
+  if (!done) {
+    return tl::unexpected(done.error());
+  }
+  const auto after = look_at(path);
+  if (!after || !*after) {
+    return tl::unexpected(after ? Failure{path + " vanished", false} : after.error());
+  }
+  const FileIdentity identity{(*after)->st_dev, (*after)->st_ino};
+  if (checked != identity) {
+    if (const auto whole = look_through(*connection, path, stop); !whole) {
+      return tl::unexpected(whole.error());
+    }
+    checked = identity;
+  }
+  if (const auto upgraded = upgrade(*connection); !upgraded) {
+    return tl::unexpected(upgraded.error());
+  }
+  return connection;
+}
+
+}  // namespace ssdpulse::history

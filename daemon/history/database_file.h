@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is this file a history of ours, and whole? Opens it, or begins it where there is none.
+// Changes nothing in a file that it does not take; what becomes of such a file is for set_aside.h.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "daemon/history/sqlite.h"
+
+namespace ssdpulse::history {
+
+inline constexpr std::int64_t kApplicationId = 0x53534450;  // "SSDP"
+inline constexpr std::int64_t kSchemaVersion = 3;
+inline constexpr std::int64_t kPageBytes = 4096;
+
+/// Which file a path named; a file is read through once, not at every attempt on a full disk.
+struct FileIdentity {
+  dev_t device = 0;
+  ino_t inode = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+
+/// `checked`: the file that needs no other look through, and after success the one that was opened.
+/// `stop` ends a look through early, as a failure of the environment.
+Outcome<Connection> open_database(const std::string& path, std::uint64_t size_limit_bytes,
+                                  std::optional<FileIdentity>& checked, const std::atomic<bool>& stop);
+
+}  // namespace ssdpulse::history

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread between the daemon and the file: it waits, tries, and tells how it went.
+#include "daemon/history/history.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "daemon/history/set_aside.h"
+#include "daemon/util/log.h"
+
+namespace ssdpulse::history {
+namespace {
+
+std::size_t rows_of(const Batch& batch) { return batch.minutes.size() + batch.states.size() + batch.spikes.size(); }
+
+bool within_bounds(const DriveKey& drive) {
+  return drive.serial.size() <= kMostNameBytes && drive.model.size() <= kMostNameBytes &&
+         drive.firmware.size() <= kMostNameBytes && drive.nqn.size() <= kMostNameBytes;
+}
+
+/// Leaves out what no file would take; how many.
+std::size_t remove_unfit(Batch& batch) {
+  return std::erase_if(
+             batch.minutes,
+             [](const DriveMinute& row) { return !within_bounds(row.drive) || row.source.size() > kMostNameBytes; }) +
+         std::erase_if(batch.states, [](const DriveState& state) {
+           return !within_bounds(state.drive) || state.bytes.size() > kMostStateBytes;
+         });
+}
+
+Outcome<void> make_directory(const std::string& directory) {
+  constexpr mode_t kMode = 0750;
+  if (::mkdir(directory.c_str(), kMode) != 0 && errno != EEXIST) {
+    return tl::unexpected(Failure{"cannot make " + directory + ": " + std::strerror(errno), false});
+  }
+  return {};
+}
+
+/// Two daemons that wrote the same minutes would each undo what the other knows. The kernel lets go of it when we end.
+Outcome<util::UniqueFd> lock_directory(const std::string& directory) {
+  util::UniqueFd lock(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!lock.valid()) {
+    return tl::unexpected(Failure{"cannot open " + directory + ": " + std::strerror(errno), false});
+  }
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return tl::unexpected(Failure{"another ssdpulse keeps its history in " + directory +
+                                      ": stop one of them, or give each a history.directory of its own",
+                                  false});
+  }
+  return lock;  // a file system without locks has none to respect
+}
+
+}  // namespace
+
+util::Result<std::unique_ptr<History>> History::open(Options options) {
+  if (options.directory.empty() || options.directory.front() != '/') {
+    return util::fail("\"" + options.directory + "\" is not an absolute path");
+  }
+  std::unique_ptr<History> history(new History(std::move(options)));
+  try {
+    history->thread_ = std::thread([raw = history.get()] { raw->work(); });
+  } catch (const std::system_error& error) {
+    return util::fail(std::string("cannot start a thread: ") + error.what(), error.code().value());
+  }
+  return history;
+}
+
+History::~History() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+  if (pending_rows_ > 0) {
+    log::warning("history ends with rows that were not written rows={} reason=\"{}\"", pending_rows_, status_.reason);
+  }
+}
+
+void History::add(Batch batch) {
+  const std::size_t unfit = remove_unfit(batch);
+  {
+    const std::lock_guard lock(mutex_);
+    status_.rows_dropped += unfit;
+    if (rows_of(batch) > 0) {
+      pending_rows_ += rows_of(batch);
+      states_came_ = states_came_ || !batch.states.empty();
+      batches_.push_back(std::move(batch));
+      drop_surplus();
+    }
+  }
+  wake_.notify_one();
+}
+
+std::future<util::Result<Recalled>> History::recall(DriveKey drive, Minute since) {
+  Question question{std::move(drive), since, {}};
+  auto answer = question.answer.get_future();
+  {
+    const std::lock_guard lock(mutex_);
+    questions_.push_back(std::move(question));
+  }
+  wake_.notify_one();
+  return answer;
+}
+
+Status History::status() const {
+  const std::lock_guard lock(mutex_);
+  return status_;
+}
+
+void History::drop_replaced_states() {
+  std::vector<DriveKey> newer;
+  for (auto batch = batches_.rbegin(); batch != batches_.rend(); ++batch) {
+    pending_rows_ -= std::erase_if(batch->states, [&](const DriveState& state) {
+      return std::find(newer.begin(), newer.end(), state.drive) != newer.end();
+    });
+    for (const DriveState& state : batch->states) {
+      newer.push_back(state.drive);
+    }
+  }
+  std::erase_if(batches_, [](const Batch& batch) { return rows_of(batch) == 0; });
+}
+
+void History::drop_surplus() {
+  // All that waits is looked at: not again where no state came since.
+  if (pending_rows_ > options_.most_pending_rows && states_came_) {
+    drop_replaced_states();
+    states_came_ = false;
+  }
+  while (pending_rows_ > options_.most_pending_rows) {
+    const std::size_t rows = rows_of(batches_.front());
+    status_.rows_dropped += rows;
+    pending_rows_ -= rows;
+    batches_.pop_front();
+  }
+}
+
+void History::work() {
+  do {
+    if (!store_ && std::chrono::steady_clock::now() >= next_try_) {
+      open_store();
+    }
+    answer_questions();
+    write_batches();
+  } while (wait_for_work());
+  // Whoever made room on a full disk may restart the daemon before its next try.
+  if (!store_ && rows_wait()) {
+    open_store();
+  }
+  answer_questions();
+  write_batches();
+}
+
+bool History::rows_wait() {
+  const std::lock_guard lock(mutex_);
+  return !batches_.empty();
+}
+
+bool History::wait_for_work() {
+  std::unique_lock lock(mutex_);
+  const auto has_work = [&] { return stop_ || !questions_.empty() || (store_ && !batches_.empty()); };
+  if (store_) {
+    wake_.wait(lock, has_work);
+  } else {
+    wake_.wait_until(lock, next_try_, has_work);
+  }
+  return !stop_;
+}
+
+void History::open_store() {
+  const auto open = [&] {
+    lock_.reset();  // our own would refuse us
+    return make_directory(options_.directory)
+        .and_then([&] { return lock_directory(options_.directory); })
+        .and_then([&](util::UniqueFd lock) {
+          lock_ = std::move(lock);
+          return Store::open(path(), options_.limits, checked_, stop_);
+        });
+  };
+  auto store = open();
+  if (!store && store.error().damaged) {
+    if (!set_file_aside(store.error().message)) {
+      return;
+    }
+    store = open();
+  }
+  if (!store) {
+    fail(store.error());
+    return;
+  }
+  store_.emplace(std::move(*store));
+  const std::lock_guard lock(mutex_);
+  status_.bytes_on_disk = store_->bytes_on_disk();
+  if (batches_.empty()) {
+    declare_up();  // otherwise when the first is written: a full disk can be opened all the same
+  }
+}
+
+void History::declare_up() {
+  if (!std::exchange(status_.up, true)) {
+    status_.reason.clear();
+    log::info("history up file={} bytes={}", path(), status_.bytes_on_disk);
+  }
+}
+
+/// Anything that went wrong: the connection ends, which undoes what was begun, and a minute later there is another.
+void History::fail(const Failure& failure) {
+  store_.reset();
+  lock_.reset();  // a file system that is to be mended can be unmounted
+  next_try_ = std::chrono::steady_clock::now() + options_.retry_interval;
+  const std::lock_guard lock(mutex_);
+  ++status_.failures;
+  status_.up = false;
+  if (std::exchange(status_.reason, failure.message) != failure.message && !stop_) {
+    log::warning("history stopped, measuring goes on file={} reason=\"{}\"", path(), failure.message);
+  }
+}
+
+/// A new file is begun only a minute later: where every file goes bad, it is one a minute at most.
+void History::fail_in_use(const Failure& failure) {
+  if (!failure.damaged || set_file_aside(failure.message)) {
+    fail(failure);
+  }
+}
+
+bool History::set_file_aside(const std::string& why) {
+  store_.reset();
+  checked_.reset();
+  const auto now = std::chrono::floor<std::chrono::seconds>(options_.now());
+  const auto kept = set_aside(options_.directory, kFileName, now);
+  if (!kept) {
+    fail({path() + " " + why + ", and stays where it is: " + kept.error().message, true});
+    return false;
+  }
+  log::warning("history file={} {}: set aside as {}, a new one begins", path(), why, kept->path);
+  for (const std::string& removed : kept->removed) {
+    log::warning("history removed {}: only the newest {} files set aside are kept", removed, kMostSetAside);
+  }
+  const std::lock_guard lock(mutex_);
+  ++status_.files_set_aside;
+  return true;
+}
+
+void History::answer_questions() {
+  while (true) {
+    std::unique_lock lock(mutex_);
+    if (questions_.empty()) {
+      return;
+    }
+    Question question = std::move(questions_.front());
+    questions_.pop_front();
+    if (!store_) {
+      const std::string reason = status_.reason;
+      lock.unlock();
+      question.answer.set_value(util::fail("no history: " + reason));
+      continue;
+    }
+    lock.unlock();
+    auto recalled = store_->recall(question.drive, question.since, this_minute());
+    if (recalled) {
+      lock.lock();
+      status_.rows_unreadable += recalled->unreadable;
+      lock.unlock();
+      question.answer.set_value(std::move(*recalled));
+      continue;
+    }
+    question.answer.set_value(util::fail("no history: " + recalled.error().message));
+    fail_in_use(recalled.error());
+  }
+}
+
+void History::write_batches() {
+  while (store_) {
+    std::unique_lock lock(mutex_);
+    if (batches_.empty()) {
+      return;
+    }
+    Batch batch = std::move(batches_.front());
+    batches_.pop_front();
+    pending_rows_ -= rows_of(batch);
+    lock.unlock();
+
+    const auto begin = std::chrono::steady_clock::now();
+    const auto written = store_->write(batch, this_minute());
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    const std::uint64_t bytes = store_->bytes_on_disk();
+    lock.lock();
+    status_.bytes_on_disk = bytes;
+    if (written) {
+      status_.rows_written += rows_of(batch);
+      status_.rows_deleted += written->deleted_rows;
+      status_.last_write_seconds = took.count();
+      status_.last_written = this_minute();
+      declare_up();
+      continue;
+    }
+    pending_rows_ += rows_of(batch);
+    states_came_ = states_came_ || !batch.states.empty();
+    batches_.push_front(std::move(batch));
+    drop_surplus();
+    lock.unlock();
+    fail_in_use(written.error());
+  }
+}
+
+}  // namespace ssdpulse::history

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was before this process? Minutes and the ledger's state, kept in ssdpulse.db by a thread of its own.
+//
+// Nothing here makes the caller wait for a disk. A file that cannot be used (full disk, no rights, no directory) stops
+// the history with a reason, and is tried again every minute; a damaged one is set aside and a new one begun.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "daemon/history/drive_minute.h"
+#include "daemon/history/store.h"
+#include "daemon/util/result.h"
+#include "daemon/util/unique_fd.h"
+
+namespace ssdpulse::history {
+
+inline constexpr const char* kFileName = "ssdpulse.db";
+
+struct Options {
+  std::string directory;  // absolute; made when its parent exists
+  StoreLimits limits = {};
+  std::size_t most_pending_rows = 4096;                                // that wait for the disk
+  std::chrono::milliseconds retry_interval = std::chrono::minutes(1);  // while the history is down
+  std::function<std::chrono::system_clock::time_point()> now = std::chrono::system_clock::now;  // of any thread
+};
+
+struct Status {
+  bool up = false;
+  std::string reason = "not opened yet";  // why not up; empty when up
+  std::uint64_t rows_written = 0;         // and on the disk; all counts are of this process
+  std::uint64_t rows_dropped = 0;         // too many waited, or a name or a state was beyond its bound
+  std::uint64_t rows_deleted = 0;         // older than the retention, or the oldest beyond the size limit
+  std::uint64_t rows_unreadable = 0;      // met by recall: somebody edited the file
+  std::uint64_t failures = 0;             // of opening, reading or writing
+  std::uint64_t files_set_aside = 0;      // as damaged
+  std::uint64_t bytes_on_disk = 0;        // database and journal
+  double last_write_seconds = 0;          // how long the last batch took
+  std::optional<Minute> last_written;     // when, by the wall clock
+};
+
+class History {
+ public:
+  /// Starts the thread (which holds the rights and the signal mask of the caller); the file is opened there. An error
+  /// is one of the options; whatever is wrong with the disk shows in status().
+  static util::Result<std::unique_ptr<History>> open(Options options);
+
+  /// Tries once more to write what waits, and to open the file for that (where it was open before: looking through one
+  /// that never was takes too long for an end).
+  ~History();
+  History(const History&) = delete;
+  History& operator=(const History&) = delete;
+
+  /// One transaction. While the history is down batches wait. Beyond the bound states go that later ones replace, which
+  /// is no loss; then the oldest batches.
+  void add(Batch batch);
+
+  /// Answered by the thread, before what is added later; an error while the history is down. Rows from `since` to now,
+  /// of any firmware of that drive.
+  std::future<util::Result<Recalled>> recall(DriveKey drive, Minute since);
+
+  [[nodiscard]] Status status() const;
+
+ private:
+  struct Question {
+    DriveKey drive;
+    Minute since;
+    std::promise<util::Result<Recalled>> answer;
+  };
+
+  explicit History(Options options) : options_(std::move(options)) {}
+
+  void work();
+  bool wait_for_work();  // false: at the end
+  bool rows_wait();
+  void open_store();
+  void answer_questions();
+  void write_batches();
+  void fail(const Failure& failure);
+  void fail_in_use(const Failure& failure);
+  bool set_file_aside(const std::string& why);
+  void declare_up();  // with the mutex held, as the next
+  void drop_replaced_states();
+  void drop_surplus();
+  [[nodiscard]] Minute this_minute() const { return std::chrono::floor<std::chrono::minutes>(options_.now()); }
+  [[nodiscard]] std::string path() const { return options_.directory + "/" + kFileName; }
+
+  const Options options_;
+  mutable std::mutex mutex_;  // of what follows, up to the thread's own
+  std::condition_variable wake_;
+  std::deque<Batch> batches_;
+  std::size_t pending_rows_ = 0;
+  bool states_came_ = false;  // since those that later ones replace were dropped
+  std::deque<Question> questions_;
+  Status status_;
+
+  std::atomic<bool> stop_ = false;
+  // The thread's own.
+  util::UniqueFd lock_;  // of the directory, held longer than the file in it
+  std::optional<Store> store_;
+  std::optional<FileIdentity> checked_;
+  std::chrono::steady_clock::time_point next_try_;
+  std::thread thread_;
+};
+
+}  // namespace ssdpulse::history

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+// The SQL. What is read back is believed only as far as its types go: the file may have been edited.
+#include "daemon/history/store.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+namespace ssdpulse::history {
+namespace {
+
+constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
+
+std::int64_t number_of(Minute minute) { return minute.time_since_epoch().count(); }
+Minute minute_of(std::int64_t number) { return Minute(std::chrono::minutes(number)); }
+
+using CountBytes = std::array<std::uint8_t, 16>;
+
+CountBytes big_endian(model::Uint128 count) {
+  CountBytes bytes{};
+  for (std::size_t i = bytes.size(); i-- > 0; count >>= 8U) {
+    bytes[i] = static_cast<std::uint8_t>(count);
+  }
+  return bytes;
+}
+
+model::Uint128 from_big_endian(const Bytes& bytes) {
+  model::Uint128 count = 0;
+  for (const std::uint8_t byte : bytes) {
+    count = count << 8U | byte;
+  }
+  return count;
+}
+
+/// Three columns; `bytes` must live until the statement was run.
+void bind(Statement& statement, const std::optional<model::ByteCounter>& counter, const CountBytes& bytes) {
+  if (!counter) {
+    statement.with_null().with_null().with_null();
+    return;
+  }
+  statement.with(std::span<const std::uint8_t>(bytes))
+      .with(static_cast<std::int64_t>(counter->unit_bytes))
+      .with(static_cast<std::int64_t>(counter->rounding));
+}
+
+/// One row of kSelectMinutes, column by column; `good` turns false at the first that holds what we never wrote.
+class RowReader {
+ public:
+  explicit RowReader(const Statement& statement) : statement_(statement) {}
+
+  [[nodiscard]] bool good() const { return good_; }
+  std::int64_t integer() { return expect(statement_.integer(column_++)); }
+  std::string name() {
+    std::string text = expect(statement_.text(column_++));
+    good_ = good_ && text.size() <= kMostNameBytes;
+    return text;
+  }
+  std::optional<double> real() {
+    const int column = column_++;
+    return statement_.is_null(column) ? std::nullopt : std::optional(expect(statement_.real(column)));
+  }
+  std::optional<model::Uint128> count() {
+    const int column = column_++;
+    if (statement_.is_null(column)) {
+      return std::nullopt;
+    }
+    const Bytes bytes = expect(statement_.blob(column));
+    good_ = good_ && bytes.size() == CountBytes{}.size();
+    return good_ ? std::optional(from_big_endian(bytes)) : std::nullopt;
+  }
+  std::optional<model::ByteCounter> counter() {
+    const int column = std::exchange(column_, column_ + 3);
+    if (statement_.is_null(column) && statement_.is_null(column + 1) && statement_.is_null(column + 2)) {
+      return std::nullopt;
+    }
+    const Bytes count = expect(statement_.blob(column));
+    const std::int64_t unit = expect(statement_.integer(column + 1));
+    const std::int64_t rounding = expect(statement_.integer(column + 2));
+    good_ = good_ && count.size() == CountBytes{}.size() && rounding >= 0 &&
+            rounding <= static_cast<std::int64_t>(model::Rounding::unknown);
+    if (!good_) {
+      return std::nullopt;
+    }
+    return model::ByteCounter{from_big_endian(count), static_cast<std::uint64_t>(unit),
+                              static_cast<model::Rounding>(rounding)};
+  }
+
+ private:
+  template <typename T>
+  T expect(std::optional<T> value) {
+    good_ = good_ && value.has_value();
+    return value ? std::move(*value) : T{};
+  }
+
+  const Statement& statement_;
+  int column_ = 0;
+  bool good_ = true;
+};
+
+constexpr const char* kSelectMinutes =
+    "SELECT minute, boottime_ns, firmware, source, host_count, host_unit_bytes, host_rounding, host_count_before, "
+    "media_count, media_unit_bytes, media_rounding, percentage_used, available_spare, temperature_celsius, "
+    "read_p50_seconds, read_p99_seconds, write_p50_seconds, write_p99_seconds, discard_bytes "
+    "FROM drive_minute JOIN drive ON drive.id = drive_minute.drive "
+    "WHERE serial = ? AND model = ? AND nqn IN ('', ?) AND minute BETWEEN ? AND ? "  // '': from before it was kept
+    "ORDER BY minute DESC, drive.id DESC LIMIT ?";
+
+std::optional<DriveMinute> read_minute(const Statement& statement, const DriveKey& drive) {
+  RowReader reader(statement);
+  DriveMinute row;
+  row.drive = drive;
+  row.minute = minute_of(reader.integer());  // within what was asked for
+  row.boottime = std::chrono::nanoseconds(reader.integer());
+  row.drive.firmware = reader.name();
+  row.source = reader.name();
+  row.writes.host = reader.counter();
+  row.host_count_before = reader.count();
+  row.writes.media = reader.counter();
+  row.percentage_used = reader.real();
+  row.available_spare = reader.real();
+  row.temperature_celsius = reader.real();
+  row.read_p50_seconds = reader.real();
+  row.read_p99_seconds = reader.real();
+  row.write_p50_seconds = reader.real();
+  row.write_p99_seconds = reader.real();
+  row.discard_bytes = static_cast<std::uint64_t>(reader.integer());
+  return reader.good() ? std::optional(std::move(row)) : std::nullopt;
+}
+
+}  // namespace
+
+Outcome<Store> Store::open(const std::string& path, const StoreLimits& limits, std::optional<FileIdentity>& checked,
+                           const std::atomic<bool>& stop) {
+  return open_database(path, std::max(limits.bytes, kLeastSizeLimit), checked, stop).map([&](Connection connection) {
+    return Store(std::move(connection), path, limits);
+  });
+}
+
+Outcome<Store::Written> Store::write(const Batch& batch, Minute now) {
+  if (const auto begun = connection_.execute("BEGIN IMMEDIATE"); !begun) {
+    return tl::unexpected(begun.error());
+  }
+  return write_within_transaction(batch, now).and_then([&](Written written) {
+    return connection_.execute("COMMIT").map([&] { return written; });
+  });  // a failure leaves the rollback to the connection's end
+}
+
+Outcome<Store::Written> Store::write_within_transaction(const Batch& batch, Minute now) {
+  const auto deleted = delete_old_rows(now);
+  if (!deleted) {
+    return tl::unexpected(deleted.error());
+  }
+  for (const DriveMinute& row : batch.minutes) {
+    if (const auto inserted = insert(row); !inserted) {
+      return tl::unexpected(inserted.error());
+    }
+  }
+  for (const DriveState& state : batch.states) {
+    if (const auto saved = save(state, now); !saved) {
+      return tl::unexpected(saved.error());
+    }
+  }
+  for (const model::LatencySpike& spike : batch.spikes) {
+    if (const auto inserted = insert(spike); !inserted) {
+      return tl::unexpected(inserted.error());
+    }
+  }
+  return give_space_back().map([&] { return Written{*deleted}; });
+}
+
+/// A step at a time: a clock that is years ahead until it is set costs hours of history, not all of it.
+Outcome<std::uint64_t> Store::delete_old_rows(Minute now) {
+  constexpr int kRowsOfOneStep = 1000;
+  const auto pages = connection_.number("PRAGMA page_count");
+  const auto free_pages = connection_.number("PRAGMA freelist_count");
+  const auto step_end = connection_.number(
+      "SELECT coalesce((SELECT minute FROM drive_minute ORDER BY minute LIMIT 1 "
+      "OFFSET " +
+      std::to_string(kRowsOfOneStep) + "), " + std::to_string(kLast) + ")");
+  for (const auto* number : {&pages, &free_pages, &step_end}) {
+    if (!*number) {
+      return tl::unexpected(number->error());
+    }
+  }
+  const auto most_pages = static_cast<std::int64_t>(std::max(limits_.bytes, kLeastSizeLimit)) / kPageBytes;
+  const bool too_much = *pages - *free_pages > most_pages - most_pages / 16;
+  const std::int64_t last_kept = number_of(now - limits_.retention);
+  const std::int64_t end = too_much ? *step_end : std::min(*step_end, last_kept - 1);
+  if (const auto gone = delete_old_spikes(now - limits_.retention, too_much); !gone) {
+    return tl::unexpected(gone.error());
+  }
+  Statement rows(connection_, "DELETE FROM drive_minute WHERE minute <= ?");
+  return rows.with(end).run().and_then([&] {
+    const std::uint64_t deleted = connection_.changed_rows();
+    // A drive goes after its last row; should it come back, it begins anew.
+    Statement drives(connection_,
+                     "DELETE FROM drive WHERE last_minute < ? AND last_minute < "
+                     "coalesce((SELECT min(minute) FROM drive_minute), ?)");
+    return drives.with(last_kept).with(kLast).run().map([&] { return deleted; });
+  });
+}
+
+/// In steps, as minutes.
+Outcome<void> Store::delete_old_spikes(Minute last_kept, bool too_much) {
+  const auto begin = std::chrono::duration_cast<std::chrono::milliseconds>(last_kept.time_since_epoch()).count();
+  Statement rows(connection_,
+                 "DELETE FROM latency_spike WHERE begin_ms <= (SELECT max(begin_ms) FROM (SELECT begin_ms FROM "
+                 "latency_spike ORDER BY begin_ms LIMIT 1000)) AND (begin_ms < ? OR ?)");
+  return rows.with(begin).with(std::int64_t{too_much ? 1 : 0}).run();
+}
+
+Outcome<void> Store::insert(const model::LatencySpike& spike) {
+  using namespace std::chrono;
+  Statement statement(connection_, "INSERT OR REPLACE INTO latency_spike VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  return statement.with(duration_cast<milliseconds>(spike.begin.time_since_epoch()).count())
+      .with(spike.device)
+      .with(std::string(name(spike.operation, model::kSpikeOperationNames)))
+      .with(std::optional(duration<double>(spike.duration).count()))
+      .with(std::optional(spike.peak_seconds))
+      .with(std::optional(spike.baseline_seconds))
+      .with(static_cast<std::int64_t>(spike.ios))
+      .with(std::string(name(spike.cause, model::kSpikeCauseNames)))
+      .with(model::evidence_text(spike))
+      .with(model::missing_text(spike))
+      .run();
+}
+
+/// Free pages are kept for what comes next; only many of them, left by a shorter retention, go back, a few at a time.
+Outcome<void> Store::give_space_back() {
+  constexpr std::int64_t kKeptFree = 256;
+  return connection_.number("PRAGMA freelist_count").and_then([&](std::int64_t free_pages) -> Outcome<void> {
+    return free_pages <= kKeptFree ? Outcome<void>() : connection_.execute("PRAGMA incremental_vacuum(64)");
+  });
+}
+
+Outcome<std::int64_t> Store::id_of(const DriveKey& drive, Minute minute) {
+  Statement upsert(connection_,
+                   "INSERT INTO drive (nqn, serial, model, firmware, last_minute) VALUES (?, ?, ?, ?, ?) "
+                   "ON CONFLICT (nqn, serial, model, firmware) DO UPDATE SET last_minute = max(last_minute, "
+                   "excluded.last_minute) RETURNING id");
+  return upsert.with(drive.nqn)
+      .with(drive.serial)
+      .with(drive.model)
+      .with(drive.firmware)
+      .with(number_of(minute))
+      .step()
+      .and_then([&](bool row) -> Outcome<std::int64_t> {
+        const auto id = row ? upsert.integer(0) : std::nullopt;
+        return id ? Outcome<std::int64_t>(*id) : tl::unexpected(Failure{"a drive without an id", true});
+      });
+}
+
+Outcome<void> Store::insert(const DriveMinute& row) {
+  const auto id = id_of(row.drive, row.minute);
+  if (!id) {
+    return tl::unexpected(id.error());
+  }
+  const CountBytes host = big_endian(row.writes.host ? row.writes.host->count : 0);
+  const CountBytes before = big_endian(row.host_count_before.value_or(0));
+  const CountBytes media = big_endian(row.writes.media ? row.writes.media->count : 0);
+  Statement statement(
+      connection_,
+      "INSERT OR REPLACE INTO drive_minute VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  statement.with(number_of(row.minute)).with(*id).with(row.boottime.count()).with(row.source);
+  bind(statement, row.writes.host, host);
+  if (row.host_count_before) {
+    statement.with(std::span<const std::uint8_t>(before));
+  } else {
+    statement.with_null();
+  }
+  bind(statement, row.writes.media, media);
+  return statement.with(row.percentage_used)
+      .with(row.available_spare)
+      .with(row.temperature_celsius)
+      .with(row.read_p50_seconds)
+      .with(row.read_p99_seconds)
+      .with(row.write_p50_seconds)
+      .with(row.write_p99_seconds)
+      .with(static_cast<std::int64_t>(row.discard_bytes))
+      .run();
+}
+
+Outcome<void> Store::save(const DriveState& state, Minute now) {
+  const auto id = id_of(state.drive, now);
+  if (!id) {
+    return tl::unexpected(id.error());
+  }
+  Statement saved(connection_, "UPDATE drive SET state = ? WHERE id = ?");
+  return saved.with(std::span<const std::uint8_t>(state.bytes)).with(*id).run().and_then([&] {
+    Statement others(connection_,
+                     "UPDATE drive SET state = NULL WHERE serial = ? AND model = ? AND nqn IN ('', ?) AND id <> ? AND "
+                     "state NOT NULL");
+    return others.with(state.drive.serial).with(state.drive.model).with(state.drive.nqn).with(*id).run();
+  });
+}
+
+Outcome<Recalled> Store::recall(const DriveKey& drive, Minute since, Minute until) {
+  Recalled recalled;
+  auto state = saved_state(drive);
+  if (!state) {
+    return tl::unexpected(state.error());
+  }
+  recalled.state = std::move(*state);
+  Statement rows(connection_, kSelectMinutes);
+  rows.with(drive.serial).with(drive.model).with(drive.nqn).with(number_of(since)).with(number_of(until));
+  rows.with(static_cast<std::int64_t>(kMostRecalled));
+  while (true) {
+    const auto row = rows.step();
+    if (!row) {
+      return tl::unexpected(row.error());
+    }
+    if (!*row) {
+      std::reverse(recalled.minutes.begin(), recalled.minutes.end());
+      return recalled;
+    }
+    if (auto minute = read_minute(rows, drive)) {
+      recalled.minutes.push_back(std::move(*minute));
+    } else {
+      ++recalled.unreadable;
+    }
+  }
+}
+
+Outcome<std::optional<DriveState>> Store::saved_state(const DriveKey& drive) {
+  Statement statement(connection_,
+                      "SELECT firmware, state FROM drive WHERE serial = ? AND model = ? AND nqn IN ('', ?) AND "
+                      "state NOT NULL ORDER BY nqn DESC LIMIT 1");
+  return statement.with(drive.serial)
+      .with(drive.model)
+      .with(drive.nqn)
+      .step()
+      .map([&](bool row) -> std::optional<DriveState> {
+        auto firmware = row ? statement.text(0) : std::nullopt;
+        auto bytes = row ? statement.blob(1) : std::nullopt;
+        if (!firmware || firmware->size() > kMostNameBytes || !bytes || bytes->size() > kMostStateBytes) {
+          return std::nullopt;
+        }
+        return DriveState{{drive.serial, drive.model, std::move(*firmware), drive.nqn}, std::move(*bytes)};
+      });
+}
+
+std::uint64_t Store::bytes_on_disk() const {
+  std::uint64_t bytes = 0;
+  for (const char* suffix : {"", "-journal"}) {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(path_ + suffix, error);
+    bytes += error ? 0 : size;
+  }
+  return bytes;
+}
+
+}  // namespace ssdpulse::history

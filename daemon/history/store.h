@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// How do minutes become rows, and rows minutes? One transaction a batch; what is old, or too much, goes in the same
+// one. For one thread. Whether to try again after a failure, and what becomes of the file, is the caller's affair.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "daemon/history/database_file.h"
+#include "daemon/history/drive_minute.h"
+#include "daemon/history/sqlite.h"
+
+namespace ssdpulse::history {
+
+inline constexpr std::uint64_t kLeastSizeLimit = std::uint64_t{1} << 20U;
+
+struct StoreLimits {
+  std::chrono::minutes retention = std::chrono::hours(90 * 24);
+  std::uint64_t bytes = std::uint64_t{512} << 20U;  // of the database; at least kLeastSizeLimit
+};
+
+class Store {
+ public:
+  /// For `checked` and `stop` see open_database.
+  static Outcome<Store> open(const std::string& path, const StoreLimits& limits, std::optional<FileIdentity>& checked,
+                             const std::atomic<bool>& stop);
+
+  struct Written {
+    std::uint64_t deleted_rows = 0;  // too old, or the oldest of too many
+  };
+  /// On the disk when it returns. After a failure nothing of the batch is there, and the Store is of no more use.
+  Outcome<Written> write(const Batch& batch, Minute now);
+
+  /// From `since` to `until`, both included.
+  Outcome<Recalled> recall(const DriveKey& drive, Minute since, Minute until);
+
+  [[nodiscard]] std::uint64_t bytes_on_disk() const;  // with the journal
+
+ private:
+  Store(Connection connection, std::string path, const StoreLimits& limits)
+      : connection_(std::move(connection)), path_(std::move(path)), limits_(limits) {}
+
+  Outcome<Written> write_within_transaction(const Batch& batch, Minute now);
+  Outcome<std::uint64_t> delete_old_rows(Minute now);
+  Outcome<void> give_space_back();
+  Outcome<std::int64_t> id_of(const DriveKey& drive, Minute minute);
+  Outcome<void> insert(const DriveMinute& row);
+  Outcome<void> save(const DriveState& state, Minute now);
+  Outcome<void> insert(const model::LatencySpike& spike);
+  Outcome<void> delete_old_spikes(Minute last_kept, bool too_much);
+  Outcome<std::optional<DriveState>> saved_state(const DriveKey& drive);
+
+  Connection connection_;
+  std::string path_;
+  StoreLimits limits_;
+};
+
+}  // namespace ssdpulse::history

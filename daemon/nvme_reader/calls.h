@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which system calls does the process with CAP_SYS_ADMIN need? Few, so all others are refused: of what the capability
+// permits, sending admin commands is all that remains, and of files, reading. No filter can look into a command: which
+// ones are sent is for the worker to keep (drive_commands.h).
+#pragma once
+
+#include "daemon/util/result.h"
+
+namespace ssdpulse::nvme_reader {
+
+/// For good, for the calling process and its children.
+util::Result<void> refuse_calls_but_the_readers();
+
+/// After that, in the worker, to which messages come from outside: no other process, neither to start nor to signal.
+util::Result<void> refuse_calls_of_the_supervisor();
+
+}  // namespace ssdpulse::nvme_reader

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/nvme_reader/drive_commands.h"
+
+#include <fcntl.h>
+#include <libnvme.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "daemon/util/printable_text.h"
+#include "daemon/util/read_file.h"
+
+namespace ssdpulse::nvme_reader {
+namespace {
+
+constexpr std::size_t kMaxStateBytes = 4096;
+constexpr std::uint8_t kMaxUuidIndex = 127;
+constexpr std::uint32_t kAllNamespaces = 0xffffffff;
+
+/// The fields that only log_page has a use for.
+bool plain(const Request& request) {
+  return request.page == 0 && request.endurance_group == 0 && request.uuid_index == 0;
+}
+
+std::optional<Command> identify(const Request& request) {
+  Command command{Opcode::identify, 0, 0, 0, 0, nvme::kIdentifyBytes, request.nsid};
+  const bool of_namespace = request.kind == RequestKind::identify_namespace;
+  const bool nsid_fits = of_namespace ? request.nsid != 0 && request.nsid != kAllNamespaces : request.nsid == 0;
+  if (!nsid_fits || !plain(request)) {
+    return std::nullopt;
+  }
+  switch (request.kind) {
+    case RequestKind::identify_controller:
+      command.selector = NVME_IDENTIFY_CNS_CTRL;
+      return command;
+    case RequestKind::identify_namespace:
+      command.selector = NVME_IDENTIFY_CNS_NS;
+      return command;
+    case RequestKind::uuid_list:
+      command.selector = NVME_IDENTIFY_CNS_UUID_LIST;
+      return command;
+    case RequestKind::endurance_group_list:
+      command.selector = NVME_IDENTIFY_CNS_ENDURANCE_GROUP_ID;
+      return command;
+    case RequestKind::log_page:
+      break;
+  }
+  return std::nullopt;  // also any number that is no kind at all
+}
+
+std::uint32_t nsid_of(nvme::Scope scope) {
+  switch (scope) {
+    case nvme::Scope::controller:
+      return kAllNamespaces;
+    case nvme::Scope::no_namespace:
+      return 0;
+    case nvme::Scope::first_namespace:
+      return 1;
+  }
+  return 0;
+}
+
+std::optional<Command> log_page(const Request& request, std::span<const nvme::LogPage> pages) {
+  if (request.page >= pages.size() || request.nsid != 0) {
+    return std::nullopt;
+  }
+  const nvme::LogPage& page = pages[request.page];
+  const std::uint8_t highest_index = page.uuid == nullptr ? 0 : kMaxUuidIndex;
+  if (page.bytes == 0 || page.bytes % 4 != 0 || page.bytes > nvme::kMaxPageBytes ||
+      request.uuid_index > highest_index || page.per_endurance_group != (request.endurance_group != 0)) {
+    return std::nullopt;
+  }
+  return Command{Opcode::get_log_page,    page.lid,   page.lsp,           request.uuid_index,
+                 request.endurance_group, page.bytes, nsid_of(page.scope)};
+}
+
+/// libnvme returns -1 and errno, or the drive's status.
+int result_of(int returned) { return returned < 0 ? -std::max(errno, 1) : returned; }
+
+}  // namespace
+
+std::optional<Command> command_of(const Request& request, std::span<const nvme::LogPage> pages) {
+  const bool clean = std::all_of(request.reserved.begin(), request.reserved.end(), [](auto byte) { return byte == 0; });
+  if (!clean || request.id == 0) {
+    return std::nullopt;
+  }
+  return request.kind == RequestKind::log_page ? log_page(request, pages) : identify(request);
+}
+
+LibnvmeCommands::LibnvmeCommands(std::string sys_root, std::string dev_root)
+    : sys_root_(std::move(sys_root)), dev_root_(std::move(dev_root)) {}
+
+// Opened for each command and closed after it: a descriptor that is kept would hold on to a controller that is gone,
+// and to its number and driver, for one system call saved in ten seconds.
+util::Result<util::UniqueFd> LibnvmeCommands::open(std::uint32_t controller) {
+  const std::string name = "nvme" + std::to_string(controller);
+  const std::string directory = sys_root_ + "/class/nvme/" + name;
+  const auto state = util::read_file(directory + "/state", kMaxStateBytes);
+  if (!state) {
+    const int error = state.error().error_number;
+    return util::fail(state.error().message, error == 0 || error == ENOENT ? ENODEV : error);
+  }
+  // Of a controller that is not live an ioctl would fail, or have to wait for its reset.
+  if (util::printable_text(*state) != "live") {
+    return util::fail(name + " is " + util::printable_text(*state), EAGAIN);
+  }
+  const std::string path = dev_root_ + "/" + name;
+  util::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd.valid()) {
+    return util::fail_errno("cannot open " + path);
+  }
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) {
+    return util::fail_errno("cannot look at " + path);
+  }
+  const auto number = util::read_file(directory + "/dev", kMaxStateBytes);
+  const std::string opened = std::to_string(major(status.st_rdev)) + ":" + std::to_string(minor(status.st_rdev));
+  // Not another device of that name: a command for it would be an ioctl that means something else there.
+  if (!S_ISCHR(status.st_mode) || !number || util::printable_text(*number) != opened) {
+    return util::fail(path + " is not the controller", ENXIO);
+  }
+  return fd;
+}
+
+int LibnvmeCommands::execute(int fd, const Command& command, std::span<std::uint8_t> data) {
+  if (data.size() != command.bytes) {
+    return -EINVAL;
+  }
+  std::uint32_t completion = 0;
+  if (command.opcode == Opcode::identify) {
+    nvme_identify_args arguments{};
+    arguments.args_size = sizeof arguments;
+    arguments.fd = fd;
+    arguments.timeout = NVME_DEFAULT_IOCTL_TIMEOUT;
+    arguments.cns = static_cast<nvme_identify_cns>(command.selector);
+    arguments.nsid = command.nsid;
+    arguments.result = &completion;
+    arguments.data = data.data();
+    return result_of(nvme_identify(&arguments));
+  }
+  nvme_get_log_args arguments{};
+  arguments.args_size = sizeof arguments;
+  arguments.fd = fd;
+  arguments.timeout = NVME_DEFAULT_IOCTL_TIMEOUT;
+  arguments.lid = static_cast<nvme_cmd_get_log_lid>(command.selector);
+  arguments.len = command.bytes;
+  arguments.nsid = command.nsid;
+  arguments.lsi = command.lsi;
+  arguments.lsp = command.lsp;
+  arguments.uuidx = command.uuid_index;
+  arguments.rae = true;  // events are for whoever waits for them
+  arguments.result = &completion;
+  arguments.log = data.data();
+  return result_of(nvme_get_log(&arguments));
+}
+
+}  // namespace ssdpulse::nvme_reader

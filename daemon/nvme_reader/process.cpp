@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/nvme_reader/process.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "daemon/confinement/privileges.h"
+#include "daemon/nvme_reader/calls.h"
+#include "daemon/nvme_reader/drive_commands.h"
+#include "daemon/nvme_reader/protocol.h"
+#include "daemon/nvme_reader/worker.h"
+#include "daemon/util/log.h"
+#include "daemon/util/process_descriptor.h"
+#include "daemon/util/result.h"
+#include "daemon/util/unique_fd.h"
+
+namespace ssdpulse::nvme_reader {
+namespace {
+
+constexpr std::chrono::seconds kRestartPause{3};
+constexpr int kFailure = 1;
+constexpr int kUsage = 2;
+
+bool is_message_socket(int socket) {
+  int type = 0;
+  int domain = 0;
+  socklen_t size = sizeof type;
+  return ::getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET &&
+         ::getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX;
+}
+
+bool is_listening(int socket) {
+  int listening = 0;
+  socklen_t size = sizeof listening;
+  return ::getsockopt(socket, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) == 0 && listening != 0;
+}
+
+/// Log pages take CAP_SYS_ADMIN on every kernel; /dev/nvmeN is root's, so that others take a capability to open it.
+std::vector<int> wanted_capabilities() {
+  return ::geteuid() == 0 ? std::vector{CAP_SYS_ADMIN} : std::vector{CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH};
+}
+
+/// Standard streams and the socket stay.
+void close_others(int socket) {
+  const auto kept = static_cast<unsigned>(socket);
+  ::close_range(kept + 1, UINT_MAX, 0);
+  if (kept > 3) {
+    ::close_range(3, kept - 1, 0);
+  }
+}
+
+std::string how_it_ended(int status) {
+  return WIFSIGNALED(status) ? "signal=" + std::to_string(WTERMSIG(status))
+                             : "exit_code=" + std::to_string(WEXITSTATUS(status));
+}
+
+/// The process; or -1. The child does not return.
+pid_t start(const std::function<void()>& work) {
+  const pid_t supervisor = ::getpid();
+  const pid_t child = ::fork();
+  if (child != 0) {
+    return child;
+  }
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if (::getppid() == supervisor) {
+    work();
+  }
+  // Not exit(): a thread may sit in a command for minutes, and nothing here needs tidying up.
+  ::_exit(0);
+}
+
+/// Who is at the other end, as the kernel knows it.
+std::string described(int client) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0
+             ? "pid=" + std::to_string(peer.pid) + " uid=" + std::to_string(peer.uid)
+             : "pid=unknown";
+}
+
+/// A second client learns at once that there is nobody for it.
+void turn_away(int listener) {
+  static log::Limiter limiter{std::chrono::minutes(1)};
+  const util::UniqueFd client(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+  if (const auto suppressed = limiter.admit("client"); client.valid() && suppressed) {
+    log::warning("NVMe reader serves one client at a time: turned away {} suppressed={}", described(client.get()),
+                 *suppressed);
+  }
+}
+
+/// Until the worker has ended, or the daemon has: false.
+bool watch(int socket, const util::UniqueFd& worker, int listener) {
+  std::array<pollfd, 3> events{{{socket, POLLRDHUP, 0}, {worker.get(), POLLIN, 0}, {listener, POLLIN, 0}}};
+  while (true) {
+    if (::poll(events.data(), events.size(), -1) < 0) {
+      continue;  // EINTR
+    }
+    if (events[0].revents != 0 || events[1].revents != 0) {
+      return events[0].revents == 0;
+    }
+    turn_away(listener);
+  }
+}
+
+bool sleeps_undisturbed(int socket, std::chrono::milliseconds pause) {
+  pollfd end{socket, POLLRDHUP, 0};
+  return ::poll(&end, 1, static_cast<int>(pause.count())) == 0;
+}
+
+}  // namespace
+
+bool supervise(int socket, const std::function<void()>& work, std::chrono::milliseconds pause, int listener) {
+  while (true) {
+    std::string ending = "reason=\"cannot fork\"";
+    if (const pid_t pid = start(work); pid > 0) {
+      const util::UniqueFd worker = util::process_descriptor(pid);
+      const bool again = worker.valid() && watch(socket, worker, listener);
+      if (!again) {
+        // Not waited for: it may be in a command that nothing can interrupt.
+        ::kill(pid, SIGKILL);
+        return worker.valid();
+      }
+      int status = 0;
+      ::waitpid(pid, &status, 0);
+      ending = how_it_ended(status);
+    }
+    if (!sleeps_undisturbed(socket, pause)) {
+      return true;
+    }
+    log::warning("NVMe reader died and is started again {}", ending);
+    // What the dead one had taken is lost, and only the daemon knows what that was.
+    Response notice;
+    notice.result = -ECONNRESET;
+    if (send_message(socket, notice, 0) != 0) {
+      return true;
+    }
+  }
+}
+
+bool serve_clients(int listener, const std::function<void(int)>& work, std::chrono::milliseconds pause) {
+  log::Limiter limiter{std::chrono::minutes(1)};  // one that comes and goes all the time would fill the log
+  while (true) {
+    const util::UniqueFd client(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+    if (!client.valid()) {
+      if (errno == EINTR || errno == ECONNABORTED) {
+        continue;
+      }
+      log::error("NVMe reader cannot accept a client: {}", std::strerror(errno));
+      return false;
+    }
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+      // Workers of earlier clients that have ended since.
+    }
+    const auto suppressed = limiter.admit("client");
+    if (suppressed) {
+      log::info("NVMe reader has a client {} suppressed={}", described(client.get()), *suppressed);
+    }
+    const auto worker = [&] {
+      ::close(listener);
+      work(client.get());
+    };
+    if (!supervise(client.get(), worker, pause, listener)) {
+      return false;
+    }
+    if (suppressed) {
+      log::info("NVMe reader's client has gone");
+    }
+  }
+}
+
+int run_nvme_reader(int socket) {
+  if (!is_message_socket(socket)) {
+    std::fputs(
+        "ssdpulse nvme-reader reads NVMe logs for `ssdpulse run`, which starts it, or asks the one that a service "
+        "manager starts; it is of no use by itself\n",
+        stderr);
+    return kUsage;
+  }
+  const bool is_service = is_listening(socket);
+  log::set_up("info", log::InJournal::lines);
+  // exec named us after the link that it followed.
+  ::prctl(PR_SET_NAME, "nvme-reader", 0, 0, 0);
+  // NVMe over TCP raises SIGPIPE in whoever sends a command while the connection breaks.
+  std::signal(SIGPIPE, SIG_IGN);
+  if (!is_service) {
+    // Terminals and service managers signal everybody; we go when the daemon has gone.
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      std::signal(signal, SIG_IGN);
+    }
+  }
+  close_others(socket);
+  auto confined = confinement::keep_capabilities(wanted_capabilities());
+  if (confined) {
+    confined = refuse_calls_but_the_readers();
+  }
+  if (!confined) {
+    log::error("{}", confined.error().message);
+    return kFailure;
+  }
+  const auto work = [](int client) {
+    if (const auto worker_confined = refuse_calls_of_the_supervisor(); !worker_confined) {
+      log::error("{}", worker_confined.error().message);
+      ::_exit(kFailure);
+    }
+    LibnvmeCommands commands;
+    ReaderWorker worker(client, commands, nvme::log_pages());
+    worker.serve();
+    ::_exit(0);
+  };
+  if (is_service) {
+    return serve_clients(socket, work, kRestartPause) ? 0 : kFailure;
+  }
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);  // should something else hold the socket open
+  return supervise(
+             socket, [&] { work(socket); }, kRestartPause)
+             ? 0
+             : kFailure;
+}
+
+}  // namespace ssdpulse::nvme_reader

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who waits for the drives? One thread for each controller, with a short queue of its own, so that a drive that takes
+// minutes keeps only its own requests waiting. Answers go straight to the socket, in the order the drives give them.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+
+#include "daemon/nvme_reader/drive_commands.h"
+#include "daemon/nvme_reader/protocol.h"
+
+namespace ssdpulse::nvme_reader {
+
+/// The commands of one controller, one after the other.
+class CommandQueue {
+ public:
+  static constexpr std::size_t kMostWaiting = 64;
+
+  struct Job {
+    Request request;
+    Command command;
+  };
+
+  CommandQueue(std::uint32_t controller, std::function<void(const Job&)> work);
+  CommandQueue(const CommandQueue&) = delete;
+  CommandQueue& operator=(const CommandQueue&) = delete;
+  /// Waits for the command under way.
+  ~CommandQueue();
+
+  /// False: the queue is full.
+  bool offer(const Job& job);
+
+ private:
+  void run(std::uint32_t controller);
+
+  std::function<void(const Job&)> work_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Job> waiting_;
+  bool stopping_ = false;
+  std::thread thread_;  // last: it uses all of the above
+};
+
+class ReaderWorker {
+ public:
+  static constexpr std::size_t kMostControllers = 256;
+
+  /// Owns neither; all outlive the worker.
+  ReaderWorker(int socket, DriveCommands& commands, std::span<const nvme::LogPage> pages);
+
+  /// Until the other end is gone. Commands may still be under way then: destroying the worker waits for them, ending
+  /// the process does not.
+  void serve();
+
+ private:
+  void take(const Request& request);
+  void refuse(const Request& request, int error) const;
+  void perform(const CommandQueue::Job& job) const;
+  /// Null: there are enough.
+  CommandQueue* queue_of(std::uint32_t controller);
+
+  int socket_;
+  DriveCommands& commands_;
+  std::span<const nvme::LogPage> pages_;
+  std::map<std::uint32_t, std::unique_ptr<CommandQueue>> queues_;
+};
+
+}  // namespace ssdpulse::nvme_reader

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which disks that somebody named are not measured, and why not? In words, for people.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/model/device.h"
+
+namespace ssdpulse::sources {
+
+/// The disks that the configuration includes by name (a pattern names none) and that are not measured all the same:
+/// each with the reason in words, in the order of `include`.
+std::vector<std::pair<std::string, std::string>> named_and_not_measured(const std::vector<std::string>& include,
+                                                                        const model::Inventory& inventory);
+
+}  // namespace ssdpulse::sources

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does hardware call itself, fit for a label? Padding at the ends removed, whatever is not printable ASCII as '?'.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace ssdpulse::util {
+
+inline std::string printable_text(std::string_view text) {
+  constexpr std::string_view kPadding(" \0\t\r\n", 5);
+  const std::size_t first = text.find_first_not_of(kPadding);
+  if (first == std::string_view::npos) {
+    return {};
+  }
+  std::string result(text.substr(first, text.find_last_not_of(kPadding) - first + 1));
+  std::replace_if(
+      result.begin(), result.end(), [](char c) { return c < 0x20 || c > 0x7e; }, '?');
+  return result;
+}
+
+}  // namespace ssdpulse::util

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exporters/terminal/device_list.h"
+
+#include <string_view>
+
+#include "daemon/model/operation.h"
+#include "exporters/terminal/table.h"
+
+namespace ssdpulse::terminal {
+namespace {
+
+std::string human_size(std::uint64_t bytes) {
+  constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+  std::size_t unit = 0;
+  auto value = static_cast<double>(bytes);
+  while (value >= 1000 && unit + 1 < std::size(kUnits)) {
+    value /= 1000;
+    ++unit;
+  }
+  std::string text = std::to_string(value);
+  return text.substr(0, text.find('.') + (value < 10 && unit > 0 ? 2 : 0)) + " " + kUnits[unit];
+}
+
+}  // namespace
+
+void print_devices(const model::Inventory& inventory, std::ostream& out) {
+  std::vector<std::vector<std::string>> rows{{"DEVICE", "SIZE", "TRANSPORT", "MODEL", "SERIAL", "QUEUES", "STATE"}};
+  for (const model::Device& device : inventory.devices) {
+    const std::string queues = device.paths.empty() ? "-"
+                                                    : std::to_string(device.paths[0].hardware_queues) + "x" +
+                                                          std::to_string(device.paths[0].queue_depth);
+    rows.push_back({device.name, human_size(device.size_bytes), device.transport, printable(device.model),
+                    printable(device.serial), queues, std::string(name(device.coverage, model::kCoverageWords))});
+  }
+  print_table(rows, out);
+}
+
+/// People tag their writes for years without knowing that nothing arrives.
+void print_hint_paths(const std::vector<HintLine>& lines, std::ostream& out) {
+  std::vector<std::vector<std::string>> rows{{"DEVICE", "WRITE HINTS", "THE DRIVE"}};
+  for (const HintLine& line : lines) {
+    rows.push_back({line.device, std::string(name(line.path.kernel, model::kHintReachWords)),
+                    std::string(name(line.path.drive, model::kDriveSeparationWords))});
+  }
+  if (rows.size() > 1) {
+    out << '\n';
+    print_table(rows, out);
+  }
+}
+
+}  // namespace ssdpulse::terminal

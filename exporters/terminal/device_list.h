@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which block devices would be measured on this host, and which not, and why? For people: `ssdpulse devices`.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "daemon/model/device.h"
+#include "daemon/model/write_hint_path.h"
+
+namespace ssdpulse::terminal {
+
+void print_devices(const model::Inventory& inventory, std::ostream& out);
+
+/// Where the write hints of a device end.
+struct HintLine {
+  std::string device;
+  model::WriteHintPath path;
+};
+
+/// Prints nothing where there is no device.
+void print_hint_paths(const std::vector<HintLine>& lines, std::ostream& out);
+
+}  // namespace ssdpulse::terminal

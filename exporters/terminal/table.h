@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// How is a list shown on a terminal? In columns as wide as they must be, and without a byte that a terminal would obey.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace ssdpulse::terminal {
+
+/// The first row is the heading; all have the same number of columns. An empty field is shown as "-".
+void print_table(const std::vector<std::vector<std::string>>& rows, std::ostream& out);
+
+/// Serial numbers and models come from the hardware: whatever is not printable ASCII becomes '?'.
+std::string printable(std::string text);
+
+}  // namespace ssdpulse::terminal
