@@ -15,13 +15,13 @@
 #include "daemon/nvme_reader/process.h"
 #include "daemon/runtime/daemon.h"
 #include "daemon/runtime/device_report.h"
-#include "daemon/runtime/web_security.h"
 #include "daemon/util/log.h"
+#include "daemon/web/security.h"
 
 namespace {
 
 using namespace ssdpulse;
-using runtime::ExitCode;
+using util::ExitCode;
 
 constexpr int kNvmeReaderSocket = 3;  // where ReaderClient puts it, and service managers theirs
 
@@ -116,7 +116,7 @@ bool web_security_is_good(const config::Config& configured) {
   if (configured.web.config_file.empty()) {
     return true;
   }
-  const auto loaded = runtime::load_web_security(configured.web.config_file);
+  const auto loaded = web::load_web_security(configured.web.config_file);
   if (!loaded.outcome) {
     for (const std::string& problem : loaded.outcome.error()) {
       std::cerr << problem << '\n';

@@ -46,14 +46,14 @@ std::optional<std::int64_t> drift(std::uint64_t ours, std::uint64_t our_baseline
 
 }  // namespace
 
-OurCounts compose_counts(const model::DeviceIo& io, const UnseenIo& unseen) {
+OurCounts compose_counts(const model::DeviceIo& io, const model::OperationEvents& unseen) {
   const auto ended = [&](std::initializer_list<Operation> operations) {
     std::uint64_t count = 0;
     for (const Operation operation : operations) {
       const model::OperationIo& one = io.operation(operation);
       // On failover the path's request ends for good; its bios come back in another one.
       count += one.completions + one.unissued_completions + one.requeues[index(model::RequeueReason::failover)] +
-               unseen.missed[index(operation)] + unseen.stray[index(operation)];
+               unseen.missed[index(operation)] + unseen.strays[index(operation)];
     }
     return count;
   };

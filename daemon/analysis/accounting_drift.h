@@ -14,6 +14,7 @@
 #include <optional>
 #include <vector>
 
+#include "daemon/model/block_sample.h"
 #include "daemon/model/device.h"
 #include "daemon/model/operation.h"
 #include "daemon/model/snapshot.h"
@@ -30,20 +31,11 @@ struct OurCounts {
   bool operator==(const OurCounts&) const = default;
 };
 
-/// What the block source knows beyond model::DeviceIo, all cumulative since the same moment.
-struct UnseenIo {
-  std::array<std::uint64_t, model::kOperations> missed{};  // Loss::completion_missed, by operation
-  std::array<std::uint64_t, model::kOperations> stray{};   // Loss::stray, by operation
-  /// Completions, counted as such, of requests with data that are one stage of a flush sequence. Such a request ends
-  /// twice for us (the data stage; its parent, among unissued_completions) and once for diskstats.
-  std::uint64_t flush_data_stages = 0;
-  /// Completions of flushes that are no stage of a sequence, as request-based dm sends them to its paths: diskstats
-  /// counts them by their direction, as reads.
-  std::uint64_t lone_flushes = 0;
-};
-
-/// An explained loss was an I/O all the same: missed and stray ones count.
-OurCounts compose_counts(const model::DeviceIo& io, const UnseenIo& unseen);
+/// An explained loss was an I/O all the same: missed and stray ones count. A request with data that is one stage of a
+/// flush sequence ends twice for us (the data stage; its parent, among unissued_completions) and once for diskstats. A
+/// flush that is no stage of a sequence, as request-based dm sends them to its paths, is counted there by its
+/// direction, as a read.
+OurCounts compose_counts(const model::DeviceIo& io, const model::OperationEvents& unseen);
 
 /// The kernel's side for a multipath head; what one path lacks, the sum lacks.
 model::DiskStats sum_of_paths(const std::vector<model::DiskStats>& paths);

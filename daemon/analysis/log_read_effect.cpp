@@ -5,22 +5,22 @@
 
 namespace ssdpulse::analysis {
 
-void LogReadEffect::add_near(const LatencyWords& ios) { add(near_, ios); }
+void LogReadEffect::add_near(const LatencyWords& ios) { model::add(near_, ios); }
 
 void LogReadEffect::add_all(const LatencyWords& ios) {
-  add(all_, ios);
-  if (count(near_) > kMostIos) {
+  model::add(all_, ios);
+  if (model::count(near_) > kMostIos) {
     fade();
   }
 }
 
 std::optional<double> LogReadEffect::ratio() const {
-  const auto others = added(near_, all_);
-  if (!others || count(near_) < kLeastIos || count(*others) < kLeastIos) {
+  const auto others = model::added(near_, all_);
+  if (!others || model::count(near_) < kLeastIos || model::count(*others) < kLeastIos) {
     return std::nullopt;
   }
   const auto words_apart =
-      static_cast<double>(quantile_word(near_, 0.99)) - static_cast<double>(quantile_word(*others, 0.99));
+      static_cast<double>(model::quantile_word(near_, 0.99)) - static_cast<double>(model::quantile_word(*others, 0.99));
   return std::exp2(words_apart / 8);
 }
 

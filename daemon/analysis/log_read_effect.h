@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <optional>
 
-#include "daemon/analysis/latency_words.h"
+#include "daemon/model/latency_words.h"
 
 namespace ssdpulse::analysis {
+
+using model::LatencyWords;
 
 class LogReadEffect {
  public:

@@ -28,14 +28,13 @@ LostShare since_the_start(const model::DeviceIo& io) {
 }  // namespace
 
 std::optional<LostShare> RecentLosses::observe(const model::DeviceIo& io, Time at) {
-  const bool another = std::exchange(since_, io.since) != io.since;
-  if (begin_ && !another && at - *begin_ < kWindow) {
+  if (begin_ && at - *begin_ < kWindow) {
     return std::nullopt;
   }
   const LostShare now = since_the_start(io);
   const auto began = std::exchange(begin_, at);
   const LostShare before = std::exchange(at_begin_, now);
-  if (!began || another) {
+  if (!began) {
     return std::nullopt;
   }
   LostShare share;

@@ -22,6 +22,7 @@ struct LostShare {
   std::chrono::duration<double> duration{};
 };
 
+/// Of one device: another one that takes its name has an object of its own.
 class RecentLosses {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -31,7 +32,6 @@ class RecentLosses {
   std::optional<LostShare> observe(const model::DeviceIo& io, Time at);
 
  private:
-  model::WallTime since_;  // of the counters: a disk that took the name of another has its own
   std::optional<Time> begin_;
   LostShare at_begin_;
 };

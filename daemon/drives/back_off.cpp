@@ -47,7 +47,7 @@ bool Patience::rest(const std::string& model, SteadyTime now) {
 
 void LogReadWatch::poll_ended(SteadyTime now) { near_until_ = now + kNear; }
 
-void LogReadWatch::measure(const analysis::LatencyWords& words, const std::string& model, SteadyTime now) {
+void LogReadWatch::measure(const model::LatencyWords& words, const std::string& model, SteadyTime now) {
   near_until_.reset();
   const auto begin_anew = [&] {
     effect_ = {};
@@ -56,10 +56,10 @@ void LogReadWatch::measure(const analysis::LatencyWords& words, const std::strin
   if (measured_at_ != patience_.of(model)) {
     begin_anew();  // an equal drive has changed the pace
   }
-  if (const auto near = analysis::added(words_before_, words); near && !for_a_spike_) {
+  if (const auto near = model::added(words_before_, words); near && !for_a_spike_) {
     effect_.add_near(*near);
   }
-  if (const auto all = analysis::added(words_counted_, for_a_spike_ ? words_before_ : words)) {
+  if (const auto all = model::added(words_counted_, for_a_spike_ ? words_before_ : words)) {
     effect_.add_all(*all);
   }
   words_counted_ = words;

@@ -9,12 +9,13 @@
 #include <optional>
 #include <string>
 
-#include "daemon/analysis/latency_words.h"
 #include "daemon/analysis/log_read_effect.h"
+#include "daemon/model/latency_words.h"
+#include "daemon/model/tick.h"
 
 namespace ssdpulse::drives {
 
-using SteadyTime = std::chrono::steady_clock::time_point;
+using model::SteadyTime;
 
 class Patience {
  public:
@@ -39,14 +40,14 @@ class LogReadWatch {
 
   /// `words`: latencies of the drive's reads and writes so far. Where a spike is why the poll begins, the I/Os near it
   /// are neither near ones nor others: they were slow before.
-  void poll_begins(analysis::LatencyWords words, bool for_a_spike) {
+  void poll_begins(model::LatencyWords words, bool for_a_spike) {
     words_before_ = std::move(words);
     for_a_spike_ = for_a_spike;
   }
   /// The I/Os near a log read end 50 ms after it: then measure() is to be called.
   void poll_ended(SteadyTime now);
   [[nodiscard]] std::optional<SteadyTime> near_until() const { return near_until_; }
-  void measure(const analysis::LatencyWords& words, const std::string& model, SteadyTime now);
+  void measure(const model::LatencyWords& words, const std::string& model, SteadyTime now);
 
   /// p99 near log reads over that of the others.
   [[nodiscard]] std::optional<double> ratio() const { return ratio_; }
@@ -54,10 +55,10 @@ class LogReadWatch {
  private:
   Patience& patience_;
   analysis::LogReadEffect effect_;
-  unsigned measured_at_ = 1;             // the patience that effect_ was measured under
-  analysis::LatencyWords words_before_;  // when the poll began
+  unsigned measured_at_ = 1;          // the patience that effect_ was measured under
+  model::LatencyWords words_before_;  // when the poll began
   bool for_a_spike_ = false;
-  analysis::LatencyWords words_counted_;  // already in the effect's total, or not to be
+  model::LatencyWords words_counted_;  // already in the effect's total, or not to be
   std::optional<SteadyTime> near_until_;
   std::optional<double> ratio_;
 };

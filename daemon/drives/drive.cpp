@@ -28,12 +28,12 @@ double seconds_since_epoch() {
 }  // namespace
 
 PolledDrive::PolledDrive(nvme::NvmeSubsystem subsystem, DriveLessons& lessons, SteadyTime first_poll,
-                         std::chrono::nanoseconds place)
+                         std::chrono::nanoseconds stagger)
     : subsystem_(std::move(subsystem)),
       lessons_(lessons),
       poller_(subsystem_, lessons.refused),
       due_(first_poll),
-      place_(place),
+      stagger_(stagger),
       watch_(lessons.patience) {
   polling_.reason = "not read yet";
 }
@@ -112,7 +112,7 @@ void PolledDrive::advance(SteadyTime now, std::chrono::nanoseconds interval, Blo
     due_ = std::max(due_, now + shortest);
   } else {
     // Drives stay spread out over the interval; who was late is not asked twice in a row.
-    due_ += pace() * ((now - due_) / pace() + 1) + std::exchange(place_, 0ns);
+    due_ += pace() * ((now - due_) / pace() + 1) + std::exchange(stagger_, 0ns);
   }
   polled_at_ = now;
   const bool asked_for = std::exchange(soon_, false);

@@ -14,7 +14,7 @@
 #include "daemon/drives/ledgers.h"
 #include "daemon/drives/minutes.h"
 #include "daemon/drives/page_values.h"
-#include "daemon/history/drive_minute.h"
+#include "daemon/history/rows.h"
 #include "daemon/model/nvme.h"
 #include "daemon/sources/nvme/drive_poller.h"
 #include "daemon/util/log.h"
@@ -32,9 +32,9 @@ struct DriveLessons {
 
 class PolledDrive {
  public:
-  /// `place`: by how much the drive's second poll is later than an interval, so that drives are spread out.
+  /// `stagger`: by how much the drive's second poll is later than an interval, so that drives are spread out.
   PolledDrive(nvme::NvmeSubsystem subsystem, DriveLessons& lessons, SteadyTime first_poll,
-              std::chrono::nanoseconds place);
+              std::chrono::nanoseconds stagger);
 
   /// What sysfs says of it now; its controller may be another one of the same subsystem.
   void update(nvme::NvmeSubsystem subsystem);
@@ -66,7 +66,7 @@ class PolledDrive {
   void end_minute(history::Minute minute, history::Batch& batch, SteadyTime now, BlockLayer& block);
 
   [[nodiscard]] model::NvmeDrive describe(SteadyTime now) const;
-  [[nodiscard]] const nvme::NvmeSubsystem& subsystem() const { return subsystem_; }
+  [[nodiscard]] std::string name() const { return "nvme" + std::to_string(subsystem_.controller); }
 
  private:
   void notice_silence(SteadyTime now);
@@ -93,7 +93,7 @@ class PolledDrive {
   SteadyTime due_;
   SteadyTime polled_at_;
   bool soon_ = false;  // asked for early
-  std::chrono::nanoseconds place_;
+  std::chrono::nanoseconds stagger_;
   SteadyTime identified_at_;
   SteadyTime media_read_at_;            // last reading of the pages that count media writes
   SteadyTime media_believed_at_;        // the last one that is believed

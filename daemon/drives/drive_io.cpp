@@ -62,11 +62,11 @@ DriveWrites writes_of(const nvme::NvmeSubsystem& drive, BlockLayer& block) {
   return sum;
 }
 
-analysis::LatencyWords latency_words_of(const nvme::NvmeSubsystem& drive, BlockLayer& block) {
-  analysis::LatencyWords sum;
+model::LatencyWords latency_words_of(const nvme::NvmeSubsystem& drive, BlockLayer& block) {
+  model::LatencyWords sum;
   for (const model::NvmeNamespace& entry : drive.namespaces) {
     if (const auto io = block.device(entry.device)) {
-      analysis::add(sum, analysis::device_time_words(*io, {Operation::read, Operation::write}));
+      model::add(sum, model::device_time_words(*io, {Operation::read, Operation::write}));
     }
   }
   return sum;
@@ -76,8 +76,8 @@ DriveIo io_of(const nvme::NvmeSubsystem& drive, BlockLayer& block) {
   DriveIo sum;
   for (const model::NvmeNamespace& entry : drive.namespaces) {
     if (const auto io = block.device(entry.device)) {
-      analysis::add(sum.reads, analysis::device_time_words(*io, {Operation::read}));
-      analysis::add(sum.writes, analysis::device_time_words(*io, {Operation::write}));
+      model::add(sum.reads, model::device_time_words(*io, {Operation::read}));
+      model::add(sum.writes, model::device_time_words(*io, {Operation::write}));
       sum.discarded_bytes += io->operation(Operation::discard).bytes;
     }
   }

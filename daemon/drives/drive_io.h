@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "daemon/analysis/latency_words.h"
 #include "daemon/analysis/write_amplification/host_drift.h"
 #include "daemon/drives/block_layer.h"
+#include "daemon/model/latency_words.h"
 #include "daemon/sources/nvme/controllers.h"
 
 namespace ssdpulse::drives {
@@ -22,12 +22,12 @@ struct DriveWrites {
 DriveWrites writes_of(const nvme::NvmeSubsystem& drive, BlockLayer& block);
 
 /// Reads and writes by latency.
-analysis::LatencyWords latency_words_of(const nvme::NvmeSubsystem& drive, BlockLayer& block);
+model::LatencyWords latency_words_of(const nvme::NvmeSubsystem& drive, BlockLayer& block);
 
 /// What a row of history tells of the block layer: of the time between two of these.
 struct DriveIo {
-  analysis::LatencyWords reads;
-  analysis::LatencyWords writes;
+  model::LatencyWords reads;
+  model::LatencyWords writes;
   std::uint64_t discarded_bytes = 0;
 };
 DriveIo io_of(const nvme::NvmeSubsystem& drive, BlockLayer& block);

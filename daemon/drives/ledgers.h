@@ -17,7 +17,7 @@
 #include "daemon/analysis/write_amplification/source_choice.h"
 #include "daemon/drives/drive_io.h"
 #include "daemon/drives/past.h"
-#include "daemon/history/drive_minute.h"
+#include "daemon/history/rows.h"
 #include "daemon/model/nvme.h"
 #include "daemon/sources/nvme/drive_poller.h"
 #include "daemon/util/log.h"

@@ -7,11 +7,11 @@
 namespace ssdpulse::drives {
 namespace {
 
-std::optional<double> quantile_between(const analysis::LatencyWords& before, const analysis::LatencyWords& after,
+std::optional<double> quantile_between(const model::LatencyWords& before, const model::LatencyWords& after,
                                        double share) {
-  const auto words = analysis::added(before, after);
-  return words && analysis::count(*words) > 0
-             ? std::optional(analysis::upper_bound_seconds(analysis::quantile_word(*words, share)))
+  const auto words = model::added(before, after);
+  return words && model::count(*words) > 0
+             ? std::optional(model::upper_bound_seconds(model::quantile_word(*words, share)))
              : std::nullopt;
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "daemon/drives/drive_io.h"
-#include "daemon/history/drive_minute.h"
+#include "daemon/history/rows.h"
 
 namespace ssdpulse::drives {
 

@@ -82,16 +82,16 @@ void DriveMonitor::refresh_drives() {
   std::map<std::string, PolledDrive> before = std::exchange(drives_, {});
   const SteadyTime now = std::chrono::steady_clock::now();
   const auto drives = static_cast<std::int64_t>(std::max<std::size_t>(1, host->subsystems.size()));
-  std::int64_t place = 0;
+  std::int64_t number = 0;
   for (nvme::NvmeSubsystem& subsystem : host->subsystems) {
     const std::string key = key_of(subsystem);
     if (auto known = before.find(key); known != before.end()) {
       known->second.update(std::move(subsystem));
       drives_.insert(before.extract(known));
     } else {
-      drives_.try_emplace(key, std::move(subsystem), lessons_, now, interval_ * place / drives);
+      drives_.try_emplace(key, std::move(subsystem), lessons_, now, interval_ * number / drives);
     }
-    ++place;
+    ++number;
   }
   // What is gone does not get its answer, nor its past.
   std::erase_if(recalls_, [&](const auto& entry) { return drives_.count(entry.first) == 0; });
@@ -276,38 +276,22 @@ void DriveMonitor::save(BlockLayer& block) {
   }
 }
 
-void DriveMonitor::poll_soon(const std::string& device) {
+void DriveMonitor::poll_soon(const std::string& controller) {
   for (auto& [key, drive] : drives_) {
-    const auto& namespaces = drive.subsystem().namespaces;
-    if (std::any_of(namespaces.begin(), namespaces.end(), [&](const auto& entry) { return entry.device == device; })) {
+    if (drive.name() == controller) {
       drive.poll_soon();
     }
   }
 }
 
-void DriveMonitor::describe(model::Snapshot& snapshot) const {
-  const SteadyTime now = std::chrono::steady_clock::now();
-  snapshot.sources.push_back(status_);
-  if (history_) {
-    const history::Status status = history_->status();
-    snapshot.sources.push_back({"history",
-                                status.up,
-                                status.reason,
-                                {{"failure", status.failures},
-                                 {"dropped_row", status.rows_dropped},
-                                 {"unreadable_row", status.rows_unreadable},
-                                 {"file_set_aside", status.files_set_aside}}});
-    snapshot.history = {status.rows_written, status.rows_deleted, status.bytes_on_disk};
-  }
+std::vector<std::shared_ptr<const model::NvmeDrive>> DriveMonitor::describe(SteadyTime now) const {
+  std::vector<std::shared_ptr<const model::NvmeDrive>> described;
   for (const auto& [key, drive] : drives_) {
-    model::NvmeDrive described = drive.describe(now);
-    snapshot.sources.push_back({"nvme", status_.up && described.polling.up,
-                                status_.up ? described.polling.reason : status_.reason, described.polling.failures,
-                                described.identity->controller});
-    snapshot.nvme_drives.push_back(std::move(described));
+    described.push_back(std::make_shared<const model::NvmeDrive>(drive.describe(now)));
   }
-  std::sort(snapshot.nvme_drives.begin(), snapshot.nvme_drives.end(),
-            [](const auto& a, const auto& b) { return a.identity->controller < b.identity->controller; });
+  std::sort(described.begin(), described.end(),
+            [](const auto& a, const auto& b) { return a->identity->controller < b->identity->controller; });
+  return described;
 }
 
 }  // namespace ssdpulse::drives

@@ -35,7 +35,8 @@ class DriveMonitor {
                std::string sys_root = "/sys", std::chrono::nanoseconds reconnect_pause = std::chrono::seconds(5));
 
   /// Where the past of drives is found and their present kept; without one, every start begins anew.
-  void keep(std::unique_ptr<history::History> history) { history_ = std::move(history); }
+  /// It outlives the monitor's last call.
+  void keep(history::History* history) { history_ = history; }
 
   void set_poll_interval(std::chrono::nanoseconds interval) { interval_ = interval; }
 
@@ -52,14 +53,13 @@ class DriveMonitor {
   /// Hands the minute that has begun to the history: before the end.
   void save(BlockLayer& block);
 
-  /// The drive of this device is asked early: see PolledDrive::poll_soon.
-  void poll_soon(const std::string& device);
+  /// The drive of this controller (nvme0) is asked early: see PolledDrive::poll_soon.
+  void poll_soon(const std::string& controller);
 
-  /// Null where none is kept.
-  [[nodiscard]] history::History* history() const { return history_.get(); }
-
-  /// Adds the drives and how well they can be read.
-  void describe(model::Snapshot& snapshot) const;
+  /// What is known of the drives, sorted by controller.
+  [[nodiscard]] std::vector<std::shared_ptr<const model::NvmeDrive>> describe(SteadyTime now) const;
+  /// How well they can be read together.
+  [[nodiscard]] const model::SourceStatus& status() const { return status_; }
 
  private:
   struct Recall {
@@ -83,7 +83,7 @@ class DriveMonitor {
   std::map<std::string, PolledDrive> drives_;         // by subsystem and serial number
   std::map<std::uint64_t, std::string> outstanding_;  // request -> drive
   std::map<std::string, Recall> recalls_;
-  std::unique_ptr<history::History> history_;
+  history::History* history_ = nullptr;
   history::Minute minute_;  // of the wall clock, that has begun
   SteadyTime refusals_forgotten_at_ = std::chrono::steady_clock::now();
   std::optional<SteadyTime> reconnected_at_;  // or tried to

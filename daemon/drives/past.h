@@ -7,7 +7,7 @@
 #include <string>
 
 #include "daemon/analysis/write_amplification/checked_ledger.h"
-#include "daemon/history/drive_minute.h"
+#include "daemon/history/rows.h"
 
 namespace ssdpulse::drives {
 

@@ -19,7 +19,7 @@
 #include <string>
 #include <thread>
 
-#include "daemon/history/drive_minute.h"
+#include "daemon/history/rows.h"
 #include "daemon/history/store.h"
 #include "daemon/util/result.h"
 #include "daemon/util/unique_fd.h"

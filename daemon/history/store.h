@@ -10,7 +10,7 @@
 #include <string>
 
 #include "daemon/history/database_file.h"
-#include "daemon/history/drive_minute.h"
+#include "daemon/history/rows.h"
 #include "daemon/history/sqlite.h"
 
 namespace ssdpulse::history {

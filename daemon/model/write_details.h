@@ -36,4 +36,11 @@ struct WriteDetails {
   std::uint64_t small_bytes = 0;       // in writes smaller than one
 };
 
+/// Writes had best begin at a multiple of the one and end at a multiple of the other; in bytes, not 0.
+struct WritePreference {
+  std::uint32_t alignment = 0;
+  std::uint32_t granularity = 0;
+  bool operator==(const WritePreference&) const = default;
+};
+
 }  // namespace ssdpulse::model

@@ -13,17 +13,17 @@
 #include "daemon/config/parse.h"
 #include "daemon/confinement/confinement.h"
 #include "daemon/drives/monitor.h"
+#include "daemon/history/history.h"
 #include "daemon/model/version.h"
 #include "daemon/runtime/current_snapshot.h"
 #include "daemon/runtime/events.h"
-#include "daemon/runtime/loss_watch.h"
+#include "daemon/runtime/publisher.h"
 #include "daemon/runtime/sampler.h"
-#include "daemon/runtime/service_notifier.h"
-#include "daemon/runtime/spike_watch.h"
-#include "daemon/runtime/web_listeners.h"
-#include "daemon/runtime/web_server.h"
+#include "daemon/service/notifier.h"
 #include "daemon/sources/inventory/coverage.h"
 #include "daemon/util/log.h"
+#include "daemon/web/listeners.h"
+#include "daemon/web/server.h"
 #include "exporters/http/pages.h"
 #include "exporters/prometheus/metrics_page.h"
 
@@ -47,6 +47,10 @@ block::BlockChoices choices_of(const config::Config& config) {
     choices.hints_of_pages = config.writes.page_hints == config::PageHints::always;
   }
   return choices;
+}
+
+model::AnalysisSettings settings_of(const config::Config& config) {
+  return {config.discard.burst_gap, config.spikes.floor};
 }
 
 /// Clients beyond the usual 1024 descriptors are answered too; what the hard limit does not allow waits in the backlog.
@@ -93,7 +97,7 @@ void warn_of_what_is_not_measured(const Sampler& sampler, const config::Config& 
 }
 
 /// A good configuration is applied as far as a running daemon can, a bad one changes nothing.
-void apply(const Configured& wanted, config::Config& running, Sampler& sampler, drives::DriveMonitor& nvme) {
+void apply(const config::Configured& wanted, config::Config& running, Sampler& sampler, drives::DriveMonitor& nvme) {
   if (!wanted) {
     for (const std::string& problem : wanted.error()) {
       log::error("{}", problem);
@@ -107,7 +111,6 @@ void apply(const Configured& wanted, config::Config& running, Sampler& sampler, 
   running.devices = wanted->devices;
   sampler.set_filter(filter_of(running));
   running.discard = wanted->discard;
-  sampler.set_discard_gap(running.discard.burst_gap);
   running.nvme.poll_interval = wanted->nvme.poll_interval;
   nvme.set_poll_interval(running.nvme.poll_interval);
   running.spikes = wanted->spikes;
@@ -146,25 +149,15 @@ std::string status_line(const Sampler& sampler) {
 }
 
 /// From the first sample to the stop signal.
-void serve(const Configure& configure, config::Config& running, Events& events, Sampler& sampler,
-           drives::DriveMonitor& nvme, WebServer& web, CurrentSnapshot& current) {
+void serve(const config::Configure& configure, config::Config& running, Events& events, const Parts& parts) {
+  Sampler& sampler = parts.sampler;
+  drives::DriveMonitor& nvme = parts.drives;
   InventoryClock inventory;
-  ConfigurationReader configuration(configure);
+  config::ConfigurationReader configuration(configure);
   std::uint64_t missed_ticks = 0;
-  SpikeWatch spikes;
-  LossWatch losses;
-  const auto publish = [&] {
-    auto snapshot = sampler.sample(missed_ticks);
-    const auto sampled_at = std::chrono::steady_clock::now();
-    nvme.describe(*snapshot);
-    web.describe(*snapshot);
-    sampler.consult_drives(*snapshot);
-    spikes.observe(*snapshot, sampled_at, running.spikes.floor, nvme);
-    losses.observe(*snapshot, sampled_at);
-    current.publish(std::move(snapshot));
-  };
-  publish();
-  service_notifier::ready(status_line(sampler));
+  Publisher publisher(parts);
+  publisher.publish(settings_of(running), missed_ticks);
+  service::ready(status_line(sampler));
   while (true) {
     const Wakeup wakeup = events.wait(nvme.descriptor(), nvme.deadline());
     if (wakeup.stop) {
@@ -172,31 +165,31 @@ void serve(const Configure& configure, config::Config& running, Events& events, 
       return;
     }
     if (wakeup.reload) {
-      service_notifier::reloading();
-      web.reload();
+      service::reloading();
+      parts.web.reload();
       configuration.ask();
     }
     if (const auto wanted = configuration.answer()) {
       apply(*wanted, running, sampler, nvme);
-      service_notifier::ready(status_line(sampler));
+      service::ready(status_line(sampler));
     }
     if (inventory.due(wakeup, sampler.saw_unknown_disks())) {
       sampler.refresh_inventory();
       nvme.refresh_drives();
-      service_notifier::status(status_line(sampler));
+      service::status(status_line(sampler));
     }
     nvme.advance(sampler);
     if (wakeup.ticks > 0) {
       missed_ticks += wakeup.ticks - 1 + (wakeup.late ? 1 : 0);
-      publish();
-      service_notifier::alive();
+      publisher.publish(settings_of(running), missed_ticks);
+      service::alive();
     }
   }
 }
 
 }  // namespace
 
-ExitCode run(const Configure& configure) {
+ExitCode run(const config::Configure& configure) {
   auto config = configure();
   if (!config) {
     for (const std::string& problem : config.error()) {
@@ -211,41 +204,42 @@ ExitCode run(const Configure& configure) {
     return give_up(ExitCode::failure, events.error().message);
   }
   // The address first: it is the cheapest thing to find taken, and nothing has to be undone.
-  auto listeners = open_web_listeners(config->web);
+  auto listeners = web::open_web_listeners(config->web);
   if (!listeners) {
     return give_up(ExitCode::address, listeners.error().message);
   }
   // What is wrong there is said before the kernel is touched. What counts is read later, without any right.
-  if (const auto security = WebServer::read(config->web.config_file); !security) {
+  if (const auto security = web::WebServer::read(config->web.config_file); !security) {
     return security.error();
   }
   auto sampler = Sampler::open({}, filter_of(*config), choices_of(*config));
   if (!sampler) {
-    return give_up(exit_code_of(sampler.error().error_number), sampler.error().message);
+    return give_up(util::exit_code_of(sampler.error().error_number), sampler.error().message);
   }
-  (*sampler)->set_discard_gap(config->discard.burst_gap);
   auto nvme = drives::DriveMonitor::start(config->nvme.poll_interval, config->nvme.reader_socket);
   if (!nvme) {
     return give_up(ExitCode::failure, nvme.error().message);
   }
-  const confinement::Partners partners{!config->nvme.reader_socket.empty(), service_notifier::has_manager()};
+  const confinement::Partners partners{!config->nvme.reader_socket.empty(), service::has_manager()};
   if (auto confined = confinement::confine(config->history.directory, partners); !confined) {
     return give_up(ExitCode::failure, confined.error().message);
   }
   // Only now are there threads: they hold what this one holds, nothing.
+  std::unique_ptr<history::History> history;
   if (!config->history.directory.empty()) {
     history::Options options;
     options.directory = config->history.directory;
     options.limits.retention = std::chrono::ceil<std::chrono::minutes>(config->history.retention);
-    auto history = history::History::open(std::move(options));
-    if (!history) {
-      return give_up(history.error().error_number == 0 ? ExitCode::usage : ExitCode::failure, history.error().message);
+    auto opened = history::History::open(std::move(options));
+    if (!opened) {
+      return give_up(opened.error().error_number == 0 ? ExitCode::usage : ExitCode::failure, opened.error().message);
     }
-    (*nvme)->keep(std::move(*history));
+    history = std::move(*opened);
+    (*nvme)->keep(history.get());
   }
   CurrentSnapshot current;
   exposition::MetricsPage page;
-  auto web = WebServer::start(std::move(*listeners), routes(current, page), config->web.config_file);
+  auto web = web::WebServer::start(std::move(*listeners), routes(current, page), config->web.config_file);
   if (!web) {
     return web.error();
   }
@@ -253,9 +247,9 @@ ExitCode run(const Configure& configure) {
   log::info("measuring devices={} mode={}", (*sampler)->measured_devices(),
             config->latency.mode == config::LatencyMode::full ? "full" : "completion-only");
   warn_of_what_is_not_measured(**sampler, *config);
-  serve(configure, *config, *events, **sampler, **nvme, **web, current);
+  serve(configure, *config, *events, {**sampler, **nvme, history.get(), **web, current});
   log::info("stopping");
-  service_notifier::stopping();
+  service::stopping();
   (*web)->stop();
   return ExitCode::success;
 }

@@ -2,13 +2,15 @@
 // How does the daemon live, from the checked configuration to the exit status?
 #pragma once
 
-#include "daemon/runtime/configuration_reader.h"
-#include "daemon/runtime/exit_code.h"
+#include "daemon/config/reader.h"
+#include "daemon/util/exit_code.h"
 
 namespace ssdpulse::runtime {
 
+using util::ExitCode;
+
 /// Listens, loads, attaches, gives up its capabilities, then samples every second until SIGTERM or SIGINT.
 /// Whatever goes wrong before the first sample is said in one line, with nothing left behind.
-ExitCode run(const Configure& configure);
+ExitCode run(const config::Configure& configure);
 
 }  // namespace ssdpulse::runtime

@@ -88,16 +88,16 @@ void report_hints(const model::Inventory& inventory, const Identities& drives, s
 
 }  // namespace
 
-ExitCode report_devices(const config::Config& config, std::ostream& out) {
+util::ExitCode report_devices(const config::Config& config, std::ostream& out) {
   const auto inventory = sources::read_inventory({}, {config.devices.include, config.devices.exclude});
   if (!inventory) {
     out << inventory.error().message << '\n';
-    return ExitCode::failure;
+    return util::ExitCode::failure;
   }
   terminal::print_devices(*inventory, out);
   const Identities drives = report_drives(out);
   report_hints(*inventory, drives, out);
-  return ExitCode::success;
+  return util::ExitCode::success;
 }
 
 }  // namespace ssdpulse::runtime

@@ -5,10 +5,10 @@
 #include <ostream>
 
 #include "daemon/config/config.h"
-#include "daemon/runtime/exit_code.h"
+#include "daemon/util/exit_code.h"
 
 namespace ssdpulse::runtime {
 
-ExitCode report_devices(const config::Config& config, std::ostream& out);
+util::ExitCode report_devices(const config::Config& config, std::ostream& out);
 
 }  // namespace ssdpulse::runtime

@@ -4,54 +4,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "daemon/analysis/write_hint_path.h"
-#include "daemon/runtime/process_stats.h"
+#include "daemon/sources/process/process_stats.h"
 
 namespace ssdpulse::runtime {
 namespace {
 
 /// A device's own account is compared at every so many ticks: two reads of sysfs are dearer than all its cells.
 constexpr std::uint64_t kTicksBetweenComparisons = 4;
-
-bool same_paths(const std::vector<model::Path>& left, const std::vector<model::Path>& right) {
-  return std::equal(
-      left.begin(), left.end(), right.begin(), right.end(),
-      [](const model::Path& a, const model::Path& b) { return a.disk_name == b.disk_name && a.diskseq == b.diskseq; });
-}
-
-util::Result<model::DiskStats> read_all(const std::vector<sources::DiskStatsFile>& files) {
-  std::vector<model::DiskStats> stats;
-  for (const sources::DiskStatsFile& file : files) {
-    auto one = file.read();
-    if (!one) {
-      return one;
-    }
-    stats.push_back(*one);
-  }
-  return analysis::sum_of_paths(stats);
-}
-
-util::Result<model::KernelInFlight> read_in_flight(const std::vector<sources::DiskStatsFile>& files) {
-  model::KernelInFlight total;
-  for (const sources::DiskStatsFile& file : files) {
-    const auto one = file.read_in_flight();
-    if (!one) {
-      return one;
-    }
-    total.reads += one->reads;
-    total.writes += one->writes;
-  }
-  return total;
-}
-
-analysis::OurCounts counts_of(const block::DeviceSample& sample) {
-  analysis::UnseenIo unseen;
-  unseen.missed = sample.events.missed;
-  unseen.stray = sample.events.strays;
-  unseen.flush_data_stages = sample.events.flush_data_stages;
-  unseen.lone_flushes = sample.events.lone_flushes;
-  return analysis::compose_counts(*sample.io, unseen);
-}
 
 /// Devices whose requests the kernel gives no start time, so that completion alone tells no latency of them.
 std::vector<std::string> unstamped_devices(const model::Inventory& inventory) {
@@ -91,7 +50,7 @@ util::Result<std::unique_ptr<Sampler>> Sampler::open(const sources::InventoryRoo
   sampler->completion_only_ = choices.completion_only;
   sampler->source_ = std::move(*source);
   sampler->inventory_status_ = {"inventory", true, "", {}};
-  sampler->process_start_ = read_process_start_time(roots.proc).value_or(0);
+  sampler->process_start_ = process::read_process_start_time(roots.proc).value_or(0);
   for (const auto& [feature, decision] : sampler->source_->kernel_features()) {
     log::info("kernel feature={} decision=\"{}\"", feature, decision);
   }
@@ -111,38 +70,30 @@ void Sampler::adopt(model::Inventory inventory) {
       log::warning("inventory: {}", warning);
     }
   }
-  const std::vector<std::string> told = unstamped_devices(inventory_);
+  const std::vector<std::string> told = unstamped_devices(*inventory_);
   for (const std::string& device : unstamped_devices(inventory)) {
     if (std::find(told.begin(), told.end(), device) == told.end()) {
       log::warning("device={} has no {}: its queue/iostats is 0; write 1 there", device,
                    completion_only_ ? "latency in completion-only mode" : "total and queue latency, and so no spikes");
     }
   }
-  inventory_ = std::move(inventory);
-  std::map<std::string, Witness> before = std::exchange(witnesses_, {});
-  for (const model::Device& device : inventory_.devices) {
-    if (device.coverage != model::Coverage::measured || !device.iostats) {
+  inventory_ = std::make_shared<const model::Inventory>(std::move(inventory));
+  std::map<std::string, KernelAccount> before = std::exchange(kernel_accounts_, {});
+  for (const model::Device& device : inventory_->devices) {
+    if (device.coverage != model::Coverage::measured) {
       continue;
     }
-    if (auto known = before.find(device.name); known != before.end() && same_paths(known->second.paths, device.paths)) {
-      witnesses_.insert(before.extract(known));
-      continue;
-    }
-    Witness witness;
-    witness.paths = device.paths;
-    for (const model::Path& path : device.paths) {
-      if (auto file = sources::DiskStatsFile::open(roots_, path.disk_name)) {
-        witness.files.push_back(std::move(*file));
-      }
-    }
-    if (witness.files.size() == device.paths.size()) {
-      witnesses_.emplace(device.name, std::move(witness));
+    if (auto known = before.find(device.name); known != before.end() && known->second.is_of(device)) {
+      kernel_accounts_.insert(before.extract(known));
+    } else if (auto account = KernelAccount::open(roots_, device, accounts_opened_ + 1)) {
+      kernel_accounts_.emplace(device.name, std::move(*account));
+      ++accounts_opened_;
     }
   }
 }
 
 void Sampler::refresh_inventory() {
-  auto inventory = sources::read_inventory(roots_, filter_, &inventory_);
+  auto inventory = sources::read_inventory(roots_, filter_, inventory_.get());
   if (!inventory) {
     inventory_status_.up = false;
     inventory_status_.reason = inventory.error().message;
@@ -163,46 +114,27 @@ void Sampler::set_filter(const sources::DeviceFilter& filter) {
   refresh_inventory();
 }
 
-void Sampler::compare_with_kernel(const block::DeviceSample& sample) {
-  const auto found = witnesses_.find(sample.device->name);
-  if (found == witnesses_.end() || !sample.io) {
+void Sampler::consult_kernel(model::DeviceTick& entry, bool compare) {
+  const std::string& name = entry.block.device->name;
+  const auto found = kernel_accounts_.find(name);
+  if (found == kernel_accounts_.end()) {
     return;
   }
-  Witness& witness = found->second;
-  const auto kernel_before = read_all(witness.files);
-  const auto kernel_after = read_all(witness.files);
-  const auto after = source_->sample_device(sample.device->name);
-  if (kernel_before && kernel_after && after && after->io) {
-    witness.drift.observe(counts_of(sample), *kernel_before, *kernel_after, counts_of(*after));
+  KernelAccount& account = found->second;
+  entry.kernel_account = account.number();
+  if (compare) {
+    entry.account = account.compare(entry.block, [&] { return source_->sample_device(name); });
   }
-}
-
-/// A completion that no program saw leaves its request in flight, which looks like a standstill. The kernel's own count
-/// tells the two apart.
-void Sampler::look_for_missed(block::DeviceSample& sample, model::DeviceSnapshot& entry) {
-  const auto found = witnesses_.find(sample.device->name);
-  if (found == witnesses_.end() || !sample.io) {
-    return;
-  }
-  Witness& witness = found->second;
-  if (witness.missed.stands_still(*sample.io)) {
-    const auto in_flight = read_in_flight(witness.files);
-    const auto ended = read_all(witness.files);
-    if (in_flight && ended) {
-      entry.kernel_in_flight =
-          analysis::believed(*in_flight, *sample.io, witness.drift.lead(counts_of(sample), *ended));
-    }
-  }
-  const auto ended = witness.missed.look(*sample.io, entry.kernel_in_flight);
+  const auto [kernel, ended] = account.look_for_missed(entry.block);
+  entry.kernel_in_flight = kernel;
   if (ended.reads) {
-    source_->give_up(sample.device->name, analysis::kReading);
+    source_->give_up(name, analysis::kReading);
   }
   if (ended.writes) {
-    source_->give_up(sample.device->name, analysis::kWriting);
+    source_->give_up(name, analysis::kWriting);
   }
   if (ended.reads || ended.writes) {
-    sample = source_->sample_device(sample.device->name).value_or(sample);
-    entry.io = sample.io;
+    entry.block = source_->sample_device(name).value_or(entry.block);
   }
 }
 
@@ -212,9 +144,10 @@ std::shared_ptr<const model::DeviceIo> Sampler::device(const std::string& name) 
 }
 
 std::optional<std::uint64_t> Sampler::largest_request_bytes(const std::string& name) const {
-  const auto found = std::find_if(inventory_.devices.begin(), inventory_.devices.end(),
-                                  [&](const model::Device& device) { return device.name == name; });
-  return found == inventory_.devices.end() ? std::nullopt : found->largest_request_bytes;
+  const auto& devices = inventory_->devices;
+  const auto found =
+      std::find_if(devices.begin(), devices.end(), [&](const model::Device& device) { return device.name == name; });
+  return found == devices.end() ? std::nullopt : found->largest_request_bytes;
 }
 
 std::uint64_t Sampler::skipped_runs() const {
@@ -225,61 +158,45 @@ std::uint64_t Sampler::skipped_runs() const {
   return skipped;
 }
 
-void Sampler::consult_drives(model::Snapshot& snapshot) {
-  struct Told {
-    const model::NvmeIdentity* drive;
-    const model::NvmeNamespace* name_space;
-  };
-  std::map<std::string, Told> told;
-  for (const model::NvmeDrive& drive : snapshot.nvme_drives) {
-    // Until it has answered, all that is known of it is what sysfs says.
-    if (drive.identity->version != 0) {
-      for (const model::NvmeNamespace& entry : drive.identity->namespaces) {
-        told[entry.device] = {drive.identity.get(), &entry};
-      }
-    }
+model::Tick Sampler::look() {
+  model::BlockSample block = source_->sample();
+  model::Tick tick;
+  tick.at = std::chrono::steady_clock::now();
+  tick.wall = std::chrono::system_clock::now();
+  std::uint64_t turn = ++looks_;
+  for (model::DeviceSample& sample : block.devices) {
+    model::DeviceTick entry;
+    entry.block = std::move(sample);
+    consult_kernel(entry, ++turn % kTicksBetweenComparisons == 0);
+    tick.devices.push_back(std::move(entry));
   }
-  std::map<std::string, block::WritePreference> preferences;
-  for (model::DeviceSnapshot& entry : snapshot.devices) {
-    const model::Device& device = *entry.device;
-    const auto own = told.find(device.name);
-    const bool known = own != told.end();
-    entry.hint_path = analysis::write_hint_path(source_->hint_reach(), device, known ? own->second.drive : nullptr);
-    if (known && own->second.name_space->write_granularity_blocks > 0) {
-      const model::NvmeNamespace& name_space = *own->second.name_space;
-      preferences[device.name] = {name_space.write_alignment_blocks * device.logical_block_bytes,
-                                  name_space.write_granularity_blocks * device.logical_block_bytes};
-    }
-  }
-  source_->set_write_preferences(std::move(preferences));
-}
-
-std::shared_ptr<model::Snapshot> Sampler::sample(std::uint64_t missed_ticks) {
-  auto snapshot = std::make_shared<model::Snapshot>();
-  snapshot->number = ++number_;
-  snapshot->missed_ticks = missed_ticks;
-
-  block::BlockSample block = source_->sample();
-  snapshot->taken_at = std::chrono::system_clock::now();
-  std::uint64_t turn = number_;
-  for (block::DeviceSample& device : block.devices) {
-    if (++turn % kTicksBetweenComparisons == 0) {
-      compare_with_kernel(device);
-    }
-    model::DeviceSnapshot entry{device.device, device.io, {}, {}, {}};
-    look_for_missed(device, entry);
-    if (const auto witness = witnesses_.find(device.device->name); witness != witnesses_.end()) {
-      entry.drift = witness->second.drift.value();
-    }
-    snapshot->devices.push_back(std::move(entry));
-  }
-  discards_.observe(block, inventory_, *snapshot);
   const std::uint64_t pending = block.losses[model::index(model::HostLoss::device_pending)];
   saw_unknown_disks_ = pending != std::exchange(pending_ios_, pending);
-  snapshot->losses = block.losses;
-  snapshot->diskless_requests = block.diskless_requests;
-  snapshot->memberships = inventory_.memberships;
-  snapshot->filesystems = inventory_.filesystems;
+  tick.inventory = inventory_;
+  tick.discards = std::move(block.discards);
+  tick.losses = block.losses;
+  tick.diskless_requests = block.diskless_requests;
+  tick.hint_reach = source_->hint_reach();
+  return tick;
+}
+
+std::shared_ptr<model::Snapshot> Sampler::describe(const model::Tick& tick, std::uint64_t missed_ticks) {
+  auto snapshot = std::make_shared<model::Snapshot>();
+  snapshot->number = looks_;
+  snapshot->missed_ticks = missed_ticks;
+  snapshot->taken_at = tick.wall;
+  for (const model::DeviceTick& entry : tick.devices) {
+    model::DeviceSnapshot device{entry.block.device, entry.block.io, {}, {}, {}};
+    device.kernel_in_flight = entry.kernel_in_flight;
+    snapshot->devices.push_back(std::move(device));
+  }
+  for (const auto& drive : tick.drives) {
+    snapshot->nvme_drives.push_back(*drive);
+  }
+  snapshot->losses = tick.losses;
+  snapshot->diskless_requests = tick.diskless_requests;
+  snapshot->memberships = tick.inventory->memberships;
+  snapshot->filesystems = tick.inventory->filesystems;
   snapshot->latency_mode = completion_only_ ? "completion-only" : "full";
   snapshot->kernel_features = source_->kernel_features();
   const block::MemoryPlan& memory = source_->memory();
@@ -287,7 +204,7 @@ std::shared_ptr<model::Snapshot> Sampler::sample(std::uint64_t missed_ticks) {
       {"cells", memory.cell_bytes()}, {"slots", memory.slot_bytes()}, {"tables", memory.table_bytes()}};
   snapshot->programs = source_->program_stats();
   snapshot->sources = {{"block", true, "", {}}, inventory_status_};
-  if (auto process = read_process_stats(process_start_, roots_.proc)) {
+  if (auto process = process::read_process_stats(process_start_, roots_.proc)) {
     snapshot->process = *process;
   }
   return snapshot;

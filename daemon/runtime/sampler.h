@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is true right now, all sources together?
-// Joins inventory, block source and accounting into one immutable Snapshot for each tick. Owned by one thread.
+// Joins inventory, block source and the kernel's own account into one Tick. Owned by one thread.
 #pragma once
 
 #include <chrono>
@@ -9,13 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "daemon/analysis/accounting_drift.h"
-#include "daemon/analysis/missed_completions.h"
 #include "daemon/drives/block_layer.h"
 #include "daemon/model/snapshot.h"
-#include "daemon/runtime/discard_watch.h"
+#include "daemon/model/tick.h"
+#include "daemon/runtime/kernel_account.h"
 #include "daemon/sources/block/block_source.h"
-#include "daemon/sources/inventory/disk_stats.h"
 #include "daemon/sources/inventory/inventory.h"
 #include "daemon/util/log.h"
 #include "daemon/util/result.h"
@@ -32,13 +30,18 @@ class Sampler final : public drives::BlockLayer {
   /// Disks or mounts changed, or may have.
   void refresh_inventory();
   void set_filter(const sources::DeviceFilter& filter);
-  void set_discard_gap(std::chrono::nanoseconds gap) { discards_.set_gap(gap); }
 
-  /// To be completed by other sources and published.
-  std::shared_ptr<model::Snapshot> sample(std::uint64_t missed_ticks);
+  /// What the block layer, the kernel's account and the inventory say now; the drives and the settings are left to the
+  /// caller.
+  model::Tick look();
 
-  /// Adds where hints end, once the drives are in the snapshot, and takes over what these prefer.
-  void consult_drives(model::Snapshot& snapshot);
+  /// The Snapshot of a tick, to be completed by other sources and by what the analyses find.
+  std::shared_ptr<model::Snapshot> describe(const model::Tick& tick, std::uint64_t missed_ticks);
+
+  /// What drives prefer, by device.
+  void set_write_preferences(std::map<std::string, model::WritePreference> preferences) {
+    source_->set_write_preferences(std::move(preferences));
+  }
 
   std::shared_ptr<const model::DeviceIo> device(const std::string& name) override;
   [[nodiscard]] std::optional<std::uint64_t> largest_request_bytes(const std::string& name) const override;
@@ -48,31 +51,23 @@ class Sampler final : public drives::BlockLayer {
   [[nodiscard]] bool saw_unknown_disks() const { return saw_unknown_disks_; }
 
   [[nodiscard]] std::size_t measured_devices() const { return source_->measured_devices(); }
-  [[nodiscard]] const model::Inventory& inventory() const { return inventory_; }
+  [[nodiscard]] const model::Inventory& inventory() const { return *inventory_; }
 
  private:
-  /// The kernel's own account of one device, and the comparison with ours.
-  struct Witness {
-    std::vector<sources::DiskStatsFile> files;
-    std::vector<model::Path> paths;
-    analysis::AccountingDrift drift;
-    analysis::MissedCompletions missed;
-  };
   Sampler() = default;
   void adopt(model::Inventory inventory);
-  void compare_with_kernel(const block::DeviceSample& sample);
-  void look_for_missed(block::DeviceSample& sample, model::DeviceSnapshot& entry);
+  void consult_kernel(model::DeviceTick& entry, bool compare);
 
   sources::InventoryRoots roots_;
   sources::DeviceFilter filter_;
   bool completion_only_ = false;
-  model::Inventory inventory_;
+  std::shared_ptr<const model::Inventory> inventory_ = std::make_shared<const model::Inventory>();
   std::unique_ptr<block::BlockSource> source_;
-  std::map<std::string, Witness> witnesses_;  // by device
-  DiscardWatch discards_;
+  std::map<std::string, KernelAccount> kernel_accounts_;  // by device
+  std::uint64_t accounts_opened_ = 0;
   model::SourceStatus inventory_status_;
   double process_start_ = 0;
-  std::uint64_t number_ = 0;
+  std::uint64_t looks_ = 0;
   std::uint64_t pending_ios_ = 0;
   bool saw_unknown_disks_ = false;
   log::Limiter limiter_{std::chrono::minutes(1)};

@@ -28,16 +28,20 @@ ROOMS = {
     "daemon/sources": BASE,  # what several sources share
     "daemon/sources/inventory": ["daemon/sources", *BASE],
     "daemon/sources/block": ["daemon/sources", *BASE],
+    "daemon/sources/process": BASE,
     "daemon/sources/nvme/pages": BASE,
     "daemon/nvme_reader": ["daemon/confinement", "daemon/sources/nvme/pages", "daemon/util"],
     "daemon/sources/nvme": ["daemon/nvme_reader/protocol.h", "daemon/sources", "daemon/sources/nvme/pages", *BASE],
     "daemon/analysis": ["daemon/sources/nvme/pages", *BASE],
     "daemon/history": BASE,
     "daemon/drives": ["daemon/analysis", "daemon/history", "daemon/sources/nvme", "daemon/sources/nvme/pages", *BASE],
+    "daemon/stages": ["daemon/analysis", "daemon/history/rows.h", *BASE],
+    "daemon/service": ["daemon/util"],
     "exporters": BASE,  # what several exporters share
     "exporters/prometheus": ["exporters", *BASE],
     "exporters/http": ["daemon/util"],
     "exporters/terminal": BASE,
+    "daemon/web": ["daemon/config", "daemon/service", "exporters/http", *BASE],
 }
 ROOMS["daemon/runtime"] = [room for room in ROOMS if room == "bpf/abi" or not room.startswith("bpf")]
 ROOMS["daemon/runtime"].remove("daemon/nvme_reader")
@@ -56,7 +60,7 @@ LIBRARIES = {
     r"CLI/.*": ["daemon"],
     r"tl/expected\.hpp": ["daemon/util"],
     r"sys/capability\.h": ["daemon/confinement"],
-    r"systemd/.*": ["daemon/runtime"],
+    r"systemd/.*": ["daemon/service"],
     r"fmt/.*": list(ROOMS),  # text formatting, as common as std::string
 }
 # What the C++ library (no extension), libc and the kernel's user-space headers offer.

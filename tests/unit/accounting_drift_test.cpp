@@ -130,7 +130,7 @@ TEST(SumOfPaths, AddsFieldsAndLacksWhatOneLacks) {
 /// One disk as both sides see it. Each event is a whole I/O but for those kept in flight.
 struct World {
   model::DeviceIo io;
-  UnseenIo unseen;
+  model::OperationEvents unseen;
   DiskStats kernel;
   std::map<Operation, std::int64_t> skipped;  // neither counted by us nor noticed: what drift is for
   std::vector<Operation> in_flight;
@@ -217,7 +217,7 @@ struct World {
         ++unseen.missed[index(operation)];
         return kernel_ends(operation);
       case 7:
-        ++unseen.stray[index(operation)];
+        ++unseen.strays[index(operation)];
         return kernel_ends(operation);
       case 8:
         ++ours(operation).requeues[index(model::RequeueReason::driver)];  // the same I/O, once more

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does a configuration that takes its time hold up nobody, and is the newest one what is told?
-#include "daemon/runtime/configuration_reader.h"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -9,7 +7,9 @@
 #include <memory>
 #include <thread>
 
-namespace ssdpulse::runtime {
+#include "daemon/config/reader.h"
+
+namespace ssdpulse::config {
 namespace {
 
 using namespace std::chrono_literals;
@@ -82,4 +82,4 @@ TEST(ConfigurationReader, ProblemsAreTold) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::runtime
+}  // namespace ssdpulse::config

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Are quantiles and differences of histograms right, and does an effect of log reads show?
-#include "daemon/analysis/latency_words.h"
+#include "daemon/model/latency_words.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -14,6 +14,8 @@
 
 namespace ssdpulse::analysis {
 namespace {
+
+using namespace model;
 
 /// Samples at these words, one each.
 LatencyWords words_at(const std::vector<std::size_t>& places) {

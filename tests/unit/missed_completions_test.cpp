@@ -219,9 +219,9 @@ class Disk {
     return std::count_if(tags_.begin(), tags_.end(), [&](const Tag& tag) { return tag.state == state; });
   }
   [[nodiscard]] analysis::OurCounts ours() const {
-    analysis::UnseenIo unseen;
+    model::OperationEvents unseen;
     unseen.missed[index(Operation::read)] = found_;
-    return compose_counts(io_, unseen);
+    return analysis::compose_counts(io_, unseen);
   }
 
   std::array<Tag, kTags> tags_;

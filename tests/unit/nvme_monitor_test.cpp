@@ -44,10 +44,9 @@ class MonitorRig {
     EXPECT_EQ(nvme_reader::send_message(reader.get(), response, 0), 0);
   }
 
-  model::SourceStatus status() {
-    model::Snapshot snapshot;
-    monitor->describe(snapshot);
-    return snapshot.sources.front();
+  [[nodiscard]] model::SourceStatus status() const { return monitor->status(); }
+  [[nodiscard]] std::vector<std::shared_ptr<const model::NvmeDrive>> drives() const {
+    return monitor->describe(std::chrono::steady_clock::now());
   }
 
   tests::NvmeSysfs sysfs;
@@ -66,11 +65,10 @@ TEST(Monitor, AsksAndListens) {
     rig.answer(*request);
   }
   EXPECT_GE(commands, 3U);
-  model::Snapshot snapshot;
-  rig.monitor->describe(snapshot);
-  ASSERT_EQ(snapshot.nvme_drives.size(), 1U);
-  EXPECT_TRUE(snapshot.nvme_drives[0].polling.up);
-  EXPECT_EQ(snapshot.nvme_drives[0].identity->serial, "S3");
+  const auto drives = rig.drives();
+  ASSERT_EQ(drives.size(), 1U);
+  EXPECT_TRUE(drives[0]->polling.up);
+  EXPECT_EQ(drives[0]->identity->serial, "S3");
   EXPECT_TRUE(rig.monitor->deadline()) << "the I/Os near the log read are to be counted";
 }
 
@@ -92,7 +90,8 @@ class KeepingRig : public MonitorRig {
     options_.now = [now = minute + 10min] { return now; };
     auto history = history::History::open(options_);
     EXPECT_TRUE(history);
-    monitor->keep(std::move(*history));
+    history_ = std::move(*history);
+    monitor->keep(history_.get());
     while (const auto request = asked()) {
       answer(*request);
     }
@@ -101,6 +100,7 @@ class KeepingRig : public MonitorRig {
   /// Of the drive, when the monitor has ended.
   std::vector<history::Minute> kept() {
     monitor.reset();
+    history_.reset();
     const auto history = history::History::open(options_);
     const auto recalled = (*history)->recall({"S3", fake.model, "F1", "nqn.2014.08.org:S3"}, minute - 10min).get();
     EXPECT_TRUE(recalled) << recalled.error().message;
@@ -116,6 +116,7 @@ class KeepingRig : public MonitorRig {
  private:
   tests::TemporaryTree tree_;
   history::Options options_;
+  std::unique_ptr<history::History> history_;
 };
 
 TEST(Monitor, AMinuteIsStampedWithItsBeginning) {
@@ -189,11 +190,7 @@ TEST(Monitor, AReaderElsewhereIsFoundWheneverItComes) {
   const std::string path = tree.path("reader.socket");
   DriveMonitor monitor(nvme::ReaderClient::at(path), kInterval, tree.path(), kReconnectPause);  // which has no drives
   FakeBlockLayer block;
-  const auto status = [&] {
-    model::Snapshot snapshot;
-    monitor.describe(snapshot);
-    return snapshot.sources.front();
-  };
+  const auto status = [&] { return monitor.status(); };
   monitor.advance(block);
   EXPECT_FALSE(status().up);
   EXPECT_NE(status().reason.find(path), std::string::npos) << status().reason;
@@ -231,10 +228,8 @@ TEST(Monitor, AReaderOfAnotherVersionIsAskedNothingMore) {
   EXPECT_NE(rig.status().reason.find("restart ssdpulse-nvme.service"), std::string::npos) << rig.status().reason;
   EXPECT_EQ(rig.status().errors["reader_version"], 1U);
   EXPECT_FALSE(rig.monitor->deadline());
-  model::Snapshot snapshot;
-  rig.monitor->describe(snapshot);
-  EXPECT_FALSE(snapshot.nvme_drives.at(0).polling.up);
-  EXPECT_TRUE(snapshot.nvme_drives.at(0).values.empty());
+  EXPECT_FALSE(rig.drives().at(0)->polling.up);
+  EXPECT_TRUE(rig.drives().at(0)->values.empty());
 }
 
 TEST(Monitor, GarbageIsCounted) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The daemon's own figures: exact on a written /proc, plausible on the real one.
-#include "daemon/runtime/process_stats.h"
+#include "daemon/sources/process/process_stats.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 #include "tests/fixtures/temporary_tree.h"
 
-namespace ssdpulse::runtime {
+namespace ssdpulse::process {
 namespace {
 
 // Fields are numbered by their value, so that a wrong one shows.
@@ -98,4 +98,4 @@ TEST(ProcessStats, ThisProcess) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::runtime
+}  // namespace ssdpulse::process

@@ -29,11 +29,6 @@ class Device {
     }
     return last;
   }
-  /// Another disk under the same name.
-  void replace() {
-    io_ = {};
-    io_.since += seconds(7);
-  }
 
  private:
   RecentLosses losses_;
@@ -67,16 +62,6 @@ TEST(RecentLosses, AFewAreNothing) {
   (void)idle.run(1, 0, 0);
   (void)idle.run(1, 9, 9);
   EXPECT_FALSE(idle.run(59, 0, 0)) << "a handful";
-}
-
-TEST(RecentLosses, AnotherDiskBeginsAgain) {
-  Device device;
-  ASSERT_TRUE(device.run(61, 1000, 100));
-  device.replace();
-  EXPECT_FALSE(device.run(60, 1000, 100));
-  const auto share = device.run(1, 1000, 100);
-  ASSERT_TRUE(share);
-  EXPECT_EQ(share->lost[0], 6000U);
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does the log tell of the worst spikes, at most one in a while, and of long ones while they last?
-#include "daemon/runtime/spike_log.h"
+#include "daemon/stages/spike_log.h"
 
 #include <gtest/gtest.h>
 
 #include "daemon/util/utc_text.h"
 
-namespace ssdpulse::runtime {
+namespace ssdpulse::stages {
 namespace {
 
 using namespace std::chrono_literals;
@@ -68,4 +68,4 @@ TEST(UtcText, HasMilliseconds) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::runtime
+}  // namespace ssdpulse::stages

@@ -373,20 +373,5 @@ RC_GTEST_PROP(Counters, OnlyRise, ()) {
   RC_ASSERT(spikes >= 2);
 }
 
-TEST(Devices, AnotherOneUnderTheSameNameBeginsAnew) {
-  Simulation simulation(1);
-  set_up(simulation, 20);
-  simulation.run(50);
-  model::DeviceIo other;
-  other.since = model::WallTime(std::chrono::seconds(5));
-  analysis::SpikeTick tick;
-  tick.at = at(2000);
-  tick.io = std::make_shared<const model::DeviceIo>(other);
-  EXPECT_TRUE(simulation.subject.observe(tick).empty());
-  for (const auto& figures : simulation.subject.figures()) {
-    EXPECT_FALSE(figures.active.has_value());
-  }
-}
-
 }  // namespace
 }  // namespace ssdpulse::test

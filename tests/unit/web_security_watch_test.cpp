@@ -6,10 +6,10 @@
 #include <chrono>
 #include <thread>
 
-#include "daemon/runtime/web_security.h"
+#include "daemon/web/security.h"
 #include "tests/fixtures/temporary_tree.h"
 
-namespace ssdpulse::runtime {
+namespace ssdpulse::web {
 namespace {
 
 using namespace std::chrono_literals;
@@ -33,4 +33,4 @@ TEST(WebSecurityWatch, SeesWhatChangedBeforeItLooked) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::runtime
+}  // namespace ssdpulse::web

@@ -29,10 +29,7 @@ std::vector<model::LatencySpike> DeviceSpikes::observe(const SpikeTick& tick) {
     readings_.observe(*tick.drive, !any_open());
   }
   if (tick.io && last_io_) {
-    if (tick.io->since != last_io_->since) {
-      // Another device under this name, or the same one from the start: what was learned was of the other.
-      *this = DeviceSpikes(std::move(device_));
-    } else if (const auto window = window_between(*last_io_, last_at_, *tick.io, tick.at)) {
+    if (const auto window = window_between(*last_io_, last_at_, *tick.io, tick.at)) {
       take_window(*window, tick);
     }
   }

@@ -32,6 +32,7 @@ struct SpikeTick {
   double floor_seconds = 0.002;
 };
 
+/// Another device that takes the name of this one has an object of its own.
 class DeviceSpikes {
  public:
   static constexpr double kWaitForLogsSeconds = 90;  // a drive that is not read in this time does not tell

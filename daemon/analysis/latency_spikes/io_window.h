@@ -9,13 +9,20 @@
 #include <cstdint>
 #include <optional>
 
-#include "daemon/analysis/latency_words.h"
+#include "daemon/model/latency_words.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/model/spikes.h"
+#include "daemon/model/tick.h"
 
 namespace ssdpulse::analysis {
 
-using SteadyTime = std::chrono::steady_clock::time_point;
+using model::add;
+using model::added;
+using model::count;
+using model::LatencyWords;
+using model::quantile_word;
+using model::SteadyTime;
+using model::upper_bound_seconds;
 
 inline double seconds_between(SteadyTime begin, SteadyTime end) {
   return std::chrono::duration<double>(end - begin).count();

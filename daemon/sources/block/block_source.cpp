@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "daemon/model/incarnation.h"
 #include "daemon/sources/block/cell_decoder.h"
 
 namespace ssdpulse::block {
@@ -25,15 +26,6 @@ std::uint32_t cpu_numbers() {
   const std::uint32_t highest = static_cast<std::uint32_t>(
       std::strtoul(ranges.c_str() + (last == std::string::npos ? 0 : last + 1), nullptr, 10));
   return highest + 1;
-}
-
-/// A device keeps its counters for as long as it is the same piece of hardware under the same name.
-bool same_incarnation(const model::Device& before, const model::Device& now) {
-  if (before.paths.size() == 1 && now.paths.size() == 1) {
-    return before.paths[0].diskseq == now.paths[0].diskseq && before.paths[0].disk_name == now.paths[0].disk_name &&
-           before.major == now.major && before.minor == now.minor;
-  }
-  return before.wwid == now.wwid && before.serial == now.serial;
 }
 
 }  // namespace
@@ -118,7 +110,7 @@ void BlockSource::update(const model::Inventory& inventory) {
     }
     Measured measured;
     if (auto known = before.find(device.name);
-        known != before.end() && same_incarnation(*known->second.device, device)) {
+        known != before.end() && model::same_device(*known->second.device, device)) {
       measured = std::move(known->second);
       before.erase(known);
     } else {
@@ -148,7 +140,7 @@ void BlockSource::keep_places(Measured& measured) {
   const std::vector<model::Path>& paths = measured.device->paths;
   for (Place& place : measured.places) {
     const auto path = std::find_if(paths.begin(), paths.end(), [&](const model::Path& candidate) {
-      return candidate.disk_name == place.disk_name && candidate.diskseq == place.diskseq;
+      return model::same_disk(place.disk_name, place.diskseq, candidate);
     });
     // Seen before its queue was registered: slots of no use.
     const bool useless = path != paths.end() && place.demand.queue_depth == 0 && path->queue_depth > 0;
@@ -175,7 +167,7 @@ void BlockSource::keep_places(Measured& measured) {
 /// A device that was excluded for a while finds its old place, with whatever is still in flight there.
 bool BlockSource::take_back(Measured& measured, const model::Path& path) {
   const auto place = std::find_if(retiring_.begin(), retiring_.end(), [&](const Place& candidate) {
-    return candidate.disk_name == path.disk_name && candidate.diskseq == path.diskseq && path.diskseq != 0;
+    return path.diskseq != 0 && model::same_disk(candidate.disk_name, candidate.diskseq, path);
   });
   if (place == retiring_.end() || !measured.places.empty()) {
     return false;

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/model/block_sample.h"
 #include "daemon/model/device.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/sources/block/block_programs.h"
@@ -27,34 +28,10 @@
 
 namespace ssdpulse::block {
 
-/// What the accounting identity needs beside DeviceIo: events by operation (see bpf/abi/block_abi.h).
-struct OperationEvents {
-  std::array<std::uint64_t, model::kOperations> missed{};
-  std::array<std::uint64_t, model::kOperations> strays{};
-  std::uint64_t flush_data_stages = 0;
-  std::uint64_t lone_flushes = 0;
-};
-
-/// Writes had best begin at a multiple of the one and end at a multiple of the other; in bytes, not 0.
-struct WritePreference {
-  std::uint32_t alignment = 0;
-  std::uint32_t granularity = 0;
-  bool operator==(const WritePreference&) const = default;
-};
-
-struct DeviceSample {
-  std::shared_ptr<const model::Device> device;
-  std::shared_ptr<const model::DeviceIo> io;
-  OperationEvents events;
-  std::uint64_t last_discard_end_ns = 0;  // CLOCK_MONOTONIC; 0: none, or the mode does not tell
-};
-
-struct BlockSample {
-  std::vector<DeviceSample> devices;  // measured ones, sorted by name
-  std::array<std::uint64_t, model::kHostLosses> losses{};
-  std::uint64_t diskless_requests = 0;
-  std::map<std::string, model::DiscardSubmitters> discards;  // by volume, of stacked disks too; read after the devices
-};
+using model::BlockSample;
+using model::DeviceSample;
+using model::OperationEvents;
+using model::WritePreference;
 
 /// What is decided before the programs are loaded, and not by the kernel.
 struct BlockChoices {

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "daemon/model/incarnation.h"
 #include "daemon/sources/inventory/disk.h"
 #include "daemon/sources/inventory/filesystems.h"
 #include "daemon/sources/inventory/stacking.h"
@@ -75,7 +76,7 @@ std::optional<std::string> known_serial(const model::Inventory* previous, const 
     return std::nullopt;
   }
   const std::uint64_t diskseq = sysfs::read_number(directory + "/diskseq").value_or(0);
-  const bool same = diskseq == known->paths.front().diskseq &&
+  const bool same = model::same_disk(known->paths.front().disk_name, diskseq, known->paths.front()) &&
                     (diskseq != 0 || sysfs::read_text(directory + "/dev") ==
                                          std::to_string(known->major) + ":" + std::to_string(known->minor));
   return same ? std::optional(known->serial) : std::nullopt;

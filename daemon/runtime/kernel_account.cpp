@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/runtime/kernel_account.h"
+
+#include <utility>
+
+#include "daemon/model/incarnation.h"
+
+namespace ssdpulse::runtime {
+namespace {
+
+analysis::OurCounts counts_of(const model::DeviceSample& sample) {
+  return analysis::compose_counts(*sample.io, sample.events);
+}
+
+}  // namespace
+
+std::optional<KernelAccount> KernelAccount::open(const sources::InventoryRoots& roots, const model::Device& device,
+                                                 std::uint64_t number) {
+  if (!device.iostats) {
+    return std::nullopt;
+  }
+  KernelAccount account(device, number);
+  for (const model::Path& path : device.paths) {
+    auto file = sources::DiskStatsFile::open(roots, path.disk_name);
+    if (!file) {
+      return std::nullopt;
+    }
+    account.files_.push_back(std::move(*file));
+  }
+  return account;
+}
+
+bool KernelAccount::is_of(const model::Device& now) const { return now.iostats && model::same_paths(device_, now); }
+
+std::optional<model::AccountLook> KernelAccount::compare(
+    const model::DeviceSample& ours, const std::function<std::optional<model::DeviceSample>()>& sample_again) {
+  const auto kernel_before = read_stats();
+  const auto kernel_after = read_stats();
+  const auto after = sample_again();
+  if (!ours.io || !kernel_before || !kernel_after || !after || !after->io) {
+    return std::nullopt;
+  }
+  drift_.observe(counts_of(ours), *kernel_before, *kernel_after, counts_of(*after));
+  return model::AccountLook{ours, *kernel_before, *kernel_after, *after};
+}
+
+KernelAccount::InFlight KernelAccount::look_for_missed(const model::DeviceSample& ours) {
+  InFlight look;
+  if (!ours.io) {
+    return look;
+  }
+  if (missed_.stands_still(*ours.io)) {
+    const auto in_flight = read_in_flight();
+    const auto ended = read_stats();
+    if (in_flight && ended) {
+      look.kernel = analysis::believed(*in_flight, *ours.io, drift_.lead(counts_of(ours), *ended));
+    }
+  }
+  look.ended = missed_.look(*ours.io, look.kernel);
+  return look;
+}
+
+util::Result<model::DiskStats> KernelAccount::read_stats() const {
+  std::vector<model::DiskStats> stats;
+  for (const sources::DiskStatsFile& file : files_) {
+    auto one = file.read();
+    if (!one) {
+      return one;
+    }
+    stats.push_back(*one);
+  }
+  return analysis::sum_of_paths(stats);
+}
+
+util::Result<model::KernelInFlight> KernelAccount::read_in_flight() const {
+  model::KernelInFlight total;
+  for (const sources::DiskStatsFile& file : files_) {
+    const auto one = file.read_in_flight();
+    if (!one) {
+      return one;
+    }
+    total.reads += one->reads;
+    total.writes += one->writes;
+  }
+  return total;
+}
+
+}  // namespace ssdpulse::runtime

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/runtime/publisher.h"
+
+#include <string>
+#include <utility>
+
+#include "daemon/stages/stages.h"
+#include "daemon/util/log.h"
+
+namespace ssdpulse::runtime {
+namespace {
+
+void describe_history(const history::History& history, model::Snapshot& snapshot) {
+  const history::Status status = history.status();
+  snapshot.sources.push_back({"history",
+                              status.up,
+                              status.reason,
+                              {{"failure", status.failures},
+                               {"dropped_row", status.rows_dropped},
+                               {"unreadable_row", status.rows_unreadable},
+                               {"file_set_aside", status.files_set_aside}}});
+  snapshot.history = {status.rows_written, status.rows_deleted, status.bytes_on_disk};
+}
+
+/// How well each drive can be read: not at all without a reader.
+void describe_polling(const model::SourceStatus& reader, model::Snapshot& snapshot) {
+  for (const model::NvmeDrive& drive : snapshot.nvme_drives) {
+    snapshot.sources.push_back({"nvme", reader.up && drive.polling.up, reader.up ? drive.polling.reason : reader.reason,
+                                drive.polling.failures, drive.identity->controller});
+  }
+}
+
+}  // namespace
+
+Publisher::Publisher(const Parts& parts) : parts_(parts), stages_(stages::all_stages()) {}
+
+void Publisher::publish(const model::AnalysisSettings& settings, std::uint64_t missed_ticks) {
+  model::Tick tick = parts_.sampler.look();
+  tick.drives = parts_.drives.describe(tick.at);
+  tick.settings = settings;
+  model::join_drives(tick);
+  auto snapshot = describe(tick, missed_ticks);
+  for (const auto& stage : stages_) {
+    stages::Findings findings = stage->observe(tick);
+    if (findings.values) {
+      findings.values(*snapshot);
+    }
+    carry_out(std::move(findings.effects));
+  }
+  parts_.current.publish(std::move(snapshot));
+}
+
+std::shared_ptr<model::Snapshot> Publisher::describe(const model::Tick& tick, std::uint64_t missed_ticks) {
+  auto snapshot = parts_.sampler.describe(tick, missed_ticks);
+  snapshot->sources.push_back(parts_.drives.status());
+  if (parts_.history != nullptr) {
+    describe_history(*parts_.history, *snapshot);
+  }
+  describe_polling(parts_.drives.status(), *snapshot);
+  parts_.web.describe(*snapshot);
+  return snapshot;
+}
+
+void Publisher::carry_out(stages::Effects effects) {
+  for (const stages::LogLine& line : effects.lines) {
+    log::write(line.level, "{}", fmt::make_format_args(line.text));
+  }
+  if (parts_.history != nullptr && !effects.rows.empty()) {
+    parts_.history->add(std::move(effects.rows));
+  }
+  for (const std::string& controller : effects.poll_soon) {
+    parts_.drives.poll_soon(controller);
+  }
+  if (effects.write_preferences) {
+    parts_.sampler.set_write_preferences(std::move(*effects.write_preferences));
+  }
+}
+
+}  // namespace ssdpulse::runtime

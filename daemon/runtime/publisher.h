@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens each second? What is seen becomes a Tick, each analysis looks at it, what they find is put into a
+// Snapshot and published, and what they ask for is done: here and nowhere else. Owned by one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "daemon/drives/monitor.h"
+#include "daemon/history/history.h"
+#include "daemon/runtime/current_snapshot.h"
+#include "daemon/runtime/sampler.h"
+#include "daemon/stages/stage.h"
+#include "daemon/web/server.h"
+
+namespace ssdpulse::runtime {
+
+/// Owned by somebody else, and there for as long as the Publisher.
+struct Parts {
+  Sampler& sampler;
+  drives::DriveMonitor& drives;
+  history::History* history;  // null where none is kept
+  web::WebServer& web;
+  CurrentSnapshot& current;
+};
+
+class Publisher {
+ public:
+  explicit Publisher(const Parts& parts);
+
+  /// `missed_ticks`: so far.
+  void publish(const model::AnalysisSettings& settings, std::uint64_t missed_ticks);
+
+ private:
+  std::shared_ptr<model::Snapshot> describe(const model::Tick& tick, std::uint64_t missed_ticks);
+  void carry_out(stages::Effects effects);
+
+  Parts parts_;
+  std::vector<std::unique_ptr<stages::Stage>> stages_;
+};
+
+}  // namespace ssdpulse::runtime

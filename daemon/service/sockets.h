@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which sockets has the service manager opened for us? sd_listen_fds(3).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "daemon/util/result.h"
+#include "daemon/util/unique_fd.h"
+
+namespace ssdpulse::service {
+
+struct PassedSockets {
+  std::vector<util::UniqueFd> wanted;
+  std::vector<std::string> others;  // names of those that were passed for somebody else; they stay open
+};
+
+/// Those with FileDescriptorName=`name`. Once: no child process is to take them for its own.
+util::Result<PassedSockets> take_sockets(const std::string& name);
+
+}  // namespace ssdpulse::service

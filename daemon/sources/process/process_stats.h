@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does the daemon itself cost this host? For the process_* metrics, from /proc/self.
+#pragma once
+
+#include <string>
+
+#include "daemon/model/snapshot.h"
+#include "daemon/util/result.h"
+
+namespace ssdpulse::process {
+
+/// In seconds since the epoch. Apart and to be asked once: the boot time stands in /proc/stat, for which the kernel
+/// sums up every interrupt of every CPU.
+util::Result<double> read_process_start_time(const std::string& proc_root = "/proc");
+
+/// All but the start time, which is handed through.
+util::Result<model::ProcessStats> read_process_stats(double start_time_seconds, const std::string& proc_root = "/proc");
+
+}  // namespace ssdpulse::process

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where are the discards of each device submitted, and what is there? Joins the inventory with what was submitted.
+// Pure.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "daemon/analysis/discard_bursts.h"
+#include "daemon/model/device.h"
+
+namespace ssdpulse::stages {
+
+/// Those whose file system is mounted with discard.
+std::set<std::string> volumes_with_discard(const model::Inventory& inventory);
+
+/// Of the file systems that lie right on these volumes.
+std::set<std::string> mountpoints(const std::set<std::string>& volumes, const model::Inventory& inventory);
+
+/// Those of the volumes that are not on the device itself; for a partition of an array, the array.
+std::set<std::string> arrays_among(const std::set<std::string>& volumes, const std::string& device,
+                                   const model::Inventory& inventory);
+
+using VolumesByDevice = std::map<std::string, std::map<std::string, analysis::DiscardVolume>>;
+
+/// Volumes that are watched, by the device that does what they are sent; they point into `submitted`. `with_discard`:
+/// those where threads of the kernel are `online`. A disk is used as its partitions are: what is sent to one that
+/// cannot be told apart counts for the disk.
+VolumesByDevice volumes_by_device(const std::map<std::string, model::DiscardSubmitters>& submitted,
+                                  const model::Inventory& inventory, const std::set<std::string>& with_discard);
+
+}  // namespace ssdpulse::stages

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/stages/discards.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "daemon/stages/discard_volumes.h"
+#include "daemon/util/utc_text.h"
+
+namespace ssdpulse::stages {
+namespace {
+
+constexpr std::uint64_t kLongNs = 60'000'000'000;  // a burst this long is announced before it ends
+/// What deleting small files discards online comes with each commit of the journal, and nobody looks it up.
+constexpr std::uint64_t kSmallBytes = 64 << 20;
+
+std::uint64_t monotonic_ns(const model::Tick& tick) {
+  return static_cast<std::uint64_t>(std::chrono::nanoseconds(tick.at.time_since_epoch()).count());
+}
+
+/// UTC with milliseconds, of a time on CLOCK_MONOTONIC.
+std::string wall_time(std::uint64_t at_ns, const model::Tick& tick) {
+  return util::utc_text(tick.wall - std::chrono::nanoseconds(static_cast<std::int64_t>(monotonic_ns(tick) - at_ns)));
+}
+
+std::string joined(const std::set<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) {
+    text += (text.empty() ? "" : ",") + name;
+  }
+  return text;
+}
+
+std::string_view name_of(model::DiscardTrigger trigger) {
+  return model::kDiscardTriggerNames[static_cast<std::size_t>(trigger)];
+}
+
+}  // namespace
+
+Findings Discards::observe(const model::Tick& tick) {
+  const model::Inventory& inventory = *tick.inventory;
+  // What was unmounted since the last look had discarded until then.
+  std::set<std::string> online = std::exchange(with_discard_, volumes_with_discard(inventory));
+  online.insert(with_discard_.begin(), with_discard_.end());
+  VolumesByDevice volumes = volumes_by_device(tick.discards, inventory, online);
+  Findings findings;
+  Lines& lines = findings.effects.lines;
+  std::vector<model::DiscardBurstsByTrigger> bursts(tick.devices.size());
+  devices_.observe(tick, [&](std::size_t number, const model::DeviceTick& device, Device& known) {
+    if (device.block.io) {
+      observe_device(device, known, std::move(volumes[device.block.device->name]), tick, lines);
+      bursts[number] = known.finder.figures();
+    }
+  });
+  for (const auto& twice : filesystems_.observe(inventory.filesystems, tick.discards, tick.wall)) {
+    lines.push_back({log::Level::warning,
+                     fmt::format("volume={} filesystem=\"{}\" is mounted with discard and trimmed by fstrim as well: "
+                                 "use one of the two",
+                                 twice.volume, twice.mountpoint)});
+  }
+  findings.values = [bursts = std::move(bursts), filesystems = filesystems_.figures(),
+                     arrays = arrays(tick)](model::Snapshot& snapshot) {
+    for (std::size_t i = 0; i < bursts.size(); ++i) {
+      snapshot.devices[i].discards = bursts[i];
+    }
+    snapshot.filesystem_discards = filesystems;
+    snapshot.array_discards = arrays;
+  };
+  return findings;
+}
+
+void Discards::observe_device(const model::DeviceTick& device, Device& known,
+                              std::map<std::string, analysis::DiscardVolume> volumes, const model::Tick& tick,
+                              Lines& lines) {
+  const std::string& name = device.block.device->name;
+  const model::OperationIo& io = device.block.io->operation(model::Operation::discard);
+  analysis::DiscardTick seen;
+  seen.now_ns = monotonic_ns(tick);
+  seen.gap_ns = static_cast<std::uint64_t>(tick.settings.discard_gap.count());
+  seen.requests = {io.issues, io.completions, io.bytes, io.in_flight, device.block.last_discard_end_ns};
+  seen.volumes = std::move(volumes);
+  for (const analysis::DiscardBurst& burst : known.finder.observe(seen)) {
+    report(name, burst, tick, lines);
+  }
+  for (std::size_t i = 0; i < model::kDiscardTriggers; ++i) {
+    const auto& burst = known.finder.running(i);
+    if (!burst || seen.now_ns - burst->begin_ns < kLongNs || burst->bytes < kSmallBytes ||
+        known.announced[i] == burst->begin_ns) {
+      continue;
+    }
+    known.announced[i] = burst->begin_ns;
+    lines.push_back(
+        {log::Level::info,
+         fmt::format(
+             "discard burst goes on device={} trigger={} begin={} bytes={} comm=\"{}\" filesystem=\"{}\" array=\"{}\"",
+             name, name_of(burst->trigger), wall_time(burst->begin_ns, tick), burst->bytes, burst->submitter,
+             joined(mountpoints(burst->volumes, *tick.inventory)),
+             joined(arrays_among(burst->volumes, name, *tick.inventory)))});
+  }
+}
+
+void Discards::report(const std::string& device, const analysis::DiscardBurst& burst, const model::Tick& tick,
+                      Lines& lines) {
+  const std::string_view trigger = name_of(burst.trigger);
+  log::Limiter& limiter = burst.bytes < kSmallBytes ? small_limiter_ : limiter_;
+  const auto suppressed = limiter.admit(device + " " + std::string(trigger), tick.at);
+  if (!suppressed) {
+    return;
+  }
+  lines.push_back(
+      {log::Level::info,
+       fmt::format("discard burst device={} trigger={} begin={} end={} seconds={:.3f} bytes={} requests={}{} "
+                   "comm=\"{}\" filesystem=\"{}\" array=\"{}\" suppressed={}",
+                   device, trigger, wall_time(burst.begin_ns, tick), wall_time(burst.end_ns, tick),
+                   static_cast<double>(burst.end_ns - burst.begin_ns) / 1e9, burst.bytes, burst.requests,
+                   burst.ranges ? fmt::format(" ranges={}", *burst.ranges) : "", burst.submitter,
+                   joined(mountpoints(burst.volumes, *tick.inventory)),
+                   joined(arrays_among(burst.volumes, device, *tick.inventory)), *suppressed)});
+}
+
+std::vector<model::ArrayDiscards> Discards::arrays(const model::Tick& tick) const {
+  std::set<std::string> names;
+  for (const model::Membership& member : tick.inventory->memberships) {
+    names.insert(member.array);
+  }
+  std::vector<model::ArrayDiscards> arrays;
+  for (const std::string& array : names) {
+    // Where nobody was watched, nothing is known.
+    if (tick.discards.count(array) != 0) {
+      arrays.push_back({array, active_on(array, *tick.inventory)});
+    }
+  }
+  return arrays;
+}
+
+/// A member's burst is the array's as well if it was submitted there.
+std::array<bool, model::kDiscardTriggers> Discards::active_on(const std::string& array,
+                                                              const model::Inventory& inventory) const {
+  std::array<bool, model::kDiscardTriggers> active{};
+  for (const model::Membership& member : inventory.memberships) {
+    const Device* device = member.array == array ? devices_.find(member.device) : nullptr;
+    for (std::size_t i = 0; device != nullptr && i < model::kDiscardTriggers; ++i) {
+      const auto& burst = device->finder.running(i);
+      active[i] = active[i] || (burst && arrays_among(burst->volumes, member.device, inventory).count(array) != 0);
+    }
+  }
+  return active;
+}
+
+}  // namespace ssdpulse::stages

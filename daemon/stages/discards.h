@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which bursts of discards does the host have, and what is said of them?
+// Hands each device's requests, and who submitted to it, its partitions and the arrays above it, to the analysis; each
+// burst's end is a line of the log, with the names of what was discarded on.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "daemon/analysis/discard_bursts.h"
+#include "daemon/analysis/filesystem_discards.h"
+#include "daemon/stages/per_device.h"
+#include "daemon/stages/stage.h"
+
+namespace ssdpulse::stages {
+
+class Discards final : public Stage {
+ public:
+  Findings observe(const model::Tick& tick) override;
+
+ private:
+  struct Device {
+    analysis::DiscardBurstFinder finder;
+    std::array<std::uint64_t, model::kDiscardTriggers> announced{};  // beginnings of bursts that are in the log
+  };
+  using Lines = std::vector<LogLine>;
+  void observe_device(const model::DeviceTick& device, Device& known,
+                      std::map<std::string, analysis::DiscardVolume> volumes, const model::Tick& tick, Lines& lines);
+  void report(const std::string& device, const analysis::DiscardBurst& burst, const model::Tick& tick, Lines& lines);
+  [[nodiscard]] std::vector<model::ArrayDiscards> arrays(const model::Tick& tick) const;
+  [[nodiscard]] std::array<bool, model::kDiscardTriggers> active_on(const std::string& array,
+                                                                    const model::Inventory& inventory) const;
+
+  PerDevice<Device> devices_;
+  std::set<std::string> with_discard_;  // volumes whose file system is mounted so, at the last look
+  analysis::FilesystemDiscardCounter filesystems_;
+  log::Limiter limiter_{std::chrono::minutes(1)};
+  log::Limiter small_limiter_{std::chrono::hours(1)};  // of small bursts
+};
+
+}  // namespace ssdpulse::stages

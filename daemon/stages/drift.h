@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Do we count what the kernel counts? Holds each look at both accounts against the ones before.
+#pragma once
+
+#include "daemon/analysis/accounting_drift.h"
+#include "daemon/stages/per_device.h"
+#include "daemon/stages/stage.h"
+
+namespace ssdpulse::stages {
+
+class Drift final : public Stage {
+ public:
+  Findings observe(const model::Tick& tick) override;
+
+ private:
+  struct Device {
+    std::uint64_t kernel_account = 0;
+    analysis::AccountingDrift drift;
+  };
+  PerDevice<Device> devices_;
+};
+
+}  // namespace ssdpulse::stages

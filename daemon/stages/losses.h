@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is ssdpulse losing I/Os just now? Counters tell Prometheus; a line of the log tells whoever reads that.
+#pragma once
+
+#include "daemon/analysis/recent_losses.h"
+#include "daemon/stages/per_device.h"
+#include "daemon/stages/stage.h"
+
+namespace ssdpulse::stages {
+
+class Losses final : public Stage {
+ public:
+  Findings observe(const model::Tick& tick) override;
+
+ private:
+  PerDevice<analysis::RecentLosses> devices_;
+  log::Limiter limiter_{std::chrono::minutes(10)};
+};
+
+}  // namespace ssdpulse::stages

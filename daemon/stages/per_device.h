@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does a stage remember of each device? A State for as long as the device is the same one: see
+// model/incarnation.h. It goes with the device, and another one under the name gets a new one.
+#pragma once
+
+#include <map>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "daemon/model/tick.h"
+
+namespace ssdpulse::stages {
+
+/// A State is made from nothing, or from the name of its device.
+template <typename State>
+class PerDevice {
+ public:
+  /// Calls visit(number, device, state) for each device of the tick.
+  template <typename Visit>
+  void observe(const model::Tick& tick, Visit visit) {
+    std::map<std::string, Kept> before = std::exchange(kept_, {});
+    for (std::size_t number = 0; number < tick.devices.size(); ++number) {
+      const model::DeviceTick& device = tick.devices[number];
+      const std::string& name = device.block.device->name;
+      auto known = before.extract(name);
+      const bool same = !known.empty() && is_same(known.mapped(), device);
+      Kept& kept = (same ? kept_.insert(std::move(known)).position : kept_.emplace(name, make(name)).first)->second;
+      if (device.block.io) {
+        kept.since = device.block.io->since;
+      }
+      visit(number, device, kept.state);
+    }
+  }
+
+  /// Of the last tick; null where the device was not in it.
+  [[nodiscard]] const State* find(const std::string& device) const {
+    const auto found = kept_.find(device);
+    return found == kept_.end() ? nullptr : &found->second.state;
+  }
+
+ private:
+  struct Kept {
+    State state;
+    std::optional<model::WallTime> since = {};  // of the counters; absent while there are none
+  };
+  static bool is_same(const Kept& kept, const model::DeviceTick& now) {
+    return !kept.since || !now.block.io || kept.since == now.block.io->since;
+  }
+  static Kept make(const std::string& name) {
+    if constexpr (std::is_constructible_v<State, std::string>) {
+      return Kept{State(name)};
+    } else {
+      return Kept{State{}};
+    }
+  }
+
+  std::map<std::string, Kept> kept_;
+};
+
+}  // namespace ssdpulse::stages

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which latency spikes does the log tell of, and when?
+//
+// One line in kInterval for each device and operation. Of those that come in between the worst is kept, the one in
+// which most was waited beyond what is usual, and written when the interval is over. One that goes on is told of after
+// kLong, and then each kAgain. Says what is to be written; writes nothing. Not thread-safe.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/model/spikes.h"
+
+namespace ssdpulse::stages {
+
+class SpikeLog {
+ public:
+  static constexpr std::chrono::seconds kInterval{10};
+  static constexpr std::chrono::seconds kLong{10};
+  static constexpr std::chrono::seconds kAgain{60};
+  using Time = std::chrono::steady_clock::time_point;
+
+  struct Line {
+    model::LatencySpike spike;
+    bool goes_on = false;
+    std::uint64_t suppressed = 0;  // that were over and had no line
+  };
+
+  /// Those that are over since the last call, and all that go on.
+  std::vector<Line> observe(Time now, std::vector<model::LatencySpike> over, std::vector<model::LatencySpike> going_on);
+
+ private:
+  struct Key {
+    std::string device;
+    model::SpikeOperation operation;
+    auto operator<=>(const Key&) const = default;
+  };
+  struct Told {
+    std::optional<Time> written;  // the last line of one that was over
+    std::optional<model::LatencySpike> worst;
+    std::uint64_t suppressed = 0;
+    std::optional<Time> goes_on_written;
+  };
+  void take(Told& told, model::LatencySpike spike);
+
+  std::map<Key, Told> told_;
+};
+
+}  // namespace ssdpulse::stages

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/stages/spikes.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "daemon/util/utc_text.h"
+
+namespace ssdpulse::stages {
+namespace {
+
+analysis::SpikeTick spike_tick(const model::DeviceTick& device, const model::Tick& tick) {
+  analysis::SpikeTick seen;
+  seen.at = tick.at;
+  seen.wall = tick.wall;
+  seen.io = device.block.io;
+  seen.drive = device.drive.get();
+  seen.kernel_in_flight = device.kernel_in_flight;
+  seen.floor_seconds = std::chrono::duration<double>(tick.settings.spike_floor).count();
+  return seen;
+}
+
+LogLine line_of(const SpikeLog::Line& line) {
+  const model::LatencySpike& spike = line.spike;
+  const std::chrono::duration<double> seconds = spike.duration;
+  return {log::Level::warning,
+          fmt::format("latency spike{} device={} operation={} cause={} begin={} seconds={:.3f} p99_seconds={:.6f} "
+                      "baseline_seconds={:.6f} excess_seconds={:.3f} ios={} evidence=\"{}\" missing=\"{}\" "
+                      "suppressed={}",
+                      line.goes_on ? " goes on" : "", spike.device, name(spike.operation, model::kSpikeOperationNames),
+                      name(spike.cause, model::kSpikeCauseNames), util::utc_text(spike.begin), seconds.count(),
+                      spike.peak_seconds, spike.baseline_seconds, spike.excess_seconds, spike.ios,
+                      model::evidence_text(spike), model::missing_text(spike), line.suppressed)};
+}
+
+}  // namespace
+
+Findings Spikes::observe(const model::Tick& tick) {
+  Findings findings;
+  std::vector<analysis::DeviceSpikes::Figures> figures(tick.devices.size());
+  std::vector<model::LatencySpike>& over = findings.effects.rows.spikes;
+  std::vector<model::LatencySpike> going_on;
+  devices_.observe(tick, [&](std::size_t number, const model::DeviceTick& device, analysis::DeviceSpikes& spikes) {
+    for (model::LatencySpike& spike : spikes.observe(spike_tick(device, tick))) {
+      over.push_back(std::move(spike));
+    }
+    for (model::LatencySpike& spike : spikes.going_on()) {
+      going_on.push_back(std::move(spike));
+    }
+    figures[number] = spikes.figures();
+    if (device.drive && spikes.wants_logs()) {
+      findings.effects.poll_soon.push_back(device.drive->identity->controller);
+    }
+  });
+  for (const SpikeLog::Line& line : log_.observe(tick.at, over, std::move(going_on))) {
+    findings.effects.lines.push_back(line_of(line));
+  }
+  findings.values = [figures = std::move(figures)](model::Snapshot& snapshot) {
+    for (std::size_t i = 0; i < figures.size(); ++i) {
+      snapshot.devices[i].spikes = figures[i];
+    }
+  };
+  return findings;
+}
+
+}  // namespace ssdpulse::stages

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which latency spikes does the host have? One analysis for each device. Each spike becomes a row of the history and
+// counters, and most a line of the log; a drive whose log pages would tell the cause is asked early.
+#pragma once
+
+#include "daemon/analysis/latency_spikes/device_spikes.h"
+#include "daemon/stages/per_device.h"
+#include "daemon/stages/spike_log.h"
+#include "daemon/stages/stage.h"
+
+namespace ssdpulse::stages {
+
+class Spikes final : public Stage {
+ public:
+  Findings observe(const model::Tick& tick) override;
+
+ private:
+  PerDevice<analysis::DeviceSpikes> devices_;
+  SpikeLog log_;
+};
+
+}  // namespace ssdpulse::stages

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is an analysis, to the daemon? It looks at one Tick after the other and says what it found: values for the
+// Snapshot, and what is to be done because of them, which the runtime alone does. Pure but for what it remembers: no
+// I/O, no clock. Stages do not know each other, and their order means nothing. Owned by one thread.
+//
+// A new analysis is one file here and one line in stages.cpp.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/history/rows.h"
+#include "daemon/model/snapshot.h"
+#include "daemon/model/tick.h"
+#include "daemon/model/write_details.h"
+#include "daemon/util/log.h"
+
+namespace ssdpulse::stages {
+
+struct LogLine {
+  log::Level level = log::Level::info;
+  std::string text;
+};
+
+/// What is to be done.
+struct Effects {
+  std::vector<LogLine> lines;
+  history::Batch rows;
+  std::vector<std::string> poll_soon;  // controllers of drives whose log pages would tell more, were they read now
+  /// What the drives themselves prefer, by device; absent: as before.
+  std::optional<std::map<std::string, model::WritePreference>> write_preferences;
+};
+
+struct Findings {
+  /// Puts the values into the Snapshot of the Tick, which has the same devices in the same order. May be empty.
+  std::function<void(model::Snapshot&)> values;
+  Effects effects = {};
+};
+
+class Stage {
+ public:
+  Stage() = default;
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
+  virtual ~Stage() = default;
+
+  /// Once for each tick.
+  virtual Findings observe(const model::Tick& tick) = 0;
+};
+
+}  // namespace ssdpulse::stages

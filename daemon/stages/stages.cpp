@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/stages/stages.h"
+
+#include "daemon/stages/discards.h"
+#include "daemon/stages/drift.h"
+#include "daemon/stages/losses.h"
+#include "daemon/stages/spikes.h"
+#include "daemon/stages/write_hints.h"
+
+namespace ssdpulse::stages {
+
+std::vector<std::unique_ptr<Stage>> all_stages() {
+  std::vector<std::unique_ptr<Stage>> stages;
+  stages.push_back(std::make_unique<Drift>());
+  stages.push_back(std::make_unique<Discards>());
+  stages.push_back(std::make_unique<WriteHints>());
+  stages.push_back(std::make_unique<Spikes>());
+  stages.push_back(std::make_unique<Losses>());
+  return stages;
+}
+
+}  // namespace ssdpulse::stages

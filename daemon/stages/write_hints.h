@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where does the lifetime hint of a write end, and what does the drive itself prefer of writes?
+#pragma once
+
+#include "daemon/stages/stage.h"
+
+namespace ssdpulse::stages {
+
+class WriteHints final : public Stage {
+ public:
+  Findings observe(const model::Tick& tick) override;
+};
+
+}  // namespace ssdpulse::stages

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does the exit status tell the one who started us? Documented in README.md.
+#pragma once
+
+#include <cerrno>
+
+namespace ssdpulse::util {
+
+enum class ExitCode : int {
+  success = 0,        // stopped as asked
+  failure = 1,        // something broke that should not, or may be whole a moment later
+  usage = 2,          // command line or configuration is wrong
+  not_permitted = 3,  // a privilege is missing, or the kernel is locked down
+  kernel = 4,         // the kernel lacks what is needed (BTF, BPF, a known block layer)
+  address = 5,        // cannot listen on the address
+};
+
+/// Of an error at the start: a refusal stays one; what the machine was short of may be there a moment later.
+constexpr ExitCode exit_code_of(int error_number) {
+  switch (error_number) {
+    case EPERM:
+    case EACCES:
+      return ExitCode::not_permitted;
+    case EAGAIN:
+    case EINTR:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+      return ExitCode::failure;
+    default:
+      return ExitCode::kernel;
+  }
+}
+
+}  // namespace ssdpulse::util

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/web/security.h"
+
+#include <pthread.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "daemon/config/entries.h"
+#include "daemon/config/web_file.h"
+#include "daemon/util/log.h"
+
+namespace ssdpulse::web {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLookInterval = 5s;
+constexpr auto kRest = 1s;
+
+/// The text, or what stands in the file.
+std::string pem_of(const std::string& text, const std::string& file, std::vector<std::string>& problems) {
+  if (file.empty()) {
+    return text;
+  }
+  auto read = config::read_regular_file(file);
+  if (!read) {
+    problems.push_back(file + ": " + read.error().message + "; needed: PEM that the user of the daemon may read");
+    return {};
+  }
+  // Half of a rotation. Without its authority the page would be closed to all.
+  if (read->empty()) {
+    problems.push_back(file + ": is empty; needed: PEM");
+  }
+  return std::move(*read);
+}
+
+http::TlsSettings tls_of(const config::WebFile::Tls& file, std::vector<std::string>& problems) {
+  http::TlsSettings tls;
+  tls.certificate = pem_of(file.cert, file.cert_file, problems);
+  tls.key = pem_of(file.key, file.key_file, problems);
+  tls.client_ca = pem_of(file.client_ca, file.client_ca_file, problems);
+  const auto& type = file.client_auth_type;
+  tls.ask_client = type != "NoClientCert";
+  tls.require_client = type.rfind("Require", 0) == 0;
+  tls.verify_client = type.find("Verify") != std::string::npos;
+  tls.client_allowed_sans = file.client_allowed_sans;
+  tls.min_version = file.min_version;
+  tls.max_version = file.max_version;
+  tls.cipher_suites = file.cipher_suites;
+  tls.curve_preferences = file.curve_preferences;
+  tls.prefer_server_cipher_suites = file.prefer_server_cipher_suites;
+  return tls;
+}
+
+/// What tells one state of the files from another: replaced, rewritten, gone, readable again.
+std::string stamps_of(const std::vector<std::string>& files) {
+  std::string stamps;
+  for (const auto& file : files) {
+    struct stat status {};
+    const int error = ::stat(file.c_str(), &status) == 0 ? 0 : errno;
+    for (const auto number :
+         {static_cast<long>(error), static_cast<long>(status.st_dev), static_cast<long>(status.st_ino),
+          static_cast<long>(status.st_size), status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec,
+          status.st_ctim.tv_nsec}) {
+      stamps += std::to_string(number) + ' ';
+    }
+  }
+  return stamps;
+}
+
+}  // namespace
+
+LoadedWebSecurity load_web_security(const std::string& path, const http::Protection* previous) {
+  LoadedWebSecurity loaded{nullptr, {path}, stamps_of({path}), false};
+  std::vector<std::string> problems;
+  const auto file = config::load_web_file(path);
+  if (!file) {
+    for (const auto& problem : file.error()) {
+      problems.push_back(to_string(problem));
+    }
+    loaded.outcome = tl::make_unexpected(std::move(problems));
+    return loaded;
+  }
+  loaded.file_is_right = true;
+  http::Security security;
+  security.headers = file->headers;
+  security.users = file->users;
+  if (file->tls) {
+    for (const auto& name : {file->tls->cert_file, file->tls->key_file, file->tls->client_ca_file}) {
+      if (!name.empty()) {
+        loaded.files.push_back(name);
+        loaded.stamps += stamps_of({name});
+      }
+    }
+    security.tls = tls_of(*file->tls, problems);
+  }
+  if (problems.empty()) {
+    auto protection = http::make_protection(security, previous);
+    if (protection) {
+      loaded.outcome = std::move(*protection);
+      return loaded;
+    }
+    problems.push_back(path + ": tls_server_config: " + protection.error().message);
+    loaded.file_is_right = protection.error().error_number != EINVAL;
+  }
+  loaded.outcome = tl::make_unexpected(std::move(problems));
+  return loaded;
+}
+
+WebSecurityWatch::WebSecurityWatch(std::string path, LoadedWebSecurity in_force, Use use)
+    : path_(std::move(path)),
+      use_(std::move(use)),
+      in_force_(*in_force.outcome),
+      files_(std::move(in_force.files)),
+      stamps_(std::move(in_force.stamps)),
+      thread_([this] {
+        ::pthread_setname_np(::pthread_self(), "web-security");
+        run();
+      }) {}
+
+WebSecurityWatch::~WebSecurityWatch() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void WebSecurityWatch::reload() {
+  {
+    const std::lock_guard lock(mutex_);
+    reload_ = true;
+  }
+  changed_.notify_all();
+}
+
+bool WebSecurityWatch::wait_for(std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, time, [this] { return stopping_ || reload_; });
+  return !stopping_;
+}
+
+void WebSecurityWatch::run() {
+  std::string seen = stamps_;
+  while (wait_for(seen == stamps_ ? kLookInterval : kRest)) {
+    bool asked = false;
+    {
+      const std::lock_guard lock(mutex_);
+      asked = std::exchange(reload_, false);
+    }
+    auto now = stamps_of(files_);
+    if (asked || (now != stamps_ && now == seen)) {
+      load();
+      now = stamps_;
+    }
+    seen = std::move(now);
+  }
+}
+
+void WebSecurityWatch::load() {
+  auto loaded = load_web_security(path_, in_force_.get());
+  if (loaded.outcome && !use_(*loaded.outcome)) {
+    loaded.outcome = tl::make_unexpected(
+        std::vector<std::string>{path_ + ": tls_server_config: TLS is turned on or off by a restart only"});
+  }
+  files_ = loaded.files;
+  stamps_ = loaded.stamps;
+  good_ = loaded.outcome.has_value();
+  if (loaded.outcome) {
+    in_force_ = *loaded.outcome;
+    log::info("web configuration reloaded file={}", path_);
+    return;
+  }
+  ++failures_;
+  for (const auto& problem : loaded.outcome.error()) {
+    log::error("{}", problem);
+  }
+  log::warning("web configuration not reloaded: certificates and users that are in force stay so");
+}
+
+}  // namespace ssdpulse::web

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What protects the pages, as web.config_file and the certificates that it names say it now?
+// Read with no right but those of the daemon's user, at the start as later, so that what starts can also be reloaded.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "daemon/util/result.h"
+#include "exporters/http/security.h"
+
+namespace ssdpulse::web {
+
+struct LoadedWebSecurity {
+  tl::expected<std::shared_ptr<const http::Protection>, std::vector<std::string>> outcome;  // or every problem
+  std::vector<std::string> files;  // all that were, or would have to be, read
+  std::string stamps;              // of them, from before each was read: what changes meanwhile is seen
+  bool file_is_right = false;      // the web file itself: what it names may be about to be replaced
+};
+
+LoadedWebSecurity load_web_security(const std::string& path, const http::Protection* previous = nullptr);
+
+/// Looks every few seconds whether one of the files has changed, on a thread of its own: a file system that hangs holds
+/// up no sample. A change is believed once the files have been at rest for a second, as certificate and key are not
+/// replaced in one step. What is wrong is logged once a change, and what was in force stays.
+class WebSecurityWatch {
+ public:
+  /// Takes a Protection into use; false where it cannot be without a restart.
+  using Use = std::function<bool(std::shared_ptr<const http::Protection>)>;
+
+  WebSecurityWatch(std::string path, LoadedWebSecurity in_force, Use use);
+  ~WebSecurityWatch();
+
+  void reload();  // now, changed or not; returns at once
+
+  [[nodiscard]] bool good() const { return good_; }  // what the files say is in force
+  [[nodiscard]] std::uint64_t failures() const { return failures_; }
+
+ private:
+  void run();
+  void load();
+  bool wait_for(std::chrono::milliseconds time);  // false: stopping
+
+  const std::string path_;
+  const Use use_;
+  std::shared_ptr<const http::Protection> in_force_;
+  std::vector<std::string> files_;
+  std::string stamps_;  // of the files when they were last read
+  std::atomic<bool> good_{true};
+  std::atomic<std::uint64_t> failures_{0};
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool reload_ = false;
+  bool stopping_ = false;
+  std::thread thread_;  // last: it uses the others
+};
+
+}  // namespace ssdpulse::web

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/web/server.h"
+
+#include <utility>
+
+#include "daemon/util/log.h"
+
+namespace ssdpulse::web {
+
+tl::expected<LoadedWebSecurity, util::ExitCode> WebServer::read(const std::string& config_file) {
+  LoadedWebSecurity security{nullptr, {}, "", true};
+  if (!config_file.empty()) {
+    security = load_web_security(config_file);
+  }
+  if (!security.outcome) {
+    for (const std::string& problem : security.outcome.error()) {
+      log::error("{}", problem);
+    }
+    return tl::make_unexpected(security.file_is_right ? util::ExitCode::failure : util::ExitCode::usage);
+  }
+  return security;
+}
+
+tl::expected<std::unique_ptr<WebServer>, util::ExitCode> WebServer::start(std::vector<http::Listener> listeners,
+                                                                          http::Routes routes,
+                                                                          const std::string& config_file) {
+  auto security = read(config_file);
+  if (!security) {
+    return tl::make_unexpected(security.error());
+  }
+  const auto protection = *security->outcome;
+  const char* scheme = protection && protection->tls ? "https" : "http";
+  std::vector<std::string> addresses;
+  for (const http::Listener& listener : listeners) {
+    addresses.push_back(listener.address);
+  }
+  auto server = http::Server::start(std::move(listeners), std::move(routes), {}, protection);
+  if (!server) {
+    log::error("{}", server.error().message);
+    return tl::make_unexpected(util::ExitCode::failure);
+  }
+  for (const std::string& address : addresses) {
+    log::info("serving url={}://{}/metrics users={}", scheme, address,
+              protection && protection->users ? "listed" : "all");
+  }
+  auto web = std::make_unique<WebServer>();
+  web->server_ = std::move(*server);
+  if (!config_file.empty()) {
+    web->watch_ = std::make_unique<WebSecurityWatch>(
+        config_file, std::move(*security), [&running = *web->server_](std::shared_ptr<const http::Protection> next) {
+          return running.protect(std::move(next));
+        });
+  }
+  return web;
+}
+
+void WebServer::reload() {
+  if (watch_) {
+    watch_->reload();
+  }
+}
+
+void WebServer::describe(model::Snapshot& snapshot) const {
+  const auto counters = server_->counters();
+  model::WebFigures figures;
+  figures.answers = counters.answered;
+  figures.refused_requests = counters.refused;
+  figures.refused_logins = counters.refused_logins;
+  figures.refused_users = counters.unauthorized;
+  figures.cut_connections = counters.cut;
+  figures.accept_errors = counters.accept_errors;
+  figures.connections = counters.connections;
+  snapshot.web = figures;
+  if (watch_) {
+    model::SourceStatus status;
+    status.name = "web_config";
+    status.up = watch_->good();
+    status.reason = status.up ? "" : "the file was changed and cannot be used; see the log";
+    status.errors = {{"read", watch_->failures()}};
+    snapshot.sources.push_back(std::move(status));
+  }
+}
+
+void WebServer::stop() {
+  // First: the watch may wait for a disk that hangs, and the address is wanted by who comes next.
+  server_->stop();
+  watch_.reset();
+}
+
+}  // namespace ssdpulse::web

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// How are the pages served while the daemon runs? The HTTP server, what protects it, and what both say of themselves.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/model/snapshot.h"
+#include "daemon/util/exit_code.h"
+#include "daemon/web/security.h"
+#include "exporters/http/server.h"
+
+namespace ssdpulse::web {
+
+class WebServer {
+ public:
+  /// The config file and what it names, or the exit code for what is wrong with them, which is logged.
+  static tl::expected<LoadedWebSecurity, util::ExitCode> read(const std::string& config_file);
+
+  /// `config_file` empty: plain HTTP for everybody. Problems are logged.
+  static tl::expected<std::unique_ptr<WebServer>, util::ExitCode> start(std::vector<http::Listener> listeners,
+                                                                        http::Routes routes,
+                                                                        const std::string& config_file);
+
+  void reload();  // reads the config file anew, on another thread
+  void describe(model::Snapshot& snapshot) const;
+  void stop();
+
+ private:
+  std::unique_ptr<http::Server> server_;
+  std::unique_ptr<WebSecurityWatch> watch_;  // null without a config file; last: it uses the server
+};
+
+}  // namespace ssdpulse::web

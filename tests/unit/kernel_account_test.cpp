@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is the kernel's account read next to ours, believed where it may be, and never taken for that of another disk?
+#include "daemon/runtime/kernel_account.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "tests/fixtures/sysfs_host.h"
+
+namespace ssdpulse::runtime {
+namespace {
+
+using model::index;
+using model::Operation;
+
+class Rig {
+ public:
+  Rig() {
+    host.disk("pci", "sda", "8:0");
+    device.name = "sda";
+    device.paths = {{"sda", 1, 64, 3}};
+    ours.device = std::make_shared<const model::Device>(device);
+    kernel(0, 0);
+  }
+  void kernel(std::uint64_t reads, std::uint64_t in_flight) const {
+    const std::string count = std::to_string(reads);
+    host.tree().file("sys/devices/pci/sda/stat", count + " 0 0 0 0 0 0 0 " + std::to_string(in_flight) + " 0 0\n");
+    host.tree().file("sys/devices/pci/sda/inflight", "       " + std::to_string(in_flight) + "        0\n");
+  }
+  void count(std::uint64_t reads, std::int64_t in_flight) {
+    model::DeviceIo io;
+    io.operations[index(Operation::read)].completions = reads;
+    io.operations[index(Operation::read)].issues = reads + static_cast<std::uint64_t>(in_flight);
+    io.operations[index(Operation::read)].in_flight = in_flight;
+    ours.io = std::make_shared<const model::DeviceIo>(io);
+  }
+  [[nodiscard]] std::optional<KernelAccount> open() const { return KernelAccount::open(host.roots(), device, 1); }
+
+  tests::SysfsHost host;
+  model::Device device;
+  model::DeviceSample ours;
+};
+
+TEST(KernelAccount, IsOfTheDiskThatItWasOpenedFor) {
+  Rig rig;
+  const auto account = rig.open();
+  ASSERT_TRUE(account);
+  EXPECT_TRUE(account->is_of(rig.device));
+  model::Device other = rig.device;
+  other.paths[0].diskseq = 4;
+  EXPECT_FALSE(account->is_of(other));
+  rig.device.iostats = false;
+  EXPECT_FALSE(account->is_of(rig.device));
+  EXPECT_FALSE(rig.open());
+  rig.device.iostats = true;
+  rig.device.paths.push_back({"sdb", 1, 64, 9});
+  EXPECT_FALSE(rig.open()) << "a sum without one of its parts";
+}
+
+TEST(KernelAccount, ALookHasBothSidesInOrder) {
+  Rig rig;
+  auto account = rig.open();
+  rig.count(5, 0);
+  rig.kernel(100, 0);
+  auto after = rig.ours;
+  const auto look = account->compare(rig.ours, [&] { return std::optional(after); });
+  ASSERT_TRUE(look);
+  EXPECT_EQ(look->ours_before.io->operation(Operation::read).completions, 5U);
+  EXPECT_EQ(look->kernel_before.reads, 100U);
+  EXPECT_EQ(look->kernel_after.reads, 100U);
+  EXPECT_FALSE(account->compare(rig.ours, [] { return std::nullopt; })) << "the device has gone meanwhile";
+  rig.host.tree().file("sys/devices/pci/sda/stat", "nonsense\n");
+  EXPECT_FALSE(account->compare(rig.ours, [&] { return std::optional(after); }));
+}
+
+TEST(KernelAccount, WhatTheKernelHasNotAtTwoLooksHasEnded) {
+  Rig rig;
+  auto account = rig.open();
+  rig.count(5, 0);
+  rig.kernel(5, 0);
+  account->compare(rig.ours, [&] { return std::optional(rig.ours); });
+  EXPECT_FALSE(account->look_for_missed(rig.ours).kernel) << "nothing is in flight: nobody asks";
+  rig.count(5, 1);
+  rig.kernel(5, 1);
+  auto look = account->look_for_missed(rig.ours);
+  ASSERT_TRUE(look.kernel);
+  EXPECT_EQ(look.kernel->reads, 1);
+  EXPECT_FALSE(look.ended.reads);
+  rig.kernel(6, 0);
+  EXPECT_FALSE(account->look_for_missed(rig.ours).ended.reads) << "the first look";
+  look = account->look_for_missed(rig.ours);
+  EXPECT_TRUE(look.ended.reads);
+  EXPECT_FALSE(look.ended.writes);
+}
+
+TEST(KernelAccount, ARequestThatWaitsToBeIssuedAgainHasNotEnded) {
+  Rig rig;
+  auto account = rig.open();
+  rig.count(5, 0);
+  rig.kernel(5, 0);
+  account->compare(rig.ours, [&] { return std::optional(rig.ours); });
+  (void)account->look_for_missed(rig.ours);
+  rig.count(5, 1);
+  for (int tick = 0; tick < 5; ++tick) {
+    const auto look = account->look_for_missed(rig.ours);
+    EXPECT_FALSE(look.kernel) << "diskstats show no end of it";
+    EXPECT_FALSE(look.ended.reads);
+  }
+}
+
+}  // namespace
+}  // namespace ssdpulse::runtime

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does a spike become a line, a row, counters and an early poll, of the device that had it and of no other?
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include "bpf/abi/latency_buckets.h"
+#include "daemon/stages/spikes.h"
+
+namespace ssdpulse::stages {
+namespace {
+
+using namespace std::chrono_literals;
+using model::Operation;
+using model::SpikeOperation;
+
+/// Two drives of a second's steps each; sda has no logs, nvme0n1 is a namespace of nvme0.
+class Rig {
+ public:
+  Rig() {
+    tick_.at = model::SteadyTime(1h);
+    tick_.wall = model::WallTime(500'000h);
+    auto identity = std::make_shared<model::NvmeIdentity>();
+    identity->controller = "nvme0";
+    identity->namespaces = {{"nvme0n1", 1, 0}};
+    auto drive = std::make_shared<model::NvmeDrive>();
+    drive->identity = identity;
+    drive->polling.up = true;
+    tick_.drives = {drive};
+    for (std::size_t i = 0; i < 2; ++i) {
+      auto device = std::make_shared<model::Device>();
+      device->name = i == 0 ? "nvme0n1" : "sda";
+      tick_.devices.emplace_back();
+      tick_.devices.back().block.device = device;
+    }
+    model::join_drives(tick_);
+  }
+
+  /// One second of reads that take so long each.
+  void second(std::size_t number, double slow_seconds) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      count(io_[i].operations[index(Operation::read)], i == number ? slow_seconds : 0.0001);
+      tick_.devices[i].block.io = std::make_shared<const model::DeviceIo>(io_[i]);
+    }
+    tick_.at += 1s;
+    tick_.wall += 1s;
+    Findings findings = stage_.observe(tick_);
+    snapshot_.devices.resize(2);
+    findings.values(snapshot_);
+    effects.lines.insert(effects.lines.end(), findings.effects.lines.begin(), findings.effects.lines.end());
+    for (const auto& spike : findings.effects.rows.spikes) {
+      effects.rows.spikes.push_back(spike);
+    }
+    for (const auto& controller : findings.effects.poll_soon) {
+      effects.poll_soon.push_back(controller);
+    }
+  }
+  void quiet(int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      second(0, 0.0001);
+    }
+  }
+  void spike(std::size_t number) {
+    quiet(120);
+    for (int i = 0; i < 5; ++i) {
+      second(number, 0.05);
+    }
+  }
+  /// Another disk takes the first one's name.
+  void replace() {
+    io_[0] = {};
+    io_[0].since = tick_.wall;
+  }
+  [[nodiscard]] bool active(std::size_t number) const {
+    return snapshot_.devices[number].spikes[index(SpikeOperation::read)].active.has_value();
+  }
+  [[nodiscard]] std::uint64_t over(std::size_t number) const {
+    std::uint64_t sum = 0;
+    for (const std::uint64_t spikes : snapshot_.devices[number].spikes[index(SpikeOperation::read)].spikes) {
+      sum += spikes;
+    }
+    return sum;
+  }
+
+  Effects effects;
+
+ private:
+  static void count(model::OperationIo& io, double seconds) {
+    constexpr std::uint64_t kIos = 1000;
+    const auto word = static_cast<std::size_t>(
+        LATENCY_FIRST_NATIVE_WORD + static_cast<int>(std::ceil(std::log2(seconds) * 8)) - LATENCY_FIRST_NATIVE_INDEX);
+    for (model::LatencyHistogram* histogram : {&io.device_latency[0], &io.total_latency, &io.queue_latency}) {
+      histogram->words.resize(LATENCY_OVER_WORD + 1);
+      histogram->words[histogram == &io.queue_latency ? LATENCY_FIRST_NATIVE_WORD : word] += kIos;
+      histogram->sum_ns += static_cast<std::uint64_t>(seconds * 1e9) * kIos;
+    }
+    io.issues += kIos;
+    io.completions += kIos;
+    io.bytes += kIos * 4096;
+    io.active = true;
+  }
+
+  model::Tick tick_;
+  std::array<model::DeviceIo, 2> io_;
+  Spikes stage_;
+  model::Snapshot snapshot_;
+};
+
+TEST(Spikes, one_of_a_disk_without_logs_is_a_line_a_row_and_a_count) {
+  Rig rig;
+  rig.spike(1);
+  EXPECT_TRUE(rig.active(1));
+  EXPECT_FALSE(rig.active(0));
+  rig.quiet(60);
+  EXPECT_EQ(rig.over(1), 1U);
+  EXPECT_EQ(rig.over(0), 0U);
+  ASSERT_EQ(rig.effects.rows.spikes.size(), 1U);
+  EXPECT_EQ(rig.effects.rows.spikes[0].device, "sda");
+  ASSERT_EQ(rig.effects.lines.size(), 1U);
+  EXPECT_EQ(rig.effects.lines[0].level, log::Level::warning);
+  EXPECT_EQ(rig.effects.lines[0].text.rfind("latency spike device=sda operation=read cause=unknown begin=", 0), 0U)
+      << rig.effects.lines[0].text;
+  EXPECT_TRUE(rig.effects.poll_soon.empty());
+}
+
+TEST(Spikes, a_drive_that_could_tell_is_asked_early) {
+  Rig rig;
+  rig.spike(0);
+  ASSERT_FALSE(rig.effects.poll_soon.empty());
+  EXPECT_EQ(rig.effects.poll_soon.front(), "nvme0");
+}
+
+TEST(Spikes, another_disk_of_the_name_begins_anew) {
+  Rig rig;
+  rig.spike(0);
+  EXPECT_TRUE(rig.active(0));
+  rig.replace();
+  rig.second(0, 0.05);
+  EXPECT_FALSE(rig.active(0));
+  EXPECT_EQ(rig.over(0), 0U);
+}
+
+}  // namespace
+}  // namespace ssdpulse::stages

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// What do the smaller stages make of a Tick: drift, losses, hints? And what is kept of a device that is replaced?
+#include "daemon/stages/stages.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "daemon/stages/drift.h"
+#include "daemon/stages/losses.h"
+#include "daemon/stages/write_hints.h"
+
+namespace ssdpulse::stages {
+namespace {
+
+using namespace std::chrono_literals;
+using model::index;
+using model::Operation;
+
+model::Tick tick_of(const std::vector<std::string>& devices) {
+  model::Tick tick;
+  tick.at = model::SteadyTime(1h);
+  tick.inventory = std::make_shared<const model::Inventory>();
+  for (const std::string& name : devices) {
+    auto device = std::make_shared<model::Device>();
+    device->name = name;
+    device->logical_block_bytes = 512;
+    tick.devices.emplace_back();
+    tick.devices.back().block = {device, std::make_shared<const model::DeviceIo>(), {}, 0};
+  }
+  return tick;
+}
+
+model::Snapshot snapshot_of(const model::Tick& tick, const Findings& findings) {
+  model::Snapshot snapshot;
+  snapshot.devices.resize(tick.devices.size());
+  if (findings.values) {
+    findings.values(snapshot);
+  }
+  return snapshot;
+}
+
+model::DeviceSample reads(const model::DeviceTick& device, std::uint64_t completed) {
+  model::DeviceIo io;
+  io.since = device.block.io->since;
+  io.operations[index(Operation::read)].completions = completed;
+  model::DeviceSample sample = device.block;
+  sample.io = std::make_shared<const model::DeviceIo>(io);
+  return sample;
+}
+
+model::AccountLook look(const model::DeviceTick& device, std::uint64_t ours, std::uint64_t kernel) {
+  model::DiskStats stats;
+  stats.reads = kernel;
+  return {reads(device, ours), stats, stats, reads(device, ours)};
+}
+
+std::optional<std::int64_t> read_drift(Drift& stage, const model::Tick& tick, std::size_t device = 0) {
+  return snapshot_of(tick, stage.observe(tick)).devices[device].drift.ios[index(Operation::read)];
+}
+
+TEST(Drift, is_what_we_count_more_since_the_first_look) {
+  Drift stage;
+  model::Tick tick = tick_of({"sda", "sdb"});
+  EXPECT_FALSE(read_drift(stage, tick)) << "nobody looked";
+  tick.devices[0].kernel_account = 1;
+  tick.devices[0].account = look(tick.devices[0], 10, 1000);
+  EXPECT_EQ(read_drift(stage, tick), 0);
+  tick.devices[0].account = look(tick.devices[0], 25, 1013);
+  EXPECT_EQ(read_drift(stage, tick), 2);
+  tick.devices[0].account.reset();
+  EXPECT_EQ(read_drift(stage, tick), 2) << "it was true a tick ago";
+  EXPECT_FALSE(read_drift(stage, tick, 1)) << "of another device";
+}
+
+TEST(Drift, an_account_that_begins_anew_is_no_drift) {
+  Drift stage;
+  model::Tick tick = tick_of({"sda"});
+  tick.devices[0].kernel_account = 1;
+  tick.devices[0].account = look(tick.devices[0], 10, 1000);
+  EXPECT_EQ(read_drift(stage, tick), 0);
+  tick.devices[0].kernel_account = 2;  // a path came, whose counters were not in the sum
+  tick.devices[0].account = look(tick.devices[0], 10, 5000);
+  EXPECT_EQ(read_drift(stage, tick), 0);
+  tick.devices[0].kernel_account = 0;
+  tick.devices[0].account.reset();
+  EXPECT_FALSE(read_drift(stage, tick)) << "the kernel keeps none any more";
+}
+
+TEST(Losses, a_minute_of_them_is_one_line) {
+  Losses stage;
+  std::size_t lines = 0;
+  model::DeviceIo io;
+  for (int second = 0; second <= 400; ++second) {
+    model::Tick tick = tick_of({"sda"});
+    tick.at += std::chrono::seconds(second);
+    io.operations[index(Operation::read)].completions += 100;
+    io.losses[index(model::Loss::stray)] += 1;
+    tick.devices[0].block.io = std::make_shared<const model::DeviceIo>(io);
+    for (const LogLine& line : stage.observe(tick).effects.lines) {
+      ++lines;
+      EXPECT_EQ(line.level, log::Level::warning);
+      EXPECT_EQ(line.text,
+                "I/Os were not measured device=sda completion_missed=0 stray=60 slot_collision=0 of=6060 seconds=60 "
+                "runbook=SsdpulseLosingEvents suppressed=0");
+    }
+  }
+  EXPECT_EQ(lines, 1U) << "in ten minutes";
+}
+
+TEST(Losses, those_of_another_disk_of_the_name_are_its_own) {
+  Losses stage;
+  model::DeviceIo io;
+  const auto run = [&](int seconds) {
+    std::size_t lines = 0;
+    static int second = 0;
+    for (int i = 0; i < seconds; ++i) {
+      model::Tick tick = tick_of({"sda"});
+      tick.at += std::chrono::seconds(++second);
+      io.losses[index(model::Loss::stray)] += 10;
+      tick.devices[0].block.io = std::make_shared<const model::DeviceIo>(io);
+      lines += stage.observe(tick).effects.lines.size();
+    }
+    return lines;
+  };
+  EXPECT_EQ(run(40), 0U);
+  io = {};
+  io.since = model::WallTime(7s);
+  EXPECT_EQ(run(60), 0U) << "its first minute is not over";
+  EXPECT_EQ(run(2), 1U);
+}
+
+TEST(WriteHints, a_drive_that_answered_is_asked_for_the_other_half) {
+  WriteHints stage;
+  model::Tick tick = tick_of({"nvme0n1", "sda"});
+  tick.hint_reach = model::HintReach::block_layer;
+  auto identity = std::make_shared<model::NvmeIdentity>();
+  identity->namespaces = {{"nvme0n1", 1, 0, 8, 16}};
+  identity->controller_attributes = 1U << 19U;
+  auto drive = std::make_shared<model::NvmeDrive>();
+  drive->identity = identity;
+  tick.drives = {drive};
+  model::join_drives(tick);
+  Findings findings = stage.observe(tick);
+  EXPECT_EQ(snapshot_of(tick, findings).devices[0].hint_path->drive, model::DriveSeparation::unknown);
+  EXPECT_TRUE(findings.effects.write_preferences->empty()) << "all that is known is from sysfs";
+
+  identity->version = 0x10400;
+  findings = stage.observe(tick);
+  const model::Snapshot snapshot = snapshot_of(tick, findings);
+  EXPECT_EQ(snapshot.devices[0].hint_path->drive, model::DriveSeparation::fdp);
+  EXPECT_EQ(snapshot.devices[1].hint_path->drive, model::DriveSeparation::unknown);
+  EXPECT_EQ(snapshot.devices[1].hint_path->kernel, model::HintReach::block_layer);
+  const std::map<std::string, model::WritePreference> wanted{{"nvme0n1", {16 * 512, 8 * 512}}};
+  EXPECT_EQ(findings.effects.write_preferences, wanted);
+}
+
+TEST(Stages, none_asks_for_anything_of_an_empty_tick) {
+  for (const auto& stage : all_stages()) {
+    const model::Tick tick = tick_of({});
+    const Findings findings = stage->observe(tick);
+    EXPECT_TRUE(findings.effects.lines.empty());
+    EXPECT_TRUE(findings.effects.rows.empty());
+    EXPECT_TRUE(findings.effects.poll_soon.empty());
+  }
+}
+
+}  // namespace
+}  // namespace ssdpulse::stages
