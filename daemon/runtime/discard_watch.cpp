@@ -97,9 +97,8 @@ void DiscardWatch::observe_device(const block::DeviceSample& sample,
 void DiscardWatch::observe_filesystems(const block::BlockSample& sample, const model::Inventory& inventory,
                                        model::Snapshot& snapshot) {
   for (const auto& twice : filesystems_.observe(inventory.filesystems, sample.discards, snapshot.taken_at)) {
-    log::warning(
-        "volume={} filesystem=\"{}\" is mounted with discard and trimmed by fstrim as well: use one of the two",
-        twice.volume, twice.mountpoint);
+    log::warning("volume={} filesystem=\"{}\" is mounted with discard and also trimmed by fstrim: use one of the two",
+                 twice.volume, twice.mountpoint);
   }
   snapshot.filesystem_discards = filesystems_.figures();
 }
@@ -130,9 +129,10 @@ void DiscardWatch::tell_long_ones(const std::string& name, Device& device, const
       continue;
     }
     device.announced[i] = burst->begin_ns;
-    log::info("discard burst goes on device={} trigger={} begin={} bytes={} comm=\"{}\" filesystem=\"{}\" array=\"{}\"",
-              name, name_of(burst->trigger), wall_time(burst->begin_ns), burst->bytes, burst->submitter,
-              joined(mountpoints(burst->volumes, inventory)), joined(arrays_among(burst->volumes, name, inventory)));
+    log::info(
+        "discard burst continues device={} trigger={} begin={} bytes={} comm=\"{}\" filesystem=\"{}\" array=\"{}\"",
+        name, name_of(burst->trigger), wall_time(burst->begin_ns), burst->bytes, burst->submitter,
+        joined(mountpoints(burst->volumes, inventory)), joined(arrays_among(burst->volumes, name, inventory)));
   }
 }
 

@@ -45,7 +45,7 @@ util::Result<Listeners> take_from_systemd() {
     return tl::make_unexpected(outcome.error());
   }
   if (listeners.empty()) {
-    return util::fail("systemd has passed no socket of the name web" + (others.empty() ? "" : " (but " + others + ")") +
+    return util::fail("systemd passed no socket named web" + (others.empty() ? "" : " (but " + others + ")") +
                       "; start the daemon through a socket unit with FileDescriptorName=web, or leave out "
                       "--web.systemd-socket");
   }
