@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was asked on the command line? argv -> configuration -> the one function that does it -> exit status.
+// The command line: argv -> configuration -> the one function that does it -> exit status.
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
@@ -17,6 +17,7 @@
 #include "daemon/runtime/device_report.h"
 #include "daemon/util/log.h"
 #include "daemon/web/security.h"
+#include "exporters/prometheus/metric_list.h"
 
 namespace {
 
@@ -35,6 +36,8 @@ struct Arguments {
   std::optional<std::string> history_directory;
   std::optional<std::string> reader_socket;
   std::string log_level = "info";
+  bool as_json = false;
+  bool as_manual = false;
 };
 
 /// File, then command line.
@@ -128,15 +131,16 @@ bool web_security_is_good(const config::Config& configured) {
 void add_configuration_options(CLI::App& command, Arguments& arguments) {
   command.add_option("--config,-c", arguments.config_file, "Configuration file (YAML); without it, built-in defaults");
   command.add_option("--web.listen-address", arguments.listen_address,
-                     "HOST:PORT, [IPV6]:PORT or :PORT to serve metrics on; repeatable (default 127.0.0.1:10936)");
+                     "Where to serve metrics: HOST:PORT, [IPV6]:PORT or :PORT; repeatable (default 127.0.0.1:10936)");
   command.add_option("--web.config.file", arguments.web_config_file,
                      "File with TLS and basic authentication, in the format that Prometheus exporters share");
   command.add_option("--history.directory", arguments.history_directory,
-                     "Absolute path of the directory that keeps the past; empty: none (default /var/lib/ssdpulse)");
-  command.add_option("--nvme.reader-socket", arguments.reader_socket,
-                     "Absolute path of the socket of a log reader that is a service; empty: the daemon starts one");
-  command.add_option("--devices.include", arguments.include, "Shell glob of block devices to measure; repeatable");
-  command.add_option("--devices.exclude", arguments.exclude, "Shell glob of block devices to leave out; repeatable");
+                     "Absolute path of the directory for the history; empty: none (default /var/lib/ssdpulse)");
+  command.add_option(
+      "--nvme.reader-socket", arguments.reader_socket,
+      "Absolute path of the socket of a log reader that runs as a service; empty: the daemon starts its own");
+  command.add_option("--devices.include", arguments.include, "Shell pattern of block devices to measure; repeatable");
+  command.add_option("--devices.exclude", arguments.exclude, "Shell pattern of block devices to leave out; repeatable");
 }
 
 ExitCode run(const Arguments& arguments) {
@@ -175,6 +179,13 @@ ExitCode list_devices(const Arguments& arguments) {
   return configured ? runtime::report_devices(*configured, std::cout) : ExitCode::usage;
 }
 
+ExitCode list_metrics(const Arguments& arguments) {
+  std::cout << (arguments.as_json     ? exposition::metric_list_json()
+                : arguments.as_manual ? exposition::metric_list_manual()
+                                      : exposition::metric_list_text());
+  return std::cout.flush() ? ExitCode::success : ExitCode::failure;
+}
+
 int parse_and_run(int argc, char** argv) {
   Arguments arguments;
   ExitCode exit_code = ExitCode::success;
@@ -182,18 +193,17 @@ int parse_and_run(int argc, char** argv) {
   app.set_version_flag("--version", std::string("ssdpulse ") + model::kVersion + " (" + model::kRevision + ")");
   app.require_subcommand(1);
   app.footer(
-      "Exit status: 0 stopped as asked; 1 internal failure, or certificate files that cannot be used; 2 command line "
-      "or\n"
-      "configuration; 3 not permitted; 4 kernel lacks what is needed; 5 cannot listen on the address.");
+      "Exit status: 0 stopped on request; 1 internal failure, or unusable certificate files; 2 wrong command line or\n"
+      "configuration; 3 not permitted; 4 the kernel lacks a required feature; 5 cannot listen on the address.");
 
   CLI::App* run_command = app.add_subcommand("run", "Measure and serve metrics until SIGTERM; SIGHUP reloads");
   add_configuration_options(*run_command, arguments);
   run_command->add_flag("--web.systemd-socket", arguments.systemd_socket,
-                        "Serve on the sockets that systemd passes with FileDescriptorName=web, on no other");
+                        "Serve only on the sockets that systemd passes with FileDescriptorName=web");
   run_command->add_option("--log.level", arguments.log_level, "debug, info, warning or error (default info)");
   run_command->callback([&] { exit_code = run(arguments); });
 
-  CLI::App* check_command = app.add_subcommand("check-config", "Check a configuration file and say all that is wrong");
+  CLI::App* check_command = app.add_subcommand("check-config", "Check a configuration file and report every problem");
   check_command->add_option("FILE", arguments.config_file, "Configuration file (YAML)")->required();
   check_command->callback([&] { exit_code = check_config(arguments); });
 
@@ -204,6 +214,11 @@ int parse_and_run(int argc, char** argv) {
   CLI::App* devices_command = app.add_subcommand("devices", "List block devices and whether they are measured");
   add_configuration_options(*devices_command, arguments);
   devices_command->callback([&] { exit_code = list_devices(arguments); });
+
+  CLI::App* metrics_command = app.add_subcommand("metrics", "List every metric: name, type, unit, labels, meaning");
+  CLI::Option* as_json = metrics_command->add_flag("--json", arguments.as_json, "As JSON");
+  metrics_command->add_flag("--man", arguments.as_manual, "As the manual page ssdpulse-metrics(7)")->excludes(as_json);
+  metrics_command->callback([&] { exit_code = list_metrics(arguments); });
 
   // Started by the daemon or a service manager, not by people: not in --help.
   CLI::App* reader_command = app.add_subcommand("nvme-reader", "Read NVMe log pages for the daemon")->group("");

@@ -232,7 +232,7 @@ void read_http(const Value& value, Report& report, WebFile& out) {
 void read_users(const Value& value, Report& report, WebFile& out) {
   const Place section{"basic_auth_users", report};
   if (value.kind != Value::Kind::mapping || value.entries.empty()) {
-    section.wrong(value, "has nobody below it; expected NAME: BCRYPT_HASH");
+    section.wrong(value, "has no user below it; expected NAME: BCRYPT_HASH");
     return;
   }
   visit_entries(value, {}, report, [&](const std::string& name, const Value& held) {

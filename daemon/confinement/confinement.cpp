@@ -182,7 +182,7 @@ util::Result<void> confine(const std::string& history_directory, Partners partne
   }
   if (*files == FileAccess::unrestricted && ::geteuid() == 0) {
     log::warning(
-        "this kernel has no Landlock: as root the daemon could still open what root owns; run it by its systemd unit");
+        "this kernel has no Landlock: as root the daemon could still open what root owns; run it as its systemd unit");
   }
   return refuse_calls_of_others(partners);
 }

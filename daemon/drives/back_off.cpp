@@ -68,13 +68,13 @@ void LogReadWatch::measure(const model::LatencyWords& words, const std::string& 
     if (patience_.grow(model, now)) {
       begin_anew();
       log::warning(
-          "model=\"{}\" reads and writes take {:.1f} times as long near log reads: its drives are asked {} times less "
+          "model=\"{}\" reads and writes take {:.1f} times as long near log reads: polling its drives {} times less "
           "often than configured",
           model, *ratio_, patience_.of(model));
     }
   } else if (patience_.rest(model, now)) {
     begin_anew();
-    log::info("model=\"{}\" was calm for a day: its drives are asked {} times less often than configured", model,
+    log::info("model=\"{}\" was calm for a day: polling its drives {} times less often than configured", model,
               patience_.of(model));
   }
 }

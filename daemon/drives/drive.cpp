@@ -220,8 +220,7 @@ void PolledDrive::remember(const util::Result<history::Recalled>& recalled, Stea
 
 void PolledDrive::begin_without_past(const std::string& reason) {
   if (!std::exchange(without_past_, true)) {
-    log::warning("controller=nvme{} begins without its past, which is asked for until it comes: {}",
-                 subsystem_.controller, reason);
+    log::warning("controller=nvme{} starts without its history, retrying: {}", subsystem_.controller, reason);
   }
 }
 

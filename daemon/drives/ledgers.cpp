@@ -132,7 +132,7 @@ void DriveLedgers::tell_epoch(const std::string& source, const analysis::WriteLe
     unsaid = *suppressed;
   }
   log::warning(
-      "controller={} the drive's write counters begin a new epoch source={} cause=\"{}\" host_before={} host={} "
+      "controller={} the drive's write counters fell, a new epoch begins source={} cause=\"{}\" host_before={} host={} "
       "media_before={} media={} suppressed={}",
       controller_, source, epoch.cause, epoch.before.host, epoch.then.host, epoch.before.media, epoch.then.media,
       unsaid);

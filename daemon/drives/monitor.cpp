@@ -132,7 +132,7 @@ void DriveMonitor::receive(BlockLayer& block) {
   status_.up = false;
   if (std::exchange(may_ask_, false)) {
     ++status_.errors["reader_gone"];
-    status_.reason = reader_->can_reconnect() ? "the reader of NVMe logs is gone; it is waited for"
+    status_.reason = reader_->can_reconnect() ? "the reader of NVMe logs is gone; waiting for it"
                                               : "the reader of NVMe logs is gone; restart the daemon";
     if (const auto suppressed = limiter_.admit("gone")) {
       log::error("{} suppressed={}", status_.reason, *suppressed);
@@ -155,7 +155,7 @@ void DriveMonitor::reconnect(SteadyTime now) {
   }
   may_ask_ = true;
   answered_ = false;
-  status_.reason = "nothing has answered since the reader of NVMe logs was reached";
+  status_.reason = "connected to the reader of NVMe logs, but nothing has answered yet";
   for (auto& [key, drive] : drives_) {
     drive.poll_soon();
   }
@@ -180,7 +180,7 @@ void DriveMonitor::note_garbage() {
   if (garbage != std::exchange(garbage_, garbage)) {
     status_.errors["garbage"] = garbage;
     if (limiter_.admit("garbage")) {
-      log::warning("the reader of NVMe logs sent what is no answer messages={}", garbage);
+      log::warning("the reader of NVMe logs sent invalid answers messages={}", garbage);
     }
   }
 }

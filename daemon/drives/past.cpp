@@ -69,7 +69,7 @@ std::map<std::string, analysis::CheckedLedger> kept_ledgers(const history::Bytes
     if (ledger) {
       ledgers.emplace(source, std::move(*ledger));
     } else {
-      log::warning("the kept state of a drive's counters is not used: {}", ledger.error().message);
+      log::warning("the stored state of a drive's counters is unusable: {}", ledger.error().message);
     }
   }
   return ledgers;

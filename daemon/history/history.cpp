@@ -83,7 +83,7 @@ History::~History() {
     thread_.join();
   }
   if (pending_rows_ > 0) {
-    log::warning("history ends with rows that were not written rows={} reason=\"{}\"", pending_rows_, status_.reason);
+    log::warning("history closed with rows not written rows={} reason=\"{}\"", pending_rows_, status_.reason);
   }
 }
 
@@ -222,7 +222,7 @@ void History::fail(const Failure& failure) {
   ++status_.failures;
   status_.up = false;
   if (std::exchange(status_.reason, failure.message) != failure.message && !stop_) {
-    log::warning("history stopped, measuring goes on file={} reason=\"{}\"", path(), failure.message);
+    log::warning("history stopped, measuring continues file={} reason=\"{}\"", path(), failure.message);
   }
 }
 
@@ -242,7 +242,7 @@ bool History::set_file_aside(const std::string& why) {
     fail({path() + " " + why + ", and stays where it is: " + kept.error().message, true});
     return false;
   }
-  log::warning("history file={} {}: set aside as {}, a new one begins", path(), why, kept->path);
+  log::warning("history file={} {}: set aside as {}, starting a new one", path(), why, kept->path);
   for (const std::string& removed : kept->removed) {
     log::warning("history removed {}: only the newest {} files set aside are kept", removed, kMostSetAside);
   }

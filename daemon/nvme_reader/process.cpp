@@ -141,7 +141,7 @@ bool supervise(int socket, const std::function<void()>& work, std::chrono::milli
     if (!sleeps_undisturbed(socket, pause)) {
       return true;
     }
-    log::warning("NVMe reader died and is started again {}", ending);
+    log::warning("NVMe reader died, restarting it {}", ending);
     // What the dead one had taken is lost, and only the daemon knows what that was.
     Response notice;
     notice.result = -ECONNRESET;
@@ -177,7 +177,7 @@ bool serve_clients(int listener, const std::function<void(int)>& work, std::chro
       return false;
     }
     if (suppressed) {
-      log::info("NVMe reader's client has gone");
+      log::info("NVMe reader's client disconnected");
     }
   }
 }

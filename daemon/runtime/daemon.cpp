@@ -90,7 +90,7 @@ void warn_of_what_is_not_measured(const Sampler& sampler, const config::Config& 
   }
   if (sampler.measured_devices() == 0) {
     log::warning(
-        "no device is measured: none is left by devices.include [{}] without devices.exclude [{}]; "
+        "no device is measured: devices.include [{}] without devices.exclude [{}] leaves none; "
         "'ssdpulse devices' shows each disk and why",
         fmt::join(config.devices.include, " "), fmt::join(config.devices.exclude, " "));
   }

@@ -55,7 +55,7 @@ util::Result<std::unique_ptr<Sampler>> Sampler::open(const sources::InventoryRoo
     log::info("kernel feature={} decision=\"{}\"", feature, decision);
   }
   if (const std::string& why = sampler->source_->discards_unseen(); !why.empty()) {
-    log::warning("nobody sees who submits discards: trigger=other for all of them reason=\"{}\"", why);
+    log::warning("cannot see who submits discards: all get trigger=other reason=\"{}\"", why);
   }
   const block::MemoryPlan& memory = sampler->source_->memory();
   log::info("kernel memory devices={} cpus={} cells_bytes={} slots_bytes={} tables_bytes={}", memory.devices,
@@ -73,7 +73,7 @@ void Sampler::adopt(model::Inventory inventory) {
   const std::vector<std::string> told = unstamped_devices(*inventory_);
   for (const std::string& device : unstamped_devices(inventory)) {
     if (std::find(told.begin(), told.end(), device) == told.end()) {
-      log::warning("device={} has no {}: its queue/iostats is 0; write 1 there", device,
+      log::warning("device={} has no {}: its queue/iostats is 0; write 1 to it", device,
                    completion_only_ ? "latency in completion-only mode" : "total and queue latency, and so no spikes");
     }
   }

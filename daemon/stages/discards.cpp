@@ -57,7 +57,7 @@ Findings Discards::observe(const model::Tick& tick) {
   });
   for (const auto& twice : filesystems_.observe(inventory.filesystems, tick.discards, tick.wall)) {
     lines.push_back({log::Level::warning,
-                     fmt::format("volume={} filesystem=\"{}\" is mounted with discard and trimmed by fstrim as well: "
+                     fmt::format("volume={} filesystem=\"{}\" is mounted with discard and also trimmed by fstrim: "
                                  "use one of the two",
                                  twice.volume, twice.mountpoint)});
   }
@@ -93,12 +93,11 @@ void Discards::observe_device(const model::DeviceTick& device, Device& known,
     }
     known.announced[i] = burst->begin_ns;
     lines.push_back(
-        {log::Level::info,
-         fmt::format(
-             "discard burst goes on device={} trigger={} begin={} bytes={} comm=\"{}\" filesystem=\"{}\" array=\"{}\"",
-             name, name_of(burst->trigger), wall_time(burst->begin_ns, tick), burst->bytes, burst->submitter,
-             joined(mountpoints(burst->volumes, *tick.inventory)),
-             joined(arrays_among(burst->volumes, name, *tick.inventory)))});
+        {log::Level::info, fmt::format("discard burst continues device={} trigger={} begin={} bytes={} comm=\"{}\" "
+                                       "filesystem=\"{}\" array=\"{}\"",
+                                       name, name_of(burst->trigger), wall_time(burst->begin_ns, tick), burst->bytes,
+                                       burst->submitter, joined(mountpoints(burst->volumes, *tick.inventory)),
+                                       joined(arrays_among(burst->volumes, name, *tick.inventory)))});
   }
 }
 

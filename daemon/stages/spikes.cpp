@@ -24,14 +24,15 @@ analysis::SpikeTick spike_tick(const model::DeviceTick& device, const model::Tic
 LogLine line_of(const SpikeLog::Line& line) {
   const model::LatencySpike& spike = line.spike;
   const std::chrono::duration<double> seconds = spike.duration;
-  return {log::Level::warning,
-          fmt::format("latency spike{} device={} operation={} cause={} begin={} seconds={:.3f} p99_seconds={:.6f} "
-                      "baseline_seconds={:.6f} excess_seconds={:.3f} ios={} evidence=\"{}\" missing=\"{}\" "
-                      "suppressed={}",
-                      line.goes_on ? " goes on" : "", spike.device, name(spike.operation, model::kSpikeOperationNames),
-                      name(spike.cause, model::kSpikeCauseNames), util::utc_text(spike.begin), seconds.count(),
-                      spike.peak_seconds, spike.baseline_seconds, spike.excess_seconds, spike.ios,
-                      model::evidence_text(spike), model::missing_text(spike), line.suppressed)};
+  return {
+      log::Level::warning,
+      fmt::format("latency spike{} device={} operation={} cause={} begin={} seconds={:.3f} p99_seconds={:.6f} "
+                  "baseline_seconds={:.6f} excess_seconds={:.3f} ios={} evidence=\"{}\" missing=\"{}\" "
+                  "suppressed={}",
+                  line.goes_on ? " continues" : "", spike.device, name(spike.operation, model::kSpikeOperationNames),
+                  name(spike.cause, model::kSpikeCauseNames), util::utc_text(spike.begin), seconds.count(),
+                  spike.peak_seconds, spike.baseline_seconds, spike.excess_seconds, spike.ios,
+                  model::evidence_text(spike), model::missing_text(spike), line.suppressed)};
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ util::Result<Listeners> take_from_systemd() {
     for (const std::string& name : passed->others) {
       others += (others.empty() ? "" : ", ") + name;
     }
-    return util::fail("systemd has passed no socket of the name web" + (others.empty() ? "" : " (but " + others + ")") +
+    return util::fail("systemd passed no socket named web" + (others.empty() ? "" : " (but " + others + ")") +
                       "; start the daemon through a socket unit with FileDescriptorName=web, or leave out "
                       "--web.systemd-socket");
   }

@@ -179,7 +179,7 @@ void WebSecurityWatch::load() {
   for (const auto& problem : loaded.outcome.error()) {
     log::error("{}", problem);
   }
-  log::warning("web configuration not reloaded: certificates and users that are in force stay so");
+  log::warning("web configuration not reloaded: the current certificates and users stay in force");
 }
 
 }  // namespace ssdpulse::web

@@ -21,9 +21,10 @@ _ssdpulse() {
     --web.listen-address) words='127.0.0.1:10936 :10936' ;;
     *)
       case ${COMP_WORDS[1]} in
-        "$current") if [[ $COMP_CWORD -eq 1 ]]; then words='run check-config print-config devices --help --version'; fi ;;
+        "$current") if [[ $COMP_CWORD -eq 1 ]]; then words='run check-config print-config devices metrics --help --version'; fi ;;
         run) words="$options --web.systemd-socket --log.level --help" ;;
         print-config | devices) words="$options --help" ;;
+        metrics) words='--json --man --help' ;;
         check-config)
           mapfile -t COMPREPLY < <(compgen -f -- "$current")
           words='--help' ;;

@@ -9,14 +9,15 @@ _ssdpulse() {
     'check-config:check a configuration file'
     'print-config:print the effective configuration'
     'devices:list block devices'
+    'metrics:list every metric'
   )
   options=(
     '(-h --help)'{-h,--help}'[print the options of the command]'
     '(-c --config)'{-c,--config}'[configuration file]:file:_files'
-    '*--web.listen-address[where metrics are served]:address'
+    '*--web.listen-address[where to serve metrics]:address'
     '--web.config.file[TLS and basic authentication]:file:_files'
-    '--history.directory[directory that keeps the past]:directory:_files -/'
-    '--nvme.reader-socket[socket of a log reader that is a service]:socket:_files'
+    '--history.directory[directory for the history]:directory:_files -/'
+    '--nvme.reader-socket[socket of a log reader that runs as a service]:socket:_files'
     '*--devices.include[pattern of block devices to measure]:pattern:_files -W /sys/block'
     '*--devices.exclude[pattern of block devices to leave out]:pattern:_files -W /sys/block'
   )
@@ -31,6 +32,7 @@ _ssdpulse() {
   case $command in
     run) _arguments $options '--web.systemd-socket[serve on the sockets that systemd passes]' '--log.level[what is logged]:level:(debug info warning error)' ;;
     print-config | devices) _arguments $options ;;
+    metrics) _arguments '(-h --help)'{-h,--help}'[print the options]' '--json[as JSON]' '--man[as a manual page]' ;;
     check-config) _arguments '(-h --help)'{-h,--help}'[print the options]' '1:configuration file:_files' ;;
   esac
 }

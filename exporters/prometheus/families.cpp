@@ -1,10 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which families does one Snapshot hold?
 #include "exporters/prometheus/families.h"
 
 #include <chrono>
 
 namespace ssdpulse::exposition {
+
+std::span<const Topic> topics() {
+  static constexpr Topic kTopics[] = {
+      {"I/O of each device", io_families},
+      {"Writes: hints, classes, alignment", write_families},
+      {"Discards", discard_families},
+      {"Devices and file systems", device_families},
+      {"NVMe drives: wear and polling", nvme_families},
+      {"NVMe drives: fields of their log pages", nvme_log_families},
+      {"Latency spikes", spike_families},
+      {"The web server", web_families},
+      {"The daemon itself", self_families},
+  };
+  return kTopics;
+}
 
 std::optional<model::WallTime> daemon_start(const model::Snapshot& snapshot) {
   if (snapshot.process.start_time_seconds <= 0) {
@@ -18,9 +32,8 @@ std::optional<model::WallTime> daemon_start(const model::Snapshot& snapshot) {
 std::vector<Family> collect(const model::Snapshot& snapshot) {
   const bool completion_only = snapshot.latency_mode == "completion-only";
   std::vector<Family> families;
-  for (const auto topic : {io_families(), write_families(), discard_families(), device_families(), nvme_families(),
-                           nvme_log_families(), spike_families(), web_families(), self_families()}) {
-    for (const auto& description : topic) {
+  for (const Topic& topic : topics()) {
+    for (const auto& description : topic.families()) {
       if (completion_only && description.modes == Modes::full_only) {
         continue;
       }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What drives does the host have, and what lives on them? One entry per family in kFamilies.
-// Identity is on the info metrics only; join with `* on (device) group_left (model) ssdpulse_device_info`.
+// The disks of the host and what lives on them. Identity is on the info metrics alone; join with
+// `* on (device) group_left (model) ssdpulse_device_info`.
 #include <string>
 
 #include "exporters/prometheus/families.h"
+#include "exporters/prometheus/labels.h"
 
 namespace ssdpulse::exposition {
 namespace {
@@ -50,14 +51,42 @@ void filesystem_info(const Snapshot& snapshot, Samples& out) {
   }
 }
 
+constexpr LabelDescription kIdentity[] = {
+    kDevice,
+    {"model", "as the disk reports it"},
+    {"serial", "as the disk reports it"},
+    {"firmware", "as the disk reports it"},
+    {"wwid", "its world-wide identifier"},
+    {"transport", "how it is attached: nvme, sata, sas, ..."},
+    {"scheduler", "its I/O scheduler"},
+    {"rotational", "whether the kernel takes it for a spinning disk", kTrueOrFalse},
+    {"write_back_cache", "whether it has a volatile write cache that flushes must empty", kTrueOrFalse},
+    {"discard", "whether it accepts discards", kTrueOrFalse},
+    {"iostats", "whether the kernel keeps statistics of it (queue/iostats)", kTrueOrFalse},
+};
+constexpr LabelDescription kMember[] = {
+    {"array", "the md or dm device"},
+    kDevice,
+    {"kind", "md, dm or other"},
+    {"name", "the dm device's own name, such as that of a logical volume"},
+};
+constexpr LabelDescription kFilesystem[] = {
+    kDevice,
+    {"mountpoint", "where it is mounted"},
+    {"fstype", "ext4, xfs, ..."},
+    {"discard", "whether it is mounted with online discard", kTrueOrFalse},
+};
+
 constexpr FamilyDescription kFamilies[] = {
-    {"ssdpulse_device_info", "A measured drive and its identity; always 1.", "", Type::gauge, Modes::all, device_info},
-    {"ssdpulse_device_size_bytes", "Capacity of the drive.", "bytes", Type::gauge, Modes::all, device_size},
-    {"ssdpulse_device_member_info", "The drive carries part of this md or dm device, at any depth; always 1.", "",
-     Type::gauge, Modes::all, device_member_info},
-    {"ssdpulse_filesystem_info",
-     "A mounted file system and a drive under it; discard: mounted with online discard; always 1.", "", Type::gauge,
-     Modes::all, filesystem_info},
+
+    {"ssdpulse_device_info", "A measured disk and its identity; always 1.", "", Type::gauge, Modes::all, kIdentity, "",
+     device_info},
+    {"ssdpulse_device_size_bytes", "Capacity of the disk.", "bytes", Type::gauge, Modes::all, kDeviceLabels, "",
+     device_size},
+    {"ssdpulse_device_member_info", "The disk is part of this md or dm device, directly or through another; always 1.",
+     "", Type::gauge, Modes::all, kMember, "the disk is part of none", device_member_info},
+    {"ssdpulse_filesystem_info", "A mounted file system and a disk below it; always 1.", "", Type::gauge, Modes::all,
+     kFilesystem, "no file system on the disk is mounted", filesystem_info},
 };
 
 }  // namespace

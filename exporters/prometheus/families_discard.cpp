@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which bursts of discards did each device have, who caused them, and on which file system? One entry per family in
-// kFamilies. Every trigger of every present device and mounted file system counts from 0.
+// Bursts of discards on each device: who caused them, and on which file system.
+// Every trigger of every present device and mounted file system counts from 0.
 #include <string>
 
 #include "exporters/prometheus/families.h"
+#include "exporters/prometheus/labels.h"
 
 namespace ssdpulse::exposition {
 namespace {
@@ -43,40 +44,56 @@ void filesystem_bytes(const Snapshot& snapshot, Samples& out) {
   }
 }
 
+constexpr LabelDescription kTrigger{"trigger",
+                                    "who submitted them: a program of this name; online: the kernel, for a file system "
+                                    "mounted with discard; other: any "
+                                    "other program, or a submitter that was not seen",
+                                    model::kDiscardTriggerNames};
+constexpr LabelDescription kTriggerLabels[] = {kDevice, kTrigger};
+constexpr LabelDescription kArrayLabels[] = {{"array", "the md or dm device"}, kTrigger};
+constexpr LabelDescription kFilesystemLabels[] = {
+    {"volume", "the disk or partition that the file system lies on: dm-0 rather than the disk below it"},
+    {"mountpoint", "where it is mounted"},
+    {"discard", "whether it is mounted with online discard", kTrueOrFalse},
+    kTrigger,
+};
+
 constexpr FamilyDescription kFamilies[] = {
+
     {"ssdpulse_discard_bursts_total",
-     "Bursts of discards that began, by who submitted them: fstrim, online (a file system mounted with discard), "
-     "blkdiscard, mkfs, other. discard.burst_gap without a completed one ends a burst.",
-     "", Type::counter, Modes::all,
+     "Bursts of discards that started. A burst ends once discard.burst_gap has passed without a completed discard.", "",
+     Type::counter, Modes::all, kTriggerLabels, "",
      [](const Snapshot& s, Samples& out) {
        add_each(s, out, true, [](const DiscardBursts& bursts) { return to_double(bursts.bursts); });
      }},
     {"ssdpulse_discard_burst_bytes_total",
-     "Bytes of completed discards. Of several triggers at once each has what it submitted to the device, once all has "
-     "completed. On members of arrays that hand discards down by themselves (dm, raid1), each has its share of what "
-     "was submitted to the array.",
-     "bytes", Type::counter, Modes::all,
+     "Bytes of completed discards. When several triggers are active at once, each is credited with what it submitted "
+     "to the device, once all of it has completed. On members of arrays that pass discards down themselves (dm, "
+     "raid1), each trigger is credited with its share of what was submitted to the array.",
+     "bytes", Type::counter, Modes::all, kTriggerLabels, "",
      [](const Snapshot& s, Samples& out) {
        add_each(s, out, true, [](const DiscardBursts& bursts) { return to_double(bursts.bytes); });
      }},
     {"ssdpulse_discard_burst_seconds_total",
-     "Time from a burst's first submission until its last completion; counted while it runs.", "seconds", Type::counter,
-     Modes::all,
+     "Time from a burst's first submission to its last completion; grows while the burst lasts.", "seconds",
+     Type::counter, Modes::all, kTriggerLabels, "",
      [](const Snapshot& s, Samples& out) {
        add_each(s, out, true, [](const DiscardBursts& bursts) { return to_seconds(bursts.duration_ns); });
      }},
-    {"ssdpulse_discard_burst_active", "1 while a burst is under way, and until discard.burst_gap has shown its end.",
-     "", Type::gauge, Modes::all,
+    {"ssdpulse_discard_burst_active", "1 while a burst lasts, and until discard.burst_gap has confirmed its end.", "",
+     Type::gauge, Modes::all, kTriggerLabels, "",
      [](const Snapshot& s, Samples& out) {
        add_each(s, out, false, [](const DiscardBursts& bursts) { return bursts.active ? 1 : 0; });
      }},
     {"ssdpulse_array_discard_burst_active",
-     "1 while a drive of this md or dm device has a burst that was submitted to the array.", "", Type::gauge,
-     Modes::all, array_active},
+     "1 while a member of this md or dm device has a burst that was submitted to the array.", "", Type::gauge,
+     Modes::all, kArrayLabels, "the host has no md or dm device", array_active},
     {"ssdpulse_filesystem_discard_bytes_total",
-     "Bytes of discards that were submitted to the disk or partition right under a mounted file system, since it was "
-     "first seen mounted there; discard: mounted with online discard.",
-     "bytes", Type::counter, Modes::all, filesystem_bytes},
+     "Bytes of discards submitted to the disk or partition directly below a mounted file system, since it was first "
+     "seen mounted there.",
+     "bytes", Type::counter, Modes::all, kFilesystemLabels,
+     "no watched file system is mounted, and before Linux 5.12 on partitions where the kernel allows no function hooks",
+     filesystem_bytes},
 };
 
 }  // namespace

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What did requests do on each device? One entry per family in kFamilies.
-// Counters exist from 0 for read and write of every present device and for each operation once it happened;
-// histograms appear with their first sample.
+// What requests did on each device. Counters exist from 0 for read and write of every present device, and for each
+// other operation once it has occurred; histograms appear with their first sample.
 #include <string>
 
 #include "exporters/prometheus/families.h"
+#include "exporters/prometheus/labels.h"
 
 namespace ssdpulse::exposition {
 namespace {
@@ -111,69 +111,95 @@ void in_flight(const Snapshot& snapshot, Samples& out) {
   });
 }
 
+constexpr std::string_view kNoSample = "the disk has completed no such request";
+constexpr std::string_view kNoStampedSample =
+    "the disk has completed no such request, or the kernel keeps no statistics of it (queue/iostats is 0)";
+constexpr std::string_view kNoneYet = "the disk has had no such request, except for read and write";
+
+constexpr auto kOperationsAndCommit = join(model::kOperationNames, std::array<std::string_view, 1>{"commit"});
+
+constexpr LabelDescription kDeviceLatency[] = {
+    kDevice,
+    kOperation,
+    {"during", "what else was in flight on the disk at some time during a read or write", model::kDuringNames}};
+constexpr LabelDescription kTotalLatency[] = {kDevice,
+                                              {"operation", "what the request does, or commit", kOperationsAndCommit}};
+constexpr LabelDescription kSequential[] = {kDevice, {"operation", "what the request does", kReadAndWrite}};
+constexpr LabelDescription kErrors[] = {
+    kDevice, kOperation, {"error", "the kernel's completion status, normalised", model::kIoErrorNames}};
+constexpr LabelDescription kRequeues[] = {
+    kDevice,
+    kOperation,
+    {"reason", "driver: the driver gave it back; failover: a multipath path failed", model::kRequeueReasonNames}};
+
 constexpr FamilyDescription kFamilies[] = {
+
     {"ssdpulse_io_device_latency_seconds",
-     "Time from a request's last issue to the driver until its final completion. during: what else was in flight on "
-     "the drive meanwhile (none, discard, flush, both).",
-     "seconds", Type::histogram, Modes::full_only, device_latency},
+     "Device time: from a request's last issue to the driver to its final completion.", "seconds", Type::histogram,
+     Modes::full_only, kDeviceLatency, kNoSample, device_latency},
     {"ssdpulse_io_queue_latency_seconds",
-     "Time from a request's allocation until its first issue to the driver: scheduler and dispatch.", "seconds",
-     Type::histogram, Modes::full_only,
+     "Queue time: from a request's allocation to its first issue to the driver (scheduler and dispatch).", "seconds",
+     Type::histogram, Modes::full_only, kDeviceOperationLabels, kNoStampedSample,
      [](const Snapshot& s, Samples& out) {
        add_histograms(
            s, out, [](const OperationIo& io) -> const auto& { return io.queue_latency; });
      }},
     {"ssdpulse_io_latency_seconds",
-     "Time from a request's allocation until its final completion. Waiting for a free tag, throttling and device "
-     "mapper come before it and are not included. Operation commit: what a caller of fsync waits for, flush sequences "
-     "as a whole and FUA writes; what they are made of counts as write and flush too.",
-     "seconds", Type::histogram, Modes::all, total_latency},
-    {"ssdpulse_io_size_bytes", "Size of requests as the drive received them, after merging and splitting.", "bytes",
-     Type::histogram, Modes::all,
+     "Total time: from a request's allocation to its final completion. Waiting for a free tag, throttling and device "
+     "mapper come before the allocation and are not included. Operation commit is what a caller of fsync waits for: a "
+     "whole flush sequence, or a FUA write. Its parts also count as write and flush, so leave it out of sums over "
+     "operations.",
+     "seconds", Type::histogram, Modes::all, kTotalLatency, kNoStampedSample, total_latency},
+    {"ssdpulse_io_size_bytes", "Size of requests as the disk received them, after merging and splitting.", "bytes",
+     Type::histogram, Modes::all, kDeviceOperationLabels, kNoSample,
      [](const Snapshot& s, Samples& out) {
        add_histograms(
            s, out, [](const OperationIo& io) -> const auto& { return io.size; });
      }},
-    {"ssdpulse_io_bytes_total", "Bytes completed, also by requests that completed in parts.", "bytes", Type::counter,
-     Modes::all,
+    {"ssdpulse_io_bytes_total", "Bytes completed, including those of partial completions.", "bytes", Type::counter,
+     Modes::all, kDeviceOperationLabels, kNoneYet,
      [](const Snapshot& s, Samples& out) {
        add_counters(s, out, [](const OperationIo& io) { return to_double(io.bytes); });
      }},
     {"ssdpulse_io_sequential_bytes_total",
-     "Bytes issued exactly where an earlier request of the same operation had ended, also among interleaved streams.",
-     "bytes", Type::counter, Modes::all, sequential_bytes},
+     "Bytes issued exactly where an earlier request of the same operation ended, also among interleaved streams.",
+     "bytes", Type::counter, Modes::all, kSequential, "", sequential_bytes},
     {"ssdpulse_io_in_flight", "Requests issued to the driver and not yet completed.", "", Type::gauge, Modes::full_only,
-     in_flight},
+     kDeviceOperationLabels, "the disk has not been measured yet", in_flight},
     {"ssdpulse_io_queue_full_seconds_total",
-     "Time in which a request waited because all tags of the device were taken.", "seconds", Type::counter,
-     Modes::full_only,
+     "Time during which a request waited because all tags of the disk were taken. Credited to the operation whose "
+     "completion ended the wait.",
+     "seconds", Type::counter, Modes::full_only, kDeviceOperationLabels, kNoneYet,
      [](const Snapshot& s, Samples& out) {
        add_counters(s, out, [](const OperationIo& io) { return to_seconds(io.queue_full_ns); });
      }},
-    {"ssdpulse_io_errors_total", "Requests that completed with an error, by the kernel's normalised status.", "",
-     Type::counter, Modes::all,
+    {"ssdpulse_io_errors_total", "Requests that completed with an error.", "", Type::counter, Modes::all, kErrors,
+     kNoneYet,
      [](const Snapshot& s, Samples& out) {
        add_counters_by(
            s, out, "error", model::kIoErrorNames, [](const OperationIo& io) -> const auto& { return io.errors; });
      }},
-    {"ssdpulse_io_requeues_total",
-     "Requests that were issued again: given back by the driver, or moved to another path (failover).", "",
-     Type::counter, Modes::full_only,
+    {"ssdpulse_io_requeues_total", "Requests that were issued again.", "", Type::counter, Modes::full_only, kRequeues,
+     kNoneYet,
      [](const Snapshot& s, Samples& out) {
        add_counters_by(
            s, out, "reason", model::kRequeueReasonNames,
            [](const OperationIo& io) -> const auto& { return io.requeues; });
      }},
     {"ssdpulse_io_unissued_completions_total",
-     "Requests that completed without ever reaching the driver, such as the parents of flush sequences. In no "
+     "Requests that completed without ever reaching the driver, such as the parents of flush sequences. They are in no "
      "histogram.",
-     "", Type::counter, Modes::all,
+     "", Type::counter, Modes::all, kDeviceOperationLabels, kNoneYet,
      [](const Snapshot& s, Samples& out) {
        add_counters(s, out, [](const OperationIo& io) { return to_double(io.unissued_completions); });
      }},
     {"ssdpulse_io_diskless_requests_total",
-     "Requests completed on queues without a disk: NVMe admin commands, SCSI probing. In no other series.", "",
-     Type::counter, Modes::all,
+     "Requests completed on queues without a disk: NVMe admin commands, SCSI probing. They are in no other series.",
+     "",
+     Type::counter,
+     Modes::all,
+     {},
+     "",
      [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.diskless_requests), daemon_start(s)); }},
 };
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What do NVMe drives say of themselves, how fast do they wear, and how well can they be read?
+// NVMe drives: what they report, how fast they wear, and how reading them goes.
 // The fields of log pages come from model/nvme_fields.h, one family each; all else has an entry in kFamilies. A figure
 // that is not known is absent.
 #include <string>
 #include <utility>
 
 #include "exporters/prometheus/families.h"
+#include "exporters/prometheus/labels.h"
 
 namespace ssdpulse::exposition {
 namespace {
@@ -229,78 +230,114 @@ void refused_pages(const Snapshot& snapshot, Samples& out) {
   });
 }
 
+constexpr std::string_view kNoReading = "the drive has not been read yet";
+constexpr std::string_view kNoMediaWrites = "the drive has no counter of media writes, or it has not been read yet";
+constexpr std::string_view kWideBounds =
+    "the bounds are more than 20 % apart, or fewer than three readings with writes between them are in the window";
+constexpr std::string_view kNoDrift = "not all namespaces of the drive are measured, or two readings are not there yet";
+constexpr std::string_view kNoWear = "the drive does not report what it is based on, or it has not changed yet";
+
+constexpr std::array<std::string_view, 5> kWindows{"5m", "1h", "24h", "7d", "lifetime"};
+constexpr std::array<std::string_view, 4> kWindowsOfTime{"5m", "1h", "24h", "7d"};
+constexpr std::array<std::string_view, 2> kBases{"percentage_used", "endurance_estimate"};
+
+constexpr LabelDescription kSource{"source", "the counters that are used: fdp, ocp, a vendor's page, endurance_group"};
+constexpr LabelDescription kHostSourceLabels[] = {
+    kController, {"source", "the counters that are used: as of media writes, or smart where there is none"}};
+constexpr LabelDescription kSourceLabels[] = {kController, kSource};
+constexpr LabelDescription kWindowLabels[] = {
+    kController, kSource, {"window", "over which time; lifetime: since the drive's first day", kWindows}};
+constexpr LabelDescription kCoveredLabels[] = {kController, kSource, {"window", "over which time", kWindowsOfTime}};
+constexpr LabelDescription kSourceInfoLabels[] = {
+    kController,
+    {"source", "the counters that are used; none: the drive has none of media writes"},
+    {"reason", "why no better one, or what is wrong with it"}};
+constexpr LabelDescription kBasisLabels[] = {kController, {"basis", "what the drive reports of its wear", kBases}};
+constexpr LabelDescription kRefusedLabels[] = {
+    kController, {"page", "the log page"}, {"reason", "what the drive answered, or what it has in its place"}};
+constexpr LabelDescription kIdentity[] = {kController,
+                                          {"model", "as the drive reports it"},
+                                          {"serial", "as the drive reports it"},
+                                          {"firmware", "as the drive reports it"},
+                                          {"transport", "pcie, tcp, rdma, fc or loop"},
+                                          {"vendor_id", "the PCI vendor, in hexadecimal"},
+                                          {"nvme_version", "the version of the NVMe specification"},
+                                          {"subsystem_nqn", "the name of its subsystem"}};
+constexpr LabelDescription kEnduranceGroup{"endurance_group", "the endurance group; empty: none, or the whole drive"};
+constexpr LabelDescription kNamespace[] = {
+    {"device", "the namespace's block device"}, kController, {"nsid", "the namespace's number"}, kEnduranceGroup};
+
 constexpr FamilyDescription kFamilies[] = {
-    {"ssdpulse_nvme_info",
-     "An NVMe drive and its identity; controller: the lowest live one of its subsystem; always 1.", "", Type::gauge,
-     Modes::all, nvme_info},
+
+    {"ssdpulse_nvme_info", "An NVMe drive and its identity; always 1.", "", Type::gauge, Modes::all, kIdentity, "",
+     nvme_info},
     {"ssdpulse_nvme_namespace_info", "A namespace of an NVMe drive, as a block device; always 1.", "", Type::gauge,
-     Modes::all, namespace_info},
+     Modes::all, kNamespace, "", namespace_info},
     {"ssdpulse_nvme_host_written_bytes_total",
-     "Bytes that hosts wrote to the drive, by the drive's own counter: over its life, with source fdp since placement "
-     "was set; goes on when the drive's counter begins anew.",
-     "bytes", Type::counter, Modes::all, host_written},
+     "Bytes that hosts wrote to the drive over its life, by the drive's own counter. Continues when that counter is "
+     "reset. With source fdp: since placement was set up.",
+     "bytes", Type::counter, Modes::all, kHostSourceLabels, kNoReading, host_written},
     {"ssdpulse_nvme_media_written_bytes_total",
-     "Bytes that the drive wrote to its media, for the host, garbage collection, refresh, metadata: over its life, "
-     "with "
-     "source fdp since placement was set.",
-     "bytes", Type::counter, Modes::all, media_written},
-    {"ssdpulse_write_amplification_ratio",
-     "Media writes per host write in the window; absent where its bounds are more than 20 % apart.", "ratio",
-     Type::gauge, Modes::all, ratio<&model::WriteAmplificationRatio::ratio>},
+     "Bytes that the drive wrote to its media over its life: for hosts, garbage collection, refresh, metadata. "
+     "Continues when the drive's counter is reset. With source fdp: since placement was set up.",
+     "bytes", Type::counter, Modes::all, kSourceLabels, kNoMediaWrites, media_written},
+    {"ssdpulse_write_amplification_ratio", "Media writes per host write in the window.", "ratio", Type::gauge,
+     Modes::all, kWindowLabels, kWideBounds, ratio<&model::WriteAmplificationRatio::ratio>},
     {"ssdpulse_write_amplification_lower_ratio",
-     "Lower bound of the write amplification: no rounding of the drive's counters hides less.", "ratio", Type::gauge,
-     Modes::all, ratio<&model::WriteAmplificationRatio::lower>},
+     "Lower bound of the write amplification, whatever the granularity of the drive's counters hides.", "ratio",
+     Type::gauge, Modes::all, kWindowLabels, kWideBounds, ratio<&model::WriteAmplificationRatio::lower>},
     {"ssdpulse_write_amplification_upper_ratio",
-     "Upper bound of the write amplification: no rounding of the drive's counters hides more.", "ratio", Type::gauge,
-     Modes::all, ratio<&model::WriteAmplificationRatio::upper>},
+     "Upper bound of the write amplification, whatever the granularity of the drive's counters hides.", "ratio",
+     Type::gauge, Modes::all, kWindowLabels, kWideBounds, ratio<&model::WriteAmplificationRatio::upper>},
     {"ssdpulse_write_amplification_covered_seconds",
-     "How much of the window the write amplification was computed over; less than the window after a start.", "seconds",
-     Type::gauge, Modes::all, covered_window},
+     "How much of the window the write amplification covers: less than the window after a start.", "seconds",
+     Type::gauge, Modes::all, kCoveredLabels, kWideBounds, covered_window},
     {"ssdpulse_write_amplification_age_seconds",
-     "How long before the newest reading the window ends; more than 0 where the drive's counters lag.", "seconds",
-     Type::gauge, Modes::all, window_age},
-    {"ssdpulse_write_amplification_source_info",
-     "Where the media writes are read, and why nowhere better; source none: nowhere; always 1.", "", Type::gauge,
-     Modes::all, source_info},
+     "How long before the newest reading the window ends: more than 0 where the drive's counters lag.", "seconds",
+     Type::gauge, Modes::all, kWindowLabels, kWideBounds, window_age},
+    {"ssdpulse_write_amplification_source_info", "Which of the drive's counters is used; always 1.", "", Type::gauge,
+     Modes::all, kSourceInfoLabels, "the drive has not been read yet", source_info},
     {"ssdpulse_nvme_write_epochs_total",
-     "Times that the drive's write counters began anew: reset, rolled back, or new firmware.", "", Type::counter,
-     Modes::all, epochs},
+     "Times that the drive's write counters fell: they were reset or rolled back, or the firmware was replaced.", "",
+     Type::counter, Modes::all, kControllerLabels, kNoMediaWrites, epochs},
     {"ssdpulse_nvme_idle_media_written_bytes_total",
-     "Bytes written to the media while the host wrote nothing: refresh, garbage collection, wear levelling.", "bytes",
-     Type::counter, Modes::all, idle_media_written},
+     "Bytes written to the media while hosts wrote nothing: refresh, garbage collection, wear levelling.", "bytes",
+     Type::counter, Modes::all, kControllerLabels, kNoMediaWrites, idle_media_written},
     {"ssdpulse_nvme_host_written_drift_bytes",
-     "Growth of the drive's own host counter less the bytes that the block layer wrote to it, with write zeroes and "
-     "discards if the drive is known to count them; absent where not all its namespaces are measured.",
-     "bytes", Type::gauge, Modes::all, drift<&model::WriteAmplification::host_written_drift_bytes>},
+     "Growth of the drive's own host counter minus the bytes that the block layer wrote to it, with write zeroes and "
+     "discards if the drive is known to count them. If 0 is outside the bounds, someone else writes (by passthrough or "
+     "from another host) or a counter is wrong.",
+     "bytes", Type::gauge, Modes::all, kControllerLabels, kNoDrift,
+     drift<&model::WriteAmplification::host_written_drift_bytes>},
     {"ssdpulse_nvme_host_written_drift_lower_bytes",
-     "Lower bound of the drift: the counter is kept in whole units, may have write zeroes and discards, and I/Os that "
-     "went uncounted may have been writes.",
-     "bytes", Type::gauge, Modes::all, drift<&model::WriteAmplification::host_written_drift_lower_bytes>},
+     "Lower bound of that drift: the counter is kept in whole units and may include write zeroes and discards, and "
+     "I/Os that were lost to ssdpulse may have been writes.",
+     "bytes", Type::gauge, Modes::all, kControllerLabels, kNoDrift,
+     drift<&model::WriteAmplification::host_written_drift_lower_bytes>},
     {"ssdpulse_nvme_host_written_drift_upper_bytes",
-     "Upper bound of the drift: the counter is kept in whole units, and may lack write zeroes and discards.", "bytes",
-     Type::gauge, Modes::all, drift<&model::WriteAmplification::host_written_drift_upper_bytes>},
+     "Upper bound of that drift: the counter is kept in whole units and may not include write zeroes and discards.",
+     "bytes", Type::gauge, Modes::all, kControllerLabels, kNoDrift,
+     drift<&model::WriteAmplification::host_written_drift_upper_bytes>},
     {"ssdpulse_nvme_life_remaining_seconds",
-     "Time until the rated endurance is used up, if it goes on as in the window; basis: percentage_used or "
-     "endurance_estimate.",
-     "seconds", Type::gauge, Modes::all, life_remaining},
-    {"ssdpulse_nvme_life_remaining_window_seconds", "Length of the window that the remaining life was computed over.",
-     "seconds", Type::gauge, Modes::all, life_window},
-    {"ssdpulse_nvme_polls_total", "Readings of the drive's logs that were begun.", "", Type::counter, Modes::all,
-     polls},
-    {"ssdpulse_nvme_last_poll_timestamp_seconds", "When the drive's logs were last read with success.", "seconds",
-     Type::gauge, Modes::all, last_poll},
-    {"ssdpulse_nvme_last_poll_duration_seconds", "How long the drive took for the commands of the last reading.",
-     "seconds", Type::gauge, Modes::all, poll_duration},
+     "Time until the rated endurance is used up, if the drive is written to as in the window.", "seconds", Type::gauge,
+     Modes::all, kBasisLabels, kNoWear, life_remaining},
+    {"ssdpulse_nvme_life_remaining_window_seconds", "Length of the window behind the remaining life.", "seconds",
+     Type::gauge, Modes::all, kBasisLabels, kNoWear, life_window},
+    {"ssdpulse_nvme_polls_total", "Attempts to read the drive's log pages.", "", Type::counter, Modes::all,
+     kControllerLabels, "", polls},
+    {"ssdpulse_nvme_last_poll_timestamp_seconds", "When the drive's log pages were last read successfully.", "seconds",
+     Type::gauge, Modes::all, kControllerLabels, kNoReading, last_poll},
+    {"ssdpulse_nvme_last_poll_duration_seconds", "How long the drive took to answer the commands of the last poll.",
+     "seconds", Type::gauge, Modes::all, kControllerLabels, kNoReading, poll_duration},
     {"ssdpulse_nvme_poll_interval_seconds",
-     "Time between two readings of the drive's logs; longer than configured where reading them hurts.", "seconds",
-     Type::gauge, Modes::all, poll_interval},
+     "Time between two polls: longer than configured where reading log pages slows down I/O.", "seconds", Type::gauge,
+     Modes::all, kControllerLabels, kNoReading, poll_interval},
     {"ssdpulse_nvme_log_read_latency_effect_ratio",
-     "99th percentile of reads and writes within 50 ms of a log read, over that of the others.", "ratio", Type::gauge,
-     Modes::all, read_effect},
-    {"ssdpulse_nvme_refused_page_info",
-     "A log page that is not asked for again within a day: the drive refused it, or has another page in its place; "
-     "always 1.",
-     "", Type::gauge, Modes::all, refused_pages},
+     "99th percentile of reads and writes within 50 ms of a scheduled poll, divided by that of all others. Where polls "
+     "hurt, drives of that model are polled less often until a day has been calm.",
+     "ratio", Type::gauge, Modes::all, kControllerLabels, "too few I/Os have been compared", read_effect},
+    {"ssdpulse_nvme_refused_page_info", "A log page that is not requested again for a day; always 1.", "", Type::gauge,
+     Modes::all, kRefusedLabels, "the drive has refused no page", refused_pages},
 };
 
 template <std::size_t Field>
@@ -322,12 +359,60 @@ void log_field(const Snapshot& snapshot, Samples& out) {
   });
 }
 
+// The log pages have the values; each page, and so each vendor, has a few of them.
+constexpr LabelDescription kFieldLabels[] = {
+    {"warning", "available_spare, temperature, reliability, read_only, volatile_backup or persistent_memory"},
+    {"sensor", "composite, or the sensor's number"},
+    {"operation", "read, write, trim, all; of background operations garbage_collection, wear_leveling, ..."},
+    {"threshold", "warning or critical"},
+    {"level", "1: light, 2: heavy"},
+    {"area", "of the media: user, system, die_in_use or all"},
+    {"state", "of blocks: used or unused; of dies: total, failures_tolerated or offline"},
+    {"cells", "slc, tlc or all"},
+    {"result", "detected, corrected or uncorrected"},
+    {"configuration", "the number of the FDP configuration"},
+    {"handle", "the number of the reclaim unit handle"},
+    {"type", "such as reclaim_unit_not_fully_written or media_reallocated"},
+    {"limit", "instance_iops, instance_throughput, volume_iops or volume_throughput"},
+    {"up_to_seconds", "inclusive upper bound"}};
+
+struct LabelsOfField {
+  std::array<LabelDescription, 3> labels{kController};
+  std::size_t count = 1;
+};
+
+constexpr LabelsOfField describe_labels(const model::NvmeFieldDescription& field) {
+  LabelsOfField result;
+  for (const auto& label : kFieldLabels) {
+    if (label.name == field.label) {
+      result.labels[result.count++] = label;
+    }
+  }
+  if (field.metric.starts_with("ssdpulse_nvme_fdp_") || field.metric.starts_with("ssdpulse_nvme_endurance_group_")) {
+    result.labels[result.count++] = kEnduranceGroup;
+  }
+  return result;
+}
+
+template <std::size_t Field>
+constexpr LabelsOfField kLabelsOf = describe_labels(model::kNvmeFieldDescriptions[Field]);
+
+template <std::size_t Field>
+constexpr FamilyDescription describe_log_field() {
+  constexpr auto& kField = model::kNvmeFieldDescriptions[Field];
+  return {kField.metric,
+          kField.help,
+          kField.unit,
+          kField.counter ? Type::counter : Type::gauge,
+          Modes::all,
+          std::span(kLabelsOf<Field>.labels).first(kLabelsOf<Field>.count),
+          "no log page of the drive has it",
+          log_field<Field>};
+}
+
 template <std::size_t... Field>
 constexpr auto describe_log_fields(std::index_sequence<Field...>) {
-  return std::array{FamilyDescription{
-      model::kNvmeFieldDescriptions[Field].metric, model::kNvmeFieldDescriptions[Field].help,
-      model::kNvmeFieldDescriptions[Field].unit,
-      model::kNvmeFieldDescriptions[Field].counter ? Type::counter : Type::gauge, Modes::all, log_field<Field>}...};
+  return std::array{describe_log_field<Field>()...};
 }
 
 constexpr auto kLogFieldFamilies = describe_log_fields(std::make_index_sequence<model::kNvmeFields>());

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How well does ssdpulse itself see, and what does it cost? One entry per family in kFamilies.
-// What the kernel or the mode cannot tell is absent, never 0.
+// How well ssdpulse itself sees, and what it costs.
+// What the kernel or the mode cannot show is absent, never 0.
 #include <chrono>
 #include <string>
 
 #include "daemon/model/version.h"
 #include "exporters/prometheus/families.h"
+#include "exporters/prometheus/labels.h"
 
 namespace ssdpulse::exposition {
 namespace {
@@ -120,73 +121,182 @@ double seconds_since_epoch(model::WallTime time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
+constexpr std::string_view kNoHistory = "no history is kept (history.directory is empty)";
+constexpr std::string_view kNoBpfStats = "the host has kernel.bpf_stats_enabled off";
+
+constexpr auto kLossCauses =
+    join(model::kLossNames, model::kHostLossNames, std::array<std::string_view, 1>{"recursion"});
+constexpr std::array<std::string_view, 4> kDriftOperations{"read", "write", "flush", "discard"};
+constexpr std::array<std::string_view, 5> kSources{"block", "inventory", "nvme", "history", "web_config"};
+constexpr std::array<std::string_view, 4> kFailingSources{"inventory", "nvme", "history", "web_config"};
+constexpr std::array<std::string_view, 3> kMemoryUses{"cells", "slots", "tables"};
+constexpr std::array<std::string_view, 2> kLatencyModes{"full", "completion-only"};
+
+constexpr LabelDescription kProgram{"program", "the BPF program"};
+constexpr LabelDescription kSource{"source", "what is read", kSources};
+constexpr LabelDescription kSourceController{"controller", "with source nvme: the drive; empty: all of them"};
+
+constexpr LabelDescription kLossLabels[] = {
+    {"cause",
+     "completion_missed: the completion was never seen (another I/O took the slot, or twice the kernel itself had "
+     "nothing in flight); stray: a completion whose issue was not seen; slot_collision: only on disks with more tags "
+     "than the table holds; clock: an end before its start, counted in the zero bucket; unstamped: the kernel gave no "
+     "start time, so there is no queue or total latency (queue/iostats is 0); device_table_full: the tables have no "
+     "room for the disk; device_pending: I/Os of a new disk before it got a place in the tables; queue_id_range: a "
+     "request queue whose number is beyond the table; recursion: the kernel skipped a run of the program, because an "
+     "I/O completed in an interrupt while it ran (not reported before Linux 6.1)",
+     kLossCauses},
+    {"device", "the disk; empty: of the whole host"},
+    {"program", "with cause recursion: the BPF program"}};
+constexpr LabelDescription kDriftLabels[] = {kDevice, {"operation", "what the request does", kDriftOperations}};
+constexpr LabelDescription kSourceLabels[] = {kSource, kSourceController};
+constexpr LabelDescription kSourceErrorLabels[] = {
+    {"source", "what is read", kFailingSources},
+    kSourceController,
+    {"kind", "what failed: refused, timeout, garbage, reader_gone, dropped_row, ..."}};
+constexpr LabelDescription kUseLabels[] = {{"use", "what the memory holds", kMemoryUses}};
+constexpr LabelDescription kFeatureLabels[] = {{"feature", "what was looked for in the kernel's type information"},
+                                               {"decision", "what was found, and is used"}};
+constexpr LabelDescription kModeLabels[] = {{"mode", "as configured in latency.mode", kLatencyModes}};
+constexpr LabelDescription kBuildLabels[] = {{"version", "of ssdpulse"}, {"revision", "of its source"}};
+constexpr LabelDescription kProgramLabels[] = {kProgram};
+
 constexpr FamilyDescription kFamilies[] = {
-    {"ssdpulse_lost_events_total",
-     "Events that could not be measured, by cause. Without device: losses of the whole host; cause recursion: runs of "
-     "a program that the kernel skipped (absent where the kernel does not tell).",
-     "", Type::counter, Modes::all, lost_events},
+
+    {"ssdpulse_lost_events_total", "I/Os that could not be measured, or only in part.", "", Type::counter, Modes::all,
+     kLossLabels, "", lost_events},
     {"ssdpulse_accounting_drift_ios",
-     "I/Os counted by ssdpulse less those in the kernel's diskstats, compared at rest; absent where the kernel keeps "
-     "none.",
-     "ios", Type::gauge, Modes::all, accounting_drift},
-    {"ssdpulse_source_up", "Whether the source delivers (1) or not (0).", "", Type::gauge, Modes::all, source_up},
-    {"ssdpulse_source_errors_total", "Failed attempts of a source to read something, by kind.", "", Type::counter,
-     Modes::all, source_errors},
-    {"ssdpulse_history_rows_written_total", "Rows of a drive and minute that are on the disk.", "", Type::counter,
+     "I/Os counted by ssdpulse minus those in the kernel's diskstats, compared whenever both stand still. 0 is "
+     "correct.",
+     "ios", Type::gauge, Modes::all, kDriftLabels,
+     "the disk has not been quiet yet, or the kernel keeps no statistics of it (queue/iostats is 0)", accounting_drift},
+    {"ssdpulse_source_up", "1 if the source delivers, 0 if it does not.", "", Type::gauge, Modes::all, kSourceLabels,
+     "", source_up},
+    {"ssdpulse_source_errors_total", "Failed attempts of a source to read something.", "", Type::counter, Modes::all,
+     kSourceErrorLabels, "the source has had no error of this kind", source_errors},
+    {"ssdpulse_history_rows_written_total",
+     "Rows written to the history, one per drive and minute.",
+     "",
+     Type::counter,
      Modes::all,
+     {},
+     kNoHistory,
      [](const Snapshot& s, Samples& out) {
        if (s.history) {
          out.add({}, to_double(s.history->rows_written), daemon_start(s));
        }
      }},
-    {"ssdpulse_history_rows_deleted_total", "Rows deleted as older than the retention, or beyond the size limit.", "",
-     Type::counter, Modes::all,
+    {"ssdpulse_history_rows_deleted_total",
+     "Rows deleted because of their age or the size limit.",
+     "",
+     Type::counter,
+     Modes::all,
+     {},
+     kNoHistory,
      [](const Snapshot& s, Samples& out) {
        if (s.history) {
          out.add({}, to_double(s.history->rows_deleted), daemon_start(s));
        }
      }},
-    {"ssdpulse_history_size_bytes", "Size of the history's files.", "bytes", Type::gauge, Modes::all,
+    {"ssdpulse_history_size_bytes",
+     "Size of the history's files.",
+     "bytes",
+     Type::gauge,
+     Modes::all,
+     {},
+     kNoHistory,
      [](const Snapshot& s, Samples& out) {
        if (s.history) {
          out.add({}, to_double(s.history->bytes_on_disk));
        }
      }},
-    {"ssdpulse_kernel_memory_bytes", "Kernel memory that the BPF maps occupy, by what they hold.", "bytes", Type::gauge,
-     Modes::all, kernel_memory},
-    {"ssdpulse_kernel_feature_info", "What the running kernel offers and what was decided from it; always 1.", "",
-     Type::gauge, Modes::all, kernel_features},
-    {"ssdpulse_latency_mode_info", "The latency mode that runs: full or completion-only; always 1.", "", Type::gauge,
-     Modes::all,
+    {"ssdpulse_kernel_memory_bytes", "Kernel memory that the BPF maps occupy, fixed at the start.", "bytes",
+     Type::gauge, Modes::all, kUseLabels, "", kernel_memory},
+    {"ssdpulse_kernel_feature_info", "What the running kernel offers, and what follows from it; always 1.", "",
+     Type::gauge, Modes::all, kFeatureLabels, "", kernel_features},
+    {"ssdpulse_latency_mode_info", "The latency mode in force; always 1.", "", Type::gauge, Modes::all, kModeLabels, "",
      [](const Snapshot& s, Samples& out) {
        out.add_info({{"mode", s.latency_mode}});
      }},
-    {"ssdpulse_build_info", "The running build; always 1.", "", Type::gauge, Modes::all,
+    {"ssdpulse_build_info", "The running build; always 1.", "", Type::gauge, Modes::all, kBuildLabels, "",
      [](const Snapshot&, Samples& out) {
        out.add_info({{"version", model::kVersion}, {"revision", model::kRevision}});
      }},
-    {"ssdpulse_snapshot_timestamp_seconds", "When the values on this page were sampled.", "seconds", Type::gauge,
-     Modes::all, [](const Snapshot& s, Samples& out) { out.add({}, seconds_since_epoch(s.taken_at)); }},
-    {"ssdpulse_missed_ticks_total", "Samplings that began more than half an interval late.", "", Type::counter,
-     Modes::all, [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.missed_ticks), daemon_start(s)); }},
-    {"ssdpulse_bpf_runs_total", "Runs of a BPF program; only while the host has kernel.bpf_stats_enabled on.", "",
-     Type::counter, Modes::all, bpf_runs},
-    {"ssdpulse_bpf_run_seconds_total",
-     "Time spent in a BPF program; only while the host has kernel.bpf_stats_enabled on.", "seconds", Type::counter,
-     Modes::all, bpf_run_seconds},
-    {"process_cpu_seconds_total", "User and system CPU time of the daemon.", "seconds", Type::counter, Modes::all,
+    {"ssdpulse_snapshot_timestamp_seconds",
+     "When the values on this page were sampled.",
+     "seconds",
+     Type::gauge,
+     Modes::all,
+     {},
+     "",
+     [](const Snapshot& s, Samples& out) { out.add({}, seconds_since_epoch(s.taken_at)); }},
+    {"ssdpulse_missed_ticks_total",
+     "Samples taken more than half an interval late.",
+     "",
+     Type::counter,
+     Modes::all,
+     {},
+     "",
+     [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.missed_ticks), daemon_start(s)); }},
+    {"ssdpulse_bpf_runs_total", "Runs of a BPF program.", "", Type::counter, Modes::all, kProgramLabels, kNoBpfStats,
+     bpf_runs},
+    {"ssdpulse_bpf_run_seconds_total", "Time spent in a BPF program.", "seconds", Type::counter, Modes::all,
+     kProgramLabels, kNoBpfStats, bpf_run_seconds},
+    {"process_cpu_seconds_total",
+     "User and system CPU time of the daemon.",
+     "seconds",
+     Type::counter,
+     Modes::all,
+     {},
+     "",
      [](const Snapshot& s, Samples& out) { out.add({}, s.process.cpu_seconds, daemon_start(s)); }},
-    {"process_resident_memory_bytes", "Resident memory of the daemon.", "bytes", Type::gauge, Modes::all,
+    {"process_resident_memory_bytes",
+     "Resident memory of the daemon.",
+     "bytes",
+     Type::gauge,
+     Modes::all,
+     {},
+     "",
      [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.process.resident_bytes)); }},
-    {"process_virtual_memory_bytes", "Virtual memory of the daemon.", "bytes", Type::gauge, Modes::all,
+    {"process_virtual_memory_bytes",
+     "Virtual memory of the daemon.",
+     "bytes",
+     Type::gauge,
+     Modes::all,
+     {},
+     "",
      [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.process.virtual_bytes)); }},
-    {"process_open_fds", "Open file descriptors of the daemon.", "", Type::gauge, Modes::all,
+    {"process_open_fds",
+     "Open file descriptors of the daemon.",
+     "",
+     Type::gauge,
+     Modes::all,
+     {},
+     "",
      [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.process.open_fds)); }},
-    {"process_max_fds", "Most file descriptors that the daemon may open.", "", Type::gauge, Modes::all,
+    {"process_max_fds",
+     "File descriptors that the daemon may open at most.",
+     "",
+     Type::gauge,
+     Modes::all,
+     {},
+     "",
      [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.process.max_fds)); }},
-    {"process_threads", "Threads of the daemon.", "", Type::gauge, Modes::all,
+    {"process_threads",
+     "Threads of the daemon.",
+     "",
+     Type::gauge,
+     Modes::all,
+     {},
+     "",
      [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.process.threads)); }},
-    {"process_start_time_seconds", "When the daemon started.", "seconds", Type::gauge, Modes::all,
+    {"process_start_time_seconds",
+     "When the daemon started.",
+     "seconds",
+     Type::gauge,
+     Modes::all,
+     {},
+     "",
      [](const Snapshot& s, Samples& out) { out.add({}, s.process.start_time_seconds); }},
 };
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// When were reads, writes, flushes or commits slower than they use to be, and why? One entry per family in kFamilies.
-// Every cause is there from the start, at 0, for each operation of every present device.
+// Latency spikes of reads, writes, flushes and commits, by cause.
+// Every cause is present from the start, at 0, for each operation of every present device.
 #include <string>
 
 #include "exporters/prometheus/families.h"
+#include "exporters/prometheus/labels.h"
 
 namespace ssdpulse::exposition {
 namespace {
@@ -31,33 +32,39 @@ void for_each_cause(
   }
 }
 
+constexpr LabelDescription kSpikeLabels[] = {
+    kDevice,
+    {"operation", "which latency spiked; commit: what a caller of fsync waits for", model::kSpikeOperationNames},
+    {"cause", "what explains most of the slow time; unknown: nothing does", model::kSpikeCauseNames},
+};
+
 constexpr FamilyDescription kFamilies[] = {
+
     {"ssdpulse_latency_spikes_total",
-     "Times in which the operation was slower than it uses to be, by cause; counted once the cause is final, at "
-     "most one reading of the drive's logs after the end.",
-     "", Type::counter, Modes::all,
+     "Latency spikes that are over, by final cause, which is known within 90 seconds of the end.", "", Type::counter,
+     Modes::all, kSpikeLabels, "",
      [](const Snapshot& s, Samples& out) {
        for_each_cause(s, out, true,
                       [](const SpikeFigures& figures, std::size_t cause) { return to_double(figures.spikes[cause]); });
      }},
-    {"ssdpulse_latency_spike_seconds_total", "How long those times were.", "seconds", Type::counter, Modes::all,
+    {"ssdpulse_latency_spike_seconds_total", "Duration of those spikes.", "seconds", Type::counter, Modes::all,
+     kSpikeLabels, "",
      [](const Snapshot& s, Samples& out) {
        for_each_cause(s, out, true,
                       [](const SpikeFigures& figures, std::size_t cause) { return figures.seconds[cause]; });
      }},
     {"ssdpulse_latency_excess_seconds_total",
-     "Time that I/Os waited beyond what is usual of them, all added up: in spikes, once the cause is final, what all "
-     "took "
-     "beyond the usual mean; outside (unknown), what those took that were beyond the limit of a spike.",
-     "seconds", Type::counter, Modes::all,
+     "Time that I/Os waited beyond what is usual, summed over I/Os. In a spike: what all of them took beyond the usual "
+     "mean, counted once the cause is final. Outside spikes, as unknown: what those beyond the limit of a spike took.",
+     "seconds", Type::counter, Modes::all, kSpikeLabels, "the kernel stamps no requests (queue/iostats is 0)",
      [](const Snapshot& s, Samples& out) {
        for_each_cause(
            s, out, true, [](const SpikeFigures& figures, std::size_t cause) { return figures.excess_seconds[cause]; },
            // Where the kernel stamps no requests, no total latency is known.
            [](const model::Device& device) { return device.iostats; });
      }},
-    {"ssdpulse_latency_spike_active", "Whether such a time goes on, with the best cause so far; 1: yes.", "",
-     Type::gauge, Modes::all,
+    {"ssdpulse_latency_spike_active", "1 while a spike lasts, at the most likely cause so far.", "", Type::gauge,
+     Modes::all, kSpikeLabels, "",
      [](const Snapshot& s, Samples& out) {
        for_each_cause(s, out, false, [](const SpikeFigures& figures, std::size_t cause) {
          return figures.active && index(*figures.active) == cause ? 1.0 : 0.0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who asks the web server, and whom does it turn away? One entry per family in kFamilies.
+// Requests to the web server, and those that it turned away.
 #include <utility>
 
 #include "exporters/prometheus/families.h"
+#include "exporters/prometheus/labels.h"
 
 namespace ssdpulse::exposition {
 namespace {
@@ -28,21 +29,48 @@ void refusals(const Snapshot& snapshot, Samples& out) {
   }
 }
 
+constexpr std::array<std::string_view, 3> kRefusalReasons{"requests", "logins", "users"};
+constexpr LabelDescription kRefusalLabels[] = {
+    {"reason",
+     "requests: too many pages were being rendered, overall or for one address (503); logins: too many passwords were "
+     "waiting to be checked, likewise (503); users: no or wrong user and password (401)",
+     kRefusalReasons}};
+
 constexpr FamilyDescription kFamilies[] = {
-    {"ssdpulse_web_answers_total", "Answers of the web server that were sent completely, whatever they said.", "",
-     Type::counter, Modes::all, counter<&WebFigures::answers>},
-    {"ssdpulse_web_refusals_total",
-     "Requests that were turned away. requests: as many pages as permitted, in all or of one address, were being made "
-     "(503); logins: as many passwords as permitted, likewise, were waiting to be checked (503); users: no or wrong "
-     "user "
-     "and password (401).",
-     "", Type::counter, Modes::all, refusals},
-    {"ssdpulse_web_connections_cut_total", "Connections reset because the client took too long.", "", Type::counter,
-     Modes::all, counter<&WebFigures::cut_connections>},
+
+    {"ssdpulse_web_answers_total",
+     "Answers that were sent completely, whatever their status.",
+     "",
+     Type::counter,
+     Modes::all,
+     {},
+     "",
+     counter<&WebFigures::answers>},
+    {"ssdpulse_web_refusals_total", "Requests that were turned away.", "", Type::counter, Modes::all, kRefusalLabels,
+     "", refusals},
+    {"ssdpulse_web_connections_cut_total",
+     "Connections reset because the client took too long.",
+     "",
+     Type::counter,
+     Modes::all,
+     {},
+     "",
+     counter<&WebFigures::cut_connections>},
     {"ssdpulse_web_accept_errors_total",
-     "Connections that could not be accepted at once, for want of file descriptors or memory.", "", Type::counter,
-     Modes::all, counter<&WebFigures::accept_errors>},
-    {"ssdpulse_web_connections", "Open connections of the web server.", "", Type::gauge, Modes::all,
+     "Connections that could not be accepted at once, for lack of file descriptors or memory.",
+     "",
+     Type::counter,
+     Modes::all,
+     {},
+     "",
+     counter<&WebFigures::accept_errors>},
+    {"ssdpulse_web_connections",
+     "Open connections.",
+     "",
+     Type::gauge,
+     Modes::all,
+     {},
+     "",
      [](const Snapshot& s, Samples& out) {
        if (s.web) {
          out.add({}, to_double(s.web->connections));

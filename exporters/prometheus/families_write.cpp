@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is told about writes alone? One entry per family in kFamilies.
+// What is measured of writes alone: their hints, who made them, how they fit the disk.
 // Counters exist from 0 for every present device, streams and histograms from their first sample.
 #include <string>
 
 #include "exporters/prometheus/families.h"
+#include "exporters/prometheus/labels.h"
 
 namespace ssdpulse::exposition {
 namespace {
@@ -69,48 +70,62 @@ void hint_path(const Snapshot& snapshot, Samples& out) {
   }
 }
 
+constexpr LabelDescription kHintLabels[] = {kDevice,
+                                            {"hint",
+                                             "the lifetime declared with fcntl F_SET_RW_HINT; not_set: none was "
+                                             "declared; unknown: this kernel does not show it",
+                                             model::kWriteHintNames}};
+constexpr LabelDescription kStreamLabels[] = {kDevice, {"stream", "the stream's number, from 1"}};
+constexpr LabelDescription kHintPathLabels[] = {
+    kDevice,
+    {"kernel",
+     "how far the kernel carries it; file_system_drops_buffered: ext4 loses those of buffered writes, so ssdpulse asks "
+     "their file; drive: to the drive as a stream, for writes to the device itself",
+     model::kHintReachNames},
+    {"drive", "what the drive could do with it; directives: it may support streams", model::kDriveSeparationNames}};
+constexpr LabelDescription kClassLabels[] = {
+    kDevice,
+    {"class",
+     "journal, metadata: the file system; writeback: the page cache; direct: a process, past the page cache; other: "
+     "cannot be determined",
+     model::kWriteClassNames}};
+
 constexpr FamilyDescription kFamilies[] = {
-    {"ssdpulse_write_hint_bytes_total",
-     "Bytes of issued writes by the lifetime that the writer declared. unknown: this kernel does not show whether it "
-     "did.",
-     "bytes", Type::counter, Modes::full_only,
+
+    {"ssdpulse_write_hint_bytes_total", "Bytes of issued writes by the lifetime that the writer declared.", "bytes",
+     Type::counter, Modes::full_only, kHintLabels, "",
      [](const Snapshot& s, Samples& out) {
        add_counters_by(
            s, out, "hint", model::kWriteHintNames,
            [](const WriteDetails& writes) -> const auto& { return writes.hint_bytes; });
      }},
     {"ssdpulse_write_hint_ios_total",
-     "Issued writes by declared lifetime; one that was merged counts as its first part.", "ios", Type::counter,
-     Modes::full_only,
+     "Issued writes by the lifetime that the writer declared. A merged write counts as its first part.", "ios",
+     Type::counter, Modes::full_only, kHintLabels, "",
      [](const Snapshot& s, Samples& out) {
        add_counters_by(
            s, out, "hint", model::kWriteHintNames,
            [](const WriteDetails& writes) -> const auto& { return writes.hint_ios; });
      }},
-    {"ssdpulse_write_hint_latency_seconds",
-     "Time from a write's last issue to the driver until its final completion, by declared lifetime.", "seconds",
-     Type::histogram, Modes::full_only, hint_latency},
+    {"ssdpulse_write_hint_latency_seconds", "Device time of writes by the lifetime that the writer declared.",
+     "seconds", Type::histogram, Modes::full_only, kHintLabels, "no write with this hint has completed", hint_latency},
     {"ssdpulse_write_stream_bytes_total", "Bytes of issued writes that name a write stream.", "bytes", Type::counter,
-     Modes::full_only, stream_bytes},
-    {"ssdpulse_write_hint_path_info",
-     "Where a hint ends: how far the kernel carries it, and what the drive could do with it (directives: it may have "
-     "streams); always 1.",
-     "", Type::gauge, Modes::all, hint_path},
-    {"ssdpulse_write_class_bytes_total",
-     "Bytes of issued writes by who made them: a file system's journal or metadata, the page cache (writeback), a "
-     "process past the page cache (direct), swap; other: cannot be told.",
-     "bytes", Type::counter, Modes::full_only,
+     Modes::full_only, kStreamLabels, "no write has named a stream; always before Linux 6.16", stream_bytes},
+    {"ssdpulse_write_hint_path_info", "How far a write's lifetime hint travels; always 1.", "", Type::gauge, Modes::all,
+     kHintPathLabels, "it is not known yet", hint_path},
+    {"ssdpulse_write_class_bytes_total", "Bytes of issued writes by who made them.", "bytes", Type::counter,
+     Modes::full_only, kClassLabels, "",
      [](const Snapshot& s, Samples& out) {
        add_counters_by(
            s, out, "class", model::kWriteClassNames,
            [](const WriteDetails& writes) -> const auto& { return writes.class_bytes; });
      }},
     {"ssdpulse_write_misaligned_bytes_total",
-     "Bytes of writes that begin off the drive's preferred write alignment, or end off its preferred write "
-     "granularity (NPWA and NPWG of an NVMe drive that names them, else the physical block).",
-     "bytes", Type::counter, Modes::full_only, bytes<&WriteDetails::misaligned_bytes>},
-    {"ssdpulse_write_small_bytes_total", "Bytes of writes smaller than the drive's preferred write granularity.",
-     "bytes", Type::counter, Modes::full_only, bytes<&WriteDetails::small_bytes>},
+     "Bytes of writes that start off the disk's preferred write alignment or end off its preferred write granularity "
+     "(NPWA and NPWG of an NVMe drive that reports them, otherwise the physical block).",
+     "bytes", Type::counter, Modes::full_only, kDeviceLabels, "", bytes<&WriteDetails::misaligned_bytes>},
+    {"ssdpulse_write_small_bytes_total", "Bytes of writes smaller than the disk's preferred write granularity.",
+     "bytes", Type::counter, Modes::full_only, kDeviceLabels, "", bytes<&WriteDetails::small_bytes>},
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is a metric family, before it is text or protobuf?
-// One description per family drives both formats. Values borrow the Snapshot's histogram words: a Family must not
-// outlive the Snapshot that it was collected from.
+// A metric family before it is rendered. One description per family drives both formats and the list of metrics.
+// Values borrow the Snapshot's histogram words: a Family must not outlive the Snapshot that it was collected from.
 #pragma once
 
 #include <linux/types.h>
@@ -96,13 +95,21 @@ enum class Type : std::uint8_t { counter, gauge, histogram };
 /// Which latency modes can see what the family counts; elsewhere it is absent, never 0.
 enum class Modes : std::uint8_t { all, full_only };
 
-/// One entry of a list in families_*.cpp. `unit` is the base unit that the name carries, or empty.
+struct LabelDescription {
+  std::string_view name;
+  std::string_view meaning;                       // a phrase
+  std::span<const std::string_view> values = {};  // every value that there can be; empty if they are not enumerated
+};
+
+/// One entry of a list in families_*.cpp: what a page shows of the family, and what `ssdpulse metrics` says of it.
 struct FamilyDescription {
   std::string_view name;
-  std::string_view help;
-  std::string_view unit;
+  std::string_view help;  // sentences
+  std::string_view unit;  // the base unit that the name carries, or empty
   Type type;
   Modes modes;
+  std::span<const LabelDescription> labels;  // a label with an empty value is left out of a sample
+  std::string_view absent;                   // when, apart from `modes`: a phrase; empty: never
   void (*collect)(const model::Snapshot&, Samples&);
 };
 

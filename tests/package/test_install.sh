@@ -32,9 +32,12 @@ lib/sysusers.d/ssdpulse.conf
 share/bash-completion/completions/ssdpulse
 share/doc/ssdpulse/CHANGELOG.md
 share/doc/ssdpulse/README.md
+$(cd "$SSDPULSE_SOURCE/deploy/docs" && printf 'share/doc/ssdpulse/%s\n' *.md)
 share/fish/vendor_completions.d/ssdpulse.fish
 share/man/man1/ssdpulse.1
+share/man/man5/ssdpulse-web.5
 share/man/man5/ssdpulse.yaml.5
+share/man/man7/ssdpulse-metrics.7
 share/ssdpulse/config/schema.json
 share/ssdpulse/config/ssdpulse.yaml
 share/ssdpulse/config/web.yaml
@@ -53,6 +56,8 @@ for prefix in /usr /usr/local /opt/ssdpulse; do
   done
   expect_equal "what is not below $prefix" "etc/ssdpulse/ssdpulse.yaml" \
     "$(cd "$root" && find . -type f ! -path ".$prefix/*" -printf '%P\n')"
+  cmp <("$SSDPULSE_BINARY" metrics --man) "$below/share/man/man7/ssdpulse-metrics.7" ||
+    fail "ssdpulse-metrics(7) below $prefix is not what the binary says"
   grep -q "^ExecStart=$prefix/bin/ssdpulse run --config /etc/ssdpulse/ssdpulse.yaml" "$below/lib/systemd/system/ssdpulse.service" ||
     fail "the unit below $prefix starts something else"
   grep -q "schema=$prefix/share/ssdpulse/config/schema.json" "$root/etc/ssdpulse/ssdpulse.yaml" ||

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do the manual pages and the completions say all that the binary has, nothing else, and nothing that is malformed?
+"""Do the manual pages and the completions have all that the binary has, nothing else, and nothing that is malformed?
 
-The binary's own --help and the schema of the configuration are what they are compared with.
+They are compared with the binary's own --help and messages, its list of metrics, and the schema of the configuration.
 """
 import json
 import os
@@ -13,6 +13,7 @@ from pathlib import Path
 
 SOURCE = Path(os.environ["SSDPULSE_SOURCE"])
 BINARY = os.environ["SSDPULSE_BINARY"]
+STATE = Path(os.environ["SSDPULSE_TEST_STATE"])
 DEPLOY = SOURCE / "deploy"
 LEVELS = ("debug", "info", "warning", "error")
 failures = []
@@ -90,8 +91,30 @@ def configuration():
     expect(restart == marked, f"ssdpulse.yaml(5) says which keys take a restart: {sorted(restart ^ marked)}")
 
 
-def well_formed():
-    for page in sorted((DEPLOY / "man").iterdir()):
+def web_file():
+    """A file with an unknown key in each section: the messages name all that there are."""
+    (STATE / "web.yaml").write_text("x: 1\ntls_server_config: {x: 1}\nhttp_server_config: {x: 1, headers: {x: 1}}\n")
+    (STATE / "ssdpulse.yaml").write_text(f"web: {{config_file: {STATE}/web.yaml}}\n")
+    done = subprocess.run([BINARY, "check-config", STATE / "ssdpulse.yaml"], capture_output=True, text=True, check=False)
+    wanted = {key for names in re.findall(r"expected one of (.*)", done.stderr) for key in names.split(", ")}
+    page = (DEPLOY / "man/ssdpulse-web.5").read_text()
+    named = set(re.findall(r"[\w-]+", " ".join(re.findall(r"^\.(?:It Cm|Cm|Ss) (.*)", page, re.M))))
+    expect(len(wanted) > 15 and wanted <= named, f"ssdpulse-web(5) has every key: {sorted(wanted - named)}")
+
+
+def metrics_page():
+    """Where it is, once it was made."""
+    page = STATE / "ssdpulse-metrics.7"
+    page.write_text(output(BINARY, "metrics", "--man"))
+    names = [metric["name"] for metric in json.loads(output(BINARY, "metrics", "--json"))["metrics"]]
+    for where, text in (("ssdpulse-metrics(7)", plain(page)), ("ssdpulse metrics", output(BINARY, "metrics"))):
+        found = re.findall(r"^ *((?:ssdpulse|process)_\w+)(?= *\(|$)", text, re.M)
+        expect(found == names, f"{where} has the {len(names)} metrics of ssdpulse metrics --json")
+    return page
+
+
+def well_formed(metrics):
+    for page in (*sorted((DEPLOY / "man").iterdir()), metrics):
         lint = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", str(page)], capture_output=True, text=True, check=False)
         expect(lint.returncode == 0 and not lint.stdout, f"mandoc has nothing against {page.name}: {lint.stdout.strip()}")
         man = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", str(page)], capture_output=True, text=True,
@@ -124,7 +147,8 @@ def main():
     by_command = {"": options_of(), **{command: options_of(command) for command in commands()}}
     manual(by_command)
     configuration()
-    well_formed()
+    web_file()
+    well_formed(metrics_page())
     completions(by_command)
     if failures:
         sys.exit(f"FAIL: {len(failures)} of these do not hold; the first: {failures[0]}")

@@ -13,7 +13,7 @@ PARTS = {
     "fuzz": ["fuzz"],
     "kernel": ["kernel"],
     "system": ["system"],
-    "install": ["package.test_install", "package.test_manual"],
+    "install": ["package.test_install", "package.test_manual", "package.test_alert_names", "package.test_dashboards"],
     "debian-12": ["package.test_debian_12"],
     "debian-13": ["package.test_debian_13"],
     "vm-5.10": ["vm.5.10"],

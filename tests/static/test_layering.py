@@ -52,7 +52,7 @@ LIBRARIES = {
     r"bpf/bpf_\w+\.h": ["bpf", "bpf/kernel", "bpf/block"],
     r"yaml-cpp/.*": ["daemon/config"],
     r"microhttpd\.h|gnutls/.*|crypt\.h": ["exporters/http"],
-    r"prometheus/.*|protozero/.*|libdeflate\.h": ["exporters/prometheus"],
+    r"prometheus/.*|protozero/.*|libdeflate\.h|nlohmann/.*": ["exporters/prometheus"],
     r"utf8\.h": ["exporters/prometheus", "daemon/config"],
     r"libnvme\.h|nvme/.*": ["daemon/nvme_reader"],
     r"sqlite3\.h": ["daemon/history"],

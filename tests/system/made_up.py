@@ -1,39 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
 """A made-up /metrics page with every family of the contract, for what this host's hardware cannot show.
 
-The labels are those of README.md's table; the fields of log pages, and their labels, come from
-daemon/model/nvme_fields.h.
-Counters and histograms grow with time; gauges stand at values at which every finding of a dashboard is the case.
+Its tables are independent of the program (test_metric_list compares the two), but for the fields of log pages. Counters and
+histograms grow with time; gauges have values at which every finding of a dashboard is present.
 """
 import itertools
-import re
 import threading
 import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+
+from lib import metric_list
 
 IO, DRIVE = "device=nvme0n1 operation=read,write", "controller=nvme0"
-RATIO = f"{DRIVE} source=ocp window=5m,1h,24h,7d,lifetime"
+OPERATIONS = f"{IO},flush,discard,write_zeroes,secure_erase,zone,passthrough"
+COVERED = f"{DRIVE} source=ocp window=5m,1h,24h,7d"
+RATIO = f"{COVERED},lifetime"
 DISCARD = "device=nvme0n1 trigger=fstrim,online,blkdiscard,mkfs,other"
 SPIKE = "device=nvme0n1 operation=read,write,flush,commit cause=discard,flush,gc,queue,saturation,thermal,error,unknown"
 HINT = "device=nvme0n1 hint=not_set,none,short,medium,long,extreme,unknown"
 HISTOGRAMS = {
-    "ssdpulse_io_device_latency_seconds": f"{IO},flush,discard during=none,discard,flush,both",
-    "ssdpulse_io_queue_latency_seconds": IO, "ssdpulse_io_latency_seconds": f"{IO},flush,commit",
-    "ssdpulse_io_size_bytes": IO,
+    "ssdpulse_io_device_latency_seconds": f"{OPERATIONS} during=none,discard,flush,both",
+    "ssdpulse_io_queue_latency_seconds": OPERATIONS, "ssdpulse_io_latency_seconds": f"{OPERATIONS},commit",
+    "ssdpulse_io_size_bytes": OPERATIONS,
     "ssdpulse_write_hint_latency_seconds": HINT,
 }
 COUNTERS = {
-    "ssdpulse_io_bytes": f"{IO},discard", "ssdpulse_io_sequential_bytes": IO, "ssdpulse_io_queue_full_seconds": IO,
-    "ssdpulse_io_errors": f"{IO} error=io,medium,timeout", "ssdpulse_io_requeues": f"{IO} reason=driver,failover",
-    "ssdpulse_io_unissued_completions": IO, "ssdpulse_io_diskless_requests": "",
+    "ssdpulse_io_bytes": OPERATIONS, "ssdpulse_io_sequential_bytes": IO, "ssdpulse_io_queue_full_seconds": OPERATIONS,
+    "ssdpulse_io_errors": f"{OPERATIONS} error=io,medium,timeout,nospace,transport,target,again,offline,protection,"
+                          "unsupported,other",
+    "ssdpulse_io_requeues": f"{OPERATIONS} reason=driver,failover",
+    "ssdpulse_io_unissued_completions": OPERATIONS, "ssdpulse_io_diskless_requests": "",
     "ssdpulse_nvme_host_written_bytes": f"{DRIVE} source=ocp",
     "ssdpulse_nvme_media_written_bytes": f"{DRIVE} source=ocp",
     "ssdpulse_nvme_write_epochs": DRIVE, "ssdpulse_nvme_idle_media_written_bytes": DRIVE,
     "ssdpulse_nvme_polls": DRIVE,
-    "ssdpulse_lost_events": "device=nvme0n1 cause=completion_missed,stray",
-    "ssdpulse_source_errors": f"source=nvme {DRIVE} kind=timeout",
+    "ssdpulse_lost_events": "device=nvme0n1 cause=completion_missed,stray,slot_collision,clock,unstamped | "
+                            "cause=device_table_full,device_pending,queue_id_range | cause=recursion program=issue",
+    "ssdpulse_source_errors": f"source=inventory,history,web_config kind=read | source=nvme {DRIVE} kind=timeout",
     "ssdpulse_history_rows_written": "", "ssdpulse_history_rows_deleted": "", "ssdpulse_missed_ticks": "",
     "ssdpulse_bpf_runs": "program=issue,complete", "ssdpulse_bpf_run_seconds": "program=issue,complete",
     "ssdpulse_web_answers": "", "ssdpulse_web_refusals": "reason=requests,logins,users",
@@ -45,12 +49,13 @@ COUNTERS = {
     "ssdpulse_write_misaligned_bytes": "device=nvme0n1", "ssdpulse_write_small_bytes": "device=nvme0n1",
     "ssdpulse_discard_bursts": DISCARD, "ssdpulse_discard_burst_bytes": DISCARD,
     "ssdpulse_discard_burst_seconds": DISCARD,
-    "ssdpulse_filesystem_discard_bytes": "volume=nvme0n1p1 mountpoint=/data discard=true trigger=fstrim,online",
+    "ssdpulse_filesystem_discard_bytes": "volume=nvme0n1p1 mountpoint=/data discard=true,false "
+                                        "trigger=fstrim,online,blkdiscard,mkfs,other",
     "ssdpulse_latency_spikes": SPIKE, "ssdpulse_latency_spike_seconds": SPIKE,
     "ssdpulse_latency_excess_seconds": SPIKE,
 }
 GAUGES = {
-    "ssdpulse_io_in_flight": IO, "ssdpulse_device_size_bytes": "device=nvme0n1",
+    "ssdpulse_io_in_flight": OPERATIONS, "ssdpulse_device_size_bytes": "device=nvme0n1",
     "ssdpulse_device_info": "device=nvme0n1 model=Example serial=S1 firmware=F1 wwid=w transport=pcie scheduler=none "
                             "rotational=false write_back_cache=false discard=true iostats=true",
     "ssdpulse_device_member_info": "array=md0 device=nvme0n1 kind=md name=data",
@@ -59,7 +64,7 @@ GAUGES = {
                           "nvme_version=2.0.0 subsystem_nqn=nqn",
     "ssdpulse_nvme_namespace_info": f"device=nvme0n1 {DRIVE} nsid=1 endurance_group=1",
     "ssdpulse_write_amplification_ratio": RATIO, "ssdpulse_write_amplification_lower_ratio": RATIO,
-    "ssdpulse_write_amplification_upper_ratio": RATIO, "ssdpulse_write_amplification_covered_seconds": RATIO,
+    "ssdpulse_write_amplification_upper_ratio": RATIO, "ssdpulse_write_amplification_covered_seconds": COVERED,
     "ssdpulse_write_amplification_age_seconds": RATIO,
     "ssdpulse_write_amplification_source_info": f"{DRIVE} source=ocp reason=none",
     "ssdpulse_nvme_host_written_drift_bytes": DRIVE, "ssdpulse_nvme_host_written_drift_lower_bytes": DRIVE,
@@ -69,38 +74,40 @@ GAUGES = {
     "ssdpulse_nvme_last_poll_timestamp_seconds": DRIVE, "ssdpulse_nvme_last_poll_duration_seconds": DRIVE,
     "ssdpulse_nvme_poll_interval_seconds": DRIVE, "ssdpulse_nvme_log_read_latency_effect_ratio": DRIVE,
     "ssdpulse_nvme_refused_page_info": f"{DRIVE} page=fdp reason=refused",
-    "ssdpulse_accounting_drift_ios": IO, "ssdpulse_source_up": "source=block,inventory",
-    "ssdpulse_history_size_bytes": "", "ssdpulse_kernel_memory_bytes": "use=cells,slots",
+    "ssdpulse_accounting_drift_ios": f"{IO},flush,discard",
+    "ssdpulse_source_up": f"source=block,inventory,history,web_config | source=nvme {DRIVE}",
+    "ssdpulse_history_size_bytes": "", "ssdpulse_kernel_memory_bytes": "use=cells,slots,tables",
     "ssdpulse_kernel_feature_info": "feature=queue_id decision=yes", "ssdpulse_latency_mode_info": "mode=full",
     "ssdpulse_build_info": "version=0.1.0 revision=r", "ssdpulse_snapshot_timestamp_seconds": "",
     "ssdpulse_web_connections": "",
     "process_resident_memory_bytes": "", "process_virtual_memory_bytes": "", "process_open_fds": "",
     "process_max_fds": "", "process_threads": "", "process_start_time_seconds": "",
     "ssdpulse_write_hint_path_info": "device=nvme0n1 kernel=block_layer drive=none",
-    "ssdpulse_discard_burst_active": DISCARD, "ssdpulse_array_discard_burst_active": "array=md0 trigger=fstrim,online",
+    "ssdpulse_discard_burst_active": DISCARD, "ssdpulse_array_discard_burst_active": "array=md0 trigger=fstrim,online,blkdiscard,mkfs,other",
     "ssdpulse_latency_spike_active": SPIKE,
 }
-FIELD = re.compile(r'FIELD\((gauge|counter), (\w+), "\w*", "(\w*)",')
 
 
-def log_fields(source):
-    """({counter: labels}, {gauge: labels}) of the drives' log pages."""
+def log_fields(metrics):
+    """({counter: labels}, {gauge: labels}) of the drives' log pages, of `ssdpulse metrics --json`."""
     kinds = {"counter": {}, "gauge": {}}
-    for kind, name, label in FIELD.findall((source / "daemon/model/nvme_fields.h").read_text()):
-        group = " endurance_group=1" if name.startswith(("fdp_", "endurance_group_")) else ""
-        kinds[kind][f"ssdpulse_nvme_{name}"] = DRIVE + group + (f" {label}=1" if label else "")
+    for metric in metrics:
+        if metric["topic"].endswith("log pages"):
+            labels = [label["name"] for label in metric["labels"] if label["name"] != "controller"]
+            kinds[metric["type"]][metric["name"].removesuffix("_total")] = " ".join([DRIVE, *(f"{name}=1" for name in labels)])
     return kinds["counter"], kinds["gauge"]
 
 
 def series(labels):
-    """Every combination of `name=value,value ...`, as text."""
-    names = [word.split("=", 1) for word in labels.split()]
-    for values in itertools.product(*(value.split(",") for _, value in names)):
-        yield ",".join(f'{name}="{value}"' for (name, _), value in zip(names, values))
+    """Every combination of `name=value,value ...`, as text; ` | ` separates sets of labels."""
+    for words in labels.split(" | "):
+        names = [word.split("=", 1) for word in words.split()]
+        for values in itertools.product(*(value.split(",") for _, value in names)):
+            yield ",".join(f'{name}="{value}"' for (name, _), value in zip(names, values))
 
 
-def page(source, age):
-    counters, gauges = log_fields(source)
+def page(metrics, age):
+    counters, gauges = log_fields(metrics)
     lines = []
     for name, labels in ({**COUNTERS, **counters}).items():
         lines.append(f"# TYPE {name}_total counter")
@@ -118,16 +125,16 @@ def page(source, age):
 
 
 @contextmanager
-def server(source):
+def server():
     """Serves the page on a port of its own, which is the value."""
-    begin = time.time() - 1000
+    begin, metrics = time.time() - 1000, metric_list.metrics()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_response(200)
             self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
             self.end_headers()
-            self.wfile.write(page(Path(source), time.time() - begin).encode())
+            self.wfile.write(page(metrics, time.time() - begin).encode())
 
         def log_message(self, *_):
             pass

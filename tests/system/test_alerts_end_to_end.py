@@ -70,7 +70,7 @@ def test(check, state):
             seconds = wait(120, lambda one=one: CAUSE in one.firing())
             check.that(seconds is not None, f"{name}: {CAUSE[0]} fires {took(seconds)}")
             description = one.firing().get(CAUSE, {}).get("annotations", {}).get("description", "")
-            check.that(all(part in description for part in ("reads of nvme0n1", "0.06", "0.00012 s are usual", "fstrim")),
+            check.that(all(part in description for part in ("reads on nvme0n1", "0.06", "0.00012 s is usual", "fstrim")),
                        f"{name}: {description}")
             seconds = wait(60, lambda one=one: one.notified() == {CAUSE: "active", GENERAL: "suppressed"})
             check.that(seconds is not None, f"{name}: Alertmanager keeps the general alert back {took(seconds)}: "

@@ -76,7 +76,7 @@ def under_load(check, state, seed):
 
 def with_everything(check, state):
     binary = prometheus.fetch(state, "trixie", "prometheus") / "usr/bin/prometheus"
-    with made_up.server(SOURCE) as port:
+    with made_up.server() as port:
         with prometheus.servers(state, [("classic, made-up page", binary, "classic")], port) as [server]:
             time.sleep(RUN_SECONDS)
             judge(check, server, time.time(), UNCHANGED_IS_EMPTY)

@@ -212,7 +212,7 @@ def nothing_to_measure(subject):
                           "run", subject.address, "--config", subject.state / "cheap",
                           f"--devices.include={disk.name}", "--devices.exclude=none")
             said = subject.says("queue/iostats is 0", f"--devices.include={disk.name}", "--devices.exclude=none")
-            pattern = rf"warning device={disk.name} has no total and queue latency, .*queue/iostats is 0; write 1 there"
+            pattern = rf"warning device={disk.name} has no total and queue latency, .*queue/iostats is 0; write 1 to it"
             subject.check.equal(len(re.findall(pattern, said)), 1, f"of a drive without statistics it warns once {said!r}")
         finally:
             disk.set_queue("iostats", 1)

@@ -65,7 +65,7 @@ def test(check, state):
         print("no Grafana: SSDPULSE_GRAFANA names none")
         sys.exit(SKIPPED)
     binary = prometheus.fetch(state, "trixie", "prometheus") / "usr/bin/prometheus"
-    with made_up.server(grafana.SOURCE) as port, \
+    with made_up.server() as port, \
             prometheus.servers(state, [("made-up page", binary, "classic")], port) as [source], \
             grafana.server(state, source.port) as server:
         time.sleep(RUN_SECONDS)

@@ -245,7 +245,7 @@ def check_config(check, files):
 
 
 def activated(check, state):
-    """Sockets that systemd passes: those of the name web are served, and no other address."""
+    """Sockets that systemd passes: those named web are served, and no other address."""
     with socket.socket() as passed:
         passed.bind(("127.0.0.1", 0))
         passed.listen()
@@ -267,7 +267,7 @@ def activated(check, state):
         check.equal(log.count("serving url="), 1, "sockets served")
         process = start("other")
         log, _ = process.communicate(timeout=20)
-        check.that(process.returncode == 5 and "no socket of the name web (but other)" in log,
+        check.that(process.returncode == 5 and "no socket named web (but other)" in log,
                    f"a socket of another name: exit {process.returncode}")
 
 

@@ -205,7 +205,7 @@ TEST(Ledgers, AnEpochIsOneLineOfTheLog) {
   rig.drive.remember(kept_of({2'000'000}), rig.now);  // since when it fell, too
   EXPECT_EQ(rig.told().write_amplification.epochs, 3U);
   const std::string log = testing::internal::GetCapturedStderr();
-  const std::string line = "controller=nvme3 the drive's write counters begin a new epoch source=ocp cause=";
+  const std::string line = "controller=nvme3 the drive's write counters fell, a new epoch begins source=ocp cause=";
   EXPECT_EQ(times(log, line), 3U) << log;
   for (const char* epoch :
        {"\"media counter rolled back\" host_before=1001 host=1002 media_before=1100000 media=600000",

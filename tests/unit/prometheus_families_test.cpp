@@ -40,9 +40,8 @@ TEST(Golden, SmallSnapshot) {
 /// promtool of every version reads it: system.test_promtool.
 TEST(Golden, HoldsEveryFamily) {
   const auto page = page_of(test::small_snapshot());
-  for (const auto topic : {io_families(), write_families(), discard_families(), device_families(), nvme_families(),
-                           nvme_log_families(), spike_families(), web_families(), self_families()}) {
-    for (const FamilyDescription& family : topic) {
+  for (const Topic& topic : topics()) {
+    for (const FamilyDescription& family : topic.families()) {
       EXPECT_TRUE(has(page, "# TYPE " + std::string(family.name) + " ")) << family.name;
     }
   }

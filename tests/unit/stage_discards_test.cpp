@@ -208,7 +208,7 @@ TEST(Discards, a_long_one_is_announced_once_before_it_ends) {
   for (int second = 0; second < 130; ++second) {
     rig.look(std::chrono::seconds(1));
   }
-  EXPECT_EQ(times(rig.words(), "discard burst goes on device=sda trigger=fstrim"), 1U) << rig.words();
+  EXPECT_EQ(times(rig.words(), "discard burst continues device=sda trigger=fstrim"), 1U) << rig.words();
   EXPECT_EQ(times(rig.words(), "discard burst device="), 0U) << rig.words();
 }
 

@@ -110,7 +110,7 @@ const std::pair<std::string, std::string> kFaults[] = {
      ":1:49: http_server_config.headers.X-Frame-Options: expected one of deny, sameorigin, got 'allow'"},
     {"http_server_config: {headers: {X-XSS-Protection: \"a\\r\\nSet-Cookie: b\"}}",
      ":1:50: http_server_config.headers.X-XSS-Protection: contains a control character"},
-    {"basic_auth_users:\n", ":1:1: basic_auth_users: has nobody below it; expected NAME: BCRYPT_HASH"},
+    {"basic_auth_users:\n", ":1:1: basic_auth_users: has no user below it; expected NAME: BCRYPT_HASH"},
     {"basic_auth_users: {'a:b': " + kHash + "}",
      ":1:27: basic_auth_users: this can be no user's name: it is empty, or contains a colon or a control character; "
      "expected NAME: BCRYPT_HASH"},

@@ -42,7 +42,7 @@ NOW = [
 
 SEEING = [
     lines("Lost events by cause", "I/Os that could not be measured. completion_missed: its end was not seen; stray: "
-          "its beginning was not; recursion: the kernel skipped a run of a program; others: see the README.", "reqps",
+          "its beginning was not; recursion: the kernel skipped a run of a program; others: see ssdpulse-metrics(7).", "reqps",
           (f'{rate("ssdpulse_lost_events_total", "cause", HOST)} > 0', "{{cause}}"), stack="normal",
           nothing="none lost"),
     lines("Drift against the kernel", "Our count of I/Os less that in the kernel's diskstats, whenever both stand "

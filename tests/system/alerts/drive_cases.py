@@ -30,7 +30,7 @@ def discarding(since, hours, trigger="fstrim", days=1):
 
 
 def work_says(share, trigger="fstrim", size=""):
-    return f"On db1:10936, nvme0n1 was discarding (trigger {trigger}) in {share} of the last hour{size}."
+    return f"On db1:10936, discards (trigger {trigger}) kept nvme0n1 busy for {share} of the last hour{size}."
 
 
 FSTRIM = {**DEVICE, "trigger": "fstrim"}
@@ -75,7 +75,7 @@ def until(day, samples):
 DISCARDS += [
     twice("mounted with discard and trimmed by fstrim", discarded(ONLINE), discarded(QUIET, each_hour=0),
           fires=((3 * DAY, {**ONLINE, "trigger": "fstrim"},
-                  "On db1:10936, /data (nvme0n1p1) is mounted with discard, and fstrim discarded 2GiB there as well in 8 "
+                  "On db1:10936, /data (nvme0n1p1) is mounted with discard, and fstrim also discarded 2GiB there in 8 "
                   "days."),), silent=(20 * HOUR, 12 * DAY)),
     twice("until it was mounted without", until(2, discarded(ONLINE)), silent=(3 * DAY,)),
     twice("fstrim alone", discarded(QUIET), silent=(3 * DAY,)),
@@ -120,10 +120,10 @@ ABOVE, HIGH = "SsdpulseWriteAmplificationAboveBaseline", "SsdpulseWriteAmplifica
 WEAR = [
     minutely(ABOVE, "3 in the last hour, 1.2 over 7 days", *ratios(3, 1.2),
              fires=((90 * MINUTE, SOURCE, "On db1:10936, write amplification of nvme0 is at least 2.8 "
-                     "over the last hour; over 7 days it is 1.2 (counters: ocp)."),), silent=(70 * MINUTE, LATER)),
+                     "over the last hour; over 7 days it was 1.2 (counters: ocp)."),), silent=(70 * MINUTE, LATER)),
     minutely(ABOVE, "3 in an hour of 25 GB", *ratios(3, 1.2), *written(600), silent=(70 * MINUTE, LATER),
              fires=((90 * MINUTE, SOURCE, "On db1:10936, write amplification of nvme0 is at least 2.8 "
-                     "over the last hour; over 7 days it is 1.2 (counters: ocp)."),)),
+                     "over the last hour; over 7 days it was 1.2 (counters: ocp)."),)),
     minutely(ABOVE, "3 in an hour in which hardly anything was written", *ratios(3, 1.2), *written(300), silent=(90 * MINUTE,)),
     minutely(ABOVE, "as high as over 7 days", *ratios(3, 3), silent=(90 * MINUTE,)),
     minutely(ABOVE, "a little more", *ratios(1.7, 1.2), silent=(90 * MINUTE,)),
@@ -149,7 +149,7 @@ def life(days, window=30 * DAY, basis="percentage_used"):
 
 
 def life_says(days):
-    return f"On db1:10936, the rated life of nvme0 ends in {days}d 0h 0m 0s if it goes on like this; used up: 91%."
+    return f"On db1:10936, the rated life of nvme0 ends in {days}d 0h 0m 0s at the current rate; used up: 91%."
 
 
 def used(before, then=None):
@@ -223,7 +223,7 @@ HEALTH = [
            silent=BOTH, fires=((THEN, {**DRIVE, "endurance_group": "1"},
                                 "On db1:10936, nvme0 (endurance group 1) has 30% of its spare blocks left."),)),
     health("SpareLow", "40 % left", *spare(0.4), silent=(THEN,)),
-    health("SpareLow", "neither a reserve nor a threshold is told", *spare(0, 0), silent=(THEN,)),
+    health("SpareLow", "neither a reserve nor a threshold is reported", *spare(0, 0), silent=(THEN,)),
     health("SpareLow", "nor of an endurance group", silent=(THEN,),
            *spare(0, 0, prefix="ssdpulse_nvme_endurance_group", endurance_group="1")),
     health("SpareLow", "98 % left of a drive that warns at 97 %", *spare(0.98, 0.97), silent=(THEN,)),
@@ -255,7 +255,7 @@ HEALTH += [
     health("MediaErrors", "old errors, none new", media_errors(0), silent=(70 * MINUTE,)),
     health("MediaErrors", "two errors after its firmware was changed", media_errors(1), *swapped(60, 120, "firmware"),
            fires=((70 * MINUTE, DRIVE, "On db1:10936, nvme0 had 2 media errors in the last hour."),)),
-    health("MediaErrors", "a drive with 17 old errors has its number now; it gets one more, which is told within an hour",
+    health("MediaErrors", "a drive with 17 old errors has its number now; it gets one more, which is reported within an hour",
            counter("ssdpulse_nvme_media_errors_total", [(60, 0), (1, 17), (29, 0), (1, 1), (88, 0)], **DRIVE), *swapped(61, 119),
            silent=(62 * MINUTE, 70 * MINUTE, 119 * MINUTE, 155 * MINUTE),
            fires=((125 * MINUTE, DRIVE, "On db1:10936, nvme0 had 1 media errors in the last hour."),)),
@@ -263,7 +263,7 @@ HEALTH += [
 
     health("IoErrors", "reads that failed on the way", failing(10, error="transport"), silent=(59 * MINUTE, 90 * MINUTE),
            fires=((70 * MINUTE, {**DEVICE, "error": "transport"},
-                   "On db1:10936, 20 reads, writes and flushes of nvme0n1 failed in the last 15 minutes (transport)."),)),
+                   "On db1:10936, 20 reads, writes and flushes on nvme0n1 failed in the last 15 minutes (transport)."),)),
     health("IoErrors", "one read that failed", failing(0.5, error="io"), silent=(70 * MINUTE,)),
     health("IoErrors", "what is not supported", failing(10, error="unsupported"), silent=(70 * MINUTE,)),
     health("IoErrors", "discards that the target refuses", failing(10, error="target", operation="discard"),
@@ -271,11 +271,11 @@ HEALTH += [
 
     health("DeviceGone", "the kernel lost a drive", there(60), UP, silent=(60 * MINUTE, 64 * MINUTE, 125 * MINUTE),
            fires=((80 * MINUTE, {**DEVICE, "model": "ACME", "serial": "S1"},
-                   "nvme0n1 of db1:10936 (ACME, serial S1) is gone: removed, lost by the kernel, or no longer measured."),)),
+                   "nvme0n1 on db1:10936 (ACME, serial S1) is gone: removed, dropped by the kernel, or no longer measured."),)),
     health("DeviceGone", "the host was away for two hours, and came back without it", there(400, away=600),
            gauge("up", [(401, 1), (120, 0), (500, 1)]), silent=(390 * MINUTE, 460 * MINUTE, 780 * MINUTE),
            fires=((540 * MINUTE, {**DEVICE, "model": "ACME", "serial": "S1"},
-                   "nvme0n1 of db1:10936 (ACME, serial S1) is gone: removed, lost by the kernel, or no longer measured."),)),
+                   "nvme0n1 on db1:10936 (ACME, serial S1) is gone: removed, dropped by the kernel, or no longer measured."),)),
     health("DeviceGone", "away for three minutes", there(60, away=3), UP, silent=(64 * MINUTE, 67 * MINUTE, 80 * MINUTE)),
     health("DeviceGone", "the whole host is", there(60), gauge("up", [(61, 1), (120, 0)]), silent=(80 * MINUTE,)),
     health("DeviceGone", "a volume of a cloud", there(60, model="Amazon Elastic Block Store"), UP, silent=(80 * MINUTE,)),
@@ -296,8 +296,8 @@ HEALTH += [
 
 HOT = gauge("ssdpulse_nvme_temperature_celsius", [(180, 84)], **DRIVE, sensor="composite")
 THROTTLED = {"silent": (59 * MINUTE, LATER), "fires": ((
-    70 * MINUTE, DRIVE, "On db1:10936, nvme0 slowed itself down in the last 15 minutes because of heat; it has 84 degrees "
-    "Celsius."),)}
+    70 * MINUTE, DRIVE, "On db1:10936, nvme0 slowed itself down in the last 15 minutes because of heat; its "
+    "temperature is 84 degrees Celsius."),)}
 
 
 def throttle(name, growth, **labels):
@@ -366,7 +366,7 @@ WRITES = [
 
     misaligned("three quarters of the bytes", 0.75, silent=(10 * MINUTE, 260 * MINUTE),
                fires=((110 * MINUTE, DEVICE, "On db1:10936, 75% of the bytes written to nvme0n1 in the last hour were "
-                       "misaligned; 25% came in writes smaller than the drive's granularity."),)),
+                       "misaligned; 25% were in writes smaller than the drive's granularity."),)),
     misaligned("two fifths", 0.4, silent=(110 * MINUTE,)),
     misaligned("most, but hardly anything is written", 0.75, rate=1e5, silent=(110 * MINUTE,)),
 ]

@@ -38,7 +38,7 @@ def losing_says(cause, share, ios):
 
 
 def drift_says(ios):
-    return f"On db1:10936, the count of reads of nvme0n1 moved by {ios} I/Os against the kernel's own within an hour."
+    return f"On db1:10936, the count of reads on nvme0n1 moved by {ios} I/Os against the kernel's within an hour."
 
 
 def last_read(interval):
@@ -55,7 +55,7 @@ def started(*minutes):
     return Samples("process_start_time_seconds", {}, values)
 
 
-NOT_ANSWERING = "On db1:10936, nvme0 does not answer; its logs were last read 30m 0s ago."
+NOT_ANSWERING = "On db1:10936, nvme0 does not answer; its log pages were last read 30m 0s ago."
 READS = {**DEVICE, "operation": "read"}
 IO = counter("ssdpulse_io_bytes_total", [(140, 60 * 2 ** 20), (40, 0)], **READS)
 FRESH = gauge("ssdpulse_snapshot_timestamp_seconds", [(1, minute * 60.0 - 30) for minute in range(180)])
@@ -80,8 +80,8 @@ CASES = [
          source_info([(60, 1), (60, None), (60, 1)], "ocp", ""), silent=BOTH,
          *[source_info([(60, None), (60, 1), (60, None)], "none", "no page counts media writes")],
          fires=((THEN, {**DRIVE, "source": "none", "reason": "no page counts media writes"},
-                 "On db1:10936, nothing counts the media writes of nvme0 any more (no page counts media writes); yesterday "
-                 "something did. Write amplification is unknown since."),)),
+                 "On db1:10936, nothing counts the media writes of nvme0 any more (no page counts media writes), although "
+                 "something did within the last day. Write amplification is unknown."),)),
     case("WriteAmplificationSourceLost", "a drive that never had one",
          source_info([(180, 1)], "none", "no page counts media writes"), silent=(THEN,)),
     case("WriteAmplificationSourceLost", "from one page to another", source_info([(60, 1), (60, None)], "ocp", ""),
@@ -102,7 +102,7 @@ CASES = [
     case("LatencyNotRecorded", "native histograms that the server does not store", IO,
          *[latency([(60, {-13: 60000})])],
          silent=(50 * MINUTE, 70 * MINUTE, 160 * MINUTE),
-         fires=((THEN, {}, "db1:10936 reads and writes 1MiB a second, but no latency of it is recorded: alerts that need "
+         fires=((THEN, {}, "db1:10936 reads and writes 1MiB a second, but no latency is recorded for it: alerts that need "
                            "one are silent."),)),
     case("LatencyNotRecorded", "all is recorded", IO, latency([(180, {-13: 60000})]), silent=(THEN,)),
     case("LatencyNotRecorded", "a host that does nothing", counter("ssdpulse_io_bytes_total", [(180, 0)], **READS),
@@ -117,14 +117,14 @@ CASES = [
     case("SourceDown", "a restart of a minute", source_up([(60, 1), (1, 0), (60, 1)]), silent=(61 * MINUTE,)),
 
     case("Absent", "a host that does not answer", gauge("up", [(60, 1), (60, 0), (60, 1)]), silent=BOTH,
-         fires=((THEN, {}, "ssdpulse on db1:10936 does not answer since 5 minutes."),)),
+         fires=((THEN, {}, "ssdpulse on db1:10936 has not answered for 5 minutes."),)),
     case("Absent", "no host at all", gauge("up", [(60, 1), (60, None), (60, 1)]), silent=BOTH, host={"job": "ssdpulse"},
-         fires=((THEN, {}, "No target of the job ssdpulse is known since 5 minutes."),)),
+         fires=((THEN, {}, "The job ssdpulse has had no target for 5 minutes."),)),
     case("Absent", "all answer", gauge("up", [(180, 1)]), silent=(THEN,)),
     case("Absent", "a restart", gauge("up", [(60, 1), (2, 0), (60, 1)]), silent=(61 * MINUTE, 66 * MINUTE)),
 
     case("Restarting", "it dies every six minutes", started(0, *range(66, 90, 6)), silent=(66 * MINUTE, 110 * MINUTE),
-         fires=((85 * MINUTE, {}, "ssdpulse on db1:10936 was started anew 4 times in the last 30 minutes."),)),
+         fires=((85 * MINUTE, {}, "ssdpulse on db1:10936 restarted 4 times in the last 30 minutes."),)),
     case("Restarting", "an upgrade, and a new configuration", started(0, 66, 80), silent=(70 * MINUTE, 85 * MINUTE)),
     case("Restarting", "it runs", started(0), silent=(THEN,)),
 

@@ -12,7 +12,7 @@ READ = {"device": "nvme0n1", "operation": "read"}
 
 
 def met(slow, ios=300, operation="read", during="discard", samples=TROUBLE):
-    """I/Os that meet a discard or flush in the time of trouble."""
+    """I/Os that overlap a discard or flush in the time of trouble."""
     return device_latency([(CALM, {}), (samples, {slow: ios}), (AFTER, {})], during=during, operation=operation)
 
 
@@ -41,8 +41,8 @@ def meeting(company, alert):
 
     def case(what, apart, beside, seconds=None, operation="read"):
         labels = {**READ, "operation": operation, "beside": company}
-        says = (f"On db1:10936, {operation}s of nvme0n1 that meet a {company} take {seconds} s (99th percentile of a "
-                f"minute); 0.00012 s are usual.")
+        says = (f"On db1:10936, {operation}s on nvme0n1 that overlap a {company} take {seconds} s (99th percentile over "
+                f"one minute); 0.00012 s is usual.")
         return tail(alert, f"{company}: {what}", apart, beside, fires=((DURING, labels, says),) if seconds else ())
 
     def with_them(slow, ios=300, **rest):
@@ -79,8 +79,8 @@ def waiting(usual, slow, ios):
 TROUBLED = [(CALM, 0), (TROUBLE, 1), (AFTER, 0)]
 COMMIT = {"device": "nvme0n1", "operation": "commit"}
 FREEZES = [(CALM, 0), *[(1, 1), (2, 0)] * (TROUBLE // 3), (AFTER, 0)]  # one in 45 s
-RARE = ("On db1:10936, 68.99% of what reads of nvme0n1 waited in the last 15 minutes was beyond what is usual, though 99 % of "
-        "them are as quick as ever.")
+RARE = ("On db1:10936, 68.99% of the time that reads on nvme0n1 waited in the last 15 minutes was beyond what is usual, "
+        "although 99 % of them are as fast as ever.")
 
 
 def rare(seconds):
@@ -95,11 +95,11 @@ AMPLIFIED = gauge("ssdpulse_write_amplification_ratio", [(CALM, 1.2), (TROUBLE, 
 
 CASES = [
     *meeting("discard", "LiftedByDiscard"),
-    Case("SsdpulseTailLiftedByDiscard", "it is told a minute and a half after it began, with the trigger",
+    Case("SsdpulseTailLiftedByDiscard", "it fires a minute and a half after it began, with the trigger",
          [others(), met(STALL), bursts()],
          fires=((BEGIN + 90, {**READ, "beside": "discard"},
-                 "On db1:10936, reads of nvme0n1 that meet a discard take 0.062 s (99th percentile of a minute); 0.00012 s "
-                 "are usual. Trigger: fstrim."),)),
+                 "On db1:10936, reads on nvme0n1 that overlap a discard take 0.062 s (99th percentile over one minute); "
+                 "0.00012 s is usual. Trigger: fstrim."),)),
 
     *meeting("flush", "LiftedByFlush"),
     tail("LiftedByFlush", "a checkpoint of two minutes", others(ios=30000), met(STALL, during="flush", samples=8),
@@ -107,14 +107,13 @@ CASES = [
 
     tail("LiftedByGarbageCollection", "a spike by garbage collection", spike("gc", TROUBLED), NAMESPACE, AMPLIFIED,
          fires=((DURING, {**READ, "cause": "gc"},
-                 "On db1:10936, reads of nvme0n1 were slowed down by the drive's garbage collection in 100% of the last 5 "
-                 "minutes. Write amplification in that time: 3.4."),)),
-    tail("LiftedByGarbageCollection", "many short ones, which only their seconds tell",
+                 "On db1:10936, garbage collection in the drive slowed down reads on nvme0n1 in 100% of the last 5 minutes. "
+                 "Write amplification in that time: 3.4."),)),
+    tail("LiftedByGarbageCollection", "many short ones, which only their seconds show",
          counter("ssdpulse_latency_spike_seconds_total", [(CALM, 0), (TROUBLE, 3), (AFTER, 0)], cause="gc", **READ),
          spike("gc", [(ALL, 0)]),
          fires=((DURING, {**READ, "cause": "gc"},
-                 "On db1:10936, reads of nvme0n1 were slowed down by the drive's garbage collection in 20% of the last 5 "
-                 "minutes."),)),
+                 "On db1:10936, garbage collection in the drive slowed down reads on nvme0n1 in 20% of the last 5 minutes."),)),
     tail("LiftedByGarbageCollection", "the same shape without evidence from the drive", spike("unknown", TROUBLED),
          spike("gc", [(ALL, 0)])),
     tail("LiftedByGarbageCollection", "one spike of 20 s in 5 minutes",
@@ -123,8 +122,8 @@ CASES = [
 
     tail("LiftedByQueueing", "reads wait in the queue, the drive is quick", waiting(-15, STALL, 300), whole(STALL, 300),
          fires=((BEGIN + 13 * MINUTE, READ,
-                 "On db1:10936, reads of nvme0n1 wait 0.062 s in the queue before the drive gets them (99th "
-                 "percentile of 5 minutes), 100% of all their time."),)),
+                 "On db1:10936, reads on nvme0n1 wait 0.062 s in the queue before they reach the drive (99th "
+                 "percentile over 5 minutes), which is 100% of their total time."),)),
     tail("LiftedByQueueing", "the drive is slow, not the queue", waiting(-15, -15, 300), whole(STALL, 300)),
     tail("LiftedByQueueing", "a wait, but little against the drive's own time", waiting(-15, -7, 300), whole(-5, 300)),
     tail("LiftedByQueueing", "hardly any I/O", waiting(-15, STALL, 2), whole(STALL, 2)),
@@ -137,7 +136,7 @@ CASES = [
 
     tail("SpikeUnexplained", "slow for a while and no cause known", spike("unknown", TROUBLED),
          fires=((DURING, {**READ, "cause": "unknown"},
-                 "On db1:10936, reads of nvme0n1 were slow without a known cause in 100% of the last 5 minutes."),)),
+                 "On db1:10936, reads on nvme0n1 were slow without a known cause in 100% of the last 5 minutes."),)),
     tail("SpikeUnexplained", "the cause is known", spike("gc", TROUBLED), spike("unknown", [(ALL, 0)])),
     tail("SpikeUnexplained", "unknown only until the drive was asked, a minute later",
          spike("unknown", [(CALM, 0), (4, 1), (TROUBLE + AFTER, 0)]),
@@ -148,14 +147,14 @@ CASES = [
 
     Case("SsdpulseCommitsSlow", "commits are slow because the device's flushes are", [spike("flush", TROUBLED, "commit")],
          fires=((DURING, {"device": "nvme0n1", "operation": "commit", "cause": "flush"},
-                 "On db1:10936, commits to nvme0n1 were slow in 100% of the last 5 minutes (cause: flush)."),),
+                 "On db1:10936, commits on nvme0n1 were slow in 100% of the last 5 minutes (cause: flush)."),),
          silent=(BEFORE, LATER)),
     Case("SsdpulseCommitsSlow", "one spike of 20 s, with what it cost",
          [counter("ssdpulse_latency_spike_seconds_total", [(CALM, 0), (1, 20), (80, 0)], cause="flush", **COMMIT),
           counter("ssdpulse_latency_excess_seconds_total", [(CALM, 0), (1, 60), (80, 0)], cause="flush", **COMMIT)],
          fires=((BEGIN + 90, {**COMMIT, "cause": "flush"},
-                 "On db1:10936, commits to nvme0n1 were slow in 6.667% of the last 5 minutes (cause: flush); in 15 minutes "
-                 "they waited 60 s longer than usual."),), silent=(BEFORE, BEGIN + 8 * MINUTE)),
+                 "On db1:10936, commits on nvme0n1 were slow in 6.667% of the last 5 minutes (cause: flush); they "
+                 "waited 60 s longer than usual in 15 minutes."),), silent=(BEFORE, BEGIN + 8 * MINUTE)),
     Case("SsdpulseCommitsSlow", "one of 10 s in 5 minutes, and slow reads",
          [counter("ssdpulse_latency_spike_seconds_total", [(CALM, 0), (1, 10), (80, 0)], cause="flush", **COMMIT),
           spike("flush", TROUBLED)], silent=(BEGIN + 2 * MINUTE, DURING)),
@@ -163,14 +162,14 @@ CASES = [
     Case("SsdpulseRepeatedStalls", "a freeze of 0.8 s every 45 s",
          [counter("ssdpulse_latency_spikes_total", FREEZES, cause="unknown", **READ),
           counter("ssdpulse_latency_spike_seconds_total", [(n, 0.8 * what) for n, what in FREEZES], cause="unknown", **READ)],
-         fires=((DURING, READ, "On db1:10936, reads of nvme0n1 stalled 13 times in 10 minutes."),),
+         fires=((DURING, READ, "On db1:10936, reads on nvme0n1 stalled 13 times in 10 minutes."),),
          silent=(BEFORE, 41 * MINUTE)),
     Case("SsdpulseRepeatedStalls", "three in ten minutes",
          [counter("ssdpulse_latency_spikes_total", [(CALM, 0), (1, 1), (10, 0), (1, 1), (10, 0), (1, 1), (60, 0)],
                   cause="unknown", **READ),
           counter("ssdpulse_latency_spike_seconds_total", [(CALM, 0), (1, 1), (90, 0)], cause="unknown", **READ)],
          silent=(BEGIN + 6 * MINUTE, BEGIN + 8 * MINUTE)),
-    Case("SsdpulseRepeatedStalls", "as many, but each is long: others tell of them",
+    Case("SsdpulseRepeatedStalls", "as many, but each is long: other alerts report them",
          [counter("ssdpulse_latency_spikes_total", FREEZES, cause="gc", **READ),
           counter("ssdpulse_latency_spike_seconds_total", [(n, 30 * what) for n, what in FREEZES], cause="gc", **READ)],
          silent=(DURING,)),
@@ -178,15 +177,15 @@ CASES = [
     Case("SsdpulseRareSlowIo", "a few hold half of the waiting time", [*rare(3), whole(USUAL, 30000)],
          fires=((DURING, READ, RARE),), silent=(BEFORE, 43 * MINUTE)),
     Case("SsdpulseRareSlowIo", "they hold a twentieth of it", [*rare(0.15), whole(USUAL, 30000)], silent=(DURING,)),
-    Case("SsdpulseRareSlowIo", "the tail is not well either: others tell of it", [*rare(1000), whole(STALL, 30000)],
+    Case("SsdpulseRareSlowIo", "the tail is not fine either: other alerts report it", [*rare(1000), whole(STALL, 30000)],
          silent=(DURING,)),
     Case("SsdpulseRareSlowIo", "hardly any I/O", [*rare(3), whole(USUAL, 100, before=100)], silent=(DURING,)),
-    Case("SsdpulseRareSlowIo", "freezes again and again are told of as that",
+    Case("SsdpulseRareSlowIo", "repeated freezes have an alert of their own",
          [*rare(3), whole(USUAL, 30000), counter("ssdpulse_latency_spikes_total", FREEZES, cause="unknown", **READ),
           counter("ssdpulse_latency_spike_seconds_total", FREEZES, cause="unknown", **READ)], silent=(DURING,)),
 
     tail("LatencyHigh", "sixteen times the usual p99 for ten minutes", whole(-7, 3000), fires=((DURING, READ,
-         "On db1:10936, reads of nvme0n1 take 0.0078 s (99th percentile of 5 minutes); 0.00012 s are usual."),)),
+         "On db1:10936, reads on nvme0n1 take 0.0078 s (99th percentile over 5 minutes); 0.00012 s is usual."),)),
     tail("LatencyHigh", "ten times the usual, but quick: 2 ms", whole(-9, 3000)),
     tail("LatencyHigh", "twice the usual", latency([(CALM, {-8: 3000}), (TROUBLE, {-7: 3000}), (AFTER, {-8: 3000})])),
     tail("LatencyHigh", "one minute of it",

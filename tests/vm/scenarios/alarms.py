@@ -134,7 +134,7 @@ def collect_garbage(vm, check, servers, disk):
     backend.set(read=SICK, write=SICK)
     vm.sh(f"touch /tmp/moving; while [ -e /tmp/moving ]; do nvme fdp update /dev/{disk} --pids=0; sleep 1; done "
           ">/tmp/mover 2>&1 &")
-    trouble.fires(FIRES_WITHIN, f"On {INSTANCE}, (read|write)s of {disk} .* garbage collection in [1-9][0-9.]*% of .* "
+    trouble.fires(FIRES_WITHIN, f"On {INSTANCE}, garbage collection .* (read|write)s on {disk} in [1-9][0-9.]*% of .* "
                                 r"Write amplification in that time: [1-9]")
     vm.sh("rm /tmp/moving")
     backend.set(read=READ, write=READ)
@@ -145,8 +145,8 @@ def collect_garbage(vm, check, servers, disk):
 def stall_by_fstrim(vm, check, servers, disk):
     trouble = Trouble(servers, check, DISCARD, disk)
     vm.sh("fstrim /mnt/shop >/tmp/fstrim 2>&1 &")
-    trouble.fires(FIRES_WITHIN, f"On {INSTANCE}, reads of {disk} that meet a discard take (0.9|[1-9]).* s .*; "
-                                r"[0-9.]+ s are usual. Trigger: fstrim")
+    trouble.fires(FIRES_WITHIN, f"On {INSTANCE}, reads on {disk} that overlap a discard take (0.9|[1-9]).* s .*; "
+                                r"[0-9.]+ s is usual. Trigger: fstrim")
     hold_back(vm, check, servers, disk)
     vm.sh("kill $(pidof fstrim) 2>/dev/null; true")
     vm.wait_for("! pidof fstrim", 30)

@@ -221,7 +221,7 @@ def run(vm, check):
     print("NOTE " + vm.sh("ssdpulse devices").split("\n\n")[-1].replace("\n", "\nNOTE "))
     DRIVES["ocp"].fall = FALL
     judge(check, write_for_a_while(vm, daemon, disks), "ocp", DRIVES["ocp"], " after a fall")
-    epochs = [line for line in daemon.words().splitlines() if "begin a new epoch" in line]
+    epochs = [line for line in daemon.words().splitlines() if "a new epoch begins" in line]
     check.that(len(epochs) == 1 and "source=ocp" in epochs[0] and "did not confirm" in epochs[0],
                f"log of the fall: {epochs}")
     daemon.stop()

@@ -1,0 +1,89 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Is `ssdpulse metrics --json` what pages show: no name, type, label or enumerated value missing on either side?
+
+The pages: that of the unit tests, which the exporter made of every family; the made-up one, whose tables are its own; and
+the live one of a daemon. None of them may show what the list does not have, and together they show all that it has.
+"""
+import re
+import urllib.request
+from collections import defaultdict
+from pathlib import Path
+
+import made_up
+from lib import metric_list, rig
+
+GOLDEN = Path(__file__).resolve().parents[1] / "fixtures/prometheus/small_snapshot.txt"
+SAMPLE = re.compile(r"(\w+)(?:\{(.*)\})? \S+$")
+LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+
+def shown(page):
+    """({family: type}, {(family, label): values}) of a page."""
+    types = dict(re.findall(r"^# TYPE (\S+) (\S+)$", page, re.M))
+    labels = defaultdict(set)
+    for line in page.splitlines():
+        if line.startswith("#"):
+            continue
+        name, text = SAMPLE.match(line).groups()
+        base = re.sub("_(bucket|count|sum)$", "", name)
+        family = base if types.get(base) == "histogram" else name
+        for label, value in LABEL.findall(text or ""):
+            if label != "le":
+                labels[family, label].add(value)
+    return types, labels
+
+
+def live_page(state):
+    with rig.ram_disks(state, size="64M") as [disk], rig.daemon(state, [disk]) as daemon:
+        rig.fio(disk, rig.fresh_seed(), rw="randrw", bs="4k", ioengine="psync", number_ios=200, size="32M")
+        daemon.at_rest()
+        with urllib.request.urlopen(f"http://127.0.0.1:{daemon.port}/metrics", timeout=10) as answer:
+            return answer.read().decode()
+
+
+def unlisted(metrics, types, labels):
+    """What a page shows and the list does not have."""
+    yield from (f"{name} {kind}" for name, kind in types.items() if metrics.get(name, {}).get("type") != kind)
+    for (name, label), values in labels.items():
+        listed = {one["name"]: one["values"] for one in metrics[name]["labels"]} if name in metrics else {}
+        if label not in listed:
+            yield f"{name}{{{label}}}"
+        elif listed[label] is not None:
+            yield from (f"{name}{{{label}={value}}}" for value in values - set(listed[label]))
+
+
+def unseen(metrics, types, labels):
+    """What the list has and no page shows. Info metrics have one value of each label at a time."""
+    for name, metric in metrics.items():
+        if name not in types:
+            yield name
+        for label in metric["labels"]:
+            values = labels[name, label["name"]]
+            if not values:
+                yield f"{name}{{{label['name']}}}"
+            if not name.endswith("_info"):
+                yield from (f"{name}{{{label['name']}={value}}}" for value in set(label["values"] or ()) - values)
+
+
+def test(check, state):
+    listed = metric_list.metrics()
+    metrics = {metric["name"]: metric for metric in listed}
+    check.equal(len(metrics), len(listed), "each metric is listed once")
+    incomplete = [metric["name"] for metric in listed if not metric["help"].endswith(".")
+                  or not all(label["meaning"] for label in metric["labels"])
+                  or metric["unit"] and not metric["name"].removesuffix("_total").endswith(metric["unit"])]
+    check.that(not incomplete, f"each has help, each label a meaning, each name its unit {incomplete}")
+    types, labels = {}, defaultdict(set)
+    for what, page in (("unit tests", GOLDEN.read_text()), ("made-up", made_up.page(listed, 1000)), ("live", live_page(state))):
+        of_page = shown(page)
+        wrong = list(unlisted(metrics, *of_page))
+        check.that(of_page[0] and not wrong, f"{what}: all of the page's {len(of_page[0])} families are as listed {wrong[:5]}")
+        types |= of_page[0]
+        for key, values in of_page[1].items():
+            labels[key] |= values
+    missing = list(unseen(metrics, types, labels))
+    check.that(not missing, f"all of the {len(metrics)} listed metrics are on a page, with every label and value {missing[:5]}")
+
+
+rig.main(test)
