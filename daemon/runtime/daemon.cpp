@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "daemon/config/parse.h"
+#include "daemon/live/recent_past.h"
 #include "daemon/model/version.h"
 #include "daemon/runtime/confinement.h"
 #include "daemon/runtime/coverage.h"
@@ -18,6 +19,7 @@
 #include "daemon/runtime/events.h"
 #include "daemon/runtime/loss_watch.h"
 #include "daemon/runtime/nvme/monitor.h"
+#include "daemon/runtime/page_routes.h"
 #include "daemon/runtime/sampler.h"
 #include "daemon/runtime/service_notifier.h"
 #include "daemon/runtime/spike_watch.h"
@@ -25,6 +27,7 @@
 #include "daemon/runtime/web_server.h"
 #include "daemon/util/log.h"
 #include "exporters/http/pages.h"
+#include "exporters/page/site.h"
 #include "exporters/prometheus/metrics_page.h"
 
 namespace ssdpulse::runtime {
@@ -60,13 +63,13 @@ void raise_file_limit() {
 }
 
 http::Response plain(unsigned status, const char* words) {
-  return {status, "text/plain; charset=utf-8", "", std::make_shared<const std::string>(words)};
+  return {status, "text/plain; charset=utf-8", "", {}, std::make_shared<const std::string>(words)};
 }
 
 http::Routes routes(const CurrentSnapshot& current, exposition::MetricsPage& page) {
   auto metrics = [&current, &page](const http::Request& request) -> http::Response {
-    const bool native_alone = request.histograms == "native";
-    if (!native_alone && !request.histograms.empty()) {
+    const bool native_alone = request.parameter("histograms") == "native";
+    if (!native_alone && !request.parameter("histograms").empty()) {
       return plain(400, "histograms=: expected native, or nothing for native and classic buckets\n");
     }
     const auto snapshot = current.get();
@@ -74,7 +77,8 @@ http::Routes routes(const CurrentSnapshot& current, exposition::MetricsPage& pag
       return plain(503, "no sample was taken yet\n");
     }
     const auto body = page.get(snapshot, request.accept, request.accept_encoding, native_alone);
-    return {200, body->content_type, body->content_encoding, std::shared_ptr<const std::string>(body, &body->bytes)};
+    return {
+        200, body->content_type, body->content_encoding, {}, std::shared_ptr<const std::string>(body, &body->bytes)};
   };
   return http::daemon_pages(std::move(metrics), [&current] { return current.fresh(); });
 }
@@ -147,7 +151,7 @@ std::string status_line(const Sampler& sampler) {
 
 /// From the first sample to the stop signal.
 void serve(const Configure& configure, config::Config& running, Events& events, Sampler& sampler, NvmeMonitor& nvme,
-           WebServer& web, CurrentSnapshot& current) {
+           WebServer& web, live::RecentPast& past, CurrentSnapshot& current) {
   InventoryClock inventory;
   ConfigurationReader configuration(configure);
   std::uint64_t missed_ticks = 0;
@@ -161,6 +165,7 @@ void serve(const Configure& configure, config::Config& running, Events& events, 
     sampler.consult_drives(*snapshot);
     spikes.observe(*snapshot, sampled_at, running.spikes.floor, nvme);
     losses.observe(*snapshot, sampled_at);
+    past.observe(*snapshot);
     current.publish(std::move(snapshot));
   };
   publish();
@@ -244,8 +249,14 @@ ExitCode run(const Configure& configure) {
     (*nvme)->keep(std::move(*history));
   }
   CurrentSnapshot current;
-  exposition::MetricsPage page;
-  auto web = WebServer::start(std::move(*listeners), routes(current, page), config->web.config_file);
+  exposition::MetricsPage metrics;
+  live::RecentPast past;
+  page::Site site(past);
+  auto pages = routes(current, metrics);
+  if (config->web.page) {
+    add_page(pages, current, site, config->web.hosts);
+  }
+  auto web = WebServer::start(std::move(*listeners), std::move(pages), config->web.config_file);
   if (!web) {
     return web.error();
   }
@@ -253,7 +264,7 @@ ExitCode run(const Configure& configure) {
   log::info("measuring devices={} mode={}", (*sampler)->measured_devices(),
             config->latency.mode == config::LatencyMode::full ? "full" : "completion-only");
   warn_of_what_is_not_measured(**sampler, *config);
-  serve(configure, *config, *events, **sampler, **nvme, **web, current);
+  serve(configure, *config, *events, **sampler, **nvme, **web, past, current);
   log::info("stopping");
   service_notifier::stopping();
   (*web)->stop();

@@ -64,6 +64,8 @@ void SpikeWatch::observe(model::Snapshot& snapshot, SteadyTime at, std::chrono::
       nvme.poll_soon(name);
     }
   }
+  snapshot.spikes_ended = batch.spikes;
+  snapshot.spikes_going_on = going_on;
   for (const SpikeLog::Line& line : log_.observe(at, batch.spikes, std::move(going_on))) {
     write(line);
   }

@@ -27,8 +27,11 @@ ROOMS = {
     "daemon/sources/nvme": ["daemon/sources", "daemon/sources/nvme/pages", *BASE],
     "daemon/sources/nvme/pages": BASE,
     "daemon/analysis": BASE,
-    "exporters": BASE,  # what several exporters share
-    "exporters/prometheus": ["exporters", *BASE],
+    "daemon/live": ["daemon/analysis", *BASE],
+    "exporters": BASE,
+    "exporters/coding": BASE,  # what several exporters share
+    "exporters/prometheus": ["exporters/coding", *BASE],
+    "exporters/page": ["exporters/coding", "daemon/live", *BASE],
     "exporters/http": ["daemon/util"],
 }
 ROOMS["daemon/runtime"] = [room for room in ROOMS if room == "bpf/abi" or not room.startswith("bpf")]
@@ -39,8 +42,10 @@ LIBRARIES = {
     r"bpf/bpf_\w+\.h": ["bpf", "bpf/kernel", "bpf/block"],
     r"yaml-cpp/.*": ["daemon/config"],
     r"microhttpd\.h|gnutls/.*|crypt\.h": ["exporters/http"],
-    r"prometheus/.*|protozero/.*|libdeflate\.h": ["exporters/prometheus"],
-    r"utf8\.h": ["exporters/prometheus", "daemon/config"],
+    r"prometheus/.*|protozero/.*": ["exporters/prometheus"],
+    r"libdeflate\.h": ["exporters/coding"],
+    r"nlohmann/.*": ["exporters/page"],
+    r"utf8\.h": ["exporters/prometheus", "exporters/page", "daemon/config"],
     r"libnvme\.h|nvme/.*": ["daemon/sources/nvme"],
     r"sqlite3\.h": ["daemon/runtime"],
     r"spdlog/.*|seccomp\.h": ["daemon/util"],
