@@ -21,8 +21,10 @@ enum class PageHints : std::uint8_t { automatic, always, never };
 
 struct Web {
   std::vector<std::string> listen_address{"127.0.0.1:10936"};  // HOST:PORT, [IPV6]:PORT or :PORT (all addresses)
-  std::string config_file;      // absolute; empty: plain HTTP, open to whoever can connect
-  bool systemd_socket = false;  // of the command line alone: sockets come from systemd instead
+  std::string config_file;         // absolute; empty: plain HTTP, open to whoever can connect
+  bool page = true;                // whether people are served too, or Prometheus alone
+  std::vector<std::string> hosts;  // names, besides localhost, by which people's browsers may call this host
+  bool systemd_socket = false;     // of the command line alone: sockets come from systemd instead
   bool operator==(const Web&) const = default;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <chrono>
 #include <cstddef>
 #include <map>
@@ -172,6 +173,48 @@ struct PathOrNone {
   [[nodiscard]] Value write(const std::string& path) const { return make_scalar(path, false); }
 };
 
+/// true or false.
+struct YesOrNo {
+  void read(const Value& value, const Field& field, bool& out) const {
+    if (value.kind != Value::Kind::scalar || (value.text != "true" && value.text != "false")) {
+      const bool is_scalar = value.kind == Value::Kind::scalar;
+      field.wrong(value.at, "expected true or false, got " +
+                                (is_scalar ? in_quotes(value.text) : std::string(describe(value.kind))));
+    } else {
+      out = value.text == "true";
+    }
+  }
+  [[nodiscard]] Value write(bool yes) const { return make_scalar(yes ? "true" : "false", true); }
+};
+
+/// A list of names of hosts, as browsers send them: without a port.
+struct HostNames {
+  void read(const Value& value, const Field& field, std::vector<std::string>& out) const {
+    constexpr std::string_view kExpected = "a list of host names, as in [\"db1.example.org\"]";
+    if (value.kind != Value::Kind::list) {
+      field.wrong(value.at, instead_of(kExpected, value));
+      return;
+    }
+    std::vector<std::string> names;
+    for (const Value& item : value.items) {
+      const auto is_of_a_name = [](unsigned char c) {
+        return std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_';
+      };
+      if (item.kind != Value::Kind::scalar) {
+        field.wrong(item.at, instead_of("a host name, as in \"db1.example.org\"", item));
+      } else if (item.text.empty() || item.text.size() > 253 ||
+                 !std::all_of(item.text.begin(), item.text.end(), is_of_a_name)) {
+        field.wrong(item.at, in_quotes(item.text) +
+                                 " is no host name; expected one without a port, as in "
+                                 "\"db1.example.org\"");
+      }
+      names.push_back(item.text);
+    }
+    out = std::move(names);
+  }
+  [[nodiscard]] Value write(const std::vector<std::string>& names) const { return list_of(names); }
+};
+
 enum class Takes : std::uint8_t { reload, restart };  // what it takes for a change of the key to have effect
 
 template <typename Section, typename Held, typename Kind>
@@ -192,6 +235,8 @@ const std::vector<Key>& keys() {
   static const auto& table = *new std::vector<Key>{
       key("web", "listen_address", &Config::web, &Web::listen_address, ListenAddresses{}, Takes::restart),
       key("web", "config_file", &Config::web, &Web::config_file, PathOrNone{}, Takes::restart),
+      key("web", "page", &Config::web, &Web::page, YesOrNo{}, Takes::restart),
+      key("web", "hosts", &Config::web, &Web::hosts, HostNames{}, Takes::restart),
       key("devices", "include", &Config::devices, &Devices::include, Patterns{.at_least = 1}, Takes::reload),
       key("devices", "exclude", &Config::devices, &Devices::exclude, Patterns{}, Takes::reload),
       key("latency", "mode", &Config::latency, &Latency::mode, kLatencyModes, Takes::restart),

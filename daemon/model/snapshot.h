@@ -134,6 +134,8 @@ struct Snapshot {
   std::vector<ArrayDiscards> array_discards;            // one for each md or dm device, sorted
   std::vector<FilesystemDiscards> filesystem_discards;  // of those whose volume is watched
   std::vector<NvmeDrive> nvme_drives;                   // sorted by controller
+  std::vector<LatencySpike> spikes_ended;               // whose cause became final since the last snapshot
+  std::vector<LatencySpike> spikes_going_on;            // with the best cause so far
 
   std::string latency_mode;                            // full | completion-only
   std::map<std::string, std::string> kernel_features;  // feature -> decision, each logged once

@@ -14,9 +14,11 @@
 #include "daemon/confinement/confinement.h"
 #include "daemon/drives/monitor.h"
 #include "daemon/history/history.h"
+#include "daemon/live/recent_past.h"
 #include "daemon/model/version.h"
 #include "daemon/runtime/current_snapshot.h"
 #include "daemon/runtime/events.h"
+#include "daemon/runtime/page_routes.h"
 #include "daemon/runtime/publisher.h"
 #include "daemon/runtime/sampler.h"
 #include "daemon/service/notifier.h"
@@ -25,6 +27,7 @@
 #include "daemon/web/listeners.h"
 #include "daemon/web/server.h"
 #include "exporters/http/pages.h"
+#include "exporters/page/site.h"
 #include "exporters/prometheus/metrics_page.h"
 
 namespace ssdpulse::runtime {
@@ -64,13 +67,13 @@ void raise_file_limit() {
 }
 
 http::Response plain(unsigned status, const char* words) {
-  return {status, "text/plain; charset=utf-8", "", std::make_shared<const std::string>(words)};
+  return {status, "text/plain; charset=utf-8", "", {}, std::make_shared<const std::string>(words)};
 }
 
 http::Routes routes(const CurrentSnapshot& current, exposition::MetricsPage& page) {
   auto metrics = [&current, &page](const http::Request& request) -> http::Response {
-    const bool native_alone = request.histograms == "native";
-    if (!native_alone && !request.histograms.empty()) {
+    const bool native_alone = request.parameter("histograms") == "native";
+    if (!native_alone && !request.parameter("histograms").empty()) {
       return plain(400, "histograms=: expected native, or nothing for native and classic buckets\n");
     }
     const auto snapshot = current.get();
@@ -78,7 +81,8 @@ http::Routes routes(const CurrentSnapshot& current, exposition::MetricsPage& pag
       return plain(503, "no sample was taken yet\n");
     }
     const auto body = page.get(snapshot, request.accept, request.accept_encoding, native_alone);
-    return {200, body->content_type, body->content_encoding, std::shared_ptr<const std::string>(body, &body->bytes)};
+    return {
+        200, body->content_type, body->content_encoding, {}, std::shared_ptr<const std::string>(body, &body->bytes)};
   };
   return http::daemon_pages(std::move(metrics), [&current] { return current.fresh(); });
 }
@@ -238,8 +242,14 @@ ExitCode run(const config::Configure& configure) {
     (*nvme)->keep(history.get());
   }
   CurrentSnapshot current;
-  exposition::MetricsPage page;
-  auto web = web::WebServer::start(std::move(*listeners), routes(current, page), config->web.config_file);
+  exposition::MetricsPage metrics;
+  live::RecentPast past;
+  page::Site site(past);
+  auto pages = routes(current, metrics);
+  if (config->web.page) {
+    add_page(pages, current, site, config->web.hosts);
+  }
+  auto web = web::WebServer::start(std::move(*listeners), std::move(pages), config->web.config_file);
   if (!web) {
     return web.error();
   }
@@ -247,7 +257,7 @@ ExitCode run(const config::Configure& configure) {
   log::info("measuring devices={} mode={}", (*sampler)->measured_devices(),
             config->latency.mode == config::LatencyMode::full ? "full" : "completion-only");
   warn_of_what_is_not_measured(**sampler, *config);
-  serve(configure, *config, *events, {**sampler, **nvme, history.get(), **web, current});
+  serve(configure, *config, *events, {**sampler, **nvme, history.get(), **web, past, current});
   log::info("stopping");
   service::stopping();
   (*web)->stop();

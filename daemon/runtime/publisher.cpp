@@ -47,6 +47,7 @@ void Publisher::publish(const model::AnalysisSettings& settings, std::uint64_t m
     }
     carry_out(std::move(findings.effects));
   }
+  parts_.past.observe(*snapshot);
   parts_.current.publish(std::move(snapshot));
 }
 

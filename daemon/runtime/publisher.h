@@ -9,6 +9,7 @@
 
 #include "daemon/drives/monitor.h"
 #include "daemon/history/history.h"
+#include "daemon/live/recent_past.h"
 #include "daemon/runtime/current_snapshot.h"
 #include "daemon/runtime/sampler.h"
 #include "daemon/stages/stage.h"
@@ -22,6 +23,7 @@ struct Parts {
   drives::DriveMonitor& drives;
   history::History* history;  // null where none is kept
   web::WebServer& web;
+  live::RecentPast& past;
   CurrentSnapshot& current;
 };
 

@@ -54,10 +54,12 @@ Findings Spikes::observe(const model::Tick& tick) {
       findings.effects.poll_soon.push_back(device.drive->identity->controller);
     }
   });
-  for (const SpikeLog::Line& line : log_.observe(tick.at, over, std::move(going_on))) {
+  for (const SpikeLog::Line& line : log_.observe(tick.at, over, going_on)) {
     findings.effects.lines.push_back(line_of(line));
   }
-  findings.values = [figures = std::move(figures)](model::Snapshot& snapshot) {
+  findings.values = [figures = std::move(figures), over, going_on = std::move(going_on)](model::Snapshot& snapshot) {
+    snapshot.spikes_ended = over;
+    snapshot.spikes_going_on = going_on;
     for (std::size_t i = 0; i < figures.size(); ++i) {
       snapshot.devices[i].spikes = figures[i];
     }

@@ -2,6 +2,9 @@
 // How are requests and responses said in libmicrohttpd's terms?
 #include "exporters/http/answer.h"
 
+#include <strings.h>
+
+#include <algorithm>
 #include <memory>
 
 namespace ssdpulse::http {
@@ -34,6 +37,14 @@ ResponsePtr to_mhd(const Response& response) {
   return {result, MHD_destroy_response};
 }
 
+constexpr std::size_t kParameters = 16;
+
+MHD_Result note_parameter(void* query, MHD_ValueKind, const char* name, const char* value) {
+  auto& parameters = *static_cast<decltype(Request::query)*>(query);
+  parameters.emplace(name, value == nullptr ? "" : value);
+  return parameters.size() < kParameters ? MHD_YES : MHD_NO;
+}
+
 }  // namespace
 
 Response short_answer(unsigned status, const char* words) {
@@ -48,6 +59,15 @@ MHD_Result queue(MHD_Connection* connection, const Response& response, const Hea
   if (!converted) {
     return MHD_NO;  // out of memory: libmicrohttpd closes the connection
   }
+  for (const auto& [name, value] : response.headers) {
+    const auto is_this = [&name = name](const auto& header) {
+      return ::strcasecmp(header.first.c_str(), name.c_str()) == 0;
+    };
+    if (std::none_of(headers.begin(), headers.end(), is_this) &&
+        MHD_add_response_header(converted.get(), name.c_str(), value.c_str()) != MHD_YES) {
+      return MHD_NO;
+    }
+  }
   for (const auto& [name, value] : headers) {
     if (MHD_add_response_header(converted.get(), name.c_str(), value.c_str()) != MHD_YES) {
       return MHD_NO;
@@ -61,9 +81,15 @@ std::string_view header_of(MHD_Connection* connection, const char* name) {
   return value == nullptr ? std::string_view() : value;
 }
 
-std::string_view parameter_of(MHD_Connection* connection, const char* name) {
-  const char* value = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
-  return value == nullptr ? std::string_view() : value;
+Request request_of(MHD_Connection* connection, std::string_view path) {
+  Request request;
+  request.path = path;
+  request.accept = header_of(connection, MHD_HTTP_HEADER_ACCEPT);
+  request.accept_encoding = header_of(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING);
+  request.host = header_of(connection, MHD_HTTP_HEADER_HOST);
+  request.if_none_match = header_of(connection, MHD_HTTP_HEADER_IF_NONE_MATCH);
+  MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, note_parameter, &request.query);
+  return request;
 }
 
 bool has_body(MHD_Connection* connection) {

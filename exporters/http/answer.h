@@ -19,8 +19,8 @@ MHD_Result queue(MHD_Connection* connection, const Response& response, const Hea
 /// Empty if the client did not send it. Borrows from the connection.
 std::string_view header_of(MHD_Connection* connection, const char* name);
 
-/// A parameter of the URL's query; likewise.
-std::string_view parameter_of(MHD_Connection* connection, const char* name);
+/// The page that is asked for. At most 16 parameters of the query, in all bounded by the memory of a connection.
+Request request_of(MHD_Connection* connection, std::string_view path);
 
 bool has_body(MHD_Connection* connection);
 

@@ -7,20 +7,33 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace ssdpulse::http {
 
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
 struct Request {
   std::string path;
-  std::string accept;           // the header's value, empty if absent
-  std::string accept_encoding;  // the same
-  std::string histograms;       // the query's `histograms=`, empty if absent
+  std::string accept;                                     // the header's value, empty if absent
+  std::string accept_encoding;                            // the same
+  std::string host;                                       // the same
+  std::string if_none_match;                              // the same
+  std::map<std::string, std::string, std::less<>> query;  // decoded; of a name that is given twice, the first
+
+  [[nodiscard]] std::string parameter(std::string_view name) const {  // empty if absent
+    const auto found = query.find(name);
+    return found == query.end() ? "" : found->second;
+  }
 };
 
 struct Response {
   unsigned status = 200;
   std::string content_type = "text/plain; charset=utf-8";
   std::string content_encoding;             // empty: none
+  Headers headers;                          // besides; one that the operator has configured too is his
   std::shared_ptr<const std::string> body;  // null: empty
 };
 
@@ -28,6 +41,7 @@ struct Response {
 /// return: until it does it occupies one of Limits::requests, and stop() waits for it.
 /// An exception becomes a 500. That of a path that begins with /-/ runs on the server's own thread, and must not wait.
 using Handler = std::function<Response(const Request&)>;
-using Routes = std::map<std::string, Handler, std::less<>>;  // by exact path
+/// By exact path; a key that ends in /* is for what lies below, where no other fits.
+using Routes = std::map<std::string, Handler, std::less<>>;
 
 }  // namespace ssdpulse::http

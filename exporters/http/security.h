@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/util/result.h"
+#include "exporters/http/page.h"
 
 namespace ssdpulse::http {
 
@@ -27,8 +28,6 @@ struct TlsSettings {
   std::vector<std::string> curve_preferences;  // CurveP256, CurveP384, CurveP521, X25519; best first
   bool prefer_server_cipher_suites = true;
 };
-
-using Headers = std::vector<std::pair<std::string, std::string>>;
 
 struct Security {
   std::optional<TlsSettings> tls;                          // nothing: plain HTTP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How does a page get to many clients at once without their number or slowness costing anything?
-// A small HTTP/1.1 server over libmicrohttpd, plain or TLS: GET and HEAD of fixed paths, no request bodies.
+// A small HTTP/1.1 server over libmicrohttpd, plain or TLS: GET and HEAD of known paths, no request bodies.
 //
 // One thread moves all bytes, Limits::workers threads run the page handlers; a slow client holds neither. Paths that
 // begin with /-/ are answered by the first, whatever the others do. Everything is bounded from the start:

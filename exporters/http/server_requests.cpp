@@ -17,6 +17,15 @@ Peer peer_at(MHD_Connection* connection) {
   return peer_of(info == nullptr ? nullptr : info->client_addr);
 }
 
+Routes::const_iterator route_of(const Routes& routes, std::string_view path) {
+  auto route = routes.find(path);
+  for (auto end = path.rfind('/'); route == routes.end() && end != std::string_view::npos && end > 0;
+       end = path.rfind('/', end - 1)) {
+    route = routes.find(std::string(path.substr(0, end)) + "/*");
+  }
+  return route;
+}
+
 }  // namespace
 
 MHD_Result Server::Implementation::on_request(void* self, MHD_Connection* connection, const char* url,
@@ -83,13 +92,11 @@ MHD_Result Server::Implementation::log_in(MHD_Connection* connection, std::share
 
 // Who gets here may read everything.
 MHD_Result Server::Implementation::serve(MHD_Connection* connection, std::string_view path, void** exchange) {
-  const auto route = routes_.find(path);
+  const auto route = route_of(routes_, path);
   if (route == routes_.end()) {
     return reply(connection, short_answer(404, "no such page\n"));
   }
-  Request request{std::string(path), std::string(header_of(connection, MHD_HTTP_HEADER_ACCEPT)),
-                  std::string(header_of(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING)),
-                  std::string(parameter_of(connection, "histograms"))};
+  Request request = request_of(connection, path);
   if (path.substr(0, kInstantPages.size()) == kInstantPages) {
     return reply(connection, route->second(request));
   }

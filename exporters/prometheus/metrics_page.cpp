@@ -5,8 +5,9 @@
 #include <array>
 #include <utility>
 
+#include "exporters/coding/accept.h"
+#include "exporters/coding/gzip.h"
 #include "exporters/prometheus/families.h"
-#include "exporters/prometheus/gzip.h"
 #include "exporters/prometheus/negotiation.h"
 #include "exporters/prometheus/protobuf_format.h"
 #include "exporters/prometheus/text_format.h"
@@ -35,7 +36,7 @@ class MetricsPage::Renderings {
   std::shared_ptr<const Body> compressed(Format format) {
     return once(compressed_[static_cast<std::size_t>(format)], [&] {
       const auto body = plain(format);
-      auto bytes = gzip(body->bytes);
+      auto bytes = coding::gzip(body->bytes);
       return bytes ? Body{body->content_type, "gzip", std::move(*bytes)} : *body;
     });
   }
@@ -78,7 +79,7 @@ std::shared_ptr<const Body> MetricsPage::get(const std::shared_ptr<const model::
                                              bool native_alone) {
   const auto renderings = of(snapshot);
   const auto format = choose_format(accept, native_alone);
-  return prefers_gzip(accept_encoding) ? renderings->compressed(format) : renderings->plain(format);
+  return coding::prefers_gzip(accept_encoding) ? renderings->compressed(format) : renderings->plain(format);
 }
 
 std::uint64_t MetricsPage::renderings() const { return count_; }

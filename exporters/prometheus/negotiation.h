@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which format and which coding does this client want? Reads Accept and Accept-Encoding (RFC 9110, 12.5).
+// Which format does this client want? Reads Accept (RFC 9110, 12.5).
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,5 @@ enum class Format : std::uint8_t { text, protobuf, native_protobuf };
 /// where a client accepts neither, text: a scraper gets something it can complain about rather than a 406.
 /// `native_alone`: the client has said that it has no use for classic buckets where it gets native ones.
 Format choose_format(std::string_view accept, bool native_alone = false);
-
-/// Whether to compress: gzip (or *) accepted and not less liked than identity. Not without a header.
-bool prefers_gzip(std::string_view accept_encoding);
 
 }  // namespace ssdpulse::exposition

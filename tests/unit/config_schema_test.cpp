@@ -63,6 +63,9 @@ bool allows(const json& root, const json& unresolved, const json& value) {
            std::all_of(value.begin(), value.end(),
                        [&](const json& item) { return allows(root, node.at("items"), item); });
   }
+  if (node.at("type") == "boolean") {
+    return value.is_boolean();
+  }
   EXPECT_EQ(node.at("type"), "string");
   if (!value.is_string()) {
     return false;

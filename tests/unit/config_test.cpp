@@ -73,7 +73,8 @@ const std::vector<Golden> kGolden{
     {"\nfull\n",
      "f.yaml:2:1: expected sections (web, devices, latency, nvme, discard, writes, spikes, history), got a single "
      "value"},
-    {"web: :9090\n", "f.yaml:1:6: web: expected keys below it (listen_address, config_file), got a single value"},
+    {"web: :9090\n",
+     "f.yaml:1:6: web: expected keys below it (listen_address, config_file, page, hosts), got a single value"},
     {"devices:\n- '*'\n", "f.yaml:2:1: devices: expected keys below it (include, exclude), got a list"},
     {"latency: ''\n", "f.yaml:1:10: latency: expected keys below it (mode), got a single value"},
     {"[a]: 1\n", "f.yaml:1:1: expected a word as key, got a list"},
@@ -90,8 +91,13 @@ const std::vector<Golden> kGolden{
      "f.yaml:1:11: unknown key 'excludes' (did you mean 'exclude'?); expected one of include, exclude"},
     {"web:\n  listen-address: :1\n",
      "f.yaml:2:3: unknown key 'listen-address' (did you mean 'listen_address'?); expected one of listen_address, "
-     "config_file"},
-    {"web:\n  <<: {}\n", "f.yaml:2:3: unknown key '<<'; expected one of listen_address, config_file"},
+     "config_file, page, hosts"},
+    {"web:\n  page: yes\n", "f.yaml:2:9: web.page: expected true or false, got 'yes'"},
+    {"web:\n  hosts: db1\n",
+     "f.yaml:2:10: web.hosts: expected a list of host names, as in [\"db1.example.org\"], got a single value"},
+    {"web:\n  hosts: [\"db1:80\"]\n",
+     "f.yaml:2:11: web.hosts: 'db1:80' is no host name; expected one without a port, as in \"db1.example.org\""},
+    {"web:\n  <<: {}\n", "f.yaml:2:3: unknown key '<<'; expected one of listen_address, config_file, page, hosts"},
     {"\"a\\nb\": 1\n",
      "f.yaml:1:1: unknown key 'a\\x0ab'; expected one of web, devices, latency, nvme, discard, writes, spikes, "
      "history"},
@@ -277,6 +283,8 @@ Config some_config() {
   config.discard.burst_gap = std::chrono::milliseconds(*rc::gen::inRange(1'000, 3'600'001));
   config.writes.page_hints = *rc::gen::element(PageHints::automatic, PageHints::always, PageHints::never);
   config.spikes.floor = std::chrono::microseconds(*rc::gen::inRange(100, 10'000'001));
+  config.web.page = *rc::gen::arbitrary<bool>();
+  config.web.hosts = *rc::gen::elementOf(std::vector<std::vector<std::string>>{{}, {"db1.example.org", "x"}});
   config.history.directory = *rc::gen::elementOf(std::vector<std::string>{"", "/", "/var/lib/x", "/a b", "/~#:'\"\\*"});
   config.history.retention = std::chrono::seconds(*rc::gen::inRange(86'400, 3650 * 86'400 + 1));
   return config;
@@ -291,7 +299,7 @@ RC_GTEST_PROP(Print, parses_back_to_an_equal_config, ()) {
 
 TEST(Print, shows_the_defaults) {
   EXPECT_EQ(print(Config{}),
-            "web:\n  listen_address: [\"127.0.0.1:10936\"]\n  config_file: \"\"\n"
+            "web:\n  listen_address: [\"127.0.0.1:10936\"]\n  config_file: \"\"\n  page: true\n  hosts: []\n"
             "devices:\n  include: [\"*\"]\n  exclude: [\"loop*\", \"ram*\", \"zram*\"]\n"
             "latency:\n  mode: full\n"
             "nvme:\n  poll_interval: 30s\n  reader_socket: \"\"\n"
@@ -318,6 +326,10 @@ TEST(RequiresRestart, names_what_a_reload_cannot_apply) {
   wanted.nvme.reader_socket.clear();
   wanted.web.config_file = "/w";
   EXPECT_EQ(requires_restart(Config{}, wanted), std::vector<std::string>{"web.config_file"});
+  wanted = {};
+  wanted.web.page = false;
+  wanted.web.hosts = {"db1"};
+  EXPECT_EQ(requires_restart(Config{}, wanted), (std::vector<std::string>{"web.page", "web.hosts"}));
   wanted = {};
   wanted.history = {"", std::chrono::hours(24)};
   EXPECT_EQ(requires_restart(Config{}, wanted), (std::vector<std::string>{"history.directory", "history.retention"}));

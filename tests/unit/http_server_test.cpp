@@ -49,7 +49,7 @@ TEST(Server, ServesTheDaemonsPages) {
       [&](const Request& request) {
         auto response = ok(page);
         response.content_type = "kind/" + request.accept;
-        response.content_encoding = request.accept_encoding + request.histograms;
+        response.content_encoding = request.accept_encoding + request.parameter("histograms");
         return response;
       },
       [&] { return ready.load(); }));

@@ -2,6 +2,7 @@
 // Does every client get the format and coding that it prefers?
 #include <gtest/gtest.h>
 
+#include "exporters/coding/accept.h"
 #include "exporters/prometheus/negotiation.h"
 
 namespace ssdpulse::exposition {
@@ -90,7 +91,7 @@ TEST(PrefersGzip, Table) {
       {"gzip;q=oops", false},
   };
   for (const auto& [header, expected] : cases) {
-    EXPECT_EQ(prefers_gzip(header), expected) << header;
+    EXPECT_EQ(coding::prefers_gzip(header), expected) << header;
   }
 }
 

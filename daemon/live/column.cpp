@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/live/column.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "daemon/analysis/latency_words.h"
+
+namespace ssdpulse::live {
+namespace {
+
+using analysis::LatencyWords;
+using model::Operation;
+
+constexpr std::array<Operation, 4> kOperationOfKind{Operation::read, Operation::write, Operation::flush,
+                                                    Operation::discard};
+
+/// Thrown where a cumulative count went back.
+struct BeganAnew {};
+
+std::uint64_t less(std::uint64_t after, std::uint64_t before) {
+  if (after < before) {
+    throw BeganAnew{};
+  }
+  return after - before;
+}
+
+LatencyWords words_between(const LatencyWords& before, const LatencyWords& after) {
+  auto difference = analysis::added(before, after);
+  if (!difference) {
+    throw BeganAnew{};
+  }
+  return std::move(*difference);
+}
+
+Tail tail_of(const LatencyWords& words) {
+  Tail tail;
+  tail.ios = analysis::count(words);
+  if (tail.ios > 0) {
+    tail.p50 = static_cast<std::uint8_t>(analysis::quantile_word(words, 0.5));
+    tail.p99 = static_cast<std::uint8_t>(analysis::quantile_word(words, 0.99));
+    tail.p999 = static_cast<std::uint8_t>(analysis::quantile_word(words, 0.999));
+  }
+  return tail;
+}
+
+Buckets buckets_of(const LatencyWords& words) {
+  Buckets buckets;
+  for (std::size_t word = 0; word < words.size(); ++word) {
+    if (words[word] > 0) {
+      buckets.emplace_back(static_cast<std::uint8_t>(word), words[word]);
+    }
+  }
+  return buckets;
+}
+
+KindColumn kind_between(const model::OperationIo& before, const model::OperationIo& after) {
+  KindColumn column;
+  const auto total = words_between(before.total_latency.words, after.total_latency.words);
+  column.total = tail_of(total);
+  column.buckets = buckets_of(total);
+  LatencyWords device;
+  for (std::size_t during = 0; during < model::kDurings; ++during) {
+    analysis::add(device, words_between(before.device_latency[during].words, after.device_latency[during].words));
+  }
+  column.device = tail_of(device);
+  column.queue = tail_of(words_between(before.queue_latency.words, after.queue_latency.words));
+  column.ios = device.empty() ? column.total.ios : column.device.ios;
+  column.bytes = less(after.bytes, before.bytes);
+  column.in_flight = after.in_flight;
+  return column;
+}
+
+Column column_between(const model::DeviceIo& before, const model::DeviceSnapshot& after) {
+  const model::DeviceIo& now = *after.io;
+  Column column;
+  for (std::size_t kind = 0; kind < kOperationOfKind.size(); ++kind) {
+    const Operation operation = kOperationOfKind[kind];
+    column.kinds[kind] = kind_between(before.operation(operation), now.operation(operation));
+  }
+  const auto commits = words_between(before.commit_latency.words, now.commit_latency.words);
+  KindColumn& commit = column.kinds[static_cast<std::size_t>(Kind::commit)];
+  commit.total = tail_of(commits);
+  commit.buckets = buckets_of(commits);
+  commit.ios = commit.total.ios;
+  for (std::size_t operation = 0; operation < column.during.size(); ++operation) {
+    for (std::size_t during = 0; during < model::kDurings; ++during) {
+      column.during[operation][during] =
+          tail_of(words_between(before.operations[operation].device_latency[during].words,
+                                now.operations[operation].device_latency[during].words));
+    }
+  }
+  for (std::size_t operation = 0; operation < model::kOperations; ++operation) {
+    const auto& errors = now.operations[operation].errors;
+    const auto& errors_before = before.operations[operation].errors;
+    column.errors += less(std::accumulate(errors.begin(), errors.end(), std::uint64_t{0}),
+                          std::accumulate(errors_before.begin(), errors_before.end(), std::uint64_t{0}));
+  }
+  column.losses = less(std::accumulate(now.losses.begin(), now.losses.end(), std::uint64_t{0}),
+                       std::accumulate(before.losses.begin(), before.losses.end(), std::uint64_t{0}));
+  for (std::size_t trigger = 0; trigger < model::kDiscardTriggers; ++trigger) {
+    column.bursts = static_cast<std::uint8_t>(column.bursts | (after.discards[trigger].active ? 1U << trigger : 0U));
+  }
+  for (std::size_t operation = 0; operation < model::kSpikeOperations; ++operation) {
+    const auto& active = after.spikes[operation].active;
+    column.spikes[operation] = static_cast<std::uint8_t>(active ? 1 + model::index(*active) : 0);
+  }
+  return column;
+}
+
+// --- bytes ---
+
+void put(std::string& out, std::uint64_t value) {
+  while (value >= 0x80) {
+    out.push_back(static_cast<char>(value | 0x80));
+    value >>= 7;
+  }
+  out.push_back(static_cast<char>(value));
+}
+
+std::uint64_t take(std::string_view& in) {
+  std::uint64_t value = 0;
+  for (unsigned shift = 0; !in.empty() && shift < 64; shift += 7) {
+    const auto byte = static_cast<std::uint8_t>(in.front());
+    in.remove_prefix(1);
+    value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
+    if (byte < 0x80) {
+      break;
+    }
+  }
+  return value;
+}
+
+std::uint8_t take_byte(std::string_view& in) { return static_cast<std::uint8_t>(take(in)); }
+
+void put(std::string& out, const Tail& tail) {
+  put(out, tail.ios);
+  if (tail.ios > 0) {
+    put(out, tail.p50);
+    put(out, tail.p99);
+    put(out, tail.p999);
+  }
+}
+
+Tail take_tail(std::string_view& in) {
+  Tail tail;
+  tail.ios = take(in);
+  if (tail.ios > 0) {
+    tail.p50 = take_byte(in);
+    tail.p99 = take_byte(in);
+    tail.p999 = take_byte(in);
+  }
+  return tail;
+}
+
+bool idle(const KindColumn& kind) { return kind == KindColumn{}; }
+
+void put(std::string& out, const KindColumn& kind) {
+  put(out, kind.ios);
+  put(out, kind.bytes);
+  put(out, kind.total);
+  put(out, kind.device);
+  put(out, kind.queue);
+  put(out, static_cast<std::uint64_t>(kind.in_flight) << 1 ^ static_cast<std::uint64_t>(kind.in_flight >> 63));
+}
+
+KindColumn take_kind(std::string_view& in) {
+  KindColumn kind;
+  kind.ios = take(in);
+  kind.bytes = take(in);
+  kind.total = take_tail(in);
+  kind.device = take_tail(in);
+  kind.queue = take_tail(in);
+  const std::uint64_t in_flight = take(in);
+  kind.in_flight = static_cast<std::int64_t>(in_flight >> 1 ^ (~(in_flight & 1) + 1));
+  return kind;
+}
+
+void put(std::string& out, const Buckets& buckets) {
+  put(out, buckets.size());
+  std::uint8_t last = 0;
+  for (const auto& [word, ios] : buckets) {
+    put(out, static_cast<std::uint8_t>(word - last));
+    put(out, ios);
+    last = word;
+  }
+}
+
+Buckets take_buckets(std::string_view& in) {
+  Buckets buckets(std::min<std::uint64_t>(take(in), LATENCY_WORDS));
+  std::uint8_t last = 0;
+  for (auto& [word, ios] : buckets) {
+    word = last = static_cast<std::uint8_t>(last + take(in));
+    ios = take(in);
+  }
+  return buckets;
+}
+
+}  // namespace
+
+bool Column::in_spike() const {
+  return std::any_of(spikes.begin(), spikes.end(), [](std::uint8_t spike) { return spike != 0; });
+}
+
+std::optional<Column> difference(const model::DeviceIo* before, const model::DeviceSnapshot& after) {
+  if (before == nullptr || after.io == nullptr) {
+    return std::nullopt;
+  }
+  try {
+    return column_between(*before, after);
+  } catch (const BeganAnew&) {
+    return std::nullopt;
+  }
+}
+
+// Figures first, so that they can be had without the buckets. What is idle is one bit.
+std::string encode(const Column& column) {
+  std::string out;
+  std::uint64_t busy = 0;
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    busy |= (idle(column.kinds[kind]) ? 0ULL : 1ULL) << kind;
+  }
+  put(out, busy);
+  put(out, column.errors);
+  put(out, column.losses);
+  put(out, column.bursts);
+  for (const std::uint8_t spike : column.spikes) {
+    put(out, spike);
+  }
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    if ((busy >> kind & 1) != 0) {
+      put(out, column.kinds[kind]);
+    }
+  }
+  for (const auto& operation : column.during) {
+    for (const Tail& tail : operation) {
+      put(out, tail);
+    }
+  }
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    if ((busy >> kind & 1) != 0) {
+      put(out, column.kinds[kind].buckets);
+    }
+  }
+  return out;
+}
+
+Column decode(std::string_view bytes, Depth depth) {
+  Column column;
+  const std::uint64_t busy = take(bytes);
+  column.errors = take(bytes);
+  column.losses = take(bytes);
+  column.bursts = take_byte(bytes);
+  for (std::uint8_t& spike : column.spikes) {
+    spike = take_byte(bytes);
+  }
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    if ((busy >> kind & 1) != 0) {
+      column.kinds[kind] = take_kind(bytes);
+    }
+  }
+  for (auto& operation : column.during) {
+    for (Tail& tail : operation) {
+      tail = take_tail(bytes);
+    }
+  }
+  for (std::size_t kind = 0; kind < kKinds && depth == Depth::buckets; ++kind) {
+    if ((busy >> kind & 1) != 0) {
+      column.kinds[kind].buckets = take_buckets(bytes);
+    }
+  }
+  return column;
+}
+
+double upper_bound(std::uint8_t word) { return analysis::upper_bound_seconds(word); }
+
+std::uint8_t quantile(const Buckets& buckets, double share) {
+  LatencyWords words(LATENCY_OVER_WORD + 1);
+  for (const auto& [word, ios] : buckets) {
+    words[std::min<std::size_t>(word, LATENCY_OVER_WORD)] += ios;
+  }
+  return static_cast<std::uint8_t>(analysis::quantile_word(words, share));
+}
+
+Buckets add(const Buckets& a, const Buckets& b) {
+  Buckets sum;
+  auto left = a.begin();
+  auto right = b.begin();
+  while (left != a.end() || right != b.end()) {
+    if (right == b.end() || (left != a.end() && left->first < right->first)) {
+      sum.push_back(*left++);
+    } else if (left == a.end() || right->first < left->first) {
+      sum.push_back(*right++);
+    } else {
+      sum.emplace_back(left->first, left->second + right->second);
+      ++left;
+      ++right;
+    }
+  }
+  return sum;
+}
+
+std::uint64_t count(const Buckets& buckets) {
+  return std::accumulate(buckets.begin(), buckets.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const auto& bucket) { return sum + bucket.second; });
+}
+
+}  // namespace ssdpulse::live

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What did one device do between two snapshots, about a second apart?
+// Values only, and the few bytes that a column is kept in: counts are variable-length, empty buckets are left out.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "daemon/model/snapshot.h"
+
+namespace ssdpulse::live {
+
+/// What has a latency histogram in a column. The first four are operations of the block layer; `commit`: what a caller
+/// of fsync waits for.
+enum class Kind : std::uint8_t { read, write, flush, discard, commit };
+inline constexpr std::size_t kKinds = 5;
+inline constexpr std::array<std::string_view, kKinds> kKindNames{"read", "write", "flush", "discard", "commit"};
+
+/// Word of bpf/abi/latency_buckets.h and how many I/Os fell into it, never 0; ascending.
+using Buckets = std::vector<std::pair<std::uint8_t, std::uint64_t>>;
+
+/// The words in which the quantiles of so many I/Os end. Meaningless where there were none.
+struct Tail {
+  std::uint64_t ios = 0;
+  std::uint8_t p50 = 0;
+  std::uint8_t p99 = 0;
+  std::uint8_t p999 = 0;
+  bool operator==(const Tail&) const = default;
+};
+
+struct KindColumn {
+  std::uint64_t ios = 0;
+  std::uint64_t bytes = 0;  // not of commits
+  Tail total;               // allocation until the end: what the host waited
+  Tail device;              // last issue until the end; reads, writes, flushes and discards in latency mode full
+  Tail queue;               // allocation until the first issue; likewise
+  std::int64_t in_flight = 0;
+  Buckets buckets;  // of total
+  bool operator==(const KindColumn&) const = default;
+};
+
+struct Column {
+  std::array<KindColumn, kKinds> kinds;
+  /// Device times of reads and writes by what else was in flight on the drive: [0] reads, [1] writes.
+  std::array<std::array<Tail, model::kDurings>, 2> during;
+  std::uint64_t errors = 0;
+  std::uint64_t losses = 0;                                    // I/Os that could not be measured
+  std::uint8_t bursts = 0;                                     // bit DiscardTrigger: a burst of it was active
+  std::array<std::uint8_t, model::kSpikeOperations> spikes{};  // 1 + SpikeCause of one that goes on, 0: none
+
+  [[nodiscard]] const KindColumn& kind(Kind wanted) const { return kinds[static_cast<std::size_t>(wanted)]; }
+  [[nodiscard]] bool in_spike() const;
+  bool operator==(const Column&) const = default;
+};
+
+/// Nothing where one of both is null, or counted less later on (the device began anew).
+std::optional<Column> difference(const model::DeviceIo* before, const model::DeviceSnapshot& after);
+
+std::string encode(const Column& column);
+
+/// Of encode()'s own bytes. Figures: without the buckets, at a fraction of the price.
+enum class Depth : std::uint8_t { figures, buckets };
+Column decode(std::string_view bytes, Depth depth);
+
+/// In seconds; of the last word 64, though what is in it took longer.
+double upper_bound(std::uint8_t word);
+
+/// Of the I/Os in the buckets; not of none.
+std::uint8_t quantile(const Buckets& buckets, double share);
+Buckets add(const Buckets& a, const Buckets& b);
+std::uint64_t count(const Buckets& buckets);
+
+}  // namespace ssdpulse::live

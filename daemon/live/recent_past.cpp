@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/live/recent_past.h"
+
+#include <algorithm>
+
+namespace ssdpulse::live {
+namespace {
+
+template <typename Mark>
+void keep_newest(std::vector<Mark>& marks, std::size_t most) {
+  if (marks.size() > most) {
+    marks.erase(marks.begin(), marks.end() - static_cast<std::ptrdiff_t>(most));
+  }
+}
+
+}  // namespace
+
+void RecentPast::observe(const model::Snapshot& snapshot) {
+  std::map<std::string, Known> before;
+  before.swap(known_);
+  Ring::Frame frame{snapshot.number, snapshot.taken_at, {}, {}};
+  // Of rounded ends, so that lengths add up to what is between two of them.
+  const auto rounded = [](model::WallTime time) { return std::chrono::round<std::chrono::milliseconds>(time); };
+  frame.length = rounded(snapshot.taken_at) - rounded(last_.value_or(snapshot.taken_at));
+  for (const model::DeviceSnapshot& device : snapshot.devices) {
+    const std::string& name = device.device->name;
+    const Known& then = before[name];
+    Known& now = known_[name];
+    now.io = device.io;
+    if (const auto column = difference(then.io.get(), device)) {
+      frame.columns.emplace_back(name, encode(*column));
+    }
+    note_bursts(device, then, now, snapshot.taken_at);
+  }
+  if (last_) {
+    ring_.push(frame);
+  }
+  last_ = snapshot.taken_at;
+  const std::lock_guard lock(mutex_);
+  since_ = since_.value_or(snapshot.taken_at);
+  spikes_.insert(spikes_.end(), snapshot.spikes_ended.begin(), snapshot.spikes_ended.end());
+  keep_newest(spikes_, kMarks);
+  keep_newest(bursts_, kMarks);
+}
+
+Burst* RecentPast::open_burst(const std::string& device, model::DiscardTrigger trigger) {
+  const auto found = std::find_if(bursts_.rbegin(), bursts_.rend(), [&](const Burst& burst) {
+    return burst.device == device && burst.trigger == trigger && !burst.end;
+  });
+  return found == bursts_.rend() ? nullptr : &*found;
+}
+
+void RecentPast::note_bursts(const model::DeviceSnapshot& device, const Known& before, Known& now, model::WallTime at) {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < model::kDiscardTriggers; ++i) {
+    const model::DiscardBursts& seen = device.discards[i];
+    const auto trigger = static_cast<model::DiscardTrigger>(i);
+    const std::uint64_t bytes_before = before.seen ? before.burst_bytes[i] : seen.bytes;
+    if (seen.active && !before.bursting[i]) {
+      bursts_.push_back({device.device->name, trigger, last_.value_or(at), std::nullopt, 0});
+    }
+    if (Burst* burst = before.bursting[i] || seen.active ? open_burst(device.device->name, trigger) : nullptr) {
+      burst->bytes = seen.bytes - std::min(seen.bytes, bytes_before);
+      burst->end = seen.active ? std::nullopt : std::optional(at);
+    }
+    now.bursting[i] = seen.active;
+    now.burst_bytes[i] = seen.active ? bytes_before : seen.bytes;
+  }
+  now.seen = true;
+}
+
+std::vector<model::LatencySpike> RecentPast::ended_spikes() const {
+  const std::lock_guard lock(mutex_);
+  return spikes_;
+}
+
+std::vector<Burst> RecentPast::bursts() const {
+  const std::lock_guard lock(mutex_);
+  return bursts_;
+}
+
+std::optional<model::WallTime> RecentPast::since() const {
+  const std::lock_guard lock(mutex_);
+  return since_;
+}
+
+}  // namespace ssdpulse::live

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which columns were there in the last 15 minutes? One frame a snapshot, with the columns of all devices.
+//
+// The memory is taken at the start and never grows. A frame is as long as its devices were busy: where they were so
+// busy that 15 minutes do not fit, the oldest frames go first and the reach is shorter, which readers can see.
+// One thread writes, any number read; both copy under a lock and do all else without it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "daemon/live/column.h"
+
+namespace ssdpulse::live {
+
+/// When a column was, and its bytes; none: the device was not measured then.
+struct Second {
+  std::uint64_t number = 0;  // of the snapshot at its end
+  model::WallTime end;
+  std::chrono::milliseconds length{};
+  std::optional<std::string> bytes;
+};
+
+class Ring {
+ public:
+  static constexpr std::size_t kFrames = 900;  // 15 minutes at a snapshot a second
+
+  /// A busy column is 300 to 600 bytes: 8 MiB hold 15 minutes of 16 busy devices.
+  static constexpr std::size_t kBytes = 8U << 20;
+
+  explicit Ring(std::size_t bytes = kBytes) : memory_(bytes) {}
+
+  struct Frame {
+    std::uint64_t number = 0;
+    model::WallTime end;
+    std::chrono::milliseconds length{};
+    std::vector<std::pair<std::string, std::string>> columns;  // by device: encode()
+  };
+  /// A frame that is longer than the whole ring is not kept, and those before it are.
+  void push(const Frame& frame);
+
+  /// The device's columns of all frames whose number is greater, oldest first.
+  [[nodiscard]] std::vector<Second> after(std::uint64_t number, std::string_view device) const;
+
+  struct Reach {
+    std::uint64_t first = 0;  // numbers of the oldest and the newest frame; 0: there is none
+    std::uint64_t last = 0;
+    model::WallTime begin;  // of the oldest
+  };
+  [[nodiscard]] Reach reach() const;
+  [[nodiscard]] std::size_t capacity() const { return memory_.size(); }
+
+ private:
+  struct Place {
+    std::size_t offset;
+    std::size_t size;
+    std::uint64_t number;
+    model::WallTime end;
+    std::chrono::milliseconds length;
+  };
+  void drop_oldest();
+  [[nodiscard]] const Place& place(std::size_t i) const { return places_[(oldest_ + i) % kFrames]; }
+
+  mutable std::mutex mutex_;
+  std::vector<char> memory_;
+  std::vector<Place> places_ = std::vector<Place>(kFrames);  // a ring of its own
+  std::size_t oldest_ = 0;
+  std::size_t frames_ = 0;
+  std::size_t head_ = 0;  // where the next frame begins, if it fits
+};
+
+}  // namespace ssdpulse::live

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/live/words.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace ssdpulse::live {
+namespace {
+
+/// 850, 24.1, 2.4, 0.85: what follows the third digit says nothing.
+std::string digits(double value) {
+  if (value >= 100 || value == std::floor(value)) {
+    return fmt::format("{:.0f}", value);
+  }
+  return value >= 10 ? fmt::format("{:.0f}", value) : fmt::format("{:.1f}", value);
+}
+
+}  // namespace
+
+std::string latency_words(double seconds) {
+  if (seconds < 1e-3) {
+    return digits(seconds * 1e6) + " us";
+  }
+  return seconds < 1 ? digits(seconds * 1e3) + " ms" : digits(seconds) + " s";
+}
+
+std::string duration_words(double seconds) {
+  if (seconds < 120) {
+    return fmt::format("{:.0f} s", std::max(1.0, seconds));
+  }
+  return seconds < 7200 ? fmt::format("{:.0f} min", seconds / 60) : fmt::format("{:.0f} h", seconds / 3600);
+}
+
+std::string factor_words(double factor) {
+  return (factor >= 10 ? fmt::format("{:.0f}", factor) : fmt::format("{:.1f}", factor)) + " times";
+}
+
+std::string size_words(double bytes) {
+  constexpr std::array<std::pair<double, const char*>, 5> kUnits{
+      {{1e15, " PB"}, {1e12, " TB"}, {1e9, " GB"}, {1e6, " MB"}, {1e3, " kB"}}};
+  for (const auto& [least, unit] : kUnits) {
+    if (bytes >= least) {
+      return digits(bytes / least) + unit;
+    }
+  }
+  return digits(bytes) + " B";
+}
+
+std::string clock_words(std::chrono::system_clock::time_point time) {
+  return fmt::format("{:%H:%M:%S} UTC", std::chrono::floor<std::chrono::seconds>(time));
+}
+
+}  // namespace ssdpulse::live

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// How is a number said to people? Three digits at most, with the unit that fits.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace ssdpulse::live {
+
+std::string latency_words(double seconds);                            // 850 us, 2.4 ms, 1.2 s
+std::string duration_words(double seconds);                           // 8 s, 3 min, 2 h
+std::string factor_words(double factor);                              // 1.4 times, 12 times
+std::string size_words(double bytes);                                 // 512 B, 1.8 MB, 2 GB: powers of ten
+std::string clock_words(std::chrono::system_clock::time_point time);  // 14:03:12 UTC
+
+}  // namespace ssdpulse::live

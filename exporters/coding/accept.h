@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does a client accept? The elements of an Accept or Accept-Encoding header (RFC 9110, 12.5), with their quality.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ssdpulse::coding {
+
+struct AcceptItem {
+  std::string name;  // media range or coding, lower case
+  std::vector<std::pair<std::string, std::string>> parameters;
+  double quality = 1.0;
+
+  [[nodiscard]] std::string_view parameter(std::string_view wanted) const;  // empty if absent
+};
+
+/// Elements whose quality cannot be read are dropped, the others count.
+std::vector<AcceptItem> parse_accept(std::string_view header);
+
+/// The best quality among the elements that match; nothing if none does.
+template <typename Matches>
+std::optional<double> quality_of(const std::vector<AcceptItem>& items, Matches matches) {
+  std::optional<double> best;
+  for (const auto& item : items) {
+    if (matches(item)) {
+      best = std::max(best.value_or(0), item.quality);
+    }
+  }
+  return best;
+}
+
+inline auto named(std::string_view name) {
+  return [name](const AcceptItem& item) { return item.name == name; };
+}
+
+/// Whether to compress, by Accept-Encoding: gzip (or *) accepted and not less liked than identity. Not without a
+/// header.
+bool prefers_gzip(std::string_view accept_encoding);
+
+}  // namespace ssdpulse::coding

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which files does the page consist of? They are in the binary, as they lie in assets/ and in deploy/runbooks.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace ssdpulse::page {
+
+struct EmbeddedFile {
+  std::string_view path;  // of the URL
+  std::string_view content_type;
+  const char* begin;
+  const char* end;
+
+  [[nodiscard]] std::string_view bytes() const { return {begin, static_cast<std::size_t>(end - begin)}; }
+};
+
+std::span<const EmbeddedFile> embedded_files();
+
+/// Null if there is none of this path.
+const EmbeddedFile* embedded_file(std::string_view path);
+
+}  // namespace ssdpulse::page

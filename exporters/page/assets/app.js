@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is shown is in the URL's fragment: #/ or #/device/NAME?range=300&heat=write&to=TIME. Everything else follows.
+
+import { Store } from "./store.js";
+import { Overview } from "./overview.js";
+import { DeviceView } from "./device.js";
+import { element, clock, duration } from "./words.js";
+import { onTheme } from "./plot.js";
+
+const KEYS = [
+  ["?", "this help"], ["/", "filter the drives"], ["Esc", "back to all drives"], ["p", "pause, or live again"], ["[ and ]", "earlier, later"],
+  ["Tab", "to the next chart; there ← and → move the time cursor (Shift: by ten seconds), Enter explains"],
+];
+
+class App {
+  constructor() {
+    this.main = document.getElementById("main");
+    this.dialog = document.getElementById("dialog");
+    this.store = new Store(() => this.update());
+    this.overview = new Overview(this);
+    document.getElementById("host").textContent = "on " + location.hostname;
+    document.getElementById("help").addEventListener("click", () => this.help());
+    addEventListener("hashchange", () => this.route());
+    addEventListener("keydown", (event) => this.onKey(event));
+    onTheme(() => this.update());
+    setInterval(() => this.sayConnection(), 1000);
+    this.route();
+    this.store.soon(0);
+  }
+
+  where() {
+    const [path, query] = location.hash.slice(1).split("?");
+    const match = /^\/device\/([^/]+)$/.exec(path);
+    const parameters = new URLSearchParams(query);
+    const number = (name) => (/^\d{1,12}$/.test(parameters.get(name) ?? "") ? Number(parameters.get(name)) : null);
+    let device = null;
+    try {
+      device = match ? decodeURIComponent(match[1]) : null;
+    } catch (error) { /* no name of ours */ }
+    return { device, range: number("range"), heat: parameters.get("heat") ?? "read", to: number("to") };
+  }
+
+  go(change) {
+    const { device, ...view } = { ...this.where(), ...change };
+    const parameters = new URLSearchParams();
+    for (const [name, value] of Object.entries(view)) {
+      if (value !== null) parameters.set(name, value);
+    }
+    history.replaceState(null, "", `#/device/${encodeURIComponent(device)}?${parameters}`);
+    this.route();
+  }
+
+  route() {
+    const view = this.where();
+    if (!view.device) {
+      this.device = null;
+      this.store.look(null, "read");
+      if (!this.main.contains(this.overview.root)) this.main.replaceChildren(this.overview.root);
+      document.title = "ssdpulse";
+    } else {
+      if (this.device?.device !== view.device) {
+        this.device = new DeviceView(this, view.device);
+        this.main.replaceChildren(element("p", {}, element("a", { href: "#/" }, "◀ All drives")), this.device.root);
+      }
+      document.title = view.device + " · ssdpulse";
+      this.device.configure(view);
+    }
+    this.update();
+  }
+
+  update() {
+    this.sayConnection();
+    this.sayWhy();
+    (this.device ?? this.overview).update();
+  }
+
+  sayWhy() {
+    const why = this.store.overview?.why;
+    if (!why) return;
+    document.getElementById("why").dataset.verdict = why.verdict;
+    const sentence = document.getElementById("sentence");
+    if (sentence.textContent !== why.sentence) sentence.textContent = why.sentence;
+    const next = document.getElementById("next");
+    next.hidden = !why.next;
+    if (next.dataset.said !== why.next + why.device) {
+      next.dataset.said = why.next + why.device;
+      next.replaceChildren(element("strong", {}, "Next: "), why.next + " ", this.runbookButton(why.runbook),
+        why.device ? element("a", { href: "#/device/" + encodeURIComponent(why.device) }, " Look at " + why.device) : "");
+    }
+  }
+
+  sayConnection() {
+    const { gone, overview, restarted } = this.store;
+    const place = document.getElementById("connection");
+    const now = Date.now() / 1000;
+    document.body.classList.toggle("gone", Boolean(gone));
+    place.dataset.state = gone ? "gone" : "live";
+    let words = "connecting";
+    if (gone) words = `no answer since ${clock(gone)} (${duration(now - gone)}); trying again`;
+    else if (overview) words = `live, ${clock(overview.taken_at)}`;
+    if (!gone && restarted && now - restarted < 60) words += `; the daemon was restarted, seen at ${clock(restarted)}`;
+    if (place.textContent !== words) place.textContent = words;
+  }
+
+  runbookButton(name) {
+    return name ? element("button", { type: "button", "data-runbook": name, onclick: () => this.runbook(name) }, "What to do") : "";
+  }
+
+  show(title, ...content) {
+    document.getElementById("dialog-title").textContent = title;
+    document.getElementById("dialog-text").replaceChildren(...content);
+    if (!this.dialog.open) this.dialog.showModal();
+  }
+
+  help() {
+    this.show("Keys", element("table", {}, element("tbody", {}, ...KEYS.map(([key, words]) => element("tr", {}, element("th", {}, key), element("td", {}, words))))));
+  }
+
+  // Markdown as far as runbooks use it: headings, lists, code, paragraphs. As text, never as markup.
+  async runbook(name) {
+    let text = "";
+    try {
+      const answer = await fetch(`runbooks/${encodeURIComponent(name)}.md`);
+      text = answer.ok ? await answer.text() : "There is no such runbook.";
+    } catch (error) {
+      text = "The daemon does not answer.";
+    }
+    const blocks = text.replace(/<!--[\s\S]*?-->/g, "").split(/\n{2,}/).map((block) => block.trimEnd()).filter(Boolean);
+    const plain = (words) => words.replace(/[`*]/g, "");
+    this.show(name, ...blocks.map((block) => {
+      const heading = /^#+ (.*)$/.exec(block);
+      if (heading) return element("h3", {}, plain(heading[1]));
+      if (/^( {4}|```)/.test(block)) return element("pre", {}, block.replace(/^```.*$/gm, "").replace(/^ {4}/gm, ""));
+      if (/^([-*]|\d+\.) /.test(block)) {
+        return element("ul", {}, ...block.split(/\n(?=[-*] |\d+\. )/).map((item) => element("li", {}, plain(item.replace(/^([-*]|\d+\.) /, "").replace(/\n\s*/g, " ")))));
+      }
+      return element("p", {}, plain(block.replace(/\n/g, " ")));
+    }));
+  }
+
+  onKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || this.dialog.open) return;
+    const typing = event.target.matches?.("input");
+    if (event.key === "Escape") {
+      if (typing && this.overview.filter.value) this.overview.filter.value = "";
+      else if (this.device) location.hash = "#/";
+      event.target.blur?.();
+      this.update();
+      return;
+    }
+    if (typing) return;
+    if (event.key === "?") this.help();
+    else if (event.key === "/" && !this.device) this.overview.filter.focus();
+    else if (event.key === "p" && this.device) this.device.live.click();
+    else if (event.key === "[" && this.device) this.device.step(-1);
+    else if (event.key === "]" && this.device) this.device.step(1);
+    else return;
+    event.preventDefault();
+  }
+}
+
+new App();

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where are all I/Os of each second? One pixel a bucket and second on a canvas of its own, drawn scaled in one step.
+
+import { Plot, cividis, colour, isDark } from "./plot.js";
+import { element, latency, exact, clock, plural } from "./words.js";
+
+const ZERO = 0; // words of bpf/abi/latency_buckets.h
+const UNDER = 1;
+const OVER = 210;
+const HOLD = 30000; // milliseconds that a scale is kept at least, so that it does not flicker
+
+// "FIRST:LEVELS" -> [first word, levels]; null: no data.
+function parse(text) {
+  if (text === null || text === undefined) return null;
+  const colon = text.indexOf(":");
+  return colon < 0 ? [0, ""] : [Number(text.slice(0, colon)), text.slice(colon + 1)];
+}
+
+const level = (levels, i) => levels.charCodeAt(i) - 48;
+const leastOf = (one) => 2 ** (one - 1); // the least count of a level
+
+export class Heatmap extends Plot {
+  constructor(view) {
+    super(view, "Latency of every I/O", true);
+    this.place.id = "heatmap";
+    this.pixels = document.createElement("canvas");
+    this.scale = { low: 70, high: 120, level: 4, until: 0 };
+    this.colours = element("canvas", { width: "140", height: "12" });
+    this.most = element("span", {});
+    this.hover = element("span", { class: "faint" }, "");
+    this.heading.append(this.hover);
+    this.root.insertBefore(element("div", { class: "key" },
+      element("span", {}, "1 I/O ", this.colours, this.most),
+      element("span", {}, element("i", { class: "box" }), "none: zero I/Os"),
+      element("span", {}, element("i", { class: "box none" }), "no data: not measured"),
+      element("span", {}, "top and bottom row: out of range")), this.summary);
+  }
+
+  // Which words are shown, and which level is the last colour: what is visible decides, and is held for a while.
+  rescale(visible) {
+    let low = OVER;
+    let high = 2;
+    let most = 1;
+    for (const i of visible) {
+      const column = parse(this.view.levels[i]);
+      if (!column || column[1] === "") continue;
+      low = Math.min(low, Math.max(column[0], 2));
+      high = Math.max(high, Math.min(column[0] + column[1].length - 1, OVER - 1));
+      for (let k = 0; k < column[1].length; k++) most = Math.max(most, level(column[1], k));
+    }
+    if (high < low) return;
+    low = Math.max(2, Math.floor((low - 3) / 4) * 4);
+    high = Math.min(OVER - 1, Math.max(Math.ceil((high + 4) / 4) * 4, low + 40));
+    const now = performance.now();
+    const key = `${this.view.until - this.view.from} ${this.view.heat}`;
+    const grows = low < this.scale.low || high > this.scale.high || most > this.scale.level;
+    if (grows || now > this.scale.until || key !== this.scale.key) {
+      const keep = key === this.scale.key && now <= this.scale.until;
+      this.scale = {
+        low: keep ? Math.min(low, this.scale.low) : low,
+        high: keep ? Math.max(high, this.scale.high) : high,
+        level: keep ? Math.max(most, this.scale.level) : most,
+        until: now + HOLD,
+        key,
+      };
+    }
+  }
+
+  // Rows from above: over, high .. low, under (with zero).
+  rowOf(word) {
+    if (word === OVER) return 0;
+    if (word === UNDER || word === ZERO) return this.scale.high - this.scale.low + 2;
+    return 1 + this.scale.high - word;
+  }
+
+  draw() {
+    const context = this.begin();
+    if (!context || !this.view.columns.end) return;
+    const visible = this.view.visible();
+    this.rescale(visible);
+    const rows = this.scale.high - this.scale.low + 3;
+    this.rowHeight = this.box.height / rows;
+    this.paint(visible, rows);
+    context.imageSmoothingEnabled = false;
+    const { end, seconds } = this.view.columns;
+    // One step for each run of seconds without a gap.
+    for (let at = 0; at < visible.length;) {
+      let last = at;
+      while (last + 1 < visible.length && Math.abs(end[visible[last + 1]] - seconds[visible[last + 1]] - end[visible[last]]) < 0.6) last++;
+      const left = this.x(end[visible[at]] - seconds[visible[at]]);
+      const right = this.x(end[visible[last]]);
+      context.save();
+      context.beginPath();
+      context.rect(this.box.left, this.box.top, this.box.width, this.box.height);
+      context.clip();
+      context.drawImage(this.pixels, at, 0, last - at + 1, rows, left, this.box.top, right - left, this.box.height);
+      context.restore();
+      at = last + 1;
+    }
+    this.noData(context, (i) => this.view.levels[i] === null);
+    this.axis(context);
+    this.timeAxis(context);
+    this.quantiles(context, visible);
+    this.marks(context);
+    this.cursorLine(context);
+    this.say(visible);
+  }
+
+  paint(visible, rows) {
+    this.pixels.width = Math.max(1, visible.length);
+    this.pixels.height = rows;
+    const inside = this.pixels.getContext("2d", { willReadFrequently: true });
+    const image = inside.createImageData(this.pixels.width, rows);
+    const palette = Array.from({ length: this.scale.level + 1 }, (_, i) => cividis(0.08 + 0.92 * ((i - 1) / Math.max(1, this.scale.level - 1))));
+    visible.forEach((i, x) => {
+      const column = parse(this.view.levels[i]);
+      if (!column) return;
+      for (let k = 0; k < column[1].length; k++) {
+        const one = level(column[1], k);
+        if (one === 0) continue;
+        const at = 4 * (this.rowOf(column[0] + k) * this.pixels.width + x);
+        const [red, green, blue] = palette[Math.min(one, this.scale.level)];
+        image.data.set([red, green, blue, 255], at);
+      }
+    });
+    inside.putImageData(image, 0, 0);
+  }
+
+  yOf(word) {
+    return this.box.top + (this.rowOf(word) + 0.5) * this.rowHeight;
+  }
+
+  axis(context) {
+    const bounds = this.view.bounds;
+    if (!bounds) return;
+    const ticks = [];
+    for (let word = this.scale.low; word <= this.scale.high; word++) {
+      for (let power = -6; power <= 1; power++) {
+        const value = 10 ** power;
+        if (bounds[word] >= value && bounds[word - 1] < value) ticks.push([this.box.top + (this.rowOf(word) + 1) * this.rowHeight, latency(value)]);
+      }
+    }
+    context.globalAlpha = 0.55;
+    this.ticks(context, ticks);
+    context.globalAlpha = 1;
+    this.ticks(context, []);
+    context.strokeStyle = colour("--line");
+    for (const y of [this.box.top + this.rowHeight, this.box.top + this.box.height - this.rowHeight]) {
+      context.beginPath();
+      context.moveTo(this.box.left, y);
+      context.lineTo(this.box.left + this.box.width, y);
+      context.stroke();
+    }
+  }
+
+  quantiles(context, visible) {
+    for (const [name, dash] of [["p50", []], ["p99", [7, 4]], ["p999", [2, 3]]]) {
+      const words = this.view.series(`${this.view.heat}_${name}`);
+      for (const [width, ink] of [[3, isDark() ? "#000a" : "#fffb"], [1.3, colour("--ink")]]) {
+        context.strokeStyle = ink;
+        context.lineWidth = width;
+        context.setLineDash(dash);
+        context.beginPath();
+        let open = false;
+        for (const i of visible) {
+          if (words[i] === null || words[i] === undefined) {
+            open = false;
+            continue;
+          }
+          const point = [this.x(this.view.columns.end[i] - this.view.columns.seconds[i] / 2), this.yOf(words[i])];
+          if (open) context.lineTo(...point);
+          else context.moveTo(...point);
+          open = true;
+        }
+        context.stroke();
+      }
+    }
+    context.setLineDash([]);
+  }
+
+  hasMedian() {
+    return this.view.series(`${this.view.heat}_p50`).length > 0;
+  }
+
+  say(visible) {
+    const bounds = this.view.bounds ?? [];
+    const tail = (name, i) => latency(bounds[this.view.series(`${this.view.heat}_${name}`)[i]] ?? null);
+    const at = this.view.cursorIndex() ?? visible[visible.length - 1];
+    const ios = this.view.series(`${this.view.heat}_ios`);
+    this.legend.replaceChildren();
+    if (at !== undefined) {
+      const missing = this.view.isMissing(at);
+      this.hover.textContent = `${clock(this.view.columns.end[at])} · ` + (missing ? "no data" : ios[at] === 0 ? `no ${plural(this.view.heat)}` :
+        `${exact(ios[at])} ${plural(this.view.heat)} · ` + (this.hasMedian() ? `p50 ${tail("p50", at)} (solid) · ` : "") + `p99 ${tail("p99", at)} (dashed)` + (this.hasMedian() ? ` · p99.9 ${tail("p999", at)} (dotted)` : ""));
+    }
+    this.most.textContent = `${exact(leastOf(this.scale.level))} and more`;
+    const inside = this.colours.getContext("2d");
+    for (let x = 0; x < 140; x++) {
+      inside.fillStyle = `rgb(${cividis(0.08 + 0.92 * (x / 139)).join(",")})`;
+      inside.fillRect(x, 0, 1, 12);
+    }
+    const with99 = visible.filter((i) => this.view.series(`${this.view.heat}_p99`)[i] != null);
+    const p99 = with99.map((i) => this.view.series(`${this.view.heat}_p99`)[i]);
+    const gaps = visible.filter((i) => this.view.isMissing(i)).length;
+    this.summary.textContent = p99.length === 0 ? `No ${this.view.heat} in these ${visible.length} seconds.` :
+      `${with99.length} of ${visible.length} seconds have I/Os; p99 from ${latency(bounds[Math.min(...p99)])} to ${latency(bounds[Math.max(...p99)])}` +
+      (gaps ? `; ${gaps} seconds without data.` : ".");
+    this.place.setAttribute("aria-label", `Heatmap of ${this.view.heat} latency. ${this.summary.textContent} Arrow keys move the time cursor, Enter explains.`);
+    this.fillTable(["I/Os", "p50", "p99", "p99.9"], (i) => this.view.isMissing(i) ? ["no data", "", "", ""] : [exact(ios[i]), tail("p50", i), tail("p99", i), tail("p999", i)]);
+  }
+}

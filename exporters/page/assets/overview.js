@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// All drives, the one that needs somebody first, and what is not measured here.
+
+import { element, latency, count, bytes, percent, duration, clock } from "./words.js";
+import { cividis, colour, hatch } from "./plot.js";
+
+const COLUMNS = ["Drive", "State", "Read p99", "Write p99", "fsync p99", "I/Os a second", "Data a second", "In flight", "Write amplification", "Life", "Last 15 minutes"];
+const TAIL_LOW = 60; // words: about 160 us
+const TAIL_HIGH = 170; // about 2 s
+
+function tail(device, kind) {
+  const now = device.now?.[kind];
+  const usual = device.usual_p99[kind];
+  if (!device.now) return ["no data", ""];
+  if (!now || now.ios === 0) return ["none", usual === null || usual === undefined ? "" : "usually " + latency(usual)];
+  if (now.p99 === null) return ["not timed", ""];
+  return [latency(now.p99), usual === null || usual === undefined ? "" : `usually ${latency(usual)}`];
+}
+
+function amplification(nvme) {
+  const waf = nvme?.write_amplification;
+  if (!nvme) return ["not known", "no NVMe drive"];
+  if (waf.ratio === null) return ["not known", waf.reason || "too little written"];
+  return [waf.ratio.toFixed(2), `${waf.lower.toFixed(2)} to ${waf.upper.toFixed(2)}, ${waf.window}, ${waf.source}`];
+}
+
+function life(nvme) {
+  if (!nvme || nvme.used_ratio === null) return ["not known", nvme?.temperature_celsius ? nvme.temperature_celsius.toFixed(0) + " °C" : ""];
+  const parts = [nvme.life_seconds === null ? "" : duration(nvme.life_seconds) + " at this pace",
+    nvme.temperature_celsius === null ? "" : nvme.temperature_celsius.toFixed(0) + " °C",
+    nvme.spare_ratio === null ? "" : "spare " + percent(nvme.spare_ratio)];
+  return [percent(Math.max(0, 1 - nvme.used_ratio)) + " left", parts.filter(Boolean).join(", ")];
+}
+
+const cell = (label, [words, small], kind = "") => element("td", { class: kind, "data-label": label }, words, small ? element("small", {}, small) : null);
+
+function stateWords(device) {
+  if (device.state === "slow") {
+    const worst = device.spikes.reduce((a, b) => (a.excess_seconds > b.excess_seconds ? a : b));
+    return ["slow", `${worst.operation}: ${worst.words}`];
+  }
+  const past = device.spike_seconds ? `slow for ${duration(device.spike_seconds)} of the last 15 min` : "";
+  if (device.state === "idle") return ["idle", past];
+  return device.state === "unknown" ? ["cannot tell", device.now ? "no times recorded" : "no data"] : ["as usual", past];
+}
+
+function row(device) {
+  const rate = (kind, of) => (device.now ? device.now[kind][of] / device.now.seconds : null);
+  const [state, why] = stateWords(device);
+  const where = [device.model, ...device.mounts.map((mount) => mount.mountpoint), ...device.arrays].filter(Boolean).join(" · ");
+  const strip = element("canvas", { role: "img", "aria-label": stripWords(device) });
+  const made = element("tr", { "data-state": device.state, "data-device": device.name },
+    element("td", { class: "name", "data-label": "" }, element("a", { href: "#/device/" + encodeURIComponent(device.name) }, device.name), element("small", {}, [bytes(device.size_bytes), where].filter(Boolean).join(" · "))),
+    element("td", { "data-label": "State" }, element("span", { class: "state", "data-state": device.state }, state), why ? element("small", {}, why) : null),
+    cell("Read p99", tail(device, "read"), "number"),
+    cell("Write p99", tail(device, "write"), "number"),
+    cell("fsync p99", tail(device, "commit"), "number"),
+    cell("I/Os a second", [`${count(rate("read", "ios"))} read`, `${count(rate("write", "ios"))} write`], "number"),
+    cell("Data a second", [`${bytes(rate("read", "bytes"))} read`, `${bytes(rate("write", "bytes"))} write`], "number"),
+    cell("In flight", [device.now ? String(device.now.in_flight) : "–", ""], "number"),
+    cell("Write amplification", amplification(device.nvme), "number"),
+    cell("Life", life(device.nvme), "number"),
+    element("td", { class: "strip", "data-label": "Last 15 minutes" }, strip));
+  requestAnimationFrame(() => drawStrip(strip, device.strip));
+  return made;
+}
+
+function stripWords(device) {
+  const slow = device.strip.marks.filter((mark) => mark & 1).length;
+  const bursts = device.strip.marks.filter((mark) => mark & 2).length;
+  return `Worst p99 by ten seconds; ${slow} of ${device.strip.marks.length} cells with a slow time, ${bursts} with a burst of discards`;
+}
+
+// The height and colour of a bar is the worst p99; slow times have a bar on top, bursts one below.
+function drawStrip(canvas, strip) {
+  const ratio = window.devicePixelRatio || 1;
+  const { width, height } = canvas.getBoundingClientRect();
+  if (width === 0) return;
+  canvas.width = width * ratio;
+  canvas.height = height * ratio;
+  const context = canvas.getContext("2d");
+  context.scale(ratio, ratio);
+  const cells = 900 / strip.columns_per_cell + 1;
+  const step = width / cells;
+  const first = cells - strip.p99.length;
+  context.fillStyle = hatch(context);
+  context.fillRect(0, 5, Math.max(0, first * step), height - 10);
+  strip.p99.forEach((word, i) => {
+    const x = (first + i) * step;
+    if (word === null) {
+      context.fillStyle = hatch(context);
+      context.fillRect(x, 5, step, height - 10);
+      return;
+    }
+    const share = word === 0 ? 0 : Math.min(1, Math.max(0.06, (word - TAIL_LOW) / (TAIL_HIGH - TAIL_LOW)));
+    context.fillStyle = `rgb(${cividis(0.15 + 0.85 * share).join(",")})`;
+    const tall = share * (height - 12);
+    context.fillRect(x, height - 6 - tall, Math.max(1, step - 0.6), tall);
+    const mark = strip.marks[i];
+    if (mark & 5) {
+      context.fillStyle = colour("--bad");
+      context.fillRect(x, 0, step, 3);
+    }
+    if (mark & 2) {
+      context.fillStyle = colour("--c4");
+      context.fillRect(x, height - 3, step, 3);
+    }
+  });
+  context.fillStyle = colour("--line");
+  context.fillRect(0, height - 6, width, 1);
+}
+
+export class Overview {
+  constructor(app) {
+    this.app = app;
+    this.filter = element("input", { type: "search", id: "filter", placeholder: "Filter ( / )", "aria-label": "Filter the drives", oninput: () => this.update() });
+    this.number = element("span", { class: "faint", role: "status" });
+    this.body = element("tbody");
+    this.findings = element("div");
+    this.gaps = element("div");
+    this.root = element("div", {},
+      element("div", { class: "bar" }, this.filter, this.number),
+      element("div", { class: "scroll" }, element("table", { class: "drives" },
+        element("thead", {}, element("tr", {}, ...COLUMNS.map((name, i) => element("th", { scope: "col", class: i > 1 && i < 10 ? "number" : "" }, name)))), this.body)),
+      element("p", { class: "faint" }, "Numbers are of the last ten seconds. In the strip, taller is slower; a bar on top is a slow time, one below a burst of discards, and hatched is no data."),
+      this.findings, this.gaps);
+  }
+
+  update() {
+    const { overview, status } = this.app.store;
+    if (!overview) return;
+    const wanted = this.filter.value.trim().toLowerCase();
+    const shown = overview.devices.filter((device) => JSON.stringify([device.name, device.model, device.mounts, device.arrays, device.state]).toLowerCase().includes(wanted));
+    const focused = document.activeElement?.closest?.("tr")?.dataset.device;
+    this.body.replaceChildren(...shown.map(row));
+    if (focused) this.body.querySelector(`tr[data-device="${CSS.escape(focused)}"] a`)?.focus({ preventScroll: true });
+    this.number.textContent = wanted ? `${shown.length} of ${overview.devices.length} drives` : `${overview.devices.length} drives, the one that needs somebody first`;
+    if (status && status !== this.said) this.sayStatus(status);
+  }
+
+  sayStatus(status) {
+    this.said = status;
+    document.getElementById("version").textContent = `ssdpulse ${status.version}, running since ${new Date(status.started_at * 1000).toLocaleString()}`;
+    this.findings.replaceChildren();
+    if (status.findings.length) {
+      this.findings.append(element("h2", {}, "What is wrong for good"), element("ul", {}, ...status.findings.map((one) =>
+        element("li", {}, one.what + " ", one.change + " ", this.app.runbookButton(one.runbook)))));
+    }
+    this.gaps.replaceChildren(element("h2", { id: "not-measured" }, "What is not measured here, and why"));
+    if (status.not_measured.length === 0) this.gaps.append(element("p", {}, "Nothing: every source answers."));
+    else {
+      this.gaps.append(element("div", { class: "scroll" }, element("table", {},
+        element("thead", {}, element("tr", {}, ...["What", "Why", "What would change it"].map((name) => element("th", { scope: "col" }, name)))),
+        element("tbody", {}, ...status.not_measured.map((gap) => element("tr", {}, element("td", {}, gap.what), element("td", {}, gap.why), element("td", {}, gap.change)))))));
+    }
+    this.gaps.append(element("p", { class: "faint" }, `As of ${clock(status.taken_at)}.`));
+  }
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// How are seconds drawn? A frame with axes that line charts and the heatmap share, one time cursor for all of them, and
+// the three states that never look alike: a value, none to have (a gap), and no data (hatched).
+
+import { element, clock } from "./words.js";
+
+const LEFT = 58;
+const RIGHT = 8;
+const TOP = 6;
+const BOTTOM = 20;
+
+const CIVIDIS = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"]
+  .map((colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)));
+
+// 0..1 -> [red, green, blue]; on light ground the many are dark, on dark ground bright.
+export function cividis(share) {
+  const at = Math.min(0.9999, Math.max(0, isDark() ? share : 1 - share)) * (CIVIDIS.length - 1);
+  const low = CIVIDIS[Math.floor(at)];
+  const high = CIVIDIS[Math.floor(at) + 1];
+  return low.map((value, i) => Math.round(value + (high[i] - value) * (at % 1)));
+}
+
+const darkness = matchMedia("(prefers-color-scheme: dark)");
+export const isDark = () => darkness.matches;
+export const onTheme = (changed) => darkness.addEventListener("change", changed);
+export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+export function hatch(context) {
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = 8;
+  const inside = tile.getContext("2d");
+  inside.strokeStyle = colour("--hatch");
+  inside.lineWidth = 1.5;
+  for (const shift of [-8, 0, 8]) {
+    inside.beginPath();
+    inside.moveTo(shift, 8);
+    inside.lineTo(shift + 8, 0);
+    inside.stroke();
+  }
+  return context.createPattern(tile, "repeat");
+}
+
+export class Plot {
+  constructor(view, title, wide) {
+    this.view = view;
+    this.canvas = element("canvas");
+    this.place = element("div", { class: "plot", tabindex: "0", role: "img", "aria-label": title }, this.canvas);
+    this.legend = element("ul", { class: "legend" });
+    this.summary = element("p", { class: "summary" });
+    this.table = element("div", { class: "scroll" });
+    this.details = element("details", { ontoggle: () => this.draw() }, element("summary", {}, "As a table"), this.table);
+    this.heading = element("div", { class: "head" }, element("h3", {}, title), this.legend);
+    this.root = element("figure", { class: wide ? "chart wide" : "chart" }, this.heading, this.place, this.summary, this.details);
+    this.place.addEventListener("pointermove", (event) => this.point(event));
+    this.place.addEventListener("pointerleave", () => view.setCursor(null));
+    this.place.addEventListener("click", (event) => {
+      this.point(event);
+      view.explainAt(view.cursor);
+    });
+    this.place.addEventListener("keydown", (event) => view.onChartKey(event));
+    this.size = new ResizeObserver(() => this.draw());
+    this.size.observe(this.place);
+  }
+
+  point(event) {
+    const box = this.place.getBoundingClientRect();
+    const share = (event.clientX - box.left - LEFT) / (box.width - LEFT - RIGHT);
+    this.view.setCursor(this.view.from + Math.min(1, Math.max(0, share)) * (this.view.until - this.view.from));
+  }
+
+  begin() {
+    const ratio = window.devicePixelRatio || 1;
+    const { width, height } = this.place.getBoundingClientRect();
+    if (width < 40) return null;
+    this.canvas.width = Math.round(width * ratio);
+    this.canvas.height = Math.round(height * ratio);
+    const context = this.canvas.getContext("2d");
+    context.scale(ratio, ratio);
+    context.font = "12px system-ui, sans-serif";
+    this.box = { left: LEFT, top: TOP, width: width - LEFT - RIGHT, height: height - TOP - BOTTOM };
+    return context;
+  }
+
+  x(time) {
+    return this.box.left + ((time - this.view.from) / (this.view.until - this.view.from)) * this.box.width;
+  }
+
+  timeAxis(context) {
+    const span = this.view.until - this.view.from;
+    const step = [10, 15, 30, 60, 120, 180, 300].find((one) => span / one <= Math.max(2, this.box.width / 85)) ?? 300;
+    context.fillStyle = colour("--faint");
+    context.textAlign = "center";
+    context.textBaseline = "top";
+    for (let at = Math.ceil(this.view.from / step) * step; at <= this.view.until; at += step) {
+      const x = this.x(at);
+      if (x > this.box.left + 22 && x < this.box.left + this.box.width - 22) {
+        context.fillText(clock(at), x, this.box.top + this.box.height + 5);
+      }
+    }
+  }
+
+  ticks(context, ticks) {
+    context.textAlign = "right";
+    context.textBaseline = "middle";
+    for (const [y, words] of ticks) {
+      context.strokeStyle = colour("--grid");
+      context.lineWidth = 1;
+      context.beginPath();
+      context.moveTo(this.box.left, Math.round(y) + 0.5);
+      context.lineTo(this.box.left + this.box.width, Math.round(y) + 0.5);
+      context.stroke();
+      context.fillStyle = colour("--faint");
+      context.fillText(words, this.box.left - 6, y);
+    }
+  }
+
+  // Where no column is, or none of this device: hatched, never empty.
+  noData(context, isMissing) {
+    const { end, seconds } = this.view.columns;
+    context.fillStyle = hatch(context);
+    const fill = (from, to) => {
+      const left = Math.max(this.box.left, this.x(from));
+      const right = Math.min(this.box.left + this.box.width, this.x(to));
+      if (right - left > 0.5) context.fillRect(left, this.box.top, right - left, this.box.height);
+    };
+    let known = this.view.from;
+    for (let i = 0; i < end.length; i++) {
+      const begin = end[i] - seconds[i];
+      if (begin - known > 0.6) fill(known, begin);
+      if (isMissing(i)) fill(begin, end[i]);
+      known = Math.max(known, end[i]);
+    }
+    if (this.view.until - known > 2.5) fill(known, this.view.until);
+  }
+
+  marks(context) {
+    context.textAlign = "center";
+    context.textBaseline = "top";
+    for (const mark of this.view.marks) {
+      const from = Math.max(this.box.left, this.x(mark.begin));
+      const to = Math.min(this.box.left + this.box.width, Math.max(from + 2, this.x(mark.end ?? this.view.until)));
+      if (to < this.box.left || from > this.box.left + this.box.width) continue;
+      const burst = mark.kind === "bursts";
+      context.strokeStyle = burst ? colour("--c4") : colour("--bad");
+      context.lineWidth = 3;
+      const y = this.box.top + (burst ? this.box.height - 2 : 2);
+      context.beginPath();
+      context.moveTo(from, y);
+      context.lineTo(to, y);
+      context.stroke();
+      if (!burst) {
+        context.lineWidth = 1;
+        context.setLineDash([3, 3]);
+        context.beginPath();
+        context.moveTo(from, this.box.top);
+        context.lineTo(from, this.box.top + this.box.height);
+        context.stroke();
+        context.setLineDash([]);
+      }
+    }
+  }
+
+  cursorLine(context) {
+    if (this.view.cursor === null) return;
+    const x = this.x(this.view.cursor);
+    context.strokeStyle = colour("--ink");
+    context.lineWidth = 1;
+    context.beginPath();
+    context.moveTo(x, this.box.top);
+    context.lineTo(x, this.box.top + this.box.height);
+    context.stroke();
+  }
+
+  // Rows: [cells of one second], the newest first; at most 60, one a second, so that it can be read out.
+  fillTable(heads, row) {
+    if (!this.details.open) return;
+    const { end } = this.view.columns;
+    const rows = [];
+    for (let i = end.length - 1; i >= 0 && rows.length < 60; i--) {
+      if (end[i] <= this.view.until && end[i] >= this.view.from) {
+        rows.push(element("tr", {}, element("td", {}, clock(end[i])), ...row(i).map((cell) => element("td", { class: "number" }, cell))));
+      }
+    }
+    this.table.replaceChildren(element("table", {},
+      element("thead", {}, element("tr", {}, element("th", {}, "second"), ...heads.map((head) => element("th", { class: "number" }, head)))),
+      element("tbody", {}, ...rows)));
+  }
+}

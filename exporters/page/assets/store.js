@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does the daemon say? Asks once a second while anybody looks, keeps the columns of one device, and knows since
+// when there was no answer.
+
+const REACH = 900; // columns that the daemon keeps
+
+export class Store {
+  constructor(changed) {
+    this.changed = changed;
+    this.overview = null;
+    this.status = null;
+    this.gone = null; // since when, in seconds
+    this.run = null;
+    this.restarted = null;
+    this.device = null;
+    this.heat = "read";
+    this.forget();
+    this.failures = 0;
+    this.timer = null;
+    this.statusAt = 0;
+    document.addEventListener("visibilitychange", () => {
+      if (!document.hidden) this.soon(0);
+    });
+  }
+
+  forget() {
+    this.columns = {};
+    this.levels = [];
+    this.marks = { spikes: new Map(), bursts: new Map() };
+    this.to = 0;
+    this.bounds = this.bounds ?? null;
+  }
+
+  look(device, heat) {
+    if (device === this.device && heat === this.heat) return;
+    this.device = device;
+    this.heat = heat;
+    this.forget();
+    this.soon(0);
+  }
+
+  soon(milliseconds) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.poll(), milliseconds);
+  }
+
+  async ask(path) {
+    const answer = await fetch("api/v1/" + path, { signal: AbortSignal.timeout(8000) });
+    if (answer.status === 404) return null;
+    if (!answer.ok) throw new Error("HTTP " + answer.status);
+    return answer.json();
+  }
+
+  async poll() {
+    if (document.hidden || this.asking) return;
+    this.asking = true;
+    try {
+      const device = this.device;
+      const heat = this.heat;
+      const [overview, live] = await Promise.all([
+        this.ask("devices"),
+        device ? this.ask(`devices/${encodeURIComponent(device)}/live?since=${this.to}&heat=${heat}`) : null,
+      ]);
+      if (!this.status || Date.now() - this.statusAt > 30000) {
+        this.status = await this.ask("status");
+        this.statusAt = Date.now();
+      }
+      this.note(overview);
+      if (live && device === this.device && heat === this.heat) this.take(live);
+      this.missing = device && !live ? device : null;
+      this.gone = null;
+      this.failures = 0;
+    } catch (error) {
+      this.gone = this.gone ?? Date.now() / 1000;
+      this.failures += 1;
+    }
+    this.asking = false;
+    this.changed();
+    this.soon(this.gone ? Math.min(5000, 500 * 2 ** Math.min(this.failures, 4)) : 1000);
+  }
+
+  note(overview) {
+    if (this.run && this.run !== overview.run) {
+      this.restarted = Date.now() / 1000;
+      this.forget();
+      this.status = null;
+    }
+    this.run = overview.run;
+    this.overview = overview;
+  }
+
+  // An answer may begin earlier than asked: then it is all there is.
+  take(live) {
+    if (live.run !== this.run) return;
+    if (live.from !== this.to || live.from === 0) this.forget();
+    if (live.bounds_seconds) this.bounds = live.bounds_seconds;
+    for (const [name, values] of Object.entries(live.columns)) {
+      (this.columns[name] ??= []).push(...values);
+    }
+    // Columns follow each other without a gap, and so do their snapshots' numbers.
+    let end = live.begin;
+    let number = live.to - live.heat.levels.length;
+    this.columns.end ??= [];
+    this.columns.number ??= [];
+    this.columns.seconds ??= [];
+    for (const milliseconds of live.columns.milliseconds ?? []) {
+      end += milliseconds / 1000;
+      number += 1;
+      this.columns.end.push(end);
+      this.columns.number.push(number);
+      this.columns.seconds.push(milliseconds / 1000);
+    }
+    this.levels.push(...live.heat.levels);
+    const spare = this.levels.length - REACH;
+    if (spare > 0) {
+      for (const values of Object.values(this.columns)) values.splice(0, spare);
+      this.levels.splice(0, spare);
+    }
+    for (const kind of ["spikes", "bursts"]) {
+      for (const mark of live.marks[kind]) this.marks[kind].set(mark.id, { ...mark, kind });
+    }
+    this.to = live.to;
+  }
+
+  series(name) {
+    return this.columns[name] ?? [];
+  }
+
+  // By their beginning; of the visible time alone.
+  marksBetween(from, to) {
+    return [...this.marks.spikes.values(), ...this.marks.bursts.values()]
+      .filter((mark) => mark.begin <= to && (mark.end ?? Infinity) >= from)
+      .sort((a, b) => a.begin - b.begin);
+  }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// How are numbers said, and elements made? No text is ever taken for markup.
+
+export function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (value !== null && value !== undefined && value !== false) made.setAttribute(key, value === true ? "" : value);
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+const short = (value) => (value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2)).replace(/\.?0+$/, (zeros) => (zeros.includes(".") ? "" : zeros));
+
+export function latency(seconds) {
+  if (seconds === null || seconds === undefined) return "–";
+  if (seconds < 1e-3) return short(seconds * 1e6) + " µs";
+  return seconds < 1 ? short(seconds * 1e3) + " ms" : short(seconds) + " s";
+}
+
+function scaled(value, units, base) {
+  let at = 0;
+  while (value >= base && at + 1 < units.length) {
+    value /= base;
+    at += 1;
+  }
+  return short(value) + units[at];
+}
+
+export const count = (value) => (value === null || value === undefined ? "–" : scaled(value, ["", " k", " M", " G", " T"], 1000));
+export const bytes = (value) => (value === null || value === undefined ? "–" : scaled(value, [" B", " kB", " MB", " GB", " TB", " PB"], 1000));
+export const exact = (value) => (value === null || value === undefined ? "no data" : value.toLocaleString("en"));
+export const percent = (ratio) => (ratio === null || ratio === undefined ? "–" : short(ratio * 100) + " %");
+
+export function duration(seconds) {
+  if (seconds === null || seconds === undefined) return "–";
+  if (seconds < 120) return Math.max(0, seconds).toFixed(0) + " s";
+  if (seconds < 7200) return (seconds / 60).toFixed(0) + " min";
+  if (seconds < 172800) return (seconds / 3600).toFixed(0) + " h";
+  return seconds < 2 * 31557600 ? (seconds / 86400).toFixed(0) + " days" : short(seconds / 31557600) + " years";
+}
+
+export const plural = (kind) => (kind === "flush" ? "flushes" : kind === "commit" ? "commits (fsync)" : kind + "s");
+export const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour12: false });

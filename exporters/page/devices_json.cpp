@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list: every measured device, the one that needs somebody first.
+#include <algorithm>
+#include <tuple>
+
+#include "daemon/live/words.h"
+#include "exporters/page/json.h"
+
+namespace ssdpulse::page {
+namespace {
+
+using live::Column;
+using live::Kind;
+using live::Second;
+
+constexpr std::size_t kNow = 10;    // columns that "now" is made of: enough I/Os for a p99, few enough to be now
+constexpr std::size_t kStrip = 10;  // columns in one cell of the strip
+
+struct Known {
+  const model::DeviceSnapshot* device;
+  std::vector<Second> seconds;
+  std::vector<std::optional<Column>> columns;  // of each of those; with buckets in the last kNow alone
+};
+
+Known look_at(const model::DeviceSnapshot& device, const live::RecentPast& past, std::uint64_t newest) {
+  Known known{&device, past.ring().after(0, device.device->name), {}};
+  while (!known.seconds.empty() && known.seconds.back().number > newest) {
+    known.seconds.pop_back();
+  }
+  for (std::size_t i = 0; i < known.seconds.size(); ++i) {
+    const bool now = i + kNow >= known.seconds.size();
+    const auto& bytes = known.seconds[i].bytes;
+    known.columns.push_back(
+        bytes ? std::optional(live::decode(*bytes, now ? live::Depth::buckets : live::Depth::figures)) : std::nullopt);
+  }
+  return known;
+}
+
+Json now_of(const Known& known) {
+  const std::size_t first = known.columns.size() - std::min(kNow, known.columns.size());
+  double seconds = 0;
+  std::array<std::uint64_t, live::kKinds> ios{};
+  std::array<std::uint64_t, live::kKinds> bytes{};
+  std::array<live::Buckets, live::kKinds> buckets;
+  std::size_t begin = known.columns.size();
+  for (std::size_t i = first; i < known.columns.size(); ++i) {
+    if (!known.columns[i]) {
+      continue;
+    }
+    begin = std::min(begin, i);
+    seconds += static_cast<double>(known.seconds[i].length.count()) / 1000;
+    for (std::size_t kind = 0; kind < live::kKinds; ++kind) {
+      ios[kind] += known.columns[i]->kinds[kind].ios;
+      bytes[kind] += known.columns[i]->kinds[kind].bytes;
+      buckets[kind] = live::add(buckets[kind], known.columns[i]->kinds[kind].buckets);
+    }
+  }
+  if (begin == known.columns.size()) {
+    return {};
+  }
+  Json now{{"from", known.seconds[begin].number - 1}, {"to", known.seconds.back().number}, {"seconds", seconds}};
+  for (std::size_t kind = 0; kind < live::kKinds; ++kind) {
+    const auto quantile = [&](double share) {
+      return buckets[kind].empty() ? Json() : latency_of(live::quantile(buckets[kind], share));
+    };
+    now[live::kKindNames[kind]] = {{"ios", ios[kind]},
+                                   {"bytes", bytes[kind]},
+                                   {"p50", quantile(0.5)},
+                                   {"p99", quantile(0.99)},
+                                   {"p999", quantile(0.999)}};
+  }
+  const Column& last =
+      *std::find_if(known.columns.rbegin(), known.columns.rend(), [](const auto& column) { return column.has_value(); })
+           ->
+           operator->();
+  now["in_flight"] = last.kind(Kind::read).in_flight + last.kind(Kind::write).in_flight;
+  return now;
+}
+
+/// The median second's p99 of those without a spike: what memory says is usual. Null of fewer than ten such seconds.
+Json usual_of(const Known& known, Kind kind) {
+  std::vector<std::uint8_t> tails;
+  for (const auto& column : known.columns) {
+    if (column && !column->in_spike() && column->kind(kind).total.ios > 0) {
+      tails.push_back(column->kind(kind).total.p99);
+    }
+  }
+  if (tails.size() < 10) {
+    return {};
+  }
+  const auto middle = tails.begin() + static_cast<std::ptrdiff_t>(tails.size() / 2);
+  std::nth_element(tails.begin(), middle, tails.end());
+  return latency_of(*middle);
+}
+
+/// One cell for ten seconds: the worst p99 of reads and writes as a word, 0 without I/Os, null where not measured;
+/// and whether there was a spike (1), a burst (2), an error (4).
+Json strip_of(const Known& known) {
+  Json tails = Json::array();
+  Json marks = Json::array();
+  const std::size_t spare = known.columns.size() % kStrip;  // cells keep their columns while time goes on
+  for (std::size_t i = 0; i < known.columns.size();) {
+    const std::size_t end = std::min(known.columns.size(), i + (i == 0 && spare > 0 ? spare : kStrip));
+    std::optional<std::uint8_t> worst;
+    unsigned mark = 0;
+    for (; i < end; ++i) {
+      if (const auto& column = known.columns[i]) {
+        worst = std::max(worst.value_or(0),
+                         std::max(column->kind(Kind::read).total.p99, column->kind(Kind::write).total.p99));
+        mark |= (column->in_spike() ? 1U : 0U) | (column->bursts != 0 ? 2U : 0U) | (column->errors > 0 ? 4U : 0U);
+      }
+    }
+    tails.push_back(worst ? Json(*worst) : Json());
+    marks.push_back(mark);
+  }
+  return {{"columns_per_cell", kStrip}, {"p99", std::move(tails)}, {"marks", std::move(marks)}};
+}
+
+std::size_t spike_seconds(const Known& known) {
+  return static_cast<std::size_t>(std::count_if(known.columns.begin(), known.columns.end(),
+                                                [](const auto& column) { return column && column->in_spike(); }));
+}
+
+const model::NvmeDrive* drive_of(const model::Snapshot& snapshot, const std::string& device) {
+  for (const model::NvmeDrive& drive : snapshot.nvme_drives) {
+    for (const model::NvmeNamespace& one : drive.identity->namespaces) {
+      if (one.device == device) {
+        return &drive;
+      }
+    }
+  }
+  return nullptr;
+}
+
+Json value_of(const model::NvmeDrive& drive, model::NvmeField field, std::string_view label = "") {
+  for (const model::NvmeValue& value : drive.values) {
+    if (value.field == field && value.endurance_group == 0 && (label.empty() || value.label == label)) {
+      return value.value;
+    }
+  }
+  return {};
+}
+
+/// The longest window that is there: what a drive wears in five minutes says little.
+Json amplification_of(const model::WriteAmplification& waf) {
+  const model::WriteAmplificationRatio* best = nullptr;
+  for (const char* window : {"5m", "lifetime", "1h", "24h", "7d"}) {
+    for (const model::WriteAmplificationRatio& ratio : waf.ratios) {
+      best = ratio.window == window ? &ratio : best;
+    }
+  }
+  if (best == nullptr) {
+    return {{"ratio", nullptr}, {"source", text(waf.source)}, {"reason", text(waf.reason)}};
+  }
+  return {{"ratio", best->ratio},   {"lower", best->lower},       {"upper", best->upper},
+          {"window", best->window}, {"source", text(waf.source)}, {"reason", text(waf.reason)}};
+}
+
+Json nvme_json(const model::NvmeDrive* drive) {
+  if (drive == nullptr) {
+    return {};
+  }
+  Json life;  // the shortest estimate
+  for (const model::LifeRemaining& remaining : drive->write_amplification.life_remaining) {
+    life = life.is_null() || remaining.seconds < life.get<double>() ? Json(remaining.seconds) : life;
+  }
+  return {{"controller", drive->identity->controller},
+          {"up", drive->polling.up},
+          {"reason", text(drive->polling.reason)},
+          {"write_amplification", amplification_of(drive->write_amplification)},
+          {"used_ratio", value_of(*drive, model::NvmeField::percentage_used_ratio)},
+          {"life_seconds", std::move(life)},
+          {"spare_ratio", value_of(*drive, model::NvmeField::available_spare_ratio)},
+          {"temperature_celsius", value_of(*drive, model::NvmeField::temperature_celsius, "composite")}};
+}
+
+Json mounts_of(const model::Snapshot& snapshot, const std::string& device) {
+  Json mounts = Json::array();
+  for (const model::Filesystem& filesystem : snapshot.filesystems) {
+    if (filesystem.device == device && mounts.size() < 16) {
+      mounts.push_back({{"mountpoint", text(filesystem.mountpoint)},
+                        {"fstype", text(filesystem.fstype)},
+                        {"discard", filesystem.discard}});
+    }
+  }
+  return mounts;
+}
+
+Json arrays_of(const model::Snapshot& snapshot, const std::string& device) {
+  Json arrays = Json::array();
+  for (const model::Membership& membership : snapshot.memberships) {
+    if (membership.device == device && arrays.size() < 16) {
+      arrays.push_back(text(membership.name.empty() ? membership.array : membership.name));
+    }
+  }
+  return arrays;
+}
+
+Json device_json(const Known& known, const model::Snapshot& snapshot, const live::Situation& situation) {
+  const model::Device& device = *known.device->device;
+  Json spikes = Json::array();
+  for (const model::LatencySpike& spike : snapshot.spikes_going_on) {
+    if (spike.device == device.name) {
+      spikes.push_back(spike_json(spike, false, situation.bursts));
+    }
+  }
+  const auto of_this = [&](const auto& mark) { return mark.device == device.name; };
+  const auto reach_begin = known.seconds.empty() ? snapshot.taken_at : known.seconds.front().end;
+  const auto lately = [&](const model::LatencySpike& spike) {
+    return of_this(spike) && spike.begin + spike.duration >= reach_begin;
+  };
+  Json now = now_of(known);
+  const bool idle =
+      now.is_null() || (now["read"]["ios"] == 0 && now["write"]["ios"] == 0 && now["discard"]["ios"] == 0);
+  const char* state = !device.iostats   ? "unknown"
+                      : !spikes.empty() ? "slow"
+                      : now.is_null()   ? "unknown"
+                      : idle            ? "idle"
+                                        : "usual";
+  return {{"name", text(device.name)},
+          {"model", text(device.model)},
+          {"serial", text(device.serial)},
+          {"firmware", text(device.firmware)},
+          {"transport", text(device.transport)},
+          {"scheduler", text(device.scheduler)},
+          {"size_bytes", device.size_bytes},
+          {"mounts", mounts_of(snapshot, device.name)},
+          {"arrays", arrays_of(snapshot, device.name)},
+          {"state", state},
+          {"now", std::move(now)},
+          {"usual_p99",
+           {{"read", usual_of(known, Kind::read)},
+            {"write", usual_of(known, Kind::write)},
+            {"commit", usual_of(known, Kind::commit)}}},
+          {"spikes", std::move(spikes)},
+          {"spikes_ended", std::count_if(situation.ended.begin(), situation.ended.end(), lately)},
+          {"spike_seconds", spike_seconds(known)},
+          {"bursts", std::count_if(situation.bursts.begin(), situation.bursts.end(),
+                                   [&](const live::Burst& burst) {
+                                     return of_this(burst) && burst.end.value_or(snapshot.taken_at) >= reach_begin;
+                                   })},
+          {"strip", strip_of(known)},
+          {"nvme", nvme_json(drive_of(snapshot, device.name))}};
+}
+
+/// The order changes when something happens, not with every second's noise.
+auto need_of(const Known& known, const model::Snapshot& snapshot) {
+  double excess = 0;
+  for (const model::LatencySpike& spike : snapshot.spikes_going_on) {
+    excess += spike.device == known.device->device->name ? 1 + spike.excess_seconds : 0;
+  }
+  return std::tuple(-excess, -static_cast<double>(spike_seconds(known)));
+}
+
+}  // namespace
+
+Json devices_json(const model::Snapshot& snapshot, const live::RecentPast& past) {
+  std::vector<Known> known;
+  for (const model::DeviceSnapshot& device : snapshot.devices) {
+    known.push_back(look_at(device, past, snapshot.number));
+  }
+  std::stable_sort(known.begin(), known.end(),
+                   [&](const Known& a, const Known& b) { return need_of(a, snapshot) < need_of(b, snapshot); });
+  const auto situation = situation_of(snapshot, past);
+  const auto reach = past.ring().reach();
+  Json answer = head_of(snapshot);
+  answer["why"] = why_json(live::why(situation));
+  answer["reach"] = {{"first", reach.first}, {"begin", reach.first == 0 ? Json() : Json(seconds_of(reach.begin))}};
+  answer["devices"] = Json::array();
+  for (const Known& one : known) {
+    answer["devices"].push_back(device_json(one, snapshot, situation));
+  }
+  return answer;
+}
+
+}  // namespace ssdpulse::page

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// How do values of the model become JSON? For the files of this room alone.
+// Times are seconds since the epoch, to the millisecond; all else is in base units. What is not known is null.
+#pragma once
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "daemon/live/recent_past.h"
+#include "daemon/live/why.h"
+#include "daemon/model/snapshot.h"
+
+namespace ssdpulse::page {
+
+using Json = nlohmann::ordered_json;
+
+/// What comes from outside (models, mount points, names of programs): valid UTF-8 without control characters and
+/// without marks that turn the direction of what follows, 128 characters at most.
+std::string text(std::string_view from_outside);
+
+double seconds_of(model::WallTime time);
+Json latency_of(std::uint8_t word);  // upper bound of the word, in seconds
+
+/// Which run of the daemon, and which of its snapshots: the head of every answer.
+Json head_of(const model::Snapshot& snapshot);
+std::string run_of(const model::Snapshot& snapshot);
+
+Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<live::Burst>& bursts);
+Json burst_json(const live::Burst& burst);
+Json why_json(const live::Why& why);
+live::Situation situation_of(const model::Snapshot& snapshot, const live::RecentPast& past);
+
+// The answers of /api/v1, each documented in api.schema.json.
+Json devices_json(const model::Snapshot& snapshot, const live::RecentPast& past);
+Json live_json(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
+               std::uint64_t since, live::Kind heat);
+Json column_json(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
+                 std::uint64_t number);  // null if memory does not reach there
+Json status_json(const model::Snapshot& snapshot, const live::RecentPast& past);
+
+}  // namespace ssdpulse::page

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// One device second by second: arrays by field, because neighbours in time are alike and compress well.
+#include <fmt/format.h>
+
+#include "exporters/page/json.h"
+
+namespace ssdpulse::page {
+namespace {
+
+using live::Column;
+using live::Kind;
+using live::KindColumn;
+using live::Second;
+using live::Tail;
+
+/// '0': none, '1': one I/O, '2': two or three, '3': four to seven, and so on: the sign that many places behind '0'.
+/// An answer with two levels an octave is a third longer, and the eye sees no difference.
+char level_of(std::uint64_t ios) { return static_cast<char>('0' + (ios == 0 ? 0 : 64 - __builtin_clzll(ios))); }
+
+/// "FIRST:LEVELS": the word of the first level and one level a word; "" without I/Os; null where none was timed.
+Json heat_of(const KindColumn& kind) {
+  if (kind.buckets.empty()) {
+    return kind.ios == 0 ? Json("") : Json();
+  }
+  const std::uint8_t first = kind.buckets.front().first;
+  std::string levels(static_cast<std::size_t>(kind.buckets.back().first - first) + 1, '0');
+  for (const auto& [word, ios] : kind.buckets) {
+    levels[static_cast<std::size_t>(word - first)] = level_of(ios);
+  }
+  return fmt::format("{}:{}", first, levels);
+}
+
+/// The arrays of an answer; each has one entry a column.
+class Columns {
+ public:
+  void add(const Second& second, Kind heat) {
+    json_["milliseconds"].push_back(second.length.count());
+    column_ = second.bytes ? std::optional(live::decode(*second.bytes, live::Depth::buckets)) : std::nullopt;
+    for (std::size_t kind = 0; kind < live::kKinds; ++kind) {
+      add_kind(static_cast<Kind>(kind));
+    }
+    for (std::size_t operation = 0; operation < 2; ++operation) {
+      for (std::size_t during = 0; during < model::kDurings; ++during) {
+        const std::string name = fmt::format("{}_beside_{}", live::kKindNames[operation], model::kDuringNames[during]);
+        const auto of = [&](const Column& column) -> const Tail& { return column.during[operation][during]; };
+        if (during != 0) {  // the rest of all
+          put(name + "_ios", [&](const Column& column) { return Json(of(column).ios); });
+        }
+        put(name + "_p99", [&](const Column& column) { return word(of(column), of(column).p99); });
+      }
+    }
+    put("errors", [](const Column& column) { return Json(column.errors); });
+    put("losses", [](const Column& column) { return Json(column.losses); });
+    put("bursts", [](const Column& column) { return Json(column.bursts); });
+    put("spikes", [](const Column& column) { return Json(column.in_spike()); });
+    heats_.push_back(column_ ? heat_of(column_->kind(heat)) : Json());
+  }
+
+  Json take(Json& heats) {
+    heats = std::move(heats_);
+    return std::move(json_);
+  }
+
+ private:
+  template <typename Value>
+  void put(const std::string& name, Value value) {
+    json_[name].push_back(column_ ? value(*column_) : Json());
+  }
+
+  /// Null without I/Os: no quantile of nothing.
+  static Json word(const Tail& tail, std::uint8_t of) { return tail.ios > 0 ? Json(of) : Json(); }
+
+  void add_kind(Kind kind) {
+    const std::string name(live::kKindNames[static_cast<std::size_t>(kind)]);
+    const auto of = [kind](const Column& column) -> const KindColumn& { return column.kind(kind); };
+    put(name + "_ios", [&](const Column& column) { return Json(of(column).ios); });
+    put(name + "_p99", [&](const Column& column) { return word(of(column).total, of(column).total.p99); });
+    if (kind != Kind::flush && kind != Kind::discard) {
+      put(name + "_p50", [&](const Column& column) { return word(of(column).total, of(column).total.p50); });
+      put(name + "_p999", [&](const Column& column) { return word(of(column).total, of(column).total.p999); });
+    }
+    if (kind != Kind::commit && kind != Kind::flush) {
+      put(name + "_bytes", [&](const Column& column) { return Json(of(column).bytes); });
+    }
+    if (kind == Kind::read || kind == Kind::write) {
+      put(name + "_in_flight", [&](const Column& column) { return Json(of(column).in_flight); });
+      put(name + "_device_p99", [&](const Column& column) { return word(of(column).device, of(column).device.p99); });
+      put(name + "_queue_p99", [&](const Column& column) { return word(of(column).queue, of(column).queue.p99); });
+    }
+  }
+
+  Json json_ = Json::object();
+  Json heats_ = Json::array();
+  std::optional<Column> column_;
+};
+
+Json bounds() {
+  Json seconds = Json::array();
+  for (std::size_t word = 0; word <= LATENCY_OVER_WORD; ++word) {
+    seconds.push_back(latency_of(static_cast<std::uint8_t>(word)));
+  }
+  return seconds;
+}
+
+/// Those of the device that go on, or ended after `from`.
+Json marks_of(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
+              model::WallTime from) {
+  Json marks{{"spikes", Json::array()}, {"bursts", Json::array()}};
+  const auto bursts = past.bursts();
+  // The cause of a spike is final some time after its end.
+  constexpr std::chrono::minutes kFinalLater{2};
+  for (const model::LatencySpike& spike : past.ended_spikes()) {
+    if (spike.device == device && spike.begin + spike.duration >= from - kFinalLater) {
+      marks["spikes"].push_back(spike_json(spike, true, bursts));
+    }
+  }
+  for (const model::LatencySpike& spike : snapshot.spikes_going_on) {
+    if (spike.device == device) {
+      marks["spikes"].push_back(spike_json(spike, false, bursts));
+    }
+  }
+  for (const live::Burst& burst : bursts) {
+    if (burst.device == device && burst.end.value_or(snapshot.taken_at) >= from) {
+      marks["bursts"].push_back(burst_json(burst));
+    }
+  }
+  return marks;
+}
+
+}  // namespace
+
+Json live_json(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
+               std::uint64_t since, Kind heat) {
+  const auto seconds = past.ring().after(since, device);
+  Columns columns;
+  Json first;
+  std::uint64_t last = since;
+  for (const Second& second : seconds) {
+    if (second.number <= snapshot.number) {  // the ring may be one ahead
+      columns.add(second, heat);
+      first = first.is_null() ? Json(seconds_of(second.end - second.length)) : first;
+      last = second.number;
+    }
+  }
+  Json answer = head_of(snapshot);
+  answer["device"] = device;
+  answer["from"] = since;
+  answer["to"] = last;
+  answer["begin"] = std::move(first);
+  Json heats;
+  Json arrays = columns.take(heats);
+  answer["columns"] = std::move(arrays);
+  answer["heat"] = {{"operation", live::kKindNames[static_cast<std::size_t>(heat)]}, {"levels", std::move(heats)}};
+  answer["marks"] = marks_of(snapshot, past, device, seconds.empty() ? snapshot.taken_at : seconds.front().end);
+  if (since == 0) {
+    answer["bounds_seconds"] = bounds();
+  }
+  return answer;
+}
+
+Json column_json(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
+                 std::uint64_t number) {
+  const auto seconds = past.ring().after(number == 0 ? 0 : number - 1, device);
+  if (seconds.empty() || seconds.front().number != number || !seconds.front().bytes) {
+    return {};
+  }
+  const Second& second = seconds.front();
+  const Column column = live::decode(*second.bytes, live::Depth::buckets);
+  Json answer = head_of(snapshot);
+  answer["device"] = device;
+  answer["column"] = number;
+  answer["end"] = seconds_of(second.end);
+  answer["seconds"] = static_cast<double>(second.length.count()) / 1000;
+  answer["latency"] = Json::object();
+  for (std::size_t kind = 0; kind < live::kKinds; ++kind) {
+    Json buckets = Json::array();
+    for (const auto& [word, ios] : column.kinds[kind].buckets) {
+      buckets.push_back({word, ios});
+    }
+    answer["latency"][live::kKindNames[kind]] = std::move(buckets);
+  }
+  return answer;
+}
+
+}  // namespace ssdpulse::page

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exporters/page/site.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+#include <variant>
+
+#include "exporters/coding/accept.h"
+#include "exporters/coding/gzip.h"
+#include "exporters/page/assets.h"
+#include "exporters/page/json.h"
+
+namespace ssdpulse::page {
+namespace {
+
+constexpr std::size_t kSlots = 512;     // answers of one snapshot that are kept: 64 devices with a few viewers each
+constexpr std::uint64_t kCatchUp = 30;  // snapshots; who is farther behind gets all, so that there are few answers
+constexpr const char* kJsonType = "application/json";
+
+std::shared_ptr<const Answer> plain(unsigned status, std::string_view words) {
+  return std::make_shared<const Answer>(Answer{status, "text/plain; charset=utf-8", "", "", std::string(words)});
+}
+
+Answer coded(Answer answer, bool gzip, coding::Effort effort) {
+  constexpr std::size_t kWorthIt = 200;  // bytes
+  if (gzip && answer.bytes.size() >= kWorthIt) {
+    if (auto bytes = coding::gzip(answer.bytes, effort)) {
+      answer.bytes = std::move(*bytes);
+      answer.content_encoding = "gzip";
+    }
+  }
+  return answer;
+}
+
+std::optional<std::uint64_t> number_in(const std::string& text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size() && !text.empty() ? std::optional(number)
+                                                                                   : std::nullopt;
+}
+
+/// A list of ETags, or *; compared weakly (RFC 9110, 13.1.2).
+bool matches(std::string_view if_none_match, std::string_view etag) {
+  return !etag.empty() && (if_none_match == "*" || if_none_match.find(etag) != std::string_view::npos);
+}
+
+std::shared_ptr<const Answer> unless_known(std::shared_ptr<const Answer> answer, const Question& question) {
+  if (answer->status != 200 || !matches(question.if_none_match, answer->etag)) {
+    return answer;
+  }
+  return std::make_shared<const Answer>(Answer{304, answer->content_type, "", answer->etag, ""});
+}
+
+/// What of the API is asked for, made canonical: the key under which the answer is kept, and how it is made.
+struct Wanted {
+  std::string key;
+  std::function<Json()> make;
+  coding::Effort effort = coding::Effort::usual;
+};
+
+using Refusal = std::shared_ptr<const Answer>;
+
+std::optional<live::Kind> kind_in(const std::string& name) {
+  const auto* found = std::find(live::kKindNames.begin(), live::kKindNames.end(), name.empty() ? "read" : name);
+  return found == live::kKindNames.end() ? std::nullopt
+                                         : std::optional(static_cast<live::Kind>(found - live::kKindNames.begin()));
+}
+
+bool measured(const model::Snapshot& snapshot, std::string_view device) {
+  return std::any_of(snapshot.devices.begin(), snapshot.devices.end(),
+                     [device](const model::DeviceSnapshot& one) { return one.device->name == device; });
+}
+
+std::variant<Wanted, Refusal> of_device(const model::Snapshot& snapshot, const live::RecentPast& past,
+                                        const std::string& device, std::string_view what, const Question& question) {
+  if (!measured(snapshot, device)) {
+    return plain(404, "no such device is measured\n");
+  }
+  if (what == "live") {
+    const std::string asked = question.parameter("since");
+    const auto since = asked.empty() ? std::optional<std::uint64_t>(0) : number_in(asked);
+    const auto heat = kind_in(question.parameter("heat"));
+    if (!since || !heat) {
+      return plain(400, "since=: expected a snapshot's number; heat=: read, write, flush, discard or commit\n");
+    }
+    const bool near = *since <= snapshot.number && *since + kCatchUp >= snapshot.number;
+    const std::uint64_t from = near ? *since : 0;
+    return Wanted{fmt::format("live {} {} {}", device, from, static_cast<int>(*heat)),
+                  [&snapshot, &past, device, from, heat] { return live_json(snapshot, past, device, from, *heat); },
+                  from == 0 ? coding::Effort::smallest : coding::Effort::usual};
+  }
+  if (what == "column") {
+    const auto number = number_in(question.parameter("snapshot"));
+    if (!number) {
+      return plain(400, "snapshot=: expected a snapshot's number\n");
+    }
+    Json column = column_json(snapshot, past, device, *number);
+    if (column.is_null()) {
+      return plain(404, "memory does not reach there\n");
+    }
+    return Wanted{"", [column] { return column; }};
+  }
+  return plain(404, "no such page\n");
+}
+
+std::variant<Wanted, Refusal> wanted(const model::Snapshot& snapshot, const live::RecentPast& past,
+                                     const Question& question) {
+  constexpr std::string_view kPrefix = "/api/v1/";
+  std::string_view path = question.path;
+  path.remove_prefix(std::min(path.size(), kPrefix.size()));
+  if (path == "devices") {
+    return Wanted{"devices", [&] { return devices_json(snapshot, past); }};
+  }
+  if (path == "status") {
+    return Wanted{"status", [&] { return status_json(snapshot, past); }};
+  }
+  if (path == "why") {
+    const std::string at = question.parameter("at");
+    const auto time = number_in(at);
+    if (!at.empty() && (!time || *time > 4'000'000'000)) {
+      return plain(400, "at=: expected seconds since the epoch\n");
+    }
+    const auto when = at.empty() ? std::nullopt : std::optional(model::WallTime(std::chrono::seconds(*time)));
+    return Wanted{at.empty() ? "why" : "", [&snapshot, &past, when] {
+                    Json answer = head_of(snapshot);
+                    answer["why"] = why_json(live::why(situation_of(snapshot, past), when));
+                    return answer;
+                  }};
+  }
+  constexpr std::string_view kDevices = "devices/";
+  const auto slash = path.rfind('/');
+  if (path.substr(0, kDevices.size()) == kDevices && slash > kDevices.size()) {
+    return of_device(snapshot, past, std::string(path.substr(kDevices.size(), slash - kDevices.size())),
+                     path.substr(slash + 1), question);
+  }
+  return plain(404, "no such page\n");
+}
+
+}  // namespace
+
+std::shared_ptr<Site::Slot> Site::slot(std::map<std::string, std::shared_ptr<Slot>>& slots, const std::string& key) {
+  const auto found = slots.find(key);
+  if (found != slots.end()) {
+    return found->second;
+  }
+  auto made = std::make_shared<Slot>();
+  if (!key.empty() && slots.size() < kSlots) {
+    slots.emplace(key, made);
+  }
+  return made;
+}
+
+std::shared_ptr<const Answer> Site::once(Slot& slot, const Make& make) {
+  const std::lock_guard lock(slot.mutex);
+  if (!slot.answer) {
+    slot.answer = std::make_shared<const Answer>(make());
+    const std::lock_guard counting(mutex_);
+    ++made_;
+  }
+  return slot.answer;
+}
+
+std::shared_ptr<const Answer> Site::file(const Question& question) {
+  const EmbeddedFile* found = embedded_file(question.path);
+  if (found == nullptr) {
+    return plain(404, "no such page\n");
+  }
+  const bool gzip = coding::prefers_gzip(question.accept_encoding);
+  std::shared_ptr<Slot> place;
+  {
+    const std::lock_guard lock(mutex_);
+    place = slot(files_, std::string(found->path) + (gzip ? " gzip" : ""));
+  }
+  return unless_known(once(*place,
+                           [&] {
+                             const auto hash = std::hash<std::string_view>{}(found->bytes());
+                             Answer answer{200, std::string(found->content_type), "", fmt::format("W/\"{:x}\"", hash),
+                                           std::string(found->bytes())};
+                             return coded(std::move(answer), gzip, coding::Effort::smallest);
+                           }),
+                      question);
+}
+
+std::shared_ptr<const Answer> Site::api(const std::shared_ptr<const model::Snapshot>& snapshot,
+                                        const Question& question) {
+  if (!snapshot) {
+    return plain(503, "no sample was taken yet\n");
+  }
+  const auto what = wanted(*snapshot, past_, question);
+  if (const auto* refusal = std::get_if<Refusal>(&what)) {
+    return *refusal;
+  }
+  const auto& [key, make, effort] = std::get<Wanted>(what);
+  const bool gzip = coding::prefers_gzip(question.accept_encoding);
+  const std::string version = fmt::format("{}-{}", run_of(*snapshot), snapshot->number);
+  std::shared_ptr<Slot> place;
+  {
+    const std::lock_guard lock(mutex_);
+    if (version_ != version) {
+      slots_.clear();
+      version_ = version;
+    }
+    place = slot(slots_, key.empty() ? "" : key + (gzip ? " gzip" : ""));
+  }
+  return unless_known(once(*place,
+                           [&, &make = make, &effort = effort] {
+                             auto bytes = make().dump(-1, ' ', false, Json::error_handler_t::replace);
+                             Answer answer{200, kJsonType, "", fmt::format("W/\"{}\"", version), std::move(bytes)};
+                             return coded(std::move(answer), gzip, effort);
+                           }),
+                      question);
+}
+
+std::uint64_t Site::renderings() const {
+  const std::lock_guard lock(mutex_);
+  return made_;
+}
+
+}  // namespace ssdpulse::page

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does a browser, or `ssdpulse top`, get? The page's files, the runbooks, and /api/v1 as JSON.
+//
+// An answer of the API is made once a snapshot and coding, on first demand, and shared by all who ask; they are
+// forgotten with the next snapshot. Files never change: they are compressed once. Knows nothing of sockets.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "daemon/live/recent_past.h"
+
+namespace ssdpulse::page {
+
+struct Question {
+  std::string path;
+  std::function<std::string(std::string_view)> parameter;  // of the query; empty if absent
+  std::string accept_encoding;
+  std::string if_none_match;
+};
+
+struct Answer {
+  unsigned status = 200;
+  std::string content_type;
+  std::string content_encoding;  // gzip, or empty
+  std::string etag;              // empty: none
+  std::string bytes;
+};
+
+/// Thread-safe; the past must outlive it.
+class Site {
+ public:
+  explicit Site(const live::RecentPast& past) : past_(past) {}
+
+  /// Paths of the page's files and runbooks, "/" among them.
+  [[nodiscard]] std::shared_ptr<const Answer> file(const Question& question);
+
+  /// Paths that begin with /api/v1/. `snapshot` null: no sample was taken yet.
+  [[nodiscard]] std::shared_ptr<const Answer> api(const std::shared_ptr<const model::Snapshot>& snapshot,
+                                                  const Question& question);
+
+  /// How many answers were made so far.
+  [[nodiscard]] std::uint64_t renderings() const;
+
+ private:
+  struct Slot {
+    std::mutex mutex;
+    std::shared_ptr<const Answer> answer;
+  };
+  using Make = std::function<Answer()>;
+  std::shared_ptr<Slot> slot(std::map<std::string, std::shared_ptr<Slot>>& slots, const std::string& key);
+  std::shared_ptr<const Answer> once(Slot& slot, const Make& make);
+
+  const live::RecentPast& past_;
+  mutable std::mutex mutex_;  // never held while an answer is made
+  std::string version_;       // run and snapshot that slots_ are of
+  std::map<std::string, std::shared_ptr<Slot>> slots_;
+  std::map<std::string, std::shared_ptr<Slot>> files_;
+  std::uint64_t made_ = 0;
+};
+
+}  // namespace ssdpulse::page

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does memory keep each second as it was, as long as it has room, and never take more?
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "daemon/live/recent_past.h"
+#include "tests/unit/prometheus_snapshots.h"
+
+namespace ssdpulse::live {
+namespace {
+
+using model::index;
+using model::Operation;
+using test::at;
+
+/// Grows by I/Os of the words that it is told; every histogram that a real drive has goes along.
+class Drive {
+ public:
+  explicit Drive(std::string name) { device_.name = std::move(name); }
+
+  void read(std::size_t word, std::uint64_t ios) {
+    auto& read = io_.operations[index(Operation::read)];
+    for (auto* histogram : {&read.total_latency, &read.device_latency[0], &read.queue_latency}) {
+      histogram->words.resize(LATENCY_OVER_WORD + 1);
+      histogram->words[word] += ios;
+    }
+    read.bytes += 4096 * ios;
+  }
+  void begin_anew() { io_ = {}; }
+
+  [[nodiscard]] model::DeviceSnapshot snapshot() const {
+    model::DeviceSnapshot result;
+    result.device = std::make_shared<const model::Device>(device_);
+    result.io = std::make_shared<const model::DeviceIo>(io_);
+    return result;
+  }
+
+ private:
+  model::Device device_;
+  model::DeviceIo io_;
+};
+
+/// Snapshot `number` a second after the one before.
+model::Snapshot second(std::uint64_t number, std::vector<model::DeviceSnapshot> devices) {
+  model::Snapshot snapshot;
+  snapshot.number = number;
+  snapshot.taken_at = at(1'700'000'000'000 + static_cast<std::int64_t>(number) * 1000);
+  snapshot.devices = std::move(devices);
+  return snapshot;
+}
+
+RC_GTEST_PROP(live_column, is_what_it_was_after_its_bytes, ()) {
+  Column column;
+  for (KindColumn& kind : column.kinds) {
+    if (*rc::gen::arbitrary<bool>()) {
+      kind.ios = *rc::gen::arbitrary<std::uint64_t>();
+      kind.bytes = *rc::gen::arbitrary<std::uint64_t>();
+      kind.in_flight = *rc::gen::arbitrary<std::int64_t>();
+      kind.total = {*rc::gen::inRange<std::uint64_t>(1, 1'000'000), 3, 200, 210};
+      kind.queue = {*rc::gen::inRange<std::uint64_t>(1, 1'000'000), 0, 1, 2};
+      for (std::uint8_t word = 0; word <= LATENCY_OVER_WORD; ++word) {
+        if (*rc::gen::inRange(0, 8) == 0) {
+          kind.buckets.emplace_back(word, *rc::gen::inRange<std::uint64_t>(1, 1ULL << 40));
+        }
+      }
+    }
+  }
+  column.during[1][2] = {7, 1, 2, 3};
+  column.errors = *rc::gen::arbitrary<std::uint64_t>();
+  column.bursts = *rc::gen::arbitrary<std::uint8_t>();
+  column.spikes = {0, 1, 8, 0};
+  const auto bytes = encode(column);
+  RC_ASSERT(decode(bytes, Depth::buckets) == column);
+  auto figures = decode(bytes, Depth::figures);
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    RC_ASSERT(figures.kinds[kind].buckets.empty());
+    figures.kinds[kind].buckets = column.kinds[kind].buckets;
+  }
+  RC_ASSERT(figures == column);
+}
+
+RC_GTEST_PROP(live_ring, keeps_the_newest_frames_whole, ()) {
+  const auto capacity = *rc::gen::inRange<std::size_t>(64, 2000);
+  Ring ring(capacity);
+  std::vector<std::pair<std::uint64_t, std::string>> pushed;
+  const auto frames = *rc::gen::inRange<std::uint64_t>(1, 200);
+  for (std::uint64_t number = 1; number <= frames; ++number) {
+    const auto column =
+        std::string(*rc::gen::inRange<std::size_t>(0, capacity / 2), static_cast<char>('a' + number % 26));
+    Ring::Frame frame{number, at(static_cast<std::int64_t>(number)), std::chrono::milliseconds(1), {}};
+    if (*rc::gen::inRange(0, 5) > 0) {
+      frame.columns = {{"other", "x"}, {"sda", column}};
+      pushed.emplace_back(number, column);
+    }
+    ring.push(frame);
+  }
+  RC_ASSERT(ring.capacity() == capacity);
+  RC_ASSERT(ring.reach().last == frames);
+  const auto kept = ring.after(0, "sda");
+  RC_ASSERT(kept.back().number == frames);
+  std::uint64_t expected = ring.reach().first;
+  for (const Second& second : kept) {
+    RC_ASSERT(second.number == expected++);
+    const auto found =
+        std::find_if(pushed.begin(), pushed.end(), [&](const auto& one) { return one.first == second.number; });
+    RC_ASSERT(second.bytes.has_value() == (found != pushed.end()));
+    RC_ASSERT((!second.bytes || *second.bytes == found->second));
+  }
+  // Nothing goes before its room is needed: of two frames of less than half the ring, both are there.
+  RC_ASSERT((frames == 1 || capacity < 1000 || !kept.empty()));
+}
+
+TEST(live_ring, forgets_after_15_minutes_of_idle_drives) {
+  Ring ring;
+  for (std::uint64_t number = 1; number <= 1000; ++number) {
+    ring.push({number, at(0), std::chrono::seconds(1), {}});
+  }
+  EXPECT_EQ(ring.reach().first, 101U);
+  EXPECT_EQ(ring.after(995, "sda").size(), 5U);
+}
+
+TEST(live_past, has_what_was_added_between_two_snapshots) {
+  RecentPast past;
+  Drive drive("sda");
+  drive.read(100, 7);
+  past.observe(second(1, {drive.snapshot()}));
+  drive.read(100, 98);
+  drive.read(150, 2);
+  past.observe(second(2, {drive.snapshot()}));
+  past.observe(second(3, {drive.snapshot()}));
+  const auto seconds = past.ring().after(0, "sda");
+  ASSERT_EQ(seconds.size(), 2U);
+  EXPECT_EQ(seconds[0].number, 2U);
+  EXPECT_EQ(seconds[0].length, std::chrono::seconds(1));
+  const auto column = decode(*seconds[0].bytes, Depth::buckets);
+  EXPECT_EQ(column.kind(Kind::read).buckets, (Buckets{{100, 98}, {150, 2}}));
+  EXPECT_EQ(column.kind(Kind::read).bytes, 409'600U);
+  EXPECT_EQ(column.kind(Kind::read).total, (Tail{100, 100, 150, 150}));
+  EXPECT_EQ(column.kind(Kind::read).queue.ios, 100U);
+  EXPECT_EQ(column.kind(Kind::write), KindColumn{});
+  EXPECT_EQ(decode(*seconds[1].bytes, Depth::buckets), Column{});
+}
+
+TEST(live_past, has_no_column_where_a_drive_was_not_there_or_began_anew) {
+  RecentPast past;
+  Drive drive("sda");
+  drive.read(100, 7);
+  past.observe(second(1, {drive.snapshot()}));
+  past.observe(second(2, {}));
+  past.observe(second(3, {drive.snapshot()}));
+  drive.begin_anew();
+  drive.read(90, 1);
+  past.observe(second(4, {drive.snapshot()}));
+  drive.read(90, 1);
+  past.observe(second(5, {drive.snapshot()}));
+  const auto seconds = past.ring().after(0, "sda");
+  ASSERT_EQ(seconds.size(), 4U);
+  EXPECT_FALSE(seconds[0].bytes);
+  EXPECT_FALSE(seconds[1].bytes);
+  EXPECT_FALSE(seconds[2].bytes);
+  EXPECT_TRUE(seconds[3].bytes);
+}
+
+TEST(live_past, knows_bursts_by_their_begin_end_and_bytes) {
+  RecentPast past;
+  Drive drive("sda");
+  const auto observe = [&](std::uint64_t number, bool active, std::uint64_t bytes) {
+    auto snapshot = drive.snapshot();
+    snapshot.discards[index(model::DiscardTrigger::fstrim)] = {1, bytes, 0, active};
+    past.observe(second(number, {snapshot}));
+  };
+  observe(1, false, 1000);
+  observe(2, true, 1500);
+  observe(3, true, 4000);
+  ASSERT_EQ(past.bursts().size(), 1U);
+  EXPECT_FALSE(past.bursts()[0].end);
+  observe(4, false, 5000);
+  observe(5, true, 5100);
+  const auto bursts = past.bursts();
+  ASSERT_EQ(bursts.size(), 2U);
+  EXPECT_EQ(bursts[0].trigger, model::DiscardTrigger::fstrim);
+  EXPECT_EQ(bursts[0].begin, at(1'700'000'001'000));
+  EXPECT_EQ(bursts[0].end, at(1'700'000'004'000));
+  EXPECT_EQ(bursts[0].bytes, 4000U);
+  EXPECT_EQ(bursts[1].bytes, 100U);
+}
+
+TEST(live_past, keeps_the_newest_spikes_and_no_more) {
+  RecentPast past;
+  for (std::uint64_t number = 1; number <= RecentPast::kMarks + 10; ++number) {
+    auto snapshot = second(number, {});
+    snapshot.spikes_ended.resize(1);
+    snapshot.spikes_ended[0].ios = number;
+    past.observe(snapshot);
+  }
+  const auto spikes = past.ended_spikes();
+  ASSERT_EQ(spikes.size(), RecentPast::kMarks);
+  EXPECT_EQ(spikes.front().ios, 11U);
+}
+
+// 16 drives as busy as a drive that takes 20,000 reads and 10,000 writes a second, with fsync, and 15 minutes of them.
+TEST(live_past, has_room_for_15_minutes_of_16_busy_drives) {
+  Column column;
+  for (const Kind kind : {Kind::read, Kind::write, Kind::commit, Kind::flush}) {
+    auto& busy = column.kinds[static_cast<std::size_t>(kind)];
+    busy = {20'000, 81'920'000, {20'000, 90, 120, 140}, {20'000, 90, 120, 140}, {20'000, 90, 120, 140}, 3, {}};
+    for (std::uint8_t word = 70; word < 110; ++word) {
+      busy.buckets.emplace_back(word, word < 85 ? 1000 : 90);
+    }
+  }
+  Ring ring;
+  for (std::uint64_t number = 1; number <= 900; ++number) {
+    Ring::Frame frame{number, at(0), std::chrono::seconds(1), {}};
+    for (int drive = 0; drive < 16; ++drive) {
+      frame.columns.emplace_back("nvme" + std::to_string(drive) + "n1", encode(column));
+    }
+    ring.push(frame);
+  }
+  EXPECT_EQ(ring.reach().first, 1U) << encode(column).size() << " bytes a column";
+}
+
+}  // namespace
+}  // namespace ssdpulse::live

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is the page served as it lies in the tree, and each answer of the API made once a snapshot, bounded and harmless?
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "exporters/page/assets.h"
+#include "exporters/page/site.h"
+#include "tests/unit/prometheus_snapshots.h"
+
+namespace ssdpulse::page {
+namespace {
+
+using Json = nlohmann::json;
+
+Question question(const std::string& path, std::map<std::string, std::string> query = {}, std::string known = "") {
+  return {path,
+          [query = std::move(query)](std::string_view name) {
+            const auto found = query.find(std::string(name));
+            return found == query.end() ? "" : found->second;
+          },
+          "", std::move(known)};
+}
+
+std::string file_text(const std::filesystem::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+struct Rig {
+  /// The small snapshot of the other exporter, so many times a second apart.
+  explicit Rig(std::uint64_t seconds = 3) {
+    for (std::uint64_t number = 1; number <= seconds; ++number) {
+      auto snapshot = test::small_snapshot();
+      snapshot.number = number;
+      snapshot.taken_at = test::at(1'700'000'100'000 + static_cast<std::int64_t>(number) * 1000);
+      take(std::move(snapshot));
+    }
+  }
+  void take(model::Snapshot snapshot) {
+    current = std::make_shared<const model::Snapshot>(std::move(snapshot));
+    past.observe(*current);
+  }
+  Json ask(const std::string& path, std::map<std::string, std::string> query = {}) {
+    const auto answer = site.api(current, question(path, std::move(query)));
+    EXPECT_EQ(answer->status, 200U) << answer->bytes;
+    return Json::parse(answer->bytes);
+  }
+
+  live::RecentPast past{1U << 20};
+  Site site{past};
+  std::shared_ptr<const model::Snapshot> current;
+};
+
+TEST(page_site, serves_the_files_as_they_are) {
+  Rig rig;
+  const std::filesystem::path source = SSDPULSE_SOURCE_DIR;
+  std::size_t files = 0;
+  for (const auto& directory : {source / "exporters/page/assets", source / "deploy/runbooks"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+      const auto name = entry.path().filename().string();
+      const std::string path = name == "index.html" ? "/" : (name.ends_with(".md") ? "/runbooks/" : "/") + name;
+      const auto answer = rig.site.file(question(path));
+      EXPECT_EQ(answer->status, 200U) << path;
+      EXPECT_EQ(answer->bytes, file_text(entry.path())) << path;
+      EXPECT_EQ(rig.site.file(question(path, {}, answer->etag))->status, 304U) << path;
+      ++files;
+    }
+  }
+  EXPECT_EQ(embedded_files().size(), files);
+  EXPECT_EQ(rig.site.file(question("/no.js"))->status, 404U);
+}
+
+TEST(page_site, files_are_at_most_120_KB_compressed) {
+  Rig rig;
+  std::size_t bytes = 0;
+  for (const EmbeddedFile& file : embedded_files()) {
+    auto asked = question(std::string(file.path));
+    asked.accept_encoding = "gzip";
+    bytes += rig.site.file(asked)->bytes.size();
+  }
+  EXPECT_LE(bytes, 120'000U);
+}
+
+TEST(page_site, answers_are_made_once_a_snapshot) {
+  Rig rig;
+  const auto first = rig.site.api(rig.current, question("/api/v1/devices"));
+  EXPECT_EQ(rig.site.api(rig.current, question("/api/v1/devices")), first);
+  EXPECT_EQ(rig.site.renderings(), 1U);
+  EXPECT_EQ(rig.site.api(rig.current, question("/api/v1/devices", {}, first->etag))->status, 304U);
+  EXPECT_EQ(rig.site.api(rig.current, question("/api/v1/devices", {}, "W/\"other\""))->status, 200U);
+  auto next = *rig.current;
+  next.number = 4;
+  rig.take(next);
+  EXPECT_EQ(rig.site.api(rig.current, question("/api/v1/devices", {}, first->etag))->status, 200U);
+  EXPECT_EQ(rig.site.renderings(), 2U);
+}
+
+TEST(page_site, the_etag_is_of_the_run_too) {
+  Rig rig;
+  const auto etag = rig.site.api(rig.current, question("/api/v1/status"))->etag;
+  auto restarted = *rig.current;
+  restarted.process.start_time_seconds += 60;
+  rig.current = std::make_shared<const model::Snapshot>(restarted);
+  EXPECT_EQ(rig.site.api(rig.current, question("/api/v1/status", {}, etag))->status, 200U);
+}
+
+TEST(page_site, live_answers_go_on_where_the_last_one_ended) {
+  Rig rig(40);
+  const Json all = rig.ask("/api/v1/devices/nvme0n1/live");
+  EXPECT_EQ(all["from"], 0);
+  EXPECT_EQ(all["to"], 40);
+  EXPECT_EQ(all["columns"]["read_ios"].size(), 39U);
+  EXPECT_EQ(all["heat"]["levels"].size(), 39U);
+  EXPECT_EQ(all["bounds_seconds"].size(), static_cast<std::size_t>(LATENCY_OVER_WORD) + 1);
+  const Json rest = rig.ask("/api/v1/devices/nvme0n1/live", {{"since", "38"}, {"heat", "commit"}});
+  EXPECT_EQ(rest["from"], 38);
+  EXPECT_EQ(rest["columns"]["read_ios"].size(), 2U);
+  EXPECT_EQ(rest["heat"]["operation"], "commit");
+  EXPECT_FALSE(rest.contains("bounds_seconds"));
+  // Far behind, or of another run: all there is.
+  EXPECT_EQ(rig.ask("/api/v1/devices/nvme0n1/live", {{"since", "3"}})["from"], 0);
+  EXPECT_EQ(rig.ask("/api/v1/devices/nvme0n1/live", {{"since", "999"}})["from"], 0);
+}
+
+TEST(page_site, numbers_of_a_column_are_what_was_added) {
+  Rig rig(2);
+  auto next = *rig.current;
+  next.number = 3;
+  next.taken_at += std::chrono::milliseconds(1250);
+  auto io = *next.devices[0].io;
+  auto& read = io.operations[model::index(model::Operation::read)];
+  read.total_latency.words[100] += 5;
+  read.total_latency.words[LATENCY_OVER_WORD] += 1;
+  read.device_latency[0].words[100] += 6;
+  read.bytes += 4096;
+  next.devices[0].io = std::make_shared<const model::DeviceIo>(io);
+  rig.take(next);
+  const Json live = rig.ask("/api/v1/devices/nvme0n1/live", {{"since", "2"}});
+  EXPECT_EQ(live["columns"]["milliseconds"], Json({1250}));
+  EXPECT_EQ(live["columns"]["read_ios"], Json({6}));
+  EXPECT_EQ(live["columns"]["read_bytes"], Json({4096}));
+  EXPECT_EQ(live["columns"]["read_p50"], Json({100}));
+  EXPECT_EQ(live["columns"]["read_p99"], Json({LATENCY_OVER_WORD}));
+  EXPECT_EQ(live["columns"]["write_p99"], Json({nullptr}));
+  const std::string levels = live["heat"]["levels"][0];
+  EXPECT_EQ(levels, "100:3" + std::string(LATENCY_OVER_WORD - 101, '0') + "1");
+  const Json column = rig.ask("/api/v1/devices/nvme0n1/column", {{"snapshot", "3"}});
+  EXPECT_EQ(column["latency"]["read"], Json({{100, 5}, {LATENCY_OVER_WORD, 1}}));
+}
+
+TEST(page_site, zero_and_no_data_differ) {
+  Rig rig(3);
+  auto gone = *rig.current;
+  gone.number = 4;
+  const auto device = gone.devices;
+  gone.devices.clear();
+  rig.take(gone);
+  gone.number = 5;
+  gone.devices = device;
+  rig.take(gone);
+  const Json live = rig.ask("/api/v1/devices/nvme0n1/live");
+  EXPECT_EQ(live["columns"]["read_ios"], Json({0, 0, nullptr, nullptr}));
+  EXPECT_EQ(live["heat"]["levels"], Json({"", "", nullptr, nullptr}));
+}
+
+TEST(page_site, refuses_what_it_does_not_know) {
+  Rig rig;
+  const auto status = [&](const std::string& path, std::map<std::string, std::string> query = {}) {
+    return rig.site.api(rig.current, question(path, std::move(query)))->status;
+  };
+  EXPECT_EQ(status("/api/v1/"), 404U);
+  EXPECT_EQ(status("/api/v1/devices/"), 404U);
+  EXPECT_EQ(status("/api/v1/devices/sdq/live"), 404U);
+  EXPECT_EQ(status("/api/v1/devices/nvme0n1/other"), 404U);
+  EXPECT_EQ(status("/api/v1/devices/nvme0n1/live", {{"since", "-1"}}), 400U);
+  EXPECT_EQ(status("/api/v1/devices/nvme0n1/live", {{"since", "18446744073709551616"}}), 400U);
+  EXPECT_EQ(status("/api/v1/devices/nvme0n1/live", {{"since", "18446744073709551615"}}), 200U);
+  EXPECT_EQ(status("/api/v1/devices/nvme0n1/live", {{"heat", "everything"}}), 400U);
+  EXPECT_EQ(status("/api/v1/devices/nvme0n1/column"), 400U);
+  EXPECT_EQ(status("/api/v1/devices/nvme0n1/column", {{"snapshot", "900"}}), 404U);
+  EXPECT_EQ(status("/api/v1/why", {{"at", "noon"}}), 400U);
+  EXPECT_EQ(rig.site.api(nullptr, question("/api/v1/devices"))->status, 503U);
+}
+
+TEST(page_site, strings_from_outside_are_tamed) {
+  Rig rig;
+  auto snapshot = *rig.current;
+  snapshot.number = 4;
+  auto device = *snapshot.devices[0].device;
+  device.model = "<script>\x01\xff\xe2\x80\xae" + std::string(10'000, 'x');  // a control, no UTF-8, a mark of direction
+  snapshot.devices[0].device = std::make_shared<const model::Device>(device);
+  snapshot.filesystems = {{"nvme0n1", "/mnt/\xe2\x81\xa6\n", "ext4", false}};
+  rig.take(snapshot);
+  const Json answer = rig.ask("/api/v1/devices");
+  const std::string model = answer["devices"][0]["model"];
+  EXPECT_EQ(model.substr(0, 17), "<script>\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+  EXPECT_LT(model.size(), 200U);
+  EXPECT_EQ(answer["devices"][0]["mounts"][0]["mountpoint"], "/mnt/\xef\xbf\xbd\xef\xbf\xbd");
+}
+
+RC_GTEST_PROP(page_site, any_snapshot_and_any_question_get_an_answer, ()) {
+  Rig rig(1);
+  for (std::uint64_t number = 2; number < 5; ++number) {
+    auto snapshot = test::random::snapshot();
+    snapshot.number = number;
+    snapshot.taken_at = test::at(1'700'000'100'000 + static_cast<std::int64_t>(number) * 1000);
+    rig.take(snapshot);
+  }
+  for (const char* path : {"/api/v1/devices", "/api/v1/status", "/api/v1/why"}) {
+    RC_ASSERT(Json::accept(rig.site.api(rig.current, question(path))->bytes));
+  }
+  const auto any = *rc::gen::string<std::string>();
+  const auto path =
+      *rc::gen::element<std::string>("/api/v1/" + any, "/api/v1/devices/" + any, "/api/v1/devices/sda/live",
+                                     "/api/v1/devices/" + any + "/live", "/api/v1/why", any);
+  const auto name = *rc::gen::element<std::string>("since", "at", "heat", "snapshot");
+  const auto value = *rc::gen::oneOf(
+      rc::gen::string<std::string>(),
+      rc::gen::map(rc::gen::arbitrary<std::uint64_t>(), [](std::uint64_t n) { return std::to_string(n); }));
+  const auto answer = rig.site.api(rig.current, question(path, {{name, value}}));
+  RC_ASSERT(answer->status != 200U || Json::accept(answer->bytes));
+}
+
+}  // namespace
+}  // namespace ssdpulse::page

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is the first line true, whatever the situation? A table of situations and the sentences that they must give.
+#include "daemon/live/why.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "daemon/live/words.h"
+
+namespace ssdpulse::live {
+namespace {
+
+using model::LatencySpike;
+using model::SpikeCause;
+using model::SpikeOperation;
+using namespace std::chrono_literals;
+
+const model::WallTime kNow = model::WallTime(std::chrono::seconds(1'700'000'000));  // 22:13:20 UTC
+
+LatencySpike spike(const std::string& device, SpikeCause cause, std::chrono::seconds ago,
+                   std::chrono::seconds duration) {
+  LatencySpike result;
+  result.device = device;
+  result.cause = cause;
+  result.begin = kNow - ago;
+  result.duration = duration;
+  result.peak_seconds = 0.024;
+  result.baseline_seconds = 0.002;
+  result.excess_seconds = 3;
+  result.ios = 100;
+  return result;
+}
+
+/// A host with sda and sdb that was measured for an hour.
+struct Host {
+  Host() {
+    for (const char* name : {"sda", "sdb"}) {
+      device(name, true);
+    }
+    snapshot.taken_at = kNow;
+  }
+  void device(const char* name, bool iostats) {
+    model::Device made;
+    made.name = name;
+    made.iostats = iostats;
+    model::DeviceSnapshot entry;
+    entry.device = std::make_shared<const model::Device>(made);
+    snapshot.devices.push_back(entry);
+  }
+  [[nodiscard]] Why ask(std::optional<model::WallTime> when = std::nullopt) const {
+    return why({&snapshot, ended, bursts, since}, when);
+  }
+
+  model::Snapshot snapshot;
+  std::vector<LatencySpike> ended;
+  std::vector<Burst> bursts;
+  std::optional<model::WallTime> since = kNow - 1h;
+};
+
+TEST(why, says_that_all_is_as_usual) {
+  const Why answer = Host().ask();
+  EXPECT_EQ(answer.verdict, Verdict::usual);
+  EXPECT_EQ(answer.sentence, "No drive is slower than usual.");
+  EXPECT_EQ(answer.next, "");
+}
+
+TEST(why, names_drive_factor_time_cause_and_what_to_do) {
+  Host host;
+  host.snapshot.spikes_going_on = {spike("sda", SpikeCause::discard, 42s, 42s)};
+  host.bursts = {{"sda", model::DiscardTrigger::fstrim, kNow - 43s, std::nullopt, 0}};
+  const Why answer = host.ask();
+  EXPECT_EQ(answer.verdict, Verdict::slow);
+  EXPECT_EQ(answer.sentence,
+            "sda: reads take up to 24 ms, 12 times longer than usual (2 ms), since 22:12:38 UTC (42 s), because fstrim "
+            "is trimming a file system on it.");
+  EXPECT_EQ(answer.next, "Let trims run in quiet hours, or in smaller pieces (discard_max_bytes).");
+  EXPECT_EQ(answer.runbook, "SsdpulseTailLiftedByDiscard");
+  EXPECT_EQ(answer.device, "sda");
+}
+
+TEST(why, says_of_each_cause_what_it_is) {
+  const std::vector<std::pair<SpikeCause, std::string>> cases{
+      {SpikeCause::discard, "because discards (trim) are in flight beside them."},
+      {SpikeCause::flush, "because flushes of its cache (fsync) are in flight beside them."},
+      {SpikeCause::gc, "because the drive is collecting garbage."},
+      {SpikeCause::queue, "because requests wait on the host before they reach the drive."},
+      {SpikeCause::saturation, "because the drive is given more than it can do."},
+      {SpikeCause::thermal, "because the drive slows itself down to cool."},
+      {SpikeCause::error, "because I/Os fail and are tried again."},
+      {SpikeCause::unknown, "for a reason that this host does not show."},
+  };
+  ASSERT_EQ(cases.size(), model::kSpikeCauses);
+  for (const auto& [cause, words] : cases) {
+    Host host;
+    host.snapshot.spikes_going_on = {spike("sda", cause, 5s, 5s)};
+    const Why answer = host.ask();
+    EXPECT_NE(answer.sentence.find(words), std::string::npos) << answer.sentence;
+    EXPECT_NE(answer.next, "");
+    EXPECT_NE(answer.runbook, "");
+  }
+}
+
+TEST(why, does_not_blame_a_burst_of_another_drive_or_time) {
+  Host host;
+  host.snapshot.spikes_going_on = {spike("sda", SpikeCause::discard, 5s, 5s)};
+  host.bursts = {{"sdb", model::DiscardTrigger::mkfs, kNow - 5s, std::nullopt, 0},
+                 {"sda", model::DiscardTrigger::blkdiscard, kNow - 60s, kNow - 50s, 0}};
+  EXPECT_NE(host.ask().sentence.find("because discards (trim) are in flight"), std::string::npos);
+}
+
+TEST(why, tells_of_the_worst_and_names_the_others) {
+  Host host;
+  host.snapshot.spikes_going_on = {spike("sda", SpikeCause::gc, 5s, 5s), spike("sdb", SpikeCause::queue, 9s, 9s),
+                                   spike("sdc", SpikeCause::gc, 9s, 9s)};
+  host.snapshot.spikes_going_on[1].excess_seconds = 30;
+  const Why answer = host.ask();
+  EXPECT_EQ(answer.device, "sdb");
+  EXPECT_NE(answer.sentence.find(" 2 other drives are slow too: sda, sdc."), std::string::npos) << answer.sentence;
+  host.snapshot.spikes_going_on.pop_back();
+  EXPECT_NE(host.ask().sentence.find(" Another drive is slow too: sda."), std::string::npos);
+}
+
+TEST(why, remembers_what_was_a_few_minutes_ago) {
+  Host host;
+  host.ended = {spike("sda", SpikeCause::flush, 300s, 60s), spike("sdb", SpikeCause::gc, 3000s, 60s)};
+  const Why answer = host.ask();
+  EXPECT_EQ(answer.verdict, Verdict::usual);
+  EXPECT_EQ(answer.sentence,
+            "No drive is slower than usual. sda was, until 4 min ago: reads took 24 ms, 12 times longer than usual "
+            "(2 ms) at worst, for 60 s, because flushes of its cache (fsync) are in flight beside them.");
+}
+
+TEST(why, does_not_say_usual_of_what_it_cannot_know) {
+  Host nobody;
+  nobody.snapshot.devices.clear();
+  EXPECT_EQ(nobody.ask().verdict, Verdict::unknown);
+  EXPECT_EQ(nobody.ask().sentence, "No drive is measured.");
+
+  Host young;
+  young.since = kNow - 4s;
+  EXPECT_EQ(young.ask().sentence, "Measuring began 4 s ago: too early to say what is usual.");
+
+  Host deaf;
+  deaf.snapshot.sources = {{"block", false, "the kernel took the programs away", {}}};
+  EXPECT_EQ(deaf.ask().sentence, "Nothing can be measured: the kernel took the programs away.");
+
+  Host half;
+  half.device("sdz", false);
+  EXPECT_EQ(half.ask().sentence,
+            "No drive is slower than usual. Of sdz nothing can be said: the kernel records no times (iostats is 0).");
+}
+
+TEST(why, knows_no_factor_without_a_usual_time) {
+  Host host;
+  host.snapshot.spikes_going_on = {spike("sda", SpikeCause::gc, 5s, 5s)};
+  host.snapshot.spikes_going_on[0].baseline_seconds = 0;
+  EXPECT_EQ(host.ask().sentence.find("times longer"), std::string::npos);
+}
+
+TEST(why, answers_for_a_time_past) {
+  Host host;
+  host.ended = {spike("sda", SpikeCause::flush, 300s, 60s)};
+  EXPECT_EQ(host.ask(kNow - 270s).verdict, Verdict::slow);
+  EXPECT_EQ(host.ask(kNow - 270s).sentence,
+            "sda: reads took 24 ms, 12 times longer than usual (2 ms) at worst, from 22:08:20 UTC on for 60 s, because "
+            "flushes of its cache (fsync) are in flight beside them.");
+  EXPECT_EQ(host.ask(kNow - 303s).verdict, Verdict::usual);
+  EXPECT_EQ(host.ask(kNow - 200s).sentence, "No drive was slower than usual at 22:10:00 UTC.");
+  EXPECT_EQ(host.ask(kNow - 2h).verdict, Verdict::unknown);
+  EXPECT_EQ(host.ask(kNow - 2h).sentence, "Nothing is known of 20:13:20 UTC: memory reaches back to 21:13:20 UTC.");
+  EXPECT_EQ(host.ask(kNow + 1min).sentence, "22:14:20 UTC is yet to come.");
+}
+
+TEST(why, evidence_is_said_in_sentences) {
+  auto one = spike("sda", SpikeCause::discard, 5s, 5s);
+  one.evidence = {{"device_share", 0.97}, {"load_to_usual", 1.3}, {"unheard_of", 1}};
+  EXPECT_EQ(evidence_sentences(one),
+            (std::vector<std::string>{"100 I/Os were slow; together they waited 3 s beyond what is usual.",
+                                      "97 % of the slow time was spent in the device.",
+                                      "The load was 1.3 times the usual."}));
+}
+
+TEST(words, have_the_unit_that_fits) {
+  EXPECT_EQ(latency_words(0.00085), "850 us");
+  EXPECT_EQ(latency_words(0.0024), "2.4 ms");
+  EXPECT_EQ(latency_words(1.25), "1.2 s");
+  EXPECT_EQ(duration_words(0.2), "1 s");
+  EXPECT_EQ(duration_words(119), "119 s");
+  EXPECT_EQ(duration_words(600), "10 min");
+  EXPECT_EQ(duration_words(9000), "2 h");
+  EXPECT_EQ(factor_words(1.44), "1.4 times");
+  EXPECT_EQ(size_words(1.8e6), "1.8 MB");
+  EXPECT_EQ(size_words(12), "12 B");
+}
+
+}  // namespace
+}  // namespace ssdpulse::live
