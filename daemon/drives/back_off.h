@@ -10,8 +10,8 @@
 #include <string>
 
 #include "daemon/analysis/log_read_effect.h"
+#include "daemon/model/clock.h"
 #include "daemon/model/latency_words.h"
-#include "daemon/model/tick.h"
 
 namespace ssdpulse::drives {
 

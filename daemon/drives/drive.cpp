@@ -19,7 +19,6 @@ constexpr auto kMediaAtLeast = 1h;  // idle wear is slow
 constexpr auto kIdentifyAtLeast = 1h;
 constexpr int kForgetAfterIntervals = 5;
 constexpr auto kForgetAfter = 2min;
-constexpr auto kAskHistoryAgain = 10s;
 
 double seconds_since_epoch() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -134,8 +133,9 @@ void PolledDrive::begin_poll(SteadyTime now, bool early, bool asked_for, BlockLa
     poller_.begin(Extent::all);
   } else {
     const bool written = !before_.activity || before_.activity != at_media_.activity;
-    const bool wanted = asked_for || written || ledgers_.in_doubt() || now - media_read_at_ >= kMediaAtLeast;
+    const bool wanted = asked_for || written || counters_in_doubt_ || now - media_read_at_ >= kMediaAtLeast;
     poller_.begin(wanted ? Extent::media : Extent::wear);
+    counters_in_doubt_ = counters_in_doubt_ && !wanted;
   }
   finish_poll(now, block);  // where there is nothing to ask
 }
@@ -178,10 +178,38 @@ void PolledDrive::finish_poll(SteadyTime now, BlockLayer& block) {
   if (reading->media_asked) {
     media_read_at_ = now;
     at_media_ = before_;
-    ledgers_.observe(*reading, before_, writes_of(subsystem_, block), pace());
-    media_believed_at_ = ledgers_.in_doubt() ? media_believed_at_ : now;
+    take_counters(*reading, writes_of(subsystem_, block), now);
   }
-  values_.take(*reading, ledgers_.units(), now);
+  values_.take(*reading, units_, now);
+}
+
+void PolledDrive::take_counters(const nvme::DriveReading& reading, const DriveWrites& after, SteadyTime now) {
+  const std::string identity = reading.identity->serial + '\n' + reading.identity->firmware;
+  if (std::exchange(units_of_, identity) != identity) {
+    units_.clear();
+  }
+  analysis::SourceChoice choice = analysis::choose_source(reading, units_);
+  units_ = choice.units;
+  const nvme::PageReading* smart = reading.smart();
+  const auto read_at = choice.at.count() != 0 || smart == nullptr ? choice.at : smart->at;
+  model::CounterReading counters;
+  counters.identity = reading.identity;
+  counters.source = std::move(choice.source);
+  counters.reason = std::move(choice.reason);
+  counters.at = model::boot_time(SteadyTime(read_at));
+  counters.ended = now;
+  counters.wall = std::chrono::system_clock::now();
+  // The host's counter is worth keeping by itself: for its drift, and for the remaining life.
+  counters.host_before = counters.source.empty() ? reading.host_before_media() : choice.host_before;
+  counters.media = choice.media;
+  counters.host_after = counters.source.empty() ? reading.host_after_media() : choice.host_after;
+  counters.endurance_estimate = choice.endurance_estimate;
+  counters.counted_since_birth = choice.since_birth;
+  counters.block_before = before_.done;
+  counters.block_after = after.done;
+  counters.largest_request_bytes = after.largest_request_bytes;
+  counters.percentage_used = smart != nullptr ? smart->content.percentage_used : std::nullopt;
+  readings_.push_back(std::move(counters));
 }
 
 void PolledDrive::tell_state(SteadyTime now) {
@@ -194,51 +222,6 @@ void PolledDrive::tell_state(SteadyTime now) {
       log::warning("{} cannot be read: {} suppressed={}", who, polling_.reason, *suppressed);
     }
   }
-}
-
-history::DriveKey PolledDrive::key() const {
-  return {identity_->serial, identity_->model, identity_->firmware, identity_->subsystem_nqn};
-}
-
-std::optional<history::DriveKey> PolledDrive::asks_for_history(SteadyTime now) {
-  if (ledgers_.knows_past() || asks_ || !identity_ || now < asks_again_at_) {
-    return std::nullopt;
-  }
-  asks_ = true;
-  return key();
-}
-
-void PolledDrive::remember(const util::Result<history::Recalled>& recalled, SteadyTime now) {
-  asks_ = false;
-  asks_again_at_ = now + kAskHistoryAgain;
-  if (recalled) {
-    ledgers_.recall(*recalled, pace());
-  } else {
-    begin_without_past(recalled.error().message);
-  }
-}
-
-void PolledDrive::begin_without_past(const std::string& reason) {
-  if (!std::exchange(without_past_, true)) {
-    log::warning("controller=nvme{} starts without its history, retrying: {}", subsystem_.controller, reason);
-  }
-}
-
-void PolledDrive::end_minute(history::Minute minute, history::Batch& batch, SteadyTime now, BlockLayer& block) {
-  history::DriveMinute row = minutes_.end(minute, io_of(subsystem_, block));
-  if (!known_now(now)) {
-    return;
-  }
-  row.drive = key();
-  ledgers_.fill(row);
-  const auto told = values(now);
-  row.percentage_used = value_of(told, model::NvmeField::percentage_used_ratio);
-  row.available_spare = value_of(told, model::NvmeField::available_spare_ratio);
-  row.temperature_celsius = value_of(told, model::NvmeField::temperature_celsius);
-  if (auto state = ledgers_.state()) {
-    batch.states.push_back({row.drive, std::move(*state)});
-  }
-  batch.minutes.push_back(std::move(row));
 }
 
 /// So much older than it should be may a figure be.
@@ -265,17 +248,19 @@ model::NvmeDrive PolledDrive::describe(SteadyTime now) const {
   drive.polling.interval_seconds = std::chrono::duration<double>(pace()).count();
   if (known_now(now)) {
     drive.values = values(now);
-    if (ledgers_.knows_past() || without_past_) {
-      drive.write_amplification = ledgers_.amplification(boot_time(now));
-    }
-  }
-  drive.write_amplification.source = ledgers_.source();
-  drive.write_amplification.reason = ledgers_.reason();
-  if (media_believed_at_ != SteadyTime{}) {
-    drive.write_amplification.read_at = media_believed_at_;
   }
   drive.polling.read_at = succeeded_at_;
   return drive;
+}
+
+model::DriveTick PolledDrive::look(SteadyTime now) {
+  model::DriveTick tick;
+  tick.drive = std::make_shared<const model::NvmeDrive>(describe(now));
+  tick.identified = identity_ != nullptr;
+  tick.known_now = known_now(now);
+  tick.interval = pace();
+  tick.readings = std::exchange(readings_, {});
+  return tick;
 }
 
 }  // namespace ssdpulse::drives

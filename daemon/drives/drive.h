@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// When is one NVMe drive asked for what, and what is known of it, from its first poll to its removal?
-// Keeps the schedule of one drive and hands what its answers say to those who know what it means: ledgers, values,
-// back-off, minutes. Holds no descriptor and asks nothing itself: the monitor carries requests and answers. One thread.
+// When is one NVMe drive asked for what, and what did it say, from its first poll to its removal?
+// Keeps the schedule of one drive and what its pages said, and brackets each reading of its write counters with what
+// the block layer had written by then. Holds no descriptor and asks nothing itself: the monitor carries requests and
+// answers. One thread.
 #pragma once
 
 #include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "daemon/analysis/write_amplification/source_choice.h"
 #include "daemon/drives/back_off.h"
 #include "daemon/drives/block_layer.h"
-#include "daemon/drives/ledgers.h"
-#include "daemon/drives/minutes.h"
+#include "daemon/drives/drive_io.h"
 #include "daemon/drives/page_values.h"
-#include "daemon/history/rows.h"
+#include "daemon/model/drive_tick.h"
 #include "daemon/model/nvme.h"
 #include "daemon/sources/nvme/drive_poller.h"
 #include "daemon/util/log.h"
-#include "daemon/util/result.h"
 
 namespace ssdpulse::drives {
 
@@ -56,19 +57,15 @@ class PolledDrive {
   /// Under the controller's number there is another drive by now: what sysfs says is to be read anew.
   [[nodiscard]] bool replaced() const { return replaced_; }
 
-  /// Whose past the drive wants to know: as soon as it has said who it is, and until there is an answer.
-  std::optional<history::DriveKey> asks_for_history(SteadyTime now);
-  void remember(const util::Result<history::Recalled>& recalled, SteadyTime now);
-  /// The past takes its time: what is known without it is told from now on.
-  void begin_without_past(const std::string& reason);
+  /// The newest reading of its write counters needs another one to confirm it, however idle the drive.
+  void read_counters_again() { counters_in_doubt_ = true; }
 
-  /// Adds what is to be kept of this minute, which ends.
-  void end_minute(history::Minute minute, history::Batch& batch, SteadyTime now, BlockLayer& block);
-
-  [[nodiscard]] model::NvmeDrive describe(SteadyTime now) const;
+  /// With the readings since the last call.
+  model::DriveTick look(SteadyTime now);
   [[nodiscard]] std::string name() const { return "nvme" + std::to_string(subsystem_.controller); }
 
  private:
+  [[nodiscard]] model::NvmeDrive describe(SteadyTime now) const;
   void notice_silence(SteadyTime now);
   void tell_state(SteadyTime now);
   bool can_be_asked();
@@ -80,7 +77,7 @@ class PolledDrive {
   [[nodiscard]] std::chrono::nanoseconds slack(SteadyTime now) const;
   [[nodiscard]] bool known_now(SteadyTime now) const;
   [[nodiscard]] std::vector<model::NvmeValue> values(SteadyTime now) const;
-  [[nodiscard]] history::DriveKey key() const;
+  void take_counters(const nvme::DriveReading& reading, const DriveWrites& after, SteadyTime now);
 
   nvme::NvmeSubsystem subsystem_;
   DriveLessons& lessons_;
@@ -96,7 +93,6 @@ class PolledDrive {
   std::chrono::nanoseconds stagger_;
   SteadyTime identified_at_;
   SteadyTime media_read_at_;            // last reading of the pages that count media writes
-  SteadyTime media_believed_at_;        // the last one that is believed
   DriveWrites before_;                  // block layer, when the poll began
   DriveWrites at_media_;                // when the last reading of those pages began
   std::optional<SteadyTime> asked_at_;  // of the command that is unanswered
@@ -107,13 +103,11 @@ class PolledDrive {
   model::NvmePolling polling_;
   std::optional<SteadyTime> succeeded_at_;
   PageValues values_;
-  DriveLedgers ledgers_{lessons_.limiter};
+  analysis::SettledUnits units_;
+  std::string units_of_;  // serial and firmware that the units were settled for
+  std::vector<model::CounterReading> readings_;
+  bool counters_in_doubt_ = false;
   LogReadWatch watch_;
-  DriveMinutes minutes_;
-
-  bool asks_ = false;  // for its past, and waits for the answer
-  SteadyTime asks_again_at_;
-  bool without_past_ = false;
 };
 
 }  // namespace ssdpulse::drives

@@ -72,16 +72,4 @@ model::LatencyWords latency_words_of(const nvme::NvmeSubsystem& drive, BlockLaye
   return sum;
 }
 
-DriveIo io_of(const nvme::NvmeSubsystem& drive, BlockLayer& block) {
-  DriveIo sum;
-  for (const model::NvmeNamespace& entry : drive.namespaces) {
-    if (const auto io = block.device(entry.device)) {
-      model::add(sum.reads, model::device_time_words(*io, {Operation::read}));
-      model::add(sum.writes, model::device_time_words(*io, {Operation::write}));
-      sum.discarded_bytes += io->operation(Operation::discard).bytes;
-    }
-  }
-  return sum;
-}
-
 }  // namespace ssdpulse::drives

@@ -24,12 +24,4 @@ DriveWrites writes_of(const nvme::NvmeSubsystem& drive, BlockLayer& block);
 /// Reads and writes by latency.
 model::LatencyWords latency_words_of(const nvme::NvmeSubsystem& drive, BlockLayer& block);
 
-/// What a row of history tells of the block layer: of the time between two of these.
-struct DriveIo {
-  model::LatencyWords reads;
-  model::LatencyWords writes;
-  std::uint64_t discarded_bytes = 0;
-};
-DriveIo io_of(const nvme::NvmeSubsystem& drive, BlockLayer& block);
-
 }  // namespace ssdpulse::drives

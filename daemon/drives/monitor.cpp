@@ -15,13 +15,6 @@ using namespace std::chrono_literals;
 /// Refused pages are tried again now and then: FDP can be switched on, firmware can learn.
 constexpr auto kRefusalsLast = 24h;
 
-/// A disk that answers later than this is waited for, but not with what is known without it.
-constexpr auto kPatienceWithHistory = 10s;
-constexpr auto kPastOfInterest = std::chrono::days(7);
-
-history::Minute minute_of(model::WallTime time) { return std::chrono::floor<std::chrono::minutes>(time); }
-history::Minute this_minute() { return minute_of(std::chrono::system_clock::now()); }
-
 std::string key_of(const nvme::NvmeSubsystem& subsystem) { return subsystem.nqn + '\n' + subsystem.serial; }
 
 }  // namespace
@@ -42,7 +35,6 @@ DriveMonitor::DriveMonitor(std::unique_ptr<nvme::ReaderClient> reader, std::chro
     : reader_(std::move(reader)),
       interval_(poll_interval),
       reconnect_pause_(reconnect_pause),
-      minute_(this_minute()),
       may_ask_(!reader_->ended()),
       status_{"nvme", may_ask_, "", {}, {}} {
   lessons_.sys_root = std::move(sys_root);
@@ -93,8 +85,7 @@ void DriveMonitor::refresh_drives() {
     }
     ++number;
   }
-  // What is gone does not get its answer, nor its past.
-  std::erase_if(recalls_, [&](const auto& entry) { return drives_.count(entry.first) == 0; });
+  // What is gone does not get its answer.
   for (auto entry = outstanding_.begin(); entry != outstanding_.end();) {
     entry = drives_.count(entry->second) == 0 ? outstanding_.erase(entry) : std::next(entry);
   }
@@ -212,7 +203,7 @@ void DriveMonitor::give_up(PolledDrive& drive, const std::string& key, BlockLaye
   drive.answer(none, std::chrono::steady_clock::now(), block);
 }
 
-void DriveMonitor::advance(BlockLayer& block, model::WallTime wall) {
+void DriveMonitor::advance(BlockLayer& block) {
   receive(block);
   const SteadyTime now = std::chrono::steady_clock::now();
   if (now - refusals_forgotten_at_ >= kRefusalsLast) {
@@ -220,10 +211,6 @@ void DriveMonitor::advance(BlockLayer& block, model::WallTime wall) {
     lessons_.refused.forget();
   }
   note_that_it_serves(now);
-  if (const auto minute = minute_of(wall); minute != minute_) {
-    save(block);
-    minute_ = minute;
-  }
   if (!may_ask_) {
     return;
   }
@@ -234,45 +221,10 @@ void DriveMonitor::advance(BlockLayer& block, model::WallTime wall) {
     }
     drive.advance(now, interval_, block);
     send(drive, key, block);
-    recall(drive, key, now);
     replaced = replaced || drive.replaced();
   }
   if (replaced) {
     refresh_drives();
-  }
-}
-
-void DriveMonitor::recall(PolledDrive& drive, const std::string& key, SteadyTime now) {
-  if (const auto wanted = drive.asks_for_history(now)) {
-    if (!history_) {
-      drive.remember(history::Recalled{}, now);
-      return;
-    }
-    recalls_[key] = {history_->recall(*wanted, this_minute() - kPastOfInterest), now};
-  }
-  const auto asked = recalls_.find(key);
-  if (asked == recalls_.end()) {
-    return;
-  }
-  if (asked->second.answer.wait_for(0s) == std::future_status::ready) {
-    drive.remember(asked->second.answer.get(), now);
-    recalls_.erase(asked);
-  } else if (now - asked->second.asked_at > kPatienceWithHistory) {
-    drive.begin_without_past("the history does not answer yet");
-  }
-}
-
-void DriveMonitor::save(BlockLayer& block) {
-  if (!history_) {
-    return;
-  }
-  const SteadyTime now = std::chrono::steady_clock::now();
-  history::Batch batch;
-  for (auto& [key, drive] : drives_) {
-    drive.end_minute(minute_, batch, now, block);
-  }
-  if (!batch.minutes.empty()) {
-    history_->add(std::move(batch));
   }
 }
 
@@ -284,14 +236,21 @@ void DriveMonitor::poll_soon(const std::string& controller) {
   }
 }
 
-std::vector<std::shared_ptr<const model::NvmeDrive>> DriveMonitor::describe(SteadyTime now) const {
-  std::vector<std::shared_ptr<const model::NvmeDrive>> described;
-  for (const auto& [key, drive] : drives_) {
-    described.push_back(std::make_shared<const model::NvmeDrive>(drive.describe(now)));
+void DriveMonitor::read_counters_again(const std::string& key) {
+  if (const auto found = drives_.find(key); found != drives_.end()) {
+    found->second.read_counters_again();
   }
-  std::sort(described.begin(), described.end(),
-            [](const auto& a, const auto& b) { return a->identity->controller < b->identity->controller; });
-  return described;
+}
+
+std::vector<model::DriveTick> DriveMonitor::look(SteadyTime now) {
+  std::vector<model::DriveTick> seen;
+  for (auto& [key, drive] : drives_) {
+    seen.push_back(drive.look(now));
+    seen.back().key = key;
+  }
+  std::sort(seen.begin(), seen.end(),
+            [](const auto& a, const auto& b) { return a.drive->identity->controller < b.drive->identity->controller; });
+  return seen;
 }
 
 }  // namespace ssdpulse::drives

@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,7 +13,6 @@
 #include <vector>
 
 #include "daemon/drives/drive.h"
-#include "daemon/history/history.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/sources/nvme/reader_client.h"
 #include "daemon/util/log.h"
@@ -34,10 +32,6 @@ class DriveMonitor {
   DriveMonitor(std::unique_ptr<nvme::ReaderClient> reader, std::chrono::nanoseconds poll_interval,
                std::string sys_root = "/sys", std::chrono::nanoseconds reconnect_pause = std::chrono::seconds(5));
 
-  /// Where the past of drives is found and their present kept; without one, every start begins anew.
-  /// It outlives the monitor's last call.
-  void keep(history::History* history) { history_ = history; }
-
   void set_poll_interval(std::chrono::nanoseconds interval) { interval_ = interval; }
 
   /// Readable when an answer has come; -1 when there is no reader any more.
@@ -48,26 +42,20 @@ class DriveMonitor {
   /// Drives came or went, or may have.
   void refresh_drives();
   /// Takes answers, begins polls that are due, sends what there is to send. Cheap when there is nothing.
-  void advance(BlockLayer& block, model::WallTime wall = std::chrono::system_clock::now());
-
-  /// Hands the minute that has begun to the history: before the end.
-  void save(BlockLayer& block);
+  void advance(BlockLayer& block);
 
   /// The drive of this controller (nvme0) is asked early: see PolledDrive::poll_soon.
   void poll_soon(const std::string& controller);
 
-  /// What is known of the drives, sorted by controller.
-  [[nodiscard]] std::vector<std::shared_ptr<const model::NvmeDrive>> describe(SteadyTime now) const;
+  /// The drive of this key is asked for its write counters again: see PolledDrive::read_counters_again.
+  void read_counters_again(const std::string& key);
+
+  /// What is known of the drives, sorted by controller, and what was read since the last call.
+  std::vector<model::DriveTick> look(SteadyTime now);
   /// How well they can be read together.
   [[nodiscard]] const model::SourceStatus& status() const { return status_; }
 
  private:
-  struct Recall {
-    std::future<util::Result<history::Recalled>> answer;
-    SteadyTime asked_at;
-  };
-
-  void recall(PolledDrive& drive, const std::string& key, SteadyTime now);
   void receive(BlockLayer& block);
   void send(PolledDrive& drive, const std::string& key, BlockLayer& block);
   void give_up(PolledDrive& drive, const std::string& key, BlockLayer& block);
@@ -82,9 +70,6 @@ class DriveMonitor {
   DriveLessons lessons_;
   std::map<std::string, PolledDrive> drives_;         // by subsystem and serial number
   std::map<std::uint64_t, std::string> outstanding_;  // request -> drive
-  std::map<std::string, Recall> recalls_;
-  history::History* history_ = nullptr;
-  history::Minute minute_;  // of the wall clock, that has begun
   SteadyTime refusals_forgotten_at_ = std::chrono::steady_clock::now();
   std::optional<SteadyTime> reconnected_at_;  // or tried to
   bool may_ask_;                              // there is a reader, or something that takes connections for one

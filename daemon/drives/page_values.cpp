@@ -32,10 +32,4 @@ std::vector<model::NvmeValue> PageValues::since(Time oldest) const {
   return values;
 }
 
-std::optional<double> value_of(const std::vector<model::NvmeValue>& values, model::NvmeField field) {
-  const auto found =
-      std::find_if(values.begin(), values.end(), [&](const auto& value) { return value.field == field; });
-  return found == values.end() ? std::nullopt : std::optional(found->value);
-}
-
 }  // namespace ssdpulse::drives

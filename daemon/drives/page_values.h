@@ -33,7 +33,4 @@ class PageValues {
   std::string firmware_;
 };
 
-/// The first value of a field.
-std::optional<double> value_of(const std::vector<model::NvmeValue>& values, model::NvmeField field);
-
 }  // namespace ssdpulse::drives

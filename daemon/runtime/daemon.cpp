@@ -40,7 +40,7 @@ ExitCode give_up(ExitCode code, const std::string& what) {
   return code;
 }
 
-sources::DeviceFilter filter_of(const config::Config& config) {
+inventory::DeviceFilter filter_of(const config::Config& config) {
   return {config.devices.include, config.devices.exclude};
 }
 
@@ -52,7 +52,7 @@ block::BlockChoices choices_of(const config::Config& config) {
   return choices;
 }
 
-model::AnalysisSettings settings_of(const config::Config& config) {
+stages::AnalysisSettings settings_of(const config::Config& config) {
   return {config.discard.burst_gap, config.spikes.floor};
 }
 
@@ -89,7 +89,7 @@ http::Routes routes(const CurrentSnapshot& current, exposition::MetricsPage& pag
 
 /// Somebody may wait for what the configuration leaves out.
 void warn_of_what_is_not_measured(const Sampler& sampler, const config::Config& config) {
-  for (const auto& [device, reason] : sources::named_and_not_measured(config.devices.include, sampler.inventory())) {
+  for (const auto& [device, reason] : inventory::named_and_not_measured(config.devices.include, sampler.inventory())) {
     log::warning("device={} is included by name and not measured: {}", device, reason);
   }
   if (sampler.measured_devices() == 0) {
@@ -165,7 +165,7 @@ void serve(const config::Configure& configure, config::Config& running, Events& 
   while (true) {
     const Wakeup wakeup = events.wait(nvme.descriptor(), nvme.deadline());
     if (wakeup.stop) {
-      nvme.save(sampler);
+      publisher.finish(settings_of(running));
       return;
     }
     if (wakeup.reload) {
@@ -239,7 +239,6 @@ ExitCode run(const config::Configure& configure) {
       return give_up(opened.error().error_number == 0 ? ExitCode::usage : ExitCode::failure, opened.error().message);
     }
     history = std::move(*opened);
-    (*nvme)->keep(history.get());
   }
   CurrentSnapshot current;
   exposition::MetricsPage metrics;

@@ -89,7 +89,7 @@ void report_hints(const model::Inventory& inventory, const Identities& drives, s
 }  // namespace
 
 util::ExitCode report_devices(const config::Config& config, std::ostream& out) {
-  const auto inventory = sources::read_inventory({}, {config.devices.include, config.devices.exclude});
+  const auto inventory = inventory::read_inventory({}, {config.devices.include, config.devices.exclude});
   if (!inventory) {
     out << inventory.error().message << '\n';
     return util::ExitCode::failure;

@@ -51,7 +51,7 @@ int milliseconds_until(std::optional<std::chrono::steady_clock::time_point> dead
 }  // namespace
 
 Events::Events(util::UniqueFd signals, util::UniqueFd timer, util::UniqueFd mounts,
-               std::optional<sources::UeventMonitor> uevents, std::chrono::nanoseconds tick)
+               std::optional<inventory::UeventMonitor> uevents, std::chrono::nanoseconds tick)
     : signals_(std::move(signals)),
       timer_(std::move(timer)),
       mounts_(std::move(mounts)),
@@ -74,8 +74,8 @@ util::Result<Events> Events::open(std::chrono::nanoseconds tick) {
     return util::fail_errno("cannot make a timer");
   }
   util::UniqueFd mounts(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC));
-  std::optional<sources::UeventMonitor> uevents;
-  if (auto monitor = sources::UeventMonitor::open()) {
+  std::optional<inventory::UeventMonitor> uevents;
+  if (auto monitor = inventory::UeventMonitor::open()) {
     uevents = std::move(*monitor);
   }
   return Events(std::move(*signals), std::move(timer), std::move(mounts), std::move(uevents), tick);

@@ -33,12 +33,12 @@ class Events {
 
  private:
   Events(util::UniqueFd signals, util::UniqueFd timer, util::UniqueFd mounts,
-         std::optional<sources::UeventMonitor> uevents, std::chrono::nanoseconds tick);
+         std::optional<inventory::UeventMonitor> uevents, std::chrono::nanoseconds tick);
 
   util::UniqueFd signals_;
   util::UniqueFd timer_;
-  util::UniqueFd mounts_;                          // /proc/self/mountinfo: POLLPRI when it changes
-  std::optional<sources::UeventMonitor> uevents_;  // absent in a network namespace without them
+  util::UniqueFd mounts_;                            // /proc/self/mountinfo: POLLPRI when it changes
+  std::optional<inventory::UeventMonitor> uevents_;  // absent in a network namespace without them
   std::chrono::nanoseconds tick_;
   std::chrono::nanoseconds next_due_;  // CLOCK_MONOTONIC
 };

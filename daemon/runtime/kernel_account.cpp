@@ -14,14 +14,14 @@ analysis::OurCounts counts_of(const model::DeviceSample& sample) {
 
 }  // namespace
 
-std::optional<KernelAccount> KernelAccount::open(const sources::InventoryRoots& roots, const model::Device& device,
+std::optional<KernelAccount> KernelAccount::open(const inventory::InventoryRoots& roots, const model::Device& device,
                                                  std::uint64_t number) {
   if (!device.iostats) {
     return std::nullopt;
   }
   KernelAccount account(device, number);
   for (const model::Path& path : device.paths) {
-    auto file = sources::DiskStatsFile::open(roots, path.disk_name);
+    auto file = inventory::DiskStatsFile::open(roots, path.disk_name);
     if (!file) {
       return std::nullopt;
     }
@@ -32,7 +32,7 @@ std::optional<KernelAccount> KernelAccount::open(const sources::InventoryRoots& 
 
 bool KernelAccount::is_of(const model::Device& now) const { return now.iostats && model::same_paths(device_, now); }
 
-std::optional<model::AccountLook> KernelAccount::compare(
+std::optional<stages::AccountLook> KernelAccount::compare(
     const model::DeviceSample& ours, const std::function<std::optional<model::DeviceSample>()>& sample_again) {
   const auto kernel_before = read_stats();
   const auto kernel_after = read_stats();
@@ -41,7 +41,7 @@ std::optional<model::AccountLook> KernelAccount::compare(
     return std::nullopt;
   }
   drift_.observe(counts_of(ours), *kernel_before, *kernel_after, counts_of(*after));
-  return model::AccountLook{ours, *kernel_before, *kernel_after, *after};
+  return stages::AccountLook{ours, *kernel_before, *kernel_after, *after};
 }
 
 KernelAccount::InFlight KernelAccount::look_for_missed(const model::DeviceSample& ours) {
@@ -62,7 +62,7 @@ KernelAccount::InFlight KernelAccount::look_for_missed(const model::DeviceSample
 
 util::Result<model::DiskStats> KernelAccount::read_stats() const {
   std::vector<model::DiskStats> stats;
-  for (const sources::DiskStatsFile& file : files_) {
+  for (const inventory::DiskStatsFile& file : files_) {
     auto one = file.read();
     if (!one) {
       return one;
@@ -74,7 +74,7 @@ util::Result<model::DiskStats> KernelAccount::read_stats() const {
 
 util::Result<model::KernelInFlight> KernelAccount::read_in_flight() const {
   model::KernelInFlight total;
-  for (const sources::DiskStatsFile& file : files_) {
+  for (const inventory::DiskStatsFile& file : files_) {
     const auto one = file.read_in_flight();
     if (!one) {
       return one;

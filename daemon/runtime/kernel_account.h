@@ -9,9 +9,9 @@
 
 #include "daemon/analysis/accounting_drift.h"
 #include "daemon/analysis/missed_completions.h"
-#include "daemon/model/tick.h"
 #include "daemon/sources/inventory/disk_stats.h"
 #include "daemon/sources/inventory/inventory.h"
+#include "daemon/stages/tick.h"
 
 namespace ssdpulse::runtime {
 
@@ -19,7 +19,7 @@ class KernelAccount {
  public:
   /// Nothing where the kernel keeps none of the device (iostats is 0), or it cannot be read.
   /// `number`: tells it from all others, not 0.
-  static std::optional<KernelAccount> open(const sources::InventoryRoots& roots, const model::Device& device,
+  static std::optional<KernelAccount> open(const inventory::InventoryRoots& roots, const model::Device& device,
                                            std::uint64_t number);
 
   /// Whether the device still is the one that this was opened for; else its files tell of one that is gone.
@@ -28,8 +28,8 @@ class KernelAccount {
   [[nodiscard]] std::uint64_t number() const { return number_; }
 
   /// One look from both sides. `sample_again`: our side once more; nothing where it fails.
-  std::optional<model::AccountLook> compare(const model::DeviceSample& ours,
-                                            const std::function<std::optional<model::DeviceSample>()>& sample_again);
+  std::optional<stages::AccountLook> compare(const model::DeviceSample& ours,
+                                             const std::function<std::optional<model::DeviceSample>()>& sample_again);
 
   struct InFlight {
     std::optional<model::KernelInFlight> kernel;  // asked only where nothing moves, and only if believed
@@ -46,8 +46,8 @@ class KernelAccount {
 
   model::Device device_;
   std::uint64_t number_;
-  std::vector<sources::DiskStatsFile> files_;  // one for each path
-  analysis::AccountingDrift drift_;            // tells how far the kernel is ahead of us
+  std::vector<inventory::DiskStatsFile> files_;  // one for each path
+  analysis::AccountingDrift drift_;              // tells how far the kernel is ahead of us
   analysis::MissedCompletions missed_;
 };
 

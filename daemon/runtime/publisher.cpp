@@ -34,11 +34,18 @@ void describe_polling(const model::SourceStatus& reader, model::Snapshot& snapsh
 
 Publisher::Publisher(const Parts& parts) : parts_(parts), stages_(stages::all_stages()) {}
 
-void Publisher::publish(const model::AnalysisSettings& settings, std::uint64_t missed_ticks) {
-  model::Tick tick = parts_.sampler.look();
-  tick.drives = parts_.drives.describe(tick.at);
+stages::Tick Publisher::look(const stages::AnalysisSettings& settings) {
+  stages::Tick tick = parts_.sampler.look();
+  tick.drives = parts_.drives.look(tick.at);
+  tick.pasts = take_pasts(tick);
   tick.settings = settings;
-  model::join_drives(tick);
+  tick.before = parts_.current.get();
+  join_drives(tick);
+  return tick;
+}
+
+void Publisher::publish(const stages::AnalysisSettings& settings, std::uint64_t missed_ticks) {
+  const stages::Tick tick = look(settings);
   auto snapshot = describe(tick, missed_ticks);
   for (const auto& stage : stages_) {
     stages::Findings findings = stage->observe(tick);
@@ -51,7 +58,43 @@ void Publisher::publish(const model::AnalysisSettings& settings, std::uint64_t m
   parts_.current.publish(std::move(snapshot));
 }
 
-std::shared_ptr<model::Snapshot> Publisher::describe(const model::Tick& tick, std::uint64_t missed_ticks) {
+void Publisher::finish(const stages::AnalysisSettings& settings) {
+  stages::Tick tick = look(settings);
+  tick.last = true;
+  for (const auto& stage : stages_) {
+    carry_out(stage->observe(tick).effects);
+  }
+}
+
+/// Those that are there by now; what is gone does not get its past.
+std::map<std::string, Publisher::Past> Publisher::take_pasts(const stages::Tick& tick) {
+  std::map<std::string, Past> pasts;
+  std::map<std::string, std::future<Past>> waiting = std::exchange(recalls_, {});
+  for (const model::DriveTick& seen : tick.drives) {
+    auto asked = waiting.extract(seen.key);
+    if (asked.empty()) {
+      continue;
+    }
+    if (asked.mapped().wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
+      pasts.emplace(seen.key, asked.mapped().get());
+    } else {
+      recalls_.insert(std::move(asked));
+    }
+  }
+  return pasts;
+}
+
+void Publisher::recall(const stages::Recall& wanted) {
+  if (parts_.history != nullptr) {
+    recalls_[wanted.key] = parts_.history->recall(wanted.drive, wanted.since);
+  } else {
+    std::promise<Past> nothing;
+    nothing.set_value(history::Recalled{});
+    recalls_[wanted.key] = nothing.get_future();
+  }
+}
+
+std::shared_ptr<model::Snapshot> Publisher::describe(const stages::Tick& tick, std::uint64_t missed_ticks) {
   auto snapshot = parts_.sampler.describe(tick, missed_ticks);
   snapshot->sources.push_back(parts_.drives.status());
   if (parts_.history != nullptr) {
@@ -68,6 +111,12 @@ void Publisher::carry_out(stages::Effects effects) {
   }
   if (parts_.history != nullptr && !effects.rows.empty()) {
     parts_.history->add(std::move(effects.rows));
+  }
+  for (const stages::Recall& wanted : effects.recalls) {
+    recall(wanted);
+  }
+  for (const std::string& key : effects.read_counters_again) {
+    parts_.drives.read_counters_again(key);
   }
   for (const std::string& controller : effects.poll_soon) {
     parts_.drives.poll_soon(controller);

@@ -4,7 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <future>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "daemon/drives/monitor.h"
@@ -32,14 +35,22 @@ class Publisher {
   explicit Publisher(const Parts& parts);
 
   /// `missed_ticks`: so far.
-  void publish(const model::AnalysisSettings& settings, std::uint64_t missed_ticks);
+  void publish(const stages::AnalysisSettings& settings, std::uint64_t missed_ticks);
+
+  /// A last look, for the sake of what is to be kept.
+  void finish(const stages::AnalysisSettings& settings);
 
  private:
-  std::shared_ptr<model::Snapshot> describe(const model::Tick& tick, std::uint64_t missed_ticks);
+  using Past = util::Result<history::Recalled>;
+  stages::Tick look(const stages::AnalysisSettings& settings);
+  std::map<std::string, Past> take_pasts(const stages::Tick& tick);
+  void recall(const stages::Recall& wanted);
+  std::shared_ptr<model::Snapshot> describe(const stages::Tick& tick, std::uint64_t missed_ticks);
   void carry_out(stages::Effects effects);
 
   Parts parts_;
   std::vector<std::unique_ptr<stages::Stage>> stages_;
+  std::map<std::string, std::future<Past>> recalls_;  // by key of the drive
 };
 
 }  // namespace ssdpulse::runtime

@@ -25,10 +25,10 @@ std::vector<std::string> unstamped_devices(const model::Inventory& inventory) {
 
 }  // namespace
 
-util::Result<std::unique_ptr<Sampler>> Sampler::open(const sources::InventoryRoots& roots,
-                                                     const sources::DeviceFilter& filter,
+util::Result<std::unique_ptr<Sampler>> Sampler::open(const inventory::InventoryRoots& roots,
+                                                     const inventory::DeviceFilter& filter,
                                                      const block::BlockChoices& choices) {
-  auto inventory = sources::read_inventory(roots, filter);
+  auto inventory = inventory::read_inventory(roots, filter);
   if (!inventory) {
     return tl::make_unexpected(inventory.error());
   }
@@ -93,7 +93,7 @@ void Sampler::adopt(model::Inventory inventory) {
 }
 
 void Sampler::refresh_inventory() {
-  auto inventory = sources::read_inventory(roots_, filter_, inventory_.get());
+  auto inventory = inventory::read_inventory(roots_, filter_, inventory_.get());
   if (!inventory) {
     inventory_status_.up = false;
     inventory_status_.reason = inventory.error().message;
@@ -109,12 +109,12 @@ void Sampler::refresh_inventory() {
   adopt(std::move(*inventory));
 }
 
-void Sampler::set_filter(const sources::DeviceFilter& filter) {
+void Sampler::set_filter(const inventory::DeviceFilter& filter) {
   filter_ = filter;
   refresh_inventory();
 }
 
-void Sampler::consult_kernel(model::DeviceTick& entry, bool compare) {
+void Sampler::consult_kernel(stages::DeviceTick& entry, bool compare) {
   const std::string& name = entry.block.device->name;
   const auto found = kernel_accounts_.find(name);
   if (found == kernel_accounts_.end()) {
@@ -158,14 +158,15 @@ std::uint64_t Sampler::skipped_runs() const {
   return skipped;
 }
 
-model::Tick Sampler::look() {
+stages::Tick Sampler::look() {
   model::BlockSample block = source_->sample();
-  model::Tick tick;
+  stages::Tick tick;
   tick.at = std::chrono::steady_clock::now();
   tick.wall = std::chrono::system_clock::now();
+  tick.boot = model::boot_time(tick.at);
   std::uint64_t turn = ++looks_;
   for (model::DeviceSample& sample : block.devices) {
-    model::DeviceTick entry;
+    stages::DeviceTick entry;
     entry.block = std::move(sample);
     consult_kernel(entry, ++turn % kTicksBetweenComparisons == 0);
     tick.devices.push_back(std::move(entry));
@@ -180,18 +181,18 @@ model::Tick Sampler::look() {
   return tick;
 }
 
-std::shared_ptr<model::Snapshot> Sampler::describe(const model::Tick& tick, std::uint64_t missed_ticks) {
+std::shared_ptr<model::Snapshot> Sampler::describe(const stages::Tick& tick, std::uint64_t missed_ticks) {
   auto snapshot = std::make_shared<model::Snapshot>();
   snapshot->number = looks_;
   snapshot->missed_ticks = missed_ticks;
   snapshot->taken_at = tick.wall;
-  for (const model::DeviceTick& entry : tick.devices) {
+  for (const stages::DeviceTick& entry : tick.devices) {
     model::DeviceSnapshot device{entry.block.device, entry.block.io, {}, {}, {}};
     device.kernel_in_flight = entry.kernel_in_flight;
     snapshot->devices.push_back(std::move(device));
   }
-  for (const auto& drive : tick.drives) {
-    snapshot->nvme_drives.push_back(*drive);
+  for (const model::DriveTick& seen : tick.drives) {
+    snapshot->nvme_drives.push_back(*seen.drive);
   }
   snapshot->losses = tick.losses;
   snapshot->diskless_requests = tick.diskless_requests;

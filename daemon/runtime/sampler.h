@@ -11,10 +11,10 @@
 
 #include "daemon/drives/block_layer.h"
 #include "daemon/model/snapshot.h"
-#include "daemon/model/tick.h"
 #include "daemon/runtime/kernel_account.h"
 #include "daemon/sources/block/block_source.h"
 #include "daemon/sources/inventory/inventory.h"
+#include "daemon/stages/tick.h"
 #include "daemon/util/log.h"
 #include "daemon/util/result.h"
 
@@ -23,20 +23,20 @@ namespace ssdpulse::runtime {
 class Sampler final : public drives::BlockLayer {
  public:
   /// Looks at the host and starts counting: needs the capabilities to load BPF programs, later calls need none.
-  static util::Result<std::unique_ptr<Sampler>> open(const sources::InventoryRoots& roots,
-                                                     const sources::DeviceFilter& filter,
+  static util::Result<std::unique_ptr<Sampler>> open(const inventory::InventoryRoots& roots,
+                                                     const inventory::DeviceFilter& filter,
                                                      const block::BlockChoices& choices);
 
   /// Disks or mounts changed, or may have.
   void refresh_inventory();
-  void set_filter(const sources::DeviceFilter& filter);
+  void set_filter(const inventory::DeviceFilter& filter);
 
   /// What the block layer, the kernel's account and the inventory say now; the drives and the settings are left to the
   /// caller.
-  model::Tick look();
+  stages::Tick look();
 
   /// The Snapshot of a tick, to be completed by other sources and by what the analyses find.
-  std::shared_ptr<model::Snapshot> describe(const model::Tick& tick, std::uint64_t missed_ticks);
+  std::shared_ptr<model::Snapshot> describe(const stages::Tick& tick, std::uint64_t missed_ticks);
 
   /// What drives prefer, by device.
   void set_write_preferences(std::map<std::string, model::WritePreference> preferences) {
@@ -56,10 +56,10 @@ class Sampler final : public drives::BlockLayer {
  private:
   Sampler() = default;
   void adopt(model::Inventory inventory);
-  void consult_kernel(model::DeviceTick& entry, bool compare);
+  void consult_kernel(stages::DeviceTick& entry, bool compare);
 
-  sources::InventoryRoots roots_;
-  sources::DeviceFilter filter_;
+  inventory::InventoryRoots roots_;
+  inventory::DeviceFilter filter_;
   bool completion_only_ = false;
   std::shared_ptr<const model::Inventory> inventory_ = std::make_shared<const model::Inventory>();
   std::unique_ptr<block::BlockSource> source_;

@@ -17,12 +17,12 @@ constexpr std::uint64_t kLongNs = 60'000'000'000;  // a burst this long is annou
 /// What deleting small files discards online comes with each commit of the journal, and nobody looks it up.
 constexpr std::uint64_t kSmallBytes = 64 << 20;
 
-std::uint64_t monotonic_ns(const model::Tick& tick) {
+std::uint64_t monotonic_ns(const Tick& tick) {
   return static_cast<std::uint64_t>(std::chrono::nanoseconds(tick.at.time_since_epoch()).count());
 }
 
 /// UTC with milliseconds, of a time on CLOCK_MONOTONIC.
-std::string wall_time(std::uint64_t at_ns, const model::Tick& tick) {
+std::string wall_time(std::uint64_t at_ns, const Tick& tick) {
   return util::utc_text(tick.wall - std::chrono::nanoseconds(static_cast<std::int64_t>(monotonic_ns(tick) - at_ns)));
 }
 
@@ -40,7 +40,7 @@ std::string_view name_of(model::DiscardTrigger trigger) {
 
 }  // namespace
 
-Findings Discards::observe(const model::Tick& tick) {
+Findings Discards::observe(const Tick& tick) {
   const model::Inventory& inventory = *tick.inventory;
   // What was unmounted since the last look had discarded until then.
   std::set<std::string> online = std::exchange(with_discard_, volumes_with_discard(inventory));
@@ -49,7 +49,7 @@ Findings Discards::observe(const model::Tick& tick) {
   Findings findings;
   Lines& lines = findings.effects.lines;
   std::vector<model::DiscardBurstsByTrigger> bursts(tick.devices.size());
-  devices_.observe(tick, [&](std::size_t number, const model::DeviceTick& device, Device& known) {
+  devices_.observe(tick, [&](std::size_t number, const DeviceTick& device, Device& known) {
     if (device.block.io) {
       observe_device(device, known, std::move(volumes[device.block.device->name]), tick, lines);
       bursts[number] = known.finder.figures();
@@ -72,9 +72,8 @@ Findings Discards::observe(const model::Tick& tick) {
   return findings;
 }
 
-void Discards::observe_device(const model::DeviceTick& device, Device& known,
-                              std::map<std::string, analysis::DiscardVolume> volumes, const model::Tick& tick,
-                              Lines& lines) {
+void Discards::observe_device(const DeviceTick& device, Device& known,
+                              std::map<std::string, analysis::DiscardVolume> volumes, const Tick& tick, Lines& lines) {
   const std::string& name = device.block.device->name;
   const model::OperationIo& io = device.block.io->operation(model::Operation::discard);
   analysis::DiscardTick seen;
@@ -101,8 +100,7 @@ void Discards::observe_device(const model::DeviceTick& device, Device& known,
   }
 }
 
-void Discards::report(const std::string& device, const analysis::DiscardBurst& burst, const model::Tick& tick,
-                      Lines& lines) {
+void Discards::report(const std::string& device, const analysis::DiscardBurst& burst, const Tick& tick, Lines& lines) {
   const std::string_view trigger = name_of(burst.trigger);
   log::Limiter& limiter = burst.bytes < kSmallBytes ? small_limiter_ : limiter_;
   const auto suppressed = limiter.admit(device + " " + std::string(trigger), tick.at);
@@ -120,7 +118,7 @@ void Discards::report(const std::string& device, const analysis::DiscardBurst& b
                    joined(arrays_among(burst.volumes, device, *tick.inventory)), *suppressed)});
 }
 
-std::vector<model::ArrayDiscards> Discards::arrays(const model::Tick& tick) const {
+std::vector<model::ArrayDiscards> Discards::arrays(const Tick& tick) const {
   std::set<std::string> names;
   for (const model::Membership& member : tick.inventory->memberships) {
     names.insert(member.array);

@@ -20,7 +20,7 @@ namespace ssdpulse::stages {
 
 class Discards final : public Stage {
  public:
-  Findings observe(const model::Tick& tick) override;
+  Findings observe(const Tick& tick) override;
 
  private:
   struct Device {
@@ -28,10 +28,10 @@ class Discards final : public Stage {
     std::array<std::uint64_t, model::kDiscardTriggers> announced{};  // beginnings of bursts that are in the log
   };
   using Lines = std::vector<LogLine>;
-  void observe_device(const model::DeviceTick& device, Device& known,
-                      std::map<std::string, analysis::DiscardVolume> volumes, const model::Tick& tick, Lines& lines);
-  void report(const std::string& device, const analysis::DiscardBurst& burst, const model::Tick& tick, Lines& lines);
-  [[nodiscard]] std::vector<model::ArrayDiscards> arrays(const model::Tick& tick) const;
+  void observe_device(const DeviceTick& device, Device& known, std::map<std::string, analysis::DiscardVolume> volumes,
+                      const Tick& tick, Lines& lines);
+  void report(const std::string& device, const analysis::DiscardBurst& burst, const Tick& tick, Lines& lines);
+  [[nodiscard]] std::vector<model::ArrayDiscards> arrays(const Tick& tick) const;
   [[nodiscard]] std::array<bool, model::kDiscardTriggers> active_on(const std::string& array,
                                                                     const model::Inventory& inventory) const;
 

@@ -13,9 +13,9 @@ analysis::OurCounts counts_of(const model::DeviceSample& sample) {
 
 }  // namespace
 
-Findings Drift::observe(const model::Tick& tick) {
+Findings Drift::observe(const Tick& tick) {
   std::vector<model::AccountingDrift> values(tick.devices.size());
-  devices_.observe(tick, [&](std::size_t number, const model::DeviceTick& device, Device& known) {
+  devices_.observe(tick, [&](std::size_t number, const DeviceTick& device, Device& known) {
     if (std::exchange(known.kernel_account, device.kernel_account) != device.kernel_account) {
       known.drift.restart();
     }

@@ -10,7 +10,7 @@ namespace ssdpulse::stages {
 
 class Drift final : public Stage {
  public:
-  Findings observe(const model::Tick& tick) override;
+  Findings observe(const Tick& tick) override;
 
  private:
   struct Device {

@@ -5,9 +5,9 @@
 
 namespace ssdpulse::stages {
 
-Findings Losses::observe(const model::Tick& tick) {
+Findings Losses::observe(const Tick& tick) {
   Findings findings;
-  devices_.observe(tick, [&](std::size_t /*number*/, const model::DeviceTick& device, analysis::RecentLosses& losses) {
+  devices_.observe(tick, [&](std::size_t /*number*/, const DeviceTick& device, analysis::RecentLosses& losses) {
     const std::string& name = device.block.device->name;
     const auto share = device.block.io ? losses.observe(*device.block.io, tick.at) : std::nullopt;
     const auto suppressed = share ? limiter_.admit(name, tick.at) : std::nullopt;

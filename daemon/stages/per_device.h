@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "daemon/model/tick.h"
+#include "daemon/stages/tick.h"
 
 namespace ssdpulse::stages {
 
@@ -18,10 +18,10 @@ class PerDevice {
  public:
   /// Calls visit(number, device, state) for each device of the tick.
   template <typename Visit>
-  void observe(const model::Tick& tick, Visit visit) {
+  void observe(const Tick& tick, Visit visit) {
     std::map<std::string, Kept> before = std::exchange(kept_, {});
     for (std::size_t number = 0; number < tick.devices.size(); ++number) {
-      const model::DeviceTick& device = tick.devices[number];
+      const DeviceTick& device = tick.devices[number];
       const std::string& name = device.block.device->name;
       auto known = before.extract(name);
       const bool same = !known.empty() && is_same(known.mapped(), device);
@@ -44,7 +44,7 @@ class PerDevice {
     State state;
     std::optional<model::WallTime> since = {};  // of the counters; absent while there are none
   };
-  static bool is_same(const Kept& kept, const model::DeviceTick& now) {
+  static bool is_same(const Kept& kept, const DeviceTick& now) {
     return !kept.since || !now.block.io || kept.since == now.block.io->since;
   }
   static Kept make(const std::string& name) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "daemon/util/utc_text.h"
@@ -10,12 +11,25 @@
 namespace ssdpulse::stages {
 namespace {
 
-analysis::SpikeTick spike_tick(const model::DeviceTick& device, const model::Tick& tick) {
+/// With its write amplification, which was found a tick ago.
+const model::NvmeDrive* drive_of(const DeviceTick& device, const Tick& tick) {
+  if (!device.drive || !tick.before) {
+    return device.drive.get();
+  }
+  const auto& drives = tick.before->nvme_drives;
+  const auto found = std::find_if(drives.begin(), drives.end(), [&](const model::NvmeDrive& one) {
+    return one.identity->controller == device.drive->identity->controller &&
+           one.identity->serial == device.drive->identity->serial;
+  });
+  return found == drives.end() ? device.drive.get() : &*found;
+}
+
+analysis::SpikeTick spike_tick(const DeviceTick& device, const Tick& tick) {
   analysis::SpikeTick seen;
   seen.at = tick.at;
   seen.wall = tick.wall;
   seen.io = device.block.io;
-  seen.drive = device.drive.get();
+  seen.drive = drive_of(device, tick);
   seen.kernel_in_flight = device.kernel_in_flight;
   seen.floor_seconds = std::chrono::duration<double>(tick.settings.spike_floor).count();
   return seen;
@@ -37,12 +51,12 @@ LogLine line_of(const SpikeLog::Line& line) {
 
 }  // namespace
 
-Findings Spikes::observe(const model::Tick& tick) {
+Findings Spikes::observe(const Tick& tick) {
   Findings findings;
   std::vector<analysis::DeviceSpikes::Figures> figures(tick.devices.size());
   std::vector<model::LatencySpike>& over = findings.effects.rows.spikes;
   std::vector<model::LatencySpike> going_on;
-  devices_.observe(tick, [&](std::size_t number, const model::DeviceTick& device, analysis::DeviceSpikes& spikes) {
+  devices_.observe(tick, [&](std::size_t number, const DeviceTick& device, analysis::DeviceSpikes& spikes) {
     for (model::LatencySpike& spike : spikes.observe(spike_tick(device, tick))) {
       over.push_back(std::move(spike));
     }

@@ -12,7 +12,7 @@ namespace ssdpulse::stages {
 
 class Spikes final : public Stage {
  public:
-  Findings observe(const model::Tick& tick) override;
+  Findings observe(const Tick& tick) override;
 
  private:
   PerDevice<analysis::DeviceSpikes> devices_;

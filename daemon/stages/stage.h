@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is an analysis, to the daemon? It looks at one Tick after the other and says what it found: values for the
 // Snapshot, and what is to be done because of them, which the runtime alone does. Pure but for what it remembers: no
-// I/O, no clock. Stages do not know each other, and their order means nothing. Owned by one thread.
+// I/O, no clock. Stages do not know each other, and their order means nothing: what others said is in
+// Tick::before. Owned by one thread.
 //
 // A new analysis is one file here and one line in stages.cpp.
 #pragma once
@@ -15,8 +16,8 @@
 
 #include "daemon/history/rows.h"
 #include "daemon/model/snapshot.h"
-#include "daemon/model/tick.h"
 #include "daemon/model/write_details.h"
+#include "daemon/stages/tick.h"
 #include "daemon/util/log.h"
 
 namespace ssdpulse::stages {
@@ -26,10 +27,19 @@ struct LogLine {
   std::string text;
 };
 
+/// The past of a drive, to be put into a Tick under its key once it is there.
+struct Recall {
+  std::string key;
+  history::DriveKey drive;
+  history::Minute since;
+};
+
 /// What is to be done.
 struct Effects {
   std::vector<LogLine> lines;
   history::Batch rows;
+  std::vector<Recall> recalls;
+  std::vector<std::string> read_counters_again;  // keys of drives whose newest reading needs another to confirm it
   std::vector<std::string> poll_soon;  // controllers of drives whose log pages would tell more, were they read now
   /// What the drives themselves prefer, by device; absent: as before.
   std::optional<std::map<std::string, model::WritePreference>> write_preferences;
@@ -49,7 +59,7 @@ class Stage {
   virtual ~Stage() = default;
 
   /// Once for each tick.
-  virtual Findings observe(const model::Tick& tick) = 0;
+  virtual Findings observe(const Tick& tick) = 0;
 };
 
 }  // namespace ssdpulse::stages

@@ -5,6 +5,7 @@
 #include "daemon/stages/drift.h"
 #include "daemon/stages/losses.h"
 #include "daemon/stages/spikes.h"
+#include "daemon/stages/write_amplification.h"
 #include "daemon/stages/write_hints.h"
 
 namespace ssdpulse::stages {
@@ -14,6 +15,7 @@ std::vector<std::unique_ptr<Stage>> all_stages() {
   stages.push_back(std::make_unique<Drift>());
   stages.push_back(std::make_unique<Discards>());
   stages.push_back(std::make_unique<WriteHints>());
+  stages.push_back(std::make_unique<WriteAmplification>());
   stages.push_back(std::make_unique<Spikes>());
   stages.push_back(std::make_unique<Losses>());
   return stages;

@@ -5,10 +5,10 @@
 
 namespace ssdpulse::stages {
 
-Findings WriteHints::observe(const model::Tick& tick) {
+Findings WriteHints::observe(const Tick& tick) {
   std::vector<model::WriteHintPath> paths;
   std::map<std::string, model::WritePreference> preferences;
-  for (const model::DeviceTick& entry : tick.devices) {
+  for (const DeviceTick& entry : tick.devices) {
     const model::Device& device = *entry.block.device;
     // Until a drive has answered, all that is known of it is what sysfs says.
     const bool has_answered = entry.drive && entry.drive->identity->version != 0;

@@ -8,7 +8,7 @@ namespace ssdpulse::stages {
 
 class WriteHints final : public Stage {
  public:
-  Findings observe(const model::Tick& tick) override;
+  Findings observe(const Tick& tick) override;
 };
 
 }  // namespace ssdpulse::stages

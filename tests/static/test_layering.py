@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does every include point the allowed way?
+"""Does every include point the allowed way, and is every room in its namespace?
 
 ROOMS says which room may include which; nothing may lead in a circle, and no room knows a sibling that is not listed.
 The table of rooms is printed. Third-party headers: each library has one room that may include it; a library that is not
@@ -48,6 +48,15 @@ ROOMS = {
 ROOMS["daemon/runtime"] = [room for room in ROOMS if room == "bpf/abi" or not room.startswith("bpf")]
 ROOMS["daemon/runtime"].remove("daemon/nvme_reader")
 ROOMS["daemon"] = [*ROOMS["daemon/runtime"], "daemon/runtime", "daemon/nvme_reader/process.h"]  # the command line
+
+# A room's namespace is the name of its folder, but for these.
+NAMESPACES = {
+    "daemon/sources": "sources::sysfs",
+    "daemon/sources/nvme/pages": "nvme",
+    "exporters/prometheus": "exposition",  # the library is called prometheus
+    "daemon/util": "util|log",
+}
+NAMESPACE = re.compile(r"^namespace ssdpulse::([a-z_:]+) \{")
 
 LIBRARIES = {
     r"bpf/(libbpf|bpf|btf)\.h|.*\.skel\.h": ["daemon/sources/block"],
@@ -104,6 +113,10 @@ def find_error(file, header, known):
     return None if SYSTEM.fullmatch(header) else f"this library is {UNLISTED}"
 
 
+def in_wrong_namespace(room, namespace):
+    return not re.fullmatch(NAMESPACES.get(room, room.split("/")[-1]), namespace)
+
+
 def find_circle():
     """Rooms whose allowed arrows lead back to themselves, or None."""
     arrows = {room: {there if there in ROOMS else room_of(there) for there in ROOMS[room]} for room in ROOMS}
@@ -143,12 +156,15 @@ def main():
                     if error := find_error(file, match[1], set(sources)):
                         print(f"{file}:{number}: {match[1]}: {error}")
                         errors += 1
+                if (match := NAMESPACE.match(line)) and in_wrong_namespace(room_of(file), match[1]):
+                    print(f"{file}:{number}: {match[1]} is not the namespace of {room_of(file)}")
+                    errors += 1
     print_rooms(files, lines)
     print(f"{checked} includes")
     if circle := find_circle():
         sys.exit(f"FAIL: rooms in a circle: {' -> '.join(circle)}")
     if errors:
-        sys.exit(f"FAIL: {errors} includes point the wrong way")
+        sys.exit(f"FAIL: {errors} includes or namespaces are wrong")
 
 
 main()

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace ssdpulse::sources {
+namespace ssdpulse::inventory {
 namespace {
 
 using Reasons = std::vector<std::pair<std::string, std::string>>;
@@ -34,4 +34,4 @@ TEST(Coverage, SaysOfEachNamedDiskWhyItIsNotMeasured) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::sources
+}  // namespace ssdpulse::inventory

@@ -17,8 +17,10 @@
 #include "daemon/sources/sysfs.h"
 #include "tests/fixtures/sysfs_host.h"
 
-namespace ssdpulse::sources {
+namespace ssdpulse::inventory {
 namespace {
+
+namespace sysfs = sources::sysfs;
 
 using model::Coverage;
 using model::Device;
@@ -335,4 +337,4 @@ TEST(ThisHost, AgreesWithProcPartitions) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::sources
+}  // namespace ssdpulse::inventory

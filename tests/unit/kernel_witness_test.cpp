@@ -16,7 +16,7 @@
 #include "daemon/sources/inventory/uevent_monitor.h"
 #include "tests/fixtures/sysfs_host.h"
 
-namespace ssdpulse::sources {
+namespace ssdpulse::inventory {
 namespace {
 
 using namespace std::string_literals;
@@ -170,4 +170,4 @@ TEST(ThisKernel, MessagesOfOtherProcessesAreNotBelieved) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::sources
+}  // namespace ssdpulse::inventory

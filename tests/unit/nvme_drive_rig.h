@@ -11,6 +11,7 @@
 #include <string>
 
 #include "daemon/drives/drive.h"
+#include "daemon/stages/write_amplification.h"
 #include "tests/fixtures/fake_nvme_drive.h"
 #include "tests/fixtures/temporary_tree.h"
 
@@ -92,6 +93,7 @@ class Rig {
     pass(time);
     answer_all();
     pass(50ms);
+    tick();
     return fake.asked;
   }
 
@@ -100,12 +102,61 @@ class Rig {
     fake.data_units += bytes / 512'000;
   }
 
-  [[nodiscard]] model::NvmeDrive told() const { return drive.describe(now); }
-  [[nodiscard]] std::optional<double> value(model::NvmeField field) const { return value_of(told().values, field); }
-  history::Batch minute(history::Minute number = history::Minute(29'000'000min)) {
-    history::Batch batch;
-    drive.end_minute(number, batch, now, block);
-    return batch;
+  /// What the daemon makes of the drive each second; `last`: when it ends.
+  void tick(bool last = false) {
+    stages::Tick tick;
+    tick.last = last;
+    tick.at = now;
+    tick.wall = wall;
+    tick.boot = model::boot_time(now);
+    tick.drives = {drive.look(now)};
+    tick.drives[0].key = "S1";
+    if (past_) {
+      tick.pasts.emplace("S1", *std::exchange(past_, std::nullopt));
+    }
+    for (const auto& [name, io] : block.devices) {
+      auto device = std::make_shared<model::Device>();
+      device->name = name;
+      tick.devices.emplace_back();
+      tick.devices.back().block = {device, std::make_shared<const model::DeviceIo>(io), {}, 0};
+    }
+    join_drives(tick);
+    const stages::Findings findings = analysis.observe(tick);
+    model::Snapshot snapshot;
+    snapshot.nvme_drives = {*tick.drives[0].drive};
+    findings.values(snapshot);
+    told_ = snapshot.nvme_drives[0];
+    rows_ = findings.effects.rows;
+    asked_for_past_ = asked_for_past_ || !findings.effects.recalls.empty();
+    if (!findings.effects.read_counters_again.empty()) {
+      drive.read_counters_again();
+    }
+    for (const stages::LogLine& line : findings.effects.lines) {
+      lines += line.text + '\n';
+    }
+  }
+
+  [[nodiscard]] model::NvmeDrive told() {
+    tick();
+    return told_;
+  }
+  [[nodiscard]] std::optional<double> value(model::NvmeField field) { return value_of(told().values, field); }
+  /// What is kept of a minute that ends now.
+  history::Batch minute() {
+    tick(true);
+    return rows_;
+  }
+  /// Rows that the last tick gave.
+  [[nodiscard]] const history::Batch& rows() const { return rows_; }
+
+  /// Whether the past was asked for, since the last call.
+  bool asks() {
+    tick();
+    return std::exchange(asked_for_past_, false);
+  }
+  void remember(util::Result<history::Recalled> past) {
+    past_ = std::move(past);
+    tick();
   }
 
   tests::TemporaryTree tree;
@@ -115,6 +166,15 @@ class Rig {
   SteadyTime now = std::chrono::steady_clock::now();
   std::chrono::nanoseconds interval = kInterval;
   PolledDrive drive{subsystem(), lessons, now, 0ns};
+  stages::WriteAmplification analysis;
+  model::WallTime wall = std::chrono::system_clock::now();
+  std::string lines;  // of the log
+
+ private:
+  model::NvmeDrive told_;
+  history::Batch rows_;
+  bool asked_for_past_ = false;
+  std::optional<util::Result<history::Recalled>> past_;
 };
 
 }  // namespace ssdpulse::drives

@@ -166,10 +166,11 @@ TEST(Drive, NewFirmwareForgetsWhatTheOldOneSaid) {
 
 TEST(Drive, ThatIsDeadHasNoMinutes) {
   Rig rig;
+  const history::Minute number(29'000'123min);
+  rig.wall = number + 7s;
   EXPECT_TRUE(rig.minute().minutes.empty()) << "not read yet";
   rig.poll();
-  const history::Minute number(29'000'123min);
-  const history::Batch batch = rig.minute(number);
+  const history::Batch batch = rig.minute();
   ASSERT_EQ(batch.minutes.size(), 1U);
   EXPECT_EQ(batch.minutes[0].minute, number);
   rig.pass(kInterval);
@@ -189,12 +190,29 @@ TEST(Drive, AMinuteIsWhatWasDoneInIt) {
   EXPECT_EQ(rig.minute().minutes[0].discard_bytes, 0U);
 }
 
+TEST(Drive, AMinuteIsStampedWithItsBeginning) {
+  Rig rig;
+  const history::Minute first(29'000'123min);
+  rig.wall = first + 10s;
+  rig.poll();
+  EXPECT_TRUE(rig.rows().empty());
+  rig.wall = first + 60s;
+  rig.tick();
+  ASSERT_EQ(rig.rows().minutes.size(), 1U);
+  EXPECT_EQ(rig.rows().minutes[0].minute, first) << "not when it ended";
+  rig.wall = first + 90s;
+  rig.tick();
+  EXPECT_TRUE(rig.rows().empty());
+  ASSERT_EQ(rig.minute().minutes.size(), 1U);
+  EXPECT_EQ(rig.rows().minutes[0].minute, first + 1min);
+}
+
 TEST(Drive, AStaleOneKeepsItsSourceAndNoFigures) {
   Rig rig;
   EXPECT_EQ(rig.told().write_amplification.reason, "") << "nothing is known yet";
   rig.fake.pages["ocp_smart"] = [](auto& response) { fill_ocp(response, 1'000'000); };
   rig.poll();
-  rig.drive.remember(history::Recalled{}, rig.now);
+  rig.remember(history::Recalled{});
   EXPECT_EQ(rig.told().write_amplification.media_written_bytes, 1e6);
   rig.now += 1h;
   const auto told = rig.told();
@@ -209,7 +227,7 @@ TEST(Drive, ACounterThatDoesNotMoveIsNotTheBestItOffers) {
   std::uint64_t media = 1'000'000;
   rig.fake.pages["ocp_smart"] = [&](auto& response) { fill_ocp(response, media); };
   rig.poll();
-  rig.drive.remember(history::Recalled{}, rig.now);
+  rig.remember(history::Recalled{});
   EXPECT_EQ(rig.told().write_amplification.reason, "the best it offers");
   rig.write(1 << 30);
   rig.poll();
@@ -231,7 +249,7 @@ TEST(Drive, TellsWhatTheUnitsOfItsCountersHide) {
   Rig ocp;
   ocp.fake.pages["ocp_smart"] = [](auto& response) { fill_ocp(response, 1'000'000); };
   ocp.poll();
-  ocp.drive.remember(history::Recalled{}, ocp.now);
+  ocp.remember(history::Recalled{});
   EXPECT_EQ(ocp.told().write_amplification.media_doubt_bytes, 0);
   EXPECT_EQ(ocp.told().write_amplification.host_doubt_bytes, 511'999) << "of SMART";
 
@@ -245,7 +263,7 @@ TEST(Drive, TellsWhatTheUnitsOfItsCountersHide) {
     put(response.data.data() + 24 + 5, 200, 6);
   };
   intel.poll();
-  intel.drive.remember(history::Recalled{}, intel.now);
+  intel.remember(history::Recalled{});
   const auto told = intel.told().write_amplification;
   EXPECT_EQ(told.source, "intel");
   EXPECT_EQ(told.media_doubt_bytes, 2 * ((32 << 20) - 1));
@@ -260,7 +278,7 @@ TEST(Drive, AHalfSaidHealthPageIsNoSample) {
     put(response.data.data() + 48, times++ % 2 == 0 ? 1000 : 0, 8);  // 0: not reported
   };
   rig.poll();
-  rig.drive.remember(history::Recalled{}, rig.now);
+  rig.remember(history::Recalled{});
   const history::Batch batch = rig.minute();
   ASSERT_EQ(batch.minutes.size(), 1U);
   EXPECT_FALSE(batch.minutes[0].host_count_before);
@@ -347,7 +365,7 @@ TEST(BackOff, OneDrivesPainIsTheOthersLesson) {
   PolledDrive other(rig.subsystem(), rig.lessons, rig.now, 0ns);
   rig.poll();
   other.advance(rig.now, kInterval, rig.block);
-  const auto interval = [&](const PolledDrive& drive) { return drive.describe(rig.now).polling.interval_seconds; };
+  const auto interval = [&](PolledDrive& drive) { return drive.look(rig.now).drive->polling.interval_seconds; };
   EXPECT_EQ(interval(rig.drive), 30);
   EXPECT_EQ(interval(other), 30);
   // Near log reads everything takes a second, otherwise a millisecond.

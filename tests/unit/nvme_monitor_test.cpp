@@ -32,7 +32,7 @@ class MonitorRig {
 
   /// What the monitor asks for now, if anything.
   std::optional<nvme::Request> asked() {
-    monitor->advance(block, begin);
+    monitor->advance(block);
     nvme::Request request;
     const auto reception = nvme_reader::receive_message(reader.get(), request, MSG_DONTWAIT);
     return reception == nvme_reader::Reception::message ? std::optional(request) : std::nullopt;
@@ -45,16 +45,13 @@ class MonitorRig {
   }
 
   [[nodiscard]] model::SourceStatus status() const { return monitor->status(); }
-  [[nodiscard]] std::vector<std::shared_ptr<const model::NvmeDrive>> drives() const {
-    return monitor->describe(std::chrono::steady_clock::now());
-  }
+  [[nodiscard]] std::vector<model::DriveTick> drives() { return monitor->look(std::chrono::steady_clock::now()); }
 
   tests::NvmeSysfs sysfs;
   FakeDrive fake;
   FakeBlockLayer block;
   util::UniqueFd reader;
   std::optional<DriveMonitor> monitor;
-  model::WallTime begin = std::chrono::system_clock::now();
 };
 
 TEST(Monitor, AsksAndListens) {
@@ -67,8 +64,8 @@ TEST(Monitor, AsksAndListens) {
   EXPECT_GE(commands, 3U);
   const auto drives = rig.drives();
   ASSERT_EQ(drives.size(), 1U);
-  EXPECT_TRUE(drives[0]->polling.up);
-  EXPECT_EQ(drives[0]->identity->serial, "S3");
+  EXPECT_TRUE(drives[0].drive->polling.up);
+  EXPECT_EQ(drives[0].drive->identity->serial, "S3");
   EXPECT_TRUE(rig.monitor->deadline()) << "the I/Os near the log read are to be counted";
 }
 
@@ -80,58 +77,6 @@ TEST(Monitor, AReaderThatDiesLeavesNoDeadline) {
   EXPECT_FALSE(rig.status().up);
   EXPECT_EQ(rig.monitor->descriptor(), -1);
   EXPECT_FALSE(rig.monitor->deadline()) << "the daemon would never sleep again";
-}
-
-/// A monitor that has read its drive and keeps a history.
-class KeepingRig : public MonitorRig {
- public:
-  KeepingRig() {
-    options_.directory = tree_.path("state");
-    options_.now = [now = minute + 10min] { return now; };
-    auto history = history::History::open(options_);
-    EXPECT_TRUE(history);
-    history_ = std::move(*history);
-    monitor->keep(history_.get());
-    while (const auto request = asked()) {
-      answer(*request);
-    }
-  }
-
-  /// Of the drive, when the monitor has ended.
-  std::vector<history::Minute> kept() {
-    monitor.reset();
-    history_.reset();
-    const auto history = history::History::open(options_);
-    const auto recalled = (*history)->recall({"S3", fake.model, "F1", "nqn.2014.08.org:S3"}, minute - 10min).get();
-    EXPECT_TRUE(recalled) << recalled.error().message;
-    std::vector<history::Minute> minutes;
-    for (const auto& row : recalled->minutes) {
-      minutes.push_back(row.minute);
-    }
-    return minutes;
-  }
-
-  const history::Minute minute = std::chrono::floor<std::chrono::minutes>(begin);
-
- private:
-  tests::TemporaryTree tree_;
-  history::Options options_;
-  std::unique_ptr<history::History> history_;
-};
-
-TEST(Monitor, AMinuteIsStampedWithItsBeginning) {
-  KeepingRig rig;
-  rig.monitor->advance(rig.block, rig.minute + 1min);
-  rig.monitor->advance(rig.block, rig.minute + 90s);
-  rig.monitor->save(rig.block);  // the end
-  EXPECT_EQ(rig.kept(), (std::vector<history::Minute>{rig.minute, rig.minute + 1min})) << "not when they ended";
-}
-
-TEST(Monitor, AMinuteEndsWithoutAReaderToo) {
-  KeepingRig rig;
-  rig.reader.reset();
-  rig.monitor->advance(rig.block, rig.minute + 1min);
-  EXPECT_EQ(rig.kept(), std::vector<history::Minute>{rig.minute});
 }
 
 /// Where nobody has connected, accept() fails at once.
@@ -228,8 +173,8 @@ TEST(Monitor, AReaderOfAnotherVersionIsAskedNothingMore) {
   EXPECT_NE(rig.status().reason.find("restart ssdpulse-nvme.service"), std::string::npos) << rig.status().reason;
   EXPECT_EQ(rig.status().errors["reader_version"], 1U);
   EXPECT_FALSE(rig.monitor->deadline());
-  EXPECT_FALSE(rig.drives().at(0)->polling.up);
-  EXPECT_TRUE(rig.drives().at(0)->values.empty());
+  EXPECT_FALSE(rig.drives().at(0).drive->polling.up);
+  EXPECT_TRUE(rig.drives().at(0).drive->values.empty());
 }
 
 TEST(Monitor, GarbageIsCounted) {

@@ -23,7 +23,7 @@ history::Recalled kept_of(std::initializer_list<std::uint64_t> shown) {
   }
   history::Recalled recalled;
   recalled.state = history::DriveState{{"S1", "", "F1"}, {}};
-  add_kept_ledger(recalled.state->bytes, "ocp", ledger);
+  stages::add_kept_ledger(recalled.state->bytes, "ocp", ledger);
   return recalled;
 }
 
@@ -43,7 +43,7 @@ struct OcpRig : Rig {
       }
     };
   }
-  [[nodiscard]] std::optional<double> total() const { return told().write_amplification.media_written_bytes; }
+  [[nodiscard]] std::optional<double> total() { return told().write_amplification.media_written_bytes; }
 
   std::uint64_t media = 1'000'000;
   bool fails = false;
@@ -52,24 +52,26 @@ struct OcpRig : Rig {
 TEST(Past, IsGoneOnFrom) {
   OcpRig rig;
   rig.poll();
-  ASSERT_TRUE(rig.drive.asks_for_history(rig.now));
-  EXPECT_FALSE(rig.drive.asks_for_history(rig.now)) << "once";
+  ASSERT_TRUE(rig.asks());
+  EXPECT_FALSE(rig.asks()) << "once";
   EXPECT_FALSE(rig.total()) << "nothing is told before the past is known";
-  rig.drive.remember(past(kBefore), rig.now);
+  rig.remember(past(kBefore));
   EXPECT_EQ(rig.total(), kBefore + 1e6);
-  EXPECT_FALSE(rig.drive.asks_for_history(rig.now + 1h));
+  rig.now += 1h;
+  EXPECT_FALSE(rig.asks());
 }
 
 TEST(Past, ThatComesLateIsNotLost) {
   OcpRig rig;
   rig.poll();
-  ASSERT_TRUE(rig.drive.asks_for_history(rig.now));
+  ASSERT_TRUE(rig.asks());
   EXPECT_TRUE(rig.minute().states.empty()) << "would overwrite what is there";
-  rig.drive.remember(util::fail("the disk is slow"), rig.now);
+  rig.remember(util::fail("the disk is slow"));
   EXPECT_EQ(rig.total(), 1e6) << "measuring goes on";
   EXPECT_EQ(rig.minute().minutes.size(), 1U);
   EXPECT_TRUE(rig.minute().states.empty());
-  EXPECT_FALSE(rig.drive.asks_for_history(rig.now + 1s));
+  rig.now += 1s;
+  EXPECT_FALSE(rig.asks());
   for (int poll = 0; poll < 2000; ++poll) {
     const bool fallen = poll == 300 || poll == 401;  // as long as one reading lasts
     rig.media += 1000;
@@ -77,13 +79,13 @@ TEST(Past, ThatComesLateIsNotLost) {
     rig.write(512'000);
     rig.poll();
     rig.media += fallen ? 5000 : 0;
-    if (rig.drive.asks_for_history(rig.now)) {
-      rig.drive.remember(util::fail("still"), rig.now);
+    if (rig.asks()) {
+      rig.remember(util::fail("still"));
     }
   }
   rig.pass(1min);
-  ASSERT_TRUE(rig.drive.asks_for_history(rig.now));
-  rig.drive.remember(past(kBefore), rig.now);
+  ASSERT_TRUE(rig.asks());
+  rig.remember(past(kBefore));
   EXPECT_EQ(rig.total(), kBefore + 1e6 + 2000 * 1000);
   EXPECT_EQ(rig.told().write_amplification.epochs, 3U) << "that of the past, and two";
   EXPECT_FALSE(rig.minute().states.empty());
@@ -94,7 +96,7 @@ TEST(Past, WaitsForItsSource) {
   rig.fails = true;
   rig.poll();
   EXPECT_EQ(rig.told().write_amplification.source, "");
-  rig.drive.remember(past(kBefore), rig.now);
+  rig.remember(past(kBefore));
   const history::Batch batch = rig.minute();
   ASSERT_EQ(batch.states.size(), 1U);
   const std::string kept(batch.states[0].bytes.begin(), batch.states[0].bytes.end());
@@ -109,7 +111,7 @@ TEST(Past, WaitsForItsSource) {
 TEST(Past, OutlivesASourceThatFailsForAWhile) {
   OcpRig rig;
   rig.poll();
-  rig.drive.remember(past(kBefore), rig.now);
+  rig.remember(past(kBefore));
   rig.fails = true;
   for (int poll = 0; poll < 5; ++poll) {
     rig.write(512'000);
@@ -129,7 +131,7 @@ TEST(Past, OfOneSourceIsNotAnothers) {
   rig.fake.attributes = tests::kGroups | tests::kFdp;
   rig.fake.pages["fdp_statistics"] = [](auto& response) { fill_fdp(response, 1000, 3000); };
   rig.poll();
-  rig.drive.remember(past(kBefore), rig.now);
+  rig.remember(past(kBefore));
   EXPECT_EQ(rig.told().write_amplification.source, "fdp");
   EXPECT_EQ(rig.total(), 3000);
 }
@@ -137,12 +139,12 @@ TEST(Past, OfOneSourceIsNotAnothers) {
 TEST(Past, KnowsEverySourceThatTheDriveHad) {
   history::Recalled recalled = past(kBefore);
   history::Bytes kept;
-  add_kept_ledger(kept, "fdp", analysis::CheckedLedger(kInterval));
+  stages::add_kept_ledger(kept, "fdp", analysis::CheckedLedger(kInterval));
   kept.insert(kept.end(), recalled.state->bytes.begin(), recalled.state->bytes.end());
   recalled.state->bytes = kept;
   OcpRig rig;
   rig.poll();
-  rig.drive.remember(recalled, rig.now);
+  rig.remember(recalled);
   EXPECT_EQ(rig.total(), kBefore + 1e6);
 }
 
@@ -151,14 +153,14 @@ TEST(Past, OfTheFirstLayoutIsUnderstood) {
   recalled.state->bytes.pop_back();  // one ledger, and no end of line
   OcpRig rig;
   rig.poll();
-  rig.drive.remember(recalled, rig.now);
+  rig.remember(recalled);
   EXPECT_EQ(rig.total(), kBefore + 1e6);
 }
 
 TEST(Ledgers, OneAbsurdPagePoisonsNothing) {
   OcpRig rig;
   rig.poll();
-  rig.drive.remember(history::Recalled{}, rig.now);
+  rig.remember(history::Recalled{});
   rig.write(512'000);
   rig.media = std::uint64_t{1} << 60;
   rig.poll();
@@ -179,7 +181,7 @@ TEST(Ledgers, OneAbsurdPagePoisonsNothing) {
 TEST(Ledgers, WhatIsConfirmedIsBelieved) {
   OcpRig rig;
   rig.poll();
-  rig.drive.remember(history::Recalled{}, rig.now);
+  rig.remember(history::Recalled{});
   rig.write(512'000);
   rig.media = 1000;
   rig.poll();
@@ -190,8 +192,6 @@ TEST(Ledgers, WhatIsConfirmedIsBelieved) {
 }
 
 TEST(Ledgers, AnEpochIsOneLineOfTheLog) {
-  testing::internal::CaptureStderr();
-  ASSERT_TRUE(log::set_up("info", log::InJournal::lines));
   OcpRig rig;
   const auto poll_at = [&](std::uint64_t media) {
     rig.write(512'000);
@@ -202,9 +202,9 @@ TEST(Ledgers, AnEpochIsOneLineOfTheLog) {
   for (const unsigned media : {1'100'000U, 600'000U, 700'000U, 500'000U, 800'000U}) {
     poll_at(media);
   }
-  rig.drive.remember(kept_of({2'000'000}), rig.now);  // since when it fell, too
+  rig.remember(kept_of({2'000'000}));  // since when it fell, too
   EXPECT_EQ(rig.told().write_amplification.epochs, 3U);
-  const std::string log = testing::internal::GetCapturedStderr();
+  const std::string& log = rig.lines;
   const std::string line = "controller=nvme3 the drive's write counters fell, a new epoch begins source=ocp cause=";
   EXPECT_EQ(times(log, line), 3U) << log;
   for (const char* epoch :
@@ -219,7 +219,7 @@ TEST(Ledgers, AnEpochIsOneLineOfTheLog) {
 TEST(Ledgers, WhatIsUnderWayIsNoDrift) {
   OcpRig rig;
   rig.poll();
-  rig.drive.remember(history::Recalled{}, rig.now);
+  rig.remember(history::Recalled{});
   rig.write(512'000 * 100);
   rig.poll();
   const auto drift = [&] { return rig.told().write_amplification; };
@@ -240,7 +240,7 @@ TEST(Ledgers, SkippedRunsWidenTheDrift) {
   OcpRig rig;
   rig.block.largest = 1 << 20;
   rig.poll();
-  rig.drive.remember(history::Recalled{}, rig.now);
+  rig.remember(history::Recalled{});
   rig.write(512'000 * 100);
   rig.poll();
   const auto drift = [&] { return rig.told().write_amplification; };

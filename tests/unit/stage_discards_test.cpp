@@ -122,7 +122,7 @@ class Rig {
  private:
   std::shared_ptr<model::Device> device_ = std::make_shared<model::Device>();
   std::shared_ptr<model::DeviceIo> io_ = std::make_shared<model::DeviceIo>();
-  model::Tick tick_;
+  Tick tick_;
   model::Snapshot snapshot_;
   Discards stage_;
   std::string words_;

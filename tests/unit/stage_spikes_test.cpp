@@ -28,14 +28,14 @@ class Rig {
     auto drive = std::make_shared<model::NvmeDrive>();
     drive->identity = identity;
     drive->polling.up = true;
-    tick_.drives = {drive};
+    tick_.drives = {{drive}};
     for (std::size_t i = 0; i < 2; ++i) {
       auto device = std::make_shared<model::Device>();
       device->name = i == 0 ? "nvme0n1" : "sda";
       tick_.devices.emplace_back();
       tick_.devices.back().block.device = device;
     }
-    model::join_drives(tick_);
+    join_drives(tick_);
   }
 
   /// One second of reads that take so long each.
@@ -102,7 +102,7 @@ class Rig {
     io.active = true;
   }
 
-  model::Tick tick_;
+  Tick tick_;
   std::array<model::DeviceIo, 2> io_;
   Spikes stage_;
   model::Snapshot snapshot_;

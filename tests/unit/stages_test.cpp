@@ -18,8 +18,8 @@ using namespace std::chrono_literals;
 using model::index;
 using model::Operation;
 
-model::Tick tick_of(const std::vector<std::string>& devices) {
-  model::Tick tick;
+Tick tick_of(const std::vector<std::string>& devices) {
+  Tick tick;
   tick.at = model::SteadyTime(1h);
   tick.inventory = std::make_shared<const model::Inventory>();
   for (const std::string& name : devices) {
@@ -32,7 +32,7 @@ model::Tick tick_of(const std::vector<std::string>& devices) {
   return tick;
 }
 
-model::Snapshot snapshot_of(const model::Tick& tick, const Findings& findings) {
+model::Snapshot snapshot_of(const Tick& tick, const Findings& findings) {
   model::Snapshot snapshot;
   snapshot.devices.resize(tick.devices.size());
   if (findings.values) {
@@ -41,7 +41,7 @@ model::Snapshot snapshot_of(const model::Tick& tick, const Findings& findings) {
   return snapshot;
 }
 
-model::DeviceSample reads(const model::DeviceTick& device, std::uint64_t completed) {
+model::DeviceSample reads(const DeviceTick& device, std::uint64_t completed) {
   model::DeviceIo io;
   io.since = device.block.io->since;
   io.operations[index(Operation::read)].completions = completed;
@@ -50,19 +50,19 @@ model::DeviceSample reads(const model::DeviceTick& device, std::uint64_t complet
   return sample;
 }
 
-model::AccountLook look(const model::DeviceTick& device, std::uint64_t ours, std::uint64_t kernel) {
+AccountLook look(const DeviceTick& device, std::uint64_t ours, std::uint64_t kernel) {
   model::DiskStats stats;
   stats.reads = kernel;
   return {reads(device, ours), stats, stats, reads(device, ours)};
 }
 
-std::optional<std::int64_t> read_drift(Drift& stage, const model::Tick& tick, std::size_t device = 0) {
+std::optional<std::int64_t> read_drift(Drift& stage, const Tick& tick, std::size_t device = 0) {
   return snapshot_of(tick, stage.observe(tick)).devices[device].drift.ios[index(Operation::read)];
 }
 
 TEST(Drift, is_what_we_count_more_since_the_first_look) {
   Drift stage;
-  model::Tick tick = tick_of({"sda", "sdb"});
+  Tick tick = tick_of({"sda", "sdb"});
   EXPECT_FALSE(read_drift(stage, tick)) << "nobody looked";
   tick.devices[0].kernel_account = 1;
   tick.devices[0].account = look(tick.devices[0], 10, 1000);
@@ -76,7 +76,7 @@ TEST(Drift, is_what_we_count_more_since_the_first_look) {
 
 TEST(Drift, an_account_that_begins_anew_is_no_drift) {
   Drift stage;
-  model::Tick tick = tick_of({"sda"});
+  Tick tick = tick_of({"sda"});
   tick.devices[0].kernel_account = 1;
   tick.devices[0].account = look(tick.devices[0], 10, 1000);
   EXPECT_EQ(read_drift(stage, tick), 0);
@@ -93,7 +93,7 @@ TEST(Losses, a_minute_of_them_is_one_line) {
   std::size_t lines = 0;
   model::DeviceIo io;
   for (int second = 0; second <= 400; ++second) {
-    model::Tick tick = tick_of({"sda"});
+    Tick tick = tick_of({"sda"});
     tick.at += std::chrono::seconds(second);
     io.operations[index(Operation::read)].completions += 100;
     io.losses[index(model::Loss::stray)] += 1;
@@ -116,7 +116,7 @@ TEST(Losses, those_of_another_disk_of_the_name_are_its_own) {
     std::size_t lines = 0;
     static int second = 0;
     for (int i = 0; i < seconds; ++i) {
-      model::Tick tick = tick_of({"sda"});
+      Tick tick = tick_of({"sda"});
       tick.at += std::chrono::seconds(++second);
       io.losses[index(model::Loss::stray)] += 10;
       tick.devices[0].block.io = std::make_shared<const model::DeviceIo>(io);
@@ -133,15 +133,15 @@ TEST(Losses, those_of_another_disk_of_the_name_are_its_own) {
 
 TEST(WriteHints, a_drive_that_answered_is_asked_for_the_other_half) {
   WriteHints stage;
-  model::Tick tick = tick_of({"nvme0n1", "sda"});
+  Tick tick = tick_of({"nvme0n1", "sda"});
   tick.hint_reach = model::HintReach::block_layer;
   auto identity = std::make_shared<model::NvmeIdentity>();
   identity->namespaces = {{"nvme0n1", 1, 0, 8, 16}};
   identity->controller_attributes = 1U << 19U;
   auto drive = std::make_shared<model::NvmeDrive>();
   drive->identity = identity;
-  tick.drives = {drive};
-  model::join_drives(tick);
+  tick.drives = {{drive}};
+  join_drives(tick);
   Findings findings = stage.observe(tick);
   EXPECT_EQ(snapshot_of(tick, findings).devices[0].hint_path->drive, model::DriveSeparation::unknown);
   EXPECT_TRUE(findings.effects.write_preferences->empty()) << "all that is known is from sysfs";
@@ -158,7 +158,7 @@ TEST(WriteHints, a_drive_that_answered_is_asked_for_the_other_half) {
 
 TEST(Stages, none_asks_for_anything_of_an_empty_tick) {
   for (const auto& stage : all_stages()) {
-    const model::Tick tick = tick_of({});
+    const Tick tick = tick_of({});
     const Findings findings = stage->observe(tick);
     EXPECT_TRUE(findings.effects.lines.empty());
     EXPECT_TRUE(findings.effects.rows.empty());

@@ -13,7 +13,7 @@
 #include "daemon/sources/inventory/inventory.h"
 #include "tests/fixtures/sysfs_host.h"
 
-namespace ssdpulse::sources {
+namespace ssdpulse::inventory {
 namespace {
 
 using model::Coverage;
@@ -181,4 +181,4 @@ TEST(Filesystems, BtrfsIsFoundByItsSourceAndItsMembers) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::sources
+}  // namespace ssdpulse::inventory

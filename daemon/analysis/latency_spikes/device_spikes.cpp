@@ -45,10 +45,10 @@ bool DeviceSpikes::any_open() const {
 void DeviceSpikes::take_window(const IoWindow& window, const SpikeTick& tick) {
   recent_.push_back({window, tick.floor_seconds});
   missed_at_ = window.missed > 0 ? window.end : missed_at_;
-  for (std::size_t place = 0; place < channels_.size(); ++place) {
-    Channel& channel = channels_[place];
-    const auto operation = static_cast<SpikeOperation>(place);
-    const auto event = channel.detector.observe(window.begin, window.end, window.operations[place], tick.floor_seconds,
+  for (std::size_t i = 0; i < channels_.size(); ++i) {
+    Channel& channel = channels_[i];
+    const auto operation = static_cast<SpikeOperation>(i);
+    const auto event = channel.detector.observe(window.begin, window.end, window.operations[i], tick.floor_seconds,
                                                 surroundings(window, operation, tick));
     if (event == SpikeDetector::Event::began) {
       open(channel, operation, tick);
@@ -172,12 +172,12 @@ std::vector<model::LatencySpike> DeviceSpikes::finish(SteadyTime now) {
   }
   std::vector<model::LatencySpike> finished;
   std::deque<Waiting> still;
-  for (std::size_t place = 0; place < waiting_.size(); ++place) {
-    Waiting& spike = waiting_[place];
+  for (std::size_t i = 0; i < waiting_.size(); ++i) {
+    Waiting& spike = waiting_[i];
     CauseVerdict verdict = judge(spike, spike.span.ended);
     const bool complete = !has_drive_ || readings_.judge(spike.span.began, spike.span.ended).complete;
     const bool too_long = !drive_up_ || seconds_between(spike.span.ended, now) > kWaitForLogsSeconds;
-    if (verdict.host_side || complete || too_long || waiting_.size() - place > kMostWaiting) {
+    if (verdict.host_side || complete || too_long || waiting_.size() - i > kMostWaiting) {
       if (!complete && !verdict.host_side) {
         verdict.missing.emplace_back("no log page was read after the spike");
       }

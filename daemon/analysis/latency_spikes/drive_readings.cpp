@@ -136,7 +136,7 @@ DriveVerdict DriveReadings::judge(SteadyTime began, SteadyTime ended) const {
 
 /// The whole time around the spike, and the part from a reading within it, where there is one: a short spike is little
 /// of a long interval.
-void DriveReadings::judge_media(Place first, const Place& end, DriveVerdict& verdict) const {
+void DriveReadings::judge_media(Position first, const Position& end, DriveVerdict& verdict) const {
   const bool read_since = end - first >= 2;
   // While nothing is written, media writes are not read: those of long before are those before the spike.
   while (first != readings_.begin() && !first->media_bytes) {
@@ -190,7 +190,8 @@ void DriveReadings::judge_collection(const Reading& before, const Reading& after
   }
 }
 
-void DriveReadings::judge_heat(SteadyTime began, const Place& first, const Place& end, DriveVerdict& verdict) const {
+void DriveReadings::judge_heat(SteadyTime began, const Position& first, const Position& end,
+                               DriveVerdict& verdict) const {
   const double events = risen(first->heat_events, std::prev(end)->heat_events);
   const bool hot = std::any_of(first, end, [&](const Reading& reading) { return reading.at >= began && reading.hot; });
   const bool was_cool = std::any_of(readings_.begin(), readings_.end(), [&](const Reading& reading) {

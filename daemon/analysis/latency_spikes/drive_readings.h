@@ -51,13 +51,13 @@ class DriveReadings {
     double usual_ratio = 1;  // as known then
     double usual_background = 0;
   };
-  using Place = std::deque<Reading>::const_iterator;
+  using Position = std::deque<Reading>::const_iterator;
   static Reading read(const model::NvmeDrive& drive);
   void learn_usual(const Reading& before, const Reading& now);
   // From the last reading before the spike up to `end`.
-  void judge_media(Place first, const Place& end, DriveVerdict& verdict) const;
+  void judge_media(Position first, const Position& end, DriveVerdict& verdict) const;
   static void judge_collection(const Reading& before, const Reading& after, DriveVerdict& verdict);
-  void judge_heat(SteadyTime began, const Place& first, const Place& end, DriveVerdict& verdict) const;
+  void judge_heat(SteadyTime began, const Position& first, const Position& end, DriveVerdict& verdict) const;
 
   std::deque<Reading> readings_;
   std::optional<SteadyTime> media_at_;

@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <optional>
 
+#include "daemon/model/clock.h"
 #include "daemon/model/latency_words.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/model/spikes.h"
-#include "daemon/model/tick.h"
 
 namespace ssdpulse::analysis {
 

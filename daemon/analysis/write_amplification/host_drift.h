@@ -17,19 +17,11 @@
 #include <optional>
 
 #include "daemon/analysis/write_amplification/counter_interval.h"
+#include "daemon/model/drive_tick.h"
 
 namespace ssdpulse::analysis {
 
-/// What the block layer did on all namespaces of a drive up to one moment, cumulative since the daemon's start.
-struct BlockWrites {
-  std::uint64_t written_bytes = 0;
-  std::uint64_t zeroed_bytes = 0;
-  std::uint64_t discarded_bytes = 0;
-  std::uint64_t losses = 0;     // requests that may not have been counted
-  std::uint64_t in_flight = 0;  // writes: a drive counts them at some time until they end, we when they do
-  bool erasing = false;         // write zeroes or discards are in flight, whose sizes are not known
-  bool operator==(const BlockWrites&) const = default;
-};
+using model::BlockWrites;
 
 /// Both sides at one reading of the host's counter. The block layer's, just before and just after it.
 struct HostPoint {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace ssdpulse::sources {
+namespace ssdpulse::inventory {
 
 std::vector<std::pair<std::string, std::string>> named_and_not_measured(const std::vector<std::string>& include,
                                                                         const model::Inventory& inventory) {
@@ -23,4 +23,4 @@ std::vector<std::pair<std::string, std::string>> named_and_not_measured(const st
   return found;
 }
 
-}  // namespace ssdpulse::sources
+}  // namespace ssdpulse::inventory

@@ -8,11 +8,11 @@
 
 #include "daemon/model/device.h"
 
-namespace ssdpulse::sources {
+namespace ssdpulse::inventory {
 
 /// The disks that the configuration includes by name (a pattern names none) and that are not measured all the same:
 /// each with the reason in words, in the order of `include`.
 std::vector<std::pair<std::string, std::string>> named_and_not_measured(const std::vector<std::string>& include,
                                                                         const model::Inventory& inventory);
 
-}  // namespace ssdpulse::sources
+}  // namespace ssdpulse::inventory

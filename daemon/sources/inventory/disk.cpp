@@ -11,7 +11,10 @@
 
 #include "daemon/sources/sysfs.h"
 
-namespace ssdpulse::sources {
+namespace ssdpulse::inventory {
+
+namespace sysfs = sources::sysfs;
+
 namespace {
 
 using sysfs::read_number;
@@ -174,4 +177,4 @@ std::optional<model::Device> read_device(const std::string& directory, const std
   return device;
 }
 
-}  // namespace ssdpulse::sources
+}  // namespace ssdpulse::inventory

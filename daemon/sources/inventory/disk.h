@@ -8,7 +8,7 @@
 
 #include "daemon/model/device.h"
 
-namespace ssdpulse::sources {
+namespace ssdpulse::inventory {
 
 /// Queue attributes of the disk in `directory` (hidden paths too). `disk_name` in sysfs spelling.
 model::Path read_path(const std::string& directory, const std::string& disk_name);
@@ -21,4 +21,4 @@ std::optional<model::Device> read_device(const std::string& directory, const std
 /// queue/iostats: whether the kernel keeps the disk's statistics.
 bool keeps_iostats(const std::string& directory);
 
-}  // namespace ssdpulse::sources
+}  // namespace ssdpulse::inventory

@@ -13,7 +13,9 @@
 
 #include "daemon/sources/sysfs.h"
 
-namespace ssdpulse::sources {
+namespace ssdpulse::inventory {
+
+namespace sysfs = sources::sysfs;
 
 util::Result<model::DiskStats> parse_disk_stats(std::string_view text) {
   constexpr std::size_t kBasicFields = 11;
@@ -108,4 +110,4 @@ util::Result<model::KernelInFlight> DiskStatsFile::read_in_flight() const {
   return read_attribute(in_flight_).and_then([](const std::string& text) { return parse_in_flight(text); });
 }
 
-}  // namespace ssdpulse::sources
+}  // namespace ssdpulse::inventory

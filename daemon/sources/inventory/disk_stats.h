@@ -12,7 +12,7 @@
 #include "daemon/util/result.h"
 #include "daemon/util/unique_fd.h"
 
-namespace ssdpulse::sources {
+namespace ssdpulse::inventory {
 
 /// 11 fields, since Linux 4.18 also discards (15), since 5.5 also flushes (17); later ones are left alone.
 util::Result<model::DiskStats> parse_disk_stats(std::string_view text);
@@ -45,4 +45,4 @@ class DiskStatsFile {
   Attribute in_flight_;
 };
 
-}  // namespace ssdpulse::sources
+}  // namespace ssdpulse::inventory

@@ -12,7 +12,10 @@
 
 #include "daemon/sources/sysfs.h"
 
-namespace ssdpulse::sources {
+namespace ssdpulse::inventory {
+
+namespace sysfs = sources::sysfs;
+
 namespace {
 
 constexpr std::string_view kDevDirectory = "/dev/";
@@ -162,4 +165,4 @@ std::vector<model::Filesystem> filesystems_of(const std::vector<Mount>& mounts, 
   return filesystems;
 }
 
-}  // namespace ssdpulse::sources
+}  // namespace ssdpulse::inventory

@@ -9,7 +9,7 @@
 #include "daemon/model/device.h"
 #include "daemon/sources/inventory/stacking.h"
 
-namespace ssdpulse::sources {
+namespace ssdpulse::inventory {
 
 /// One line of mountinfo (proc(5)), with its octal escapes decoded.
 struct Mount {
@@ -29,4 +29,4 @@ std::vector<Mount> parse_mountinfo(std::string_view text);
 std::vector<model::Filesystem> filesystems_of(const std::vector<Mount>& mounts, const Stacking& stacking,
                                               const std::string& sys_root);
 
-}  // namespace ssdpulse::sources
+}  // namespace ssdpulse::inventory

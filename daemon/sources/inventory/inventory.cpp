@@ -16,7 +16,10 @@
 #include "daemon/util/glob.h"
 #include "daemon/util/read_file.h"
 
-namespace ssdpulse::sources {
+namespace ssdpulse::inventory {
+
+namespace sysfs = sources::sysfs;
+
 namespace {
 
 constexpr std::size_t kMaxMountinfoBytes = 16U << 20U;
@@ -147,4 +150,4 @@ util::Result<model::Inventory> read_inventory(const InventoryRoots& roots, const
   return inventory;
 }
 
-}  // namespace ssdpulse::sources
+}  // namespace ssdpulse::inventory

@@ -9,7 +9,7 @@
 #include "daemon/model/device.h"
 #include "daemon/util/result.h"
 
-namespace ssdpulse::sources {
+namespace ssdpulse::inventory {
 
 /// Where the kernel's file systems are mounted; tests put a tree of their own there.
 struct InventoryRoots {
@@ -32,4 +32,4 @@ struct DeviceFilter {
 util::Result<model::Inventory> read_inventory(const InventoryRoots& roots, const DeviceFilter& filter,
                                               const model::Inventory* previous = nullptr);
 
-}  // namespace ssdpulse::sources
+}  // namespace ssdpulse::inventory

@@ -8,7 +8,10 @@
 
 #include "daemon/sources/sysfs.h"
 
-namespace ssdpulse::sources {
+namespace ssdpulse::inventory {
+
+namespace sysfs = sources::sysfs;
+
 namespace {
 
 bool starts_with(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
@@ -122,4 +125,4 @@ std::string Stacking::disk_of_node(const std::string& node) const {
   return disks_.count(name) != 0 ? name : disk_of_path(sysfs::link_target(sys_root_ + "/class/block/" + name));
 }
 
-}  // namespace ssdpulse::sources
+}  // namespace ssdpulse::inventory

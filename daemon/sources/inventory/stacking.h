@@ -12,7 +12,7 @@
 
 #include "daemon/model/device.h"
 
-namespace ssdpulse::sources {
+namespace ssdpulse::inventory {
 
 class Stacking {
  public:
@@ -47,4 +47,4 @@ class Stacking {
   std::map<std::string, std::string> dm_names_;            // disk -> dm's own name
 };
 
-}  // namespace ssdpulse::sources
+}  // namespace ssdpulse::inventory

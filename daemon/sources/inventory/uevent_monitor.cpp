@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <utility>
 
-namespace ssdpulse::sources {
+namespace ssdpulse::inventory {
 namespace {
 
 constexpr unsigned kKernelGroup = 1;
@@ -84,4 +84,4 @@ bool UeventMonitor::drain() const {
   return true;  // more is waiting than anybody should send
 }
 
-}  // namespace ssdpulse::sources
+}  // namespace ssdpulse::inventory

@@ -8,7 +8,7 @@
 #include "daemon/util/result.h"
 #include "daemon/util/unique_fd.h"
 
-namespace ssdpulse::sources {
+namespace ssdpulse::inventory {
 
 class UeventMonitor {
  public:
@@ -31,4 +31,4 @@ class UeventMonitor {
 /// coming of a hidden multipath path is announced by its controller alone.
 bool concerns_disks(std::string_view message);
 
-}  // namespace ssdpulse::sources
+}  // namespace ssdpulse::inventory

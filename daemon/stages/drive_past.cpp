@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/drives/past.h"
-
-#include <time.h>
+#include "daemon/stages/drive_past.h"
 
 #include <cmath>
 #include <optional>
@@ -9,9 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/util/log.h"
-
-namespace ssdpulse::drives {
+namespace ssdpulse::stages {
 namespace {
 
 using namespace std::chrono_literals;
@@ -34,9 +30,7 @@ analysis::WriteSample sample_of(const history::DriveMinute& minute, std::chrono:
 /// The readings that the minutes hold, by source and on today's clock. A drive that was not asked has the same reading
 /// in many minutes.
 std::map<std::string, std::vector<analysis::WriteSample>> samples_of(const history::Recalled& recalled,
-                                                                     std::chrono::nanoseconds until) {
-  const auto boot = boot_time(std::chrono::steady_clock::now());
-  const auto now = std::chrono::system_clock::now();
+                                                                     std::chrono::nanoseconds until, const Tick& now) {
   std::map<std::string, std::vector<analysis::WriteSample>> samples;
   std::map<std::string, std::chrono::nanoseconds> last;
   for (const history::DriveMinute& minute : recalled.minutes) {
@@ -44,9 +38,9 @@ std::map<std::string, std::vector<analysis::WriteSample>> samples_of(const histo
     if (!first && std::exchange(known->second, minute.boottime) == minute.boottime) {
       continue;
     }
-    const std::chrono::nanoseconds by_wall = boot - (now - minute.minute);
+    const std::chrono::nanoseconds by_wall = now.boot - (now.wall - minute.minute);
     // The same boot's clock is exact; of another boot, the wall clock's minute is all there is.
-    const bool this_boot = minute.boottime <= boot && std::chrono::abs(by_wall - minute.boottime) <= 2min;
+    const bool this_boot = minute.boottime <= now.boot && std::chrono::abs(by_wall - minute.boottime) <= 2min;
     const auto at = this_boot ? minute.boottime : by_wall;
     if (at < until) {
       samples[minute.source].push_back(sample_of(minute, at));
@@ -57,32 +51,26 @@ std::map<std::string, std::vector<analysis::WriteSample>> samples_of(const histo
 
 /// What add_kept_ledger() wrote: a line with the source, a line with its ledger, and so on.
 std::map<std::string, analysis::CheckedLedger> kept_ledgers(const history::Bytes& bytes,
-                                                            std::chrono::nanoseconds interval) {
+                                                            std::chrono::nanoseconds interval, const Tick& now,
+                                                            std::vector<LogLine>& said) {
   constexpr std::size_t kMostSources = 32;  // of as many as a drive could ever have had
-  const auto boot = boot_time(std::chrono::steady_clock::now());
   std::map<std::string, analysis::CheckedLedger> ledgers;
   std::istringstream lines(std::string(bytes.begin(), bytes.end()));
   std::string source;
   std::string text;
   while (ledgers.size() < kMostSources && std::getline(lines, source) && std::getline(lines, text)) {
-    auto ledger = analysis::CheckedLedger::restore(text, interval, boot, std::chrono::system_clock::now());
+    auto ledger = analysis::CheckedLedger::restore(text, interval, now.boot, now.wall);
     if (ledger) {
       ledgers.emplace(source, std::move(*ledger));
     } else {
-      log::warning("the stored state of a drive's counters is unusable: {}", ledger.error().message);
+      said.push_back(
+          {log::Level::warning, "the stored state of a drive's counters is unusable: " + ledger.error().message});
     }
   }
   return ledgers;
 }
 
 }  // namespace
-
-std::chrono::nanoseconds boot_time(std::chrono::steady_clock::time_point at) {
-  timespec now{};
-  clock_gettime(CLOCK_BOOTTIME, &now);
-  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec) +
-         (at - std::chrono::steady_clock::now());
-}
 
 void add_kept_ledger(history::Bytes& bytes, const std::string& source, const analysis::CheckedLedger& ledger) {
   const std::string text = source + '\n' + ledger.save() + '\n';
@@ -91,12 +79,13 @@ void add_kept_ledger(history::Bytes& bytes, const std::string& source, const ana
 
 std::map<std::string, analysis::CheckedLedger> ledgers_of_the_past(const history::Recalled& recalled,
                                                                    std::chrono::nanoseconds interval,
-                                                                   std::chrono::nanoseconds until) {
+                                                                   std::chrono::nanoseconds until, const Tick& now,
+                                                                   std::vector<LogLine>& lines) {
   std::map<std::string, analysis::CheckedLedger> ledgers;
   if (recalled.state) {
-    ledgers = kept_ledgers(recalled.state->bytes, interval);
+    ledgers = kept_ledgers(recalled.state->bytes, interval, now, lines);
   }
-  for (const auto& [source, samples] : samples_of(recalled, until)) {
+  for (const auto& [source, samples] : samples_of(recalled, until, now)) {
     const auto [entry, anew] = ledgers.try_emplace(source, interval);
     for (const analysis::WriteSample& sample : samples) {
       anew ? entry->second.observe(sample) : entry->second.remember(sample);
@@ -105,4 +94,4 @@ std::map<std::string, analysis::CheckedLedger> ledgers_of_the_past(const history
   return ledgers;
 }
 
-}  // namespace ssdpulse::drives
+}  // namespace ssdpulse::stages

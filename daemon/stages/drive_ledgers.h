@@ -14,41 +14,39 @@
 #include <vector>
 
 #include "daemon/analysis/write_amplification/checked_ledger.h"
-#include "daemon/analysis/write_amplification/source_choice.h"
-#include "daemon/drives/drive_io.h"
-#include "daemon/drives/past.h"
 #include "daemon/history/rows.h"
+#include "daemon/model/drive_tick.h"
 #include "daemon/model/nvme.h"
-#include "daemon/sources/nvme/drive_poller.h"
+#include "daemon/stages/drive_past.h"
+#include "daemon/stages/stage.h"
 #include "daemon/util/log.h"
 
-namespace ssdpulse::drives {
+namespace ssdpulse::stages {
 
 class DriveLedgers {
  public:
   using Time = std::chrono::nanoseconds;
+  using Lines = std::vector<LogLine>;
 
   /// `limiter`: of lines that one drive could write all the time.
   explicit DriveLedgers(log::Limiter& limiter) : limiter_(limiter) {}
 
-  /// A reading that asked for the pages that count media writes; what the block layer had written before and after it;
-  /// how often such readings come.
-  void observe(const nvme::DriveReading& reading, const DriveWrites& before, const DriveWrites& after, Time interval);
+  /// `interval`: such readings come so far apart; `now`: of the tick.
+  void observe(const model::CounterReading& reading, Time interval, model::SteadyTime now, Lines& lines);
 
   /// A reading waits for the next one to confirm it.
   [[nodiscard]] bool in_doubt() const;
 
-  void recall(const history::Recalled& recalled, Time interval);
+  void recall(const history::Recalled& recalled, Time interval, const Tick& now, Lines& lines);
   [[nodiscard]] bool knows_past() const { return knows_past_; }
 
-  [[nodiscard]] const analysis::SettledUnits& units() const { return units_; }
   [[nodiscard]] const std::string& source() const { return source_; }
   /// Why no better source, and what is wrong with this one.
   [[nodiscard]] std::string reason() const;
   /// What the ledger of the source says; `at`: now, CLOCK_BOOTTIME.
   [[nodiscard]] model::WriteAmplification amplification(Time at) const;
 
-  /// The counters of the row's minute; nothing but its time where no reading had any.
+  /// The counters of the row's minute; nothing where no reading had any.
   void fill(history::DriveMinute& row) const;
   /// All ledgers, to be recalled; nothing before the past is known, because it would be overwritten.
   [[nodiscard]] std::optional<history::Bytes> state() const;
@@ -61,8 +59,9 @@ class DriveLedgers {
     std::optional<Time> first_epoch_told;        // its time
   };
 
-  bool settle_source(const analysis::SourceChoice& choice);
-  void tell_epoch(const std::string& source, const analysis::WriteLedger::Epoch& epoch);
+  bool settle_source(const model::CounterReading& reading, Lines& lines);
+  void report_epoch(const std::string& source, const analysis::WriteLedger::Epoch& epoch, model::SteadyTime now,
+                    Lines& lines);
   [[nodiscard]] const Counters* counters() const;
 
   log::Limiter& limiter_;
@@ -72,10 +71,8 @@ class DriveLedgers {
   std::string reason_;
   bool chosen_ = false;
   unsigned other_source_ = 0;  // readings in a row in which another source than ours was the best
-  analysis::SettledUnits units_;
-  std::string identity_;  // serial and firmware that the units were settled for
   bool knows_past_ = false;
   unsigned epochs_told_ = 0;
 };
 
-}  // namespace ssdpulse::drives
+}  // namespace ssdpulse::stages

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/drives/minutes.h"
+#include "daemon/stages/drive_minutes.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace ssdpulse::drives {
+namespace ssdpulse::stages {
 namespace {
 
 std::optional<double> quantile_between(const model::LatencyWords& before, const model::LatencyWords& after,
@@ -16,6 +16,19 @@ std::optional<double> quantile_between(const model::LatencyWords& before, const 
 }
 
 }  // namespace
+
+DriveIo io_of(const model::DriveTick& drive, const Tick& tick) {
+  using model::Operation;
+  DriveIo sum;
+  for (const DeviceTick& device : tick.devices) {
+    if (const auto& io = device.block.io; io && device.drive == drive.drive) {
+      model::add(sum.reads, model::device_time_words(*io, {Operation::read}));
+      model::add(sum.writes, model::device_time_words(*io, {Operation::write}));
+      sum.discarded_bytes += io->operation(Operation::discard).bytes;
+    }
+  }
+  return sum;
+}
 
 history::DriveMinute DriveMinutes::end(history::Minute minute, const DriveIo& now) {
   const DriveIo begin = std::exchange(begin_, now);
@@ -29,4 +42,4 @@ history::DriveMinute DriveMinutes::end(history::Minute minute, const DriveIo& no
   return row;
 }
 
-}  // namespace ssdpulse::drives
+}  // namespace ssdpulse::stages

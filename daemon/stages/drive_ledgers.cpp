@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/drives/ledgers.h"
+#include "daemon/stages/drive_ledgers.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
-#include "daemon/util/log.h"
+#include "daemon/analysis/write_amplification/source_choice.h"
 
-namespace ssdpulse::drives {
+namespace ssdpulse::stages {
 namespace {
 
 /// Another source than the one so far is taken when it was the best so often in a row: a page may fail now and then.
@@ -17,31 +19,21 @@ constexpr std::size_t kMostWaiting = 1024;
 /// So many epochs are a line each; a drive that has more, has them all the time.
 constexpr unsigned kEpochsToldEach = 16;
 
-analysis::WriteSample sample_of(const nvme::DriveReading& reading, const analysis::SourceChoice& choice,
-                                const DriveWrites& before, const DriveWrites& after) {
-  const nvme::PageReading* smart = reading.smart();
+analysis::WriteSample sample_of(const model::CounterReading& reading) {
   analysis::WriteSample sample;
-  const auto read_at = choice.at.count() != 0 || smart == nullptr ? choice.at : smart->at;
-  sample.at = boot_time(std::chrono::steady_clock::time_point(read_at));
-  sample.wall = std::chrono::system_clock::now();
+  sample.at = reading.at;
+  sample.wall = reading.wall;
   sample.serial = reading.identity->serial;
   sample.firmware = reading.identity->firmware;
-  sample.host_before = choice.host_before;
-  sample.media = choice.media;
-  sample.host_after = choice.host_after;
-  if (choice.source.empty()) {
-    // The host's counter is worth keeping by itself: for its drift, and for the remaining life.
-    sample.host_before = reading.host_before_media();
-    sample.host_after = reading.host_after_media();
-  }
-  sample.counted_since_birth = choice.since_birth;
-  sample.block_before = before.done;
-  sample.block_after = after.done;
-  sample.block_largest_request_bytes = after.largest_request_bytes;
-  if (smart != nullptr) {
-    sample.percentage_used = smart->content.percentage_used;
-  }
-  sample.endurance_estimate = choice.endurance_estimate;
+  sample.host_before = reading.host_before;
+  sample.media = reading.media;
+  sample.host_after = reading.host_after;
+  sample.counted_since_birth = reading.counted_since_birth;
+  sample.block_before = reading.block_before;
+  sample.block_after = reading.block_after;
+  sample.block_largest_request_bytes = reading.largest_request_bytes;
+  sample.percentage_used = reading.percentage_used;
+  sample.endurance_estimate = reading.endurance_estimate;
   return sample;
 }
 
@@ -82,60 +74,57 @@ std::optional<analysis::WriteLedger::Epoch> epoch_opened_by(const analysis::Writ
 
 }  // namespace
 
-bool DriveLedgers::settle_source(const analysis::SourceChoice& choice) {
-  const bool other = !chosen_ || choice.source != source_;
+bool DriveLedgers::settle_source(const model::CounterReading& reading, Lines& lines) {
+  const bool other = !chosen_ || reading.source != source_;
   if (other && (!chosen_ || source_.empty() || ++other_source_ >= kReadingsToSwitch)) {
-    log::info("controller={} write amplification source={} reason=\"{}\"", controller_,
-              choice.source.empty() ? "none" : choice.source, choice.reason);
-    source_ = choice.source;
+    lines.push_back(
+        {log::Level::info, fmt::format("controller={} write amplification source={} reason=\"{}\"", controller_,
+                                       reading.source.empty() ? "none" : reading.source, reading.reason)});
+    source_ = reading.source;
     chosen_ = true;
   }
-  if (choice.source != source_) {
+  if (reading.source != source_) {
     return false;
   }
   other_source_ = 0;
-  reason_ = choice.reason;
+  reason_ = reading.reason;
   return true;
 }
 
-void DriveLedgers::observe(const nvme::DriveReading& reading, const DriveWrites& before, const DriveWrites& after,
-                           Time interval) {
-  const std::string identity = reading.identity->serial + '\n' + reading.identity->firmware;
-  if (std::exchange(identity_, identity) != identity) {
-    units_.clear();
-  }
-  const analysis::SourceChoice choice = analysis::choose_source(reading, units_);
-  units_ = choice.units;
+void DriveLedgers::observe(const model::CounterReading& reading, Time interval, model::SteadyTime now, Lines& lines) {
   controller_ = reading.identity->controller;
-  if (!settle_source(choice)) {
+  if (!settle_source(reading, lines)) {
     return;
   }
   Counters& counters = by_source_.try_emplace(source_, analysis::CheckedLedger(interval)).first->second;
   counters.ledger.set_poll_interval(interval);
-  const auto sample = sample_of(reading, choice, before, after);
+  const auto sample = sample_of(reading);
   if (!knows_past_) {
     remember_for_recall(counters.waiting, sample);
   }
   if (const auto epoch = epoch_opened_by(sample, counters.ledger)) {
-    tell_epoch(source_, *epoch);
+    report_epoch(source_, *epoch, now, lines);
     counters.first_epoch_told = counters.first_epoch_told.value_or(epoch->at);
   }
 }
 
-void DriveLedgers::tell_epoch(const std::string& source, const analysis::WriteLedger::Epoch& epoch) {
+void DriveLedgers::report_epoch(const std::string& source, const analysis::WriteLedger::Epoch& epoch,
+                                model::SteadyTime now, Lines& lines) {
   std::uint64_t unsaid = 0;
   if (++epochs_told_ > kEpochsToldEach) {
-    const auto suppressed = limiter_.admit("epoch controller=" + controller_);
+    const auto suppressed = limiter_.admit("epoch controller=" + controller_, now);
     if (!suppressed) {
       return;
     }
     unsaid = *suppressed;
   }
-  log::warning(
-      "controller={} the drive's write counters fell, a new epoch begins source={} cause=\"{}\" host_before={} host={} "
-      "media_before={} media={} suppressed={}",
-      controller_, source, epoch.cause, epoch.before.host, epoch.then.host, epoch.before.media, epoch.then.media,
-      unsaid);
+  lines.push_back(
+      {log::Level::warning,
+       fmt::format(
+           "controller={} the drive's write counters fell, a new epoch begins source={} cause=\"{}\" host_before={} "
+           "host={} media_before={} media={} suppressed={}",
+           controller_, source, epoch.cause, epoch.before.host, epoch.then.host, epoch.before.media, epoch.then.media,
+           unsaid)});
 }
 
 bool DriveLedgers::in_doubt() const {
@@ -158,18 +147,18 @@ std::string DriveLedgers::reason() const {
          " not move though the drive is written to";
 }
 
-void DriveLedgers::recall(const history::Recalled& recalled, Time interval) {
-  Time until = boot_time(std::chrono::steady_clock::now());
+void DriveLedgers::recall(const history::Recalled& recalled, Time interval, const Tick& now, Lines& lines) {
+  Time until = now.boot;
   for (const auto& [source, counters] : by_source_) {
     until = counters.waiting.empty() ? until : std::min(until, counters.waiting.front().at);
   }
-  for (auto& [source, ledger] : ledgers_of_the_past(recalled, interval, until)) {
+  for (auto& [source, ledger] : ledgers_of_the_past(recalled, interval, until, now, lines)) {
     Counters& counters = by_source_.try_emplace(source, analysis::CheckedLedger(interval)).first->second;
     counters.ledger = std::move(ledger);
     for (const analysis::WriteSample& sample : counters.waiting) {
       const auto epoch = epoch_opened_by(sample, counters.ledger);
       if (epoch && (!counters.first_epoch_told || epoch->at < *counters.first_epoch_told)) {
-        tell_epoch(source, *epoch);
+        report_epoch(source, *epoch, now.at, lines);
       }
     }
   }
@@ -196,7 +185,6 @@ model::WriteAmplification DriveLedgers::amplification(Time at) const {
 }
 
 void DriveLedgers::fill(history::DriveMinute& row) const {
-  row.boottime = boot_time(std::chrono::steady_clock::now());
   const Counters* counters = this->counters();
   if (counters == nullptr || !counters->ledger.newest()) {
     return;
@@ -221,4 +209,4 @@ std::optional<history::Bytes> DriveLedgers::state() const {
   return bytes;
 }
 
-}  // namespace ssdpulse::drives
+}  // namespace ssdpulse::stages

@@ -5,22 +5,22 @@
 #include <chrono>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "daemon/analysis/write_amplification/checked_ledger.h"
 #include "daemon/history/rows.h"
+#include "daemon/stages/stage.h"
 
-namespace ssdpulse::drives {
-
-/// A moment on CLOCK_BOOTTIME, the clock of the ledgers.
-std::chrono::nanoseconds boot_time(std::chrono::steady_clock::time_point at);
+namespace ssdpulse::stages {
 
 /// Adds a ledger to what is kept: with the name of its source, because another source's counters cannot go on from it.
 void add_kept_ledger(history::Bytes& bytes, const std::string& source, const analysis::CheckedLedger& ledger);
 
 /// By source: each goes on where the last process stopped; else from what the minutes say. `until`: on CLOCK_BOOTTIME,
-/// what was read then and later is not of the past.
+/// what was read then and later is not of the past. What cannot be used is said in `lines`.
 std::map<std::string, analysis::CheckedLedger> ledgers_of_the_past(const history::Recalled& recalled,
                                                                    std::chrono::nanoseconds interval,
-                                                                   std::chrono::nanoseconds until);
+                                                                   std::chrono::nanoseconds until, const Tick& now,
+                                                                   std::vector<LogLine>& lines);
 
-}  // namespace ssdpulse::drives
+}  // namespace ssdpulse::stages

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is kept of the block layer for each minute of a drive?
+#pragma once
+
+#include <cstdint>
+
+#include "daemon/history/rows.h"
+#include "daemon/model/latency_words.h"
+#include "daemon/stages/tick.h"
+
+namespace ssdpulse::stages {
+
+/// What a row of history says of the block layer: of the time between two of these, on all namespaces of a drive.
+struct DriveIo {
+  model::LatencyWords reads;
+  model::LatencyWords writes;
+  std::uint64_t discarded_bytes = 0;
+};
+DriveIo io_of(const model::DriveTick& drive, const Tick& tick);
+
+class DriveMinutes {
+ public:
+  /// The minute that ends now: what was done since the one before it ended.
+  history::DriveMinute end(history::Minute minute, const DriveIo& now);
+
+ private:
+  DriveIo begin_;
+};
+
+}  // namespace ssdpulse::stages

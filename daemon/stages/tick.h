@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What did one second show? All that the analyses look at, taken together at one moment and never changed afterwards.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/history/rows.h"
+#include "daemon/model/block_sample.h"
+#include "daemon/model/device.h"
+#include "daemon/model/drive_tick.h"
+#include "daemon/model/nvme.h"
+#include "daemon/model/snapshot.h"
+#include "daemon/model/write_hint_path.h"
+#include "daemon/util/result.h"
+
+namespace ssdpulse::stages {
+
+/// Our account of a device around the kernel's own, read in this order.
+struct AccountLook {
+  model::DeviceSample ours_before;
+  model::DiskStats kernel_before;
+  model::DiskStats kernel_after;
+  model::DeviceSample ours_after;
+};
+
+struct DeviceTick {
+  model::DeviceSample block;
+  std::uint64_t kernel_account = 0;  // number of what the kernel keeps of it: 0 none, another one since it began anew
+  std::optional<AccountLook> account = {};                     // only at every few ticks
+  std::optional<model::KernelInFlight> kernel_in_flight = {};  // see model::DeviceSnapshot
+  std::shared_ptr<const model::NvmeDrive> drive = {};          // the one that it is a namespace of; null: none
+  const model::NvmeNamespace* drive_namespace = nullptr;       // of that drive
+};
+
+/// What the configuration says to the analyses; it may be another at the next tick.
+struct AnalysisSettings {
+  std::chrono::nanoseconds discard_gap{std::chrono::seconds(1)};       // silence that ends a burst
+  std::chrono::nanoseconds spike_floor{std::chrono::milliseconds(2)};  // what is faster is no spike
+};
+
+struct Tick {
+  bool last = false;     // the daemon ends: what is to be kept is said now
+  model::SteadyTime at;  // the two clocks, when the block layer had been read
+  model::WallTime wall;
+  std::chrono::nanoseconds boot{};  // the same moment on CLOCK_BOOTTIME
+  std::shared_ptr<const model::Inventory> inventory;
+  std::vector<DeviceTick> devices;                           // measured ones, sorted by name
+  std::map<std::string, model::DiscardSubmitters> discards;  // this and the next two: see BlockSample
+  std::array<std::uint64_t, model::kHostLosses> losses{};
+  std::uint64_t diskless_requests = 0;
+  std::vector<model::DriveTick> drives;                          // sorted by controller
+  std::map<std::string, util::Result<history::Recalled>> pasts;  // that were asked for, by the key of their drive
+  model::HintReach hint_reach = model::HintReach::dropped;       // how far this kernel carries write hints
+  AnalysisSettings settings;
+  /// What was published a second ago; null at first. This is where a stage finds what other stages said.
+  std::shared_ptr<const model::Snapshot> before;
+};
+
+/// Gives each device the drive that it is a namespace of: the one place where the two are joined.
+void join_drives(Tick& tick);
+
+}  // namespace ssdpulse::stages

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much does each NVMe drive write to its media for what the host writes, and what of it outlives the process?
+// Keeps the ledgers of each drive, asks for their past, and makes the history's rows of each minute.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/stages/drive_ledgers.h"
+#include "daemon/stages/drive_minutes.h"
+#include "daemon/stages/stage.h"
+
+namespace ssdpulse::stages {
+
+class WriteAmplification final : public Stage {
+ public:
+  Findings observe(const Tick& tick) override;
+
+ private:
+  struct Drive {
+    explicit Drive(log::Limiter& limiter) : ledgers(limiter) {}
+    DriveLedgers ledgers;
+    DriveMinutes minutes;
+    std::optional<model::SteadyTime> believed_at;  // the last reading of counters that is believed
+    std::optional<model::SteadyTime> asked_at;     // for its past, and waits for the answer
+    model::SteadyTime asks_again_at;
+    bool without_past = false;  // it takes its time: what is known without it is said
+  };
+  void forget_others(const Tick& tick);
+  void observe_drive(const model::DriveTick& seen, Drive& drive, const Tick& tick, Effects& effects);
+  static void take_past(const model::DriveTick& seen, Drive& drive, const Tick& tick, Effects& effects);
+  static void ask_for_past(const model::DriveTick& seen, Drive& drive, const Tick& tick, Effects& effects);
+  static void begin_without_past(const model::DriveTick& seen, Drive& drive, const std::string& why, Effects& effects);
+  void end_minute(history::Minute minute, const Tick& tick, Effects& effects);
+
+  std::map<std::string, Drive> drives_;  // by key
+  std::optional<history::Minute> minute_;
+  log::Limiter limiter_{std::chrono::minutes(10)};  // of lines that one drive could write all the time
+};
+
+}  // namespace ssdpulse::stages
