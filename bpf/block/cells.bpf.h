@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is added to a device's cells when a request is issued, and when it ends?
+ * What is added to a device's cells when a request is issued, and when it ends.
  *
- * `shared` is a compile-time constant: words of a per-CPU cell have one writer and are plainly added to, cold cells are
- * shared by all CPUs and need atomic adds.
+ * `shared` is a compile-time constant: words of a per-CPU cell have one writer and are plainly added to, cold cells
+ * are shared by all CPUs and need atomic adds.
  */
 #pragma once
 
