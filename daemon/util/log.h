@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How does the daemon speak to its operator? One line per event on stderr: `log::warning("device={} ...", ...)`.
+// The log: one line per event on stderr, as in `log::warning("device={} ...", ...)`.
 // spdlog writes the lines; only log.cpp includes it, because each file that does takes seconds longer to compile.
 #pragma once
 
