@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which fields of NVMe log pages are exported, under which names?
-// One entry a metric, whatever page it comes from: decoders (sources/nvme/pages) fill it, exporters render it, neither
-// knows the other. What a group of namespaces or a cloud volume says of itself has names of its own, because a sum over
-// it and the drive would count twice. Bytes written are in WriteCounters: where a ledger keeps them, it exports them.
+// The fields of NVMe log pages that are exported, and their metric names.
+// One entry per metric, whatever page it comes from: decoders (sources/nvme/pages) fill it and exporters render it,
+// without knowing each other. Fields of an endurance group or a cloud volume have names of their own, because a sum
+// over them and the drive would count twice. Bytes written are in WriteCounters: where a ledger keeps them, it exports
+// them.
 #pragma once
 
 #include <array>
@@ -139,7 +140,7 @@ struct NvmeFieldDescription {
   std::string_view metric;  // whole name; counters end in _total
   std::string_view help;
   std::string_view unit;   // base unit that the name carries, or empty
-  std::string_view label;  // name of the one label beside `controller` and `endurance_group`, or empty
+  std::string_view label;  // name of the one label besides `controller` and `endurance_group`, or empty
   bool counter;
 };
 
@@ -163,7 +164,7 @@ struct NvmeValue {
   NvmeField field;
   std::string label;  // value of the description's label
   double value;
-  std::uint16_t endurance_group = 0;  // set by whoever asked for the page of one; 0: of the whole drive, no label
+  std::uint16_t endurance_group = 0;  // set by the caller for the page of one; 0: of the whole drive, no label
 };
 
 }  // namespace ssdpulse::model
