@@ -349,7 +349,7 @@ void BlockSource::publish_decisions(const model::Inventory& inventory) {
   block::publish_decisions(decisions, tables.known_disks, tables.queue_entries);
 }
 
-/// Every read adds to measured.io, whoever asks for it; what was published before is then out of date.
+/// Every read adds to measured.io, whatever it is for; what was published before is then out of date.
 void BlockSource::read_place(Place& place, Measured& measured) {
   const device_state& state = programs_->tables().device_states[place.device];
   for (std::uint32_t operation_class = 0; operation_class < CLASSES; ++operation_class) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What did the block layer do on each device?
-// Gives every measured disk a place in the kernel's tables, and turns the cells into the model's cumulative values.
-// Not thread-safe: one thread owns it. Only open() needs capabilities; sample() makes no system call at all.
+// BlockSource: what the block layer did on each device.
+// Gives every measured disk a place in the kernel's tables and turns the cells into the model's cumulative values.
+// Owned by one thread. Only open() needs capabilities; sample() makes no system call at all.
 #pragma once
 
 #include <chrono>
@@ -27,7 +27,7 @@
 
 namespace ssdpulse::block {
 
-/// What the accounting identity needs beside DeviceIo: events by operation (see bpf/abi/block_abi.h).
+/// What the accounting identity needs besides DeviceIo: events by operation (see bpf/abi/block_abi.h).
 struct OperationEvents {
   std::array<std::uint64_t, model::kOperations> missed{};
   std::array<std::uint64_t, model::kOperations> strays{};
@@ -46,7 +46,7 @@ struct DeviceSample {
   std::shared_ptr<const model::Device> device;
   std::shared_ptr<const model::DeviceIo> io;
   OperationEvents events;
-  std::uint64_t last_discard_end_ns = 0;  // CLOCK_MONOTONIC; 0: none, or the mode does not tell
+  std::uint64_t last_discard_end_ns = 0;  // CLOCK_MONOTONIC; 0: none, or the mode does not show it
 };
 
 struct BlockSample {
@@ -72,7 +72,7 @@ class BlockSource {
   /// Disks came, went, or changed their coverage. Cheap when nothing did.
   void update(const model::Inventory& inventory);
 
-  /// What the drives themselves prefer, by device; until told, it is the kernel's word.
+  /// What the drives themselves prefer, by device; until known, what the kernel says.
   void set_write_preferences(std::map<std::string, WritePreference> preferences);
 
   BlockSample sample();
@@ -87,7 +87,7 @@ class BlockSource {
   [[nodiscard]] model::HintReach hint_reach() const { return btf_.hint_reach; }
   [[nodiscard]] const MemoryPlan& memory() const { return plan_; }
   [[nodiscard]] std::vector<model::ProgramStats> program_stats() const;
-  /// Why nobody can tell who submits discards; empty where somebody can.
+  /// Why submitters of discards cannot be seen; empty where they can.
   [[nodiscard]] const std::string& discards_unseen() const { return discards_unseen_; }
 
  private:
