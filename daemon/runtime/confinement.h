@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is left to the process that serves clients, once its programs are attached and its reader runs? Its memory, its
+// What remains to the process that serves clients, once its programs are attached and its reader runs: its memory, its
 // sockets, files to read and its history. Whoever took it over could do no more.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which block devices would be measured on this host, and which not, and why? For people: `ssdpulse devices`.
+// `ssdpulse devices`: the host's block devices, which of them would be measured, and why others would not.
 #pragma once
 
 #include <ostream>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where are the discards of each device submitted, and what is there? Joins the inventory with what was submitted.
-// Pure.
+// Joins each device with the volumes to which its discards are submitted, and what is on them. Pure.
 #pragma once
 
 #include <map>
@@ -27,7 +26,7 @@ using VolumesByDevice = std::map<std::string, std::map<std::string, analysis::Di
 
 /// Volumes that are watched, by the device that does what they are sent; they point into the sample. `with_discard`:
 /// those where threads of the kernel are `online`. A disk is used as its partitions are: what is sent to one that
-/// cannot be told apart counts for the disk.
+/// cannot be distinguished counts for the disk.
 VolumesByDevice volumes_by_device(const block::BlockSample& sample, const model::Inventory& inventory,
                                   const std::set<std::string>& with_discard);
 

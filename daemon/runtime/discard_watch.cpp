@@ -15,7 +15,7 @@ namespace ssdpulse::runtime {
 namespace {
 
 constexpr std::uint64_t kLongNs = 60'000'000'000;  // a burst this long is announced before it ends
-/// What deleting small files discards online comes with each commit of the journal, and nobody looks it up.
+/// What deleting small files discards online comes with each commit of the journal, and is of no interest.
 constexpr std::uint64_t kSmallBytes = 64 << 20;
 
 std::uint64_t monotonic_ns() {
@@ -69,7 +69,7 @@ void DiscardWatch::observe(const block::BlockSample& sample, const model::Invent
     arrays.insert(member.array);
   }
   for (const std::string& array : arrays) {
-    // Where nobody was watched, nothing is known.
+    // Where no submitter was watched, nothing is known.
     if (sample.discards.count(array) != 0) {
       snapshot.array_discards.push_back({array, active_on(array, inventory)});
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which bursts of discards does the host have, and what is said of them?
-// Hands each device's requests, and who submitted to it, its partitions and the arrays above it, to the analysis at
-// each tick; puts the result into the Snapshot and each burst's end into the log, with the names of what was discarded
+// DiscardWatch: the host's bursts of discards, and the log lines about them.
+// At each tick, passes each device's requests, and who submitted to it, its partitions and the arrays above it, to the
+// analysis; puts the result into the Snapshot and each burst's end into the log, with the names of what was discarded
 // on. Owned by one thread.
 #pragma once
 

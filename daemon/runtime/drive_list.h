@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which NVMe drives does this host have, what can each tell, and where would its write amplification come from?
+// The NVMe drives of `ssdpulse devices`: what each can report, and where its write amplification would come from.
 #pragma once
 
 #include <map>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is ssdpulse losing I/Os just now? Counters tell Prometheus; a line of the log tells whoever reads that.
-// Owned by the sampling thread.
+// LossWatch: logs when ssdpulse is losing I/Os; Prometheus has the counters. Owned by the sampling thread.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rights does this process still hold, once it needs none?
+// Gives up the privileges of this process.
 #pragma once
 
 #include "daemon/util/result.h"

@@ -53,7 +53,7 @@ analysis::OurCounts counts_of(const block::DeviceSample& sample) {
   return analysis::compose_counts(*sample.io, unseen);
 }
 
-/// Devices whose requests the kernel gives no start time, so that completion alone tells no latency of them.
+/// Devices whose requests the kernel gives no start time, so that completions alone show no latency.
 std::vector<std::string> unstamped_devices(const model::Inventory& inventory) {
   std::vector<std::string> names;
   for (const model::Device& device : inventory.devices) {
@@ -178,7 +178,7 @@ void Sampler::compare_with_kernel(const block::DeviceSample& sample) {
 }
 
 /// A completion that no program saw leaves its request in flight, which looks like a standstill. The kernel's own count
-/// tells the two apart.
+/// distinguishes the two.
 void Sampler::look_for_missed(block::DeviceSample& sample, model::DeviceSnapshot& entry) {
   const auto found = witnesses_.find(sample.device->name);
   if (found == witnesses_.end() || !sample.io) {
@@ -220,7 +220,7 @@ std::optional<std::uint64_t> Sampler::largest_request_bytes(const std::string& n
 std::uint64_t Sampler::skipped_runs() const {
   std::uint64_t skipped = 0;
   for (const model::ProgramStats& program : source_->program_stats()) {
-    skipped += program.recursion_misses.value_or(0);  // a kernel that does not tell skips none
+    skipped += program.recursion_misses.value_or(0);  // 0 if the kernel does not report it
   }
   return skipped;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is true right now, all sources together?
-// Joins inventory, block source and accounting into one immutable Snapshot for each tick. Owned by one thread.
+// Sampler: joins inventory, block source and accounting into one immutable Snapshot per tick. Owned by one thread.
 #pragma once
 
 #include <chrono>

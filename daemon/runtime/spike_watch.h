@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which latency spikes does the host have? One analysis for each device, fed with every Snapshot before it is
-// published. Each spike becomes a row of the history and counters, and most a line of the log. Owned by the sampling
-// thread.
+// SpikeWatch: the host's latency spikes. One analysis per device, fed with every Snapshot before it is published. Each
+// spike becomes a row of the history and counters, and most become a log line. Owned by the sampling thread.
 #pragma once
 
 #include <chrono>

@@ -30,7 +30,7 @@ util::Result<Listeners> take_from_systemd() {
     util::UniqueFd socket(SD_LISTEN_FDS_START + i);
     if (names[i] != kSocketName) {
       others += (others.empty() ? "" : ", ") + std::string(names[i]);
-      static_cast<void>(socket.release());  // somebody else's
+      static_cast<void>(socket.release());  // someone else's
     } else if (auto listener = http::adopt(std::move(socket))) {
       listeners.push_back(std::move(*listener));
     } else if (outcome) {

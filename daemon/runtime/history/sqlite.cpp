@@ -27,7 +27,7 @@ void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_fi
 
 Outcome<Connection> Connection::open(const std::string& path) {
   constexpr int kMostBytesOfOneValue = 2 << 20;
-  constexpr int kMostMillisecondsOfWaiting = 2000;  // for somebody who reads the file meanwhile
+  constexpr int kMostMillisecondsOfWaiting = 2000;  // for another reader of the file
   Connection connection;
   sqlite3* handle = nullptr;
   const int code =

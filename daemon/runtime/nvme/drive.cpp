@@ -123,7 +123,7 @@ void NvmeDrive::advance(SteadyTime now, std::chrono::nanoseconds interval, Block
 
 void NvmeDrive::begin_poll(SteadyTime now, bool early, bool asked_for, BlockLayer& block) {
   if (std::exchange(changed_, false)) {
-    poller_ = nvme::DrivePoller(subsystem_, lessons_.refused);  // which identifies the drive anew
+    poller_ = nvme::DrivePoller(subsystem_, lessons_.refused);  // which identifies the drive again
   }
   ++polling_.polls;
   before_ = writes_of(subsystem_, block);

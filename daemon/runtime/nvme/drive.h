@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When is one NVMe drive asked for what, and what is known of it, from its first poll to its removal?
-// Keeps the schedule of one drive and hands what its answers say to those who know what it means: ledgers, values,
-// back-off, minutes. Holds no descriptor and asks nothing itself: the monitor carries requests and answers. One thread.
+// NvmeDrive: one drive from its first poll to its removal: when it is asked for what, and what is known of it.
+// Keeps the schedule of the drive and passes its answers to those who know what they mean: ledgers, values, back-off,
+// minutes. Holds no descriptor and sends nothing itself: the monitor carries requests and answers. One thread.
 #pragma once
 
 #include <chrono>
@@ -40,7 +40,7 @@ class NvmeDrive {
 
   /// Begins a poll if one is due and the drive can be asked.
   void advance(SteadyTime now, std::chrono::nanoseconds interval, BlockLayer& block);
-  /// Somebody wants to know more than the last poll told. Asked early, but never nearer to the last poll than the
+  /// Someone needs more than the last poll reported. Polled early, but never nearer to the last poll than the
   /// shortest interval that may be configured.
   void poll_soon() { soon_ = true; }
   /// The next command; the caller says with sent() that it is on its way.
@@ -52,13 +52,13 @@ class NvmeDrive {
   [[nodiscard]] std::optional<SteadyTime> deadline() const { return watch_.near_until(); }
   /// The command that is unanswered will not be: no drive takes that long, so its answer was lost.
   [[nodiscard]] bool given_up(SteadyTime now) const;
-  /// Under the controller's number there is another drive by now: what sysfs says is to be read anew.
+  /// Another drive has the controller's number by now: sysfs must be read again.
   [[nodiscard]] bool replaced() const { return replaced_; }
 
   /// Whose past the drive wants to know: as soon as it has said who it is, and until there is an answer.
   std::optional<history::DriveKey> asks_for_history(SteadyTime now);
   void remember(const util::Result<history::Recalled>& recalled, SteadyTime now);
-  /// The past takes its time: what is known without it is told from now on.
+  /// The history is late: what is known without it is reported from now on.
   void begin_without_past(const std::string& reason);
 
   /// Adds what is to be kept of this minute, which ends.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What did the block layer do on all namespaces of a drive?
+// What the block layer did on all namespaces of a drive.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ DriveWrites writes_of(const nvme::NvmeSubsystem& drive, BlockLayer& block);
 /// Reads and writes by latency.
 analysis::LatencyWords latency_words_of(const nvme::NvmeSubsystem& drive, BlockLayer& block);
 
-/// What a row of history tells of the block layer: of the time between two of these.
+/// What a row of history has of the block layer: the difference of two of these.
 struct DriveIo {
   analysis::LatencyWords reads;
   analysis::LatencyWords writes;

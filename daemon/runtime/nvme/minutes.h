@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of the block layer for each minute of a drive?
+// What is stored of the block layer for each minute of a drive.
 #pragma once
 
 #include "daemon/runtime/history/drive_minute.h"

@@ -118,7 +118,7 @@ void NvmeMonitor::send(NvmeDrive& drive, const std::string& key, BlockLayer& blo
 
 void NvmeMonitor::receive(BlockLayer& block) {
   for (const nvme::Response& response : reader_->receive()) {
-    answered_ = answered_ || response.result != -ECONNRESET;  // which the client says where nobody does
+    answered_ = answered_ || response.result != -ECONNRESET;  // which the client itself answers if there is no reader
     const auto asked = outstanding_.extract(response.id);
     if (!asked.empty()) {
       drives_.at(asked.mapped()).answer(response, std::chrono::steady_clock::now(), block);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How are the host's NVMe drives doing, and when is each asked again?
-// Keeps one NvmeDrive for each subsystem, carries its requests to the reader process and the answers back, and never
-// waits for any of it. Owned by the daemon's one thread.
+// NvmeMonitor: the host's NVMe drives, and when each is polled.
+// Keeps one NvmeDrive per subsystem, carries its requests to the reader process and the answers back, and never waits
+// for any of it. Owned by the daemon's one thread.
 #pragma once
 
 #include <chrono>
@@ -34,7 +34,7 @@ class NvmeMonitor {
   NvmeMonitor(std::unique_ptr<nvme::ReaderClient> reader, std::chrono::nanoseconds poll_interval,
               std::string sys_root = "/sys", std::chrono::nanoseconds reconnect_pause = std::chrono::seconds(5));
 
-  /// Where the past of drives is found and their present kept; without one, every start begins anew.
+  /// Where drives' history is found and kept; without one, every start begins from scratch.
   void keep(std::unique_ptr<history::History> history) { history_ = std::move(history); }
 
   void set_poll_interval(std::chrono::nanoseconds interval) { interval_ = interval; }
@@ -89,7 +89,7 @@ class NvmeMonitor {
   std::optional<SteadyTime> reconnected_at_;  // or tried to
   bool may_ask_;                              // there is a reader, or something that takes connections for one
   bool answered_ = false;                     // anything, since then
-  std::uint64_t garbage_ = 0;                 // messages of the reader, that were told of
+  std::uint64_t garbage_ = 0;                 // messages of the reader, that were logged
   model::SourceStatus status_;
   log::Limiter limiter_{std::chrono::minutes(10)};
 };
