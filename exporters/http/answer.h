@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How are requests and responses said in libmicrohttpd's terms? For server.cpp alone; bodies are shared, not copied.
+// Requests and responses in libmicrohttpd's terms. For server.cpp alone; bodies are shared, not copied.
 #pragma once
 
 #include <microhttpd.h>
@@ -19,7 +19,7 @@ MHD_Result queue(MHD_Connection* connection, const Response& response, const Hea
 /// Empty if the client did not send it. Borrows from the connection.
 std::string_view header_of(MHD_Connection* connection, const char* name);
 
-/// A parameter of the URL's query; likewise.
+/// A parameter of the URL's query, in the same way.
 std::string_view parameter_of(MHD_Connection* connection, const char* name);
 
 bool has_body(MHD_Connection* connection);

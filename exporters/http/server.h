@@ -8,7 +8,7 @@
 //                             Retry-After at once. A page that is being sent counts no more: who takes none keeps
 //                             others from no page
 //   logins                    one password is hashed at a time, Limits::logins wait, Limits::logins_of_one of one
-//                             address; one more gets 503 likewise
+//                             address; one more gets 503, too
 //   open connections          Limits::connections; more wait in the kernel's backlog, they are neither lost nor
 //                             refused; while they do, a connection that asks for nothing, or does not take what it
 //                             asked for, has Limits::pressed_time
@@ -42,7 +42,7 @@ struct Limits {
   unsigned requests_of_one = 64;
   unsigned logins = 8;  // with the pauses after wrong ones, about two seconds at a usual cost of 10
   unsigned logins_of_one = 2;
-  unsigned connections = 1280;  // a thousand clients at one instant, and idle ones beside them
+  unsigned connections = 1280;  // a thousand clients at one instant, and idle ones
   unsigned workers = 2;
   std::size_t connection_memory = 16 * 1024;
   int send_buffer = 64 * 1024;  // with a round trip of 100 ms still a megabyte a second

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// How is a page made smaller?
 #include "exporters/prometheus/gzip.h"
 
 #include <libdeflate.h>

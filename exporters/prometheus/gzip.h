@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How is a page made smaller? libdeflate's fastest level: less than half the time of zlib's, and smaller.
+// Compresses a page, with libdeflate's fastest level: less than half the time of zlib's, and a smaller result.
 #pragma once
 
 #include <optional>

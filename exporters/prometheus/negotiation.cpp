@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which format and which coding does this client want?
 #include "exporters/prometheus/negotiation.h"
 
 #include <algorithm>
