@@ -29,7 +29,7 @@ struct write_cell {
 	__u64 hint_bytes[HINTS];
 	__u64 misaligned_bytes;
 	__u64 small_bytes;
-	__u64 stream_bytes; /* in any stream; who reads looks at the tagged cells only when it grew */
+	__u64 stream_bytes; /* in any stream; readers look at the tagged cells only when it grew */
 	__u64 pad;
 	__u32 hint_ios[HINTS];
 };

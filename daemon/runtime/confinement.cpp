@@ -75,7 +75,7 @@ constexpr SystemCall kRefused[] = {
     {"rt_sigqueueinfo"},
     {"rt_tgsigqueueinfo"},
     {"pidfd_send_signal"},
-    // The kernel sends what F_SETSIG names to whom F_SETOWN names, on behalf of the user who owns the file.
+    // The kernel sends the signal of F_SETSIG to the process of F_SETOWN, on behalf of the user who owns the file.
     {"fcntl", When::argument_is, 1, F_SETOWN},
     {"fcntl", When::argument_is, 1, F_SETOWN_EX},
     {"fcntl", When::argument_is, 1, F_SETSIG},

@@ -9,8 +9,8 @@
 
 namespace ssdpulse::runtime {
 
-/// To whom new sockets are opened yet. Where, no filter can see: such a socket can be sent to any listener of its kind
-/// that the user may reach.
+/// Which new sockets may still be opened. A filter cannot see to whom: such a socket can be sent to any listener of its
+/// kind that the user may reach.
 struct Partners {
   bool log_reader = false;       // unix sockets of messages
   bool service_manager = false;  // unix datagrams

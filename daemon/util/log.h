@@ -18,7 +18,7 @@
 namespace ssdpulse::log {
 
 /// Where lines go when stderr is systemd's journal: past stderr, with their fields apart (journal.h); or to stderr, for
-/// who keeps no other socket.
+/// a process that keeps no other socket.
 enum class InJournal { fields, lines };
 
 /// By what the operator should do: error = we are leaving, warning = less is measured, info = life cycle, debug = for

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How does a page get to many clients at once without their number or slowness costing anything?
+// Server: serves pages to many clients at once, without their number or slowness costing anything.
 // A small HTTP/1.1 server over libmicrohttpd, plain or TLS: GET and HEAD of fixed paths, no request bodies.
 //
 // One thread moves all bytes, Limits::workers threads run the page handlers; a slow client holds neither. Paths that
 // begin with /-/ are answered by the first, whatever the others do. Everything is bounded from the start:
 //   pages being made          Limits::requests, and Limits::requests_of_one for one address; one more gets 503 with
-//                             Retry-After at once. A page that is being sent counts no more: who takes none keeps
-//                             others from no page
+//                             Retry-After at once. A page that is being sent counts no more: a client that takes none
+//                             keeps others from no page
 //   logins                    one password is hashed at a time, Limits::logins wait, Limits::logins_of_one of one
 //                             address; one more gets 503, too
 //   open connections          Limits::connections; more wait in the kernel's backlog, they are neither lost nor
@@ -20,8 +20,8 @@
 //                             bytes of that bound; a request with a body gets 413
 //   time                      headers within Limits::request_time of the connection, the next request within
 //                             Limits::idle_time, making and sending an answer within Limits::answer_time: all total
-//                             times, not silences; who ends its side has Limits::answer_time for all that it asked.
-//                             Who misses one is reset.
+//                             times, not silences; a client that ends its side has Limits::answer_time for all that it
+//                             asked. A client that misses one is reset.
 #pragma once
 
 #include <chrono>

@@ -55,9 +55,9 @@ bool is_more(double issues, double expected) { return issues >= kMore * expected
 /// How much of the device's slow time overlaps discards (or flushes), 0..1.
 ///
 /// A slow I/O overlaps a lot just because it takes long. So there must be more of them than usual. Or else, which is
-/// less sure, they take up more of the time than usual (who waits for each of his flushes sends fewer when they become
-/// slow), and second by second the I/Os that overlap none were fast while those that do were not. There are few of
-/// those where one is under way for most of the time; then reads and writes are taken together.
+/// less sure, they take up more of the time than usual (a process that waits for each flush sends fewer when they
+/// become slow), and second by second the I/Os that overlap none were fast while those that do were not. There are few
+/// of those where one is under way for most of the time; then reads and writes are taken together.
 double interference(const Sum& sum, During only, const SpikeTally::Interference& seen, double expected,
                     const UsualInterference& usual) {
   constexpr double kClearlyMore = 1.25;

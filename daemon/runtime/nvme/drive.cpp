@@ -111,7 +111,7 @@ void NvmeDrive::advance(SteadyTime now, std::chrono::nanoseconds interval, Block
   if (early) {
     due_ = std::max(due_, now + shortest);
   } else {
-    // Drives stay spread out over the interval; who was late is not asked twice in a row.
+    // Drives stay spread out over the interval; one that was late is not polled twice in a row.
     due_ += pace() * ((now - due_) / pace() + 1) + std::exchange(place_, 0ns);
   }
   polled_at_ = now;

@@ -110,7 +110,7 @@ class NvmeDrive {
   LogReadWatch watch_;
   DriveMinutes minutes_;
 
-  bool asks_ = false;  // for its past, and waits for the answer
+  bool asks_ = false;  // for its history, and waits for the answer
   SteadyTime asks_again_at_;
   bool without_past_ = false;
 };

@@ -50,14 +50,14 @@ class DriveLedgers {
 
   /// The counters of the row's minute; nothing but its time where no reading had any.
   void fill(history::DriveMinute& row) const;
-  /// All ledgers, to be recalled; nothing before the past is known, because it would be overwritten.
+  /// All ledgers, to be stored; nothing before the history is known, because it would be overwritten.
   [[nodiscard]] std::optional<history::Bytes> state() const;
 
  private:
   struct Counters {
     explicit Counters(analysis::CheckedLedger from) : ledger(std::move(from)) {}
     analysis::CheckedLedger ledger;
-    std::vector<analysis::WriteSample> waiting;  // for the past
+    std::vector<analysis::WriteSample> waiting;  // for the history
     std::optional<Time> first_epoch_told;        // its time
   };
 

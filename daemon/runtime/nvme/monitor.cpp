@@ -93,7 +93,7 @@ void NvmeMonitor::refresh_drives() {
     }
     ++place;
   }
-  // What is gone does not get its answer, nor its past.
+  // A drive that is gone gets neither its answers nor its history.
   std::erase_if(recalls_, [&](const auto& entry) { return drives_.count(entry.first) == 0; });
   for (auto entry = outstanding_.begin(); entry != outstanding_.end();) {
     entry = drives_.count(entry->second) == 0 ? outstanding_.erase(entry) : std::next(entry);

@@ -150,7 +150,7 @@ void BlockSource::keep_places(Measured& measured) {
     const auto path = std::find_if(paths.begin(), paths.end(), [&](const model::Path& candidate) {
       return candidate.disk_name == place.disk_name && candidate.diskseq == place.diskseq;
     });
-    // Seen before its queue was registered: slots of no use.
+    // Seen before its queue was registered: slots useless.
     const bool useless = path != paths.end() && place.demand.queue_depth == 0 && path->queue_depth > 0;
     if (path == paths.end() || useless) {
       set_retiring(place, true);
@@ -320,7 +320,7 @@ void BlockSource::release(const Place& place) {
 }
 
 void BlockSource::publish_decisions(const model::Inventory& inventory) {
-  // Who has a place comes first: a full table must not cost those who are measured.
+  // Disks that have a place come first: a full table must not cost those that are measured.
   std::vector<DiskDecision> decisions;
   if (discards_) {
     discards_->update(inventory);

@@ -48,7 +48,7 @@ class ReaderClient {
   /// with the request and was started again; -EPIPE, it has ended.
   std::vector<Response> receive();
 
-  /// Its answer is not waited for any more: should it come, it is dropped.
+  /// Stops waiting for its answer: if it comes, it is dropped.
   void give_up(std::uint64_t id) { outstanding_.erase(id); }
 
   /// The reader is gone: for good, unless it can be connected to.

@@ -109,7 +109,7 @@ pid_t start(const std::function<void()>& work) {
   ::_exit(0);
 }
 
-/// Who is at the other end, as the kernel knows it.
+/// The peer of a connection, as the kernel knows it.
 std::string described(int client) {
   ucred peer{};
   socklen_t size = sizeof peer;
