@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * How long did each block request wait, how long did the device take, and what else happened to it?
+ * How long each block request waited, how long the device took, and what else happened to it.
  *
  * Two programs: issue (the driver gets the request) and complete (some or all of it is done). Between them the request
  * is remembered in a slot found by device, hardware queue and tag: no hash map, no allocation, nothing that can fill
@@ -211,7 +211,7 @@ static __always_inline int complete_only(struct request *rq, int error, __u32 nr
 		return 0;
 	if (is_commit(rq, class))
 		record_commit(rq, state, device, class, now);
-	/* A failover is told from a flush parent only by whether it was issued, which nobody saw here. */
+	/* A failover differs from a flush parent only in that it was issued, which is not seen here. */
 	if (was_never_issued(rq, class) || is_failover(rq, class, error)) {
 		count_event(state, class, EVENT_UNISSUED);
 		return 0;

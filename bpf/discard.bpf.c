@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Who sends discards, and to which disk or partition?
+ * Who sends discards, and to which disk or partition.
  *
- * A discard is issued to the drive by whoever happens to dispatch, mostly a worker of the kernel; only where it is made
- * is its cause the current task. So the hook is on the functions that make discard bios, which nothing else passes: no
- * cost on any other I/O. User space chooses the programs by the kernel's own types.
+ * A discard is issued to the drive by whoever happens to dispatch it, mostly a kernel worker; only where it is made is
+ * the current task its cause. So the hook is on the functions that make discard bios, which nothing else passes
+ * through: other I/O costs nothing. User space chooses the programs by the kernel's own types.
  */
 #include "block/discard_cells.bpf.h"
 

@@ -18,7 +18,7 @@ fail() {
   exit 1
 }
 
-# step TITLE COMMAND...: one line of progress; what the command says goes to the log and is shown if it fails.
+# step TITLE COMMAND...: one line of progress; the output of the command goes to the log and is shown if it fails.
 step() {
   local title=$1 start=$SECONDS
   shift

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What do the block programs leave in their maps, and what does user space put there for them?
+ * The maps of the block programs: what the kernel counts there, and what user space puts there for it.
  *
- * The only description of the maps that both sides share: plain C, fixed widths, no padding that is not named.
- * The kernel only ever adds; user space reads through the mapping and never resets a counter. Control tables (who is
- * measured) and the geometry in device_state are written by user space; the kernel only caches them in queue_entries.
+ * The only description of the maps that both sides share: plain C, fixed widths, no unnamed padding. The kernel only
+ * ever adds; user space reads through the mapping and never resets a counter. User space writes the control tables
+ * (which disks are measured) and the geometry in device_state; the kernel only caches them in queue_entries.
  *
  * Words are single-writer: a word of a per-CPU cell is written by one program on one CPU, and the kernel never runs a
  * program inside itself on one CPU. Words that several CPUs share are atomic adds. (Before Linux 6.1 there is no such
- * guard: an interrupt inside an increment can lose it, and nobody counts how often.)
+ * guard: an interrupt inside an increment can lose it, and nothing counts how often.)
  */
 #pragma once
 
@@ -28,7 +28,7 @@
 #define HOT_CLASSES 2
 #define COLD_CLASSES (CLASSES - HOT_CLASSES)
 
-/* What was in flight beside a read or write; bit 0 discard, bit 1 flush. */
+/* What else was in flight during a read or write; bit 0 discard, bit 1 flush. */
 #define DURINGS 4
 
 /* One operation of one device: on one CPU (read, write), or on all of them (the rest, atomic adds). */
@@ -115,9 +115,9 @@ struct device_state {
 	__u64 flushes_started;
 	__u64 flushes_ended;
 	__u64 flush_last_end_ns;
-	/* ... and time at full depth, written only while somebody waits for a tag. */
+	/* ... and time at full depth, written only while a request waits for a tag. */
 	__u64 full_since;     /* ns since boot, but the low bits (QUEUE_FULL_CPU_MASK): the CPU that keeps the time */
-	__u64 full_paused_ns; /* first completion since that saw nobody wait; 0 while somebody does */
+	__u64 full_paused_ns; /* first completion since that saw none wait; 0 while one does */
 	/* Looked at only while a discard or a flush is in flight. */
 	__u64 discard_last_start_ns;
 	__u64 flush_last_start_ns;

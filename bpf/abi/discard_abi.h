@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What does the discard program leave in its map, and where is it told which volume has which place there?
+ * The maps of the discard programs: which volume has which place, and what is counted there.
  *
  * One cell for each volume (disk or partition) that has a place and each kind of submitter. Words are atomic adds or
- * plain stores of what comes last; user space reads through the mapping and never writes.
+ * plain stores of the latest value; user space reads through the mapping and never writes.
  */
 #pragma once
 
-/* Who submits, by its name; threads of the kernel are told apart in user space, by what is mounted. */
+/* Who submits, by its name; user space tells kernel threads apart by what is mounted. */
 #define SUBMITTER_FSTRIM 0
 #define SUBMITTER_KERNEL 1
 #define SUBMITTER_BLKDISCARD 2

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which histogram bucket does a latency fall in?
+ * The histogram bucket of a latency.
  *
  * The buckets are Prometheus native buckets of schema 3, counted in the kernel and never re-bucketed: native index i
  * holds (2^((i-1)/8), 2^(i/8)] seconds. Integer nanoseconds are compared with floor(10^9 * 2^(i/8)), which decides

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What do the block programs tell about writes alone: which hint, which stream, which class, how well aligned?
+ * What the block programs count of writes alone: hint, stream, class, alignment.
  *
  * Part of block_abi.h, whose rules hold here too. Write cells are per CPU and plainly added to; tagged cells, which
- * only writes with a hint or a stream touch, and commit cells may be shared by some CPUs and need atomic adds.
+ * only writes with a hint or a stream touch, and commit cells may be shared by several CPUs and need atomic adds.
  */
 #pragma once
 
 #include "latency_buckets.h"
 
 /* 1 ... 5 are the kernel's own: none, short, medium, long, extreme (enum rw_hint). */
-#define HINT_DEFAULT 0 /* carries nothing: not set, or, where bios carry no hints, nobody can tell */
+#define HINT_DEFAULT 0 /* carries nothing: not set, or, where bios carry no hints, unknown */
 #define HINT_NOT_SET 6 /* the file of the page was asked, and has none */
 #define HINTS 8	       /* a power of two, as WRITE_CLASSES: an index is bounded without a branch */
 
@@ -29,7 +29,7 @@ struct write_cell {
 	__u64 hint_bytes[HINTS];
 	__u64 misaligned_bytes;
 	__u64 small_bytes;
-	__u64 stream_bytes; /* in any stream; who reads looks at the tagged cells only when it grew */
+	__u64 stream_bytes; /* in any stream; readers look at the tagged cells only when it grew */
 	__u64 pad;
 	__u32 hint_ios[HINTS];
 };
@@ -44,14 +44,14 @@ struct tagged_cell {
 
 /* One device on some CPUs (cfg_commit_mask), written by the completion program: total latency of commits. */
 struct commit_cell {
-	__u64 commits; /* added to last, so whoever sees it grow finds the rest */
+	__u64 commits; /* added to last, so a reader that sees it grow finds the rest */
 	__u64 sum_ns;
 	__u32 latency[LATENCY_WORDS];
 	__u8 pad[32]; /* to a multiple of the cache line */
 };
 
 /*
- * Functions that end bios and tell who made them: low half of the address << 8 | WRITE_* + 1. (The kernel's text and
+ * Functions that end bios and show who made them: low half of the address << 8 | WRITE_* + 1. (The kernel's text and
  * its modules lie within 2 GiB, and the half is what a program may have of a pointer.) A set of neighbours is searched,
  * so one load of a line answers. Written by user space, each entry at once; 0: free.
  */

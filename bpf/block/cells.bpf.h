@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is added to a device's cells when a request is issued, and when it ends?
+ * What is added to a device's cells when a request is issued, and when it ends.
  *
- * `shared` is a compile-time constant: words of a per-CPU cell have one writer and are plainly added to, cold cells are
- * shared by all CPUs and need atomic adds.
+ * `shared` is a compile-time constant: words of a per-CPU cell have one writer and are plainly added to, cold cells
+ * are shared by all CPUs and need atomic adds.
  */
 #pragma once
 
@@ -91,7 +91,7 @@ static __always_inline void record_total(bool shared, struct io_cell *cell, stru
 	ADD(shared, cell->total[bounded_latency_word(total)], 1);
 }
 
-/* Before the same is added to the hot cell: who reads that first never sees more writes than hinted ones. */
+/* Before the same is added to the hot cell: a reader that reads that first never sees more writes than hinted ones. */
 static __always_inline void record_hinted(__u32 device, __u32 hint, __s64 device_ns, __u32 word)
 {
 	struct tagged_cell *tagged = tagged_cell_of(device);

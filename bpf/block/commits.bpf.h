@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Did somebody wait for this request to become durable, and for how long?
+ * Commits: what callers of fsync wait for, and for how long.
  *
- * A commit is what a caller of fsync waits for: a flush sequence, from the allocation of its parent to its end, or a
- * write that the drive itself makes durable (FUA). It counts once, at the end, whatever stages it went through and
- * whether we saw them. The bio still has the flags that it was submitted with; the request has lost those that the
- * sequence took care of, and a queue without a write cache has taken them from both.
+ * A commit is a flush sequence, from the allocation of its parent to its end, or a write that the drive itself makes
+ * durable (FUA). It counts once, at the end, whatever stages it went through and whether we saw them. The bio still
+ * has the flags that it was submitted with; the request has lost those that the sequence took care of, and a queue
+ * without a write cache has removed them from both.
  */
 #pragma once
 

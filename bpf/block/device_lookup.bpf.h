@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which device does this request belong to, and is it measured at all?
+ * Finds the device of a request, and whether it is measured at all.
  *
  * Hot: one array read by queue id, and a comparison with the disk's identity, because queue ids are reused as soon as
- * a disk is gone. Cold, once for each queue: look the disk's name up among those that user space has decided about.
+ * a disk is gone. Cold, once per queue: looks the disk's name up among those that user space has decided about.
  */
 #pragma once
 

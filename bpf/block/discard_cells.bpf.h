@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which cell does a submitted discard count in, and what is added there?
+ * Finds the cell of a submitted discard and adds to it.
  *
  * Not the hot path: discards are few and large, helpers are fine here.
  */

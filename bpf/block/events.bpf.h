@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What rare thing happened to a request: an error, a loss, a stage of something larger?
+ * Counts rare events of requests: an error, a loss, a stage of something larger.
  *
- * One counter for each operation class of a device, shared by all CPUs: rare enough to pay an atomic add.
+ * One counter for each operation class of a device, shared by all CPUs: rare enough for an atomic add.
  */
 #pragma once
 

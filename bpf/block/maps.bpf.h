@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Where do the block programs keep what they count?
+ * The maps in which the block programs keep what they count.
  *
- * Every map is an mmapable array: lookups are inlined by the verifier, user space reads and writes without a system
- * call and therefore without a capability. Sizes are set by user space before the load, but for the queues; the
- * arithmetic is in daemon/sources/block/kernel_memory.h.
+ * Every map is an mmapable array: the verifier inlines lookups, and user space reads and writes without a system call
+ * and therefore without a capability. User space sets the sizes before the load, except for the queues; the arithmetic
+ * is in daemon/sources/block/kernel_memory.h.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Does this I/O begin where an earlier one of the same operation ended?
+ * Does this I/O start where an earlier one of the same operation ended?
  *
- * A table of recent ends serves any number of interleaved streams, because each stream finds its own entry. It is only
- * ever wrong by forgetting: about one I/O in STREAM_ENDS for each stream that runs beside.
+ * A table of recent ends serves any number of interleaved streams, because each stream finds its own entry. It errs
+ * only by forgetting: about one I/O in STREAM_ENDS for each further stream.
  */
 #pragma once
 

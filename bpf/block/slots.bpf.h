@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Where is a request remembered between its issue and its end?
+ * Remembers a request between its issue and its end.
  *
  * In a table indexed by device, hardware queue and tag: one store at the issue, one comparison at the end. The address
- * of the request tells whether the slot is still its own.
+ * of the request shows whether the slot is still its own.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who made this write, which hint and stream did it bring along, and does it fit what the drive prefers?
+ * Who made a write, which hint and stream it carries, and whether it fits what the drive prefers.
  *
- * Asked once, at the first issue. A request is made of bios, mostly of one; each counts for itself. What the flags, the
- * function that ends the bio and its first page do not tell is WRITE_OTHER, never a guess.
+ * Looked at once, at the first issue. A request consists of bios, mostly one; each counts for itself. What the flags,
+ * the function that ends the bio and its first page do not show is WRITE_OTHER, never a guess.
  */
 #pragma once
 
@@ -44,7 +44,7 @@ static __always_inline struct tagged_cell *tagged_cell_of(__u32 device)
 	return bpf_map_lookup_elem(&tagged_cells, &key);
 }
 
-/* WRITE_* + 1 where the function tells, or 0. */
+/* WRITE_* + 1 where the function shows it, or 0. */
 static __always_inline __u32 class_of_end(__u32 function)
 {
 	__u32 key = end_function_hash(function);
@@ -96,7 +96,7 @@ static __always_inline __u32 class_told(__u32 flags, __u32 end_function)
 	return (flags & (log | REQUEST_FLAG(__REQ_PRIO))) == log ? WRITE_JOURNAL : WRITE_METADATA;
 }
 
-/* A page under writeback has its file, and nobody else's pages look like one (a direct write from shared memory). */
+/* A page under writeback has its file, and no other page looks like one (a direct write from shared memory). */
 static __always_inline __u32 hint_of_page(struct page *page, bool bios_have_hints)
 {
 	struct address_space *mapping;
@@ -164,7 +164,7 @@ static __always_inline void record_bio(struct write_cell *cell, __u32 class, __u
 	cell->hint_bytes[hint] += bytes;
 }
 
-/* What the first bio of a write told; cell is NULL where nothing is to be told. */
+/* What the first bio of a write showed; cell is NULL where nothing is to be counted. */
 struct write_origin {
 	struct write_cell *cell;
 	__u32 told; /* see class_told */
@@ -210,8 +210,8 @@ static __always_inline __u32 merged_class(struct bio___write *bio, struct bio___
 
 /*
  * What was merged to the first bio. The kernel merges no different hints; bios of another kind than the first are
- * merged to it so rarely that they need not be told. Of a long row, the last one stands for those that were not looked
- * at. To be called last: the verifier follows what comes behind the loop from each of its turns.
+ * merged to it so rarely that they need not be counted. Of a long row, the last one stands for those that were not
+ * looked at. To be called last: the verifier follows what comes behind the loop from each of its turns.
  */
 static __always_inline void record_merged(struct request *rq, const struct write_origin *origin)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How is a bio asked for its hint, its stream and its first page, on every kernel?
+ * Reads a bio's hint, stream and first page, on every kernel.
  *
  * All by plain dereference. Where a kernel lacks a field the accessor says so at load time, and the branch is dropped.
  */

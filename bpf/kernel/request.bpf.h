@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How is a request asked about itself, on every kernel?
+ * Reads a request, on every kernel.
  *
  * Accessors that hide the differences between kernels 5.10 and 7.x. What only user space can find out (values of
  * anonymous enums and macros) arrives as cfg_* constants, set from the kernel's BTF before the programs are loaded.
@@ -71,8 +71,8 @@ static __always_inline bool has_waiters(struct blk_mq_tags *tags)
 }
 
 /*
- * Whether somebody waits for a tag of this request's hardware queue: it is at full depth. Under a scheduler, submitters
- * wait for one of its tags; the driver's own are waited for without a trace where the tag set has one user.
+ * Whether a request waits for a tag of this request's hardware queue: it is at full depth. Under a scheduler,
+ * submitters wait for one of its tags; the driver's own are waited for without a trace where the tag set has one user.
  */
 static __always_inline bool tags_exhausted(struct request *rq)
 {

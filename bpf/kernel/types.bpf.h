@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which pieces of the kernel's own structures do we touch?
+ * The pieces of the kernel's own structures that we touch.
  *
  * Hand-written partial declarations: CO-RE finds the fields of the running kernel by name. A field that only some
- * kernels have lives in a flavour named for the version that has it; when that version leaves the supported range, its
- * flavour can go. Fields are read by plain dereference (tp_btf gives typed pointers), which costs a load and no helper.
+ * kernels have lives in a flavour named for the version that has it; when that version is no longer supported, its
+ * flavour can go. Fields are read by plain dereference (tp_btf gives typed pointers), which costs a load and no
+ * helper.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do we count what the kernel counts? Compares our I/Os with those of diskstats, the kernel's own and independent
-// account, whenever both are at rest; a difference that no counted loss explains is drift, and is exported.
+// Compares our I/O counts with diskstats, the kernel's own and independent account, whenever both are at rest. A
+// difference that no counted loss explains is drift, and is exported.
 //
 // The identity, by the kernel's rules (blk_account_io_done, op_stat_group):
 //   read = reads + flushes outside of sequences; write = writes + write_zeroes + secure_erase + zone management +

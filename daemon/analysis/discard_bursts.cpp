@@ -105,7 +105,7 @@ DiscardBurstFinder::Bytes DiscardBurstFinder::share_out(std::uint64_t bytes, con
   Bytes above{};
   for (std::size_t i = 0; i < triggers_.size(); ++i) {
     pending[i] = triggers_[i].pending;
-    // Who has fallen silent has no part in what comes now, as long as somebody else has.
+    // A submitter that fell silent has no part in what comes now, as long as another has.
     above[i] = triggers_[i].last_ns + tick.gap_ns < tick.now_ns ? 0 : triggers_[i].above;
   }
   if (sum_of(above) == 0) {

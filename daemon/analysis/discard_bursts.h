@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which bursts of discards did a device have, and who caused them?
+// Finds the bursts of discards on a device, and who caused them.
 // Joins what was submitted (who, to this device, its partitions or an array above it) with what the device completed.
-// Pure: one object for each device, one call for each tick. Bytes are always the device's own completed bytes, each in
-// exactly one trigger; of several triggers at once, each gets its share of what is still to come of it, in whole
-// sectors.
+// Pure: one object per device, one call per tick. Bytes are always the device's own completed bytes, each in exactly
+// one trigger; when several triggers are active, each gets its share of what is still to come of it, in whole sectors.
 #pragma once
 
 #include <array>
@@ -26,10 +25,10 @@ struct DiscardRequests {
   std::uint64_t completions = 0;
   std::uint64_t bytes = 0;
   std::int64_t in_flight = 0;
-  std::uint64_t last_end_ns = 0;  // 0: not told
+  std::uint64_t last_end_ns = 0;  // 0: unknown
 };
 
-/// Where somebody submits what the device discards: itself, a partition of it, or an array above it.
+/// Where the discards of the device are submitted: itself, a partition of it, or an array above it.
 struct DiscardVolume {
   const model::DiscardSubmitters* submitters = nullptr;
   bool is_array = false;
@@ -76,7 +75,7 @@ class DiscardBurstFinder {
     bool handed_down = false;  // bytes of this burst were submitted elsewhere
     std::string submitter;
     std::set<std::string> volumes;   // that are submitted to
-    std::set<std::string> carriers;  // likewise, and an array lies on them
+    std::set<std::string> carriers;  // the same, and an array lies on them
     std::uint64_t ended_ns = 0;      // of the last burst
     std::uint64_t finished_ns = 0;   // duration of all bursts that ended
     std::optional<DiscardBurst> burst;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who discards on each mounted file system, and which are trimmed by fstrim although each deletion is trimmed already?
-// Pure: one call for each tick. A file system that is mounted anew, or with other options, counts from 0.
+// Who discards on each mounted file system, and which are trimmed by fstrim although they are mounted with discard.
+// Pure: one call per tick. A file system that is remounted, or mounted with other options, counts from 0.
 #pragma once
 
 #include <chrono>

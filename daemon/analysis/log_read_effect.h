@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do the drive's reads and writes suffer while we read its logs?
-// Compares the 99th percentile of the I/Os that ended near a log read with that of all the others. Pure: the caller
-// says which I/Os were near.
+// LogReadEffect: do the drive's reads and writes suffer while its log pages are read? Compares the 99th percentile of
+// the I/Os that ended near such a read with that of all others. Pure: the caller says which I/Os were near.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +16,7 @@ class LogReadEffect {
  public:
   /// Beyond so many near ones, half of all is forgotten: what the drive did last week says little of today.
   static constexpr std::uint64_t kMostIos = 1'000'000;
-  /// Below so many I/Os near log reads nothing is said: their 99th percentile would be a handful of them.
+  /// Below so many I/Os near log reads there is no result: their 99th percentile would be a handful of them.
   static constexpr std::uint64_t kLeastIos = 2000;
 
   void add_near(const LatencyWords& ios);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which requests are in flight by our count alone, because no program saw them end?
+// Finds requests that are in flight by our count alone, because no program saw them end.
 //
 // A kernel may end a request without calling any program (on some virtual machines while an interrupt falls on certain
-// tasks, for milliseconds at a time). We keep such a request in flight until another one takes its slot, and on an idle
-// disk that looks like a standstill. The kernel's own count tells the two apart: if it has nothing in flight at two
-// looks, and nothing happened in between, our requests have ended.
+// tasks, for milliseconds at a time). We keep such a request in flight until another one takes its slot, which on an
+// idle disk looks like a stall. The kernel's own count tells the two apart: if it has nothing in flight at two reads,
+// and nothing happened in between, our requests have ended.
 //
-// The kernel's count has gaps of its own. It leaves out flushes and passthrough, and has zone management under either
-// direction, depending on its version: no verdict on these. It also leaves out a request that the driver gave back and
-// that waits to be issued again; but diskstats show that this one has not ended.
+// The kernel's count has gaps of its own. It leaves out flushes and passthrough, and counts zone management under
+// either direction, depending on its version: no verdict on these. It also leaves out a request that the driver gave
+// back and that waits to be issued again; but diskstats show that this one has not ended.
 #pragma once
 
 #include <array>

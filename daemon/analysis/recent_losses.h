@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of a device's I/O was not measured lately? The counters say how much ever was not.
+// RecentLosses: how much of a device's I/O was not measured lately. The counters only say how much ever was not.
 #pragma once
 
 #include <array>

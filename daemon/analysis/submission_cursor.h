@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was submitted to a volume since somebody last looked, and what triggers it?
-// Pure; the figures it is shown are cumulative and may begin anew.
+// SubmissionCursor: what was submitted to a volume since the last call, and by which trigger. Pure; the figures it is
+// shown are cumulative and may restart at 0.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace ssdpulse::analysis {
 
-/// `submitter`: a model::DiscardSubmitter. Threads of the kernel work for a file system's mount option, or for nobody
+/// `submitter`: a model::DiscardSubmitter. Threads of the kernel work for a file system's mount option, or for none
 /// that is known.
 model::DiscardTrigger trigger_of(std::size_t submitter, bool mounted_with_discard);
 

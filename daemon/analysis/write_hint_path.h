@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where does a hint end? Joins what the kernel carries with what the device takes and what the drive could do with it.
+// Where a hint ends on this host: what the kernel carries, what the device accepts and what the drive could do with it.
 #pragma once
 
 #include "daemon/model/device.h"

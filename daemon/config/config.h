@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What did the operator ask for? The typed configuration, with every default in this one place.
-// deploy/config/ssdpulse.yaml shows the same defaults, deploy/config/schema.json describes them; a test keeps the three
-// in agreement.
+// Config: the typed configuration, with every default in this one place.
+// deploy/config/ssdpulse.yaml shows the same defaults and deploy/config/schema.json describes them; a test keeps the
+// three in agreement.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ enum class PageHints : std::uint8_t { automatic, always, never };
 
 struct Web {
   std::vector<std::string> listen_address{"127.0.0.1:10936"};  // HOST:PORT, [IPV6]:PORT or :PORT (all addresses)
-  std::string config_file;         // absolute; empty: plain HTTP, open to whoever can connect
+  std::string config_file;         // absolute; empty: plain HTTP, open to anyone who can connect
   bool page = true;                // whether people are served too, or Prometheus alone
   std::vector<std::string> hosts;  // names, besides localhost, by which people's browsers may call this host
   bool systemd_socket = false;     // of the command line alone: sockets come from systemd instead

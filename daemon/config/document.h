@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does this YAML text say, before anyone asks what it means?
-// A tree of our own, because yaml-cpp's keeps only the first of two equal keys, and expands aliases without bound.
-// Within bounds whatever the bytes: size, depth and number of values; anchors, aliases and tags are refused.
+// Value: a YAML document as a tree, before its meaning is looked at.
+// A tree of our own, because yaml-cpp's keeps only the first of two equal keys and expands aliases without bound. Size,
+// depth and number of values are bounded whatever the input; anchors, aliases and tags are rejected.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which entries does a mapping have, and which of them are unknown or given twice?
-// What every file of ours that is written in YAML has in common; what the values mean is said elsewhere.
+// Walks the entries of a mapping and reports unknown and duplicate keys. Shared by all our YAML files.
 #pragma once
 
 #include <functional>

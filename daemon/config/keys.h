@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which keys are there, what may they hold, and where does a value go?
-// A new key is one line of the table in keys.cpp, beside its field in config.h; the parser, print, the list of known
-// keys and the check for restarts all follow from it.
+// The table of keys: which there are, what they may hold, and where a value goes.
+// A new key is one line of the table in keys.cpp and a field in config.h; the parser, print, the list of known keys and
+// the check for restarts all follow from it.
 #pragma once
 
 #include <functional>

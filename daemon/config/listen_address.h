@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where should the web server listen?
-// Turns HOST:PORT, [IPV6]:PORT or :PORT into a host and a port; resolves no name and opens no socket.
+// Listen addresses of the web server: HOST:PORT, [IPV6]:PORT or :PORT, split into host and port. Resolves no name and
+// opens no socket.
 #pragma once
 
 #include <cstdint>

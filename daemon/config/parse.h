@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is this configuration right, and what does it say? All of it is checked before any of it is used.
-// An empty document, and a section with nothing in it, mean the defaults. A key with nothing after it is an error:
-// it could mean the default as well as "none".
+// Reads and prints the configuration. All of it is checked before any of it is used.
+// An empty document or section means the defaults. A key without a value is an error: it could mean the default as well
+// as "none".
 #pragma once
 
 #include <string>

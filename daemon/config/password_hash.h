@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is this text the bcrypt hash of a password, and one that can be checked within a request's time?
+// Checks the bcrypt hash of a password: is it well formed, and can it be verified within a request's time?
 #pragma once
 
 #include <optional>

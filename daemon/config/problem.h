@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with a configuration, and where?
-// Every reading step adds to one Report and goes on, so that one run names every mistake.
+// Problem: what is wrong with a configuration, and where.
+// Every reading step adds to one Report and continues, so that one run names every mistake.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread is let go of: whoever ends the daemon does not wait here for a disk that hangs.
+// The thread is detached: stopping the daemon must not wait for a disk that hangs.
 #include "daemon/config/reader.h"
 
 #include <chrono>

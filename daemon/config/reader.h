@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who reads the configuration anew while the daemon measures? A thread that lives as long as that takes: a disk that
-// hangs is when people look at the daemon, and a file on it must hold up no sample.
+// ConfigurationReader: reloads the configuration on a thread that lives only for that. People look at the daemon when a
+// disk hangs, and a file on that disk must not hold up sampling.
 #pragma once
 
 #include <functional>
@@ -34,7 +34,7 @@ class ConfigurationReader {
   void begin();
 
   Configure configure_;
-  std::future<Configured> reading_;  // invalid: nobody asked
+  std::future<Configured> reading_;  // invalid: not requested
   bool asked_again_ = false;
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long is "5s", how much is "4KiB"?
-// Durations and sizes carry their unit: a whole number and one unit, nothing between them. No sign, no fraction (write
-// 1500ms for 1.5s), no sum such as 1h30m (write 90m). A key's own range is the key's affair; zero is a value.
+// Durations and sizes as text, such as "5s" and "4KiB": a whole number directly followed by one unit. No sign, no
+// fraction (1500ms, not 1.5s), no sum (90m, not 1h30m). Zero is a value; each key checks its own range.
 #pragma once
 
 #include <chrono>

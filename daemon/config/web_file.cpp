@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The keys of the web configuration file, section by section. What only a TLS library can judge (whether a certificate
-// is one, whether a cipher suite is known) is left to who uses it.
+// is one, whether a cipher suite is known) is left to the user of this.
 #include "daemon/config/web_file.h"
 
 #include <algorithm>

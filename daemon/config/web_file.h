@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may read the pages, and over what? The file behind web.config_file, in the format that Prometheus exporters share
-// (github.com/prometheus/exporter-toolkit, docs/web-configuration.md).
-// Says what the file says; reads no certificate and knows no TLS library. No message repeats a secret.
-// Stricter than the exporters: an empty file, and a section with nothing in it, are errors, so that a file that was cut
-// short cannot take the protection away; what we do not do (rate_limit) is an error, not ignored.
+// WebFile: TLS, users and headers, as the file behind web.config_file has them, in the format that Prometheus exporters
+// share (github.com/prometheus/exporter-toolkit, docs/web-configuration.md).
+// Only parses: reads no certificate and knows no TLS library. No message repeats a secret. Stricter than the exporters:
+// an empty file or section is an error, so that a truncated file cannot remove the protection, and so is what we do not
+// support (rate_limit).
 #pragma once
 
 #include <optional>

@@ -27,7 +27,7 @@ constexpr mode_t kHistoryMode = 0750;
 constexpr std::uint64_t kSocketType = 0xf;  // the rest are flags
 
 constexpr SystemCall kRefused[] = {
-    // The tables are mapped and the programs attached: bpf() only tells how often they ran.
+    // The tables are mapped and the programs attached: bpf() only reports how often they ran.
     {"bpf", When::argument_is_not, 0, BPF_OBJ_GET_INFO_BY_FD},
     // Listening sockets, the journal's and the one for uevents are there. A stream is how one speaks to those who run
     // other programs (service managers, container engines), and AF_UNIX takes SOCK_RAW for a datagram.
@@ -38,7 +38,7 @@ constexpr SystemCall kRefused[] = {
     // What is open is read, written, mapped. This alone is how the C library finds out what is a terminal.
     {"ioctl", When::argument_is_not, 1, TCGETS},
     // What files are, and the length of those that were never opened; SQLite as root tries to give its journal away to
-    // the owner of the database, who is root then, and goes on.
+    // the owner of the database, who is root then, and continues.
     {"truncate"},
     {"truncate64"},
     // Opening a file to read, or for nothing at all, empties it too if asked to, and before 6.2 Landlock lets that
@@ -75,7 +75,7 @@ constexpr SystemCall kRefused[] = {
     {"rt_sigqueueinfo"},
     {"rt_tgsigqueueinfo"},
     {"pidfd_send_signal"},
-    // The kernel sends what F_SETSIG names to whom F_SETOWN names, on behalf of the user who owns the file.
+    // The kernel sends the signal of F_SETSIG to the process of F_SETOWN, on behalf of the user who owns the file.
     {"fcntl", When::argument_is, 1, F_SETOWN},
     {"fcntl", When::argument_is, 1, F_SETOWN_EX},
     {"fcntl", When::argument_is, 1, F_SETSIG},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is left to the process that serves clients, once its programs are attached and its reader runs? Its memory, its
+// What remains to the process that serves clients, once its programs are attached and its reader runs: its memory, its
 // sockets, files to read and its history. Whoever took it over could do no more.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace ssdpulse::confinement {
 
-/// To whom new sockets are opened yet. Where, no filter can see: such a socket can be sent to any listener of its kind
-/// that the user may reach.
+/// Which new sockets may still be opened. A filter cannot see to whom: such a socket can be sent to any listener of its
+/// kind that the user may reach.
 struct Partners {
   bool log_reader = false;       // unix sockets of messages
   bool service_manager = false;  // unix datagrams

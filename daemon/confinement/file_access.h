@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files can this process still open, whoever it runs as? By Landlock, because to root without capabilities the
-// files of root are open all the same, and device nodes are among them.
+// Restricts which files this process can still open, whoever it runs as. By Landlock, because root without capabilities
+// can still open root's files, device nodes among them.
 #pragma once
 
 #include <cstdint>

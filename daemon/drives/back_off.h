@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does reading a drive's logs hurt its I/O, and how much less often is it asked then?
-// One LogReadWatch a drive measures; what it finds holds for the model, so that one drive's pain is every equal drive's
-// lesson. After a calm day a model is asked more often again.
+// Polls drives less often where reading their log pages hurts I/O. One LogReadWatch per drive measures; what
+// it finds applies to the whole model. After a calm day, a model is polled more often again.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the block layer say of a device right now?
-// The sampler's answer to those who cannot wait for the next snapshot; tests give their own.
+// BlockLayer: what the block layer reports about a device right now, for those who cannot wait for the next snapshot.
+// Implemented by the sampler; tests have their own.
 #pragma once
 
 #include <cstdint>

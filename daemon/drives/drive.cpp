@@ -110,7 +110,7 @@ void PolledDrive::advance(SteadyTime now, std::chrono::nanoseconds interval, Blo
   if (early) {
     due_ = std::max(due_, now + shortest);
   } else {
-    // Drives stay spread out over the interval; who was late is not asked twice in a row.
+    // Drives stay spread out over the interval; one that was late is not polled twice in a row.
     due_ += pace() * ((now - due_) / pace() + 1) + std::exchange(stagger_, 0ns);
   }
   polled_at_ = now;
@@ -122,7 +122,7 @@ void PolledDrive::advance(SteadyTime now, std::chrono::nanoseconds interval, Blo
 
 void PolledDrive::begin_poll(SteadyTime now, bool early, bool asked_for, BlockLayer& block) {
   if (std::exchange(changed_, false)) {
-    poller_ = nvme::DrivePoller(subsystem_, lessons_.refused);  // which identifies the drive anew
+    poller_ = nvme::DrivePoller(subsystem_, lessons_.refused);  // which identifies the drive again
   }
   ++polling_.polls;
   before_ = writes_of(subsystem_, block);

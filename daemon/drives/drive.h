@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When is one NVMe drive asked for what, and what did it say, from its first poll to its removal?
-// Keeps the schedule of one drive and what its pages said, and brackets each reading of its write counters with what
-// the block layer had written by then. Holds no descriptor and asks nothing itself: the monitor carries requests and
-// answers. One thread.
+// NvmeDrive: one drive from its first poll to its removal: when it is asked for what, and what is known of it.
+// Keeps the schedule of the drive and passes its answers to those who know what they mean: ledgers, values, back-off,
+// minutes. Holds no descriptor and sends nothing itself: the monitor carries requests and answers. One thread.
 #pragma once
 
 #include <chrono>
@@ -42,7 +41,7 @@ class PolledDrive {
 
   /// Begins a poll if one is due and the drive can be asked.
   void advance(SteadyTime now, std::chrono::nanoseconds interval, BlockLayer& block);
-  /// Somebody wants to know more than the last poll told. Asked early, but never nearer to the last poll than the
+  /// Someone needs more than the last poll reported. Polled early, but never nearer to the last poll than the
   /// shortest interval that may be configured.
   void poll_soon() { soon_ = true; }
   /// The next command; the caller says with sent() that it is on its way.
@@ -54,7 +53,7 @@ class PolledDrive {
   [[nodiscard]] std::optional<SteadyTime> deadline() const { return watch_.near_until(); }
   /// The command that is unanswered will not be: no drive takes that long, so its answer was lost.
   [[nodiscard]] bool given_up(SteadyTime now) const;
-  /// Under the controller's number there is another drive by now: what sysfs says is to be read anew.
+  /// Another drive has the controller's number by now: sysfs must be read again.
   [[nodiscard]] bool replaced() const { return replaced_; }
 
   /// The newest reading of its write counters needs another one to confirm it, however idle the drive.

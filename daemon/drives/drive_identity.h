@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is a drive, by what sysfs says now and what it said itself when it was last asked?
+// The identity of a drive, from sysfs now and from its own last answers.
 #pragma once
 
 #include <memory>

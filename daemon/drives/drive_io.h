@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What did the block layer do on all namespaces of a drive?
+// What the block layer did on all namespaces of a drive.
 #pragma once
 
 #include <cstdint>

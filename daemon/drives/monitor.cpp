@@ -109,7 +109,7 @@ void DriveMonitor::send(PolledDrive& drive, const std::string& key, BlockLayer& 
 
 void DriveMonitor::receive(BlockLayer& block) {
   for (const nvme::Response& response : reader_->receive()) {
-    answered_ = answered_ || response.result != -ECONNRESET;  // which the client says where nobody does
+    answered_ = answered_ || response.result != -ECONNRESET;  // which the client itself answers if there is no reader
     const auto asked = outstanding_.extract(response.id);
     if (!asked.empty()) {
       drives_.at(asked.mapped()).answer(response, std::chrono::steady_clock::now(), block);

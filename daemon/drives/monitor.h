@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How are the host's NVMe drives doing, and when is each asked again?
-// Keeps one PolledDrive for each subsystem, carries its requests to the reader process and the answers back, and never
-// waits for any of it. Owned by the daemon's one thread.
+// NvmeMonitor: the host's NVMe drives, and when each is polled.
+// Keeps one NvmeDrive per subsystem, carries its requests to the reader process and the answers back, and never waits
+// for any of it. Owned by the daemon's one thread.
 #pragma once
 
 #include <chrono>
@@ -74,7 +74,7 @@ class DriveMonitor {
   std::optional<SteadyTime> reconnected_at_;  // or tried to
   bool may_ask_;                              // there is a reader, or something that takes connections for one
   bool answered_ = false;                     // anything, since then
-  std::uint64_t garbage_ = 0;                 // messages of the reader, that were told of
+  std::uint64_t garbage_ = 0;                 // messages of the reader, that were logged
   model::SourceStatus status_;
   log::Limiter limiter_{std::chrono::minutes(10)};
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What did a drive's pages say when each was last read?
-// A page that is not read any more says nothing after a while, and what old firmware said is no word of the new.
+// PageValues: what a drive's pages said when each was last read. Values of a page that is no longer read expire after a
+// while, and at once with new firmware.
 #pragma once
 
 #include <chrono>

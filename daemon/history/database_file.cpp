@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rollback journal and not a write-ahead log: the log's index is mapped into memory, and on a full copy-on-write file
-// system a store to it is a SIGBUS, which would end the measuring. Others may also read the file beside us.
+// system a store to it is a SIGBUS, which would end the daemon. Others may also read the file meanwhile.
 //
 // PERSIST with synchronous=FULL: the journal is on the disk before the first page is overwritten, the pages before the
 // journal's header is cleared, and that before COMMIT returns. A power cut at any point undoes the whole transaction or
@@ -60,7 +60,7 @@ Outcome<void> look_at_header(const std::string& path, const struct stat& status)
   return {};
 }
 
-/// Everything that shapes the content, as text. Statistics that somebody had SQLite gather are not part of it.
+/// Everything that shapes the content, as text. Statistics that someone had SQLite gather are not part of it.
 Outcome<std::string> shape(Connection& connection) {
   Statement statement(connection,
                       "SELECT type || ' ' || name || ' ' || tbl_name || ' ' || coalesce(sql, '') FROM sqlite_schema "
@@ -190,7 +190,7 @@ Outcome<Connection> open_database(const std::string& path, std::uint64_t size_li
   }
   const auto most_pages = static_cast<std::int64_t>(size_limit_bytes) / kPageBytes;
   // What SQLite keeps of a journal after use is bounded too. No memory mapping of the file: a disk that fails, or a
-  // file that somebody cuts off, would be a SIGBUS.
+  // file that someone truncates, would be a SIGBUS.
   const auto done =
       connection
           ->execute(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is this file a history of ours, and whole? Opens it, or begins it where there is none.
-// Changes nothing in a file that it does not take; what becomes of such a file is for set_aside.h.
+// Opens a history file, or creates it, and checks that it is ours and intact. Changes nothing in a file that it
+// rejects; set_aside.h decides what becomes of such a file.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread between the daemon and the file: it waits, tries, and tells how it went.
+// The thread between the daemon and the file: it waits, tries, and reports the outcome.
 #include "daemon/history/history.h"
 
 #include <fcntl.h>

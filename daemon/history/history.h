@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was before this process? Minutes and the ledger's state, kept in ssdpulse.db by a thread of its own.
+// History: minutes and the ledgers' states of the past, kept in ssdpulse.db by a thread of its own.
 //
-// Nothing here makes the caller wait for a disk. A file that cannot be used (full disk, no rights, no directory) stops
-// the history with a reason, and is tried again every minute; a damaged one is set aside and a new one begun.
+// Nothing here makes the caller wait for a disk. A file that cannot be used (full disk, no permission, no directory)
+// stops the history with a reason, and is retried every minute; a damaged one is set aside and a new one started.
 #pragma once
 
 #include <atomic>
@@ -42,7 +42,7 @@ struct Status {
   std::uint64_t rows_written = 0;         // and on the disk; all counts are of this process
   std::uint64_t rows_dropped = 0;         // too many waited, or a name or a state was beyond its bound
   std::uint64_t rows_deleted = 0;         // older than the retention, or the oldest beyond the size limit
-  std::uint64_t rows_unreadable = 0;      // met by recall: somebody edited the file
+  std::uint64_t rows_unreadable = 0;      // found by recall: someone edited the file
   std::uint64_t failures = 0;             // of opening, reading or writing
   std::uint64_t files_set_aside = 0;      // as damaged
   std::uint64_t bytes_on_disk = 0;        // database and journal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of a drive and a minute? Values only.
+// DriveMinute: what is stored of a drive for each minute. Values only.
 #pragma once
 
 #include <chrono>

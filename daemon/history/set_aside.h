@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where does a damaged file go? Beside the new one under a dated name, with its journal; only the newest few are kept.
+// Moves a damaged file out of the way, next to the new one under a dated name, with its journal. Only the newest few
+// are kept.
 #pragma once
 
 #include <chrono>

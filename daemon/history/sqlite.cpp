@@ -27,7 +27,7 @@ void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_fi
 
 Outcome<Connection> Connection::open(const std::string& path) {
   constexpr int kMostBytesOfOneValue = 2 << 20;
-  constexpr int kMostMillisecondsOfWaiting = 2000;  // for somebody who reads the file meanwhile
+  constexpr int kMostMillisecondsOfWaiting = 2000;  // for another reader of the file
   Connection connection;
   sqlite3* handle = nullptr;
   const int code =
@@ -39,7 +39,7 @@ Outcome<Connection> Connection::open(const std::string& path) {
   sqlite3_extended_result_codes(handle, 1);
   sqlite3_busy_timeout(handle, kMostMillisecondsOfWaiting);
   sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kMostBytesOfOneValue);
-  // Whoever edited the file has no say in what we do.
+  // Whatever was edited into the file must not control what we do.
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);

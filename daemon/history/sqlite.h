@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How do we speak with SQLite? Who closes what, which words an error has, and whether it means that the file is
-// damaged. For one thread. Knows nothing of what is stored.
+// Owners for SQLite's handles, its errors in words, and whether an error means that the file is damaged. For one
+// thread. Knows nothing of what is stored.
 #pragma once
 
 #include <cstdint>

@@ -195,7 +195,7 @@ Outcome<std::uint64_t> Store::delete_old_rows(Minute now) {
   Statement rows(connection_, "DELETE FROM drive_minute WHERE minute <= ?");
   return rows.with(end).run().and_then([&] {
     const std::uint64_t deleted = connection_.changed_rows();
-    // A drive goes after its last row; should it come back, it begins anew.
+    // A drive goes after its last row; should it come back, it starts over.
     Statement drives(connection_,
                      "DELETE FROM drive WHERE last_minute < ? AND last_minute < "
                      "coalesce((SELECT min(minute) FROM drive_minute), ?)");

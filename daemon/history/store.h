@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How do minutes become rows, and rows minutes? One transaction a batch; what is old, or too much, goes in the same
-// one. For one thread. Whether to try again after a failure, and what becomes of the file, is the caller's affair.
+// Store: minutes to rows, and rows to minutes. One transaction per batch, which also deletes what is old or too much.
+// For one thread. The caller decides whether to retry after a failure, and what becomes of the file.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What drives does this host have, what are they part of, and which file systems live on them?
+// The disks of the host, the arrays that they are part of, and the file systems on them. Values only.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who causes discards, what was submitted by whom, and what bursts came of it?
+// Discards: who submits them, what was submitted by whom, and the bursts that they form. Values only.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ struct DiscardSubmissions {
   std::string submitter;  // name of the last one
 };
 
-/// The kernel tells its own threads from programs; whether they work for a mount option is known from the mounts alone.
+/// The kernel distinguishes its own threads from programs; only the mounts show whether they work for a mount option.
 enum class DiscardSubmitter : std::uint8_t { fstrim, kernel, blkdiscard, mkfs, other };
 inline constexpr std::size_t kDiscardSubmitters = 5;
 using DiscardSubmitters = std::array<DiscardSubmissions, kDiscardSubmitters>;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often did each latency, or each size, occur?
-// Values only, in the kernel's own words: the daemon adds up and never re-buckets.
+// Histograms of latencies and sizes, in the kernel's own buckets: the daemon adds up and never re-buckets. Values only.
 #pragma once
 
 #include <linux/types.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be said of the samples between two readings of a cumulative latency histogram?
-// Words are those of bpf/abi/latency_buckets.h. Pure.
+// Figures of the samples between two readings of a cumulative latency histogram. Words are those of
+// bpf/abi/latency_buckets.h. Pure.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ LatencyWords device_time_words(const DeviceIo& io, std::initializer_list<Operati
 void add(LatencyWords& sum, const LatencyWords& more);
 std::uint64_t count(const LatencyWords& words);
 
-/// What was added between two cumulative counts; nothing if one is smaller later on (a device began anew).
+/// What was added between two cumulative counts; nothing if one is smaller later on (a device was reset).
 std::optional<LatencyWords> added(const LatencyWords& before, const LatencyWords& after);
 
 /// The word in which this share (0..1) of the samples ends. Not of no samples.

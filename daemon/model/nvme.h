@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does an NVMe drive say of itself, and what follows from it?
+// An NVMe drive: its identity, what it reports, and the wear that follows from it.
 // Values only. Counters keep the drive's own unit and all 128 bits; everything else is in base units.
 #pragma once
 
@@ -21,7 +21,7 @@ struct NvmeNamespace {
   std::string device;                          // nvme0n1: the head, never a path
   std::uint32_t nsid = 0;                      // 1..FFFFFFFEh
   std::uint16_t endurance_group = 0;           // Identify Namespace bytes 103:102; 0: none
-  std::uint32_t write_granularity_blocks = 0;  // NPWG, NPWA: preferred, in logical blocks; 0: not told
+  std::uint32_t write_granularity_blocks = 0;  // NPWG, NPWA: preferred, in logical blocks; 0: unknown
   std::uint32_t write_alignment_blocks = 0;
   bool operator==(const NvmeNamespace&) const = default;
 };
@@ -78,7 +78,7 @@ struct WriteAmplificationRatio {
   double upper = 0;
 };
 
-/// Seconds until the drive's rated endurance is used up, if it goes on as in the window.
+/// Seconds until the drive's rated endurance is used up, at the rate of the window.
 struct LifeRemaining {
   std::string basis;  // percentage_used, endurance_estimate
   double window_seconds = 0;
@@ -96,7 +96,7 @@ struct WriteAmplification {
   std::optional<double> host_written_drift_lower_bytes;
   std::optional<double> host_written_drift_upper_bytes;
   std::chrono::system_clock::time_point since;
-  std::uint64_t epochs = 0;                                      // times that the counters began anew
+  std::uint64_t epochs = 0;                                      // times that the counters were reset
   double host_doubt_bytes = 0;                                   // a difference of the bytes written may be off by:
   double media_doubt_bytes = 0;                                  // counters count whole units
   std::optional<std::chrono::steady_clock::time_point> read_at;  // of the newest reading of counters that is believed

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which fields of NVMe log pages are exported, under which names?
-// One entry a metric, whatever page it comes from: decoders (sources/nvme/pages) fill it, exporters render it, neither
-// knows the other. What a group of namespaces or a cloud volume says of itself has names of its own, because a sum over
-// it and the drive would count twice. Bytes written are in WriteCounters: where a ledger keeps them, it exports them.
+// The fields of NVMe log pages that are exported, and their metric names.
+// One entry per metric, whatever page it comes from: decoders (sources/nvme/pages) fill it and exporters render it,
+// without knowing each other. Fields of an endurance group or a cloud volume have names of their own, because a sum
+// over them and the drive would count twice. Bytes written are in WriteCounters: where a ledger keeps them, it exports
+// them.
 #pragma once
 
 #include <array>
@@ -17,37 +18,37 @@ namespace ssdpulse::model {
 // clang-format off
 #define SSDPULSE_NVME_FIELDS(FIELD) \
   /* Of the drive: the standard health page */ \
-  FIELD(gauge, critical_warning, "", "warning", "Whether the drive warns of this; 1: yes.") \
+  FIELD(gauge, critical_warning, "", "warning", "1 while the drive warns of this.") \
   FIELD(gauge, endurance_groups_warning, "", "warning", \
-        "Whether any endurance group of the drive warns of this; 1: yes.") \
+        "1 while any endurance group of the drive warns of this.") \
   FIELD(gauge, temperature_celsius, "celsius", "sensor", "Temperature of the drive, composite or by sensor.") \
   FIELD(gauge, available_spare_ratio, "ratio", "", "Remaining spare capacity.") \
   FIELD(gauge, available_spare_threshold_ratio, "ratio", "", "Remaining spare capacity below which the drive warns.") \
   FIELD(gauge, percentage_used_ratio, "ratio", "", \
-        "Rated life that is used up, by the drive's estimate; may exceed 1.") \
-  FIELD(counter, data_units_read_bytes, "bytes", "", "Bytes that hosts read, in begun units of 512000.") \
-  FIELD(counter, data_units_written_bytes, "bytes", "", "Bytes that hosts wrote, in begun units of 512000.") \
+        "Share of the rated life that is used up, by the drive's own estimate; may exceed 1.") \
+  FIELD(counter, data_units_read_bytes, "bytes", "", "Bytes read by hosts, rounded up to units of 512000.") \
+  FIELD(counter, data_units_written_bytes, "bytes", "", "Bytes written by hosts, rounded up to units of 512000.") \
   FIELD(counter, host_commands, "", "operation", "Read and write commands completed.") \
-  FIELD(counter, controller_busy_seconds, "seconds", "", "Time that commands were outstanding, in whole minutes.") \
+  FIELD(counter, controller_busy_seconds, "seconds", "", "Time with commands outstanding, in whole minutes.") \
   FIELD(counter, power_cycles, "", "", "Power cycles.") \
   FIELD(counter, power_on_seconds, "seconds", "", "Time powered on, in whole hours.") \
-  FIELD(counter, unsafe_shutdowns, "", "", "Losses of power without notice.") \
+  FIELD(counter, unsafe_shutdowns, "", "", "Power losses without a shutdown notification.") \
   FIELD(counter, media_errors, "", "", "Unrecovered data integrity errors.") \
-  FIELD(counter, error_log_entries, "", "", "Entries ever made in the error log.") \
+  FIELD(counter, error_log_entries, "", "", "Entries ever added to the error log.") \
   FIELD(counter, temperature_exceeded_seconds, "seconds", "threshold", \
         "Time at or above a temperature threshold, in whole minutes.") \
   FIELD(counter, thermal_management_transitions, "", "level", \
-        "Times that the drive slowed itself down to cool, by level.") \
+        "Times that the drive slowed itself down to cool.") \
   FIELD(counter, thermal_management_seconds, "seconds", "level", \
-        "Time that the drive slowed itself down to cool, by level.") \
+        "Time during which the drive slowed itself down to cool.") \
   /* Of the drive: the media and what it costs to keep it */ \
   FIELD(counter, media_read_bytes, "bytes", "", "Bytes read from the media, for the host and for the drive itself.") \
   FIELD(counter, media_erased_bytes, "bytes", "", "Bytes of media erased.") \
-  FIELD(gauge, bad_blocks, "", "area", "Blocks of the media out of use.") \
+  FIELD(gauge, bad_blocks, "", "area", "Blocks of the media that are out of use.") \
   FIELD(gauge, bad_blocks_normalized_ratio, "ratio", "area", "Blocks left before too many are bad; 1: as new.") \
   FIELD(gauge, reserved_blocks, "", "state", "Blocks set aside for those that go bad.") \
   FIELD(gauge, free_blocks_ratio, "ratio", "area", \
-        "Blocks that are free to be written: what garbage collection has left.") \
+        "Share of blocks that are free to be written.") \
   FIELD(gauge, block_erases_min, "", "cells", "Erases of the least erased block.") \
   FIELD(gauge, block_erases_max, "", "cells", "Erases of the most erased block.") \
   FIELD(gauge, block_erases_mean, "", "cells", "Erases of the average block.") \
@@ -61,7 +62,7 @@ namespace ssdpulse::model {
   FIELD(counter, xor_recoveries, "", "", "Reads that were rebuilt from the drive's own parity.") \
   FIELD(counter, end_to_end_errors, "", "result", "Errors of the data path inside the drive.") \
   FIELD(counter, refreshes, "", "", "Blocks rewritten to keep their data.") \
-  FIELD(counter, background_operations, "", "operation", "What the drive did to its media of its own accord.") \
+  FIELD(counter, background_operations, "", "operation", "Background operations of the drive on its media.") \
   FIELD(counter, die_failures, "", "", "Dies of the media that failed.") \
   FIELD(gauge, dies, "", "state", "Dies of the media: all, those whose failure is tolerated, those offline.") \
   FIELD(gauge, back_pressure_ratio, "ratio", "", "How much background work slows the host down.") \
@@ -70,11 +71,11 @@ namespace ssdpulse::model {
   FIELD(counter, command_timeouts, "", "operation", "Commands that took longer than the drive allows.") \
   FIELD(counter, thermal_throttle_events, "", "", "Times that the drive slowed down because of heat.") \
   FIELD(counter, thermal_throttle_seconds, "seconds", "", \
-        "Time that the drive slowed down because of heat, in whole minutes.") \
+        "Time during which the drive slowed down because of heat, in whole minutes.") \
   FIELD(gauge, thermal_throttle_level, "", "", "How much the drive slows down because of heat; 0: not at all.") \
   FIELD(gauge, capacitor_health_ratio, "ratio", "", \
         "Charge of the power-loss protection against what it needs; may exceed 1.") \
-  FIELD(counter, power_loss_protection_starts, "", "", "Times that the power-loss protection had to step in.") \
+  FIELD(counter, power_loss_protection_starts, "", "", "Times that the power-loss protection was needed.") \
   FIELD(counter, incomplete_shutdowns, "", "", "Shutdowns whose power-loss protection did not complete.") \
   FIELD(counter, power_state_changes, "", "", "Changes of the power state.") \
   FIELD(counter, pcie_correctable_errors, "", "", "Correctable errors of the PCI Express link.") \
@@ -89,43 +90,43 @@ namespace ssdpulse::model {
         "Time after which the drive leaves a reclaim unit unfilled.") \
   FIELD(gauge, fdp_handle_use, "", "handle", \
         "Use of a reclaim unit handle; 0: none, 1: by the host, 2: by the controller.") \
-  FIELD(counter, fdp_host_written_bytes, "bytes", "", "Bytes that hosts wrote while placement was on.") \
+  FIELD(counter, fdp_host_written_bytes, "bytes", "", "Bytes written by hosts while placement was on.") \
   FIELD(counter, fdp_media_written_bytes, "bytes", "", "Bytes written to the media while placement was on.") \
   FIELD(counter, fdp_media_erased_bytes, "bytes", "", "Bytes of media erased while placement was on.") \
   FIELD(gauge, fdp_events, "", "type", \
         "Placement events in the log, among its first 63 of hosts and of the controller.") \
   /* Of an endurance group */ \
-  FIELD(gauge, endurance_group_warning, "", "warning", "Whether the endurance group warns of this; 1: yes.") \
+  FIELD(gauge, endurance_group_warning, "", "warning", "1 while the endurance group warns of this.") \
   FIELD(gauge, endurance_group_available_spare_ratio, "ratio", "", "Remaining spare capacity.") \
   FIELD(gauge, endurance_group_available_spare_threshold_ratio, "ratio", "", \
         "Remaining spare capacity below which the group warns.") \
   FIELD(gauge, endurance_group_percentage_used_ratio, "ratio", "", \
-        "Rated life that is used up, by the drive's estimate; may exceed 1.") \
+        "Share of the rated life that is used up, by the drive's own estimate; may exceed 1.") \
   FIELD(gauge, endurance_group_endurance_estimate_bytes, "bytes", "", \
         "Bytes that can be written over the group's life.") \
   FIELD(counter, endurance_group_read_bytes, "bytes", "", \
-        "Bytes that hosts read, in begun units; absent until comparison with the health page has settled the unit.") \
+        "Bytes read by hosts, rounded up to whole units; absent until comparison with the health page shows them.") \
   FIELD(counter, endurance_group_written_bytes, "bytes", "", \
-        "Bytes that hosts wrote, in begun units; absent until comparison with the health page has settled the unit.") \
+        "Bytes written by hosts, rounded up to whole units; absent until comparison with the health page shows them.") \
   FIELD(counter, endurance_group_media_written_bytes, "bytes", "", \
-        "Bytes written to the media, in begun units; absent until comparison with the health page has settled the " \
-        "unit.") \
+        "Bytes written to the media, rounded up to whole units; absent until comparison with the health page shows " \
+        "them.") \
   FIELD(counter, endurance_group_host_commands, "", "operation", "Read and write commands completed.") \
   FIELD(counter, endurance_group_media_errors, "", "", "Unrecovered data integrity errors.") \
-  FIELD(counter, endurance_group_error_log_entries, "", "", "Entries ever made in the error log.") \
+  FIELD(counter, endurance_group_error_log_entries, "", "", "Entries ever added to the error log.") \
   FIELD(gauge, endurance_group_capacity_bytes, "bytes", "", "Capacity.") \
-  FIELD(gauge, endurance_group_unallocated_bytes, "bytes", "", "Capacity that no namespace has.") \
+  FIELD(gauge, endurance_group_unallocated_bytes, "bytes", "", "Capacity that is allocated to no namespace.") \
   /* Of a cloud volume */ \
   FIELD(counter, volume_operations, "", "operation", "Reads and writes completed.") \
   FIELD(counter, volume_bytes, "bytes", "operation", "Bytes read and written.") \
-  FIELD(counter, volume_io_seconds, "seconds", "operation", "Time spent on reads and writes, added up.") \
+  FIELD(counter, volume_io_seconds, "seconds", "operation", "Time spent on reads and writes, summed.") \
   FIELD(counter, volume_limit_exceeded_seconds, "seconds", "limit", \
-        "Time that hosts asked for more than the limit allows.") \
+        "Time during which hosts requested more than the limit allows.") \
   FIELD(gauge, volume_queue_length, "", "", "Reads and writes outstanding.") \
   FIELD(counter, volume_reads_by_latency, "", "up_to_seconds", \
-        "Reads by latency; each is counted once, at the least bound that it does not exceed.") \
+        "Reads by latency; each is counted once, at the smallest bound that it does not exceed.") \
   FIELD(counter, volume_writes_by_latency, "", "up_to_seconds", \
-        "Writes by latency; each is counted once, at the least bound that it does not exceed.")
+        "Writes by latency; each is counted once, at the smallest bound that it does not exceed.")
 // clang-format on
 
 /// In the order of kNvmeFieldDescriptions.
@@ -139,7 +140,7 @@ struct NvmeFieldDescription {
   std::string_view metric;  // whole name; counters end in _total
   std::string_view help;
   std::string_view unit;   // base unit that the name carries, or empty
-  std::string_view label;  // name of the one label beside `controller` and `endurance_group`, or empty
+  std::string_view label;  // name of the one label besides `controller` and `endurance_group`, or empty
   bool counter;
 };
 
@@ -163,7 +164,7 @@ struct NvmeValue {
   NvmeField field;
   std::string label;  // value of the description's label
   double value;
-  std::uint16_t endurance_group = 0;  // set by whoever asked for the page of one; 0: of the whole drive, no label
+  std::uint16_t endurance_group = 0;  // set by the caller for the page of one; 0: of the whole drive, no label
 };
 
 }  // namespace ssdpulse::model

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kinds of I/O, interference, error and loss are told apart, and what are they called in metrics?
-// The order of each enum is the order of the kernel's cells (bpf/abi/block_abi.h); block_source.cpp asserts that they
-// agree.
+// The kinds of I/O, interference, error and loss, with their names in metrics.
+// Each enum has the order of the kernel's cells (bpf/abi/block_abi.h); block_source.cpp asserts that they agree.
 #pragma once
 
 #include <array>

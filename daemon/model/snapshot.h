@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What did the host look like at one instant? The only thing that exporters ever see.
+// Snapshot: the state of the host at one instant, and the only thing that exporters see.
 //
-// A Snapshot is immutable once published and shared by pointer: readers on any thread, no locks.
-// All counters are cumulative since `since`, in base units or in the unit that the name says.
+// A Snapshot is immutable once published and shared by pointer: readers on any thread, no locks. All counters are
+// cumulative since `since`, in base units or in the unit that the name says.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ struct OperationIo {
   std::uint64_t bytes = 0;                 // sum of nr_bytes over all completions, also partial ones
   std::uint64_t unissued_completions = 0;  // requests that ended without ever reaching the driver (flush parents, ...)
   std::uint64_t sequential_bytes = 0;      // issued where an earlier I/O of the same operation ended
-  std::uint64_t queue_full_ns = 0;         // time in which somebody waited for a tag of the device
+  std::uint64_t queue_full_ns = 0;         // time in which a request waited for a tag of the device
   std::int64_t in_flight = 0;              // issued, not yet completed
   std::array<std::uint64_t, kRequeueReasons> requeues{};
   std::array<std::uint64_t, kIoErrors> errors{};
@@ -46,7 +46,7 @@ struct OperationIo {
   bool active = false;                                    // something was ever counted: absent series otherwise
 };
 
-/// Everything that the block layer told about one device.
+/// Everything measured in the block layer for one device.
 struct DeviceIo {
   std::array<OperationIo, kOperations> operations;
   /// Total latency of commits, whatever stages each went through: flush sequences from the allocation of their parent
@@ -77,7 +77,7 @@ struct DeviceSnapshot {
   AccountingDrift drift;
   DiscardBurstsByTrigger discards{};
   std::array<SpikeFigures, kSpikeOperations> spikes;
-  std::optional<WriteHintPath> hint_path = {};  // absent while nobody has told
+  std::optional<WriteHintPath> hint_path = {};  // absent until it is known
   /// Asked only where something is in flight by our count and nothing completed since the last tick; absent too where
   /// the kernel keeps no count (iostats is 0) or contradicts itself.
   std::optional<KernelInFlight> kernel_in_flight = {};
@@ -86,7 +86,7 @@ struct DeviceSnapshot {
 /// One of our BPF programs, as the kernel accounts it.
 struct ProgramStats {
   std::string name;
-  std::optional<std::uint64_t> recursion_misses;  // runs that the kernel skipped; absent where it does not tell
+  std::optional<std::uint64_t> recursion_misses;  // runs that the kernel skipped; absent where it does not report them
   std::optional<std::uint64_t> runs;              // only while the host has kernel.bpf_stats_enabled on
   std::optional<std::uint64_t> run_ns;
 };

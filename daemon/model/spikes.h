@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When were a device's reads, writes, flushes or commits slower than they use to be, and why?
-// Values only. A spike's numbers are kept with it: whoever doubts the cause can judge for himself.
+// Latency spikes: when a device's reads, writes, flushes or commits were slower than usual, and why.
+// Values only. A spike keeps its numbers, so that its cause can be checked.
 #pragma once
 
 #include <array>
@@ -67,7 +67,7 @@ struct SpikeFigures {
   std::array<double, kSpikeCauses> seconds{};
   std::array<double, kSpikeCauses>
       excess_seconds{};              // waited beyond what is usual, in spikes that are over; outside: unknown
-  std::optional<SpikeCause> active;  // the best cause so far of one that goes on
+  std::optional<SpikeCause> active;  // the best cause so far of one that lasts
 };
 
 }  // namespace ssdpulse::model

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How does the web server fare?
+// Counters of the web server. Values only.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is told about writes alone: the hint and the stream they carry, who made them, how they fit the drive.
+// What is measured of writes alone: their hint and stream, who made them, how they fit the drive.
 // Values only, cumulative; part of DeviceIo.
 #pragma once
 
@@ -20,7 +20,7 @@ inline constexpr std::size_t kWriteHints = 7;
 inline constexpr std::array<std::string_view, kWriteHints> kWriteHintNames{"not_set", "none",    "short",  "medium",
                                                                            "long",    "extreme", "unknown"};
 
-/// Who made a write. `writeback`: the page cache, `direct`: straight from a process; `other`: cannot be told.
+/// Who made a write. `writeback`: the page cache, `direct`: straight from a process; `other`: unknown.
 enum class WriteClass : std::uint8_t { journal, metadata, writeback, direct, swap, other };
 inline constexpr std::size_t kWriteClasses = 6;
 inline constexpr std::array<std::string_view, kWriteClasses> kWriteClassNames{"journal", "metadata", "writeback",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where does a write's lifetime hint end on this host?
+// Where a write's lifetime hint ends on this host. Values only.
 #pragma once
 
 #include <array>

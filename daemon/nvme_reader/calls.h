@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which system calls does the process with CAP_SYS_ADMIN need? Few, so all others are refused: of what the capability
-// permits, sending admin commands is all that remains, and of files, reading. No filter can look into a command: which
-// ones are sent is for the worker to keep (drive_commands.h).
+// The system calls that the process with CAP_SYS_ADMIN needs. There are few, and all others are refused: of what the
+// capability permits, only sending admin commands remains, and of files, only reading. No filter can look into a
+// command: which ones are sent is for the worker to control (drive_commands.h).
 #pragma once
 
 #include "daemon/util/result.h"

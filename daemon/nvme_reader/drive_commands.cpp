@@ -151,7 +151,7 @@ int LibnvmeCommands::execute(int fd, const Command& command, std::span<std::uint
   arguments.lsi = command.lsi;
   arguments.lsp = command.lsp;
   arguments.uuidx = command.uuid_index;
-  arguments.rae = true;  // events are for whoever waits for them
+  arguments.rae = true;  // leave events to those who wait for them
   arguments.result = &completion;
   arguments.log = data.data();
   return result_of(nvme_get_log(&arguments));

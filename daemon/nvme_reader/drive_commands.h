@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which commands may reach a drive, and how do they? Identify and the listed log pages, nothing else: a request names
-// one of these, it does not describe a command. All of it only reads, and no command has a timeout but the kernel's
-// own: when an admin command times out, the kernel resets the controller under everybody's I/O.
+// The commands that may reach a drive, and how they do. Identify and the listed log pages, nothing else: a request
+// names one of these, it does not describe a command. All of them only read. No command has a timeout but the kernel's
+// own: when an admin command times out, the kernel resets the controller under everyone's I/O.
 #pragma once
 
 #include <cstdint>

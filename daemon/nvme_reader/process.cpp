@@ -83,7 +83,7 @@ pid_t start(const std::function<void()>& work) {
   ::_exit(0);
 }
 
-/// Who is at the other end, as the kernel knows it.
+/// The peer of a connection, as the kernel knows it.
 std::string described(int client) {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -92,7 +92,7 @@ std::string described(int client) {
              : "pid=unknown";
 }
 
-/// A second client learns at once that there is nobody for it.
+/// A second client learns at once that it is turned away.
 void turn_away(int listener) {
   static log::Limiter limiter{std::chrono::minutes(1)};
   const util::UniqueFd client(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
@@ -194,7 +194,7 @@ int run_nvme_reader(int socket) {
   log::set_up("info", log::InJournal::lines);
   // exec named us after the link that it followed.
   ::prctl(PR_SET_NAME, "nvme-reader", 0, 0, 0);
-  // NVMe over TCP raises SIGPIPE in whoever sends a command while the connection breaks.
+  // NVMe over TCP raises SIGPIPE in the thread that sends a command while the connection breaks.
   std::signal(SIGPIPE, SIG_IGN);
   if (!is_service) {
     // Terminals and service managers signal everybody; we go when the daemon has gone.

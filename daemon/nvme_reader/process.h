@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs as `ssdpulse nvme-reader`? Two processes that hold the one capability the daemon gave up: a worker that
-// does what the daemon asks, and its supervisor, which does nothing but start the worker again when it died, because
-// the daemon no longer could. Started by the daemon, both end with it; started by a service manager, with a socket to
-// listen on, they serve one client after the other. Neither waits for a drive to end.
+// `ssdpulse nvme-reader`: two processes with the one capability that the daemon gave up. A worker does what the daemon
+// asks; its supervisor only restarts the worker when it dies, because the daemon no longer could. Started by the
+// daemon, both end with it; started by a service manager, with a socket to listen on, they serve one client after the
+// other. Neither waits for a drive to end.
 #pragma once
 
 #include <chrono>
@@ -13,8 +13,8 @@ namespace ssdpulse::nvme_reader {
 /// The exit code: 0 when the daemon closed the socket, 1 on a failure, 2 if `socket` is none (started by hand).
 int run_nvme_reader(int socket);
 
-/// Runs `work` in a process of its own, and again each time that it died, at most once in `pause`; tells the other end
-/// of the socket each time. Returns when that end is closed: true; or when there can be no supervision: false.
+/// Runs `work` in a process of its own, and again each time that it dies, at most once per `pause`; notifies the other
+/// end of the socket each time. Returns when that end is closed: true; or when there can be no supervision: false.
 /// Whoever comes to `listener` (-1: none) meanwhile is sent away. To be called while the process has one thread.
 bool supervise(int socket, const std::function<void()>& work, std::chrono::milliseconds pause, int listener = -1);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What do the daemon and its NVMe reader say to each other? Messages of fixed size over a SOCK_SEQPACKET pair, in the
-// machine's own byte order, since both ends are the same program. Perhaps not of the same version: a service that was
-// not restarted serves on, and a page is a number in a list, so every message bears what its sender was built with.
-// Neither end trusts the other: a message of another size or without its mark is garbage, and what a request may ask
-// for is decided by command_of (drive_commands.h).
+// The messages between the daemon and its NVMe reader: of fixed size over a SOCK_SEQPACKET pair, in the machine's byte
+// order, because both ends are the same program. Not necessarily of the same version: a service that was not restarted
+// keeps serving, and a page is a number in a list, so every message carries what its sender was built with. Neither end
+// trusts the other: a message of another size or without its mark is garbage, and command_of (drive_commands.h) decides
+// what a request may ask for.
 #pragma once
 
 #include <array>
@@ -51,7 +51,7 @@ struct Response {
 
   std::uint32_t mark = kMark;
   std::int32_t result = 0;     // 0; the drive's status, "do not retry" (4000h) kept; or -errno
-  std::uint64_t id = 0;        // the request's; 0: the reader began anew, what it had been asked before is lost
+  std::uint64_t id = 0;        // the request's; 0: the reader was restarted, earlier requests are lost
   std::uint64_t began_ns = 0;  // CLOCK_MONOTONIC, around the command alone; 0: none was sent
   std::uint64_t ended_ns = 0;
   std::uint32_t bytes = 0;  // of `data`; 0 unless the result is 0

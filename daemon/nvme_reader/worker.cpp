@@ -136,7 +136,7 @@ void ReaderWorker::perform(const CommandQueue::Job& job) const {
   } else {
     response.data.fill(0);
   }
-  send_message(socket_, response, 0);  // fails only if nobody is left to read it
+  send_message(socket_, response, 0);  // fails only if there is no reader left
 }
 
 }  // namespace ssdpulse::nvme_reader

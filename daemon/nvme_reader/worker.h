@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waits for the drives? One thread for each controller, with a short queue of its own, so that a drive that takes
-// minutes keeps only its own requests waiting. Answers go straight to the socket, in the order the drives give them.
+// ReaderWorker: waits for the drives. One thread per controller, with a short queue, so that a drive that takes minutes
+// delays only its own requests. Answers go straight to the socket, in the order in which the drives give them.
 #pragma once
 
 #include <condition_variable>

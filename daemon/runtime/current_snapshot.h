@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which Snapshot is the newest, and is it fresh? The one point where the sampling thread and the readers meet.
+// CurrentSnapshot: the newest Snapshot, and whether it is fresh. The one point where the sampling thread and the
+// readers meet.
 #pragma once
 
 #include <atomic>

@@ -123,7 +123,7 @@ void apply(const config::Configured& wanted, config::Config& running, Sampler& s
 }
 
 /// When a look at the inventory is due. Disks are looked for at once, but no more often than five times a second;
-/// mounts at the next tick; and now and then without being told, as not everything in sysfs is announced.
+/// mounts at the next tick; and now and then unprompted, as not everything in sysfs is announced.
 class InventoryClock {
  public:
   bool due(const Wakeup& wakeup, bool saw_unknown_disks) {
@@ -212,7 +212,7 @@ ExitCode run(const config::Configure& configure) {
   if (!listeners) {
     return give_up(ExitCode::address, listeners.error().message);
   }
-  // What is wrong there is said before the kernel is touched. What counts is read later, without any right.
+  // Errors there are reported before the kernel is touched. What counts is read later, without any privilege.
   if (const auto security = web::WebServer::read(config->web.config_file); !security) {
     return security.error();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How does the daemon live, from the checked configuration to the exit status?
+// The life of the daemon, from the checked configuration to the exit status.
 #pragma once
 
 #include "daemon/config/reader.h"
@@ -10,7 +10,7 @@ namespace ssdpulse::runtime {
 using util::ExitCode;
 
 /// Listens, loads, attaches, gives up its capabilities, then samples every second until SIGTERM or SIGINT.
-/// Whatever goes wrong before the first sample is said in one line, with nothing left behind.
+/// Whatever goes wrong before the first sample is reported in one line, with nothing left behind.
 ExitCode run(const config::Configure& configure);
 
 }  // namespace ssdpulse::runtime

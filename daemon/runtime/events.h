@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What woke the daemon: the second's tick, a signal, a change of disks or of mounts, an answer, a deadline?
-// One thread waits for all of them in one place; nothing else in the daemon sleeps.
+// Events: what woke the daemon: the second's tick, a signal, a change of disks or mounts, an answer, a deadline. One
+// thread waits for all of them in one place; nothing else in the daemon sleeps.
 #pragma once
 
 #include <chrono>

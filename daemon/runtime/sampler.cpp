@@ -153,7 +153,7 @@ std::optional<std::uint64_t> Sampler::largest_request_bytes(const std::string& n
 std::uint64_t Sampler::skipped_runs() const {
   std::uint64_t skipped = 0;
   for (const model::ProgramStats& program : source_->program_stats()) {
-    skipped += program.recursion_misses.value_or(0);  // a kernel that does not tell skips none
+    skipped += program.recursion_misses.value_or(0);  // 0 if the kernel does not report it
   }
   return skipped;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is true right now, all sources together?
-// Joins inventory, block source and the kernel's own account into one Tick. Owned by one thread.
+// Sampler: joins inventory, block source and accounting into one immutable Snapshot per tick. Owned by one thread.
 #pragma once
 
 #include <chrono>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the service manager hear from us? sd_notify(3); silent when there is no manager.
+// Tells the service manager how the daemon is (sd_notify(3)); does nothing without one.
 #pragma once
 
 #include <string>
 
 namespace ssdpulse::service {
 
-/// Whether somebody is told at all; that does not change.
+/// Whether there is a service manager; that does not change.
 bool has_manager();
 
 void ready(const std::string& status);

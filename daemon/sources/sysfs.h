@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How is sysfs read here? Small, bounded and forgiving: what cannot be read is absent, since disks come and go.
-// Also the one place that knows how block devices are named in it.
+// Reads sysfs: small, bounded and forgiving. What cannot be read is absent, because disks come and go. Also the one
+// place that knows how block devices are named there.
 #pragma once
 
 #include <cstdint>

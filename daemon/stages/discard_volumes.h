@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where are the discards of each device submitted, and what is there? Joins the inventory with what was submitted.
-// Pure.
+// Joins each device with the volumes to which its discards are submitted, and what is on them. Pure.
 #pragma once
 
 #include <map>

@@ -37,7 +37,7 @@ analysis::WriteSample sample_of(const model::CounterReading& reading) {
   return sample;
 }
 
-/// A window that ended before it began says nothing of now: the drive has not been written to for so long.
+/// A window that ended before it began says nothing about now: the drive has not been written to for so long.
 void forget_old(std::vector<model::WriteAmplificationRatio>& ratios, std::chrono::nanoseconds age) {
   const auto& named = analysis::RatioWindows::kNamed;
   std::erase_if(ratios, [&](const model::WriteAmplificationRatio& ratio) {

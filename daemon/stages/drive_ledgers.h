@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much has one drive written, by which of its counters, and what was known of that before this process?
-// A ledger for each source that the drive ever had: a page may fail for a while, and what its counters said before must
-// not be lost with it. Readings go into the ledgers at once; when the past comes, however late, the ledgers go on from
-// it and the readings of this process are observed once more. Each epoch of the counters is a line of the log.
+// DriveLedgers: how much one drive has written, by which of its counters, including what was known before this process.
+// One ledger for each source that the drive ever had: a page may fail for a while, and what its counters said before
+// must not be lost. Readings go into the ledgers at once; when the history arrives, however late, the ledgers continue
+// from it and the readings of this process are observed again. Each epoch of the counters is a log line.
 #pragma once
 
 #include <chrono>
@@ -48,14 +48,14 @@ class DriveLedgers {
 
   /// The counters of the row's minute; nothing where no reading had any.
   void fill(history::DriveMinute& row) const;
-  /// All ledgers, to be recalled; nothing before the past is known, because it would be overwritten.
+  /// All ledgers, to be stored; nothing before the history is known, because it would be overwritten.
   [[nodiscard]] std::optional<history::Bytes> state() const;
 
  private:
   struct Counters {
     explicit Counters(analysis::CheckedLedger from) : ledger(std::move(from)) {}
     analysis::CheckedLedger ledger;
-    std::vector<analysis::WriteSample> waiting;  // for the past
+    std::vector<analysis::WriteSample> waiting;  // for the history
     std::optional<Time> first_epoch_told;        // its time
   };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where do a drive's ledgers go on from, when the daemon starts?
+// Where a drive's ledgers continue when the daemon starts.
 #pragma once
 
 #include <chrono>
@@ -13,11 +13,12 @@
 
 namespace ssdpulse::stages {
 
-/// Adds a ledger to what is kept: with the name of its source, because another source's counters cannot go on from it.
+/// Adds a ledger to what is kept: with the name of its source, because another source's counters cannot continue from
+/// it.
 void add_kept_ledger(history::Bytes& bytes, const std::string& source, const analysis::CheckedLedger& ledger);
 
-/// By source: each goes on where the last process stopped; else from what the minutes say. `until`: on CLOCK_BOOTTIME,
-/// what was read then and later is not of the past. What cannot be used is said in `lines`.
+/// By source: each continues where the last process stopped, or else from what the minutes say. `until`: on
+/// CLOCK_BOOTTIME, what was read then and later is not of the past.
 std::map<std::string, analysis::CheckedLedger> ledgers_of_the_past(const history::Recalled& recalled,
                                                                    std::chrono::nanoseconds interval,
                                                                    std::chrono::nanoseconds until, const Tick& now,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which latency spikes does the log tell of, and when?
+// SpikeLog: which latency spikes are logged, and when.
 //
-// One line in kInterval for each device and operation. Of those that come in between the worst is kept, the one in
-// which most was waited beyond what is usual, and written when the interval is over. One that goes on is told of after
-// kLong, and then each kAgain. Says what is to be written; writes nothing. Not thread-safe.
+// One line per kInterval for each device and operation. Of several that end in between, the worst is kept, the one with
+// the longest excess waiting, and written when the interval is over. One that lasts is logged after kLong, and then
+// every kAgain. Only decides what to write. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -30,7 +30,7 @@ class SpikeLog {
     std::uint64_t suppressed = 0;  // that were over and had no line
   };
 
-  /// Those that are over since the last call, and all that go on.
+  /// Those that are over since the last call, and all that still last.
   std::vector<Line> observe(Time now, std::vector<model::LatencySpike> over, std::vector<model::LatencySpike> going_on);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the exit status tell the one who started us? Documented in README.md.
+// ExitCode: the exit statuses of ssdpulse(1).
 #pragma once
 
 #include <cerrno>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does a name match a shell glob, or one of several? fnmatch(3), so that devices.include means what a shell means.
+// Shell globs on names, by fnmatch(3), so that devices.include means what it means to a shell.
 #pragma once
 
 #include <fnmatch.h>

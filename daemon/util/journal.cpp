@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits lines into fields and sends them. A line is never lost for its fields: what cannot be told apart stays text.
+// Splits lines into fields and sends them. A line is never lost because of its fields: what cannot be split stays text.
 #include "daemon/util/journal.h"
 
 #include <sys/socket.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How does a log line reach systemd's journal with its fields apart, so that `journalctl SSDPULSE_DEVICE=nvme0n1` finds
-// it? Knows the journal's native protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL) and the `key=value` of our lines; which
-// lines there are and how loud they are is log.h's.
+// Writes log lines to systemd's journal with their values as fields, so that `journalctl SSDPULSE_DEVICE=nvme0n1` finds
+// them. Knows the journal's native protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL) and the `key=value` pairs of our
+// lines; log.h decides which lines there are and how severe.
 #pragma once
 
 #include <optional>

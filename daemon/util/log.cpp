@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the form of a log line by who reads it, and keeps repeated messages rare.
+// Chooses the form of a log line for its reader, and keeps repeated messages rare.
 #include "daemon/util/log.h"
 
 #include <spdlog/pattern_formatter.h>

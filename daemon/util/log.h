@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How does the daemon speak to its operator? One line per event on stderr: `log::warning("device={} ...", ...)`.
+// The log: one line per event on stderr, as in `log::warning("device={} ...", ...)`.
 // spdlog writes the lines; only log.cpp includes it, because each file that does takes seconds longer to compile.
 #pragma once
 
@@ -18,7 +18,7 @@
 namespace ssdpulse::log {
 
 /// Where lines go when stderr is systemd's journal: past stderr, with their fields apart (journal.h); or to stderr, for
-/// who keeps no other socket.
+/// a process that keeps no other socket.
 enum class InJournal { fields, lines };
 
 /// By what the operator should do: error = we are leaving, warning = less is measured, info = life cycle, debug = for

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a small file say, all of it and never more than a bound? Made for sysfs and procfs: sizes given by stat(2)
-// mean nothing there, and what is read may vanish at any time.
+// Reads a small file completely, but never more than a bound. Made for sysfs and procfs, where sizes from stat(2) mean
+// nothing and a file may vanish at any time.
 #pragma once
 
 #include <cstddef>

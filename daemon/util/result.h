@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How does a function say that it failed, and why?
-// tl::expected carries a value or an Error; lower layers return words, only the place that decides logs them.
+// Result<T>: a value, or an Error in words. Lower layers return errors; only the place that decides logs them.
 #pragma once
 
 #include <cerrno>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can this process still ask of the kernel? Filters on system calls, for the calling process with all its threads
-// and for whatever it starts: they can be added to, never taken back. A refused call fails with EPERM, so that what was
-// overlooked is an error in a log and not a death. clone3 is never there (ENOSYS): no filter can look at its arguments,
-// and C libraries then use clone. The only room that includes libseccomp.
+// System call filters for the calling process, all its threads and whatever it starts. They can be added to but never
+// removed. A refused call fails with EPERM, so that an oversight is an error in the log and not a crash. clone3 always
+// fails with ENOSYS: no filter can inspect its arguments, and C libraries fall back to clone. The only room that
+// includes libseccomp.
 #pragma once
 
 #include <linux/sched.h>
@@ -36,7 +36,7 @@ struct SystemCall {
 inline constexpr std::uint64_t kNewNamespaces =
     CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 
-/// Everything else goes on as before. Names that this machine does not have mean nothing. Sets no_new_privs.
+/// Everything else is unchanged. Names that this machine does not have mean nothing. Sets no_new_privs.
 Result<void> refuse_system_calls(std::span<const SystemCall> refused);
 
 /// Everything else is refused. A call may stand there several times, with different conditions.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who closes this file descriptor? Its one owner, exactly once.
+// UniqueFd: a file descriptor with one owner, which closes it exactly once.
 #pragma once
 
 #include <unistd.h>

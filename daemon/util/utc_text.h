@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How does a time stand in the log? UTC with milliseconds, as ISO 8601 writes it: 2026-11-21T06:47:02.118Z.
+// Times as the log writes them: UTC with milliseconds, in ISO 8601 (2026-11-21T06:47:02.118Z).
 #pragma once
 
 #include <chrono>

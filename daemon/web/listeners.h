@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// On which sockets are the pages served: those that the configuration names, or those that systemd has opened for us?
+// The sockets on which pages are served: those of the configuration, or those that systemd passed to us.
 #pragma once
 
 #include <vector>

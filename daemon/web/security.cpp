@@ -55,7 +55,7 @@ http::TlsSettings tls_of(const config::WebFile::Tls& file, std::vector<std::stri
   return tls;
 }
 
-/// What tells one state of the files from another: replaced, rewritten, gone, readable again.
+/// What distinguishes one state of the files from another: replaced, rewritten, gone, readable again.
 std::string stamps_of(const std::vector<std::string>& files) {
   std::string stamps;
   for (const auto& file : files) {

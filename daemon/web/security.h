@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What protects the pages, as web.config_file and the certificates that it names say it now?
-// Read with no right but those of the daemon's user, at the start as later, so that what starts can also be reloaded.
+// What protects the pages, as web.config_file and the certificates that it names say now.
+// Read with no privilege but those of the daemon's user, at the start as later, so that whatever starts can also be
+// reloaded.
 #pragma once
 
 #include <atomic>

@@ -82,7 +82,7 @@ void WebServer::describe(model::Snapshot& snapshot) const {
 }
 
 void WebServer::stop() {
-  // First: the watch may wait for a disk that hangs, and the address is wanted by who comes next.
+  // First: the watch may wait for a disk that hangs, and the next daemon wants the address.
   server_->stop();
   watch_.reset();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How are the pages served while the daemon runs? The HTTP server, what protects it, and what both say of themselves.
+// WebServer: serves the pages while the daemon runs: the HTTP server, what protects it, and the figures of both.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ class WebServer {
                                                                         http::Routes routes,
                                                                         const std::string& config_file);
 
-  void reload();  // reads the config file anew, on another thread
+  void reload();  // rereads the config file, on another thread
   void describe(model::Snapshot& snapshot) const;
   void stop();
 

@@ -36,7 +36,7 @@ prepare_source() {
   if [[ -n $version ]]; then
     sed -Ei "s/^(project\(ssdpulse VERSION )[0-9.]+/\1$version/" "$directory/CMakeLists.txt"
   fi
-  # git is there to tell the revision, which is told here.
+  # git is only needed for the revision, which is passed here.
   needs=$("$source_root/deploy/install-packages.sh" --list build | grep -vx git | paste -sd ,)
   sed -i "s/@BUILD_NEEDS@/${needs//,/, }/" "$directory/debian/control"
   git -c "safe.directory=$source_root" -C "$source_root" rev-parse --short=12 HEAD >"$directory/debian/revision" \

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the dashboards' JSON from source/: generate.py [DIRECTORY] (dashboards/ beside this file).
+"""Writes the dashboards' JSON from source/: generate.py [DIRECTORY] (default: dashboards/ next to this file).
 
 Needs the package of requirements.txt, for instance
     python3 -m pip install --require-hashes --target build/grafana -r deploy/grafana/requirements.txt

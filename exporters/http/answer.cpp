@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// How are requests and responses said in libmicrohttpd's terms?
 #include "exporters/http/answer.h"
 
 #include <strings.h>

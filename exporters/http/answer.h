@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How are requests and responses said in libmicrohttpd's terms? For server.cpp alone; bodies are shared, not copied.
+// Requests and responses in libmicrohttpd's terms. For server.cpp alone; bodies are shared, not copied.
 #pragma once
 
 #include <microhttpd.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which connections are open, and until when may each keep us waiting?
 #include "exporters/http/connections.h"
 
 #include <sys/socket.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which connections are open, and until when may each keep us waiting?
-// libmicrohttpd bounds silence only; a client that sends or takes a byte now and then would stay for ever. Here every
-// phase of a connection has a deadline, and who misses it is reset, which also frees what the kernel buffered for it.
-// While others wait for a place, whoever keeps one without asking for anything has less time.
-// One thread only; does not close sockets (their owner does, once it sees the shutdown).
+// Connections: which are open, and the deadline of each.
+// libmicrohttpd bounds silence only; a client that sends or takes a byte now and then would stay forever. Here every
+// phase of a connection has a deadline; a client that misses it is reset, which also frees what the kernel buffered for
+// it. While others wait for a place, connections that hold one without requesting anything have less time. One thread
+// only; does not close sockets (their owner does, once it sees the shutdown).
 #pragma once
 
 #include <chrono>

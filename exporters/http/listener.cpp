@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// On which sockets does the server hear its clients?
 #include "exporters/http/listener.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// On which sockets does the server hear its clients? Addresses to bound, listening sockets; all of them or none.
-// A socket passed in from outside (socket activation) is a Listener too.
+// Listener: the listening sockets of the server's addresses; all of them or none. A socket passed in from outside
+// (socket activation) is a Listener too.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Listener {
 /// A name that has several addresses is bound to the first that works. "0.0.0.0" is IPv4 alone and "::" IPv6 alone.
 util::Result<std::vector<Listener>> listen_on(const std::vector<ListenAddress>& addresses);
 
-/// A socket that somebody else has opened: bound, listening, TCP or unix.
+/// A socket that was opened elsewhere: bound, listening, TCP or unix.
 util::Result<Listener> adopt(util::UniqueFd socket);
 
 }  // namespace ssdpulse::http

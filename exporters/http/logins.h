@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who hashes the passwords, while known clients go on being answered? One thread; how many wait for it
-// is bounded by whoever submits.
-// A wrong password is followed by a pause of three times what it took: whoever guesses gets a quarter of one CPU.
+// Logins: hashes passwords on one thread, while known clients are still answered. The caller bounds how many wait for
+// it. A wrong password is followed by a pause of three times what it took, so guessing gets a quarter of one CPU.
 #pragma once
 
 #include <condition_variable>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the server ask of a page, and what does it get? Values only; the server shares the body's bytes and never
-// copies them.
+// What the server asks of a page, and what it gets. Values only; the server shares the body's bytes and never copies
+// them.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pages does the daemon serve?
 #include "exporters/http/pages.h"
 
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pages does the daemon serve? The paths, and the three that need no more than a sentence.
+// The pages that the daemon serves: their paths, and the three that need no more than a sentence.
 #pragma once
 
 #include <functional>

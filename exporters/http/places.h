@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may wait for something, so that no client keeps all others from it? So many places, of which one peer has a part
-// at most. A peer is an address; of IPv6 its first 64 bits, as a host chooses the others itself. Clients of unix
+// Places: a bounded number of waiting requests, of which one peer may have only a part, so that no client locks out the
+// others. A peer is an address (the first 64 bits for IPv6, because a host chooses the rest itself). Clients of unix
 // sockets are one peer. One thread only.
 #pragma once
 

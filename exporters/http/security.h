@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may read the pages, and over what? Plain values, and what is made of them: a Protection.
-// A Protection never changes; the server takes another one instead, for connections and requests that begin afterwards.
+// Protection: who may read the pages, and over what; and the plain values that it is made from. A Protection never
+// changes: the server replaces it, for connections and requests that begin afterwards.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How does a page get to many clients at once without their number or slowness costing anything?
-// Connections are accepted, bytes moved and deadlines kept here; what is answered is said in server_requests.cpp.
+// Accepts connections, moves bytes and keeps deadlines; server_requests.cpp decides what is answered.
 #include "exporters/http/server.h"
 
 #include <malloc.h>
@@ -54,7 +53,7 @@ util::Result<void> Server::Implementation::start() {
   }
   daemon_fd_ = info->epoll_fd;
 
-  // Threads inherit the mask: signals are main's alone, and SIGPIPE must reach nobody.
+  // Threads inherit the mask: signals are main's alone, and SIGPIPE must reach no thread.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -164,7 +163,7 @@ void Server::Implementation::loop() {
   }
 }
 
-// What a crowd needed stays in the allocator's free lists, and nobody will need it for long.
+// What a crowd needed stays in the allocator's free lists, and will not be needed for long.
 void Server::Implementation::give_back_memory() {
   crowded_ = crowded_ || connections_.size() >= kCrowd;
   if (crowded_ && connections_.size() <= kFew) {

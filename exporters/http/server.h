@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// How does a page get to many clients at once without their number or slowness costing anything?
-// A small HTTP/1.1 server over libmicrohttpd, plain or TLS: GET and HEAD of known paths, no request bodies.
+// Server: serves pages to many clients at once, without their number or slowness costing anything.
+// A small HTTP/1.1 server over libmicrohttpd, plain or TLS: GET and HEAD of fixed paths, no request bodies.
 //
 // One thread moves all bytes, Limits::workers threads run the page handlers; a slow client holds neither. Paths that
 // begin with /-/ are answered by the first, whatever the others do. Everything is bounded from the start:
 //   pages being made          Limits::requests, and Limits::requests_of_one for one address; one more gets 503 with
-//                             Retry-After at once. A page that is being sent counts no more: who takes none keeps
-//                             others from no page
+//                             Retry-After at once. A page that is being sent counts no more: a client that takes none
+//                             keeps others from no page
 //   logins                    one password is hashed at a time, Limits::logins wait, Limits::logins_of_one of one
-//                             address; one more gets 503 likewise
+//                             address; one more gets 503, too
 //   open connections          Limits::connections; more wait in the kernel's backlog, they are neither lost nor
 //                             refused; while they do, a connection that asks for nothing, or does not take what it
 //                             asked for, has Limits::pressed_time
@@ -20,8 +20,8 @@
 //                             bytes of that bound; a request with a body gets 413
 //   time                      headers within Limits::request_time of the connection, the next request within
 //                             Limits::idle_time, making and sending an answer within Limits::answer_time: all total
-//                             times, not silences; who ends its side has Limits::answer_time for all that it asked.
-//                             Who misses one is reset.
+//                             times, not silences; a client that ends its side has Limits::answer_time for all that it
+//                             asked. A client that misses one is reset.
 #pragma once
 
 #include <chrono>
@@ -42,7 +42,7 @@ struct Limits {
   unsigned requests_of_one = 64;
   unsigned logins = 8;  // with the pauses after wrong ones, about two seconds at a usual cost of 10
   unsigned logins_of_one = 2;
-  unsigned connections = 1280;  // a thousand clients at one instant, and idle ones beside them
+  unsigned connections = 1280;  // a thousand clients at one instant, and idle ones
   unsigned workers = 2;
   std::size_t connection_memory = 16 * 1024;
   int send_buffer = 64 * 1024;  // with a round trip of 100 ms still a megabyte a second

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is the server made of? For server.cpp, which moves connections and bytes, and server_requests.cpp, which
-// answers.
+// The insides of the server, for server.cpp, which moves connections and bytes, and server_requests.cpp, which answers.
 //
-// libmicrohttpd runs without threads and without listening sockets of its own: the loop polls its epoll descriptor
-// beside ours, so that connections, deadlines and counters belong to one thread and need no lock. A request that waits
-// for its page or its login is suspended; the thread that has done the work resumes it.
+// libmicrohttpd runs without threads and listening sockets of its own: the loop polls its epoll descriptor along with
+// ours, so that connections, deadlines and counters belong to one thread and need no lock. A request that waits for its
+// page or its login is suspended; the thread that did the work resumes it.
 #pragma once
 
 #include <microhttpd.h>

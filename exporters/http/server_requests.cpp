@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is answered what? The way of one request: method and body, login, page; each of them may end it.
+// The way of one request: method and body, login, page; each of them may end it.
 #include "exporters/http/answer.h"
 #include "exporters/http/server_implementation.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a connection's TLS session need, before its handshake and while it lives? For server.cpp alone.
-// libmicrohttpd makes a session and drives it; certificates, versions and the judgement on the client's certificate are
-// set here, connection by connection, so that new certificates need no new server.
+// The TLS session of a connection, before its handshake and while it lives. For server.cpp alone. libmicrohttpd makes a
+// session and drives it; certificates, versions and the check of the client's certificate are set here, per connection,
+// so that new certificates need no new server.
 #pragma once
 
 #include <gnutls/abstract.h>

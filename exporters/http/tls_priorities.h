@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How are versions, cipher suites and curves said to GnuTLS? Its language chooses key exchange and cipher apart.
+// Translates versions, cipher suites and curves to GnuTLS, whose language chooses key exchange and cipher separately.
 #pragma once
 
 #include <string>

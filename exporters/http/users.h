@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is this the password of that user? Basic authentication against bcrypt hashes.
-// A password that was right once is known again by a keyed hash of it, so that a scrape costs no bcrypt; the password
-// itself is not kept. An unknown user costs as much as a known one: some known user's hash is compared, and not
-// believed.
+// Users: basic authentication against bcrypt hashes.
+// A password that was right is recognised by a keyed hash of it, so that a scrape costs no bcrypt; the password itself
+// is not kept. An unknown user costs as much as a known one: some known user's hash is compared, and the result
+// ignored.
 #pragma once
 
 #include <array>
@@ -52,7 +52,7 @@ class Users {
     std::optional<Digest> seen;  // of the last password that was right
   };
 
-  /// Who is meant, or somebody else to be compared with in vain.
+  /// The user that is meant, or another one to compare with in vain.
   [[nodiscard]] std::pair<std::size_t, bool> find(const std::string& name) const;
   [[nodiscard]] Digest digest(std::string_view text) const;
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who makes the pages, while the server's own thread goes on answering?
 #include "exporters/http/workers.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who makes the pages, while the server's own thread goes on answering? A few threads and a queue.
-// The queue is bounded by whoever submits.
+// Workers: a few threads and a queue, which render pages while the server's own thread keeps answering. The caller
+// bounds the queue.
 #pragma once
 
 #include <condition_variable>

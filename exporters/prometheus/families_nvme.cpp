@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVMe drives: what they report, how fast they wear, and how reading them goes.
-// The fields of log pages come from model/nvme_fields.h, one family each; all else has an entry in kFamilies. A figure
-// that is not known is absent.
+// NVMe drives: what they report, how fast they wear, and how polling them goes.
+// The fields of log pages come from model/nvme_fields.h, one family each; everything else has an entry in kFamilies. A
+// figure that is not known is absent.
 #include <string>
 #include <utility>
 

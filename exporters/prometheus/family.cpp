@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// How do the Snapshot's words become samples that any server accepts?
 #include "exporters/prometheus/family.h"
 
 #include <utf8.h>

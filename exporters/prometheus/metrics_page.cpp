@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a scrape get?
 #include "exporters/prometheus/metrics_page.h"
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a scrape get? The page of one Snapshot in the format and coding that the client prefers.
+// MetricsPage: the page of one Snapshot in the format and coding that the client prefers.
 // Owns the bytes of the newest Snapshot: each (format, coding) is rendered at most once per Snapshot, on first demand,
 // and every client shares them. Knows nothing of sockets.
 #pragma once
@@ -21,7 +21,7 @@ struct Body {
   std::string bytes;
 };
 
-/// Thread-safe. Callers who want the same rendering at the same time wait for the one that makes it; nobody holds a
+/// Thread-safe. Callers who want the same rendering at the same time wait for the one that makes it; none holds a
 /// lock once the body is returned, however slowly it is sent. Memory: six bodies, and those still being sent.
 class MetricsPage {
  public:

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// How are bucket counts written as spans and deltas of a Prometheus native histogram?
 #include "exporters/prometheus/native_buckets.h"
 
 namespace ssdpulse::exposition {

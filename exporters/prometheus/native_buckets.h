@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How are bucket counts written as spans and deltas of a Prometheus native histogram?
+// Writes bucket counts as the spans and deltas of a Prometheus native histogram.
 #pragma once
 
 #include <cstdint>

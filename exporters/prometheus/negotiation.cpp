@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which format does this client want?
 #include "exporters/prometheus/negotiation.h"
 
 #include "exporters/coding/accept.h"

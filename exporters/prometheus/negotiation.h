@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which format does this client want? Reads Accept (RFC 9110, 12.5).
+// Chooses format and coding for a client, from its Accept and Accept-Encoding headers (RFC 9110, 12.5).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a server get that understands native histograms?
 // Field numbers are those of the published io/prometheus/client/metrics.proto.
 #include "exporters/prometheus/protobuf_format.h"
 
@@ -69,7 +68,7 @@ void add_histogram(protozero::pbf_builder<MetricField>& metric, const Sample& sa
       bucket.add_double(BucketField::upper_bound, classic.upper_bound);
     }
   }
-  // A threshold above zero is what tells an empty native histogram from a classic one.
+  // A threshold above zero is what distinguishes an empty native histogram from a classic one.
   out.add_sint32(HistogramField::schema, histogram.scale->schema);
   out.add_double(HistogramField::zero_threshold, kZeroThreshold);
   out.add_uint64(HistogramField::zero_count, histogram.zero_count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a server get that understands native histograms? Delimited io.prometheus.client.MetricFamily messages:
-// each histogram in its native form and, in the same message and if wanted, with the classic buckets of the text page.
+// The page for servers that understand native histograms: delimited io.prometheus.client.MetricFamily messages, each
+// histogram in its native form and, if wanted, in the same message with the classic buckets of the text page.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a plain Prometheus text page look like?
-// Histograms are nine tenths of a page, and written here: a stream for each number made them six times as dear.
+// Histograms are nine tenths of a page and written here: a stream per number made them six times as expensive.
 #include "exporters/prometheus/text_format.h"
 
 #include <prometheus/text_serializer.h>

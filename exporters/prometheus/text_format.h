@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a plain Prometheus text page look like? Format 0.0.4, classic histograms, by prometheus-cpp's serializer.
+// The plain Prometheus text page: format 0.0.4, classic histograms, by prometheus-cpp's serializer.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How is a list shown on a terminal? In columns as wide as they must be, and without a byte that a terminal would obey.
+// Lists on a terminal, in columns as wide as needed and without bytes that a terminal would obey.
 #pragma once
 
 #include <ostream>

@@ -1,9 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does the project speak of itself alone? No file names a place of one machine, or the host of a package registry."""
+"""Does the project speak of itself alone, and do its pages hold together?
+
+No file names a path of one machine or the host of a package registry; each relative link of a Markdown file leads to a file;
+the README is short enough to be read.
+"""
 import re
 import subprocess
 import sys
+from pathlib import Path
+
+README_LINES = 150
 
 FORBIDDEN = {
     r"(?<![\w.])/(?:work|home|root|Users)/\w": "a path of one machine",
@@ -12,6 +19,16 @@ FORBIDDEN = {
 }
 # systemd's own name for what a unit may not see; Debian's own name of a format.
 ALLOWED = re.compile(r"^(?:(?:ProtectHome|InaccessiblePaths)=|Format: https://www.debian.org/doc/packaging-manuals/)")
+
+
+def flaws_of_pages(files):
+    for file in files:
+        if file.endswith(".md"):
+            for link in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", Path(file).read_text("utf-8")):
+                if not (Path(file).parent / link).exists():
+                    yield f"{file}: no file {link}"
+    if (lines := len(Path("README.md").read_text("utf-8").splitlines())) > README_LINES:
+        yield f"README.md: {lines} lines, more than {README_LINES}"
 
 
 def main():
@@ -26,8 +43,11 @@ def main():
                     if re.search(pattern, line) and not ALLOWED.match(line):
                         print(f"{file}:{number}: {what}: {line.strip()[:100]}")
                         found += 1
+    for flaw in flaws_of_pages(filter(None, files)):
+        print(flaw)
+        found += 1
     if found:
-        sys.exit("FAIL: forbidden texts")
+        sys.exit("FAIL: forbidden texts, dead links or a long README")
 
 
 main()

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How slow is one operation of one device when nothing is wrong?
+// Baseline: how slow one operation of one device is when nothing is wrong.
 //
-// The upper envelope of a figure of its windows (99th percentile, mean, median), in octaves: it follows a slow rise
-// within seconds, so that a load that grows is no spike, and a fall within tens of minutes, so that a quiet night does
-// not make the morning one. Every window is held back for a few seconds before it counts: what comes just before a
-// spike may be part of it, and is forgotten when it opens. What lies in a spike is not shown to it at all.
+// The upper envelope of a figure of its windows (99th percentile, mean, median), in octaves. It follows a slow rise
+// within seconds, so that a growing load is no spike, and a fall within tens of minutes, so that a quiet night does not
+// turn the morning into one. Every window is held back for a few seconds before it counts: what comes just before a
+// spike may be part of it, and is dropped when the spike opens. Windows within a spike are not shown to it at all.
 #pragma once
 
 #include <cstddef>

@@ -122,7 +122,7 @@ void DeviceSpikes::claim(Recent& recent, Waiting& spike) {
   if (spike.usual_wait) {
     spike.excess_seconds += window.total_seconds - *spike.usual_wait * static_cast<double>(count(window.total));
   }
-  // What follows until it has been quiet for long enough says nothing of the cause.
+  // What follows until it has been quiet for long enough says nothing about the cause.
   if (recent.window.begin < spike.span.ended) {
     spike.tally.add(recent.window, spike.usual);
   }
@@ -165,7 +165,7 @@ std::vector<model::LatencySpike> DeviceSpikes::finish(SteadyTime now) {
     if (channel.open) {
       const CauseVerdict verdict = judge(*channel.open, now);
       figures_[operation].active = verdict.cause;
-      // Once while it goes on, and once after its end: not all the time.
+      // Once while it lasts, and once after its end: not all the time.
       const DriveVerdict since = readings_.judge(channel.open->span.began, channel.open->span.began);
       wants_logs_ = wants_logs_ || (has_drive_ && !verdict.host_side && !since.complete);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which latency spikes did one device have, and why?
-// Joins windows, detectors, tallies and the drive's own word, tick by tick. A spike's cause is final when the host's
+// DeviceSpikes: the latency spikes of one device, and their causes.
+// Joins windows, detectors, tallies and the drive's log pages, tick by tick. A spike's cause is final when the host's
 // numbers decide it, or when log pages were read after its end; until then it waits, and others may follow. Pure: it
-// sees what a tick saw.
+// only sees what a tick saw.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ struct SpikeTick {
 /// Another device that takes the name of this one has an object of its own.
 class DeviceSpikes {
  public:
-  static constexpr double kWaitForLogsSeconds = 90;  // a drive that is not read in this time does not tell
+  static constexpr double kWaitForLogsSeconds = 90;  // a drive that is not read in this time is not heard
   static constexpr std::size_t kMostWaiting = 16;   // spikes that wait for logs; beyond it the oldest is judged at once
   static constexpr double kCommitPoolSeconds = 20;  // commits and flushes are few, and each of them is waited for
   static constexpr double kUnseenSeconds = 600;     // completions were missed that lately
@@ -47,9 +47,9 @@ class DeviceSpikes {
   std::vector<model::LatencySpike> observe(const SpikeTick& tick);
 
   [[nodiscard]] const Figures& figures() const { return figures_; }
-  /// Those that go on, with what is known so far; their cause and numbers may change.
+  /// Those that last, with what is known so far; their cause and numbers may change.
   [[nodiscard]] std::vector<model::LatencySpike> going_on() const;
-  /// The drive's logs would tell more, if they were read now.
+  /// The drive's log pages would show more, if they were read now.
   [[nodiscard]] bool wants_logs() const { return wants_logs_; }
 
  private:

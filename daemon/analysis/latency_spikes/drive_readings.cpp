@@ -26,7 +26,7 @@ bool is_gc_event(const NvmeValue& value) {
          (value.field == NvmeField::background_operations && value.label == "forced_garbage_collection");
 }
 
-/// By how much those counters rose that both readings have: one that was not known before tells of the drive's life.
+/// By how much those counters rose that both readings have: one that was not known before covers the drive's life.
 double risen(const std::vector<NvmeValue>& before, const std::vector<NvmeValue>& after) {
   double sum = 0;
   for (const NvmeValue& now : after) {

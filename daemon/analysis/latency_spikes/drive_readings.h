@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the drive itself say of a spike?
+// DriveReadings: what the drive itself reports about a spike.
 // Keeps the last readings of one drive's log pages, and compares those around a spike with each other and with what is
-// normal of this drive. Garbage collection and heat are claimed from here alone.
+// normal for this drive. Garbage collection and heat are claimed from here alone.
 #pragma once
 
 #include <deque>

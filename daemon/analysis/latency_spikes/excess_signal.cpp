@@ -19,7 +19,7 @@ std::optional<Evidence> ExcessSignal::look(const SignalWindow& now, double limit
   return is_long ? is_long : broad;
 }
 
-/// Who reads one at a time has one slow I/O in a stall, and then many that are quick.
+/// A process that reads one at a time has one slow I/O in a stall, and then many fast ones.
 std::optional<Evidence> ExcessSignal::look_for_long(const SignalWindow& now, double limit) const {
   Evidence slow = evidence_beyond(now, limit);
   const bool most = seconds_above(now.io.total, limit) >= kMostWaiting * seconds_above(now.io.total, 0);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Was more time spent waiting than is usual?
+// ExcessSignal: was more time spent waiting than is usual?
 //
-// Either long I/Os are most of a second's waiting, as after a freeze in which all stood still: they are many, or what
-// was not done meanwhile is missing. Or all I/Os are somewhat slower for longer: median and mean are both kTimesUsual
-// times what they use to be, and it is neither more load nor larger I/Os that makes them so. (A mean alone is moved by
-// a few, a median by another mixture of sizes.)
+// Either long I/Os are most of a second's waiting, as after a freeze: they are many, or the work of that time is
+// missing. Or all I/Os are somewhat slower for longer: median and mean are both kTimesUsual times their usual value,
+// without more load or larger I/Os. (A few I/Os move a mean, another mixture of sizes a median.)
 #pragma once
 
 #include <optional>
@@ -20,7 +19,7 @@ class ExcessSignal {
   static constexpr double kFewShare = 0.01;    // of a second's I/Os: fewer are outliers, unless they took kAloneSeconds
   static constexpr double kStoodStill = 0.5;   // of the slowest one's time: as much work is missing
   static constexpr double kMoreLoad = 1.25;    // may make I/Os somewhat slower
-  static constexpr double kMuchMoreLoad = 2.5;  // likewise, in a spike
+  static constexpr double kMuchMoreLoad = 2.5;  // the same, in a spike
   static constexpr double kTimesUsual = 2;
   static constexpr double kBroadSeconds = 5;  // for so long, and two windows
 

@@ -33,7 +33,7 @@ class Difference {
   bool good_ = true;
 };
 
-/// A full file system, a command that is not known or a request not to wait tell nothing of the device.
+/// A full file system, a command that is not known or a request not to wait say nothing about the device.
 std::uint64_t telling_errors(const OperationIo& io) {
   const auto all = std::accumulate(io.errors.begin(), io.errors.end(), std::uint64_t{0});
   return all - io.errors[index(IoError::again)] - io.errors[index(IoError::nospace)] -

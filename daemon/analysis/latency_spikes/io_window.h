@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What did a device do between two ticks? The difference of two cumulative readings.
-// Pure: monotonic times come from the caller, and a window is as long as the time between them.
+// IoWindow: what a device did between two ticks, as the difference of two cumulative readings. Pure: monotonic times
+// come from the caller, and a window is as long as the time between them.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ struct OperationWindow {
   std::array<LatencyWords, model::kDurings> device;
   std::uint64_t ios = 0;  // completed
   std::uint64_t bytes = 0;
-  std::uint64_t errors = 0;     // those that tell of the device
+  std::uint64_t errors = 0;     // those that say something about the device
   std::uint64_t failovers = 0;  // to another path
   std::uint64_t requeues = 0;   // by the driver: retries, or a device that is busy
   double busy_seconds = 0;      // device times added up: over the window's length, the mean depth
@@ -51,7 +51,7 @@ struct OperationWindow {
   [[nodiscard]] std::int64_t least_in_flight() const {
     return std::max<std::int64_t>(0, std::min(in_flight_before, in_flight_after));
   }
-  /// Something was in flight all the time, beside what leaked, and nothing completed.
+  /// Something was in flight all the time, apart from what leaked, and nothing completed.
   [[nodiscard]] bool stalled(std::int64_t leaked = 0) const { return ios == 0 && least_in_flight() > leaked; }
 };
 
@@ -77,7 +77,7 @@ struct IoWindow {
   [[nodiscard]] std::uint64_t bytes() const { return operations[0].bytes + operations[1].bytes; }
 };
 
-/// Nothing where counting began anew in between, or no time passed.
+/// Nothing if counting restarted in between, or no time passed.
 std::optional<IoWindow> window_between(const model::DeviceIo& before, SteadyTime begin, const model::DeviceIo& after,
                                        SteadyTime end);
 

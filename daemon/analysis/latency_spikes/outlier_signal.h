@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do a few I/Os, too few for the 99th percentile, hold much of the waiting time?
-// Looks at the last minute: single ones that are slow are nothing unusual, and a healthy drive's hold a few hundredths.
+// OutlierSignal: do a few I/Os, too few for the 99th percentile, hold much of the waiting time? Looks at the last
+// minute: single slow ones are normal, and a healthy drive's hold a few hundredths.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a signal of slowness look at, and what does it say?
+// What a signal of slowness looks at, and what it answers.
 //
-// Each signal (tail, excess, outlier, stall) looks at one window of one operation after the other, and says whether it
-// is evidence that something was slow. What it has learned of healthy windows is its own.
+// Each signal (tail, excess, outlier, stall) looks at the windows of one operation, one after the other, and decides
+// whether each is evidence that something was slow. What it has learned from healthy windows is its own.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace ssdpulse::analysis {
 
-/// What goes on beside the operation.
+/// What else happens meanwhile.
 struct Surroundings {
   double load = 0;             // to the usual one, of I/Os, bytes or their size, whichever is most; 0: not known
   double usual_rate = 0;       // I/Os of the operation in a second; 0: not known
@@ -27,13 +27,13 @@ struct SignalWindow {
   const OperationWindow& io;
   const LatencyWords& pooled;  // of this window, and of those before it that it takes for enough I/Os
   bool enough = false;         // there are
-  bool in_spike = false;       // that goes on
+  bool in_spike = false;       // that lasts
   Surroundings around;
 
   [[nodiscard]] double seconds() const { return seconds_between(begin, end); }
 };
 
-/// How a spike that was opened by some evidence goes on and ends.
+/// How a spike that was opened by some evidence continues and ends.
 enum class EvidenceKind : std::uint8_t {
   clear,  // tail, stall, or a second whose waiting was that of a few long I/Os
   broad,  // all are somewhat slower

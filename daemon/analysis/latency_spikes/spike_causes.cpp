@@ -15,7 +15,7 @@ using Sum = SpikeTally::Sum;
 
 constexpr double kCauseTail = 0.99;
 constexpr double kQueueAlone = 2;         // queue time is a cause of its own where its tail is so much longer
-constexpr std::uint64_t kToCompare = 10;  // I/Os beside nothing
+constexpr std::uint64_t kToCompare = 10;  // I/Os that overlap neither
 constexpr double kMoreLoad = 1.25;
 constexpr double kDeeper = 1.5;
 constexpr double kMoreFull = 0.2;
@@ -52,12 +52,12 @@ double expected_issues(const Sum& sum, const UsualInterference& usual, double lo
 /// Not by chance: of a few, twice as many are nothing unusual.
 bool is_more(double issues, double expected) { return issues >= kMore * expected + std::sqrt(expected); }
 
-/// How much of the device's slow time lies beside discards (or flushes), 0..1.
+/// How much of the device's slow time overlaps discards (or flushes), 0..1.
 ///
-/// A slow I/O is beside a lot just because it takes long. So there must be more of them than usual. Or else, which is
-/// less sure, they take up more of the time than usual (who waits for each of his flushes sends fewer when they become
-/// slow), and second by second the I/Os beside none were well while those beside them were not. There are few of those
-/// where one is under way for most of the time; then reads and writes are taken together.
+/// A slow I/O overlaps a lot just because it takes long. So there must be more of them than usual. Or else, which is
+/// less sure, they take up more of the time than usual (a process that waits for each flush sends fewer when they
+/// become slow), and second by second the I/Os that overlap none were fast while those that do were not. There are few
+/// of those where one is under way for most of the time; then reads and writes are taken together.
 double interference(const Sum& sum, During only, const SpikeTally::Interference& seen, double expected,
                     const UsualInterference& usual) {
   constexpr double kClearlyMore = 1.25;
@@ -68,7 +68,7 @@ double interference(const Sum& sum, During only, const SpikeTally::Interference&
   const auto others = all.ios - with.ios;
   const double slow_share = ratio(with.slow_seconds, all.slow_seconds);
   if (others >= kToCompare && share(all.slow_ios - with.slow_ios, others) > share(with.slow_ios, with.ios) / 2) {
-    return 0;  // those beside none suffer alike
+    return 0;  // those that overlap none suffer alike
   }
   if (seen.issues > 0 && is_more(static_cast<double>(seen.issues), expected)) {
     return slow_share;
@@ -143,7 +143,7 @@ double errors(const Sum& sum, std::uint64_t slow_ios, double device_seconds, Cau
   return 0.5 * std::min(1.0, static_cast<double>(sum.requeues) / slow);
 }
 
-/// Nothing that was slow has completed yet: what is in flight beside it is all that there is to go by. What comes in
+/// Nothing that was slow has completed yet: what else is in flight is all that there is to go by. What comes in
 /// any such time is in flight because all else is.
 SpikeCause of_a_stall(const Sum& sum, const UsualLoad& usual) {
   const auto in_flight = [&sum](const SpikeTally::Interference& seen, const UsualInterference& before) {

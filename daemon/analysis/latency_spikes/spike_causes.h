@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why were these I/Os slow?
-// Scores every cause from numbers: the share of the slow I/Os' time that it explains, times how sure that is. The best
-// one is the cause; all numbers are the evidence.
+// Finds why I/Os were slow. Scores every cause from numbers: the share of the slow I/Os' time that it explains, times
+// how certain that is. The best one is the cause; all numbers are the evidence.
 #pragma once
 
 #include <map>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// From when to when is one operation of one device slower than it uses to be?
+// SpikeDetector: from when to when one operation of one device was slower than usual.
 //
-// Asks the signals of each window. A spike opens with two windows of evidence close together, or with one that is
-// enough alone, and ends when there was none for kQuietSeconds (of rare outliers kRareQuietSeconds; kIdleSeconds where
-// nothing that completed shows it to be over). Windows of few
-// I/Os are pooled; too few are no evidence. Nothing is known until the first healthy seconds have taught what is usual.
-// Says nothing of causes.
+// Asks the signals about each window. A spike opens with two windows of evidence close together, or with one that is
+// enough alone, and ends when there was none for kQuietSeconds (kRareQuietSeconds for rare outliers; kIdleSeconds where
+// nothing completed that shows its end). Windows of few I/Os are pooled; too few are no evidence. Nothing is known
+// until the first healthy seconds have shown what is usual. Knows nothing of causes.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +19,10 @@
 
 namespace ssdpulse::analysis {
 
-/// One that goes on, or has just ended.
+/// One that lasts, or has just ended.
 struct SpikeSpan {
   SteadyTime began;
-  SteadyTime ended;  // up to now, while it goes on
+  SteadyTime ended;  // up to now, while it lasts
   EvidenceKind kind = EvidenceKind::clear;
   double limit = 0;  // seconds: what is beyond it is slow
   double baseline = 0;
@@ -48,7 +47,7 @@ class SpikeDetector {
   Event observe(SteadyTime begin, SteadyTime end, const OperationWindow& window, double floor_seconds,
                 const Surroundings& around = {});
 
-  /// The one that goes on; after Event::ended, until the next observe(), the one that ended.
+  /// The one that lasts; after Event::ended, until the next observe(), the one that ended.
   [[nodiscard]] const std::optional<SpikeSpan>& span() const { return span_; }
   [[nodiscard]] bool open() const { return span_ && !over_; }
   [[nodiscard]] std::optional<double> baseline_seconds() const { return tail_.baseline_seconds(); }

@@ -13,9 +13,9 @@ bool at_full_speed(const IoWindow& window, const UsualLoad& usual) {
          static_cast<double>(window.bytes()) / seconds >= kFullSpeed * usual.bytes_per_second();
 }
 
-/// I/Os of a window by whether they were beside discards (or flushes).
+/// I/Os of a window by whether they overlapped discards (or flushes).
 struct Split {
-  std::uint64_t slow = 0;  // beside some
+  std::uint64_t slow = 0;  // that overlapped some
   std::uint64_t others = 0;
   std::uint64_t slow_others = 0;
 };
@@ -34,7 +34,8 @@ Split split(const OperationWindow& window, model::During only, double limit) {
   return parts;
 }
 
-/// Within this window alone, I/Os beside discards (or flushes) were slow and the others, of which there were some, not.
+/// Within this window alone, I/Os that overlapped discards (or flushes) were slow and the others, of which there were
+/// some, not.
 bool shows_contrast(const Split& split, std::uint64_t least_others) {
   return split.slow > 0 && split.others >= least_others && split.slow_others * 10 <= split.others;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where did the time of a spike's slow I/Os go? Everything that the host itself can tell of the cause, added up over
-// the spike's windows. A slow I/O's parts are looked for beyond half the limit, as two halves may make it slow.
+// SpikeTally: where the time of a spike's slow I/Os went: everything that the host itself knows about the cause, summed
+// over the spike's windows. Looks for parts of a slow I/O beyond half the limit, because two halves may make it slow.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ class SpikeTally {
     std::uint64_t issues = 0;
     std::int64_t in_flight = 0;       // now
     double busy_seconds = 0;          // their device times added up
-    double contrast_seconds = 0;      // of windows in which I/Os beside it were slow, and others were not
+    double contrast_seconds = 0;      // of windows in which I/Os that overlapped it were slow, and others were not
     double any_contrast_seconds = 0;  // the same, with reads and writes taken together and few others enough
   };
   struct Sum {
@@ -37,7 +37,7 @@ class SpikeTally {
     std::uint64_t errors = 0;
     std::uint64_t failovers = 0;
     std::uint64_t requeues = 0;
-    std::uint64_t errors_of_other = 0;  // failed or tried again, of writes; beside writes, of reads
+    std::uint64_t errors_of_other = 0;  // failed or tried again, of writes; for writes, of reads
     double busy_seconds = 0;
     double queue_full_seconds = 0;
     std::uint64_t all_ios = 0;  // of both operations
@@ -55,7 +55,7 @@ class SpikeTally {
   };
   [[nodiscard]] const Sum& sum() const { return sum_; }
   [[nodiscard]] model::SpikeOperation operation() const { return operation_; }
-  /// Whose queue and device times tell of it: of commits there are none, but their writes and flushes have them.
+  /// Whose queue and device times describe it: of commits there are none, but their writes and flushes have them.
   [[nodiscard]] model::SpikeOperation measured_by() const {
     return operation_ == model::SpikeOperation::commit ? model::SpikeOperation::write : operation_;
   }

@@ -22,7 +22,7 @@ std::optional<Evidence> StallSignal::look(const SignalWindow& now, double limit)
   return believed(now) && slow.tail > limit ? std::optional(slow) : std::nullopt;
 }
 
-/// Less is in flight, or one has completed that was all through that stall. The longest that can be told is
+/// Less is in flight, or one has completed that was all through that stall. The longest that can be known is
 /// kLongestSeconds.
 void StallSignal::find_again(const SignalWindow& now, double slowest) {
   leaked_ = std::min(leaked_, now.io.least_in_flight());

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is something in flight all through a window in which nothing completes?
+// StallSignal: is something in flight all through a window in which nothing completes?
 //
-// A completion that was missed leaves its I/O in flight for ever, by our count, and each pause of the load would look
-// like a stall. So the kernel's own count is asked: what it has in flight is believed for as long as it has it, and
-// what it twice at rest does not have has leaked. Until it was asked twice nothing is claimed. Where it does not tell
-// (of flushes, and where iostats is 0), what is in flight all through a stall has leaked if the stall goes on for
-// kStallSeconds, or if the first I/Os that complete after it are all quick. It has not leaked once less is in flight,
-// or once an I/O completes that was in flight then.
+// By our count, a missed completion leaves its I/O in flight forever, and each pause of the load would look like a
+// stall. So the kernel's own count is read: what it has in flight is believed for as long as it has it, and what it
+// twice at rest does not have has leaked. Until it was read twice, nothing is claimed. Where the kernel does not count
+// (flushes, and everything where iostats is 0), what is in flight all through a stall has leaked if the stall lasts for
+// kStallSeconds, or if the first I/Os that complete after it are all fast. It has not leaked once less is in flight, or
+// once an I/O completes that was in flight then.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class StallSignal {
   std::optional<std::int64_t> denied_;  // so many the kernel did not have in flight, when it was asked last
   std::int64_t stalled_ = 0;            // in flight all through the stall
   std::int64_t leaked_ = 0;             // in flight for ever
-  SteadyTime leaked_since_;             // when the stall began that told so
+  SteadyTime leaked_since_;             // when the stall began that showed it
 };
 
 }  // namespace ssdpulse::analysis

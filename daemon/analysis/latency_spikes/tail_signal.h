@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is the 99th percentile of total latency beyond its limit?
-// The limit is kTimesBaseline times the baseline, and never below the floor.
+// TailSignal: is the 99th percentile of total latency beyond its limit? The limit is kTimesBaseline times the baseline,
+// and never below the floor.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ class TailSignal {
   [[nodiscard]] std::optional<Evidence> look(const SignalWindow& now, double limit) const;
 
   void learn(const SignalWindow& healthy);
-  /// A spike opens; its own windows teach what is the new normal if they go on.
+  /// A spike opens; its own windows show what is the new normal if they last.
   void open();
   void learn_changed(const SignalWindow& slow);
   /// They have: false where too few were seen to say what it is.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much does a drive write to its media when nothing is wrong?
+// UsualMedia: how much a drive writes to its media when nothing is wrong.
 //
 // ratio x host bytes + background x time: what the host's writes cost, and what the drive writes by itself. Both are
-// learned from healthy intervals between two readings of its counters, and robustly: an interval that is not like the
-// others moves neither. How much the two have apart is known only where the host wrote more at one time than at
-// another. Where it did not, everything beyond the host's own bytes counts as background: what is expected of an
-// interval in which the host writes less is then never too little.
+// learned from healthy intervals between two readings of its counters, robustly: a single odd interval moves neither.
+// The two can only be separated if the host wrote more at one time than at another. Otherwise everything beyond the
+// host's own bytes counts as background, so that the expectation for an interval with fewer host writes is never too
+// low.
 #pragma once
 
 #include <deque>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long do I/Os of one operation usually wait, and how much longer did these?
+// UsualWait: how long I/Os of one operation usually wait, and how much longer these did.
 //
-// Usual is the mean total latency of those within the spike limit, over the last two minutes or so of windows that
-// belong to no spike. In a spike every I/O counts with what it waited beyond that, and less than that counts against
-// it; outside, only I/Os beyond the limit do: of the others what they wait is usual.
+// Usual is the mean total latency of those within the spike limit, over about the last two minutes of windows outside
+// spikes. In a spike, every I/O counts with what it waited beyond that, and waiting less counts against it. Outside,
+// only I/Os beyond the limit count: what the others wait is usual.
 #pragma once
 
 #include <optional>

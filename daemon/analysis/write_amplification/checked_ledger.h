@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ledger that no single absurd page can poison.
-// What such a page costs: windows, never totals. A page that no drive can mean costs nothing; one that shows a fall
-// which may have been costs the windows (they begin anew with the next reading), as that fall would have. Where the
-// daemon is stopped while a page waits, it costs windows and the lifetime's ratio. Believed are growth within what a
-// drive can do (64 GB/s), and the very first reading of a drive of which no past is known.
+// CheckedLedger: a ledger that no single absurd page can poison.
+// Such a page costs windows, never totals. A page that no drive can mean costs nothing. One that shows a possible fall
+// costs the windows, which restart with the next reading, as that fall would have. If the daemon is stopped while a
+// page waits, it costs windows and the lifetime's ratio. Growth within what a drive can write (64 GB/s) is believed,
+// and so is the very first reading of a drive without history.
 #pragma once
 
 #include <chrono>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many bytes can a counter mean?
+// The interval of bytes that a counter can mean.
 // A counter of whole units says that the true bytes lie in an interval; so does the difference of two readings, and the
-// ratio of two differences. Unsigned 128-bit integers, exact; what does not fit saturates: a lower bound stays one, an
-// upper bound is no bound any more. Differences are taken of counts, so that only they have to fit, not the products.
+// ratio of two differences. Unsigned 128-bit integers, exact; what does not fit saturates: a lower bound remains one,
+// an upper bound becomes unbounded. Differences are taken of counts, so that only they have to fit, not the products.
 #pragma once
 
 #include <chrono>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How old can a counter's value be when we read it?
-// Some drives bring a counter up to date only now and then. What is told from the readings alone:
-//   - The counter was seen to change twice: its period is shorter than the time around both changes.
-//   - It stood still while more was certainly written than its granules (and the drive's write buffer) can hide: it was
-//     stale, for at least that long.
-// Covered: a counter with a fixed period between 3 poll intervals and an hour, from the first reading on (before two
-// changes were seen, an hour is assumed); and one with a varying period, once its longest stale stretch was seen.
-// Cannot be seen: a period below 3 poll intervals (the value is then older than it seems by less than that); a varying
-// period before its longest stretch was met; that the host's counter is stale, where the block layer is not measured.
+// CounterLag: how old a counter's value can be when it is read.
+// Some drives update a counter only now and then. From the readings alone follows:
+// - The counter was seen to change twice: its period is shorter than the time around both changes.
+// - It did not move while more was certainly written than its granules (and the drive's write buffer) can hide: it was
+//   stale, for at least that long.
+// Covered: a counter with a fixed period between 3 poll intervals and an hour, from the first reading on (an hour is
+// assumed until two changes were seen); and one with a varying period, once its longest stale stretch was seen. Not
+// visible: a period below 3 poll intervals (the value is then older than it seems by less than that); a varying period
+// before its longest stretch; a stale host counter where the block layer is not measured.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@
 
 namespace ssdpulse::analysis {
 
-/// What else tells of writes at a reading: bytes since whenever, at least and at most. What is not measured is
+/// What else is known of writes at a reading: bytes since any time, at least and at most. What is not measured is
 /// unbounded, and so proves nothing.
 struct WriteEvidence {
   Interval host{0, kUnbounded};   // by the drive's own host counter

@@ -77,7 +77,7 @@ void HostDrift::learn(const HostPoint& from, const HostPoint& to) {
 
 void HostDrift::observe(const HostPoint& point, bool prompt) {
   if (point.before.erasing || point.after.erasing) {
-    return;  // nobody knows how much of it the drive has counted
+    return;  // it is unknown how much of it the drive has counted
   }
   if (!begin_) {
     begin_ = point;

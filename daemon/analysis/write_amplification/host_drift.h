@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the drive's host counter grow by what the block layer wrote?
-// Every drive counts writes. Whether it counts what else changes data, writes of zeroes and discards, no standard says:
-// an FDP drive may count write zeroes that its health page leaves out. Until that is known, the bounds of the drift
-// hold either; it is learned, per command, from what the counter grew by beyond the writes
+// HostDrift: does the drive's host counter grow by what the block layer wrote?
+// Every drive counts writes. No standard says whether it counts the other commands that change data, write zeroes and
+// discards: an FDP drive may count write zeroes that its health page leaves out. Until that is known, the bounds of the
+// drift allow for either. It is learned, per command, from what the counter grew by beyond the writes
 //   less than half of what was zeroed (discarded)                              it does not count that
 //   as much as was zeroed, to a quarter, and that was more than all the rest   it does
-// between two readings, or since the begin. One that does now this, now that (a drive may look at the command's
-// deallocate bit) stays unknown. Learned of counters alone that follow every poll.
-// Not held by the bounds, because it is what the drift is to show: what the block layer does not count as any of these,
-// such as passthrough, and what other hosts write.
+// between two readings, or since the start. A drive that is inconsistent (it may look at the command's deallocate bit)
+// stays unknown. Only counters that follow every poll teach this.
+// The bounds do not cover what the drift is meant to show: what the block layer counts as none of these, such as
+// passthrough, and what other hosts write.
 #pragma once
 
 #include <array>
@@ -46,7 +46,7 @@ class HostDrift {
     double upper;
   };
   /// The growth of the drive's counter less that of ours: absent before the first point, and where requests were lost
-  /// whose sizes nobody knows.
+  /// of unknown sizes.
   [[nodiscard]] std::optional<Drift> drift() const;
 
  private:

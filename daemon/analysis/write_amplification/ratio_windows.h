@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which readings does a window of 5 minutes, an hour, a day, a week stand on?
-// Keeps what is needed of one epoch's readings: all of the last 5 minutes (2 s apart at least), one a minute of the
-// last hour, one in 10 minutes of the last day, one an hour of the last week; below 500 in all. Knows no units.
+// RatioWindows: the readings behind the windows of 5 minutes, an hour, a day and a week. Keeps what is needed of one
+// epoch's readings: all of the last 5 minutes (at least 2 s apart), one a minute of the last hour, one in 10 minutes of
+// the last day, one an hour of the last week; below 500 in all. Knows no units.
 #pragma once
 
 #include <array>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Can the counters of a sample be true?
-// A drive may show one absurd page, and a ledger never forgets what it was told. So a sample that contradicts the
-// newest one believed, by a fall or by a growth that no drive can do in the time, is held until the next one:
-//   the next goes on from the one held         both are believed: the counters did fall, or leap
-//   it goes on from the newest one believed    the one held was an absurd page, or shows a fall that was made up for
-//                                              since. A page it is for certain if a counter would have had to grow
-//                                              faster than any drive, however late counters are; otherwise it is
-//                                              doubted: nobody can tell which it was
-//   neither                                    the one held is doubted, unless absurd, and the next is held
-// Not noticed: an absurd page that stands for a growth within what a drive can do.
+// SampleGate: keeps samples whose counters cannot be true away from a ledger, which never forgets.
+// A drive may show one absurd page. So a sample that contradicts the newest one believed, by a fall or by a growth that
+// no drive can write in the time, is held until the next one:
+//   the next continues from the one held          both are believed: the counters did fall, or leap
+//   it continues from the newest one believed     the one held was an absurd page, or shows a fall that was made up
+//                                                 for since. It certainly was a page if a counter would have had to
+//                                                 grow faster than any drive, however late counters are; otherwise it
+//                                                 is doubted: there is no way to tell
+//   neither                                       the one held is doubted, unless absurd, and the next is held
+// Not noticed: an absurd page that looks like a growth within what a drive can write.
 #pragma once
 
 #include <optional>
@@ -25,7 +25,7 @@ class SampleGate {
  public:
   struct Verdict {
     std::optional<WriteSample> doubted;  // shows a fall that may have been, before any of those that are believed
-    bool fell_further = false;           // from the one doubted to the sample: another fall, or nobody knows
+    bool fell_further = false;           // from the one doubted to the sample: another fall, or unknown
     bool leapt = false;                  // before the last of those that are believed, and no drive can
     std::vector<WriteSample> believed;   // in the order of time
   };

@@ -17,7 +17,7 @@ constexpr std::uint8_t kEnduranceGroupLid = 0x09;
 constexpr std::uint8_t kFdpStatisticsLid = 0x22;  // cleared when an administrator sets the feature
 
 /// What one page said, of all endurance groups that have it: counters of several groups are one drive's, those of some
-/// of them are nobody's.
+/// of them have no owner.
 std::optional<nvme::PageContent> content_of(const nvme::DriveReading& reading, const nvme::LogPage& page) {
   std::optional<nvme::PageContent> content;
   std::size_t answered = 0;
@@ -38,8 +38,8 @@ std::optional<nvme::PageContent> content_of(const nvme::DriveReading& reading, c
   return asked != reading.asked.end() && answered == asked->second ? content : std::nullopt;
 }
 
-/// A sum of `parts` counters that were each rounded up hides as many units as there are of them: told in units so much
-/// coarser, because a counter's doubt is one unit. The true value stays within one of them of the told one. A counter
+/// A sum of `parts` counters that were each rounded up hides as many units as there are parts: expressed in units so
+/// much coarser, because a counter's doubt is one unit. The true value is within one of them of the result. A counter
 /// that is at its end stays there. (No page of endurance groups rounds in another way.)
 std::optional<ByteCounter> told_coarsely(std::optional<ByteCounter> sum, std::size_t parts) {
   if (sum && sum->rounding == model::Rounding::up && parts > 1 && sum->count != ~model::Uint128{0}) {
@@ -141,7 +141,7 @@ std::string why_not_read(const nvme::DriveReading& reading, const nvme::LogPage&
   return some ? "not read of all endurance groups" : "not read";
 }
 
-/// A page that some groups do not have tells of the others; that is no reason against it, but to be said.
+/// A page that some groups do not have describes the others: no reason against it, but worth mentioning.
 std::string not_of_all_groups(const nvme::DriveReading& reading, const nvme::LogPage& page) {
   const std::size_t asked = reading.asked.at(&page);
   const std::size_t all = reading.identity->endurance_groups.size();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of a drive's counters tell its write amplification?
-// The best page by precedence that counts media writes, and the host counter that goes with it. A page whose counters
-// contradict SMART is no source. Whatever was better and could not be taken is named. Pure.
+// Chooses the counters behind a drive's write amplification: the best page, by precedence, that counts media writes,
+// and the host counter that goes with it. A page whose counters contradict SMART is no source. Names whatever was
+// better and could not be used. Pure.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How does an analysis keep what it knows across a restart of the daemon?
-// As words of text. Each type lists its fields once, for writing and reading, in
+// Stores what an analysis knows across a restart of the daemon, as words of text. Each type lists its fields once, for
+// writing and reading, in
 //   template <typename Self, typename Archive> static void archive(Self& self, Archive& fields) { fields(self.a_, ...);
 //   }
 // Text is not trusted: what does not fit makes the whole reading fail, and sums of numbers that pass do not overflow.

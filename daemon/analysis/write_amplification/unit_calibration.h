@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which unit does a drive count, where its vendor does not say?
+// Finds the unit of a drive's counters where its vendor does not publish it.
 // Settled by comparison with the health page's data units of 512000 bytes, over the drive's life or over a window:
-// counts and differences of counts alike. Pure; remembering the answer is the caller's.
+// counts and differences of counts alike. Pure; the caller remembers the answer.
 //
 // How a ledger uses it. A page whose host and media counters both have unit 0 counts both in the same unit: their ratio
 // is known at once, bytes are not. unit_of_host_counter gives the bytes too; where it answers 0, only the ratio is
-// told. A page with a media counter alone and LogPage::media_in_bytes_or_data_units waits for unit_of_media_counter:
-// until it answers, there is neither ratio nor bytes.
+// reported. A page with a media counter alone and LogPage::media_in_bytes_or_data_units waits for
+// unit_of_media_counter: until it answers, there is neither ratio nor bytes.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long until the drive's rated endurance is used up, by the percentage that it says is used?
-// Remembers when each of the last few percent was first seen; a rate needs a rise of 2 points among them. A percent
-// that lasts longer than those before it on average says by itself that wear has slowed down.
+// WearRate: how long until the drive's rated endurance is used up, by the percentage that it reports. Remembers when
+// each of the last few percent was first seen; a rate needs a rise of 2 points among them. A percent that lasts longer
+// than the average of those before it shows by itself that wear has slowed down.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ class WearRate {
  public:
   using Time = std::chrono::nanoseconds;
 
-  /// `used`: 0.01 = one percent. A fall begins anew.
+  /// `used`: 0.01 = one percent. A fall starts over.
   void observe(Time at, double used);
   [[nodiscard]] std::optional<model::LifeRemaining> life_remaining() const;
   /// The clock has another zero now.
@@ -42,7 +42,7 @@ class WearRate {
   static constexpr std::size_t kMostSightings = 16;  // of the recent past, not of the whole life
 
   std::vector<Sighting> sightings_;  // rising in both
-  Time now_{0};                      // of the newest observation: told anew after a restart
+  Time now_{0};                      // of the newest observation: set again after a restart
 };
 
 /// By the bytes that the media is rated for: `rate` bytes were written in `window`. Absent if nothing was.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How one sample changes the ledger, and how the ledger is stored. What it says of it all is in
-// write_ledger_report.cpp, when it begins anew in write_ledger_epochs.cpp.
+// How one sample changes the ledger, and how the ledger is stored. What it reports is in write_ledger_report.cpp,
+// and when it starts a new epoch in write_ledger_epochs.cpp.
 #include "daemon/analysis/write_amplification/write_ledger.h"
 
 #include <algorithm>
@@ -59,10 +59,10 @@ void WriteLedger::observe(const WriteSample& sample) {
   }
   const auto reading = usable(sample);
   if (!reading) {
-    // Saturated, or begun anew between the reads: nothing before can be compared with anything after.
+    // Saturated, or reset between the reads: nothing before can be compared with anything after.
     if (sample.host_before && sample.host_after) {
       if (!host_.seen()) {
-        lifetime_.lose();  // and there is nothing to tell by how much was lost
+        lifetime_.lose();  // and nothing shows how much was lost
       }
       break_off();
       interrupted_ = true;
@@ -230,7 +230,7 @@ util::Result<WriteLedger> WriteLedger::restore(std::string_view text, Time poll_
   if (!reader.complete()) {
     return util::fail("the text of the write ledger is damaged");
   }
-  // The old clock may have ended with its boot. How long it is since then, only the other clock can tell; where that
+  // The old clock may have ended with its boot. How long it is since then, only the other clock knows; where that
   // went backwards, no time has passed; nor where it went forward by decades, as it does on a host without a battery.
   constexpr auto kLongestAbsence = std::chrono::hours(24 * 3650);
   const auto since = wall - ledger.wall_;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What do a drive's counters of host and media writes say of its write amplification, and within which bounds?
-// The ledger of one drive and one source of counters: fed one sample a poll, it keeps totals that go on when counters
-// begin anew, and the ratios of several windows. It has no clock, no thread and no I/O; the same samples give the same.
+// WriteLedger: the write amplification that follows from a drive's counters of host and media writes, with bounds.
+// One drive and one source of counters: fed one sample per poll, it keeps totals that continue when counters are reset,
+// and the ratios of several windows. It has no clock, no thread and no I/O; the same samples give the same results.
 //
-// Epochs. A fallen counter, another firmware or another unit opens a new epoch: no window spans one, totals go on
-// (written_total.h has the rule). Another serial number is another drive: everything begins anew. Samples are believed
+// Epochs. A fallen counter, another firmware or another unit starts a new epoch: no window spans one, totals continue
+// (written_total.h has the rule). Another serial number is another drive: everything starts over. Samples are believed
 // here: what a drive may misreport goes through checked_ledger.h first.
-// Bounds. The truth of a covered window lies in them whatever granularity, rounding and the time between the reads of
-// one sample hide, and whatever counters hide that are brought up to date only now and then, as far as counter_lag.h
-// covers them. A ratio is shown only while its bounds are narrow. A counter at all-ones has saturated and tells
-// nothing.
+// Bounds. The truth of a covered window lies within them, whatever granularity, rounding, the time between the reads of
+// one sample and rarely updated counters hide (the latter as far as counter_lag.h covers them). A ratio is reported
+// only while its bounds are narrow. A counter at all-ones has saturated and means nothing.
 #pragma once
 
 #include <chrono>
@@ -58,11 +57,11 @@ class WriteLedger {
   void set_poll_interval(Time interval) { poll_interval_ = interval; }
 
   /// In the order of `at`. A sample that lacks a counter is as good as none, but where media was never seen the host's
-  /// counter goes on alone.
+  /// counter continues alone.
   void observe(const WriteSample& sample);
 
   /// A sample that is not believed, and may have shown a fall after the last one that was: an epoch, in case it did.
-  /// `fell_further`: and then another, or nobody knows.
+  /// `fell_further`: and then another, or it is unknown.
   void doubt(const WriteSample& sample, bool fell_further);
   /// Nothing before can be compared with anything after: the next sample opens an epoch, and the lifetime is lost.
   void interrupt();

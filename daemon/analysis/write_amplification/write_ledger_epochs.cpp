@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When counters begin anew, or may have: what of a ledger still holds, and why.
+// When counters were reset, or may have been: what of a ledger still holds, and why.
 #include <utility>
 
 #include "daemon/analysis/write_amplification/write_ledger.h"
@@ -75,7 +75,7 @@ void WriteLedger::begin_epoch(const Reading& reading, const std::string& firmwar
     media_.begin_epoch(reading.media_format, {*reading.media, *reading.media}, media);
   }
   if (interrupted_ && !host && !media) {
-    lifetime_.lose();  // what was begun anew has already grown beyond what it was
+    lifetime_.lose();  // the restarted counter has already grown beyond what it was
   }
   lifetime_.fell(host, media);
   host_lag_ = CounterLag();

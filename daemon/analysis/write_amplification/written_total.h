@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much was written in the drive's life, though its counters may have begun anew in between?
+// WrittenTotal: how much was written in the drive's life, even if its counters were reset in between.
 // A counter that fell has either restarted from zero (what it shows now comes on top), or was rolled back a little by a
-// power loss (only what it grows by from now on does). The total follows this rule: a counter that kept at least half
-// of its value (a drive may lose minutes of counting, never half its life), or shows more than can have been written
-// since zero, was rolled back; any other restarted. Bounds of the lifetime's ratio contain either reading of every
-// fall; both counters fell by the same cause unless the rule says otherwise. What was written between the last reading
-// before a fall and the fall is in no reading. A fall that one reading shows and the next has made up for may be an
-// absurd page: the total takes it for one, the bounds contain all three readings of it. A fall that no reading shows
-// cannot be seen.
+// power loss (only its further growth does). The rule: a counter that kept at least half of its value (a drive may lose
+// minutes of counting, never half its life), or shows more than can have been written since zero, was rolled back; any
+// other restarted. The bounds of the lifetime's ratio contain either reading of every fall; both counters fell for the
+// same reason unless the rule says otherwise. What was written between the last reading before a fall and the fall is
+// in no reading. A fall that one reading shows and the next has made up for may be an absurd page: the total takes it
+// for one, the bounds contain all three explanations. A fall that no reading shows cannot be seen.
 #pragma once
 
 #include <cstddef>
@@ -79,7 +78,7 @@ class Lifetime {
   void fell(const CounterFall& host, const CounterFall& media);
   /// Perhaps, by what is lost, and they have made up for it.
   void may_have_fallen(const CounterFall& host, Interval host_lost, const CounterFall& media, Interval media_lost);
-  /// The counters do not tell the lifetime any more.
+  /// The counters do not cover the lifetime any more.
   void lose() { lost_ = true, falls_.clear(); }
   /// The unit was found out.
   void learn_host(const CounterFormat& format);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Are the BPF programs in the kernel, and where are their tables?
-// Owns the loaded object, its links and the mappings of its maps. load() and attach() need capabilities; afterwards
-// only program_stats() makes a bpf() call, through descriptors that are already open.
+// BlockPrograms: the loaded BPF programs, their links and the mappings of their maps. load() and attach() need
+// capabilities; afterwards only program_stats() makes a bpf() call, on descriptors that are already open.
 #pragma once
 
 #include <linux/types.h>

@@ -142,7 +142,7 @@ void BlockSource::keep_places(Measured& measured) {
     const auto path = std::find_if(paths.begin(), paths.end(), [&](const model::Path& candidate) {
       return model::same_disk(place.disk_name, place.diskseq, candidate);
     });
-    // Seen before its queue was registered: slots of no use.
+    // Seen before its queue was registered: slots useless.
     const bool useless = path != paths.end() && place.demand.queue_depth == 0 && path->queue_depth > 0;
     if (path == paths.end() || useless) {
       set_retiring(place, true);
@@ -312,7 +312,7 @@ void BlockSource::release(const Place& place) {
 }
 
 void BlockSource::publish_decisions(const model::Inventory& inventory) {
-  // Who has a place comes first: a full table must not cost those who are measured.
+  // Disks that have a place come first: a full table must not cost those that are measured.
   std::vector<DiskDecision> decisions;
   if (discards_) {
     discards_->update(inventory);
@@ -341,7 +341,7 @@ void BlockSource::publish_decisions(const model::Inventory& inventory) {
   block::publish_decisions(decisions, tables.known_disks, tables.queue_entries);
 }
 
-/// Every read adds to measured.io, whoever asks for it; what was published before is then out of date.
+/// Every read adds to measured.io, whatever it is for; what was published before is then out of date.
 void BlockSource::read_place(Place& place, Measured& measured) {
   const device_state& state = programs_->tables().device_states[place.device];
   for (std::uint32_t operation_class = 0; operation_class < CLASSES; ++operation_class) {

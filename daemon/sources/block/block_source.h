@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What did the block layer do on each device?
-// Gives every measured disk a place in the kernel's tables, and turns the cells into the model's cumulative values.
-// Not thread-safe: one thread owns it. Only open() needs capabilities; sample() makes no system call at all.
+// BlockSource: what the block layer did on each device.
+// Gives every measured disk a place in the kernel's tables and turns the cells into the model's cumulative values.
+// Owned by one thread. Only open() needs capabilities; sample() makes no system call at all.
 #pragma once
 
 #include <chrono>
@@ -49,7 +49,7 @@ class BlockSource {
   /// Disks came, went, or changed their coverage. Cheap when nothing did.
   void update(const model::Inventory& inventory);
 
-  /// What the drives themselves prefer, by device; until told, it is the kernel's word.
+  /// What the drives themselves prefer, by device; until known, what the kernel says.
   void set_write_preferences(std::map<std::string, WritePreference> preferences);
 
   BlockSample sample();
@@ -64,7 +64,7 @@ class BlockSource {
   [[nodiscard]] model::HintReach hint_reach() const { return btf_.hint_reach; }
   [[nodiscard]] const MemoryPlan& memory() const { return plan_; }
   [[nodiscard]] std::vector<model::ProgramStats> program_stats() const;
-  /// Why nobody can tell who submits discards; empty where somebody can.
+  /// Why submitters of discards cannot be seen; empty where they can.
   [[nodiscard]] const std::string& discards_unseen() const { return discards_unseen_; }
 
  private:

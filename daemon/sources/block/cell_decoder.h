@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What do the kernel's words mean in the model's terms?
-// Pure functions; the one place where cell layout and model meet.
+// Turns the kernel's words into the model's values. Pure functions; the one place where cell layout and model meet.
 #pragma once
 
 #include <linux/types.h>

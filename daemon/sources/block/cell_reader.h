@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much was counted since the last look?
+// CellReader: how much a cell has counted since the last read.
 //
-// The kernel's histogram words are 32 bits wide, per CPU for reads and writes, and never reset. The sum over the CPUs,
-// modulo 2^32, less the sum of the last look, modulo 2^32, is the exact increment as long as less than 2^32 I/Os fall
-// in one bucket between two looks. A cell whose change stamp stands still is not read: cells that were quiet for a
-// while are kept as one sum.
+// The kernel's histogram words have 32 bits, are per CPU for reads and writes, and are never reset. The sum over the
+// CPUs, modulo 2^32, minus the previous sum is the exact increment as long as less than 2^32 I/Os fall in one bucket
+// between two reads. A cell whose change stamp has not moved is not read: cells that were quiet for a while are kept as
+// one sum.
 #pragma once
 
 #include <linux/types.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long did commits take since the last look? The sum of a device's commit cells, less that of the last look.
+// CommitReader: the latencies of commits since the last read, from a device's commit cells.
 #pragma once
 
 #include <linux/types.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads and attaches what sees discards being made. The second of the two includers of a skeleton.
-// Needs capabilities in open() alone; what it counted is read, and what it shall count is written, through mappings.
+// DiscardPrograms: loads and attaches the programs that see discards being made. The second of the two files that
+// include a skeleton. Only open() needs capabilities; afterwards everything is read and written through mappings.
 #pragma once
 
 #include <linux/types.h>
@@ -33,7 +33,7 @@ class DiscardPrograms {
   [[nodiscard]] std::span<const discard_cell> cells() const { return cells_; }
   /// As in discard_abi.h: which volume has which place; empty until it is written.
   [[nodiscard]] std::span<__u64> volumes() const { return volumes_; }
-  /// Whether a partition's discards are told from those of its disk.
+  /// Whether a partition's discards are distinguished from those of its disk.
   [[nodiscard]] bool sees_partitions() const { return sees_partitions_; }
   /// In words: which hook, and why no better one.
   [[nodiscard]] const std::string& decision() const { return decision_; }

@@ -52,7 +52,7 @@ std::uint64_t acquire(const __u64& word) {
   return std::atomic_ref(const_cast<__u64&>(word)).load(std::memory_order_acquire);
 }
 
-/// A process names itself: what would end the line or the quotes in which the name is told becomes '?'.
+/// A process names itself: what would end the line or the quotes around the name becomes '?'.
 std::string told_name(std::string_view name) {
   std::string told(name);
   std::replace_if(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What did each kind of submitter send to each volume (disk or partition), stacked ones too?
+// What each kind of submitter sent to each volume (disk or partition, stacked ones too).
 // Gives volumes their places in the kernel's table of discards and reads it. Not thread-safe; reading makes no system
 // call.
 #pragma once
@@ -18,7 +18,8 @@
 
 namespace ssdpulse::block {
 
-/// Measured disks, stacked ones and their partitions, plus places for new ones; more are not told by submitter.
+/// Measured disks, stacked ones and their partitions, plus places for new ones; further ones are not counted by
+/// submitter.
 std::uint32_t discard_places(const model::Inventory& inventory);
 
 class DiscardSubmissionReader {

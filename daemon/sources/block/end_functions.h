@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which function of the kernel ends whose bios?
-// Finds the functions that tell a write's class among the kernel's symbols and puts their addresses where the block
-// programs look them up. Asks again when modules came or went, on a thread of its own: there are 100,000 symbols.
+// The kernel functions that end bios, by which the class of a write is recognised.
+// Finds them among the kernel's symbols and puts their addresses where the block programs look them up. Repeats this
+// when modules come or go, on a thread of its own: there are 100,000 symbols.
 #pragma once
 
 #include <linux/types.h>
@@ -30,7 +30,7 @@ std::size_t publish_end_functions(const EndFunctions& functions, std::span<end_f
 
 class EndFunctionWatch {
  public:
-  /// Opens the files: what they show is decided by the rights of whoever opens them. Reads and publishes.
+  /// Opens the files: what they show depends on the privileges with which they are opened. Reads and publishes.
   explicit EndFunctionWatch(std::span<end_function_set> table, const std::string& proc = "/proc");
 
   /// Modules may have come or gone.

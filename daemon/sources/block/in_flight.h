@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many requests of one operation are issued and not ended, at one place in the kernel's tables?
+// InFlight: how many requests of one operation have been issued and not ended, at one place in the kernel's tables.
 //
-// Issues less ends. A request whose end no program saw stays in its slot until another one takes it, which the kernel
-// side counts as a missed completion. Where user space finds out earlier, it gives the request up: the completion is
-// counted as missed at once, and not a second time when the slot is taken.
+// Issues minus ends. A request whose end no program saw stays in its slot until another one takes it, which the kernel
+// side counts as a missed completion. If user space finds out earlier, it gives the request up: the missed completion
+// is counted at once, and not again when the slot is taken.
 #pragma once
 
 #include <cstdint>

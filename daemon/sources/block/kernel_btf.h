@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the running kernel's own type information say about the block layer?
-// Asked once, before the programs are loaded; the kernel's version is never looked at.
+// What the running kernel's type information (BTF) says about the block layer. Read once, before the programs are
+// loaded; the kernel's version is never looked at.
 #pragma once
 
 #include <array>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large are the kernel's tables for this host?
-// Pure arithmetic on counts, done once before the programs are loaded. The budget is the design's: cells at most 16 MB
-// at 8 devices x 64 CPUs and 200 MB at 64 x 256; slots at most 16 MiB and 128 MiB. Cells that can be shared are: their
-// number is what the budget leaves.
+// MemoryPlan: the sizes of the kernel's tables for this host.
+// Pure arithmetic on counts, done once before the programs are loaded. Budget: cells at most 16 MB at 8 devices x 64
+// CPUs and 200 MB at 64 x 256; slots at most 16 MiB and 128 MiB. Cells that can be shared are: their number is what the
+// budget leaves.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ struct MemoryPlan {
   std::uint32_t devices = 0;         // present disks plus places for new ones, at most kMaxDevices
   std::uint32_t cpus = 0;            // possible CPUs
   std::uint32_t slots = 0;           // of all devices; see slots_for() for one
-  std::uint32_t discard_places = 0;  // volumes whose discards are told by submitter; 0: nobody's are
+  std::uint32_t discard_places = 0;  // volumes whose discards are counted by submitter; 0: none
   std::uint32_t tagged_cells = 1;    // of one device, a power of two: for hints and streams, shared by CPUs
-  std::uint32_t commit_cells = 1;    // likewise; one for each CPU, where the budget allows it
+  std::uint32_t commit_cells = 1;    // also shared; one per CPU, where the budget allows it
 
   [[nodiscard]] std::uint64_t cell_bytes() const;
   [[nodiscard]] std::uint64_t slot_bytes() const;

@@ -13,7 +13,7 @@ bool same(const known_disk& left, const known_disk& right) {
          left.identity == right.identity && left.device == right.device;
 }
 
-/// The table as it should be, built beside the live one.
+/// The table as it should be, built next to the live one.
 std::vector<known_disk> lay_out(const std::vector<DiskDecision>& decisions, std::size_t& homeless) {
   std::vector<known_disk> table(KNOWN_DISKS);
   for (const DiskDecision& decision : decisions) {

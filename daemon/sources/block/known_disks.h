@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which disks does the kernel side measure, and under which index?
-// User space's hand on the control tables of bpf/abi/block_abi.h: it alone decides, the kernel looks up.
+// Which disks the kernel side measures, and under which index. Writes the control tables of
+// bpf/abi/block_abi.h: user space decides, the kernel only looks up.
 #pragma once
 
 #include <linux/types.h>
@@ -30,7 +30,7 @@ void forget_queues_of(__u32 device, std::span<queue_entry> queue_entries);
 /// Lets no queue look this device (index + 1) up any more, before its place is given to another disk.
 void close_entries_of(__u32 device, std::span<known_disk> table);
 
-/// Writes the table anew where it differs, and forgets cached decisions of queues that no longer agree with it.
+/// Rewrites the table where it differs, and forgets cached decisions of queues that no longer agree with it.
 /// `table` and `queue_entries` are the mapped kernel tables. Returns how many disks found no place (the table is full
 /// or their name's neighbourhood is): they stay unmeasured and are counted by the kernel as pending.
 std::size_t publish_decisions(const std::vector<DiskDecision>& decisions, std::span<known_disk> table,

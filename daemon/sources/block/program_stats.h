@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How does the kernel account our programs? Through descriptors that are already open: no capability is needed.
+// How the kernel accounts our programs, through descriptors that are already open: no capability is needed.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What did writes alone tell since the last look? Sums of a device's write cells and tagged cells, less those of the
-// last look, and their meaning in the model's terms.
+// WriteReader: what was measured of writes alone since the last read, from a device's write cells and tagged cells, as
+// the model's values.
 #pragma once
 
 #include <linux/types.h>

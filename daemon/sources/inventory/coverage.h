@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which disks that somebody named are not measured, and why not? In words, for people.
+// Which disks are measured, and why others are not, in words for people.
 #pragma once
 
 #include <string>

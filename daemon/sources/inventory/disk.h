@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does one disk say about itself: identity, limits of its queue, transport? Reads attributes, judges nothing but
-// their syntax; coverage and multipath are put together in inventory.cpp.
+// Reads one disk from sysfs: identity, limits of its queue, transport. Checks only the syntax of attributes;
+// inventory.cpp adds coverage and multipath.
 #pragma once
 
 #include <optional>

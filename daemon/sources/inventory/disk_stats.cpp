@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A read from offset 0 makes sysfs render the attribute anew, so one open file serves for good.
+// A read from offset 0 makes sysfs render the attribute again, so one file can stay open.
 #include "daemon/sources/inventory/disk_stats.h"
 
 #include <fcntl.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the kernel itself count for a disk? /sys/block/X/stat and /sys/block/X/inflight
-// (Documentation/block/stat.rst, Documentation/ABI/stable/sysfs-block): the independent witness against which our
-// counts are held.
+// What the kernel itself counts for a disk: /sys/block/X/stat and /sys/block/X/inflight (Documentation/block/stat.rst,
+// Documentation/ABI/stable/sysfs-block). The independent witness that our counts are compared with.
 #pragma once
 
 #include <string>

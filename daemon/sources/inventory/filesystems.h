@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which file systems are mounted, and which disks do they lie on? As the daemon's own mount namespace sees it.
+// Which file systems are mounted, and on which disks, in the daemon's own mount namespace.
 #pragma once
 
 #include <string>

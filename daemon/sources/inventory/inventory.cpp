@@ -66,8 +66,8 @@ void read_paths(const std::string& directory, const HiddenPaths& hidden, model::
   }
 }
 
-/// The serial number, perhaps none, that this incarnation of the disk told before. Without diskseq (before 5.15) the
-/// device number has to do.
+/// The serial number, perhaps none, that this incarnation of the disk reported before. Without diskseq (before 5.15)
+/// the device number has to do.
 std::optional<std::string> known_serial(const model::Inventory* previous, const std::string& directory,
                                         const std::string& name) {
   if (previous == nullptr) {

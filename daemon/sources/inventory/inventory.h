@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which disks does this host have, what are they part of, and what is mounted on them? One look at sysfs and
-// mountinfo, cheap enough for every uevent. Knows nothing of BPF and keeps no state.
+// The host's disks, what they are part of, and what is mounted on them. One pass over sysfs and mountinfo,
+// cheap enough for every uevent. Knows nothing of BPF and keeps no state.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct InventoryRoots {
 };
 
 /// Shell globs on device names (the head's name for NVMe multipath). A name wins over a pattern, also over those that
-/// are excluded by default, because whoever names a disk means it. Between two names or two patterns, exclude wins.
+/// are excluded by default, because naming a disk is deliberate. Between two names or two patterns, exclude wins.
 struct DeviceFilter {
   std::vector<std::string> include{"*"};
   std::vector<std::string> exclude;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which disks lie under which? Follows the slaves of md, dm and the like down to the disks that carry the data, and
-// maps partitions to their disk. Built once for each look at sysfs.
+// Which disks lie below which: follows the slaves of md, dm and the like down to the disks that carry the data, and
+// maps partitions to their disk. Built once per pass over sysfs.
 #pragma once
 
 #include <cstddef>

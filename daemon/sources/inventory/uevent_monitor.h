@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Did the kernel just announce that disks came, went or changed? Tells only that a new look at sysfs is due: what
-// changed is not taken from the message, so a lost one costs time and never truth.
+// UeventMonitor: reports when the kernel announces that disks came, went or changed. It only says that sysfs must be
+// read again, and takes nothing else from the message, so a lost one costs time but never correctness.
 #pragma once
 
 #include <string_view>

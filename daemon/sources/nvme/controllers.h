@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which NVMe drives does this host have, and which controller of each is the one to ask? One look at sysfs: no drive is
-// opened, nothing is remembered. A drive is an NVM subsystem: several controllers of it tell the same.
+// The host's NVMe drives, and which controller of each to read. One pass over sysfs: opens no drive and remembers
+// nothing. A drive is an NVM subsystem: all its controllers report the same.
 #pragma once
 
 #include <cstdint>

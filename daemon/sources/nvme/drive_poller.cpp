@@ -17,7 +17,7 @@ constexpr unsigned kStatusCode = 0x07ff;   // with its type
 constexpr unsigned kFdpDisabled = 0x0029;  // in this endurance group (TP4146)
 constexpr std::uint32_t kFdpAttribute = 1U << 19;
 
-/// Of all that a drive may say, this alone is said of its kind: invalid opcode, invalid field, invalid log page.
+/// The only answers that hold for all drives of the kind: invalid opcode, invalid field, invalid log page.
 constexpr std::array kNoSuchPage{0x0001U, 0x0002U, 0x0109U};
 
 /// A page that is not what its number says, this often in a row and never otherwise, is another vendor's.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of one drive next, and what do its answers mean?
-// The state machine of one controller: it neither talks to a drive nor looks at a clock. One command at a time, because
+// DrivePoller: the next request for one drive, and the meaning of its answers.
+// The state machine of one controller: it neither talks to a drive nor reads a clock. One command at a time, because
 // host counter, media counter and host counter must be read in this order to be one sample.
 #pragma once
 

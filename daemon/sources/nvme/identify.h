@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is a drive, by its own account? Pure parsing of the Identify data structures (NVM Express Base 2.x, 5.1.13).
-// Asks nothing itself, and says which of the optional structures a drive may be asked for.
+// Parses the Identify data structures (NVM Express Base 2.x, 5.1.13): who a drive is, by its own account, and which of
+// the optional structures it may be asked for. Pure.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How does the daemon ask the NVMe reader? Never waiting: what was sent is answered later, when the descriptor is
-// readable. Every request that was sent is answered exactly once, by the drive or by an error, unless a drive hangs:
-// then it is answered when the kernel gives up on the drive. The reader is a child of ours, or a service's that
-// listens. For one thread; has none of its own.
+// ReaderClient: the daemon's end of the connection to the NVMe reader. Never waits: answers come later, when the
+// descriptor is readable. Every request is answered exactly once, by the drive or by an error; if a drive hangs, when
+// the kernel gives up on it. The reader is our child, or a service that listens. For one thread; has none of its own.
 #pragma once
 
 #include <sys/types.h>
@@ -31,7 +30,7 @@ class ReaderClient {
   /// thread that lives longest (the reader dies with it).
   static util::Result<std::unique_ptr<ReaderClient>> spawn(const std::string& program = "/proc/self/exe");
 
-  /// One that is served by somebody else, who listens on the unix socket `path`. It need not be there now: then this
+  /// One that is a service, listening on the unix socket `path`. It need not be there now: then this
   /// one has ended, and may reconnect().
   static std::unique_ptr<ReaderClient> at(std::string path);
 
@@ -52,7 +51,7 @@ class ReaderClient {
   /// with the request and was started again; -EPIPE, it has ended.
   std::vector<Response> receive();
 
-  /// Its answer is not waited for any more: should it come, it is dropped.
+  /// Stops waiting for its answer: if it comes, it is dropped.
   void give_up(std::uint64_t id) { outstanding_.erase(id); }
 
   /// The reader is gone: for good, unless it can be connected to.
@@ -61,7 +60,7 @@ class ReaderClient {
   /// The reader is of another version: all requests fail (EPROTO) for as long as it is there.
   [[nodiscard]] bool misunderstood() const { return misunderstood_; }
 
-  /// Begins anew with a reader that has ended; requests that were under way have been answered by then. Never waits.
+  /// Reconnects to a reader that has ended; requests that were under way have been answered by then. Never waits.
   util::Result<void> reconnect();
   [[nodiscard]] bool can_reconnect() const { return !path_.empty(); }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pages are not asked for again, and why? Many drives count each refused command as an error in their log.
-// What a drive does not have, its whole kind has not, unless one of them had it. Whatever else is wrong with a page is
-// so of one drive, as it may be sick; what is switched off is so in one of its endurance groups.
+// RefusedPages: the pages that are not requested again, and why. Many drives log each refused command as an error. What
+// one drive does not have, no drive of its kind has, unless one of them had it. Any other fault is that of one drive,
+// which may be sick; what is switched off is switched off in one endurance group.
 #pragma once
 
 #include <cstdint>

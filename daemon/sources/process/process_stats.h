@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the daemon itself cost this host? For the process_* metrics, from /proc/self.
+// What the daemon itself costs this host: the process_* metrics, from /proc/self.
 #pragma once
 
 #include <string>

@@ -50,7 +50,7 @@ SEEING = [
           (f"sum by (instance, device, operation) (ssdpulse_accounting_drift_ios{{{HOST}}}) != 0",
            "{{instance}} {{device}} {{operation}}"), minimum=None, nothing="no drift"),
     lines("Drift of drives' host counters", "The drive's own count of written bytes less what the block layer wrote, "
-          "where neither rounding explains it nor what the drive may count beside writes.", "bytes",
+          "where neither rounding explains it nor what the drive may count besides writes.", "bytes",
           [(f"ssdpulse_nvme_host_written_drift_bytes{{{HOST}}} and "
             f"(ssdpulse_nvme_host_written_drift_lower_bytes{{{HOST}}}"
             f" > 0 or ssdpulse_nvme_host_written_drift_upper_bytes{{{HOST}}} < 0)", "{{instance}} {{controller}}")],

@@ -28,7 +28,7 @@ NOW = [
     number("Commit p99", "99th percentile of what a caller of fsync waits for: flush sequences as a whole, and FUA "
            "writes.", "s", (quantile(0.99, TOTAL_TIME, "device", of("commit")), "commit"), TAIL, span=3),
     number("Slow now, because of", "Cause of the latency spike that is under way; it may still change until the spike "
-           "has ended and the drive was asked.", "short",
+           "has ended and the drive was polled.", "short",
            (active("ssdpulse_latency_spike_active", "operation, cause"), "{{operation}}: {{cause}}"),
            ((None, GREEN), (1, RED)), names=True, texts={"1": ("now", RED)}, nothing="no spike", span=4),
     number("Discarding now", "Who sent the burst of discards that is under way.", "short",
@@ -37,7 +37,7 @@ NOW = [
     number("WAF, 1 h", "Bytes written to the media per byte that the host wrote, over the last hour.", "none",
            (f'max(ssdpulse_write_amplification_ratio{{{CONTROLLER},window="1h"}})', "WAF"),
            ((None, GREEN), (2, YELLOW), (4, RED)), nothing="n/a", span=3, decimals=2),
-    number("Life left", "Time until the rated endurance is used up, if writing goes on as it did.", "s",
+    number("Life left", "Time until the rated endurance is used up, at the current rate.", "s",
            (f"min(ssdpulse_nvme_life_remaining_seconds{{{CONTROLLER}}})", "left"),
            ((None, RED), (90 * 86400, YELLOW), (365 * 86400, GREEN)), nothing="n/a", span=4),
 ]
@@ -72,48 +72,47 @@ COMMITS = [
           span=12, nothing="no commits"),
 ]
 
-BESIDE = ("In flight on the same drive at some instant of the request: nothing of the kind (none), a discard, a flush, "
-          "both.")
+BESIDE = ("In flight on the same drive at some time during the request: neither (none), a discard, a flush, or both.")
 INTERFERENCE = [
     *(lines(f"{operation.capitalize()}s, with and without interference", f"Device latency at the chosen quantile, "
-            f"apart by what was beside it. {BESIDE}", "s",
+            f"by what else was in flight. {BESIDE}", "s",
             (quantile("$quantile", DEVICE_TIME, "during", of(operation)), "{{during}}"), "during", log=10, span=9)
       for operation in ("read", "write")),
-    lines("How much interference costs", "Device latency at the chosen quantile beside a discard or a flush, as a "
-          "multiple of that of undisturbed requests. 1: it costs nothing. What met both is left out.", "x",
+    lines("How much interference costs", "Device latency at the chosen quantile of requests that overlap a discard or a flush, "
+          "as a multiple of that of undisturbed requests. 1: it costs nothing. What overlaps both is left out.", "x",
           [(f'({quantile("$quantile", DEVICE_TIME, "operation", f"{DEVICE},during={chr(34)}{during}{chr(34)}")})'
             f'\n/\n({quantile("$quantile", DEVICE_TIME, "operation", f"{DEVICE},during={chr(34)}none{chr(34)}")})',
             during + ", {{operation}}") for during in ("discard", "flush")], "beside", span=6,
-          nothing="nothing met a discard or a flush"),
-    *(lines(f"{operation.capitalize()}s by what was beside them", f"Share of the requests. {BESIDE}", "percentunit",
+          nothing="nothing overlapped a discard or a flush"),
+    *(lines(f"{operation.capitalize()}s by what else was in flight", f"Share of the requests. {BESIDE}", "percentunit",
             (count_rate(DEVICE_TIME, "during", of(operation)), "{{during}}"), "during", stack="percent", span=6)
       for operation in ("read", "write")),
     lines("Discards by trigger", "Bytes discarded in bursts, by who sent them.", "Bps",
           (f'{rate("ssdpulse_discard_burst_bytes_total", "trigger")} > 0', "{{trigger}}"), "trigger", stack="normal",
           span=6, nothing="no discards"),
-    lines("Time in bursts of discards", "Share of the time that a burst was under way, by who sent it.", "percentunit",
+    lines("Time in bursts of discards", "Share of the time in which a burst lasted, by who sent it.", "percentunit",
           (f'{rate("ssdpulse_discard_burst_seconds_total", "trigger")} > 0', "{{trigger}}"), "trigger", span=6,
           nothing="no discards"),
 ]
 
 SPIKES = [
     states("Latency spikes by cause", "When reads, writes, flushes or commits were slower than the drive's own normal, and why. The "
-           "cause may change until the spike has ended and the drive was asked.",
+           "cause may change until the spike has ended and the drive was polled.",
            (f"max by (cause, operation) (ssdpulse_latency_spike_active{{{DEVICE}}}) and on (cause, operation) "
             f"(max by (cause, operation) (max_over_time(ssdpulse_latency_spike_active{{{DEVICE}}}[$__range])) > 0)",
             "{{cause}} {{operation}}"), "cause", height=7, nothing="no spikes"),
-    lines("Slow time by cause", "How long latency spikes had lasted, told when they have ended and their cause is "
+    lines("Slow time by cause", "How long latency spikes lasted, counted when they have ended and their cause is "
           "final.", "s",
           (f'{increase("ssdpulse_latency_spike_seconds_total", "cause", window="$__interval")} > 0', "{{cause}}"),
           "cause", bars=True, stack="normal", span=6, nothing="no spike has ended"),
     lines("Spikes by cause", "Latency spikes that ended, by cause.", "short",
           (f'{increase("ssdpulse_latency_spikes_total", "cause", window="$__interval")} > 0', "{{cause}}"), "cause",
           bars=True, stack="normal", span=6, nothing="no spike has ended"),
-    lines("Waited beyond usual, by cause", "What all I/Os together waited beyond what is usual of them, counted when the "
-          "cause of their spike is final; outside spikes (unknown) by I/Os that were slow by themselves. Adds up over any "
+    lines("Waited beyond usual, by cause", "How long all I/Os together waited beyond what is usual, counted when the "
+          "cause of their spike is final; outside spikes (unknown) by single slow I/Os. Adds up over any "
           "time.", "s",
           (f'{increase("ssdpulse_latency_excess_seconds_total", "operation, cause", window="$__interval")} > 0',
-           "{{operation}}: {{cause}}"), "cause", bars=True, stack="normal", span=24, nothing="nobody waited"),
+           "{{operation}}: {{cause}}"), "cause", bars=True, stack="normal", span=24, nothing="nothing waited"),
 ]
 
 QUEUE = [
@@ -128,7 +127,7 @@ QUEUE = [
            for metric, side in ((QUEUE_TIME, "queue"), (DEVICE_TIME, "device"))], "side", stack="normal"),
     lines("In flight", "Requests issued to the driver and not yet completed, at the time of the scrape.", "short",
           (f"sum by (operation) (ssdpulse_io_in_flight{{{DEVICE}}})", BY_OPERATION), "operation"),
-    lines("Time at full depth", "Share of the time that somebody waited because all tags of the device were taken.",
+    lines("Time at full depth", "Share of the time in which a request waited because all tags of the device were taken.",
           "percentunit", (rate("ssdpulse_io_queue_full_seconds_total", "operation"), BY_OPERATION), "operation"),
     lines("Requeues, failovers, never issued", "Requests that the driver gave back or that moved to another path, and "
           "those that ended without reaching the driver (the parents of flush sequences).", "reqps",
@@ -157,7 +156,7 @@ LOAD = [
 
 WRITTEN = f'{DEVICE},operation="write"'
 WRITES = [
-    lines("Written, by hint", "Bytes written under each lifetime hint; not_set: nobody gave one, unknown: this kernel "
+    lines("Written, by hint", "Bytes written under each lifetime hint; not_set: none was declared, unknown: this kernel "
           "does not "
           "tell.", "Bps", (rate("ssdpulse_write_hint_bytes_total", "hint"), "{{hint}}"), "hint", stack="normal"),
     lines("Requests by hint", "Writes under each lifetime hint.", "reqps",
@@ -168,7 +167,7 @@ WRITES = [
           (rate("ssdpulse_write_stream_bytes_total", "stream"), "stream {{stream}}"), stack="normal",
           nothing="no streams"),
     lines("Written, by class", "Bytes written, by what they are to the host: journal, metadata, page cache writeback, "
-          "direct I/O, swap; other: it cannot be told.", "Bps",
+          "direct I/O, swap; other: unknown.", "Bps",
           (rate("ssdpulse_write_class_bytes_total", "class"), "{{class}}"), "class", stack="normal"),
     lines("Misaligned and small", "Share of the written bytes that begin or end off the drive's preferred granularity, "
           "or are smaller than it: the drive must read, modify and write.", "percentunit",

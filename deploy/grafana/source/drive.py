@@ -61,7 +61,7 @@ WEAR = [
            gauge("endurance_group_percentage_used_ratio", "endurance group", GROUP),
            gauge("system_area_used_ratio", "system area"),
            (f"1 - ssdpulse_nvme_erase_cycles_remaining_ratio{{{CONTROLLER}}}", "erase cycles")]),
-    lines("Life left", "Time until the rated endurance is used up if writing goes on as it did, by what it is computed "
+    lines("Life left", "Time until the rated endurance is used up at the current rate, by what it is computed "
           "from, and the window of that.", "s",
           [gauge("life_remaining_seconds", "left, by", "{{basis}}"),
            gauge("life_remaining_window_seconds", "window of", "{{basis}}")], log=10),
@@ -97,7 +97,7 @@ PLACEMENT = [
           "placement was on, and media erased.", "Bps",
           [growth("fdp_host_written_bytes", "host", GROUP), growth("fdp_media_written_bytes", "media", GROUP),
            growth("fdp_media_erased_bytes", "erased", GROUP)], "side"),
-    states("Use of reclaim unit handles", "Who writes through each handle: nobody, the host, or the drive itself.",
+    states("Use of reclaim unit handles", "Who writes through each handle: no one, the host, or the drive itself.",
            gauge("fdp_handle_use", "handle", "{{handle}}"), span=8, height=7,
            texts={"0": ("unused", "#2B2F36"), "1": ("host", "#5794F2"), "2": ("controller", "#FF9830")}),
     lines("Placement events", "Events in the drive's placement log, among its first 63: reclaim units left unfilled, "
@@ -187,7 +187,7 @@ VOLUME = [
           "count.", "s",
           (f"rate(ssdpulse_nvme_volume_io_seconds_total{{{CONTROLLER}}}[$__rate_interval]) / "
            f"(rate(ssdpulse_nvme_volume_operations_total{{{CONTROLLER}}}[$__rate_interval]) > 0)", OPERATION)),
-    lines("Above the limits", "Share of the time that hosts asked for more than the volume or the instance allows.",
+    lines("Above the limits", "Share of the time in which hosts requested more than the volume or the instance allows.",
           "percentunit", growth("volume_limit_exceeded_seconds", "", "{{limit}}")),
     lines("Outstanding in the volume", "Reads and writes outstanding, by the volume's own count.", "short",
           gauge("volume_queue_length", "queue length")),

@@ -71,7 +71,7 @@ AT_A_GLANCE = [
            (f"count(max by ({DRIVE}) ({{__name__=~\"ssdpulse_nvme_critical_warning|"
             f'ssdpulse_nvme_endurance_groups_warning",{HOST}}}) > 0) or vector(0)', "warn"),
            ((None, GREEN), (1, RED)), span=3),
-    number("Worn out in", "Least remaining life of any drive, if writing goes on as it did.", "s",
+    number("Worn out in", "Least remaining life of any drive, at the current rate.", "s",
            (f"min({LIFE_REMAINING})", "left"), LIFE, span=3, nothing="n/a"),
     number("WAF, 24 h", "Highest write amplification of any drive over the last 24 hours.", "none",
            (f"max({waf('24h')})", "WAF"), WAF, span=3, decimals=2, nothing="n/a"),
@@ -85,10 +85,10 @@ WORST = [
           top(8, tail("write")), TAIL, DEVICES, links=TO_DEVICE),
     worst("Most write amplification, 24 h", "Bytes written to the media per byte that the host wrote, over 24 hours. "
           "A drive whose counters do not tell is not in the list.", "none",
-          top(8, waf("24h")), WAF, DRIVES, nothing="no drive tells"),
-    worst("Worn out first", "Time until the rated endurance is used up, if writing goes on as it did; the shortest "
+          top(8, waf("24h")), WAF, DRIVES, nothing="no drive reports it"),
+    worst("Worn out first", "Time until the rated endurance is used up, at the current rate; the shortest "
           "first.", "s", f"bottomk(8, {LIFE_REMAINING})", LIFE, DRIVES, reverse=True,
-          nothing="no drive tells"),
+          nothing="no drive reports it"),
 ]
 
 TABLE = [
@@ -123,12 +123,12 @@ CHANGED = [
     worst("Amplification against 7 days", "Write amplification of the last hour, as a multiple of the drive's own over "
           "seven days.", "x",
           top(10, f"{waf('1h')}\n/ on ({DRIVE})\n({waf('7d')})"),
-          MORE, DRIVES, span=6, height=7, nothing="no drive tells"),
+          MORE, DRIVES, span=6, height=7, nothing="no drive reports it"),
     worst("Write rate against before", "Bytes written over the last hour, as a multiple of the hour that ended the "
           "chosen time earlier: a change of load explains much else.", "x",
           top(10, of_model(against_before(WRITE_RATE))),
           MORE, DEVICES, links=TO_DEVICE, span=6, height=7, nothing="nothing to compare with"),
-    lines("Slow time by cause", "How long latency spikes had lasted, told when they have ended, by cause, all devices "
+    lines("Slow time by cause", "How long latency spikes lasted, counted when they have ended, by cause, all devices "
           "together.", "s",
           (f'{increase("ssdpulse_latency_spike_seconds_total", "cause", window="$__interval")} > 0', "{{cause}}"),
           "cause", bars=True, stack="normal", nothing="no spike has ended"),
@@ -143,9 +143,9 @@ CHANGED = [
               "offset $compare", None)], hide=("wwid", "iostats", "rotational", "discard"),
             order=("instance", "device", "model", "firmware", "serial", "scheduler"), span=16, height=6,
             nothing="none"),
-    lines("Restarts and resets", "Restarts of daemons, and times that a drive's write counters began anew.", "short",
+    lines("Restarts and resets", "Restarts of daemons, and resets of a drive's write counters.", "short",
           [(f"sum(changes(process_start_time_seconds{{{HOST}}}[$__interval]))", "daemon restarts"),
-           (f"sum(increase(ssdpulse_nvme_write_epochs_total{{{HOST}}}[$__interval]))", "counters anew")],
+           (f"sum(increase(ssdpulse_nvme_write_epochs_total{{{HOST}}}[$__interval]))", "counter resets")],
           bars=True, height=6),
 ]
 

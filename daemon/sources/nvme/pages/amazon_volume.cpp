@@ -26,7 +26,7 @@ constexpr Field kFields[] = {
     {80, 8, F::volume_limit_exceeded_seconds, kMicroseconds, "instance_throughput"},
     {88, 8, F::volume_queue_length},
 };
-// An instance store has no limits of its own beside those of the instance.
+// An instance store has no limits besides those of the instance.
 constexpr Field kBlockStoreFields[] = {
     {56, 8, F::volume_limit_exceeded_seconds, kMicroseconds, "volume_iops"},
     {64, 8, F::volume_limit_exceeded_seconds, kMicroseconds, "volume_throughput"},

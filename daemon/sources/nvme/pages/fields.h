@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How does a table of offsets become values? A page with fixed places is a table of Field; everything is little-endian.
-// Nothing here reads beyond the bytes that it is given: what would lie beyond them is not told.
+// Turns tables of offsets into values: a page with a fixed layout is a table of Field. Everything is little-endian.
+// Nothing here reads beyond the given bytes; what would lie beyond them is absent.
 #pragma once
 
 #include <cstddef>
@@ -69,7 +69,7 @@ std::optional<model::ByteCounter> read_counter(Bytes bytes, std::size_t offset, 
                                                std::uint64_t unit_bytes, model::Rounding rounding,
                                                Zero zero = Zero::is_a_value);
 
-/// Stays at the largest number rather than begin anew.
+/// Saturates at the largest number.
 model::Uint128 saturating_sum(model::Uint128 one, model::Uint128 other);
 
 /// Two cell types, one counter of the media.

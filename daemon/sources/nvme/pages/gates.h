@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which drives may have a page? Vendors by their PCI vendor identifier, families by how the model begins: vendor pages
+// Which drives may have a page: vendors by PCI vendor identifier, families by how the model begins. Vendor pages
 // collide on their numbers, and a drive counts every page that it refuses as an error.
 #pragma once
 

@@ -15,7 +15,7 @@ constexpr std::uint64_t kGigabyte = 1'000'000'000;
 constexpr std::size_t kMaxErases = 1056;
 constexpr std::size_t kWearPart = 44;
 
-/// A counter of each part, `stride` bytes apart; their sum is told.
+/// A counter of each part, `stride` bytes apart; their sum is reported.
 struct PartField {
   std::size_t offset;
   std::size_t stride;

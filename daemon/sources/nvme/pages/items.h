@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How are pages read that are lists of keyed items? An item is told by its key, never by its place; the list ends with
-// key 0 or with the page. A key that comes twice is told once.
+// Reads pages that are lists of keyed items. An item is identified by its key, never by its place; the list ends with
+// key 0 or with the page. Of a key that occurs twice the first counts.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is a log page, to us? Where it is asked for, which drives may have it, and a pure function from its bytes to
-// values. One page a file beside this one, one line in page_list.cpp. Nothing here talks to a drive.
+// LogPage: where a log page is requested, which drives may have it, and a pure function from its bytes to values. One
+// page per file in this folder, one line in page_list.cpp. Nothing here talks to a drive.
 #pragma once
 
 #include <array>
@@ -48,15 +48,15 @@ struct LogPage {
   bool (*offered)(const model::NvmeIdentity&);
   /// Never reads beyond `bytes` and never trusts a count in it. An error says in words what the page is not.
   util::Result<PageContent> (*decode)(Bytes bytes, const model::NvmeIdentity&);
-  /// The media counter is in bytes or in data units of 512000, and no host counter beside it tells which:
-  /// unit_of_media_counter (analysis/write_amplification/unit_calibration.h) may settle it.
+  /// The media counter is in bytes or in data units of 512000, and no host counter next to it shows which:
+  /// unit_of_media_counter (unit_calibration.h) may settle it.
   bool media_in_bytes_or_data_units = false;
 };
 
 /// All pages; those with a source in the order of precedence.
 std::span<const LogPage> log_pages();
 
-/// Adds to a drive's values those that no page before told: a drive may say the same on two pages, and one series has
+/// Adds to a drive's values those that no earlier page had: a drive may say the same on two pages, and one series has
 /// one value. Call it in the order of log_pages().
 void add_values(std::vector<model::NvmeValue>& drive, const std::vector<model::NvmeValue>& page);
 

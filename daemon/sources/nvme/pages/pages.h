@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pages are there? Each is defined in the file of its name beside this one; page_list.cpp puts them in order.
-// Pages that share a layout share a file.
+// All log pages. Each is defined in the file of its name in this folder; page_list.cpp puts them in order. Pages that
+// share a layout share a file.
 #pragma once
 
 #include "daemon/sources/nvme/pages/page.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// C4h of Seagate's data center drives: a version, then 42 attributes of twelve bytes, told by their number. Version 1
+// C4h of Seagate's data center drives: a version, then 42 attributes of twelve bytes, identified by number. Version 1
 // has 32 bits of value, version 2 has 64; the counters of writes take two attributes, low and high. Both are in the
 // same unit, probably data units of 512000 bytes.
 #include "daemon/sources/nvme/pages/fields.h"

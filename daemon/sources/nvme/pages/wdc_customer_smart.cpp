@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CAh of Western Digital's data center drives, which comes in two customers' layouts and says nowhere which: one of
-// fixed places with media writes in bytes, and one of Intel's items under keys 0 to Ch. The second is told by its keys,
-// the first by what it leaves empty; a page that is neither is refused.
+// fixed places with media writes in bytes, and one of Intel's items under keys 0 to Ch. The second is recognised by its
+// keys, the first by what it leaves empty; a page that is neither is refused.
 #include "daemon/sources/nvme/pages/gates.h"
 #include "daemon/sources/nvme/pages/items.h"
 #include "daemon/sources/nvme/pages/pages.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FBh of Western Digital's client drives: media writes are those to TLC and those to SLC. The version at byte 510 tells
+// FBh of Western Digital's client drives: media writes are those to TLC and those to SLC. The version at byte 510 shows
 // which of two layouts it is: 0 counts in bytes, 3 perhaps in data units.
 #include "daemon/sources/nvme/pages/fields.h"
 #include "daemon/sources/nvme/pages/gates.h"
