@@ -185,6 +185,22 @@ TEST(Stories, AFreezeNowAndThen) {
   expect_freezes(busy);
 }
 
+TEST(Stories, AHiccupTwoSecondsBeforeIsNotItsBegin) {
+  constexpr double kHiccup = kBegin - 2.2;
+  for (int seed = 1; seed <= 10; ++seed) {
+    Story story(seed, 0.005);
+    story.clients(2, 1, 0.05);
+    story.adds = [](double now, Operation, double) {
+      const bool slow = now >= kBegin && now < kBegin + 6;
+      return slow ? 1.5 : now >= kHiccup && now < kHiccup + 0.05 ? 0.4 : 0;
+    };
+    story.run(kBegin + 40);
+    const Seen found = seen(story, SpikeOperation::read, SpikeCause::unknown, {{kBegin, kBegin + 7.5}});
+    EXPECT_EQ(found.spikes, 1U) << text_of(story);
+    EXPECT_EQ(found.near, 1U) << text_of(story);
+  }
+}
+
 TEST(Stories, FewReadsTakeLong) {
   for (const double base : {0.001, 0.005}) {
     for (int seed = 1; seed <= kSeeds; ++seed) {

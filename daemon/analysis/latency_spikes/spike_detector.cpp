@@ -83,6 +83,10 @@ SpikeDetector::Event SpikeDetector::watch(const SignalWindow& now, const std::op
     first_slow_ = slow;
     return Event::none;
   }
+  // What is clear by itself needs nothing before it: a hiccup that had passed is not its begin.
+  if (first_slow_ && alone && begin_of(*slow) > first_slow_->end) {
+    first_slow_.reset();
+  }
   open(first_slow_.value_or(*slow));
   if (first_slow_) {
     span_->kind = slow->kind;
