@@ -139,6 +139,23 @@ TEST(Stories, FewCommitsBecomeSlow) {
   }
 }
 
+/// Of commits it is not known what is in flight, and no histogram goes that far.
+TEST(Stories, ACommitThatStandsStillForMinutes) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    Story story(seed, 0.005);
+    story.loads = {{Operation::read, nullptr, always(3), 4096, 0.05},
+                   {Operation::write, nullptr, always(1), 4096, 0.1, true}};
+    story.freeze(kBegin, 170, 1e9);
+    story.run(kBegin + 240);
+    for (const auto operation : {SpikeOperation::read, SpikeOperation::write, SpikeOperation::commit}) {
+      const Seen found = seen(story, operation, SpikeCause::unknown, {{kBegin, kBegin + 170}});
+      EXPECT_EQ(found.spikes, 1U) << text_of(story);
+      EXPECT_EQ(found.near, 1U) << text_of(story);
+    }
+    expect_excess(story, SpikeOperation::commit, story.added[index(Operation::write)]);
+  }
+}
+
 TEST(Stories, FuaWritesBecomeSlow) {
   for (int seed = 1; seed <= kSeeds; ++seed) {
     Story story(seed, 0.005);
