@@ -2,10 +2,10 @@
 // From when to when is one operation of one device slower than it uses to be?
 //
 // Asks the signals of each window. A spike opens with two windows of evidence close together, or with one that is
-// enough alone (then what was slow earlier, and had passed, is no part of it), and ends when there was none for kQuietSeconds (of rare outliers kRareQuietSeconds; kIdleSeconds where
-// nothing that completed shows it to be over). Windows of few
-// I/Os are pooled; too few are no evidence. Nothing is known until the first healthy seconds have taught what is usual.
-// Says nothing of causes.
+// enough alone (then what was slow earlier, and had passed, is no part of it), and ends when there was none for
+// kQuietSeconds (of rare outliers kRareQuietSeconds; kIdleSeconds where nothing that completed shows it to be over).
+// Windows of few I/Os are pooled; too few are no evidence. Nothing is known until the first healthy seconds have taught
+// what is usual. Says nothing of causes.
 #pragma once
 
 #include <cstdint>

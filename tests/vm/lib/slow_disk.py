@@ -28,7 +28,7 @@ line = threading.Lock()
 line_free_at = 0
 seen_at = 0
 kept = None
-WORTH_A_LINE, LATE = 0.001, 0.05  # seconds by which a command was held up, and is late
+WORTH_A_LINE, LATE = 0.01, 0.05  # seconds by which a command was held up, and is late
 
 
 def config(key, value):

@@ -22,7 +22,7 @@ SECONDS = 900
 ROUNDS = 5  # of the long form, of those that were blind spots once
 NEW_ROUNDS = 2  # of the others
 SEEN = 0.8  # of the rounds
-WARM_UP, AFTER = 45, 70  # seconds: outliers end when there was none for 30 s, and their cause may wait for a drive's log
+WARM_UP, AFTER = 45, 60  # seconds: outliers end when there was none for 30 s, and their cause may wait for a drive's log
 HEALTHY = 600
 NEAR = 2  # seconds
 EXCESS = 0.1
@@ -107,7 +107,7 @@ class Verdicts:
                 good, words = self._told(story, causes, (begin, end), own, words) and good, words
             cost = sum(seconds for _, seconds in held[operation])
             ratio = excess[operation] / cost
-            right = abs(ratio - 1) <= EXCESS or not (story.commits or operation != "commit")
+            right = abs(ratio - 1) <= EXCESS or not story.cost
             self.rounds[serial, operation].append((good, right))
             self._say(f"{serial:10} {operation:6} round {round_number}: {'; '.join(words)}; held up for {cost:.1f} s, excess "
                       f"{ratio:.3f} of it{'' if good and right else '  <-- WRONG'}")
