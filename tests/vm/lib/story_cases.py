@@ -13,20 +13,27 @@ from devices import Nvme, Slow
 READ, WRITE, FLUSH = 0.02, 0.005, 0.005  # seconds, while all is well
 UNKNOWN = ("unknown",)
 UPPER = 128 << 20  # the half of a drive whose writes are commits
-# Few a second, of many that think: what is held up is much to what the emulated guest itself adds.
-READERS = {"rw": "randread", "numjobs": 6, "thinktime": "300ms", "size": "128M"}
-WRITERS = {"rw": "randwrite", "numjobs": 6, "thinktime": "400ms", "size": "128M"}
-LOG = {"rw": "write", "fsync": 1, "thinktime": "100ms", "size": "64M"}  # one at a time: each commit is one flush
-DSYNC = {"rw": "write", "sync": "dsync", "thinktime": "100ms", "offset": "128M", "size": "64M"}  # a write with FUA, and a flush
+# Few a second, of many that think: what is held up is much to what the emulated guest itself adds. (While a command is
+# slow, QEMU's NBD client may notice the answer to another only when the next one is sent: nobody knows of it but the guest.)
+READERS = {"rw": "randread", "numjobs": 8, "thinktime": 270, "size": "128M"}
+WRITERS = {"rw": "randwrite", "numjobs": 6, "thinktime": 400, "size": "128M"}
+LOG = {"rw": "write", "fsync": 1, "thinktime": 100, "size": "64M"}  # one at a time: each commit is one flush
+DSYNC = {"rw": "write", "sync": "dsync", "thinktime": 100, "offset": "128M", "size": "64M"}  # a write with FUA, and a flush
 FIO = ("fio --direct=1 --ioengine=psync --bs=4k --norandommap --randrepeat=0 --thread --time_based "
        "--runtime={seconds} {jobs} >/tmp/{name}.words 2>&1 & ")
 
 
 def fio(name, target, jobs, seconds):
-    """A script that starts these jobs on /dev/TARGET."""
-    words = " ".join(f"--name={name} --filename=/dev/{target} " + " ".join(f"--{key}={value}" for key, value in job.items())
-                     for job in jobs)
-    return FIO.format(seconds=seconds, jobs=words, name=name)
+    """A script that starts these jobs on /dev/TARGET. `thinktime` is in milliseconds; no two think alike, or else they would
+    go in step."""
+    words = []
+    for job in jobs:
+        job = dict(job)
+        count, think = job.pop("numjobs", 1), job.pop("thinktime")
+        options = " ".join(f"--{key}={value}" for key, value in job.items())
+        words += [f"--name={name} --filename=/dev/{target} {options} "
+                  f"--thinktime={1000 * think * (1 + (number - (count - 1) / 2) * 0.31 / count):.0f}" for number in range(count)]
+    return FIO.format(seconds=seconds, jobs=" ".join(words), name=name)
 
 
 @dataclass
@@ -83,24 +90,26 @@ BLIND = {
                    {"commit": ("flush",), "flush": UNKNOWN}, commits="flush"),
     "fua": Story((READERS, DSYNC), added(20, {"kind": "write", "from": UPPER, "seconds": 1.5}),
                  {"commit": UNKNOWN, "write": UNKNOWN}, commits="write"),
-    "freeze": Story((READERS, WRITERS), freezes(4, 40, 0.8), {"read": UNKNOWN, "write": UNKNOWN}),
-    "outliers": Story(({**READERS, "thinktime": "170ms"},), added(150, {"kind": "read", "share": 0.003, "seconds": 0.5}), {"read": UNKNOWN},
-                      healthy={"read": 0.001}, edges=False, apart=200),
-    "brownout": Story((READERS, WRITERS), added(60, {"kind": "read", "seconds": 0.2}, {"kind": "write", "seconds": 0.2}),
-                      {"read": UNKNOWN, "write": UNKNOWN}, healthy={"read": 0.1, "write": 0.1}),
-    "thousandth": Story(({**READERS, "numjobs": 8, "thinktime": "120ms"},),
-                        added(150, {"kind": "read", "share": 0.001, "seconds": 12}), {"read": UNKNOWN},
-                        healthy={"read": 0.005}, edges=False, apart=200),
+    "freeze": Story((READERS, WRITERS), freezes(3, 40, 0.8), {"read": UNKNOWN, "write": UNKNOWN}),
+    "outliers": Story(({**READERS, "thinktime": 200},), added(95, {"kind": "read", "share": 0.003, "seconds": 0.5}),
+                      {"read": UNKNOWN}, healthy={"read": 0.001}, edges=False, apart=200),
+    "brownout": Story(({**READERS, "numjobs": 12}, {**WRITERS, "numjobs": 8}),
+                      added(60, {"kind": "read", "seconds": 0.4}, {"kind": "write", "seconds": 0.4}),
+                      {"read": UNKNOWN, "write": UNKNOWN}, healthy={"read": 0.2, "write": 0.2}),
+    "thousandth": Story(({**READERS, "numjobs": 10, "thinktime": 140},),
+                        added(95, {"kind": "read", "share": 0.001, "seconds": 8}), {"read": UNKNOWN},
+                        healthy={"read": 0.001}, edges=False, apart=200),
 }
 NEW = {
     "trims": Story((READERS,), trims, {"read": ("discard",)}, healthy={"trim": 1, "reads_wait_for_trim": True}),
     "neighbour": Story((READERS,)),  # of the drive above
-    "large": Story((READERS, WRITERS, {"rw": "randwrite", "bs": "128k", "thinktime": "200ms", "size": "128M"}),
+    "large": Story((READERS, WRITERS, {"rw": "randwrite", "bs": "128k", "thinktime": 200, "size": "128M"}),
                    added(20, {"kind": "write", "at_least": 65536, "seconds": 1.5}), {"write": UNKNOWN}),
     "left": Story(({**READERS, "numjobs": 10, "size": "256M"},), freezes(3, 50, 4), {"read": UNKNOWN}, array="md0"),
     "right": Story((), freezes(3, 50, 4, first=20), {"read": UNKNOWN}, array="md0"),
     "creeping": Story((READERS,), creeping, {"read": UNKNOWN}, healthy={"read": 0.01}, cost=False),
-    "trimlog": Story((READERS, LOG), trims, {"read": ("discard",), "commit": ("flush", "discard"), "flush": ("unknown", "discard")},
+    "trimlog": Story((READERS, LOG), trims,
+                     {"read": ("discard",), "commit": ("flush", "discard"), "flush": ("unknown", "discard")},
                      healthy={"trim": 1, "reads_wait_for_trim": True, "flushes_wait_for_trim": True}, commits="flush"),
     "long": Story((READERS, LOG), freezes(1, 0, 170), {"read": UNKNOWN, "write": UNKNOWN, "flush": UNKNOWN,
                                                        "commit": ("unknown", "flush")}, commits="flush", goes_on=True),
