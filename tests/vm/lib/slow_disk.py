@@ -4,14 +4,15 @@
 The file is read anew for each command, so a test changes its mind by renaming a new one into its place. "stall_until"
 is a wall-clock time before which no command ends, whichever it is and whenever it came. "bytes_per_second" is a rate at
 which data go one after the other, "read_errors" the share of reads that fail.
-"added" are rules of what some commands take beside that: {"kind": "read", "seconds": 0.5, "share": 0.003, "at_least": bytes,
-"from": offset, "until": wall-clock time}, all but the kind may be left out.
+"added" are rules of what some commands take beside that: {"kind": "read", "seconds": 0.5, "share": 0.003, "every": 1000,
+"at_least": bytes, "from": offset, "until": wall-clock time}, all but the kind may be left out.
 When there were trims, flushes, or data in other pieces than 4 KiB is told in CONTROL.seen, a line every tenth of a
 second. CONTROL.added has a line for each command that was held up: when it ended, its kind, seconds by a rule, by a stall or by
 what it waits for, and seconds by which this process itself was late. Keeps no data, unless it is started with keep=1.
 """
 import builtins
 import errno
+import itertools
 import json
 import mmap
 import random
@@ -27,6 +28,7 @@ running = {"trim": 0, "flush": 0}
 line = threading.Lock()
 line_free_at = 0
 seen_at = 0
+concerned = itertools.count(1)
 kept = None
 WORTH_A_LINE, LATE = 0.01, 0.05  # seconds by which a command was held up, and is late
 
@@ -103,8 +105,9 @@ def _take(kind, size=0, offset=0, waited=0):
 
 
 def _concerns(rule, kind, size, offset):
-    return (rule["kind"] == kind and size >= rule.get("at_least", 0) and offset >= rule.get("from", 0)
-            and random.random() < rule.get("share", 1))
+    if rule["kind"] != kind or size < rule.get("at_least", 0) or offset < rule.get("from", 0):
+        return False
+    return random.random() < rule.get("share", 1) and next(concerned) % rule.get("every", 1) == 0
 
 
 def _beyond(rule):
@@ -133,12 +136,13 @@ def _stand_in_line(seconds):
 
 def _wait_for_others(who, control):
     """How long it waited for what it cannot pass."""
-    began = time.monotonic()
+    began = None
     for kind in running:
-        if control.get(f"{who}_wait_for_{kind}"):
+        if control.get(f"{who}_wait_for_{kind}") and running[kind] > 0:
+            began = began or time.monotonic()
             with waiting:
                 waiting.wait_for(lambda kind=kind: running[kind] == 0, 60)
-    return time.monotonic() - began
+    return time.monotonic() - began if began else 0
 
 
 def _run(kind, waited=0):

@@ -18,7 +18,7 @@ UPPER = 128 << 20  # the half of a drive whose writes are commits
 READERS = {"rw": "randread", "numjobs": 8, "thinktime": 270, "size": "128M"}
 WRITERS = {"rw": "randwrite", "numjobs": 6, "thinktime": 400, "size": "128M"}
 LOG = {"rw": "write", "fsync": 1, "thinktime": 100, "size": "64M"}  # one at a time: each commit is one flush
-DSYNC = {"rw": "write", "sync": "dsync", "thinktime": 100, "offset": "128M", "size": "64M"}  # a write with FUA, and a flush
+DSYNC = {"rw": "write", "sync": "dsync", "thinktime": 100, "offset": "128M", "size": "64M"}  # with FUA, then a flush
 FIO = ("fio --direct=1 --ioengine=psync --bs=4k --norandommap --randrepeat=0 --thread --time_based "
        "--runtime={seconds} {jobs} >/tmp/{name}.words 2>&1 & ")
 
@@ -91,13 +91,13 @@ BLIND = {
     "fua": Story((READERS, DSYNC), added(20, {"kind": "write", "from": UPPER, "seconds": 1.5}),
                  {"commit": UNKNOWN, "write": UNKNOWN}, commits="write"),
     "freeze": Story((READERS, WRITERS), freezes(3, 40, 0.8), {"read": UNKNOWN, "write": UNKNOWN}),
-    "outliers": Story(({**READERS, "thinktime": 200},), added(95, {"kind": "read", "share": 0.003, "seconds": 0.5}),
+    "outliers": Story(({**READERS, "thinktime": 150},), added(100, {"kind": "read", "share": 0.003, "seconds": 0.8}),
                       {"read": UNKNOWN}, healthy={"read": 0.001}, edges=False, apart=200),
     "brownout": Story(({**READERS, "numjobs": 12}, {**WRITERS, "numjobs": 8}),
                       added(60, {"kind": "read", "seconds": 0.4}, {"kind": "write", "seconds": 0.4}),
                       {"read": UNKNOWN, "write": UNKNOWN}, healthy={"read": 0.2, "write": 0.2}),
-    "thousandth": Story(({**READERS, "numjobs": 10, "thinktime": 140},),
-                        added(95, {"kind": "read", "share": 0.001, "seconds": 8}), {"read": UNKNOWN},
+    "thousandth": Story(({**READERS, "numjobs": 6, "thinktime": 180}, {**WRITERS, "numjobs": 4, "thinktime": 60}),
+                        added(100, {"kind": "read", "every": 1000, "seconds": 12}), {"read": UNKNOWN},
                         healthy={"read": 0.001}, edges=False, apart=200),
 }
 NEW = {
