@@ -238,6 +238,21 @@ TEST(Stories, FewReadsTakeLong) {
   }
 }
 
+TEST(Stories, WhatOutliersCostIsNotWhatMoreLoadDoes) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    Story story(seed, 0.005);
+    double outliers = 0;
+    story.adds = [&](double now, Operation operation, double usual) {
+      const bool within = now >= kBegin && now < kBegin + 180;
+      const bool slow = operation == Operation::read && within && story.uniform() < 0.003;
+      outliers += slow ? 0.5 : 0;
+      return within ? 0.4 * usual + (slow ? 0.5 : 0) : 0;
+    };
+    story.run(kBegin + 240);
+    expect_excess(story, SpikeOperation::read, outliers);
+  }
+}
+
 TEST(Stories, AThousandthHoldsMostOfTheWaiting) {
   for (int seed = 1; seed <= kSeeds; ++seed) {
     Story story(seed, 0.0002);

@@ -3,7 +3,7 @@
 //
 // Usual is the mean total latency of those within the spike limit, over the last two minutes or so of windows that
 // belong to no spike. In a spike every I/O counts with what it waited beyond that, and less than that counts against
-// it; outside, only I/Os beyond the limit do: of the others what they wait is usual.
+// it; outside, and in a spike of rare outliers, only I/Os beyond the limit do: of the others what they wait is usual.
 #pragma once
 
 #include <optional>

@@ -96,8 +96,8 @@ BLIND = {
     "brownout": Story(({**READERS, "numjobs": 12}, {**WRITERS, "numjobs": 8}),
                       added(60, {"kind": "read", "seconds": 0.4}, {"kind": "write", "seconds": 0.4}),
                       {"read": UNKNOWN, "write": UNKNOWN}, healthy={"read": 0.2, "write": 0.2}),
-    "thousandth": Story(({**READERS, "numjobs": 6, "thinktime": 180}, {**WRITERS, "numjobs": 4, "thinktime": 60}),
-                        added(100, {"kind": "read", "every": 1000, "seconds": 12}), {"read": UNKNOWN},
+    "thousandth": Story(({**READERS, "numjobs": 6, "thinktime": 400}, {**WRITERS, "numjobs": 4, "thinktime": 80}),
+                        added(100, {"kind": "read", "every": 1000, "seconds": 20}), {"read": UNKNOWN},
                         healthy={"read": 0.001}, edges=False, apart=200),
 }
 NEW = {

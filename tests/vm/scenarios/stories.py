@@ -21,7 +21,7 @@ MACHINE = {"append": "nvme_core.multipath=N nvme_core.io_timeout=255", "memory":
 SECONDS = 900
 ROUNDS = 5  # of the long form, of those that were blind spots once
 SEEN = 0.8  # of the rounds
-WARM_UP, AFTER = 42, 50  # seconds: outliers end when there was none for 30 s, and their cause may wait for a drive's log
+SETTLE, WARM_UP, AFTER = 12, 32, 50  # seconds: outliers end when there was none for 30 s, and their cause may wait for a drive's log
 HEALTHY = 600
 NEAR = 2  # seconds
 FLOOR = "300ms"  # of those that were blind spots: the guest is held up by its host for less than that, now and then
@@ -148,11 +148,12 @@ class Verdicts:
 def play(vm, verdicts, check, stories, number, seed):
     """All of these at once."""
     dice, disks = random.Random(seed), {serial: vm.disk(serial) for serial in stories}
-    daemon = machine.Daemon(vm, "--config", "/tmp/blind.yaml" if stories is BLIND else "/tmp/stories.yaml")
     for serial, story in stories.items():
         vm.devices[serial].backend.set(added=(), **{"read": story_cases.READ, **story.healthy})
         if story.load:
             vm.sh(story_cases.fio(serial, story.array or disks[serial], story.load, 600))
+    time.sleep(SETTLE)  # a hundred jobs that start at once are no healthy load, and would be what is usual
+    daemon = machine.Daemon(vm, "--config", "/tmp/blind.yaml" if stories is BLIND else "/tmp/stories.yaml")
     time.sleep(WARM_UP)
     for serial in stories:
         vm.devices[serial].backend.forget_added()
@@ -184,9 +185,11 @@ def play(vm, verdicts, check, stories, number, seed):
 def healthy(vm, check, seconds):
     """Nothing is wrong, for a long time; excused is what the drive's own log shows."""
     disks = {serial: vm.disk(f"h-{serial}") for serial in HEALTH}
-    daemon = machine.Daemon(vm, "--config", "/tmp/stories.yaml")
     for serial, (jobs, _) in HEALTH.items():
         vm.sh(story_cases.fio(serial, disks[serial], jobs, seconds + 60))
+    time.sleep(SETTLE)
+    daemon = machine.Daemon(vm, "--config", "/tmp/stories.yaml")
+    for serial in HEALTH:
         vm.devices[f"h-{serial}"].backend.forget_added()
     slower = vm.devices["h-growing"].backend
     follow([(60 + step / 2, lambda step=step: slower.set(read=0.01 + 0.0003 * step)) for step in range(300)]
