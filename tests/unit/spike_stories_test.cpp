@@ -139,6 +139,23 @@ TEST(Stories, FewCommitsBecomeSlow) {
   }
 }
 
+/// Of commits it is not known what is in flight, and no histogram goes that far.
+TEST(Stories, ACommitThatStandsStillForMinutes) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    Story story(seed, 0.005);
+    story.loads = {{Operation::read, nullptr, always(3), 4096, 0.05},
+                   {Operation::write, nullptr, always(1), 4096, 0.1, true}};
+    story.freeze(kBegin, 170, 1e9);
+    story.run(kBegin + 240);
+    for (const auto operation : {SpikeOperation::read, SpikeOperation::write, SpikeOperation::commit}) {
+      const Seen found = seen(story, operation, SpikeCause::unknown, {{kBegin, kBegin + 170}});
+      EXPECT_EQ(found.spikes, 1U) << text_of(story);
+      EXPECT_EQ(found.near, 1U) << text_of(story);
+    }
+    expect_excess(story, SpikeOperation::commit, story.added[index(Operation::write)]);
+  }
+}
+
 TEST(Stories, FuaWritesBecomeSlow) {
   for (int seed = 1; seed <= kSeeds; ++seed) {
     Story story(seed, 0.005);
@@ -185,6 +202,22 @@ TEST(Stories, AFreezeNowAndThen) {
   expect_freezes(busy);
 }
 
+TEST(Stories, AHiccupTwoSecondsBeforeIsNotItsBegin) {
+  constexpr double kHiccup = kBegin - 2.2;
+  for (int seed = 1; seed <= 10; ++seed) {
+    Story story(seed, 0.005);
+    story.clients(2, 1, 0.05);
+    story.adds = [](double now, Operation, double) {
+      const bool slow = now >= kBegin && now < kBegin + 6;
+      return slow ? 1.5 : now >= kHiccup && now < kHiccup + 0.05 ? 0.4 : 0;
+    };
+    story.run(kBegin + 40);
+    const Seen found = seen(story, SpikeOperation::read, SpikeCause::unknown, {{kBegin, kBegin + 7.5}});
+    EXPECT_EQ(found.spikes, 1U) << text_of(story);
+    EXPECT_EQ(found.near, 1U) << text_of(story);
+  }
+}
+
 TEST(Stories, FewReadsTakeLong) {
   for (const double base : {0.001, 0.005}) {
     for (int seed = 1; seed <= kSeeds; ++seed) {
@@ -202,6 +235,21 @@ TEST(Stories, FewReadsTakeLong) {
       expect_excess(story, SpikeOperation::read, story.added[index(Operation::read)]);
       EXPECT_EQ(seen(story, SpikeOperation::write, SpikeCause::unknown).spikes, 0U) << text_of(story);
     }
+  }
+}
+
+TEST(Stories, WhatOutliersCostIsNotWhatMoreLoadDoes) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    Story story(seed, 0.005);
+    double outliers = 0;
+    story.adds = [&](double now, Operation operation, double usual) {
+      const bool within = now >= kBegin && now < kBegin + 180;
+      const bool slow = operation == Operation::read && within && story.uniform() < 0.003;
+      outliers += slow ? 0.5 : 0;
+      return within ? 0.4 * usual + (slow ? 0.5 : 0) : 0;
+    };
+    story.run(kBegin + 240);
+    expect_excess(story, SpikeOperation::read, outliers);
   }
 }
 

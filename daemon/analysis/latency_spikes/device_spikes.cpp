@@ -119,7 +119,10 @@ void DeviceSpikes::open(Channel& channel, SpikeOperation operation, const SpikeT
 void DeviceSpikes::claim(Recent& recent, Waiting& spike) {
   const OperationWindow& window = recent.window.operation(spike.operation);
   recent.in_spike[index(spike.operation)] = true;
-  if (spike.usual_wait) {
+  if (spike.usual_wait && spike.span.kind == EvidenceKind::rare) {
+    // All but the outliers are well, for as long as it goes on: what they wait is usual.
+    spike.excess_seconds += excess_above(window.total, spike.span.limit, *spike.usual_wait);
+  } else if (spike.usual_wait) {
     spike.excess_seconds += window.total_seconds - *spike.usual_wait * static_cast<double>(count(window.total));
   }
   // What follows until it has been quiet for long enough says nothing about the cause.

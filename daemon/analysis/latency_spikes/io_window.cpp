@@ -145,4 +145,11 @@ double slowest_seconds(const LatencyWords& words) {
   return 0;
 }
 
+double slowest_seconds(const OperationWindow& window) {
+  const double bound = slowest_seconds(window.total);
+  const double beyond = window.total.empty() ? 0 : static_cast<double>(window.total.back());
+  const double others = seconds_above(window.total, 0) - beyond * bound;
+  return beyond > 0 ? std::max(bound, (window.total_seconds - others) / beyond) : bound;
+}
+
 }  // namespace ssdpulse::analysis

@@ -90,5 +90,7 @@ double seconds_above(const LatencyWords& words, double limit);
 double excess_above(const LatencyWords& words, double limit, double usual);
 /// The slowest, by the upper bound of its word; 0 of none.
 double slowest_seconds(const LatencyWords& words);
+/// Of those beyond the last bound the sum tells more: their mean, at least.
+double slowest_seconds(const OperationWindow& window);
 
 }  // namespace ssdpulse::analysis

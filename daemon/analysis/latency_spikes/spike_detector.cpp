@@ -35,8 +35,8 @@ std::optional<Evidence> SpikeDetector::look(const SignalWindow& now, double floo
     return baseline_seconds() || span_ ? stall : std::nullopt;
   }
   std::optional<Evidence> slow;
-  // A spike that lasts, or a stall that ends, may be why there are few.
-  if (now.enough || now.in_spike || stall_.just_over()) {
+    // A spike that lasts, a stall that ends, or an I/O that took as long as all that is pooled may be why there are few.
+    if (now.enough || now.in_spike || stall_.just_over() || slowest_seconds(now.io) >= pool_seconds_) {
     slow = excess_.look(now, limit, floor_seconds);
     if (const auto tail = tail_.look(now, limit); tail && (!slow || slow->kind != EvidenceKind::clear)) {
       slow = tail;
@@ -82,6 +82,10 @@ SpikeDetector::Event SpikeDetector::watch(const SignalWindow& now, const std::op
   if (!first_slow_ && !alone) {
     first_slow_ = slow;
     return Event::none;
+  }
+  // What is clear by itself needs nothing before it: a hiccup that had passed is not its begin.
+  if (first_slow_ && alone && begin_of(*slow) > first_slow_->end) {
+    first_slow_.reset();
   }
   open(first_slow_.value_or(*slow));
   if (first_slow_) {

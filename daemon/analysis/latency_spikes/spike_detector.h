@@ -2,9 +2,10 @@
 // SpikeDetector: from when to when one operation of one device was slower than usual.
 //
 // Asks the signals about each window. A spike opens with two windows of evidence close together, or with one that is
-// enough alone, and ends when there was none for kQuietSeconds (kRareQuietSeconds for rare outliers; kIdleSeconds where
-// nothing completed that shows its end). Windows of few I/Os are pooled; too few are no evidence. Nothing is known
-// until the first healthy seconds have shown what is usual. Knows nothing of causes.
+// enough alone (what was slow earlier, and had passed, is then no part of it), and ends when there was none for
+// kQuietSeconds (kRareQuietSeconds for rare outliers; kIdleSeconds where nothing completed that shows its end). Windows
+// of few I/Os are pooled; too few are no evidence. Nothing is known until the first healthy seconds have shown what is
+// usual. Knows nothing of causes.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 //
 // Usual is the mean total latency of those within the spike limit, over about the last two minutes of windows outside
 // spikes. In a spike, every I/O counts with what it waited beyond that, and waiting less counts against it. Outside,
-// only I/Os beyond the limit count: what the others wait is usual.
+// and in a spike of rare outliers, only I/Os beyond the limit count: what the others wait is usual.
 #pragma once
 
 #include <optional>

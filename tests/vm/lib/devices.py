@@ -97,6 +97,15 @@ class Slow:
         times = self._control.with_name(self._control.name + ".seen").read_text().split()
         return float(times[0]), float(times[-1])
 
+    def forget_added(self):
+        self._control.with_name(self._control.name + ".added").unlink(missing_ok=True)
+
+    def added(self):
+        """[(end by the host's wall clock, kind, seconds, seconds too late)] of all commands that were held up."""
+        path = self._control.with_name(self._control.name + ".added")
+        lines = [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+        return [(float(end), kind, float(seconds), float(late)) for end, kind, seconds, late in lines]
+
     def stall(self, seconds):
         """For so long from now on, no command ends."""
         self.set(stall_until=time.time() + seconds)

@@ -4,11 +4,15 @@
 The file is read anew for each command, so a test changes its mind by renaming a new one into its place. "stall_until"
 is a wall-clock time before which no command ends, whichever it is and whenever it came. "bytes_per_second" is a rate at
 which data go one after the other, "read_errors" the share of reads that fail.
+"added" are rules of what some commands take beside that: {"kind": "read", "seconds": 0.5, "share": 0.003, "every": 1000,
+"at_least": bytes, "from": offset, "until": wall-clock time}, all but the kind may be left out.
 When there were trims, flushes, or data in other pieces than 4 KiB is told in CONTROL.seen, a line every tenth of a
-second. Keeps no data, unless it is started with keep=1.
+second. CONTROL.added has a line for each command that was held up: when it ended, its kind, seconds by a rule, by a stall or by
+what it waits for, and seconds by which this process itself was late. Keeps no data, unless it is started with keep=1.
 """
 import builtins
 import errno
+import itertools
 import json
 import mmap
 import random
@@ -24,7 +28,9 @@ running = {"trim": 0, "flush": 0}
 line = threading.Lock()
 line_free_at = 0
 seen_at = 0
+concerned = itertools.count(1)
 kept = None
+WORTH_A_LINE, LATE = 0.01, 0.05  # seconds by which a command was held up, and is late
 
 
 def config(key, value):
@@ -75,37 +81,76 @@ def _see():
     now = time.time()
     if now - seen_at >= 0.1:
         seen_at = now
-        with builtins.open(settings["control"] + ".seen", "a", encoding="ascii") as file:
-            file.write(f"{now}\n")
+        _append("seen", f"{now}\n")
 
 
-def _take(kind, size=0):
+def _take(kind, size=0, offset=0, waited=0):
+    """`waited`: how long it has been held up before."""
     if size != 4096:
         _see()
     control = _control()
-    time.sleep(control.get(kind, 0))
+    began, usual = time.monotonic(), control.get(kind, 0)
+    time.sleep(usual)
     rate = control.get("bytes_per_second")
     if rate and size:
-        _stand_in_line(size / rate)
-    time.sleep(max(0, _control().get("stall_until", 0) - time.time()))
+        usual += _stand_in_line(size / rate)
+    wanted = sum(_beyond(rule) for rule in control.get("added", ()) if _concerns(rule, kind, size, offset))
+    time.sleep(wanted)
+    wanted += _sleep_until(_control().get("stall_until", 0))
+    late = time.monotonic() - began - usual - wanted
+    if wanted + waited > WORTH_A_LINE or late > LATE:
+        _append("added", f"{time.time()} {kind} {wanted + waited} {late}\n")
     if size != 4096:
         _see()
+
+
+def _concerns(rule, kind, size, offset):
+    if rule["kind"] != kind or size < rule.get("at_least", 0) or offset < rule.get("from", 0):
+        return False
+    return random.random() < rule.get("share", 1) and next(concerned) % rule.get("every", 1) == 0
+
+
+def _beyond(rule):
+    return rule.get("seconds", 0) + max(0, rule.get("until", 0) - time.time())
+
+
+def _sleep_until(when):
+    seconds = max(0, when - time.time())
+    time.sleep(seconds)
+    return seconds
+
+
+def _append(what, line_of_text):
+    with builtins.open(f"{settings['control']}.{what}", "a", encoding="ascii") as file:
+        file.write(line_of_text)
 
 
 def _stand_in_line(seconds):
     global line_free_at  # pylint: disable=global-statement
     with line:
         line_free_at = max(line_free_at, time.monotonic()) + seconds
-        until = line_free_at
-    time.sleep(max(0, until - time.monotonic()))
+        turn = max(0, line_free_at - time.monotonic())
+    time.sleep(turn)
+    return turn
 
 
-def _run(kind):
+def _wait_for_others(who, control):
+    """How long it waited for what it cannot pass."""
+    began = None
+    for kind in running:
+        if control.get(f"{who}_wait_for_{kind}") and running[kind] > 0:
+            began = began or time.monotonic()
+            with waiting:
+                waiting.wait_for(lambda kind=kind: running[kind] == 0, 60)
+    return time.monotonic() - began if began else 0
+
+
+def _run(kind, waited=0):
     """What reads may have to wait for."""
     with waiting:
         running[kind] += 1
     try:
-        _take(kind)
+        _take(kind, waited=waited)
     finally:
         with waiting:
             running[kind] -= 1
@@ -114,11 +159,7 @@ def _run(kind):
 
 def pread(_handle, buffer, offset, _flags):
     control = _control()
-    for kind in running:
-        if control.get(f"reads_wait_for_{kind}"):
-            with waiting:
-                waiting.wait_for(lambda kind=kind: running[kind] == 0, 60)
-    _take("read", len(buffer))
+    _take("read", len(buffer), offset, _wait_for_others("reads", control))
     if random.random() < control.get("read_errors", 0):
         time.sleep(control.get("error", 0))
         nbdkit.set_error(errno.EIO)
@@ -127,19 +168,19 @@ def pread(_handle, buffer, offset, _flags):
 
 
 def pwrite(_handle, buffer, offset, _flags):
-    _take("write", len(buffer))
+    _take("write", len(buffer), offset)
     if kept:
         kept[offset:offset + len(buffer)] = buffer
 
 
 def zero(_handle, count, offset, _flags):
-    _take("write", count)
+    _take("write", count, offset)
     if kept:
         kept[offset:offset + count] = bytes(count)
 
 
 def flush(_handle, _flags):
-    _run("flush")
+    _run("flush", _wait_for_others("flushes", _control()))
 
 
 def trim(_handle, _count, _offset, _flags):

@@ -6,7 +6,6 @@ while the five minutes are awaited that the alert of the first looks back. In th
 stall until the general alert is due, which waits for ten minutes. At the end this Prometheus is asked everything that
 dashboards, rules and alerts ask.
 """
-import re
 import sys
 import tarfile
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import machine
 from devices import Backend, Nvme, NvmeSubsystem, Slow, Way
+from troubles import Trouble, after, fired, wait
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "system"))
 import walk  # noqa: E402
@@ -75,58 +75,6 @@ def start_loads(vm, disks):
             ">/dev/null 2>&1 &")
 
 
-class Trouble:
-    """Something goes wrong with a drive; its alert must fire, and end."""
-
-    def __init__(self, servers, check, alert, device):
-        self._servers, self._check, self._key = servers, check, (alert, device)
-        self._began = self._ended = time.monotonic()
-
-    def fires(self, within, said):
-        def texts():
-            return [text for text in self._servers.descriptions(*self._key) if re.search(said, text)]
-        seconds = _wait(within, texts, self._began)
-        text = next(iter(texts()), f"not {said}: {self._servers.descriptions(*self._key)}")
-        self._check.that(seconds is not None, f"{self._key} fires {_after(seconds)}, and says: {text}")
-        seconds = _wait(60, lambda: self._servers.notified().get(self._key) == "active", self._began)
-        self._check.that(seconds is not None, f"{self._key} is active in Alertmanager {_after(seconds)}")
-        print(f"TABLE {self._key[0]}: notified {_after(seconds)}: {text}")
-
-    def ends(self):
-        self._ended = time.monotonic()
-
-    def resolves(self, within):
-        seconds = _wait(within, lambda: self._key not in self._servers.firing(), self._ended)
-        self._check.that(seconds is not None, f"{self._key} is resolved {_after(seconds)}")
-        notified = _wait(60, lambda: self._key not in self._servers.notified(), self._ended)
-        self._check.that(notified is not None, f"{self._key} is resolved in Alertmanager {_after(notified)}")
-        print(f"TABLE {self._key[0]}: resolved {_after(seconds)}")
-
-
-def _wait(seconds, good, began=None):
-    """When it was so, in seconds since it began (or since now), if it was within so many seconds from now; or None."""
-    now = time.monotonic()
-    while time.monotonic() - now < seconds:
-        if good():
-            return time.monotonic() - (began or now)
-        time.sleep(1)
-    return None
-
-
-def _after(seconds):
-    return "never" if seconds is None else f"after {seconds:.0f} s"
-
-
-def fired(servers, begin, end):
-    """{(alert, device or drive): from when till when it fired}, in seconds since then."""
-    answer = servers.server.ask("query_range", query='ALERTS{alertstate="firing"}', start=begin, end=end, step=5)
-    found = {}
-    for line in answer["result"]:
-        labels, times = line["metric"], [when - begin for when, _ in line["values"]]
-        found.setdefault((labels["alertname"], labels.get("device", labels.get("controller"))), []).extend(times)
-    return {key: (min(times), max(times)) for key, times in found.items()}
-
-
 def collect_garbage(vm, check, servers, disk):
     """Reclaim units are moved, and all else waits. Still unresolved at the end."""
     backend = vm.devices["churn"].backend
@@ -158,15 +106,15 @@ def hold_back(vm, check, servers, disk):
     """The general alert is inhibited while the cause is known. It waits for ten minutes: only the long form has it from
     Prometheus, else it is sent as Prometheus would; for a drive without trouble it is told."""
     if vm.long:
-        seconds = _wait(GENERAL_WITHIN, lambda: (GENERAL, disk) in servers.firing())
-        check.that(seconds is not None, f"{GENERAL} fires {_after(seconds)} more")
+        seconds = wait(GENERAL_WITHIN, lambda: (GENERAL, disk) in servers.firing())
+        check.that(seconds is not None, f"{GENERAL} fires {after(seconds)} more")
     else:
         for device in (disk, "nvme9n1"):
             servers.notify({"alertname": GENERAL, "job": "ssdpulse", "instance": INSTANCE, "device": device,
                             "operation": "read", "severity": "warning"})
-        check.that(_wait(30, lambda: servers.notified().get((GENERAL, "nvme9n1")) == "active")
+        check.that(wait(30, lambda: servers.notified().get((GENERAL, "nvme9n1")) == "active")
                    is not None, f"{GENERAL} of another drive is told")
-    seconds = _wait(30, lambda: servers.notified().get((GENERAL, disk)) == "suppressed")
+    seconds = wait(30, lambda: servers.notified().get((GENERAL, disk)) == "suppressed")
     check.that(seconds is not None, f"{GENERAL} of this drive is held back: {servers.notified()}")
 
 
@@ -181,7 +129,7 @@ def run(vm, check):
     start_loads(vm, disks)
     healthy = LONG_HEALTHY if vm.long else HEALTHY
     with stack(vm.state, SUITE, FORM, vm.devices["way"].port, hurried=False) as servers:
-        check.that(_wait(60, lambda: servers.server.query('up{job="ssdpulse"} == 1')) is not None,
+        check.that(wait(60, lambda: servers.server.query('up{job="ssdpulse"} == 1')) is not None,
                    "the guest is scraped")
         begin = time.time()
         time.sleep(healthy)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import machine
 from devices import Nvme, NvmeSubsystem, Slow
+from spike_lines import ahead
 
 KERNELS = ("6.12",)  # what is judged lies above the kernel
 PART = "stories"  # CI replays spikes without a guest
@@ -56,18 +57,6 @@ class Spike:
     def same_as(self, other):
         return ((self.device, self.operation) == (other.device, other.operation)
                 and self.begin - ACCURACY <= other.end and other.begin <= self.end + ACCURACY)
-
-
-def ahead(vm):
-    """Seconds by which the guest's clock is ahead of ours, by the reading that took least, and how long that took."""
-    readings = []
-    for _ in range(12):
-        asked = time.time()
-        seconds, microseconds = re.findall(r"time\.tv_u?sec: +(\d+)", vm.sh("adjtimex"))
-        answered = time.time()
-        readings.append((answered - asked, int(seconds) + int(microseconds) / 1e6 - (asked + answered) / 2))
-    took, offset = min(readings)
-    return offset, took
 
 
 def fio(name, target, **options):

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a database suffers from though percentiles over minutes look well, and what an operator might meet beside it.
+
+Each story has a drive of its own (`array`: a part of one) and a plan: what is done to it, by seconds from the beginning of
+the trouble. What came of it is in the backend's own log; what must be said of the operations that were held up is `expected`:
+{operation: causes, of which any is right}. Of all others nothing may be said. The second half was written from README.md alone.
+"""
+import time
+from dataclasses import dataclass, field
+
+from devices import Nvme, Slow
+
+READ, WRITE, FLUSH = 0.02, 0.005, 0.005  # seconds, while all is well
+UNKNOWN = ("unknown",)
+UPPER = 128 << 20  # the half of a drive whose writes are commits
+# Few a second, of many that think: what is held up is much to what the emulated guest itself adds. (While a command is
+# slow, QEMU's NBD client may notice the answer to another only when the next one is sent: nobody knows of it but the guest.)
+READERS = {"rw": "randread", "numjobs": 8, "thinktime": 270, "size": "128M"}
+WRITERS = {"rw": "randwrite", "numjobs": 6, "thinktime": 400, "size": "128M"}
+LOG = {"rw": "write", "fsync": 1, "thinktime": 100, "size": "64M"}  # one at a time: each commit is one flush
+DSYNC = {"rw": "write", "sync": "dsync", "thinktime": 100, "offset": "128M", "size": "64M"}  # with FUA, then a flush
+FIO = ("fio --direct=1 --ioengine=psync --bs=4k --norandommap --randrepeat=0 --thread --time_based "
+       "--runtime={seconds} {jobs} >/tmp/{name}.words 2>&1 & ")
+
+
+def fio(name, target, jobs, seconds):
+    """A script that starts these jobs on /dev/TARGET. `thinktime` is in milliseconds; no two think alike, or else they would
+    go in step."""
+    words = []
+    for job in jobs:
+        job = dict(job)
+        count, think = job.pop("numjobs", 1), job.pop("thinktime")
+        options = " ".join(f"--{key}={value}" for key, value in job.items())
+        words += [f"--name={name} --filename=/dev/{target} {options} "
+                  f"--thinktime={1000 * think * (1 + (number - (count - 1) / 2) * 0.31 / count):.0f}" for number in range(count)]
+    return FIO.format(seconds=seconds, jobs=" ".join(words), name=name)
+
+
+@dataclass
+class Story:
+    load: tuple
+    plan: object = None  # (drive, random): [(second, what to do)]; a drive has .set(), .stall() and .guest(script)
+    expected: dict = field(default_factory=dict)
+    healthy: dict = field(default_factory=dict)  # of the backend
+    edges: bool = True  # outliers have none
+    commits: str = ""  # what holds up a commit: the kind of command; "": there is no figure
+    array: str = ""
+    cost: bool = True  # what is usual stays what it was, so that the excess is what the drive added
+    goes_on: bool = False  # so long that the log tells of it meanwhile
+    apart: float = 5  # seconds without a command held up that part two episodes
+
+    def device(self, serial):
+        return Nvme(serial, Slow("256M", **{"read": READ, "write": WRITE, "flush": FLUSH, **self.healthy}))
+
+
+def added(seconds_on, *rules):
+    """These rules for some seconds."""
+    def plan(drive, random):
+        begin = random.uniform(0, 5)
+        return [(begin, lambda: drive.set(added=rules)), (begin + seconds_on, lambda: drive.set(added=()))]
+    return plan
+
+
+def freezes(count, every, seconds, first=0.0):
+    def plan(drive, random):
+        begin = first + random.uniform(0, 3)
+        return [(begin + number * every, lambda: drive.stall(seconds)) for number in range(count)]
+    return plan
+
+
+def only_reads_freeze(drive, random):
+    begin = random.uniform(0, 20)
+    return [(begin, lambda: drive.set(added=({"kind": "read", "until": time.time() + 6},))),
+            (begin + 8, lambda: drive.set(added=()))]
+
+
+def creeping(drive, random):
+    """Ten times slower in 150 s, a little at a time; then a freeze."""
+    steps = [(0.5 * step, lambda step=step: drive.set(read=0.01 + 0.0003 * step)) for step in range(300)]
+    return [*steps, (160 + random.uniform(0, 3), lambda: drive.stall(5))]
+
+
+def trims(drive, random):
+    """Each piece takes a second, and what the drive lets wait for trims waits."""
+    return [(random.uniform(0, 20), lambda: drive.guest("blkdiscard --force --step 16M /dev/{disk}"))]
+
+
+BLIND = {
+    "flush": Story((READERS, LOG), added(20, {"kind": "flush", "seconds": 1.5}),
+                   {"commit": ("flush",), "flush": UNKNOWN}, commits="flush"),
+    "fua": Story((READERS, DSYNC), added(20, {"kind": "write", "from": UPPER, "seconds": 1.5}),
+                 {"commit": UNKNOWN, "write": UNKNOWN}, commits="write"),
+    "freeze": Story((READERS, WRITERS), freezes(3, 40, 0.8), {"read": UNKNOWN, "write": UNKNOWN}),
+    "outliers": Story(({**READERS, "thinktime": 150},), added(100, {"kind": "read", "share": 0.003, "seconds": 0.8}),
+                      {"read": UNKNOWN}, healthy={"read": 0.001}, edges=False, apart=200),
+    "brownout": Story(({**READERS, "numjobs": 12}, {**WRITERS, "numjobs": 8}),
+                      added(60, {"kind": "read", "seconds": 0.4}, {"kind": "write", "seconds": 0.4}),
+                      {"read": UNKNOWN, "write": UNKNOWN}, healthy={"read": 0.2, "write": 0.2}),
+    "thousandth": Story(({**READERS, "numjobs": 6, "thinktime": 400}, {**WRITERS, "numjobs": 4, "thinktime": 80}),
+                        added(100, {"kind": "read", "every": 1000, "seconds": 20}), {"read": UNKNOWN},
+                        healthy={"read": 0.001}, edges=False, apart=200),
+}
+NEW = {
+    "trims": Story((READERS,), trims, {"read": ("discard",)}, healthy={"trim": 1, "reads_wait_for_trim": True}),
+    "neighbour": Story((READERS,)),  # of the drive above
+    "large": Story((READERS, WRITERS, {"rw": "randwrite", "bs": "128k", "thinktime": 200, "size": "128M"}),
+                   added(20, {"kind": "write", "at_least": 65536, "seconds": 1.5}), {"write": UNKNOWN}),
+    "left": Story(({**READERS, "numjobs": 10, "size": "256M"},), freezes(3, 50, 4), {"read": UNKNOWN}, array="md0"),
+    "right": Story((), freezes(3, 50, 4, first=20), {"read": UNKNOWN}, array="md0"),
+    "creeping": Story((READERS,), creeping, {"read": UNKNOWN}, healthy={"read": 0.01}, cost=False),
+    "trimlog": Story((READERS, LOG), trims,
+                     {"read": ("discard",), "commit": ("flush", "discard"), "flush": ("unknown", "discard")},
+                     healthy={"trim": 1, "reads_wait_for_trim": True, "flushes_wait_for_trim": True}, commits="flush"),
+    "long": Story((READERS, LOG), freezes(1, 0, 170), {"read": UNKNOWN, "write": UNKNOWN, "flush": UNKNOWN,
+                                                       "commit": ("unknown", "flush")}, commits="flush", goes_on=True),
+    "readers": Story((READERS, WRITERS), only_reads_freeze, {"read": UNKNOWN}),
+}
+STORIES = {**BLIND, **NEW}

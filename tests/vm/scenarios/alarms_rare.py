@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slow commits, a freeze every 40 s, rare slow reads: each fires its alert in a real Prometheus, as shipped, and no other.
+
+All three drives get into trouble at once, after some minutes of health, and stay in it until each alert has fired.
+"""
+import sys
+import threading
+import time
+from pathlib import Path
+
+import machine
+import story_cases
+from devices import Nvme, Slow, Way
+from troubles import Trouble, fired, wait
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "system"))
+from alerts.stack import INSTANCE, stack  # noqa: E402
+
+KERNELS = ("6.12",)  # what is judged lies above the kernel
+PART = "alarms"  # a quarter of an hour; CI has the rules' cases, on made-up series
+MACHINE = {"append": "nvme_core.multipath=N", "nice": -10}  # as for the scenario `alarms`
+SECONDS = 1500
+SUITE, FORM = "sid", "native"
+HEALTHY = 150  # seconds
+COMMITS, STALLS, RARE = (f"Ssdpulse{name}" for name in ("CommitsSlow", "RepeatedStalls", "RareSlowIo"))
+# They look back 5 and 10 minutes, and 15 minutes; the first is for drives whose commits nobody but it tells of.
+COMMITS_WITHIN, STALLS_WITHIN, RARE_WITHIN, COMMITS_END = 180, 600, 900, 420
+EVERY, FROZEN = 40, 0.8
+LOADS = {"log": (story_cases.READERS, story_cases.LOG), "frozen": (story_cases.READERS, story_cases.WRITERS),
+         "rare": (story_cases.READERS,)}
+
+
+def devices():
+    return [Nvme(serial, Slow("256M", read=0.005, write=0.005, flush=0.005), ocp="on") for serial in LOADS] + [
+        Way("way", machine.Daemon.PORT)]
+
+
+class Freezes:
+    """One after the other, until the block ends."""
+
+    def __init__(self, backend):
+        self._backend, self._end = backend, threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self):
+        while not self._end.is_set():
+            self._backend.stall(FROZEN)
+            self._end.wait(EVERY)
+
+    def __enter__(self):
+        self._thread.start()
+
+    def __exit__(self, *_):
+        self._end.set()
+        self._thread.join()
+
+
+def run(vm, check):
+    disks = {serial: vm.disk(serial) for serial in LOADS}
+    vm.devices["way"].open(vm)
+    # The guest is held up by its host for less than the floor, now and then.
+    vm.sh("printf 'spikes: { floor: 300ms }\\nhistory: { directory: \"\" }\\n' >/tmp/alarms.yaml")
+    daemon = machine.Daemon(vm, "--config", "/tmp/alarms.yaml", f"--web.listen-address 0.0.0.0:{machine.Daemon.PORT}")
+    for serial, jobs in LOADS.items():
+        vm.sh(story_cases.fio(serial, disks[serial], jobs, 3600))
+    backends = {serial: vm.devices[serial].backend for serial in LOADS}
+    with stack(vm.state, SUITE, FORM, vm.devices["way"].port, hurried=False) as servers:
+        check.that(wait(60, lambda: servers.server.query('up{job="ssdpulse"} == 1')) is not None, "the guest is scraped")
+        begin = time.time()
+        time.sleep(HEALTHY)
+        check.equal(fired(servers, begin, time.time()), {}, f"{HEALTHY} s of healthy load: what fires")
+        commits, stalls, rare = (Trouble(servers, check, alert, disks[serial])
+                                 for alert, serial in ((COMMITS, "log"), (STALLS, "frozen"), (RARE, "rare")))
+        backends["log"].set(flush=1.5)
+        backends["rare"].set(added=[{"kind": "read", "share": 0.004, "seconds": 0.8}])
+        with Freezes(backends["frozen"]):
+            commits.fires(COMMITS_WITHIN, f"On {INSTANCE}, commits to {disks['log']} were slow in .*cause: flush.* "
+                                          r"in 15 minutes they waited [0-9.]+ s longer")
+            backends["log"].set(flush=0.005)
+            commits.ends()
+            stalls.fires(STALLS_WITHIN, f"On {INSTANCE}, (read|write)s of {disks['frozen']} stalled [0-9]+ times in 10 minutes")
+            rare.fires(RARE_WITHIN, f"On {INSTANCE}, [0-9.]+% of what reads of {disks['rare']} waited")
+        commits.resolves(COMMITS_END)
+        spans = fired(servers, begin, time.time())
+        print(f"     fired, in seconds from begin: {spans}")
+        expected = {(COMMITS, disks["log"]), (STALLS, disks["frozen"]), (RARE, disks["rare"])}
+        check.equal(set(spans), expected, "all that fired")
+        check.equal(servers.server.complaints(), [], "complaints of Prometheus")
+    vm.sh("kill $(pidof fio); true")
+    daemon.stop()
