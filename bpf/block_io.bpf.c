@@ -145,9 +145,15 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 		count_event(state, class, was_never_issued(rq, class) ? EVENT_UNISSUED : EVENT_STRAY);
 		return 0;
 	}
+	slot->request = 0;
+	/* The same request, but an earlier I/O's: neither the end of that one nor the issue of this one was seen. */
+	if (slot->issued >> SLOT_CLASS_SHIFT != class) {
+		was_missed(slot, state, drive, state->geometry.flags, now);
+		count_event(state, class, EVENT_STRAY);
+		return 0;
+	}
 	issued = slot_time(slot->issued, now);
 	hint = slot->issued >> SLOT_HINT_SHIFT & SLOT_HINT_MASK;
-	slot->request = 0;
 	if (class >= HOT_CLASSES)
 		interference_ended(drive, class, now);
 	if (is_flush_data_stage(rq, class))

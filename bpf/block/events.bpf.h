@@ -8,9 +8,6 @@
 
 #include "maps.bpf.h"
 
-/* Keeps clang from dropping a bound that the verifier needs to see. */
-#define BOUND(value, mask) asm volatile("%0 &= %1" : "+r"(value) : "i"(mask))
-
 static __always_inline void count_event(struct device_state *state, __u32 class, __u32 event)
 {
 	BOUND(class, CLASSES - 1);

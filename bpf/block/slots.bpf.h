@@ -26,6 +26,16 @@ static __always_inline struct device_state *drive_of(struct device_state *state,
 	return drive == device ? state : device_state_of(drive);
 }
 
+/* The end of what the slot holds was never seen. */
+static __always_inline void was_missed(struct issue_slot *slot, struct device_state *state, struct device_state *drive,
+				       __u32 flags, __u64 now)
+{
+	__u32 held_class = slot->issued >> SLOT_CLASS_SHIFT;
+
+	count_event(state, held_class, flags & SLOTS_EXACT ? EVENT_COMPLETION_MISSED : EVENT_SLOT_COLLISION);
+	interference_ended(drive, held_class, now);
+}
+
 /*
  * The slot is taken: the same request issued again (true), or one whose completion was never seen. A request structure
  * serves one tag for ever, so the same address may be a later I/O: then it was allocated after the earlier issue.
@@ -39,7 +49,6 @@ static __always_inline bool is_reissue(struct issue_slot *slot, struct request *
 	if (slot->request == (__u64)rq &&
 	    request_start_ns(rq, held_class == CLASS_FLUSH) <= slot_time(slot->issued, now))
 		return true;
-	count_event(state, held_class, flags & SLOTS_EXACT ? EVENT_COMPLETION_MISSED : EVENT_SLOT_COLLISION);
-	interference_ended(drive, held_class, now);
+	was_missed(slot, state, drive, flags, now);
 	return false;
 }

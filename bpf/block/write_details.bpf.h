@@ -17,15 +17,6 @@ const volatile bool cfg_hints_of_pages = false;
 /* CPUs share tagged cells: cell = CPU number & mask. */
 const volatile __u32 cfg_tagged_mask = 0;
 
-/* Lets the verifier forget what a value is on each of its paths: it follows only one of them further then. */
-static __always_inline __u32 forgotten(__u32 value, __u64 unknown)
-{
-	__u64 wide = value;
-
-	asm volatile("%0 ^= %1\n%0 ^= %1" : "+r"(wide) : "r"(unknown));
-	return (__u32)wide;
-}
-
 #define MERGED_BIOS 16 /* of one request are looked at one by one: verifying takes time, too */
 #define MODE_FORMAT 0170000
 #define MODE_BLOCK_DEVICE 0060000

@@ -7,8 +7,7 @@
  */
 #pragma once
 
-#include "types.bpf.h"
-#include <bpf/bpf_helpers.h>
+#include "verifier.bpf.h"
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 

@@ -51,8 +51,11 @@ def issues(check, state):
     check.equal((len(told.strays), len(told.ios), told.bytes["read"]), (1, 0, SIZE), "an issue: a stray")
     told = Story().end(1, 1, 10, WRITE, size=0).end(1, 1, 10, DISCARD, started=0).told(state)
     check.equal((dict(told.unissued), told.strays), ({"write": 1, "discard": 1}, []), "there was none: no loss")
-    [io] = (told := Story().issue(1, 1, 10).end(1, 1, 1_001_500, WRITE).told(state)).ios
-    check.equal((told.swapped, io.operation, io.issued.operation), (1, "write", "read"), "an end and the next issue")
+    told = Story().issue(1, 1, 10).end(1, 1, 1_001_500, WRITE).told(state)
+    check.equal((dict(told.missed), len(told.strays), told.ios), ({"read": 1}, 1, []),
+                "an end and the next issue, of another operation")
+    [io] = (told := Story().issue(1, 1, 10).end(1, 1, 1_001_500).told(state)).ios
+    check.equal(told.swapped, 1, "an end and the next issue")
     check.equal((trace.device_time(io), trace.total_time(io)), ((960, 1040), (500, 540)),
                 "an end and the next issue: device time of the first, all of the second")
 

@@ -41,7 +41,7 @@ class Issued:
     first_issue: tuple  # (before, after)
     issue: tuple  # the last one
     size: int
-    gone: tuple = None  # when its place was found taken: its end was not seen
+    gone: tuple = None  # when its place was found taken, or another I/O ended there: its end was not seen
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class Trace:
         self.ios = []  # Io with an issue, by final completion
         self.strays = []  # Io without one
         self.commits = []  # what a caller of fsync waits for: parents of flush sequences, and FUA writes that are no stage
-        self.missed = Counter()  # ends that nobody saw, as a later issue in the same place tells
+        self.missed = Counter()  # ends that nobody saw, as a later issue or end in the same place tells
         self.swapped = 0  # ends taken for that of an earlier I/O of the same request, whose own was not seen
         self.unissued = Counter()  # completions of what was never issued
         self.data_stages = 0  # writes that were one stage of a flush sequence: their parent ended behind them
@@ -131,7 +131,13 @@ class Trace:
             self.partials[io.operation] += 1
             return
         held = places.get(place)
-        if held and held.request == request:
+        if held and held.request == request and held.operation != io.operation:
+            # Of an earlier I/O: neither its end nor the issue of this one was seen.
+            del places[place]
+            held.gone = io.complete
+            self.missed[held.operation] += 1
+            self.strays.append(io)
+        elif held and held.request == request:
             del places[place]
             io.issued = held
             self.ios.append(io)
@@ -214,11 +220,8 @@ class Interference:
     @staticmethod
     def _intervals(trace, kind):
         """(first issue, end) of those that were seen to end, and of those whose end was learned of later, or never."""
-        seen = [(io.issued.first_issue, io.complete) for io in trace.ios if io.operation == io.issued.operation == kind]
-        # Where the one that ended was of another operation, the two counts differ for good.
-        seen += [(None, io.complete) for io in trace.ios if io.operation == kind != io.issued.operation]
-        unseen = [(io.issued.first_issue, None) for io in trace.ios if io.operation != kind == io.issued.operation]
-        unseen += [(issued.first_issue, issued.gone) for issued in trace.issued(kind) if issued.gone]
+        seen = [(io.issued.first_issue, io.complete) for io in trace.ios if io.operation == kind]
+        unseen = [(issued.first_issue, issued.gone) for issued in trace.issued(kind) if issued.gone]
         return seen, unseen + [(one.first_issue, None) for one in trace.left_in_flight if one.operation == kind]
 
     @staticmethod
