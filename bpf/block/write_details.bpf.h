@@ -2,7 +2,8 @@
 /*
  * Who made this write, which hint and stream did it bring along, and does it fit what the drive prefers?
  *
- * Asked once, at the first issue. A request is made of bios, mostly of one; each counts for itself. What the flags, the
+ * Asked once, at the end, or when a first part ends or is given back, as that takes bios away: they hang on the request
+ * until the tracepoint is over. A request is made of bios, mostly of one; each counts for itself. What the flags, the
  * function that ends the bio and its first page do not tell is WRITE_OTHER, never a guess.
  */
 #pragma once
@@ -162,7 +163,7 @@ struct write_origin {
 	__u32 hint;
 };
 
-/* The first bio of a write that is issued for the first time: of most, the only one. */
+/* The first bio of a write: of most, the only one. */
 static __always_inline void record_write(struct request *rq, __u32 device, const struct device_geometry *geometry,
 					 __u32 cpu, struct write_origin *origin)
 {

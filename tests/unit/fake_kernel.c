@@ -15,9 +15,9 @@ __u64 fake_now;
 struct io_cell fake_hot_cells[HOT_CLASSES];
 struct io_cell fake_cold_cells[COLD_CLASSES];
 struct device_state fake_state;
+struct write_cell fake_writes;
 
 static struct issue_slot slots[FAKE_TAGS];
-static struct write_cell of_writes;
 static struct tagged_cell of_hints;
 static struct commit_cell of_commits;
 static struct stream_ends ends;
@@ -33,7 +33,7 @@ static const struct table {
     {&issue_slots, slots, sizeof slots[0], FAKE_TAGS},
     {&hot_cells, fake_hot_cells, sizeof fake_hot_cells[0], HOT_CLASSES},
     {&cold_cells, fake_cold_cells, sizeof fake_cold_cells[0], COLD_CLASSES},
-    {&write_cells, &of_writes, sizeof of_writes, 1},
+    {&write_cells, &fake_writes, sizeof fake_writes, 1},
     {&tagged_cells, &of_hints, sizeof of_hints, 1},
     {&commit_cells, &of_commits, sizeof of_commits, 1},
     {&streams, &ends, sizeof ends, 1},
@@ -89,6 +89,11 @@ void fake_kernel_boot(void) {
   fake_now = 1000000;
 }
 
+void fake_kernel_share_slots(void) {
+  fake_state.geometry.flags = 0;
+  fake_state.geometry.slot_mask = queue_entries[QUEUE_ID].slot_mask = FAKE_TAGS / 2 - 1;
+}
+
 static struct request* kernels(const struct fake_request* request) {
   struct request* rq = &requests[request->structure];
 
@@ -101,7 +106,8 @@ static struct request* kernels(const struct fake_request* request) {
                          .__sector = request->sector,
                          .bio = request->without_bio ? NULL : (struct bio*)&bio,
                          .start_time_ns = request->start_ns,
-                         .state = request->started ? 1 : MQ_RQ_IDLE};
+                         .state = request->started ? 1 : MQ_RQ_IDLE,
+                         .deadline = request->had_before};
   return rq;
 }
 

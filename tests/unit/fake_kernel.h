@@ -25,8 +25,9 @@ struct fake_request {
   __u32 operation; /* the kernel's op code */
   __u32 bytes;     /* left to do */
   __u64 sector;
-  __u64 start_ns; /* 0: not stamped */
-  __u8 started;   /* the driver has, or had, it */
+  __u64 start_ns;  /* 0: not stamped */
+  __u8 started;    /* the driver has, or had, it */
+  __u8 had_before; /* the driver had it before this event */
   __u8 without_bio;
 };
 
@@ -34,8 +35,10 @@ extern __u64 fake_now; /* the clock, in nanoseconds */
 extern struct io_cell fake_hot_cells[HOT_CLASSES];
 extern struct io_cell fake_cold_cells[COLD_CLASSES];
 extern struct device_state fake_state;
+extern struct write_cell fake_writes;
 
 void fake_kernel_boot(void);
+void fake_kernel_share_slots(void); /* two tags for each */
 void fake_kernel_issue(const struct fake_request* request);
 void fake_kernel_complete(const struct fake_request* request, int error, __u32 bytes);
 

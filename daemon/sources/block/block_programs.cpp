@@ -127,7 +127,7 @@ void configure(block_io& skeleton, const KernelBtf& btf, const MemoryPlan& plan,
 
 void Tables::forget_requests(const Allocation& allocation) const {
   for (issue_slot& slot : issue_slots.subspan(allocation.slot_base, allocation.slots)) {
-    if (slot.request != 0) {
+    if (slot.held != 0) {
       slot = {};
     }
   }
