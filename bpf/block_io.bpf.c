@@ -4,7 +4,8 @@
  *
  * Two programs: issue (the driver gets the request) and complete (some or all of it is done). Between them the request
  * is remembered in a slot found by device, hardware queue and tag: no hash map, no allocation, nothing that can fill
- * up. The third program is the cheaper mode: completion alone, with the kernel's own start time.
+ * up. The issue only notes the time; whatever else is told of an I/O is asked at its end, where the kernel is about to
+ * read the same memory. The third program is the cheaper mode: completion alone, with the kernel's own start time.
  *
  * Nothing here needs CAP_SYS_ADMIN, decides what is exported, or ever resets a counter.
  */
@@ -13,73 +14,125 @@
 #include "block/cells.bpf.h"
 #include "block/commits.bpf.h"
 
-static __always_inline int issue(struct request *rq)
+/*
+ * A request loses bios before its end: a first part of it has ended, or the driver gave it back and gets it again. What
+ * is told of the whole request is told now, and the slot remembers that, and its hint. Not inlined, as all that is
+ * rare.
+ */
+static __noinline int record_early(struct request *rq, struct issue_slot *slot, struct device_state *state,
+				   __u32 device, __u64 now)
 {
-	struct gendisk *disk = request_disk(rq);
-	struct queue_entry *queue = queue_of(rq);
-	const struct device_geometry *geometry;
-	struct device_state *state, *drive;
-	struct issue_slot *slot;
-	struct io_cell *cell;
-	__u32 device, class, cpu;
-	bool again = false;
+	struct io io = {.rq = rq, .state = state, .device = device, .class = class_of(rq), .now = now};
 	struct write_origin origin = {};
-	__u64 now;
+	struct device_state *drive;
+	struct io_cell *cell;
+	__u64 issued;
+	__u32 cpu;
 
-	if (!disk)
+	if (!slot || !state || !holds(slot, rq, io.class, now))
 		return 0;
-	device = device_of(queue, disk, true);
-	if (!device--)
-		return 0;
-	class = cfg_class_of_op[rq->cmd_flags & OPERATION_MASK];
-	state = device_state_of(device);
-	if (!state)
-		return 0;
-	geometry = &state->geometry;
-	slot = slot_of(rq, queue);
 	drive = drive_of(state, device);
-	if (!slot || !drive)
+	if (!drive)
 		return 0;
-	now = bpf_ktime_get_ns();
-
-	if (geometry->flags & DEVICE_RETIRING && slot->request != (__u64)rq)
-		return 0;
-	if (slot->request)
-		again = is_reissue(slot, rq, state, drive, geometry->flags, now);
-	if (!again)
-		interference_started(drive, class, now);
-	cpu = bpf_get_smp_processor_id();
-	if (again)
-		origin.hint = slot->issued >> SLOT_HINT_SHIFT & SLOT_HINT_MASK;
-	else if (class == CLASS_WRITE)
-		record_write(rq, device, geometry, cpu, &origin);
-	slot->request = (__u64)rq;
-	slot->issued = (now << (64 - SLOT_HINT_SHIFT) >> (64 - SLOT_HINT_SHIFT)) |
-		       (__u64)origin.hint << SLOT_HINT_SHIFT | (__u64) class << SLOT_CLASS_SHIFT;
-
-	if (class < HOT_CLASSES) {
-		cell = hot_cell(device, cpu, class);
-		if (!cell)
-			return 0;
-		if (again)
-			cell->reissues += 1;
-		else
-			record_issue(false, cell, state, rq, device, class, now);
-	} else {
-		cell = cold_cell(device, class);
-		if (!cell)
-			return 0;
-		if (again)
-			__sync_fetch_and_add(&cell->reissues, 1);
-		else
-			record_issue(true, cell, state, rq, device, class, now);
+	/* Others there have ended unseen, and what was told early was of one of them. */
+	if (!holds_only(slot->held, io.class)) {
+		free_slot(slot, state, drive, true, io.class, now);
+		slot->held = held_by(io.class);
 	}
+	if (slot->early)
+		return 0;
+	cpu = bpf_get_smp_processor_id();
+	cell = cell_of(&io, cpu);
+	if (!cell)
+		return 0;
+	issued = slot_time(slot->issued, now);
+	if (io.class < HOT_CLASSES) {
+		record_size(false, cell, &io);
+		record_queue_time(false, cell, &io, issued);
+	} else {
+		record_size(true, cell, &io);
+		record_queue_time(true, cell, &io, issued);
+	}
+	if (io.class == CLASS_WRITE)
+		record_write(rq, device, &state->geometry, cpu, &origin);
+	slot->early = SLOT_EARLY | origin.hint;
 	if (origin.cell && ((struct bio___write *)rq->bio)->bi_next)
 		record_merged(rq, &origin);
 	return 0;
 }
 
-/* Ended without reaching the driver: the parent of a flush sequence, or a request refused on its way. */
+/*
+ * An issue that must look into its slot: of a cold class, whose last one may disturb others until it is known to have
+ * ended; of a request that the driver has had before; on a device that retires, where only what is held still counts.
+ */
+static __noinline int issue_with_a_look(struct request *rq, struct issue_slot *slot, struct device_state *state,
+					__u32 device, __u64 now)
+{
+	struct io io = {.rq = rq, .state = state, .device = device, .class = class_of(rq), .now = now};
+	struct device_state *drive;
+	struct io_cell *cell;
+	bool again;
+
+	if (!slot || !state)
+		return 0;
+	drive = drive_of(state, device);
+	cell = cell_of(&io, bpf_get_smp_processor_id());
+	if (!drive || !cell)
+		return 0;
+	again = was_issued(rq) && holds(slot, rq, io.class, now);
+	if (!again && state->geometry.flags & DEVICE_RETIRING)
+		return 0;
+	if (again) {
+		record_early(rq, slot, state, device, now);
+	} else {
+		free_slot(slot, state, drive, false, io.class, now);
+		slot->held = held_by(io.class);
+		interference_started(drive, io.class, now);
+	}
+	store_issue(slot, rq, io.class, now);
+	if (io.class >= HOT_CLASSES && again)
+		__sync_fetch_and_add(&cell->reissues, 1);
+	else if (io.class >= HOT_CLASSES)
+		__sync_fetch_and_add(&cell->issues, 1);
+	else if (again)
+		cell->reissues += 1;
+	else
+		cell->issues += 1;
+	return 0;
+}
+
+static __always_inline int issue(struct request *rq)
+{
+	struct gendisk *disk = request_disk(rq);
+	struct issue_slot *slot;
+	struct io_cell *cell;
+	struct io io;
+
+	if (!disk || !find_device(&io, rq, disk, true))
+		return 0;
+	slot = slot_of(&io);
+	if (!slot)
+		return 0;
+	io.now = bpf_ktime_get_ns();
+	if (io.class >= HOT_CLASSES || was_issued(rq) || io.state->geometry.flags & DEVICE_RETIRING)
+		return issue_with_a_look(rq, slot, io.state, io.device, io.now);
+	cell = hot_cell(io.device, bpf_get_smp_processor_id(), io.class);
+	if (!cell)
+		return 0;
+	store_issue(slot, rq, io.class, io.now);
+	BOUND(io.class, HOT_CLASSES - 1);
+	slot->issues[io.class] += 1;
+	cell->issues += 1;
+	return 0;
+}
+
+/* The request that started a flush sequence, at its end: its data, if any, has been a stage of its own. */
+static __always_inline bool is_flush_parent(struct request *rq, __u32 class)
+{
+	return class < HOT_CLASSES && rq->__data_len == 0 && rq->bio;
+}
+
+/* Ended without reaching the driver: a flush parent, or a request refused on its way. */
 static __always_inline bool was_never_issued(struct request *rq, __u32 class)
 {
 	return (class < HOT_CLASSES && rq->__data_len == 0) || rq->state == MQ_RQ_IDLE;
@@ -102,126 +155,153 @@ static __always_inline bool is_failover(struct request *rq, __u32 class, int err
 	return !error && rq->__data_len == 0 && !rq->bio && class != CLASS_FLUSH && class < CLASS_ZONE;
 }
 
+/* What the completion programs have in common. Whether the request has ended as a whole. */
+static __always_inline bool take_end(const struct io *io, struct io_cell *cell, int error, __u32 nr_bytes)
+{
+	if (error && is_error_of_its_own(io->rq, io->class))
+		count_error(io->state, io->class, error);
+	if (io->class < HOT_CLASSES)
+		cell->bytes += nr_bytes;
+	else
+		__sync_fetch_and_add(&cell->bytes, nr_bytes);
+	if (!is_final_completion(io->rq, nr_bytes))
+		return false;
+	if (is_commit(io->rq, io->class))
+		record_commit(io);
+	return true;
+}
+
+/*
+ * The slot holds something else than this request, or more. Returns what was told of it early (SLOT_EARLY and its
+ * hint), 0 if nothing was, or SLOT_FOREIGN if its issue was not seen.
+ */
+#define SLOT_FOREIGN 0x100
+static __noinline int take_slot_with_a_look(struct request *rq, struct issue_slot *slot, struct device_state *state,
+					    __u32 device, __u64 now)
+{
+	__u32 class = class_of(rq), early;
+	struct device_state *drive;
+	bool own;
+
+	if (!slot || !state)
+		return SLOT_FOREIGN;
+	drive = drive_of(state, device);
+	if (!drive)
+		return SLOT_FOREIGN;
+	early = holds_only(slot->held, class) ? slot->early : 0;
+	own = holds(slot, rq, class, now);
+	/* Where tags share a slot, what is there may still be in flight. */
+	if (own || state->geometry.flags & SLOTS_EXACT)
+		free_slot(slot, state, drive, own, class, now);
+	return own ? early : SLOT_FOREIGN;
+}
+
 static __always_inline int complete(struct request *rq, int error, __u32 nr_bytes)
 {
 	struct gendisk *disk = request_disk(rq);
-	struct queue_entry *queue = queue_of(rq);
-	struct device_state *state, *drive;
+	struct write_origin origin = {};
+	struct device_state *drive;
 	struct issue_slot *slot;
 	struct io_cell *cell;
-	__u32 device, class, hint;
-	__u64 now, issued;
+	__u32 early = 0, cpu;
+	__u64 issued;
+	struct io io;
 
 	if (!disk) {
 		count_host(HOST_DISKLESS_REQUESTS);
 		return 0;
 	}
-	device = device_of(queue, disk, false);
-	if (!device--)
+	if (!find_device(&io, rq, disk, false))
 		return 0;
-	class = cfg_class_of_op[rq->cmd_flags & OPERATION_MASK];
-	state = device_state_of(device);
-	if (!state)
-		return 0;
-	slot = slot_of(rq, queue);
-	drive = drive_of(state, device);
+	slot = slot_of(&io);
+	drive = drive_of(io.state, io.device);
 	if (!slot || !drive)
 		return 0;
-	now = bpf_ktime_get_ns();
-	if (error && is_error_of_its_own(rq, class))
-		count_error(state, class, error);
-	cell = class < HOT_CLASSES ? hot_cell(device, bpf_get_smp_processor_id(), class) : cold_cell(device, class);
+	io.now = bpf_ktime_get_ns();
+	cpu = bpf_get_smp_processor_id();
+	cell = cell_of(&io, cpu);
 	if (!cell)
 		return 0;
-	if (class < HOT_CLASSES)
-		cell->bytes += nr_bytes;
+	if (!take_end(&io, cell, error, nr_bytes)) {
+		record_early(rq, slot, io.state, io.device, io.now);
+		return 0;
+	}
+	if (is_flush_parent(rq, io.class) || (rq->state == MQ_RQ_IDLE && !was_issued(rq))) {
+		count_event(io.state, io.class, EVENT_UNISSUED);
+		return 0;
+	}
+	issued = slot_time(slot->issued, io.now);
+	if (slot->held == held_by(io.class) && last_issue_is_of(slot, rq, io.class, io.now))
+		slot->held = 0;
 	else
-		__sync_fetch_and_add(&cell->bytes, nr_bytes);
-	if (!is_final_completion(rq, nr_bytes))
-		return 0;
-	if (is_commit(rq, class))
-		record_commit(rq, state, device, class, now);
-	if (slot->request != (__u64)rq) {
-		count_event(state, class, was_never_issued(rq, class) ? EVENT_UNISSUED : EVENT_STRAY);
+		early = take_slot_with_a_look(rq, slot, io.state, io.device, io.now);
+	if (early & SLOT_FOREIGN) {
+		count_event(io.state, io.class, was_never_issued(rq, io.class) ? EVENT_UNISSUED : EVENT_STRAY);
 		return 0;
 	}
-	issued = slot_time(slot->issued, now);
-	hint = slot->issued >> SLOT_HINT_SHIFT & SLOT_HINT_MASK;
-	slot->request = 0;
-	if (class >= HOT_CLASSES)
-		interference_ended(drive, class, now);
-	if (is_flush_data_stage(rq, class))
-		count_event(state, class, EVENT_FLUSH_DATA_STAGE);
-	if (is_failover(rq, class, error)) {
-		count_event(state, class, EVENT_FAILOVER);
+	if (is_flush_data_stage(rq, io.class))
+		count_event(io.state, io.class, EVENT_FLUSH_DATA_STAGE);
+	if (is_failover(rq, io.class, error)) {
+		if (io.class >= HOT_CLASSES)
+			interference_ended(drive, io.class, io.now);
+		count_event(io.state, io.class, EVENT_FAILOVER);
 		return 0;
 	}
-	if (class < HOT_CLASSES) {
-		record_completion(false, cell, state, rq, device, class, hint, interference(drive, issued, now), issued,
-				  now);
-	} else {
-		record_completion(true, cell, state, rq, device, class, 0, 0, issued, now);
+	if (io.class >= HOT_CLASSES) {
+		interference_ended(drive, io.class, io.now);
+		if (!early) {
+			record_size(true, cell, &io);
+			record_queue_time(true, cell, &io, issued);
+		}
+		record_completion(true, cell, &io, 0, 0, issued);
+		return 0;
 	}
+	origin.hint = early & (HINTS - 1);
+	if (!early) {
+		if (io.class == CLASS_WRITE)
+			record_write(rq, io.device, &io.state->geometry, cpu, &origin);
+		record_size(false, cell, &io);
+		record_queue_time(false, cell, &io, issued);
+	}
+	record_completion(false, cell, &io, origin.hint, interference(drive, issued, io.now), issued);
+	if (origin.cell && ((struct bio___write *)rq->bio)->bi_next)
+		record_merged(rq, &origin);
 	return 0;
 }
 
 /* The cheaper mode: whatever completion alone can see. The size is what the last completion ended. */
-static __always_inline void record_only_completion(bool shared, struct io_cell *cell, struct device_state *state,
-						   struct request *rq, __u32 device, __u32 class, __u64 now)
-{
-	__u32 bytes = rq->__data_len;
-
-	ADD(shared, cell->completions, 1);
-	ADD(shared, cell->size_sum_bytes, bytes);
-	ADD(shared, cell->size[bounded_size_word(bytes)], 1);
-	if (!shared && is_sequential(device, class, rq->__sector, bytes))
-		cell->sequential_bytes += bytes;
-	record_total(shared, cell, state, rq, class, now);
-}
-
 static __always_inline int complete_only(struct request *rq, int error, __u32 nr_bytes)
 {
 	struct gendisk *disk = request_disk(rq);
-	struct queue_entry *queue = queue_of(rq);
-	struct device_state *state;
 	struct io_cell *cell;
-	__u32 device, class;
-	__u64 now;
+	struct io io;
 
 	if (!disk) {
 		count_host(HOST_DISKLESS_REQUESTS);
 		return 0;
 	}
-	device = device_of(queue, disk, true);
-	if (!device--)
+	if (!find_device(&io, rq, disk, true))
 		return 0;
-	class = cfg_class_of_op[rq->cmd_flags & OPERATION_MASK];
-	now = bpf_ktime_get_ns();
-	state = device_state_of(device);
-	cell = class < HOT_CLASSES ? hot_cell(device, bpf_get_smp_processor_id(), class) : cold_cell(device, class);
-	if (!state || !cell)
+	io.now = bpf_ktime_get_ns();
+	cell = cell_of(&io, bpf_get_smp_processor_id());
+	if (!cell || !take_end(&io, cell, error, nr_bytes))
 		return 0;
-	if (error && is_error_of_its_own(rq, class))
-		count_error(state, class, error);
-	if (class < HOT_CLASSES)
-		cell->bytes += nr_bytes;
-	else
-		__sync_fetch_and_add(&cell->bytes, nr_bytes);
-	if (!is_final_completion(rq, nr_bytes))
-		return 0;
-	if (is_commit(rq, class))
-		record_commit(rq, state, device, class, now);
 	/* A failover differs from a flush parent only in that it was issued, which is not seen here. */
-	if (was_never_issued(rq, class) || is_failover(rq, class, error)) {
-		count_event(state, class, EVENT_UNISSUED);
+	if (was_never_issued(rq, io.class) || is_failover(rq, io.class, error)) {
+		count_event(io.state, io.class, EVENT_UNISSUED);
 		return 0;
 	}
-	if (is_flush_data_stage(rq, class))
-		count_event(state, class, EVENT_FLUSH_DATA_STAGE);
-	if (class < HOT_CLASSES)
-		record_only_completion(false, cell, state, rq, device, class, now);
-	else
-		record_only_completion(true, cell, state, rq, device, class, now);
+	if (is_flush_data_stage(rq, io.class))
+		count_event(io.state, io.class, EVENT_FLUSH_DATA_STAGE);
+	if (io.class < HOT_CLASSES) {
+		cell->completions += 1;
+		record_size(false, cell, &io);
+		record_total(false, cell, &io);
+	} else {
+		__sync_fetch_and_add(&cell->completions, 1);
+		record_size(true, cell, &io);
+		record_total(true, cell, &io);
+	}
 	return 0;
 }
 

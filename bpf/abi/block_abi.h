@@ -33,42 +33,62 @@
 
 /* One operation of one device: on one CPU (read, write), or on all of them (the rest, atomic adds). */
 struct io_cell {
-	/* Written by the issue program. Together with the next line the change stamp: same words, same cell. */
-	__u64 issues;	/* first issues */
-	__u64 reissues; /* issues of a request that was in flight already */
+	/* What every I/O adds to is the first line. The change stamp is issues, reissues, completions and bytes. */
+	__u64 issues;	   /* first issues; the issue program writes this word and reissues, and nothing else */
+	__u64 completions; /* final completions of issued requests */
+	__u64 bytes;
 	__u64 size_sum_bytes;
 	__u64 sequential_bytes;
 	__u64 queue_sum_ns;
-	__u64 issue_pad[3];
-	/* Written by the completion program. */
-	__u64 completions; /* final completions of issued requests */
-	__u64 bytes;
 	__u64 total_sum_ns;
 	__u64 device_sum_ns[DURINGS];
+	__u64 reissues; /* issues of a request that was in flight already */
 	__u64 queue_full_ns;
-	/* Issue program. */
+	__u64 counter_pad[3];
 	__u32 size[SIZE_WORDS];
 	__u32 queue[LATENCY_WORDS];
-	/* Completion program. */
 	__u32 total[LATENCY_WORDS];
 	__u32 device[DURINGS][LATENCY_WORDS];
 	__u8 pad[24]; /* to a multiple of the cache line */
 };
 
-/* An issued request: 16 bytes, so four share a line. Zero request: free. */
+/*
+ * An issued request: 16 bytes, so four share a line. A tag serves one request after the other, so a slot has one writer
+ * at a time. Reads and writes are put there without a look at what was there: how many of them were since the last end
+ * that was seen tells at the next one whether an end was missed. (In a slot that tags share, such a count may be lost.)
+ */
 struct issue_slot {
-	__u64 request; /* address of the kernel's struct request: compared, never followed */
-	__u64 issued;  /* operation class in the top 4 bits, a write's hint in the next 3, time of the last issue below
-			*/
+	__u64 issued;  /* operation class in the top 4 bits, time of the last issue below (36 years) */
+	__u32 request; /* low half of the address of the kernel's struct request: compared, never followed */
+	union {
+		struct {
+			__u8 issues[HOT_CLASSES]; /* first issues of reads and writes without an end, modulo 256 */
+			__u8 cold;		  /* class of a request of a cold class without an end, or 0 */
+			__u8 early;		  /* see SLOT_EARLY; 0: not so */
+		};
+		__u32 held; /* all four; 0: free */
+	};
 };
 #define SLOT_CLASS_SHIFT 60
-#define SLOT_HINT_SHIFT 57 /* nanoseconds below: 4.5 years */
-#define SLOT_HINT_MASK 7
+/* What is told of a request once was told before its end, while its bios were whole; its hint is in the low bits. */
+#define SLOT_EARLY 0x80
 
-/* The time in a slot's second word: the one that is nearest to now. */
+/* `held` of a slot with one request of this class, whose issue and end were both seen, and nothing else. */
+static inline __attribute__((always_inline)) __u32 held_by(__u32 operation_class)
+{
+	return operation_class < HOT_CLASSES ? 1U << (8 * operation_class) : operation_class << 16;
+}
+
+/* Whether a slot holds nothing but a request of this class, told early or not. */
+static inline __attribute__((always_inline)) int holds_only(__u32 held, __u32 operation_class)
+{
+	return held << 8 == held_by(operation_class) << 8;
+}
+
+/* The time in a slot's first word: the one that is nearest to now. */
 static inline __attribute__((always_inline)) __u64 slot_time(__u64 issued, __u64 now)
 {
-	return now - (__u64)((__s64)((now - issued) << (64 - SLOT_HINT_SHIFT)) >> (64 - SLOT_HINT_SHIFT));
+	return now - (__u64)((__s64)((now - issued) << (64 - SLOT_CLASS_SHIFT)) >> (64 - SLOT_CLASS_SHIFT));
 }
 
 /* Where a device's requests find their slots, copied into queue_entry when a queue is seen first. A line of its own in

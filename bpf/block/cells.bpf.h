@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is added to a device's cells when a request is issued, and when it ends.
+ * What is added to a device's cells when a request ends.
  *
  * `shared` is a compile-time constant: words of a per-CPU cell have one writer and are plainly added to, cold cells
  * are shared by all CPUs and need atomic adds.
  */
 #pragma once
 
+#include "device_lookup.bpf.h"
 #include "queue_full.bpf.h"
 #include "sequential.bpf.h"
 #include "write_details.bpf.h"
@@ -49,45 +50,52 @@ static __always_inline struct io_cell *cold_cell(__u32 device, __u32 class)
 	return bpf_map_lookup_elem(&cold_cells, &key);
 }
 
-/* Everything about a first issue, once its cell is found. */
-static __always_inline void record_issue(bool shared, struct io_cell *cell, struct device_state *state,
-					 struct request *rq, __u32 device, __u32 class, __u64 now)
+static __always_inline struct io_cell *cell_of(const struct io *io, __u32 cpu)
 {
-	__u64 start = request_start_ns(rq, class == CLASS_FLUSH);
-	__u32 bytes = rq->__data_len;
+	return io->class < HOT_CLASSES ? hot_cell(io->device, cpu, io->class) : cold_cell(io->device, io->class);
+}
 
-	ADD(shared, cell->issues, 1);
+/* Size and place on the disk, of the whole request. */
+static __always_inline void record_size(bool shared, struct io_cell *cell, const struct io *io)
+{
+	__u32 bytes = io->rq->__data_len;
+
 	ADD(shared, cell->size_sum_bytes, bytes);
 	ADD(shared, cell->size[bounded_size_word(bytes)], 1);
-	if (start) {
-		__s64 waited = (__s64)(now - start);
-
-		if (waited > 0)
-			ADD(shared, cell->queue_sum_ns, (__u64)waited);
-		else
-			count_event(state, class, EVENT_CLOCK);
-		ADD(shared, cell->queue[bounded_latency_word(waited)], 1);
-	}
-	if (!shared && is_sequential(device, class, rq->__sector, bytes))
+	if (!shared && is_sequential(io->device, io->class, io->rq->__sector, bytes))
 		cell->sequential_bytes += bytes;
 }
 
-/* The total, from the kernel's own start time. */
-static __always_inline void record_total(bool shared, struct io_cell *cell, struct device_state *state,
-					 struct request *rq, __u32 class, __u64 now)
+/* How long it waited, from the kernel's own start time until its first issue. */
+static __always_inline void record_queue_time(bool shared, struct io_cell *cell, const struct io *io, __u64 issued)
 {
-	__u64 start = request_start_ns(rq, class == CLASS_FLUSH);
-	__s64 total = (__s64)(now - start);
+	__u64 start = request_start_ns(io->rq, io->class == CLASS_FLUSH);
+	__s64 waited = (__s64)(issued - start);
+
+	if (!start)
+		return;
+	if (waited > 0)
+		ADD(shared, cell->queue_sum_ns, (__u64)waited);
+	else
+		count_event(io->state, io->class, EVENT_CLOCK);
+	ADD(shared, cell->queue[bounded_latency_word(waited)], 1);
+}
+
+/* The total, from the kernel's own start time. */
+static __always_inline void record_total(bool shared, struct io_cell *cell, const struct io *io)
+{
+	__u64 start = request_start_ns(io->rq, io->class == CLASS_FLUSH);
+	__s64 total = (__s64)(io->now - start);
 
 	if (!start) {
-		if (class != CLASS_PASSTHROUGH)
-			count_event(state, class, EVENT_UNSTAMPED);
+		if (io->class != CLASS_PASSTHROUGH)
+			count_event(io->state, io->class, EVENT_UNSTAMPED);
 		return;
 	}
 	if (total > 0)
 		ADD(shared, cell->total_sum_ns, (__u64)total);
 	else
-		count_event(state, class, EVENT_CLOCK);
+		count_event(io->state, io->class, EVENT_CLOCK);
 	ADD(shared, cell->total[bounded_latency_word(total)], 1);
 }
 
@@ -104,25 +112,24 @@ static __always_inline void record_hinted(__u32 device, __u32 hint, __s64 device
 	__sync_fetch_and_add(&tagged->latency[hint][word], 1);
 }
 
-/* Everything about a final completion whose issue we saw. */
-static __always_inline void record_completion(bool shared, struct io_cell *cell, struct device_state *state,
-					      struct request *rq, __u32 device, __u32 class, __u32 hint, __u32 during,
-					      __u64 issued, __u64 now)
+/* The times of a final completion whose issue we saw. */
+static __always_inline void record_completion(bool shared, struct io_cell *cell, const struct io *io, __u32 hint,
+					      __u32 during, __u64 issued)
 {
-	__s64 device_ns = (__s64)(now - issued);
+	__s64 device_ns = (__s64)(io->now - issued);
 	__u32 word = bounded_latency_word(device_ns);
-	__u64 full_ns = queue_full_ns(rq, state, now);
+	__u64 full_ns = queue_full_ns(io->rq, io->state, io->now);
 
 	BOUND(during, DURINGS - 1);
 	if (!shared && hint)
-		record_hinted(device, hint, device_ns, word);
+		record_hinted(io->device, hint, device_ns, word);
 	ADD(shared, cell->completions, 1);
 	if (device_ns > 0)
 		ADD(shared, cell->device_sum_ns[during], (__u64)device_ns);
 	else
-		count_event(state, class, EVENT_CLOCK);
+		count_event(io->state, io->class, EVENT_CLOCK);
 	ADD(shared, cell->device[during][word], 1);
-	record_total(shared, cell, state, rq, class, now);
+	record_total(shared, cell, io);
 	if (full_ns)
 		ADD(shared, cell->queue_full_ns, full_ns);
 }

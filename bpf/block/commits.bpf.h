@@ -39,28 +39,27 @@ static __always_inline struct commit_cell *commit_cell_of(__u32 device)
 }
 
 /* Call at the final completion. */
-static __always_inline void record_commit(struct request *rq, struct device_state *state, __u32 device, __u32 class,
-					  __u64 now)
+static __always_inline void record_commit(const struct io *io)
 {
-	struct commit_cell *cell = commit_cell_of(device);
-	__u64 start = request_start_ns(rq, class == CLASS_FLUSH);
-	__s64 total = (__s64)(now - start);
+	struct commit_cell *cell = commit_cell_of(io->device);
+	__u64 start = request_start_ns(io->rq, io->class == CLASS_FLUSH);
+	__s64 total = (__s64)(io->now - start);
 	/* Others have a total of their own, and what is wrong with their times is counted there. */
-	bool is_parent = class == CLASS_WRITE && !rq->__data_len;
+	bool is_parent = io->class == CLASS_WRITE && !io->rq->__data_len;
 
-	if (class == CLASS_FLUSH)
-		count_event(state, class, EVENT_LONE_FLUSH);
+	if (io->class == CLASS_FLUSH)
+		count_event(io->state, io->class, EVENT_LONE_FLUSH);
 	if (!cell)
 		return;
 	if (!start) {
 		if (is_parent)
-			count_event(state, class, EVENT_UNSTAMPED);
+			count_event(io->state, io->class, EVENT_UNSTAMPED);
 		return;
 	}
 	if (total > 0)
 		__sync_fetch_and_add(&cell->sum_ns, (__u64)total);
 	else if (is_parent)
-		count_event(state, class, EVENT_CLOCK);
+		count_event(io->state, io->class, EVENT_CLOCK);
 	__sync_fetch_and_add(&cell->latency[bounded_latency_word(total)], 1);
 	__sync_fetch_and_add(&cell->commits, 1);
 }

@@ -67,6 +67,21 @@ static __always_inline struct queue_entry *queue_of(struct request *rq)
 	return &queue_entries[queue_id];
 }
 
+/* What a program knows of the request that its tracepoint is about. */
+struct io {
+	struct request *rq;
+	struct queue_entry *queue;
+	struct device_state *state;
+	__u32 device;
+	__u32 class;
+	__u64 now;
+};
+
+static __always_inline __u32 class_of(struct request *rq)
+{
+	return cfg_class_of_op[rq->cmd_flags & OPERATION_MASK];
+}
+
 /* Index of the measured device + 1, or 0. */
 static __always_inline __u32 device_of(struct queue_entry *queue, struct gendisk *disk, bool adopt)
 {
@@ -91,4 +106,20 @@ static __always_inline __u32 device_of(struct queue_entry *queue, struct gendisk
 	if (device == DEVICE_WITHOUT_PLACE && adopt)
 		count_host(HOST_DEVICE_TABLE_FULL);
 	return 0;
+}
+
+/* Whether the request is of a device that is measured; `io` holds all but the time then. */
+static __always_inline bool find_device(struct io *io, struct request *rq, struct gendisk *disk, bool adopt)
+{
+	__u32 device;
+
+	io->rq = rq;
+	io->queue = queue_of(rq);
+	device = device_of(io->queue, disk, adopt);
+	if (!device--)
+		return false;
+	io->device = device;
+	io->class = class_of(rq);
+	io->state = device_state_of(device);
+	return io->state;
 }

@@ -8,13 +8,15 @@
 
 #include "maps.bpf.h"
 
-/* Keeps clang from dropping a bound that the verifier needs to see. */
-#define BOUND(value, mask) asm volatile("%0 &= %1" : "+r"(value) : "i"(mask))
+static __always_inline void count_events(struct device_state *state, __u32 class, __u32 event, __u64 number)
+{
+	BOUND(class, CLASSES - 1);
+	__sync_fetch_and_add(&state->events[class].count[event], number);
+}
 
 static __always_inline void count_event(struct device_state *state, __u32 class, __u32 event)
 {
-	BOUND(class, CLASSES - 1);
-	__sync_fetch_and_add(&state->events[class].count[event], 1);
+	count_events(state, class, event, 1);
 }
 
 /* Errors come as blk_status_t, until Linux 5.17 as an errno that the status was translated to. */

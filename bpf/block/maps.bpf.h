@@ -17,9 +17,6 @@ const volatile __u32 cfg_devices = 1;
 /* Operation class of each request op code, from the kernel's enum req_op (req_opf until 5.x). */
 const volatile __u8 cfg_class_of_op[OPERATION_MASK + 1] = {};
 
-/* Keeps clang from using another copy of the value than the one whose bound the verifier sees checked. */
-#define ONE_COPY(value) asm volatile("" : "+r"(value))
-
 #define ARRAY_MAP(map_name, value_type)                                                                                \
 	struct {                                                                                                       \
 		__uint(type, BPF_MAP_TYPE_ARRAY);                                                                      \

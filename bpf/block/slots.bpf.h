@@ -2,19 +2,21 @@
 /*
  * Remembers a request between its issue and its end.
  *
- * In a table indexed by device, hardware queue and tag: one store at the issue, one comparison at the end. The address
- * of the request shows whether the slot is still its own.
+ * In a table indexed by device, hardware queue and tag. A read or a write is stored there blindly, and taken for the one
+ * that ends if its address, its class and its time agree: a slot filled before the request was allocated is not its own.
+ * Whatever else is in the slot has ended unseen, as a tag serves one request at a time.
  */
 #pragma once
 
+#include "device_lookup.bpf.h"
 #include "events.bpf.h"
 #include "interference.bpf.h"
 
-static __always_inline struct issue_slot *slot_of(struct request *rq, const struct queue_entry *queue)
+static __always_inline struct issue_slot *slot_of(const struct io *io)
 {
-	__u32 key = rq->mq_hctx->queue_num * queue->slot_stride + request_tag(rq);
+	__u32 key = io->rq->mq_hctx->queue_num * io->queue->slot_stride + request_tag(io->rq);
 
-	key = queue->slot_base + (key & queue->slot_mask);
+	key = io->queue->slot_base + (key & io->queue->slot_mask);
 	return bpf_map_lookup_elem(&issue_slots, &key);
 }
 
@@ -26,20 +28,53 @@ static __always_inline struct device_state *drive_of(struct device_state *state,
 	return drive == device ? state : device_state_of(drive);
 }
 
-/*
- * The slot is taken: the same request issued again (true), or one whose completion was never seen. A request structure
- * serves one tag for ever, so the same address may be a later I/O: then it was allocated after the earlier issue.
- */
-static __always_inline bool is_reissue(struct issue_slot *slot, struct request *rq, struct device_state *state,
-				       struct device_state *drive, __u32 flags, __u64 now)
+static __always_inline void store_issue(struct issue_slot *slot, struct request *rq, __u32 class, __u64 now)
 {
-	__u32 held_class = slot->issued >> SLOT_CLASS_SHIFT;
+	slot->issued = now << (64 - SLOT_CLASS_SHIFT) >> (64 - SLOT_CLASS_SHIFT) | (__u64) class << SLOT_CLASS_SHIFT;
+	slot->request = low_bits(rq);
+}
 
-	/* An unstamped request (start 0) is taken for issued again: a loss there shows as a requeue. */
-	if (slot->request == (__u64)rq &&
-	    request_start_ns(rq, held_class == CLASS_FLUSH) <= slot_time(slot->issued, now))
-		return true;
-	count_event(state, held_class, flags & SLOTS_EXACT ? EVENT_COMPLETION_MISSED : EVENT_SLOT_COLLISION);
-	interference_ended(drive, held_class, now);
-	return false;
+/* The last issue in the slot was of this request, if what is held there is of its class. An unstamped one is believed.
+ */
+static __always_inline bool last_issue_is_of(const struct issue_slot *slot, struct request *rq, __u32 class, __u64 now)
+{
+	__u64 issued = slot->issued;
+
+	return slot->request == low_bits(rq) && issued >> SLOT_CLASS_SHIFT == class &&
+	       request_start_ns(rq, class == CLASS_FLUSH) <= slot_time(issued, now);
+}
+
+static __always_inline bool holds_class(const struct issue_slot *slot, __u32 class)
+{
+	if (class == CLASS_READ)
+		return slot->issues[CLASS_READ];
+	if (class == CLASS_WRITE)
+		return slot->issues[CLASS_WRITE];
+	return slot->cold == class;
+}
+
+/* The slot holds this very request. */
+static __always_inline bool holds(const struct issue_slot *slot, struct request *rq, __u32 class, __u64 now)
+{
+	return holds_class(slot, class) && last_issue_is_of(slot, rq, class, now);
+}
+
+/* The ends of all that the slot holds were missed, but of `own`, whose class is the one given: that ends now. */
+static __always_inline void free_slot(struct issue_slot *slot, struct device_state *state, struct device_state *drive,
+				      bool own, __u32 class, __u64 now)
+{
+	__u32 event = state->geometry.flags & SLOTS_EXACT ? EVENT_COMPLETION_MISSED : EVENT_SLOT_COLLISION;
+	__u32 reads = slot->issues[CLASS_READ], writes = slot->issues[CLASS_WRITE], cold = slot->cold;
+
+	reads -= own && class == CLASS_READ;
+	writes -= own && class == CLASS_WRITE;
+	if (reads)
+		count_events(state, CLASS_READ, event, reads);
+	if (writes)
+		count_events(state, CLASS_WRITE, event, writes);
+	if (cold && !(own && cold == class)) {
+		count_event(state, cold, event);
+		interference_ended(drive, cold, now);
+	}
+	slot->held = 0;
 }

@@ -2,7 +2,8 @@
 /*
  * Who made a write, which hint and stream it carries, and whether it fits what the drive prefers.
  *
- * Looked at once, at the first issue. A request consists of bios, mostly one; each counts for itself. What the flags,
+ * Looked at once, at the end, or when a first part ends or is given back, as that takes bios away: they stay on the
+ * request until the tracepoint is over. A request consists of bios, mostly one; each counts for itself. What the flags,
  * the function that ends the bio and its first page do not show is WRITE_OTHER, never a guess.
  */
 #pragma once
@@ -16,15 +17,6 @@
 const volatile bool cfg_hints_of_pages = false;
 /* CPUs share tagged cells: cell = CPU number & mask. */
 const volatile __u32 cfg_tagged_mask = 0;
-
-/* Lets the verifier forget what a value is on each of its paths: it follows only one of them further then. */
-static __always_inline __u32 forgotten(__u32 value, __u64 unknown)
-{
-	__u64 wide = value;
-
-	asm volatile("%0 ^= %1\n%0 ^= %1" : "+r"(wide) : "r"(unknown));
-	return (__u32)wide;
-}
 
 #define MERGED_BIOS 16 /* of one request are looked at one by one: verifying takes time, too */
 #define MODE_FORMAT 0170000
@@ -171,7 +163,7 @@ struct write_origin {
 	__u32 hint;
 };
 
-/* The first bio of a write that is issued for the first time: of most, the only one. */
+/* The first bio of a write: of most, the only one. */
 static __always_inline void record_write(struct request *rq, __u32 device, const struct device_geometry *geometry,
 					 __u32 cpu, struct write_origin *origin)
 {

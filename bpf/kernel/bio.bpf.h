@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "types.bpf.h"
+#include "verifier.bpf.h"
 #include <bpf/bpf_core_read.h>
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -102,15 +102,6 @@ enum req_flag_bits {
 #pragma clang attribute pop
 
 #define REQUEST_FLAG(name) (1U << bpf_core_enum_value(enum req_flag_bits, name))
-
-/* The low half of a pointer as a number: privileged programs may copy it, but not calculate with the pointer itself. */
-static __always_inline __u32 low_bits(const void *pointer)
-{
-	__u32 bits;
-
-	asm volatile("%0 = %1" : "=w"(bits) : "w"((__u32)(unsigned long)pointer));
-	return bits;
-}
 
 static __always_inline __u64 page_flags(struct page *page)
 {

@@ -7,8 +7,7 @@
  */
 #pragma once
 
-#include "types.bpf.h"
-#include <bpf/bpf_helpers.h>
+#include "verifier.bpf.h"
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
@@ -79,6 +78,16 @@ static __always_inline bool tags_exhausted(struct request *rq)
 	struct blk_mq_hw_ctx *hctx = rq->mq_hctx;
 
 	return has_waiters(hctx->tags) || (rq->internal_tag >= 0 && has_waiters(hctx->sched_tags));
+}
+
+/*
+ * Whether the driver has had this request before. Its allocation clears the deadline, each start sets it behind the
+ * tracepoint of the issue (blk_mq_rq_ctx_init() and blk_mq_start_request() in block/blk-mq.c; a flush's is cleared as a
+ * whole by blk_rq_init()). True where nobody can tell.
+ */
+static __always_inline bool was_issued(struct request *rq)
+{
+	return !bpf_core_field_exists(rq->deadline) || rq->deadline;
 }
 
 /* The whole request ends with this call: nr_bytes is what ends now, __data_len what was left. */

@@ -116,6 +116,7 @@ struct request {
 	struct bio *bio;
 	__u64 start_time_ns;
 	enum mq_rq_state state;
+	unsigned long deadline;
 };
 
 /* until Linux 5.16 (f3fa33acca9f "block: remove the ->rq_disk field in struct request") */

@@ -34,7 +34,7 @@ struct OperationIo {
   std::uint64_t completions = 0;           // final completions of issued requests
   std::uint64_t bytes = 0;                 // sum of nr_bytes over all completions, also partial ones
   std::uint64_t unissued_completions = 0;  // requests that ended without ever reaching the driver (flush parents, ...)
-  std::uint64_t sequential_bytes = 0;      // issued where an earlier I/O of the same operation ended
+  std::uint64_t sequential_bytes = 0;      // begin where an earlier I/O of the same operation ended
   std::uint64_t queue_full_ns = 0;         // time in which a request waited for a tag of the device
   std::int64_t in_flight = 0;              // issued, not yet completed
   std::array<std::uint64_t, kRequeueReasons> requeues{};
@@ -42,7 +42,7 @@ struct OperationIo {
   std::array<LatencyHistogram, kDurings> device_latency;  // last issue to final completion; by interference
   LatencyHistogram queue_latency;                         // allocation to first issue
   LatencyHistogram total_latency;                         // allocation to final completion
-  SizeHistogram size;                                     // at first issue
+  SizeHistogram size;                                     // of those that ended
   bool active = false;                                    // something was ever counted: absent series otherwise
 };
 

@@ -6,7 +6,8 @@ asking each page of a buffered write for its file's hint, and with completions a
 is run several times in random order, so that a machine that grows slower meets all of them; what is judged is ratios of
 medians, never a time. First with the kernel's accounting of BPF programs on (nanoseconds by hook), then with it off
 (IOPS, p99 and CPU time of the load itself). Asking pages has a load of its own, buffered writes, as direct ones have
-none to ask.
+none to ask. With --old, another build's daemon takes turns too, under two names: what these differ by is noise, and
+their cost above the floor is what the new one's is compared with.
 """
 import argparse
 import ctypes
@@ -83,12 +84,16 @@ def compile_empty_hooks(state):
             "-c", HERE / "empty_hooks.bpf.c", "-o", state / "empty_hooks.bpf.o")
 
 
-def ssdpulse(mode, page_hints="auto"):
+def ssdpulse(mode, page_hints="auto", binary=rig.BINARY):
     @contextmanager
     def observer(state, disk):
-        with rig.daemon(state, [disk], mode, settings=f"writes: {{ page_hints: {page_hints} }}\n"):
+        with rig.daemon(state, [disk], mode, settings=f"writes: {{ page_hints: {page_hints} }}\n", binary=binary):
             yield
     return observer
+
+
+def take_old(binary):
+    OBSERVERS.update({"old": ssdpulse("full", binary=binary), "old again": ssdpulse("full", binary=binary)})
 
 
 @contextmanager
@@ -208,6 +213,13 @@ def ratios(costs, of=median):
             "completion_only_of_peer": only / peer}
 
 
+def beside_old(costs, of=median):
+    """Above the floor, with no hook on every bio: what every build pays there is the same."""
+    floor = of(costs["floor"], "ns")
+    above = {name: of(but_every_bio(costs[name]), "ns") - floor for name in ("full", "old", "old again")}
+    return {"full_of_old": above["full"] / above["old"], "old_of_itself": above["old again"] / above["old"]}
+
+
 def effect(effects):
     return {"iops_of_nothing": statistics.median(run["iops"] / base["iops"]
                                                  for run, base in zip(effects["full"], effects["nothing"]))}
@@ -219,10 +231,14 @@ def main():
     parser.add_argument("--pairs", type=int, default=5, help="of nothing and full, accounting off (5; 20 for the claim)")
     parser.add_argument("--seconds", type=float, default=3, help="of load in one run (3)")
     parser.add_argument("--noisy", action="store_true", help="print figures also where the machine is too noisy")
+    parser.add_argument("--old", type=Path, help="another build's ssdpulse, to compare with")
     parser.add_argument("--json", type=Path, help="write the ratios there")
     arguments = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("needs root")
+
+    if arguments.old:
+        take_old(arguments.old)
 
     def say(text):
         if sys.stderr.isatty():
@@ -241,7 +257,7 @@ def main():
     if any(hook in EVERY_BIO for hook in costs["full"][0]["by_hook"]):
         costs["full, bios not hooked"] = but_every_bio(costs["full"])
     report(costs, of_pages, effects)
-    figures = {**ratios(costs), **effect(effects)}
+    figures = {**ratios(costs), **effect(effects), **(beside_old(costs) if arguments.old else {})}
     print("\n" + ", ".join(f"{name} {value:.3f}" for name, value in figures.items()))
     if arguments.json:
         arguments.json.write_text(json.dumps(figures))

@@ -22,16 +22,16 @@ using model::WriteClass;
 using model::WriteHint;
 
 TEST(SlotTime, IsTheNearestOneForYears) {
-  EXPECT_TRUE(rc::check("what was stored comes back, whatever class and hint stand above it", [] {
+  EXPECT_TRUE(rc::check("what was stored comes back, whatever class stands above it", [] {
     const auto now = *rc::gen::arbitrary<std::uint64_t>() >> 2U;
     const auto ago = *rc::gen::inRange<std::int64_t>(-1'000'000, std::int64_t{1} << 55U);
     const std::uint64_t issued = now - static_cast<std::uint64_t>(ago);
     const std::uint64_t word =
-        (issued & ((1ULL << SLOT_HINT_SHIFT) - 1)) | (*rc::gen::inRange<std::uint64_t>(0, 128) << SLOT_HINT_SHIFT);
+        (issued & ((1ULL << SLOT_CLASS_SHIFT) - 1)) | (*rc::gen::inRange<std::uint64_t>(0, 16) << SLOT_CLASS_SHIFT);
     RC_ASSERT(slot_time(word, now) == issued);
   }));
-  // Around the moment when 57 bits are used up: 4.5 years of uptime.
-  const std::uint64_t wrap = 1ULL << SLOT_HINT_SHIFT;
+  // Around the moment when 60 bits are used up: 36 years of uptime.
+  const std::uint64_t wrap = 1ULL << SLOT_CLASS_SHIFT;
   EXPECT_EQ(slot_time((wrap - 5) & (wrap - 1), wrap + 7), wrap - 5);
   EXPECT_EQ(slot_time(2, wrap + 1), wrap + 2) << "clocks of two CPUs may differ a little";
 }

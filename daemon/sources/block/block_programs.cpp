@@ -125,6 +125,17 @@ void configure(block_io& skeleton, const KernelBtf& btf, const MemoryPlan& plan,
 
 }  // namespace
 
+void Tables::forget_requests(const Allocation& allocation) const {
+  for (issue_slot& slot : issue_slots.subspan(allocation.slot_base, allocation.slots)) {
+    if (slot.held != 0) {
+      slot = {};
+    }
+  }
+  device_state& state = writable_states[allocation.device];
+  state.discards_ended = state.discards_started;
+  state.flushes_ended = state.flushes_started;
+}
+
 void BlockPrograms::SkeletonDeleter::operator()(block_io* skeleton) const { block_io::destroy(skeleton); }
 
 util::Result<std::unique_ptr<BlockPrograms>> BlockPrograms::load(const KernelBtf& btf, const MemoryPlan& plan,
@@ -170,6 +181,7 @@ util::Result<void> BlockPrograms::map_tables() {
   map_one(skeleton_->maps.tagged_cells, false, tables_.tagged_cells);
   map_one(skeleton_->maps.commit_cells, false, tables_.commit_cells);
   map_one(skeleton_->maps.end_functions, true, tables_.end_functions);
+  map_one(skeleton_->maps.issue_slots, true, tables_.issue_slots);
   map_one(skeleton_->maps.device_states, true, tables_.writable_states);
   tables_.device_states = tables_.writable_states;
   map_one(skeleton_->maps.host_states, false, tables_.host_states);

@@ -15,6 +15,7 @@
 #include "daemon/model/snapshot.h"
 #include "daemon/sources/block/kernel_btf.h"
 #include "daemon/sources/block/kernel_memory.h"
+#include "daemon/sources/block/place_allocator.h"
 #include "daemon/util/result.h"
 
 struct block_io;
@@ -33,9 +34,12 @@ struct Tables {
   std::span<queue_entry> queue_entries;
   std::span<known_disk> known_disks;
   std::span<end_function_set> end_functions;
-  std::span<device_state> writable_states;  // the same as device_states, for geometry() alone
+  std::span<issue_slot> issue_slots;
+  std::span<device_state> writable_states;  // the same as device_states, for the two functions alone
 
   [[nodiscard]] device_geometry& geometry(std::uint32_t device) const { return writable_states[device].geometry; }
+  /// What was in flight there holds no slot any more, and disturbs nobody. No queue may still lead there.
+  void forget_requests(const Allocation& allocation) const;
 };
 
 class BlockPrograms {

@@ -2,7 +2,6 @@
 #include "daemon/sources/block/block_source.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdlib>
 #include <fstream>
 #include <set>
@@ -10,7 +9,6 @@
 #include <utility>
 
 #include "daemon/model/incarnation.h"
-#include "daemon/sources/block/cell_decoder.h"
 
 namespace ssdpulse::block {
 namespace {
@@ -48,17 +46,17 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
     source->btf_.hints_of_pages = *choices.hints_of_pages;
     source->btf_.features["write_hint"] += *choices.hints_of_pages ? "; pages: always" : "; pages: never";
   }
-  source->completion_only_ = choices.completion_only;
+  source->rules_.issues_are_seen = !choices.completion_only;
+  const bool some_are_lost =
+      source->btf_.hint_reach == model::HintReach::file_system_drops_buffered && !source->btf_.hints_of_pages;
+  source->rules_.no_hint = default_hint(source->btf_.bios_have_hints && !some_are_lost);
   source->plan_ = plan_memory(demands, cpu_numbers());
   auto programs = BlockPrograms::load(source->btf_, source->plan_, choices.completion_only);
   if (!programs) {
     return tl::make_unexpected(programs.error());
   }
   source->programs_ = std::move(*programs);
-  for (std::uint32_t device = source->plan_.devices; device > 0; --device) {
-    source->free_devices_.push_back(device - 1);
-  }
-  source->free_slots_[0] = source->plan_.slots;
+  source->allocator_ = PlaceAllocator(source->plan_.devices, source->plan_.slots);
   source->open_discards(inventory);
   if (!choices.completion_only) {
     source->end_functions_.emplace(source->programs_->tables().end_functions);
@@ -78,7 +76,7 @@ BlockSource::~BlockSource() = default;
 /// Without it all discards are `other`, and nothing else is lost.
 void BlockSource::open_discards(const model::Inventory& inventory) {
   const std::uint32_t places = discard_places(inventory);
-  auto programs = DiscardPrograms::open(btf_, places, !completion_only_);
+  auto programs = DiscardPrograms::open(btf_, places, rules_.issues_are_seen);
   if (!programs) {
     discards_unseen_ = programs.error().message;
     btf_.features["discard_submitters"] = "unseen";
@@ -103,12 +101,12 @@ void BlockSource::update(const model::Inventory& inventory) {
   if (end_functions_) {
     end_functions_->refresh();
   }
-  std::map<std::string, Measured> before = std::exchange(measured_, {});
+  std::map<std::string, MeasuredDevice> before = std::exchange(measured_, {});
   for (const model::Device& device : inventory.devices) {
     if (device.coverage != model::Coverage::measured) {
       continue;
     }
-    Measured measured;
+    MeasuredDevice measured;
     if (auto known = before.find(device.name);
         known != before.end() && model::same_device(*known->second.device, device)) {
       measured = std::move(known->second);
@@ -121,9 +119,9 @@ void BlockSource::update(const model::Inventory& inventory) {
   }
   for (auto& [name, gone] : before) {
     for (Place& place : gone.places) {
-      set_retiring(place, true);
+      retire(place);
       // It may be released, and its index given to another disk, before the decisions are published.
-      close_entries_of(place.device + 1, programs_->tables().known_disks);
+      close_entries_of(place.allocation.device + 1, programs_->tables().known_disks);
       retiring_.push_back(std::move(place));
     }
   }
@@ -136,27 +134,26 @@ void BlockSource::update(const model::Inventory& inventory) {
 }
 
 /// Paths that came get places, those of paths that went retire: what they still finish counts for the device.
-void BlockSource::keep_places(Measured& measured) {
+void BlockSource::keep_places(MeasuredDevice& measured) {
   const std::vector<model::Path>& paths = measured.device->paths;
   for (Place& place : measured.places) {
-    const auto path = std::find_if(paths.begin(), paths.end(), [&](const model::Path& candidate) {
-      return model::same_disk(place.disk_name, place.diskseq, candidate);
-    });
+    const auto path =
+        std::find_if(paths.begin(), paths.end(), [&](const model::Path& candidate) { return place.is_of(candidate); });
     // Seen before its queue was registered: slots useless.
     const bool useless = path != paths.end() && place.demand.queue_depth == 0 && path->queue_depth > 0;
     if (path == paths.end() || useless) {
-      set_retiring(place, true);
+      retire(place);
       continue;
     }
     prefer(*measured.device, place);
-    if (!slots_are_exact(demand_of(*path), place.slots) || path->queue_depth > place.demand.queue_depth) {
+    if (!slots_are_exact(demand_of(*path), place.allocation.slots) || path->queue_depth > place.demand.queue_depth) {
       // The queue has grown: requests may share slots now, which is no missed completion.
-      programs_->tables().geometry(place.device).flags &= ~static_cast<__u32>(SLOTS_EXACT);
+      programs_->tables().geometry(place.allocation.device).flags &= ~static_cast<__u32>(SLOTS_EXACT);
     }
   }
   for (const model::Path& path : paths) {
     const bool has_place = std::any_of(measured.places.begin(), measured.places.end(), [&](const Place& place) {
-      return place.disk_name == path.disk_name && !place.retiring;
+      return place.disk_name == path.disk_name && !place.retirement;
     });
     if (!has_place && !take_back(measured, path) && !give_place(measured, path)) {
       without_place_.push_back({path.disk_name, path.diskseq, DEVICE_WITHOUT_PLACE});
@@ -165,150 +162,99 @@ void BlockSource::keep_places(Measured& measured) {
 }
 
 /// A device that was excluded for a while finds its old place, with whatever is still in flight there.
-bool BlockSource::take_back(Measured& measured, const model::Path& path) {
-  const auto place = std::find_if(retiring_.begin(), retiring_.end(), [&](const Place& candidate) {
-    return path.diskseq != 0 && model::same_disk(candidate.disk_name, candidate.diskseq, path);
-  });
+bool BlockSource::take_back(MeasuredDevice& measured, const model::Path& path) {
+  const auto place = std::find_if(retiring_.begin(), retiring_.end(),
+                                  [&](const Place& candidate) { return candidate.is_of(path) && path.diskseq != 0; });
   if (place == retiring_.end() || !measured.places.empty()) {
     return false;
   }
   for (std::uint32_t operation_class = 0; operation_class < CLASSES; ++operation_class) {
-    measured.io.operations[operation_class].in_flight += place->in_flight[operation_class].requests();
+    measured.io.operations[operation_class].in_flight += place->requests[operation_class].requests();
   }
-  measured.drive = programs_->tables().device_states[place->device].geometry.drive;
-  set_retiring(*place, false);
+  device_geometry& geometry = programs_->tables().geometry(place->allocation.device);
+  measured.drive = geometry.drive;
+  geometry.flags &= ~static_cast<__u32>(DEVICE_RETIRING);
+  place->retirement.reset();
   measured.places.push_back(std::move(*place));
   retiring_.erase(place);
   return true;
 }
 
-bool BlockSource::give_place(Measured& measured, const model::Path& path) {
-  // Best fit, and a smaller region rather than none: then slots are shared and collisions are counted.
-  auto best = free_slots_.end();
-  const std::uint32_t wanted = slots_for(demand_of(path));
-  for (auto region = free_slots_.begin(); region != free_slots_.end(); ++region) {
-    const bool fits = region->second >= wanted;
-    if (best == free_slots_.end() || (fits && (best->second < wanted || region->second < best->second)) ||
-        (!fits && best->second < wanted && region->second > best->second)) {
-      best = region;
-    }
-  }
-  if (free_devices_.empty() || best == free_slots_.end()) {
+bool BlockSource::give_place(MeasuredDevice& measured, const model::Path& path) {
+  const auto allocation = allocator_.allocate(demand_of(path));
+  if (!allocation) {
     return false;
   }
-  const std::uint32_t device = free_devices_.back();
-  free_devices_.pop_back();
-  const auto [base, available] = *best;
-  const std::uint32_t slots = std::min(wanted, std::bit_floor(available));
-  free_slots_.erase(best);
-  if (available > slots) {
-    free_slots_[base + slots] = available - slots;
-  }
-
+  const std::uint32_t device = allocation->device;
   const Tables& tables = programs_->tables();
   if (measured.places.empty()) {
     measured.drive = device;
   }
   device_geometry& geometry = tables.geometry(device);
-  geometry.slot_base = base;
-  geometry.slot_mask = slots - 1;
+  geometry.slot_base = allocation->slot_base;
+  geometry.slot_mask = allocation->slots - 1;
   geometry.slot_stride = path.queue_depth;
-  geometry.flags = slots_are_exact(demand_of(path), slots) ? SLOTS_EXACT : 0;
+  geometry.flags = slots_are_exact(demand_of(path), allocation->slots) ? SLOTS_EXACT : 0;
   geometry.drive = measured.drive;
   // Whatever queue still remembers this index belonged to a disk that is gone, and has a copy of its geometry.
   forget_queues_of(device + 1, tables.queue_entries);
-
-  const WriteReader writes(tables.write_cells.subspan(std::size_t{device} * plan_.cpus, plan_.cpus),
-                           tables.tagged_cells.subspan(std::size_t{device} * plan_.tagged_cells, plan_.tagged_cells));
-  const CommitReader commits(tables.commit_cells.subspan(std::size_t{device} * plan_.commit_cells, plan_.commit_cells));
-  Place place{device, path.disk_name, path.diskseq, demand_of(path), base, slots, {}, writes, commits, {}, {}, false};
-  prefer(*measured.device, place);
-  for (std::uint32_t operation_class = 0; operation_class < CLASSES; ++operation_class) {
-    if (operation_class < HOT_CLASSES) {
-      place.readers.emplace_back(tables.hot_cells, std::size_t{device} * plan_.cpus * HOT_CLASSES + operation_class,
-                                 HOT_CLASSES, plan_.cpus);
-    } else {
-      place.readers.emplace_back(tables.cold_cells, std::size_t{device} * COLD_CLASSES + operation_class - HOT_CLASSES,
-                                 1, 1);
-    }
-    place.last_events[operation_class] = tables.device_states[device].events[operation_class];
-  }
-  measured.places.push_back(std::move(place));
+  measured.places.emplace_back(tables, plan_, path, *allocation);
+  prefer(*measured.device, measured.places.back());
   return true;
 }
 
-void BlockSource::set_retiring(Place& place, bool retiring) {
-  place.retiring = retiring;
-  __u32& flags = programs_->tables().geometry(place.device).flags;
-  flags = retiring ? flags | DEVICE_RETIRING : flags & ~static_cast<__u32>(DEVICE_RETIRING);
+void BlockSource::retire(Place& place) {
+  if (!place.retirement) {
+    place.retirement.emplace(std::chrono::steady_clock::now());
+    programs_->tables().geometry(place.allocation.device).flags |= DEVICE_RETIRING;
+  }
 }
 
-/// A place is free again when nothing of it is in flight; one whose requests never come back is never reused.
+/// Its interference state may serve the other paths of the same drive.
+bool BlockSource::serves_others(const Place& place) const {
+  const auto relies_on_it = [&](const Place& other) {
+    return &other != &place &&
+           programs_->tables().device_states[other.allocation.device].geometry.drive == place.allocation.device;
+  };
+  return std::any_of(retiring_.begin(), retiring_.end(), relies_on_it) ||
+         std::any_of(measured_.begin(), measured_.end(), [&](const auto& named) {
+           return std::any_of(named.second.places.begin(), named.second.places.end(), relies_on_it);
+         });
+}
+
 void BlockSource::release_finished() {
-  Measured nobody;
-  for (Place& place : retiring_) {
-    read_place(place, nobody);
-  }
-  std::vector<Place*> all;
-  for (Place& place : retiring_) {
-    all.push_back(&place);
-  }
+  MeasuredDevice nobody;
+  release_from(retiring_, nobody);
   for (auto& [name, measured] : measured_) {
-    for (Place& place : measured.places) {
-      read_place(place, measured);
-      all.push_back(&place);
-    }
-  }
-  const Tables& tables = programs_->tables();
-  const auto finished = [&](const Place& place) {
-    const bool in_flight = std::any_of(place.in_flight.begin(), place.in_flight.end(),
-                                       [](const InFlight& one) { return one.requests() != 0; });
-    // Its interference state may serve the other paths of the same drive.
-    const bool shared = std::any_of(all.begin(), all.end(), [&](const Place* other) {
-      return other != &place && tables.device_states[other->device].geometry.drive == place.device;
-    });
-    return place.retiring && !in_flight && !shared;
-  };
-  const auto release_from = [&](std::vector<Place>& places) {
-    std::vector<bool> done;
-    std::transform(places.begin(), places.end(), std::back_inserter(done), finished);
-    std::vector<Place> kept;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      if (done[i]) {
-        release(places[i]);
-      } else {
-        kept.push_back(std::move(places[i]));
-      }
-    }
-    places = std::move(kept);
-  };
-  release_from(retiring_);
-  for (auto& [name, measured] : measured_) {
-    if (std::any_of(measured.places.begin(), measured.places.end(),
-                    [](const Place& place) { return place.retiring; })) {
-      all.clear();
-      for (Place& place : measured.places) {
-        all.push_back(&place);
-      }
-      release_from(measured.places);
-    }
+    release_from(measured.places, measured);
   }
 }
 
-void BlockSource::release(const Place& place) {
-  free_devices_.push_back(place.device);
-  // Neighbouring free regions grow together again.
-  auto region = free_slots_.emplace(place.slot_base, place.slots).first;
-  if (auto next = std::next(region); next != free_slots_.end() && region->first + region->second == next->first) {
-    region->second += next->second;
-    free_slots_.erase(next);
-  }
-  if (region != free_slots_.begin()) {
-    if (auto previous = std::prev(region); previous->first + previous->second == region->first) {
-      previous->second += region->second;
-      free_slots_.erase(region);
+/// Of the places that retire, those where nothing is in flight any more, or nothing will be seen to end.
+void BlockSource::release_from(std::vector<Place>& places, MeasuredDevice& measured) {
+  const auto now = std::chrono::steady_clock::now();
+  std::vector<bool> over;
+  for (Place& place : places) {
+    const bool moved = read_place(programs_->tables(), rules_, place, measured);
+    if (place.retirement) {
+      place.retirement->look(moved, now);
     }
+    over.push_back(place.retirement && place.retirement->over(place.in_flight(), now) && !serves_others(place));
   }
+  std::vector<Place> kept;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (!over[i]) {
+      kept.push_back(std::move(places[i]));
+      continue;
+    }
+    for (std::size_t operation = 0; operation < model::kOperations; ++operation) {
+      block::give_up(static_cast<model::Operation>(operation), places[i], measured);
+    }
+    forget_queues_of(places[i].allocation.device + 1, programs_->tables().queue_entries);
+    programs_->tables().forget_requests(places[i].allocation);
+    allocator_.release(places[i].allocation);
+  }
+  places = std::move(kept);
 }
 
 void BlockSource::publish_decisions(const model::Inventory& inventory) {
@@ -318,7 +264,7 @@ void BlockSource::publish_decisions(const model::Inventory& inventory) {
     discards_->update(inventory);
   }
   const auto add = [&](const Place& place) {
-    decisions.push_back({place.disk_name, place.diskseq, place.device + 1, place.retiring});
+    decisions.push_back({place.disk_name, place.diskseq, place.allocation.device + 1, place.retirement.has_value()});
   };
   for (const auto& [name, measured] : measured_) {
     std::for_each(measured.places.begin(), measured.places.end(), add);
@@ -341,72 +287,20 @@ void BlockSource::publish_decisions(const model::Inventory& inventory) {
   block::publish_decisions(decisions, tables.known_disks, tables.queue_entries);
 }
 
-/// Every read adds to measured.io, whatever it is for; what was published before is then out of date.
-void BlockSource::read_place(Place& place, Measured& measured) {
-  const device_state& state = programs_->tables().device_states[place.device];
-  for (std::uint32_t operation_class = 0; operation_class < CLASSES; ++operation_class) {
-    // Events first, then completions, then issues: what is in flight is never understated by the order of reading.
-    operation_events& last = place.last_events[operation_class];
-    const operation_events now = state.events[operation_class];
-    model::OperationIo& io = measured.io.operations[operation_class];
-    EventIncrements events = increments(now, last);
-    const CellWords* words = place.readers[operation_class].read();
-    if (!events.any && words == nullptr) {
-      continue;
-    }
-    measured.published.reset();
-    InFlight& in_flight = place.in_flight[operation_class];
-    const bool issues_seen = words != nullptr && !completion_only_;
-    io.in_flight -= in_flight.requests();
-    in_flight.add(issues_seen ? words->counters[kIssues] : 0, issues_seen ? words->counters[kCompletions] : 0, events);
-    io.in_flight += in_flight.requests();
-    if (events.any) {
-      decode_events(events, measured.io, io);
-      measured.events.missed[operation_class] += events.count[EVENT_COMPLETION_MISSED];
-      measured.events.strays[operation_class] += events.count[EVENT_STRAY];
-      measured.events.flush_data_stages += events.count[EVENT_FLUSH_DATA_STAGE];
-      measured.events.lone_flushes += events.count[EVENT_LONE_FLUSH];
-      last = now;
-    }
-    if (words != nullptr) {
-      decode_cell(*words, io);
-      if (operation_class == CLASS_WRITE && !completion_only_) {
-        read_writes(place, measured);
-      }
-    }
-    if (operation_class == CLASS_WRITE || operation_class == CLASS_FLUSH) {
-      place.commits.read(measured.io.commit_latency);
-    }
-  }
-}
-
 void BlockSource::give_up(const std::string& device, std::span<const model::Operation> operations) {
   const auto found = measured_.find(device);
   if (found == measured_.end()) {
     return;
   }
-  Measured& measured = found->second;
-  measured.published.reset();
-  for (Place& place : measured.places) {
+  for (Place& place : found->second.places) {
     for (const model::Operation operation : operations) {
-      const std::uint64_t requests = place.in_flight[model::index(operation)].give_up();
-      measured.io.operations[model::index(operation)].in_flight -= static_cast<std::int64_t>(requests);
-      measured.io.losses[model::index(model::Loss::completion_missed)] += requests;
-      measured.events.missed[model::index(operation)] += requests;
+      block::give_up(operation, place, found->second);
     }
   }
 }
 
-/// After the hot cells of the same place: see complete_latency.
-void BlockSource::read_writes(Place& place, Measured& measured) {
-  const bool some_are_lost = btf_.hint_reach == model::HintReach::file_system_drops_buffered && !btf_.hints_of_pages;
-  const model::WriteHint otherwise = default_hint(btf_.bios_have_hints && !some_are_lost);
-  decode_writes(place.writes.read(), otherwise, measured.io.writes);
-  complete_latency(measured.io.operation(model::Operation::write), otherwise, measured.io.writes);
-}
-
 void BlockSource::prefer(const model::Device& device, const Place& place) {
-  device_geometry& geometry = programs_->tables().geometry(place.device);
+  device_geometry& geometry = programs_->tables().geometry(place.allocation.device);
   const auto own = preferences_.find(device.name);
   const bool told = own != preferences_.end();
   geometry.write_granularity = told ? own->second.granularity : device.write_granularity_bytes;
@@ -425,9 +319,9 @@ void BlockSource::set_write_preferences(std::map<std::string, WritePreference> p
   }
 }
 
-DeviceSample BlockSource::read_device(Measured& measured) {
+DeviceSample BlockSource::read_device(MeasuredDevice& measured) {
   for (Place& place : measured.places) {
-    read_place(place, measured);
+    read_place(programs_->tables(), rules_, place, measured);
   }
   if (!measured.published) {
     measured.published = std::make_shared<const model::DeviceIo>(measured.io);

@@ -17,14 +17,12 @@
 #include "daemon/model/device.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/sources/block/block_programs.h"
-#include "daemon/sources/block/cell_reader.h"
-#include "daemon/sources/block/commit_reader.h"
 #include "daemon/sources/block/discard_programs.h"
 #include "daemon/sources/block/discard_submissions.h"
 #include "daemon/sources/block/end_functions.h"
-#include "daemon/sources/block/in_flight.h"
 #include "daemon/sources/block/known_disks.h"
-#include "daemon/sources/block/write_reader.h"
+#include "daemon/sources/block/measured_device.h"
+#include "daemon/sources/block/place_allocator.h"
 
 namespace ssdpulse::block {
 
@@ -68,57 +66,30 @@ class BlockSource {
   [[nodiscard]] const std::string& discards_unseen() const { return discards_unseen_; }
 
  private:
-  /// A disk's index in the kernel's tables, and what was read there.
-  struct Place {
-    std::uint32_t device;
-    std::string disk_name;
-    std::uint64_t diskseq;
-    SlotDemand demand;  // what its slots were chosen for
-    std::uint32_t slot_base;
-    std::uint32_t slots;
-    std::vector<CellReader> readers;  // one for each operation
-    WriteReader writes;
-    CommitReader commits;
-    std::array<operation_events, CLASSES> last_events;
-    std::array<InFlight, CLASSES> in_flight{};
-    bool retiring = false;  // nothing new is measured there; kept until what is in flight has ended
-  };
-  /// A device as users know it: one place, or one for each multipath path.
-  struct Measured {
-    std::shared_ptr<const model::Device> device;
-    std::vector<Place> places;
-    std::uint32_t drive = 0;  // index whose interference state all paths share, for the device's whole life
-    model::DeviceIo io;
-    OperationEvents events;
-    std::shared_ptr<const model::DeviceIo> published;  // a copy of io; null when io has changed since
-  };
-
   BlockSource() = default;
   void open_discards(const model::Inventory& inventory);
-  void keep_places(Measured& measured);
-  bool give_place(Measured& measured, const model::Path& path);
-  bool take_back(Measured& measured, const model::Path& path);
-  void set_retiring(Place& place, bool retiring);
+  void keep_places(MeasuredDevice& measured);
+  bool give_place(MeasuredDevice& measured, const model::Path& path);
+  bool take_back(MeasuredDevice& measured, const model::Path& path);
+  void retire(Place& place);
   void release_finished();
-  void release(const Place& place);
+  void release_from(std::vector<Place>& places, MeasuredDevice& measured);
+  [[nodiscard]] bool serves_others(const Place& place) const;
   void publish_decisions(const model::Inventory& inventory);
-  void read_place(Place& place, Measured& measured);
-  void read_writes(Place& place, Measured& measured);
   void prefer(const model::Device& device, const Place& place);
-  DeviceSample read_device(Measured& measured);
+  DeviceSample read_device(MeasuredDevice& measured);
 
   KernelBtf btf_;
   MemoryPlan plan_;
-  bool completion_only_ = false;
+  ReadingRules rules_;
   std::unique_ptr<BlockPrograms> programs_;
   std::unique_ptr<DiscardPrograms> discard_programs_;  // null where the kernel lets us hook nothing
   std::optional<DiscardSubmissionReader> discards_;
   std::string discards_unseen_;
-  std::optional<EndFunctionWatch> end_functions_;  // absent in completion-only mode
-  std::map<std::string, Measured> measured_;       // by device name
-  std::vector<Place> retiring_;                    // of devices that are gone or excluded
-  std::vector<std::uint32_t> free_devices_;
-  std::map<std::uint32_t, std::uint32_t> free_slots_;  // base -> length
+  std::optional<EndFunctionWatch> end_functions_;   // absent in completion-only mode
+  std::map<std::string, MeasuredDevice> measured_;  // by device name
+  std::vector<Place> retiring_;                     // of devices that are gone or excluded
+  PlaceAllocator allocator_;
   std::map<std::string, WritePreference> preferences_;
   std::vector<DiskDecision> without_place_;  // to be measured, but the tables are full
 };

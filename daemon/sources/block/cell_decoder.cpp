@@ -9,6 +9,7 @@ namespace {
 
 static_assert(offsetof(io_cell, queue_sum_ns) == kQueueSum * sizeof(__u64));
 static_assert(offsetof(io_cell, completions) == kCompletions * sizeof(__u64));
+static_assert(offsetof(io_cell, reissues) == kReissues * sizeof(__u64));
 static_assert(offsetof(io_cell, device_sum_ns) == kDeviceSum * sizeof(__u64));
 static_assert(offsetof(io_cell, queue_full_ns) == kQueueFull * sizeof(__u64));
 

@@ -15,15 +15,15 @@ namespace ssdpulse::block {
 
 /// Positions of io_cell's counters in CellWords::counters.
 inline constexpr std::size_t kIssues = 0;
-inline constexpr std::size_t kReissues = 1;
-inline constexpr std::size_t kSizeSum = 2;
-inline constexpr std::size_t kSequentialBytes = 3;
-inline constexpr std::size_t kQueueSum = 4;
-inline constexpr std::size_t kCompletions = 8;
-inline constexpr std::size_t kBytes = 9;
-inline constexpr std::size_t kTotalSum = 10;
-inline constexpr std::size_t kDeviceSum = 11;
-inline constexpr std::size_t kQueueFull = 15;
+inline constexpr std::size_t kCompletions = 1;
+inline constexpr std::size_t kBytes = 2;
+inline constexpr std::size_t kSizeSum = 3;
+inline constexpr std::size_t kSequentialBytes = 4;
+inline constexpr std::size_t kQueueSum = 5;
+inline constexpr std::size_t kTotalSum = 6;
+inline constexpr std::size_t kDeviceSum = 7;
+inline constexpr std::size_t kReissues = kDeviceSum + DURINGS;
+inline constexpr std::size_t kQueueFull = 12;
 
 struct EventIncrements {
   std::array<std::uint64_t, EVENTS> count{};

@@ -7,7 +7,7 @@
 namespace ssdpulse::block {
 namespace {
 
-static_assert(offsetof(io_cell, completions) == kCompletionCounters * sizeof(__u64));
+static_assert(offsetof(io_cell, issues) == 0);
 static_assert(offsetof(io_cell, size) == kCounterWords * sizeof(__u64));
 static_assert(offsetof(io_cell, pad) == kCounterWords * sizeof(__u64) + kHistogramWords * sizeof(__u32));
 
@@ -24,10 +24,10 @@ void CellWords::add(const io_cell& cell) {
   add_the_rest(cell);
 }
 
-void CellWords::add_completions(const io_cell& cell) { add_counters(cell, kCompletionCounters, kCounterWords); }
+void CellWords::add_completions(const io_cell& cell) { add_counters(cell, 1, kCounterWords); }
 
 void CellWords::add_the_rest(const io_cell& cell) {
-  add_counters(cell, 0, kCompletionCounters);
+  add_counters(cell, 0, 1);
   // Aligned words: a copy may be vectorised but never splits one on the supported machines.
   std::array<std::uint32_t, kHistogramWords> words;
   std::memcpy(words.data(), cell.size, sizeof(words));

@@ -19,16 +19,15 @@
 namespace ssdpulse::block {
 
 /// The words of a cell as arrays, in the cell's own order.
-inline constexpr std::size_t kCounterWords = 16;       // u64: issues ... queue_full_ns
-inline constexpr std::size_t kCompletionCounters = 8;  // the first of those that the completion program writes
+inline constexpr std::size_t kCounterWords = 16;  // u64: issues ... queue_full_ns, and padding
 inline constexpr std::size_t kHistogramWords = SIZE_WORDS + (2 + DURINGS) * LATENCY_WORDS;
 struct CellWords {
   std::array<std::uint64_t, kCounterWords> counters{};
   std::array<std::uint32_t, kHistogramWords> histograms{};
 
   void add(const io_cell& cell);
-  void add_completions(const io_cell& cell);  // the completion program's counters alone
-  void add_the_rest(const io_cell& cell);     // everything else
+  void add_completions(const io_cell& cell);  // all counters but the issues
+  void add_the_rest(const io_cell& cell);     // the issues and the histograms
   /// this - earlier, each word modulo its width.
   [[nodiscard]] CellWords since(const CellWords& earlier) const;
 

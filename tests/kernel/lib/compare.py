@@ -150,7 +150,7 @@ def counts(check, seen, disk):
                            ("ssdpulse_io_unissued_completions_total", traced.unissued[operation]),
                            ("ssdpulse_io_requeues_total", traced.requeues[operation])):
             check.equal(int(difference.value(name, **of)), want, f"{what}: {name}")
-        issues, sizes = traced.issued(operation), difference.histogram(SIZE, **of)
+        issues, sizes = traced.told(operation), difference.histogram(SIZE, **of)
         check.equal(dict(sizes.native), dict(trace.sizes(issues)), f"{what} sizes")
         check.equal(int(sizes.sum), sum(issued.size for issued in issues), f"{what} sum of sizes")
         errors(check, difference, disk, traced, operation)
@@ -165,7 +165,7 @@ def everything(check, seen, disk, slack=2000):
     check.figure(f"brackets up to {traced.widest} ns wide, {traced.no_before} without a lower edge")
     for operation in operations(seen, disk):
         device_latencies(check, difference, disk, traced, operation, slack)
-        latencies(check, difference, disk, traced.issued(operation), operation, QUEUE, trace.queue_time)
+        latencies(check, difference, disk, traced.told(operation), operation, QUEUE, trace.queue_time)
         latencies(check, difference, disk, traced.of(operation), operation, TOTAL, trace.total_time)
     latencies(check, difference, disk, traced.commits, "commit", TOTAL, trace.total_time)
 

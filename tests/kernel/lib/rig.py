@@ -227,7 +227,7 @@ def _free_port():
 
 
 @contextmanager
-def daemon(state, disks, mode="full", options=(), settings="", include=("loop*",)):
+def daemon(state, disks, mode="full", options=(), settings="", include=("loop*",), binary=BINARY):
     """`ssdpulse run` on loop devices, ready and aware of `disks`. Its log is shown when the test fails."""
     port = _free_port()
     config = state / "config.yaml"
@@ -237,7 +237,7 @@ def daemon(state, disks, mode="full", options=(), settings="", include=("loop*",
                       f"history:\n  directory: {state}/history\n{settings}")
     log = state / "daemon.log"
     with open(log, "w") as out:
-        process = subprocess.Popen([BINARY, "run", "--config", config, *options], stdout=out, stderr=subprocess.STDOUT)
+        process = subprocess.Popen([binary, "run", "--config", config, *options], stdout=out, stderr=subprocess.STDOUT)
     try:
         _wait_ready(port, process)
         subject = Daemon(port, process, log)

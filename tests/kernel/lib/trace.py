@@ -6,11 +6,14 @@ Every instant is known as an interval [before, after] that holds the clock which
 
 An event that no BPF program saw is missing here as it is for the daemon. What follows from it is part of the rules: an
 issue into a place that is taken means an end that nobody saw, an end without its issue is a stray.
+
+When a missing end is found out is part of them, too: a read or a write is put into its place without a look, so that what
+was there is known to have ended when that one does. All others look first.
 """
 import struct
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lib import buckets
@@ -23,8 +26,9 @@ OPERATIONS = {0: "read", 1: "write", 2: "flush", 3: "discard", 5: "secure_erase"
 ERRORS = {1: "unsupported", 2: "timeout", 3: "nospace", 4: "transport", 5: "target", 7: "medium", 8: "protection",
           10: "io"}
 FUA = 1 << 17  # include/linux/blk_types.h: the same bit on every supported kernel
-FLUSH_STAGE, HAS_BIO = 1, 2  # flags of an event
+FLUSH_STAGE, HAS_BIO, HAD_BEFORE = 1, 2, 4  # flags of an event
 DURINGS = ("none", "discard", "flush", "both")
+HOT = ("read", "write")
 
 
 def operation_of(cmd_flags):
@@ -41,7 +45,9 @@ class Issued:
     first_issue: tuple  # (before, after)
     issue: tuple  # the last one
     size: int
-    gone: tuple = None  # when its place was found taken: its end was not seen
+    gone: tuple = None  # when it was found out that its end had not been seen
+    told: bool = False  # what is told of it once was told: at its end, or when a part ended or it was issued again
+    hidden: list = field(default_factory=list)  # those in its place before, of which nothing was found out yet
 
 
 @dataclass(slots=True)
@@ -66,8 +72,8 @@ class Trace:
         self.ios = []  # Io with an issue, by final completion
         self.strays = []  # Io without one
         self.commits = []  # what a caller of fsync waits for: parents of flush sequences, and FUA writes that are no stage
-        self.missed = Counter()  # ends that nobody saw, as a later issue in the same place tells
-        self.swapped = 0  # ends taken for that of an earlier I/O of the same request, whose own was not seen
+        self.missed = Counter()  # ends that nobody saw, as a later issue or end in the same place tells
+        self.swapped = 0  # ends of a later I/O of the same request whose kernel's start lies before the issue of the one here
         self.unissued = Counter()  # completions of what was never issued
         self.data_stages = 0  # writes that were one stage of a flush sequence: their parent ended behind them
         self.errors = Counter()  # (operation, error)
@@ -81,7 +87,7 @@ class Trace:
         places = {}
         for record in self._records(path, dev):
             self._take(places, *record)
-        self.left_in_flight = list(places.values())
+        self.left_in_flight = [one for held in places.values() for one in (held, *held.hidden)]
 
     @staticmethod
     def _records(path, dev):
@@ -99,44 +105,64 @@ class Trace:
         place = hctx, internal_tag if internal_tag >= 0 else tag  # the tag that outlives a requeue
         operation = operation_of(cmd_flags)
         if kind == ISSUE:
-            self._issue(places, place, Issued(operation, request, start, (before, after), (before, after), data_len))
+            self._issue(places, place, Issued(operation, request, start, (before, after), (before, after), data_len),
+                        flags & HAD_BEFORE)
         elif kind == REQUEUE:
             self.requeues_seen += 1
         else:
             io = Io(operation, start, data_len, (before, after), None)
-            self._complete(places, place, request, io, nr_bytes, status, started, flags & FLUSH_STAGE)
+            self._complete(places, place, request, io, nr_bytes, status, started, flags)
             # A parent has no data left; a stage is no commit of its own.
-            if operation == "write" and nr_bytes >= data_len and flags == HAS_BIO and (not data_len or cmd_flags & FUA):
+            if operation == "write" and nr_bytes >= data_len and flags & (HAS_BIO | FLUSH_STAGE) == HAS_BIO \
+                    and (not data_len or cmd_flags & FUA):
                 self.commits.append(io)
 
-    def _issue(self, places, place, new):
+    def _issue(self, places, place, new, had_before):
         held = places.get(place)
-        # What was allocated before the last issue is that same I/O; a request serves one I/O after the other.
-        if held and held.request == new.request and new.start <= held.issue[1]:
+        # A request serves one I/O after the other: the driver has not had a new one before.
+        if had_before and _is_own(held, new):
             held.issue = new.issue
+            held.told = True
             self.requeues[new.operation] += 1
             return
         if held:
-            held.gone = new.issue
-            self.missed[held.operation] += 1
+            new.hidden = [held, *held.hidden]
+        if had_before or new.operation not in HOT:
+            self._miss(new.hidden, new.issue)
+            new.hidden = []
         places[place] = new
         self.issues.append(new)
 
-    def _complete(self, places, place, request, io, nr_bytes, status, started, flush_stage):
-        small = io.operation in ("read", "write")
+    def _miss(self, these, when):
+        """Their ends were not seen, and now that is known."""
+        for one in these:
+            one.gone = when
+            self.missed[one.operation] += 1
+
+    def _complete(self, places, place, request, io, nr_bytes, status, started, flags):
+        small = io.operation in HOT
         self.bytes[io.operation] += nr_bytes
         if status and (io.size or not small):  # a flush sequence's parent repeats its stage's error
             self.errors[io.operation, ERRORS.get(status, "other")] += 1
+        held = places.get(place)
+        own = _is_own(held, Issued(io.operation, request, io.start, None, None, io.size))
         if nr_bytes < io.size:
             self.partials[io.operation] += 1
+            if own:
+                held.told = True
             return
-        held = places.get(place)
-        if held and held.request == request:
+        if small and not io.size and flags & HAS_BIO or not started and not flags & HAD_BEFORE:
+            self.unissued[io.operation] += 1
+            return
+        if held:
+            self._miss(held.hidden if own else [held, *held.hidden], io.complete)
             del places[place]
+        if own:
+            held.told = True
             io.issued = held
             self.ios.append(io)
             self.swapped += held.start != io.start
-            self.data_stages += io.operation == "write" and bool(flush_stage)
+            self.data_stages += io.operation == "write" and bool(flags & FLUSH_STAGE)
         elif not started or small and not io.size:
             self.unissued[io.operation] += 1
         else:
@@ -150,6 +176,10 @@ class Trace:
     def issued(self, operation):
         return [issued for issued in self.issues if issued.operation == operation]
 
+    def told(self, operation):
+        """Those whose size and time in the queue are known."""
+        return [issued for issued in self.issued(operation) if issued.told]
+
     def operations(self):
         return sorted({one.operation for one in self.issues + self.ios + self.strays} | set(self.unissued))
 
@@ -162,6 +192,11 @@ class Trace:
         """Requests that ended, whatever was seen of them; `left` ended as well."""
         count = Counter(io.operation for io in self.ios + self.strays + list(left))
         return count + self.unissued + self.missed
+
+
+def _is_own(held, io):
+    """What was allocated before the last issue in the place is that same I/O."""
+    return held and (held.request, held.operation) == (io.request, io.operation) and io.start <= held.issue[1]
 
 
 def sizes(ios):
@@ -214,11 +249,8 @@ class Interference:
     @staticmethod
     def _intervals(trace, kind):
         """(first issue, end) of those that were seen to end, and of those whose end was learned of later, or never."""
-        seen = [(io.issued.first_issue, io.complete) for io in trace.ios if io.operation == io.issued.operation == kind]
-        # Where the one that ended was of another operation, the two counts differ for good.
-        seen += [(None, io.complete) for io in trace.ios if io.operation == kind != io.issued.operation]
-        unseen = [(io.issued.first_issue, None) for io in trace.ios if io.operation != kind == io.issued.operation]
-        unseen += [(issued.first_issue, issued.gone) for issued in trace.issued(kind) if issued.gone]
+        seen = [(io.issued.first_issue, io.complete) for io in trace.ios if io.operation == kind]
+        unseen = [(issued.first_issue, issued.gone) for issued in trace.issued(kind) if issued.gone]
         return seen, unseen + [(one.first_issue, None) for one in trace.left_in_flight if one.operation == kind]
 
     @staticmethod

@@ -60,16 +60,14 @@ def watched(state, disks):
 
 
 class Step:
-    """What the daemon, the tracer and diskstats say of one step's writes. Hints and classes are those of issues."""
+    """What the daemon, the tracer and diskstats say of one step's writes."""
 
     def __init__(self, before, after):
         self.difference = metrics.Difference(before.scrape, after.scrape)
         self.disk = after.disk.name
-        issues = after.traced.issues[len(before.traced.issues):]
-        self.bytes = sum(one.size for one in issues if one.operation == "write")
+        self.bytes, zeroes = (_told(after, operation) - _told(before, operation) for operation in ("write", "write_zeroes"))
         self.ended = len(after.traced.of("write")) - len(before.traced.of("write"))
-        zeroes = sum(one.size for one in issues if one.operation == "write_zeroes")
-        self.unseen = after.written - before.written - self.bytes - zeroes  # bytes whose issue nobody saw
+        self.unseen = after.written - before.written - self.bytes - zeroes  # bytes of those that nobody saw end
 
     def hints(self):
         return self._by("ssdpulse_write_hint_bytes_total", "hint", HINTS)
@@ -90,6 +88,11 @@ class Step:
         """The same for several names, with nothing more."""
         return set(have) <= set(want) and all(
             self.has(have, name, size) and have.get(name, 0) <= size for name, size in want.items())
+
+
+def _told(look, operation):
+    """Bytes of which it is known what they were."""
+    return sum(one.size for one in look.traced.told(operation))
 
 
 @dataclass

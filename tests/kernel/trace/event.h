@@ -31,6 +31,7 @@ struct event {
 
 #define EVENT_FLUSH_STAGE 1 /* a stage of a flush sequence */
 #define EVENT_HAS_BIO 2
+#define EVENT_HAD_BEFORE 4 /* the driver had the request before this event */
 
 /* Counted in the kernel; the loader refuses a trace in which the first is not 0. */
 struct trace_losses {

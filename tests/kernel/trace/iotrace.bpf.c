@@ -117,7 +117,8 @@ static __always_inline void write_event(struct request* rq, __u32 type, __u32 st
   event->type = (__u8)type;
   event->status = (__u8)status;
   event->started = rq->state != MQ_RQ_IDLE;
-  event->flags = (is_flush_stage(rq) ? EVENT_FLUSH_STAGE : 0) | (rq->bio ? EVENT_HAS_BIO : 0);
+  event->flags = (is_flush_stage(rq) ? EVENT_FLUSH_STAGE : 0) | (rq->bio ? EVENT_HAS_BIO : 0) |
+                 (rq->deadline ? EVENT_HAD_BEFORE : 0);
   /* The loader looks by itself: a wake-up per event would disturb the run. */
   bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 }

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What does the verifier need to be told that the compiler would leave out?
+ *
+ * Instructions written out by hand. The unit tests compile the programs for their own machine, where no verifier looks.
+ */
+#pragma once
+
+#include "types.bpf.h"
+#include <bpf/bpf_helpers.h>
+
+#ifdef __bpf__
+
+/* Keeps clang from dropping a bound that the verifier needs to see. */
+#define BOUND(value, mask) asm volatile("%0 &= %1" : "+r"(value) : "i"(mask))
+
+/* Keeps clang from using another copy of the value than the one whose bound the verifier sees checked. */
+#define ONE_COPY(value) asm volatile("" : "+r"(value))
+
+/* Lets the verifier forget what a value is on each of its paths: it follows only one of them further then. */
+static __always_inline __u32 forgotten(__u32 value, __u64 unknown)
+{
+	__u64 wide = value;
+
+	asm volatile("%0 ^= %1\n%0 ^= %1" : "+r"(wide) : "r"(unknown));
+	return (__u32)wide;
+}
+
+/* The low half of a pointer as a number: privileged programs may copy it, but not calculate with the pointer itself. */
+static __always_inline __u32 low_bits(const void *pointer)
+{
+	__u32 bits;
+
+	asm volatile("%0 = %1" : "=w"(bits) : "w"((__u32)(unsigned long)pointer));
+	return bits;
+}
+
+#else
+
+#define BOUND(value, mask) ((value) &= (mask))
+#define ONE_COPY(value) ((void)(value))
+#define forgotten(value, unknown) (value)
+#define low_bits(pointer) ((__u32)(unsigned long)(pointer))
+
+#endif

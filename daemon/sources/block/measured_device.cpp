@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/sources/block/measured_device.h"
+
+#include <algorithm>
+
+#include "daemon/sources/block/cell_decoder.h"
+
+namespace ssdpulse::block {
+namespace {
+
+std::vector<CellReader> cell_readers(const Tables& tables, const MemoryPlan& plan, std::size_t device) {
+  std::vector<CellReader> readers;
+  for (std::uint32_t operation_class = 0; operation_class < CLASSES; ++operation_class) {
+    if (operation_class < HOT_CLASSES) {
+      readers.emplace_back(tables.hot_cells, device * plan.cpus * HOT_CLASSES + operation_class, HOT_CLASSES,
+                           plan.cpus);
+    } else {
+      readers.emplace_back(tables.cold_cells, device * COLD_CLASSES + operation_class - HOT_CLASSES, 1, 1);
+    }
+  }
+  return readers;
+}
+
+template <typename Cell>
+std::span<Cell> of_device(std::span<Cell> cells, std::size_t device, std::size_t each) {
+  return cells.subspan(device * each, each);
+}
+
+/// After the hot cells of the same place: see complete_latency.
+void read_writes(const ReadingRules& rules, Place& place, model::DeviceIo& io) {
+  decode_writes(place.writes.read(), rules.no_hint, io.writes);
+  complete_latency(io.operation(model::Operation::write), rules.no_hint, io.writes);
+}
+
+void add_events(std::size_t operation_class, const EventIncrements& events, MeasuredDevice& measured) {
+  decode_events(events, measured.io, measured.io.operations[operation_class]);
+  measured.events.missed[operation_class] += events.count[EVENT_COMPLETION_MISSED];
+  measured.events.strays[operation_class] += events.count[EVENT_STRAY];
+  measured.events.flush_data_stages += events.count[EVENT_FLUSH_DATA_STAGE];
+  measured.events.lone_flushes += events.count[EVENT_LONE_FLUSH];
+}
+
+}  // namespace
+
+Place::Place(const Tables& tables, const MemoryPlan& plan, const model::Path& path, const Allocation& given)
+    : allocation(given),
+      disk_name(path.disk_name),
+      diskseq(path.diskseq),
+      demand{path.hardware_queues, path.queue_depth},
+      readers(cell_readers(tables, plan, given.device)),
+      writes(of_device(tables.write_cells, given.device, plan.cpus),
+             of_device(tables.tagged_cells, given.device, plan.tagged_cells)),
+      commits(of_device(tables.commit_cells, given.device, plan.commit_cells)) {
+  const device_state& state = tables.device_states[given.device];
+  std::copy(std::begin(state.events), std::end(state.events), last_events.begin());
+}
+
+bool Place::in_flight() const {
+  return std::any_of(requests.begin(), requests.end(), [](const InFlight& one) { return one.requests() != 0; });
+}
+
+bool read_place(const Tables& tables, const ReadingRules& rules, Place& place, MeasuredDevice& measured) {
+  const device_state& state = tables.device_states[place.allocation.device];
+  bool moved = false;
+  for (std::uint32_t operation_class = 0; operation_class < CLASSES; ++operation_class) {
+    // Events first, then completions, then issues: what is in flight is never understated by the order of reading.
+    operation_events& last = place.last_events[operation_class];
+    const operation_events now = state.events[operation_class];
+    EventIncrements events = increments(now, last);
+    const CellWords* words = place.readers[operation_class].read();
+    if (!events.any && words == nullptr) {
+      continue;
+    }
+    moved = true;
+    model::OperationIo& io = measured.io.operations[operation_class];
+    InFlight& in_flight = place.requests[operation_class];
+    const bool issues_seen = words != nullptr && rules.issues_are_seen;
+    io.in_flight -= in_flight.requests();
+    in_flight.add(issues_seen ? words->counters[kIssues] : 0, issues_seen ? words->counters[kCompletions] : 0, events);
+    io.in_flight += in_flight.requests();
+    if (events.any) {
+      add_events(operation_class, events, measured);
+      last = now;
+    }
+    if (words != nullptr) {
+      decode_cell(*words, io);
+      if (operation_class == CLASS_WRITE && rules.issues_are_seen) {
+        read_writes(rules, place, measured.io);
+      }
+    }
+    if (operation_class == CLASS_WRITE || operation_class == CLASS_FLUSH) {
+      place.commits.read(measured.io.commit_latency);
+    }
+  }
+  if (moved) {
+    measured.published.reset();
+  }
+  return moved;
+}
+
+void give_up(model::Operation operation, Place& place, MeasuredDevice& measured) {
+  const std::size_t index = model::index(operation);
+  const std::uint64_t requests = place.requests[index].give_up();
+  measured.io.operations[index].in_flight -= static_cast<std::int64_t>(requests);
+  measured.io.losses[model::index(model::Loss::completion_missed)] += requests;
+  measured.events.missed[index] += requests;
+  measured.published.reset();
+}
+
+}  // namespace ssdpulse::block

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was read of a device so far, and from which places in the kernel's tables?
+// A device as users know it has one place, or one for each path of a multipath head; what they count is added up.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/model/block_sample.h"
+#include "daemon/model/device.h"
+#include "daemon/model/incarnation.h"
+#include "daemon/model/snapshot.h"
+#include "daemon/sources/block/block_programs.h"
+#include "daemon/sources/block/cell_reader.h"
+#include "daemon/sources/block/commit_reader.h"
+#include "daemon/sources/block/in_flight.h"
+#include "daemon/sources/block/place_allocator.h"
+#include "daemon/sources/block/write_reader.h"
+
+namespace ssdpulse::block {
+
+using model::OperationEvents;
+
+/// A disk's part of the kernel's tables, and what was read there. The baseline is what the tables hold when it is made.
+struct Place {
+  Place(const Tables& tables, const MemoryPlan& plan, const model::Path& path, const Allocation& given);
+
+  [[nodiscard]] bool in_flight() const;
+  [[nodiscard]] bool is_of(const model::Path& path) const { return model::same_disk(disk_name, diskseq, path); }
+
+  Allocation allocation;
+  std::string disk_name;
+  std::uint64_t diskseq;
+  SlotDemand demand;                // what its slots were chosen for
+  std::vector<CellReader> readers;  // one for each operation
+  WriteReader writes;
+  CommitReader commits;
+  std::array<operation_events, CLASSES> last_events;
+  std::array<InFlight, CLASSES> requests{};
+  std::optional<Retirement> retirement;  // nothing new is measured there; kept until what is in flight has ended
+};
+
+struct MeasuredDevice {
+  std::shared_ptr<const model::Device> device;
+  std::vector<Place> places;
+  std::uint32_t drive = 0;  // index whose interference state all paths share, for the device's whole life
+  model::DeviceIo io;
+  OperationEvents events;
+  std::shared_ptr<const model::DeviceIo> published;  // a copy of io; null when io has changed since
+};
+
+/// What depends on the mode and the kernel alone.
+struct ReadingRules {
+  bool issues_are_seen = true;                           // not in completion-only mode
+  model::WriteHint no_hint = model::WriteHint::unknown;  // what a write is that brought none
+};
+
+/// Adds to measured.io what the place counted since the last call. Returns whether there was anything.
+bool read_place(const Tables& tables, const ReadingRules& rules, Place& place, MeasuredDevice& measured);
+
+/// Everything in flight there in this operation has ended unseen: it counts as missed now.
+void give_up(model::Operation operation, Place& place, MeasuredDevice& measured);
+
+}  // namespace ssdpulse::block

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which part of the kernel's tables does a disk get, and when may another one have it?
+// PlaceAllocator hands out a device index and a region of slots; no two live allocations share either. Retirement
+// decides when the allocation of a disk that is gone or excluded is free again. Not thread-safe.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "daemon/sources/block/kernel_memory.h"
+
+namespace ssdpulse::block {
+
+struct Allocation {
+  std::uint32_t device = 0;     // index in the kernel's tables
+  std::uint32_t slot_base = 0;  // first slot of the region
+  std::uint32_t slots = 0;      // a power of two
+};
+
+class PlaceAllocator {
+ public:
+  PlaceAllocator() = default;
+  /// All of it is free.
+  PlaceAllocator(std::uint32_t devices, std::uint32_t slots);
+
+  /// Best fit, and a smaller region rather than none: then requests share slots. Nothing when either has run out.
+  std::optional<Allocation> allocate(const SlotDemand& demand);
+
+  /// Neighbouring free regions grow together again. The allocation must be live.
+  void release(const Allocation& allocation);
+
+  [[nodiscard]] std::size_t free_devices() const { return free_devices_.size(); }
+  [[nodiscard]] std::uint64_t free_slots() const;
+  [[nodiscard]] std::size_t free_regions() const { return free_regions_.size(); }
+
+ private:
+  using Regions = std::map<std::uint32_t, std::uint32_t>;  // base -> length
+  [[nodiscard]] Regions::iterator best_region(std::uint32_t wanted);
+
+  std::vector<std::uint32_t> free_devices_;
+  Regions free_regions_;
+};
+
+/// A request that has not ended for so long after its disk retired ended unseen: as INTERFERENCE_STALE_NS. Drivers give
+/// up sooner (NVMe after two timeouts of 30 s). If one does end later, its queue is forgotten and nothing is counted.
+inline constexpr std::chrono::seconds kEndedUnseenAfter{300};
+
+class Retirement {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  explicit Retirement(Time now) : last_end_(now) {}
+
+  /// Call it after each look at the counts: `moved` if any grew since the last look.
+  void look(bool moved, Time now) { last_end_ = moved ? now : last_end_; }
+
+  /// Whether all requests have ended: none is in flight, or none has been seen to end for so long.
+  [[nodiscard]] bool over(bool in_flight, Time now) const { return !in_flight || now - last_end_ >= kEndedUnseenAfter; }
+
+ private:
+  Time last_end_;
+};
+
+}  // namespace ssdpulse::block

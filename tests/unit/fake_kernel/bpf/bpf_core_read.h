@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which kernel do the block programs run on in a unit test? One that has what all of them have, and of the rest only a
+ * pointer from a request to its disk. */
+#pragma once
+
+#include <string.h>
+
+#define bpf_core_field_exists(field) (strstr(#field, "___") == NULL || strstr(#field, "rq_disk") != NULL)
+#define bpf_core_enum_value(type, value) (value)
+#define bpf_core_type_id_kernel(type) 0

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Do disks that come and go a million times get room that nobody else uses, and does all of it come back?
+#include "daemon/sources/block/place_allocator.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <list>
+#include <random>
+
+#include "daemon/sources/block/in_flight.h"
+
+namespace {
+
+using namespace ssdpulse::block;
+using std::chrono::seconds;
+
+constexpr std::uint32_t kDevices = 12;
+constexpr std::uint32_t kSlots = 40 << 10;
+constexpr seconds kSlowestIo{120};
+
+/// A disk, and what the kernel itself knows of its requests.
+struct Disk {
+  Allocation allocation;
+  std::int64_t truly_in_flight = 0;
+  Retirement::Time last_issue;
+  InFlight told;  // what the programs saw of it
+  std::optional<Retirement> retirement;
+};
+
+bool overlap(const Allocation& one, const Allocation& other) {
+  return one.device == other.device ||
+         (one.slot_base < other.slot_base + other.slots && other.slot_base < one.slot_base + one.slots);
+}
+
+/// Disks come, do I/O and go; every so many ends are seen by no program.
+class Host {
+ public:
+  Host(std::uint32_t seed, double unseen) : rng_(seed), unseen_(unseen) {}
+
+  void step() {
+    now_ += std::chrono::milliseconds(rng_() % 20000);
+    const unsigned what = rng_() % 8;
+    if (what == 0 || disks_.empty()) {
+      arrive();
+    } else if (what == 1) {
+      any().retirement.emplace(now_);
+    } else {
+      do_io(any());
+    }
+    release_finished();
+  }
+
+  /// All go, and whatever is in flight ends.
+  void end() {
+    for (Disk& disk : disks_) {
+      end_io(disk, disk.truly_in_flight);
+      disk.retirement.emplace(now_);
+    }
+    now_ += kEndedUnseenAfter;
+    release_finished();
+  }
+
+  [[nodiscard]] const PlaceAllocator& places() const { return places_; }
+  std::size_t arrivals = 0, refused = 0, shared = 0, given_up = 0;
+
+ private:
+  Disk& any() { return *std::next(disks_.begin(), static_cast<std::ptrdiff_t>(rng_() % disks_.size())); }
+
+  void arrive() {
+    const auto allocation =
+        places_.allocate({1 + static_cast<std::uint32_t>(rng_() % 4), static_cast<std::uint32_t>(rng_() % 4096)});
+    refused += allocation ? 0 : 1;
+    if (!allocation) {
+      return;
+    }
+    ++arrivals;
+    for (const Disk& other : disks_) {
+      shared += overlap(*allocation, other.allocation) ? 1 : 0;
+    }
+    disks_.push_back({*allocation, 0, now_, {}, std::nullopt});
+  }
+
+  void do_io(Disk& disk) {
+    if (disk.truly_in_flight > 0 && (rng_() % 2 == 0 || disk.retirement)) {
+      end_io(disk, 1);
+    } else if (!disk.retirement) {
+      ++disk.truly_in_flight;
+      disk.last_issue = now_;
+      EventIncrements none;
+      disk.told.add(1, 0, none);
+    }
+  }
+
+  void end_io(Disk& disk, std::int64_t requests) {
+    disk.truly_in_flight -= requests;
+    for (; requests > 0; --requests) {
+      EventIncrements none;
+      const bool seen = std::uniform_real_distribution<>(0, 1)(rng_) >= unseen_;
+      disk.told.add(0, seen ? 1 : 0, none);
+      if (disk.retirement) {
+        disk.retirement->look(seen, now_);
+      }
+    }
+  }
+
+  void release_finished() {
+    for (auto disk = disks_.begin(); disk != disks_.end();) {
+      // No driver lets a request wait for longer.
+      if (disk->truly_in_flight > 0 && now_ - disk->last_issue > kSlowestIo) {
+        end_io(*disk, disk->truly_in_flight);
+      }
+      if (!disk->retirement || !disk->retirement->over(disk->told.requests() != 0, now_)) {
+        ++disk;
+        continue;
+      }
+      EXPECT_EQ(disk->truly_in_flight, 0) << "released with I/O in flight";
+      given_up += disk->told.requests() != 0 ? 1 : 0;
+      places_.release(disk->allocation);
+      disk = disks_.erase(disk);
+    }
+  }
+
+  PlaceAllocator places_{kDevices, kSlots};
+  std::list<Disk> disks_;
+  Retirement::Time now_;
+  std::mt19937 rng_;
+  double unseen_;
+};
+
+void nothing_leaks(double unseen) {
+  Host host(20260, unseen);
+  for (int step = 0; step < 1'000'000; ++step) {
+    host.step();
+  }
+  EXPECT_EQ(host.shared, 0U) << "two disks share a device or a slot";
+  EXPECT_GT(host.arrivals, 50'000U);
+  EXPECT_GT(host.refused, 100U) << "the tables were full at times";
+  host.end();
+  EXPECT_EQ(host.places().free_devices(), kDevices);
+  EXPECT_EQ(host.places().free_slots(), kSlots);
+  EXPECT_EQ(host.places().free_regions(), 1U) << "it has grown together again";
+  EXPECT_EQ(host.given_up > 0, unseen > 0);
+}
+
+TEST(PlaceAllocator, NothingLeaksInAMillionSteps) { nothing_leaks(0); }
+
+TEST(PlaceAllocator, NorWhereOneEndInAHundredIsNotSeen) { nothing_leaks(0.01); }
+
+TEST(PlaceAllocator, ASmallerRegionRatherThanNone) {
+  PlaceAllocator places(3, 3 << 10);
+  EXPECT_EQ(places.allocate({1, 2048})->slots, 2048U);
+  const auto small = places.allocate({1, 2048});
+  EXPECT_EQ(small->slots, 1024U);
+  EXPECT_FALSE(slots_are_exact({1, 2048}, small->slots));
+  EXPECT_FALSE(places.allocate({1, 1})) << "no slots are left";
+  places.release(*small);
+  EXPECT_TRUE(places.allocate({1, 1}));
+}
+
+TEST(PlaceAllocator, TheTightestRegionIsTaken) {
+  PlaceAllocator places(4, 8 << 10);
+  const auto first = places.allocate({1, 1024}), second = places.allocate({1, 1024});
+  places.release(*first);
+  EXPECT_EQ(places.allocate({1, 4096})->slot_base, 2048U);
+  EXPECT_EQ(places.allocate({1, 1024})->slot_base, first->slot_base)
+      << "not from the large one behind " << second->slot_base;
+}
+
+TEST(Retirement, WhatStillEndsKeepsThePlace) {
+  const Retirement::Time start{};
+  Retirement retirement(start);
+  EXPECT_TRUE(retirement.over(false, start));
+  EXPECT_FALSE(retirement.over(true, start + kEndedUnseenAfter - seconds(1)));
+  retirement.look(true, start + seconds(200));
+  EXPECT_FALSE(retirement.over(true, start + kEndedUnseenAfter));
+  retirement.look(false, start + seconds(400));
+  EXPECT_TRUE(retirement.over(true, start + seconds(200) + kEndedUnseenAfter));
+}
+
+}  // namespace
