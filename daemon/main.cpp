@@ -14,6 +14,7 @@
 #include "daemon/model/version.h"
 #include "daemon/runtime/daemon.h"
 #include "daemon/runtime/device_list.h"
+#include "daemon/runtime/simulate/simulate.h"
 #include "daemon/runtime/web_security.h"
 #include "daemon/sources/nvme/reader_process.h"
 #include "daemon/util/log.h"
@@ -175,6 +176,39 @@ ExitCode list_devices(const Arguments& arguments) {
   return configured ? runtime::print_devices(*configured, std::cout) : ExitCode::usage;
 }
 
+void add_simulate_options(CLI::App& command, runtime::SimulateArguments& arguments) {
+  command
+      .add_option("--input", arguments.input,
+                  "File of lines W,OFFSET,BYTES[,HINT] and D,OFFSET,BYTES; -: standard input")
+      ->required();
+  command
+      .add_option("--size", arguments.size_bytes, "Size of the drive, in bytes or with a unit (960GB is 960 * 1000^3)")
+      ->required()
+      ->transform(CLI::AsSizeValue(true));
+  command.add_option("--page-size", arguments.page_bytes, "Bytes that the drive maps as one (default 4096)");
+  command
+      .add_option("--op", arguments.overprovisioning,
+                  "Over-provisioning in percent, several with commas (default 7,12,28,50)")
+      ->delimiter(',');
+  command
+      .add_option("--policy", arguments.policies,
+                  "Some of greedy, greedy_gc_frontier, cost_benefit, fifo (default all but fifo)")
+      ->delimiter(',');
+  command
+      .add_option("--placement", arguments.placements,
+                  "What is kept apart, some of none, hints, last_lifetime (default none)")
+      ->delimiter(',');
+  command.add_option("--discards", arguments.discards, "honoured or ignored (default honoured)");
+  auto* full =
+      command.add_flag("--full", arguments.full, "Follow every page: exact, slower, 10 bytes of memory a page and run");
+  command.add_option("--sample", arguments.sample_pages, "Follow about so many pages (default 65536)")->excludes(full);
+  command.add_option("--seed", arguments.seed, "Which pages are followed (default 1)");
+  command.add_option("--start", arguments.start, "full or empty (default full, in the order of addresses)");
+  command.add_option("--window", arguments.window,
+                     "FROM-TO: what counts, in percent of all that is written (default 50-100)");
+  command.add_flag("--json", arguments.json, "Print JSON");
+}
+
 int parse_and_run(int argc, char** argv) {
   Arguments arguments;
   ExitCode exit_code = ExitCode::success;
@@ -182,9 +216,8 @@ int parse_and_run(int argc, char** argv) {
   app.set_version_flag("--version", std::string("ssdpulse ") + model::kVersion + " (" + model::kRevision + ")");
   app.require_subcommand(1);
   app.footer(
-      "Exit status: 0 stopped as asked; 1 internal failure, or certificate files that cannot be used; 2 command line "
-      "or\n"
-      "configuration; 3 not permitted; 4 kernel lacks what is needed; 5 cannot listen on the address.");
+      "Exit status: 0 stopped as asked; 1 internal failure, or certificate files that cannot be used; 2 command line,\n"
+      "configuration or input; 3 not permitted; 4 kernel lacks what is needed; 5 cannot listen on the address.");
 
   CLI::App* run_command = app.add_subcommand("run", "Measure and serve metrics until SIGTERM; SIGHUP reloads");
   add_configuration_options(*run_command, arguments);
@@ -204,6 +237,12 @@ int parse_and_run(int argc, char** argv) {
   CLI::App* devices_command = app.add_subcommand("devices", "List block devices and whether they are measured");
   add_configuration_options(*devices_command, arguments);
   devices_command->callback([&] { exit_code = list_devices(arguments); });
+
+  runtime::SimulateArguments simulation;
+  CLI::App* simulate_command =
+      app.add_subcommand("simulate", "Model the write amplification of a recorded load, for several kinds of drives");
+  add_simulate_options(*simulate_command, simulation);
+  simulate_command->callback([&] { exit_code = runtime::simulate(simulation, std::cout, std::cerr); });
 
   // Started by the daemon or a service manager, not by people: not in --help.
   CLI::App* reader_command = app.add_subcommand("nvme-reader", "Read NVMe log pages for the daemon")->group("");
