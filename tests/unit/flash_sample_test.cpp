@@ -57,7 +57,7 @@ TEST(FlashSample, AllOfADriveIsEveryGroupOnce) {
 }
 
 TEST(FlashSample, DrivesOfAnySize) {
-  for (const std::uint64_t bytes : {0ULL, 512ULL, 4096ULL, 1ULL << 30, 256ULL << 40, 1ULL << 60}) {
+  for (const std::uint64_t bytes : {0ULL, 512ULL, 4096ULL, 1ULL << 30, 256ULL << 40, 1ULL << 58}) {
     const std::uint64_t pages = bytes / 4096;
     const unsigned bits = PageSample::rate_bits_for(pages, PageSample::kUsualPages);
     const PageSample sample(pages, bits, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much does a test of the flash model do? One seed in CI; in the long tier twenty, and the tables of errors.
+// How much does a test of the flash model do? One seed; where the level `flash` runs it, twenty.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +12,11 @@
 
 namespace ssdpulse::test {
 
-inline bool long_tier() {
-  const char* text = std::getenv("SSDPULSE_TEST_LONG");
-  return text != nullptr && *text == '1';
+/// SSDPULSE_FLASH_SEEDS; tests/flash sets 20.
+inline int flash_seeds() {
+  const char* text = std::getenv("SSDPULSE_FLASH_SEEDS");
+  return text != nullptr && *text != 0 ? std::atoi(text) : 1;
 }
-
-inline int flash_seeds() { return long_tier() ? 20 : 1; }
 
 /// All at once, as far as there are processors. What is asserted in them is only expected: they end.
 inline void in_parallel(const std::vector<std::function<void()>>& work) {

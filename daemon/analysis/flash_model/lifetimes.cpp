@@ -10,7 +10,7 @@ namespace ssdpulse::analysis {
 namespace {
 
 constexpr double kNormal95 = 1.96;
-constexpr int kMostRounds = 200;  // of the fixed point; each brings it nearer by a factor
+constexpr int kMostRounds = 500;  // of the fixed point; each brings it nearer by a factor
 
 std::uint64_t total(const LifetimeHistogram& histogram) {
   return std::accumulate(histogram.counts.begin(), histogram.counts.end(), std::uint64_t{0});
@@ -37,11 +37,21 @@ double crossing(std::size_t bucket, double before, double after, double level) {
   return begin + (before > after ? width * std::clamp((before - level) / (before - after), 0.0, 1.0) : width);
 }
 
+/// The integral of floor(t / lap) from 0 to `end`.
+double laps_until(double end, double lap) {
+  const double whole = std::floor(end / lap);
+  return lap * whole * (whole - 1) / 2 + whole * (end - whole * lap);
+}
+
+/// Lifetimes are spread evenly over their bucket: with steps in it the fixed point would stop at one of them.
 double relocations(const LifetimeHistogram& histogram, double lap) {
   double result = 0;
   for (std::size_t bucket = 0; bucket < LifetimeHistogram::kBuckets; ++bucket) {
-    if (histogram.counts[bucket] != 0) {
-      result += static_cast<double>(histogram.counts[bucket]) * std::floor(LifetimeHistogram::middle(bucket) / lap);
+    const double begin = LifetimeHistogram::lower_bound(bucket);
+    const double end = LifetimeHistogram::lower_bound(bucket + 1);
+    if (histogram.counts[bucket] != 0 && end > lap) {
+      result += static_cast<double>(histogram.counts[bucket]) * (laps_until(end, lap) - laps_until(begin, lap)) /
+                (end - begin);
     }
   }
   return result;

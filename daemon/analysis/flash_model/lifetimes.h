@@ -26,7 +26,6 @@ class LifetimeHistogram {
 
   static std::size_t bucket_of(std::uint32_t lifetime);
   static double lower_bound(std::size_t bucket);
-  static double middle(std::size_t bucket) { return (lower_bound(bucket) + lower_bound(bucket + 1)) / 2; }
 
   void add(std::uint32_t lifetime) { ++counts[bucket_of(lifetime)]; }
 

@@ -81,7 +81,9 @@ void MiniatureDrive::write(std::uint32_t page, std::uint32_t stream) {
     ++mapped_;
   } else {
     const Stream& lock = streams_[stream];
-    if (lock.programmed > due(lock) + slack_ && scale_bits_ > 0 && blocks_[block_of(old)].state == BlockState::open) {
+    const std::uint64_t most = due(lock) + slack_;
+    if (lock.programmed > most && scale_bits_ > 0 &&
+        (blocks_[block_of(old)].state == BlockState::open || lock.programmed > most + shape_.block_pages)) {
       return;  // absorbed
     }
     invalidate(old);

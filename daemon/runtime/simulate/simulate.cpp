@@ -172,8 +172,8 @@ util::Result<SimulatePlan> plan_simulation(const SimulateArguments& arguments) {
     return util::fail(fmt::format("--page-size: expected 512 to 1048576 bytes, found {}", arguments.page_bytes));
   }
   const std::uint64_t pages = arguments.size_bytes / arguments.page_bytes;
-  if (pages < kLeastPages || arguments.size_bytes > (std::uint64_t{1} << 60)) {
-    return util::fail(fmt::format("--size: expected {} to 2^60 bytes, found {}", kLeastPages * arguments.page_bytes,
+  if (pages < kLeastPages || arguments.size_bytes > (std::uint64_t{1} << 58)) {
+    return util::fail(fmt::format("--size: expected {} to 2^58 bytes, found {}", kLeastPages * arguments.page_bytes,
                                   arguments.size_bytes));
   }
   if (arguments.sample_pages && *arguments.sample_pages < OfflineModel::kLeastSample) {
