@@ -15,6 +15,7 @@
 #include "daemon/nvme_reader/process.h"
 #include "daemon/runtime/daemon.h"
 #include "daemon/runtime/device_report.h"
+#include "daemon/simulate/simulate.h"
 #include "daemon/util/log.h"
 #include "daemon/web/security.h"
 #include "exporters/prometheus/metric_list.h"
@@ -186,6 +187,39 @@ ExitCode list_metrics(const Arguments& arguments) {
   return std::cout.flush() ? ExitCode::success : ExitCode::failure;
 }
 
+void add_simulate_options(CLI::App& command, simulation::SimulateArguments& arguments) {
+  command
+      .add_option("--input", arguments.input,
+                  "File of lines W,OFFSET,BYTES[,HINT] and D,OFFSET,BYTES; -: standard input")
+      ->required();
+  command
+      .add_option("--size", arguments.size_bytes, "Size of the drive, in bytes or with a unit (960GB is 960 * 1000^3)")
+      ->required()
+      ->transform(CLI::AsSizeValue(true));
+  command.add_option("--page-size", arguments.page_bytes, "Bytes that the drive maps as one (default 4096)");
+  command
+      .add_option("--op", arguments.overprovisioning,
+                  "Over-provisioning in percent, several with commas (default 7,12,28,50)")
+      ->delimiter(',');
+  command
+      .add_option("--policy", arguments.policies,
+                  "Some of greedy, greedy_gc_frontier, cost_benefit, fifo (default all but fifo)")
+      ->delimiter(',');
+  command
+      .add_option("--placement", arguments.placements,
+                  "What is kept apart, some of none, hints, last_lifetime (default none)")
+      ->delimiter(',');
+  command.add_option("--discards", arguments.discards, "honoured or ignored (default honoured)");
+  auto* full =
+      command.add_flag("--full", arguments.full, "Follow every page: exact, slower, 10 bytes of memory a page and run");
+  command.add_option("--sample", arguments.sample_pages, "Follow about so many pages (default 65536)")->excludes(full);
+  command.add_option("--seed", arguments.seed, "Which pages are followed (default 1)");
+  command.add_option("--start", arguments.start, "full or empty (default full, in the order of addresses)");
+  command.add_option("--window", arguments.window,
+                     "FROM-TO: what counts, in percent of all that is written (default 50-100)");
+  command.add_flag("--json", arguments.json, "Print JSON");
+}
+
 int parse_and_run(int argc, char** argv) {
   Arguments arguments;
   ExitCode exit_code = ExitCode::success;
@@ -193,8 +227,9 @@ int parse_and_run(int argc, char** argv) {
   app.set_version_flag("--version", std::string("ssdpulse ") + model::kVersion + " (" + model::kRevision + ")");
   app.require_subcommand(1);
   app.footer(
-      "Exit status: 0 stopped on request; 1 internal failure, or unusable certificate files; 2 wrong command line or\n"
-      "configuration; 3 not permitted; 4 the kernel lacks a required feature; 5 cannot listen on the address.");
+      "Exit status: 0 stopped on request; 1 internal failure, or unusable certificate files; 2 wrong command line,\n"
+      "configuration or input; 3 not permitted; 4 the kernel lacks a required feature; 5 cannot listen on the "
+      "address.");
 
   CLI::App* run_command = app.add_subcommand("run", "Measure and serve metrics until SIGTERM; SIGHUP reloads");
   add_configuration_options(*run_command, arguments);
@@ -219,6 +254,12 @@ int parse_and_run(int argc, char** argv) {
   CLI::Option* as_json = metrics_command->add_flag("--json", arguments.as_json, "As JSON");
   metrics_command->add_flag("--man", arguments.as_manual, "As the manual page ssdpulse-metrics(7)")->excludes(as_json);
   metrics_command->callback([&] { exit_code = list_metrics(arguments); });
+
+  simulation::SimulateArguments simulation;
+  CLI::App* simulate_command =
+      app.add_subcommand("simulate", "Model the write amplification of a recorded load, for several kinds of drives");
+  add_simulate_options(*simulate_command, simulation);
+  simulate_command->callback([&] { exit_code = simulation::simulate(simulation, std::cout, std::cerr); });
 
   // Started by the daemon or a service manager, not by people: not in --help.
   CLI::App* reader_command = app.add_subcommand("nvme-reader", "Read NVMe log pages for the daemon")->group("");

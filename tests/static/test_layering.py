@@ -47,7 +47,8 @@ ROOMS = {
 }
 ROOMS["daemon/runtime"] = [room for room in ROOMS if room == "bpf/abi" or not room.startswith("bpf")]
 ROOMS["daemon/runtime"].remove("daemon/nvme_reader")
-ROOMS["daemon"] = [*ROOMS["daemon/runtime"], "daemon/runtime", "daemon/nvme_reader/process.h"]  # the command line
+ROOMS["daemon/simulate"] = ["daemon/analysis", "exporters/terminal", *BASE]
+ROOMS["daemon"] = [*ROOMS["daemon/runtime"], "daemon/runtime", "daemon/simulate", "daemon/nvme_reader/process.h"]  # the command line
 
 # A room's namespace is the name of its folder, but for these.
 NAMESPACES = {

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// How does a model of megabytes keep its state across a restart of the daemon?
+// As numbers of fixed width, least significant byte first, and arrays of them. Bytes that are read are not trusted:
+// what does not fit makes the whole reading fail.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace ssdpulse::analysis {
+
+static_assert(std::endian::native == std::endian::little, "numbers are copied as they are");
+
+class BinaryWriter {
+ public:
+  template <typename T>
+  void operator()(const T& value) {
+    static_assert(std::is_arithmetic_v<T> || std::is_enum_v<T>);
+    append(&value, sizeof value);
+  }
+  template <typename T>
+  void operator()(const std::vector<T>& values) {
+    static_assert(std::is_arithmetic_v<T>);
+    (*this)(std::uint64_t{values.size()});
+    append(values.data(), values.size() * sizeof(T));
+  }
+  void operator()(std::string_view text) {
+    (*this)(std::uint64_t{text.size()});
+    append(text.data(), text.size());
+  }
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+
+ private:
+  void append(const void* data, std::size_t size) { bytes_.append(static_cast<const char*>(data), size); }
+
+  std::string bytes_;
+};
+
+class BinaryReader {
+ public:
+  explicit BinaryReader(std::string_view bytes) : rest_(bytes) {}
+
+  template <typename T>
+  void operator()(T& value) {
+    static_assert((std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) || std::is_enum_v<T>);
+    take(&value, sizeof value);
+  }
+  /// Exactly as many as there are elements: the reader knows what it wants.
+  template <typename T>
+  void operator()(std::vector<T>& values) {
+    std::uint64_t size = 0;
+    (*this)(size);
+    good_ = good_ && size == values.size();
+    take(values.data(), good_ ? values.size() * sizeof(T) : 0);
+  }
+  void operator()(std::string& text) {
+    std::uint64_t size = 0;
+    (*this)(size);
+    good_ = good_ && size <= rest_.size();
+    text.assign(rest_.substr(0, good_ ? size : 0));
+    rest_.remove_prefix(text.size());
+  }
+  void fail() { good_ = false; }
+  [[nodiscard]] bool good() const { return good_; }
+  /// Whether all was well, and nothing is left.
+  [[nodiscard]] bool complete() const { return good_ && rest_.empty(); }
+
+ private:
+  void take(void* data, std::size_t size) {
+    good_ = good_ && size <= rest_.size();
+    if (good_ && size > 0) {
+      std::memcpy(data, rest_.data(), size);
+      rest_.remove_prefix(size);
+    }
+  }
+
+  std::string_view rest_;
+  bool good_ = true;
+};
+
+}  // namespace ssdpulse::analysis

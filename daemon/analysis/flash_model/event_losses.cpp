@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/analysis/flash_model/event_losses.h"
+
+namespace ssdpulse::analysis {
+namespace {
+
+double lost_share(std::uint64_t lost, std::uint64_t seen) {
+  return lost == 0 ? 0 : static_cast<double>(lost) / static_cast<double>(lost + seen);
+}
+
+}  // namespace
+
+void EventLosses::add(const Seen& seen, std::uint64_t drive_pages) {
+  Seen& part = parts_[newest_];
+  part.writes += seen.writes;
+  part.lost_writes += seen.lost_writes;
+  part.discards += seen.discards;
+  part.lost_discards += seen.lost_discards;
+  volume_ += drive_pages;
+  for (std::size_t passed = 0; volume_ >= part_pages_; ++passed) {
+    if (passed == parts_.size()) {
+      volume_ %= part_pages_;
+      break;
+    }
+    volume_ -= part_pages_;
+    newest_ = (newest_ + 1) % parts_.size();
+    parts_[newest_] = {};
+  }
+}
+
+EventLosses::Rates EventLosses::rates() const {
+  Seen all;
+  for (const Seen& part : parts_) {
+    all.writes += part.writes;
+    all.lost_writes += part.lost_writes;
+    all.discards += part.discards;
+    all.lost_discards += part.lost_discards;
+  }
+  return {lost_share(all.lost_writes, all.writes), lost_share(all.lost_discards, all.discards)};
+}
+
+void EventLosses::save(BinaryWriter& out) const {
+  out(volume_);
+  out(std::uint64_t{newest_});
+  for (const Seen& part : parts_) {
+    out(part.writes);
+    out(part.lost_writes);
+    out(part.discards);
+    out(part.lost_discards);
+  }
+}
+
+bool EventLosses::restore(BinaryReader& in) {
+  std::uint64_t newest = 0;
+  in(volume_);
+  in(newest);
+  for (Seen& part : parts_) {
+    in(part.writes);
+    in(part.lost_writes);
+    in(part.discards);
+    in(part.lost_discards);
+  }
+  newest_ = newest % parts_.size();
+  return in.good() && newest < parts_.size() && volume_ < part_pages_;
+}
+
+}  // namespace ssdpulse::analysis

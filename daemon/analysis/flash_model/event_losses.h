@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which share of the events of the last drive write was lost?
+// What a lost event has left behind, a page that seems to hold data still or no more, is written again within about
+// that time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "daemon/analysis/flash_model/binary_state.h"
+
+namespace ssdpulse::analysis {
+
+class EventLosses {
+ public:
+  static constexpr double kMostWrites = 0.03;     // at 10 % a uniform load reads 8.5 % high
+  static constexpr double kMostDiscards = 0.005;  // a lost discard may be a whole file
+
+  explicit EventLosses(std::uint64_t drive_pages) : part_pages_(drive_pages / kParts + 1) {}
+
+  struct Seen {
+    std::uint64_t writes = 0;
+    std::uint64_t lost_writes = 0;
+    std::uint64_t discards = 0;
+    std::uint64_t lost_discards = 0;
+  };
+  /// What came while the host wrote `drive_pages`.
+  void add(const Seen& seen, std::uint64_t drive_pages);
+
+  struct Rates {
+    double writes;
+    double discards;
+    [[nodiscard]] bool too_many() const { return writes > kMostWrites || discards > kMostDiscards; }
+  };
+  [[nodiscard]] Rates rates() const;
+
+  void save(BinaryWriter& out) const;
+  bool restore(BinaryReader& in);
+
+ private:
+  static constexpr std::size_t kParts = 16;  // of a drive write
+
+  std::uint64_t part_pages_;
+  std::uint64_t volume_ = 0;  // in the newest part
+  std::size_t newest_ = 0;
+  std::array<Seen, kParts + 1> parts_{};
+};
+
+}  // namespace ssdpulse::analysis

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does data that was declared to live shorter live longer?
+#pragma once
+
+#include <vector>
+
+#include "daemon/analysis/flash_model/lifetimes.h"
+#include "daemon/model/flash.h"
+
+namespace ssdpulse::analysis {
+
+inline constexpr double kLeastDisorder = 1.5;              // one median over the other
+inline constexpr std::uint64_t kLeastDistinctPages = 100;  // of a hint: resolution is by pages, not by deaths
+inline constexpr std::uint64_t kLeastDeaths = 100;
+inline constexpr double kLeastObserved = 0.25;  // drive writes
+
+/// Bytes are those that the host writes to a drive of `drive_bytes`.
+std::vector<model::HintOrderViolation> hint_order_violations(const Lifetimes& lifetimes, double drive_bytes);
+
+}  // namespace ssdpulse::analysis

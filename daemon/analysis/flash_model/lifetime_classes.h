@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which data would be kept apart by a drive that goes by how long the version before lived?
+// Four classes of equal volume; their limits follow the lifetimes of late.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "daemon/analysis/flash_model/lifetimes.h"
+
+namespace ssdpulse::analysis {
+
+class LifetimeClasses {
+ public:
+  static constexpr std::uint32_t kClasses = 4;
+
+  /// Of a page whose version before lived for this, in units of Lifetimes; absent: nobody knows, so for long.
+  std::uint32_t next(std::optional<std::uint32_t> lifetime);
+
+  void save(BinaryWriter& out) const;
+  bool restore(BinaryReader& in);
+
+ private:
+  static constexpr std::uint64_t kLearnEvery = 4096;  // writes of the sample; what was learned before then weighs half
+
+  void learn();
+
+  LifetimeHistogram recent_;
+  std::uint64_t unknown_ = 0;
+  std::uint64_t seen_ = 0;
+  std::array<std::uint32_t, kClasses - 1> limits_{UINT32_MAX, UINT32_MAX, UINT32_MAX};
+};
+
+}  // namespace ssdpulse::analysis

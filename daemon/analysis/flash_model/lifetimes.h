@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long does what is written live, by the hint it was written with?
+// The clock is what the host writes to the whole drive, in units of 1/65536 of it, so that lifetimes compare with
+// over-provisioning. A lifetime ends with the next write or discard of the page. What still lives counts, too, with its
+// age (Kaplan and Meier), or the longest lifetimes would be missing. Versions that were there before the start are left
+// out: nobody knows how old they are.
+//
+// The same lifetimes tell what a log with FIFO collection would relocate (fifo_write_amplification()): one that lives
+// tau is relocated once a lap of the log. That costs no simulation, but is right for scattered loads only: it is up to
+// twice what greedy collection does to files.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "daemon/analysis/flash_model/binary_state.h"
+
+namespace ssdpulse::analysis {
+
+/// Counts of lifetimes, 16 buckets an octave.
+class LifetimeHistogram {
+ public:
+  static constexpr std::size_t kBuckets = 16 * 29;
+
+  static std::size_t bucket_of(std::uint32_t lifetime);
+  static double lower_bound(std::size_t bucket);
+
+  void add(std::uint32_t lifetime) { ++counts[bucket_of(lifetime)]; }
+
+  std::vector<std::uint64_t> counts = std::vector<std::uint64_t>(kBuckets);
+};
+
+/// Of one quantile, in drive writes: pages that the host wrote, over those that the drive has.
+struct LifetimeQuantile {
+  double lifetime;
+  double lower;  // 95 %, by Greenwood's formula
+  double upper;
+};
+
+class Lifetimes {
+ public:
+  static constexpr std::size_t kHints = 8;
+  static constexpr double kUnitsPerDriveWrite = 65536;
+
+  /// `pages`: followed, of `drive_pages`.
+  Lifetimes(std::uint32_t pages, std::uint64_t drive_pages);
+
+  void advance(std::uint64_t drive_pages) { volume_ += drive_pages; }
+  /// The lifetime in units of the version that ends here, if it was born since the start.
+  std::optional<std::uint32_t> write(std::uint32_t page, std::uint8_t hint);
+  void discard(std::uint32_t page);
+
+  /// Deaths and live pages, of versions born since the start.
+  struct Survival {
+    LifetimeHistogram deaths;
+    LifetimeHistogram alive;
+    std::uint64_t ended = 0;
+    std::uint64_t living = 0;
+    std::uint32_t pages = 0;  // of which a version died
+    /// The lifetime that a share of `quantile` does not reach; absent where so many have not died yet.
+    [[nodiscard]] std::optional<LifetimeQuantile> quantile(double quantile) const;
+  };
+  /// Looks at every page: not for each event.
+  [[nodiscard]] Survival survival(std::uint8_t hint) const;
+
+  /// Every version's, whatever its hint; what was there before the start was born at it.
+  struct Laps {
+    LifetimeHistogram ended;
+    LifetimeHistogram ages;
+    std::uint64_t volume = 0;  // pages of the drive
+  };
+  [[nodiscard]] Laps laps() const;
+  /// Of a drive with FIFO collection, between two moments; absent where the host wrote nothing.
+  [[nodiscard]] std::optional<double> fifo_write_amplification(const Laps& from, const Laps& to,
+                                                               double overprovisioning) const;
+
+  /// Of all followed pages, those that nothing was heard of since the start, and those that hold nothing.
+  [[nodiscard]] double unknown_share() const { return share(unknown_); }
+  [[nodiscard]] double unmapped_share() const { return share(unmapped_); }
+  /// After a full discard or format: none holds data, and all is known.
+  void forget_all();
+  [[nodiscard]] double drive_writes() const;
+
+  void save(BinaryWriter& out) const;
+  bool restore(BinaryReader& in);
+  [[nodiscard]] std::size_t memory_bytes() const;
+
+ private:
+  static constexpr std::uint8_t kUnknown = 0xFE;  // instead of a hint: mapped or not, nobody knows
+  static constexpr std::uint8_t kUnmapped = 0xFF;
+
+  [[nodiscard]] std::uint32_t now() const { return static_cast<std::uint32_t>(volume_ / unit_pages_); }
+  std::optional<std::uint32_t> end(std::uint32_t page);
+  void count_pages();
+  [[nodiscard]] double share(std::uint32_t pages) const {
+    return hint_.empty() ? 0 : static_cast<double>(pages) / static_cast<double>(hint_.size());
+  }
+
+  std::uint64_t drive_pages_;
+  std::uint64_t unit_pages_;
+  std::uint64_t volume_ = 0;
+  std::uint32_t unknown_;
+  std::uint32_t unmapped_ = 0;
+  std::vector<std::uint32_t> birth_;
+  std::vector<std::uint8_t> hint_;
+  std::vector<std::uint8_t> died_;  // by page: hints of which a version died, as bits
+  std::array<std::uint32_t, kHints> pages_{};
+  std::array<LifetimeHistogram, kHints> deaths_;
+  LifetimeHistogram unknown_deaths_;
+};
+
+}  // namespace ssdpulse::analysis

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/analysis/flash_model/miniature_drive.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace ssdpulse::analysis {
+namespace {
+
+bool collects_apart(const MiniatureShape& shape) {
+  return shape.streams > 1 || shape.policy == CollectionPolicy::greedy_gc_frontier ||
+         shape.policy == CollectionPolicy::cost_benefit;
+}
+
+std::uint32_t open_blocks(const MiniatureShape& shape) { return shape.streams * (collects_apart(shape) ? 2 : 1); }
+
+std::uint32_t reserved_blocks(const MiniatureShape& shape) { return collects_apart(shape) ? shape.streams : 1; }
+
+/// Over-provisioning without what collection itself needs: with this many, write amplification at a given
+/// over-provisioning does not depend on the reserve (theory of greedy and FIFO to 0.1 %).
+std::uint32_t blocks_of(const MiniatureShape& shape) {
+  const double data = (1 + shape.overprovisioning) * shape.pages / shape.block_pages;
+  const double all = data + reserved_blocks(shape) + 0.5 * open_blocks(shape) + 0.5;
+  // A drive that is too small to scale must be able to collect at all.
+  const std::uint32_t least =
+      (shape.pages + shape.block_pages - 1) / shape.block_pages + reserved_blocks(shape) + open_blocks(shape) + 1;
+  return std::max(static_cast<std::uint32_t>(all), least);
+}
+
+std::uint32_t buckets_of(const MiniatureShape& shape) {
+  return shape.policy == CollectionPolicy::fifo ? 1 : shape.block_pages + 1;
+}
+
+}  // namespace
+
+MiniatureDrive::MiniatureDrive(const MiniatureShape& shape, bool mapped)
+    : shape_(shape),
+      block_bits_(static_cast<unsigned>(std::countr_zero(shape.block_pages))),
+      scale_bits_(static_cast<unsigned>(std::countr_zero(shape.scale))),
+      slack_(std::max<std::uint64_t>(kLeastSlack, shape.block_pages / 8)),
+      reserve_(reserved_blocks(shape)),
+      heads_(blocks_of(shape)),
+      slot_of_(shape.pages, kNone),
+      page_of_(std::size_t{heads_} << block_bits_, kNone),
+      blocks_(heads_ + buckets_of(shape)),
+      frontiers_(open_blocks(shape)),
+      streams_(shape.streams),
+      lowest_(buckets_of(shape)) {
+  for (std::uint32_t head = heads_; head < blocks_.size(); ++head) {
+    blocks_[head].next = blocks_[head].previous = head;
+  }
+  erased_.reserve(heads_);
+  for (std::uint32_t block = heads_; block-- > 0;) {
+    erased_.push_back(block);
+  }
+  for (std::uint32_t frontier = 0; frontier < frontiers_.size(); ++frontier) {
+    open_block(frontier);
+  }
+  for (std::uint32_t page = 0; mapped && page < shape.pages; ++page) {
+    program(page, 0);
+    ++mapped_;
+  }
+  counts_ = {};
+  for (Stream& stream : streams_) {
+    stream = {};
+  }
+}
+
+std::size_t MiniatureDrive::memory_bytes(const MiniatureShape& shape) {
+  const std::size_t blocks = blocks_of(shape);
+  return sizeof(MiniatureDrive) + shape.pages * sizeof(std::uint32_t) +
+         blocks * shape.block_pages * sizeof(std::uint32_t) + (blocks + buckets_of(shape)) * sizeof(Block) +
+         blocks * sizeof(std::uint32_t);
+}
+
+bool MiniatureDrive::collects_apart() const { return frontiers_.size() > streams_.size(); }
+
+void MiniatureDrive::write(std::uint32_t page, std::uint32_t stream) {
+  const std::uint32_t old = slot_of_[page];
+  if (old == kNone) {
+    ++mapped_;
+  } else {
+    const Stream& lock = streams_[stream];
+    const std::uint64_t most = due(lock) + slack_;
+    if (lock.programmed > most && scale_bits_ > 0 &&
+        (blocks_[block_of(old)].state == BlockState::open || lock.programmed > most + shape_.block_pages)) {
+      return;  // absorbed
+    }
+    invalidate(old);
+    slot_of_[page] = kNone;  // collection must not take the old copy along
+  }
+  program(page, stream);
+}
+
+void MiniatureDrive::discard(std::uint32_t page) {
+  if (slot_of_[page] != kNone) {
+    invalidate(slot_of_[page]);
+    slot_of_[page] = kNone;
+    --mapped_;
+  }
+}
+
+void MiniatureDrive::advance(std::uint32_t stream, std::uint64_t drive_pages) {
+  Stream& lock = streams_[stream];
+  lock.volume += drive_pages;
+  if (shape_.pages > 0 && scale_bits_ > 0) {  // all pages followed: nothing to make up for
+    while (due(lock) > lock.programmed + slack_) {
+      program(kNone, stream);
+    }
+  }
+}
+
+/// The page is not mapped, or is none: dead on arrival.
+void MiniatureDrive::program(std::uint32_t page, std::uint32_t stream) {
+  if (blocks_[frontiers_[stream]].used == shape_.block_pages) {
+    make_room(stream);
+  }
+  ++counts_.host;
+  ++streams_[stream].programmed;
+  const std::uint32_t slot = append(stream, page);
+  if (page != kNone) {
+    slot_of_[page] = slot;
+  }
+}
+
+std::uint32_t MiniatureDrive::append(std::uint32_t frontier, std::uint32_t page) {
+  if (blocks_[frontiers_[frontier]].used == shape_.block_pages) {
+    close_block(frontier);
+    open_block(frontier);
+  }
+  const std::uint32_t number = frontiers_[frontier];
+  Block& block = blocks_[number];
+  const std::uint32_t slot = (number << block_bits_) + block.used++;
+  block.valid += page == kNone ? 0 : 1;
+  page_of_[slot] = page;
+  ++clock_;
+  return slot;
+}
+
+void MiniatureDrive::invalidate(std::uint32_t slot) {
+  const std::uint32_t number = block_of(slot);
+  Block& block = blocks_[number];
+  if (block.state == BlockState::closed && shape_.policy != CollectionPolicy::fifo) {
+    unlink(number);
+    --block.valid;
+    link(number);
+  } else {
+    --block.valid;
+  }
+}
+
+/// Where collected pages share the frontier they are the first in its next block; otherwise they are out of the way
+/// when it gets one.
+void MiniatureDrive::make_room(std::uint32_t frontier) {
+  if (collects_apart()) {
+    while (erased_.size() <= reserve_) {
+      collect();
+    }
+    close_block(frontier);
+    open_block(frontier);
+    return;
+  }
+  do {
+    close_block(frontier);
+    open_block(frontier);
+    while (erased_.size() < reserve_) {
+      collect();
+    }
+  } while (blocks_[frontiers_[frontier]].used == shape_.block_pages);
+}
+
+void MiniatureDrive::open_block(std::uint32_t frontier) {
+  const std::uint32_t number = erased_.back();
+  erased_.pop_back();
+  frontiers_[frontier] = number;
+  Block& block = blocks_[number];
+  block.valid = block.used = 0;
+  block.state = BlockState::open;
+  block.stream = static_cast<std::uint8_t>(frontier % streams_.size());
+}
+
+void MiniatureDrive::close_block(std::uint32_t frontier) {
+  Block& block = blocks_[frontiers_[frontier]];
+  block.state = BlockState::closed;
+  block.age_from = clock_;
+  link(frontiers_[frontier]);
+}
+
+void MiniatureDrive::collect() {
+  const std::uint32_t victim = pick_victim();
+  unlink(victim);
+  Block& block = blocks_[victim];
+  const std::uint32_t frontier = collects_apart() ? shape_.streams + block.stream : 0;
+  for (std::uint32_t slot = victim << block_bits_; block.valid > 0; ++slot) {
+    const std::uint32_t page = page_of_[slot];
+    if (page != kNone && slot_of_[page] == slot) {
+      slot_of_[page] = append(frontier, page);
+      ++counts_.relocated;
+      --block.valid;
+    }
+  }
+  block.state = BlockState::erased;
+  erased_.push_back(victim);
+}
+
+std::uint32_t MiniatureDrive::pick_victim() {
+  if (shape_.policy == CollectionPolicy::cost_benefit) {
+    return best_by_cost_and_benefit();
+  }
+  while (blocks_[heads_ + lowest_].next == heads_ + lowest_) {
+    ++lowest_;
+  }
+  return blocks_[heads_ + lowest_].next;
+}
+
+std::uint32_t MiniatureDrive::best_by_cost_and_benefit() const {
+  std::uint32_t best = 0;
+  double best_score = -1;
+  for (std::uint32_t number = 0; number < heads_; ++number) {
+    const Block& block = blocks_[number];
+    if (block.state == BlockState::closed) {
+      if (block.valid == 0) {
+        return number;
+      }
+      const auto age = static_cast<double>(clock_ - block.age_from + 1);
+      const double score = static_cast<double>(shape_.block_pages - block.valid) * age / block.valid;
+      if (score > best_score) {
+        best_score = score;
+        best = number;
+      }
+    }
+  }
+  return best;
+}
+
+std::uint32_t MiniatureDrive::bucket_of(const Block& block) const {
+  return shape_.policy == CollectionPolicy::fifo ? 0 : block.valid;
+}
+
+/// In front of its bucket's list, but of FIFO's one list at the end. Of blocks that are equally empty the newest is
+/// collected: with small blocks that is nearer to what large ones do, of which hardly two are equal (90/10 with a
+/// frontier for collected pages, blocks of 64 pages: 5.21 against 4.94, where blocks of 512 pages have 5.41 and 5.35).
+void MiniatureDrive::link(std::uint32_t block) {
+  const std::uint32_t bucket = bucket_of(blocks_[block]);
+  const std::uint32_t head = heads_ + bucket;
+  lowest_ = std::min(lowest_, bucket);
+  insert(block, shape_.policy == CollectionPolicy::fifo ? head : blocks_[head].next);
+}
+
+void MiniatureDrive::insert(std::uint32_t block, std::uint32_t next) {
+  const std::uint32_t previous = blocks_[next].previous;
+  blocks_[block].previous = previous;
+  blocks_[block].next = next;
+  blocks_[previous].next = block;
+  blocks_[next].previous = block;
+}
+
+void MiniatureDrive::unlink(std::uint32_t block) {
+  blocks_[blocks_[block].previous].next = blocks_[block].next;
+  blocks_[blocks_[block].next].previous = blocks_[block].previous;
+}
+
+}  // namespace ssdpulse::analysis

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// What would a drive relocate, if it held these pages only?
+// A page-mapped flash translation layer: pages are appended to open blocks, the frontiers; where erased blocks run out,
+// a block is collected: its valid pages are appended elsewhere, and it is erased. Write amplification is what was
+// programmed over what the host wrote.
+//
+// It is a scale model: of one followed page in `scale` pages of the drive, in blocks that are as many times smaller, so
+// that the number of blocks is the drive's. The log of a drive moves with everything that is written, so the volume
+// lock keeps this one in step with the true volume of writes (advance()). Where the sample was written less than its
+// share, a page is programmed that is dead on arrival; where it was written more, a write whose present copy lies in an
+// open block is absorbed. Pages that are not followed but hot become the former, followed hot ones do not count `scale`
+// times.
+//
+// A drive of no pages is possible, and does nothing. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "daemon/analysis/flash_model/binary_state.h"
+#include "daemon/model/flash.h"
+
+namespace ssdpulse::analysis {
+
+using model::CollectionPolicy;
+
+struct MiniatureShape {
+  std::uint32_t pages = 0;        // logical
+  std::uint32_t block_pages = 1;  // a power of two
+  double overprovisioning = 0.1;  // physical pages that can hold data over logical ones, less 1
+  CollectionPolicy policy = CollectionPolicy::greedy;
+  std::uint32_t streams = 1;  // kinds of data that the host keeps apart; each has frontiers of its own
+  std::uint32_t scale = 1;    // pages of the drive to one of these; a power of two
+  bool operator==(const MiniatureShape&) const = default;
+};
+
+class MiniatureDrive {
+ public:
+  static constexpr std::uint32_t kMostStreams = 8;
+  static constexpr std::uint32_t kMostPages = std::uint32_t{1} << 30;  // slots are 32-bit numbers, over-provisioned too
+
+  /// Pages, cumulative.
+  struct Counts {
+    std::uint64_t host = 0;  // programmed for the host
+    std::uint64_t relocated = 0;
+  };
+
+  /// `mapped`: each page holds data, written in the order of addresses; otherwise none does.
+  MiniatureDrive(const MiniatureShape& shape, bool mapped);
+
+  /// `page` below pages, `stream` below streams.
+  void write(std::uint32_t page, std::uint32_t stream);
+  void discard(std::uint32_t page);
+  /// The host wrote so many pages of the whole drive, followed or not.
+  void advance(std::uint32_t stream, std::uint64_t drive_pages);
+
+  [[nodiscard]] const MiniatureShape& shape() const { return shape_; }
+  [[nodiscard]] const Counts& counts() const { return counts_; }
+  [[nodiscard]] std::uint64_t mapped_pages() const { return mapped_; }
+  [[nodiscard]] std::size_t memory_bytes() const;
+  static std::size_t memory_bytes(const MiniatureShape& shape);
+
+  /// What must hold at any time, or what does not: for tests, and of a state that was read from a file.
+  [[nodiscard]] const char* broken_invariant() const;
+
+  /// Its whole state, so that what is restored goes on bit for bit as what was saved.
+  void save(BinaryWriter& out) const;
+  /// Into a drive of the same shape. False: the bytes are not those of one, and this drive is not to be used.
+  bool restore(BinaryReader& in);
+
+ private:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  static constexpr std::uint64_t kLeastSlack = 8;  // pages by which the log may be off the true volume; or b/8
+
+  enum class BlockState : std::uint8_t { erased, open, closed };
+  struct Block {
+    std::uint32_t valid = 0;
+    std::uint32_t used = 0;  // slots programmed
+    std::uint32_t next = 0;  // in the list of its bucket
+    std::uint32_t previous = 0;
+    std::uint64_t age_from = 0;  // the clock when it was closed
+    BlockState state = BlockState::erased;
+    std::uint8_t stream = 0;
+  };
+  struct Stream {
+    std::uint64_t volume = 0;  // pages of the drive that the host wrote
+    std::uint64_t programmed = 0;
+  };
+
+  [[nodiscard]] bool collects_apart() const;
+  [[nodiscard]] std::uint32_t block_of(std::uint32_t slot) const { return slot >> block_bits_; }
+  [[nodiscard]] std::uint64_t due(const Stream& stream) const { return stream.volume >> scale_bits_; }
+  std::uint32_t append(std::uint32_t frontier, std::uint32_t page);
+  void program(std::uint32_t page, std::uint32_t stream);
+  void invalidate(std::uint32_t slot);
+  void make_room(std::uint32_t frontier);
+  void open_block(std::uint32_t frontier);
+  void close_block(std::uint32_t frontier);
+  void collect();
+  std::uint32_t pick_victim();
+  [[nodiscard]] std::uint32_t best_by_cost_and_benefit() const;
+  void link(std::uint32_t block);
+  void insert(std::uint32_t block, std::uint32_t next);
+  void unlink(std::uint32_t block);
+  [[nodiscard]] const char* broken_blocks() const;
+  [[nodiscard]] const char* broken_lists() const;
+  [[nodiscard]] std::vector<std::uint32_t> order() const;
+  bool take_pages();
+  bool take_order(const std::vector<std::uint32_t>& order);
+  [[nodiscard]] std::uint32_t bucket_of(const Block& block) const;
+
+  MiniatureShape shape_;
+  unsigned block_bits_ = 0;
+  unsigned scale_bits_ = 0;
+  std::uint64_t slack_ = kLeastSlack;
+  std::uint32_t reserve_ = 1;           // blocks kept erased
+  std::uint32_t heads_ = 0;             // where those are in blocks_
+  std::vector<std::uint32_t> slot_of_;  // by page; kNone: not mapped
+  std::vector<std::uint32_t> page_of_;  // by slot; a copy is valid if its page's slot is this one
+  std::vector<Block> blocks_;           // and behind them the heads of the buckets' lists
+  std::vector<std::uint32_t> erased_;
+  std::vector<std::uint32_t> frontiers_;  // open blocks: by stream, then those for collected pages by stream
+  std::vector<Stream> streams_;
+  std::uint32_t lowest_ = 0;  // no bucket below it has a block
+  std::uint64_t mapped_ = 0;
+  std::uint64_t clock_ = 0;  // pages programmed
+  Counts counts_;
+};
+
+}  // namespace ssdpulse::analysis

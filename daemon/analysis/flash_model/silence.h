@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Of which drives does the flash model not speak at all, and how is that said to a person?
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "daemon/model/flash.h"
+
+namespace ssdpulse::analysis {
+
+using model::FlashSilence;
+
+/// What is known of a drive besides its events.
+struct FlashDriveFacts {
+  std::uint64_t size_bytes = 0;
+  bool rotational = false;
+  bool zoned = false;
+  bool virtual_device = false;
+  bool wanted_though_virtual = false;  // by the configuration
+  bool compresses = false;
+  bool partly_measured = false;  // a namespace or path that we do not see
+  double written_elsewhere = 0;  // share of the drive's own host counter that no block device wrote
+};
+
+/// Passthrough and other hosts may write this share before the model is wrong by as much.
+inline constexpr double kMostWrittenElsewhere = 0.02;
+
+std::optional<FlashSilence> silence_of(const FlashDriveFacts& facts);
+
+/// As in "modelled write amplification: none, because ...".
+std::string in_words(FlashSilence silence);
+
+}  // namespace ssdpulse::analysis

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where did the runs of a model stand a day, a week, a drive write ago?
+// Keeps some hundred moments, the closer together the younger they are: a window is off by a few percent.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "daemon/analysis/flash_model/replicated_drive.h"
+
+namespace ssdpulse::analysis {
+
+struct WindowMark {
+  std::chrono::nanoseconds at{0};
+  std::uint64_t written_pages = 0;
+  std::uint64_t sampled_writes = 0;
+  std::vector<ReplicatedDrive::Counts> counts;  // by run
+};
+
+class WindowMarks {
+ public:
+  static constexpr std::size_t kMost = 192;
+
+  explicit WindowMarks(std::uint64_t drive_pages) : step_pages_(drive_pages / 64 + 1) {}
+
+  [[nodiscard]] bool due(std::chrono::nanoseconds at, std::uint64_t written_pages) const;
+  /// In the order of time and volume.
+  void add(WindowMark mark);
+  /// Time counts anew: those of before the restart are as old as they were then, and `at` is now.
+  void shift_to(std::chrono::nanoseconds at);
+
+  /// The oldest mark of the window; null: none yet.
+  [[nodiscard]] const WindowMark* since(std::chrono::nanoseconds at) const;
+  [[nodiscard]] const WindowMark* since_volume(std::uint64_t written_pages) const;
+
+  void save(BinaryWriter& out) const;
+  bool restore(BinaryReader& in, std::size_t runs);
+
+ private:
+  void thin();
+
+  std::uint64_t step_pages_;
+  std::vector<WindowMark> marks_;
+};
+
+}  // namespace ssdpulse::analysis

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What would drives of a size relocate under a recorded load? For people: `ssdpulse simulate`.
+#pragma once
+
+#include <cstdint>
+#include <istream>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "daemon/analysis/flash_model/offline_model.h"
+#include "daemon/util/exit_code.h"
+#include "daemon/util/result.h"
+
+namespace ssdpulse::simulation {
+
+/// As it was asked on the command line.
+struct SimulateArguments {
+  std::string input;  // a file, or - for standard input
+  std::uint64_t size_bytes = 0;
+  std::uint64_t page_bytes = 4096;
+  std::vector<double> overprovisioning{7, 12, 28, 50};  // percent
+  std::vector<std::string> policies{"greedy", "greedy_gc_frontier", "cost_benefit"};
+  std::vector<std::string> placements{"none"};
+  std::string discards = "honoured";
+  bool full = false;
+  std::optional<std::uint64_t> sample_pages;
+  std::string start = "full";
+  std::string window = "50-100";  // percent of what is written
+  std::uint32_t seed = 1;
+  bool json = false;
+};
+
+struct SimulatePlan {
+  analysis::OfflineSettings settings;
+  analysis::OfflineModel::Window window;
+};
+/// What is asked for, or what is wrong with it.
+util::Result<SimulatePlan> plan_simulation(const SimulateArguments& arguments);
+
+/// Results on `out`; problems and, of what takes longer than two seconds, progress on `err`.
+util::ExitCode simulate(const SimulateArguments& arguments, std::ostream& out, std::ostream& err);
+
+}  // namespace ssdpulse::simulation

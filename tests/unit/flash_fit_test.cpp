@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is a hidden drive's over-provisioning found again, and do two real drives follow the model?
+// Figures of real drives were measured in one laboratory, of one drive each: uniform writes to a part of a Micron 7450
+// MAX (745.2 GiB), zipf writes to a Solidigm P5520 (1788.5 GiB).
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "daemon/analysis/flash_model/model_budget.h"
+#include "daemon/analysis/flash_model/offline_model.h"
+#include "daemon/analysis/flash_model/overprovisioning_fit.h"
+#include "tests/unit/flash_loads.h"
+#include "tests/unit/flash_tier.h"
+
+namespace ssdpulse::analysis {
+namespace {
+
+using model::CollectionPolicy;
+using test::FlashLoad;
+
+constexpr std::uint64_t kPageBytes = 4096;
+constexpr std::array kGrid{0.04, 0.055, 0.07, 0.09, 0.12, 0.16, 0.21, 0.28, 0.38, 0.50};
+
+double uniform_limit(double alpha) {
+  double valid = 0.5;
+  for (int i = 0; i < 10'000; ++i) {
+    valid = std::exp(-alpha * (1 - valid));
+  }
+  return 1 / (1 - valid);
+}
+
+void play(OfflineModel& model, const FlashLoad& load, double drive_writes) {
+  const double until =
+      static_cast<double>(model.written_pages()) + drive_writes * static_cast<double>(model.drive_pages());
+  while (static_cast<double>(model.written_pages()) < until) {
+    const auto operation = load();
+    operation.discard ? model.discard(operation.first * kPageBytes, operation.count * kPageBytes)
+                      : model.write(operation.first * kPageBytes, operation.count * kPageBytes, operation.hint);
+  }
+}
+
+/// A drive that is simulated in full measures itself; a sample of it runs at all over-provisionings of the grid.
+std::optional<Fitted> found_again(double hidden, const FlashLoad& load, CollectionPolicy policy) {
+  constexpr std::uint64_t kPages = 1 << 19;
+  OfflineModel drive({kPages * kPageBytes, kPageBytes, std::nullopt, true, 0, {{hidden, policy}}});
+  OfflineSettings settings{kPages * kPageBytes, kPageBytes, PageSample::kUsualPages, true, 3, {}};
+  for (const double overprovisioning : kGrid) {
+    settings.what_ifs.push_back({overprovisioning, policy});
+  }
+  OfflineModel sample(settings);
+  while (drive.written_pages() < 8 * kPages) {
+    const auto operation = load();
+    const auto feed = [&](OfflineModel& model) {
+      operation.discard ? model.discard(operation.first * kPageBytes, operation.count * kPageBytes)
+                        : model.write(operation.first * kPageBytes, operation.count * kPageBytes, operation.hint);
+    };
+    feed(drive);
+    feed(sample);
+  }
+  std::vector<CurvePoint> curve;
+  const auto estimates = sample.estimates({});
+  for (std::size_t i = 0; i < kGrid.size(); ++i) {
+    curve.push_back({kGrid[i], *estimates[i]});
+  }
+  return fit_overprovisioning(curve, *drive.estimates({})[0]);
+}
+
+TEST(OverprovisioningFit, AHiddenDriveIsFound) {
+  constexpr std::uint64_t kPages = 1 << 19;
+  const auto expect = [](const char* what, const FlashLoad& load, double tolerance) {
+    const auto found = found_again(0.12, load, CollectionPolicy::greedy);
+    ASSERT_TRUE(found) << what;
+    std::printf("%s: %.4f (%.4f to %.4f)\n", what, found->likely, found->lower, found->upper);
+    EXPECT_NEAR(found->likely / 0.12, 1, tolerance) << what;
+    EXPECT_LT(found->lower, 0.12) << what;
+    EXPECT_GT(found->upper, 0.12) << what;
+  };
+  test::in_parallel({[&] { expect("uniform", test::uniform_load(kPages, 1), 0.02); },
+                     [&] { expect("zipf 0.99", test::zipf_load(kPages, 0.99, 1), 0.05); },
+                     [&] { expect("log and random writes", test::wal_load(kPages, 1), 0.06); }});
+}
+
+std::vector<CurvePoint> uniform_curve() {
+  std::vector<CurvePoint> result;
+  for (const double overprovisioning : kGrid) {
+    const double ratio = uniform_limit(1 + overprovisioning);
+    result.push_back({overprovisioning, {ratio, ratio * 0.98, ratio * 1.02}});
+  }
+  return result;
+}
+
+TEST(OverprovisioningFit, InterpolatesWithinItsDoubt) {
+  const auto curve = uniform_curve();
+  const std::vector<CurvePoint> exported{curve[2], curve[4], curve[7], curve[9]};  // 0.07, 0.12, 0.28, 0.50
+  for (double overprovisioning = 0.07; overprovisioning < 0.50; overprovisioning += 0.01) {
+    const double expected = uniform_limit(1 + overprovisioning);
+    const auto found = interpolate(exported, overprovisioning);
+    ASSERT_TRUE(found) << overprovisioning;
+    EXPECT_NEAR(found->ratio / expected, 1, kInterpolationDoubt) << overprovisioning;
+    EXPECT_LE(found->lower, expected);
+    EXPECT_GE(found->upper, expected);
+  }
+  EXPECT_FALSE(interpolate(exported, 0.05));
+  EXPECT_FALSE(interpolate(exported, 0.51));
+  EXPECT_FALSE(interpolate({}, 0.1));
+  EXPECT_EQ(interpolate(exported, 0.12)->ratio, curve[4].estimate.ratio);
+}
+
+TEST(OverprovisioningFit, BoundsFollowThoseOfBothSides) {
+  const auto curve = uniform_curve();
+  const double ratio = uniform_limit(1.14);
+  const auto sharp = fit_overprovisioning(curve, {ratio, ratio, ratio});
+  const auto blurred = fit_overprovisioning(curve, {ratio, ratio * 0.95, ratio * 1.05});
+  ASSERT_TRUE(sharp && blurred);
+  EXPECT_NEAR(sharp->likely, 0.14, 0.002);
+  EXPECT_LT(blurred->lower, sharp->lower);
+  EXPECT_GT(blurred->upper, sharp->upper);
+  EXPECT_FALSE(fit_overprovisioning(curve, {40, 39, 41}));
+  EXPECT_FALSE(fit_overprovisioning(curve, {1.01, 1, 1.02}));
+  EXPECT_FALSE(fit_overprovisioning({}, {2, 2, 2}));
+}
+
+TEST(PolicyFit, OnlyWhatAgreesWithEverythingIsBelieved) {
+  const Fitted cliff = overprovisioning_at_cliff(1120, 1000);
+  EXPECT_NEAR(cliff.likely, 0.12, 1e-9);
+  const auto fit = fit_policy(std::vector<PolicyEvidence>{
+      {CollectionPolicy::greedy, {{0.20, 0.18, 0.22}, {0.12, 0.11, 0.13}, cliff}},  // its windows contradict each other
+      {CollectionPolicy::cost_benefit, {{0.121, 0.11, 0.13}, {0.119, 0.115, 0.125}, cliff}},
+      {CollectionPolicy::fifo, {}}});
+  ASSERT_TRUE(fit);
+  EXPECT_EQ(fit->possible, std::vector{CollectionPolicy::cost_benefit});
+  EXPECT_NEAR(fit->overprovisioning.likely, 0.12, 0.001);
+  const auto band = fit_policy(std::vector<PolicyEvidence>{{CollectionPolicy::greedy, {{0.20, 0.18, 0.22}}},
+                                                           {CollectionPolicy::cost_benefit, {{0.12, 0.11, 0.13}}}});
+  ASSERT_TRUE(band);
+  EXPECT_EQ(band->possible.size(), 2U);
+  EXPECT_EQ(band->overprovisioning.lower, 0.11);
+  EXPECT_EQ(band->overprovisioning.upper, 0.22);
+  EXPECT_FALSE(
+      fit_policy(std::vector<PolicyEvidence>{{CollectionPolicy::greedy, {{0.2, 0.1, 0.21}, cliff, {0.3, 0.29, 0.4}}}}));
+}
+
+TEST(PolicyFit, OverheadIsTakenOff) {
+  const auto clean = without_overhead({2.08, 2.0, 2.16}, kUsualOverhead);
+  EXPECT_NEAR(clean.ratio, 2, 1e-9);
+  EXPECT_NEAR(clean.lower, 2.0 / 1.08, 1e-9);
+  EXPECT_NEAR(clean.upper, 2.16, 1e-9);
+  EXPECT_EQ(without_overhead({1.01, 1, 1.02}, kUsualOverhead).ratio, 1);
+}
+
+// --- two real drives
+// --------------------------------------------------------------------------------------------------
+
+TEST(RealDrives, SixFillLevelsWithOneCapacity) {
+  constexpr double kOverhead = 1.035;  // its sequential write amplification
+  constexpr double kFlashGiB = 1079;
+  // Of the part that is written: the rest of the drive was discarded.
+  for (const auto& [written, measured] :
+       {std::pair{372.6, 1.11}, {447.1, 1.165}, {521.6, 1.28}, {596.2, 1.41}, {670.7, 1.605}, {745.2, 1.893}}) {
+    EXPECT_NEAR(kOverhead * uniform_limit(kFlashGiB / written) / measured, 1, 0.011) << written;
+    OfflineSettings settings{std::uint64_t{1} << 30, kPageBytes, std::nullopt, true, 0, {}};
+    settings.what_ifs.push_back({kFlashGiB / written - 1, CollectionPolicy::greedy_gc_frontier});
+    OfflineModel model(settings);
+    play(model, test::uniform_load(model.drive_pages(), 1), 6);
+    const double simulated = kOverhead * model.estimates({})[0]->ratio;
+    EXPECT_NEAR(simulated / measured, 1, 0.015) << written;
+    std::printf("7450 MAX, %.1f GiB: simulated %.3f, measured %.3f\n", written, simulated, measured);
+  }
+}
+
+TEST(RealDrives, ZipfFromFullAndFromEmpty) {
+  constexpr double kOverhead = 1.06;
+  const WhatIf what{0.185, CollectionPolicy::cost_benefit};
+  OfflineSettings settings{std::uint64_t{1} << 31, kPageBytes, std::nullopt, true, 0, {what}};
+  OfflineModel steady(settings);
+  play(steady, test::zipf_load(steady.drive_pages(), 0.8, 1), 10);
+  const double found = kOverhead * steady.estimates({})[0]->ratio;
+  std::printf("P5520, zipf 0.8, full: simulated %.3f, measured 3.39\n", found);
+  EXPECT_NEAR(found / 3.39, 1, 0.02);
+
+  settings.starts_full = false;
+  OfflineModel empty(settings);
+  const auto load = test::zipf_load(empty.drive_pages(), 0.8, 1);
+  const auto counts = [&] { return empty.runs()[0].drive().counts()[0]; };
+  double at = 0;
+  for (const auto& [drive_writes, measured] : {std::pair{1.5, 1.26},
+                                               {2.0, 1.42},
+                                               {3.0, 1.66},
+                                               {4.0, 1.78},
+                                               {5.0, 2.01},
+                                               {6.0, 2.23},
+                                               {7.0, 2.35},
+                                               {8.0, 2.67}}) {
+    play(empty, load, drive_writes - 0.5 - at);
+    const auto begin = counts();
+    play(empty, load, 0.5);
+    at = drive_writes;
+    const auto end = counts();
+    const double simulated = kOverhead * (1 + static_cast<double>(end.relocated - begin.relocated) /
+                                                  static_cast<double>(end.host - begin.host));
+    std::printf("P5520, zipf 0.8, from empty, %.1f: simulated %.2f, measured %.2f\n", drive_writes, simulated,
+                measured);
+    EXPECT_NEAR(simulated / measured, 1, 0.08) << drive_writes;
+  }
+}
+
+// --- the budget of memory
+// ---------------------------------------------------------------------------------------------
+
+std::vector<FlashModelSettings> drives(std::size_t count) {
+  std::vector<FlashModelSettings> result;
+  const std::array<std::uint64_t, 4> sizes{960'197'124'096, 3'840'755'982'336, 800'166'076'416, 30'725'970'923'520};
+  for (std::size_t i = 0; i < count; ++i) {
+    FlashModelSettings drive{"drive" + std::to_string(i), sizes[i % sizes.size()], kPageBytes, 0, 1, {}};
+    drive.what_ifs = default_what_ifs(usual_overprovisioning(drive.size_bytes).likely);
+    result.push_back(drive);
+  }
+  return result;
+}
+
+TEST(ModelBudget, IsKeptAtAnyNumberOfDrives) {
+  const std::array<ModelScale, 4> expected{ModelScale::all, ModelScale::fewer_what_ifs, ModelScale::smaller_samples,
+                                           ModelScale::fewer_drives};
+  std::size_t i = 0;
+  for (const std::size_t count : {8U, 24U, 64U, 300U}) {
+    const auto asked = drives(count);
+    const ModelPlan plan = ModelBudget().plan(asked);
+    std::printf("%zu drives: %s, %zu what-ifs of %llu pages, %zu modelled, %.1f MB\n", count,
+                std::string(kModelScaleNames[static_cast<std::size_t>(plan.scale)]).c_str(), plan.what_ifs,
+                static_cast<unsigned long long>(plan.wanted_pages), plan.drives,
+                static_cast<double>(plan.bytes) / 1048576);
+    EXPECT_EQ(plan.scale, expected[i++]) << count;
+    EXPECT_LE(plan.bytes, ModelBudget::kDefault);
+    EXPECT_EQ(plan.drives, std::min<std::size_t>(count, plan.drives));
+    for (const auto& drive : asked) {
+      EXPECT_TRUE(FlashModel::possible(settings_under(plan, drive)));
+      EXPECT_LE(FlashModel::memory_bytes(settings_under(plan, drive)), ModelBudget::kMostOfADrive);
+    }
+  }
+  EXPECT_EQ(ModelBudget(0).plan(drives(1)).drives, 0U);
+  EXPECT_EQ(ModelBudget(0).plan({}).scale, ModelScale::all);
+}
+
+TEST(ModelBudget, KnowsWhatAModelTakes) {
+  for (const double overprovisioning : {0.07, 0.5}) {
+    for (const auto placement : {Placement::none, Placement::hints}) {
+      const WhatIfRun run({overprovisioning, CollectionPolicy::greedy, Discards::honoured, placement}, 98'300, 128,
+                          ReplicatedDrive::Replicates::quarters, true);
+      std::size_t bytes = 0;
+      for (const MiniatureDrive& copy : run.drive().copies()) {
+        bytes += copy.memory_bytes();
+      }
+      const auto shape = WhatIfRun::shape(run.what(), 98'300, 128);
+      EXPECT_NEAR(static_cast<double>(bytes) /
+                      static_cast<double>(ReplicatedDrive::memory_bytes(shape, ReplicatedDrive::Replicates::quarters)),
+                  1, 0.02);
+    }
+  }
+}
+
+TEST(UsualOverprovisioning, GoesByTheNominalSize) {
+  EXPECT_EQ(usual_overprovisioning(960'197'124'096).likely, 0.15);
+  EXPECT_EQ(usual_overprovisioning(7'681'501'126'656).likely, 0.15);
+  EXPECT_EQ(usual_overprovisioning(800'166'076'416).likely, 0.37);
+  EXPECT_EQ(usual_overprovisioning(6'401'252'745'216).likely, 0.37);
+  EXPECT_EQ(usual_overprovisioning(1'000'204'886'016).likely, 0.085);
+  EXPECT_EQ(usual_overprovisioning(0).likely, 0.085);
+}
+
+}  // namespace
+}  // namespace ssdpulse::analysis
