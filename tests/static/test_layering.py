@@ -33,6 +33,8 @@ ROOMS = {
     "exporters/prometheus": ["exporters/coding", *BASE],
     "exporters/page": ["exporters/coding", "daemon/live", *BASE],
     "exporters/http": ["daemon/util"],
+    "exporters/terminal/top": ["daemon/util"],
+    "daemon/client": ["daemon/config", "exporters/terminal/top", "daemon/util"],
 }
 ROOMS["daemon/runtime"] = [room for room in ROOMS if room == "bpf/abi" or not room.startswith("bpf")]
 ROOMS["daemon"] = [*ROOMS["daemon/runtime"], "daemon/runtime"]  # main and the command line
@@ -44,7 +46,9 @@ LIBRARIES = {
     r"microhttpd\.h|gnutls/.*|crypt\.h": ["exporters/http"],
     r"prometheus/.*|protozero/.*": ["exporters/prometheus"],
     r"libdeflate\.h": ["exporters/coding"],
-    r"nlohmann/.*": ["exporters/page"],
+    r"nlohmann/.*": ["exporters/page", "exporters/terminal/top", "daemon/client"],
+    r"curl/.*|dlfcn\.h|langinfo\.h": ["daemon/client"],
+    r"ncurses\.h": ["exporters/terminal/top"],
     r"utf8\.h": ["exporters/prometheus", "exporters/page", "daemon/config"],
     r"libnvme\.h|nvme/.*": ["daemon/sources/nvme"],
     r"sqlite3\.h": ["daemon/runtime"],
