@@ -14,11 +14,10 @@ complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -a top -d 'S
 complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -a why -d 'Which drive is slow, and why'
 complete -c ssdpulse -n '__fish_seen_subcommand_from check-config' -F
 
-set -l asking '__fish_seen_subcommand_from top why'
-complete -c ssdpulse -n $asking -l address -x -d 'Where the daemon answers'
-complete -c ssdpulse -n $asking -l cacert -r -F -d 'Certificates to trust'
-complete -c ssdpulse -n $asking -s c -l config -r -F -d 'Configuration file of the daemon'
-complete -c ssdpulse -n $asking -l json -d 'Print the answer as JSON'
+complete -c ssdpulse -n '__fish_seen_subcommand_from top why' -l address -x -d 'Where the daemon answers'
+complete -c ssdpulse -n '__fish_seen_subcommand_from top why' -l cacert -r -F -d 'Certificates to trust'
+complete -c ssdpulse -n '__fish_seen_subcommand_from top why' -s c -l config -r -F -d 'Configuration file of the daemon'
+complete -c ssdpulse -n '__fish_seen_subcommand_from top why' -l json -d 'Print the answer as JSON'
 complete -c ssdpulse -n '__fish_seen_subcommand_from top' -l once -d 'Print one screen as text'
 complete -c ssdpulse -n '__fish_seen_subcommand_from why' -l at -x -d 'Of a time past'
 
