@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/client/commands.h"
 #include "daemon/config/device_pattern.h"
 #include "daemon/config/listen_address.h"
 #include "daemon/config/parse.h"
@@ -15,7 +16,7 @@
 #include "daemon/nvme_reader/process.h"
 #include "daemon/runtime/daemon.h"
 #include "daemon/runtime/device_report.h"
-#include "daemon/simulate/simulate.h"
+#include "daemon/simulation/simulate.h"
 #include "daemon/util/log.h"
 #include "daemon/web/security.h"
 #include "exporters/prometheus/metric_list.h"
@@ -37,7 +38,10 @@ struct Arguments {
   std::optional<std::string> history_directory;
   std::optional<std::string> reader_socket;
   std::string log_level = "info";
-  bool as_json = false;
+  client::Where where;
+  client::TopOptions top;
+  std::string at;
+  bool json = false;
   bool as_manual = false;
 };
 
@@ -181,7 +185,7 @@ ExitCode list_devices(const Arguments& arguments) {
 }
 
 ExitCode list_metrics(const Arguments& arguments) {
-  std::cout << (arguments.as_json     ? exposition::metric_list_json()
+  std::cout << (arguments.json        ? exposition::metric_list_json()
                 : arguments.as_manual ? exposition::metric_list_manual()
                                       : exposition::metric_list_text());
   return std::cout.flush() ? ExitCode::success : ExitCode::failure;
@@ -220,6 +224,32 @@ void add_simulate_options(CLI::App& command, simulation::SimulateArguments& argu
   command.add_flag("--json", arguments.json, "Print JSON");
 }
 
+/// Where the daemon of this configuration answers. Without -c, that of the service, as far as it can be read.
+config::Web web_of(const Arguments& arguments) {
+  constexpr const char* kServiceFile = "/etc/ssdpulse/ssdpulse.yaml";
+  const auto loaded = config::load(arguments.config_file.empty() ? kServiceFile : arguments.config_file);
+  return loaded ? loaded->web : config::Web{};
+}
+
+ExitCode ask_why(const Arguments& arguments) {
+  return client::why(arguments.where, web_of(arguments), arguments.at, arguments.json) ? ExitCode::success
+                                                                                       : ExitCode::failure;
+}
+
+ExitCode show_top(const Arguments& arguments) {
+  client::TopOptions options = arguments.top;
+  options.json = arguments.json;
+  return client::top(arguments.where, web_of(arguments), options) ? ExitCode::success : ExitCode::failure;
+}
+
+void add_client_options(CLI::App& command, Arguments& arguments) {
+  command.add_option("--address", arguments.where.address,
+                     "Where the daemon answers: HOST:PORT, http(s)://HOST:PORT or unix:PATH (default: as configured)");
+  command.add_option("--cacert", arguments.where.ca_file, "File of certificates to trust, for https");
+  command.add_option("--config,-c", arguments.config_file, "The daemon's configuration file, for its address");
+  command.add_flag("--json", arguments.json, "Print the answer as JSON");
+}
+
 int parse_and_run(int argc, char** argv) {
   Arguments arguments;
   ExitCode exit_code = ExitCode::success;
@@ -251,7 +281,7 @@ int parse_and_run(int argc, char** argv) {
   devices_command->callback([&] { exit_code = list_devices(arguments); });
 
   CLI::App* metrics_command = app.add_subcommand("metrics", "List every metric: name, type, unit, labels, meaning");
-  CLI::Option* as_json = metrics_command->add_flag("--json", arguments.as_json, "As JSON");
+  CLI::Option* as_json = metrics_command->add_flag("--json", arguments.json, "As JSON");
   metrics_command->add_flag("--man", arguments.as_manual, "As the manual page ssdpulse-metrics(7)")->excludes(as_json);
   metrics_command->callback([&] { exit_code = list_metrics(arguments); });
 
@@ -260,6 +290,17 @@ int parse_and_run(int argc, char** argv) {
       app.add_subcommand("simulate", "Model the write amplification of a recorded load, for several kinds of drives");
   add_simulate_options(*simulate_command, simulation);
   simulate_command->callback([&] { exit_code = simulation::simulate(simulation, std::cout, std::cerr); });
+
+  CLI::App* why_command = app.add_subcommand("why", "Which drive is slow, since when, why, and what to do next");
+  add_client_options(*why_command, arguments);
+  why_command->add_option("--at", arguments.at, "Of a time past: 03:00, 2026-11-23T03:00:12, -10m or @SECONDS");
+  why_command->callback([&] { exit_code = ask_why(arguments); });
+
+  CLI::App* top_command =
+      app.add_subcommand("top", "Show the drives in the terminal, the one that needs somebody first");
+  add_client_options(*top_command, arguments);
+  top_command->add_flag("--once", arguments.top.once, "Print one screen as text and end");
+  top_command->callback([&] { exit_code = show_top(arguments); });
 
   // Started by the daemon or a service manager, not by people: not in --help.
   CLI::App* reader_command = app.add_subcommand("nvme-reader", "Read NVMe log pages for the daemon")->group("");

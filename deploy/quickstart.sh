@@ -52,5 +52,6 @@ step "configure" cmake "${generator[@]}" -S . -B build
 step "build (some minutes the first time)" cmake --build build --parallel
 [[ $run == yes ]] || exit 0
 
-echo "look at  http://127.0.0.1:10936/metrics  (Ctrl-C ends the daemon)"
+echo "look at  http://127.0.0.1:10936/  or, in another terminal, at  build/ssdpulse top  (Ctrl-C ends the daemon)"
+echo "from another host:  ssh -L 10936:127.0.0.1:10936 $(hostname)  and the same address there"
 exec build/ssdpulse run

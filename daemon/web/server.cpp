@@ -34,6 +34,7 @@ tl::expected<std::unique_ptr<WebServer>, util::ExitCode> WebServer::start(std::v
   for (const http::Listener& listener : listeners) {
     addresses.push_back(listener.address);
   }
+  const bool has_page = routes.count("/api/v1/*") > 0;
   auto server = http::Server::start(std::move(listeners), std::move(routes), {}, protection);
   if (!server) {
     log::error("{}", server.error().message);
@@ -42,6 +43,11 @@ tl::expected<std::unique_ptr<WebServer>, util::ExitCode> WebServer::start(std::v
   for (const std::string& address : addresses) {
     log::info("serving url={}://{}/metrics users={}", scheme, address,
               protection && protection->users ? "listed" : "all");
+  }
+  if (has_page && !addresses.empty()) {
+    const std::string& address = addresses.front();
+    log::info("page url={}://{}/ from_elsewhere=\"ssh -L {}:{} THIS_HOST\"", scheme, address,
+              address.substr(address.rfind(':') + 1), address);
   }
   auto web = std::make_unique<WebServer>();
   web->server_ = std::move(*server);

@@ -6,7 +6,7 @@ _ssdpulse() {
   local options='--config --web.listen-address --web.config.file --history.directory --nvme.reader-socket --devices.include --devices.exclude'
   COMPREPLY=()
   case $previous in
-    --config | -c | --web.config.file)
+    --config | -c | --web.config.file | --cacert)
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       return ;;
     --history.directory)
@@ -18,13 +18,19 @@ _ssdpulse() {
     --devices.include | --devices.exclude)
       words=$(command ls /sys/block 2>/dev/null) ;;
     --log.level) words='debug info warning error' ;;
-    --web.listen-address) words='127.0.0.1:10936 :10936' ;;
+    --web.listen-address | --address) words='127.0.0.1:10936 :10936' ;;
     *)
       case ${COMP_WORDS[1]} in
-        "$current") if [[ $COMP_CWORD -eq 1 ]]; then words='run check-config print-config devices metrics --help --version'; fi ;;
+        "$current")
+          if [[ $COMP_CWORD -eq 1 ]]; then
+            words='run top why devices metrics simulate check-config print-config --help --version'
+          fi
+          ;;
         run) words="$options --web.systemd-socket --log.level --help" ;;
         print-config | devices) words="$options --help" ;;
         metrics) words='--json --man --help' ;;
+        top) words='--address --cacert --config --json --once --help' ;;
+        why) words='--address --at --cacert --config --json --help' ;;
         check-config)
           mapfile -t COMPREPLY < <(compgen -f -- "$current")
           words='--help' ;;

@@ -3,13 +3,22 @@
 # Completion of ssdpulse(1) for zsh.
 
 _ssdpulse() {
-  local -a commands options
+  local -a commands options asking
   commands=(
     'run:measure and serve metrics'
     'check-config:check a configuration file'
     'print-config:print the effective configuration'
     'devices:list block devices'
     'metrics:list every metric'
+    'top:show the drives in the terminal'
+    'why:say which drive is slow, and why'
+  )
+  asking=(
+    '(-h --help)'{-h,--help}'[print the options of the command]'
+    '--address[where the daemon answers]:address'
+    '--cacert[certificates to trust]:file:_files'
+    '(-c --config)'{-c,--config}'[configuration file of the daemon]:file:_files'
+    '--json[print the answer as JSON]'
   )
   options=(
     '(-h --help)'{-h,--help}'[print the options of the command]'
@@ -33,6 +42,8 @@ _ssdpulse() {
     run) _arguments $options '--web.systemd-socket[serve on the sockets that systemd passes]' '--log.level[what is logged]:level:(debug info warning error)' ;;
     print-config | devices) _arguments $options ;;
     metrics) _arguments '(-h --help)'{-h,--help}'[print the options]' '--json[as JSON]' '--man[as a manual page]' ;;
+    top) _arguments $asking '--once[print one screen as text]' ;;
+    why) _arguments $asking '--at[of a time past]:time' ;;
     check-config) _arguments '(-h --help)'{-h,--help}'[print the options]' '1:configuration file:_files' ;;
   esac
 }

@@ -58,7 +58,12 @@ Json now_of(const Known& known) {
   if (begin == known.columns.size()) {
     return {};
   }
-  Json now{{"from", known.seconds[begin].number - 1}, {"to", known.seconds.back().number}, {"seconds", seconds}};
+  const Second& first_second = known.seconds[begin];
+  Json now{{"from", first_second.number - 1},
+           {"to", known.seconds.back().number},
+           {"begin", seconds_of(first_second.end - first_second.length)},
+           {"end", seconds_of(known.seconds.back().end)},
+           {"seconds", seconds}};
   for (std::size_t kind = 0; kind < live::kKinds; ++kind) {
     const auto quantile = [&](double share) {
       return buckets[kind].empty() ? Json() : latency_of(live::quantile(buckets[kind], share));

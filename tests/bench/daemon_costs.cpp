@@ -18,8 +18,8 @@
 
 #include "daemon/sources/block/cell_decoder.h"
 #include "daemon/sources/block/cell_reader.h"
-#include "exporters/prometheus/families.h"
 #include "exporters/coding/gzip.h"
+#include "exporters/prometheus/families.h"
 #include "exporters/prometheus/protobuf_format.h"
 #include "exporters/prometheus/text_format.h"
 #include "tests/unit/prometheus_snapshots.h"

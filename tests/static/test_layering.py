@@ -43,12 +43,14 @@ ROOMS = {
     "exporters/page": ["exporters/coding", "daemon/live", *BASE],
     "exporters/http": ["daemon/util"],
     "exporters/terminal": BASE,
+    "exporters/terminal/top": ["daemon/util"],
     "daemon/web": ["daemon/config", "daemon/service", "exporters/http", *BASE],
+    "daemon/client": ["daemon/config", "exporters/terminal/top", "daemon/util"],
 }
 ROOMS["daemon/runtime"] = [room for room in ROOMS if room == "bpf/abi" or not room.startswith("bpf")]
 ROOMS["daemon/runtime"].remove("daemon/nvme_reader")
-ROOMS["daemon/simulate"] = ["daemon/analysis", "exporters/terminal", *BASE]
-ROOMS["daemon"] = [*ROOMS["daemon/runtime"], "daemon/runtime", "daemon/simulate", "daemon/nvme_reader/process.h"]  # the command line
+ROOMS["daemon/simulation"] = ["daemon/analysis", "exporters/terminal", *BASE]
+ROOMS["daemon"] = [*ROOMS["daemon/runtime"], "daemon/runtime", "daemon/simulation", "daemon/nvme_reader/process.h"]  # the command line
 
 # A room's namespace is the name of its folder, but for these.
 NAMESPACES = {
@@ -66,7 +68,9 @@ LIBRARIES = {
     r"microhttpd\.h|gnutls/.*|crypt\.h": ["exporters/http"],
     r"prometheus/.*|protozero/.*": ["exporters/prometheus"],
     r"libdeflate\.h": ["exporters/coding"],
-    r"nlohmann/.*": ["exporters/prometheus", "exporters/page"],
+    r"nlohmann/.*": ["exporters/prometheus", "exporters/page", "exporters/terminal/top", "daemon/client"],
+    r"curl/.*|dlfcn\.h|langinfo\.h": ["daemon/client"],
+    r"ncurses\.h": ["exporters/terminal/top"],
     r"utf8\.h": ["exporters/prometheus", "exporters/page", "daemon/config"],
     r"libnvme\.h|nvme/.*": ["daemon/nvme_reader"],
     r"sqlite3\.h": ["daemon/history"],

@@ -23,6 +23,12 @@ export class Heatmap extends Plot {
   constructor(view) {
     super(view, "Latency of every I/O", true);
     this.place.id = "heatmap";
+    this.withLines = true;
+    this.toggle = element("button", { type: "button", id: "lines", "aria-pressed": "true", onclick: () => {
+      this.withLines = !this.withLines;
+      this.toggle.setAttribute("aria-pressed", this.withLines);
+      this.draw();
+    } }, "p50, p99, p99.9");
     this.pixels = document.createElement("canvas");
     this.scale = { low: 70, high: 120, level: 4, until: 0 };
     this.colours = element("canvas", { width: "140", height: "12" });
@@ -33,7 +39,7 @@ export class Heatmap extends Plot {
       element("span", {}, "1 I/O ", this.colours, this.most),
       element("span", {}, element("i", { class: "box" }), "none: zero I/Os"),
       element("span", {}, element("i", { class: "box none" }), "no data: not measured"),
-      element("span", {}, "top and bottom row: out of range")), this.summary);
+      element("span", {}, "top and bottom row: out of range"), this.toggle), this.summary);
   }
 
   // Which words are shown, and which level is the last colour: what is visible decides, and is held for a while.
@@ -100,10 +106,11 @@ export class Heatmap extends Plot {
     this.noData(context, (i) => this.view.levels[i] === null);
     this.axis(context);
     this.timeAxis(context);
-    this.quantiles(context, visible);
+    if (this.withLines) this.quantiles(context, visible);
     this.marks(context);
     this.cursorLine(context);
     this.say(visible);
+    Object.assign(this.place.dataset, { from: this.view.from, until: this.view.until, low: this.scale.low, high: this.scale.high });
   }
 
   paint(visible, rows) {

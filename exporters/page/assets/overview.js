@@ -49,7 +49,7 @@ function row(device) {
   const [state, why] = stateWords(device);
   const where = [device.model, ...device.mounts.map((mount) => mount.mountpoint), ...device.arrays].filter(Boolean).join(" · ");
   const strip = element("canvas", { role: "img", "aria-label": stripWords(device) });
-  const made = element("tr", { "data-state": device.state, "data-device": device.name },
+  const made = element("tr", { "data-state": device.state, "data-device": device.name, "data-begin": device.now?.begin, "data-end": device.now?.end },
     element("td", { class: "name", "data-label": "" }, element("a", { href: "#/device/" + encodeURIComponent(device.name) }, device.name), element("small", {}, [bytes(device.size_bytes), where].filter(Boolean).join(" · "))),
     element("td", { "data-label": "State" }, element("span", { class: "state", "data-state": device.state }, state), why ? element("small", {}, why) : null),
     cell("Read p99", tail(device, "read"), "number"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/simulate/results_text.h"
+#include "daemon/simulation/results_text.h"
 
 #include <fmt/format.h>
 

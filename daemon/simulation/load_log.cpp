@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/simulate/load_log.h"
+#include "daemon/simulation/load_log.h"
 
 #include <fmt/format.h>
 

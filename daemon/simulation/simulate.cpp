@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/simulate/simulate.h"
+#include "daemon/simulation/simulate.h"
 
 #include <fmt/format.h>
 
@@ -12,8 +12,8 @@
 #include <fstream>
 #include <iostream>
 
-#include "daemon/simulate/load_log.h"
-#include "daemon/simulate/results_text.h"
+#include "daemon/simulation/load_log.h"
+#include "daemon/simulation/results_text.h"
 
 namespace ssdpulse::simulation {
 namespace {

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where does the daemon answer, and what does it say? For the commands that ask it.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "daemon/client/curl.h"
+#include "daemon/config/config.h"
+#include "daemon/util/result.h"
+
+namespace ssdpulse::client {
+
+/// What the command line says of it.
+struct Where {
+  std::string address;  // http://HOST:PORT, https://HOST:PORT, HOST:PORT or unix:PATH; empty: as the configuration says
+  std::string ca_file;  // of certificates that are trusted; empty: the system's
+};
+
+/// The URL that the daemon of this configuration answers at, seen from this host.
+std::string url_of(const config::Web& web);
+
+class Api {
+ public:
+  static util::Result<Api> open(const Where& where, const config::Web& web);
+
+  /// `path` below /api/v1/. An error says where nobody answered, and what to do.
+  util::Result<nlohmann::json> get(const std::string& path);
+
+  [[nodiscard]] const std::string& address() const { return address_; }
+
+ private:
+  std::unique_ptr<Fetcher> fetcher_;
+  std::string address_;      // for people
+  std::string url_;          // without a slash at its end
+  std::string unix_socket_;  // empty: none
+};
+
+}  // namespace ssdpulse::client

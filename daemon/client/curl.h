@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// How is a page fetched? By libcurl, which is looked for when the first one is wanted.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "daemon/util/result.h"
+
+namespace ssdpulse::client {
+
+struct Fetched {
+  long status = 0;
+  std::string body;
+};
+
+/// One connection that is kept between pages. Not thread-safe. Users come from ~/.netrc, TLS is verified.
+class Fetcher {
+ public:
+  /// `ca_file`: whose certificates are trusted; empty: the system's.
+  static util::Result<std::unique_ptr<Fetcher>> open(const std::string& ca_file);
+  virtual ~Fetcher() = default;
+
+  /// `unix_socket`: connect there, whatever the URL's host; empty: to the host. At most ten seconds and 16 MiB.
+  virtual util::Result<Fetched> get(const std::string& url, const std::string& unix_socket) = 0;
+};
+
+}  // namespace ssdpulse::client

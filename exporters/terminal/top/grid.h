@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is on the screen, before there is a terminal? Rows of cells, each a character one place wide and a style.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ssdpulse::top {
+
+enum class Style : std::uint8_t { plain, faint, title, good, bad, selected, heat1, heat2, heat3, heat4 };
+
+struct Cell {
+  std::string glyph = " ";  // one character, UTF-8
+  Style style = Style::plain;
+  bool operator==(const Cell&) const = default;
+};
+
+class Grid {
+ public:
+  Grid(std::size_t width, std::size_t height) : width_(width), height_(height), cells_(width * height) {}
+
+  [[nodiscard]] std::size_t width() const { return width_; }
+  [[nodiscard]] std::size_t height() const { return height_; }
+  [[nodiscard]] const Cell& at(std::size_t x, std::size_t y) const { return cells_.at(y * width_ + x); }
+
+  /// Writes from there to the right; what lies outside is left out. Characters that are not one place wide (controls,
+  /// combining marks, wide ones) become '?', and so do bytes that are no UTF-8. Returns where it ended.
+  std::size_t put(std::size_t x, std::size_t y, std::string_view text, Style style = Style::plain);
+  /// Ends at `end`, exclusive; what does not fit is cut at its beginning.
+  void put_right(std::size_t end, std::size_t y, std::string_view text, Style style = Style::plain);
+  void fill(std::size_t y, Style style);  // the style of a whole row
+
+  /// Lines without blanks at their ends.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  std::size_t width_;
+  std::size_t height_;
+  std::vector<Cell> cells_;
+};
+
+/// The characters of a text, as put() takes them.
+std::vector<std::string> characters(std::string_view text);
+
+/// At blanks, into lines of at most `width` characters; what is longer is cut.
+std::vector<std::string> wrap(std::string_view text, std::size_t width);
+
+}  // namespace ssdpulse::top

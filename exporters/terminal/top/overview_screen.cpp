@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// All drives, one a row; columns that do not fit are left out, the least important first.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "exporters/terminal/top/top_screen.h"
+#include "exporters/terminal/top/words.h"
+
+namespace ssdpulse::top {
+namespace {
+
+struct Column {
+  const char* head;
+  std::size_t width;
+  int importance;  // 1 is last to go
+  std::string (*text)(const Drive&);
+};
+
+std::string tail(const Drive& drive, const Tails& tails, const std::optional<double>& value) {
+  return !drive.measured ? "?" : tails.ios_per_second > 0 ? latency_text(value) : "-";
+}
+
+std::string known(const Drive& drive, double value, std::string (*words)(std::optional<double>)) {
+  return drive.measured ? words(value) : "?";
+}
+
+constexpr Column kColumns[] = {
+    {"r p50", 7, 7, [](const Drive& d) { return tail(d, d.read, d.read.p50); }},
+    {"r p99", 7, 1, [](const Drive& d) { return tail(d, d.read, d.read.p99); }},
+    {"r p99.9", 8, 6, [](const Drive& d) { return tail(d, d.read, d.read.p999); }},
+    {"usual", 7, 5, [](const Drive& d) { return latency_text(d.read.usual_p99); }},
+    {"w p50", 7, 9, [](const Drive& d) { return tail(d, d.write, d.write.p50); }},
+    {"w p99", 7, 1, [](const Drive& d) { return tail(d, d.write, d.write.p99); }},
+    {"w p99.9", 8, 8, [](const Drive& d) { return tail(d, d.write, d.write.p999); }},
+    {"usual", 7, 7, [](const Drive& d) { return latency_text(d.write.usual_p99); }},
+    {"fsync", 7, 2, [](const Drive& d) { return tail(d, d.commit, d.commit.p99); }},
+    {"r/s", 7, 2, [](const Drive& d) { return known(d, d.read.ios_per_second, count_text); }},
+    {"w/s", 7, 2, [](const Drive& d) { return known(d, d.write.ios_per_second, count_text); }},
+    {"r B/s", 7, 3, [](const Drive& d) { return known(d, d.read.bytes_per_second, bytes_text); }},
+    {"w B/s", 7, 3, [](const Drive& d) { return known(d, d.write.bytes_per_second, bytes_text); }},
+    {"depth", 6, 4, [](const Drive& d) { return known(d, d.in_flight, count_text); }},
+    {"WAF", 6, 4,
+     [](const Drive& d) { return d.write_amplification ? fmt::format("{:.2f}", *d.write_amplification) : "?"; }},
+    {"used", 5, 5, [](const Drive& d) { return d.used_ratio ? fmt::format("{:.0f}%", *d.used_ratio * 100) : "?"; }},
+    {"temp", 5, 5, [](const Drive& d) { return d.temperature ? fmt::format("{:.0f}C", *d.temperature) : "?"; }},
+};
+
+constexpr std::size_t kNameWidth = 12;
+constexpr std::size_t kStateWidth = 6;
+
+std::vector<const Column*> columns_that_fit(std::size_t width) {
+  for (int least = 9; least > 0; --least) {
+    std::size_t used = kNameWidth + kStateWidth;
+    std::vector<const Column*> columns;
+    for (const Column& column : kColumns) {
+      if (column.importance <= least) {
+        columns.push_back(&column);
+        used += column.width;
+      }
+    }
+    if (used <= width) {
+      return columns;
+    }
+  }
+  return {};
+}
+
+Style style_of(const Drive& drive, bool is_selected) {
+  return is_selected             ? Style::selected
+         : drive.state == "slow" ? Style::bad
+         : drive.state == "idle" ? Style::faint
+                                 : Style::plain;
+}
+
+void draw_row(Grid& grid, std::size_t row, const Drive& drive, const std::vector<const Column*>& columns,
+              bool is_selected) {
+  const Style style = style_of(drive, is_selected);
+  grid.fill(row, style);
+  grid.put(0, row, characters(drive.name).size() < kNameWidth ? drive.name : drive.name.substr(0, kNameWidth - 1),
+           style);
+  grid.put(kNameWidth, row,
+           drive.state == "slow"      ? "SLOW"
+           : drive.state == "unknown" ? "?"
+           : drive.state == "idle"    ? "idle"
+                                      : "ok",
+           style);
+  std::size_t end = kNameWidth + kStateWidth;
+  for (const Column* column : columns) {
+    end += column->width;
+    grid.put_right(end, row, column->text(drive), style);
+  }
+  const std::string words = !drive.cause.empty() ? drive.cause
+                            : drive.spike_seconds > 0
+                                ? "slow for " + duration_text(drive.spike_seconds) + " of the last 15m"
+                                : drive.where;
+  if (end + 12 < grid.width()) {
+    grid.put(end + 2, row, words, style);
+  }
+}
+
+}  // namespace
+
+void draw_drives(Grid& grid, std::size_t top, std::size_t bottom, const State& state, const View& view) {
+  if (!state.overview || top >= bottom) {
+    return;
+  }
+  const auto columns = columns_that_fit(grid.width());
+  grid.fill(top, Style::faint);
+  grid.put(0, top, "drive", Style::faint);
+  grid.put(kNameWidth, top, "state", Style::faint);
+  std::size_t end = kNameWidth + kStateWidth;
+  for (const Column* column : columns) {
+    end += column->width;
+    grid.put_right(end, top, column->head, Style::faint);
+  }
+  const auto drives = shown(*state.overview, view);
+  if (drives.empty()) {
+    grid.put(0, top + 1, state.overview->drives.empty() ? "no drive is measured" : "no drive fits the filter",
+             Style::faint);
+    return;
+  }
+  const Drive* chosen = selected(*state.overview, view);
+  const auto at = static_cast<std::size_t>(std::find(drives.begin(), drives.end(), chosen) - drives.begin());
+  const std::size_t rows = bottom - top - 1;
+  const std::size_t first = at < rows ? 0 : at - rows + 1;  // the selected one is always in sight
+  for (std::size_t i = 0; i < rows && first + i < drives.size(); ++i) {
+    const Drive* drive = drives[first + i];
+    draw_row(grid, top + 1 + i, *drive, columns, drive == chosen);
+  }
+}
+
+}  // namespace ssdpulse::top

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does the screen show? Values, taken from the answers of /api/v1; what is not there is not known.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ssdpulse::top {
+
+struct Tails {
+  double ios_per_second = 0;
+  double bytes_per_second = 0;
+  std::optional<double> p50;
+  std::optional<double> p99;
+  std::optional<double> p999;
+  std::optional<double> usual_p99;
+};
+
+struct Drive {
+  std::string name;
+  std::string where;  // model, mount points, arrays
+  std::string state;  // slow, usual, idle, unknown
+  std::string cause;  // of a spike that goes on, in words; empty: none
+  double spike_seconds = 0;
+  bool measured = false;  // the last seconds are known
+  Tails read;
+  Tails write;
+  Tails commit;
+  double in_flight = 0;
+  std::optional<double> write_amplification;
+  std::optional<double> used_ratio;
+  std::optional<double> temperature;
+};
+
+struct Overview {
+  double taken_at = 0;
+  std::string verdict;
+  std::string sentence;
+  std::string next;
+  std::vector<Drive> drives;  // the one that needs somebody first
+};
+
+struct Spike {
+  double begin = 0;
+  std::optional<double> end;
+  std::string operation;
+  std::string words;
+  double peak_seconds = 0;
+  std::vector<std::string> evidence;
+};
+
+/// A drive's last minutes, newest last.
+struct Seconds {
+  std::string device;
+  std::string heat;                                          // the operation that `levels` is of
+  std::vector<std::optional<std::vector<unsigned>>> levels;  // by word; nothing: no data
+  std::vector<double> bounds;                                // of words, in seconds
+  std::vector<Spike> spikes;
+};
+
+struct Gap {
+  std::string what;
+  std::string why;
+};
+
+// Of an answer that is not as it should be, what can be read is taken; none of these throws.
+Overview overview_from(const nlohmann::json& devices);
+Seconds seconds_from(const nlohmann::json& live);
+std::vector<Gap> gaps_from(const nlohmann::json& status);
+
+}  // namespace ssdpulse::top

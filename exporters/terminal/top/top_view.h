@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does the person at the terminal want to see? What keys change, and nothing that the daemon says.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "exporters/terminal/top/top_data.h"
+
+namespace ssdpulse::top {
+
+enum class Screen : std::uint8_t { overview, device, help };
+enum class Order : std::uint8_t { need, name, read, write, ios, bytes };
+enum class Heat : std::uint8_t { read, write, flush, discard, commit };
+
+enum class Key : std::uint8_t { character, enter, escape, backspace, up, down, left, right };
+struct Press {
+  Key key = Key::character;
+  char character = 0;  // of Key::character
+};
+
+struct View {
+  Screen screen = Screen::overview;
+  Order order = Order::need;
+  Heat heat = Heat::read;
+  std::string filter;
+  bool typing = false;  // of the filter
+  bool paused = false;
+  std::string selected;  // name; empty: the first
+  bool over = false;     // to be left
+};
+
+/// The drives that the filter leaves, in the wanted order.
+std::vector<const Drive*> shown(const Overview& overview, const View& view);
+
+/// The one that is selected; null if there is none to select.
+const Drive* selected(const Overview& overview, const View& view);
+
+void press(View& view, const Press& press, const Overview& overview);
+
+std::string_view order_name(Order order);
+std::string_view heat_name(Heat heat);
+
+}  // namespace ssdpulse::top

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// How are numbers said in a column of a few places? "-": there is none, "?": not known.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace ssdpulse::top {
+
+std::string latency_text(std::optional<double> seconds);  // 850us 2.4ms 1.2s
+std::string count_text(std::optional<double> count);      // 950 12.4k 3.1M
+std::string bytes_text(std::optional<double> bytes);      // 512B 1.8M 2.1G
+std::string duration_text(double seconds);                // 8s 3m 2h
+std::string clock_text(double seconds);                   // since the epoch, by the local clock
+
+}  // namespace ssdpulse::top

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is the screen of `ssdpulse top` what it should be, at any size, of anything that a daemon may answer?
+// Golden screens are in tests/fixtures/top; SSDPULSE_TEST_GOLDEN=write makes them anew, for a look at the difference.
+#include "exporters/terminal/top/top_screen.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+#include <time.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace ssdpulse::top {
+namespace {
+
+using Json = nlohmann::json;
+
+Json tails(double ios, double p50, double p99, double p999) {
+  return {{"ios", ios}, {"bytes", ios * 4096}, {"p50", p50}, {"p99", p99}, {"p999", p999}};
+}
+
+Json device(const std::string& name, const std::string& state) {
+  return {{"name", name},
+          {"model", "ACME Fast 4T"},
+          {"mounts", {{{"mountpoint", "/srv/db"}}}},
+          {"arrays", {"vg-data"}},
+          {"state", state},
+          {"now",
+           {{"seconds", 10.0},
+            {"read", tails(125'000, 85e-6, 2.4e-3, 24e-3)},
+            {"write", tails(8'000, 21e-6, 410e-6, 2.8e-3)},
+            {"commit", tails(400, 1e-3, 5e-3, 12e-3)},
+            {"in_flight", 12}}},
+          {"usual_p99", {{"read", 2e-4}, {"write", 4e-4}, {"commit", nullptr}}},
+          {"spikes", Json::array()},
+          {"spike_seconds", 0},
+          {"nvme", {{"write_amplification", {{"ratio", 2.345}}}, {"used_ratio", 0.07}, {"temperature_celsius", 41.0}}}};
+}
+
+Json devices() {
+  Json slow = device("nvme0n1", "slow");
+  slow["spikes"] = {
+      {{"operation", "read"}, {"words", "because fstrim is trimming a file system on it"}, {"excess_seconds", 3.0}}};
+  Json idle = device("sda", "idle");
+  for (const char* kind : {"read", "write", "commit"}) {
+    idle["now"][kind] = {{"ios", 0}, {"bytes", 0}, {"p50", nullptr}, {"p99", nullptr}, {"p999", nullptr}};
+  }
+  idle["nvme"] = nullptr;
+  Json unknown = device("sdb", "unknown");
+  unknown["now"] = nullptr;
+  unknown["model"] = "";
+  Json past = device("nvme10n1", "usual");
+  past["spike_seconds"] = 31;
+  return {{"taken_at", 1'700'000'000.5},
+          {"why",
+           {{"verdict", "slow"},
+            {"sentence",
+             "nvme0n1: reads take up to 24 ms, 12 times longer than usual (2 ms), since 22:12:38 UTC (42 s), because "
+             "fstrim is trimming a file system on it."},
+            {"next", "Let trims run in quiet hours, or in smaller pieces (discard_max_bytes)."}}},
+          {"devices", {slow, past, idle, unknown}}};
+}
+
+Json live() {
+  Json bounds = Json::array();
+  for (int word = 0; word < 211; ++word) {
+    bounds.push_back(std::exp2((word - 161) / 8.0));
+  }
+  Json levels = Json::array();
+  for (int second = 0; second < 120; ++second) {
+    levels.push_back(second < 10                  ? Json()
+                     : second == 50               ? Json("")
+                     : second > 80 && second < 92 ? Json("60:1234543210000001110011")
+                                                  : Json("60:123454321"));
+  }
+  return {{"device", "nvme0n1"},
+          {"heat", {{"operation", "read"}, {"levels", levels}}},
+          {"bounds_seconds", bounds},
+          {"marks",
+           {{"spikes",
+             {{{"begin", 1'699'999'700.0},
+               {"end", 1'699'999'731.0},
+               {"operation", "write"},
+               {"words", "because the drive is collecting garbage"},
+               {"peak_seconds", 0.12}},
+              {{"begin", 1'699'999'958.0},
+               {"end", nullptr},
+               {"operation", "read"},
+               {"words", "because fstrim is trimming a file system on it"},
+               {"peak_seconds", 0.024}}}}}}};
+}
+
+State state() {
+  State result;
+  result.address = "http://127.0.0.1:10936";
+  result.overview = overview_from(devices());
+  result.seconds = seconds_from(live());
+  result.gaps = {{"Health, wear and write amplification of sda", "log pages are read of NVMe drives alone"}};
+  return result;
+}
+
+class Golden : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    ::setenv("TZ", "UTC", 1);
+    ::tzset();
+  }
+  static void expect(const std::string& name, const Grid& grid) {
+    const std::string path = std::string(SSDPULSE_SOURCE_DIR) + "/tests/fixtures/top/" + name + ".txt";
+    if (const char* wanted = std::getenv("SSDPULSE_TEST_GOLDEN"); wanted != nullptr && std::string(wanted) == "write") {
+      std::ofstream(path) << grid.text();
+    }
+    std::ostringstream golden;
+    golden << std::ifstream(path).rdbuf();
+    EXPECT_EQ(grid.text(), golden.str()) << path;
+  }
+};
+
+TEST_F(Golden, overview_at_four_sizes) {
+  expect("overview_40x10", draw(state(), {}, 40, 10, true));
+  expect("overview_80x24", draw(state(), {}, 80, 24, true));
+  expect("overview_120x40", draw(state(), {}, 120, 40, true));
+  expect("overview_200x60", draw(state(), {}, 200, 60, true));
+}
+
+TEST_F(Golden, device_at_four_sizes_and_in_ascii) {
+  View view;
+  view.screen = Screen::device;
+  view.selected = "nvme0n1";
+  expect("device_40x10", draw(state(), view, 40, 10, true));
+  expect("device_80x24", draw(state(), view, 80, 24, true));
+  expect("device_120x40", draw(state(), view, 120, 40, true));
+  expect("device_200x60", draw(state(), view, 200, 60, true));
+  expect("device_80x24_ascii", draw(state(), view, 80, 24, false));
+}
+
+TEST_F(Golden, help_filter_and_no_answer) {
+  View view;
+  view.screen = Screen::help;
+  expect("help_80x24", draw(state(), view, 80, 24, true));
+  view = {};
+  view.filter = "SRV";
+  view.typing = true;
+  view.paused = true;
+  expect("filter_80x24", draw(state(), view, 80, 24, true));
+  State gone = state();
+  gone.trouble = "no daemon answers at http://127.0.0.1:10936 (Couldn't connect to server); is it running?";
+  expect("no_answer_80x24", draw(gone, {}, 80, 24, true));
+}
+
+TEST(top_keys, do_what_the_help_says) {
+  const Overview overview = overview_from(devices());
+  View view;
+  const auto type = [&](const std::string& characters) {
+    for (const char c : characters) {
+      press(view, {Key::character, c}, overview);
+    }
+  };
+  press(view, {Key::down}, overview);
+  EXPECT_EQ(view.selected, "nvme10n1");
+  type("jjjj");
+  EXPECT_EQ(view.selected, "sdb");
+  type("k");
+  EXPECT_EQ(view.selected, "sda");
+  press(view, {Key::enter}, overview);
+  EXPECT_EQ(view.screen, Screen::device);
+  type("o");
+  EXPECT_EQ(heat_name(view.heat), "write");
+  press(view, {Key::escape}, overview);
+  EXPECT_EQ(view.screen, Screen::overview);
+  type("/nvme1q");
+  EXPECT_TRUE(view.typing);
+  EXPECT_FALSE(view.over);
+  press(view, {Key::backspace}, overview);
+  press(view, {Key::enter}, overview);
+  EXPECT_EQ(view.filter, "nvme1");
+  ASSERT_EQ(shown(overview, view).size(), 1U);
+  EXPECT_EQ(selected(overview, view)->name, "nvme10n1");
+  press(view, {Key::escape}, overview);
+  EXPECT_EQ(view.filter, "");
+  type("s");
+  EXPECT_EQ(shown(overview, view).front()->name, "nvme0n1");
+  EXPECT_EQ(shown(overview, view).back()->name, "sdb");
+  type("p?");
+  EXPECT_TRUE(view.paused);
+  EXPECT_EQ(view.screen, Screen::help);
+  type("?");
+  EXPECT_EQ(view.screen, Screen::overview);
+  type("q");
+  EXPECT_TRUE(view.over);
+}
+
+TEST(top_grid, takes_nothing_that_is_not_one_place_wide) {
+  Grid grid(12, 1);
+  grid.put(0, 0,
+           "a\x1b[2J\xe6\xbc\xa2\xcc\x81\xe2\x80\xae\xff"
+           "b");  // escape, wide, combining, direction, no UTF-8
+  EXPECT_EQ(grid.text(), "a?[2J????b\n");
+  EXPECT_EQ(wrap("one two three", 7), (std::vector<std::string>{"one two", "three"}));
+}
+
+/// Any JSON, more often of the shape that is expected.
+Json some_json(int depth);
+
+Json some_value(int depth) {
+  switch (*rc::gen::inRange(0, depth > 0 ? 8 : 6)) {
+    case 0:
+      return nullptr;
+    case 1:
+      return *rc::gen::arbitrary<double>();
+    case 2:
+      return *rc::gen::arbitrary<int>();
+    case 3:
+      return *rc::gen::string<std::string>();
+    case 4:
+      return "60:" + *rc::gen::string<std::string>();
+    case 5:
+      return *rc::gen::arbitrary<bool>();
+    default:
+      return some_json(depth - 1);
+  }
+}
+
+Json some_json(int depth) {
+  Json json = *rc::gen::arbitrary<bool>() ? Json::object() : Json::array();
+  for (int i = *rc::gen::inRange(0, 5); i > 0; --i) {
+    if (json.is_array()) {
+      json.push_back(some_value(depth));
+    } else {
+      json[*rc::gen::element<std::string>("name", "now", "spikes", "read", "devices", "levels", "heat",
+                                          "bounds_seconds", "mounts")] = some_value(depth);
+    }
+  }
+  return json;
+}
+
+/// Replaces some part of it, at any depth.
+void spoil(Json& json) {
+  if (!json.is_structured() || json.empty() || *rc::gen::inRange(0, 3) == 0) {
+    json = some_value(2);
+    return;
+  }
+  auto at = json.begin();
+  std::advance(at, *rc::gen::inRange<std::ptrdiff_t>(0, static_cast<std::ptrdiff_t>(json.size())));
+  spoil(*at);
+}
+
+RC_GTEST_PROP(top_screen, any_answer_fits_any_size, ()) {
+  Json overview = devices();
+  Json seconds = live();
+  for (int i = *rc::gen::inRange(0, 6); i > 0; --i) {
+    spoil(overview);
+    spoil(seconds);
+  }
+  State all = state();
+  all.overview = overview_from(overview);
+  all.seconds = seconds_from(seconds);
+  all.gaps = gaps_from(some_json(2));
+  View view;
+  view.screen = *rc::gen::element(Screen::overview, Screen::device, Screen::help);
+  view.selected = *rc::gen::element<std::string>("nvme0n1", "sdb", "");
+  view.filter = *rc::gen::element<std::string>("", "nvme", "\xff");
+  const auto width = *rc::gen::inRange<std::size_t>(0, 250);
+  const auto height = *rc::gen::inRange<std::size_t>(0, 80);
+  const bool utf8 = *rc::gen::arbitrary<bool>();
+  const Grid grid = draw(all, view, width, height, utf8);
+  RC_ASSERT(grid.width() == width);
+  RC_ASSERT(grid.height() == height);
+  for (std::size_t y = 0; y < height; ++y) {
+    for (std::size_t x = 0; x < width; ++x) {
+      RC_ASSERT(characters(grid.at(x, y).glyph).size() == 1U);
+      RC_ASSERT(characters(grid.at(x, y).glyph).front() == grid.at(x, y).glyph);
+    }
+  }
+  press(view,
+        {*rc::gen::element(Key::enter, Key::up, Key::down, Key::escape, Key::character),
+         *rc::gen::inRange<char>(' ', '~')},
+        *all.overview);
+  RC_ASSERT(draw(all, view, 80, 24, utf8).height() == 24U);
+}
+
+}  // namespace
+}  // namespace ssdpulse::top
