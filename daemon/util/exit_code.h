@@ -7,11 +7,11 @@
 namespace ssdpulse::util {
 
 enum class ExitCode : int {
-  success = 0,        // stopped as asked
+  success = 0,        // stopped on request
   failure = 1,        // something broke that should not, or may be whole a moment later
   usage = 2,          // command line or configuration is wrong
   not_permitted = 3,  // a privilege is missing, or the kernel is locked down
-  kernel = 4,         // the kernel lacks what is needed (BTF, BPF, a known block layer)
+  kernel = 4,         // the kernel lacks a required feature (BTF, BPF, a known block layer)
   address = 5,        // cannot listen on the address
 };
 
