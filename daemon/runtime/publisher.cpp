@@ -38,6 +38,7 @@ stages::Tick Publisher::look(const stages::AnalysisSettings& settings) {
   stages::Tick tick = parts_.sampler.look();
   tick.drives = parts_.drives.look(tick.at);
   tick.pasts = take_pasts(tick);
+  tick.keeps_history = parts_.history != nullptr;
   tick.settings = settings;
   tick.before = parts_.current.get();
   join_drives(tick);
@@ -84,16 +85,6 @@ std::map<std::string, Publisher::Past> Publisher::take_pasts(const stages::Tick&
   return pasts;
 }
 
-void Publisher::recall(const stages::Recall& wanted) {
-  if (parts_.history != nullptr) {
-    recalls_[wanted.key] = parts_.history->recall(wanted.drive, wanted.since);
-  } else {
-    std::promise<Past> nothing;
-    nothing.set_value(history::Recalled{});
-    recalls_[wanted.key] = nothing.get_future();
-  }
-}
-
 std::shared_ptr<model::Snapshot> Publisher::describe(const stages::Tick& tick, std::uint64_t missed_ticks) {
   auto snapshot = parts_.sampler.describe(tick, missed_ticks);
   snapshot->sources.push_back(parts_.drives.status());
@@ -109,11 +100,13 @@ void Publisher::carry_out(stages::Effects effects) {
   for (const stages::LogLine& line : effects.lines) {
     log::write(line.level, "{}", fmt::make_format_args(line.text));
   }
-  if (parts_.history != nullptr && !effects.rows.empty()) {
-    parts_.history->add(std::move(effects.rows));
-  }
-  for (const stages::Recall& wanted : effects.recalls) {
-    recall(wanted);
+  if (parts_.history != nullptr) {
+    for (const stages::Recall& wanted : effects.recalls) {
+      recalls_[wanted.key] = parts_.history->recall(wanted.drive, wanted.since);
+    }
+    if (!effects.rows.empty()) {
+      parts_.history->add(std::move(effects.rows));
+    }
   }
   for (const std::string& key : effects.read_counters_again) {
     parts_.drives.read_counters_again(key);

@@ -44,7 +44,6 @@ class Publisher {
   using Past = util::Result<history::Recalled>;
   stages::Tick look(const stages::AnalysisSettings& settings);
   std::map<std::string, Past> take_pasts(const stages::Tick& tick);
-  void recall(const stages::Recall& wanted);
   std::shared_ptr<model::Snapshot> describe(const stages::Tick& tick, std::uint64_t missed_ticks);
   void carry_out(stages::Effects effects);
 

@@ -56,6 +56,7 @@ struct Tick {
   std::array<std::uint64_t, model::kHostLosses> losses{};
   std::uint64_t diskless_requests = 0;
   std::vector<model::DriveTick> drives;                          // sorted by controller
+  bool keeps_history = true;                                     // else no drive has a past
   std::map<std::string, util::Result<history::Recalled>> pasts;  // that were asked for, by the key of their drive
   model::HintReach hint_reach = model::HintReach::dropped;       // how far this kernel carries write hints
   AnalysisSettings settings;

@@ -94,9 +94,14 @@ void WriteAmplification::take_past(const model::DriveTick& seen, Drive& drive, c
 
 /// As soon as the drive has said who it is, and until there is an answer.
 void WriteAmplification::ask_for_past(const model::DriveTick& seen, Drive& drive, const Tick& tick, Effects& effects) {
-  if (!drive.ledgers.knows_past() && !drive.asked_at && seen.identified && tick.at >= drive.asks_again_at) {
+  if (drive.ledgers.knows_past() || drive.asked_at || !seen.identified || tick.at < drive.asks_again_at) {
+    return;
+  }
+  if (tick.keeps_history) {
     drive.asked_at = tick.at;
     effects.recalls.push_back({seen.key, history_key(*seen.drive->identity), minute_of(tick.wall) - kPastOfInterest});
+  } else {
+    drive.ledgers.recall({}, seen.interval, tick, effects.lines);
   }
 }
 

@@ -106,6 +106,7 @@ class Rig {
   void tick(bool last = false) {
     stages::Tick tick;
     tick.last = last;
+    tick.keeps_history = keeps_history;
     tick.at = now;
     tick.wall = wall;
     tick.boot = model::boot_time(now);
@@ -168,6 +169,7 @@ class Rig {
   PolledDrive drive{subsystem(), lessons, now, 0ns};
   stages::WriteAmplification analysis;
   model::WallTime wall = std::chrono::system_clock::now();
+  bool keeps_history = true;
   std::string lines;  // of the log
 
  private:

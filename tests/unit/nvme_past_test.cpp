@@ -61,6 +61,14 @@ TEST(Past, IsGoneOnFrom) {
   EXPECT_FALSE(rig.asks());
 }
 
+TEST(Past, ThatNobodyKeepsIsNotWaitedFor) {
+  OcpRig rig;
+  rig.keeps_history = false;
+  rig.poll();
+  EXPECT_FALSE(rig.asks());
+  EXPECT_EQ(rig.total(), 1e6) << "as soon as the drive was read";
+}
+
 TEST(Past, ThatComesLateIsNotLost) {
   OcpRig rig;
   rig.poll();
