@@ -14,6 +14,7 @@ import ctypes
 import json
 import os
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -40,6 +41,19 @@ def programs():
     done = subprocess.run(["bpftool", "--json", "prog", "show"], capture_output=True, text=True, check=False)
     return {one["id"]: (one.get("name", "?"), one.get("run_cnt", 0), one.get("run_time_ns", 0))
             for one in json.loads(done.stdout or "[]") if "id" in one}
+
+
+def own_programs():
+    """Ids of those that this process or a child of it holds open: others on the host come and go meanwhile."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    found = set()
+    for process in [os.getpid(), *children]:
+        for file in Path(f"/proc/{process}/fdinfo").iterdir():
+            try:
+                found |= {int(number) for number in re.findall(r"^prog_id:\s*(\d+)", file.read_text(), re.MULTILINE)}
+            except FileNotFoundError:  # closed since the listing
+                continue
+    return found
 
 
 @contextmanager
@@ -98,11 +112,10 @@ def take_old(binary):
 
 @contextmanager
 def biolatency(_state, _disk):
-    before = programs().keys()
     process = subprocess.Popen(["biolatency", "-D", "3600"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + 60
-        while len(programs().keys() - before) < 2:
+        while len(own_programs()) < 2:
             if process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError("biolatency of libbpf-tools does not run here")
             time.sleep(0.1)
@@ -120,10 +133,9 @@ OF_PAGES = {"pages not asked": ssdpulse("full", "never"), "pages asked": ssdpuls
 
 def measure(name, state, disk, seconds, runs=1):
     """Each run: {ns, by_hook, iops, p99_us, cpu_ns} per I/O, and nanoseconds of one run of the issue program."""
-    others = programs()
     load = BUFFERED if name in OF_PAGES else LOAD
     with {**OBSERVERS, **OF_PAGES}[name](state, disk):
-        mine = programs().keys() - others.keys()
+        mine = own_programs()
         rig.fio(disk, 1, runtime="500ms", **load)
         return [_run(disk, load, seconds, mine) for _ in range(runs)]
 

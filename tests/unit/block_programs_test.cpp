@@ -145,6 +145,20 @@ TEST_F(BlockPrograms, AFlushWhoseEndWasMissedEndsNoDiscard) {
   EXPECT_EQ(fake_state.discards_ended, 0U);
 }
 
+TEST_F(BlockPrograms, TheTimeOfAnotherOperationIsNotTaken) {
+  fake_request first = io(kRead), second = io(kWrite), third = io(kRead);
+  for (fake_request* unstamped : {&first, &second, &third}) {
+    unstamped->start_ns = 0;
+  }
+  issue(first);
+  issue(second);
+  third.started = third.had_before = 1;  // its issue was not seen
+  end(third);
+  EXPECT_EQ(events(CLASS_READ, EVENT_STRAY), 1U) << "the time in the slot is a write's";
+  EXPECT_EQ(events(CLASS_READ, EVENT_COMPLETION_MISSED), 1U);
+  EXPECT_EQ(events(CLASS_WRITE, EVENT_COMPLETION_MISSED), 1U);
+}
+
 TEST_F(BlockPrograms, ARequestThatEndsInParts) {
   fake_request write = io(kWrite);
   write.bytes = 65536;
