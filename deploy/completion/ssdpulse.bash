@@ -6,7 +6,7 @@ _ssdpulse() {
   local options='--config --web.listen-address --web.config.file --history.directory --nvme.reader-socket --devices.include --devices.exclude'
   COMPREPLY=()
   case $previous in
-    --config | -c | --web.config.file)
+    --config | -c | --web.config.file | --input)
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       return ;;
     --history.directory)
@@ -17,13 +17,20 @@ _ssdpulse() {
       return ;;
     --devices.include | --devices.exclude)
       words=$(command ls /sys/block 2>/dev/null) ;;
+    --policy) words='greedy greedy_gc_frontier cost_benefit fifo' ;;
+    --placement) words='none hints last_lifetime' ;;
+    --discards) words='honoured ignored' ;;
+    --start) words='full empty' ;;
+    --op) words='7 12 28 50 7,12,28,50' ;;
+    --size | --page-size | --sample | --seed | --window) ;;
     --log.level) words='debug info warning error' ;;
     --web.listen-address) words='127.0.0.1:10936 :10936' ;;
     *)
       case ${COMP_WORDS[1]} in
-        "$current") if [[ $COMP_CWORD -eq 1 ]]; then words='run check-config print-config devices --help --version'; fi ;;
+        "$current") if [[ $COMP_CWORD -eq 1 ]]; then words='run check-config print-config devices simulate --help --version'; fi ;;
         run) words="$options --web.systemd-socket --log.level --help" ;;
         print-config | devices) words="$options --help" ;;
+        simulate) words='--input --size --page-size --op --policy --placement --discards --full --sample --seed --start --window --json --help' ;;
         check-config)
           mapfile -t COMPREPLY < <(compgen -f -- "$current")
           words='--help' ;;

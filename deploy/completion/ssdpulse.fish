@@ -4,12 +4,13 @@
 complete -c ssdpulse -f
 complete -c ssdpulse -s h -l help -d 'Print the options'
 
-set -l commands run check-config print-config devices
+set -l commands run check-config print-config devices simulate
 complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -l version -d 'Print the version'
 complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -a run -d 'Measure and serve metrics'
 complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -a check-config -d 'Check a configuration file'
 complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -a print-config -d 'Print the effective configuration'
 complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -a devices -d 'List block devices'
+complete -c ssdpulse -n "not __fish_seen_subcommand_from $commands" -a simulate -d 'Model the write amplification of a recorded load'
 complete -c ssdpulse -n '__fish_seen_subcommand_from check-config' -F
 
 set -l configured '__fish_seen_subcommand_from run print-config devices'
@@ -22,3 +23,17 @@ complete -c ssdpulse -n $configured -l devices.include -x -a '(command ls /sys/b
 complete -c ssdpulse -n $configured -l devices.exclude -x -a '(command ls /sys/block)' -d 'Block devices to leave out'
 complete -c ssdpulse -n '__fish_seen_subcommand_from run' -l web.systemd-socket -d 'Serve on the sockets that systemd passes'
 complete -c ssdpulse -n '__fish_seen_subcommand_from run' -l log.level -x -a 'debug info warning error' -d 'What is logged'
+
+complete -c ssdpulse -n '__fish_seen_subcommand_from simulate' -l input -r -F -d 'Recorded load'
+complete -c ssdpulse -n '__fish_seen_subcommand_from simulate' -l size -x -d 'Size of the drive'
+complete -c ssdpulse -n '__fish_seen_subcommand_from simulate' -l page-size -x -d 'Bytes that the drive maps as one'
+complete -c ssdpulse -n '__fish_seen_subcommand_from simulate' -l op -x -a '7 12 28 50' -d 'Over-provisioning in percent'
+complete -c ssdpulse -n '__fish_seen_subcommand_from simulate' -l policy -x -a 'greedy greedy_gc_frontier cost_benefit fifo' -d 'Which block is collected'
+complete -c ssdpulse -n '__fish_seen_subcommand_from simulate' -l placement -x -a 'none hints last_lifetime' -d 'What is kept apart'
+complete -c ssdpulse -n '__fish_seen_subcommand_from simulate' -l discards -x -a 'honoured ignored' -d 'What the drive makes of discards'
+complete -c ssdpulse -n '__fish_seen_subcommand_from simulate' -l full -d 'Follow every page'
+complete -c ssdpulse -n '__fish_seen_subcommand_from simulate' -l sample -x -d 'Pages that are followed'
+complete -c ssdpulse -n '__fish_seen_subcommand_from simulate' -l seed -x -d 'Which pages are followed'
+complete -c ssdpulse -n '__fish_seen_subcommand_from simulate' -l start -x -a 'full empty' -d 'What the drive holds at first'
+complete -c ssdpulse -n '__fish_seen_subcommand_from simulate' -l window -x -d 'What counts, in percent'
+complete -c ssdpulse -n '__fish_seen_subcommand_from simulate' -l json -d 'Print JSON'

@@ -9,6 +9,7 @@ _ssdpulse() {
     'check-config:check a configuration file'
     'print-config:print the effective configuration'
     'devices:list block devices'
+    'simulate:model the write amplification of a recorded load'
   )
   options=(
     '(-h --help)'{-h,--help}'[print the options of the command]'
@@ -31,6 +32,15 @@ _ssdpulse() {
   case $command in
     run) _arguments $options '--web.systemd-socket[serve on the sockets that systemd passes]' '--log.level[what is logged]:level:(debug info warning error)' ;;
     print-config | devices) _arguments $options ;;
+    simulate)
+      _arguments '(-h --help)'{-h,--help}'[print the options]' '--input[recorded load]:file:_files' '--size[of the drive]:bytes' \
+        '--page-size[bytes that the drive maps as one]:bytes' '--op[over-provisioning]:percent' \
+        '--policy[which block is collected]:policy:(greedy greedy_gc_frontier cost_benefit fifo)' \
+        '--placement[what is kept apart]:placement:(none hints last_lifetime)' \
+        '--discards[what the drive makes of them]:discards:(honoured ignored)' '(--sample)--full[follow every page]' \
+        '(--full)--sample[pages that are followed]:pages' '--seed[which pages are followed]:number' \
+        '--start[what the drive holds at first]:start:(full empty)' '--window[what counts, in percent]:window' \
+        '--json[print JSON]' ;;
     check-config) _arguments '(-h --help)'{-h,--help}'[print the options]' '1:configuration file:_files' ;;
   esac
 }
