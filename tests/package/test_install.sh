@@ -32,6 +32,7 @@ lib/sysusers.d/ssdpulse.conf
 share/bash-completion/completions/ssdpulse
 share/doc/ssdpulse/CHANGELOG.md
 share/doc/ssdpulse/README.md
+share/doc/ssdpulse/flash-model.md
 share/fish/vendor_completions.d/ssdpulse.fish
 share/man/man1/ssdpulse.1
 share/man/man5/ssdpulse.yaml.5
