@@ -6,7 +6,7 @@ _ssdpulse() {
   local options='--config --web.listen-address --web.config.file --history.directory --nvme.reader-socket --devices.include --devices.exclude'
   COMPREPLY=()
   case $previous in
-    --config | -c | --web.config.file | --cacert)
+    --config | -c | --web.config.file | --cacert | --input)
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       return ;;
     --history.directory)
@@ -17,6 +17,12 @@ _ssdpulse() {
       return ;;
     --devices.include | --devices.exclude)
       words=$(command ls /sys/block 2>/dev/null) ;;
+    --policy) words='greedy greedy_gc_frontier cost_benefit fifo' ;;
+    --placement) words='none hints last_lifetime' ;;
+    --discards) words='honoured ignored' ;;
+    --start) words='full empty' ;;
+    --op) words='7 12 28 50 7,12,28,50' ;;
+    --size | --page-size | --sample | --seed | --window) ;;
     --log.level) words='debug info warning error' ;;
     --web.listen-address | --address) words='127.0.0.1:10936 :10936' ;;
     *)
@@ -31,6 +37,7 @@ _ssdpulse() {
         metrics) words='--json --man --help' ;;
         top) words='--address --cacert --config --json --once --help' ;;
         why) words='--address --at --cacert --config --json --help' ;;
+        simulate) words='--input --size --page-size --op --policy --placement --discards --full --sample --seed --start --window --json --help' ;;
         check-config)
           mapfile -t COMPREPLY < <(compgen -f -- "$current")
           words='--help' ;;

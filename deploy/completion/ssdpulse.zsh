@@ -12,6 +12,7 @@ _ssdpulse() {
     'metrics:list every metric'
     'top:show the drives in the terminal'
     'why:say which drive is slow, and why'
+    'simulate:model the write amplification of a recorded load'
   )
   asking=(
     '(-h --help)'{-h,--help}'[print the options of the command]'
@@ -44,6 +45,15 @@ _ssdpulse() {
     metrics) _arguments '(-h --help)'{-h,--help}'[print the options]' '--json[as JSON]' '--man[as a manual page]' ;;
     top) _arguments $asking '--once[print one screen as text]' ;;
     why) _arguments $asking '--at[of a time past]:time' ;;
+    simulate)
+      _arguments '(-h --help)'{-h,--help}'[print the options]' '--input[recorded load]:file:_files' '--size[of the drive]:bytes' \
+        '--page-size[bytes that the drive maps as one]:bytes' '--op[over-provisioning]:percent' \
+        '--policy[which block is collected]:policy:(greedy greedy_gc_frontier cost_benefit fifo)' \
+        '--placement[what is kept apart]:placement:(none hints last_lifetime)' \
+        '--discards[what the drive makes of them]:discards:(honoured ignored)' '(--sample)--full[follow every page]' \
+        '(--full)--sample[pages that are followed]:pages' '--seed[which pages are followed]:number' \
+        '--start[what the drive holds at first]:start:(full empty)' '--window[what counts, in percent]:window' \
+        '--json[print JSON]' ;;
     check-config) _arguments '(-h --help)'{-h,--help}'[print the options]' '1:configuration file:_files' ;;
   esac
 }

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import sabotages
 
-LEVELS = ("static", "build", "unit", "sanitize", "fuzz", "kernel", "system", "package", "vm", "mutate")
+LEVELS = ("static", "build", "unit", "sanitize", "fuzz", "kernel", "system", "package", "vm", "flash", "mutate")
 # How many tests of a level run at once. Those of kernel, system and package mostly wait; the matrix has jobs of its own.
-JOBS = {"static": 2, "unit": 2, "sanitize": 2, "fuzz": 2, "kernel": 3, "system": 4, "package": 2, "mutate": 2}
+JOBS = {"static": 2, "unit": 2, "sanitize": 2, "fuzz": 2, "kernel": 3, "system": 4, "package": 2, "flash": 1, "mutate": 2}
 TIMEOUT, LONG_TIMEOUT = 300, 14400
 NEED_ROOT = ("kernel", "system", "package", "vm")
 SANITIZERS = {"address": "address", "thread": "thread"}

@@ -37,6 +37,7 @@ levels, in this order (a name may also be a test: kernel.test_counts):
   system     the whole daemon on this host (root)
   package    what is installed, the Debian packages, and the service in a machine of its own (root)
   vm         other kernels, in QEMU (root)
+  flash      the flash model with many seeds, in the long tier
   mutate     sabotages of the code that the tests must notice (root)
 
 output of a test: build-tests/logs/TEST.log. SSDPULSE_TEST_SEED=N sets the seed of a run's random choices.

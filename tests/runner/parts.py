@@ -16,6 +16,7 @@ PARTS = {
     "install": ["package.test_install", "package.test_manual", "package.test_alert_names", "package.test_dashboards"],
     "debian-12": ["package.test_debian_12"],
     "debian-13": ["package.test_debian_13"],
+    "flash": ["flash", "mutate.flash"],
     "vm-5.10": ["vm.5.10"],
     "vm-6.1": ["vm.6.1"],
     "vm-6.12": ["vm.6.12"],

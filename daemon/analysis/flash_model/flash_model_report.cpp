@@ -107,7 +107,7 @@ util::Result<std::unique_ptr<FlashModel>> FlashModel::restore(const FlashModelSe
   if (!result->restore_fields(in) || !in.complete()) {
     return util::fail("it makes no sense");
   }
-  result->marks_.shift_to(at);
+  result->marks_.shift(at - result->now_);  // the monotonic clock of another boot
   result->now_ = at;
   return result;
 }
@@ -120,6 +120,7 @@ void FlashModel::save_fields(BinaryWriter& out) const {
   }
   losses_.save(out);
   marks_.save(out);
+  out(std::int64_t{now_.count()});
   out(written_);
   out(warm_at_);
   out(sampled_writes_);
@@ -135,6 +136,9 @@ bool FlashModel::restore_fields(BinaryReader& in) {
       !losses_.restore(in) || !marks_.restore(in, runs_.size())) {
     return false;
   }
+  std::int64_t now = 0;
+  in(now);
+  now_ = std::chrono::nanoseconds(now);
   in(written_);
   in(warm_at_);
   in(sampled_writes_);

@@ -42,10 +42,9 @@ void WindowMarks::thin() {
   marks_.erase(marks_.begin() + static_cast<std::ptrdiff_t>(least));
 }
 
-void WindowMarks::shift_to(std::chrono::nanoseconds at) {
-  const auto shift = marks_.empty() ? std::chrono::nanoseconds{0} : at - marks_.back().at;
+void WindowMarks::shift(std::chrono::nanoseconds by) {
   for (WindowMark& mark : marks_) {
-    mark.at += shift;
+    mark.at += by;
   }
 }
 

@@ -27,8 +27,8 @@ class WindowMarks {
   [[nodiscard]] bool due(std::chrono::nanoseconds at, std::uint64_t written_pages) const;
   /// In the order of time and volume.
   void add(WindowMark mark);
-  /// Time counts anew: those of before the restart are as old as they were then, and `at` is now.
-  void shift_to(std::chrono::nanoseconds at);
+  /// Time counts anew, by so much more.
+  void shift(std::chrono::nanoseconds by);
 
   /// The oldest mark of the window; null: none yet.
   [[nodiscard]] const WindowMark* since(std::chrono::nanoseconds at) const;

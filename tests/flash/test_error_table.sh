@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# How far is a sample of 65,536 pages off a drive that is simulated in full? Thirty loads and policies, ten samples each.
+# The figures are those of deploy/docs/flash-model.md.
+# tier: long
+# timeout: 14400
+set -euo pipefail
+exec "$SSDPULSE_BUILD/tests/flash_estimate_test" --gtest_also_run_disabled_tests --gtest_filter='*DISABLED_TableOfErrors'
