@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <numeric>
 
-#include "daemon/analysis/latency_words.h"
+#include "daemon/model/latency_words.h"
 
 namespace ssdpulse::live {
 namespace {
 
-using analysis::LatencyWords;
+using model::LatencyWords;
 using model::Operation;
 
 constexpr std::array<Operation, 4> kOperationOfKind{Operation::read, Operation::write, Operation::flush,
@@ -37,9 +37,9 @@ Tail tail_of(const LatencyWords& words) {
   Tail tail;
   tail.ios = analysis::count(words);
   if (tail.ios > 0) {
-    tail.p50 = static_cast<std::uint8_t>(analysis::quantile_word(words, 0.5));
-    tail.p99 = static_cast<std::uint8_t>(analysis::quantile_word(words, 0.99));
-    tail.p999 = static_cast<std::uint8_t>(analysis::quantile_word(words, 0.999));
+    tail.p50 = static_cast<std::uint8_t>(model::quantile_word(words, 0.5));
+    tail.p99 = static_cast<std::uint8_t>(model::quantile_word(words, 0.99));
+    tail.p999 = static_cast<std::uint8_t>(model::quantile_word(words, 0.999));
   }
   return tail;
 }
@@ -279,7 +279,7 @@ std::uint8_t quantile(const Buckets& buckets, double share) {
   for (const auto& [word, ios] : buckets) {
     words[std::min<std::size_t>(word, LATENCY_OVER_WORD)] += ios;
   }
-  return static_cast<std::uint8_t>(analysis::quantile_word(words, share));
+  return static_cast<std::uint8_t>(model::quantile_word(words, share));
 }
 
 Buckets add(const Buckets& a, const Buckets& b) {

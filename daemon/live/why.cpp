@@ -59,9 +59,12 @@ std::string others_words(const std::vector<LatencySpike>& spikes, const std::str
   if (names.empty()) {
     return "";
   }
-  const bool one = names.size() == 1;
-  return fmt::format(" {} {} slow too: {}.", one ? "Another drive" : fmt::format("{} other drives", names.size()),
-                     one ? (verb == "are" ? "is" : "was") : verb, fmt::join(names, ", "));
+  constexpr std::size_t kNamed = 3;
+  const std::size_t count = names.size();
+  names.resize(std::min(count, kNamed));
+  const std::string more = count > kNamed ? fmt::format(" and {} more", count - kNamed) : "";
+  return fmt::format(" {} {} slow too: {}{}.", count == 1 ? "Another drive" : fmt::format("{} other drives", count),
+                     count > 1 ? verb : (verb == "are" ? "is" : "was"), fmt::join(names, ", "), more);
 }
 
 Why slow(const LatencySpike& spike, std::string sentence) {

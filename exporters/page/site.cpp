@@ -90,7 +90,7 @@ std::variant<Wanted, Refusal> of_device(const model::Snapshot& snapshot, const l
     const std::uint64_t from = near ? *since : 0;
     return Wanted{fmt::format("live {} {} {}", device, from, static_cast<int>(*heat)),
                   [&snapshot, &past, device, from, heat] { return live_json(snapshot, past, device, from, *heat); },
-                  from == 0 ? coding::Effort::smallest : coding::Effort::usual};
+                  from == 0 ? coding::Effort::small : coding::Effort::usual};
   }
   if (what == "column") {
     const auto number = number_in(question.parameter("snapshot"));
@@ -179,7 +179,7 @@ std::shared_ptr<const Answer> Site::file(const Question& question) {
                              const auto hash = std::hash<std::string_view>{}(found->bytes());
                              Answer answer{200, std::string(found->content_type), "", fmt::format("W/\"{:x}\"", hash),
                                            std::string(found->bytes())};
-                             return coded(std::move(answer), gzip, coding::Effort::smallest);
+                             return coded(std::move(answer), gzip, coding::Effort::small);
                            }),
                       question);
 }

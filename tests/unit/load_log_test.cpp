@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is a recorded load read as it is written, and is what is wrong with it said with its line?
-#include "daemon/runtime/simulate/load_log.h"
+#include "daemon/simulation/load_log.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <sstream>
 
-#include "daemon/runtime/simulate/simulate.h"
+#include "daemon/simulation/simulate.h"
 #include "tests/unit/flash_loads.h"
 
 namespace ssdpulse::runtime {

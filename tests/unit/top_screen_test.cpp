@@ -192,6 +192,18 @@ TEST(top_keys, do_what_the_help_says) {
   EXPECT_TRUE(view.over);
 }
 
+TEST(top_screen, the_selected_drive_is_in_sight) {
+  Json many = devices();
+  for (int i = 0; i < 50; ++i) {
+    many["devices"].push_back(device("sd" + std::to_string(i), "usual"));
+  }
+  State all = state();
+  all.overview = overview_from(many);
+  View view;
+  view.selected = "sd49";
+  EXPECT_NE(draw(all, view, 80, 24, true).text().find("\nsd49 "), std::string::npos);
+}
+
 TEST(top_grid, takes_nothing_that_is_not_one_place_wide) {
   Grid grid(12, 1);
   grid.put(0, 0,

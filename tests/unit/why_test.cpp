@@ -116,7 +116,11 @@ TEST(why, tells_of_the_worst_and_names_the_others) {
   const Why answer = host.ask();
   EXPECT_EQ(answer.device, "sdb");
   EXPECT_NE(answer.sentence.find(" 2 other drives are slow too: sda, sdc."), std::string::npos) << answer.sentence;
-  host.snapshot.spikes_going_on.pop_back();
+  for (const char* name : {"sdd", "sde", "sdf"}) {
+    host.snapshot.spikes_going_on.push_back(spike(name, SpikeCause::gc, 9s, 9s));
+  }
+  EXPECT_NE(host.ask().sentence.find(" 5 other drives are slow too: sda, sdc, sdd and 2 more."), std::string::npos);
+  host.snapshot.spikes_going_on.resize(2);
   EXPECT_NE(host.ask().sentence.find(" Another drive is slow too: sda."), std::string::npos);
 }
 
