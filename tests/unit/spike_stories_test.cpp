@@ -294,6 +294,23 @@ TEST(Stories, ABrownOut) {
   }
 }
 
+TEST(Stories, ABrownOutOfADeviceWithBadSeconds) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    for (const auto& [every, more] : {std::pair(7, 0.1), std::pair(20, 0.2)}) {
+      Story story(seed, 0.2);
+      story.clients(12, 8, 0.3);
+      story.adds = [every = every, more = more](double now, Operation, double usual) {
+        const bool bad = static_cast<int>(now) % every == 0;
+        return (now >= kBegin && now < kBegin + 60 ? 2 * usual : 0) + (bad ? more : 0);
+      };
+      story.run(kBegin + 120);
+      for (const auto operation : {SpikeOperation::read, SpikeOperation::write}) {
+        EXPECT_EQ(seen(story, operation, SpikeCause::unknown, {{kBegin, kBegin + 60}}).near, 1U) << text_of(story);
+      }
+    }
+  }
+}
+
 /// Host writes and media writes, as the drive counts them; both are given as bytes a second.
 void account(Story& story, std::function<double(double)> host, std::function<double(double)> media) {
   story.poll_interval = 10;

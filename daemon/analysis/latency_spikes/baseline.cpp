@@ -25,7 +25,7 @@ void Baseline::learn(SteadyTime begin, SteadyTime end, double figure_seconds) {
 }
 
 void Baseline::take(const Held& held) {
-  double weight = 1 - std::exp(-held.seconds / (held.octave > octave_ ? kRiseSeconds : kFallSeconds));
+  double weight = 1 - std::exp(-held.seconds / (held.octave > octave_ ? kRiseSeconds : fall_seconds_));
   if (!seconds()) {
     weight = held.seconds / (learned_seconds_ + held.seconds);  // an average, at first
   }

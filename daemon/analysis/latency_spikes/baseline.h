@@ -22,6 +22,8 @@ class Baseline {
   static constexpr double kHoldSeconds = 6;
   static constexpr double kLeastSeconds = 5;  // of healthy windows, and two of them: with less nothing is known
 
+  explicit Baseline(double fall_seconds = kFallSeconds) : fall_seconds_(fall_seconds) {}
+
   /// A healthy window's figure; a long one, as when ticks were missed, counts for more.
   void learn(SteadyTime begin, SteadyTime end, double figure_seconds);
   /// A spike opens.
@@ -39,6 +41,7 @@ class Baseline {
   };
   void take(const Held& held);
 
+  double fall_seconds_;
   std::deque<Held> held_;
   double octave_ = 0;
   double learned_seconds_ = 0;

@@ -21,6 +21,9 @@ class ExcessSignal {
   static constexpr double kMoreLoad = 1.25;    // may make I/Os somewhat slower
   static constexpr double kMuchMoreLoad = 2.5;  // the same, in a spike
   static constexpr double kTimesUsual = 2;
+  // A time constant: what is usual is not what single bad seconds are; that the load is not more keeps the morning
+  // silent.
+  static constexpr double kUsualFallSeconds = 60;
   static constexpr double kBroadSeconds = 5;  // for so long, and two windows
 
   [[nodiscard]] std::optional<Evidence> look(const SignalWindow& now, double limit, double floor_seconds);
@@ -32,8 +35,8 @@ class ExcessSignal {
 
  private:
   struct Usual {
-    Baseline mean;
-    Baseline median;
+    Baseline mean{kUsualFallSeconds};
+    Baseline median{kUsualFallSeconds};
     void learn(const SignalWindow& now);
   };
   [[nodiscard]] std::optional<Evidence> look_for_long(const SignalWindow& now, double limit) const;
