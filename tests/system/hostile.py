@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 # What a request that was tampered with may be told: never an internal error.
-ANSWERS = {100, 200, 400, 401, 404, 405, 411, 413, 414, 421, 431, 501, 503, 505}
+ANSWERS = {100, 200, 304, 400, 401, 404, 405, 411, 413, 414, 421, 431, 501, 503, 505}
 CLIENT_HELLO = bytes.fromhex("16030100f5010000f10303")  # the beginning of one
 
 
