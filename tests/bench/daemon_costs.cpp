@@ -174,12 +174,12 @@ void scrape_of(std::uint32_t devices) {
   const double text_ms = median_ms(nothing, [&] { text = exposition::render_text(exposition::collect(snapshot)); });
   const double protobuf_ms =
       median_ms(nothing, [&] { protobuf = exposition::render_protobuf(exposition::collect(snapshot)); });
-  const double gzip_ms = median_ms(nothing, [&] { packed = exposition::gzip(protobuf).value_or(""); });
+  const double gzip_ms = median_ms(nothing, [&] { packed = coding::gzip(protobuf).value_or(""); });
   const double native_ms = median_ms(nothing, [&] {
     native = exposition::render_protobuf(exposition::collect(snapshot), exposition::Buckets::native);
   });
-  const double native_gzip_ms = median_ms(nothing, [&] { packed_native = exposition::gzip(native).value_or(""); });
-  const std::string packed_text = exposition::gzip(text).value_or("");
+  const double native_gzip_ms = median_ms(nothing, [&] { packed_native = coding::gzip(native).value_or(""); });
+  const std::string packed_text = coding::gzip(text).value_or("");
   std::printf(
       "{\"what\": \"scrape\", \"devices\": %u, \"collect_ms\": %.3f, \"text_ms\": %.3f, \"text_bytes\": %zu, "
       "\"text_gzip_bytes\": %zu, "

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 # What a request that was tampered with may be told: never an internal error.
-ANSWERS = {100, 200, 400, 401, 404, 405, 411, 413, 414, 431, 501, 503, 505}
+ANSWERS = {100, 200, 304, 400, 401, 404, 405, 411, 413, 414, 421, 431, 501, 503, 505}
 CLIENT_HELLO = bytes.fromhex("16030100f5010000f10303")  # the beginning of one
 
 
@@ -144,6 +144,7 @@ def garbage(port, tls, count, seed, out):
 SEEDS = [
     b"GET /metrics HTTP/1.1\r\nHost: a\r\nAccept: text/plain\r\nAccept-Encoding: gzip\r\n\r\n",
     b"HEAD /-/healthy HTTP/1.0\r\n\r\n",
+    b"GET /api/v1/devices/loop0/live?since=7&heat=write&at=-1 HTTP/1.1\r\nHost: [::1]:80\r\nIf-None-Match: W/\"1-2\"\r\n\r\n",
     b"GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Basic cHJvbWV0aGV1czp3cm9uZw==\r\n\r\n",
     b"POST /metrics HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n",
     b"GET http://a/metrics?x=%41&y#z HTTP/1.1\r\nHost: a\r\nCookie: a=b; c=d\r\nContent-Length: 3\r\n\r\nabc",
