@@ -26,7 +26,7 @@ std::uint64_t less(std::uint64_t after, std::uint64_t before) {
 }
 
 LatencyWords words_between(const LatencyWords& before, const LatencyWords& after) {
-  auto difference = analysis::added(before, after);
+  auto difference = model::added(before, after);
   if (!difference) {
     throw BeganAnew{};
   }
@@ -35,7 +35,7 @@ LatencyWords words_between(const LatencyWords& before, const LatencyWords& after
 
 Tail tail_of(const LatencyWords& words) {
   Tail tail;
-  tail.ios = analysis::count(words);
+  tail.ios = model::count(words);
   if (tail.ios > 0) {
     tail.p50 = static_cast<std::uint8_t>(model::quantile_word(words, 0.5));
     tail.p99 = static_cast<std::uint8_t>(model::quantile_word(words, 0.99));
@@ -61,7 +61,7 @@ KindColumn kind_between(const model::OperationIo& before, const model::Operation
   column.buckets = buckets_of(total);
   LatencyWords device;
   for (std::size_t during = 0; during < model::kDurings; ++during) {
-    analysis::add(device, words_between(before.device_latency[during].words, after.device_latency[during].words));
+    model::add(device, words_between(before.device_latency[during].words, after.device_latency[during].words));
   }
   column.device = tail_of(device);
   column.queue = tail_of(words_between(before.queue_latency.words, after.queue_latency.words));
@@ -272,7 +272,7 @@ Column decode(std::string_view bytes, Depth depth) {
   return column;
 }
 
-double upper_bound(std::uint8_t word) { return analysis::upper_bound_seconds(word); }
+double upper_bound(std::uint8_t word) { return model::upper_bound_seconds(word); }
 
 std::uint8_t quantile(const Buckets& buckets, double share) {
   LatencyWords words(LATENCY_OVER_WORD + 1);

@@ -10,7 +10,7 @@
 #include "daemon/simulation/simulate.h"
 #include "tests/unit/flash_loads.h"
 
-namespace ssdpulse::runtime {
+namespace ssdpulse::simulation {
 namespace {
 
 constexpr std::uint64_t kSize = 1'000'000;
@@ -142,4 +142,4 @@ TEST(SimulationPlan, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::runtime
+}  // namespace ssdpulse::simulation
