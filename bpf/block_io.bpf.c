@@ -82,14 +82,11 @@ static __noinline int issue_with_a_look(struct request *rq, struct issue_slot *s
 	again = was_issued(rq) && holds(slot, rq, io.class, now);
 	if (!again && state->geometry.flags & DEVICE_RETIRING)
 		return 0;
-	if (again) {
-		record_early(rq, slot, state, device, now);
-	} else {
+	if (!again) {
 		free_slot(slot, state, drive, false, io.class, now);
 		slot->held = held_by(io.class);
 		interference_started(drive, io.class, now);
 	}
-	store_issue(slot, rq, io.class, now);
 	if (io.class >= HOT_CLASSES && again)
 		__sync_fetch_and_add(&cell->reissues, 1);
 	else if (io.class >= HOT_CLASSES)
@@ -98,6 +95,11 @@ static __noinline int issue_with_a_look(struct request *rq, struct issue_slot *s
 		cell->reissues += 1;
 	else
 		cell->issues += 1;
+	/* With the time of the first issue; towards the end, as the verifier follows what comes behind it very often.
+	 */
+	if (again)
+		record_early(rq, slot, state, device, now);
+	store_issue(slot, rq, io.class, now);
 	return 0;
 }
 
@@ -193,7 +195,7 @@ static __noinline int take_slot_with_a_look(struct request *rq, struct issue_slo
 	/* Where tags share a slot, what is there may still be in flight. */
 	if (own || state->geometry.flags & SLOTS_EXACT)
 		free_slot(slot, state, drive, own, class, now);
-	return own ? early : SLOT_FOREIGN;
+	return forgotten(own ? early : SLOT_FOREIGN, now);
 }
 
 static __always_inline int complete(struct request *rq, int error, __u32 nr_bytes)
@@ -235,6 +237,8 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 		slot->held = 0;
 	else
 		early = take_slot_with_a_look(rq, slot, io.state, io.device, io.now);
+	/* The verifier follows what comes now once, however this was found out; and so below. */
+	early = forgotten(early, io.now);
 	if (early & SLOT_FOREIGN) {
 		count_event(io.state, io.class, was_never_issued(rq, io.class) ? EVENT_UNISSUED : EVENT_STRAY);
 		return 0;
@@ -260,6 +264,8 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 	if (!early) {
 		if (io.class == CLASS_WRITE)
 			record_write(rq, io.device, &io.state->geometry, cpu, &origin);
+		origin.told = forgotten(origin.told, io.now);
+		origin.hint = forgotten(origin.hint, io.now);
 		record_size(false, cell, &io);
 		record_queue_time(false, cell, &io, issued);
 	}

@@ -66,13 +66,23 @@ static __always_inline void free_slot(struct issue_slot *slot, struct device_sta
 	__u32 event = state->geometry.flags & SLOTS_EXACT ? EVENT_COMPLETION_MISSED : EVENT_SLOT_COLLISION;
 	__u32 reads = slot->issues[CLASS_READ], writes = slot->issues[CLASS_WRITE], cold = slot->cold;
 
-	reads -= own && class == CLASS_READ;
-	writes -= own && class == CLASS_WRITE;
+	if (own && class == CLASS_READ)
+		reads -= 1;
+	else if (own && class == CLASS_WRITE)
+		writes -= 1;
+	else if (own)
+		cold = 0;
+	/* The verifier need not follow each way to here any further. */
+	event = forgotten(event, now);
+	reads = forgotten(reads, now);
+	writes = forgotten(writes, now);
+	cold = forgotten(cold, now);
+	BOUND(event, 7);
 	if (reads)
 		count_events(state, CLASS_READ, event, reads);
 	if (writes)
 		count_events(state, CLASS_WRITE, event, writes);
-	if (cold && !(own && cold == class)) {
+	if (cold) {
 		count_event(state, cold, event);
 		interference_ended(drive, cold, now);
 	}
