@@ -97,8 +97,8 @@ OfflineModel::Mark OfflineModel::mark() const {
 void OfflineModel::keep_mark() {
   marks_.push_back(mark());
   if (marks_.size() == kMostMarks) {
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < marks_.size(); i += 2) {
+    std::size_t kept = 1;
+    for (std::size_t i = 2; i < marks_.size(); i += 2) {
       marks_[kept++] = std::move(marks_[i]);
     }
     marks_.resize(kept);
