@@ -8,8 +8,8 @@
 
 namespace ssdpulse::coding {
 
-/// Levels of libdeflate. Of a page of metrics of 64 busy devices the fastest leaves 15 %. Those beyond 9 take megabytes of
-/// memory while they work, for 3 % less.
+/// Levels of libdeflate. Of a page of metrics of 64 busy devices the fastest leaves 15 %. Those beyond 9 take megabytes
+/// of memory while they work, for 3 % less.
 enum class Effort : std::uint8_t { fastest = 1, usual = 6, small = 9 };
 
 /// The bytes in gzip format; nothing if there is no memory for it: then send them as they are.

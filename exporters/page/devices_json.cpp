@@ -260,20 +260,22 @@ auto need_of(const Known& known, const model::Snapshot& snapshot) {
 }  // namespace
 
 Json devices_json(const model::Snapshot& snapshot, const live::RecentPast& past) {
-  std::vector<Known> known;
-  for (const model::DeviceSnapshot& device : snapshot.devices) {
-    known.push_back(look_at(device, past, snapshot.number));
-  }
-  std::stable_sort(known.begin(), known.end(),
-                   [&](const Known& a, const Known& b) { return need_of(a, snapshot) < need_of(b, snapshot); });
   const auto situation = situation_of(snapshot, past);
   const auto reach = past.ring().reach();
   Json answer = head_of(snapshot);
   answer["why"] = why_json(live::why(situation));
   answer["reach"] = {{"first", reach.first}, {"begin", reach.first == 0 ? Json() : Json(seconds_of(reach.begin))}};
   answer["devices"] = Json::array();
-  for (const Known& one : known) {
-    answer["devices"].push_back(device_json(one, snapshot, situation));
+  // One after the other: the columns of one device alone are half a megabyte.
+  using Entry = std::pair<std::tuple<double, double>, Json>;
+  std::vector<Entry> entries;
+  for (const model::DeviceSnapshot& device : snapshot.devices) {
+    const Known known = look_at(device, past, snapshot.number);
+    entries.emplace_back(need_of(known, snapshot), device_json(known, snapshot, situation));
+  }
+  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.first < b.first; });
+  for (Entry& entry : entries) {
+    answer["devices"].push_back(std::move(entry.second));
   }
   return answer;
 }
