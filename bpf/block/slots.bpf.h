@@ -2,9 +2,9 @@
 /*
  * Remembers a request between its issue and its end.
  *
- * In a table indexed by device, hardware queue and tag. A read or a write is stored there blindly, and taken for the one
- * that ends if its address, its class and its time agree: a slot filled before the request was allocated is not its own.
- * Whatever else is in the slot has ended unseen, as a tag serves one request at a time.
+ * In a table indexed by device, hardware queue and tag. A read or a write is stored there blindly, and taken for the
+ * one that ends if its address, its class and its time agree: a slot filled before the request was allocated is not its
+ * own. Whatever else is in the slot has ended unseen, as a tag serves one request at a time.
  */
 #pragma once
 

@@ -16,15 +16,15 @@
 #include "daemon/history/history.h"
 #include "daemon/live/recent_past.h"
 #include "daemon/model/version.h"
-#include "daemon/runtime/current_snapshot.h"
 #include "daemon/runtime/events.h"
-#include "daemon/runtime/page_routes.h"
 #include "daemon/runtime/publisher.h"
 #include "daemon/runtime/sampler.h"
 #include "daemon/service/notifier.h"
 #include "daemon/sources/inventory/coverage.h"
 #include "daemon/util/log.h"
+#include "daemon/web/current_snapshot.h"
 #include "daemon/web/listeners.h"
+#include "daemon/web/page_routes.h"
 #include "daemon/web/server.h"
 #include "exporters/http/pages.h"
 #include "exporters/page/site.h"
@@ -70,7 +70,7 @@ http::Response plain(unsigned status, const char* words) {
   return {status, "text/plain; charset=utf-8", "", {}, std::make_shared<const std::string>(words)};
 }
 
-http::Routes routes(const CurrentSnapshot& current, exposition::MetricsPage& page) {
+http::Routes routes(const web::CurrentSnapshot& current, exposition::MetricsPage& page) {
   auto metrics = [&current, &page](const http::Request& request) -> http::Response {
     const bool native_alone = request.parameter("histograms") == "native";
     if (!native_alone && !request.parameter("histograms").empty()) {
@@ -240,13 +240,13 @@ ExitCode run(const config::Configure& configure) {
     }
     history = std::move(*opened);
   }
-  CurrentSnapshot current;
+  web::CurrentSnapshot current;
   exposition::MetricsPage metrics;
   live::RecentPast past;
   page::Site site(past);
   auto pages = routes(current, metrics);
   if (config->web.page) {
-    add_page(pages, current, site, config->web.hosts);
+    web::add_page(pages, current, site, config->web.hosts);
   }
   auto web = web::WebServer::start(std::move(*listeners), std::move(pages), config->web.config_file);
   if (!web) {

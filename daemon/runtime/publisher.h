@@ -13,9 +13,9 @@
 #include "daemon/drives/monitor.h"
 #include "daemon/history/history.h"
 #include "daemon/live/recent_past.h"
-#include "daemon/runtime/current_snapshot.h"
 #include "daemon/runtime/sampler.h"
 #include "daemon/stages/stage.h"
+#include "daemon/web/current_snapshot.h"
 #include "daemon/web/server.h"
 
 namespace ssdpulse::runtime {
@@ -27,7 +27,7 @@ struct Parts {
   history::History* history;  // null where none is kept
   web::WebServer& web;
   live::RecentPast& past;
-  CurrentSnapshot& current;
+  web::CurrentSnapshot& current;
 };
 
 class Publisher {

@@ -44,7 +44,7 @@ ROOMS = {
     "exporters/http": ["daemon/util"],
     "exporters/terminal": BASE,
     "exporters/terminal/top": ["daemon/util"],
-    "daemon/web": ["daemon/config", "daemon/service", "exporters/http", *BASE],
+    "daemon/web": ["daemon/config", "daemon/service", "exporters/http", "exporters/page", *BASE],
     "daemon/client": ["daemon/config", "exporters/terminal/top", "daemon/util"],
 }
 ROOMS["daemon/runtime"] = [room for room in ROOMS if room == "bpf/abi" or not room.startswith("bpf")]

@@ -105,19 +105,19 @@ TEST(CellDecoder, EveryWordLandsWhereItBelongs) {
   model::OperationIo io;
   decode_cell(words, io);
   EXPECT_EQ(io.issues, 1000U);
-  EXPECT_EQ(io.requeues[model::index(model::RequeueReason::driver)], 1001U);
-  EXPECT_EQ(io.size.sum_bytes, 1002U);
-  EXPECT_EQ(io.sequential_bytes, 1003U);
-  EXPECT_EQ(io.queue_latency.sum_ns, 1004U);
-  EXPECT_EQ(io.completions, 1008U);
-  EXPECT_EQ(io.bytes, 1009U);
-  EXPECT_EQ(io.total_latency.sum_ns, 1010U);
-  EXPECT_EQ(io.queue_full_ns, 1015U);
+  EXPECT_EQ(io.requeues[model::index(model::RequeueReason::driver)], 1011U);
+  EXPECT_EQ(io.size.sum_bytes, 1003U);
+  EXPECT_EQ(io.sequential_bytes, 1004U);
+  EXPECT_EQ(io.queue_latency.sum_ns, 1005U);
+  EXPECT_EQ(io.completions, 1001U);
+  EXPECT_EQ(io.bytes, 1002U);
+  EXPECT_EQ(io.total_latency.sum_ns, 1006U);
+  EXPECT_EQ(io.queue_full_ns, 1012U);
   EXPECT_EQ(io.size.words.at(13), 5U);
   EXPECT_EQ(io.queue_latency.words.at(20), 6U);
   EXPECT_EQ(io.total_latency.words.at(30), 7U);
   for (std::size_t during = 0; during < 3; ++during) {
-    EXPECT_EQ(io.device_latency[during].sum_ns, 1011U + during);
+    EXPECT_EQ(io.device_latency[during].sum_ns, 1007U + during);
     EXPECT_EQ(io.device_latency[during].words.at(40 + during), 8U + during);
     EXPECT_EQ(io.device_latency[during].count(), 8U + during);
   }

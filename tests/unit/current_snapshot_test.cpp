@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Until when do the figures of the newest snapshot count as fresh?
-#include "daemon/runtime/current_snapshot.h"
+#include "daemon/web/current_snapshot.h"
 
 #include <gtest/gtest.h>
 
-namespace ssdpulse::runtime {
+namespace ssdpulse::web {
 namespace {
 
 using namespace std::chrono_literals;
@@ -24,4 +24,4 @@ TEST(CurrentSnapshot, IsFreshForAWhile) {
 }
 
 }  // namespace
-}  // namespace ssdpulse::runtime
+}  // namespace ssdpulse::web

@@ -183,7 +183,7 @@ TEST(NvmeSupervisor, AClientThatComesAndGoesFillsNoLog) {
   int went = 0;
   for (std::string line; std::getline(log, line);) {
     came += line.find("has a client") != std::string::npos ? 1 : 0;
-    went += line.find("has gone") != std::string::npos ? 1 : 0;
+    went += line.find("disconnected") != std::string::npos ? 1 : 0;
   }
   EXPECT_EQ(came, 1);
   EXPECT_EQ(went, 1);

@@ -35,8 +35,8 @@ std::optional<Evidence> SpikeDetector::look(const SignalWindow& now, double floo
     return baseline_seconds() || span_ ? stall : std::nullopt;
   }
   std::optional<Evidence> slow;
-    // A spike that lasts, a stall that ends, or an I/O that took as long as all that is pooled may be why there are few.
-    if (now.enough || now.in_spike || stall_.just_over() || slowest_seconds(now.io) >= pool_seconds_) {
+  // A spike that lasts, a stall that ends, or an I/O that took as long as all that is pooled may be why there are few.
+  if (now.enough || now.in_spike || stall_.just_over() || slowest_seconds(now.io) >= pool_seconds_) {
     slow = excess_.look(now, limit, floor_seconds);
     if (const auto tail = tail_.look(now, limit); tail && (!slow || slow->kind != EvidenceKind::clear)) {
       slow = tail;

@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "daemon/runtime/current_snapshot.h"
+#include "daemon/web/current_snapshot.h"
 #include "exporters/http/page.h"
 #include "exporters/page/site.h"
 
-namespace ssdpulse::runtime {
+namespace ssdpulse::web {
 
 /// Adds the routes; that of / replaces what was there. `hosts`: names, besides localhost and addresses, by which
 /// browsers may call this host. The snapshot and the site must outlive the routes.
 void add_page(http::Routes& routes, const CurrentSnapshot& current, page::Site& site, std::vector<std::string> hosts);
 
-}  // namespace ssdpulse::runtime
+}  // namespace ssdpulse::web

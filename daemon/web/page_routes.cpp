@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/runtime/page_routes.h"
+#include "daemon/web/page_routes.h"
 
 #include <memory>
 #include <utility>
@@ -7,7 +7,7 @@
 #include "exporters/http/hosts.h"
 #include "exporters/page/assets.h"
 
-namespace ssdpulse::runtime {
+namespace ssdpulse::web {
 namespace {
 
 using AnswerPtr = std::shared_ptr<const page::Answer>;
@@ -64,4 +64,4 @@ void add_page(http::Routes& routes, const CurrentSnapshot& current, page::Site& 
   });
 }
 
-}  // namespace ssdpulse::runtime
+}  // namespace ssdpulse::web

@@ -9,7 +9,7 @@
 
 #include "daemon/model/snapshot.h"
 
-namespace ssdpulse::runtime {
+namespace ssdpulse::web {
 
 /// Thread-safe; get() gives null until the first publish().
 class CurrentSnapshot {
@@ -33,4 +33,4 @@ class CurrentSnapshot {
   std::atomic<std::shared_ptr<const model::Snapshot>> current_;
 };
 
-}  // namespace ssdpulse::runtime
+}  // namespace ssdpulse::web
