@@ -147,7 +147,7 @@ TEST(page_site, numbers_of_a_column_are_what_was_added) {
   EXPECT_EQ(live["columns"]["read_bytes"], Json({4096}));
   EXPECT_EQ(live["columns"]["read_p50"], Json({100}));
   EXPECT_EQ(live["columns"]["read_p99"], Json({LATENCY_OVER_WORD}));
-  EXPECT_EQ(live["columns"]["write_p99"], Json({nullptr}));
+  EXPECT_EQ(live["columns"]["write_p99"], Json::array({nullptr}));
   const std::string levels = live["heat"]["levels"][0];
   EXPECT_EQ(levels, "100:3" + std::string(LATENCY_OVER_WORD - 101, '0') + "1");
   const Json column = rig.ask("/api/v1/devices/nvme0n1/column", {{"snapshot", "3"}});
