@@ -63,7 +63,8 @@ static __noinline int record_early(struct request *rq, struct issue_slot *slot, 
 
 /*
  * An issue that must look into its slot: of a cold class, whose last one may disturb others until it is known to have
- * ended; of a request that the driver has had before; on a device that retires, where only what is held still counts.
+ * ended; of a request that the driver has had before; where tags share slots; on a device that retires, where only what
+ * is held still counts.
  */
 static __noinline int issue_with_a_look(struct request *rq, struct issue_slot *slot, struct device_state *state,
 					__u32 device, __u64 now)
@@ -116,7 +117,8 @@ static __always_inline int issue(struct request *rq)
 	if (!slot)
 		return 0;
 	io.now = bpf_ktime_get_ns();
-	if (io.class >= HOT_CLASSES || was_issued(rq) || io.state->geometry.flags & DEVICE_RETIRING)
+	if (io.class >= HOT_CLASSES || was_issued(rq) ||
+	    (io.state->geometry.flags & (SLOTS_EXACT | DEVICE_RETIRING)) != SLOTS_EXACT)
 		return issue_with_a_look(rq, slot, io.state, io.device, io.now);
 	cell = hot_cell(io.device, bpf_get_smp_processor_id(), io.class);
 	if (!cell)

@@ -66,10 +66,11 @@ static __always_inline void free_slot(struct issue_slot *slot, struct device_sta
 	__u32 event = state->geometry.flags & SLOTS_EXACT ? EVENT_COMPLETION_MISSED : EVENT_SLOT_COLLISION;
 	__u32 reads = slot->issues[CLASS_READ], writes = slot->issues[CLASS_WRITE], cold = slot->cold;
 
+	/* The slot may have been cleared since it was found to be its own. */
 	if (own && class == CLASS_READ)
-		reads -= 1;
+		reads -= reads > 0;
 	else if (own && class == CLASS_WRITE)
-		writes -= 1;
+		writes -= writes > 0;
 	else if (own)
 		cold = 0;
 	/* The verifier need not follow each way to here any further. */

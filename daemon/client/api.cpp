@@ -4,11 +4,25 @@
 #include <utility>
 
 #include "daemon/config/listen_address.h"
+#include "daemon/config/web_file.h"
 
 namespace ssdpulse::client {
 
+namespace {
+
+/// The file may have users alone. Whoever may not read it is sent by TLS: passwords never go out in clear by mistake.
+bool has_tls(const std::string& web_file) {
+  if (web_file.empty()) {
+    return false;
+  }
+  const auto loaded = config::load_web_file(web_file);
+  return !loaded || loaded->tls.has_value();
+}
+
+}  // namespace
+
 std::string url_of(const config::Web& web) {
-  const char* scheme = web.config_file.empty() ? "http://" : "https://";
+  const char* scheme = has_tls(web.config_file) ? "https://" : "http://";
   auto address =
       config::parse_listen_address(web.listen_address.empty() ? "127.0.0.1:10936" : web.listen_address.front());
   if (!address) {

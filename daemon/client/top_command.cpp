@@ -50,7 +50,8 @@ bool is_utf8() { return std::string_view(::nl_langinfo(CODESET)) == "UTF-8"; }
 
 bool dumb() {
   const char* terminal = std::getenv("TERM");
-  return terminal == nullptr || std::string_view(terminal) == "dumb" || ::isatty(STDOUT_FILENO) == 0;
+  return terminal == nullptr || std::string_view(terminal) == "dumb" || ::isatty(STDOUT_FILENO) == 0 ||
+         ::isatty(STDIN_FILENO) == 0;
 }
 
 bool print_once(Api& api, top::State& state) {

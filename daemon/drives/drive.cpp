@@ -135,7 +135,6 @@ void PolledDrive::begin_poll(SteadyTime now, bool early, bool asked_for, BlockLa
     const bool written = !before_.activity || before_.activity != at_media_.activity;
     const bool wanted = asked_for || written || counters_in_doubt_ || now - media_read_at_ >= kMediaAtLeast;
     poller_.begin(wanted ? Extent::media : Extent::wear);
-    counters_in_doubt_ = counters_in_doubt_ && !wanted;
   }
   finish_poll(now, block);  // where there is nothing to ask
 }
@@ -184,6 +183,7 @@ void PolledDrive::finish_poll(SteadyTime now, BlockLayer& block) {
 }
 
 void PolledDrive::take_counters(const nvme::DriveReading& reading, const DriveWrites& after, SteadyTime now) {
+  counters_in_doubt_ = false;
   const std::string identity = reading.identity->serial + '\n' + reading.identity->firmware;
   if (std::exchange(units_of_, identity) != identity) {
     units_.clear();

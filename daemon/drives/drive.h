@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NvmeDrive: one drive from its first poll to its removal: when it is asked for what, and what is known of it.
-// Keeps the schedule of the drive and passes its answers to those who know what they mean: ledgers, values, back-off,
-// minutes. Holds no descriptor and sends nothing itself: the monitor carries requests and answers. One thread.
+// PolledDrive: one drive from its first poll to its removal: when it is asked for what, and what is known of it.
+// Keeps the schedule of the drive and passes its answers to what knows their meaning: values, back-off, readings for
+// the stages. Holds no descriptor and sends nothing itself: the monitor carries requests and answers. One thread.
 #pragma once
 
 #include <chrono>

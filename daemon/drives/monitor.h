@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NvmeMonitor: the host's NVMe drives, and when each is polled.
-// Keeps one NvmeDrive per subsystem, carries its requests to the reader process and the answers back, and never waits
+// DriveMonitor: the host's NVMe drives, and when each is polled.
+// Keeps one PolledDrive per subsystem, carries its requests to the reader process and the answers back, and never waits
 // for any of it. Owned by the daemon's one thread.
 #pragma once
 

@@ -6,6 +6,9 @@
 namespace ssdpulse::live {
 namespace {
 
+/// Of a column within which the clock was set back.
+constexpr std::chrono::milliseconds kUsualLength{1000};
+
 template <typename Mark>
 void keep_newest(std::vector<Mark>& marks, std::size_t most) {
   if (marks.size() > most) {
@@ -32,12 +35,21 @@ void RecentPast::observe(const model::Snapshot& snapshot) {
     }
     note_bursts(device, then, now, snapshot.taken_at);
   }
+  if (frame.length < frame.length.zero()) {
+    frame.length = kUsualLength;
+  }
   if (last_) {
     ring_.push(frame);
   }
   last_ = snapshot.taken_at;
   const std::lock_guard lock(mutex_);
-  since_ = since_.value_or(snapshot.taken_at);
+  // What went with its device is over. What a device of that name has later is something else.
+  for (Burst& burst : bursts_) {
+    if (!burst.end && known_.count(burst.device) == 0) {
+      burst.end = snapshot.taken_at;
+    }
+  }
+  since_ = std::min(since_.value_or(snapshot.taken_at), snapshot.taken_at);
   spikes_.insert(spikes_.end(), snapshot.spikes_ended.begin(), snapshot.spikes_ended.end());
   keep_newest(spikes_, kMarks);
   keep_newest(bursts_, kMarks);

@@ -79,7 +79,9 @@ void Discards::observe_device(const DeviceTick& device, Device& known,
   analysis::DiscardTick seen;
   seen.now_ns = monotonic_ns(tick);
   seen.gap_ns = static_cast<std::uint64_t>(tick.settings.discard_gap.count());
-  seen.requests = {io.issues, io.completions, io.bytes, io.in_flight, device.block.last_discard_end_ns};
+  seen.requests = {io.issues, io.completions, io.bytes, io.in_flight,
+                   // A device may have been read once more, after the tick began.
+                   std::min(device.block.last_discard_end_ns, seen.now_ns)};
   seen.volumes = std::move(volumes);
   for (const analysis::DiscardBurst& burst : known.finder.observe(seen)) {
     report(name, burst, tick, lines);

@@ -65,13 +65,15 @@ void WriteAmplification::forget_others(const Tick& tick) {
 void WriteAmplification::observe_drive(const model::DriveTick& seen, Drive& drive, const Tick& tick, Effects& effects) {
   for (const model::CounterReading& reading : seen.readings) {
     drive.ledgers.observe(reading, seen.interval, tick.at, effects.lines);
-    if (drive.ledgers.in_doubt()) {
-      effects.read_counters_again.push_back(seen.key);
-    } else {
+    if (!drive.ledgers.in_doubt()) {
       drive.believed_at = reading.ended;
     }
   }
   take_past(seen, drive, tick, effects);
+  // Also where the past, which came just now, is what contradicts the newest reading.
+  if (drive.ledgers.in_doubt()) {
+    effects.read_counters_again.push_back(seen.key);
+  }
   ask_for_past(seen, drive, tick, effects);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/web/server.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "daemon/util/log.h"
@@ -44,8 +45,11 @@ tl::expected<std::unique_ptr<WebServer>, util::ExitCode> WebServer::start(std::v
     log::info("serving url={}://{}/metrics users={}", scheme, address,
               protection && protection->users ? "listed" : "all");
   }
-  if (has_page && !addresses.empty()) {
-    const std::string& address = addresses.front();
+  // Not a unix socket.
+  const auto found = std::find_if(addresses.begin(), addresses.end(),
+                                  [](const std::string& one) { return one.find(':') != std::string::npos; });
+  if (has_page && found != addresses.end()) {
+    const std::string& address = *found;
     log::info("page url={}://{}/ from_elsewhere=\"ssh -L {}:{} THIS_HOST\"", scheme, address,
               address.substr(address.rfind(':') + 1), address);
   }

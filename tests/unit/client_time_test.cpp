@@ -4,7 +4,9 @@
 #include <rapidcheck/gtest.h>
 #include <time.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
 
 #include "daemon/client/api.h"
 #include "daemon/client/time_text.h"
@@ -48,7 +50,12 @@ TEST(client_address, is_where_the_daemon_listens) {
   EXPECT_EQ(url_of(web), "http://[::1]:9000");
   web.listen_address = {"10.0.0.1:9000"};
   web.config_file = "/etc/ssdpulse/web.yaml";
-  EXPECT_EQ(url_of(web), "https://10.0.0.1:9000");
+  EXPECT_EQ(url_of(web), "https://10.0.0.1:9000") << "of a file that cannot be read";
+  const std::string file = testing::TempDir() + "client_address_web.yaml";
+  std::ofstream(file) << "basic_auth_users: {}\n";
+  web.config_file = file;
+  EXPECT_EQ(url_of(web), "http://10.0.0.1:9000") << "users alone";
+  std::remove(file.c_str());
 }
 
 }  // namespace

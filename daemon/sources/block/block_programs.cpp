@@ -134,6 +134,9 @@ void Tables::forget_requests(const Allocation& allocation) const {
   device_state& state = writable_states[allocation.device];
   state.discards_ended = state.discards_started;
   state.flushes_ended = state.flushes_started;
+  // What the next disk would take for its own, with the time in between.
+  state.discard_last_end_ns = state.flush_last_end_ns = 0;
+  state.full_since = state.full_paused_ns = 0;
 }
 
 void BlockPrograms::SkeletonDeleter::operator()(block_io* skeleton) const { block_io::destroy(skeleton); }

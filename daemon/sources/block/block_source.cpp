@@ -235,9 +235,9 @@ void BlockSource::release_from(std::vector<Place>& places, MeasuredDevice& measu
   const auto now = std::chrono::steady_clock::now();
   std::vector<bool> over;
   for (Place& place : places) {
-    const bool moved = read_place(programs_->tables(), rules_, place, measured);
+    read_place(programs_->tables(), rules_, place, measured);
     if (place.retirement) {
-      place.retirement->look(moved, now);
+      place.retirement->look(place.requests_in_flight(), now);
     }
     over.push_back(place.retirement && place.retirement->over(place.in_flight(), now) && !serves_others(place));
   }

@@ -2,6 +2,7 @@
 #include "daemon/sources/block/measured_device.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "daemon/sources/block/cell_decoder.h"
 
@@ -59,7 +60,12 @@ bool Place::in_flight() const {
   return std::any_of(requests.begin(), requests.end(), [](const InFlight& one) { return one.requests() != 0; });
 }
 
-bool read_place(const Tables& tables, const ReadingRules& rules, Place& place, MeasuredDevice& measured) {
+std::int64_t Place::requests_in_flight() const {
+  return std::accumulate(requests.begin(), requests.end(), std::int64_t{0},
+                         [](std::int64_t sum, const InFlight& one) { return sum + one.requests(); });
+}
+
+void read_place(const Tables& tables, const ReadingRules& rules, Place& place, MeasuredDevice& measured) {
   const device_state& state = tables.device_states[place.allocation.device];
   bool moved = false;
   for (std::uint32_t operation_class = 0; operation_class < CLASSES; ++operation_class) {
@@ -95,7 +101,6 @@ bool read_place(const Tables& tables, const ReadingRules& rules, Place& place, M
   if (moved) {
     measured.published.reset();
   }
-  return moved;
 }
 
 void give_up(model::Operation operation, Place& place, MeasuredDevice& measured) {

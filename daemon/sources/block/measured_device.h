@@ -30,6 +30,8 @@ struct Place {
   Place(const Tables& tables, const MemoryPlan& plan, const model::Path& path, const Allocation& given);
 
   [[nodiscard]] bool in_flight() const;
+  /// Of all operations; below 0 where their issues were not seen.
+  [[nodiscard]] std::int64_t requests_in_flight() const;
   [[nodiscard]] bool is_of(const model::Path& path) const { return model::same_disk(disk_name, diskseq, path); }
 
   Allocation allocation;
@@ -59,8 +61,8 @@ struct ReadingRules {
   model::WriteHint no_hint = model::WriteHint::unknown;  // what a write is that brought none
 };
 
-/// Adds to measured.io what the place counted since the last call. Returns whether there was anything.
-bool read_place(const Tables& tables, const ReadingRules& rules, Place& place, MeasuredDevice& measured);
+/// Adds to measured.io what the place counted since the last call.
+void read_place(const Tables& tables, const ReadingRules& rules, Place& place, MeasuredDevice& measured);
 
 /// Everything in flight there in this operation has ended unseen: it counts as missed now.
 void give_up(model::Operation operation, Place& place, MeasuredDevice& measured);

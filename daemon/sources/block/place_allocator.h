@@ -54,13 +54,20 @@ class Retirement {
 
   explicit Retirement(Time now) : last_end_(now) {}
 
-  /// Call it after each look at the counts: `moved` if any grew since the last look.
-  void look(bool moved, Time now) { last_end_ = moved ? now : last_end_; }
+  /// Call it after each look at the counts. Nothing begins at a place that retires, so what is in flight there changes
+  /// by ends alone; other counts may grow, as the disk may be in use without being measured.
+  void look(std::int64_t in_flight, Time now) {
+    if (in_flight_ != in_flight) {
+      in_flight_ = in_flight;
+      last_end_ = now;
+    }
+  }
 
   /// Whether all requests have ended: none is in flight, or none has been seen to end for so long.
   [[nodiscard]] bool over(bool in_flight, Time now) const { return !in_flight || now - last_end_ >= kEndedUnseenAfter; }
 
  private:
+  std::optional<std::int64_t> in_flight_;
   Time last_end_;
 };
 

@@ -92,7 +92,8 @@ export class Store {
   // An answer may begin earlier than asked: then it is all there is.
   take(live) {
     if (live.run !== this.run) return;
-    if (live.from !== this.to || live.from === 0) this.forget();
+    if (live.from !== 0 && live.from !== this.to) return; // of a question that is out of date
+    if (live.from === 0) this.forget();
     if (live.bounds_seconds) this.bounds = live.bounds_seconds;
     for (const [name, values] of Object.entries(live.columns)) {
       (this.columns[name] ??= []).push(...values);

@@ -140,7 +140,7 @@ def kept(vm, check):
     words = vm.sh("journalctl -b -u ssdpulse -o cat --no-pager").splitlines()
     starts = sum("history up" in line for line in words)
     check.that(starts > 3, f"starts with a history: {starts}")
-    check.equal([line for line in words if "is not used" in line or "set aside" in line], [], "what was kept and is not used")
+    check.equal([line for line in words if "is unusable" in line or "set aside" in line], [], "what was kept and is not used")
 
 
 def is_purged(vm, check, before):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import machine
 
-GOES_ON = "latency spike goes on"
+GOES_ON = "latency spike continues"
 LINE = re.compile(r"latency spike device=(\S+) operation=(\S+) cause=(\S+) begin=(\S+) seconds=([\d.]+)(.*)")
 
 
