@@ -185,6 +185,30 @@ TEST(live_past, knows_bursts_by_their_begin_end_and_bytes) {
   EXPECT_EQ(bursts[1].bytes, 100U);
 }
 
+TEST(live_past, a_burst_ends_with_its_drive) {
+  RecentPast past;
+  Drive drive("sda");
+  auto active = drive.snapshot();
+  active.discards[index(model::DiscardTrigger::fstrim)] = {1, 1500, 0, true};
+  past.observe(second(1, {drive.snapshot()}));
+  past.observe(second(2, {active}));
+  past.observe(second(3, {}));
+  past.observe(second(4, {drive.snapshot()}));  // another one of that name
+  ASSERT_EQ(past.bursts().size(), 1U);
+  EXPECT_EQ(past.bursts()[0].end, at(1'700'000'003'000));
+}
+
+TEST(live_past, a_clock_that_was_set_back_makes_no_column_of_less_than_nothing) {
+  RecentPast past;
+  Drive drive("sda");
+  past.observe(second(5000, {drive.snapshot()}));
+  past.observe(second(100, {drive.snapshot()}));
+  EXPECT_EQ(past.since(), at(1'700'000'100'000)) << "or nothing is said of the drives until the clock has caught up";
+  const auto frames = past.ring().after(0, "sda");
+  ASSERT_EQ(frames.size(), 1U);
+  EXPECT_EQ(frames[0].length, std::chrono::seconds(1));
+}
+
 TEST(live_past, keeps_the_newest_spikes_and_no_more) {
   RecentPast past;
   for (std::uint64_t number = 1; number <= RecentPast::kMarks + 10; ++number) {
