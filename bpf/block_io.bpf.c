@@ -4,8 +4,8 @@
  *
  * Two programs: issue (the driver gets the request) and complete (some or all of it is done). Between them the request
  * is remembered in a slot found by device, hardware queue and tag: no hash map, no allocation, nothing that can fill
- * up. The issue only notes the time; whatever else is told of an I/O is asked at its end, where the kernel is about to
- * read the same memory. The third program is the cheaper mode: completion alone, with the kernel's own start time.
+ * up. The issue only notes the time; whatever else is counted of an I/O is read at its end, where the kernel is about
+ * to read the same memory. The third program is the cheaper mode: completion alone, with the kernel's own start time.
  *
  * Nothing here needs CAP_SYS_ADMIN, decides what is exported, or ever resets a counter.
  */
@@ -13,11 +13,13 @@
 #include "block/slots.bpf.h"
 #include "block/cells.bpf.h"
 #include "block/commits.bpf.h"
+#include "block/attribution.bpf.h"
+#include "block/samples.bpf.h"
 
 /*
  * A request loses bios before its end: a first part of it has ended, or the driver gave it back and gets it again. What
- * is told of the whole request is told now, and the slot remembers that, and its hint. Not inlined, as all that is
- * rare.
+ * is counted of the whole request is counted now, and the slot remembers that, and its hint. Not inlined, as all that
+ * is rare. By atomic adds: the issue program calls it, too, and a completion may interrupt that.
  */
 static __noinline int record_early(struct request *rq, struct issue_slot *slot, struct device_state *state,
 				   __u32 device, __u64 now)
@@ -34,7 +36,7 @@ static __noinline int record_early(struct request *rq, struct issue_slot *slot, 
 	drive = drive_of(state, device);
 	if (!drive)
 		return 0;
-	/* Others there have ended unseen, and what was told early was of one of them. */
+	/* Others there have ended unseen, and what was counted early was of one of them. */
 	if (!holds_only(slot->held, io.class)) {
 		free_slot(slot, state, drive, true, io.class, now);
 		slot->held = held_by(io.class);
@@ -46,18 +48,13 @@ static __noinline int record_early(struct request *rq, struct issue_slot *slot, 
 	if (!cell)
 		return 0;
 	issued = slot_time(slot->issued, now);
-	if (io.class < HOT_CLASSES) {
-		record_size(false, cell, &io);
-		record_queue_time(false, cell, &io, issued);
-	} else {
-		record_size(true, cell, &io);
-		record_queue_time(true, cell, &io, issued);
-	}
+	record_size(true, cell, &io);
+	record_queue_time(true, cell, &io, issued);
 	if (io.class == CLASS_WRITE)
-		record_write(rq, device, &state->geometry, cpu, &origin);
+		record_write(true, rq, device, &state->geometry, cpu, &origin);
 	slot->early = SLOT_EARLY | origin.hint;
 	if (origin.cell && ((struct bio___write *)rq->bio)->bi_next)
-		record_merged(rq, &origin);
+		record_merged(true, rq, &origin);
 	return 0;
 }
 
@@ -159,24 +156,36 @@ static __always_inline bool is_failover(struct request *rq, __u32 class, int err
 	return !error && rq->__data_len == 0 && !rq->bio && class != CLASS_FLUSH && class < CLASS_ZONE;
 }
 
-/* What the completion programs have in common. Whether the request has ended as a whole. */
-static __always_inline bool take_end(const struct io *io, struct io_cell *cell, int error, __u32 nr_bytes)
+/* After they were attributed. */
+static __always_inline void count_bytes(const struct io *io, struct io_cell *cell, __u32 nr_bytes)
 {
-	if (error && is_error_of_its_own(io->rq, io->class))
-		count_error(io->state, io->class, error);
 	if (io->class < HOT_CLASSES)
 		cell->bytes += nr_bytes;
 	else
 		__sync_fetch_and_add(&cell->bytes, nr_bytes);
+}
+
+/* What the completion programs have in common. Whether the request has ended as a whole. */
+static __always_inline bool take_end(const struct io *io, int error, __u32 nr_bytes)
+{
+	/* A copy: what is found out about its class here would lead the verifier through all that follows once more. */
+	struct io copy = *io;
+
+	copy.class = forgotten(io->class, io->now);
+	error = (int)forgotten((__u32)error, io->now);
+	if (error && is_error_of_its_own(io->rq, copy.class))
+		count_error(io->state, copy.class, forgotten(status_of(error), io->now));
 	if (!is_final_completion(io->rq, nr_bytes))
 		return false;
-	if (is_commit(io->rq, io->class))
-		record_commit(io);
+	if (is_commit(io->rq, copy.class)) {
+		attribute_commit(&copy);
+		record_commit(&copy);
+	}
 	return true;
 }
 
 /*
- * The slot holds something else than this request, or more. Returns what was told of it early (SLOT_EARLY and its
+ * The slot holds something else than this request, or more. Returns what was counted of it early (SLOT_EARLY and its
  * hint), 0 if nothing was, or SLOT_FOREIGN if its issue was not seen.
  */
 #define SLOT_FOREIGN 0x100
@@ -226,11 +235,16 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 	cell = cell_of(&io, cpu);
 	if (!cell)
 		return 0;
-	if (!take_end(&io, cell, error, nr_bytes)) {
+	sample(&io, cpu, error, nr_bytes);
+	if (!take_end(&io, error, nr_bytes)) {
 		record_early(rq, slot, io.state, io.device, io.now);
+		attribute_rarely(&io, 0, nr_bytes, 0);
+		count_bytes(&io, cell, nr_bytes);
 		return 0;
 	}
 	if (is_flush_parent(rq, io.class) || (rq->state == MQ_RQ_IDLE && !was_issued(rq))) {
+		attribute_rarely(&io, 0, nr_bytes, 0);
+		count_bytes(&io, cell, nr_bytes);
 		count_event(io.state, io.class, EVENT_UNISSUED);
 		return 0;
 	}
@@ -242,6 +256,8 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 	/* The verifier follows what comes now once, however this was found out; and so below. */
 	early = forgotten(early, io.now);
 	if (early & SLOT_FOREIGN) {
+		attribute_rarely(&io, !was_never_issued(rq, io.class), nr_bytes, 0);
+		count_bytes(&io, cell, nr_bytes);
 		count_event(io.state, io.class, was_never_issued(rq, io.class) ? EVENT_UNISSUED : EVENT_STRAY);
 		return 0;
 	}
@@ -250,11 +266,15 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 	if (is_failover(rq, io.class, error)) {
 		if (io.class >= HOT_CLASSES)
 			interference_ended(drive, io.class, io.now);
+		attribute_rarely(&io, 0, nr_bytes, 0);
+		count_bytes(&io, cell, nr_bytes);
 		count_event(io.state, io.class, EVENT_FAILOVER);
 		return 0;
 	}
 	if (io.class >= HOT_CLASSES) {
 		interference_ended(drive, io.class, io.now);
+		attribute_rarely(&io, 1, nr_bytes, (__s64)(io.now - issued));
+		__sync_fetch_and_add(&cell->bytes, nr_bytes);
 		if (!early) {
 			record_size(true, cell, &io);
 			record_queue_time(true, cell, &io, issued);
@@ -265,15 +285,17 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 	origin.hint = early & (HINTS - 1);
 	if (!early) {
 		if (io.class == CLASS_WRITE)
-			record_write(rq, io.device, &io.state->geometry, cpu, &origin);
+			record_write(false, rq, io.device, &io.state->geometry, cpu, &origin);
 		origin.told = forgotten(origin.told, io.now);
 		origin.hint = forgotten(origin.hint, io.now);
 		record_size(false, cell, &io);
 		record_queue_time(false, cell, &io, issued);
 	}
+	attribute(&io, cpu, nr_bytes, (__s64)(io.now - issued));
+	cell->bytes += nr_bytes;
 	record_completion(false, cell, &io, origin.hint, interference(drive, issued, io.now), issued);
 	if (origin.cell && ((struct bio___write *)rq->bio)->bi_next)
-		record_merged(rq, &origin);
+		record_merged(false, rq, &origin);
 	return 0;
 }
 
@@ -283,6 +305,7 @@ static __always_inline int complete_only(struct request *rq, int error, __u32 nr
 	struct gendisk *disk = request_disk(rq);
 	struct io_cell *cell;
 	struct io io;
+	__u32 cpu;
 
 	if (!disk) {
 		count_host(HOST_DISKLESS_REQUESTS);
@@ -291,21 +314,35 @@ static __always_inline int complete_only(struct request *rq, int error, __u32 nr
 	if (!find_device(&io, rq, disk, true))
 		return 0;
 	io.now = bpf_ktime_get_ns();
-	cell = cell_of(&io, bpf_get_smp_processor_id());
-	if (!cell || !take_end(&io, cell, error, nr_bytes))
+	cpu = bpf_get_smp_processor_id();
+	if (io.state->sampling.groups)
+		sample_apart(rq, io.state, io.device, error, nr_bytes);
+	cell = cell_of(&io, cpu);
+	if (!cell)
 		return 0;
+	if (!take_end(&io, error, nr_bytes)) {
+		attribute_rarely(&io, 0, nr_bytes, 0);
+		count_bytes(&io, cell, nr_bytes);
+		return 0;
+	}
 	/* A failover differs from a flush parent only in that it was issued, which is not seen here. */
 	if (was_never_issued(rq, io.class) || is_failover(rq, io.class, error)) {
+		attribute_rarely(&io, 0, nr_bytes, 0);
+		count_bytes(&io, cell, nr_bytes);
 		count_event(io.state, io.class, EVENT_UNISSUED);
 		return 0;
 	}
 	if (is_flush_data_stage(rq, io.class))
 		count_event(io.state, io.class, EVENT_FLUSH_DATA_STAGE);
 	if (io.class < HOT_CLASSES) {
+		attribute(&io, cpu, nr_bytes, 0);
+		cell->bytes += nr_bytes;
 		cell->completions += 1;
 		record_size(false, cell, &io);
 		record_total(false, cell, &io);
 	} else {
+		attribute_rarely(&io, 1, nr_bytes, 0);
+		__sync_fetch_and_add(&cell->bytes, nr_bytes);
 		__sync_fetch_and_add(&cell->completions, 1);
 		record_size(true, cell, &io);
 		record_total(true, cell, &io);

@@ -7,12 +7,15 @@
  * (which disks are measured) and the geometry in device_state; the kernel only caches them in queue_entries.
  *
  * Words are single-writer: a word of a per-CPU cell is written by one program on one CPU, and the kernel never runs a
- * program inside itself on one CPU. Words that several CPUs share are atomic adds. (Before Linux 6.1 there is no such
+ * program inside itself on one CPU; what the other program of the same CPU adds to it, rarely, are atomic adds. So are
+ * words that several CPUs share. (Before Linux 6.1 there is no such
  * guard: an interrupt inside an increment can lose it, and nothing counts how often.)
  */
 #pragma once
 
+#include "attribution_abi.h"
 #include "latency_buckets.h"
+#include "sample_abi.h"
 #include "write_abi.h"
 
 /* Operation classes, in the order of the cells. Read and write are hot: one cell for each CPU. */
@@ -70,7 +73,8 @@ struct issue_slot {
 	};
 };
 #define SLOT_CLASS_SHIFT 60
-/* What is told of a request once was told before its end, while its bios were whole; its hint is in the low bits. */
+/* What is counted of a request once was counted before its end, while its bios were whole; its hint is in the low bits.
+ */
 #define SLOT_EARLY 0x80
 
 /* `held` of a slot with one request of this class, whose issue and end were both seen, and nothing else. */
@@ -127,7 +131,8 @@ struct operation_events {
 /* What all CPUs share about one device. */
 struct device_state {
 	struct device_geometry geometry;
-	__u64 geometry_pad[4];
+	struct page_sampling sampling;
+	__u64 geometry_pad;
 	/* What every completion looks at, in one line: interference, which only discards and flushes write, ... */
 	__u64 discards_started;
 	__u64 discards_ended;
@@ -141,7 +146,8 @@ struct device_state {
 	/* Looked at only while a discard or a flush is in flight. */
 	__u64 discard_last_start_ns;
 	__u64 flush_last_start_ns;
-	__u64 start_pad[6];
+	__u64 samples_lost[SAMPLE_KINDS]; /* events for which the ring buffer had no room; atomic adds */
+	__u64 start_pad[2];
 	struct operation_events events[CLASSES];
 };
 #define QUEUE_FULL_CPU_MASK 0xfffU

@@ -23,7 +23,7 @@
 #define WRITE_UNTOLD 6 /* on the way: the page must be asked */
 #define WRITE_CLASSES 8
 
-/* One device on one CPU, written by the issue program. */
+/* One device on one CPU. */
 struct write_cell {
 	__u64 class_bytes[WRITE_CLASSES];
 	__u64 hint_bytes[HINTS];
@@ -32,6 +32,7 @@ struct write_cell {
 	__u64 stream_bytes; /* in any stream; readers look at the tagged cells only when it grew */
 	__u64 pad;
 	__u32 hint_ios[HINTS];
+	__u64 hint_pages[HINTS]; /* of the drive, while the device is sampled (sample_abi.h) */
 };
 
 /* One device on some CPUs (cfg_tagged_mask): device time of hinted writes, bytes of streams. */
@@ -51,10 +52,13 @@ struct commit_cell {
 };
 
 /*
- * Functions that end bios and show who made them: low half of the address << 8 | WRITE_* + 1. (The kernel's text and
- * its modules lie within 2 GiB, and the half is what a program may have of a pointer.) A set of neighbours is searched,
- * so one load of a line answers. Written by user space, each entry at once; 0: free.
+ * Functions that end bios and show who made them: low half of the address << 8 | END_* << 3 | WRITE_* + 1, or 0 where
+ * either is not shown. (The kernel's text and its modules lie within 2 GiB, and the half is what a program may have of
+ * a pointer.) A set of neighbours is searched, so one load of a line answers. Written by user space, each entry at
+ * once; 0: free.
  */
+#define END_WRITE_MASK 0x7
+#define END_PATH_SHIFT 3 /* END_* in attribution_abi.h */
 #define END_FUNCTION_WAYS 4
 #define END_FUNCTION_SETS 128
 struct end_function_set {
@@ -69,7 +73,7 @@ static inline __attribute__((always_inline)) __u32 end_function_hash(__u32 addre
 #ifndef __cplusplus
 #define static_assert _Static_assert
 #endif
-static_assert(sizeof(struct write_cell) == 192, "three cache lines");
+static_assert(sizeof(struct write_cell) == 256, "four cache lines");
 static_assert(sizeof(struct tagged_cell) % 64 == 0, "a cell starts on a cache line");
 static_assert(sizeof(struct commit_cell) == 896, "fourteen cache lines");
 static_assert(sizeof(struct end_function_set) == 32, "a set shares a cache line");

@@ -2,8 +2,7 @@
 /*
  * What is added to a device's cells when a request ends.
  *
- * `shared` is a compile-time constant: words of a per-CPU cell have one writer and are plainly added to, cold cells
- * are shared by all CPUs and need atomic adds.
+ * `shared` is a compile-time constant: see ADD.
  */
 #pragma once
 
@@ -11,14 +10,6 @@
 #include "queue_full.bpf.h"
 #include "sequential.bpf.h"
 #include "write_details.bpf.h"
-
-#define ADD(shared, word, amount)                                                                                      \
-	do {                                                                                                           \
-		if (shared)                                                                                            \
-			__sync_fetch_and_add(&(word), amount);                                                         \
-		else                                                                                                   \
-			(word) += (amount);                                                                            \
-	} while (0)
 
 static __always_inline __u32 bounded_latency_word(__s64 latency_ns)
 {
@@ -62,8 +53,8 @@ static __always_inline void record_size(bool shared, struct io_cell *cell, const
 
 	ADD(shared, cell->size_sum_bytes, bytes);
 	ADD(shared, cell->size[bounded_size_word(bytes)], 1);
-	if (!shared && is_sequential(io->device, io->class, io->rq->__sector, bytes))
-		cell->sequential_bytes += bytes;
+	if ((!shared || io->class < HOT_CLASSES) && is_sequential(io->device, io->class, io->rq->__sector, bytes))
+		ADD(shared, cell->sequential_bytes, bytes);
 }
 
 /* How long it waited, from the kernel's own start time until its first issue. */
@@ -116,9 +107,9 @@ static __always_inline void record_hinted(__u32 device, __u32 hint, __s64 device
 static __always_inline void record_completion(bool shared, struct io_cell *cell, const struct io *io, __u32 hint,
 					      __u32 during, __u64 issued)
 {
+	__u64 full_ns = forgotten_wide(queue_full_ns(io->rq, io->state, io->now), io->now);
 	__s64 device_ns = (__s64)(io->now - issued);
 	__u32 word = bounded_latency_word(device_ns);
-	__u64 full_ns = queue_full_ns(io->rq, io->state, io->now);
 
 	BOUND(during, DURINGS - 1);
 	if (!shared && hint)

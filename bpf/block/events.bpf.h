@@ -8,6 +8,18 @@
 
 #include "maps.bpf.h"
 
+/*
+ * `shared` is a compile-time constant. Words of a per-CPU cell have one writer and are plainly added to; cold cells are
+ * shared by all CPUs, and need atomic adds, as does what the issue program adds where a completion may interrupt it.
+ */
+#define ADD(shared, word, amount)                                                                                      \
+	do {                                                                                                           \
+		if (shared)                                                                                            \
+			__sync_fetch_and_add(&(word), amount);                                                         \
+		else                                                                                                   \
+			(word) += (amount);                                                                            \
+	} while (0)
+
 static __always_inline void count_events(struct device_state *state, __u32 class, __u32 event, __u64 number)
 {
 	BOUND(class, CLASSES - 1);
@@ -51,10 +63,8 @@ static __always_inline __u32 status_of(int error)
 	return error < STATUSES ? (__u32)error : STATUSES - 1;
 }
 
-static __always_inline void count_error(struct device_state *state, __u32 class, int error)
+static __always_inline void count_error(struct device_state *state, __u32 class, __u32 status)
 {
-	__u32 status = status_of(error);
-
 	BOUND(class, CLASSES - 1);
 	BOUND(status, STATUSES - 1);
 	__sync_fetch_and_add(&state->events[class].errors[status], 1);

@@ -51,5 +51,5 @@ static __always_inline __u32 interference(const struct device_state *drive, __u6
 	bool flush = in_flight(&drive->flushes_started, &drive->flushes_ended, &drive->flush_last_start_ns, now) ||
 		     drive->flush_last_end_ns >= issued;
 
-	return discard | flush << 1;
+	return forgotten(discard | flush << 1, now);
 }

@@ -19,7 +19,7 @@
  */
 static __always_inline __u64 queue_full_ns(struct request *rq, struct device_state *state, __u64 now)
 {
-	bool exhausted = tags_exhausted(rq);
+	__u32 exhausted = forgotten(tags_exhausted(rq), now);
 	__u64 held = READ_ONCE_U64(state->full_since), since, paused;
 	__u32 self;
 

@@ -18,6 +18,10 @@ const volatile bool cfg_hints_of_pages = false;
 /* CPUs share tagged cells: cell = CPU number & mask. */
 const volatile __u32 cfg_tagged_mask = 0;
 
+/* What most I/Os end with, known before the load: immediates of the program, no table. Low halves; 1: none. */
+const volatile __u32 cfg_end_iomap_dio = 1;
+const volatile __u32 cfg_end_blkdev_async = 1;
+
 #define MERGED_BIOS 16 /* of one request are looked at one by one: verifying takes time, too */
 #define MODE_FORMAT 0170000
 #define MODE_BLOCK_DEVICE 0060000
@@ -36,8 +40,8 @@ static __always_inline struct tagged_cell *tagged_cell_of(__u32 device)
 	return bpf_map_lookup_elem(&tagged_cells, &key);
 }
 
-/* WRITE_* + 1 where the function shows it, or 0. */
-static __always_inline __u32 class_of_end(__u32 function)
+/* What a function shows: see struct end_function_set; 0: nothing. */
+static __always_inline __u32 end_entry(__u32 function)
 {
 	__u32 key = end_function_hash(function);
 	struct end_function_set *set = bpf_map_lookup_elem(&end_functions, &key);
@@ -79,7 +83,10 @@ static __always_inline __u32 class_told(__u32 flags, __u32 end_function)
 
 	if (flags & REQUEST_FLAG(__REQ_SWAP))
 		return WRITE_SWAP;
-	known = class_of_end(end_function);
+	if (end_function == cfg_end_iomap_dio || end_function == cfg_end_blkdev_async)
+		known = WRITE_DIRECT + 1;
+	else
+		known = end_entry(end_function) & END_WRITE_MASK;
 	if (known)
 		return known - 1;
 	if (!(flags & REQUEST_FLAG(__REQ_META)))
@@ -123,16 +130,16 @@ static __always_inline __u64 beyond(__u64 offset, __u32 unit)
 	return unit & (unit - 1) ? offset % unit : offset & (unit - 1);
 }
 
-static __always_inline void record_alignment(struct write_cell *cell, const struct device_geometry *geometry,
-					     __u64 begin, __u32 bytes)
+static __always_inline void record_alignment(bool shared, struct write_cell *cell,
+					     const struct device_geometry *geometry, __u64 begin, __u32 bytes)
 {
 	if (beyond(begin, geometry->write_alignment) || beyond(begin + bytes, geometry->write_granularity))
-		cell->misaligned_bytes += bytes;
+		ADD(shared, cell->misaligned_bytes, bytes);
 	if (bytes < geometry->write_granularity)
-		cell->small_bytes += bytes;
+		ADD(shared, cell->small_bytes, bytes);
 }
 
-static __always_inline void record_stream(struct write_cell *cell, __u32 device, __u32 stream, __u32 bytes)
+static __always_inline void record_stream(bool shared, struct write_cell *cell, __u32 device, __u32 stream, __u32 bytes)
 {
 	struct tagged_cell *tagged;
 
@@ -143,17 +150,18 @@ static __always_inline void record_stream(struct write_cell *cell, __u32 device,
 		return;
 	BOUND(stream, WRITE_STREAMS - 1);
 	__sync_fetch_and_add(&tagged->stream_bytes[stream], bytes);
-	cell->stream_bytes += bytes;
+	ADD(shared, cell->stream_bytes, bytes);
 }
 
-static __always_inline void record_bio(struct write_cell *cell, __u32 class, __u32 hint, __u32 bytes, __u64 unknown)
+static __always_inline void record_bio(bool shared, struct write_cell *cell, __u32 class, __u32 hint, __u32 bytes,
+				       __u64 unknown)
 {
 	class = forgotten(class, unknown);
 	hint = forgotten(hint, unknown);
 	BOUND(class, WRITE_CLASSES - 1);
 	BOUND(hint, HINTS - 1);
-	cell->class_bytes[class] += bytes;
-	cell->hint_bytes[hint] += bytes;
+	ADD(shared, cell->class_bytes[class], bytes);
+	ADD(shared, cell->hint_bytes[hint], bytes);
 }
 
 /* What the first bio of a write showed; cell is NULL where nothing is to be counted. */
@@ -164,8 +172,8 @@ struct write_origin {
 };
 
 /* The first bio of a write: of most, the only one. */
-static __always_inline void record_write(struct request *rq, __u32 device, const struct device_geometry *geometry,
-					 __u32 cpu, struct write_origin *origin)
+static __always_inline void record_write(bool shared, struct request *rq, __u32 device,
+					 const struct device_geometry *geometry, __u32 cpu, struct write_origin *origin)
 {
 	struct write_cell *cell = write_cell_of(device, cpu);
 	struct bio___write *bio = (struct bio___write *)rq->bio;
@@ -174,8 +182,8 @@ static __always_inline void record_write(struct request *rq, __u32 device, const
 
 	if (!cell || !bio)
 		return;
-	record_alignment(cell, geometry, rq->__sector << 9, bytes);
-	record_stream(cell, device, bio_stream(bio), bytes);
+	record_alignment(shared, cell, geometry, rq->__sector << 9, bytes);
+	record_stream(shared, cell, device, bio_stream(bio), bytes);
 	class = class_told(bio->bi_opf, low_bits(bio->bi_end_io));
 	class = forgotten(class, unknown);
 	origin->told = class;
@@ -186,8 +194,8 @@ static __always_inline void record_write(struct request *rq, __u32 device, const
 	BOUND(hint, HINTS - 1);
 	if (bio->bi_next)
 		size = bio->bi_iter.bi_size;
-	record_bio(cell, class, hint, size, unknown);
-	cell->hint_ios[hint] += 1;
+	record_bio(shared, cell, class, hint, size, unknown);
+	ADD(shared, cell->hint_ios[hint], 1);
 	origin->cell = cell;
 	origin->hint = hint;
 }
@@ -205,7 +213,7 @@ static __always_inline __u32 merged_class(struct bio___write *bio, struct bio___
  * merged to it so rarely that they need not be counted. Of a long row, the last one stands for those that were not
  * looked at. To be called last: the verifier follows what comes behind the loop from each of its turns.
  */
-static __always_inline void record_merged(struct request *rq, const struct write_origin *origin)
+static __always_inline void record_merged(bool shared, struct request *rq, const struct write_origin *origin)
 {
 	struct bio___write *first = (struct bio___write *)rq->bio, *bio = first;
 	__u32 hint = origin->hint, left = rq->__data_len - first->bi_iter.bi_size, number;
@@ -222,9 +230,9 @@ static __always_inline void record_merged(struct request *rq, const struct write
 		if (cfg_hints_of_pages)
 			hint = write_hint(bio, class);
 		size = bio->bi_iter.bi_size;
-		record_bio(origin->cell, class, hint, size, unknown);
+		record_bio(shared, origin->cell, class, hint, size, unknown);
 		left -= size;
 	}
 	bio = ((struct request___write *)rq)->biotail;
-	record_bio(origin->cell, merged_class(bio, first, origin->told), hint, left, unknown);
+	record_bio(shared, origin->cell, merged_class(bio, first, origin->told), hint, left, unknown);
 }

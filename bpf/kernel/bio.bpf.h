@@ -55,6 +55,7 @@ struct bio_vec {
 };
 
 struct bvec_iter___write {
+	__u64 bi_sector;
 	unsigned int bi_size;
 };
 
@@ -64,6 +65,36 @@ struct bio___write {
 	struct bvec_iter___write bi_iter;
 	struct bio_vec *bi_io_vec;
 	void (*bi_end_io)(struct bio *bio);
+	void *bi_private;
+	struct blkcg_gq *bi_blkg; /* absent without CONFIG_BLK_CGROUP */
+};
+
+struct buffer_head {
+	void (*b_end_io)(struct buffer_head *buffer, int uptodate); /* until 7.x */
+};
+
+/* Since Linux 5.5 (67c0496e87d1 "kernfs: convert kernfs_node->id from union kernfs_node_id to u64"). */
+struct kernfs_node {
+	const char *name;
+	__u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+};
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	__u64 serial_nr;
+	struct cgroup_subsys_state *parent;
+};
+
+struct blkcg {
+	struct cgroup_subsys_state css;
+};
+
+struct blkcg_gq {
+	struct blkcg *blkcg;
 };
 
 struct request___write {
@@ -97,6 +128,7 @@ enum req_flag_bits {
 	__REQ_FUA,
 	__REQ_PREFLUSH,
 	__REQ_SWAP,
+	__REQ_NOUNMAP,
 };
 
 #pragma clang attribute pop

@@ -28,7 +28,9 @@ typedef _Bool bool;
 /* include/uapi/linux/bpf.h: the enumerators that we need, values are kernel ABI. */
 enum {
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_F_MMAPABLE = 1U << 10,
+	BPF_RB_NO_WAKEUP = 1,
 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -112,6 +114,7 @@ struct request {
 	int tag;
 	int internal_tag;
 	unsigned int __data_len;
+	unsigned short nr_phys_segments; /* of a discard: its ranges */
 	__u64 __sector;
 	struct bio *bio;
 	__u64 start_time_ns;

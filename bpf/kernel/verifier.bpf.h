@@ -26,6 +26,13 @@ static __always_inline __u32 forgotten(__u32 value, __u64 unknown)
 	return (__u32)wide;
 }
 
+/* The same of 64 bits. */
+static __always_inline __u64 forgotten_wide(__u64 value, __u64 unknown)
+{
+	asm volatile("%0 ^= %1\n%0 ^= %1" : "+r"(value) : "r"(unknown));
+	return value;
+}
+
 /* The low half of a pointer as a number: privileged programs may copy it, but not calculate with the pointer itself. */
 static __always_inline __u32 low_bits(const void *pointer)
 {
@@ -35,11 +42,22 @@ static __always_inline __u32 low_bits(const void *pointer)
 	return bits;
 }
 
+/* The whole of a pointer as a number: the verifier takes what was negated for one. */
+static __always_inline __u64 address_of(const void *pointer)
+{
+	__u64 address;
+
+	asm volatile("%0 = %1\n%0 = -%0\n%0 = -%0" : "=r"(address) : "r"(pointer));
+	return address;
+}
+
 #else
 
 #define BOUND(value, mask) ((value) &= (mask))
 #define ONE_COPY(value) ((void)(value))
 #define forgotten(value, unknown) (value)
+#define forgotten_wide(value, unknown) (value)
 #define low_bits(pointer) ((__u32)(unsigned long)(pointer))
+#define address_of(pointer) ((__u64)(unsigned long)(pointer))
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/client/api.h"
 
+#include <cerrno>
 #include <utility>
 
 #include "daemon/config/listen_address.h"
@@ -57,22 +58,66 @@ util::Result<Api> Api::open(const Where& where, const config::Web& web) {
   return api;
 }
 
+std::string escaped(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string out;
+  for (const char letter : text) {
+    const auto byte = static_cast<unsigned char>(letter);
+    const bool plain = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') ||
+                       std::string_view("-._~").find(letter) != std::string_view::npos;
+    out += plain ? std::string(1, letter) : std::string{'%', kDigits[byte >> 4U], kDigits[byte & 15U]};
+  }
+  return out;
+}
+
+util::Result<std::string> Api::page(const std::string& path) {
+  return body_of(path, fetcher_->get(url_ + path, unix_socket_));
+}
+
 util::Result<nlohmann::json> Api::get(const std::string& path) {
-  const auto fetched = fetcher_->get(url_ + "/api/v1/" + path, unix_socket_);
+  const std::string below = "/api/v1/" + path;
+  return parsed(body_of(below, fetcher_->get(url_ + below, unix_socket_)));
+}
+
+util::Result<nlohmann::json> Api::post(const std::string& path) {
+  const std::string below = "/api/v1/" + path;
+  return parsed(body_of(below, fetcher_->post(url_ + below, unix_socket_)));
+}
+
+util::Result<std::string> Api::body_of(const std::string& path, util::Result<Fetched> fetched) const {
+  if (!fetched && fetched.error().error_number == EPROTO) {
+    return util::fail("whoever answers at " + address_ + " is not trusted (" + fetched.error().message +
+                      "): see --cacert");
+  }
   if (!fetched) {
     return util::fail("no daemon answers at " + address_ + " (" + fetched.error().message +
-                      "); is it running, and is this its address? See --address");
+                          "); is it running, and is this its address? See --address",
+                      kNobodyAnswers);
   }
   if (fetched->status == 401) {
-    return util::fail(address_ + " wants a user and a password: put them into ~/.netrc");
+    return util::fail(address_ + " wants a user and a password: put them into ~/.netrc", 401);
+  }
+  if (fetched->status >= 400 && fetched->body != "no such page\n" && !fetched->body.empty()) {
+    return util::fail(address_ + ": " + fetched->body.substr(0, fetched->body.find('\n')).substr(0, 300),
+                      static_cast<int>(fetched->status));
   }
   if (fetched->status == 404) {
-    return util::fail(address_ + " has no /api/v1/" + path + ": web.page is false there, or it is another version",
-                      404);
+    return util::fail(address_ + " has no " + path + ": web.page is false there, or it is another version", 404);
   }
-  auto answer = nlohmann::json::parse(fetched->body, nullptr, false);
-  if (fetched->status != 200 || answer.is_discarded()) {
-    return util::fail(address_ + " answered " + std::to_string(fetched->status) + ": " + fetched->body.substr(0, 200));
+  if (fetched->status != 200) {
+    return util::fail(address_ + " answered " + std::to_string(fetched->status) + ": " + fetched->body.substr(0, 200),
+                      static_cast<int>(fetched->status));
+  }
+  return std::move(fetched->body);
+}
+
+util::Result<nlohmann::json> Api::parsed(const util::Result<std::string>& body) const {
+  if (!body) {
+    return tl::make_unexpected(body.error());
+  }
+  auto answer = nlohmann::json::parse(*body, nullptr, false);
+  if (answer.is_discarded()) {
+    return util::fail(address_ + " answered something else than JSON: " + body->substr(0, 200));
   }
   return answer;
 }

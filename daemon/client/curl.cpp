@@ -4,6 +4,7 @@
 #include <curl/curl.h>
 #include <dlfcn.h>
 
+#include <cerrno>
 #include <new>
 
 namespace ssdpulse::client {
@@ -19,6 +20,8 @@ struct Library {
   decltype(&::curl_easy_perform) perform;
   decltype(&::curl_easy_getinfo) info;
   decltype(&::curl_easy_strerror) words;
+  decltype(&::curl_slist_append) append_header;
+  decltype(&::curl_slist_free_all) free_headers;
 };
 
 template <typename Function>
@@ -33,7 +36,8 @@ util::Result<Library> load() {
   if (library == nullptr || !find(library, "curl_easy_init", curl.init) ||
       !find(library, "curl_easy_cleanup", curl.cleanup) || !find(library, "curl_easy_setopt", curl.set) ||
       !find(library, "curl_easy_perform", curl.perform) || !find(library, "curl_easy_getinfo", curl.info) ||
-      !find(library, "curl_easy_strerror", curl.words)) {
+      !find(library, "curl_easy_strerror", curl.words) || !find(library, "curl_slist_append", curl.append_header) ||
+      !find(library, "curl_slist_free_all", curl.free_headers)) {
     return util::fail("cannot load libcurl.so.4: install the package libcurl4");
   }
   return curl;
@@ -65,9 +69,22 @@ class CurlFetcher final : public Fetcher {
       curl_.set(handle_, CURLOPT_CAINFO, ca_file.c_str());
     }
   }
-  ~CurlFetcher() override { curl_.cleanup(handle_); }
+  ~CurlFetcher() override {
+    curl_.cleanup(handle_);
+    curl_.free_headers(headers_);
+  }
   CurlFetcher(const CurlFetcher&) = delete;
   CurlFetcher& operator=(const CurlFetcher&) = delete;
+
+  util::Result<Fetched> post(const std::string& url, const std::string& unix_socket) override {
+    headers_ = headers_ != nullptr ? headers_ : curl_.append_header(nullptr, "X-Ssdpulse: command");
+    curl_.set(handle_, CURLOPT_HTTPHEADER, headers_);
+    curl_.set(handle_, CURLOPT_POSTFIELDSIZE, 0L);
+    curl_.set(handle_, CURLOPT_POSTFIELDS, "");
+    auto fetched = get(url, unix_socket);
+    curl_.set(handle_, CURLOPT_HTTPGET, 1L);
+    return fetched;
+  }
 
   util::Result<Fetched> get(const std::string& url, const std::string& unix_socket) override {
     Fetched fetched;
@@ -75,7 +92,8 @@ class CurlFetcher final : public Fetcher {
     curl_.set(handle_, CURLOPT_UNIX_SOCKET_PATH, unix_socket.empty() ? nullptr : unix_socket.c_str());
     curl_.set(handle_, CURLOPT_WRITEDATA, &fetched.body);
     if (const CURLcode code = curl_.perform(handle_); code != CURLE_OK) {
-      return util::fail(curl_.words(code));
+      const bool answered = code == CURLE_SSL_CONNECT_ERROR || code == CURLE_PEER_FAILED_VERIFICATION;
+      return util::fail(curl_.words(code), answered ? EPROTO : 0);
     }
     curl_.info(handle_, CURLINFO_RESPONSE_CODE, &fetched.status);
     return fetched;
@@ -84,6 +102,7 @@ class CurlFetcher final : public Fetcher {
  private:
   Library curl_;
   CURL* handle_;
+  curl_slist* headers_ = nullptr;
 };
 
 }  // namespace

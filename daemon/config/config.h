@@ -60,9 +60,36 @@ struct Spikes {
   bool operator==(const Spikes&) const = default;
 };
 
+/// A shell glob on the path of a cgroup, and the name of whom it belongs to.
+struct TenantPattern {
+  std::string match;
+  std::string tenant;
+  bool operator==(const TenantPattern&) const = default;
+};
+
+/// Whether names of tenants are shown, hidden behind keyed hashes, or not told at all.
+enum class TenantNames : std::uint8_t { full, hashed, off };
+
+struct Attribution {
+  bool enabled = true;         // whether the kernel side counts by cgroup and by path at all
+  std::uint64_t tenants = 64;  // series of a device and operation; the rest is `other`
+  TenantNames names = TenantNames::full;
+  std::vector<TenantPattern> patterns;  // the first that matches wins over what the path says
+  bool operator==(const Attribution&) const = default;
+};
+
+struct FlashModel {
+  bool enabled = true;
+  std::uint64_t memory_bytes = std::uint64_t{128} << 20;  // of all drives' models
+  bool virtual_disks = false;                             // also disks of which nobody knows what is behind them
+  std::uint32_t sample = 0;  // one of so many pages is followed, a power of two; 0: by the drive's size
+  bool operator==(const FlashModel&) const = default;
+};
+
 struct History {
   std::string directory = "/var/lib/ssdpulse";  // absolute; empty: no history is kept
   std::chrono::nanoseconds retention = std::chrono::hours(90 * 24);
+  std::uint64_t size = std::uint64_t{512} << 20U;  // bytes
   bool operator==(const History&) const = default;
 };
 
@@ -74,6 +101,8 @@ struct Config {
   Discard discard;
   Writes writes;
   Spikes spikes;
+  Attribution attribution;
+  FlashModel flash_model;
   History history;
   bool operator==(const Config&) const = default;
 };

@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <system_error>
 
 #include "daemon/config/device_pattern.h"
+#include "daemon/config/entries.h"
 #include "daemon/config/listen_address.h"
 #include "daemon/config/units.h"
 
@@ -122,6 +125,9 @@ struct OneOf {
 constexpr OneOf<LatencyMode, 2> kLatencyModes{
     {{{"full", LatencyMode::full}, {"completion-only", LatencyMode::completion_only}}}};
 
+constexpr OneOf<TenantNames, 3> kTenantNames{
+    {{{"full", TenantNames::full}, {"hashed", TenantNames::hashed}, {"off", TenantNames::off}}}};
+
 constexpr OneOf<PageHints, 3> kPageHints{
     {{{"auto", PageHints::automatic}, {"always", PageHints::always}, {"never", PageHints::never}}}};
 
@@ -150,6 +156,39 @@ struct DurationWithin {
   }
 };
 
+constexpr OneOf<std::uint32_t, 9> kSamples{{{{"auto", 0},
+                                             {"1/1", 1},
+                                             {"1/2", 2},
+                                             {"1/4", 4},
+                                             {"1/8", 8},
+                                             {"1/16", 16},
+                                             {"1/32", 32},
+                                             {"1/64", 64},
+                                             {"1/128", 128}}}};
+
+/// A number of bytes with its unit, within a range.
+struct SizeWithin {
+  std::uint64_t least;
+  std::uint64_t most;
+
+  void read(const Value& value, const Field& field, std::uint64_t& out) const {
+    if (value.kind != Value::Kind::scalar) {
+      field.wrong(value.at, instead_of("a size, as in " + format_size(least), value));
+      return;
+    }
+    const auto size = parse_size(value.text);
+    if (!size) {
+      field.wrong(value.at, size.error().message);
+    } else if (*size < least || *size > most) {
+      field.wrong(value.at,
+                  "expected " + format_size(least) + " to " + format_size(most) + ", got " + in_quotes(value.text));
+    } else {
+      out = *size;
+    }
+  }
+  [[nodiscard]] Value write(std::uint64_t bytes) const { return make_scalar(format_size(bytes), true); }
+};
+
 /// An absolute path, or an empty text for "none".
 struct PathOrNone {
   void read(const Value& value, const Field& field, std::string& out) const {
@@ -171,6 +210,90 @@ struct PathOrNone {
     }
   }
   [[nodiscard]] Value write(const std::string& path) const { return make_scalar(path, false); }
+};
+
+/// A whole number within a range.
+struct NumberWithin {
+  std::uint64_t least;
+  std::uint64_t most;
+
+  void read(const Value& value, const Field& field, std::uint64_t& out) const {
+    std::uint64_t number = 0;
+    const bool is_scalar = value.kind == Value::Kind::scalar;
+    const char* const end = value.text.data() + value.text.size();
+    const auto parsed = std::from_chars(value.text.data(), end, number);
+    if (!is_scalar || parsed.ec != std::errc() || parsed.ptr != end || number < least || number > most) {
+      field.wrong(value.at, "expected a whole number from " + std::to_string(least) + " to " + std::to_string(most) +
+                                ", got " + (is_scalar ? in_quotes(value.text) : std::string(describe(value.kind))));
+    } else {
+      out = number;
+    }
+  }
+  [[nodiscard]] Value write(std::uint64_t number) const { return make_scalar(std::to_string(number), true); }
+};
+
+/// A list of mappings, each with a pattern and a name.
+struct TenantPatterns {
+  static constexpr std::size_t kMost = 1000;  // each is tried for each new cgroup
+  static constexpr std::size_t kLongestName = 128;
+  static constexpr std::size_t kLongestMatch = 4096;
+
+  void read(const Value& value, const Field& field, std::vector<TenantPattern>& out) const {
+    constexpr std::string_view kExpected = "a list, as in [{match: \"/system.slice/mysql*\", tenant: db}]";
+    if (value.kind != Value::Kind::list) {
+      field.wrong(value.at, instead_of(kExpected, value));
+      return;
+    }
+    if (value.items.size() > kMost) {
+      field.wrong(value.at, "the list is too long; expected at most " + std::to_string(kMost) + " patterns");
+      return;
+    }
+    std::vector<TenantPattern> patterns;
+    for (const Value& item : value.items) {
+      if (item.kind != Value::Kind::mapping) {
+        field.wrong(item.at, instead_of("match and tenant, as in {match: \"/batch.slice/*\", tenant: batch}", item));
+        continue;
+      }
+      TenantPattern pattern;
+      visit_entries(item, {"match", "tenant"}, field.report, [&](const std::string& name, const Value& held) {
+        (name == "match" ? pattern.match : pattern.tenant) = held.text;
+      });
+      check(item, field, pattern);
+      patterns.push_back(std::move(pattern));
+    }
+    out = std::move(patterns);
+  }
+  [[nodiscard]] Value write(const std::vector<TenantPattern>& patterns) const {
+    Value value;
+    value.kind = Value::Kind::list;
+    for (const TenantPattern& pattern : patterns) {
+      Value item;
+      item.kind = Value::Kind::mapping;
+      item.entries.push_back({make_scalar("match", true), make_scalar(pattern.match, false)});
+      item.entries.push_back({make_scalar("tenant", true), make_scalar(pattern.tenant, false)});
+      value.items.push_back(std::move(item));
+    }
+    return value;
+  }
+
+ private:
+  static void check(const Value& item, const Field& field, const TenantPattern& pattern) {
+    const std::string& tenant = pattern.tenant;
+    const auto is_odd = [](char c) { return c <= 0x20 || c >= 0x7f || c == '"' || c == ','; };
+    if (pattern.match.empty() || pattern.match.size() > kLongestMatch ||
+        (pattern.match.front() != '/' && pattern.match.front() != '*')) {
+      field.wrong(item.at, "match: " + in_quotes(pattern.match) +
+                               " matches no path of a cgroup; expected a pattern that begins with / or *, as in "
+                               "\"/system.slice/mysql*\"");
+    }
+    if (tenant.empty() || tenant.size() > kLongestName || std::any_of(tenant.begin(), tenant.end(), is_odd)) {
+      field.wrong(item.at, "tenant: " + in_quotes(tenant) + " is no name; expected 1 to " +
+                               std::to_string(kLongestName) +
+                               " printable characters without blanks, quotes and commas");
+    } else if (tenant == "/" || tenant == "other" || tenant == "none") {
+      field.wrong(item.at, "tenant: " + in_quotes(tenant) + " has a meaning of its own; expected another name");
+    }
+  }
 };
 
 /// true or false.
@@ -245,9 +368,19 @@ const std::vector<Key>& keys() {
       key("discard", "burst_gap", &Config::discard, &Discard::burst_gap, DurationWithin{1s, 1h}, Takes::reload),
       key("writes", "page_hints", &Config::writes, &Writes::page_hints, kPageHints, Takes::restart),
       key("spikes", "floor", &Config::spikes, &Spikes::floor, DurationWithin{100us, 10s}, Takes::reload),
+      key("attribution", "enabled", &Config::attribution, &Attribution::enabled, YesOrNo{}, Takes::restart),
+      key("attribution", "tenants", &Config::attribution, &Attribution::tenants, NumberWithin{1, 1024}, Takes::restart),
+      key("attribution", "names", &Config::attribution, &Attribution::names, kTenantNames, Takes::restart),
+      key("attribution", "patterns", &Config::attribution, &Attribution::patterns, TenantPatterns{}, Takes::restart),
+      key("flash_model", "enabled", &Config::flash_model, &FlashModel::enabled, YesOrNo{}, Takes::restart),
+      key("flash_model", "memory", &Config::flash_model, &FlashModel::memory_bytes,
+          SizeWithin{std::uint64_t{4} << 20, std::uint64_t{4} << 30}, Takes::restart),
+      key("flash_model", "virtual_disks", &Config::flash_model, &FlashModel::virtual_disks, YesOrNo{}, Takes::restart),
+      key("flash_model", "sample", &Config::flash_model, &FlashModel::sample, kSamples, Takes::restart),
       key("history", "directory", &Config::history, &History::directory, PathOrNone{}, Takes::restart),
       key("history", "retention", &Config::history, &History::retention, DurationWithin{24h, 3650 * 24h},
           Takes::restart),
+      key("history", "size", &Config::history, &History::size, SizeWithin{16ULL << 20U, 1ULL << 40U}, Takes::restart),
   };
   return table;
 }

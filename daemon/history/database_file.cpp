@@ -10,6 +10,7 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -98,7 +99,7 @@ Outcome<std::string> expected_shape(std::int64_t version) {
 }
 
 Outcome<void> begin_new(Connection& connection) {
-  return connection.execute("PRAGMA page_size = " + std::to_string(kPageBytes) +
+  return connection.execute("PRAGMA page_size = " + std::to_string(kPageBytesOfNewFiles) +
                             "; PRAGMA auto_vacuum = INCREMENTAL; BEGIN IMMEDIATE; " + steps(0, kSchemaVersion) +
                             "PRAGMA application_id = " + std::to_string(kApplicationId) +
                             "; PRAGMA user_version = " + std::to_string(kSchemaVersion) + "; COMMIT");
@@ -164,11 +165,11 @@ Outcome<void> look_through(Connection& connection, const std::string& path, cons
   }
   // SQLite takes what is missing of the last page for zeros. Looked at last: an unfinished transaction is undone by
   // now.
-  const auto status = look_at(path);
-  if (status && *status && (*status)->st_size % kPageBytes != 0) {
-    return damaged("ends within a page");
-  }
-  return {};
+  return connection.number("PRAGMA page_size").and_then([&](std::int64_t page_bytes) -> Outcome<void> {
+    const auto status = look_at(path);
+    const bool whole = !status || !*status || (*status)->st_size % page_bytes == 0;
+    return whole ? Outcome<void>() : damaged("ends within a page");
+  });
 }
 
 }  // namespace
@@ -188,17 +189,18 @@ Outcome<Connection> open_database(const std::string& path, std::uint64_t size_li
   if (!connection) {
     return connection;
   }
-  const auto most_pages = static_cast<std::int64_t>(size_limit_bytes) / kPageBytes;
   // What SQLite keeps of a journal after use is bounded too. No memory mapping of the file: a disk that fails, or a
   // file that someone truncates, would be a SIGBUS.
-  const auto done =
-      connection
-          ->execute(
-              "PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON; "
-              "PRAGMA journal_mode = PERSIST; PRAGMA journal_size_limit = 1048576; "
-              "PRAGMA synchronous = FULL")
-          .and_then([&] { return identify(*connection); })
-          .and_then([&] { return connection->execute("PRAGMA max_page_count = " + std::to_string(most_pages)); });
+  const auto done = connection
+                        ->execute(
+                            "PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON; "
+                            "PRAGMA journal_mode = PERSIST; PRAGMA journal_size_limit = 1048576; "
+                            "PRAGMA synchronous = FULL")
+                        .and_then([&] { return identify(*connection); })
+                        .and_then([&] { return pages_of(*connection, size_limit_bytes); })
+                        .and_then([&](std::int64_t most) {
+                          return connection->execute("PRAGMA max_page_count = " + std::to_string(most));
+                        });
   if (!done) {
     return tl::unexpected(done.error());
   }
@@ -217,6 +219,12 @@ Outcome<Connection> open_database(const std::string& path, std::uint64_t size_li
     return tl::unexpected(upgraded.error());
   }
   return connection;
+}
+
+Outcome<std::int64_t> pages_of(Connection& connection, std::uint64_t bytes) {
+  return connection.number("PRAGMA page_size").map([&](std::int64_t page_bytes) {
+    return static_cast<std::int64_t>(bytes) / page_bytes;
+  });
 }
 
 }  // namespace ssdpulse::history

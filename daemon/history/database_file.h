@@ -15,8 +15,10 @@
 namespace ssdpulse::history {
 
 inline constexpr std::int64_t kApplicationId = 0x53534450;  // "SSDP"
-inline constexpr std::int64_t kSchemaVersion = 3;
-inline constexpr std::int64_t kPageBytes = 4096;
+inline constexpr std::int64_t kSchemaVersion = 4;
+/// Of new files: an hour of a busy device is some 2 to 4 KiB, of which pages of 4 KiB would hold one and waste the
+/// rest. A file that is there keeps its own: to change it is to write the whole file anew, beside the old one.
+inline constexpr std::int64_t kPageBytesOfNewFiles = 16384;
 
 /// Which file a path named; a file is read through once, not at every attempt on a full disk.
 struct FileIdentity {
@@ -29,5 +31,8 @@ struct FileIdentity {
 /// `stop` ends a look through early, as a failure of the environment.
 Outcome<Connection> open_database(const std::string& path, std::uint64_t size_limit_bytes,
                                   std::optional<FileIdentity>& checked, const std::atomic<bool>& stop);
+
+/// How many of the file's own pages that size is.
+Outcome<std::int64_t> pages_of(Connection& connection, std::uint64_t bytes);
 
 }  // namespace ssdpulse::history

@@ -9,21 +9,31 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <initializer_list>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "daemon/history/load_codec.h"
 #include "daemon/history/set_aside.h"
 #include "daemon/util/log.h"
 
 namespace ssdpulse::history {
 namespace {
 
-std::size_t rows_of(const Batch& batch) { return batch.minutes.size() + batch.states.size() + batch.spikes.size(); }
+bool fits(std::initializer_list<std::string_view> names, std::size_t most = kMostNameBytes) {
+  return std::all_of(names.begin(), names.end(), [most](std::string_view name) { return name.size() <= most; });
+}
 
-bool within_bounds(const DriveKey& drive) {
-  return drive.serial.size() <= kMostNameBytes && drive.model.size() <= kMostNameBytes &&
-         drive.firmware.size() <= kMostNameBytes && drive.nqn.size() <= kMostNameBytes;
+bool within_bounds(const DriveKey& drive) { return fits({drive.serial, drive.model, drive.firmware, drive.nqn}); }
+
+bool within_bounds(const DeviceMinute& row) {
+  const DeviceKey& device = row.device;
+  return fits({device.identity, device.name, device.model, device.serial}) &&
+         row.tenants.size() <= kMostTenantsOfARow &&
+         std::all_of(row.tenants.begin(), row.tenants.end(),
+                     [](const model::TenantLoad& tenant) { return fits({tenant.name}); });
 }
 
 /// Leaves out what no file would take; how many.
@@ -31,9 +41,23 @@ std::size_t remove_unfit(Batch& batch) {
   return std::erase_if(
              batch.minutes,
              [](const DriveMinute& row) { return !within_bounds(row.drive) || row.source.size() > kMostNameBytes; }) +
-         std::erase_if(batch.states, [](const DriveState& state) {
-           return !within_bounds(state.drive) || state.bytes.size() > kMostStateBytes;
-         });
+         std::erase_if(batch.states,
+                       [](const DriveState& state) {
+                         return !within_bounds(state.drive) || state.bytes.size() > kMostStateBytes;
+                       }) +
+         std::erase_if(batch.device_minutes, [](const DeviceMinute& row) { return !within_bounds(row); }) +
+         std::erase_if(batch.bursts,
+                       [](const auto& burst) {
+                         return !fits({burst.device, burst.trigger});
+                       }) +
+         std::erase_if(
+             batch.spike_seconds,
+             [](const SpikeSeconds& row) { return !fits({row.device}) || row.seconds.size() > kMostStateBytes; }) +
+         std::erase_if(batch.settings,
+                       [](const Setting& row) {
+                         return !fits({row.device}) || !fits({row.name, row.value}, kMostSettingBytes);
+                       }) +
+         std::erase_if(batch.marks, [](const model::Mark& mark) { return !fits({mark.text}, kMostMarkBytes); });
 }
 
 Outcome<void> make_directory(const std::string& directory) {
@@ -92,8 +116,8 @@ void History::add(Batch batch) {
   {
     const std::lock_guard lock(mutex_);
     status_.rows_dropped += unfit;
-    if (rows_of(batch) > 0) {
-      pending_rows_ += rows_of(batch);
+    if (batch.rows() > 0) {
+      pending_rows_ += batch.rows();
       states_came_ = states_came_ || !batch.states.empty();
       batches_.push_back(std::move(batch));
       drop_surplus();
@@ -128,7 +152,7 @@ void History::drop_replaced_states() {
       newer.push_back(state.drive);
     }
   }
-  std::erase_if(batches_, [](const Batch& batch) { return rows_of(batch) == 0; });
+  std::erase_if(batches_, [](const Batch& batch) { return batch.rows() == 0; });
 }
 
 void History::drop_surplus() {
@@ -138,7 +162,7 @@ void History::drop_surplus() {
     states_came_ = false;
   }
   while (pending_rows_ > options_.most_pending_rows) {
-    const std::size_t rows = rows_of(batches_.front());
+    const std::size_t rows = batches_.front().rows();
     status_.rows_dropped += rows;
     pending_rows_ -= rows;
     batches_.pop_front();
@@ -216,7 +240,7 @@ void History::declare_up() {
 /// Anything that went wrong: the connection ends, which undoes what was begun, and a minute later there is another.
 void History::fail(const Failure& failure) {
   store_.reset();
-  lock_.reset();  // a file system that is to be mended can be unmounted
+  lock_.reset();  // a file system that is to be repaired can be unmounted
   next_try_ = std::chrono::steady_clock::now() + options_.retry_interval;
   const std::lock_guard lock(mutex_);
   ++status_.failures;
@@ -287,7 +311,7 @@ void History::write_batches() {
     }
     Batch batch = std::move(batches_.front());
     batches_.pop_front();
-    pending_rows_ -= rows_of(batch);
+    pending_rows_ -= batch.rows();
     lock.unlock();
 
     const auto begin = std::chrono::steady_clock::now();
@@ -297,14 +321,21 @@ void History::write_batches() {
     lock.lock();
     status_.bytes_on_disk = bytes;
     if (written) {
-      status_.rows_written += rows_of(batch);
+      status_.rows_written += batch.rows();
       status_.rows_deleted += written->deleted_rows;
+      status_.reach = written->reach;
       status_.last_write_seconds = took.count();
       status_.last_written = this_minute();
       declare_up();
       continue;
     }
-    pending_rows_ += rows_of(batch);
+    if (written.error().refused) {  // however often it is tried
+      status_.rows_dropped += batch.rows();
+      ++status_.failures;
+      log::warning("history dropped rows={} reason=\"{}\"", batch.rows(), written.error().message);
+      continue;
+    }
+    pending_rows_ += batch.rows();
     states_came_ = states_came_ || !batch.states.empty();
     batches_.push_front(std::move(batch));
     drop_surplus();

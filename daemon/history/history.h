@@ -40,12 +40,13 @@ struct Status {
   bool up = false;
   std::string reason = "not opened yet";  // why not up; empty when up
   std::uint64_t rows_written = 0;         // and on the disk; all counts are of this process
-  std::uint64_t rows_dropped = 0;         // too many waited, or a name or a state was beyond its bound
+  std::uint64_t rows_dropped = 0;         // too many waited, one was beyond its bound, or the file refused it
   std::uint64_t rows_deleted = 0;         // older than the retention, or the oldest beyond the size limit
   std::uint64_t rows_unreadable = 0;      // found by recall: someone edited the file
   std::uint64_t failures = 0;             // of opening, reading or writing
   std::uint64_t files_set_aside = 0;      // as damaged
   std::uint64_t bytes_on_disk = 0;        // database and journal
+  model::PastReach reach;                 // after the last write
   double last_write_seconds = 0;          // how long the last batch took
   std::optional<Minute> last_written;     // when, by the wall clock
 };

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// DriveMinute: what is stored of a drive for each minute. Values only.
+// What is stored: of each drive and of each device for each minute, and what happened. Values only.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "daemon/model/device_load.h"
 #include "daemon/model/nvme.h"
+#include "daemon/model/past.h"
 #include "daemon/model/spikes.h"
 
 namespace ssdpulse::history {
@@ -51,14 +54,75 @@ struct DriveState {
 inline constexpr std::size_t kMostStateBytes = std::size_t{1} << 20U;
 inline constexpr std::size_t kMostNameBytes = 256;  // of a serial, a model, a firmware, a source
 
+/// A device as the block layer knows it.
+struct DeviceKey {
+  std::string identity;  // what stays when the kernel gives it another name: WWID, else serial number and model
+  std::string name;
+  std::string model;
+  std::string serial;
+  bool operator==(const DeviceKey&) const = default;
+};
+
+/// What a device did in a minute, or in a part of it: rows of the same minute are added up.
+struct DeviceMinute {
+  DeviceKey device;
+  Minute minute;
+  model::DeviceLoad load;
+  std::vector<model::TenantLoad> tenants = {};  // the heaviest and the rest; none where they are not known
+};
+
+/// The seconds around a spike, in the bytes of whoever saw them.
+struct SpikeSeconds {
+  std::string device;  // the kernel's name
+  std::chrono::system_clock::time_point begin;
+  std::chrono::system_clock::time_point end;
+  double excess_seconds = 0;  // of the worst spike: those of the worst are kept longest
+  Bytes seconds;
+};
+
+/// As it is now: it becomes a row where it is another than the last one in the file.
+struct Setting {
+  std::string device;  // DeviceKey::identity; empty: of the host
+  std::string name;
+  std::string value;
+};
+
+inline constexpr std::size_t kMostSettingBytes = 512;  // of a name, of a value
+inline constexpr std::size_t kMostMarkBytes = 500;
+
 /// What is added together, such as everything of one minute: all of it is on disk, or nothing.
 struct Batch {
   std::vector<DriveMinute> minutes;
   std::vector<DriveState> states;
   std::vector<model::LatencySpike> spikes = {};
+  std::vector<DeviceMinute> device_minutes = {};
+  std::vector<model::PastBurst> bursts = {};
+  std::vector<SpikeSeconds> spike_seconds = {};
+  std::vector<Setting> settings = {};
+  std::vector<model::Mark> marks = {};
+  std::chrono::system_clock::time_point at = {};  // of the settings
 
-  [[nodiscard]] bool empty() const { return minutes.empty() && states.empty() && spikes.empty(); }
+  [[nodiscard]] std::size_t rows() const {
+    return minutes.size() + states.size() + spikes.size() + device_minutes.size() + bursts.size() +
+           spike_seconds.size() + settings.size() + marks.size();
+  }
+  [[nodiscard]] bool empty() const { return rows() == 0; }
 };
+
+/// All of it becomes one batch.
+inline void append(Batch& batch, Batch more) {
+  const auto move = [](auto& to, auto& from) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  };
+  move(batch.minutes, more.minutes);
+  move(batch.states, more.states);
+  move(batch.spikes, more.spikes);
+  move(batch.device_minutes, more.device_minutes);
+  move(batch.bursts, more.bursts);
+  move(batch.spike_seconds, more.spike_seconds);
+  move(batch.settings, more.settings);
+  move(batch.marks, more.marks);
+}
 
 /// What is known of a drive of some subsystem, serial and model, whatever firmware it had.
 struct Recalled {

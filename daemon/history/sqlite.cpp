@@ -26,12 +26,23 @@ void Connection::Close::operator()(sqlite3* handle) const { sqlite3_close_v2(han
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
 Outcome<Connection> Connection::open(const std::string& path) {
+  return open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+}
+
+Outcome<Connection> Connection::open_to_read(const std::string& path) {
+  return open(path, SQLITE_OPEN_READONLY).and_then([](Connection connection) -> Outcome<Connection> {
+    return connection.execute("PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY; PRAGMA query_only = ON").map([&] {
+      return std::move(connection);
+    });
+  });
+}
+
+Outcome<Connection> Connection::open(const std::string& path, int flags) {
   constexpr int kMostBytesOfOneValue = 2 << 20;
   constexpr int kMostMillisecondsOfWaiting = 2000;  // for another reader of the file
   Connection connection;
   sqlite3* handle = nullptr;
-  const int code =
-      sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int code = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   connection.handle_.reset(handle);
   if (code != SQLITE_OK) {
     return tl::unexpected(connection.failure(code));
@@ -69,7 +80,7 @@ Failure Connection::failure(int code) const {
   const int primary = code & 0xff;
   // Our SQL never changes: where it is in error, the file lacks what it names, or is of a format of the future.
   const bool damaged = primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB || primary == SQLITE_ERROR;
-  Failure failure{sqlite3_errstr(code), damaged};
+  Failure failure{sqlite3_errstr(code), damaged, primary == SQLITE_CONSTRAINT};
   if (handle_ != nullptr) {
     const std::string words = on_one_line(sqlite3_errmsg(handle_.get()));
     failure.message += words == failure.message ? "" : " (" + words + ")";

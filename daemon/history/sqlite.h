@@ -20,6 +20,7 @@ namespace ssdpulse::history {
 struct Failure {
   std::string message;
   bool damaged = false;  // the file is not what it should be; otherwise the environment is
+  bool refused = false;  // neither: a row is against the schema, and will be the next time
 };
 
 /// SQLite's words, which may quote what the file says: bounded, printable and without a heading.
@@ -32,6 +33,8 @@ class Connection {
  public:
   /// Creates the file when there is none; SQLite itself touches it only later.
   static Outcome<Connection> open(const std::string& path);
+  /// Of a file that is there, by whoever may not change it.
+  static Outcome<Connection> open_to_read(const std::string& path);
 
   /// One statement or several, without parameters; rows are not looked at.
   Outcome<void> execute(const std::string& sql);
@@ -42,6 +45,7 @@ class Connection {
   [[nodiscard]] sqlite3* get() const { return handle_.get(); }
 
  private:
+  static Outcome<Connection> open(const std::string& path, int flags);
   struct Close {
     void operator()(sqlite3* handle) const;
   };

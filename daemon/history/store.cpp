@@ -9,13 +9,25 @@
 #include <system_error>
 #include <utility>
 
+#include "daemon/history/events.h"
+#include "daemon/history/reach.h"
+
 namespace ssdpulse::history {
 namespace {
 
 constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
+constexpr std::chrono::minutes kMinutesKept = std::chrono::days(14);        // older ones become hours
+constexpr std::chrono::minutes kMinutesAlwaysKept = std::chrono::hours(2);  // whatever the size
 
-std::int64_t number_of(Minute minute) { return minute.time_since_epoch().count(); }
-Minute minute_of(std::int64_t number) { return Minute(std::chrono::minutes(number)); }
+template <typename Row, typename Insert>
+Outcome<void> insert_all(const std::vector<Row>& rows, Insert insert_one) {
+  for (const Row& row : rows) {
+    if (const Outcome<void> inserted = insert_one(row); !inserted) {
+      return inserted;
+    }
+  }
+  return {};
+}
 
 using CountBytes = std::array<std::uint8_t, 16>;
 
@@ -143,58 +155,160 @@ Outcome<Store::Written> Store::write(const Batch& batch, Minute now) {
   if (const auto begun = connection_.execute("BEGIN IMMEDIATE"); !begun) {
     return tl::unexpected(begun.error());
   }
-  return write_within_transaction(batch, now).and_then([&](Written written) {
-    return connection_.execute("COMMIT").map([&] { return written; });
-  });  // a failure leaves the rollback to the connection's end
+  auto written = write_within_transaction(batch, now).and_then([&](Written done) {
+    return connection_.execute("COMMIT").map([&] { return done; });
+  });
+  if (!written && written.error().refused) {
+    if (const auto undone = connection_.execute("ROLLBACK"); !undone) {
+      return tl::unexpected(undone.error());
+    }
+  }
+  return written;  // any other failure leaves the rollback to the connection's end
 }
 
 Outcome<Store::Written> Store::write_within_transaction(const Batch& batch, Minute now) {
-  const auto deleted = delete_old_rows(now);
+  const auto before = load_account(connection_);
+  if (!before) {
+    return tl::unexpected(before.error());
+  }
+  Account account = before->value_or(Account{hour_of(number_of(now))});
+  const auto deleted = make_room(now, account);
   if (!deleted) {
     return tl::unexpected(deleted.error());
   }
-  for (const DriveMinute& row : batch.minutes) {
-    if (const auto inserted = insert(row); !inserted) {
-      return tl::unexpected(inserted.error());
+  DeviceRows devices(connection_, account);
+  const auto done =
+      insert_all(batch.minutes, [&](const DriveMinute& row) { return insert(row); })
+          .and_then([&] { return insert_all(batch.states, [&](const auto& row) { return save(row, now); }); })
+          .and_then([&] { return insert_all(batch.spikes, [&](const auto& row) { return insert(row); }); })
+          .and_then([&] { return insert_all(batch.device_minutes, [&](const auto& row) { return devices.add(row); }); })
+          .and_then([&] { return insert_events(batch); })
+          .and_then([&] { return devices.make_hour(now); })
+          .and_then([&](bool) { return *before == account ? Outcome<void>() : save_account(connection_, account); })
+          .and_then([&] { return give_space_back(); });
+  if (!done) {
+    return tl::unexpected(done.error());
+  }
+  return reach_of(connection_, account).map([&](model::PastReach reach) { return Written{*deleted, reach}; });
+}
+
+Outcome<void> Store::insert_events(const Batch& batch) {
+  const std::uint64_t most_seconds = std::min(kMostSpikeSecondsBytes, limits_.bytes / 8);
+  return insert_all(batch.bursts, [&](const auto& row) { return history::insert(connection_, row); })
+      .and_then([&] {
+        return insert_all(batch.spike_seconds,
+                          [&](const auto& row) { return history::insert(connection_, row, most_seconds); });
+      })
+      .and_then([&] {
+        return insert_all(batch.settings, [&](const auto& row) { return history::insert(connection_, row, batch.at); });
+      })
+      .and_then(
+          [&] { return insert_all(batch.marks, [&](const auto& row) { return history::insert(connection_, row); }); });
+}
+
+/// With room for what comes next: a sixteenth stays free.
+Outcome<bool> Store::is_full() {
+  const auto pages = connection_.number("PRAGMA page_count");
+  const auto free_pages = connection_.number("PRAGMA freelist_count");
+  if (!pages || !free_pages) {
+    return tl::unexpected(pages ? free_pages.error() : pages.error());
+  }
+  return pages_of(connection_, std::max(limits_.bytes, kLeastSizeLimit)).map([&](std::int64_t most) {
+    return *pages - *free_pages > most - most / 16;
+  });
+}
+
+/// In the order in which room is shared out: tenants have a fifth, old minutes become hours, minutes go before hours,
+/// and what older versions wrote before them.
+Outcome<std::uint64_t> Store::make_room(Minute now, Account& account) {
+  const auto full = is_full();
+  if (!full) {
+    return tl::unexpected(full.error());
+  }
+  DeviceRows devices(connection_, account);
+  if (account.tenant_bytes > static_cast<std::int64_t>(limits_.bytes / 5)) {
+    if (const auto gone = devices.forget_tenants(); !gone) {
+      return gone;
     }
   }
-  for (const DriveState& state : batch.states) {
-    if (const auto saved = save(state, now); !saved) {
-      return tl::unexpected(saved.error());
-    }
+  const std::int64_t last_kept = number_of(now - limits_.retention);
+  const std::int64_t thin_to = std::max(number_of(now - kMinutesKept), last_kept);
+  const auto thinned =
+      thin_drive_minutes(number_of(now - kMinutesKept), account).and_then([&] { return devices.thin_hour(thin_to); });
+  if (!thinned) {
+    return thinned;
   }
-  for (const model::LatencySpike& spike : batch.spikes) {
-    if (const auto inserted = insert(spike); !inserted) {
-      return tl::unexpected(inserted.error());
+  std::uint64_t room_made = *thinned;
+  if (*full && room_made == 0) {
+    const auto old = delete_drive_minutes(std::min(account.begun, number_of(now - kMinutesKept)));
+    if (!old) {
+      return old;
     }
+    // The hour that has just ended is looked at most.
+    const auto minutes = *old > 0 ? old : devices.thin_hour(number_of(now - kMinutesAlwaysKept));
+    if (!minutes) {
+      return minutes;
+    }
+    room_made += *minutes;
   }
-  return give_space_back().map([&] { return Written{*deleted}; });
+  return delete_old_rows(now, *full && room_made == 0, devices).and_then([&](std::uint64_t deleted) {
+    return devices.forget_names(last_kept).map([&] { return deleted; });
+  });
+}
+
+/// What a drive said stays once an hour: counters lose nothing but time resolution. Not what older versions wrote.
+Outcome<void> Store::thin_drive_minutes(std::int64_t end, Account& account) {
+  const auto first = connection_.number("SELECT coalesce(min(minute), " + std::to_string(kLast) +
+                                        ") FROM drive_minute WHERE minute >= " +
+                                        std::to_string(std::max(account.begun, account.drive_minutes_thinned_to)));
+  if (!first) {
+    return tl::unexpected(first.error());
+  }
+  if (*first >= end || hour_of(*first) + 60 > end) {
+    return {};
+  }
+  account.drive_minutes_thinned_to = hour_of(*first) + 60;
+  const std::int64_t begin = std::max(hour_of(*first), account.begun);
+  Statement rows(connection_,
+                 "DELETE FROM drive_minute WHERE minute BETWEEN ?1 AND ?2 AND (minute, drive) NOT IN (SELECT "
+                 "max(minute), drive FROM drive_minute WHERE minute BETWEEN ?1 AND ?2 GROUP BY drive)");
+  return rows.with(begin).with(hour_of(*first) + 59).run();
+}
+
+/// A thousand at most, that are older than `end`.
+Outcome<std::uint64_t> Store::delete_drive_minutes(std::int64_t end) {
+  Statement rows(
+      connection_,
+      "DELETE FROM drive_minute WHERE minute < ?1 AND minute <= (SELECT max(minute) FROM (SELECT minute FROM "
+      "drive_minute ORDER BY minute LIMIT 1000))");
+  return rows.with(end).run().map([&] { return connection_.changed_rows(); });
 }
 
 /// A step at a time: a clock that is years ahead until it is set costs hours of history, not all of it.
-Outcome<std::uint64_t> Store::delete_old_rows(Minute now) {
+Outcome<std::uint64_t> Store::delete_old_rows(Minute now, bool too_much, DeviceRows& devices) {
   constexpr int kRowsOfOneStep = 1000;
-  const auto pages = connection_.number("PRAGMA page_count");
-  const auto free_pages = connection_.number("PRAGMA freelist_count");
   const auto step_end = connection_.number(
       "SELECT coalesce((SELECT minute FROM drive_minute ORDER BY minute LIMIT 1 "
       "OFFSET " +
       std::to_string(kRowsOfOneStep) + "), " + std::to_string(kLast) + ")");
-  for (const auto* number : {&pages, &free_pages, &step_end}) {
-    if (!*number) {
-      return tl::unexpected(number->error());
-    }
+  if (!step_end) {
+    return tl::unexpected(step_end.error());
   }
-  const auto most_pages = static_cast<std::int64_t>(std::max(limits_.bytes, kLeastSizeLimit)) / kPageBytes;
-  const bool too_much = *pages - *free_pages > most_pages - most_pages / 16;
   const std::int64_t last_kept = number_of(now - limits_.retention);
   const std::int64_t end = too_much ? *step_end : std::min(*step_end, last_kept - 1);
-  if (const auto gone = delete_old_spikes(now - limits_.retention, too_much); !gone) {
+  const auto hours = devices.forget_hours(too_much ? std::min(end, number_of(now - kMinutesAlwaysKept)) : last_kept);
+  if (!hours) {
+    return hours;
+  }
+  if (const auto gone = delete_old_spikes(now - limits_.retention, too_much).and_then([&] {
+        return forget_events(connection_, now - limits_.retention);
+      });
+      !gone) {
     return tl::unexpected(gone.error());
   }
   Statement rows(connection_, "DELETE FROM drive_minute WHERE minute <= ?");
   return rows.with(end).run().and_then([&] {
-    const std::uint64_t deleted = connection_.changed_rows();
+    const std::uint64_t deleted = connection_.changed_rows() + *hours;
     // A drive goes after its last row; should it come back, it starts over.
     Statement drives(connection_,
                      "DELETE FROM drive WHERE last_minute < ? AND last_minute < "
@@ -230,10 +344,14 @@ Outcome<void> Store::insert(const model::LatencySpike& spike) {
 
 /// Free pages are kept for what comes next; only many of them, left by a shorter retention, go back, a few at a time.
 Outcome<void> Store::give_space_back() {
-  constexpr std::int64_t kKeptFree = 256;
-  return connection_.number("PRAGMA freelist_count").and_then([&](std::int64_t free_pages) -> Outcome<void> {
-    return free_pages <= kKeptFree ? Outcome<void>() : connection_.execute("PRAGMA incremental_vacuum(64)");
-  });
+  constexpr std::uint64_t kKeptFree = 1U << 20U;  // bytes
+  const auto most = pages_of(connection_, kKeptFree);
+  const auto free_pages = connection_.number("PRAGMA freelist_count");
+  if (!most || !free_pages) {
+    return tl::unexpected(most ? free_pages.error() : most.error());
+  }
+  return *free_pages <= *most ? Outcome<void>()
+                              : connection_.execute("PRAGMA incremental_vacuum(" + std::to_string(*most / 4) + ")");
 }
 
 Outcome<std::int64_t> Store::id_of(const DriveKey& drive, Minute minute) {

@@ -9,7 +9,9 @@
 #include <optional>
 #include <string>
 
+#include "daemon/history/account.h"
 #include "daemon/history/database_file.h"
+#include "daemon/history/device_rows.h"
 #include "daemon/history/rows.h"
 #include "daemon/history/sqlite.h"
 
@@ -29,9 +31,11 @@ class Store {
                              const std::atomic<bool>& stop);
 
   struct Written {
-    std::uint64_t deleted_rows = 0;  // too old, or the oldest of too many
+    std::uint64_t deleted_rows = 0;  // too old, or the oldest of too many; minutes whose hour is kept are not counted
+    model::PastReach reach;
   };
-  /// On the disk when it returns. After a failure nothing of the batch is there, and the Store is of no more use.
+  /// On the disk when it returns. After a failure nothing of the batch is there, and the Store is of no more use,
+  /// unless the batch alone was refused.
   Outcome<Written> write(const Batch& batch, Minute now);
 
   /// From `since` to `until`, both included.
@@ -44,12 +48,17 @@ class Store {
       : connection_(std::move(connection)), path_(std::move(path)), limits_(limits) {}
 
   Outcome<Written> write_within_transaction(const Batch& batch, Minute now);
-  Outcome<std::uint64_t> delete_old_rows(Minute now);
+  Outcome<std::uint64_t> delete_old_rows(Minute now, bool too_much, DeviceRows& devices);
+  Outcome<void> thin_drive_minutes(std::int64_t end, Account& account);
+  Outcome<std::uint64_t> delete_drive_minutes(std::int64_t end);
   Outcome<void> give_space_back();
   Outcome<std::int64_t> id_of(const DriveKey& drive, Minute minute);
   Outcome<void> insert(const DriveMinute& row);
   Outcome<void> save(const DriveState& state, Minute now);
   Outcome<void> insert(const model::LatencySpike& spike);
+  Outcome<void> insert_events(const Batch& batch);
+  Outcome<bool> is_full();
+  Outcome<std::uint64_t> make_room(Minute now, Account& account);
   Outcome<void> delete_old_spikes(Minute last_kept, bool too_much);
   Outcome<std::optional<DriveState>> saved_state(const DriveKey& drive);
 

@@ -58,7 +58,7 @@ struct Column {
   bool operator==(const Column&) const = default;
 };
 
-/// Nothing where one of both is null, or counted less later on (the device began anew).
+/// Nothing where one of both is null, or counted less later on (the device was replaced).
 std::optional<Column> difference(const model::DeviceIo* before, const model::DeviceSnapshot& after);
 
 std::string encode(const Column& column);

@@ -67,6 +67,21 @@ std::string others_words(const std::vector<LatencySpike>& spikes, const std::str
                      count > 1 ? verb : (verb == "are" ? "is" : "was"), fmt::join(names, ", "), more);
 }
 
+/// " backup.service moved most (1.2 GB), db.service was slowed most (by 3.1 s)."
+std::string tenants_words(const LatencySpike& spike) {
+  std::string words;
+  if (!spike.heaviest.empty()) {
+    words += fmt::format(" {} {} most ({})", spike.heaviest[0].name,
+                         spike.cause == SpikeCause::discard ? "discarded" : "moved",
+                         size_words(static_cast<double>(spike.heaviest[0].bytes)));
+  }
+  if (!spike.slowed.empty()) {
+    words += fmt::format("{} {} was slowed most (by {})", words.empty() ? "" : ",", spike.slowed[0].name,
+                         latency_words(spike.slowed[0].waited_seconds));
+  }
+  return words.empty() ? words : words + ".";
+}
+
 Why slow(const LatencySpike& spike, std::string sentence) {
   return {Verdict::slow, std::move(sentence), next_step(spike.cause), std::string(runbook_of(spike.cause)),
           spike.device};
@@ -92,10 +107,11 @@ Why unknown(std::string sentence, std::string next = "", std::string runbook = "
 Why right_now(const Situation& situation) {
   const model::Snapshot& now = *situation.now;
   if (const LatencySpike* spike = worst_of(now.spikes_going_on)) {
-    return slow(*spike, fmt::format("{}: {}, since {} ({}), {}.{}", spike->device, slowness_words(*spike, "take up to"),
-                                    clock_words(spike->begin), duration_words(Seconds(spike->duration).count()),
-                                    cause_words(*spike, situation.bursts),
-                                    others_words(now.spikes_going_on, spike->device, "are")));
+    return slow(*spike,
+                fmt::format("{}: {}, since {} ({}), {}.{}{}", spike->device, slowness_words(*spike, "take up to"),
+                            clock_words(spike->begin), duration_words(Seconds(spike->duration).count()),
+                            cause_words(*spike, situation.bursts), tenants_words(*spike),
+                            others_words(now.spikes_going_on, spike->device, "are")));
   }
   if (const auto since = situation.known_since; !since || now.taken_at - *since < kTooEarly) {
     const double seconds = since ? Seconds(now.taken_at - *since).count() : 0;
@@ -107,9 +123,10 @@ Why right_now(const Situation& situation) {
   Why usual{Verdict::usual, "No drive is slower than usual." + blind_words(now), "", "", ""};
   if (const LatencySpike* spike = worst_of(lately)) {
     const double ago = Seconds(now.taken_at - end_of(*spike)).count();
-    usual.sentence += fmt::format(" {} was, until {} ago: {} at worst, for {}, {}.", spike->device, duration_words(ago),
-                                  slowness_words(*spike, "took"), duration_words(Seconds(spike->duration).count()),
-                                  cause_words(*spike, situation.bursts));
+    usual.sentence +=
+        fmt::format(" {} was, until {} ago: {} at worst, for {}, {}.{}", spike->device, duration_words(ago),
+                    slowness_words(*spike, "took"), duration_words(Seconds(spike->duration).count()),
+                    cause_words(*spike, situation.bursts), tenants_words(*spike));
     usual.next = next_step(spike->cause);
     usual.runbook = runbook_of(spike->cause);
   }
@@ -135,9 +152,10 @@ Why at_time(const Situation& situation, WallTime at) {
   std::for_each(now.spikes_going_on.begin(), now.spikes_going_on.end(), take);
   if (const LatencySpike* spike = worst_of(then)) {
     return slow(*spike,
-                fmt::format("{}: {} at worst, from {} on for {}, {}.{}", spike->device, slowness_words(*spike, "took"),
-                            clock_words(spike->begin), duration_words(Seconds(spike->duration).count()),
-                            cause_words(*spike, situation.bursts), others_words(then, spike->device, "were")));
+                fmt::format("{}: {} at worst, from {} on for {}, {}.{}{}", spike->device,
+                            slowness_words(*spike, "took"), clock_words(spike->begin),
+                            duration_words(Seconds(spike->duration).count()), cause_words(*spike, situation.bursts),
+                            tenants_words(*spike), others_words(then, spike->device, "were")));
   }
   return {Verdict::usual, fmt::format("No drive was slower than usual at {}.{}", clock_words(at), blind_words(now)), "",
           "", ""};
@@ -255,6 +273,22 @@ std::vector<std::string> evidence_sentences(const LatencySpike& spike) {
   };
   sentences.push_back(fmt::format("{} I/Os were slow; together they waited {} beyond what is usual.", spike.ios,
                                   latency_words(spike.excess_seconds)));
+  std::vector<std::string> heaviest;
+  for (const model::SpikeTenant& tenant : spike.heaviest) {
+    heaviest.push_back(fmt::format("{} ({})", tenant.name, size_words(static_cast<double>(tenant.bytes))));
+  }
+  if (!heaviest.empty()) {
+    sentences.push_back(fmt::format("Most was {} by {}.",
+                                    spike.cause == SpikeCause::discard ? "discarded" : "read and written",
+                                    fmt::join(heaviest, ", ")));
+  }
+  std::vector<std::string> slowed;
+  for (const model::SpikeTenant& tenant : spike.slowed) {
+    slowed.push_back(fmt::format("{} ({})", tenant.name, latency_words(tenant.waited_seconds)));
+  }
+  if (!slowed.empty()) {
+    sentences.push_back(fmt::format("Slowed most beyond their own usual: {}.", fmt::join(slowed, ", ")));
+  }
   say("device_share", share("the slow time was spent in the device"));
   say("queue_share", share("the slow time was spent waiting on the host"));
   say("beside_discards_share", share("the slow device time was beside a discard"));
@@ -270,7 +304,7 @@ std::vector<std::string> evidence_sentences(const LatencySpike& spike) {
   say("host_written_bytes", bytes("The drive says that the host wrote"));
   say("media_written_bytes", bytes("The drive says that it wrote to its media"));
   say("normal_write_amplification", number("Its usual write amplification"));
-  say("gc_events", number("Garbage collections that it tells of"));
+  say("gc_events", number("Garbage collections that it reports"));
   say("free_blocks", number("Free blocks that it has left"));
   say("thermal_events", number("Times that it slowed itself down to cool"));
   say("thermal_warning", [](double) { return std::string("It warns of its temperature."); });

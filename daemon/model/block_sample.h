@@ -10,8 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "daemon/model/attribution.h"
 #include "daemon/model/device.h"
 #include "daemon/model/discards.h"
+#include "daemon/model/flash_samples.h"
 #include "daemon/model/operation.h"
 #include "daemon/model/snapshot.h"
 
@@ -29,7 +31,9 @@ struct DeviceSample {
   std::shared_ptr<const Device> device;
   std::shared_ptr<const DeviceIo> io;  // null: nothing of the device is measured
   OperationEvents events;
-  std::uint64_t last_discard_end_ns = 0;  // CLOCK_MONOTONIC; 0: none, or the mode does not tell
+  std::uint64_t last_discard_end_ns = 0;                      // CLOCK_MONOTONIC; 0: none, or the mode does not tell
+  std::shared_ptr<const DeviceAttribution> attribution = {};  // null: switched off, or nothing is measured
+  bool whole = true;                                          // all its paths are measured
 };
 
 struct BlockSample {
@@ -37,6 +41,8 @@ struct BlockSample {
   std::array<std::uint64_t, kHostLosses> losses{};
   std::uint64_t diskless_requests = 0;
   std::map<std::string, DiscardSubmitters> discards;  // by volume, of stacked disks too; read after the devices
+  std::shared_ptr<const SeenCgroups> cgroups = {};    // those that are named in any attribution; null: switched off
+  std::shared_ptr<const FlashSamples> flash;          // null where no device is sampled
 };
 
 }  // namespace ssdpulse::model

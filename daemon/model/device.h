@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,7 @@ struct Device {
   std::uint32_t write_granularity_bytes = 512;         // the drive's preferred one, else its physical block; never 0
   std::uint32_t write_streams = 0;  // that writes to the device may name; 0: none, or the kernel has none
   bool rotational = false;
+  bool zoned = false;  // zones that the host writes in order, or one that it manages: queue/zoned is not none
   bool write_back_cache = false;
   bool discard = false;  // discard_max_bytes > 0
   bool iostats = true;   // queue/iostats: false hides the device from diskstats
@@ -80,6 +82,7 @@ struct Filesystem {
   std::string fstype;
   bool discard = false;                   // mounted with online discard
   std::vector<std::string> volumes = {};  // right below it: more than one of btrfs alone
+  std::set<std::string> options = {};     // of the mount and of the super block
 };
 
 /// The counters of /sys/block/X/stat that can be compared with ours (Documentation/block/stat.rst):

@@ -23,6 +23,7 @@ struct NvmeNamespace {
   std::uint16_t endurance_group = 0;           // Identify Namespace bytes 103:102; 0: none
   std::uint32_t write_granularity_blocks = 0;  // NPWG, NPWA: preferred, in logical blocks; 0: unknown
   std::uint32_t write_alignment_blocks = 0;
+  std::optional<double> used_share = {};  // NUSE of NSZE: blocks in use, 0 to 1; many drives always say all
   bool operator==(const NvmeNamespace&) const = default;
 };
 

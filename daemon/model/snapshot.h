@@ -20,6 +20,7 @@
 #include "daemon/model/nvme.h"
 #include "daemon/model/operation.h"
 #include "daemon/model/spikes.h"
+#include "daemon/model/tenants.h"
 #include "daemon/model/web.h"
 #include "daemon/model/write_details.h"
 #include "daemon/model/write_hint_path.h"
@@ -27,6 +28,8 @@
 namespace ssdpulse::model {
 
 using WallTime = std::chrono::system_clock::time_point;
+
+struct FlashFigures;  // flash_estimate.h
 
 /// One operation class on one device.
 struct OperationIo {
@@ -81,6 +84,7 @@ struct DeviceSnapshot {
   /// Asked only where something is in flight by our count and nothing completed since the last tick; absent too where
   /// the kernel keeps no count (iostats is 0) or contradicts itself.
   std::optional<KernelInFlight> kernel_in_flight = {};
+  std::shared_ptr<const DeviceTenants> tenants = {};  // null where the kernel side does not say whose I/O it is
 };
 
 /// One of our BPF programs, as the kernel accounts it.
@@ -102,7 +106,7 @@ struct SourceStatus {
 
 /// Bytes of kernel memory that the maps occupy, by what they hold.
 struct KernelMemory {
-  std::map<std::string, std::uint64_t> bytes_by_use;  // cells, slots, tables
+  std::map<std::string, std::uint64_t> bytes_by_use;  // cells, slots, tables, samples
 };
 
 /// The daemon itself, from /proc/self.
@@ -121,6 +125,14 @@ struct HistoryFigures {
   std::uint64_t rows_written = 0;  // by this process, as the next
   std::uint64_t rows_deleted = 0;  // beyond the retention or the size limit
   std::uint64_t bytes_on_disk = 0;
+  std::optional<WallTime> minutes_from = {};  // the oldest minute of a device that is kept; absent: none is
+  std::optional<WallTime> hours_from = {};    // the oldest hour
+};
+
+/// The configuration that is in force, and what became of the last attempt to load another.
+struct ConfigurationFigures {
+  bool last_reload_successful = true;
+  WallTime loaded_at;  // the one in force
 };
 
 struct Snapshot {
@@ -146,7 +158,9 @@ struct Snapshot {
   std::vector<SourceStatus> sources;
   std::optional<HistoryFigures> history;  // absent where none is kept
   ProcessStats process;
-  std::optional<WebFigures> web;  // absent until there is a server
+  ConfigurationFigures configuration;
+  std::optional<WebFigures> web;              // absent until there is a server
+  std::shared_ptr<const FlashFigures> flash;  // what the flash models say; null where they are switched off
 };
 
 }  // namespace ssdpulse::model

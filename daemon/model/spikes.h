@@ -30,6 +30,15 @@ inline constexpr std::size_t kSpikeOperations = 4;
 inline constexpr std::array<std::string_view, kSpikeOperations> kSpikeOperationNames{"read", "write", "flush",
                                                                                      "commit"};
 
+/// What a tenant had to do with a spike; see model/tenants.h.
+struct SpikeTenant {
+  std::string name;
+  std::uint64_t bytes = 0;    // read and written in it; discarded, where the cause is discards
+  double waited_seconds = 0;  // by its I/Os together, in the device, beyond what they usually take
+  bool operator==(const SpikeTenant&) const = default;
+};
+inline constexpr std::size_t kMostSpikeTenants = 3;
+
 struct LatencySpike {
   std::string device;
   SpikeOperation operation = SpikeOperation::read;
@@ -42,13 +51,27 @@ struct LatencySpike {
   SpikeCause cause = SpikeCause::unknown;
   std::map<std::string, double> evidence;  // what the cause was found from
   std::vector<std::string> missing;        // what could not be known, in words
+  std::vector<SpikeTenant> heaviest = {};  // tenants with most bytes, the first most; at most kMostSpikeTenants
+  std::vector<SpikeTenant> slowed = {};    // tenants that waited longest beyond their own usual; likewise
 };
 
-/// name=value, separated by blanks.
+/// name=value, separated by blanks. Of tenants, NAME:BYTES or NAME:SECONDS, separated by commas.
 inline std::string evidence_text(const LatencySpike& spike) {
   std::ostringstream text;
   for (const auto& [what, value] : spike.evidence) {
     text << (text.tellp() > 0 ? " " : "") << what << '=' << value;
+  }
+  for (std::size_t i = 0; i < spike.heaviest.size(); ++i) {
+    text << (i > 0              ? ","
+             : text.tellp() > 0 ? " heaviest="
+                                : "heaviest=")
+         << spike.heaviest[i].name << ':' << spike.heaviest[i].bytes;
+  }
+  for (std::size_t i = 0; i < spike.slowed.size(); ++i) {
+    text << (i > 0              ? ","
+             : text.tellp() > 0 ? " slowed="
+                                : "slowed=")
+         << spike.slowed[i].name << ':' << spike.slowed[i].waited_seconds;
   }
   return text.str();
 }
@@ -66,8 +89,9 @@ struct SpikeFigures {
   std::array<std::uint64_t, kSpikeCauses> spikes{};  // that are over, by their final cause; as the next
   std::array<double, kSpikeCauses> seconds{};
   std::array<double, kSpikeCauses>
-      excess_seconds{};              // waited beyond what is usual, in spikes that are over; outside: unknown
-  std::optional<SpikeCause> active;  // the best cause so far of one that lasts
+      excess_seconds{};               // waited beyond what is usual, in spikes that are over; outside: unknown
+  double pending_excess_seconds = 0;  // the same in spikes that last, or whose cause is not final: in none of those yet
+  std::optional<SpikeCause> active;   // the best cause so far of one that lasts
 };
 
 }  // namespace ssdpulse::model

@@ -8,13 +8,14 @@ namespace ssdpulse::model {
 
 /// Cumulative since the daemon's start, but `connections`.
 struct WebFigures {
-  std::uint64_t answers = 0;           // sent completely, whatever they said
-  std::uint64_t refused_requests = 0;  // of those: as many as permitted were being answered
-  std::uint64_t refused_logins = 0;    // as many passwords as permitted were waiting to be checked
-  std::uint64_t refused_users = 0;     // no or wrong credentials
-  std::uint64_t cut_connections = 0;   // reset at a deadline
-  std::uint64_t accept_errors = 0;     // out of file descriptors or memory
-  std::uint64_t connections = 0;       // open now
+  std::uint64_t answers = 0;            // sent completely, whatever they said
+  std::uint64_t refused_requests = 0;   // of those: as many as permitted were being answered
+  std::uint64_t refused_logins = 0;     // as many passwords as permitted were waiting to be checked
+  std::uint64_t refused_users = 0;      // no or wrong credentials
+  std::uint64_t cut_connections = 0;    // reset at a deadline
+  std::uint64_t accept_errors = 0;      // out of file descriptors or memory
+  std::uint64_t failed_handshakes = 0;  // connections that ended before their TLS handshake did
+  std::uint64_t connections = 0;        // open now
 };
 
 }  // namespace ssdpulse::model

@@ -3,17 +3,22 @@
 
 #include <fmt/format.h>
 #include <malloc.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <chrono>
 #include <utility>
 
 #include "daemon/config/parse.h"
 #include "daemon/confinement/confinement.h"
+#include "daemon/doctor/onsets.h"
 #include "daemon/drives/monitor.h"
 #include "daemon/history/history.h"
+#include "daemon/history/kept_key.h"
+#include "daemon/history/reader.h"
 #include "daemon/live/recent_past.h"
 #include "daemon/model/version.h"
 #include "daemon/runtime/events.h"
@@ -23,6 +28,7 @@
 #include "daemon/sources/inventory/coverage.h"
 #include "daemon/util/log.h"
 #include "daemon/web/current_snapshot.h"
+#include "daemon/web/history_routes.h"
 #include "daemon/web/listeners.h"
 #include "daemon/web/page_routes.h"
 #include "daemon/web/server.h"
@@ -45,7 +51,11 @@ inventory::DeviceFilter filter_of(const config::Config& config) {
 }
 
 block::BlockChoices choices_of(const config::Config& config) {
-  block::BlockChoices choices{config.latency.mode == config::LatencyMode::completion_only, {}};
+  block::BlockChoices choices;
+  choices.completion_only = config.latency.mode == config::LatencyMode::completion_only;
+  choices.attribution = config.attribution.enabled;
+  choices.attributed_cgroups = static_cast<std::uint32_t>(config.attribution.tenants);
+  choices.flash_samples = config.flash_model.enabled;
   if (config.writes.page_hints != config::PageHints::automatic) {
     choices.hints_of_pages = config.writes.page_hints == config::PageHints::always;
   }
@@ -53,7 +63,57 @@ block::BlockChoices choices_of(const config::Config& config) {
 }
 
 stages::AnalysisSettings settings_of(const config::Config& config) {
-  return {config.discard.burst_gap, config.spikes.floor};
+  return {config.discard.burst_gap, config.spikes.floor, config.attribution.tenants};
+}
+
+/// Nothing where names are not to be told. Hidden names stay the same as long as the key is kept.
+std::optional<analysis::TenantNamer> tenant_namer(const config::Config& config) {
+  std::vector<analysis::TenantPattern> patterns;
+  for (const config::TenantPattern& pattern : config.attribution.patterns) {
+    patterns.push_back({pattern.match, pattern.tenant});
+  }
+  if (config.attribution.names == config::TenantNames::off) {
+    return std::nullopt;
+  }
+  if (config.attribution.names == config::TenantNames::full) {
+    return analysis::TenantNamer(std::move(patterns), std::nullopt);
+  }
+  auto key = config.history.directory.empty() ? util::random_hash_key() : history::kept_key(config.history.directory);
+  if (!key) {
+    log::warning("tenants get other names after the next start: {}", key.error().message);
+    key = util::random_hash_key();
+  }
+  if (!key) {
+    log::warning("tenants are not named: {}", key.error().message);
+    return std::nullopt;
+  }
+  return analysis::TenantNamer(std::move(patterns), *key);
+}
+
+/// Whoever knew which pages are followed could write beside them.
+std::uint32_t secret_seed() {
+  std::uint32_t seed = 0;
+  return ::getrandom(&seed, sizeof seed, 0) == sizeof seed
+             ? seed
+             : static_cast<std::uint32_t>(std::chrono::system_clock::now().time_since_epoch().count());
+}
+
+flash::ModelSettings models_of(const config::Config& config) {
+  flash::ModelSettings settings;
+  settings.memory_bytes = config.flash_model.memory_bytes;
+  if (config.flash_model.sample != 0) {
+    settings.rate_bits = static_cast<unsigned>(std::countr_zero(config.flash_model.sample));
+  }
+  settings.virtual_too = config.flash_model.virtual_disks;
+  settings.directory = config.history.directory;
+  settings.make_seed = secret_seed;
+  return settings;
+}
+
+history::Batch of_mark(model::Mark mark) {
+  history::Batch batch;
+  batch.marks.push_back(std::move(mark));
+  return batch;
 }
 
 /// Clients beyond the usual 1024 descriptors are answered too; what the hard limit does not allow waits in the backlog.
@@ -101,7 +161,9 @@ void warn_of_what_is_not_measured(const Sampler& sampler, const config::Config& 
 }
 
 /// A good configuration is applied as far as a running daemon can, a bad one changes nothing.
-void apply(const config::Configured& wanted, config::Config& running, Sampler& sampler, drives::DriveMonitor& nvme) {
+void apply(const config::Configured& wanted, config::Config& running, model::ConfigurationFigures& figures,
+           Sampler& sampler, drives::DriveMonitor& nvme) {
+  figures.last_reload_successful = wanted.has_value();
   if (!wanted) {
     for (const std::string& problem : wanted.error()) {
       log::error("{}", problem);
@@ -118,6 +180,7 @@ void apply(const config::Configured& wanted, config::Config& running, Sampler& s
   running.nvme.poll_interval = wanted->nvme.poll_interval;
   nvme.set_poll_interval(running.nvme.poll_interval);
   running.spikes = wanted->spikes;
+  figures.loaded_at = std::chrono::system_clock::now();
   log::info("configuration reloaded devices_measured={}", sampler.measured_devices());
   warn_of_what_is_not_measured(sampler, running);
 }
@@ -153,7 +216,8 @@ std::string status_line(const Sampler& sampler) {
 }
 
 /// From the first sample to the stop signal.
-void serve(const config::Configure& configure, config::Config& running, Events& events, const Parts& parts) {
+void serve(const config::Configure& configure, config::Config& running, model::ConfigurationFigures& figures,
+           Events& events, const Parts& parts) {
   Sampler& sampler = parts.sampler;
   drives::DriveMonitor& nvme = parts.drives;
   InventoryClock inventory;
@@ -174,7 +238,7 @@ void serve(const config::Configure& configure, config::Config& running, Events& 
       configuration.ask();
     }
     if (const auto wanted = configuration.answer()) {
-      apply(*wanted, running, sampler, nvme);
+      apply(*wanted, running, figures, sampler, nvme);
       service::ready(status_line(sampler));
     }
     if (inventory.due(wakeup, sampler.saw_unknown_disks())) {
@@ -230,33 +294,51 @@ ExitCode run(const config::Configure& configure) {
   }
   // Only now are there threads: they hold what this one holds, nothing.
   std::unique_ptr<history::History> history;
+  std::unique_ptr<history::Reader> reader;
   if (!config->history.directory.empty()) {
     history::Options options;
     options.directory = config->history.directory;
     options.limits.retention = std::chrono::ceil<std::chrono::minutes>(config->history.retention);
+    options.limits.bytes = config->history.size;
     auto opened = history::History::open(std::move(options));
     if (!opened) {
       return give_up(opened.error().error_number == 0 ? ExitCode::usage : ExitCode::failure, opened.error().message);
     }
     history = std::move(*opened);
+    auto reading = history::Reader::open(config->history.directory + "/" + history::kFileName);
+    if (!reading) {
+      return give_up(ExitCode::failure, reading.error().message);
+    }
+    reader = std::move(*reading);
   }
+  if (auto namer = tenant_namer(*config)) {
+    (*sampler)->name_tenants(std::move(*namer));
+  }
+  const auto models = config->flash_model.enabled ? std::make_unique<flash::ModelRunner>(models_of(*config)) : nullptr;
   web::CurrentSnapshot current;
   exposition::MetricsPage metrics;
   live::RecentPast past;
-  page::Site site(past);
+  doctor::Onsets onsets;
+  page::Site site(past, onsets);
   auto pages = routes(current, metrics);
   if (config->web.page) {
     web::add_page(pages, current, site, config->web.hosts);
+    if (reader) {
+      web::add_history(
+          pages, *reader, [&history](model::Mark mark) { history->add(of_mark(std::move(mark))); }, config->web.hosts);
+    }
   }
   auto web = web::WebServer::start(std::move(*listeners), std::move(pages), config->web.config_file);
   if (!web) {
     return web.error();
   }
+  model::ConfigurationFigures figures{true, std::chrono::system_clock::now()};
   ::malloc_trim(0);  // ten megabytes that the kernel's type information took
   log::info("measuring devices={} mode={}", (*sampler)->measured_devices(),
             config->latency.mode == config::LatencyMode::full ? "full" : "completion-only");
   warn_of_what_is_not_measured(**sampler, *config);
-  serve(configure, *config, *events, {**sampler, **nvme, history.get(), **web, past, current});
+  serve(configure, *config, figures, *events,
+        {**sampler, **nvme, history.get(), **web, past, onsets, current, figures, models.get()});
   log::info("stopping");
   service::stopping();
   (*web)->stop();

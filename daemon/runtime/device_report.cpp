@@ -11,6 +11,7 @@
 #include "daemon/analysis/write_hint_path.h"
 #include "daemon/drives/one_look.h"
 #include "daemon/sources/block/kernel_btf.h"
+#include "daemon/sources/cgroups/cgroup_hierarchy.h"
 #include "daemon/sources/inventory/inventory.h"
 #include "exporters/terminal/device_list.h"
 #include "exporters/terminal/drive_list.h"
@@ -97,6 +98,9 @@ util::ExitCode report_devices(const config::Config& config, std::ostream& out) {
   terminal::print_devices(*inventory, out);
   const Identities drives = report_drives(out);
   report_hints(*inventory, drives, out);
+  if (const auto hierarchy = cgroups::find_hierarchy("/proc")) {
+    terminal::print_io_accounting(cgroups::accounting_of(*hierarchy), out);
+  }
   return util::ExitCode::success;
 }
 

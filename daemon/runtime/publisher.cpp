@@ -19,7 +19,8 @@ void describe_history(const history::History& history, model::Snapshot& snapshot
                                {"dropped_row", status.rows_dropped},
                                {"unreadable_row", status.rows_unreadable},
                                {"file_set_aside", status.files_set_aside}}});
-  snapshot.history = {status.rows_written, status.rows_deleted, status.bytes_on_disk};
+  snapshot.history = {status.rows_written, status.rows_deleted, status.bytes_on_disk, status.reach.minutes,
+                      status.reach.hours};
 }
 
 /// How well each drive can be read: not at all without a reader.
@@ -53,9 +54,15 @@ void Publisher::publish(const stages::AnalysisSettings& settings, std::uint64_t 
     if (findings.values) {
       findings.values(*snapshot);
     }
+    keep(std::move(findings.effects.rows), tick);
     carry_out(std::move(findings.effects));
   }
+  feed_models(tick);
+  snapshot->flash = parts_.models == nullptr ? nullptr : parts_.models->figures();
   parts_.past.observe(*snapshot);
+  parts_.onsets.observe(*snapshot);
+  keep_seconds(*snapshot);
+  write_rows();
   parts_.current.publish(std::move(snapshot));
 }
 
@@ -63,7 +70,42 @@ void Publisher::finish(const stages::AnalysisSettings& settings) {
   stages::Tick tick = look(settings);
   tick.last = true;
   for (const auto& stage : stages_) {
-    carry_out(stage->observe(tick).effects);
+    stages::Effects effects = stage->observe(tick).effects;
+    keep(std::move(effects.rows), tick);
+    carry_out(std::move(effects));
+  }
+  feed_models(tick);
+  write_rows();
+}
+
+/// All that one tick gives becomes one transaction: each costs the disk two flushes.
+void Publisher::keep(history::Batch rows, const stages::Tick& tick) {
+  history::append(rows_, std::move(rows));
+  rows_.at = tick.wall;
+}
+
+void Publisher::keep_seconds(const model::Snapshot& snapshot) {
+  for (live::SpikeSeconds& seconds : spikes_.due(snapshot, parts_.past.ring())) {
+    rows_.spike_seconds.push_back({std::move(seconds.device), seconds.begin, seconds.end, seconds.excess_seconds,
+                                   history::Bytes(seconds.bytes.begin(), seconds.bytes.end())});
+  }
+}
+
+void Publisher::write_rows() {
+  history::Batch rows = std::exchange(rows_, {});
+  if (parts_.history != nullptr && !rows.empty()) {
+    parts_.history->add(std::move(rows));
+  }
+}
+
+void Publisher::feed_models(const stages::Tick& tick) {
+  if (parts_.models == nullptr) {
+    return;
+  }
+  parts_.models->observe({tick.at.time_since_epoch(), tick.wall, flash::drives_of(tick), tick.flash, sampling_, {}});
+  if (auto wanted = parts_.models->sampling(); wanted != sampling_) {
+    parts_.sampler.set_sampling(*wanted);
+    sampling_ = std::move(wanted);
   }
 }
 
@@ -93,6 +135,7 @@ std::shared_ptr<model::Snapshot> Publisher::describe(const stages::Tick& tick, s
   }
   describe_polling(parts_.drives.status(), *snapshot);
   parts_.web.describe(*snapshot);
+  snapshot->configuration = parts_.configuration;
   return snapshot;
 }
 
@@ -103,9 +146,6 @@ void Publisher::carry_out(stages::Effects effects) {
   if (parts_.history != nullptr) {
     for (const stages::Recall& wanted : effects.recalls) {
       recalls_[wanted.key] = parts_.history->recall(wanted.drive, wanted.since);
-    }
-    if (!effects.rows.empty()) {
-      parts_.history->add(std::move(effects.rows));
     }
   }
   for (const std::string& key : effects.read_counters_again) {

@@ -5,12 +5,19 @@
 #include <utility>
 
 #include "daemon/sources/process/process_stats.h"
+#include "daemon/sources/settings/recorded.h"
+#include "daemon/sources/settings/settings.h"
 
 namespace ssdpulse::runtime {
 namespace {
 
 /// A device's own account is compared at every so many ticks: two reads of sysfs are dearer than all its cells.
 constexpr std::uint64_t kTicksBetweenComparisons = 4;
+/// Whether I/O is accounted below the root changes with a configuration of systemd, if ever.
+constexpr std::uint64_t kTicksBetweenAccountingLooks = 60;
+
+/// Settings of each device are read once in so many ticks.
+constexpr std::uint64_t kTicksOfSettings = 60;
 
 /// Devices whose requests the kernel gives no start time, so that completion alone tells no latency of them.
 std::vector<std::string> unstamped_devices(const model::Inventory& inventory) {
@@ -48,18 +55,23 @@ util::Result<std::unique_ptr<Sampler>> Sampler::open(const inventory::InventoryR
   sampler->roots_ = roots;
   sampler->filter_ = filter;
   sampler->completion_only_ = choices.completion_only;
+  sampler->hierarchy_ = cgroups::find_hierarchy(roots.proc);
+  sampler->cgroup_paths_ = cgroups::CgroupPaths(sampler->hierarchy_);
   sampler->source_ = std::move(*source);
   sampler->inventory_status_ = {"inventory", true, "", {}};
   sampler->process_start_ = process::read_process_start_time(roots.proc).value_or(0);
   for (const auto& [feature, decision] : sampler->source_->kernel_features()) {
-    log::info("kernel feature={} decision=\"{}\"", feature, decision);
+    log::debug("kernel feature={} decision=\"{}\"", feature, decision);
   }
   if (const std::string& why = sampler->source_->discards_unseen(); !why.empty()) {
     log::warning("cannot see who submits discards: all get trigger=other reason=\"{}\"", why);
   }
   const block::MemoryPlan& memory = sampler->source_->memory();
-  log::info("kernel memory devices={} cpus={} cells_bytes={} slots_bytes={} tables_bytes={}", memory.devices,
-            memory.cpus, memory.cell_bytes(), memory.slot_bytes(), memory.table_bytes());
+  log::info(
+      "kernel memory devices={} cpus={} cells_bytes={} slots_bytes={} tables_bytes={} attribution_bytes={} "
+      "samples_bytes={}",
+      memory.devices, memory.cpus, memory.cell_bytes(), memory.slot_bytes(), memory.table_bytes(),
+      memory.attribution_bytes(), memory.sample_bytes);
   sampler->adopt(std::move(*inventory));
   return sampler;
 }
@@ -158,6 +170,35 @@ std::uint64_t Sampler::skipped_runs() const {
   return skipped;
 }
 
+void Sampler::look_at_cgroups(stages::Tick& tick) {
+  if (!tick.cgroups) {
+    return;
+  }
+  if (hierarchy_ && looks_ % kTicksBetweenAccountingLooks == 1) {
+    io_accounting_ = cgroups::accounting_of(*hierarchy_);
+  }
+  cgroups::CgroupPaths::Look look = cgroup_paths_.look(*tick.cgroups, tick.at);
+  source_->give_back(look.gone);
+  if (namer_) {
+    tick.tenants = std::make_shared<const model::Tenants>(namer_->name(look.paths));
+  }
+  tick.cgroups_gone = std::move(look.gone);
+  tick.io_accounting = io_accounting_;
+}
+
+/// Fifty small files of each device, so that only the first tick waits for those of all.
+void Sampler::read_settings(stages::Tick& tick) const {
+  const std::uint64_t turn = looks_ % kTicksOfSettings;
+  if (turn == 1) {
+    tick.settings_read.push_back(settings::recorded(settings::read_host_files({})));
+  }
+  for (std::size_t number = 0; number < tick.devices.size(); ++number) {
+    if (looks_ == 1 || number % kTicksOfSettings == turn) {
+      tick.settings_read.push_back(settings::recorded(settings::read_disk({}, *tick.devices[number].block.device)));
+    }
+  }
+}
+
 stages::Tick Sampler::look() {
   model::BlockSample block = source_->sample();
   stages::Tick tick;
@@ -171,10 +212,14 @@ stages::Tick Sampler::look() {
     consult_kernel(entry, ++turn % kTicksBetweenComparisons == 0);
     tick.devices.push_back(std::move(entry));
   }
+  read_settings(tick);
   const std::uint64_t pending = block.losses[model::index(model::HostLoss::device_pending)];
   saw_unknown_disks_ = pending != std::exchange(pending_ios_, pending);
   tick.inventory = inventory_;
   tick.discards = std::move(block.discards);
+  tick.cgroups = std::move(block.cgroups);
+  look_at_cgroups(tick);
+  tick.flash = std::move(block.flash);
   tick.losses = block.losses;
   tick.diskless_requests = block.diskless_requests;
   tick.hint_reach = source_->hint_reach();
@@ -201,8 +246,11 @@ std::shared_ptr<model::Snapshot> Sampler::describe(const stages::Tick& tick, std
   snapshot->latency_mode = completion_only_ ? "completion-only" : "full";
   snapshot->kernel_features = source_->kernel_features();
   const block::MemoryPlan& memory = source_->memory();
-  snapshot->kernel_memory.bytes_by_use = {
-      {"cells", memory.cell_bytes()}, {"slots", memory.slot_bytes()}, {"tables", memory.table_bytes()}};
+  snapshot->kernel_memory.bytes_by_use = {{"cells", memory.cell_bytes()},
+                                          {"slots", memory.slot_bytes()},
+                                          {"tables", memory.table_bytes()},
+                                          {"attribution", memory.attribution_bytes()},
+                                          {"samples", memory.sample_bytes}};
   snapshot->programs = source_->program_stats();
   snapshot->sources = {{"block", true, "", {}}, inventory_status_};
   if (auto process = process::read_process_stats(process_start_, roots_.proc)) {

@@ -5,13 +5,16 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "daemon/analysis/tenants/tenant_namer.h"
 #include "daemon/drives/block_layer.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/runtime/kernel_account.h"
 #include "daemon/sources/block/block_source.h"
+#include "daemon/sources/cgroups/cgroup_paths.h"
 #include "daemon/sources/inventory/inventory.h"
 #include "daemon/stages/tick.h"
 #include "daemon/util/log.h"
@@ -37,6 +40,13 @@ class Sampler final : public drives::BlockLayer {
   /// The Snapshot of a tick, to be completed by other sources and by what the analyses find.
   std::shared_ptr<model::Snapshot> describe(const stages::Tick& tick, std::uint64_t missed_ticks);
 
+  /// Without it, tenants are not named.
+  void name_tenants(analysis::TenantNamer namer) { namer_ = std::move(namer); }
+
+  /// How disks are sampled for the flash models, by device.
+  void set_sampling(std::map<std::string, model::SamplingParameters> parameters) {
+    source_->set_sampling(std::move(parameters));
+  }
   /// What drives prefer, by device.
   void set_write_preferences(std::map<std::string, model::WritePreference> preferences) {
     source_->set_write_preferences(std::move(preferences));
@@ -55,7 +65,9 @@ class Sampler final : public drives::BlockLayer {
  private:
   Sampler() = default;
   void adopt(model::Inventory inventory);
+  void read_settings(stages::Tick& tick) const;
   void consult_kernel(stages::DeviceTick& entry, bool compare);
+  void look_at_cgroups(stages::Tick& tick);
 
   inventory::InventoryRoots roots_;
   inventory::DeviceFilter filter_;
@@ -64,6 +76,10 @@ class Sampler final : public drives::BlockLayer {
   std::unique_ptr<block::BlockSource> source_;
   std::map<std::string, KernelAccount> kernel_accounts_;  // by device
   std::uint64_t accounts_opened_ = 0;
+  std::optional<cgroups::Hierarchy> hierarchy_;
+  cgroups::CgroupPaths cgroup_paths_{std::nullopt};
+  std::optional<analysis::TenantNamer> namer_;
+  model::IoAccounting io_accounting_ = model::IoAccounting::unknown;
   model::SourceStatus inventory_status_;
   double process_start_ = 0;
   std::uint64_t looks_ = 0;

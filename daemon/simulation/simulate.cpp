@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -168,8 +169,9 @@ util::Result<SimulatePlan> plan_simulation(const SimulateArguments& arguments) {
   if (arguments.start != "full" && arguments.start != "empty") {
     return util::fail("--start: expected full or empty, found '" + arguments.start + "'");
   }
-  if (arguments.page_bytes < 512 || arguments.page_bytes > (1U << 20)) {
-    return util::fail(fmt::format("--page-size: expected 512 to 1048576 bytes, found {}", arguments.page_bytes));
+  if (arguments.page_bytes < 512 || arguments.page_bytes > (1U << 20) || !std::has_single_bit(arguments.page_bytes)) {
+    return util::fail(
+        fmt::format("--page-size: expected a power of two from 512 to 1048576, found {}", arguments.page_bytes));
   }
   const std::uint64_t pages = arguments.size_bytes / arguments.page_bytes;
   if (pages < kLeastPages || arguments.size_bytes > (std::uint64_t{1} << 58)) {

@@ -21,10 +21,13 @@ std::uint64_t monotonic_ns(const Tick& tick) {
   return static_cast<std::uint64_t>(std::chrono::nanoseconds(tick.at.time_since_epoch()).count());
 }
 
-/// UTC with milliseconds, of a time on CLOCK_MONOTONIC.
-std::string wall_time(std::uint64_t at_ns, const Tick& tick) {
-  return util::utc_text(tick.wall - std::chrono::nanoseconds(static_cast<std::int64_t>(monotonic_ns(tick) - at_ns)));
+/// Of a time on CLOCK_MONOTONIC.
+model::WallTime wall_of(std::uint64_t at_ns, const Tick& tick) {
+  return tick.wall - std::chrono::nanoseconds(static_cast<std::int64_t>(monotonic_ns(tick) - at_ns));
 }
+
+/// UTC with milliseconds.
+std::string wall_time(std::uint64_t at_ns, const Tick& tick) { return util::utc_text(wall_of(at_ns, tick)); }
 
 std::string joined(const std::set<std::string>& names) {
   std::string text;
@@ -51,7 +54,7 @@ Findings Discards::observe(const Tick& tick) {
   std::vector<model::DiscardBurstsByTrigger> bursts(tick.devices.size());
   devices_.observe(tick, [&](std::size_t number, const DeviceTick& device, Device& known) {
     if (device.block.io) {
-      observe_device(device, known, std::move(volumes[device.block.device->name]), tick, lines);
+      observe_device(device, known, std::move(volumes[device.block.device->name]), tick, findings.effects);
       bursts[number] = known.finder.figures();
     }
   });
@@ -73,7 +76,9 @@ Findings Discards::observe(const Tick& tick) {
 }
 
 void Discards::observe_device(const DeviceTick& device, Device& known,
-                              std::map<std::string, analysis::DiscardVolume> volumes, const Tick& tick, Lines& lines) {
+                              std::map<std::string, analysis::DiscardVolume> volumes, const Tick& tick,
+                              Effects& effects) {
+  Lines& lines = effects.lines;
   const std::string& name = device.block.device->name;
   const model::OperationIo& io = device.block.io->operation(model::Operation::discard);
   analysis::DiscardTick seen;
@@ -85,6 +90,8 @@ void Discards::observe_device(const DeviceTick& device, Device& known,
   seen.volumes = std::move(volumes);
   for (const analysis::DiscardBurst& burst : known.finder.observe(seen)) {
     report(name, burst, tick, lines);
+    effects.rows.bursts.push_back({wall_of(burst.begin_ns, tick), name, std::string(name_of(burst.trigger)),
+                                   static_cast<double>(burst.end_ns - burst.begin_ns) / 1e9, burst.bytes});
   }
   for (std::size_t i = 0; i < model::kDiscardTriggers; ++i) {
     const auto& burst = known.finder.running(i);

@@ -29,7 +29,7 @@ class Discards final : public Stage {
   };
   using Lines = std::vector<LogLine>;
   void observe_device(const DeviceTick& device, Device& known, std::map<std::string, analysis::DiscardVolume> volumes,
-                      const Tick& tick, Lines& lines);
+                      const Tick& tick, Effects& effects);
   void report(const std::string& device, const analysis::DiscardBurst& burst, const Tick& tick, Lines& lines);
   [[nodiscard]] std::vector<model::ArrayDiscards> arrays(const Tick& tick) const;
   [[nodiscard]] std::array<bool, model::kDiscardTriggers> active_on(const std::string& array,

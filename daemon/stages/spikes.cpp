@@ -24,17 +24,6 @@ const model::NvmeDrive* drive_of(const DeviceTick& device, const Tick& tick) {
   return found == drives.end() ? device.drive.get() : &*found;
 }
 
-analysis::SpikeTick spike_tick(const DeviceTick& device, const Tick& tick) {
-  analysis::SpikeTick seen;
-  seen.at = tick.at;
-  seen.wall = tick.wall;
-  seen.io = device.block.io;
-  seen.drive = drive_of(device, tick);
-  seen.kernel_in_flight = device.kernel_in_flight;
-  seen.floor_seconds = std::chrono::duration<double>(tick.settings.spike_floor).count();
-  return seen;
-}
-
 LogLine line_of(const SpikeLog::Line& line) {
   const model::LatencySpike& spike = line.spike;
   const std::chrono::duration<double> seconds = spike.duration;
@@ -51,13 +40,30 @@ LogLine line_of(const SpikeLog::Line& line) {
 
 }  // namespace
 
+analysis::SpikeTick Spikes::look(const DeviceTick& device, Device& known, const Tick& tick) {
+  analysis::SpikeTick seen;
+  seen.at = tick.at;
+  seen.wall = tick.wall;
+  seen.io = device.block.io;
+  seen.drive = drive_of(device, tick);
+  seen.kernel_in_flight = device.kernel_in_flight;
+  seen.floor_seconds = std::chrono::duration<double>(tick.settings.spike_floor).count();
+  if (device.block.attribution && tick.tenants) {
+    for (const auto& [name, tenant] : known.steps.observe(*device.block.attribution, *tick.tenants).tenants) {
+      seen.tenants.emplace(name, tenant.done.totals);
+    }
+  }
+  return seen;
+}
+
 Findings Spikes::observe(const Tick& tick) {
   Findings findings;
   std::vector<analysis::DeviceSpikes::Figures> figures(tick.devices.size());
   std::vector<model::LatencySpike>& over = findings.effects.rows.spikes;
   std::vector<model::LatencySpike> going_on;
-  devices_.observe(tick, [&](std::size_t number, const DeviceTick& device, analysis::DeviceSpikes& spikes) {
-    for (model::LatencySpike& spike : spikes.observe(spike_tick(device, tick))) {
+  devices_.observe(tick, [&](std::size_t number, const DeviceTick& device, Device& known) {
+    analysis::DeviceSpikes& spikes = known.spikes;
+    for (model::LatencySpike& spike : spikes.observe(look(device, known, tick))) {
       over.push_back(std::move(spike));
     }
     for (model::LatencySpike& spike : spikes.going_on()) {

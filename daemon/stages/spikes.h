@@ -3,7 +3,11 @@
 // counters, and most a line of the log; a drive whose log pages would tell the cause is asked early.
 #pragma once
 
+#include <string>
+#include <utility>
+
 #include "daemon/analysis/latency_spikes/device_spikes.h"
+#include "daemon/analysis/tenants/tenant_steps.h"
 #include "daemon/stages/per_device.h"
 #include "daemon/stages/spike_log.h"
 #include "daemon/stages/stage.h"
@@ -15,7 +19,14 @@ class Spikes final : public Stage {
   Findings observe(const Tick& tick) override;
 
  private:
-  PerDevice<analysis::DeviceSpikes> devices_;
+  struct Device {
+    explicit Device(std::string name) : spikes(std::move(name)) {}
+    analysis::DeviceSpikes spikes;
+    analysis::TenantSteps steps;
+  };
+  static analysis::SpikeTick look(const DeviceTick& device, Device& known, const Tick& tick);
+
+  PerDevice<Device> devices_;
   SpikeLog log_;
 };
 

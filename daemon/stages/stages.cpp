@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/stages/stages.h"
 
+#include "daemon/stages/attribution.h"
+#include "daemon/stages/device_events.h"
+#include "daemon/stages/device_minutes.h"
 #include "daemon/stages/discards.h"
 #include "daemon/stages/drift.h"
 #include "daemon/stages/losses.h"
+#include "daemon/stages/setting_changes.h"
 #include "daemon/stages/spikes.h"
 #include "daemon/stages/write_amplification.h"
 #include "daemon/stages/write_hints.h"
@@ -16,8 +20,12 @@ std::vector<std::unique_ptr<Stage>> all_stages() {
   stages.push_back(std::make_unique<Discards>());
   stages.push_back(std::make_unique<WriteHints>());
   stages.push_back(std::make_unique<WriteAmplification>());
+  stages.push_back(std::make_unique<Attribution>());
   stages.push_back(std::make_unique<Spikes>());
   stages.push_back(std::make_unique<Losses>());
+  stages.push_back(std::make_unique<DeviceEvents>());
+  stages.push_back(std::make_unique<DeviceMinutes>());
+  stages.push_back(std::make_unique<SettingChanges>());
   return stages;
 }
 

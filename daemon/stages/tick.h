@@ -16,6 +16,7 @@
 #include "daemon/model/device.h"
 #include "daemon/model/drive_tick.h"
 #include "daemon/model/nvme.h"
+#include "daemon/model/settings.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/model/write_hint_path.h"
 #include "daemon/util/result.h"
@@ -32,7 +33,7 @@ struct AccountLook {
 
 struct DeviceTick {
   model::DeviceSample block;
-  std::uint64_t kernel_account = 0;  // number of what the kernel keeps of it: 0 none, another one since it began anew
+  std::uint64_t kernel_account = 0;  // number of what the kernel keeps of it: 0 none, another one since it restarted
   std::optional<AccountLook> account = {};                     // only at every few ticks
   std::optional<model::KernelInFlight> kernel_in_flight = {};  // see model::DeviceSnapshot
   std::shared_ptr<const model::NvmeDrive> drive = {};          // the one that it is a namespace of; null: none
@@ -43,6 +44,7 @@ struct DeviceTick {
 struct AnalysisSettings {
   std::chrono::nanoseconds discard_gap{std::chrono::seconds(1)};       // silence that ends a burst
   std::chrono::nanoseconds spike_floor{std::chrono::milliseconds(2)};  // what is faster is no spike
+  std::size_t tenants = 64;                                            // that have series of their own on a device
 };
 
 struct Tick {
@@ -52,7 +54,12 @@ struct Tick {
   std::chrono::nanoseconds boot{};  // the same moment on CLOCK_BOOTTIME
   std::shared_ptr<const model::Inventory> inventory;
   std::vector<DeviceTick> devices;                           // measured ones, sorted by name
-  std::map<std::string, model::DiscardSubmitters> discards;  // this and the next two: see BlockSample
+  std::map<std::string, model::DiscardSubmitters> discards;  // this and the next three: see BlockSample
+  std::shared_ptr<const model::SeenCgroups> cgroups = {};
+  std::vector<model::CgroupId> cgroups_gone = {};      // of those, whose directory is no more; sorted
+  std::shared_ptr<const model::Tenants> tenants = {};  // whose those cgroups are; null: names are off
+  model::IoAccounting io_accounting = model::IoAccounting::unknown;
+  std::shared_ptr<const model::FlashSamples> flash;
   std::array<std::uint64_t, model::kHostLosses> losses{};
   std::uint64_t diskless_requests = 0;
   std::vector<model::DriveTick> drives;                          // sorted by controller
@@ -60,6 +67,8 @@ struct Tick {
   std::map<std::string, util::Result<history::Recalled>> pasts;  // that were asked for, by the key of their drive
   model::HintReach hint_reach = model::HintReach::dropped;       // how far this kernel carries write hints
   AnalysisSettings settings;
+  std::vector<model::RecordedSettings>
+      settings_read;  // of the host, or of a few devices: each has its turn every minute
   /// What was published a second ago; null at first. This is where a stage finds what other stages said.
   std::shared_ptr<const model::Snapshot> before;
 };

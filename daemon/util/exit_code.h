@@ -13,6 +13,7 @@ enum class ExitCode : int {
   not_permitted = 3,  // a privilege is missing, or the kernel is locked down
   kernel = 4,         // the kernel lacks a required feature (BTF, BPF, a known block layer)
   address = 5,        // cannot listen on the address
+  no_data = 6,        // nothing was measured, or nothing is known yet, of what was asked for; the answer says why
 };
 
 /// Of an error at the start: a refusal stays one; what the machine was short of may be there a moment later.

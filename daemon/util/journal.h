@@ -12,9 +12,8 @@
 
 namespace ssdpulse::log {
 
-/// One datagram: MESSAGE, PRIORITY, SYSLOG_IDENTIFIER, and SSDPULSE_KEY for the first value of each `key=value` or
-/// `key="some value"` in the message (at most 24; keys of small letters, digits and `_`). `priority`: '0' to '7',
-/// syslog(3).
+/// One datagram: MESSAGE, PRIORITY, SYSLOG_IDENTIFIER, and SSDPULSE_KEY for each field of the message (line_fields.h).
+/// `priority`: '0' to '7', syslog(3).
 std::string journal_entry(char priority, std::string_view message);
 
 class Journal {

@@ -10,10 +10,12 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <utility>
 
 #include "daemon/util/journal.h"
+#include "daemon/util/json_line.h"
 
 namespace ssdpulse::log {
 namespace {
@@ -67,6 +69,24 @@ class JournalSink : public spdlog::sinks::base_sink<std::mutex> {
   spdlog::sinks::stderr_color_sink_st stderr_;
 };
 
+class JsonFormatter : public spdlog::formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
+    const auto level = spdlog::level::to_string_view(message.level);
+    fmt::format_to(
+        std::back_inserter(out), "{}\n",
+        json_line(message.time, {level.data(), level.size()}, {message.payload.data(), message.payload.size()}));
+  }
+  [[nodiscard]] std::unique_ptr<formatter> clone() const override { return std::make_unique<JsonFormatter>(); }
+};
+
+std::unique_ptr<spdlog::formatter> text_formatter(bool journal_reads) {
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<PriorityFlag>('*');
+  formatter->set_pattern(journal_reads ? "%*%v" : "%Y-%m-%dT%H:%M:%S.%e%z %^%l%$ %v");
+  return formatter;
+}
+
 /// systemd sets JOURNAL_STREAM to "device:inode" of the stream; children inherit the variable but perhaps not the
 /// stream, so the numbers decide.
 bool stderr_is_journal() {
@@ -109,14 +129,21 @@ void write(Level level, fmt::string_view format, fmt::format_args arguments) {
   }
 }
 
-util::Result<void> set_up(const std::string& level, InJournal in_journal) {
+std::optional<Format> format_by_name(const std::string& name) {
+  if (name == "text") return Format::text;
+  if (name == "json") return Format::json;
+  return std::nullopt;
+}
+
+util::Result<void> set_up(const std::string& level, InJournal in_journal, Format format) {
   const auto wanted = level_by_name(level);
   if (!wanted) {
     return util::fail("unknown log level \"" + level + "\": expected debug, info, warning or error");
   }
   try {
     const bool journal_reads = stderr_is_journal();
-    auto journal = journal_reads && in_journal == InJournal::fields ? Journal::open() : std::nullopt;
+    auto journal =
+        journal_reads && in_journal == InJournal::fields && format == Format::text ? Journal::open() : std::nullopt;
     spdlog::sink_ptr sink;
     if (journal) {
       sink = std::make_shared<JournalSink>(std::move(*journal));
@@ -124,10 +151,7 @@ util::Result<void> set_up(const std::string& level, InJournal in_journal) {
       sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
     }
     auto logger = std::make_shared<spdlog::logger>("", std::move(sink));
-    auto formatter = std::make_unique<spdlog::pattern_formatter>();
-    formatter->add_flag<PriorityFlag>('*');
-    formatter->set_pattern(journal_reads ? "%*%v" : "%Y-%m-%dT%H:%M:%S.%e%z %^%l%$ %v");
-    logger->set_formatter(std::move(formatter));
+    logger->set_formatter(format == Format::json ? std::make_unique<JsonFormatter>() : text_formatter(journal_reads));
     logger->set_level(*wanted);
     logger->flush_on(spdlog::level::trace);
     spdlog::set_default_logger(std::move(logger));

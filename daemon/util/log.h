@@ -21,6 +21,9 @@ namespace ssdpulse::log {
 /// a process that keeps no other socket.
 enum class InJournal { fields, lines };
 
+/// `text`: for people, with fields for the journal. `json`: one object per line on stderr, whoever reads it.
+enum class Format { text, json };
+
 /// By what the operator should do: error = we are leaving, warning = less is measured, info = life cycle, debug = for
 /// us.
 enum class Level { debug, info, warning, error };
@@ -47,8 +50,12 @@ void error(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
 
 /// Sends what is written from now on to stderr. Under journald (JOURNAL_STREAM names our stderr) lines that go there
 /// carry the priority prefix "<3>".."<7>", elsewhere a time stamp; what the journal does not take with its fields goes
-/// there too. `level`: debug, info, warning or error. May be called again.
-util::Result<void> set_up(const std::string& level, InJournal in_journal = InJournal::fields);
+/// there too. `level`: debug, info, warning or error; `format`: text or json. May be called again.
+util::Result<void> set_up(const std::string& level, InJournal in_journal = InJournal::fields,
+                          Format format = Format::text);
+
+/// Nothing for any other name.
+std::optional<Format> format_by_name(const std::string& name);
 
 /// "At most once per interval and key, and say how many were left out." Thread-safe; remembers a bounded number
 /// of keys, those beyond it share one.

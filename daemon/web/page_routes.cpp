@@ -4,28 +4,13 @@
 #include <memory>
 #include <utility>
 
-#include "exporters/http/hosts.h"
+#include "daemon/web/own_hosts.h"
 #include "exporters/page/assets.h"
 
 namespace ssdpulse::web {
 namespace {
 
 using AnswerPtr = std::shared_ptr<const page::Answer>;
-
-/// Nothing but our own files may run, be shown or be asked, and nobody may frame the page.
-const http::Headers& page_headers() {
-  static const auto& headers = *new http::Headers{
-      {"Content-Security-Policy",
-       "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
-       "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"},
-      {"X-Content-Type-Options", "nosniff"},
-      {"Referrer-Policy", "no-referrer"},
-      {"Cross-Origin-Resource-Policy", "same-origin"},
-      {"Cache-Control", "no-cache"},
-      {"Vary", "Accept-Encoding"},
-  };
-  return headers;
-}
 
 page::Question question_of(const http::Request& request) {
   return {request.path, [&request](std::string_view name) { return request.parameter(name); }, request.accept_encoding,
@@ -39,17 +24,6 @@ http::Response response_of(const AnswerPtr& answer) {
     response.headers.emplace_back("ETag", answer->etag);
   }
   return response;
-}
-
-http::Handler for_own_hosts(std::vector<std::string> hosts, http::Handler handler) {
-  return [hosts = std::move(hosts), handler = std::move(handler)](const http::Request& request) -> http::Response {
-    if (http::is_own_host(request.host, hosts)) {
-      return handler(request);
-    }
-    return {421, "text/plain; charset=utf-8", "", page_headers(),
-            std::make_shared<const std::string>(
-                "this name is not known here: ask by IP address or localhost, or list it in web.hosts\n")};
-  };
 }
 
 }  // namespace

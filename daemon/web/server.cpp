@@ -79,6 +79,7 @@ void WebServer::describe(model::Snapshot& snapshot) const {
   figures.refused_users = counters.unauthorized;
   figures.cut_connections = counters.cut;
   figures.accept_errors = counters.accept_errors;
+  figures.failed_handshakes = counters.failed_handshakes;
   figures.connections = counters.connections;
   snapshot.web = figures;
   if (watch_) {

@@ -6,7 +6,7 @@ _ssdpulse() {
   local options='--config --web.listen-address --web.config.file --history.directory --nvme.reader-socket --devices.include --devices.exclude'
   COMPREPLY=()
   case $previous in
-    --config | -c | --web.config.file | --cacert | --input)
+    --config | -c | --web.config.file | --cacert | --input | --html | --accepted)
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       return ;;
     --history.directory)
@@ -15,28 +15,38 @@ _ssdpulse() {
     --nvme.reader-socket)
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       return ;;
-    --devices.include | --devices.exclude)
+    --devices.include | --devices.exclude | --device)
       words=$(command ls /sys/block 2>/dev/null) ;;
     --policy) words='greedy greedy_gc_frontier cost_benefit fifo' ;;
     --placement) words='none hints last_lifetime' ;;
     --discards) words='honoured ignored' ;;
     --start) words='full empty' ;;
+    --fail-on) words='worse' ;;
+    --change) words='last' ;;
     --op) words='7 12 28 50 7,12,28,50' ;;
-    --size | --page-size | --sample | --seed | --window) ;;
+    --window) words='24h 7d drive_write' ;;
+    --size | --page-size | --sample | --seed | --before | --after | --last | --settle | --width | --min-observation) ;;
+    --log.format) words='text json' ;;
     --log.level) words='debug info warning error' ;;
     --web.listen-address | --address) words='127.0.0.1:10936 :10936' ;;
     *)
       case ${COMP_WORDS[1]} in
         "$current")
           if [[ $COMP_CWORD -eq 1 ]]; then
-            words='run top why devices metrics simulate check-config print-config --help --version'
+            words='run top why what-if doctor audit history mark report devices metrics simulate check-config print-config --help --version'
           fi
           ;;
-        run) words="$options --web.systemd-socket --log.level --help" ;;
+        run) words="$options --web.systemd-socket --log.level --log.format --help" ;;
         print-config | devices) words="$options --help" ;;
         metrics) words='--json --man --help' ;;
         top) words='--address --cacert --config --json --once --help' ;;
         why) words='--address --at --cacert --config --json --help' ;;
+        audit) words='--accepted --address --all --cacert --config --json --markdown --min-observation --rules --verbose --help' ;;
+        doctor) words='--address --all --cacert --config --json --verbose --help' ;;
+        what-if) words='--address --cacert --config --device --json --op --window --help' ;;
+        history) words='--address --cacert --config --csv --device --from --history.directory --json --points --to --help' ;;
+        mark) words='--address --cacert --config --json --help' ;;
+        report) words='--before --after --change --last --settle --width --device --json --markdown --html --fail-on --config --history.directory --help' ;;
         simulate) words='--input --size --page-size --op --policy --placement --discards --full --sample --seed --start --window --json --help' ;;
         check-config)
           mapfile -t COMPREPLY < <(compgen -f -- "$current")

@@ -12,6 +12,12 @@ _ssdpulse() {
     'metrics:list every metric'
     'top:show the drives in the terminal'
     'why:say which drive is slow, and why'
+    'what-if:what a drive would write with more spare flash'
+    'doctor:say what is not measured, and why'
+    'audit:say what should be changed'
+    'history:show the past of a device'
+    'mark:note that something was done now'
+    'report:compare two windows of the past'
     'simulate:model the write amplification of a recorded load'
   )
   asking=(
@@ -40,11 +46,32 @@ _ssdpulse() {
   shift words
   ((CURRENT--))
   case $command in
-    run) _arguments $options '--web.systemd-socket[serve on the sockets that systemd passes]' '--log.level[what is logged]:level:(debug info warning error)' ;;
+    run) _arguments $options '--web.systemd-socket[serve on the sockets that systemd passes]' '--log.level[what is logged]:level:(debug info warning error)' '--log.format[form of the log]:format:(text json)' ;;
     print-config | devices) _arguments $options ;;
     metrics) _arguments '(-h --help)'{-h,--help}'[print the options]' '--json[as JSON]' '--man[as a manual page]' ;;
     top) _arguments $asking '--once[print one screen as text]' ;;
     why) _arguments $asking '--at[of a time past]:time' ;;
+    doctor) _arguments $asking '--all[also what is well]' '(-v --verbose)'{-v,--verbose}'[all that is known of each finding]' ;;
+    audit)
+      _arguments $asking '--all[also what is well]' '(-v --verbose)'{-v,--verbose}'[all that is known of each finding]' '--markdown[print Markdown]' \
+        '--rules[list the rules]' '--accepted[findings that were accepted]:file:_files' '--min-observation[hours before anything is advised]:hours' ;;
+    what-if)
+      _arguments $asking '--device[a disk]:device:_files -W /sys/block' '--op[over-provisioning]:percent' \
+        '--window[over which time]:window:(24h 7d drive_write)' ;;
+    history)
+      _arguments $asking '--device[name, serial number or WWID]:device:_files -W /sys/block' '--from[since when]:time' '--to[until when]:time' \
+        '--points[at most so many lines]:number' '(--json)--csv[print CSV]' '--history.directory[where it is, without a daemon]:directory:_files -/' ;;
+    mark) _arguments $asking '1:what was done' ;;
+    report)
+      _arguments '(-h --help)'{-h,--help}'[print the options]' '--before[window or duration]:window' '--after[window or duration]:window' \
+        '--change[windows on both sides of a time]:time:(last)' '--last[one window that ends now]:duration' \
+        '--settle[left out after the change]:duration' '--width[the most of either side]:duration' '--device[name or serial number]:device' \
+        '(--markdown)--json[print JSON]' '(--json)--markdown[print Markdown]' '--html[write one page]:file:_files' \
+        '--fail-on[exit with 1]:verdict:(worse)' '(-c --config)'{-c,--config}'[configuration file of the daemon]:file:_files' \
+        '--history.directory[directory of the history]:directory:_files -/' ;;
+      _arguments $asking '--all[also what is well]' '(-v --verbose)'{-v,--verbose}'[all that is known of each finding]' \
+        '--markdown[print Markdown]' '--accepted[findings that were accepted]:file:_files' \
+        '--min-observation[measuring before something is advised]:hours' '--rules[list the rules]' ;;
     simulate)
       _arguments '(-h --help)'{-h,--help}'[print the options]' '--input[recorded load]:file:_files' '--size[of the drive]:bytes' \
         '--page-size[bytes that the drive maps as one]:bytes' '--op[over-provisioning]:percent' \

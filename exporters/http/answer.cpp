@@ -87,8 +87,17 @@ Request request_of(MHD_Connection* connection, std::string_view path) {
   request.accept_encoding = header_of(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING);
   request.host = header_of(connection, MHD_HTTP_HEADER_HOST);
   request.if_none_match = header_of(connection, MHD_HTTP_HEADER_IF_NONE_MATCH);
+  request.own = header_of(connection, "X-Ssdpulse");
   MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, note_parameter, &request.query);
   return request;
+}
+
+bool is_local(const Peer& peer) {
+  constexpr char kLoopback = 127;
+  constexpr std::size_t kVersion4 = 4;
+  // Of version 6 a peer is the network, and that of ::1 has no other host.
+  return peer.size() == kVersion4 ? peer[0] == kLoopback
+                                  : std::all_of(peer.begin(), peer.end(), [](char byte) { return byte == 0; });
 }
 
 bool has_body(MHD_Connection* connection) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "exporters/http/page.h"
+#include "exporters/http/places.h"
 #include "exporters/http/security.h"
 
 namespace ssdpulse::http {
@@ -18,6 +19,9 @@ MHD_Result queue(MHD_Connection* connection, const Response& response, const Hea
 
 /// Empty if the client did not send it. Borrows from the connection.
 std::string_view header_of(MHD_Connection* connection, const char* name);
+
+/// Over a unix socket, or from a loopback address.
+bool is_local(const Peer& peer);
 
 /// The page that is asked for. At most 16 parameters of the query, in all bounded by the memory of a connection.
 Request request_of(MHD_Connection* connection, std::string_view path);

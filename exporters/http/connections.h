@@ -11,6 +11,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "exporters/http/handshake.h"
+
 namespace ssdpulse::http {
 
 class Connections {
@@ -24,6 +26,7 @@ class Connections {
     bool cut = false;                    // at a deadline: it has no further ones
     bool hung_up = false;                // the client sends nothing more: its deadline moves no further
     std::shared_ptr<const void> held;    // what must live as long as the connection
+    Handshake handshake = {};
   };
 
   /// The reference stays valid until remove().

@@ -21,6 +21,9 @@ struct Request {
   std::string accept_encoding;                            // the same
   std::string host;                                       // the same
   std::string if_none_match;                              // the same
+  std::string own;                                        // of X-Ssdpulse, which no page of another site can send
+  bool local = false;                                     // from this host, or over a unix socket
+  bool logged_in = false;                                 // with a user's password
   std::map<std::string, std::string, std::less<>> query;  // decoded; of a name that is given twice, the first
 
   [[nodiscard]] std::string parameter(std::string_view name) const {  // empty if absent
@@ -39,9 +42,11 @@ struct Response {
 
 /// Runs on a worker thread, several at a time. It may take its time (others are still answered or refused), but must
 /// return: until it does it occupies one of Limits::requests, and stop() waits for it.
-/// An exception becomes a 500. That of a path that begins with /-/ runs on the server's own thread, and must not wait.
+/// An exception becomes a 500. That of a path that begins with /-/ runs on the server's own thread, and must not wait;
+/// that of one that begins with /api/v1/history runs on threads of its own, as it may take seconds.
 using Handler = std::function<Response(const Request&)>;
-/// By exact path; a key that ends in /* is for what lies below, where no other fits.
+/// By exact path; a key that ends in /* is for what lies below, where no other fits. A key that begins with "POST " is
+/// for that method, and for an empty body: all that is said is in the query. All others are for GET and HEAD.
 using Routes = std::map<std::string, Handler, std::less<>>;
 
 }  // namespace ssdpulse::http

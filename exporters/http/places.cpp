@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exporters/http/places.h"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 
 #include <algorithm>
@@ -27,6 +28,16 @@ Peer peer_of(const sockaddr* address) {
                                      : bytes_of(v6, 0, kNetwork);
   }
   return {};
+}
+
+std::string words_of(const sockaddr* address) {
+  char text[INET6_ADDRSTRLEN] = "a unix socket";
+  if (address != nullptr && address->sa_family == AF_INET) {
+    ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, text, sizeof text);
+  } else if (address != nullptr && address->sa_family == AF_INET6) {
+    ::inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr, text, sizeof text);
+  }
+  return text;
 }
 
 bool Places::take(const Peer& peer) {

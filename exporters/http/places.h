@@ -15,6 +15,9 @@ using Peer = std::string;  // bytes of the address
 
 Peer peer_of(const sockaddr* address);  // null: as a unix socket
 
+/// The address as people write it, without its port; "a unix socket" for null and other families.
+std::string words_of(const sockaddr* address);
+
 class Places {
  public:
   Places(unsigned all, unsigned of_one) : all_(all), of_one_(of_one) {}

@@ -59,6 +59,7 @@ util::Result<void> Server::Implementation::start() {
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   workers_ = std::make_unique<Workers>(limits_.workers, "http-page");
+  slow_workers_ = std::make_unique<Workers>(limits_.slow_workers, "http-history");
   login_thread_ = std::make_unique<Logins>();
   thread_ = std::thread([this] {
     ::pthread_setname_np(::pthread_self(), "http");
@@ -76,6 +77,7 @@ void Server::Implementation::stop() {
   }
   // libmicrohttpd aborts if it is stopped with suspended connections: let the workers resume them all first.
   login_thread_.reset();
+  slow_workers_.reset();
   workers_.reset();
   if (daemon_ != nullptr) {
     MHD_stop_daemon(std::exchange(daemon_, nullptr));
@@ -99,14 +101,27 @@ void Server::Implementation::on_connection(void* self, MHD_Connection* connectio
     ::epoll_ctl(server.hang_ups_.get(), EPOLL_CTL_ADD, added.fd, &once);
     if (const auto tls = server.protection()->tls) {
       const auto* session = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-      tls->prepare(static_cast<gnutls_session_t>(session->tls_session));
+      tls->prepare(static_cast<gnutls_session_t>(session->tls_session), added.handshake);
       added.held = tls;
     }
   } else {
-    server.connections_.remove(*static_cast<Connections::Connection*>(*context));
+    const auto& ended = *static_cast<Connections::Connection*>(*context);
+    if (ended.handshake.failed() && !server.stopping_) {
+      server.note_failed_handshake(connection, ended.handshake);
+    }
+    server.connections_.remove(ended);
     *context = nullptr;
   }
   server.open_ = server.connections_.size();
+}
+
+void Server::Implementation::note_failed_handshake(MHD_Connection* connection, const Handshake& handshake) {
+  ++failed_handshakes_;
+  const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+  if (const auto suppressed = handshake_words_.admit(std::string(handshake.reason()))) {
+    log::warning("TLS handshake failed from={} reason=\"{}\" suppressed={}",
+                 info == nullptr ? "?" : words_of(info->client_addr), handshake.reason(), *suppressed);
+  }
 }
 
 Connections::Connection* Server::Implementation::ours(MHD_Connection* connection) {

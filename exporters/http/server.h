@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Server: serves pages to many clients at once, without their number or slowness costing anything.
-// A small HTTP/1.1 server over libmicrohttpd, plain or TLS: GET and HEAD of fixed paths, no request bodies.
+// A small HTTP/1.1 server over libmicrohttpd, plain or TLS: GET and HEAD of fixed paths (POST of few), no request
+// bodies.
 //
 // One thread moves all bytes, Limits::workers threads run the page handlers; a slow client holds neither. Paths that
 // begin with /-/ are answered by the first, whatever the others do. Everything is bounded from the start:
@@ -44,6 +45,7 @@ struct Limits {
   unsigned logins_of_one = 2;
   unsigned connections = 1280;  // a thousand clients at one instant, and idle ones
   unsigned workers = 2;
+  unsigned slow_workers = 2;
   std::size_t connection_memory = 16 * 1024;
   int send_buffer = 64 * 1024;  // with a round trip of 100 ms still a megabyte a second
   int receive_buffer = 16 * 1024;
@@ -58,13 +60,14 @@ struct Limits {
 
 /// Cumulative, but `connections`.
 struct Counters {
-  std::uint64_t answered = 0;        // answers handed to the kernel completely, whatever their status
-  std::uint64_t refused = 0;         // of those, 503 because too many pages were being made
-  std::uint64_t refused_logins = 0;  // of those, 503 because too many logins were waiting
-  std::uint64_t unauthorized = 0;    // of those, 401
-  std::uint64_t cut = 0;             // connections reset at a deadline
-  std::uint64_t accept_errors = 0;   // out of file descriptors or memory; retried
-  std::uint64_t connections = 0;     // open now
+  std::uint64_t answered = 0;           // answers handed to the kernel completely, whatever their status
+  std::uint64_t refused = 0;            // of those, 503 because too many pages were being made
+  std::uint64_t refused_logins = 0;     // of those, 503 because too many logins were waiting
+  std::uint64_t unauthorized = 0;       // of those, 401
+  std::uint64_t cut = 0;                // connections reset at a deadline
+  std::uint64_t accept_errors = 0;      // out of file descriptors or memory; retried
+  std::uint64_t failed_handshakes = 0;  // connections that ended before their TLS handshake did
+  std::uint64_t connections = 0;        // open now
 };
 
 class Server {

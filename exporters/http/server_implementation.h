@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "daemon/util/log.h"
 #include "exporters/http/connections.h"
 #include "exporters/http/logins.h"
 #include "exporters/http/places.h"
@@ -55,7 +56,7 @@ class Server::Implementation {
   void stop();
   bool protect(std::shared_ptr<const Protection> protection);
   [[nodiscard]] Counters counters() const {
-    return {answered_, refused_, refused_logins_, unauthorized_, cut_, accept_errors_, open_};
+    return {answered_, refused_, refused_logins_, unauthorized_, cut_, accept_errors_, failed_handshakes_, open_};
   }
 
  private:
@@ -65,7 +66,7 @@ class Server::Implementation {
   static void on_connection(void* self, MHD_Connection* connection, void** context,
                             MHD_ConnectionNotificationCode code);
 
-  MHD_Result begin(MHD_Connection* connection, std::string_view method);
+  MHD_Result begin(MHD_Connection* connection, std::string_view method, std::string_view path);
   MHD_Result answer(MHD_Connection* connection, std::string_view path, void** exchange);
   MHD_Result log_in(MHD_Connection* connection, std::shared_ptr<const Users> users, Credentials credentials,
                     void** exchange);
@@ -85,6 +86,7 @@ class Server::Implementation {
   void loop();
   int milliseconds_to_wait(Clock::time_point now, bool accepting) const;
   void accept_from(int listener);
+  void note_failed_handshake(MHD_Connection* connection, const Handshake& handshake);
   void note_hang_ups();
   void give_back_memory();
 
@@ -101,6 +103,7 @@ class Server::Implementation {
   std::atomic<bool> stopping_{false};
   std::thread thread_;
   std::unique_ptr<Workers> workers_;
+  std::unique_ptr<Workers> slow_workers_;
   std::unique_ptr<Logins> login_thread_;
 
   // The loop's own.
@@ -108,6 +111,7 @@ class Server::Implementation {
   Places requests_{limits_.requests, limits_.requests_of_one};  // whose pages are being made
   Places logins_{limits_.logins, limits_.logins_of_one};        // waiting or being checked
   Clock::time_point accept_again_{};
+  log::Limiter handshake_words_{std::chrono::minutes(1)};
   bool crowded_ = false;  // many connections were open at once, and their memory is still ours
 
   std::atomic<std::uint64_t> answered_{0};
@@ -116,6 +120,7 @@ class Server::Implementation {
   std::atomic<std::uint64_t> unauthorized_{0};
   std::atomic<std::uint64_t> cut_{0};
   std::atomic<std::uint64_t> accept_errors_{0};
+  std::atomic<std::uint64_t> failed_handshakes_{0};
   std::atomic<std::uint64_t> open_{0};
 };
 

@@ -7,6 +7,7 @@ namespace ssdpulse::http {
 namespace {
 
 constexpr std::string_view kInstantPages = "/-/";
+constexpr std::string_view kSlowPages = "/api/v1/history";
 const Headers kRetryLater{{MHD_HTTP_HEADER_RETRY_AFTER, "1"}};  // seconds
 
 // What libmicrohttpd holds for a request whose headers it has shown us and which has no Exchange.
@@ -33,24 +34,26 @@ MHD_Result Server::Implementation::on_request(void* self, MHD_Connection* connec
                                               void** exchange) {
   auto& server = *static_cast<Implementation*>(self);
   try {
+    const std::string path = (std::string_view(method) == MHD_HTTP_METHOD_POST ? "POST " : "") + std::string(url);
     if (*exchange == nullptr) {
       *exchange = &headers_seen;
-      return server.begin(connection, method);
+      return server.begin(connection, method, path);
     }
     if (*exchange == &headers_seen) {
-      return server.answer(connection, url, exchange);
+      return server.answer(connection, path, exchange);
     }
     *upload_size = 0;
-    return server.resume(connection, url, exchange);
+    return server.resume(connection, path, exchange);
   } catch (...) {
     return MHD_NO;
   }
 }
 
 // An answer given here is final for the connection too: libmicrohttpd closes it, as a body may still be under way.
-MHD_Result Server::Implementation::begin(MHD_Connection* connection, std::string_view method) {
+MHD_Result Server::Implementation::begin(MHD_Connection* connection, std::string_view method, std::string_view path) {
   set_deadline(connection, limits_.answer_time, limits_.answer_time);
-  if (method != MHD_HTTP_METHOD_GET && method != MHD_HTTP_METHOD_HEAD) {
+  const bool posts = method == MHD_HTTP_METHOD_POST && routes_.find(path) != routes_.end();
+  if (method != MHD_HTTP_METHOD_GET && method != MHD_HTTP_METHOD_HEAD && !posts) {
     return reply(connection, short_answer(405, "only GET and HEAD\n"), {{MHD_HTTP_HEADER_ALLOW, "GET, HEAD"}});
   }
   if (has_body(connection)) {
@@ -109,9 +112,12 @@ MHD_Result Server::Implementation::serve(MHD_Connection* connection, std::string
   made->connection = connection;
   made->handler = &route->second;
   made->request = std::move(request);
+  made->request.local = is_local(made->peer);
+  made->request.logged_in = protection()->users != nullptr;
   auto& page = *made;
   MHD_suspend_connection(connection);
-  workers_->submit([this, &page] { make_page(page); });
+  const bool slow = path.substr(0, kSlowPages.size()) == kSlowPages;
+  (slow ? slow_workers_ : workers_)->submit([this, &page] { make_page(page); });
   *exchange = made.release();
   return MHD_YES;
 }

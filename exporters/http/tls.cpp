@@ -105,29 +105,43 @@ util::Result<void> Tls::load(const TlsSettings& settings) {
   return {};
 }
 
-void Tls::prepare(gnutls_session_t session) const {
+void Tls::prepare(gnutls_session_t session, Handshake& handshake) const {
+  handshake.tls = this;
   gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, credentials_);
   gnutls_priority_set(session, priorities_);
   gnutls_certificate_server_set_request(session, request_);
   gnutls_handshake_set_max_packet_length(session, kMostHandshakeBytes);
+  // libmicrohttpd keeps the session's own pointer for itself.
+  gnutls_db_set_ptr(session, &handshake);
+  gnutls_handshake_set_hook_function(session, GNUTLS_HANDSHAKE_ANY, GNUTLS_HOOK_POST, &Tls::note_progress);
   if (verify_client_) {
     gnutls_session_set_verify_function(session, &Tls::judge_client);
-    // libmicrohttpd keeps the session's own pointer for itself.
-    gnutls_db_set_ptr(session, const_cast<Tls*>(this));
   }
+}
+
+int Tls::note_progress(gnutls_session_t session, unsigned message, unsigned, unsigned incoming, const gnutls_datum_t*) {
+  auto& handshake = *static_cast<Handshake*>(gnutls_db_get_ptr(session));
+  handshake.began = true;
+  if (message == GNUTLS_HANDSHAKE_FINISHED) {
+    (incoming != 0 ? handshake.received : handshake.sent) = true;
+  }
+  return 0;
 }
 
 // Asked for every certificate that a client gives; a client that must give one and does not never gets this far.
 int Tls::judge_client(gnutls_session_t session) {
-  const auto& self = *static_cast<const Tls*>(gnutls_db_get_ptr(session));
+  auto& handshake = *static_cast<Handshake*>(gnutls_db_get_ptr(session));
+  handshake.refused = !handshake.tls->accepts_client(session);
+  return handshake.refused ? GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR : 0;
+}
+
+bool Tls::accepts_client(gnutls_session_t session) const {
   gnutls_typed_vdata_st purpose{};
   purpose.type = GNUTLS_DT_KEY_PURPOSE_OID;
   purpose.data = reinterpret_cast<unsigned char*>(const_cast<char*>(GNUTLS_KP_TLS_WWW_CLIENT));
   unsigned status = 0;
-  if (gnutls_certificate_verify_peers(session, &purpose, 1, &status) < 0 || status != 0) {
-    return GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR;
-  }
-  return self.allowed_sans_.empty() || self.has_allowed_san(session) ? 0 : GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR;
+  return gnutls_certificate_verify_peers(session, &purpose, 1, &status) >= 0 && status == 0 &&
+         (allowed_sans_.empty() || has_allowed_san(session));
 }
 
 bool Tls::has_allowed_san(gnutls_session_t session) const {

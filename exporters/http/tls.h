@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "daemon/util/result.h"
+#include "exporters/http/handshake.h"
 #include "exporters/http/security.h"
 
 namespace ssdpulse::http {
@@ -26,13 +27,16 @@ class Tls {
   Tls(const Tls&) = delete;
   Tls& operator=(const Tls&) = delete;
 
-  /// Before the handshake. The session borrows from this object until it ends.
-  void prepare(gnutls_session_t session) const;
+  /// Before the handshake. The session borrows from this object and from `handshake` until it ends.
+  void prepare(gnutls_session_t session, Handshake& handshake) const;
 
  private:
   Tls() = default;
   util::Result<void> load(const TlsSettings& settings);
   static int judge_client(gnutls_session_t session);
+  [[nodiscard]] bool accepts_client(gnutls_session_t session) const;
+  static int note_progress(gnutls_session_t session, unsigned message, unsigned when, unsigned incoming,
+                           const gnutls_datum_t* text);
   [[nodiscard]] bool has_allowed_san(gnutls_session_t session) const;
 
   gnutls_certificate_credentials_t credentials_ = nullptr;

@@ -179,6 +179,12 @@ Json nvme_json(const model::NvmeDrive* drive) {
           {"temperature_celsius", value_of(*drive, model::NvmeField::temperature_celsius, "composite")}};
 }
 
+/// What the flash model says of the drive, in words; null: it was not looked at yet, or the models are switched off.
+Json modelled_json(const model::Snapshot& snapshot, const std::string& device) {
+  const model::FlashEstimate* const drive = live::estimate_of(snapshot, device);
+  return drive == nullptr ? Json() : Json(text(live::flash_words(*drive)));
+}
+
 Json mounts_of(const model::Snapshot& snapshot, const std::string& device) {
   Json mounts = Json::array();
   for (const model::Filesystem& filesystem : snapshot.filesystems) {
@@ -245,6 +251,7 @@ Json device_json(const Known& known, const model::Snapshot& snapshot, const live
                                      return of_this(burst) && burst.end.value_or(snapshot.taken_at) >= reach_begin;
                                    })},
           {"strip", strip_of(known)},
+          {"modelled", modelled_json(snapshot, device.name)},
           {"nvme", nvme_json(drive_of(snapshot, device.name))}};
 }
 

@@ -9,17 +9,19 @@
 #include <string>
 #include <string_view>
 
+#include "daemon/doctor/onsets.h"
 #include "daemon/live/recent_past.h"
+#include "daemon/live/what_if.h"
 #include "daemon/live/why.h"
 #include "daemon/model/snapshot.h"
+#include "exporters/coding/outside_text.h"
 
 namespace ssdpulse::page {
 
 using Json = nlohmann::ordered_json;
 
-/// What comes from outside (models, mount points, names of programs): valid UTF-8 without control characters and
-/// without marks that turn the direction of what follows, 128 characters at most.
-std::string text(std::string_view from_outside);
+/// For whatever comes from outside: models, mount points, names of programs.
+inline std::string text(std::string_view from_outside) { return coding::outside_text(from_outside); }
 
 double seconds_of(model::WallTime time);
 Json latency_of(std::uint8_t word);  // upper bound of the word, in seconds
@@ -39,6 +41,8 @@ Json live_json(const model::Snapshot& snapshot, const live::RecentPast& past, co
                std::uint64_t since, live::Kind heat);
 Json column_json(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
                  std::uint64_t number);  // null if memory does not reach there
+Json what_if_json(const model::Snapshot& snapshot, const std::string& device, const live::WhatIfQuestion& question);
 Json status_json(const model::Snapshot& snapshot, const live::RecentPast& past);
+Json doctor_json(const model::Snapshot& snapshot, const doctor::Onsets& onsets);
 
 }  // namespace ssdpulse::page

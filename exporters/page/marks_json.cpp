@@ -7,6 +7,19 @@
 
 namespace ssdpulse::page {
 
+namespace {
+
+template <typename Value>
+Json tenants_json(const std::vector<model::SpikeTenant>& tenants, const char* what, Value model::SpikeTenant::*value) {
+  Json list = Json::array();
+  for (const model::SpikeTenant& tenant : tenants) {
+    list.push_back({{"tenant", tenant.name}, {what, tenant.*value}});
+  }
+  return list;
+}
+
+}  // namespace
+
 Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<live::Burst>& bursts) {
   const double begin = seconds_of(spike.begin);
   const double duration = std::chrono::duration<double>(spike.duration).count();
@@ -28,6 +41,8 @@ Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<l
           {"ios", spike.ios},
           {"evidence", live::evidence_sentences(spike)},
           {"missing", std::move(missing)},
+          {"heaviest", tenants_json(spike.heaviest, "bytes", &model::SpikeTenant::bytes)},
+          {"slowed", tenants_json(spike.slowed, "waited_seconds", &model::SpikeTenant::waited_seconds)},
           {"next", live::next_step(spike.cause)},
           {"runbook", live::runbook_of(spike.cause)}};
 }

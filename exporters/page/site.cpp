@@ -69,6 +69,42 @@ std::optional<live::Kind> kind_in(const std::string& name) {
                                          : std::optional(static_cast<live::Kind>(found - live::kKindNames.begin()));
 }
 
+/// Percents with commas; nothing if it is none.
+std::optional<std::vector<double>> shares_in(const std::string& text) {
+  constexpr std::size_t kMost = 16;
+  std::vector<double> shares;
+  for (const char *at = text.data(), *end = at + text.size(); at <= end;) {
+    double percent = 0;
+    const auto [stop, error] = std::from_chars(at, end, percent, std::chars_format::fixed);
+    if (error != std::errc{} || !(percent >= 0.1 && percent <= 1000) || shares.size() == kMost ||
+        (stop != end && *stop != ',')) {
+      return std::nullopt;
+    }
+    shares.push_back(percent / 100);
+    at = stop + 1;
+  }
+  return shares;
+}
+
+std::optional<live::WhatIfQuestion> what_if_in(const Question& question) {
+  live::WhatIfQuestion asked;
+  if (const std::string text = question.parameter("op"); !text.empty()) {
+    const auto shares = shares_in(text);
+    if (!shares) {
+      return std::nullopt;
+    }
+    asked.overprovisioning = *shares;
+  }
+  if (const std::string name = question.parameter("window"); !name.empty()) {
+    const auto* found = std::find(model::kFlashWindowNames.begin(), model::kFlashWindowNames.end(), name);
+    if (found == model::kFlashWindowNames.end()) {
+      return std::nullopt;
+    }
+    asked.window = static_cast<model::FlashWindow>(found - model::kFlashWindowNames.begin());
+  }
+  return asked;
+}
+
 bool measured(const model::Snapshot& snapshot, std::string_view device) {
   return std::any_of(snapshot.devices.begin(), snapshot.devices.end(),
                      [device](const model::DeviceSnapshot& one) { return one.device->name == device; });
@@ -103,11 +139,19 @@ std::variant<Wanted, Refusal> of_device(const model::Snapshot& snapshot, const l
     }
     return Wanted{"", [column] { return column; }};
   }
+  if (what == "what-if") {
+    const auto asked = what_if_in(question);
+    if (!asked) {
+      return plain(400,
+                   "op=: expected percents of 0.1 to 1000, 16 at most, with commas; window=: 24h, 7d or drive_write\n");
+    }
+    return Wanted{"", [&snapshot, device, asked = *asked] { return what_if_json(snapshot, device, asked); }};
+  }
   return plain(404, "no such page\n");
 }
 
 std::variant<Wanted, Refusal> wanted(const model::Snapshot& snapshot, const live::RecentPast& past,
-                                     const Question& question) {
+                                     const doctor::Onsets& onsets, const Question& question) {
   constexpr std::string_view kPrefix = "/api/v1/";
   std::string_view path = question.path;
   path.remove_prefix(std::min(path.size(), kPrefix.size()));
@@ -116,6 +160,9 @@ std::variant<Wanted, Refusal> wanted(const model::Snapshot& snapshot, const live
   }
   if (path == "status") {
     return Wanted{"status", [&] { return status_json(snapshot, past); }};
+  }
+  if (path == "doctor") {
+    return Wanted{"doctor", [&] { return doctor_json(snapshot, onsets); }};
   }
   if (path == "why") {
     const std::string at = question.parameter("at");
@@ -189,7 +236,7 @@ std::shared_ptr<const Answer> Site::api(const std::shared_ptr<const model::Snaps
   if (!snapshot) {
     return plain(503, "no sample was taken yet\n");
   }
-  const auto what = wanted(*snapshot, past_, question);
+  const auto what = wanted(*snapshot, past_, onsets_, question);
   if (const auto* refusal = std::get_if<Refusal>(&what)) {
     return *refusal;
   }

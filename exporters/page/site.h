@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "daemon/doctor/onsets.h"
 #include "daemon/live/recent_past.h"
 
 namespace ssdpulse::page {
@@ -32,10 +33,10 @@ struct Answer {
   std::string bytes;
 };
 
-/// Thread-safe; the past must outlive it.
+/// Thread-safe; the past and the onsets must outlive it.
 class Site {
  public:
-  explicit Site(const live::RecentPast& past) : past_(past) {}
+  Site(const live::RecentPast& past, const doctor::Onsets& onsets) : past_(past), onsets_(onsets) {}
 
   /// Paths of the page's files and runbooks, "/" among them.
   [[nodiscard]] std::shared_ptr<const Answer> file(const Question& question);
@@ -57,6 +58,7 @@ class Site {
   std::shared_ptr<const Answer> once(Slot& slot, const Make& make);
 
   const live::RecentPast& past_;
+  const doctor::Onsets& onsets_;
   mutable std::mutex mutex_;  // never held while an answer is made
   std::string version_;       // run and snapshot that slots_ are of
   std::map<std::string, std::shared_ptr<Slot>> slots_;

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How is the daemon itself, and what is not measured here, and why?
-#include <fmt/format.h>
-
-#include <numeric>
-
 #include "daemon/live/words.h"
 #include "daemon/model/version.h"
+#include "exporters/findings/findings.h"
 #include "exporters/page/json.h"
 
 namespace ssdpulse::page {
@@ -23,74 +20,16 @@ class Gaps {
   Json gaps_ = Json::array();
 };
 
-void sources(const model::Snapshot& snapshot, Gaps& gaps) {
-  if (snapshot.latency_mode == "completion-only") {
-    gaps.add("Device and queue time, I/Os in flight, requeues", "latency.mode is completion-only",
-             "Set latency.mode to full and restart the daemon.");
-  }
-  for (const model::SourceStatus& source : snapshot.sources) {
-    if (!source.up) {
-      gaps.add(fmt::format("{}{}{}", source.name, source.controller.empty() ? "" : " of ", source.controller),
-               source.reason.empty() ? "it does not answer" : source.reason, "See the runbook SsdpulseSourceDown.");
+/// The doctor's findings, as sentences.
+void not_measured(const model::Snapshot& snapshot, Gaps& gaps) {
+  for (const model::Finding& one : doctor::examine(snapshot)) {
+    if (one.verdict != model::Verdict::ok) {
+      gaps.add(one.device.empty() ? one.found : one.device + ": " + one.found, one.why, one.change);
     }
   }
 }
 
-void devices(const model::Snapshot& snapshot, Gaps& gaps) {
-  for (const model::DeviceSnapshot& device : snapshot.devices) {
-    const std::string& name = device.device->name;
-    if (!device.device->iostats) {
-      gaps.add("Latency of " + name, "the kernel stamps none of its requests: queue/iostats is 0",
-               fmt::format("echo 1 > /sys/block/{}/queue/iostats", name));
-    }
-    if (device.device->transport != "nvme") {
-      gaps.add("Health, wear and write amplification of " + name, "log pages are read of NVMe drives alone");
-    }
-    if (device.hint_path && device.hint_path->kernel == model::HintReach::dropped) {
-      gaps.add("Write lifetime hints on " + name, "this kernel drops them on the way");
-    }
-    if (device.io) {
-      const auto& losses = device.io->losses;
-      const auto lost = std::accumulate(losses.begin(), losses.end(), std::uint64_t{0});
-      if (lost > 0) {
-        std::string causes;
-        for (std::size_t i = 0; i < losses.size(); ++i) {
-          causes +=
-              losses[i] > 0 ? fmt::format("{}{}: {}", causes.empty() ? "" : ", ", model::kLossNames[i], losses[i]) : "";
-        }
-        gaps.add(fmt::format("{} I/Os of {}", lost, name), causes, "See the runbook SsdpulseLosingEvents.");
-      }
-    }
-  }
-}
-
-void drives(const model::Snapshot& snapshot, Gaps& gaps) {
-  for (const model::NvmeDrive& drive : snapshot.nvme_drives) {
-    const std::string& name = drive.identity->controller;
-    for (const auto& [page, reason] : drive.polling.refused_pages) {
-      gaps.add(fmt::format("Log page {} of {}", page, name), reason);
-    }
-    const auto& waf = drive.write_amplification;
-    if (waf.source.empty()) {
-      gaps.add("Write amplification of " + name,
-               waf.reason.empty() ? "the drive has not said what it has" : waf.reason);
-    } else if (waf.ratios.empty()) {
-      gaps.add("Write amplification of " + name,
-               "too little was written so far to know it within 20 %; its counters are coarse");
-    }
-  }
-}
-
-void daemon(const model::Snapshot& snapshot, const live::RecentPast& past, Gaps& gaps) {
-  if (!snapshot.history) {
-    gaps.add("What was before the last 15 minutes", "history.directory is empty", "Name a directory and restart.");
-  }
-  for (const model::ProgramStats& program : snapshot.programs) {
-    if (program.recursion_misses.value_or(0) > 0) {
-      gaps.add(fmt::format("{} events of {}", *program.recursion_misses, program.name),
-               "the kernel skipped the program");
-    }
-  }
+void forgotten(const live::RecentPast& past, Gaps& gaps) {
   const auto reach = past.ring().reach();
   if (reach.last - reach.first + 1 < live::Ring::kFrames && past.since() && reach.first > 0 &&
       reach.begin - *past.since() > std::chrono::seconds(2)) {
@@ -118,10 +57,8 @@ Json findings_of(const model::Snapshot& snapshot) {
 
 Json status_json(const model::Snapshot& snapshot, const live::RecentPast& past) {
   Gaps gaps;
-  sources(snapshot, gaps);
-  devices(snapshot, gaps);
-  drives(snapshot, gaps);
-  daemon(snapshot, past, gaps);
+  not_measured(snapshot, gaps);
+  forgotten(past, gaps);
   Json answer = head_of(snapshot);
   answer["version"] = model::kVersion;
   answer["started_at"] = snapshot.process.start_time_seconds;
@@ -138,6 +75,12 @@ Json status_json(const model::Snapshot& snapshot, const live::RecentPast& past) 
                                  {"errors", Json(source.errors)}});
   }
   answer["kernel_features"] = Json(snapshot.kernel_features);
+  return answer;
+}
+
+Json doctor_json(const model::Snapshot& snapshot, const doctor::Onsets& onsets) {
+  Json answer = head_of(snapshot);
+  answer["findings"] = findings::to_json(onsets.examine(snapshot))["findings"];
   return answer;
 }
 

@@ -13,7 +13,9 @@ std::span<const Topic> topics() {
       {"Devices and file systems", device_families},
       {"NVMe drives: wear and polling", nvme_families},
       {"NVMe drives: fields of their log pages", nvme_log_families},
+      {"Write amplification, modelled", flash_families},
       {"Latency spikes", spike_families},
+      {"Tenants and paths", tenant_families},
       {"The web server", web_families},
       {"The daemon itself", self_families},
   };

@@ -25,7 +25,9 @@ std::span<const FamilyDescription> discard_families();
 std::span<const FamilyDescription> device_families();
 std::span<const FamilyDescription> nvme_families();
 std::span<const FamilyDescription> nvme_log_families();
+std::span<const FamilyDescription> flash_families();
 std::span<const FamilyDescription> spike_families();
+std::span<const FamilyDescription> tenant_families();
 std::span<const FamilyDescription> web_families();
 std::span<const FamilyDescription> self_families();
 

@@ -129,7 +129,7 @@ constexpr auto kLossCauses =
 constexpr std::array<std::string_view, 4> kDriftOperations{"read", "write", "flush", "discard"};
 constexpr std::array<std::string_view, 5> kSources{"block", "inventory", "nvme", "history", "web_config"};
 constexpr std::array<std::string_view, 4> kFailingSources{"inventory", "nvme", "history", "web_config"};
-constexpr std::array<std::string_view, 3> kMemoryUses{"cells", "slots", "tables"};
+constexpr std::array<std::string_view, 5> kMemoryUses{"cells", "slots", "tables", "attribution", "samples"};
 constexpr std::array<std::string_view, 2> kLatencyModes{"full", "completion-only"};
 
 constexpr LabelDescription kProgram{"program", "the BPF program"};
@@ -154,6 +154,8 @@ constexpr LabelDescription kSourceErrorLabels[] = {
     {"source", "what is read", kFailingSources},
     kSourceController,
     {"kind", "what failed: refused, timeout, garbage, reader_gone, dropped_row, ..."}};
+constexpr std::array<std::string_view, 2> kResolutions{"minute", "hour"};
+constexpr LabelDescription kResolutionLabels[] = {{"resolution", "how finely times can be told apart", kResolutions}};
 constexpr LabelDescription kUseLabels[] = {{"use", "what the memory holds", kMemoryUses}};
 constexpr LabelDescription kFeatureLabels[] = {{"feature", "what was looked for in the kernel's type information"},
                                                {"decision", "what was found, and is used"}};
@@ -170,12 +172,29 @@ constexpr FamilyDescription kFamilies[] = {
      "correct.",
      "ios", Type::gauge, Modes::all, kDriftLabels,
      "the disk has not been quiet yet, or the kernel keeps no statistics of it (queue/iostats is 0)", accounting_drift},
+    {"ssdpulse_config_last_reload_successful",
+     "1 if the last attempt to load the configuration succeeded, 0 if it was refused and the one before stays in "
+     "force.",
+     "",
+     Type::gauge,
+     Modes::all,
+     {},
+     "",
+     [](const Snapshot& s, Samples& out) { out.add({}, s.configuration.last_reload_successful ? 1 : 0); }},
+    {"ssdpulse_config_last_reload_success_timestamp_seconds",
+     "When the configuration that is in force was loaded.",
+     "seconds",
+     Type::gauge,
+     Modes::all,
+     {},
+     "",
+     [](const Snapshot& s, Samples& out) { out.add({}, seconds_since_epoch(s.configuration.loaded_at)); }},
     {"ssdpulse_source_up", "1 if the source delivers, 0 if it does not.", "", Type::gauge, Modes::all, kSourceLabels,
      "", source_up},
     {"ssdpulse_source_errors_total", "Failed attempts of a source to read something.", "", Type::counter, Modes::all,
      kSourceErrorLabels, "the source has had no error of this kind", source_errors},
     {"ssdpulse_history_rows_written_total",
-     "Rows written to the history, one per drive and minute.",
+     "Rows written to the history: one per drive and minute, one per device and minute, and one for each event.",
      "",
      Type::counter,
      Modes::all,
@@ -208,6 +227,21 @@ constexpr FamilyDescription kFamilies[] = {
      [](const Snapshot& s, Samples& out) {
        if (s.history) {
          out.add({}, to_double(s.history->bytes_on_disk));
+       }
+     }},
+    {"ssdpulse_history_begin_timestamp_seconds",
+     "The oldest time of which the history has histograms: by minute, and by hour, which reach farther.", "seconds",
+     Type::gauge, Modes::all, kResolutionLabels, "no history is kept, or nothing was written yet",
+     [](const Snapshot& s, Samples& out) {
+       const auto add = [&](std::string_view resolution, const std::optional<model::WallTime>& from) {
+         if (from) {
+           out.add({{"resolution", std::string(resolution)}},
+                   std::chrono::duration<double>(from->time_since_epoch()).count());
+         }
+       };
+       if (s.history) {
+         add(kResolutions[0], s.history->minutes_from);
+         add(kResolutions[1], s.history->hours_from);
        }
      }},
     {"ssdpulse_kernel_memory_bytes", "Kernel memory that the BPF maps occupy, fixed at the start.", "bytes",

@@ -38,6 +38,8 @@ constexpr LabelDescription kSpikeLabels[] = {
     {"cause", "what explains most of the slow time; unknown: nothing does", model::kSpikeCauseNames},
 };
 
+constexpr LabelDescription kOperationLabels[] = {kDevice, kSpikeLabels[1]};
+
 constexpr FamilyDescription kFamilies[] = {
 
     {"ssdpulse_latency_spikes_total",
@@ -62,6 +64,18 @@ constexpr FamilyDescription kFamilies[] = {
            s, out, true, [](const SpikeFigures& figures, std::size_t cause) { return figures.excess_seconds[cause]; },
            // Where the kernel stamps no requests, no total latency is known.
            [](const model::Device& device) { return device.iostats; });
+     }},
+    {"ssdpulse_latency_spike_pending_excess_seconds",
+     "Time that I/Os waited beyond what is usual in spikes whose cause is not final yet: not in the counter yet.",
+     "seconds", Type::gauge, Modes::all, kOperationLabels, "the kernel stamps no requests (queue/iostats is 0)",
+     [](const Snapshot& s, Samples& out) {
+       for (const auto& device : s.devices) {
+         for (std::size_t operation = 0; device.device->iostats && operation < device.spikes.size(); ++operation) {
+           out.add(
+               {{"device", device.device->name}, {"operation", std::string(model::kSpikeOperationNames[operation])}},
+               device.spikes[operation].pending_excess_seconds);
+         }
+       }
      }},
     {"ssdpulse_latency_spike_active", "1 while a spike lasts, at the most likely cause so far.", "", Type::gauge,
      Modes::all, kSpikeLabels, "",

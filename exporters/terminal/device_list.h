@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "daemon/model/device.h"
+#include "daemon/model/tenants.h"
 #include "daemon/model/write_hint_path.h"
 
 namespace ssdpulse::terminal {
@@ -21,5 +22,8 @@ struct HintLine {
 
 /// Prints nothing where there is no device.
 void print_hint_paths(const std::vector<HintLine>& lines, std::ostream& out);
+
+/// Prints nothing where I/O is accounted below the root, or nothing is known.
+void print_io_accounting(model::IoAccounting accounting, std::ostream& out);
 
 }  // namespace ssdpulse::terminal

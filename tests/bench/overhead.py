@@ -98,12 +98,15 @@ def compile_empty_hooks(state):
             "-c", HERE / "empty_hooks.bpf.c", "-o", state / "empty_hooks.bpf.o")
 
 
-def ssdpulse(mode, page_hints="auto", binary=rig.BINARY):
+def ssdpulse(mode, page_hints="auto", binary=rig.BINARY, more=""):
     @contextmanager
     def observer(state, disk):
-        with rig.daemon(state, [disk], mode, settings=f"writes: {{ page_hints: {page_hints} }}\n", binary=binary):
+        with rig.daemon(state, [disk], mode, settings=f"writes: {{ page_hints: {page_hints} }}\n{more}", binary=binary):
             yield
     return observer
+
+
+WITHOUT_TENANTS = "attribution: { enabled: false }\nflash_model: { enabled: false }\n"
 
 
 def take_old(binary):
@@ -127,7 +130,8 @@ def biolatency(_state, _disk):
 
 
 OBSERVERS = {"nothing": nothing, "floor": empty_hooks, "full": ssdpulse("full"),
-             "completion-only": ssdpulse("completion-only"), "biolatency": biolatency}
+             "completion-only": ssdpulse("completion-only"), "biolatency": biolatency,
+             "without tenants": ssdpulse("completion-only", more=WITHOUT_TENANTS)}
 OF_PAGES = {"pages not asked": ssdpulse("full", "never"), "pages asked": ssdpulse("full", "always")}
 
 
@@ -222,7 +226,9 @@ def ratios(costs, of=median):
     peer = of(costs["biolatency"], "ns")
     return {"full_of_peer": full / peer, "full_of_floor": full / of(costs["floor"], "ns"),
             "full_without_bios_of_peer": of(but_every_bio(costs["full"]), "ns") / peer,
-            "completion_only_of_peer": only / peer}
+            "completion_only_of_peer": only / peer,
+            **({"completion_only_without_tenants_of_peer": of(costs["without tenants"], "ns") / peer}
+               if "without tenants" in costs else {})}
 
 
 def beside_old(costs, of=median):

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Does fuzzing find anything in the page decoders or in the configuration's parser? Twenty seconds each, twenty minutes
-# in the long tier, both at once. What earlier runs found interesting is kept in the cache and gone on from.
+# Does fuzzing find anything in the page decoders, the configuration parser, or what reads the loads of the history? Twenty
+# seconds each, twenty minutes in the long tier, all at once. What earlier runs found interesting is kept in the cache
+# and gone on from.
 # timeout: 1500
 # timeout-long: 3600
 set -euo pipefail
@@ -11,10 +12,11 @@ cd "$SSDPULSE_SOURCE"
 build="build-tests/address"
 seconds=$((${SSDPULSE_TEST_LONG:-0} ? 1200 : 20))
 
-ninja -C "$build" pages_fuzzer config_fuzzer
+ninja -C "$build" pages_fuzzer config_fuzzer load_fuzzer
 seeds=$SSDPULSE_TEST_STATE/seeds
 PYTHONDONTWRITEBYTECODE=1 tests/fixtures/nvme/make_pages.py --corpus "$seeds/pages"
-mkdir -p "$seeds/config"
+mkdir -p "$seeds/config" "$seeds/load"
+printf '\x01\xe0\xd4\x03\x01\x07\x80\x20\x00\x00\x00\x00\x01\x02\x09\x28\x03\x01\x04' >"$seeds/load/one"  # a minute with seven reads
 cp deploy/config/*.yaml tests/fixtures/config/*.yaml "$seeds/config"
 
 # fuzz NAME MAX_LEN: fails if a finding was made, and shows the input that makes it again.
@@ -38,7 +40,10 @@ fuzz() {
 
 fuzz pages 5000 &
 pages=$!
+fuzz load 3000 &
+loads=$!
 failed=0
 fuzz config 2000 || failed=1
 wait "$pages" || failed=1
+wait "$loads" || failed=1
 exit "$failed"

@@ -303,7 +303,9 @@ def full(check, state, rng):
     with rig.ram_disks(state, count=5, size="512M", filled=False) as disks, rig.tracer(state, disks) as tracer, \
             rig.daemon(state, disks, include=[disk.name for disk in disks]) as daemon:
         tracer.begin()
-        print("     " + re.search("feature=discard_submitters .*", daemon.log.read_text())[0])
+        [decision] = [dict(labels)["decision"] for labels in daemon.scrape().series(
+            "ssdpulse_kernel_feature_info", feature="discard_submitters")]
+        print(f"     {decision}")
         present = {(dict(labels)["device"], dict(labels)["trigger"]): value
                    for labels, value in daemon.scrape().series(BYTES).items()}
         for disk in disks:

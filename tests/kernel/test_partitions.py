@@ -5,7 +5,6 @@
 fio's own sums are the truth, less what nobody saw (lib/observe.py).
 """
 from collections import Counter
-from contextlib import contextmanager
 from pathlib import Path
 
 from lib import buckets, compare, rig
@@ -13,20 +12,8 @@ from lib.observe import observe
 
 BLOCK_SIZES = {"": 512, "p1": 4096, "p2": 16384, "p3": 65536}  # of the load on the whole disk, and on each partition
 IOS = 50_000 if rig.LONG else 5_000  # on each of them
-FIRST, LENGTH = 2048, 256 << 11  # sectors
-
-
-@contextmanager
-def partitions(disk):
-    """The kernel is told of them: it need not know any format of tables."""
-    numbers = range(1, len(BLOCK_SIZES))
-    try:
-        for number in numbers:
-            rig.run("addpart", disk.path, number, FIRST + (number - 1) * LENGTH, LENGTH)
-        yield
-    finally:  # the loop device would keep them
-        for number in numbers:
-            rig.run("delpart", disk.path, number, check=False)
+LENGTH = 256 << 11  # sectors
+RANGES = [(2048 + number * LENGTH, LENGTH) for number in range(len(BLOCK_SIZES) - 1)]
 
 
 def load(disk, seed):
@@ -37,7 +24,7 @@ def load(disk, seed):
 
 def test(check, state):
     seed = rig.fresh_seed()
-    with rig.ram_disks(state) as [disk], partitions(disk):
+    with rig.ram_disks(state) as [disk], rig.partitions(disk, RANGES):
         seen = observe(check, state, [disk], lambda: load(disk, seed), drift=True)
         jobs, difference = seen.result, seen.difference
         for operation in ("read", "write"):

@@ -48,7 +48,7 @@ elif [[ ${#targets[@]} -eq 0 && $kind == @(address|thread) ]]; then
   [[ -n ${SSDPULSE_TEST_LONG:-} ]] || label=(-L "$kind")
   mapfile -t targets < <(ctest --test-dir "$build" -N "${label[@]}" | sed -n 's/^ *Test *#[0-9]*: unit\.//p')
   [[ ${#targets[@]} -gt 0 ]] || exit 0
-  [[ $kind != address ]] || targets+=(pages_fuzzer config_fuzzer)
+  [[ $kind != address ]] || targets+=(pages_fuzzer config_fuzzer load_fuzzer)
   [[ $kind != address || -z ${SSDPULSE_TEST_LONG:-} ]] || targets+=(ssdpulse)
 fi
 exec ninja -C "$build" "${targets[@]}"

@@ -35,12 +35,14 @@ share/doc/ssdpulse/README.md
 $(cd "$SSDPULSE_SOURCE/deploy/docs" && printf 'share/doc/ssdpulse/%s\n' *.md)
 share/fish/vendor_completions.d/ssdpulse.fish
 share/man/man1/ssdpulse.1
+share/man/man5/ssdpulse-history.5
 share/man/man5/ssdpulse-web.5
 share/man/man5/ssdpulse.yaml.5
 share/man/man7/ssdpulse-metrics.7
 share/ssdpulse/config/schema.json
 share/ssdpulse/config/ssdpulse.yaml
 share/ssdpulse/config/web.yaml
+share/ssdpulse/history/views.sql
 share/zsh/site-functions/_ssdpulse"
 
 for prefix in /usr /usr/local /opt/ssdpulse; do

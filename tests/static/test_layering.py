@@ -28,29 +28,42 @@ ROOMS = {
     "daemon/sources": BASE,  # what several sources share
     "daemon/sources/inventory": ["daemon/sources", *BASE],
     "daemon/sources/block": ["daemon/sources", *BASE],
+    "daemon/sources/cgroups": ["daemon/sources", *BASE],
     "daemon/sources/process": BASE,
+    "daemon/sources/probe": ["daemon/sources", *BASE],
+    "daemon/sources/settings": ["daemon/sources", *BASE],
     "daemon/sources/nvme/pages": BASE,
     "daemon/nvme_reader": ["daemon/confinement", "daemon/sources/nvme/pages", "daemon/util"],
     "daemon/sources/nvme": ["daemon/nvme_reader/protocol.h", "daemon/sources", "daemon/sources/nvme/pages", *BASE],
     "daemon/analysis": ["daemon/sources/nvme/pages", *BASE],
+    "daemon/analysis/comparison": BASE,
     "daemon/history": BASE,
     "daemon/drives": ["daemon/analysis", "daemon/sources/nvme", "daemon/sources/nvme/pages", *BASE],
     "daemon/stages": ["daemon/analysis", "daemon/history/rows.h", *BASE],
+    "daemon/flash": ["daemon/analysis", "daemon/stages/tick.h", *BASE],
     "daemon/live": ["daemon/analysis", *BASE],
+    "daemon/doctor": BASE,
+    "daemon/audit": BASE,
     "daemon/service": ["daemon/util"],
     "exporters/coding": BASE,  # what several exporters share
     "exporters/prometheus": ["exporters/coding", *BASE],
-    "exporters/page": ["exporters/coding", "daemon/live", *BASE],
+    "exporters/findings": ["exporters/terminal", *BASE],
+    "exporters/page": ["exporters/coding", "exporters/findings", "daemon/doctor", "daemon/live", *BASE],
     "exporters/http": ["daemon/util"],
     "exporters/terminal": BASE,
     "exporters/terminal/top": ["daemon/util"],
-    "daemon/web": ["daemon/config", "daemon/service", "exporters/http", "exporters/page", *BASE],
-    "daemon/client": ["daemon/config", "exporters/terminal/top", "daemon/util"],
+    "exporters/report": ["daemon/analysis/comparison", "exporters/coding", "exporters/terminal", *BASE],
+    "daemon/web": ["daemon/config", "daemon/history/reader.h", "daemon/service", "exporters/coding", "exporters/http",
+                   "exporters/page", *BASE],
+    "daemon/client": ["daemon/analysis/comparison", "daemon/audit", "daemon/config", "daemon/doctor", "daemon/history/reader.h",
+                      "daemon/sources/inventory", "daemon/sources/probe", "daemon/sources/settings", "exporters/findings",
+                      "exporters/page", "exporters/report", "exporters/terminal/table.h", "exporters/terminal/top", *BASE],
 }
 ROOMS["daemon/runtime"] = [room for room in ROOMS if room == "bpf/abi" or not room.startswith("bpf")]
 ROOMS["daemon/runtime"].remove("daemon/nvme_reader")
 ROOMS["daemon/simulation"] = ["daemon/analysis", "exporters/terminal", *BASE]
-ROOMS["daemon"] = [*ROOMS["daemon/runtime"], "daemon/runtime", "daemon/simulation", "daemon/nvme_reader/process.h"]  # the command line
+ROOMS["daemon/commands"] = [*ROOMS["daemon/runtime"], "daemon/runtime", "daemon/simulation", "daemon/nvme_reader/process.h"]
+ROOMS["daemon"] = ["daemon/commands", *BASE]  # the table of commands
 
 # It may include everything, so it stays small.
 MOST_FILES_OF_RUNTIME = 14
@@ -59,6 +72,7 @@ MOST_FILES_OF_RUNTIME = 14
 NAMESPACES = {
     "daemon/sources": "sources::sysfs",
     "daemon/sources/nvme/pages": "nvme",
+    "daemon/analysis/comparison": "analysis::comparison",
     "exporters/prometheus": "exposition",  # the library is called prometheus
     "daemon/util": "util|log",
 }
@@ -68,17 +82,19 @@ LIBRARIES = {
     r"bpf/(libbpf|bpf|btf)\.h|.*\.skel\.h": ["daemon/sources/block"],
     r"bpf/bpf_\w+\.h": ["bpf", "bpf/kernel", "bpf/block"],
     r"yaml-cpp/.*": ["daemon/config"],
-    r"microhttpd\.h|gnutls/.*|crypt\.h": ["exporters/http"],
+    r"gnutls/crypto\.h": ["daemon/util", "exporters/http"],
+    r"microhttpd\.h|gnutls/(?!crypto).*|crypt\.h": ["exporters/http"],
     r"prometheus/.*|protozero/.*": ["exporters/prometheus"],
     r"libdeflate\.h": ["exporters/coding"],
-    r"nlohmann/.*": ["exporters/prometheus", "exporters/page", "exporters/terminal/top", "daemon/client"],
+    r"nlohmann/.*": ["daemon/util", "exporters/prometheus", "exporters/findings", "exporters/page", "exporters/report",
+                     "exporters/terminal/top", "daemon/client"],
     r"curl/.*|dlfcn\.h|langinfo\.h": ["daemon/client"],
     r"ncurses\.h": ["exporters/terminal/top"],
-    r"utf8\.h": ["exporters/prometheus", "exporters/page", "daemon/config"],
+    r"utf8\.h": ["exporters/prometheus", "exporters/coding", "daemon/config"],
     r"libnvme\.h|nvme/.*": ["daemon/nvme_reader"],
     r"sqlite3\.h": ["daemon/history"],
     r"spdlog/.*|seccomp\.h": ["daemon/util"],
-    r"CLI/.*": ["daemon"],
+    r"CLI/.*": ["daemon", "daemon/commands"],
     r"tl/expected\.hpp": ["daemon/util"],
     r"sys/capability\.h": ["daemon/confinement"],
     r"systemd/.*": ["daemon/service"],

@@ -13,7 +13,7 @@ readonly MOST=25 # tenths
 units=$SSDPULSE_TEST_STATE
 cp deploy/systemd/*.service deploy/systemd/*.socket "$units"
 # Not installed here; what the drop-ins hold is for a later systemd, and its keys are looked at by eye.
-sed -i 's,^ExecStart=/usr/bin/ssdpulse,ExecStart=/bin/true,' "$units"/*.service
+sed -i 's,^\(ExecStart\|ExecReload\)=/usr/bin/ssdpulse,\1=/bin/true,' "$units"/*.service
 
 # says UNIT LINE...
 says() {

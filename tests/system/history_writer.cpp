@@ -4,7 +4,8 @@
 //   found M N     at the start: the newest minute on disk and what the saved state says; 0 0 where there is none
 //   committed M   that minute is on the disk
 //   down REASON   / up
-// The minute M has one row of each of three drives, whose values follow from M: see test_history_kill.py.
+// The minute M has one row of each of three drives and of two devices, whose values follow from M: see
+// test_history_kill.py.
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,7 +28,7 @@ using ssdpulse::model::Rounding;
 using ssdpulse::model::Uint128;
 
 constexpr std::int64_t kFirst = 29'000'000;
-constexpr std::size_t kRowsOfOneMinute = 4;  // with the state
+constexpr std::size_t kRowsOfOneMinute = 6;  // with the state and two devices
 
 DriveKey drive(int number) { return {"serial " + std::to_string(number), "model", "firmware"}; }
 
@@ -52,6 +53,15 @@ Batch batch_of(std::int64_t minute) {
     row.temperature_celsius = number;
     row.discard_bytes = static_cast<std::uint64_t>(minute);
     batch.minutes.push_back(std::move(row));
+  }
+  for (const char* name : {"sda", "sdb"}) {
+    DeviceMinute row;
+    row.device = {std::string("wwid of ") + name, name, "model", "serial"};
+    row.minute = Minute(std::chrono::minutes(minute));
+    row.load.measured_ms = 60'000;
+    row.load.operations[0].ios = static_cast<std::uint64_t>(minute - kFirst + 1);
+    row.load.latencies[0] = {{{100, static_cast<std::uint64_t>(minute - kFirst + 1)}}, 7};
+    batch.device_minutes.push_back(std::move(row));
   }
   const std::string state = std::to_string(minute);
   batch.states.push_back({drive(0), Bytes(state.begin(), state.end())});

@@ -18,7 +18,18 @@ COVERED = f"{DRIVE} source=ocp window=5m,1h,24h,7d"
 RATIO = f"{COVERED},lifetime"
 DISCARD = "device=nvme0n1 trigger=fstrim,online,blkdiscard,mkfs,other"
 SPIKE = "device=nvme0n1 operation=read,write,flush,commit cause=discard,flush,gc,queue,saturation,thermal,error,unknown"
+TENANT = "device=nvme0n1 operation=read,write,discard tenant=/,db.service,backup.service,docker/0123456789ab,other"
+PATH = ("device=nvme0n1 operation=read,write,discard path=io_uring,sqpoll,libaio,sync,direct,buffered_read,writeback,journal,"
+        "metadata,swap,loop,stacked,other access=file,raw")
 HINT = "device=nvme0n1 hint=not_set,none,short,medium,long,extreme,unknown"
+BOTH = "controller=nvme0 | device=sda"
+POLICIES = "policy=any,greedy_gc_frontier,greedy,cost_benefit"
+MODELLED = (f"{DRIVE} {POLICIES} overprovisioning=fitted,usual,0.28 discards=honoured,ignored "
+            "placement=none,hints,last_lifetime window=24h,7d,drive_write | device=sda policy=any overprovisioning=usual "
+            "discards=honoured placement=none window=24h")
+SILENCES = ("rotational,zoned,virtual,compression,no_size,too_small,no_memory,partly_measured,written_elsewhere,warming_up,"
+            "few_writes,events_lost,wide_bounds,unknown_pages")
+HINTS = "not_set,none,short,medium,long,extreme,unknown"
 HISTOGRAMS = {
     "ssdpulse_io_device_latency_seconds": f"{OPERATIONS} during=none,discard,flush,both",
     "ssdpulse_io_queue_latency_seconds": OPERATIONS, "ssdpulse_io_latency_seconds": f"{OPERATIONS},commit",
@@ -42,6 +53,7 @@ COUNTERS = {
     "ssdpulse_bpf_runs": "program=issue,complete", "ssdpulse_bpf_run_seconds": "program=issue,complete",
     "ssdpulse_web_answers": "", "ssdpulse_web_refusals": "reason=requests,logins,users",
     "ssdpulse_web_connections_cut": "", "ssdpulse_web_accept_errors": "",
+    "ssdpulse_web_failed_handshakes": "",
     "process_cpu_seconds": "",
     "ssdpulse_write_hint_bytes": HINT, "ssdpulse_write_hint_ios": HINT,
     "ssdpulse_write_stream_bytes": "device=nvme0n1 stream=1,2",
@@ -53,6 +65,11 @@ COUNTERS = {
                                         "trigger=fstrim,online,blkdiscard,mkfs,other",
     "ssdpulse_latency_spikes": SPIKE, "ssdpulse_latency_spike_seconds": SPIKE,
     "ssdpulse_latency_excess_seconds": SPIKE,
+    "ssdpulse_tenant_ios": TENANT, "ssdpulse_tenant_bytes": TENANT, "ssdpulse_tenant_device_seconds": TENANT,
+    "ssdpulse_tenant_commits": "device=nvme0n1 tenant=/,db.service,other",
+    "ssdpulse_path_ios": PATH, "ssdpulse_path_bytes": PATH, "ssdpulse_path_device_seconds": PATH,
+    "ssdpulse_model_sampled_writes": BOTH, "ssdpulse_model_lost_events": f"{DRIVE} kind=write,discard | device=sda kind=write",
+    "ssdpulse_model_overflowed_events": "", "ssdpulse_model_state_failures": "kind=rejected,not_written",
 }
 GAUGES = {
     "ssdpulse_io_in_flight": OPERATIONS, "ssdpulse_device_size_bytes": "device=nvme0n1",
@@ -76,15 +93,42 @@ GAUGES = {
     "ssdpulse_nvme_refused_page_info": f"{DRIVE} page=fdp reason=refused",
     "ssdpulse_accounting_drift_ios": f"{IO},flush,discard",
     "ssdpulse_source_up": f"source=block,inventory,history,web_config | source=nvme {DRIVE}",
-    "ssdpulse_history_size_bytes": "", "ssdpulse_kernel_memory_bytes": "use=cells,slots,tables",
+    "ssdpulse_history_size_bytes": "", "ssdpulse_history_begin_timestamp_seconds": "resolution=minute,hour",
+    "ssdpulse_kernel_memory_bytes": "use=cells,slots,tables,attribution,samples",
     "ssdpulse_kernel_feature_info": "feature=queue_id decision=yes", "ssdpulse_latency_mode_info": "mode=full",
     "ssdpulse_build_info": "version=0.1.0 revision=r", "ssdpulse_snapshot_timestamp_seconds": "",
     "ssdpulse_web_connections": "",
+    "ssdpulse_config_last_reload_successful": "", "ssdpulse_config_last_reload_success_timestamp_seconds": "",
     "process_resident_memory_bytes": "", "process_virtual_memory_bytes": "", "process_open_fds": "",
     "process_max_fds": "", "process_threads": "", "process_start_time_seconds": "",
     "ssdpulse_write_hint_path_info": "device=nvme0n1 kernel=block_layer drive=none",
     "ssdpulse_discard_burst_active": DISCARD, "ssdpulse_array_discard_burst_active": "array=md0 trigger=fstrim,online,blkdiscard,mkfs,other",
     "ssdpulse_latency_spike_active": SPIKE,
+    "ssdpulse_latency_spike_pending_excess_seconds": "device=nvme0n1 operation=read,write,flush,commit",
+    "ssdpulse_tenant_departed_ios": "device=nvme0n1 operation=read,write,discard",
+    "ssdpulse_tenant_departed_bytes": "device=nvme0n1 operation=read,write,discard",
+    "ssdpulse_tenant_departed_device_seconds": "device=nvme0n1 operation=read,write,discard",
+    "ssdpulse_tenant_info": "tenant=/ kind=root cgroup=/ | tenant=db.service kind=unit cgroup=/system.slice/db.service | "
+                            "tenant=backup.service kind=unit cgroup=/system.slice/backup.service | "
+                            "tenant=docker/0123456789ab kind=container cgroup=/docker/0123456789ab",
+    "ssdpulse_modelled_write_amplification_ratio": MODELLED, "ssdpulse_modelled_write_amplification_lower_ratio": MODELLED,
+    "ssdpulse_modelled_write_amplification_upper_ratio": MODELLED,
+    "ssdpulse_modelled_write_amplification_silence_info":
+        f"{DRIVE} window=24h,7d,drive_write reason={SILENCES} | device=sda window=24h reason=zoned",
+    "ssdpulse_model_effective_overprovisioning_ratio": f"{DRIVE} basis=size,media_counter | device=sda basis=size",
+    "ssdpulse_model_effective_overprovisioning_lower_ratio": f"{DRIVE} basis=size,media_counter | device=sda basis=size",
+    "ssdpulse_model_effective_overprovisioning_upper_ratio": f"{DRIVE} basis=size,media_counter | device=sda basis=size",
+    "ssdpulse_model_drift_ratio": BOTH, "ssdpulse_model_drift_lower_ratio": BOTH, "ssdpulse_model_drift_upper_ratio": BOTH,
+    "ssdpulse_model_written_drive_writes": BOTH, "ssdpulse_model_unknown_pages_ratio": BOTH,
+    "ssdpulse_model_lost_events_ratio": f"{DRIVE} kind=write,discard | device=sda kind=write",
+    "ssdpulse_model_block_bytes": BOTH,
+    "ssdpulse_write_lifetime_bytes": f"{DRIVE} hint={HINTS} share=0.1,0.5,0.9 | device=sda hint=short share=0.5",
+    "ssdpulse_write_lifetime_alive_ratio": f"{DRIVE} hint={HINTS} | device=sda hint=short",
+    "ssdpulse_write_hint_order_violation": f"{DRIVE} shorter={HINTS} longer={HINTS} | device=sda shorter=short longer=long",
+    "ssdpulse_written_since_full_discard_bytes": BOTH, "ssdpulse_collection_begins_lower_bytes": BOTH,
+    "ssdpulse_collection_begins_upper_bytes": BOTH, "ssdpulse_model_memory_bytes": "",
+    "ssdpulse_model_memory_limit_bytes": "",
+    "ssdpulse_model_scale_info": "scale=all,fewer_what_ifs,smaller_samples,fewer_drives",
 }
 
 

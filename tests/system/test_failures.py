@@ -183,6 +183,11 @@ def command_line(subject):
                                      ("no subcommand", "subcommand is required", ()),
                                      ("option without value", "--config", ("run", "--config"))):
         subject.fails(what, USAGE, [pattern, "--help"], *arguments)
+    for what, meant, arguments in (("a letter too many in a command", "why", ("whyy",)),
+                                   ("two letters exchanged in an option", "--log.level", ("run", "--log.levle=info"))):
+        subject.fails(what, USAGE, [arguments[-1].partition("=")[0], "--help", f"Did you mean {meant}\\?"], *arguments)
+    subject.fails("unknown log format", USAGE, [r"--log.format: .*\"xml\": expected text or json"],
+                  "run", "--log.format=xml")
     subject.fails("unknown log level", USAGE, [r"--log.level: .*\"loud\": expected debug, info, warning or error"],
                   "run", "--log.level=loud")
     for arguments, expected in ((("--version",), r"^ssdpulse \d+\.\d+\.\d+ \(.+\)\n$"),

@@ -1,15 +1,24 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # alone: it measures how long a start takes
-"""Does the daemon measure within a second of its start on a busy host, and does no I/O wait for it meanwhile?"""
+"""Does the daemon measure soon after its start on a busy host, and does no I/O wait for it meanwhile?
+
+What takes long is the kernel's verifier. How many instructions it followed is the same on every host; how many seconds
+that takes is for the long tier, as it depends on what else the host does.
+"""
+import os
+import re
 import time
 from contextlib import ExitStack
 from datetime import datetime
+from pathlib import Path
 
 from lib import rig
 
 STARTS = 5
 MOST_SECONDS = 1.0
+# A kernel follows some 300,000 to 500,000 in a second.
+MOST_VERIFIED = 250_000
 # An I/O of this load takes a few hundred microseconds, and now and then as long as the host's scheduler likes.
 MOST_WAIT_SECONDS = 0.1
 
@@ -30,9 +39,21 @@ def seconds_until_it_measures(log):
     return (ready - first).total_seconds()
 
 
+def verified(process):
+    """Instructions that the verifier followed in the programs that the daemon holds; 0 before Linux 5.16."""
+    count = 0
+    for file in Path(f"/proc/{process.pid}/fdinfo").iterdir():
+        try:
+            info = file.read_text()
+        except FileNotFoundError:  # closed since the listing
+            continue
+        count += sum(map(int, re.findall(r"^verified_insns:\s*(\d+)", info, re.MULTILINE)))
+    return count
+
+
 def test(check, state):
     seed = rig.fresh_seed()
-    took, longest = [], []
+    took, longest, followed = [], [], 0
     with ExitStack() as stack:
         [disk] = stack.enter_context(rig.ram_disks(state, size="128M"))
         alone = longest_seconds(busy(disk, seed, 3))
@@ -42,12 +63,15 @@ def test(check, state):
             with rig.daemon(state, [disk]) as daemon:
                 took.append(seconds_until_it_measures(daemon.log))
                 longest.append(longest_seconds(load))
+                followed = verified(daemon.process)
     took.sort()
     longest.sort()
     check.figure(f"seconds from its first line until it measures: {took}; longest I/O meanwhile: "
                  f"{[f'{seconds * 1e3:.1f}' for seconds in longest]} ms, without a daemon {alone * 1e3:.1f} ms")
     # The load has the whole host, and so may others: the quickest says what it takes. Of the waits, the middle one.
-    check.that(took[0] < MOST_SECONDS, f"measures after {took[0]:.2f} s")
+    if os.environ.get("SSDPULSE_TEST_LONG"):
+        check.that(took[0] < MOST_SECONDS, f"measures after {took[0]:.2f} s")
+    check.that(0 < followed < MOST_VERIFIED, f"instructions that the verifier followed: {followed}")
     check.that(longest[STARTS // 2] < max(MOST_WAIT_SECONDS, 2 * alone),
                f"the longest I/O while it starts: {longest[STARTS // 2] * 1e3:.1f} ms")
 

@@ -7,6 +7,8 @@
 ssdpulse_history_writer says which minutes are on the disk; what is there is read by another reader of SQLite, from a
 copy of what the killed one left.
 """
+import itertools
+import pathlib
 import random
 import re
 import shutil
@@ -57,6 +59,37 @@ class Writer:
         return true()
 
 
+def numbers(blob):
+    """Variable-length numbers, seven bits a byte."""
+    value = shift = 0
+    for byte in blob:
+        value |= (byte & 0x7f) << shift
+        shift += 7
+        if byte < 0x80:
+            yield value
+            value = shift = 0
+
+
+def load_errors(database, newest):
+    """Each minute's load is there and says its number; each hour's is the sum of its minutes."""
+    if not database.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'device_minute'").fetchone()[0]:
+        return []
+    def loads(table):
+        # layout, milliseconds, mask of operations, reads
+        return {divmod(at, 2**32): tuple(itertools.islice(numbers(load), 4))
+                for at, load in database.execute(f"SELECT at, load FROM {table}")}
+    minutes, hours = loads("device_minute"), loads("device_hour")
+    begin = min((minute for _, minute in minutes), default=0)
+    expected = {(device, minute): (1, 60_000, 1, minute - FIRST + 1)
+                for device in (1, 2) for minute in range(max(begin, FIRST), newest + 1)} if newest else {}
+    wrong = [] if minutes == expected else [f"minutes: {sorted(set(minutes.items()) ^ set(expected.items()))[:3]}"]
+    for (device, hour), (_, measured, _, reads) in hours.items():
+        inside = range(max(hour, FIRST), hour + 60)
+        if (measured, reads) != (60_000 * len(inside), sum(minute - FIRST + 1 for minute in inside)):
+            wrong.append(f"hour {hour} of device {device}: {measured} {reads}")
+    return wrong
+
+
 def content_errors(directory):
     """What another reader finds: the newest minute, and what is wrong."""
     database = sqlite3.connect(directory / "ssdpulse.db")
@@ -74,6 +107,7 @@ def content_errors(directory):
             break
     if len(rows) % 3:
         wrong.append(f"{len(rows)} rows of three drives: a minute in part")
+    wrong += load_errors(database, rows[-1][0] if rows else 0)
     state = database.execute("SELECT state FROM drive WHERE serial = 'serial 0'").fetchone()
     newest = rows[-1][0] if rows else 0
     if rows and int(state[0]) != newest:
@@ -124,6 +158,73 @@ def kills(check, state, random_source):
     check.that(hot > 0, f"{hot} kills within a transaction, {unreported} between the commit and its report")
 
 
+def old_file(directory, version):
+    """A file as that version wrote it, with so many rows that looking through them takes a while."""
+    directory.mkdir()
+    database = sqlite3.connect(directory / "ssdpulse.db")
+    database.executescript("PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL;")
+    schema = pathlib.Path(__file__).parents[2] / "daemon/history/schema"
+    for step in range(1, version + 1):
+        database.executescript((schema / f"v{step}.sql").read_text())
+    nqn = ["", "'', "][version > 1]
+    database.executescript(f"""
+        PRAGMA application_id = {0x53534450}; PRAGMA user_version = {version};
+        WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 999)
+        INSERT INTO drive SELECT i + 1, {nqn}'serial ' || i, 'model', 'firmware', {FIRST} - 1, x'0102' FROM n;
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30000)
+        INSERT INTO drive_minute SELECT {FIRST} - i, 1 + i % 1000, i, 'ocp', NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+            0.5, NULL, NULL, 0.001, 0.002, NULL, NULL, i FROM n""")
+    if version > 2:
+        database.execute(f"INSERT INTO latency_spike VALUES ({FIRST * 60_000}, 'sda', 'read', 1, 1, 1, 1, 'gc', '', '')")
+    database.commit()
+    database.close()
+
+
+def old_content(directory):
+    """What the old version wrote, as another reader finds it; and the version."""
+    database = sqlite3.connect(directory / "ssdpulse.db")
+    whole = database.execute("PRAGMA integrity_check").fetchone()[0]
+    version = database.execute("PRAGMA user_version").fetchone()[0]
+    minutes = database.execute(f"SELECT count(*), sum(drive * discard_bytes), sum(read_p99_seconds) FROM drive_minute "
+                               f"WHERE minute < {FIRST}").fetchone()
+    drives = database.execute("SELECT count(state) FROM drive WHERE id <= 1000").fetchone()
+    spikes = database.execute("SELECT count(*) FROM latency_spike").fetchone() if version > 2 else None
+    database.close()
+    return version, (whole, minutes, drives, spikes)
+
+
+def upgrades(check, state, random_source):
+    for version in 1, 2, 3:
+        original = state / f"v{version}"
+        old_file(original, version)
+        before = old_content(original)[1]
+        directory = state / "upgraded"
+        shutil.copytree(original, directory)
+        begin = time.monotonic()
+        with Writer(directory) as writer:
+            check.that(writer.wait(lambda: writer.last("(found)")), f"a file of version {version} is taken over")
+            took = time.monotonic() - begin
+        seen = set()
+        for _ in range(50 if rig.LONG else 8):
+            shutil.rmtree(directory)
+            shutil.copytree(original, directory)
+            with Writer(directory) as writer:
+                time.sleep(random_source.uniform(0.3, 1.1) * took)
+                writer.kill()
+            copy = state / "copy"
+            shutil.rmtree(copy, ignore_errors=True)
+            shutil.copytree(directory, copy)
+            reached, content = old_content(copy)
+            seen.add(reached)
+            kept = content[:3] == before[:3] and (version < 3 or content[3] == before[3])
+            check.that(reached in (version, 4) and kept, f"killed while version {version} became {reached}: {content}")
+            with Writer(directory) as writer:
+                check.that(writer.wait(lambda: writer.committed() > FIRST), "goes on")
+            check.that(old_content(directory)[1][:3] == before[:3], "and has all that there was")
+        check.that(not list(directory.glob("*.damaged-*")), f"version {version}: {took:.2f} s, killed at {sorted(seen)}")
+        shutil.rmtree(directory)
+
+
 def disk_troubles(check, state):
     with rig.tmpfs(state, "4M") as disk, Writer(disk / "history") as writer:
         check.that(writer.wait(lambda: writer.committed() > 0), "writes")
@@ -156,6 +257,7 @@ def read_only(check, state):
 def test(check, state):
     seed = rig.fresh_seed()
     kills(check, state, random.Random(seed))
+    upgrades(check, state, random.Random(seed))
     disk_troubles(check, state)
     read_only(check, state)
 

@@ -124,6 +124,9 @@ def reloads(check, state, disks, seed):
         reload(daemon, "configuration reloaded")
         check.that(wait_until(lambda: devices_of(daemon.scrape(), *names) == {stays.name, comes.name}),
                    "a reload ends the series of one disk and begins those of another")
+        log = daemon.log.read_text()
+        check.that(f"device gone device={goes.name}" in log and f"device came device={comes.name}" in log,
+                   "the log names both")
         job = load.jobs()[0]
         issued = fixed_load(comes, seed + 1)
         difference = metrics.Difference(before, daemon.at_rest())
@@ -151,6 +154,7 @@ def bad_reloads(check, state, daemon, disks):
     time.sleep(1.2)
     check.equal(devices_of(daemon.scrape(), stays.name, goes.name, comes.name), {stays.name, comes.name},
                 "and changes nothing")
+    check.equal(daemon.scrape().value("ssdpulse_config_last_reload_successful"), 0, "a metric says so")
     (state / "config.yaml").unlink()
     log = reload(daemon, "stays in force")
     check.that("config.yaml: cannot be opened" in log and "stays in force" in log,
@@ -167,6 +171,7 @@ def bad_reloads(check, state, daemon, disks):
     check.equal([dict(labels)["mode"] for labels in mode], ["full"], "mode meanwhile")
     check.that(wait_until(lambda: devices_of(daemon.scrape(), stays.name, comes.name) == {stays.name}),
                "the filter of the same file was applied")
+    check.equal(daemon.scrape().value("ssdpulse_config_last_reload_successful"), 1, "a good file ends it")
 
 
 class Notifications(threading.Thread):
@@ -227,8 +232,9 @@ def service_manager(check, state, disk):
             time.sleep(5)
             beats = [at for at, _, _ in heard.having("WATCHDOG")]
             gaps = [after - before for before, after in zip(beats, beats[1:])]
-            check.that(4 <= len(beats) <= 8 and 0.5 < min(gaps) and max(gaps) < 1.5,
-                       f"{len(beats)} WATCHDOG=1, {min(gaps, default=0):.2f} to {max(gaps, default=0):.2f} s apart")
+            # One a second, as the host lets it; the service manager waits for 30 s.
+            check.that(3 <= len(beats) <= 8 and max(gaps) < 5,
+                       f"{len(beats)} WATCHDOG=1, up to {max(gaps, default=0):.2f} s apart")
             asked = time.monotonic()
             write_config(state, daemon.port, [disk.name])
             reload(daemon, "configuration reloaded")

@@ -214,7 +214,7 @@ def check_starts(check, files):
     web.write(files.web, "")
     code, words = outcome()
     check.that(code == 2 and words.count("the file protects nothing") == 1, f"a start with an empty file: exit {code}")
-    check.that("kernel feature" not in words, "a start with an empty file: the kernel is not touched")
+    check.that("kernel memory" not in words, "a start with an empty file: the kernel is not touched")
     settings = files.settings()
     settings["tls_server_config"]["cipher_suites"] = ["TLS_NOT_A_SUITE"]
     web.write(files.web, settings)

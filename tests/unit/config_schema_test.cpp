@@ -66,6 +66,16 @@ bool allows(const json& root, const json& unresolved, const json& value) {
   if (node.at("type") == "boolean") {
     return value.is_boolean();
   }
+  if (node.at("type") == "integer") {
+    return value.is_number_integer() && value >= node.at("minimum") && value <= node.at("maximum");
+  }
+  if (node.at("type") == "object") {
+    const json& keys = node.at("properties");
+    return value.is_object() && value.size() == keys.size() && value.size() == node.at("required").size() &&
+           std::all_of(value.items().begin(), value.items().end(), [&](const auto& item) {
+             return keys.contains(item.key()) && allows(root, keys.at(item.key()), item.value());
+           });
+  }
   EXPECT_EQ(node.at("type"), "string");
   if (!value.is_string()) {
     return false;
@@ -120,6 +130,9 @@ TEST(Schema, never_refuses_what_the_parser_accepts) {
       ":0", ":65535", ":9999", ":59999", ":60000", ":64999", ":65499", ":65500", ":65529", ":65530", ":65536", ":70000", ":00080", "localhost:80", "a_b.example:1", "127.0.0.1:1", "127.0.0.1",
       "[::1]:80", "[::ffff:192.0.2.1]:80", "::1:80", "*:80", "", "full", "completion-only", "off", "Full",
       "9s", "10s", "1h", "2h", "1d", "3650d", "3651d", "90", "1.5h", "-1d", "/", "/a b", "a/b", "/a\nb",
+      0, 1, 1024, 1025, 1.5, "1024", "1025", [{"match": "/a", "tenant": "b"}], [{"match": "a", "tenant": "b"}],
+      [{"match": "*", "tenant": "-"}], [{"match": "/a", "tenant": "b c"}], [{"match": "/a"}], [{"tenant": "b"}], [{}],
+      [{"match": "/a", "tenant": "b", "more": "c"}], [{"match": ["/a"], "tenant": "b"}],
       [], [":1"], [":1", ":2"], [":1", ":1"], [":1", "x"], ["*"], [""], ["/dev/sda"], ["a b"], ["~!.[a-c]?"], ["\u00e4"],
       {}, {"a": "b"}, null, [[]], [null]])");
   int accepted = 0;

@@ -39,6 +39,9 @@ TEST(Parse, reads_every_key) {
       "discard:\n  burst_gap: 5s\n"
       "writes:\n  page_hints: never\n"
       "spikes:\n  floor: 5ms\n"
+      "attribution:\n  enabled: false\n  tenants: 200\n  names: hashed\n"
+      "  patterns: [{match: /a/*, tenant: a}, {tenant: b.c/d, match: '*'}]\n"
+      "flash_model: {enabled: false, memory: 1GB, virtual_disks: true, sample: 1/8}\n"
       "history:\n  directory: /srv/a b\n  retention: 7d\n",
       "f");
   Config expected;
@@ -51,6 +54,8 @@ TEST(Parse, reads_every_key) {
   expected.discard.burst_gap = std::chrono::seconds(5);
   expected.writes.page_hints = PageHints::never;
   expected.spikes.floor = std::chrono::milliseconds(5);
+  expected.attribution = {false, 200, TenantNames::hashed, {{"/a/*", "a"}, {"*", "b.c/d"}}};
+  expected.flash_model = {false, 1'000'000'000, true, 8};
   expected.history = {"/srv/a b", std::chrono::hours(7 * 24)};
   ASSERT_TRUE(outcome.has_value()) << errors(outcome);
   EXPECT_EQ(*outcome, expected);
@@ -69,9 +74,11 @@ struct Golden {
 const std::vector<Golden> kGolden{
     // structure
     {"- web\n",
-     "f.yaml:1:1: expected sections (web, devices, latency, nvme, discard, writes, spikes, history), got a list"},
+     "f.yaml:1:1: expected sections (web, devices, latency, nvme, discard, writes, spikes, attribution, flash_model, "
+     "history), got a list"},
     {"\nfull\n",
-     "f.yaml:2:1: expected sections (web, devices, latency, nvme, discard, writes, spikes, history), got a single "
+     "f.yaml:2:1: expected sections (web, devices, latency, nvme, discard, writes, spikes, attribution, flash_model, "
+     "history), got a single "
      "value"},
     {"web: :9090\n",
      "f.yaml:1:6: web: expected keys below it (listen_address, config_file, page, hosts), got a single value"},
@@ -83,9 +90,10 @@ const std::vector<Golden> kGolden{
     {"wep: 1\n",
      "f.yaml:1:1: unknown key 'wep' (did you mean 'web'?); expected one of web, devices, latency, nvme, discard, "
      "writes, "
-     "spikes, history"},
+     "spikes, attribution, flash_model, history"},
     {"events:\n  retention: 90d\n",
-     "f.yaml:1:1: unknown key 'events'; expected one of web, devices, latency, nvme, discard, writes, spikes, history"},
+     "f.yaml:1:1: unknown key 'events'; expected one of web, devices, latency, nvme, discard, writes, spikes, "
+     "attribution, flash_model, history"},
     {"latency:\n  mdoe: full\n", "f.yaml:2:3: unknown key 'mdoe' (did you mean 'mode'?); expected mode"},
     {"devices: {excludes: []}\n",
      "f.yaml:1:11: unknown key 'excludes' (did you mean 'exclude'?); expected one of include, exclude"},
@@ -100,7 +108,7 @@ const std::vector<Golden> kGolden{
     {"web:\n  <<: {}\n", "f.yaml:2:3: unknown key '<<'; expected one of listen_address, config_file, page, hosts"},
     {"\"a\\nb\": 1\n",
      "f.yaml:1:1: unknown key 'a\\x0ab'; expected one of web, devices, latency, nvme, discard, writes, spikes, "
-     "history"},
+     "attribution, flash_model, history"},
     {"web:\nlatency:\nweb:\n", "f.yaml:3:1: duplicate key 'web', first on line 1; expected each key once"},
     {"latency:\n  mode: full\n  'mode': full\n",
      "f.yaml:3:3: duplicate key 'mode', first on line 2; expected each key once"},
@@ -150,7 +158,39 @@ const std::vector<Golden> kGolden{
     {"nvme:\n  poll_interval: 3601s\n", "f.yaml:2:18: nvme.poll_interval: expected 10s to 1h, got '3601s'"},
     {"discard:\n  burst_gap: 999ms\n", "f.yaml:2:14: discard.burst_gap: expected 1s to 1h, got '999ms'"},
     {"discard:\n  burst_gap: 3601s\n", "f.yaml:2:14: discard.burst_gap: expected 1s to 1h, got '3601s'"},
+    {"attribution:\n  tenants: 0\n",
+     "f.yaml:2:12: attribution.tenants: expected a whole number from 1 to 1024, got '0'"},
+    {"attribution:\n  tenants: 1025\n",
+     "f.yaml:2:12: attribution.tenants: expected a whole number from 1 to 1024, got '1025'"},
+    {"attribution:\n  tenants: -1\n",
+     "f.yaml:2:12: attribution.tenants: expected a whole number from 1 to 1024, got '-1'"},
+    {"attribution:\n  tenants: 99999999999999999999\n",
+     "f.yaml:2:12: attribution.tenants: expected a whole number from 1 to 1024, got '99999999999999999999'"},
+    {"attribution:\n  tenants: []\n",
+     "f.yaml:2:12: attribution.tenants: expected a whole number from 1 to 1024, got a list"},
+    {"attribution:\n  names: hash\n", "f.yaml:2:10: attribution.names: expected full, hashed or off, got 'hash'"},
+    {"attribution:\n  patterns: {}\n",
+     "f.yaml:2:13: attribution.patterns: expected a list, as in [{match: \"/system.slice/mysql*\", tenant: db}], got a "
+     "mapping"},
+    {"attribution:\n  patterns: [a]\n",
+     "f.yaml:2:14: attribution.patterns: expected match and tenant, as in {match: \"/batch.slice/*\", tenant: batch}, "
+     "got a single value"},
+    {"attribution:\n  patterns: [{match: /a, tenat: b}]\n",
+     "f.yaml:2:26: unknown key 'tenat' (did you mean 'tenant'?); expected one of match, tenant\n"
+     "f.yaml:2:14: attribution.patterns: tenant: '' is no name; expected 1 to 128 printable characters without blanks, "
+     "quotes and commas"},
+    {"attribution:\n  patterns: [{match: a.service, tenant: a}]\n",
+     "f.yaml:2:14: attribution.patterns: match: 'a.service' matches no path of a cgroup; expected a pattern that "
+     "begins "
+     "with / or *, as in \"/system.slice/mysql*\""},
+    {"attribution:\n  patterns: [{match: /a, tenant: other}]\n",
+     "f.yaml:2:14: attribution.patterns: tenant: 'other' has a meaning of its own; expected another name"},
+    {"flash_model:\n  memory: 1MiB\n", "f.yaml:2:11: flash_model.memory: expected 4MiB to 4GiB, got '1MiB'"},
+    {"flash_model:\n  sample: 1/3\n",
+     "f.yaml:2:11: flash_model.sample: expected auto, 1/1, 1/2, 1/4, 1/8, 1/16, 1/32, 1/64 or 1/128, got '1/3'"},
     {"history:\n  retention: 86399s\n", "f.yaml:2:14: history.retention: expected 1d to 3650d, got '86399s'"},
+    {"history:\n  size: 15MiB\n", "f.yaml:2:9: history.size: expected 16MiB to 1TiB, got '15MiB'"},
+    {"history:\n  size: [1]\n", "f.yaml:2:9: history.size: expected a size, as in 16MiB, got a list"},
     {"history:\n  retention: 3651d\n", "f.yaml:2:14: history.retention: expected 1d to 3650d, got '3651d'"},
     {"history:\n  directory: ~\n",
      "f.yaml:2:3: history.directory: has no value; expected one, or the line left out for the default"},
@@ -283,10 +323,17 @@ Config some_config() {
   config.discard.burst_gap = std::chrono::milliseconds(*rc::gen::inRange(1'000, 3'600'001));
   config.writes.page_hints = *rc::gen::element(PageHints::automatic, PageHints::always, PageHints::never);
   config.spikes.floor = std::chrono::microseconds(*rc::gen::inRange(100, 10'000'001));
+  config.flash_model = {*rc::gen::arbitrary<bool>(), *rc::gen::inRange<std::uint64_t>(4 << 20, 1 << 30),
+                        *rc::gen::arbitrary<bool>(), *rc::gen::element(0U, 1U, 2U, 64U, 128U)};
   config.web.page = *rc::gen::arbitrary<bool>();
   config.web.hosts = *rc::gen::elementOf(std::vector<std::vector<std::string>>{{}, {"db1.example.org", "x"}});
+  config.attribution.tenants = *rc::gen::inRange<std::uint64_t>(1, 1025);
+  config.attribution.names = *rc::gen::element(TenantNames::full, TenantNames::hashed, TenantNames::off);
+  config.attribution.patterns =
+      *rc::gen::elementOf(std::vector<std::vector<TenantPattern>>{{}, {{"/a b'\"*", "x"}, {"*", "#y:{}"}}});
   config.history.directory = *rc::gen::elementOf(std::vector<std::string>{"", "/", "/var/lib/x", "/a b", "/~#:'\"\\*"});
   config.history.retention = std::chrono::seconds(*rc::gen::inRange(86'400, 3650 * 86'400 + 1));
+  config.history.size = *rc::gen::inRange<std::uint64_t>(16U << 20U, (std::uint64_t{1} << 40U) + 1);
   return config;
 }
 
@@ -306,7 +353,10 @@ TEST(Print, shows_the_defaults) {
             "discard:\n  burst_gap: 1s\n"
             "writes:\n  page_hints: auto\n"
             "spikes:\n  floor: 2ms\n"
-            "history:\n  directory: \"/var/lib/ssdpulse\"\n  retention: 90d\n");
+            "attribution:\n  enabled: true\n  tenants: 64\n  names: full\n  patterns: []\n"
+            "flash_model:\n  enabled: true\n  memory: 128MiB\n  virtual_disks: false\n  sample: auto\n"
+            "history:\n  directory: \"/var/lib/ssdpulse\"\n  retention: 90d\n"
+            "  size: 512MiB\n");
 }
 
 TEST(RequiresRestart, names_what_a_reload_cannot_apply) {
@@ -331,7 +381,13 @@ TEST(RequiresRestart, names_what_a_reload_cannot_apply) {
   wanted.web.hosts = {"db1"};
   EXPECT_EQ(requires_restart(Config{}, wanted), (std::vector<std::string>{"web.page", "web.hosts"}));
   wanted = {};
-  wanted.history = {"", std::chrono::hours(24)};
+  wanted.attribution = {false, 1, TenantNames::off, {{"*", "x"}}};
+  EXPECT_EQ(requires_restart(Config{}, wanted),
+            (std::vector<std::string>{"attribution.enabled", "attribution.tenants", "attribution.names",
+                                      "attribution.patterns"}));
+  wanted = {};
+  wanted.history.directory = "";
+  wanted.history.retention = std::chrono::hours(24);
   EXPECT_EQ(requires_restart(Config{}, wanted), (std::vector<std::string>{"history.directory", "history.retention"}));
 }
 

@@ -120,27 +120,7 @@ TEST(OverprovisioningFit, BoundsFollowThoseOfBothSides) {
   EXPECT_FALSE(fit_overprovisioning({}, {2, 2, 2}));
 }
 
-TEST(PolicyFit, OnlyWhatAgreesWithEverythingIsBelieved) {
-  const Fitted cliff = overprovisioning_at_cliff(1120, 1000);
-  EXPECT_NEAR(cliff.likely, 0.12, 1e-9);
-  const auto fit = fit_policy(std::vector<PolicyEvidence>{
-      {CollectionPolicy::greedy, {{0.20, 0.18, 0.22}, {0.12, 0.11, 0.13}, cliff}},  // its windows contradict each other
-      {CollectionPolicy::cost_benefit, {{0.121, 0.11, 0.13}, {0.119, 0.115, 0.125}, cliff}},
-      {CollectionPolicy::fifo, {}}});
-  ASSERT_TRUE(fit);
-  EXPECT_EQ(fit->possible, std::vector{CollectionPolicy::cost_benefit});
-  EXPECT_NEAR(fit->overprovisioning.likely, 0.12, 0.001);
-  const auto band = fit_policy(std::vector<PolicyEvidence>{{CollectionPolicy::greedy, {{0.20, 0.18, 0.22}}},
-                                                           {CollectionPolicy::cost_benefit, {{0.12, 0.11, 0.13}}}});
-  ASSERT_TRUE(band);
-  EXPECT_EQ(band->possible.size(), 2U);
-  EXPECT_EQ(band->overprovisioning.lower, 0.11);
-  EXPECT_EQ(band->overprovisioning.upper, 0.22);
-  EXPECT_FALSE(
-      fit_policy(std::vector<PolicyEvidence>{{CollectionPolicy::greedy, {{0.2, 0.1, 0.21}, cliff, {0.3, 0.29, 0.4}}}}));
-}
-
-TEST(PolicyFit, OverheadIsTakenOff) {
+TEST(OverprovisioningFit, TakesOverheadOff) {
   const auto clean = without_overhead({2.08, 2.0, 2.16}, kUsualOverhead);
   EXPECT_NEAR(clean.ratio, 2, 1e-9);
   EXPECT_NEAR(clean.lower, 2.0 / 1.08, 1e-9);

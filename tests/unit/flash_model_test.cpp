@@ -52,7 +52,7 @@ class Host {
         ++(operation.discard ? tick.lost_discards : tick.lost_writes);
       } else if (followed.count > 0) {
         events_.push_back({static_cast<std::uint32_t>(followed.first), static_cast<std::uint32_t>(followed.count), 0,
-                           operation.discard ? FlashEventKind::discard : FlashEventKind::write, operation.hint, 0});
+                           operation.discard ? FlashEventKind::discard : FlashEventKind::write, operation.hint});
       }
     }
     at += std::chrono::seconds(1);
@@ -210,7 +210,7 @@ TEST(FlashModel, UnknownPagesAreADoubt) {
   // An fstrim tells.
   FlashTick trim{host.at, {}, {}, 0, 0};
   const std::vector<FlashEvent> event{
-      {static_cast<std::uint32_t>(model.sample().pages() / 2), 1 << 20, 0, FlashEventKind::discard, 0, 0}};
+      {static_cast<std::uint32_t>(model.sample().pages() / 2), 1 << 20, 0, FlashEventKind::discard, 0}};
   trim.events = event;
   model.observe(trim);
   EXPECT_LT(model.report().unknown_pages, 0.01);
@@ -237,11 +237,11 @@ TEST(FlashModel, AFullDiscardStartsTheCount) {
   host.play(0.5);
   EXPECT_FALSE(model.report().written_since_full_discard_bytes);
   FlashTick trim{host.at, {}, {}, 0, 0};
-  const std::vector<FlashEvent> half{{0, 1 << 15, 0, FlashEventKind::discard, 0, 0}};
+  const std::vector<FlashEvent> half{{0, 1 << 15, 0, FlashEventKind::discard, 0}};
   trim.events = half;
   model.observe(trim);
   EXPECT_FALSE(model.report().written_since_full_discard_bytes);
-  const std::vector<FlashEvent> all{{0, UINT32_MAX, 0, FlashEventKind::zeroes, 0, 0}};
+  const std::vector<FlashEvent> all{{0, UINT32_MAX, 0, FlashEventKind::zeroes, 0}};
   trim.events = all;
   model.observe(trim);
   EXPECT_EQ(model.report().written_since_full_discard_bytes, 0U);
@@ -283,7 +283,7 @@ TEST(FlashModel, EventsOfAnyKindBreakNothing) {
     for (std::uint64_t count = dice.below(40); events.size() < count;) {
       events.push_back({static_cast<std::uint32_t>(dice.next() >> (32 + dice.below(20))),
                         static_cast<std::uint32_t>(dice.next() >> (40 + dice.below(24))), 0,
-                        static_cast<FlashEventKind>(dice.below(5)), static_cast<std::uint8_t>(dice.next()), 0});
+                        static_cast<FlashEventKind>(dice.below(5)), static_cast<std::uint8_t>(dice.next())});
     }
     FlashTick tick{std::chrono::seconds(i), events, {}, dice.below(3), dice.below(2)};
     tick.written[dice.below(model::kWriteHints)] = dice.next() >> (44 + dice.below(20));
@@ -357,7 +357,7 @@ TEST(FlashModel, CostsLittle) {
     std::vector<FlashEvent> events;
     for (std::uint64_t i = 0; i < kIops >> settings.rate_bits; ++i) {
       events.push_back(
-          {static_cast<std::uint32_t>(dice.below(model.sample().pages())), 1, 0, FlashEventKind::write, 0, 0});
+          {static_cast<std::uint32_t>(dice.below(model.sample().pages())), 1, 0, FlashEventKind::write, 0});
     }
     timespec begin{};
     timespec end{};

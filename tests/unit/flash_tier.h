@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much does a test of the flash model do? One seed; where the level `flash` runs it, twenty.
+// How much does a test of the flash model do? One seed; where the level `flash` runs it, twenty, and the table of
+// errors.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +13,17 @@
 
 namespace ssdpulse::test {
 
-/// SSDPULSE_FLASH_SEEDS; tests/flash sets 20.
-inline int flash_seeds() {
-  const char* text = std::getenv("SSDPULSE_FLASH_SEEDS");
-  return text != nullptr && *text != 0 ? std::atoi(text) : 1;
+inline int flash_setting(const char* name, int usual) {
+  const char* text = std::getenv(name);
+  return text != nullptr && *text != 0 ? std::atoi(text) : usual;
+}
+
+/// tests/flash sets 20.
+inline int flash_seeds() { return flash_setting("SSDPULSE_FLASH_SEEDS", 1); }
+
+/// Size of the drives in the table of errors: a power of two, at least 1.
+inline std::uint64_t flash_table_gib() {
+  return static_cast<std::uint64_t>(flash_setting("SSDPULSE_FLASH_TABLE_GIB", 8));
 }
 
 /// All at once, as far as there are processors. What is asserted in them is only expected: they end.

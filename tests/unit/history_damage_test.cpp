@@ -56,6 +56,8 @@ void expect_survives(const std::string& content, bool must_be_set_aside) {
   EXPECT_EQ(rig.sql("PRAGMA integrity_check"), "ok");
 }
 
+constexpr std::size_t kPage = 16384;  // of a new file
+
 TEST(Damaged, garbage_is_set_aside) {
   for (const std::string& content :
        {std::string("x"), std::string("SQLite format 3\0", 16), std::string("SQLite format 3\0\x10\0\1\1", 20),
@@ -66,10 +68,10 @@ TEST(Damaged, garbage_is_set_aside) {
   expect_survives("", false);  // what a full disk leaves of a file that was just created
 }
 
-TEST(Damaged, truncated_at_every_sector) {
+TEST(Damaged, truncated_at_every_fifth_sector) {
   const std::string whole = real_database(60);
-  ASSERT_GT(whole.size(), 8U * 4096);
-  for (std::size_t bytes = 512; bytes < whole.size(); bytes += 512) {
+  ASSERT_GT(whole.size(), 8 * kPage);
+  for (std::size_t bytes = 512; bytes < whole.size(); bytes += 5 * 512) {
     SCOPED_TRACE(bytes);
     expect_survives(whole.substr(0, bytes), true);
   }
@@ -80,7 +82,7 @@ TEST(Damaged, a_state_that_lost_its_end_is_not_filled_with_zeros) {
   rig.start().add({{}, {{kDrive, Bytes(20'000, 5)}}});
   rig.stop();
   std::string content = content_of(rig.file());
-  content.resize(content.size() - 4096 + 100);  // the last page holds nothing else
+  content.resize(content.size() - kPage + 100);  // the last page holds nothing else
   expect_survives(content, true);
 }
 
@@ -89,10 +91,10 @@ RC_GTEST_PROP(Damaged, flipped_bits_are_survived, ()) {
   std::string content = kWhole;
   for (int i = *rc::gen::inRange(1, 6); i > 0; --i) {
     // Half of them where they hurt: the header of the file, or of a page.
-    const auto page = *rc::gen::inRange<std::size_t>(0, content.size() / 4096);
+    const auto page = *rc::gen::inRange<std::size_t>(0, content.size() / kPage);
     const auto within = *rc::gen::weightedOneOf<std::size_t>(
-        {{1, rc::gen::inRange<std::size_t>(0, 110)}, {1, rc::gen::inRange<std::size_t>(0, 4096)}});
-    auto& byte = content[page * 4096 + within];
+        {{1, rc::gen::inRange<std::size_t>(0, 110)}, {1, rc::gen::inRange<std::size_t>(0, kPage)}});
+    auto& byte = content[page * kPage + within];
     byte = static_cast<char>(byte ^ 1 << *rc::gen::inRange(0, 8));
   }
   expect_survives(content, false);
@@ -101,7 +103,7 @@ RC_GTEST_PROP(Damaged, flipped_bits_are_survived, ()) {
 
 TEST(Damaged, a_file_of_another_kind_or_time_is_set_aside) {
   const std::vector<std::string> edits{
-      "PRAGMA user_version = 4",
+      "PRAGMA user_version = 5",
       "PRAGMA application_id = 1",
       "CREATE TABLE more (a)",
       "CREATE TRIGGER t AFTER INSERT ON drive_minute BEGIN DELETE FROM drive; END",
@@ -238,12 +240,13 @@ class FileSizeLimit {
 };
 
 TEST(Disk, writes_that_fail_stop_the_history_with_a_reason_until_they_do_not) {
+  constexpr int kRows = 1000;  // more than the pages that are there have room for
   Rig rig;
   History& history = rig.start();
   rig.expect_works();
   {
     const FileSizeLimit limit(std::filesystem::file_size(rig.file()));
-    for (int i = 0; i < 200; ++i) {
+    for (int i = 0; i < kRows; ++i) {
       history.add({{row_at(kBegin - std::chrono::minutes(i + 1))}, {}});
     }
     ASSERT_TRUE(rig.wait([](const Status& status) { return status.failures > 2; }));
@@ -252,10 +255,10 @@ TEST(Disk, writes_that_fail_stop_the_history_with_a_reason_until_they_do_not) {
       ASSERT_FALSE(rig.status().reason.empty());
       std::this_thread::sleep_for(200us);
     }
-    EXPECT_LT(rig.status().rows_written, 202U);
+    EXPECT_LT(rig.status().rows_written, kRows + 2U);
   }
-  ASSERT_TRUE(rig.wait_rows(202));
-  EXPECT_EQ(rig.recall()->minutes.size(), 201U);
+  ASSERT_TRUE(rig.wait_rows(kRows + 2));
+  EXPECT_EQ(rig.recall()->minutes.size(), kRows + 1U);
   EXPECT_EQ(rig.status().rows_dropped, 0U);
   EXPECT_TRUE(rig.set_aside_files().empty());
 }

@@ -77,6 +77,13 @@ inline std::string content_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+/// What makes a file of version 4 one of version 3.
+inline constexpr const char* kUndoVersion4 =
+    "DROP TABLE device; DROP TABLE device_minute; DROP TABLE device_hour; DROP TABLE tenant; DROP TABLE tenant_minute; "
+    "DROP TABLE tenant_hour; DROP TABLE account; DROP TABLE discard_burst; DROP TABLE spike_seconds; DROP TABLE "
+    "setting; "
+    "DROP TABLE mark; PRAGMA user_version = 3; ";
+
 // In memory: what a disk does to a history is what tests/system is for.
 inline const bool kInMemory = ::setenv("TMPDIR", "/dev/shm", 0) == 0;
 

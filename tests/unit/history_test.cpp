@@ -106,7 +106,7 @@ TEST(RoundTrip, counters_are_sixteen_bytes_big_endian_for_every_other_reader) {
   EXPECT_EQ(rig.sql("SELECT minute FROM drive_minute"), "29000000");
   EXPECT_EQ(rig.sql("SELECT serial || model || firmware || last_minute FROM drive"), "S1Model AF129000000");
   EXPECT_EQ(rig.sql("PRAGMA integrity_check"), "ok");
-  EXPECT_EQ(rig.sql("PRAGMA user_version"), "3");
+  EXPECT_EQ(rig.sql("PRAGMA user_version"), "4");
   EXPECT_EQ(rig.sql("PRAGMA auto_vacuum"), "2");
 }
 
@@ -145,13 +145,13 @@ TEST(Upgrade, a_file_of_before_spikes_keeps_what_it_has) {
   rig.start().add({{row_at(kBegin)}, {}});
   ASSERT_TRUE(rig.wait_rows(1));
   rig.stop();
-  rig.sql("DROP TABLE latency_spike; PRAGMA user_version = 2");
+  rig.sql(std::string(kUndoVersion4) + "DROP TABLE latency_spike; PRAGMA user_version = 2");
   rig.set_now(kBegin + 1min);
   rig.start();
   rig.expect_works();
   EXPECT_EQ(rig.recall()->minutes.size(), 2U);
   rig.stop();
-  EXPECT_EQ(rig.sql("PRAGMA user_version"), "3");
+  EXPECT_EQ(rig.sql("PRAGMA user_version"), "4");
   EXPECT_EQ(rig.sql("SELECT count(*) FROM latency_spike"), "0");
   EXPECT_TRUE(rig.set_aside_files().empty());
 }
@@ -220,7 +220,8 @@ TEST(Upgrade, a_file_of_the_first_version_is_read_and_goes_on) {
   rig.expect_works();
   rig.stop();
   EXPECT_TRUE(rig.set_aside_files().empty());
-  EXPECT_EQ(rig.sql("PRAGMA user_version"), "3");
+  EXPECT_EQ(rig.sql("PRAGMA user_version"), "4");
+  EXPECT_EQ(rig.sql("PRAGMA page_size"), "4096") << "it is not written anew";
   EXPECT_EQ(rig.sql("SELECT id FROM drive"), "7");
   rig.start();
   EXPECT_EQ(rig.recall()->minutes.size(), 1U);
@@ -302,8 +303,14 @@ TEST(Bounds, a_drive_goes_with_its_last_row_and_its_id_brings_nothing_back) {
   EXPECT_EQ(rig.sql("SELECT count(*) FROM drive"), "2");
 }
 
-TEST(Bounds, the_oldest_rows_make_room_when_the_size_limit_is_reached) {
+/// Of files of other versions, too: their pages are smaller, and the limit is one of bytes.
+class SizeLimit : public testing::TestWithParam<int> {};
+
+TEST_P(SizeLimit, the_oldest_rows_make_room_when_it_is_reached) {
   Rig rig;
+  rig.directory_exists();
+  rig.sql("PRAGMA page_size = " + std::to_string(GetParam()) + "; PRAGMA auto_vacuum = INCREMENTAL; " +
+          "CREATE TABLE one (value); DROP TABLE one");
   rig.options().limits = {std::chrono::hours(3650 * 24), kLeastSizeLimit};
   rig.options().most_pending_rows = 200'000;
   History& history = rig.start();
@@ -328,8 +335,11 @@ TEST(Bounds, the_oldest_rows_make_room_when_the_size_limit_is_reached) {
   EXPECT_EQ(kept.back().minute - kept.front().minute, std::chrono::minutes(kept.size() - 1));  // no hole
   rig.stop();
   EXPECT_LE(std::filesystem::file_size(rig.file()), kLeastSizeLimit);
+  EXPECT_EQ(rig.sql("PRAGMA page_size"), std::to_string(GetParam()));
   EXPECT_EQ(rig.sql("PRAGMA integrity_check"), "ok");
 }
+
+INSTANTIATE_TEST_SUITE_P(Pages, SizeLimit, testing::Values(4096, 16384));
 
 TEST(Bounds, a_shorter_retention_gives_the_space_back) {
   Rig rig;
@@ -410,6 +420,22 @@ TEST(Bounds, what_no_file_would_take_is_dropped_and_counted) {
   history.add({{}, {{kDrive, Bytes(kMostStateBytes, 3)}}});
   ASSERT_TRUE(rig.wait_rows(1));
   EXPECT_EQ(rig.recall()->state->bytes.size(), kMostStateBytes);
+}
+
+TEST(Bounds, a_batch_that_the_file_refuses_is_dropped_and_the_next_is_written) {
+  Rig rig;
+  History& history = rig.start();
+  rig.expect_works();
+  const Status before = rig.status();
+  Batch refused{{row_at(kBegin + 1min)}, {}};
+  refused.bursts.push_back({kBegin, "sda", "fstrim", std::numeric_limits<double>::quiet_NaN(), 1});  // NULL
+  history.add(refused);
+  rig.expect_works();
+  EXPECT_EQ(rig.status().rows_dropped, before.rows_dropped + 2);
+  EXPECT_EQ(rig.status().failures, before.failures + 1);
+  const auto recalled = rig.recall();
+  ASSERT_TRUE(recalled.has_value());
+  EXPECT_EQ(recalled->minutes.back().minute, kBegin) << "nothing of it is there";
 }
 
 TEST(Directory, what_waits_is_written_at_the_end_where_there_is_room_by_then) {

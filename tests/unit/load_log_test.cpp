@@ -136,6 +136,7 @@ TEST(SimulationPlan, SaysWhatIsWrong) {
   EXPECT_EQ(flaw_of([](auto& asked) { asked.size_bytes = 0; }), "--size");
   EXPECT_EQ(flaw_of([](auto& asked) { asked.size_bytes = UINT64_MAX; }), "--size");
   EXPECT_EQ(flaw_of([](auto& asked) { asked.page_bytes = 0; }), "--page-size");
+  EXPECT_EQ(flaw_of([](auto& asked) { asked.page_bytes = 5000; }), "--page-size");
   EXPECT_EQ(flaw_of([](auto& asked) { asked.sample_pages = 100; }), "--sample");
   EXPECT_EQ(flaw_of([](auto& asked) { asked.full = true; }), "this would take more than 4 GiB of memory");
   EXPECT_EQ(flaw_of([](auto& asked) { asked.size_bytes = std::uint64_t{256} << 40; }), "");

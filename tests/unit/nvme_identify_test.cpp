@@ -113,6 +113,20 @@ TEST(NvmeIdentify, EnduranceGroupAndPreferredWritesOfANamespace) {
   }
 }
 
+TEST(NvmeIdentify, HowMuchOfANamespaceIsUsed) {
+  nvme_id_ns name_space{};
+  model::NvmeNamespace told;
+  ASSERT_TRUE(parse_identify_namespace(bytes_of(name_space), told));
+  EXPECT_EQ(told.used_share, std::nullopt) << "of no blocks";
+  put(name_space.nsze, 1ULL << 40U);
+  put(name_space.nuse, 1ULL << 38U);
+  ASSERT_TRUE(parse_identify_namespace(bytes_of(name_space), told));
+  EXPECT_EQ(told.used_share, 0.25);
+  put(name_space.nuse, (1ULL << 40U) + 1);
+  ASSERT_TRUE(parse_identify_namespace(bytes_of(name_space), told));
+  EXPECT_EQ(told.used_share, std::nullopt) << "more than there are";
+}
+
 TEST(NvmeIdentify, UuidsStandAtTheirIndex) {
   nvme_id_uuid_list list{};
   EXPECT_TRUE(parse_uuid_list(bytes_of(list)).value().empty());

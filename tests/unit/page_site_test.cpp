@@ -53,7 +53,8 @@ struct Rig {
   }
 
   live::RecentPast past{1U << 20};
-  Site site{past};
+  doctor::Onsets onsets;
+  Site site{past, onsets};
   std::shared_ptr<const model::Snapshot> current;
 };
 
@@ -212,7 +213,7 @@ RC_GTEST_PROP(page_site, any_snapshot_and_any_question_get_an_answer, ()) {
     snapshot.taken_at = test::at(1'700'000'100'000 + static_cast<std::int64_t>(number) * 1000);
     rig.take(snapshot);
   }
-  for (const char* path : {"/api/v1/devices", "/api/v1/status", "/api/v1/why"}) {
+  for (const char* path : {"/api/v1/devices", "/api/v1/status", "/api/v1/doctor", "/api/v1/why"}) {
     RC_ASSERT(Json::accept(rig.site.api(rig.current, question(path))->bytes));
   }
   const auto any = *rc::gen::string<std::string>();

@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <list>
 #include <random>
 
+#include "daemon/sources/block/block_programs.h"
 #include "daemon/sources/block/in_flight.h"
 
 namespace {
@@ -177,6 +179,26 @@ TEST(Retirement, WhatStillEndsKeepsThePlace) {
   EXPECT_FALSE(retirement.over(true, start + kEndedUnseenAfter));
   retirement.look(6, start + seconds(400));
   EXPECT_TRUE(retirement.over(true, start + seconds(200) + kEndedUnseenAfter));
+}
+
+TEST(ForgottenRequests, DisturbTheirDriveNoMore) {
+  std::array<device_state, 2> states{};
+  std::array<issue_slot, 8> slots{};
+  Tables tables;
+  tables.issue_slots = slots;
+  tables.writable_states = states;
+  const Allocation path{1, 4, 4};
+  states[1].geometry.drive = 0;
+  states[0].discards_started = 2;  // one of each path
+  states[0].flushes_started = 1;
+  slots[0].held = slots[4].held = held_by(CLASS_DISCARD);
+  slots[6].held = held_by(CLASS_FLUSH);
+  slots[5].held = held_by(CLASS_WRITE);
+  tables.forget_requests(path);
+  EXPECT_EQ(states[0].discards_ended, 1U) << "that of the other path goes on";
+  EXPECT_EQ(states[0].flushes_ended, 1U);
+  EXPECT_NE(slots[0].held, 0U);
+  EXPECT_TRUE(std::all_of(slots.begin() + 4, slots.end(), [](const issue_slot& slot) { return slot.held == 0; }));
 }
 
 }  // namespace

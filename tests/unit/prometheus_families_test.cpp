@@ -114,6 +114,7 @@ TEST(Present, NoExcessWhereTheKernelStampsNothing) {
   unstamped.iostats = false;
   snapshot.devices[0].device = std::make_shared<const model::Device>(unstamped);
   EXPECT_FALSE(has(page_of(snapshot), "ssdpulse_latency_excess_seconds_total{"));
+  EXPECT_FALSE(has(page_of(snapshot), "ssdpulse_latency_spike_pending_excess_seconds{"));
 }
 
 TEST(CompletionOnly, WhatItCannotSeeIsAbsent) {

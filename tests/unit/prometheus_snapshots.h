@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "daemon/model/flash_estimate.h"
 #include "daemon/model/snapshot.h"
 
 namespace ssdpulse::test {
@@ -115,6 +116,45 @@ inline model::NvmeDrive small_drive() {
   return drive;
 }
 
+inline std::shared_ptr<const model::FlashFigures> small_flash() {
+  auto report = std::make_shared<model::FlashReport>();
+  report->silence[1] = model::FlashSilence::few_writes;
+  report->silence[2] = model::FlashSilence::few_writes;
+  report->amplification = {{{0.15}, model::FlashWindow::day, {2.5, 2.25, 2.75}},
+                           {{0.15, model::CollectionPolicy::greedy, model::Discards::ignored, model::Placement::hints},
+                            model::FlashWindow::day,
+                            {3.5, 3.25, 3.75}}};
+  report->drive_writes = 1.5;
+  report->unknown_pages = 0.125;
+  report->lost_writes = 0.25;
+  report->sampled_writes = 9;
+  report->block_bytes = 1 << 30;
+  report->lifetimes = {{2, 0.5, 4096}};
+  report->alive[2] = 0.5;
+  report->order_violations = {{2, 4, 3000, 1000}};
+  report->written_since_full_discard_bytes = 1 << 20;
+  model::FlashEstimate drive;
+  drive.controller = "nvme0";
+  drive.devices = {"nvme0n1"};
+  drive.report = report;
+  drive.overprovisioning = {0.15, 0.125, 0.25, model::OverprovisioningBasis::media_counter};
+  drive.likely[0] = model::Estimate{2.5, 2, 3};
+  drive.drift = model::ModelDrift{0.125, -0.125, 0.25};
+  drive.collection_begins = model::ByteRange{1 << 21, 1 << 22};
+  drive.lost_writes = 3;
+  model::FlashEstimate disk;
+  disk.devices = {"sda"};
+  disk.silence = model::FlashSilence::rotational;
+  auto figures = std::make_shared<model::FlashFigures>();
+  figures->scale = "fewer_what_ifs";
+  figures->memory_bytes = 1 << 20;
+  figures->memory_limit_bytes = 1 << 27;
+  figures->overflowed_events = 4;
+  figures->states_rejected = 1;
+  figures->drives = {drive, disk};
+  return figures;
+}
+
 /// Has a sample in every family.
 inline model::Snapshot small_snapshot() {
   model::Snapshot snapshot;
@@ -142,6 +182,20 @@ inline model::Snapshot small_snapshot() {
   entry.spikes[0].spikes[index(model::SpikeCause::discard)] = 2;
   entry.spikes[0].seconds[index(model::SpikeCause::discard)] = 7.5;
   entry.spikes[0].excess_seconds[index(model::SpikeCause::discard)] = 3.25;
+  model::DeviceTenants tenants;
+  tenants.tenants = {
+      {{"/", model::TenantKind::root, "/"}, {}, 0, at(1'700'000'000'250)},
+      {{"db.service", model::TenantKind::unit, "/system.slice/db.service"}, {}, 3, at(1'700'000'000'250)},
+      {{"podman/8f3c0c1d2e5b", model::TenantKind::container, ""}, {}, 0, at(1'700'000'000'250)}};
+  tenants.tenants[0].totals[1] = {4, 16'384, 2'000'000};
+  tenants.tenants[1].totals = {{{100, 409'600, 50'000'000}, {10, 81'920, 1'500'000}, {}}};
+  tenants.tenants[2].totals[2] = {1, 1'048'576, 250'000};
+  tenants.other[0] = {2, 8'192, 1'000'000};
+  tenants.other_commits = 1;
+  tenants.departed[0] = {7, 28'672, 3'500'000};
+  tenants.paths[0][1][0] = {109, 446'464, 54'500'000};
+  tenants.paths[6][0][1] = {14, 98'304, 3'500'000};
+  entry.tenants = std::make_shared<const model::DeviceTenants>(tenants);
   entry.spikes[1].active = model::SpikeCause::gc;
   entry.hint_path = {model::HintReach::block_layer, model::DriveSeparation::fdp};
   snapshot.devices = {entry};
@@ -155,8 +209,9 @@ inline model::Snapshot small_snapshot() {
   snapshot.losses[index(model::HostLoss::device_pending)] = 5;
   snapshot.diskless_requests = 6;
   snapshot.nvme_drives = {small_drive()};
-  snapshot.history = {100, 10, 65'536};
-  snapshot.web = {200, 3, 2, 1, 4, 5, 6};
+  snapshot.history = {100, 10, 65'536, at(1'700'000'040'000), at(1'699'999'200'000)};
+  snapshot.web = {200, 3, 2, 1, 4, 5, 7, 6};
+  snapshot.flash = small_flash();
   snapshot.sources = {{"block", true, "", {}},
                       {"inventory", false, "why", {{"read", 2}}},
                       {"nvme", true, "", {{"refused", 1}}, "nvme0"}};

@@ -406,6 +406,19 @@ TEST(Stories, WhatGoesOnIsDescribed) {
   EXPECT_NEAR(std::chrono::duration<double>(spikes[0].duration).count(), 20, 2);
 }
 
+TEST(Stories, WhatASpikeCostSoFarIsKnownBeforeItsCauseIs) {
+  Story story(1);
+  story.adds = [](double now, Operation, double usual) { return now >= kBegin && now < kBegin + 60 ? 20 * usual : 0; };
+  const double& added = story.added[index(Operation::read)];
+  const auto pending = [&story] { return story.subject.figures()[index(SpikeOperation::read)].pending_excess_seconds; };
+  story.run(kBegin + 40);
+  EXPECT_NEAR(pending(), added, added / 10);
+  EXPECT_LT(excess(story, SpikeOperation::read), added / 100) << "nothing is counted twice";
+  story.run(110);
+  EXPECT_EQ(pending(), 0);
+  expect_excess(story, SpikeOperation::read, added);
+}
+
 void expect_silence(const Story& story) {
   EXPECT_TRUE(story.spikes.empty()) << text_of(story);
   for (const auto& figures : story.subject.figures()) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -43,6 +44,9 @@ class Rig {
     for (std::size_t i = 0; i < 2; ++i) {
       count(io_[i].operations[index(Operation::read)], i == number ? slow_seconds : 0.0001);
       tick_.devices[i].block.io = std::make_shared<const model::DeviceIo>(io_[i]);
+    }
+    if (tenants) {
+      share_out(number == 1 ? slow_seconds : 0.0001);
     }
     tick_.at += 1s;
     tick_.wall += 1s;
@@ -85,8 +89,23 @@ class Rig {
   }
 
   Effects effects;
+  std::shared_ptr<const model::Tenants> tenants;  // of sda, if they are to be told
 
  private:
+  /// Of sda's I/O: a.service reads all that is read, backup.service writes, and floods it when that is slow.
+  void share_out(double seconds) {
+    const bool flood = seconds > 0.001;
+    const std::uint64_t writes = flood ? 5000 : 10;
+    attribution_.cgroups[5][0] += {1000, 1000 * 4096, static_cast<std::uint64_t>(seconds * 1e12)};
+    attribution_.cgroups[6][1] += {writes, writes << 20, writes * 400'000};
+    attribution_.cgroups[7][1] += {1, 512, 400'000};
+    if (flood) {  // who was not here before has no usual
+      attribution_.cgroups[8][0] += {10, 40'960, 5'000'000'000};
+    }
+    tick_.devices[1].block.attribution = std::make_shared<const model::DeviceAttribution>(attribution_);
+    tick_.tenants = tenants;
+  }
+
   static void count(model::OperationIo& io, double seconds) {
     constexpr std::uint64_t kIos = 1000;
     const auto word = static_cast<std::size_t>(
@@ -104,6 +123,7 @@ class Rig {
 
   Tick tick_;
   std::array<model::DeviceIo, 2> io_;
+  model::DeviceAttribution attribution_;
   Spikes stage_;
   model::Snapshot snapshot_;
 };
@@ -123,6 +143,36 @@ TEST(Spikes, one_of_a_disk_without_logs_is_a_line_a_row_and_a_count) {
   EXPECT_EQ(rig.effects.lines[0].text.rfind("latency spike device=sda operation=read cause=unknown begin=", 0), 0U)
       << rig.effects.lines[0].text;
   EXPECT_TRUE(rig.effects.poll_soon.empty());
+}
+
+TEST(Spikes, one_names_who_moved_most_and_who_was_slowed) {
+  Rig rig;
+  rig.tenants = std::make_shared<const model::Tenants>(model::Tenants{{5, {"a.service", {}, ""}},
+                                                                      {6, {"backup.service", {}, ""}},
+                                                                      {7, {"log.service", {}, ""}},
+                                                                      {8, {"new.service", {}, ""}}});
+  rig.spike(1);
+  rig.quiet(60);
+  ASSERT_EQ(rig.effects.rows.spikes.size(), 1U);
+  const model::LatencySpike& spike = rig.effects.rows.spikes[0];
+  ASSERT_EQ(spike.heaviest.size(), 3U);
+  EXPECT_EQ(spike.heaviest[0].name, "backup.service");
+  EXPECT_NEAR(static_cast<double>(spike.heaviest[0].bytes), 5.0 * 5000 * (1 << 20), 20 << 20);
+  EXPECT_EQ(spike.heaviest[1].name, "a.service");
+  ASSERT_EQ(spike.slowed.size(), 1U);
+  EXPECT_EQ(spike.slowed[0].name, "a.service");
+  EXPECT_NEAR(spike.slowed[0].waited_seconds, 5 * 1000 * (0.05 - 0.0001), 1);
+  const std::string& line = rig.effects.lines.at(0).text;
+  EXPECT_NE(line.find(" heaviest=backup.service:262"), std::string::npos) << line;
+  EXPECT_NE(line.find(",new.service:204800 slowed=a.service:249."), std::string::npos) << line;
+}
+
+TEST(Spikes, without_names_nobody_is_named) {
+  Rig rig;
+  rig.spike(1);
+  rig.quiet(60);
+  EXPECT_TRUE(rig.effects.rows.spikes.at(0).heaviest.empty());
+  EXPECT_EQ(rig.effects.lines.at(0).text.find("heaviest"), std::string::npos);
 }
 
 TEST(Spikes, a_drive_that_could_tell_is_asked_early) {

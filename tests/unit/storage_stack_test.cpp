@@ -136,7 +136,7 @@ TEST(Filesystems, OneMountForEachFilesystemAndItsRootIfShown) {
       "1 0 8:1 /sub /bind rw shared:5 master:2 - ext4 /dev/sda1 rw,discard\n"
       "2 0 8:1 / /real\\011\\134x\\040y rw - ext4 /dev/sda1 rw,discard\n"
       "3 0 8:1 / /second rw - ext4 /dev/sda1 rw\n"
-      "4 0 0:44 /@ / rw - btrfs /dev/sda2 rw,ssd,discard=async,subvol=/@\n"
+      "4 0 0:44 /@ / rw - btrfs /dev/sda2 rw,ssd,discard=async,subvol=/a\\054b\n"
       "5 0 0:44 /@home /home rw - btrfs /dev/sda2 rw,discard=async\n"
       "6 0 8:2 / /nodiscard rw,discard - ext4 /dev/sda2 rw,nodiscard,xdiscard\n"
       "not a mount\n"
@@ -147,6 +147,7 @@ TEST(Filesystems, OneMountForEachFilesystemAndItsRootIfShown) {
   EXPECT_TRUE(mounts[0].discard);
   EXPECT_EQ(mounts[1].mountpoint, "/");
   EXPECT_TRUE(mounts[1].discard);
+  EXPECT_EQ(mounts[1].options, (std::set<std::string>{"rw", "ssd", "discard=async", "subvol=/a,b"}));
   EXPECT_EQ(mounts[2].mountpoint, "/nodiscard");
   EXPECT_FALSE(mounts[2].discard);
   EXPECT_EQ(mounts[3].mountpoint, "/last 0");

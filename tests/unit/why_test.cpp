@@ -64,6 +64,21 @@ TEST(why, says_that_all_is_as_usual) {
   EXPECT_EQ(answer.next, "");
 }
 
+TEST(why, names_who_moved_most_and_who_was_slowed) {
+  Host host;
+  LatencySpike one = spike("sda", SpikeCause::saturation, 42s, 42s);
+  one.heaviest = {{"backup.service", 1'200'000'000, 0}, {"db.service", 3'000'000, 0}};
+  one.slowed = {{"db.service", 3'000'000, 3.1}};
+  host.snapshot.spikes_going_on = {one};
+  EXPECT_NE(host.ask().sentence.find(
+                "than it can do. backup.service moved most (1.2 GB), db.service was slowed most (by 3.1 s)."),
+            std::string::npos)
+      << host.ask().sentence;
+  const auto sentences = evidence_sentences(one);
+  EXPECT_EQ(sentences.at(1), "Most was read and written by backup.service (1.2 GB), db.service (3 MB).");
+  EXPECT_EQ(sentences.at(2), "Slowed most beyond their own usual: db.service (3.1 s).");
+}
+
 TEST(why, names_drive_factor_time_cause_and_what_to_do) {
   Host host;
   host.snapshot.spikes_going_on = {spike("sda", SpikeCause::discard, 42s, 42s)};

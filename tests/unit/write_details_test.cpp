@@ -144,7 +144,7 @@ TEST(WriteReader, LatencyWithoutHintIsTheRest) {
 }
 
 constexpr std::string_view kSymbols =
-    "ffffffff8171e090 t end_bio_bh_io_sync\n"
+    "ffffffff8171e090 t bio_endio\n"
     "ffffffff817e1a50 t ext4_end_bio\n"
     "ffffffff817e1a40 t __pfx_ext4_end_bio\n"
     "ffffffff81aeda00 t blkdev_bio_end_io_async\n"
@@ -153,12 +153,16 @@ constexpr std::string_view kSymbols =
     "ffffffffc0123450 t xlog_bio_end_io\t[xfs]\n"
     "ffffffffc0223450 T super_written\t[md_mod]\n";
 
+std::uint8_t shows(std::uint32_t end, std::uint32_t write_class) {
+  return static_cast<std::uint8_t>(end << END_PATH_SHIFT | (write_class + 1));
+}
+
 TEST(EndFunctions, AreFoundAmongTheKernelsAndItsModules) {
-  EXPECT_EQ(find_end_functions(kSymbols), (EndFunctions{{0xffffffff817e1a50, WRITE_WRITEBACK},
-                                                        {0xffffffff81aeda00, WRITE_DIRECT},
-                                                        {0xffffffff81aedaa0, WRITE_DIRECT},
-                                                        {0xffffffffc0123450, WRITE_JOURNAL},
-                                                        {0xffffffffc0223450, WRITE_OTHER}}));
+  EXPECT_EQ(find_end_functions(kSymbols), (EndFunctions{{0xffffffff817e1a50, shows(END_PAGES, WRITE_WRITEBACK)},
+                                                        {0xffffffff81aeda00, shows(END_BLKDEV_ASYNC, WRITE_DIRECT)},
+                                                        {0xffffffff81aedaa0, shows(END_BLKDEV_DIO, WRITE_DIRECT)},
+                                                        {0xffffffffc0123450, shows(END_JOURNAL, WRITE_JOURNAL)},
+                                                        {0xffffffffc0223450, shows(END_STACKED, WRITE_OTHER)}}));
   EXPECT_TRUE(find_end_functions("0000000000000000 t ext4_end_bio\n").empty()) << "addresses are hidden";
   EXPECT_TRUE(find_end_functions("").empty());
   EXPECT_TRUE(find_end_functions("\n\nx\nffffffff8171e090\nffffffff8171e090 t \n").empty());
@@ -179,14 +183,24 @@ TEST(EndFunctions, AreLookedUpAndForgottenAgain) {
   std::vector<end_function_set> table(END_FUNCTION_SETS);
   EndFunctions functions = find_end_functions(kSymbols);
   EXPECT_EQ(publish_end_functions(functions, table), 0U);
-  for (const auto& [address, write_class] : functions) {
-    EXPECT_EQ(look_up(table, address), write_class + 1);
+  for (const auto& [address, shown] : functions) {
+    EXPECT_EQ(look_up(table, address), shown);
   }
   EXPECT_EQ(look_up(table, 0xffffffff8171e090), 0U);
   functions.erase(0xffffffffc0123450);
   publish_end_functions(functions, table);
   EXPECT_EQ(look_up(table, 0xffffffffc0123450), 0U);
-  EXPECT_EQ(look_up(table, 0xffffffff81aeda00), WRITE_DIRECT + 1U);
+  EXPECT_EQ(look_up(table, 0xffffffff81aeda00) & END_WRITE_MASK, WRITE_DIRECT + 1U);
+}
+
+TEST(EndFunctions, TheCommonOnesAreKnownBeforeTheLoad) {
+  const CommonFunctions common = common_functions(
+      find_end_functions("ffffffff81aeda00 t blkdev_bio_end_io_async\nffffffff81700040 t iomap_dio_bio_end_io\n"
+                         "ffffffff81800040 t io_complete_rw\nffffffff81800140 t io_complete_rw_iopoll\n"));
+  EXPECT_EQ(common.end_blkdev_async, 0x81aeda00U);
+  EXPECT_EQ(common.end_iomap_dio, 0x81700040U);
+  EXPECT_EQ(common.ki_io_uring, 0x81800040U);
+  EXPECT_EQ(common.ki_libaio, 1U) << "no function is there";
 }
 
 TEST(WriteHintPath, JoinsKernelDeviceAndDrive) {

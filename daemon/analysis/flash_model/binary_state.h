@@ -4,6 +4,7 @@
 // what does not fit makes the whole reading fail.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -15,6 +16,19 @@
 namespace ssdpulse::analysis {
 
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they are");
+
+/// FNV-1a by words: against a file that was damaged, not against one that was forged.
+inline std::uint64_t checksum(std::string_view bytes) {
+  std::uint64_t result = 0xCBF29CE484222325U;
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < bytes.size(); i += sizeof word) {
+    word = 0;
+    std::memcpy(&word, bytes.data() + i, std::min(sizeof word, bytes.size() - i));
+    result = (result ^ word) * 0x100000001B3U;
+    result ^= result >> 29;
+  }
+  return result;
+}
 
 class BinaryWriter {
  public:

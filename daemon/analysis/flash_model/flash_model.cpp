@@ -69,6 +69,8 @@ void FlashModel::start_runs() {
 
 void FlashModel::observe(const FlashTick& tick) {
   now_ = tick.at;
+  const bool was_empty = lifetimes_.unmapped_share() >= kFullDiscard;
+  std::uint64_t discarded = 0;  // followed pages
   EventLosses::Seen seen{0, tick.lost_writes, 0, tick.lost_discards};
   // When within the tick an event came is not known of each hint: evenly is near enough, for blocks are far larger.
   PagesByHint told{};
@@ -84,6 +86,7 @@ void FlashModel::observe(const FlashTick& tick) {
     advance(now);
     const bool writes = tick.events[i].kind == FlashEventKind::write;
     ++(writes ? seen.writes : seen.discards);
+    discarded += writes ? 0 : tick.events[i].count;
     take(tick.events[i]);
   }
   PagesByHint rest{};
@@ -92,7 +95,8 @@ void FlashModel::observe(const FlashTick& tick) {
   }
   advance(rest);
   losses_.add(seen, std::accumulate(tick.written.begin(), tick.written.end(), std::uint64_t{0}));
-  if (lifetimes_.unmapped_share() >= kFullDiscard) {
+  const bool empty = lifetimes_.unmapped_share() >= kFullDiscard;
+  if (empty && (!was_empty || static_cast<double>(discarded) >= kFullDiscard * static_cast<double>(sample_.pages()))) {
     full_discard_at_ = written_;
   }
   if (marks_.due(now_, written_)) {
@@ -140,13 +144,21 @@ void FlashModel::discard(std::uint32_t page) {
 }
 
 void FlashModel::start_empty() {
+  lifetimes_.forget_all();
   for (std::uint32_t page = 0; page < sample_.pages(); ++page) {
-    lifetimes_.discard(page);
     for (WhatIfRun& run : runs_) {
       run.forget(page);
     }
   }
   full_discard_at_ = written_;
+}
+
+void FlashModel::keep_what_ifs(std::size_t most) {
+  if (most < runs_.size()) {
+    settings_.what_ifs.resize(most);
+    runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(most), runs_.end());
+    marks_.keep_runs(most);
+  }
 }
 
 void FlashModel::mark_gap(std::uint64_t bytes) {

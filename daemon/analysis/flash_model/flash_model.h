@@ -3,8 +3,8 @@
 //
 // How it is used: one thread of the daemon owns all models. Sources put events into a bounded queue, which that thread
 // empties once a tick, with the exact counts of pages that were read after the events; what does not fit is counted as
-// lost. Reports are made at scrape intervals and handed to the snapshot. State is saved when the daemon stops and once
-// an hour, into a file named after the serial, written aside and renamed.
+// lost. Reports are made every half minute and handed to the snapshot. State is saved when the daemon stops, and at
+// most once an hour: see daemon/flash.
 //
 // Costs: 60 to 100 ns for each event, what-if and copy; 1.2 MB for a what-if at 65,536 followed pages, 1.8 MB for the
 // base. Pure: times come with the ticks. Not thread-safe.
@@ -26,7 +26,7 @@
 namespace ssdpulse::analysis {
 
 struct FlashModelSettings {
-  std::string serial;
+  std::string serial;               // of the drive, and what else tells its data from others
   std::uint64_t size_bytes = 0;     // all namespaces and what they leave unused
   std::uint64_t page_bytes = 4096;  // what the drive maps: its preferred write granularity
   unsigned rate_bits = 0;           // one of 2^rate_bits pages is followed; see live_rate_bits()
@@ -53,6 +53,8 @@ class FlashModel {
 
   /// After format, sanitize or creation: no page holds data, and nothing is unknown.
   void start_empty();
+  /// Memory is short: what-ifs beyond the first `most` are not asked any more.
+  void keep_what_ifs(std::size_t most);
   /// The host wrote so much while nobody looked.
   void mark_gap(std::uint64_t bytes);
 

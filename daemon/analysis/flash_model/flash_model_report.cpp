@@ -9,19 +9,6 @@ namespace {
 constexpr std::uint64_t kFormat = 0x31302D6873616C66;  // "flash-01"; another one for any other layout
 constexpr std::array kQuantiles{0.1, 0.5, 0.9};
 
-/// FNV-1a by words: against a file that was damaged, not against one that was forged.
-std::uint64_t checksum(std::string_view bytes) {
-  std::uint64_t result = 0xCBF29CE484222325U;
-  std::uint64_t word = 0;
-  for (std::size_t i = 0; i < bytes.size(); i += sizeof word) {
-    word = 0;
-    std::memcpy(&word, bytes.data() + i, std::min(sizeof word, bytes.size() - i));
-    result = (result ^ word) * 0x100000001B3U;
-    result ^= result >> 29;
-  }
-  return result;
-}
-
 void save_key(BinaryWriter& out, const FlashModelSettings& settings) {
   out(kFormat);
   out(std::string_view(settings.serial));

@@ -23,10 +23,15 @@ constexpr std::array kSteps{
     Step{ModelScale::smaller_samples, PageSample::kUsualPages / 2, 1},
 };
 
+std::uint64_t bytes_with(FlashModelSettings running, std::size_t what_ifs) {
+  running.what_ifs.resize(std::min(running.what_ifs.size(), what_ifs));
+  return FlashModel::memory_bytes(running);
+}
+
 }  // namespace
 
 FlashModelSettings settings_under(const ModelPlan& plan, FlashModelSettings drive) {
-  drive.rate_bits = live_rate_bits(drive.size_bytes / drive.page_bytes, plan.wanted_pages);
+  drive.rate_bits = plan.rate_bits.value_or(live_rate_bits(drive.size_bytes / drive.page_bytes, plan.wanted_pages));
   drive.what_ifs.resize(std::min(drive.what_ifs.size(), plan.what_ifs));
   while (drive.what_ifs.size() > 1 && FlashModel::memory_bytes(drive) > ModelBudget::kMostOfADrive) {
     drive.what_ifs.pop_back();
@@ -34,11 +39,15 @@ FlashModelSettings settings_under(const ModelPlan& plan, FlashModelSettings driv
   return drive;
 }
 
-ModelPlan ModelBudget::plan(std::span<const FlashModelSettings> drives) const {
+ModelPlan ModelBudget::plan(std::span<const FlashModelSettings> coming,
+                            std::span<const FlashModelSettings> running) const {
   ModelPlan result;
   for (const Step& step : kSteps) {
-    result = {step.scale, step.wanted_pages, step.what_ifs, 0, 0};
-    for (const FlashModelSettings& drive : drives) {
+    result = {step.scale, step.wanted_pages, step.what_ifs, 0, 0, rate_bits_};
+    for (const FlashModelSettings& drive : running) {
+      result.bytes += bytes_with(drive, step.what_ifs);
+    }
+    for (const FlashModelSettings& drive : coming) {
       const std::uint64_t bytes = FlashModel::memory_bytes(settings_under(result, drive));
       if (result.bytes + bytes > bytes_) {
         break;
@@ -46,7 +55,7 @@ ModelPlan ModelBudget::plan(std::span<const FlashModelSettings> drives) const {
       result.bytes += bytes;
       ++result.drives;
     }
-    if (result.drives == drives.size()) {
+    if (result.drives == coming.size() && result.bytes <= bytes_) {
       return result;
     }
   }

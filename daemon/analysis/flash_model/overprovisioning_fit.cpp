@@ -3,24 +3,42 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 namespace ssdpulse::analysis {
 namespace {
 
-constexpr double kLeastExcess = 1e-6;  // a write amplification of exactly 1 has no logarithm
-constexpr double kCliffDoubt = 0.02;
+constexpr double kLeastRatio = 1 + 1e-6;  // a write amplification of exactly 1 has no over-provisioning
+constexpr double kMostRatio = 1e6;
 
 using Bound = double model::Estimate::*;
 
-double excess(const CurvePoint& point, Bound which) {
-  return std::log(std::max(point.estimate.*which - 1, kLeastExcess));
+/// The over-provisioning at which a uniform load would have this write amplification, with the oldest block collected:
+/// a share of 1 - 1/A of a block is still valid after alpha/A laps, so alpha = -A ln(1 - 1/A) (Xiang and Kurkoski).
+/// Its logarithm is nearly straight over that of the over-provisioning, whatever the load and the policy.
+double of_uniform_load(double ratio) {
+  const double within = std::clamp(ratio, kLeastRatio, kMostRatio);
+  return std::log(-within * std::log1p(-1 / within) - 1);
 }
 
-/// ln(WAF - 1) at that over-provisioning, in this segment.
+double of_uniform_load(const CurvePoint& point, Bound which) { return of_uniform_load(point.estimate.*which); }
+
+/// The inverse, which has no closed form: by halves, to the last bits of a double.
+double ratio_of(double uniform) {
+  double low = kLeastRatio;
+  double high = kMostRatio;
+  for (int halves = 0; halves < 100; ++halves) {
+    const double middle = std::sqrt(low * high);
+    (of_uniform_load(middle) > uniform ? low : high) = middle;
+  }
+  return low;
+}
+
+/// Write amplification at that over-provisioning, in this segment.
 double along(const CurvePoint& begin, const CurvePoint& end, Bound which, double overprovisioning) {
   const double share =
       std::log(overprovisioning / begin.overprovisioning) / std::log(end.overprovisioning / begin.overprovisioning);
-  return std::lerp(excess(begin, which), excess(end, which), share);
+  return ratio_of(std::lerp(of_uniform_load(begin, which), of_uniform_load(end, which), share));
 }
 
 enum class Side : std::uint8_t { below, within, beyond };
@@ -31,15 +49,15 @@ struct Crossing {
 
 /// The more is spare, the less is relocated: the first segment that falls to the level has it.
 Crossing crossing(std::span<const CurvePoint> curve, Bound which, double ratio) {
-  const double level = std::log(std::max(ratio - 1, kLeastExcess));
-  if (excess(curve.front(), which) < level) {
+  const double level = of_uniform_load(ratio);
+  if (of_uniform_load(curve.front(), which) > level) {
     return {Side::below, curve.front().overprovisioning};
   }
   for (std::size_t i = 1; i < curve.size(); ++i) {
-    const double before = excess(curve[i - 1], which);
-    const double after = excess(curve[i], which);
-    if (after <= level) {
-      const double share = before > after ? (before - level) / (before - after) : 0;
+    const double before = of_uniform_load(curve[i - 1], which);
+    const double after = of_uniform_load(curve[i], which);
+    if (after >= level) {
+      const double share = after > before ? (level - before) / (after - before) : 0;
       return {Side::within,
               std::exp(std::lerp(std::log(curve[i - 1].overprovisioning), std::log(curve[i].overprovisioning), share))};
     }
@@ -55,7 +73,7 @@ std::optional<model::Estimate> interpolate(std::span<const CurvePoint> curve, do
       return curve[i].estimate;
     }
     if (i > 0 && curve[i - 1].overprovisioning < overprovisioning && overprovisioning < curve[i].overprovisioning) {
-      const auto at = [&](Bound which) { return 1 + std::exp(along(curve[i - 1], curve[i], which, overprovisioning)); };
+      const auto at = [&](Bound which) { return along(curve[i - 1], curve[i], which, overprovisioning); };
       const double ratio = at(&model::Estimate::ratio);
       return model::Estimate{ratio, std::max(1.0, at(&model::Estimate::lower) - kInterpolationDoubt * ratio),
                              at(&model::Estimate::upper) + kInterpolationDoubt * ratio};
@@ -79,40 +97,6 @@ std::optional<Fitted> fit_overprovisioning(std::span<const CurvePoint> curve, co
 model::Estimate without_overhead(const model::Estimate& measured, const Fitted& overhead) {
   return {std::max(1.0, measured.ratio / overhead.likely), std::max(1.0, measured.lower / overhead.upper),
           std::max(1.0, measured.upper / overhead.lower)};
-}
-
-Fitted overprovisioning_at_cliff(std::uint64_t host_bytes_until_collection, std::uint64_t drive_bytes) {
-  const double all = static_cast<double>(host_bytes_until_collection) / static_cast<double>(drive_bytes);
-  return {all - 1, all * (1 - kCliffDoubt) - 1, all * (1 + kCliffDoubt) - 1};
-}
-
-std::optional<PolicyFit> fit_policy(std::span<const PolicyEvidence> evidence) {
-  std::optional<PolicyFit> result;
-  for (const auto& [policy, fits] : evidence) {
-    if (fits.empty()) {
-      continue;
-    }
-    Fitted common = fits[0];
-    double sum = 0;
-    for (const Fitted& fit : fits) {
-      common.lower = std::max(common.lower, fit.lower);
-      common.upper = std::min(common.upper, fit.upper);
-      sum += std::log(fit.likely);
-    }
-    if (common.lower > common.upper) {
-      continue;
-    }
-    common.likely = std::clamp(std::exp(sum / static_cast<double>(fits.size())), common.lower, common.upper);
-    if (!result) {
-      result = PolicyFit{{policy}, common};
-    } else {
-      result->possible.push_back(policy);
-      auto& band = result->overprovisioning;
-      band.lower = std::min(band.lower, common.lower);
-      band.upper = std::max(band.upper, common.upper);
-    }
-  }
-  return result;
 }
 
 }  // namespace ssdpulse::analysis

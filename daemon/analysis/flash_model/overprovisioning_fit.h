@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which over-provisioning and which policy explain what a drive measured of itself?
+// Which over-provisioning explains what a drive measured of itself?
 // The same load runs through miniature drives of several over-provisionings; what the drive measured lies between two
 // of them. A wrong policy explains a uniform load as well as the right one, but a skewed one by an over-provisioning
-// that is off by a factor of 0.1 to 2.8: a policy is believed only while windows of different loads, the point where
-// collection began after a full discard and the nameplate agree on one over-provisioning. A fit answers what-ifs about
-// the load it was made of; another load it must not be asked about.
+// that is off by a factor of 0.1 to 2.8. So a fit answers what-ifs about the load it was made of; another load it must
+// not be asked about.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "daemon/model/flash.h"
 
@@ -33,9 +30,9 @@ struct Fitted {
   bool operator==(const Fitted&) const = default;
 };
 
-/// Between two points of the curve, which is straight where ln(WAF - 1) is drawn over ln(over-provisioning); absent
-/// beyond its ends. The bounds widen by kInterpolationDoubt between points (uniform theory: 1.0 % between 0.12 and
-/// 0.28).
+/// Between two points of the curve, which is nearly straight where the over-provisioning at which a uniform load would
+/// have that write amplification is drawn over the over-provisioning, both as logarithms; absent beyond its ends. The
+/// bounds widen by kInterpolationDoubt between points.
 std::optional<model::Estimate> interpolate(std::span<const CurvePoint> curve, double overprovisioning);
 
 /// Where the curve passes what was measured. A bound that lies beyond the curve is its end; absent where all of it
@@ -46,20 +43,5 @@ std::optional<Fitted> fit_overprovisioning(std::span<const CurvePoint> curve, co
 /// `overhead`: its own ratio under a sequential load, or kUsualOverhead where that was never seen.
 inline constexpr Fitted kUsualOverhead{1.04, 1.00, 1.08};
 model::Estimate without_overhead(const model::Estimate& measured, const Fitted& overhead);
-
-/// After a full discard collection begins when all flash was written once, whatever the load: within 1 to 2 % of the
-/// over-provisioning that follows from steady write amplification, on the two drives that were looked at.
-Fitted overprovisioning_at_cliff(std::uint64_t host_bytes_until_collection, std::uint64_t drive_bytes);
-
-struct PolicyEvidence {
-  model::CollectionPolicy policy;
-  std::vector<Fitted> fits;  // by windows of different loads, and what does not depend on the policy
-};
-struct PolicyFit {
-  std::vector<model::CollectionPolicy> possible;  // one: fitted; several: a band
-  Fitted overprovisioning;                        // over all that are possible
-};
-/// Policies of which all evidence agrees; absent where no policy explains it.
-std::optional<PolicyFit> fit_policy(std::span<const PolicyEvidence> evidence);
 
 }  // namespace ssdpulse::analysis

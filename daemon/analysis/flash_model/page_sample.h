@@ -1,43 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which pages of a drive does the model follow?
-// One of each `rate` pages: of every aligned group of `rate` pages the one that a keyed hash picks. What is written
-// over and over within one group is therefore followed with luck only; the volume lock of MiniatureDrive makes up for
-// it. Against a threshold on a hash of each page it has the same accuracy, but no variance in the number of pages, and
-// a range of any length costs two hashes: the followed pages of a range have consecutive indexes.
+// One of each `rate` pages: of every aligned group of `rate` pages the one that a keyed hash picks, by the arithmetic
+// that the kernel side uses, too (bpf/abi/page_sampling.h). What is written over and over within one group is therefore
+// followed with luck only; the volume lock of MiniatureDrive makes up for it. Against a threshold on a hash of each
+// page it has the same accuracy, but no variance in the number of pages, and a range of any length costs two hashes:
+// the followed pages of a range have consecutive indexes.
 #pragma once
 
 #include <bit>
 #include <cstdint>
 #include <optional>
 
+#include "bpf/abi/page_sampling.h"
+
 namespace ssdpulse::analysis {
 
-/// Consecutive pages, or consecutive indexes of followed pages.
+/// As page_range.
 struct PageRange {
   std::uint64_t first = 0;
   std::uint64_t count = 0;
   bool operator==(const PageRange&) const = default;
 };
 
-/// What a write of these bytes programs: every page that it touches. `end` does not overflow: no drive has 2^63 bytes.
-constexpr PageRange pages_touched(std::uint64_t offset, std::uint64_t bytes, std::uint64_t page_bytes) {
-  const std::uint64_t first = offset / page_bytes;
-  return {first, bytes == 0 ? 0 : (offset + bytes - 1) / page_bytes - first + 1};
+/// `page_bytes`: a power of two.
+constexpr unsigned page_bits(std::uint64_t page_bytes) { return static_cast<unsigned>(std::countr_zero(page_bytes)); }
+
+inline PageRange as_range(const page_range& range) { return {range.first, range.count}; }
+
+/// What a write of these bytes programs: every page that it touches.
+inline PageRange pages_touched(std::uint64_t offset, std::uint64_t bytes, std::uint64_t page_bytes) {
+  return as_range(touched_pages(offset, bytes, page_bits(page_bytes)));
 }
 
 /// What a discard of these bytes frees: every page that it covers.
-constexpr PageRange pages_covered(std::uint64_t offset, std::uint64_t bytes, std::uint64_t page_bytes) {
-  const std::uint64_t first = (offset + page_bytes - 1) / page_bytes;
-  const std::uint64_t end = (offset + bytes) / page_bytes;
-  return {first, end > first ? end - first : 0};
-}
-
-/// A keyed 32-bit hash that a BPF program can compute, too (the finalizer of MurmurHash3).
-constexpr std::uint32_t keyed_hash(std::uint64_t value, std::uint32_t key) {
-  auto mixed = static_cast<std::uint32_t>(value) ^ static_cast<std::uint32_t>(value >> 32) * 0x9E3779B1U ^ key;
-  mixed = (mixed ^ mixed >> 16) * 0x85EBCA6BU;
-  mixed = (mixed ^ mixed >> 13) * 0xC2B2AE35U;
-  return mixed ^ mixed >> 16;
+inline PageRange pages_covered(std::uint64_t offset, std::uint64_t bytes, std::uint64_t page_bytes) {
+  return as_range(covered_pages(offset, bytes, page_bits(page_bytes)));
 }
 
 class PageSample {
@@ -54,12 +51,12 @@ class PageSample {
   static unsigned rate_bits_for(std::uint64_t drive_pages, std::uint64_t wanted_pages);
 
   /// Indexes of the followed pages in a range of the drive's pages. What lies beyond the drive has none.
-  [[nodiscard]] PageRange followed(PageRange range) const;
+  [[nodiscard]] PageRange followed(PageRange range) const {
+    return as_range(followed_pages({range.first, range.count}, pages_, rate_bits_, seed_));
+  }
 
   /// The followed page with this index, as a page of the drive.
-  [[nodiscard]] std::uint64_t page_of(std::uint64_t index) const {
-    return (index << rate_bits_) + (keyed_hash(index, seed_) & ((std::uint32_t{1} << rate_bits_) - 1));
-  }
+  [[nodiscard]] std::uint64_t page_of(std::uint64_t index) const { return followed_page(index, rate_bits_, seed_); }
 
   [[nodiscard]] std::uint64_t pages() const { return pages_; }
   [[nodiscard]] unsigned rate_bits() const { return rate_bits_; }

@@ -25,7 +25,7 @@ std::vector<WhatIf> default_what_ifs(double overprovisioning) {
   result[4].discards = Discards::ignored;
   result[5].placement = Placement::hints;
   for (const double other : {0.28, 0.07, 0.50, 0.12}) {
-    if (std::abs(other - overprovisioning) > 0.015) {
+    if (std::abs(other - overprovisioning) > 0.005) {
       result.push_back({other});
     }
   }

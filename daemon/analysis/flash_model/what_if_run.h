@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One what-if on the sample of one drive: which stream a write belongs to, and what the volume lock is told of each.
+// One what-if on the sample of one drive: which stream a write belongs to, and what the volume lock sees of each.
 #pragma once
 
 #include <array>

@@ -48,6 +48,12 @@ void WindowMarks::shift(std::chrono::nanoseconds by) {
   }
 }
 
+void WindowMarks::keep_runs(std::size_t most) {
+  for (WindowMark& mark : marks_) {
+    mark.counts.resize(std::min(most, mark.counts.size()));
+  }
+}
+
 const WindowMark* WindowMarks::since(std::chrono::nanoseconds at) const {
   const auto found = std::find_if(marks_.begin(), marks_.end(), [at](const WindowMark& mark) { return mark.at >= at; });
   return found == marks_.end() ? nullptr : &*found;

@@ -27,8 +27,10 @@ class WindowMarks {
   [[nodiscard]] bool due(std::chrono::nanoseconds at, std::uint64_t written_pages) const;
   /// In the order of time and volume.
   void add(WindowMark mark);
-  /// Time counts anew, by so much more.
+  /// Time goes on, by so much more.
   void shift(std::chrono::nanoseconds by);
+  /// Of each mark the counts of the first runs.
+  void keep_runs(std::size_t most);
 
   /// The oldest mark of the window; null: none yet.
   [[nodiscard]] const WindowMark* since(std::chrono::nanoseconds at) const;

@@ -43,7 +43,7 @@ bool DeviceSpikes::any_open() const {
 }
 
 void DeviceSpikes::take_window(const IoWindow& window, const SpikeTick& tick) {
-  recent_.push_back({window, tick.floor_seconds});
+  recent_.push_back({window, tick.floor_seconds, tick.tenants});
   missed_at_ = window.missed > 0 ? window.end : missed_at_;
   for (std::size_t i = 0; i < channels_.size(); ++i) {
     Channel& channel = channels_[i];
@@ -107,8 +107,13 @@ Surroundings DeviceSpikes::surroundings(const IoWindow& window, SpikeOperation o
 void DeviceSpikes::open(Channel& channel, SpikeOperation operation, const SpikeTick& tick) {
   const SpikeSpan& span = *channel.detector.span();
   const auto age = std::chrono::duration_cast<model::WallTime::duration>(tick.at - span.began);
-  channel.open = Waiting{
-      operation, span, tick.wall - age, SpikeTally(operation, span.limit), usual_, channel.usual_wait.seconds()};
+  channel.open = Waiting{operation,
+                         span,
+                         tick.wall - age,
+                         SpikeTally(operation, span.limit),
+                         usual_,
+                         channel.usual_wait.seconds(),
+                         SpikeTenants(usual_tenants_)};
   for (Recent& recent : recent_) {
     if (recent.window.end > span.began && !recent.in_spike[index(operation)]) {
       claim(recent, *channel.open);
@@ -128,6 +133,7 @@ void DeviceSpikes::claim(Recent& recent, Waiting& spike) {
   // What follows until it has been quiet for long enough says nothing about the cause.
   if (recent.window.begin < spike.span.ended) {
     spike.tally.add(recent.window, spike.usual);
+    spike.tenants.add(recent.tenants);
   }
 }
 
@@ -147,6 +153,11 @@ void DeviceSpikes::forget(const Recent& oldest) {
     }
     channel.usual_wait.learn(window, oldest.window.seconds(), *limit);
   }
+  for (const auto operation : {SpikeOperation::read, SpikeOperation::write}) {
+    if (!oldest.in_spike[index(operation)]) {
+      usual_tenants_.learn(oldest.tenants, told_by(operation), oldest.window.seconds());
+    }
+  }
   if (!any_open() && oldest.window.begin >= last_spike_end_) {
     usual_.learn(oldest.window);
   }
@@ -160,12 +171,18 @@ CauseVerdict DeviceSpikes::judge(const Waiting& spike, SteadyTime ended) const {
   return find_cause(spike.tally, spike.usual, &drive);
 }
 
+void DeviceSpikes::add_pending(const Waiting& spike) {
+  figures_[index(spike.operation)].pending_excess_seconds += std::max(0.0, spike.excess_seconds);
+}
+
 std::vector<model::LatencySpike> DeviceSpikes::finish(SteadyTime now) {
   wants_logs_ = false;
   for (std::size_t operation = 0; operation < channels_.size(); ++operation) {
     Channel& channel = channels_[operation];
     figures_[operation].active.reset();
+    figures_[operation].pending_excess_seconds = 0;
     if (channel.open) {
+      add_pending(*channel.open);
       const CauseVerdict verdict = judge(*channel.open, now);
       figures_[operation].active = verdict.cause;
       // Once while it lasts, and once after its end: not all the time.
@@ -187,6 +204,7 @@ std::vector<model::LatencySpike> DeviceSpikes::finish(SteadyTime now) {
       finished.push_back(close(spike, std::move(verdict)));
     } else {
       wants_logs_ = true;
+      add_pending(spike);
       still.push_back(std::move(spike));
     }
   }
@@ -219,6 +237,7 @@ model::LatencySpike DeviceSpikes::describe(const Waiting& spike, CauseVerdict ve
   done.cause = verdict.cause;
   done.evidence = std::move(verdict.evidence);
   done.missing = std::move(verdict.missing);
+  spike.tenants.describe(done);
   if (spike.span.accepted) {
     done.evidence["accepted_as_baseline"] = 1;
   }

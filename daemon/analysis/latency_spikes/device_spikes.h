@@ -17,6 +17,7 @@
 #include "daemon/analysis/latency_spikes/spike_causes.h"
 #include "daemon/analysis/latency_spikes/spike_detector.h"
 #include "daemon/analysis/latency_spikes/spike_tally.h"
+#include "daemon/analysis/latency_spikes/spike_tenants.h"
 #include "daemon/analysis/latency_spikes/usual_load.h"
 #include "daemon/analysis/latency_spikes/usual_wait.h"
 
@@ -30,6 +31,7 @@ struct SpikeTick {
   const model::NvmeDrive* drive = nullptr;    // null: no NVMe drive
   std::optional<model::KernelInFlight> kernel_in_flight = {};
   double floor_seconds = 0.002;
+  TenantWork tenants = {};  // since the tick before
 };
 
 /// Another device that takes the name of this one has an object of its own.
@@ -62,6 +64,7 @@ class DeviceSpikes {
     SpikeTally tally;
     UsualLoad usual;  // of before
     std::optional<double> usual_wait;
+    SpikeTenants tenants;
     double excess_seconds = 0;
   };
   struct Channel {
@@ -73,6 +76,7 @@ class DeviceSpikes {
   struct Recent {
     IoWindow window;
     double floor_seconds = 0;
+    TenantWork tenants;
     std::array<bool, model::kSpikeOperations> in_spike{};
   };
 
@@ -85,6 +89,7 @@ class DeviceSpikes {
   void forget(const Recent& oldest);
   [[nodiscard]] bool any_open() const;
   [[nodiscard]] CauseVerdict judge(const Waiting& spike, SteadyTime ended) const;
+  void add_pending(const Waiting& spike);
   std::vector<model::LatencySpike> finish(SteadyTime now);
   model::LatencySpike close(const Waiting& spike, CauseVerdict verdict);
   [[nodiscard]] model::LatencySpike describe(const Waiting& spike, CauseVerdict verdict) const;
@@ -97,6 +102,7 @@ class DeviceSpikes {
                                                          Channel(kCommitPoolSeconds), Channel(kCommitPoolSeconds)};
   std::deque<Recent> recent_;
   UsualLoad usual_;
+  UsualTenants usual_tenants_;
   DriveReadings readings_;
   bool has_drive_ = false;
   bool drive_up_ = false;

@@ -15,6 +15,7 @@
 
 #include "block_io.skel.h"
 #include "daemon/sources/block/program_stats.h"
+#include "daemon/sources/block/sample_reader.h"
 
 // Before Linux 6.2 libbpf looks for bpf_rdonly_cast, which is optional, among the modules' types. The kernel lists
 // those for CAP_SYS_ADMIN alone, and libbpf takes "not permitted" for the end of loading. To us it means: no module has
@@ -94,6 +95,24 @@ void set_entries(bpf_map* map, std::uint64_t entries) {
   bpf_map__set_max_entries(map, static_cast<__u32>(std::max<std::uint64_t>(entries, 1)));
 }
 
+void configure_attribution(block_io& skeleton, const MemoryPlan& plan, const CommonFunctions& common) {
+  const bool on = plan.attribution_sets > 0;
+  skeleton.rodata->cfg_attribution = on;
+  skeleton.rodata->cfg_end_iomap_dio = common.end_iomap_dio;
+  skeleton.rodata->cfg_end_blkdev_async = common.end_blkdev_async;
+  skeleton.rodata->cfg_ki_io_uring = common.ki_io_uring;
+  skeleton.rodata->cfg_ki_libaio = common.ki_libaio;
+  if (on) {
+    skeleton.rodata->cfg_attribution_sets = plan.attribution_sets;
+    skeleton.rodata->cfg_announced = plan.announcements;
+    skeleton.rodata->cfg_other_mask = plan.unattributed_cells - 1;
+  }
+  set_entries(skeleton.maps.attributions, std::uint64_t{plan.cpus} * plan.attribution_sets);
+  set_entries(skeleton.maps.announced_cgroups, std::uint64_t{plan.cpus} * plan.announcements);
+  set_entries(skeleton.maps.announcement_states, on ? plan.cpus : 0);
+  set_entries(skeleton.maps.unattributed_cells, std::uint64_t{plan.devices} * plan.unattributed_cells);
+}
+
 void configure(block_io& skeleton, const KernelBtf& btf, const MemoryPlan& plan, bool completion_only) {
   skeleton.rodata->cfg_cpus = plan.cpus;
   skeleton.rodata->cfg_devices = plan.devices;
@@ -116,6 +135,7 @@ void configure(block_io& skeleton, const KernelBtf& btf, const MemoryPlan& plan,
   set_entries(skeleton.maps.end_functions, END_FUNCTION_SETS);
   set_entries(skeleton.maps.streams, plan.devices);
   set_entries(skeleton.maps.host_states, 1);
+  set_entries(skeleton.maps.samples, plan.sample_bytes);
 
   bpf_program__set_autoload(skeleton.progs.on_issue, !completion_only && !btf.issue_has_queue_argument);
   bpf_program__set_autoload(skeleton.progs.on_issue_with_queue, !completion_only && btf.issue_has_queue_argument);
@@ -126,7 +146,14 @@ void configure(block_io& skeleton, const KernelBtf& btf, const MemoryPlan& plan,
 }  // namespace
 
 void Tables::forget_requests(const Allocation& allocation) const {
+  // It may have disturbed the other paths of a drive that stays.
+  device_state& drive = writable_states[geometry(allocation.device).drive];
   for (issue_slot& slot : issue_slots.subspan(allocation.slot_base, allocation.slots)) {
+    if (slot.cold == CLASS_DISCARD) {
+      __atomic_fetch_add(&drive.discards_ended, 1, __ATOMIC_RELAXED);
+    } else if (slot.cold == CLASS_FLUSH) {
+      __atomic_fetch_add(&drive.flushes_ended, 1, __ATOMIC_RELAXED);
+    }
     if (slot.held != 0) {
       slot = {};
     }
@@ -137,12 +164,13 @@ void Tables::forget_requests(const Allocation& allocation) const {
   // What the next disk would take for its own, with the time in between.
   state.discard_last_end_ns = state.flush_last_end_ns = 0;
   state.full_since = state.full_paused_ns = 0;
+  stop_sampling(state.sampling);
 }
 
 void BlockPrograms::SkeletonDeleter::operator()(block_io* skeleton) const { block_io::destroy(skeleton); }
 
 util::Result<std::unique_ptr<BlockPrograms>> BlockPrograms::load(const KernelBtf& btf, const MemoryPlan& plan,
-                                                                 bool completion_only) {
+                                                                 const CommonFunctions& common, bool completion_only) {
   libbpf_messages.clear();
   verifier_spoke = false;
   libbpf_set_print(keep_message);
@@ -153,6 +181,7 @@ util::Result<std::unique_ptr<BlockPrograms>> BlockPrograms::load(const KernelBtf
     return tl::make_unexpected(explain_refusal(errno));
   }
   configure(*programs->skeleton_, btf, plan, completion_only);
+  configure_attribution(*programs->skeleton_, plan, common);
   programs->kernel_counts_skipped_runs_ = btf.counts_skipped_runs;
   if (const int error = block_io::load(programs->skeleton_.get()); error != 0) {
     return tl::make_unexpected(explain_refusal(-error));
@@ -160,6 +189,17 @@ util::Result<std::unique_ptr<BlockPrograms>> BlockPrograms::load(const KernelBtf
   if (auto mapped = programs->map_tables(); !mapped) {
     return tl::make_unexpected(mapped.error());
   }
+  auto ring = SampleRing::open(bpf_map__fd(programs->skeleton_->maps.samples), plan.sample_bytes / kSampleEventBytes);
+  if (!ring) {
+    return tl::make_unexpected(ring.error());
+  }
+  programs->samples_ = std::move(*ring);
+  return programs;
+}
+
+std::unique_ptr<BlockPrograms> BlockPrograms::none(const Tables& tables) {
+  std::unique_ptr<BlockPrograms> programs(new BlockPrograms);
+  programs->tables_ = tables;
   return programs;
 }
 
@@ -185,6 +225,10 @@ util::Result<void> BlockPrograms::map_tables() {
   map_one(skeleton_->maps.commit_cells, false, tables_.commit_cells);
   map_one(skeleton_->maps.end_functions, true, tables_.end_functions);
   map_one(skeleton_->maps.issue_slots, true, tables_.issue_slots);
+  map_one(skeleton_->maps.attributions, true, tables_.attributions);
+  map_one(skeleton_->maps.unattributed_cells, false, tables_.unattributed_cells);
+  map_one(skeleton_->maps.announced_cgroups, false, tables_.announced_cgroups);
+  map_one(skeleton_->maps.announcement_states, true, tables_.announcement_states);
   map_one(skeleton_->maps.device_states, true, tables_.writable_states);
   tables_.device_states = tables_.writable_states;
   map_one(skeleton_->maps.host_states, false, tables_.host_states);

@@ -13,9 +13,11 @@
 
 #include "bpf/abi/block_abi.h"
 #include "daemon/model/snapshot.h"
+#include "daemon/sources/block/end_functions.h"
 #include "daemon/sources/block/kernel_btf.h"
 #include "daemon/sources/block/kernel_memory.h"
 #include "daemon/sources/block/place_allocator.h"
+#include "daemon/sources/block/sample_ring.h"
 #include "daemon/util/result.h"
 
 struct block_io;
@@ -35,9 +37,14 @@ struct Tables {
   std::span<known_disk> known_disks;
   std::span<end_function_set> end_functions;
   std::span<issue_slot> issue_slots;
+  std::span<attribution_set> attributions;  // written only to give cells back
+  std::span<const unattributed> unattributed_cells;
+  std::span<const announced_cgroup> announced_cgroups;
+  std::span<announcements> announcement_states;
   std::span<device_state> writable_states;  // the same as device_states, for the two functions alone
 
   [[nodiscard]] device_geometry& geometry(std::uint32_t device) const { return writable_states[device].geometry; }
+  [[nodiscard]] page_sampling& sampling(std::uint32_t device) const { return writable_states[device].sampling; }
   /// What was in flight there holds no slot any more, and disturbs nobody. No queue may still lead there.
   void forget_requests(const Allocation& allocation) const;
 };
@@ -46,7 +53,9 @@ class BlockPrograms {
  public:
   /// Opens, sizes, verifies and maps; attaches nothing yet. Errors say what is missing and what to do.
   static util::Result<std::unique_ptr<BlockPrograms>> load(const KernelBtf& btf, const MemoryPlan& plan,
-                                                           bool completion_only);
+                                                           const CommonFunctions& common, bool completion_only);
+  /// None: somebody else counts in these tables, which outlive it.
+  static std::unique_ptr<BlockPrograms> none(const Tables& tables);
   ~BlockPrograms();
   BlockPrograms(const BlockPrograms&) = delete;
   BlockPrograms& operator=(const BlockPrograms&) = delete;
@@ -55,6 +64,7 @@ class BlockPrograms {
   util::Result<void> attach();
 
   [[nodiscard]] const Tables& tables() const { return tables_; }
+  [[nodiscard]] SampleRing& samples() { return samples_; }
   [[nodiscard]] std::vector<model::ProgramStats> program_stats() const;
 
  private:
@@ -71,6 +81,7 @@ class BlockPrograms {
   std::unique_ptr<block_io, SkeletonDeleter> skeleton_;
   std::vector<Mapping> mappings_;
   Tables tables_;
+  SampleRing samples_;
   bool kernel_counts_skipped_runs_ = false;
 };
 

@@ -47,21 +47,42 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
     source->btf_.features["write_hint"] += *choices.hints_of_pages ? "; pages: always" : "; pages: never";
   }
   source->rules_.issues_are_seen = !choices.completion_only;
+  if (choices.completion_only) {
+    source->btf_.hints_of_pages = false;
+  }
   const bool some_are_lost =
       source->btf_.hint_reach == model::HintReach::file_system_drops_buffered && !source->btf_.hints_of_pages;
   source->rules_.no_hint = default_hint(source->btf_.bios_have_hints && !some_are_lost);
   source->plan_ = plan_memory(demands, cpu_numbers());
-  auto programs = BlockPrograms::load(source->btf_, source->plan_, choices.completion_only);
+  if (choices.attribution) {
+    plan_attribution(source->plan_, choices.attributed_cgroups);
+  }
+  CommonFunctions common;
+  if (!choices.completion_only || choices.attribution) {
+    source->end_functions_.emplace();
+    common = common_functions(source->end_functions_->functions());
+  }
+  if (!choices.flash_samples) {
+    source->plan_.sample_bytes = kLeastSampleBytes;
+  }
+  auto programs = BlockPrograms::load(source->btf_, source->plan_, common, choices.completion_only);
   if (!programs) {
     return tl::make_unexpected(programs.error());
   }
-  source->programs_ = std::move(*programs);
-  source->allocator_ = PlaceAllocator(source->plan_.devices, source->plan_.slots);
+  source->take(std::move(*programs));
   source->open_discards(inventory);
+  if (source->end_functions_) {
+    source->end_functions_->serve(source->programs_->tables().end_functions);
+  }
   if (!choices.completion_only) {
-    source->end_functions_.emplace(source->programs_->tables().end_functions);
     source->btf_.features["write_class"] =
         source->end_functions_->resolved() ? "end functions, flags and pages" : "flags and pages";
+  }
+  if (choices.attribution) {
+    source->btf_.features["io_path"] = !source->end_functions_->resolved() ? "flags alone"
+                                       : source->btf_.has_cast             ? "exact"
+                                                                           : "direct I/O of no known engine";
+    source->btf_.features["io_cgroup"] = source->btf_.bios_have_cgroup ? "bio" : "absent";
   }
   // The disks are made known first: whatever is issued after the attach is counted from its first I/O.
   source->update(inventory);
@@ -69,6 +90,21 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
     return tl::make_unexpected(attached.error());
   }
   return source;
+}
+
+std::unique_ptr<BlockSource> BlockSource::on(const Tables& tables, const MemoryPlan& plan) {
+  std::unique_ptr<BlockSource> source(new BlockSource);
+  source->plan_ = plan;
+  source->take(BlockPrograms::none(tables));
+  return source;
+}
+
+void BlockSource::take(std::unique_ptr<BlockPrograms> programs) {
+  programs_ = std::move(programs);
+  allocator_ = PlaceAllocator(plan_.devices, plan_.slots);
+  if (plan_.attribution_sets > 0) {
+    attribution_.emplace(programs_->tables(), plan_);
+  }
 }
 
 BlockSource::~BlockSource() = default;
@@ -120,11 +156,15 @@ void BlockSource::update(const model::Inventory& inventory) {
   for (auto& [name, gone] : before) {
     for (Place& place : gone.places) {
       retire(place);
+      stop_sampling(programs_->tables().sampling(place.allocation.device));
       // It may be released, and its index given to another disk, before the decisions are published.
       close_entries_of(place.allocation.device + 1, programs_->tables().known_disks);
       retiring_.push_back(std::move(place));
     }
   }
+  // What was counted so far belongs to those that have the places, before these are released and given to others.
+  read_places();
+  read_attribution();
   release_finished();
   without_place_.clear();
   for (auto& [name, measured] : measured_) {
@@ -191,6 +231,9 @@ bool BlockSource::give_place(MeasuredDevice& measured, const model::Path& path) 
     measured.drive = device;
   }
   device_geometry& geometry = tables.geometry(device);
+  // A program that had found the region before it was released may have put a request there since.
+  geometry.drive = device;
+  tables.forget_requests(*allocation);
   geometry.slot_base = allocation->slot_base;
   geometry.slot_mask = allocation->slots - 1;
   geometry.slot_stride = path.queue_depth;
@@ -222,6 +265,24 @@ bool BlockSource::serves_others(const Place& place) const {
          });
 }
 
+/// Before the attribution: what they count now is there then.
+void BlockSource::read_places() {
+  const auto now = std::chrono::steady_clock::now();
+  const auto read = [&](std::vector<Place>& places, MeasuredDevice& measured) {
+    for (Place& place : places) {
+      read_place(programs_->tables(), rules_, place, measured);
+      if (place.retirement) {
+        place.retirement->look(place.requests_in_flight(), now);
+      }
+    }
+  };
+  MeasuredDevice nobody;
+  read(retiring_, nobody);
+  for (auto& [name, measured] : measured_) {
+    read(measured.places, measured);
+  }
+}
+
 void BlockSource::release_finished() {
   MeasuredDevice nobody;
   release_from(retiring_, nobody);
@@ -234,11 +295,7 @@ void BlockSource::release_finished() {
 void BlockSource::release_from(std::vector<Place>& places, MeasuredDevice& measured) {
   const auto now = std::chrono::steady_clock::now();
   std::vector<bool> over;
-  for (Place& place : places) {
-    read_place(programs_->tables(), rules_, place, measured);
-    if (place.retirement) {
-      place.retirement->look(place.requests_in_flight(), now);
-    }
+  for (const Place& place : places) {
     over.push_back(place.retirement && place.retirement->over(place.in_flight(), now) && !serves_others(place));
   }
   std::vector<Place> kept;
@@ -249,6 +306,9 @@ void BlockSource::release_from(std::vector<Place>& places, MeasuredDevice& measu
     }
     for (std::size_t operation = 0; operation < model::kOperations; ++operation) {
       block::give_up(static_cast<model::Operation>(operation), places[i], measured);
+    }
+    if (measured.sampling) {
+      places[i].samples.read(rules_.no_hint, measured.sampling->totals);
     }
     forget_queues_of(places[i].allocation.device + 1, programs_->tables().queue_entries);
     programs_->tables().forget_requests(places[i].allocation);
@@ -299,6 +359,30 @@ void BlockSource::give_up(const std::string& device, std::span<const model::Oper
   }
 }
 
+void BlockSource::give_back(const std::vector<model::CgroupId>& gone) {
+  if (attribution_) {
+    attribution_->give_back(gone);
+  }
+}
+
+/// Of devices that are measured no more, and of places that retire, it is read and forgotten.
+void BlockSource::read_attribution() {
+  if (!attribution_) {
+    return;
+  }
+  std::vector<MeasuredDevice*> owners(plan_.devices);
+  for (auto& [name, measured] : measured_) {
+    for (const Place& place : measured.places) {
+      owners[place.allocation.device] = &measured;
+    }
+  }
+  for (const AttributedIncrement& increment : attribution_->read()) {
+    if (MeasuredDevice* owner = owners[increment.device]; owner != nullptr) {
+      owner->attribution.add(increment);
+    }
+  }
+}
+
 void BlockSource::prefer(const model::Device& device, const Place& place) {
   device_geometry& geometry = programs_->tables().geometry(place.allocation.device);
   const auto own = preferences_.find(device.name);
@@ -319,6 +403,60 @@ void BlockSource::set_write_preferences(std::map<std::string, WritePreference> p
   }
 }
 
+void BlockSource::set_sampling(std::map<std::string, model::SamplingParameters> parameters) {
+  sampling_ = std::move(parameters);
+}
+
+/// Gives the device's places the parameters that it shall have, while all that is written to it passes them. They never
+/// change while a program may be using them: between two sets lies a tick.
+void BlockSource::follow_sampling(const std::string& name, MeasuredDevice& measured) {
+  const Tables& tables = programs_->tables();
+  const auto wanted = measured.whole() ? sampling_.find(name) : sampling_.end();
+  if (measured.sampling && (wanted == sampling_.end() || wanted->second != measured.sampling->parameters)) {
+    for (const Place& place : measured.places) {
+      stop_sampling(tables.sampling(place.allocation.device));
+    }
+    measured.sampling.reset();
+    return;
+  }
+  if (!measured.sampling && wanted != sampling_.end()) {
+    measured.sampling = {wanted->second, {name, ++samplings_, {}, {}}};
+    model::DeviceFlashSamples of_earlier_parameters;
+    for (Place& place : measured.places) {
+      place.samples.read(rules_.no_hint, of_earlier_parameters);
+    }
+  }
+  for (const Place& place : measured.places) {
+    if (page_sampling& sampling = tables.sampling(place.allocation.device); measured.sampling && sampling.groups == 0) {
+      start_sampling(measured.sampling->parameters, static_cast<__u32>(measured.sampling->totals.sampling), sampling);
+    }
+  }
+}
+
+/// Events first: what was written is at least what they tell.
+std::shared_ptr<const model::FlashSamples> BlockSource::read_samples() {
+  const std::vector<sample_event>& events = programs_->samples().fetch();
+  auto result = std::make_shared<model::FlashSamples>();
+  SampledDevices numbers;
+  for (auto& [name, measured] : measured_) {
+    follow_sampling(name, measured);
+    if (!measured.sampling) {
+      continue;
+    }
+    model::DeviceFlashSamples& totals = measured.sampling->totals;
+    for (Place& place : measured.places) {
+      place.samples.read(rules_.no_hint, totals);
+    }
+    numbers.emplace(static_cast<__u32>(totals.sampling), static_cast<std::uint16_t>(result->devices.size()));
+    result->devices.push_back(totals);
+  }
+  if (result->devices.empty()) {
+    return nullptr;
+  }
+  result->events = decode_samples(events, numbers, rules_.no_hint);
+  return result;
+}
+
 DeviceSample BlockSource::read_device(MeasuredDevice& measured) {
   for (Place& place : measured.places) {
     read_place(programs_->tables(), rules_, place, measured);
@@ -328,10 +466,14 @@ DeviceSample BlockSource::read_device(MeasuredDevice& measured) {
   }
   // Without a place nothing was measured, which is not the same as nothing happened.
   if (measured.places.empty()) {
-    return {measured.device, nullptr, measured.events};
+    return {measured.device, nullptr, measured.events, 0, nullptr, false};
   }
-  return {measured.device, measured.published, measured.events,
-          programs_->tables().device_states[measured.drive].discard_last_end_ns};
+  return {measured.device,
+          measured.published,
+          measured.events,
+          programs_->tables().device_states[measured.drive].discard_last_end_ns,
+          attribution_ ? measured.attribution.published() : nullptr,
+          measured.whole()};
 }
 
 std::optional<DeviceSample> BlockSource::sample_device(const std::string& name) {
@@ -347,6 +489,19 @@ BlockSample BlockSource::sample() {
   for (auto& [name, measured] : measured_) {
     sample.devices.push_back(read_device(measured));
   }
+  if (attribution_) {
+    read_attribution();
+    const std::vector<model::CgroupId> departed = attribution_->depart();
+    auto device = sample.devices.begin();
+    for (auto& [name, measured] : measured_) {
+      settle_attribution(rules_, measured);
+      for (const model::CgroupId cgroup : departed) {
+        measured.attribution.depart(cgroup);
+      }
+      (device++)->attribution = measured.places.empty() ? nullptr : measured.attribution.published();
+    }
+    sample.cgroups = attribution_->cgroups();
+  }
   const host_state host = programs_->tables().host_states[0];
   sample.losses[model::index(model::HostLoss::device_table_full)] = host.count[HOST_DEVICE_TABLE_FULL];
   sample.losses[model::index(model::HostLoss::device_pending)] = host.count[HOST_DEVICE_PENDING];
@@ -355,6 +510,7 @@ BlockSample BlockSource::sample() {
   if (discards_) {
     sample.discards = discards_->read();
   }
+  sample.flash = read_samples();
   return sample;
 }
 

@@ -34,7 +34,10 @@ using model::WritePreference;
 /// What is decided before the programs are loaded, and not by the kernel.
 struct BlockChoices {
   bool completion_only = false;
-  std::optional<bool> hints_of_pages;  // without: where this kernel loses hints on the way
+  std::optional<bool> hints_of_pages;     // without: where this kernel loses hints on the way
+  bool attribution = true;                // count reads, writes and discards by cgroup and by path into the kernel
+  std::uint32_t attributed_cgroups = 64;  // that find room; what comes beyond them counts as `other`
+  bool flash_samples = true;              // else set_sampling() is never called, and no memory is taken for it
 };
 
 class BlockSource {
@@ -42,6 +45,8 @@ class BlockSource {
   /// Loads and attaches the programs, sized for the measured disks of the inventory; counting begins here.
   static util::Result<std::unique_ptr<BlockSource>> open(const model::Inventory& inventory,
                                                          const BlockChoices& choices);
+  /// On tables in which somebody else counts, without a kernel: for tests.
+  static std::unique_ptr<BlockSource> on(const Tables& tables, const MemoryPlan& plan);
   ~BlockSource();
 
   /// Disks came, went, or changed their coverage. Cheap when nothing did.
@@ -50,12 +55,21 @@ class BlockSource {
   /// What the drives themselves prefer, by device; until known, what the kernel says.
   void set_write_preferences(std::map<std::string, WritePreference> preferences);
 
+  /// Which devices are sampled for the flash model, and how; no others are. Takes effect at the next look; where other
+  /// parameters were in effect, at the one after that. A device that went and came back, or a path of which has been
+  /// without a place, is sampled from the start again. Names of devices that are not measured may be there.
+  void set_sampling(std::map<std::string, model::SamplingParameters> parameters);
+
   BlockSample sample();
-  /// One device alone; nothing if it is not measured.
+  /// One device alone, with its attribution of the last sample; nothing if it is not measured.
   std::optional<DeviceSample> sample_device(const std::string& name);
   /// The caller knows that everything in flight in these operations of a device has ended unseen: it counts as missed
   /// now, and no longer as in flight. Unknown devices are ignored.
   void give_up(const std::string& device, std::span<const model::Operation> operations);
+  /// Cgroups whose directories are gone; those that are known already, or not at all, are ignored. Once the counts of
+  /// one rest, they move to `departed`, within a few samples, and it is no more among the cgroups. If it sends I/O
+  /// afterwards (what a page cache still holds), it is among them again.
+  void give_back(const std::vector<model::CgroupId>& gone);
   [[nodiscard]] std::size_t measured_devices() const { return measured_.size(); }
 
   [[nodiscard]] const std::map<std::string, std::string>& kernel_features() const { return btf_.features; }
@@ -67,17 +81,22 @@ class BlockSource {
 
  private:
   BlockSource() = default;
+  void take(std::unique_ptr<BlockPrograms> programs);
   void open_discards(const model::Inventory& inventory);
   void keep_places(MeasuredDevice& measured);
   bool give_place(MeasuredDevice& measured, const model::Path& path);
   bool take_back(MeasuredDevice& measured, const model::Path& path);
   void retire(Place& place);
+  void read_places();
   void release_finished();
   void release_from(std::vector<Place>& places, MeasuredDevice& measured);
   [[nodiscard]] bool serves_others(const Place& place) const;
   void publish_decisions(const model::Inventory& inventory);
   void prefer(const model::Device& device, const Place& place);
   DeviceSample read_device(MeasuredDevice& measured);
+  void read_attribution();
+  void follow_sampling(const std::string& name, MeasuredDevice& measured);
+  std::shared_ptr<const model::FlashSamples> read_samples();
 
   KernelBtf btf_;
   MemoryPlan plan_;
@@ -86,11 +105,14 @@ class BlockSource {
   std::unique_ptr<DiscardPrograms> discard_programs_;  // null where the kernel lets us hook nothing
   std::optional<DiscardSubmissionReader> discards_;
   std::string discards_unseen_;
-  std::optional<EndFunctionWatch> end_functions_;   // absent in completion-only mode
+  std::optional<EndFunctionWatch> end_functions_;   // absent in completion-only mode without attribution
+  std::optional<AttributionReader> attribution_;    // absent where it is switched off
   std::map<std::string, MeasuredDevice> measured_;  // by device name
   std::vector<Place> retiring_;                     // of devices that are gone or excluded
   PlaceAllocator allocator_;
   std::map<std::string, WritePreference> preferences_;
+  std::map<std::string, model::SamplingParameters> sampling_;
+  std::uint32_t samplings_ = 0;              // numbers given so far
   std::vector<DiskDecision> without_place_;  // to be measured, but the tables are full
 };
 

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "daemon/sources/block/kernel_words.h"
+
 namespace ssdpulse::block {
 namespace {
 
@@ -13,9 +15,6 @@ static_assert(offsetof(io_cell, pad) == kCounterWords * sizeof(__u64) + kHistogr
 
 /// A cell rests this many looks before it counts as quiet: re-reading all quiet cells is the price of waking one.
 constexpr std::uint32_t kTicksToQuiet = 30;
-
-/// The kernel writes while we read: each word is read once, whole, and before whatever is read later.
-std::uint64_t load(const __u64& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); }
 
 }  // namespace
 

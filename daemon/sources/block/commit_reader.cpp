@@ -3,17 +3,9 @@
 
 #include <cstddef>
 
+#include "daemon/sources/block/kernel_words.h"
+
 namespace ssdpulse::block {
-namespace {
-
-/// The kernel writes while we read: each word is read once, whole, and before whatever is read later.
-template <typename Word>
-Word load(const Word& word) {
-  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
-}
-
-}  // namespace
-
 CommitReader::CommitReader(std::span<const commit_cell> cells) : cells_(cells) {
   model::LatencyHistogram of_an_earlier_device;
   read(of_an_earlier_device);

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include <cerrno>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -106,7 +107,8 @@ util::Result<void> DiscardPrograms::hook(const KernelBtf& btf, DiscardHook hook,
   }
   bpf_map__set_max_entries(skeleton_->maps.discard_cells, places * SUBMITTERS);
   if (discard::load(skeleton_.get()) != 0) {
-    return util::fail_errno("cannot load");
+    // Not in the kernel's words, which are those of a missing right: many kernels let no function of theirs be hooked.
+    return util::fail("not hookable on this kernel (errno " + std::to_string(errno) + ")");
   }
   if (discard::attach(skeleton_.get()) != 0) {
     return util::fail_errno("cannot attach");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel functions that end bios, by which the class of a write is recognised.
-// Finds them among the kernel's symbols and puts their addresses where the block programs look them up. Repeats this
-// when modules come or go, on a thread of its own: there are 100,000 symbols.
+// The kernel functions that end bios, buffers and kiocbs, by which the class of a write and the path of an I/O are
+// recognised. Finds them among the kernel's symbols and puts their addresses where the block programs look them up.
+// Repeats this when modules come or go, on a thread of its own: there are 100,000 symbols.
 #pragma once
 
 #include <linux/types.h>
@@ -19,8 +19,17 @@
 
 namespace ssdpulse::block {
 
-/// Address -> WRITE_*.
-using EndFunctions = std::map<std::uint64_t, std::uint32_t>;
+/// Address -> the lowest byte of its entry; see end_function_set in bpf/abi/write_abi.h.
+using EndFunctions = std::map<std::uint64_t, std::uint8_t>;
+
+/// What ends most I/Os: low halves of the addresses, 1 where there is none. The programs have them as constants.
+struct CommonFunctions {
+  std::uint32_t end_iomap_dio = 1;
+  std::uint32_t end_blkdev_async = 1;
+  std::uint32_t ki_io_uring = 1;
+  std::uint32_t ki_libaio = 1;
+};
+CommonFunctions common_functions(const EndFunctions& functions);
 
 /// The ones in a text like /proc/kallsyms. Empty where the kernel shows no addresses.
 EndFunctions find_end_functions(std::string_view symbols);
@@ -30,8 +39,13 @@ std::size_t publish_end_functions(const EndFunctions& functions, std::span<end_f
 
 class EndFunctionWatch {
  public:
-  /// Opens the files: what they show depends on the privileges with which they are opened. Reads and publishes.
-  explicit EndFunctionWatch(std::span<end_function_set> table, const std::string& proc = "/proc");
+  /// Opens the files: what they show depends on the privileges with which they are opened. Reads them.
+  explicit EndFunctionWatch(const std::string& proc = "/proc");
+
+  /// What was found first.
+  [[nodiscard]] const EndFunctions& functions() const { return functions_; }
+  /// From here on they are published there.
+  void serve(std::span<end_function_set> table);
 
   /// Modules may have come or gone.
   void refresh();
@@ -43,6 +57,7 @@ class EndFunctionWatch {
  private:
   void publish(const EndFunctions& functions);
 
+  EndFunctions functions_;
   std::span<end_function_set> table_;
   util::UniqueFd symbols_;
   util::UniqueFd modules_;

@@ -201,6 +201,7 @@ util::Result<KernelBtf> read_kernel_btf() {
   read_request_flags(types, result);
   read_discard_hooks(types, result);
   read_write_hints(types, result);
+  result.bios_have_cgroup = member(types, find(types, "bio", BTF_KIND_STRUCT), "bi_blkg") != nullptr;
 
   // Tracepoint programs are guarded and counted since 6.1 (05b24ff9b2cf "bpf: Prevent bpf program recursion for raw
   // tracepoint probes"), which gave the counter this name; the field in bpf_prog_info is older.

@@ -28,6 +28,7 @@ struct KernelBtf {
   bool bios_keep_partition = false;  // also after they were turned to their disk
   bool bios_have_hints = false;      // where not, a write without one may well have been given one
   bool hints_of_pages = false;       // page-cache writes lose their hint on the way: their file is asked
+  bool bios_have_cgroup = false;     // CONFIG_BLK_CGROUP
   bool has_cast = false;             // a program may follow a number as the pointer that it is
   model::HintReach hint_reach = model::HintReach::dropped;
 

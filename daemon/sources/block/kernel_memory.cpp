@@ -16,7 +16,7 @@ namespace {
 /// Of all devices together: more would only make it rarer that two CPUs that tag their writes meet.
 constexpr std::uint64_t kMostTaggedBytes = 1'500'000;
 /// Of all cells together, as long as it is up to those that can be shared.
-constexpr std::uint64_t kMostCellBytes = 200'000'000;
+constexpr std::uint64_t kMostCellBytes = 202'000'000;
 
 /// Cells of one device: a power of two that `bytes` are enough for; one for each CPU is the most that is of use.
 std::uint32_t shared_cells(std::uint64_t bytes, const MemoryPlan& plan, std::size_t cell_bytes) {
@@ -41,6 +41,28 @@ std::uint64_t MemoryPlan::table_bytes() const {
          std::uint64_t{discard_places} * SUBMITTERS * sizeof(discard_cell) +
          (discard_places > 0 ? DISCARD_VOLUMES * sizeof(__u64) : 0) + KNOWN_DISKS * sizeof(known_disk) +
          QUEUE_IDS * sizeof(queue_entry) + sizeof(host_state) + END_FUNCTION_SETS * sizeof(end_function_set);
+}
+
+std::uint64_t MemoryPlan::attribution_bytes() const {
+  if (attribution_sets == 0) {
+    return 0;
+  }
+  return std::uint64_t{cpus} * (attribution_sets * sizeof(attribution_set) + sizeof(::announcements) +
+                                announcements * sizeof(announced_cgroup)) +
+         std::uint64_t{devices} * unattributed_cells * sizeof(unattributed);
+}
+
+void plan_attribution(MemoryPlan& plan, std::uint32_t cgroups) {
+  constexpr std::uint64_t kCellsEach = 16;
+  constexpr std::uint64_t kMostSetBytes = 26'000'000;
+  constexpr std::uint64_t kMostUnattributedBytes = 2'000'000;
+  constexpr std::uint64_t kMostAnnouncements = 8192;  // of all CPUs
+  const std::uint64_t wanted = kCellsEach * (std::uint64_t{cgroups} + plan.devices) / ATTRIBUTED_IN_SET;
+  const std::uint64_t affordable = kMostSetBytes / (plan.cpus * sizeof(attribution_set));
+  plan.attribution_sets = static_cast<std::uint32_t>(std::max<std::uint64_t>(std::min(wanted, affordable), 1));
+  plan.announcements =
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::bit_floor(kMostAnnouncements / plan.cpus), 16, 512));
+  plan.unattributed_cells = shared_cells(kMostUnattributedBytes, plan, sizeof(unattributed));
 }
 
 std::uint32_t slots_for(const SlotDemand& demand) {
@@ -77,6 +99,7 @@ MemoryPlan plan_memory(const std::vector<SlotDemand>& present, std::uint32_t pos
   plan.commit_cells = 0;
   const std::uint64_t left = kMostCellBytes - std::min(kMostCellBytes, plan.cell_bytes());
   plan.commit_cells = shared_cells(left, plan, sizeof(commit_cell));
+  plan.sample_bytes = kSampleBytes;
   return plan;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MemoryPlan: the sizes of the kernel's tables for this host.
 // Pure arithmetic on counts, done once before the programs are loaded. Budget: cells at most 16 MB at 8 devices x 64
-// CPUs and 200 MB at 64 x 256; slots at most 16 MiB and 128 MiB. Cells that can be shared are: their number is what the
+// CPUs and 202 MB at 64 x 256; slots at most 16 MiB and 128 MiB. Cells that can be shared are: their number is what the
 // budget leaves.
 #pragma once
 
@@ -25,11 +25,19 @@ struct MemoryPlan {
   std::uint32_t discard_places = 0;  // volumes whose discards are counted by submitter; 0: none
   std::uint32_t tagged_cells = 1;    // of one device, a power of two: for hints and streams, shared by CPUs
   std::uint32_t commit_cells = 1;    // also shared; one per CPU, where the budget allows it
+  // I/O by cgroup and path; see bpf/abi/attribution_abi.h.
+  std::uint32_t attribution_sets = 0;    // of one CPU; 0: switched off
+  std::uint32_t announcements = 0;       // of one CPU, a power of two
+  std::uint32_t unattributed_cells = 0;  // of one device, a power of two, shared by CPUs
+  std::uint32_t sample_bytes = 0;        // of the ring buffer of sampled writes, a power of two and whole pages
 
   [[nodiscard]] std::uint64_t cell_bytes() const;
   [[nodiscard]] std::uint64_t slot_bytes() const;
   [[nodiscard]] std::uint64_t table_bytes() const;  // device states, streams, disks, queues, discards
-  [[nodiscard]] std::uint64_t total_bytes() const { return cell_bytes() + slot_bytes() + table_bytes(); }
+  [[nodiscard]] std::uint64_t attribution_bytes() const;
+  [[nodiscard]] std::uint64_t total_bytes() const {
+    return cell_bytes() + slot_bytes() + table_bytes() + attribution_bytes() + sample_bytes;
+  }
 };
 
 /// Largest region of one device: 2 MiB of slots. Beyond it slots are direct-mapped and collisions are counted.
@@ -49,8 +57,19 @@ bool slots_are_exact(const SlotDemand& demand, std::uint32_t slots);
 inline constexpr std::uint32_t kMaxDevices = 1024;
 static_assert(kMaxDevices * sizeof(device_state) <= 4U << 20);
 
+/// Room for the events of 87 drives at the most that one drive should send (500 a second), or of a trim of a whole
+/// file system in small pieces: 43,690 events of 24 bytes.
+inline constexpr std::uint32_t kSampleBytes = 1U << 20;
+/// Where nothing is ever sampled: the largest page of any machine.
+inline constexpr std::uint32_t kLeastSampleBytes = 1U << 16;
+inline constexpr std::uint32_t kSampleEventBytes = sizeof(sample_event) + 8;  // BPF_RINGBUF_HDR_SZ
+
 /// Places kept free for disks that are plugged in later.
 std::uint32_t spare_devices(std::size_t present);
+
+/// Cells for so many cgroups on each CPU: 16 each, as one has a few operations by a few paths on a few devices, and 16
+/// for each device, whose root has more. Within 32 MB, 2 MB of which are for what finds none and 4 for announcements.
+void plan_attribution(MemoryPlan& plan, std::uint32_t cgroups);
 
 MemoryPlan plan_memory(const std::vector<SlotDemand>& present, std::uint32_t possible_cpus);
 

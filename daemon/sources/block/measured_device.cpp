@@ -51,7 +51,8 @@ Place::Place(const Tables& tables, const MemoryPlan& plan, const model::Path& pa
       readers(cell_readers(tables, plan, given.device)),
       writes(of_device(tables.write_cells, given.device, plan.cpus),
              of_device(tables.tagged_cells, given.device, plan.tagged_cells)),
-      commits(of_device(tables.commit_cells, given.device, plan.commit_cells)) {
+      commits(of_device(tables.commit_cells, given.device, plan.commit_cells)),
+      samples(of_device(tables.write_cells, given.device, plan.cpus), tables.device_states[given.device]) {
   const device_state& state = tables.device_states[given.device];
   std::copy(std::begin(state.events), std::end(state.events), last_events.begin());
 }
@@ -63,6 +64,13 @@ bool Place::in_flight() const {
 std::int64_t Place::requests_in_flight() const {
   return std::accumulate(requests.begin(), requests.end(), std::int64_t{0},
                          [](std::int64_t sum, const InFlight& one) { return sum + one.requests(); });
+}
+
+bool MeasuredDevice::whole() const {
+  return std::all_of(device->paths.begin(), device->paths.end(), [&](const model::Path& path) {
+    return std::any_of(places.begin(), places.end(),
+                       [&](const Place& place) { return place.is_of(path) && !place.retirement; });
+  });
 }
 
 void read_place(const Tables& tables, const ReadingRules& rules, Place& place, MeasuredDevice& measured) {
@@ -100,6 +108,22 @@ void read_place(const Tables& tables, const ReadingRules& rules, Place& place, M
   }
   if (moved) {
     measured.published.reset();
+  }
+}
+
+void settle_attribution(const ReadingRules& rules, MeasuredDevice& measured) {
+  constexpr std::pair<model::AttributedOperation, model::Operation> kOperations[] = {
+      {model::AttributedOperation::read, model::Operation::read},
+      {model::AttributedOperation::write, model::Operation::write},
+      {model::AttributedOperation::discard, model::Operation::discard},
+  };
+  for (const auto& [attributed, operation] : kOperations) {
+    const model::OperationIo& io = measured.io.operation(operation);
+    std::uint64_t ios = rules.issues_are_seen ? measured.events.strays[model::index(operation)] : io.completions;
+    for (const model::LatencyHistogram& latency : io.device_latency) {
+      ios = std::accumulate(latency.words.begin(), latency.words.end(), ios);
+    }
+    measured.attribution.settle(attributed, ios, io.bytes);
   }
 }
 

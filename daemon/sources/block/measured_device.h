@@ -14,11 +14,13 @@
 #include "daemon/model/device.h"
 #include "daemon/model/incarnation.h"
 #include "daemon/model/snapshot.h"
+#include "daemon/sources/block/attribution_account.h"
 #include "daemon/sources/block/block_programs.h"
 #include "daemon/sources/block/cell_reader.h"
 #include "daemon/sources/block/commit_reader.h"
 #include "daemon/sources/block/in_flight.h"
 #include "daemon/sources/block/place_allocator.h"
+#include "daemon/sources/block/sample_reader.h"
 #include "daemon/sources/block/write_reader.h"
 
 namespace ssdpulse::block {
@@ -41,18 +43,30 @@ struct Place {
   std::vector<CellReader> readers;  // one for each operation
   WriteReader writes;
   CommitReader commits;
+  SampleReader samples;
   std::array<operation_events, CLASSES> last_events;
   std::array<InFlight, CLASSES> requests{};
   std::optional<Retirement> retirement;  // nothing new is measured there; kept until what is in flight has ended
 };
 
+/// How a device is sampled for the flash model, and what was counted since.
+struct Sampling {
+  model::SamplingParameters parameters;
+  model::DeviceFlashSamples totals;
+};
+
 struct MeasuredDevice {
+  /// Each of its paths has a place that does not retire.
+  [[nodiscard]] bool whole() const;
+
   std::shared_ptr<const model::Device> device;
   std::vector<Place> places;
   std::uint32_t drive = 0;  // index whose interference state all paths share, for the device's whole life
   model::DeviceIo io;
   OperationEvents events;
+  std::optional<Sampling> sampling;
   std::shared_ptr<const model::DeviceIo> published;  // a copy of io; null when io has changed since
+  AttributionAccount attribution;
 };
 
 /// What depends on the mode and the kernel alone.
@@ -63,6 +77,9 @@ struct ReadingRules {
 
 /// Adds to measured.io what the place counted since the last call.
 void read_place(const Tables& tables, const ReadingRules& rules, Place& place, MeasuredDevice& measured);
+
+/// Tells the attribution what the device itself has counted.
+void settle_attribution(const ReadingRules& rules, MeasuredDevice& measured);
 
 /// Everything in flight there in this operation has ended unseen: it counts as missed now.
 void give_up(model::Operation operation, Place& place, MeasuredDevice& measured);

@@ -62,13 +62,6 @@ auto latencies(Cell& cell) {
   return words(cell.latency[0][0], kLatencyBytes);
 }
 
-model::WriteHint hint_of(std::size_t code, model::WriteHint default_hint) {
-  if (code == HINT_DEFAULT) {
-    return default_hint;
-  }
-  return code == HINT_NOT_SET ? model::WriteHint::not_set : static_cast<model::WriteHint>(code);
-}
-
 void add_latency(std::span<const __u32> increments, std::uint64_t sum_ns, model::LatencyHistogram& histogram) {
   histogram.sum_ns += sum_ns;
   if (std::all_of(increments.begin(), increments.end(), [](__u32 count) { return count == 0; })) {
@@ -81,6 +74,16 @@ void add_latency(std::span<const __u32> increments, std::uint64_t sum_ns, model:
 }
 
 }  // namespace
+
+model::WriteHint hint_of(std::size_t code, model::WriteHint default_hint) {
+  if (code == HINT_DEFAULT) {
+    return default_hint;
+  }
+  if (code > HINT_NOT_SET) {
+    return model::WriteHint::unknown;
+  }
+  return code == HINT_NOT_SET ? model::WriteHint::not_set : static_cast<model::WriteHint>(code);
+}
 
 WriteReader::WriteReader(std::span<const write_cell> cells, std::span<const tagged_cell> tagged)
     : cells_(cells), tagged_(tagged) {

@@ -5,6 +5,7 @@
 
 #include <linux/types.h>
 
+#include <cstddef>
 #include <span>
 
 #include "bpf/abi/block_abi.h"
@@ -38,6 +39,9 @@ class WriteReader {
 constexpr model::WriteHint default_hint(bool bios_have_hints) {
   return bios_have_hints ? model::WriteHint::not_set : model::WriteHint::unknown;
 }
+
+/// What the kernel side calls a hint, as the model does.
+model::WriteHint hint_of(std::size_t code, model::WriteHint default_hint);
 
 void decode_writes(const WriteIncrements& increments, model::WriteHint default_hint, model::WriteDetails& writes);
 

@@ -167,6 +167,8 @@ std::optional<model::Device> read_device(const std::string& directory, const std
   device.write_granularity_bytes = std::max({512U, device.physical_block_bytes, clamp_to_u32(preferred.value_or(0))});
   device.write_streams = clamp_to_u32(read_number(queue + "max_write_streams").value_or(0));
   device.rotational = read_number(queue + "rotational").value_or(0) != 0;
+  const std::string zones = read_text(queue + "zoned");
+  device.zoned = !zones.empty() && zones != "none";
   device.write_back_cache = read_text(queue + "write_cache") == "write back";
   device.discard = read_number(queue + "discard_max_bytes").value_or(0) > 0;
   device.iostats = keeps_iostats(directory);

@@ -55,10 +55,18 @@ bool has_discard(std::string_view super_options) {
                      [](std::string_view option) { return option == "discard" || option.substr(0, 8) == "discard="; });
 }
 
+/// A comma within an option is escaped, too: options are split first.
+void add_options(std::string_view list, std::set<std::string>& options) {
+  for (const std::string_view option : split(list, ',')) {
+    options.insert(unescape(option));
+  }
+}
+
 std::optional<Mount> parse_line(std::string_view line) {
   constexpr std::size_t kDeviceNumber = 2;
   constexpr std::size_t kRoot = 3;
   constexpr std::size_t kMountpoint = 4;
+  constexpr std::size_t kOptions = 5;
   constexpr std::size_t kOptionalFields = 6;
   const auto fields = split(line, ' ');
   if (fields.size() < kOptionalFields) {
@@ -76,6 +84,8 @@ std::optional<Mount> parse_line(std::string_view line) {
   mount.fstype = unescape(*std::next(hyphen, 1));
   mount.source = unescape(*std::next(hyphen, 2));
   mount.discard = has_discard(*std::next(hyphen, 3));
+  add_options(fields[kOptions], mount.options);
+  add_options(*std::next(hyphen, 3), mount.options);
   return mount;
 }
 
@@ -125,7 +135,7 @@ void add_filesystems(const Mount& mount, const Stacking& stacking, const std::st
     }
   }
   for (const std::string& disk : disks) {
-    filesystems.push_back({disk, mount.mountpoint, mount.fstype, mount.discard, volumes});
+    filesystems.push_back({disk, mount.mountpoint, mount.fstype, mount.discard, volumes, mount.options});
   }
 }
 

@@ -2,6 +2,7 @@
 // Which file systems are mounted, and on which disks, in the daemon's own mount namespace.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,7 @@ struct Mount {
   std::string fstype;
   std::string source;
   bool discard = false;
+  std::set<std::string> options = {};  // of the mount and of the super block
 };
 
 /// Lines that are not mounts are left out. One mount for each super block: the first that shows its root, else the

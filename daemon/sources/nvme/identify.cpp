@@ -22,6 +22,10 @@ std::uint32_t little32(Bytes bytes, std::size_t at) {
   return little16(bytes, at) | static_cast<std::uint32_t>(little16(bytes, at + 2)) << 16U;
 }
 
+std::uint64_t little64(Bytes bytes, std::size_t at) {
+  return little32(bytes, at) | static_cast<std::uint64_t>(little32(bytes, at + 4)) << 32U;
+}
+
 std::string text(Bytes bytes, std::size_t at, std::size_t length) {
   return util::printable_text({reinterpret_cast<const char*>(bytes.data()) + at, length});
 }
@@ -66,6 +70,10 @@ util::Result<void> parse_identify_namespace(Bytes bytes, model::NvmeNamespace& n
   const bool told = (bytes[24] & kOptimalPerformance) != 0;
   name_space.write_granularity_blocks = told ? little16(bytes, 64) + 1U : 0;
   name_space.write_alignment_blocks = told ? little16(bytes, 66) + 1U : 0;
+  const std::uint64_t size = little64(bytes, 0);
+  const std::uint64_t used = little64(bytes, 16);
+  name_space.used_share =
+      size > 0 && used <= size ? std::optional(static_cast<double>(used) / static_cast<double>(size)) : std::nullopt;
   return {};
 }
 

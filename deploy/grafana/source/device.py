@@ -7,7 +7,6 @@ from queries import CONTROLLER, DEVICE, HOST, RANGE, count_rate, increase, mean,
 DEVICE_TIME = "ssdpulse_io_device_latency_seconds"
 QUEUE_TIME = "ssdpulse_io_queue_latency_seconds"
 TOTAL_TIME = "ssdpulse_io_latency_seconds"
-TAIL = ((None, GREEN), (0.005, YELLOW), (0.02, RED))
 BY_OPERATION = "{{operation}}"
 
 
@@ -22,11 +21,11 @@ def active(metric, by):
 
 NOW = [
     number("Read p99", "99th percentile of total read latency: allocation of the request to its completion.", "s",
-           (quantile(0.99, TOTAL_TIME, "device", of("read")), "read"), TAIL, span=3),
+           (quantile(0.99, TOTAL_TIME, "device", of("read")), "read"), span=3),
     number("Write p99", "99th percentile of total write latency: allocation of the request to its completion.", "s",
-           (quantile(0.99, TOTAL_TIME, "device", of("write")), "write"), TAIL, span=3),
+           (quantile(0.99, TOTAL_TIME, "device", of("write")), "write"), span=3),
     number("Commit p99", "99th percentile of what a caller of fsync waits for: flush sequences as a whole, and FUA "
-           "writes.", "s", (quantile(0.99, TOTAL_TIME, "device", of("commit")), "commit"), TAIL, span=3),
+           "writes.", "s", (quantile(0.99, TOTAL_TIME, "device", of("commit")), "commit"), span=3),
     number("Slow now, because of", "Cause of the latency spike that is under way; it may still change until the spike "
            "has ended and the drive was polled.", "short",
            (active("ssdpulse_latency_spike_active", "operation, cause"), "{{operation}}: {{cause}}"),
@@ -184,6 +183,64 @@ WRITES = [
             order=("device", "mountpoint", "fstype", "discard"), span=16, height=4),
 ]
 
+BY_TENANT, BY_PATH = "{{tenant}}", "{{path}} {{access}}"
+READ_OR_WRITE = f'{DEVICE},operation=~"read|write"'
+MOST = 10  # tenants a panel shows
+
+
+def tenants(what, where=READ_OR_WRITE, window=RANGE):
+    return rate(f"ssdpulse_tenant_{what}_total", "tenant", where, window)
+
+
+def most(expression):
+    return f"topk({MOST}, {expression} > 0)"
+
+
+def per_io(of_what, by, where, window=RANGE):
+    """Mean device time of one I/O, of tenants or of paths."""
+    return share((f"ssdpulse_{of_what}_device_seconds_total", f"ssdpulse_{of_what}_ios_total"), by, where, window)
+
+
+NOBODY = "nothing was counted"
+TENANTS = [
+    lines("Read and written, by tenant", f"Bytes of reads and writes of the {MOST} tenants with most of them; /: what the kernel "
+          "charges to no one, such as a journal; other: those without a series of their own.", "Bps",
+          (most(tenants("bytes")), BY_TENANT), stack="normal", nothing=NOBODY),
+    lines("Time in the device, by tenant", "Time that requests spent in the device, in seconds per second: how much of the "
+          "drive each tenant takes.", "none", (most(tenants("device_seconds")), BY_TENANT), stack="normal", nothing=NOBODY),
+    lines("Mean device latency, by tenant", "Mean time of a read or write in the device, of the tenants that take most of its time.",
+          "s", (f'({per_io("tenant", "tenant", READ_OR_WRITE)})\nand on (tenant)\n{most(tenants("device_seconds"))}', BY_TENANT),
+          log=10, nothing=NOBODY),
+    lines("Who is slowed", "Mean device latency of each tenant's reads and writes, as a multiple of its own over the last day. 1: as "
+          "usual.", "x",
+          (f'topk({MOST}, ({per_io("tenant", "tenant", READ_OR_WRITE)})\n/\n({per_io("tenant", "tenant", READ_OR_WRITE, "1d")}))',
+           BY_TENANT), log=10, nothing=NOBODY),
+    lines("Requests, by tenant", "Reads and writes completed.", "reqps", (most(tenants("ios")), BY_TENANT), nothing=NOBODY),
+    lines("Commits and discards, by tenant", "Commits (fsync), and bytes discarded per second in MiB.", "none",
+          [(most(tenants("commits", DEVICE)), "{{tenant}}: commits"),
+           (f'{most(tenants("bytes", of("discard")))} / 1048576', "{{tenant}}: MiB discarded")], nothing=NOBODY),
+    listing("Tenants", "Whose I/O was seen on this host, and which directory stands for it.",
+            [("", "short", f"max by (tenant, kind, cgroup) (ssdpulse_tenant_info{{{HOST}}})", None)],
+            order=("tenant", "kind", "cgroup"), span=14),
+    listing("Tenants that are gone", "What tenants did whose series have ended.",
+            [(heading, unit, f"sum by (operation) (ssdpulse_tenant_departed_{what}{{{DEVICE}}})", None)
+             for heading, unit, what in (("I/Os", "short", "ios"), ("Bytes", "decbytes", "bytes"),
+                                         ("Device time", "s", "device_seconds"))], order=("operation",), span=10,
+            nothing="none is gone"),
+]
+
+PATHS = [
+    lines("Read and written, by path", "Bytes of reads and writes, by the way they came into the kernel, and whether of a file "
+          "system or of the device itself (raw).", "Bps",
+          (f'{rate("ssdpulse_path_bytes_total", "path, access", READ_OR_WRITE)} > 0', BY_PATH), stack="normal", nothing=NOBODY),
+    lines("Time in the device, by path", "Time that requests spent in the device, in seconds per second.", "none",
+          (f'{rate("ssdpulse_path_device_seconds_total", "path, access", READ_OR_WRITE)} > 0', BY_PATH), stack="normal",
+          nothing=NOBODY),
+    *(lines(f"Mean device latency of {operation}s, by path", f"Mean time of a {operation} in the device.", "s",
+            (per_io("path", "path, access", of(operation)), BY_PATH), log=10, span=4, nothing=NOBODY)
+      for operation in ("read", "write")),
+]
+
 CLASSIC = [
     latency_heatmap(f"{operation.capitalize()} latency, classic buckets", "How many requests took how long in the "
                     "device, by powers of two, for servers that do not take native histograms.",
@@ -219,9 +276,12 @@ def build():
         ("Commits: what fsync waits for", COMMITS),
         ("Interference: what discards and flushes cost", INTERFERENCE),
         ("Spikes and their causes", SPIKES),
+        ("Tenants: whose I/O it is", TENANTS),
+        ("Paths: by which way it comes", PATHS),
         ("Queue against device", QUEUE),
         ("Load", LOAD),
         ("Write amplification", drive.AMPLIFICATION),
+        ("Write amplification, modelled", drive.MODELLED, "folded"),
         ("What is written", WRITES),
         ("Wear and temperature", drive.WEAR),
         ("Data placement (FDP)", drive.PLACEMENT, "folded"),
@@ -235,4 +295,4 @@ def build():
     return page("ssdpulse: Device", "ssdpulse-device",
                 "How slow is this drive, why, and how is it worn? Red bands are bursts of discards, orange ones "
                 "latency spikes.",
-                variables, rows, EPISODES, [title for title, *_ in rows[1:7]])
+                variables, rows, EPISODES, [title for title, *_ in rows[1:9]])

@@ -55,6 +55,47 @@ AMPLIFICATION = [
             hide=("instance",), order=("controller", "source", "reason"), span=8, height=6),
 ]
 
+MODELLED = [
+    lines("Modelled write amplification", "What the drive writes per byte of the host, by the model of its load: one "
+          "answer and its bounds. Modelled, not measured.", "none",
+          [(f'max(ssdpulse_modelled_write_amplification_{name}{{{CONTROLLER},window="24h",'
+            f'overprovisioning=~"fitted|usual"}})', text)
+           for name, text in (("upper_ratio", "upper"), ("ratio", "modelled"), ("lower_ratio", "lower"))] +
+          [(f'max(ssdpulse_write_amplification_ratio{{{CONTROLLER},window="24h"}})', "measured")], "bound", span=8),
+    lines("With more spare flash, without discards, with hints", "What the drive would write per byte of the host, if "
+          "it had more over-provisioning, ignored discards, or kept apart what carries different hints.", "none",
+          (f'max by (policy, overprovisioning, discards, placement) (ssdpulse_modelled_write_amplification_ratio{{'
+           f'{CONTROLLER},window="24h",overprovisioning!~"fitted|usual"}})',
+           "{{overprovisioning}} {{policy}} {{discards}} {{placement}}"), span=8),
+    listing("Why nothing is modelled", "By window, the reason for which there is no modelled write amplification.",
+            [("", "short", f"ssdpulse_modelled_write_amplification_silence_info{{{CONTROLLER}}}", None)],
+            hide=("instance",), order=("controller", "window", "reason"), span=8, height=6),
+    lines("Spare flash that the model assumes", "Over-provisioning by the size of the drive, or fitted to its media "
+          "counter, with its bounds.", "percentunit",
+          [(f"max by (basis) (ssdpulse_model_effective_overprovisioning_{name}{{{CONTROLLER}}})", f"{text} {{{{basis}}}}")
+           for name, text in (("upper_ratio", "upper"), ("ratio", ""), ("lower_ratio", "lower"))], span=8),
+    lines("The model against the drive's counter", "Modelled over measured write amplification, less 1, with bounds. "
+          "Away from 0: the drive works in another way than the model.", "percentunit",
+          [(f"max(ssdpulse_model_drift_{name}{{{CONTROLLER}}})", text)
+           for name, text in (("upper_ratio", "upper"), ("ratio", "drift"), ("lower_ratio", "lower"))], "bound",
+          minimum=None, span=8),
+    lines("How much the model knows", "Share of the drive of which nothing was heard, and of the events that were lost.",
+          "percentunit",
+          [(f"ssdpulse_model_unknown_pages_ratio{{{CONTROLLER}}}", "unknown pages"),
+           (f"ssdpulse_model_lost_events_ratio{{{CONTROLLER}}}", "lost {{kind}} events")], span=8),
+    lines("Drive writes that the model has seen", "What the host wrote since the model began, over what the drive "
+          "holds. It is steady from 2 on.", "short",
+          (f"ssdpulse_model_written_drive_writes{{{CONTROLLER}}}", "drive writes"), span=8),
+    lines("Lifetime of what is written, by hint", "How much the host writes until half of what was written with this "
+          "hint is written again or discarded.", "decbytes",
+          (f'ssdpulse_write_lifetime_bytes{{{CONTROLLER},share="0.5"}}', "{{hint}}"), span=8),
+    lines("Until garbage collection begins", "What the host wrote since the last full discard, and the range in which "
+          "collection begins.", "decbytes",
+          [(f"ssdpulse_written_since_full_discard_bytes{{{CONTROLLER}}}", "written"),
+           (f"ssdpulse_collection_begins_lower_bytes{{{CONTROLLER}}}", "begins, at the earliest"),
+           (f"ssdpulse_collection_begins_upper_bytes{{{CONTROLLER}}}", "at the latest")], span=8),
+]
+
 WEAR = [
     lines("Life used", "Rated life that is used up, by the drive's own estimates; may exceed 100 %.", "percentunit",
           [gauge("percentage_used_ratio", "drive"),

@@ -149,6 +149,7 @@ export class DeviceView {
         fact("in flight", String(now.in_flight)));
     }
     if (device.mounts.length) facts.push(fact("mounted", device.mounts.map((mount) => mount.mountpoint).join(", "), device.mounts.map((mount) => mount.fstype + (mount.discard ? " with discard" : "")).join(", ")));
+    if (device.modelled) facts.push(fact("write amplification, by the model", device.modelled));
     if (device.nvme) {
       const waf = device.nvme.write_amplification;
       facts.push(fact("write amplification", waf.ratio === null ? "not known" : waf.ratio.toFixed(2), waf.ratio === null ? waf.reason : `${waf.lower.toFixed(2)} to ${waf.upper.toFixed(2)} over ${waf.window}`));

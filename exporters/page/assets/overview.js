@@ -17,8 +17,9 @@ function tail(device, kind) {
   return [latency(now.p99), usual === null || usual === undefined ? "" : `usually ${latency(usual)}`];
 }
 
-function amplification(nvme) {
+function amplification(nvme, modelled) {
   const waf = nvme?.write_amplification;
+  if ((!nvme || waf.ratio === null) && modelled?.startsWith("modelled")) return ["not measured", modelled];
   if (!nvme) return ["not known", "no NVMe drive"];
   if (waf.ratio === null) return ["not known", waf.reason || "too little written"];
   return [waf.ratio.toFixed(2), `${waf.lower.toFixed(2)} to ${waf.upper.toFixed(2)}, ${waf.window}, ${waf.source}`];
@@ -58,7 +59,7 @@ function row(device) {
     cell("I/Os a second", [`${count(rate("read", "ios"))} read`, `${count(rate("write", "ios"))} write`], "number"),
     cell("Data a second", [`${bytes(rate("read", "bytes"))} read`, `${bytes(rate("write", "bytes"))} write`], "number"),
     cell("In flight", [device.now ? String(device.now.in_flight) : "–", ""], "number"),
-    cell("Write amplification", amplification(device.nvme), "number"),
+    cell("Write amplification", amplification(device.nvme, device.modelled), "number"),
     cell("Life", life(device.nvme), "number"),
     element("td", { class: "strip", "data-label": "Last 15 minutes" }, strip));
   requestAnimationFrame(() => drawStrip(strip, device.strip));

@@ -116,6 +116,18 @@ def loop_disk(file, size=None, direct=False):
 
 
 @contextmanager
+def partitions(disk, ranges):
+    """(first sector, sectors) of each, from 1 on. The kernel is told of them: it need not know any format of tables."""
+    try:
+        for number, (first, length) in enumerate(ranges, 1):
+            run("addpart", disk.path, number, first, length)
+        yield
+    finally:  # the loop device would keep them
+        for number in range(1, len(ranges) + 1):
+            run("delpart", disk.path, number, check=False)
+
+
+@contextmanager
 def ram_disks(state, count=1, size="1G", filled=True):
     """Loop devices over tmpfs, their memory allocated, so that a first write costs what a later one does."""
     with ExitStack() as stack:
@@ -292,6 +304,11 @@ class Tracer:
             self._process.stdin.flush()
             self._expect("written")
             return self.read(disk)
+
+    def records_so_far(self, disk):
+        """Every event as it was written down."""
+        self.read_so_far(disk)
+        return trace.Trace.records(self._file, disk.dev)
 
     def end(self):
         """Stops tracing; {events, ring_full, skipped, no_before}. A gap of the tracer's own is an error."""

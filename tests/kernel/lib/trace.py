@@ -85,12 +85,12 @@ class Trace:
         self.widest = 0  # longest [before, after]
         self.no_before = 0
         places = {}
-        for record in self._records(path, dev):
+        for record in self.records(path, dev):
             self._take(places, *record)
         self.left_in_flight = [one for held in places.values() for one in (held, *held.hidden)]
 
     @staticmethod
-    def _records(path, dev):
+    def records(path, dev):
         records = [r for r in RECORD.iter_unpack(Path(path).read_bytes()) if r[5] == dev]
         records.sort(key=lambda r: r[1])
         return records

@@ -352,6 +352,12 @@ def misaligned(what, share, rate=2e6, small=0.25, **rest):
                     counter("ssdpulse_write_small_bytes_total", [(300, rate * 60 * small)], **DEVICE), **rest)
 
 
+def wrong_order(what, ratio, **rest):
+    return minutely("SsdpulseHintsInWrongOrder", what,
+                    gauge("ssdpulse_write_hint_order_violation", [(120, ratio), (180, 1)], controller="nvme0", shorter="short",
+                          longer="long"), **rest)
+
+
 WRITES = [
     hints("the kernel drops them", hinted(100), path("dropped", "fdp"), silent=(260 * MINUTE,),
           fires=((110 * MINUTE, {**DEVICE, "kernel": "dropped", "drive": "fdp"}, hints_say("dropped", "fdp")),)),
@@ -364,6 +370,10 @@ WRITES = [
           silent=(110 * MINUTE,)),
     hints("a few files with hints", hinted(10), path("dropped", "none"), silent=(110 * MINUTE,)),
 
+    wrong_order("short-lived data lives three times as long", 3, silent=(30 * MINUTE, 260 * MINUTE),
+                fires=((110 * MINUTE, {"controller": "nvme0", "shorter": "short", "longer": "long"},
+                        "On db1:10936, nvme0: SHORT data lives longer than LONG, by a factor of 3.0."),)),
+    wrong_order("as long", 1.4, silent=(110 * MINUTE,)),
     misaligned("three quarters of the bytes", 0.75, silent=(10 * MINUTE, 260 * MINUTE),
                fires=((110 * MINUTE, DEVICE, "On db1:10936, 75% of the bytes written to nvme0n1 in the last hour were "
                        "misaligned; 25% were in writes smaller than the drive's granularity."),)),

@@ -116,6 +116,13 @@ CASES = [
     case("SourceDown", "one drive does not answer", source_up([(180, 1)]), source_up([(180, 0)], **DRIVE), silent=(THEN,)),
     case("SourceDown", "a restart of a minute", source_up([(60, 1), (1, 0), (60, 1)]), silent=(61 * MINUTE,)),
 
+    case("ReloadFailed", "a file with a mistake", gauge("ssdpulse_config_last_reload_successful", [(60, 1), (60, 0), (60, 1)]),
+         gauge("ssdpulse_config_last_reload_success_timestamp_seconds", [(180, 0)]), silent=BOTH,
+         fires=((THEN, {}, "On db1:10936, the last reload was refused; the configuration in force was loaded 1h 30m 0s "
+                 "ago. The next start will fail."),)),
+    case("ReloadFailed", "fixed at once", gauge("ssdpulse_config_last_reload_successful", [(60, 1), (3, 0), (60, 1)]),
+         silent=(62 * MINUTE, 66 * MINUTE)),
+
     case("Absent", "a host that does not answer", gauge("up", [(60, 1), (60, 0), (60, 1)]), silent=BOTH,
          fires=((THEN, {}, "ssdpulse on db1:10936 has not answered for 5 minutes."),)),
     case("Absent", "no host at all", gauge("up", [(60, 1), (60, None), (60, 1)]), silent=BOTH, host={"job": "ssdpulse"},

@@ -81,12 +81,18 @@ COMMIT = {"device": "nvme0n1", "operation": "commit"}
 FREEZES = [(CALM, 0), *[(1, 1), (2, 0)] * (TROUBLE // 3), (AFTER, 0)]  # one in 45 s
 RARE = ("On db1:10936, 68.99% of the time that reads on nvme0n1 waited in the last 15 minutes was beyond what is usual, "
         "although 99 % of them are as fast as ever.")
+LASTING = RARE.replace("68.99%", "47.91%")
 
 
 def rare(seconds):
     """What a sample's I/Os waited beyond what is usual."""
     return [counter("ssdpulse_latency_excess_seconds_total", [(CALM, 0), (TROUBLE, seconds), (AFTER, 0)], cause="unknown",
-                    **READ)]
+                    **READ), pending(0)]
+
+
+def pending(seconds):
+    """What they waited in a spike that lasts."""
+    return gauge("ssdpulse_latency_spike_pending_excess_seconds", [(CALM, 0), (TROUBLE, seconds), (AFTER, 0)], **READ)
 
 
 NAMESPACE = gauge("ssdpulse_nvme_namespace_info", [(ALL, 1)], controller="nvme0", device="nvme0n1", nsid="1")
@@ -151,10 +157,18 @@ CASES = [
          silent=(BEFORE, LATER)),
     Case("SsdpulseCommitsSlow", "one spike of 20 s, with what it cost",
          [counter("ssdpulse_latency_spike_seconds_total", [(CALM, 0), (1, 20), (80, 0)], cause="flush", **COMMIT),
-          counter("ssdpulse_latency_excess_seconds_total", [(CALM, 0), (1, 60), (80, 0)], cause="flush", **COMMIT)],
+          counter("ssdpulse_latency_excess_seconds_total", [(CALM, 0), (1, 60), (80, 0)], cause="flush", **COMMIT),
+          gauge("ssdpulse_latency_spike_pending_excess_seconds", [(ALL, 0)], **COMMIT)],
          fires=((BEGIN + 90, {**COMMIT, "cause": "flush"},
                  "On db1:10936, commits on nvme0n1 were slow in 6.667% of the last 5 minutes (cause: flush); they "
                  "waited 60 s longer than usual in 15 minutes."),), silent=(BEFORE, BEGIN + 8 * MINUTE)),
+    Case("SsdpulseCommitsSlow", "most commits are one tenant's",
+         [spike("flush", TROUBLED, "commit"),
+          *(counter("ssdpulse_tenant_commits_total", [(CALM, growth), (TROUBLE, growth), (AFTER, growth)], device="nvme0n1", tenant=tenant)
+            for tenant, growth in (("db.service", 3000), ("/", 15)))],
+         fires=((DURING, {"device": "nvme0n1", "operation": "commit", "cause": "flush"},
+                 "On db1:10936, commits on nvme0n1 were slow in 100% of the last 5 minutes (cause: flush); most commits are those of "
+                 "db.service."),), silent=(BEFORE, LATER)),
     Case("SsdpulseCommitsSlow", "one of 10 s in 5 minutes, and slow reads",
          [counter("ssdpulse_latency_spike_seconds_total", [(CALM, 0), (1, 10), (80, 0)], cause="flush", **COMMIT),
           spike("flush", TROUBLED)], silent=(BEGIN + 2 * MINUTE, DURING)),
@@ -176,6 +190,8 @@ CASES = [
 
     Case("SsdpulseRareSlowIo", "a few hold half of the waiting time", [*rare(3), whole(USUAL, 30000)],
          fires=((DURING, READ, RARE),), silent=(BEFORE, 43 * MINUTE)),
+    Case("SsdpulseRareSlowIo", "in one spike that lasts", [*rare(0)[:1], pending(100), whole(USUAL, 30000)],
+         fires=((DURING, READ, LASTING),), silent=(BEFORE, 43 * MINUTE)),
     Case("SsdpulseRareSlowIo", "they hold a twentieth of it", [*rare(0.15), whole(USUAL, 30000)], silent=(DURING,)),
     Case("SsdpulseRareSlowIo", "the tail is not fine either: other alerts report it", [*rare(1000), whole(STALL, 30000)],
          silent=(DURING,)),
@@ -186,6 +202,11 @@ CASES = [
 
     tail("LatencyHigh", "sixteen times the usual p99 for ten minutes", whole(-7, 3000), fires=((DURING, READ,
          "On db1:10936, reads on nvme0n1 take 0.0078 s (99th percentile over 5 minutes); 0.00012 s is usual."),)),
+    tail("LatencyHigh", "a tenant floods the drive", whole(-7, 3000),
+         *(counter("ssdpulse_tenant_bytes_total", [(CALM, 0), (TROUBLE, growth), (AFTER, 0)], tenant=tenant, **READ)
+           for tenant, growth in (("backup.service", 15e8), ("db.service", 15e6))), fires=((DURING, READ,
+         "On db1:10936, reads on nvme0n1 take 0.0078 s (99th percentile over 5 minutes); 0.00012 s is usual; most is read and written by "
+         "backup.service (100MB/s)."),)),
     tail("LatencyHigh", "ten times the usual, but quick: 2 ms", whole(-9, 3000)),
     tail("LatencyHigh", "twice the usual", latency([(CALM, {-8: 3000}), (TROUBLE, {-7: 3000}), (AFTER, {-8: 3000})])),
     tail("LatencyHigh", "one minute of it",

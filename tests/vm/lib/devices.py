@@ -56,6 +56,11 @@ class Logged:
         return sum(int(size, 16) for size in re.findall(r" Trim id=\d+ offset=\S+ count=(0x[0-9a-f]+)",
                                                         self._log.read_text()))
 
+    def commands(self):
+        """[(write, trim or zero, offset, bytes)] so far, as they came."""
+        return [(kind.lower(), int(offset, 16), int(size, 16)) for kind, offset, size in re.findall(
+            r" (Write|Trim|Zero) id=\d+ offset=(0x[0-9a-f]+) count=(0x[0-9a-f]+)", self._log.read_text())]
+
     def stop(self):
         if self._process is not None:
             self._process.kill()
@@ -143,6 +148,26 @@ class Nvme:
 
     def stop(self):
         self.backend.stop()
+
+
+class NvmeNamespaces:
+    """A controller with a namespace for each backend, numbered from 1."""
+
+    def __init__(self, serial, *backends):
+        self.serial, self.backends = serial, backends
+
+    def start(self, state, number):
+        arguments = [*_port(number), "-device", f"nvme,id={self.serial},serial={self.serial},bus=port{number}"
+                                                f"{_options(NVME)}"]
+        for index, backend in enumerate(self.backends, 1):
+            node = f"{self.serial}-data{index}"
+            arguments = [*backend.start(state, node), *arguments,
+                         "-device", f"nvme-ns,drive={node},bus={self.serial},nsid={index}"]
+        return arguments
+
+    def stop(self):
+        for backend in self.backends:
+            backend.stop()
 
 
 class NvmeSubsystem:

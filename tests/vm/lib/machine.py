@@ -286,7 +286,7 @@ class Daemon:
         self.pid = int(vm.sh(f"{environment}ssdpulse run {include} {' '.join(options)} >{self.log} 2>&1 & echo $!"))
         try:
             vm.sh(f"until curl -sf -o /dev/null http://127.0.0.1:{self.PORT}/-/ready; do "
-                  f"kill -0 {self.pid} 2>/dev/null || exit 1; sleep 0.2; done", 60)
+                  f"kill -0 {self.pid} 2>/dev/null || exit 1; sleep 0.2; done", 180)  # the verifier, emulated
         except GuestError as error:
             raise GuestError(f"the daemon does not start: {self.words()}") from error
         self.start_seconds = time.monotonic() - began

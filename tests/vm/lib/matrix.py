@@ -5,7 +5,7 @@ A scenario is a module with devices() and run(vm, check); its first line says wh
 guest's console, the daemon's log and the last /metrics stay in RESULTS/KERNEL.SCENARIO when it fails. Scenarios that
 say SHARES_GUEST = True and agree in MACHINE run one after the other in one guest, which has the disks of all of them
 (those with the same serial number must be the same): a boot costs as much as a scenario. Who shares, tidies up.
-LONG_ONLY = True: only with --long.
+PART = "NAME": in no other part of the long form than this one.
 Lines "TABLE KEY: VALUE" of a scenario are put together at the end, one table per kernel.
 """
 import argparse

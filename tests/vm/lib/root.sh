@@ -8,9 +8,9 @@
 # Guests get these when their kernel has them as modules; "late" ones only when a scenario asks.
 readonly MODULES_EARLY=(nvme virtio_blk)
 readonly MODULES_LATE=(null_blk scsi_debug sd_mod loop xfs ext4 crc32c_generic crc32c_intel virtio_net nvme-tcp dm_mod
-  dm-delay dm-multipath dm-round-robin dm-thin-pool raid0 raid1 nbd mq-deadline)
-readonly GUEST_TOOLS=(dash curl fio nvme xfs_io mkfs.xfs mke2fs fstrim blkdiscard blockdev losetup kmod bpftool dmsetup
-  sfdisk addpart mdadm lvm chrt setpriv)
+  dm-delay dm-multipath dm-round-robin dm-thin-pool dm-crypt crypto_null ecb raid0 raid1 nbd mq-deadline btrfs overlay)
+readonly GUEST_TOOLS=(dash curl fio nvme xfs_io mkfs.xfs mkfs.btrfs mke2fs fstrim blkdiscard blockdev losetup kmod
+  bpftool dmsetup sfdisk addpart mdadm lvm chrt setpriv)
 
 # pack DIRECTORY ARCHIVE: uncompressed, because the guest unpacks it at an emulator's speed.
 pack() {
@@ -45,7 +45,8 @@ pack_tools() {
     cp -L "$path" "$root/usr/sbin/$tool"
   done
   # Built with the tests, which is how it lies beside the daemon.
-  cp "$(dirname "$binary")/ssdpulse_history_writer" "$root/usr/sbin/"
+  cp "$(dirname "$binary")"/ssdpulse_{history_writer,samples_probe} "$root/usr/sbin/"
+  install -s "$(dirname "$binary")/ssdpulse_attribution_probe" "$root/usr/sbin/"
   ln -s kmod "$root/usr/sbin/modprobe"
   for file in "$root"/usr/{bin,sbin,lib}/*; do with_libraries "$file"; done | grep "^/" | grep -v "^$root" | sort -u |
     while read -r file; do install -D "$(readlink -f "$file")" "$root$file"; done

@@ -213,7 +213,9 @@ def run(vm, check):
     grass, meadow, *members = disks = [vm.disk(name) for name in ("grass", "meadow", *MEMBERS)]
     configure(vm, None, burst_gap="1s")
     daemon = machine.Daemon(vm, "--config", "/tmp/discards.yaml")
-    print("TABLE discard submitters: " + re.search('feature=discard_submitters decision="([^"]*)"', daemon.words())[1])
+    [decision] = [dict(labels)["decision"] for labels in daemon.scrape().series(
+        "ssdpulse_kernel_feature_info", feature="discard_submitters")]
+    print(f"TABLE discard submitters: {decision}")
     series = [labels for labels in daemon.scrape().series(BYTES) if dict(labels)["device"] in disks]
     check.equal(len(series), len(TRIGGERS) * len(disks), "every trigger of every disk is there")
     trimmed = {disk: vm.devices[serial].backend.trimmed() for disk, serial in ((grass, "grass"), (meadow, "meadow"))}

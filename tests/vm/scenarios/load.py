@@ -7,12 +7,13 @@ import machine
 OLD = {"issue_tracepoint": "request", "skipped_runs": "not told", "disk_identity": "device number",
        "disk_of_request": "request", "flush_sequence_flag": "macro bit 4", "request_operations": "req_opf",
        "start_time": "zero when unstamped", "tag_waiters": "behind a pointer", "write_hint": "bio",
-       "write_stream": "absent", "discard_submitters": "__blkdev_issue_discard with flags"}
+       "write_stream": "absent", "discard_submitters": "__blkdev_issue_discard with flags", "io_accounting": "unknown",
+       "io_cgroup": "bio", "io_path": "direct I/O of no known engine"}
 MIDDLE = {**OLD, "discard_submitters": "__blkdev_issue_discard", "skipped_runs": "counted by the kernel",
           "disk_identity": "diskseq", "disk_of_request": "queue", "request_operations": "req_op", "tag_waiters": "embedded",
           "write_hint": "page"}
 NEW = {**MIDDLE, "flush_sequence_flag": "enum bit 1", "start_time": "vouched for by RQF_IO_STAT",
-       "discard_submitters": "bio_chain_and_submit", "write_hint": "bio, page for buffered"}
+       "discard_submitters": "bio_chain_and_submit", "write_hint": "bio, page for buffered", "io_path": "exact"}
 NEWEST = {**NEW, "write_hint": "bio", "write_stream": "bio"}
 FEATURES = {"5.10": OLD, "6.1": MIDDLE, "6.12": NEW, "6.12-modular": NEW, "newest": NEWEST}
 FULL = {"write_class": "end functions, flags and pages"}

@@ -16,4 +16,5 @@
 #define bpf_ktime_get_ns() fake_now
 #define bpf_get_smp_processor_id() 0U
 #define bpf_map_lookup_elem(map, key) fake_element(map, *(key))
+#define bpf_ringbuf_output(map, data, size, flags) fake_send(map, data, size, flags)
 #define bpf_probe_read_kernel_str(to, size, from) fake_copy(to, size, from)

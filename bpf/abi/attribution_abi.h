@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the block programs count by cgroup and by path into the kernel.
+ *
+ * Part of block_abi.h, whose rules hold here too. Each CPU has a table of its own, of small cells that are found by
+ * what they count: cgroup, device, operation and path. So memory follows what happens, not the product of what could,
+ * no cell is written by two CPUs, and a new cgroup needs nothing that CPUs would have to share. A cell that is free is
+ * taken by the completion program of its CPU; user space alone gives cells back.
+ *
+ * A cgroup is known by its css.serial_nr, which is never reused, while css ids are, dozens of times in a second. What
+ * it is called is announced before its first cell on a CPU is taken: a cgroup may be gone before anybody looks.
+ */
+#pragma once
+
+#include "latency_buckets.h" /* for the types' names in user space */
+
+/* Operations that are attributed; commits are counted, nothing else. */
+#define ATTRIBUTED_READ 0 /* as CLASS_READ and CLASS_WRITE */
+#define ATTRIBUTED_WRITE 1
+#define ATTRIBUTED_DISCARD 2
+#define ATTRIBUTED_COMMIT 3
+#define ATTRIBUTED_OPERATIONS 4
+
+/* How an I/O was submitted; PATH_RAW beside it: to the block device itself. */
+#define PATH_OTHER 0
+#define PATH_IO_URING 1
+#define PATH_SQPOLL 2
+#define PATH_LIBAIO 3
+#define PATH_SYNC 4
+#define PATH_DIRECT 5 /* by an engine that this kernel does not tell */
+#define PATH_BUFFERED_READ 6
+#define PATH_WRITEBACK 7
+#define PATH_JOURNAL 8
+#define PATH_METADATA 9
+#define PATH_SWAP 10
+#define PATH_LOOP 11
+#define PATH_STACKED 12
+#define PATH_RAW 16
+#define PATH_CODES 32
+
+/*
+ * What the function that ends a bio (or a buffer, or a kiocb) says of its path, in an entry of end_functions: bits 3 to
+ * 7 of its lowest byte.
+ */
+#define END_UNKNOWN 0
+#define END_IOMAP_DIO 1	   /* bi_private is a struct iomap_dio */
+#define END_BLKDEV_DIO 2   /* bi_private is a struct blkdev_dio */
+#define END_BLKDEV_ASYNC 3 /* the bio is inside a struct blkdev_dio */
+#define END_BLKDEV_SIMPLE 4
+#define END_DIO 5    /* bi_private is a struct dio */
+#define END_WAIT 6   /* somebody waits for it: the page tells */
+#define END_CHAIN 7  /* a piece that was split off: bi_private is the bio that waits */
+#define END_PAGES 8  /* of the page cache */
+#define END_BUFFER 9 /* bi_private is a struct buffer_head with a function of its own, until 7.x */
+#define END_JOURNAL 10
+#define END_METADATA 11
+#define END_SWAP 12
+#define END_STACKED 13
+#define END_KI_IO_URING 14
+#define END_KI_IO_URING_POLLED 15
+#define END_KI_LIBAIO 16
+#define END_KI_LOOP 17
+
+/* One cgroup, device, operation and path on one CPU. */
+struct attributed {
+	__u64 key; /* see attribution_key, or one of the two below */
+	__u64 ios; /* final completions, with strays */
+	__u64 bytes;
+	__u64 device_ns;
+};
+/* The key of a cell that is free; its counts are 0. And of one that user space is about to give back: nothing is added
+ * any more, and nobody takes it. */
+#define ATTRIBUTION_FREE 0
+#define ATTRIBUTION_LEAVING 1
+
+/* A set of neighbours is searched; a cell is in one of the two sets of its key. */
+#define ATTRIBUTED_IN_SET 4
+struct attribution_set {
+	struct attributed cell[ATTRIBUTED_IN_SET];
+};
+
+#define ATTRIBUTION_SERIAL_SHIFT 20
+#define ATTRIBUTION_DEVICE_SHIFT 10
+#define ATTRIBUTION_DEVICE_MASK 0x3ff
+#define ATTRIBUTION_TAKEN 0x80 /* so that no key is one of the two above */
+#define ATTRIBUTION_OPERATION_SHIFT 5
+
+/* Serial 0: no cgroup. */
+static inline __attribute__((always_inline)) __u64 attribution_key(__u64 serial, __u32 device, __u32 operation,
+								   __u32 path)
+{
+	return serial << ATTRIBUTION_SERIAL_SHIFT | (__u64)device << ATTRIBUTION_DEVICE_SHIFT | ATTRIBUTION_TAKEN |
+	       operation << ATTRIBUTION_OPERATION_SHIFT | path;
+}
+
+static inline __attribute__((always_inline)) __u32 attribution_first_set(__u64 key, __u32 sets)
+{
+	return (__u32)((key * 0x9e3779b97f4a7c15ULL >> 32) * sets >> 32);
+}
+
+static inline __attribute__((always_inline)) __u32 attribution_second_set(__u64 key, __u32 sets)
+{
+	return (__u32)(((key ^ key >> 23) * 0xc2b2ae3d27d4eb4fULL >> 32) * sets >> 32);
+}
+
+/* One device on some CPUs (cfg_other_mask), atomic adds: what found no cell. */
+struct unattributed {
+	__u64 events; /* added to last */
+	__u64 pad[7];
+	struct {
+		__u64 ios;
+		__u64 bytes;
+		__u64 device_ns;
+	} of[ATTRIBUTED_OPERATIONS][PATH_CODES];
+};
+
+/* A cgroup that has just been given its first cell on a CPU, as it was then. */
+#define CGROUP_NAME_LEN 256 /* NAME_MAX + 1 */
+struct announced_cgroup {
+	__u64 serial;
+	__u64 cgroup; /* kernfs_node.id: the inode of its directory */
+	__u64 parent; /* that of its parent; 0: it is the root */
+	__u64 pad;
+	char name[CGROUP_NAME_LEN]; /* of the directory; empty for the root */
+};
+
+/* One CPU: a ring of announcements, and those that were made lately. */
+#define CGROUPS_KNOWN 128
+struct announcements {
+	__u64 written; /* announcements so far */
+	__u64 taken;   /* cells taken so far */
+	__u64 kernel_pad[6];
+	__u64 read; /* by user space, and written by it alone */
+	__u64 reader_pad[7];
+	__u64 known[CGROUPS_KNOWN]; /* serials; user space clears one that it forgets, and may clear another with it */
+};
+
+static inline __attribute__((always_inline)) __u32 cgroup_known_at(__u64 serial)
+{
+	return (__u32)(serial * 0x9e3779b97f4a7c15ULL >> 57);
+}
+
+#ifndef __cplusplus
+#define static_assert _Static_assert
+#endif
+static_assert(sizeof(struct attributed) == 32, "two share a cache line");
+static_assert(sizeof(struct attribution_set) == 128, "a set is two cache lines");
+static_assert(sizeof(struct unattributed) % 64 == 0, "a cell starts on a cache line");
+static_assert(sizeof(struct announced_cgroup) == 288, "");
+static_assert(sizeof(struct announcements) % 64 == 0, "");
+static_assert(CGROUPS_KNOWN == 1 << (64 - 57), "the hash is the place");

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which pages does a range of a drive touch or cover, and which of them does the flash model follow?
+ *
+ * Of every aligned group of 2^rate_bits pages it follows the one that a keyed hash picks, so that the followed pages of
+ * a range have consecutive indexes (their groups) and cost two hashes, however long the range. Both sides include this
+ * header: the kernel side samples by it, and the model by the same.
+ */
+#pragma once
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+/* Consecutive pages, or consecutive indexes of followed pages. */
+struct page_range {
+	__u64 first;
+	__u64 count;
+};
+
+/* What a write programs: every page that it touches. No drive has 2^63 bytes. */
+static inline __attribute__((always_inline)) struct page_range touched_pages(__u64 offset, __u64 bytes, __u32 page_bits)
+{
+	struct page_range range;
+
+	range.first = offset >> page_bits;
+	range.count = bytes ? ((offset + bytes - 1) >> page_bits) - range.first + 1 : 0;
+	return range;
+}
+
+/* What a discard frees: every page that it covers. */
+static inline __attribute__((always_inline)) struct page_range covered_pages(__u64 offset, __u64 bytes, __u32 page_bits)
+{
+	struct page_range range;
+	__u64 end = (offset + bytes) >> page_bits;
+
+	range.first = (offset + (1ULL << page_bits) - 1) >> page_bits;
+	range.count = end > range.first ? end - range.first : 0;
+	return range;
+}
+
+/* The finalizer of MurmurHash3, keyed. */
+static inline __attribute__((always_inline)) __u32 keyed_hash(__u64 value, __u32 key)
+{
+	__u32 mixed = (__u32)value ^ (__u32)(value >> 32) * 0x9E3779B1U ^ key;
+
+	mixed = (mixed ^ mixed >> 16) * 0x85EBCA6BU;
+	mixed = (mixed ^ mixed >> 13) * 0xC2B2AE35U;
+	return mixed ^ mixed >> 16;
+}
+
+/* The followed page of a group; rate_bits is below 32. */
+static inline __attribute__((always_inline)) __u64 followed_page(__u64 group, __u32 rate_bits, __u32 seed)
+{
+	return (group << rate_bits) + (keyed_hash(group, seed) & ((1U << rate_bits) - 1));
+}
+
+/* Indexes of the followed pages in a range of a drive's pages; what lies beyond its last group has none. */
+static inline __attribute__((always_inline)) struct page_range followed_pages(struct page_range pages, __u64 groups,
+									      __u32 rate_bits, __u32 seed)
+{
+	__u64 end = pages.first + pages.count, group = pages.first >> rate_bits, beyond;
+	struct page_range none = {0, 0}, followed;
+
+	if (!pages.count || group >= groups)
+		return none;
+	if (end > groups << rate_bits)
+		end = groups << rate_bits;
+	/* The group behind the last followed one; not below the first, so that nothing wraps. */
+	beyond = (end - 1) >> rate_bits;
+	beyond += followed_page(beyond, rate_bits, seed) < end;
+	group += followed_page(group, rate_bits, seed) < pages.first;
+	if (group >= beyond)
+		return none;
+	followed.first = group;
+	followed.count = beyond - group;
+	return followed;
+}

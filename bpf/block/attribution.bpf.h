@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * For whom, and by which path into the kernel, was this read, write or discard done?
+ *
+ * Asked when it ends, where the first bio still hangs on the request and the kernel is about to read the same memory:
+ * nothing is remembered between issue and end, so nothing can be lost between them. A request that ends in parts is
+ * asked at each for its bytes, and at the last one for the I/O. What has no bio is of no cgroup, by PATH_OTHER.
+ * To be called before the same is added to the device's cells: who reads those first finds all of it here.
+ */
+#pragma once
+
+#include "io_path.bpf.h"
+
+/* All of it costs nothing where it is switched off. */
+const volatile bool cfg_attribution = false;
+const volatile __u32 cfg_attribution_sets = 1; /* of one CPU */
+const volatile __u32 cfg_announced = 1;	       /* a power of two: the ring of one CPU */
+/* CPUs share what found no cell: cell = CPU number & mask. */
+const volatile __u32 cfg_other_mask = 0;
+
+ARRAY_MAP(attributions, struct attribution_set);       /* [CPU][set] */
+ARRAY_MAP(unattributed_cells, struct unattributed);    /* [device][some CPUs] */
+ARRAY_MAP(announced_cgroups, struct announced_cgroup); /* [CPU][ring] */
+ARRAY_MAP(announcement_states, struct announcements);  /* [CPU] */
+
+#define AMOUNT(ios, bytes) ((__u64)(ios) << 32 | (bytes))
+
+static __always_inline struct cgroup_subsys_state *cgroup_of(struct bio___write *bio)
+{
+	if (!bpf_core_field_exists(bio->bi_blkg))
+		return NULL;
+	return &bio->bi_blkg->blkcg->css;
+}
+
+/* Of a bio, if there is one, that is charged to nobody: 0. */
+static __always_inline __u64 cgroup_serial(struct bio___write *bio)
+{
+	if (!bio || !bpf_core_field_exists(bio->bi_blkg))
+		return 0;
+	return cgroup_of(bio)->serial_nr;
+}
+
+static __always_inline void add_attributed(struct attributed *cell, __u64 amount, __u64 device_ns)
+{
+	cell->ios += amount >> 32;
+	cell->bytes += (__u32)amount;
+	cell->device_ns += device_ns;
+}
+
+static __always_inline void add_unattributed(__u64 key, __u32 cpu, __u64 amount, __u64 device_ns)
+{
+	__u32 device = key >> ATTRIBUTION_DEVICE_SHIFT & ATTRIBUTION_DEVICE_MASK;
+	__u32 at = device * (cfg_other_mask + 1) + (cpu & cfg_other_mask);
+	struct unattributed *other = bpf_map_lookup_elem(&unattributed_cells, &at);
+	__u32 operation = key >> ATTRIBUTION_OPERATION_SHIFT, path = key;
+
+	if (!other)
+		return;
+	BOUND(operation, ATTRIBUTED_OPERATIONS - 1);
+	BOUND(path, PATH_CODES - 1);
+	__sync_fetch_and_add(&other->of[operation][path].ios, amount >> 32);
+	__sync_fetch_and_add(&other->of[operation][path].bytes, (__u32)amount);
+	__sync_fetch_and_add(&other->of[operation][path].device_ns, device_ns);
+	__sync_fetch_and_add(&other->events, 1);
+}
+
+/* Whether user space knows, or will find out, what the cgroup is called. */
+static __always_inline bool announce(struct announcements *own, struct bio___write *bio, __u64 serial, __u32 cpu)
+{
+	struct announced_cgroup *entry;
+	struct cgroup_subsys_state *css;
+	__u32 at, known;
+	__u64 written;
+
+	if (!serial || !bio)
+		return true;
+	known = cgroup_known_at(serial);
+	BOUND(known, CGROUPS_KNOWN - 1);
+	if (own->known[known] == serial)
+		return true;
+	written = own->written;
+	if (written - *(volatile __u64 *)&own->read >= cfg_announced)
+		return false;
+	at = cpu * cfg_announced + ((__u32)written & (cfg_announced - 1));
+	entry = bpf_map_lookup_elem(&announced_cgroups, &at);
+	if (!entry)
+		return false;
+	css = cgroup_of(bio);
+	entry->serial = serial;
+	entry->cgroup = css->cgroup->kn->id;
+	entry->parent = css->parent ? css->parent->cgroup->kn->id : 0;
+	if (bpf_probe_read_kernel_str(entry->name, sizeof(entry->name), css->cgroup->kn->name) < 0)
+		entry->name[0] = 0;
+	*(volatile __u64 *)&own->written = written + 1;
+	own->known[known] = serial;
+	return true;
+}
+
+/* In the set: the cell of the key, else the first that is free; ATTRIBUTED_IN_SET: neither. */
+static __always_inline __u32 place_in_set(const struct attribution_set *set, __u64 key)
+{
+	__u32 place = ATTRIBUTED_IN_SET, way;
+
+#pragma unroll
+	for (way = ATTRIBUTED_IN_SET; way-- > 0;) {
+		if (set->cell[way].key == ATTRIBUTION_FREE)
+			place = way;
+	}
+#pragma unroll
+	for (way = 0; way < ATTRIBUTED_IN_SET; way++) {
+		if (set->cell[way].key == key)
+			place = way;
+	}
+	return place;
+}
+
+/*
+ * What has no cell in the first set of its key: it is in the second, or gets one, or is counted as unattributed. Not
+ * inlined, like all that is rare.
+ */
+static __noinline int attribute_slowly(struct request *rq, __u64 key, __u64 amount, __u64 device_ns, __u32 cpu)
+{
+	struct bio___write *bio = (struct bio___write *)rq->bio;
+	__u32 base = cpu * cfg_attribution_sets, first, second, place;
+	struct attribution_set *set, *other;
+	__u64 unknown = rq->__sector;
+	struct attributed *cell;
+
+	first = base + attribution_first_set(key, cfg_attribution_sets);
+	second = base + attribution_second_set(key, cfg_attribution_sets);
+	set = bpf_map_lookup_elem(&attributions, &first);
+	other = bpf_map_lookup_elem(&attributions, &second);
+	if (!set || !other)
+		return 0;
+	place = forgotten(place_in_set(other, key), unknown);
+	/* A cell that is there counts on; a new one is rather in the first set. */
+	BOUND(place, 2 * ATTRIBUTED_IN_SET - 1);
+	if (place >= ATTRIBUTED_IN_SET || other->cell[place].key != key) {
+		__u32 rather = forgotten(place_in_set(set, key), unknown);
+
+		BOUND(rather, 2 * ATTRIBUTED_IN_SET - 1);
+		if (rather < ATTRIBUTED_IN_SET) {
+			place = rather;
+			second = first;
+		}
+	}
+	if (place >= ATTRIBUTED_IN_SET) {
+		add_unattributed(key, cpu, amount, device_ns);
+		return 0;
+	}
+	BOUND(place, ATTRIBUTED_IN_SET - 1);
+	set = bpf_map_lookup_elem(&attributions, &second);
+	if (!set)
+		return 0;
+	cell = &set->cell[place];
+	if (cell->key != key) {
+		struct announcements *own = bpf_map_lookup_elem(&announcement_states, &cpu);
+
+		if (!own || !announce(own, bio, key >> ATTRIBUTION_SERIAL_SHIFT, cpu)) {
+			add_unattributed(key, cpu, amount, device_ns);
+			return 0;
+		}
+		*(volatile __u64 *)&cell->key = key;
+		/* User space looks for new cells when it sees this one. */
+		*(volatile __u64 *)&own->taken += 1;
+	}
+	add_attributed(cell, amount, device_ns);
+	return 0;
+}
+
+static __always_inline void attribute_key(struct request *rq, __u64 key, __u64 amount, __u64 device_ns, __u32 cpu)
+{
+	__u32 at = cpu * cfg_attribution_sets + attribution_first_set(key, cfg_attribution_sets), way;
+	struct attribution_set *set = bpf_map_lookup_elem(&attributions, &at);
+
+	if (!set)
+		return;
+#pragma unroll
+	for (way = 0; way < ATTRIBUTED_IN_SET; way++) {
+		if (set->cell[way].key == key) {
+			add_attributed(&set->cell[way], amount, device_ns);
+			return;
+		}
+	}
+	attribute_slowly(rq, key, amount, device_ns, cpu);
+}
+
+/* A read or a write that ends as a whole. */
+static __always_inline void attribute(const struct io *io, __u32 cpu, __u32 bytes, __s64 device_ns)
+{
+	struct bio___write *bio = (struct bio___write *)io->rq->bio;
+	__u32 path;
+
+	if (!cfg_attribution)
+		return;
+	path = bio ? path_of(bio, io->class) : PATH_OTHER;
+	path = forgotten(path, io->now);
+	attribute_key(io->rq, attribution_key(cgroup_serial(bio), io->device, io->class, path), AMOUNT(1, bytes),
+		      device_ns > 0 ? (__u64)device_ns : 0, cpu);
+}
+
+/* Everything else: parts, what was not seen to begin or never began, discards, commits. */
+static __noinline int attribute_rare(struct request *rq, __u32 device, __u32 operation, __u64 amount, __u64 device_ns)
+{
+	struct bio___write *bio = (struct bio___write *)rq->bio;
+	__u32 path = PATH_OTHER;
+
+	if (bio && operation <= ATTRIBUTED_WRITE)
+		path = forgotten(path_slowly(bio, operation), rq->__sector);
+	attribute_key(rq, attribution_key(cgroup_serial(bio), device, operation, path), amount, device_ns,
+		      bpf_get_smp_processor_id());
+	return 0;
+}
+
+static __always_inline void attribute_rarely(const struct io *io, __u32 ios, __u32 bytes, __s64 device_ns)
+{
+	if (!cfg_attribution || (!ios && !bytes))
+		return;
+	if (io->class < HOT_CLASSES || io->class == CLASS_DISCARD)
+		attribute_rare(io->rq, io->device, io->class < HOT_CLASSES ? io->class : ATTRIBUTED_DISCARD,
+			       AMOUNT(ios, bytes), device_ns > 0 ? (__u64)device_ns : 0);
+}
+
+static __always_inline void attribute_commit(const struct io *io)
+{
+	if (cfg_attribution)
+		attribute_rare(io->rq, io->device, ATTRIBUTED_COMMIT, AMOUNT(1, 0), 0);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Tells the flash model what a device's pages go through.
+ *
+ * At every successful end of a part of a request, whether its issue was seen or not, with the range that ended: what
+ * fails is in no event, and what is submitted again counts once. Completions may come in another order than issues;
+ * two writes of a page that were in flight together have none. Pages written are counted exactly. An event is sent only
+ * where a followed page is among them: that path may call the ring buffer, and is not inlined.
+ */
+#pragma once
+
+#include "device_lookup.bpf.h"
+#include "write_details.bpf.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096); /* bytes; user space sets it */
+} samples SEC(".maps");
+
+static __always_inline struct page_range followed_of(const struct device_state *state, struct page_range pages)
+{
+	const struct page_sampling *sampling = &state->sampling;
+
+	pages.first += sampling->first_page;
+	return followed_pages(pages, sampling->groups, sampling->rate_bits, sampling->seed);
+}
+
+/*
+ * Sends the followed pages among these. Neither inlined nor static: the verifier looks at it once, whoever calls.
+ * Nobody waits for events: they are fetched once a tick.
+ */
+__noinline int send_sample(__u32 device, __u64 page, __u64 pages, __u32 kind, __u32 hint)
+{
+	struct device_state *state = device_state_of(device);
+	struct page_range all = {page, pages}, followed;
+	struct sample_event event = {.kind = kind, .hint = hint};
+
+	if (!state)
+		return 0;
+	followed = followed_of(state, all);
+	if (!followed.count)
+		return 0;
+	event.first = followed.first;
+	event.count = followed.count;
+	event.sampling = state->sampling.sampling;
+	BOUND(kind, SAMPLE_KINDS - 1);
+	if (bpf_ringbuf_output(&samples, &event, sizeof(event), BPF_RB_NO_WAKEUP))
+		__sync_fetch_and_add(&state->samples_lost[kind], 1);
+	return 0;
+}
+
+/* Of a discard. Called once for each range: see send_sample. */
+__noinline int send_discard(__u32 device, __u64 sector, __u32 bytes, __u32 kind)
+{
+	struct device_state *state = device_state_of(device);
+	struct page_range pages;
+
+	if (!state)
+		return 0;
+	pages = covered_pages(sector << 9, bytes, state->sampling.page_bits);
+	return send_sample(device, pages.first, pages.count, kind, 0);
+}
+
+static __always_inline __u32 sample_kind(struct request *rq, __u32 class)
+{
+	if (class != CLASS_WRITE_ZEROES)
+		return SAMPLE_DISCARD;
+	return rq->cmd_flags & REQUEST_FLAG(__REQ_NOUNMAP) ? SAMPLE_ZEROES_KEPT : SAMPLE_ZEROES;
+}
+
+/*
+ * Discards and zeroes. A discard of several ranges has one bio for each; of one range, its bios are neighbours and the
+ * drive saw them as one. Not inlined, as they are few.
+ */
+static __noinline int sample_ranges(struct request *rq, struct device_state *state, __u32 device, __u32 class,
+				    __u32 nr_bytes)
+{
+	__u32 kind = forgotten(sample_kind(rq, class), rq->__sector), left = nr_bytes, number;
+	struct bio___write *bio = (struct bio___write *)rq->bio;
+	__u64 unknown = rq->__sector;
+
+	if (!state)
+		return 0;
+	if (rq->nr_phys_segments <= 1) {
+		send_discard(device, rq->__sector, nr_bytes, kind);
+		return 0;
+	}
+#pragma clang loop unroll(disable)
+	for (number = 0; number < SAMPLE_RANGES; number++) {
+		__u64 beyond;
+
+		if (!bio || !left)
+			return 0;
+		/* What of it ended, without a branch that the verifier would follow at each turn. */
+		beyond = (__u64)left - bio->bi_iter.bi_size;
+		beyond &= ~(beyond >> 63) + 1;
+		send_discard(device, bio->bi_iter.bi_sector, bio->bi_iter.bi_size + (__u32)beyond, kind);
+		left = forgotten(left - bio->bi_iter.bi_size - (__u32)beyond, unknown);
+		bio = bio->bi_next;
+	}
+	if (bio && left)
+		__sync_fetch_and_add(&state->samples_lost[SAMPLE_DISCARD], 1);
+	return 0;
+}
+
+/* Of the first bio: the kernel merges no different ones. */
+static __always_inline __u32 sample_hint(struct request *rq)
+{
+	struct bio___write *bio = (struct bio___write *)rq->bio;
+	__u32 hint = bio_hint(bio);
+
+	if (!hint && cfg_hints_of_pages)
+		hint = hint_of_page(bio->bi_io_vec->bv_page, bio_has_hint(bio));
+	return hint;
+}
+
+/* Call it at each end of a part, before anything else is found out about the request. */
+static __always_inline void sample(const struct io *io, __u32 cpu, int error, __u32 nr_bytes)
+{
+	struct device_state *state = io->state;
+	__u32 class, bytes, failed, hint;
+	struct page_range touched;
+	struct write_cell *cell;
+
+	if (!state->sampling.groups)
+		return;
+	/* Copies: what is found out about them here would lead the verifier through what comes later once more. */
+	class = forgotten(io->class, io->now);
+	bytes = forgotten(nr_bytes, io->now);
+	failed = forgotten((__u32)error, io->now);
+	if (failed || !bytes)
+		return;
+	if (class != CLASS_WRITE) {
+		if (class >= CLASS_DISCARD && class <= CLASS_SECURE_ERASE)
+			sample_ranges(io->rq, state, io->device, class, bytes);
+		return;
+	}
+	cell = write_cell_of(io->device, cpu);
+	if (!cell || !io->rq->bio)
+		return;
+	touched = touched_pages(io->rq->__sector << 9, bytes, state->sampling.page_bits);
+	hint = forgotten(sample_hint(io->rq), io->now);
+	BOUND(hint, HINTS - 1);
+	cell->hint_pages[hint] += touched.count;
+	if (followed_of(state, touched).count)
+		send_sample(io->device, touched.first, touched.count, SAMPLE_WRITE, hint);
+}
+
+/*
+ * The same in a frame of its own, which leaves the verifier nothing to tell its paths by: inlined into the completion
+ * program of the cheaper mode, they take Linux 5.10 beyond its limit.
+ */
+static __noinline int sample_apart(struct request *rq, struct device_state *state, __u32 device, int error,
+				   __u32 nr_bytes)
+{
+	struct io io = {.rq = rq, .state = state, .device = device};
+
+	if (!state)
+		return 0;
+	io.class = class_of(rq);
+	io.now = rq->__sector;
+	sample(&io, bpf_get_smp_processor_id(), error, nr_bytes);
+	return 0;
+}

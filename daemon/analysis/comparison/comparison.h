@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Comparison: what is different on one disk between two windows of time, how sure that is, and what cannot be said.
+//
+// How the verdicts are made: deploy/docs/report.md. Pure: no I/O, no clock; the same seed gives the same answer.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/analysis/comparison/verdict.h"
+#include "daemon/model/past.h"
+
+namespace ssdpulse::analysis::comparison {
+
+/// What is known of one window.
+struct Side {
+  model::Window window;
+  std::vector<model::MinuteOf> minutes;  // rising
+  std::vector<model::PastWear> wear;     // rising; the first one's bytes are since before the window and do not count
+};
+
+struct Question {
+  model::PastDevice device;
+  std::optional<Side> before;  // absent: one window alone, without verdicts
+  Side after;
+  std::vector<model::MinuteOf> between;        // what happened between the windows
+  std::vector<model::SettingChange> settings;  // from the begin of the first window to the end of the second
+  std::vector<model::Mark> marks;              // likewise
+  std::optional<double> capacity_bytes = {};
+  EstimateSettings chance = {};
+};
+
+enum class Unit : std::uint8_t {
+  seconds,
+  share,
+  ratio,
+  bytes_per_day,
+  per_second,
+  bytes_per_second,
+  bytes,
+  count,
+  celsius
+};
+
+/// One line of the table. Less is better.
+struct Row {
+  std::string id;    // stable: read.p99
+  std::string what;  // for people: "reads p99"
+  Unit unit = Unit::seconds;
+  std::optional<double> before = {};
+  std::optional<double> after = {};
+  double n_before = 0;  // I/Os; of wear, bytes from the host
+  double n_after = 0;
+  std::optional<Change> raw = {};
+  std::optional<Change> adjusted = {};      // for the load of before; only where the load differs
+  std::optional<double> usual = {};         // ratio of the usual minutes
+  std::optional<Verdict> verdict = {};      // absent with one window
+  std::string reason = {};                  // of cannot_tell and not_comparable
+  std::optional<double> hours_needed = {};  // of each window, where more of the same would decide
+
+  [[nodiscard]] const std::optional<Change>& answer() const { return adjusted ? adjusted : raw; }
+};
+
+/// Shown beside: no verdict, as more or less of it is neither good nor bad.
+struct LoadRow {
+  std::string id;
+  std::string what;
+  Unit unit = Unit::per_second;
+  std::optional<double> before = {};
+  std::optional<double> after = {};
+};
+
+/// What has to be known to read the table, and what it does not say.
+struct Note {
+  std::string id;  // stable: several-settings
+  std::string text;
+};
+
+struct Comparison {
+  model::PastDevice device;
+  std::optional<model::Window> before = {};
+  model::Window after;
+  double hours_before = 0;  // measured
+  double hours_after = 0;
+  std::vector<Row> rows = {};
+  std::vector<LoadRow> load = {};
+  double common_load = 1;  // share of minutes with a load that both windows have
+  bool load_differs = false;
+  std::vector<model::SettingChange> differing = {};  // settings that changed between the windows
+  std::vector<Note> notes = {};
+};
+
+/// Calls `progress` with a share from 0 to 1, now and then.
+Comparison compare(const Question& question, const std::function<void(double)>& progress = {});
+
+/// Whether a row is worse.
+bool any_worse(const Comparison& comparison);
+
+}  // namespace ssdpulse::analysis::comparison

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/analysis/comparison/estimate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "daemon/analysis/comparison/block_length.h"
+
+namespace ssdpulse::analysis::comparison {
+
+namespace {
+
+constexpr double kLeastBlocks = 8;
+
+/// By how much each minute moves the figure: what it would be without that minute.
+std::vector<double> influences(const MinuteSums& sums, const std::vector<double>& total, const Figure& figure,
+                               double log_value) {
+  std::vector<double> result(sums.minutes());
+  std::vector<double> others(sums.width);
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const std::span<const double> minute = sums.minute(i);
+    std::transform(total.begin(), total.end(), minute.begin(), others.begin(), std::minus<>());
+    result[i] = log_value - figure.log_value(others).value_or(log_value);
+  }
+  return result;
+}
+
+/// Blocks forget that their ends are alike, and that a mean is nearer to its own minutes than the true one: what they
+/// lack, of a series in which each minute takes over `correlation` of the one before.
+double missing_variance(double correlation, double block, double minutes) {
+  constexpr double kMost = 0.97;
+  const double corrected = std::clamp(correlation + (1 + 3 * correlation) / minutes, 0.0, kMost);  // Kendall 1954
+  double whole = 1;
+  double seen = 1;
+  double power = 1;
+  for (double lag = 1; lag < minutes && power > 1e-6; ++lag) {
+    power *= corrected;
+    whole += 2 * (1 - lag / minutes) * power;
+    seen += lag < block ? 2 * (1 - lag / block) * power : 0;
+  }
+  constexpr double kLeastSeen = 0.05;
+  return whole / std::max(seen - block * whole / minutes, kLeastSeen * whole);
+}
+
+/// As many equal blocks would be as uneven.
+double carrying_blocks(const std::vector<double>& masses, std::size_t block) {
+  double sum = 0;
+  double squares = 0;
+  for (std::size_t start = 0; start < masses.size(); ++start) {
+    double mass = 0;
+    for (std::size_t i = 0; i < block; ++i) {
+      mass += masses[(start + i) % masses.size()];
+    }
+    sum += mass;
+    squares += mass * mass;
+  }
+  return squares > 0 ? sum * sum / squares / static_cast<double>(block) : 0;
+}
+
+double variance_of_draws(const MinuteSums& sums, std::size_t block, const Figure& figure,
+                         const EstimateSettings& settings, double log_value) {
+  double count = 0;
+  double sum = 0;
+  double squares = 0;
+  BlockDraws(sums, block).draw(settings.draws, settings.seed, [&](std::span<const double> drawn) {
+    if (const auto value = figure.log_value(drawn)) {
+      const double off = *value - log_value;
+      ++count;
+      sum += off;
+      squares += off * off;
+    }
+  });
+  return count < 2 ? 0 : std::max(0.0, (squares - sum * sum / count) / (count - 1));
+}
+
+}  // namespace
+
+std::optional<Estimate> estimate(const MinuteSums& sums, const Figure& figure, const EstimateSettings& settings) {
+  const std::vector<double> total = sums.total();
+  const auto log_value = figure.log_value(total);
+  if (!log_value) {
+    return std::nullopt;
+  }
+  const auto minutes = static_cast<double>(sums.minutes());
+  const BlockLength length = block_length(influences(sums, total, figure, *log_value));
+  Estimate result{.log_value = *log_value};
+  result.block_minutes = std::clamp<std::size_t>(length.minutes, 1, sums.minutes());
+  const auto block = static_cast<double>(result.block_minutes);
+  std::vector<double> masses(sums.minutes());
+  for (std::size_t i = 0; i < masses.size(); ++i) {
+    masses[i] = figure.mass(sums.minute(i), *log_value);
+  }
+  const double carrying = std::clamp(carrying_blocks(masses, result.block_minutes), 1.0, minutes / block);
+  result.blocks = carrying;
+  result.degrees = std::max(1.0, result.blocks - 1);
+  result.variance = variance_of_draws(sums, result.block_minutes, figure, settings, *log_value) *
+                    missing_variance(length.autocorrelation, block, minutes) * (1 + 0.5 / carrying);
+  result.longer = std::max({1.0, kLeastBlocks / carrying, kLeastBlocks * length.wanted / minutes});
+  return result;
+}
+
+}  // namespace ssdpulse::analysis::comparison

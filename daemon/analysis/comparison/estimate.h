@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is a figure of one window, and how far off can it be by chance? Pure; the same seed gives the same answer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "daemon/analysis/comparison/block_draws.h"
+
+namespace ssdpulse::analysis::comparison {
+
+/// A figure of sums over minutes.
+struct Figure {
+  using Sums = std::span<const double>;
+
+  std::function<std::optional<double>(Sums)> log_value;
+  /// What of one minute it hangs on, given its value: the samples beyond a quantile, the numerator of a ratio.
+  std::function<double(Sums, double)> mass;
+  /// The figure itself where it has no logarithm: 0, or nothing where it is not known.
+  std::function<std::optional<double>(Sums)> value_of_none = [](Sums) { return std::nullopt; };
+};
+
+struct Estimate {
+  double log_value = 0;
+  double variance = 0;  // of log_value
+  double degrees = 0;   // of freedom of the variance
+  std::size_t block_minutes = 0;
+  double blocks = 0;  // how many carry the figure: fewer than there are where a few minutes decide it
+  double longer = 1;  // how many times as long a window would have blocks enough to say something; 1: this one has
+};
+
+struct EstimateSettings {
+  std::size_t draws = 2000;
+  std::uint64_t seed = 1;
+};
+
+/// Nothing where there is no such figure.
+std::optional<Estimate> estimate(const MinuteSums& sums, const Figure& figure, const EstimateSettings& settings);
+
+}  // namespace ssdpulse::analysis::comparison

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "daemon/analysis/comparison/figures.h"
+
+namespace ssdpulse::analysis::comparison {
+
+namespace {
+
+using model::Operation;
+
+constexpr double kGibibyte = 1024.0 * 1024 * 1024;
+
+void note(Comparison& comparison, const char* id, std::string text) {
+  comparison.notes.push_back({id, std::move(text)});
+}
+
+/// Which settings could have done it? One alone may have, of several none can be named.
+void note_settings(const Question& question, Comparison& comparison) {
+  const auto between_windows = [&](const model::SettingChange& change) {
+    return change.at >= question.before->window.to - std::chrono::minutes(1) && change.at <= question.after.window.from;
+  };
+  std::copy_if(question.settings.begin(), question.settings.end(), std::back_inserter(comparison.differing),
+               between_windows);
+  const std::size_t inside = question.settings.size() - comparison.differing.size();
+  const std::size_t count = comparison.differing.size();
+  if (count > 1) {
+    note(comparison, "several-settings",
+         std::to_string(count) + " settings differ: no one of them can be named as the cause");
+  } else if (count == 1) {
+    note(comparison, "one-setting",
+         "one known setting differs; what else was done to this host or its load at that time is not known");
+  } else {
+    note(comparison, "no-setting", "no known setting differs: these figures name no cause");
+  }
+  if (inside > 0) {
+    note(comparison, "changed-inside",
+         std::to_string(inside) + " settings changed inside a window: it is a mix of before and after");
+  }
+  note(comparison, "one-switch",
+       "one switch from before to after: change it back and again (A B A B) to be sure that it was no coincidence");
+}
+
+/// Bytes that were discarded since the first window ended, beyond what was discarded at its rate.
+double unusual_discards(const Question& question) {
+  const double seconds = measured_seconds(question.before->minutes);
+  const double usual = seconds > 0 ? bytes_of(question.before->minutes, Operation::discard) / seconds : 0;
+  const double since =
+      bytes_of(question.between, Operation::discard) + bytes_of(question.after.minutes, Operation::discard);
+  return since - usual * (measured_seconds(question.between) + measured_seconds(question.after.minutes));
+}
+
+/// After a trim or a format a drive is better for a while, whatever else was done.
+void refuse_fresh_drive(const Question& question, Comparison& comparison) {
+  const double discarded = unusual_discards(question);
+  const double written = bytes_of(question.after.minutes, Operation::write);
+  const double least = std::max(kGibibyte, question.capacity_bytes.value_or(0) / 100);
+  if (discarded < least || discarded < written) {
+    return;
+  }
+  bool refused = false;
+  for (Row& row : comparison.rows) {
+    if (row.verdict == Verdict::better) {
+      row.verdict = Verdict::cannot_tell;
+      row.reason = "the drive is fresh from a trim or a format";
+      refused = true;
+    }
+  }
+  if (refused) {
+    note(comparison, "fresh-drive",
+         "more was discarded since the first window than was written again: the drive is fresh, and what is better now "
+         "may not last. Compare again when as much was written");
+  }
+}
+
+void note_wear(const Question& question, Comparison& comparison) {
+  const auto is_wear = [](const Row& row) { return row.id.substr(0, 5) == "wear."; };
+  if (std::none_of(comparison.rows.begin(), comparison.rows.end(), is_wear)) {
+    return;
+  }
+  note(
+      comparison, "no-life",
+      "the ratio of two write amplifications is not that of two lives: what wears a drive is bytes to the media a day");
+  const auto seen = [&](const Side& side) { return bytes_of(side.minutes, Operation::write); };
+  const double least = std::min(question.before ? seen(*question.before) : HUGE_VAL, seen(question.after));
+  if (!question.capacity_bytes || least < *question.capacity_bytes) {
+    note(comparison, "not-settled",
+         "less than the whole drive was written in a window: write amplification may not be settled yet");
+  }
+}
+
+/// `minutes` and what they should be.
+void note_missing(Comparison& comparison, const char* id, const Side& side, const char* which) {
+  const double whole = std::chrono::duration<double>(side.window.to - side.window.from).count();
+  const double measured = measured_seconds(side.minutes);
+  constexpr double kNearlyAll = 0.98;
+  if (measured < kNearlyAll * whole) {
+    note(comparison, id,
+         std::to_string(static_cast<int>(std::floor(100 * measured / std::max(whole, 1.0)))) + " % of " + which +
+             " was measured; the rest is missing, and not zero");
+  }
+  if (std::any_of(side.minutes.begin(), side.minutes.end(),
+                  [](const model::MinuteOf& minute) { return minute.length > std::chrono::minutes(1); })) {
+    note(comparison, "hours-only", std::string("of ") + which + " hours are kept, not minutes: intervals are wider");
+  }
+}
+
+}  // namespace
+
+void add_notes(const Question& question, Comparison& comparison) {
+  if (question.before) {
+    note_missing(comparison, "missing-before", *question.before, "the window before");
+  }
+  note_missing(comparison, "missing-after", question.after, question.before ? "the window after" : "the window");
+  if (question.before) {
+    refuse_fresh_drive(question, comparison);
+    note_settings(question, comparison);
+    if (comparison.common_load < kLeastCommon) {
+      note(comparison, "other-load",
+           "the load was another one: less than half of the minutes have a load that both windows know");
+    } else if (comparison.load_differs) {
+      note(comparison, "adjusted",
+           "the load differs: changes and verdicts of latencies are for minutes weighted to the load before");
+    }
+    note(comparison, "this-load",
+         "all of this holds for the load of these windows; a benchmark says nothing of another load");
+  }
+  note_wear(question, comparison);
+}
+
+}  // namespace ssdpulse::analysis::comparison

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// From two estimates to a change, and from many changes to verdicts. Pure.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "daemon/analysis/comparison/estimate.h"
+
+namespace ssdpulse::analysis::comparison {
+
+enum class Verdict : std::uint8_t { better, worse, same, cannot_tell, not_comparable };
+inline constexpr std::array<std::string_view, 5> kVerdictNames{"better", "worse", "same", "cannot tell",
+                                                               "not comparable"};
+constexpr std::string_view name(Verdict verdict) { return kVerdictNames[static_cast<std::size_t>(verdict)]; }
+
+/// Two windows that are as far apart as this are the same to whoever uses the disk.
+inline constexpr double kMargin = 0.10;
+inline constexpr double kConfidence = 0.95;
+
+/// after / before.
+struct Change {
+  double ratio = 1;
+  double lower = 1;  // of the interval of kConfidence, for this row alone
+  double upper = 1;
+  double p_value = 1;  // of a ratio this far from one that `resolution` allows, if nothing has changed
+};
+
+/// `resolution`: a smaller change cannot be seen at all (0.044 of quantiles).
+Change change_between(const Estimate& before, const Estimate& after, double resolution);
+
+/// By bounds that hold for sure: no chance in it.
+Change change_within(double ratio, double lower, double upper);
+
+/// For each change, whether it is one, by Holm over all of them: at most 5 in 100 reports call any row better or worse
+/// that is not. Changes that are absent count for nothing.
+std::vector<bool> holm(const std::vector<std::optional<Change>>& changes);
+
+/// `shown`: by Holm. Less is better, in every row.
+Verdict verdict_of(const Change& change, bool shown, double margin = kMargin);
+
+/// How many times longer both windows would have to be, for a verdict; the interval shrinks with the root of time.
+double times_longer(const Change& change, double resolution, double margin = kMargin);
+
+}  // namespace ssdpulse::analysis::comparison

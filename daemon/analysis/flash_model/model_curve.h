@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does a report say of a drive with another over-provisioning, or of one whose policy is not known?
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "daemon/analysis/flash_model/overprovisioning_fit.h"
+#include "daemon/model/flash.h"
+
+namespace ssdpulse::analysis {
+
+/// The policy that is asked of with several over-provisionings, and that the first what-if has.
+inline constexpr model::CollectionPolicy kMiddlePolicy = model::CollectionPolicy::greedy_gc_frontier;
+
+/// By over-provisioning: the runs of a window that differ in nothing else. Empty where the window is silent.
+std::vector<CurvePoint> curve_of(const model::FlashReport& report, model::FlashWindow window);
+
+/// For a drive of this over-provisioning, and its bounds.
+std::optional<model::Estimate> at_overprovisioning(const model::FlashReport& report, model::FlashWindow window,
+                                                   const Fitted& overprovisioning);
+
+/// The base, with bounds that hold for each policy that was modelled at its over-provisioning.
+std::optional<model::Estimate> band_of_policies(const model::FlashReport& report, model::FlashWindow window);
+
+}  // namespace ssdpulse::analysis

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/analysis/tenants/cgroup_tenant.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "daemon/analysis/tenants/systemd_name.h"
+
+namespace ssdpulse::analysis {
+namespace {
+
+using model::TenantKind;
+using Parts = std::vector<std::string_view>;
+
+constexpr std::size_t kShownDigits = 12;  // as `docker ps` and others show
+constexpr std::size_t kLongestPath = 1024;
+
+Parts parts_of(std::string_view path) {
+  Parts parts;
+  while (!path.empty()) {
+    const std::size_t end = std::min(path.find('/'), path.size());
+    if (end > 0) {
+      parts.push_back(path.substr(0, end));
+    }
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  return parts;
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.size() <= 20 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// The identity of a container: a SHA-256.
+bool is_identity(std::string_view text) {
+  constexpr std::size_t kDigits = 64;
+  return text.size() == kDigits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+struct Container {
+  std::string runtime;
+  std::string_view identity;
+};
+
+/// docker-HEX.scope, libpod-conmon-HEX.scope, cri-containerd-HEX.scope; HEX alone.
+std::optional<Container> container_of(std::string_view part) {
+  strip_suffix(part, ".scope");
+  if (is_identity(part)) {
+    return Container{"container", part};
+  }
+  const std::size_t dash = part.rfind('-');
+  if (dash == std::string_view::npos || dash == 0 || dash > 32 || !is_identity(part.substr(dash + 1))) {
+    return std::nullopt;
+  }
+  std::string_view runtime = part.substr(0, dash);
+  if (runtime.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") != std::string_view::npos) {
+    return std::nullopt;
+  }
+  strip_suffix(runtime, "-conmon");   // its monitor
+  strip_suffix(runtime, "-payload");  // of podman in a unit of its own
+  strip_prefix(runtime, "cri-");
+  return Container{runtime == "libpod" ? "podman" : std::string(runtime), part.substr(dash + 1)};
+}
+
+/// UID of [kubelet-]kubepods[-burstable|-besteffort]-podUID.slice; its dashes are underscores there.
+std::optional<std::string> pod_of_slice(std::string_view part) {
+  constexpr std::string_view kPod = "-pod";
+  strip_prefix(part, "kubelet-");
+  if (!strip_suffix(part, ".slice") || !strip_prefix(part, "kubepods")) {
+    return std::nullopt;
+  }
+  const std::size_t at = part.find(kPod);
+  if (at == std::string_view::npos || at + kPod.size() == part.size()) {
+    return std::nullopt;
+  }
+  std::string uid(part.substr(at + kPod.size()));
+  std::replace(uid.begin(), uid.end(), '_', '-');
+  return uid;
+}
+
+bool is_unit(std::string_view part) {
+  constexpr std::array<std::string_view, 5> kSuffixes{".service", ".scope", ".mount", ".socket", ".swap"};
+  return std::any_of(kSuffixes.begin(), kSuffixes.end(), [&](std::string_view suffix) {
+    std::string_view name = part;
+    return strip_suffix(name, suffix);
+  });
+}
+
+/// qemu-3-db1 and lxc-17-web, as libvirt registers them: with the number of the run, which is not the guest's.
+std::optional<std::string> guest_of(std::string_view registered, std::string_view driver) {
+  if (!strip_prefix(registered, driver) || !strip_prefix(registered, "-")) {
+    return std::nullopt;
+  }
+  const std::size_t dash = registered.find('-');
+  const bool numbered = dash != std::string_view::npos && is_number(registered.substr(0, dash));
+  return std::string(numbered && dash + 1 < registered.size() ? registered.substr(dash + 1) : registered);
+}
+
+/// Goes down the path until a tenant is found. What it found above, and takes if there is nothing better: a pod, a
+/// user, slices.
+class Search {
+ public:
+  explicit Search(std::string_view path) : parts_(parts_of(path)) {}
+
+  model::Tenant run() {
+    if (parts_.empty()) {
+      return {"/", TenantKind::root, "/"};
+    }
+    for (at_ = 0; at_ < parts_.size() && found_.name.empty(); ++at_) {
+      look();
+    }
+    if (!found_.name.empty()) {
+      return found_;
+    }
+    if (best_) {
+      return *best_;
+    }
+    found(TenantKind::cgroup, path_to(parts_.size()), parts_.size());
+    return found_;
+  }
+
+ private:
+  [[nodiscard]] std::string_view part() const { return parts_[at_]; }
+  [[nodiscard]] std::string_view above() const { return at_ == 0 ? "" : parts_[at_ - 1]; }
+
+  void look() {
+    if (container() || slice_with_container() || job()) {
+      return;
+    }
+    if (unknown_) {
+      return;  // whatever it calls itself
+    }
+    if (slice() || guest() || system_container() || pod() || unit()) {
+      return;
+    }
+    // Groups that a runtime or a manager makes for those in it.
+    constexpr std::array<std::string_view, 9> kHolders{"kubepods", "burstable",   "besteffort",  "docker", "lxc",
+                                                       "machine",  "lxc.payload", "lxc.monitor", "kubelet"};
+    unknown_ = std::find(kHolders.begin(), kHolders.end(), part()) == kHolders.end();
+  }
+
+  void found(TenantKind kind, const std::string& name, std::size_t parts) {
+    found_ = {clean_tenant_name(name), kind, path_to(parts)};
+  }
+  void found(TenantKind kind, const std::string& name) { found(kind, user_ + name, at_ + 1); }
+  void keep(TenantKind kind, const std::string& name) {
+    best_ = model::Tenant{clean_tenant_name(name), kind, path_to(at_ + 1)};
+  }
+
+  bool container() {
+    const auto one = container_of(part());
+    if (!one) {
+      return false;
+    }
+    const std::string digits(one->identity.substr(0, kShownDigits));
+    const bool of_docker = above() == "docker" && one->runtime == "container";
+    found(TenantKind::container,
+          !pod_.empty() ? pod_ + "/" + digits : (of_docker ? "docker" : one->runtime) + "/" + digits);
+    return true;
+  }
+
+  /// SLICE:RUNTIME:HEX: what a runtime without systemd makes of a path that was written for systemd.
+  bool slice_with_container() {
+    const std::size_t last = part().rfind(':');
+    if (last == std::string_view::npos || !is_identity(part().substr(last + 1))) {
+      return false;
+    }
+    const std::string digits(part().substr(last + 1, kShownDigits));
+    const auto pod = pod_of_slice(part().substr(0, part().find(':')));
+    found(TenantKind::container, pod ? "pod/" + *pod + "/" + digits : "container/" + digits);
+    return true;
+  }
+
+  bool slice() {
+    std::string_view name = part();
+    if (!strip_suffix(name, ".slice")) {
+      return false;
+    }
+    if (const auto uid = pod_of_slice(part())) {
+      pod_ = "pod/" + *uid;
+      keep(TenantKind::pod, user_ + pod_);
+    } else if (above() == "user.slice" && at_ == 1 && strip_prefix(name, "user-") && is_number(name)) {
+      user_ = "user/" + std::string(name) + "/";
+      keep(TenantKind::user, "user/" + std::string(name));
+    } else if (user_.empty() && pod_.empty()) {
+      keep(TenantKind::slice, std::string(part()));
+    }
+    return true;
+  }
+
+  bool job() {
+    std::string_view name = part();
+    const auto is_of_slurm = [&](std::size_t at) { return at < at_ && parts_[at].substr(0, 5) == "slurm"; };
+    if (!strip_prefix(name, "job_") || !is_number(name) || !(is_of_slurm(0) || is_of_slurm(1))) {
+      return false;
+    }
+    found(TenantKind::job, "job/" + std::string(name));
+    return true;
+  }
+
+  bool guest() {
+    std::string_view name = part();
+    if (above() == "qemu.slice" && strip_suffix(name, ".scope")) {
+      found(TenantKind::vm, "vm/" + std::string(name));
+      return true;
+    }
+    if (strip_suffix(name, ".libvirt-qemu")) {
+      found(TenantKind::vm, "vm/" + guest_of(name, "qemu").value_or(std::string(name)));
+      return true;
+    }
+    if (!strip_suffix(name, ".scope") || !strip_prefix(name, "machine-")) {
+      return false;
+    }
+    const std::string registered = without_escapes(name);
+    if (const auto vm = guest_of(registered, "qemu")) {
+      found(TenantKind::vm, "vm/" + *vm);
+    } else if (const auto lxc = guest_of(registered, "lxc")) {
+      found(TenantKind::container, "lxc/" + *lxc);
+    } else {
+      found(TenantKind::container, "machine/" + registered);
+    }
+    return true;
+  }
+
+  bool system_container() {
+    std::string_view name = part();
+    if (strip_prefix(name, "lxc.payload.") || strip_prefix(name, "lxc.monitor.") || above() == "lxc" ||
+        above() == "lxc.payload" || above() == "lxc.monitor") {
+      found(TenantKind::container, "lxc/" + std::string(name));
+      return true;
+    }
+    return false;
+  }
+
+  bool pod() {
+    std::string_view name = part();
+    constexpr std::array<std::string_view, 3> kHolders{"kubepods", "burstable", "besteffort"};
+    if (std::find(kHolders.begin(), kHolders.end(), above()) == kHolders.end() || !strip_prefix(name, "pod")) {
+      return false;
+    }
+    pod_ = "pod/" + std::string(name);
+    keep(TenantKind::pod, user_ + pod_);
+    return true;
+  }
+
+  bool unit() {
+    if (!is_unit(part())) {
+      return false;
+    }
+    // A user's units are the user's; Slurm's are its jobs'; a container of Kubernetes may lie in its runtime's unit.
+    const bool of_jobs = part().substr(0, 5) == "slurm";
+    const bool holds_pods = at_ + 1 < parts_.size() && parts_[at_ + 1].find(':') != std::string_view::npos;
+    if (!user_.empty() || !pod_.empty()) {
+      return true;
+    }
+    if (of_jobs || holds_pods) {
+      keep(TenantKind::unit, std::string(part()));
+      return true;
+    }
+    found(TenantKind::unit, std::string(part()));
+    return true;
+  }
+
+  [[nodiscard]] std::string path_to(std::size_t parts) const {
+    std::string path;
+    for (std::size_t i = 0; i < parts && path.size() < kLongestPath; ++i) {
+      path += "/" + std::string(parts_[i]);
+    }
+    return path.substr(0, kLongestPath);
+  }
+
+  Parts parts_;
+  std::size_t at_ = 0;
+  bool unknown_ = false;
+  std::string pod_;   // pod/UID
+  std::string user_;  // user/UID/
+  model::Tenant found_{};
+  std::optional<model::Tenant> best_;
+};
+
+/// FNV-1a, 32 bits.
+std::uint32_t checksum(std::string_view text) {
+  std::uint32_t sum = 2166136261U;
+  for (const char c : text) {
+    sum = (sum ^ static_cast<unsigned char>(c)) * 16777619U;
+  }
+  return sum;
+}
+
+}  // namespace
+
+model::Tenant tenant_of_cgroup(std::string_view path) { return Search(path).run(); }
+
+std::string clean_tenant_name(std::string_view name) {
+  const auto is_odd = [](char c) { return c <= 0x20 || c > 0x7e || c == '"' || c == ','; };
+  const bool odd = std::any_of(name.begin(), name.end(), is_odd);
+  if (!odd && name.size() <= kLongestTenantName) {
+    return std::string(name);
+  }
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  constexpr std::size_t kEnding = 9;
+  std::string clean(name.substr(0, kLongestTenantName - kEnding));
+  std::replace_if(clean.begin(), clean.end(), is_odd, '_');
+  clean += '~';
+  for (int shift = 28; shift >= 0; shift -= 4) {
+    clean += kDigits[(checksum(name) >> static_cast<unsigned>(shift)) & 0xfU];
+  }
+  return clean;
+}
+
+}  // namespace ssdpulse::analysis

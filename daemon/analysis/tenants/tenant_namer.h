@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// TenantNamer: which tenant does each cgroup belong to, under the name that may be shown?
+// Patterns of the configuration come first, then what the path says. Where names are hashed, the name is hidden here,
+// before anybody else sees it: metrics, lines and the history cannot differ, nor leak. Not thread-safe.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/model/tenants.h"
+#include "daemon/util/keyed_hash.h"
+
+namespace ssdpulse::analysis {
+
+/// A shell glob on the path of a cgroup (* matches slashes, too), and whose it is.
+struct TenantPattern {
+  std::string match;
+  std::string tenant;
+};
+
+inline constexpr std::size_t kTenantHashDigits = 16;
+
+class TenantNamer {
+ public:
+  /// `key`: hides the names; absent: they are shown.
+  TenantNamer(std::vector<TenantPattern> patterns, std::optional<util::HashKey> key)
+      : patterns_(std::move(patterns)), key_(key) {}
+
+  /// Of these cgroups, and of what has none.
+  const model::Tenants& name(const model::CgroupPaths& paths);
+
+ private:
+  [[nodiscard]] model::Tenant tenant_of(const std::string& path) const;
+
+  std::vector<TenantPattern> patterns_;
+  std::optional<util::HashKey> key_;
+  model::CgroupPaths known_;
+  model::Tenants tenants_;
+};
+
+}  // namespace ssdpulse::analysis

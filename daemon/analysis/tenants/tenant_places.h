@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// TenantPlaces: the tenants of one device that have series of their own, and what they did since they got them.
+//
+// There are so many places and no more. A tenant gets one with its first I/O, if one is free, and what it does without
+// one is `other`'s. One whose cgroups are all gone keeps its place for a while, so that a service that restarts goes on
+// where it was and the last seconds of a container are still seen; then its series end, and what it had done is
+// `departed`. It is gone with its directories, seconds before its counts are given back. Where a newcomer finds no
+// place, whoever has been gone for longest gives up his, or else who has done nothing for longest, if that is long
+// enough. No total ever moves to a tenant or to `other`: both count what happens from then on, so that their rates are
+// of what happened. Not thread-safe.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "daemon/analysis/tenants/tenant_steps.h"
+#include "daemon/model/clock.h"
+
+namespace ssdpulse::analysis {
+
+class TenantPlaces {
+ public:
+  static constexpr std::chrono::minutes kGoneStays{5};     // the usual scrape intervals several times over
+  static constexpr std::chrono::minutes kIdleGivesUp{10};  // its place, to somebody who needs it
+  using WallTime = std::chrono::system_clock::time_point;
+
+  /// `since`: when the step began.
+  void observe(const TenantStep& step, model::SteadyTime at, WallTime since, std::size_t most);
+
+  /// All but the paths.
+  [[nodiscard]] model::DeviceTenants value() const;
+
+ private:
+  struct Place {
+    model::Tenant who;
+    TenantDone done;
+    WallTime since;
+    model::SteadyTime last_io;
+    std::optional<model::SteadyTime> gone_since = {};
+  };
+  using Places = std::map<std::string, Place>;
+
+  void take_leave(const TenantStep& step, model::SteadyTime at);
+  bool make_room(model::SteadyTime at, std::size_t most);
+  void depart(Places::iterator place);
+
+  Places places_;
+  TenantDone other_;
+  TenantDone departed_;
+};
+
+}  // namespace ssdpulse::analysis

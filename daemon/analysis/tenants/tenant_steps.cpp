@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/analysis/tenants/tenant_steps.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace ssdpulse::analysis {
+namespace {
+
+bool counted_less(const TenantDone& now, const TenantDone& before) {
+  for (std::size_t i = 0; i < now.totals.size(); ++i) {
+    if (now.totals[i].ios < before.totals[i].ios) {
+      return true;
+    }
+  }
+  return now.commits < before.commits;
+}
+
+}  // namespace
+
+std::uint64_t TenantDone::bytes() const {
+  std::uint64_t sum = 0;
+  for (const model::AttributedTotals& one : totals) {
+    sum += one.bytes;
+  }
+  return sum;
+}
+
+TenantDone& TenantDone::operator+=(const TenantDone& more) {
+  for (std::size_t i = 0; i < totals.size(); ++i) {
+    totals[i] += more.totals[i];
+  }
+  commits += more.commits;
+  return *this;
+}
+
+TenantDone& TenantDone::operator-=(const TenantDone& less) {
+  for (std::size_t i = 0; i < totals.size(); ++i) {
+    totals[i] -= less.totals[i];
+  }
+  commits -= less.commits;
+  return *this;
+}
+
+TenantStep TenantSteps::observe(const model::DeviceAttribution& now, const model::Tenants& tenants,
+                                const std::vector<model::CgroupId>& is_gone) {
+  TenantStep step;
+  std::map<model::CgroupId, TenantDone> counted;
+  for (const auto& [id, totals] : now.cgroups) {
+    counted[id].totals = totals;
+  }
+  for (const auto& [id, commits] : now.commits) {
+    counted[id].commits = commits;
+  }
+  std::map<model::CgroupId, Known> before = std::exchange(known_, {});
+  std::vector<Known> gone;
+  for (const auto& [id, done] : counted) {
+    Known known{{}, done};
+    TenantDone part = done;
+    if (auto seen = before.extract(id); !seen.empty()) {
+      known.who = std::move(seen.mapped().who);
+      if (counted_less(done, seen.mapped().done)) {
+        gone.push_back({known.who, seen.mapped().done});  // it was given back, and came again
+      } else {
+        part -= seen.mapped().done;
+      }
+    }
+    if (const auto who = tenants.find(id); who != tenants.end()) {
+      known.who = who->second;
+    }
+    if (known.who.name.empty()) {
+      step.other += part;
+    } else {
+      auto& tenant = step.tenants[known.who.name];
+      tenant.who = known.who;
+      tenant.done += part;
+      tenant.stays = tenant.stays || !std::binary_search(is_gone.begin(), is_gone.end(), id);
+    }
+    known_.emplace(id, std::move(known));
+  }
+  for (auto& entry : before) {
+    gone.push_back(std::move(entry.second));
+  }
+  // What the gone had done comes back in `departed`: the rest is what they did since the last look.
+  TenantDone rest{now.departed, now.departed_commits};
+  rest -= std::exchange(departed_, rest);
+  for (const Known& one : gone) {
+    rest -= one.done;
+  }
+  if (gone.size() == 1 && !gone[0].who.name.empty()) {
+    auto& tenant = step.tenants[gone[0].who.name];
+    tenant.who = gone[0].who;
+    tenant.done += rest;
+  } else {
+    step.other += rest;
+  }
+  TenantDone without_slot{now.other, now.other_commits};
+  without_slot -= std::exchange(other_, without_slot);
+  step.other += without_slot;
+  return step;
+}
+
+}  // namespace ssdpulse::analysis

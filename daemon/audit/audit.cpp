@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/audit/audit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "daemon/util/glob.h"
+
+namespace ssdpulse::audit {
+namespace {
+
+void add(std::vector<Finding>& all, const Rule& rule, const std::string& device, Finding finding) {
+  finding.id = rule.id;
+  finding.source = rule.source;
+  finding.device = device;
+  all.push_back(std::move(finding));
+}
+
+auto weight(const Finding& one) {
+  return std::tuple(one.verdict, -one.excess_seconds_per_day.value_or(0), -one.wear_bytes_per_day.value_or(0));
+}
+
+}  // namespace
+
+std::vector<Finding> judge(const Facts& facts) {
+  std::vector<Finding> all;
+  for (const Rule& rule : rules()) {
+    for (const DiskSettings& disk : facts.settings.disks) {
+      if (rule.of_disk != nullptr) {
+        add(all, rule, disk.device.name, rule.of_disk(facts, disk));
+      }
+    }
+    for (const DiskSettings& array : facts.settings.arrays) {
+      if (rule.of_array != nullptr) {
+        add(all, rule, array.device.name, rule.of_array(facts, array));
+      }
+    }
+    for (const MountSettings& mount : facts.settings.mounts) {
+      if (rule.of_mount != nullptr) {
+        add(all, rule, mount.mountpoint, rule.of_mount(facts, mount));
+      }
+    }
+    if (rule.of_host != nullptr) {
+      add(all, rule, "", rule.of_host(facts));
+    }
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Finding& a, const Finding& b) { return weight(a) < weight(b); });
+  return all;
+}
+
+Accepted accept(std::vector<Finding> findings, const std::vector<Acceptance>& acceptances, const std::string& today) {
+  Accepted result;
+  std::vector<bool> used(acceptances.size());
+  for (Finding& one : findings) {
+    const Acceptance* by = nullptr;
+    for (std::size_t i = 0; i < acceptances.size(); ++i) {
+      const Acceptance& acceptance = acceptances[i];
+      const bool named =
+          one.verdict == Verdict::danger ? acceptance.id == one.id : util::glob_matches(acceptance.id, one.id);
+      if (named && util::glob_matches(acceptance.device, one.device)) {
+        used[i] = true;
+        by = acceptance.expires > today ? &acceptance : by;
+      }
+    }
+    const bool counts = one.verdict == Verdict::danger || one.verdict == Verdict::advise;
+    if (by != nullptr && counts) {
+      one.why = fmt::format("accepted until {}: {}", by->expires, by->reason);
+      result.accepted.push_back(std::move(one));
+    } else {
+      result.standing.push_back(std::move(one));
+    }
+  }
+  for (std::size_t i = 0; i < acceptances.size(); ++i) {
+    const Acceptance& one = acceptances[i];
+    if (one.expires <= today) {
+      result.words.push_back(
+          fmt::format("what was accepted of {} on '{}' has expired on {}", one.id, one.device, one.expires));
+    } else if (!used[i]) {
+      result.words.push_back(fmt::format("nothing fits what was accepted of {} on '{}'", one.id, one.device));
+    }
+  }
+  return result;
+}
+
+bool something_to_do(const std::vector<Finding>& findings) {
+  return std::any_of(findings.begin(), findings.end(), [](const Finding& one) {
+    return one.verdict == Verdict::danger || one.verdict == Verdict::advise;
+  });
+}
+
+}  // namespace ssdpulse::audit

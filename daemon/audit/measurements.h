@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the running daemon has measured, as its metrics page says it. Empty where no daemon answers.
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ssdpulse::audit {
+
+class Measurements {
+ public:
+  using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+  /// Of Prometheus' text format. Lines that are none are left out, and so are buckets. Never fails.
+  static Measurements parse(std::string_view page);
+
+  [[nodiscard]] bool empty() const { return samples_.empty(); }
+
+  /// Of all series with these labels; nothing if there is none.
+  [[nodiscard]] std::optional<double> sum(std::string_view name, Labels where) const;
+  /// The largest of them.
+  [[nodiscard]] std::optional<double> largest(std::string_view name, Labels where) const;
+  /// A label of the first of them; empty if there is none.
+  [[nodiscard]] std::string label(std::string_view name, std::string_view label, Labels where) const;
+
+  /// For how long the daemon has been counting. Everything else is since then.
+  [[nodiscard]] std::optional<double> observed_seconds() const;
+  /// sum(), over the days of observed_seconds(); nothing within the first second.
+  [[nodiscard]] std::optional<double> per_day(std::string_view name, Labels where) const;
+
+ private:
+  struct Sample {
+    std::map<std::string, std::string, std::less<>> labels;
+    double value = 0;
+  };
+  [[nodiscard]] std::vector<const Sample*> matching(std::string_view name, Labels where) const;
+
+  std::map<std::string, std::vector<Sample>, std::less<>> samples_;
+};
+
+}  // namespace ssdpulse::audit

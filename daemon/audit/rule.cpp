@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/audit/rule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace ssdpulse::audit {
+namespace {
+
+Finding make(Verdict verdict, std::string found, std::string why) {
+  Finding finding;
+  finding.verdict = verdict;
+  finding.found = std::move(found);
+  finding.why = std::move(why);
+  return finding;
+}
+
+bool any_of(const std::string& text, bool (*is)(char)) { return std::any_of(text.begin(), text.end(), is); }
+
+std::string duration(double seconds) {
+  return seconds >= 3600 ? fmt::format("{:.3g} h", seconds / 3600) : fmt::format("{:.0f} s", seconds);
+}
+
+/// scheduler of queue/scheduler, as a part of a file's name.
+std::string tail(const std::string& file) { return file.substr(file.rfind('/') + 1); }
+
+/// sysfs has '!' where the device's node has a slash.
+std::string sysfs_name(const DiskSettings& disk) {
+  std::string name = disk.device.name;
+  std::replace(name.begin(), name.end(), '/', '!');
+  return name;
+}
+
+struct UdevMatch {
+  std::string keys;       // of a rule
+  std::string file_name;  // a part of it
+};
+
+/// sda may be another disk after a restart: disks of SCSI are matched by their own identification, which holds the
+/// serial number or a name of its maker's. Nothing if there is none, or if it has a character that udev takes for a
+/// pattern.
+std::optional<UdevMatch> udev_match(const DiskSettings& disk) {
+  const auto is_plain = [](const std::string& text) {
+    return !any_of(text, [](char c) {
+      const bool alphanumeric = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+      return !alphanumeric && std::string_view(" !-./:_").find(c) == std::string_view::npos;
+    });
+  };
+  const model::Device& device = disk.device;
+  const bool scsi = device.name.rfind("sd", 0) == 0;
+  const std::string& identity = scsi ? device.wwid : device.name;
+  if (identity.empty() || !is_plain(identity)) {
+    return std::nullopt;
+  }
+  std::string file_name = identity;
+  std::replace_if(
+      file_name.begin(), file_name.end(), [](char c) { return c == ' ' || c == '/' || c == '!'; }, '_');
+  return UdevMatch{scsi ? fmt::format(R"(KERNEL=="sd*", ATTR{{device/wwid}}=="{}")", identity)
+                        : fmt::format(R"(KERNEL=="{}")", identity),
+                   file_name};
+}
+
+/// "[none] mq-deadline" -> "none"
+std::string current(const std::string& text) {
+  const std::size_t open = text.find('[');
+  const std::size_t close = text.find(']', open == std::string::npos ? 0 : open);
+  return open == std::string::npos || close == std::string::npos ? text : text.substr(open + 1, close - open - 1);
+}
+
+}  // namespace
+
+Finding ok(std::string found) { return make(Verdict::ok, std::move(found), ""); }
+Finding info(std::string found, std::string why) { return make(Verdict::info, std::move(found), std::move(why)); }
+Finding danger(std::string found, std::string why) { return make(Verdict::danger, std::move(found), std::move(why)); }
+Finding unknown(std::string found, std::string why) { return make(Verdict::unknown, std::move(found), std::move(why)); }
+Finding not_applicable(std::string why) { return make(Verdict::not_applicable, "does not apply", std::move(why)); }
+
+Finding weigh(const Facts& facts, Finding bad, const std::vector<Evidence>& evidence) {
+  bool measured = true;
+  bool enough = true;
+  for (const Evidence& one : evidence) {
+    measured = measured && one.value.has_value();
+    if (one.value) {
+      bad.evidence[one.name] = *one.value;
+      enough = enough && *one.value >= one.limit;
+      if (one.name == "excess_seconds_per_day") {
+        bad.excess_seconds_per_day = one.value;
+      } else if (one.name == "wear_bytes_per_day") {
+        bad.wear_bytes_per_day = one.value;
+      }
+    }
+  }
+  const double observed = facts.measured.observed_seconds().value_or(0);
+  const auto needed = static_cast<double>(facts.enough.count());
+  if (facts.measured.empty()) {
+    bad.why += "; what it costs here is not known: no daemon answers";
+  } else if (!measured) {
+    bad.why += "; what it costs here is not measured";
+  } else if (observed < needed) {
+    bad.why += fmt::format("; not weighed yet: observed for {} of {}", duration(observed), duration(needed));
+  } else if (!enough) {
+    bad.why += "; here it costs too little to be worth a change";
+  } else {
+    bad.verdict = Verdict::advise;
+    bad.proof = "ssdpulse report --change last";
+    return bad;
+  }
+  bad.verdict = Verdict::info;
+  return bad;
+}
+
+std::optional<std::string> shell_word(const std::string& name) {
+  if (name.empty() || name.front() == '-' || any_of(name, [](char c) { return c < 0x20 || c > 0x7e; })) {
+    return std::nullopt;
+  }
+  const auto is_special = [](char c) {
+    const bool alphanumeric = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+    return !alphanumeric && std::string_view("_./:@%+=-").find(c) == std::string_view::npos;
+  };
+  if (!any_of(name, is_special)) {
+    return name;
+  }
+  std::string quoted = "'";
+  for (const char c : name) {
+    quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  }
+  return quoted + "'";
+}
+
+std::optional<std::string> word_or_why(const std::string& name, Finding& finding) {
+  auto word = shell_word(name);
+  if (!word) {
+    finding.why += "; no command is given, because its name cannot be written into one safely";
+  }
+  return word;
+}
+
+std::string sysfs_path(const DiskSettings& disk, const std::string& file) {
+  return fmt::format("/sys/block/{}/{}", sysfs_name(disk), file);
+}
+
+void change_file(Finding& finding, const DiskSettings& disk, const std::string& file, const std::string& value,
+                 const std::string& before) {
+  const auto path = word_or_why(sysfs_path(disk, file), finding);
+  if (!path) {
+    return;
+  }
+  finding.change = fmt::format("echo {} > {}", shell_word(value).value_or(value), *path);
+  const auto former = shell_word(before.empty() ? current(disk.files.text(file)) : before);
+  finding.undo = former ? fmt::format("echo {} > {}", *former, *path) : "";
+  const auto match = udev_match(disk);
+  if (!match) {
+    finding.why += "; no rule for udev is given: nothing tells the disk from one that gets its name later";
+    return;
+  }
+  const auto rule = shell_word(fmt::format(R"(ACTION=="add|change", {}, ATTR{{{}}}="{}")", match->keys, file, value));
+  const auto rule_file =
+      shell_word(fmt::format("/etc/udev/rules.d/60-ssdpulse-{}-{}.rules", match->file_name, tail(file)));
+  finding.persistent = fmt::format("echo {} > {}", *rule, *rule_file);
+  finding.undo += former ? fmt::format("; rm -f {}", *rule_file) : "";
+}
+
+std::optional<double> excess_per_day(const Facts& facts, const std::string& device,
+                                     const std::vector<std::string_view>& causes) {
+  std::optional<double> total;
+  for (const std::string_view cause : causes) {
+    // Commits contain the flushes and writes that they are made of.
+    for (const char* operation : {"read", "write", "flush"}) {
+      const auto one = facts.measured.per_day("ssdpulse_latency_excess_seconds_total",
+                                              {{"device", device}, {"cause", cause}, {"operation", operation}});
+      total = one ? std::optional(total.value_or(0) + *one) : total;
+    }
+  }
+  return total;
+}
+
+std::optional<double> mean(const Facts& facts, const std::string& histogram, Measurements::Labels where) {
+  return ratio(facts.measured.sum(histogram + "_sum", where), facts.measured.sum(histogram + "_count", where));
+}
+
+std::optional<double> write_amplification_at_least(const Facts& facts, const DiskSettings& disk) {
+  std::optional<double> lower;
+  for (const char* window : {"7d", "24h"}) {
+    if (!lower && !disk.controller_name.empty()) {
+      lower = facts.measured.largest("ssdpulse_write_amplification_lower_ratio",
+                                     {{"controller", disk.controller_name}, {"window", window}});
+    }
+  }
+  return lower;
+}
+
+std::optional<double> write_amplification_at_least(const Facts& facts, const std::vector<std::string>& disks) {
+  std::optional<double> most;
+  for (const DiskSettings& disk : facts.settings.disks) {
+    if (std::find(disks.begin(), disks.end(), disk.device.name) != disks.end()) {
+      most = std::max(most, write_amplification_at_least(facts, disk));
+    }
+  }
+  return most;
+}
+
+std::optional<double> ratio(std::optional<double> part, std::optional<double> whole) {
+  return part && whole && *whole > 0 ? std::optional(*part / *whole) : std::nullopt;
+}
+
+}  // namespace ssdpulse::audit

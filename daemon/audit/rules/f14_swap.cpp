@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "daemon/audit/rules/rules.h"
+
+namespace ssdpulse::audit {
+namespace {
+
+constexpr double kSwapBytesPerDay = 1e9;
+
+Finding swap(const Facts& facts, const DiskSettings& disk) {
+  const bool used = std::any_of(
+      facts.settings.swap_volumes.begin(), facts.settings.swap_volumes.end(), [&](const std::string& volume) {
+        return volume == disk.device.name ||
+               std::any_of(disk.partitions.begin(), disk.partitions.end(),
+                           [&](const model::PartitionSettings& partition) { return partition.name == volume; });
+      });
+  if (!used) {
+    return not_applicable("nothing is swapped to it");
+  }
+  const auto swappiness = facts.settings.files.number("proc/sys/vm/swappiness");
+  Finding bad = info("the host swaps to it", "reads of the swap wait behind everything else");
+  if (swappiness && *swappiness > 1) {
+    bad.change = "sysctl vm.swappiness=1";
+    bad.persistent = "echo vm.swappiness=1 > /etc/sysctl.d/60-ssdpulse-swap.conf";
+    bad.undo = fmt::format("sysctl vm.swappiness={}; rm -f /etc/sysctl.d/60-ssdpulse-swap.conf", *swappiness);
+    bad.risk = "programs are killed earlier when memory runs out";
+  } else {
+    bad.change = "more memory, or swap on zram";
+    bad.risk = "zram takes memory, too";
+  }
+  return weigh(
+      facts, std::move(bad),
+      {{"swap_bytes_per_day",
+        facts.measured.per_day("ssdpulse_write_class_bytes_total", {{"device", disk.device.name}, {"class", "swap"}}),
+        kSwapBytesPerDay}});
+}
+
+}  // namespace
+
+const Rule kF14{.id = "F14",
+                .title = "Swap on a measured disk",
+                .limit = "1 GB a day is written to it",
+                .source = "MongoDB production notes, swappiness",
+                .of_disk = swap};
+
+}  // namespace ssdpulse::audit

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "daemon/audit/rules/rules.h"
+
+namespace ssdpulse::audit {
+namespace {
+
+constexpr std::uint64_t kModestSpeed = 50'000;  // KiB/s
+
+Finding array_checks(const Facts& facts, const DiskSettings& array) {
+  const std::string action = array.files.text("md/sync_action");
+  if (action.empty()) {
+    return not_applicable("it is no md array with redundancy");
+  }
+  if (action == "idle") {
+    return ok("no check or rebuild runs");
+  }
+  Finding bad = info("a " + action + " runs", "it reads all members at once, beside everything else");
+  const std::string speed = array.files.text("md/sync_speed_max");
+  const auto path = word_or_why(sysfs_path(array, "md/sync_speed_max"), bad);
+  const auto before =
+      shell_word(speed.find("local") == std::string::npos ? "system" : speed.substr(0, speed.find(' ')));
+  if (path && before) {
+    bad.change = fmt::format("echo {} > {}", kModestSpeed, *path);
+    bad.undo = fmt::format("echo {} > {}", *before, *path);
+  }
+  bad.risk = action == "recover" || action == "resync" ? "for longer a second failure costs data" : "it takes longer";
+  const auto most = model::Attributes(array.files).number("md/sync_speed_max");
+  if (action == "recover" || action == "resync" || action == "frozen" || (most && *most <= kModestSpeed) ||
+      speed.rfind(std::to_string(kModestSpeed) + " ", 0) == 0) {
+    bad.change.clear();
+    bad.undo.clear();
+    bad.risk.clear();
+    bad.why += action == "check" ? "; it is slowed down already" : "; redundancy comes first";
+    return bad;
+  }
+  std::optional<double> excess;
+  for (const std::string& disk : array.disks) {
+    const auto one = excess_per_day(facts, disk, {"queue", "saturation"});
+    excess = one ? std::optional(excess.value_or(0) + *one) : excess;
+  }
+  return weigh(facts, std::move(bad), {{"excess_seconds_per_day", excess, kExcessLimit}});
+}
+
+}  // namespace
+
+const Rule kF17{.id = "F17",
+                .title = "Checks of md arrays",
+                .limit = "while one runs, 60 s a day of waiting on the members are caused by queueing or saturation",
+                .source = "md(4), SYNC_ACTION",
+                .of_array = array_checks};
+
+}  // namespace ssdpulse::audit

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/audit/rules/rules.h"
+
+namespace ssdpulse::audit {
+namespace {
+
+constexpr double kHarm = 1.2;  // p99 beside log reads, against the rest
+
+Finding ourselves(const Facts& facts, const DiskSettings& disk) {
+  if (disk.controller_name.empty()) {
+    return not_applicable("no log pages are read of it");
+  }
+  const auto effect =
+      facts.measured.largest("ssdpulse_nvme_log_read_latency_effect_ratio", {{"controller", disk.controller_name}});
+  if (!effect) {
+    return unknown("what reading its log pages costs", "too few I/Os have been compared, or no daemon answers");
+  }
+  if (*effect < kHarm) {
+    Finding finding = ok("reading its log pages costs nothing");
+    finding.evidence = {{"p99_beside_log_reads_ratio", *effect}};
+    return finding;
+  }
+  Finding bad = info("reading its log pages slows it down", "the drive stops for them");
+  bad.change = "raise nvme.poll_interval in /etc/ssdpulse/ssdpulse.yaml; then systemctl reload ssdpulse";
+  bad.undo = "the former interval";
+  bad.risk = "wear and temperature are seen less often";
+  return weigh(facts, std::move(bad), {{"p99_beside_log_reads_ratio", effect, kHarm}});
+}
+
+}  // namespace
+
+const Rule kF21{.id = "F21",
+                .title = "What reading log pages costs",
+                .limit = "p99 of reads and writes beside log reads is 20 % above the rest",
+                .source = "ssdpulse, ssdpulse_nvme_log_read_latency_effect_ratio",
+                .of_disk = ourselves};
+
+}  // namespace ssdpulse::audit

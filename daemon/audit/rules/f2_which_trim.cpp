@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/audit/rules/rules.h"
+
+namespace ssdpulse::audit {
+namespace {
+
+Finding which_trim(const Facts& facts, const MountSettings& mount) {
+  if (!facts.settings.fstrim.enabled) {
+    return unknown("how it is trimmed", "whether fstrim.timer is enabled cannot be seen");
+  }
+  if (!has_online_discard(mount)) {
+    return not_applicable(*facts.settings.fstrim.enabled ? "fstrim alone trims it: F3 looks at when"
+                                                         : "it is not trimmed: see F4");
+  }
+  if (*facts.settings.fstrim.enabled) {
+    return not_applicable("it is trimmed twice: see F1");
+  }
+  const TrimCost cost = trim_cost(facts, mount);
+  Finding bad = info("it is trimmed online alone",
+                     "authorities disagree whether that or fstrim is better: this host's own numbers decide");
+  bad.risk = "fstrim makes one long burst: choose its hour, and compare";
+  if (drop_online_discard(bad, mount)) {
+    bad.persistent += "; systemctl enable --now fstrim.timer";
+  }
+  if (cost.online_seconds) {
+    bad.evidence["online_burst_seconds_per_day"] = *cost.online_seconds;
+  }
+  return weigh(facts, std::move(bad), {{"excess_seconds_per_day", cost.excess_seconds, kExcessLimit}});
+}
+
+}  // namespace
+
+const Rule kF2{.id = "F2",
+               .title = "Online discard against fstrim",
+               .limit = "60 s a day of waiting are caused by discards while online discard alone trims",
+               .source = "fstrim(8) and RHEL advise fstrim, ScyllaDB online discard; decided by measurement",
+               .of_mount = which_trim};
+
+}  // namespace ssdpulse::audit

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/audit/rules/rules.h"
+
+namespace ssdpulse::audit {
+namespace {
+
+Finding trim_time(const Facts& facts) {
+  const model::TimerSettings& timer = facts.settings.fstrim;
+  if (!timer.enabled) {
+    return unknown("when fstrim runs", "whether fstrim.timer is enabled cannot be seen");
+  }
+  if (!*timer.enabled) {
+    return not_applicable("fstrim.timer is not enabled");
+  }
+  const std::string when = timer.calendar.empty() ? "weekly" : timer.calendar;
+  Finding bad = info("fstrim runs " + when, "it trims everything at once, and right after a start that missed it");
+  bad.change =
+      "systemctl edit fstrim.timer  # [Timer] OnCalendar= (empty), then OnCalendar=Sun 04:00, Persistent=false";
+  bad.undo = "systemctl revert fstrim.timer";
+  bad.risk = "none that is known";
+  std::optional<double> excess;
+  std::optional<double> seconds;
+  for (const DiskSettings& disk : facts.settings.disks) {
+    const std::string& name = disk.device.name;
+    const auto by_fstrim =
+        facts.measured.per_day("ssdpulse_discard_burst_seconds_total", {{"device", name}, {"trigger", "fstrim"}});
+    seconds = by_fstrim ? std::optional(seconds.value_or(0) + *by_fstrim) : seconds;
+    if (by_fstrim.value_or(0) > 0) {
+      const auto one = excess_per_day(facts, name, {"discard"});
+      excess = one ? std::optional(excess.value_or(0) + *one) : excess;
+    }
+  }
+  if (!facts.measured.empty() && seconds.value_or(0) == 0) {
+    return ok("fstrim runs " + when + ", and did not while it was measured");
+  }
+  return weigh(facts, std::move(bad),
+               {{"fstrim_seconds_per_day", seconds, 1}, {"excess_seconds_per_day", excess, kExcessLimit}});
+}
+
+}  // namespace
+
+const Rule kF3{.id = "F3",
+               .title = "Time of fstrim",
+               .limit = "60 s a day of waiting are caused by discards on disks that fstrim trims",
+               .source = "util-linux, fstrim.timer; systemd.timer(5), Persistent=",
+               .of_host = trim_time};
+
+}  // namespace ssdpulse::audit

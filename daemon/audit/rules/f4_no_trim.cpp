@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "daemon/audit/rules/rules.h"
+
+namespace ssdpulse::audit {
+namespace {
+
+constexpr double kCostly = 1.5;  // write amplification that holds for sure
+
+Finding no_trim(const Facts& facts, const MountSettings& mount) {
+  if (has_online_discard(mount) || facts.settings.fstrim.enabled.value_or(false)) {
+    return ok("it is trimmed");
+  }
+  bool takes = false;
+  std::optional<double> discarded;
+  std::optional<double> wear;
+  for (const std::string& name : mount.disks) {
+    const auto bytes = facts.measured.sum("ssdpulse_io_bytes_total", {{"device", name}, {"operation", "discard"}});
+    discarded = bytes ? std::optional(discarded.value_or(0) + *bytes) : discarded;
+    for (const DiskSettings& disk : facts.settings.disks) {
+      if (disk.device.name != name) {
+        continue;
+      }
+      takes = takes || disk.device.discard;
+      const auto known = write_amplification_at_least(facts, disk);
+      const auto host = facts.measured.per_day("ssdpulse_io_bytes_total", {{"device", name}, {"operation", "write"}});
+      if (known) {
+        wear = host ? std::optional(wear.value_or(0) + *host * (*known - 1)) : wear;
+      }
+    }
+  }
+  if (!takes) {
+    return not_applicable("no disk below takes discards");
+  }
+  if (discarded.value_or(0) > 0) {
+    return ok("something else trims it, or its disks");
+  }
+  if (!facts.settings.fstrim.enabled) {
+    return unknown("whether it is trimmed", "whether fstrim.timer is enabled cannot be seen");
+  }
+  Finding bad = info("nothing trims it", "the drive takes deleted data for data, and moves it around");
+  if (const auto place = word_or_why(mount.mountpoint, bad)) {
+    bad.change = fmt::format("fstrim -v {}", *place);
+  }
+  bad.persistent = "systemctl enable --now fstrim.timer";
+  bad.undo = "systemctl disable --now fstrim.timer";
+  bad.risk = "the first one takes long: run it off hours; deleted data cannot be recovered afterwards";
+  return weigh(facts, std::move(bad),
+               {{"write_amplification_lower_ratio", write_amplification_at_least(facts, mount.disks), kCostly},
+                {"wear_bytes_per_day", wear, kWearLimit}});
+}
+
+}  // namespace
+
+const Rule kF4{
+    .id = "F4",
+    .title = "File systems that nothing trims",
+    .limit = "no discard was seen, and write amplification is at least 1.5 for sure, at a cost of 10 GB a day",
+    .source = "fstrim(8)",
+    .of_mount = no_trim};
+
+}  // namespace ssdpulse::audit

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "daemon/audit/rules/rules.h"
+
+namespace ssdpulse::audit {
+namespace {
+
+constexpr double kJournalShare = 0.3;  // of the bytes written
+
+Finding journal_mode(const Facts& facts, const MountSettings& mount) {
+  if (mount.fstype != "ext4" && mount.fstype != "ext3") {
+    return not_applicable("it is no ext4");
+  }
+  if (mount.options.count("data=writeback") > 0) {
+    Finding finding = info("data is not ordered before the journal (data=writeback)",
+                           "after a crash files may hold what others had deleted: a trade, not a fix");
+    if (const auto place = word_or_why(mount.mountpoint, finding)) {
+      finding.change =
+          fmt::format("remove data=writeback from the options of {} in /etc/fstab, then mount it again", *place);
+    }
+    finding.undo = "add it again";
+    finding.risk = "syncs wait for the data of other files";
+    return finding;
+  }
+  if (mount.options.count("data=journal") == 0) {
+    return ok("data is ordered before the journal");
+  }
+  Finding bad = info("all data goes through the journal (data=journal)", "each byte is written twice");
+  if (const auto place = word_or_why(mount.mountpoint, bad)) {
+    bad.change = fmt::format("remove data=journal from the options of {} in /etc/fstab, then mount it again", *place);
+  }
+  bad.undo = "add it again";
+  bad.risk = "a write that was not synced may be lost in part";
+  std::optional<double> journal;
+  std::optional<double> all;
+  for (const std::string& disk : mount.disks) {
+    const auto one =
+        facts.measured.per_day("ssdpulse_write_class_bytes_total", {{"device", disk}, {"class", "journal"}});
+    const auto written = facts.measured.per_day("ssdpulse_write_class_bytes_total", {{"device", disk}});
+    journal = one ? std::optional(journal.value_or(0) + *one) : journal;
+    all = written ? std::optional(all.value_or(0) + *written) : all;
+  }
+  return weigh(facts, std::move(bad),
+               {{"journal_share", ratio(journal, all), kJournalShare}, {"wear_bytes_per_day", journal, kWearLimit}});
+}
+
+}  // namespace
+
+const Rule kF8{.id = "F8",
+               .title = "Journal mode of ext4",
+               .limit = "the journal is 30 % of the bytes written, and 10 GB a day",
+               .source = "Documentation/admin-guide/ext4.rst, data=",
+               .of_mount = journal_mode};
+
+}  // namespace ssdpulse::audit

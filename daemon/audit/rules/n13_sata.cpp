@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "daemon/audit/rules/rules.h"
+
+namespace ssdpulse::audit {
+namespace {
+
+Finding sata(const Facts& facts, const DiskSettings& disk) {
+  if (disk.device.transport != "sata") {
+    return not_applicable("it is no SATA drive");
+  }
+  const auto depth = disk.files.number("device/queue_depth");
+  if (!depth) {
+    return unknown("its queue", "device/queue_depth is not readable");
+  }
+  if (*depth == 1) {
+    Finding bad = info("commands are sent one by one", "the drive cannot work on several at once");
+    change_file(bad, disk, "device/queue_depth", "31");
+    bad.risk = "where the kernel knows the drive to be faulty, it refuses";
+    return weigh(
+        facts, std::move(bad),
+        {{"excess_seconds_per_day", excess_per_day(facts, disk.device.name, {"queue", "saturation"}), kExcessLimit}});
+  }
+  const std::string power = disk.files.text("link_power_management_policy");
+  if (!power.empty() && power != "max_performance") {
+    return info("the link may sleep: " + power, "it wakes up at the beginning of each burst of I/Os");
+  }
+  return ok(fmt::format("{} commands at once", *depth));
+}
+
+}  // namespace
+
+const Rule kN13{.id = "N13",
+                .title = "Queue and link of SATA drives",
+                .limit = "60 s a day of waiting are caused by queueing or saturation",
+                .source = "drivers/ata/libata-core.c",
+                .of_disk = sata};
+
+}  // namespace ssdpulse::audit

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "daemon/audit/rules/rules.h"
+
+namespace ssdpulse::audit {
+namespace {
+
+constexpr double kHighAmplification = 2;  // of the ratio that holds for sure
+constexpr double kSpare = 0.07;           // of the drive that is in no partition
+
+Finding overprovisioning(const Facts& facts, const DiskSettings& disk) {
+  if (disk.controller_name.empty()) {
+    return not_applicable("write amplification is known of NVMe drives alone");
+  }
+  const auto lower = write_amplification_at_least(facts, disk);
+  if (!lower) {
+    return unknown("write amplification", "it is not known yet over a day, or the drive does not say");
+  }
+  std::uint64_t used = 0;
+  for (const model::PartitionSettings& partition : disk.partitions) {
+    used += partition.size_bytes;
+  }
+  const double spare = disk.partitions.empty() || disk.device.size_bytes == 0
+                           ? 0
+                           : 1 - static_cast<double>(used) / static_cast<double>(disk.device.size_bytes);
+  Finding bad = info(fmt::format("write amplification is at least {:.2f}, and {:.0f} % of the drive is in no partition",
+                                 *lower, 100 * spare),
+                     "free space that the drive knows of makes its garbage collection cheaper");
+  bad.evidence = {{"write_amplification_lower_ratio", *lower}, {"unpartitioned_ratio", spare}};
+  if (*lower < kHighAmplification) {
+    return ok(bad.found);
+  }
+  if (spare >= kSpare) {
+    bad.why += "; more than that is the load's own doing";
+    return bad;
+  }
+  bad.change = "leave 7 to 28 % of the drive in no partition, and trim it once with blkdiscard";
+  bad.undo = "grow the last partition again";
+  bad.risk = "as much capacity is lost; shrinking needs a backup";
+  const auto host =
+      facts.measured.per_day("ssdpulse_io_bytes_total", {{"device", disk.device.name}, {"operation", "write"}});
+  return weigh(facts, std::move(bad),
+               {{"write_amplification_lower_ratio", lower, kHighAmplification},
+                {"wear_bytes_per_day", host ? std::optional(*host * (*lower - 1)) : std::nullopt, kWearLimit}});
+}
+
+}  // namespace
+
+const Rule kN4{
+    .id = "N4",
+    .title = "Over-provisioning",
+    .limit = "write amplification is at least 2 for sure, at a cost of 10 GB a day, with less than 7 % spare",
+    .source = "RHEL 7, SSD guidelines; NetApp E-series, optimization capacity",
+    .of_disk = overprovisioning};
+
+}  // namespace ssdpulse::audit

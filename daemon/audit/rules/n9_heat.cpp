@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "daemon/audit/rules/rules.h"
+
+namespace ssdpulse::audit {
+namespace {
+
+constexpr double kThrottled = 60;  // seconds a day
+
+Finding heat(const Facts& facts, const DiskSettings& disk) {
+  if (disk.controller_name.empty()) {
+    return not_applicable("temperatures are read of NVMe drives alone");
+  }
+  const Measurements::Labels drive{{"controller", disk.controller_name}};
+  const auto degrees = facts.measured.sum("ssdpulse_nvme_temperature_celsius",
+                                          {{"controller", disk.controller_name}, {"sensor", "composite"}});
+  if (!degrees) {
+    return unknown("its temperature", "no daemon has read it");
+  }
+  std::optional<double> throttled;
+  for (const char* name :
+       {"ssdpulse_nvme_thermal_throttle_seconds_total", "ssdpulse_nvme_thermal_management_seconds_total"}) {
+    if (const auto one = facts.measured.sum(name, drive)) {
+      throttled = std::max(throttled.value_or(0), *one);
+    }
+  }
+  const auto on = facts.measured.sum("ssdpulse_nvme_power_on_seconds_total", drive);
+  const auto share = ratio(throttled, on);
+  const double per_day = share.value_or(0) * 86400;
+  const auto excess = excess_per_day(facts, disk.device.name, {"thermal"});
+  const std::string found = fmt::format("the drive is at {:.0f} degrees Celsius", *degrees);
+  if (per_day < kThrottled && excess.value_or(0) < kExcessLimit) {
+    Finding finding = ok(found);
+    finding.evidence = {{"temperature_celsius", *degrees}};
+    return finding;
+  }
+  Finding bad = info(found, "it has slowed down to cool, or waited because of heat");
+  bad.change = "more air for it: a free slot beside it, faster fans, a heat sink";
+  bad.risk = "noise and power";
+  if (share) {
+    bad.evidence["throttled_seconds_per_day_of_its_life"] = per_day;
+  }
+  return weigh(facts, std::move(bad), {{"excess_seconds_per_day", excess, kExcessLimit}});
+}
+
+}  // namespace
+
+const Rule kN9{.id = "N9",
+               .title = "Heat",
+               .limit = "60 s a day of waiting are caused by heat",
+               .source = "NVM Express Base, Host Controlled Thermal Management",
+               .of_disk = heat};
+
+}  // namespace ssdpulse::audit

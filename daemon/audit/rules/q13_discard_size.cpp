@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "daemon/audit/rules/rules.h"
+
+namespace ssdpulse::audit {
+namespace {
+
+constexpr std::uint64_t kLargeDiscard = 256U << 20U;  // bytes
+constexpr std::uint64_t kModestDiscard = 128U << 20U;
+
+Finding discard_size(const Facts& facts, const DiskSettings& disk) {
+  const auto most = disk.files.number("queue/discard_max_bytes");
+  if (!most) {
+    return unknown("the largest discard", "queue/discard_max_bytes is not readable");
+  }
+  if (*most == 0) {
+    return not_applicable("the disk takes no discards");
+  }
+  const std::string found = fmt::format("a discard may be {} MiB", *most >> 20U);
+  if (*most <= kLargeDiscard) {
+    return ok(found);
+  }
+  const auto granularity = disk.files.number("queue/discard_granularity").value_or(0);
+  if (granularity > 0 && kModestDiscard % granularity != 0) {
+    return not_applicable("the disk discards in larger pieces");
+  }
+  Finding bad = info(found, "a drive that takes long for one lets reads wait");
+  // The kernel refuses what is no multiple (EINVAL), and its own default may be none.
+  const std::uint64_t before = granularity > 0 ? *most / granularity * granularity : *most;
+  change_file(bad, disk, "queue/discard_max_bytes", std::to_string(kModestDiscard), std::to_string(before));
+  bad.risk = "more commands, and longer bursts";
+  const Measurements::Labels discards{{"device", disk.device.name}, {"operation", "discard"}};
+  if (const auto seconds = mean(facts, "ssdpulse_io_device_latency_seconds", discards)) {
+    bad.evidence["mean_discard_seconds"] = *seconds;
+  }
+  const auto size = mean(facts, "ssdpulse_io_size_bytes", discards);
+  return weigh(facts, std::move(bad),
+               {{"excess_seconds_per_day", excess_per_day(facts, disk.device.name, {"discard"}), kExcessLimit},
+                {"mean_discard_bytes", size, static_cast<double>(kModestDiscard) / 8}});
+}
+
+}  // namespace
+
+const Rule kQ13{.id = "Q13",
+                .title = "Largest discard",
+                .limit = "60 s a day of waiting are caused by discards of 16 MiB and more on average",
+                .source = "Documentation/ABI/stable/sysfs-block, discard_max_bytes",
+                .of_disk = discard_size};
+
+}  // namespace ssdpulse::audit

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/audit/rules/rules.h"
+
+namespace ssdpulse::audit {
+namespace {
+
+// Below it the scheduler's work is lost in the drive's own time.
+constexpr double kQueueShare = 0.1;
+
+Finding scheduler(const Facts& facts, const DiskSettings& disk) {
+  const std::string& active = disk.device.scheduler;
+  if (active.empty()) {
+    return unknown("the scheduler", "queue/scheduler is not readable");
+  }
+  if (disk.device.rotational) {
+    return not_applicable("the kernel takes it for a spinning disk");
+  }
+  const std::string zoned = disk.files.text("queue/zoned");
+  if (!zoned.empty() && zoned != "none") {
+    return not_applicable("zoned disks need mq-deadline to keep writes in order");
+  }
+  const std::uint32_t queues = disk.device.paths.empty() ? 1 : disk.device.paths.front().hardware_queues;
+  if (active == "none" || (disk.device.transport != "nvme" && queues <= 1)) {
+    return ok("the scheduler is " + active);
+  }
+  if (disk.files.text("queue/scheduler").find("none") == std::string::npos) {
+    return not_applicable("the kernel offers no other scheduler");
+  }
+  Finding bad =
+      info("the scheduler is " + active, "on a drive with queues of its own it is work and a lock for each I/O");
+  change_file(bad, disk, "queue/scheduler", "none");
+  bad.risk = active == "bfq" ? "weights of bfq are lost" : "nothing orders reads before writes any more";
+  const Measurements& measured = facts.measured;
+  const std::string& name = disk.device.name;
+  std::optional<double> queue;
+  std::optional<double> total;
+  for (const char* operation : {"read", "write"}) {
+    const Measurements::Labels where{{"device", name}, {"operation", operation}};
+    if (const auto one = measured.per_day("ssdpulse_io_queue_latency_seconds_sum", where)) {
+      queue = queue.value_or(0) + *one;
+      total = total.value_or(0) + measured.per_day("ssdpulse_io_latency_seconds_sum", where).value_or(0);
+    }
+  }
+  return weigh(
+      facts, std::move(bad),
+      {{"queue_time_share", ratio(queue, total), kQueueShare}, {"excess_seconds_per_day", queue, kExcessLimit}});
+}
+
+}  // namespace
+
+const Rule kQ1{.id = "Q1",
+               .title = "I/O scheduler of drives with several queues",
+               .limit = "reads and writes spend 10 % of their time, and 60 s a day, before the drive",
+               .source = "block/elevator.c; RHEL 9, Setting the disk scheduler",
+               .of_disk = scheduler};
+
+}  // namespace ssdpulse::audit

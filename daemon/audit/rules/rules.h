@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// All rules, each in the file of its name in this folder; rule_list.cpp puts them in order. And what several share.
+// Q: queues and the block layer; N: drives; F: file systems and the host.
+#pragma once
+
+#include "daemon/audit/rule.h"
+
+namespace ssdpulse::audit {
+
+extern const Rule kQ1;
+extern const Rule kQ2;
+extern const Rule kQ3;
+extern const Rule kQ4;
+extern const Rule kQ5;
+extern const Rule kQ6;
+extern const Rule kQ7;
+extern const Rule kQ8;
+extern const Rule kQ9;
+extern const Rule kQ10;
+extern const Rule kQ11;
+extern const Rule kQ12;
+extern const Rule kQ13;
+extern const Rule kQ14;
+extern const Rule kN2;
+extern const Rule kN3;
+extern const Rule kN4;
+extern const Rule kN5;
+extern const Rule kN6;
+extern const Rule kN7;
+extern const Rule kN8;
+extern const Rule kN9;
+extern const Rule kN10;
+extern const Rule kN11;
+extern const Rule kN13;
+extern const Rule kN14;
+extern const Rule kN15;
+extern const Rule kN16;
+extern const Rule kF1;
+extern const Rule kF2;
+extern const Rule kF3;
+extern const Rule kF4;
+extern const Rule kF5;
+extern const Rule kF6;
+extern const Rule kF7;
+extern const Rule kF8;
+extern const Rule kF9;
+extern const Rule kF10;
+extern const Rule kF11;
+extern const Rule kF12;
+extern const Rule kF13;
+extern const Rule kF14;
+extern const Rule kF15;
+extern const Rule kF16;
+extern const Rule kF17;
+extern const Rule kF18;
+extern const Rule kF19;
+extern const Rule kF20;
+extern const Rule kF21;
+
+/// Mounted with the option discard, in any of its forms.
+bool has_online_discard(const MountSettings& mount);
+
+/// Gives a finding the change that ends it, now, for good and back; false where no command can be given.
+bool drop_online_discard(Finding& finding, const MountSettings& mount);
+
+/// What trimming costs the disks of a mount, a day; absent: not measured.
+struct TrimCost {
+  std::optional<double> online_seconds;  // in bursts of this trigger
+  std::optional<double> fstrim_seconds;
+  std::optional<double> excess_seconds;  // of waiting that discards caused
+};
+TrimCost trim_cost(const Facts& facts, const MountSettings& mount);
+
+/// Whether fstrim is known to cost the disks of a mount more than online discard does.
+bool fstrim_is_dearer(const Facts& facts, const MountSettings& mount);
+
+/// Whether a disk below it does.
+bool takes_discards(const Facts& facts, const MountSettings& mount);
+
+/// fstrim.timer is the host's: it is needless if every mount, of those whose disks take discards, is trimmed online for
+/// less.
+bool timer_is_needless(const Facts& facts);
+
+}  // namespace ssdpulse::audit

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "daemon/audit/rules/rules.h"
+
+namespace ssdpulse::audit {
+bool has_online_discard(const MountSettings& mount) {
+  return std::any_of(mount.options.begin(), mount.options.end(),
+                     [](const std::string& option) { return option == "discard" || option.rfind("discard=", 0) == 0; });
+}
+
+bool drop_online_discard(Finding& finding, const MountSettings& mount) {
+  const auto place = word_or_why(mount.mountpoint, finding);
+  if (!place) {
+    return false;
+  }
+  // XFS takes the option at a remount, and goes on as before.
+  const bool again = mount.fstype == "xfs";
+  const std::string how = again ? fmt::format("umount {} && mount -o ", *place) : "mount -o remount,";
+  finding.change = fmt::format("{}nodiscard {}", how, *place);
+  finding.persistent = fmt::format("remove discard from the options of {} in /etc/fstab", *place);
+  finding.undo = fmt::format("{}discard {}  # and add discard to its options in /etc/fstab again", how, *place);
+  finding.risk +=
+      again ? "; it is unmounted for a moment, which the kernel refuses while anything uses it, and must be in "
+              "/etc/fstab"
+            : "";
+  if (again && mount.mountpoint == "/") {
+    finding.change.clear();  // nobody can unmount it: only the lasting change, and a restart of the host
+    finding.undo.clear();
+    finding.persistent += "; for / its options may be in rootflags= of the kernel's command line; then reboot";
+  }
+  return true;
+}
+
+TrimCost trim_cost(const Facts& facts, const MountSettings& mount) {
+  TrimCost cost;
+  const auto add = [](std::optional<double>& total, std::optional<double> one) {
+    total = one ? std::optional(total.value_or(0) + *one) : total;
+  };
+  for (const std::string& disk : mount.disks) {
+    const auto seconds = [&](const char* trigger) {
+      return facts.measured.per_day("ssdpulse_discard_burst_seconds_total", {{"device", disk}, {"trigger", trigger}});
+    };
+    add(cost.online_seconds, seconds("online"));
+    add(cost.fstrim_seconds, seconds("fstrim"));
+    add(cost.excess_seconds, excess_per_day(facts, disk, {"discard"}));
+  }
+  return cost;
+}
+
+bool fstrim_is_dearer(const Facts& facts, const MountSettings& mount) {
+  const TrimCost cost = trim_cost(facts, mount);
+  return cost.fstrim_seconds && *cost.fstrim_seconds > cost.online_seconds.value_or(0);
+}
+
+bool takes_discards(const Facts& facts, const MountSettings& mount) {
+  return std::any_of(facts.settings.disks.begin(), facts.settings.disks.end(), [&](const DiskSettings& disk) {
+    return disk.device.discard &&
+           std::find(mount.disks.begin(), mount.disks.end(), disk.device.name) != mount.disks.end();
+  });
+}
+
+bool timer_is_needless(const Facts& facts) {
+  return std::all_of(facts.settings.mounts.begin(), facts.settings.mounts.end(), [&](const MountSettings& mount) {
+    return !takes_discards(facts, mount) || (has_online_discard(mount) && fstrim_is_dearer(facts, mount));
+  });
+}
+
+}  // namespace ssdpulse::audit

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gathers what is set on this host and what its daemon has measured, and says what should be changed.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <ctime>
+#include <iostream>
+#include <utility>
+
+#include "daemon/audit/audit.h"
+#include "daemon/client/commands.h"
+#include "daemon/config/accepted_file.h"
+#include "daemon/sources/inventory/inventory.h"
+#include "daemon/sources/settings/settings.h"
+
+namespace ssdpulse::client {
+namespace {
+
+constexpr const char* kAcceptedFile = "/etc/ssdpulse/accepted.yaml";
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::localtime_r(&now, &parts);
+  char text[16];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%d", &parts)};
+}
+
+/// Nothing where the file has problems, which are then on stderr. Without a name, a file that is not there is none.
+std::optional<std::vector<audit::Acceptance>> acceptances(const AuditOptions& options) {
+  const std::string path =
+      options.accepted_file.empty() ? options.findings.root + kAcceptedFile : options.accepted_file;
+  std::vector<audit::Acceptance> list;
+  if (options.accepted_file.empty() && ::access(path.c_str(), F_OK) != 0) {
+    return list;
+  }
+  const auto loaded = config::load_accepted(path);
+  if (!loaded) {
+    std::cerr << config::to_string(loaded.error());
+    return std::nullopt;
+  }
+  for (const config::AcceptedEntry& one : *loaded) {
+    list.push_back({one.id, one.device, one.reason, one.expires});
+  }
+  return list;
+}
+
+util::Result<audit::Facts> gather(const Where& where, const config::Config& config, const AuditOptions& options) {
+  const std::string& root = options.findings.root;
+  const auto inventory =
+      inventory::read_inventory({root + "/sys", root + "/proc"}, {config.devices.include, config.devices.exclude});
+  if (!inventory) {
+    return tl::make_unexpected(inventory.error());
+  }
+  audit::Facts facts;
+  facts.settings = settings::read({root}, *inventory);
+  facts.enough = options.enough;
+  auto api = Api::open(where, config.web);
+  const auto page = api ? api->page("/metrics") : tl::make_unexpected(api.error());
+  if (page) {
+    facts.measured = audit::Measurements::parse(*page);
+  } else {
+    std::cerr << page.error().message << "; without measurements nothing is advised\n";
+  }
+  return facts;
+}
+
+void print_json(const audit::Accepted& result, const audit::Facts& facts, std::ostream& out) {
+  auto json = findings::to_json(result.standing);
+  json["accepted"] = findings::to_json(result.accepted)["findings"];
+  const auto observed = facts.measured.observed_seconds();
+  json["observed_seconds"] = observed ? nlohmann::ordered_json(*observed) : nlohmann::ordered_json();
+  json["needed_seconds"] = facts.enough.count();
+  out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+}
+
+void print_words(audit::Accepted result, const audit::Facts& facts, const AuditOptions& options, std::ostream& out) {
+  if (options.findings.style.all) {
+    for (model::Finding& one : result.accepted) {
+      one.verdict = model::Verdict::info;
+      result.standing.push_back(one);
+    }
+  }
+  print(result.standing, options.findings, out);
+  if (!result.accepted.empty()) {
+    out << fmt::format("{} accepted by {}\n", result.accepted.size(),
+                       options.accepted_file.empty() ? kAcceptedFile : options.accepted_file);
+  }
+  if (const auto observed = facts.measured.observed_seconds()) {
+    out << fmt::format("measured for {:.1f} h; something is advised after {:.1f} h\n", *observed / 3600,
+                       static_cast<double>(facts.enough.count()) / 3600);
+  }
+}
+
+}  // namespace
+
+util::ExitCode audit(const Where& where, const config::Config& config, const AuditOptions& options) {
+  const auto accepted = acceptances(options);
+  if (!accepted) {
+    return util::ExitCode::usage;
+  }
+  const auto facts = gather(where, config, options);
+  if (!facts) {
+    std::cerr << facts.error().message << '\n';
+    return util::ExitCode::usage;
+  }
+  const audit::Accepted result = audit::accept(audit::judge(*facts), *accepted, today());
+  for (const std::string& word : result.words) {
+    std::cerr << word << '\n';
+  }
+  const bool to_do = audit::something_to_do(result.standing);
+  if (options.findings.json) {
+    print_json(result, *facts, std::cout);
+  } else {
+    print_words(result, *facts, options, std::cout);
+  }
+  return to_do ? util::ExitCode::failure : util::ExitCode::success;
+}
+
+void print_rules(std::ostream& out) {
+  out << "| id | what | advised when | source |\n|---|---|---|---|\n";
+  for (const audit::Rule& rule : audit::rules()) {
+    out << fmt::format("| {} | {} | {} | {} |\n", rule.id, rule.title, rule.limit, rule.source);
+  }
+}
+
+}  // namespace ssdpulse::client

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks the running daemon; where none answers, looks at the host as a daemon would that is started now.
+#include <algorithm>
+#include <iostream>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "daemon/client/commands.h"
+#include "daemon/config/listen_address.h"
+#include "daemon/doctor/doctor.h"
+#include "daemon/sources/inventory/inventory.h"
+#include "daemon/sources/probe/probe.h"
+
+namespace ssdpulse::client {
+namespace {
+
+std::vector<std::uint16_t> ports_of(const config::Web& web) {
+  std::vector<std::uint16_t> ports;
+  for (const std::string& address : web.listen_address) {
+    if (const auto parsed = config::parse_listen_address(address); parsed && parsed->port != 0) {
+      ports.push_back(parsed->port);
+    }
+  }
+  return ports;
+}
+
+std::vector<model::Device> measured_devices(const config::Devices& chosen, const std::string& root) {
+  const auto inventory = inventory::read_inventory({root + "/sys", root + "/proc"}, {chosen.include, chosen.exclude});
+  std::vector<model::Device> devices;
+  if (inventory) {
+    std::copy_if(inventory->devices.begin(), inventory->devices.end(), std::back_inserter(devices),
+                 [](const model::Device& device) { return device.coverage == model::Coverage::measured; });
+  }
+  return devices;
+}
+
+doctor::Findings of_host(const config::Config& config, const std::string& root, const util::Error& error) {
+  const bool somebody = error.error_number != kNobodyAnswers;
+  doctor::Findings all{doctor::unanswered(somebody ? std::optional(error.error_number) : std::nullopt, error.message)};
+  const doctor::Start start{probe::look({root}, {config.history.directory, config.nvme.reader_socket}),
+                            somebody ? std::vector<std::uint16_t>{} : ports_of(config.web),
+                            measured_devices(config.devices, root)};
+  for (model::Finding& one : doctor::examine(start)) {
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+}  // namespace
+
+util::ExitCode doctor(const Where& where, const config::Config& config, const FindingsOptions& options) {
+  auto api = Api::open(where, config.web);
+  const auto answer = api ? api->get("doctor") : tl::make_unexpected(api.error());
+  auto all = answer ? findings::from_json(*answer) : of_host(config, options.root, answer.error());
+  if (!all) {
+    std::cerr << "the daemon at " << api->address()
+              << " answered something else than findings; is it another version?\n";
+    return util::ExitCode::failure;
+  }
+  print(*all, options, std::cout);
+  return doctor::something_is_missing(*all) ? util::ExitCode::failure : util::ExitCode::success;
+}
+
+}  // namespace ssdpulse::client

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/client/history_text.h"
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace ssdpulse::client {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string local_time(const Json& seconds) {
+  if (!seconds.is_number()) {
+    return "-";
+  }
+  const auto time = static_cast<time_t>(seconds.get<double>());
+  tm parts{};
+  ::localtime_r(&time, &parts);
+  std::array<char, 32> text{};
+  return {text.data(), ::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts)};
+}
+
+/// Three digits, and the unit that fits.
+std::string latency(const Json& seconds) {
+  if (!seconds.is_number()) {
+    return "-";
+  }
+  const double value = seconds.get<double>();
+  return value < 1e-3 ? fmt::format("{:.3g}us", value * 1e6)
+         : value < 1  ? fmt::format("{:.3g}ms", value * 1e3)
+                      : fmt::format("{:.3g}s", value);
+}
+
+std::string text_of(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+const Json& at(const Json& points, const char* kind, const char* field, std::size_t i) {
+  static const auto& nothing = *new Json;
+  const auto of = points.find(kind);
+  if (of == points.end() || !of->is_object()) {
+    return nothing;
+  }
+  const auto array = of->find(field);
+  return array == of->end() || !array->is_array() || i >= array->size() ? nothing : (*array)[i];
+}
+
+std::string per_second(const Json& count, double seconds, double unit) {
+  return count.is_number() && seconds > 0 ? fmt::format("{:.4g}", count.get<double>() / seconds / unit) : "-";
+}
+
+std::string row(const std::vector<std::string>& cells) {
+  std::string line = fmt::format("{:19}", cells[0]);
+  for (std::size_t i = 1; i < cells.size(); ++i) {
+    line += fmt::format(" {:>8}", cells[i]);
+  }
+  return line + "\n";
+}
+
+std::string points_text(const Json& points, bool with_seconds) {
+  constexpr double kMega = 1e6;
+  std::string out = row({"TIME", "READ/s", "MB/s", "p50", "p99", "p99.9", "WRITE/s", "MB/s", "p50", "p99", "p99.9",
+                         "COMMIT", "p99", "DISCARD"});
+  const Json& starts = points.at("start");
+  const Json& measured = points.value("measured_seconds", Json::array());
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const double seconds = i < measured.size() ? measured[i].get<double>() : 0;
+    std::vector<std::string> cells{local_time(starts[i]).substr(0, with_seconds ? 19 : 16)};
+    for (const char* kind : {"read", "write"}) {
+      cells.push_back(per_second(at(points, kind, "ios", i), seconds, 1));
+      cells.push_back(per_second(at(points, kind, "bytes", i), seconds, kMega));
+      for (const char* quantile : {"p50", "p99", "p999"}) {
+        cells.push_back(latency(at(points, kind, quantile, i)));
+      }
+    }
+    cells.push_back(per_second(at(points, "commit", "ios", i), seconds, 1));
+    cells.push_back(latency(at(points, "commit", "p99", i)));
+    cells.push_back(per_second(at(points, "discard", "bytes", i), seconds, kMega));
+    out += row(cells);
+  }
+  return out;
+}
+
+std::string changes_text(const Json& answer) {
+  std::string out;
+  for (const Json& change : answer.value("settings", Json::array())) {
+    if (change.value("before", Json()).is_string()) {
+      const std::string device = text_of(change, "device");
+      out += fmt::format("{}  setting  {} {}: {} -> {}\n", local_time(change["at"]), device.empty() ? "host" : device,
+                         text_of(change, "name"), text_of(change, "before"), text_of(change, "value"));
+    }
+  }
+  for (const Json& mark : answer.value("marks", Json::array())) {
+    out += fmt::format("{}  mark     {}\n", local_time(mark["at"]), text_of(mark, "text"));
+  }
+  return out;
+}
+
+std::string sorted_lines(const std::string& lines) {
+  std::vector<std::string> all;
+  for (std::size_t begin = 0; begin < lines.size();) {
+    const auto end = lines.find('\n', begin);
+    all.push_back(lines.substr(begin, end - begin + 1));
+    begin = end + 1;
+  }
+  std::sort(all.begin(), all.end());
+  std::string out;
+  for (const std::string& line : all) {
+    out += line;
+  }
+  return out;
+}
+
+std::string events_text(const Json& answer) {
+  std::string out = changes_text(answer);
+  for (const Json& spike : answer.value("spikes", Json::array())) {
+    out += fmt::format("{}  spike    {} {} for {:.1f} s, p99 {} (usual {}), cause {}\n", local_time(spike["begin"]),
+                       text_of(spike, "operation"), spike.value("ios", 0U), spike.value("seconds", 0.0),
+                       latency(spike["peak_seconds"]), latency(spike["usual_seconds"]), text_of(spike, "cause"));
+  }
+  for (const Json& burst : answer.value("bursts", Json::array())) {
+    out += fmt::format("{}  discards {} for {:.1f} s, {:.1f} MB\n", local_time(burst["begin"]),
+                       text_of(burst, "trigger"), burst.value("seconds", 0.0), burst.value("bytes", 0.0) / 1e6);
+  }
+  return sorted_lines(out);
+}
+
+std::string wear_text(const Json& answer) {
+  const Json wear = answer.value("wear", Json::array());
+  double host = 0;
+  double media = 0;
+  Json used;
+  for (const Json& one : wear) {
+    host += one.value("host_bytes", Json()).is_number() ? one["host_bytes"].get<double>() : 0;
+    media += one.value("media_bytes", Json()).is_number() ? one["media_bytes"].get<double>() : 0;
+    used = one.value("percentage_used", Json()).is_number() ? one["percentage_used"] : used;
+  }
+  std::string out;
+  if (host > 0) {
+    out += fmt::format("wear: {:.3g} GB written by the host, {:.3g} GB to the media: write amplification {:.3g}\n",
+                       host / 1e9, media / 1e9, media / host);
+  }
+  if (used.is_number()) {
+    out += fmt::format("wear: {:.0f} % of the drive's life used\n", used.get<double>() * 100);
+  }
+  return out;
+}
+
+std::string quantiles_text(const Json& answer) {
+  const Json quantiles = answer.value("quantiles", Json::array());
+  return quantiles.empty() ? ""
+                           : fmt::format(
+                                 "{} points before {} are quantiles of single minutes, written by an older "
+                                 "version: see --json\n",
+                                 quantiles.size(), local_time(quantiles.back()["at"]));
+}
+
+std::string csv_field(const Json& value) {
+  if (value.is_null()) {
+    return "";
+  }
+  if (!value.is_string()) {
+    return value.dump();
+  }
+  // A spreadsheet takes what begins so for a formula.
+  std::string text = value.get<std::string>();
+  if (!text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos) {
+    text.insert(0, "'");
+  }
+  std::string quoted = "\"";
+  for (const char letter : text) {
+    quoted += letter == '"' ? "\"\"" : std::string(1, letter);
+  }
+  return quoted + "\"";
+}
+
+void end_line(std::string& out) { out.back() = '\n'; }
+
+std::string list_csv(const Json& answer) {
+  std::string out = "name,model,serial,first,last\n";
+  for (const Json& device : answer.value("devices", Json::array())) {
+    for (const char* field : {"name", "model", "serial", "first", "last"}) {
+      out += csv_field(device.value(field, Json())) + ",";
+    }
+    end_line(out);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string history_text(const Json& answer) {
+  const Json points = answer.value("points", Json::object());
+  std::string out;
+  const Json device = answer.value("device", Json::object());
+  out += fmt::format("{} {} {}, a line each {} minutes\n", text_of(device, "name"), text_of(device, "model"),
+                     text_of(device, "serial"), answer.value("step_seconds", 60) / 60);
+  if (points.value("start", Json::array()).empty()) {
+    out += "nothing was measured in this time\n";
+  } else {
+    out += points_text(points, false);
+  }
+  return out + wear_text(answer) + quantiles_text(answer) + events_text(answer);
+}
+
+std::string history_list_text(const Json& answer) {
+  std::string out = fmt::format("{:12} {:19} {:19} {}\n", "DEVICE", "FIRST", "LAST", "MODEL, SERIAL");
+  for (const Json& device : answer.value("devices", Json::array())) {
+    out += fmt::format("{:12} {:19} {:19} {} {}\n", text_of(device, "name"), local_time(device["first"]),
+                       local_time(device["last"]), text_of(device, "model"), text_of(device, "serial"));
+  }
+  return out + sorted_lines(changes_text(answer));
+}
+
+std::string history_csv(const Json& answer) {
+  if (!answer.contains("points")) {
+    return list_csv(answer);
+  }
+  const Json& points = answer["points"];
+  std::vector<std::pair<std::string, const Json*>> columns;
+  for (const auto& [name, value] : points.items()) {
+    if (value.is_array()) {
+      columns.emplace_back(name, &value);
+      continue;
+    }
+    for (const auto& [field, values] : value.items()) {
+      columns.emplace_back(name + "_" + field, &values);
+    }
+  }
+  std::sort(columns.begin(), columns.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first != "start", a.first) < std::pair(b.first != "start", b.first);
+  });
+  std::string out;
+  for (const auto& column : columns) {
+    out += column.first + ",";
+  }
+  end_line(out);
+  for (std::size_t i = 0; i < points.at("start").size(); ++i) {
+    for (const auto& column : columns) {
+      out += (i < column.second->size() ? csv_field((*column.second)[i]) : "") + ",";
+    }
+    end_line(out);
+  }
+  return out;
+}
+
+}  // namespace ssdpulse::client

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/client/past_windows.h"
+
+#include <algorithm>
+
+#include "daemon/config/units.h"
+
+namespace ssdpulse::client {
+
+namespace {
+
+using Minutes = std::chrono::minutes;
+
+model::PastTime minute_of(WallTime time) { return std::chrono::floor<Minutes>(time); }
+
+util::Result<model::Window> checked(WallTime from, WallTime to, const std::string& text, WallTime now) {
+  const model::Window window{minute_of(from), std::min(minute_of(to), minute_of(now))};
+  return window.from < window.to ? util::Result<model::Window>(window)
+                                 : util::fail("'" + text + "' is not a minute of the past");
+}
+
+util::Result<Minutes> parse_minutes(const char* option, const std::string& text) {
+  const auto duration = config::parse_duration(text);
+  if (!duration) {
+    return util::fail(std::string(option) + ": " + duration.error().message);
+  }
+  return std::chrono::floor<Minutes>(*duration);
+}
+
+/// What was done, the latest of it last: everything that was done within a short time of each other is one change.
+struct Done {
+  WallTime first;
+  WallTime last;
+  std::string what;
+};
+
+util::Result<Done> last_change(const std::vector<model::Mark>& marks,
+                               const std::vector<model::SettingChange>& settings) {
+  std::vector<std::pair<WallTime, std::string>> all;
+  for (const model::Mark& mark : marks) {
+    all.emplace_back(mark.at, "mark \"" + mark.text + "\"");
+  }
+  for (const model::SettingChange& change : settings) {
+    if (change.before) {  // else it was only seen for the first time
+      all.emplace_back(change.at, (change.device.empty() ? "" : change.device + " ") + change.name);
+    }
+  }
+  if (all.empty()) {
+    return util::fail(
+        "the history knows no change: no setting changed, and nothing was marked (ssdpulse mark TEXT); "
+        "name the time with --change TIME");
+  }
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  constexpr auto kTogether = Minutes(10);
+  auto first = std::prev(all.end());
+  while (first != all.begin() && first->first - std::prev(first)->first <= kTogether) {
+    --first;
+  }
+  Done done{first->first, all.back().first, first->second};
+  if (const auto others = std::distance(first, all.end()) - 1; others > 0) {
+    done.what += " and " + std::to_string(others) + " more";
+  }
+  return done;
+}
+
+util::Result<PastWindows> around(const Done& done, const AskedWindows& asked, WallTime now) {
+  const auto settle = parse_minutes("--settle", asked.settle);
+  const auto width = parse_minutes("--width", asked.width);
+  if (!settle || !width) {
+    return tl::make_unexpected(!settle ? settle.error() : width.error());
+  }
+  const model::PastTime change = minute_of(done.first);
+  const model::PastTime begin = minute_of(done.last) + Minutes(1) + *settle;
+  const Minutes length = std::min(minute_of(now) - begin, *width);
+  if (length < Minutes(1)) {
+    return util::fail("the change was less than " + asked.settle +
+                      " ago, which is left out for the disk to settle: wait, or say --settle 0s");
+  }
+  return PastWindows{model::Window{change - length, change}, model::Window{begin, begin + length}, done.what};
+}
+
+util::Result<PastWindows> named(const AskedWindows& asked, WallTime now) {
+  const auto after = parse_window(asked.after, now);
+  if (!after) {
+    return tl::make_unexpected(after.error().within("--after"));
+  }
+  const bool is_duration = asked.before.find("..") == std::string::npos;
+  const auto before = parse_window(asked.before, is_duration ? WallTime(after->from) : now);
+  if (!before) {
+    return tl::make_unexpected(before.error().within("--before"));
+  }
+  if (before->to > after->from) {
+    return util::fail("--before must end before --after begins");
+  }
+  return PastWindows{*before, *after, ""};
+}
+
+}  // namespace
+
+util::Result<model::Window> parse_window(const std::string& text, WallTime now) {
+  const std::size_t dots = text.find("..");
+  if (dots == std::string::npos) {
+    const auto length = config::parse_duration(text);
+    return length ? checked(now - std::chrono::duration_cast<WallTime::duration>(*length), now, text, now)
+                  : util::fail("'" + text + "' is no window; expected FROM..TO, such as -2h..-1h or " +
+                               "2026-11-23T09:00..2026-11-23T17:00, or a duration");
+  }
+  const auto from = parse_time(text.substr(0, dots), now);
+  if (!from) {
+    return tl::make_unexpected(from.error());
+  }
+  const std::string end = text.substr(dots + 2);
+  const auto to = end.empty() || end == "now" ? util::Result<WallTime>(now) : parse_time(end, now);
+  return to ? checked(*from, *to, text, now) : tl::make_unexpected(to.error());
+}
+
+util::Result<PastWindows> find_windows(const AskedWindows& asked, WallTime now, const std::vector<model::Mark>& marks,
+                                       const std::vector<model::SettingChange>& settings) {
+  if (!asked.change.empty()) {
+    if (asked.change == "last") {
+      const auto done = last_change(marks, settings);
+      return done ? around(*done, asked, now) : tl::make_unexpected(done.error());
+    }
+    const auto time = parse_time(asked.change, now);
+    return time ? around({*time, *time, ""}, asked, now) : tl::make_unexpected(time.error().within("--change"));
+  }
+  if (!asked.last.empty()) {
+    return parse_window(asked.last, now).map([](const model::Window& window) {
+      return PastWindows{std::nullopt, window, ""};
+    });
+  }
+  return named(asked, now);
+}
+
+}  // namespace ssdpulse::client

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <iostream>
+#include <set>
+
+#include "daemon/client/commands.h"
+#include "exporters/terminal/table.h"
+
+namespace ssdpulse::client {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kYear = 365.25 * 24 * 3600;
+
+std::string number(const json& of, const char* key, double scale = 1, int digits = 2) {
+  return of.is_object() && of.contains(key) && of[key].is_number()
+             ? fmt::format("{:.{}f}", of[key].get<double>() / scale, digits)
+             : "";
+}
+
+std::string kept_apart(const std::string& placement) {
+  return placement == "none" ? "nothing" : placement == "hints" ? "hints" : "lifetimes";
+}
+
+void print_rows(const json& rows, std::ostream& out) {
+  std::vector<std::vector<std::string>> table{
+      {"SPARE %", "DISCARDS", "KEPT APART", "POLICY", "WAF", "LOWER", "UPPER", "YEARS", "AT LEAST", "AT MOST"}};
+  bool between = false;
+  for (const json& row : rows) {
+    const json waf = row.value("write_amplification", json());
+    const json life = row.value("life", json());
+    const bool interpolated = row.value("interpolated", false);
+    between = between || interpolated;
+    table.push_back({fmt::format("{:.4g}{}", row.value("overprovisioning", 0.0) * 100, interpolated ? "*" : ""),
+                     row.value("discards", ""), kept_apart(row.value("placement", "")), row.value("policy", ""),
+                     number(waf, "ratio"), number(waf, "lower"), number(waf, "upper"),
+                     number(life, "seconds", kYear, 1), number(life, "lower", kYear, 1),
+                     number(life, "upper", kYear, 1)});
+  }
+  terminal::print_table(table, out);
+  if (between) {
+    out << "* between what was modelled: the bounds are 2 % wider\n";
+  }
+}
+
+}  // namespace
+
+void print_what_if(const json& answer, std::ostream& out) {
+  out << terminal::printable(answer.value("drive", answer.value("device", ""))) << ": "
+      << terminal::printable(answer.value("words", ""));
+  if (answer.contains("window")) {
+    out << " (window " << terminal::printable(answer.value("window", "")) << ')';
+  }
+  out << '\n';
+  if (const json measured = answer.value("measured", json()); measured.is_object()) {
+    out << fmt::format("measured {} ({} to {}) by the drive's own counter (window {})\n", number(measured, "ratio"),
+                       number(measured, "lower"), number(measured, "upper"),
+                       terminal::printable(measured.value("window", "")));
+  }
+  if (const std::string years = number(answer, "life_seconds", kYear, 1); !years.empty()) {
+    out << "life remaining at this wear: " << years << " years\n";
+  }
+  const json rows = answer.value("rows", json::array());
+  if (rows.empty()) {
+    return;
+  }
+  out << '\n';
+  print_rows(rows, out);
+  for (const json& share : answer.value("beyond", json::array())) {
+    out << fmt::format("{:.4g} % is beyond what is modelled\n", share.get<double>() * 100);
+  }
+  if (answer.value("life_seconds", json()).is_null()) {
+    out << "years: the drive does not report its wear, or it has not changed yet\n";
+  }
+  out << "assumed:\n";
+  for (const json& assumption : answer.value("assumptions", json::array())) {
+    out << "- " << terminal::printable(assumption.get<std::string>()) << '\n';
+  }
+}
+
+namespace {
+
+/// One of each drive's namespaces, or the one that was asked for.
+util::Result<std::vector<json>> ask(Api& api, const WhatIfOptions& options) {
+  std::string query = "/what-if?op=" + options.overprovisioning;
+  query += options.window.empty() ? "" : "&window=" + options.window;
+  std::vector<std::string> devices{options.device};
+  if (options.device.empty()) {
+    const auto all = api.get("devices");
+    if (!all) {
+      return tl::make_unexpected(all.error());
+    }
+    devices.clear();
+    for (const json& device : all->value("devices", json::array())) {
+      devices.push_back(device.value("name", ""));
+    }
+  }
+  std::vector<json> answers;
+  std::set<std::string> seen;
+  for (const std::string& device : devices) {
+    const auto answer = api.get("devices/" + device + query);
+    if (!answer) {
+      return answer.error().error_number == 404
+                 ? util::Result<std::vector<json>>(util::fail("no such device is measured: " + device +
+                                                              " ('ssdpulse devices' lists them), or web.page is false"))
+                 : tl::make_unexpected(answer.error());
+    }
+    if (seen.insert(answer->value("drive", device)).second) {
+      answers.push_back(*answer);
+    }
+  }
+  return answers;
+}
+
+}  // namespace
+
+util::ExitCode what_if(const Where& where, const config::Web& web, const WhatIfOptions& options) {
+  auto api = Api::open(where, web);
+  const auto answers = api ? ask(*api, options) : tl::make_unexpected(api.error());
+  if (!answers) {
+    std::cerr << answers.error().message << '\n';
+    return util::ExitCode::failure;
+  }
+  bool known = false;
+  for (const json& answer : *answers) {
+    known = known || !answer.value("rows", json::array()).empty();
+  }
+  if (options.json) {
+    std::cout << json{{"drives", *answers}}.dump(2, ' ', false, json::error_handler_t::replace) << '\n';
+  } else {
+    const char* separator = "";
+    for (const json& answer : *answers) {
+      std::cout << std::exchange(separator, "\n");
+      print_what_if(answer, std::cout);
+    }
+  }
+  std::cout.flush();
+  return known ? util::ExitCode::success : util::ExitCode::no_data;
+}
+
+void print_modelled(const Where& where, const config::Web& web, std::ostream& out) {
+  auto api = Api::open(where, web);
+  const auto all = api ? api->get("devices") : tl::make_unexpected(api.error());
+  if (!all) {
+    const bool nobody = all.error().error_number == kNobodyAnswers;
+    out << "\nmodelled write amplification: known to a running daemon only, and "
+        << (nobody ? "none answers" : all.error().message) << '\n';
+    return;
+  }
+  out << "\nmodelled write amplification, by the daemon at " << api->address() << '\n';
+  for (const json& device : all->value("devices", json::array())) {
+    const json words = device.value("modelled", json());
+    out << "  " << terminal::printable(device.value("name", "")) << ": "
+        << (words.is_string() ? terminal::printable(words.get<std::string>()) : "none: models are switched off")
+        << '\n';
+  }
+}
+
+}  // namespace ssdpulse::client

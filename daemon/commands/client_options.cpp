@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/commands/client_options.h"
+
+#include <string>
+
+#include "daemon/config/parse.h"
+
+namespace ssdpulse::commands {
+
+void add_client_options(CLI::App& command, ClientOptions& options) {
+  command.add_option("--address", options.where.address,
+                     "Where the daemon answers: HOST:PORT, http(s)://HOST:PORT or unix:PATH (default: as configured)");
+  command.add_option("--cacert", options.where.ca_file, "File of certificates to trust, for https");
+  command.add_option("--config,-c", options.config_file, "The daemon's configuration file, for its address");
+  command.add_flag("--json", options.json, "Print the answer as JSON");
+}
+
+config::Config config_in(const std::string& file) {
+  constexpr const char* kServiceFile = "/etc/ssdpulse/ssdpulse.yaml";
+  const auto loaded = config::load(file.empty() ? kServiceFile : file);
+  if (!loaded && !file.empty()) {
+    throw CLI::ParseError(to_string(loaded.error()), CLI::ExitCodes::ValidationError);
+  }
+  return loaded.value_or(config::Config{});
+}
+
+config::Config config_of(const ClientOptions& options) { return config_in(options.config_file); }
+
+}  // namespace ssdpulse::commands

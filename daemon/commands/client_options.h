@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options that the commands share which ask a running daemon.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "daemon/client/api.h"
+#include "daemon/config/config.h"
+
+namespace ssdpulse::commands {
+
+struct ClientOptions {
+  client::Where where;
+  std::string config_file;
+  bool json = false;
+};
+
+void add_client_options(CLI::App& command, ClientOptions& options);
+
+/// What a file says; without a name, the service's, as far as it can be read. Throws CLI::ParseError with every problem
+/// of a file that was named: the command line is wrong.
+config::Config config_in(const std::string& file);
+
+/// The configuration of the daemon that is asked.
+config::Config config_of(const ClientOptions& options);
+
+}  // namespace ssdpulse::commands

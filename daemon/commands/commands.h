@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which commands has ssdpulse(1)? A file each: its options, and the one function of another room that does it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "daemon/util/exit_code.h"
+
+namespace ssdpulse::commands {
+
+using util::ExitCode;
+
+/// Adds one command, with its options, to `app`. When it is parsed it runs, and sets `exit_code`, which must outlive
+/// `app`.
+using AddCommand = void(CLI::App& app, ExitCode& exit_code);
+
+AddCommand add_run;
+AddCommand add_check_config;
+AddCommand add_print_config;
+AddCommand add_devices;
+AddCommand add_metrics;
+AddCommand add_simulate;
+AddCommand add_why;
+AddCommand add_top;
+AddCommand add_what_if;
+AddCommand add_history;
+AddCommand add_mark;
+AddCommand add_doctor;
+AddCommand add_audit;
+AddCommand add_report;
+AddCommand add_nvme_reader;
+
+}  // namespace ssdpulse::commands

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/commands/configuration_options.h"
+
+#include <filesystem>
+#include <iostream>
+#include <utility>
+
+#include "daemon/config/device_pattern.h"
+#include "daemon/config/listen_address.h"
+#include "daemon/config/parse.h"
+
+namespace ssdpulse::commands {
+
+void add_configuration_options(CLI::App& command, ConfigurationOptions& options) {
+  command.add_option("--config,-c", options.config_file, "Configuration file (YAML); without it, built-in defaults");
+  command.add_option("--web.listen-address", options.listen_address,
+                     "Where to serve metrics: HOST:PORT, [IPV6]:PORT or :PORT; repeatable (default 127.0.0.1:10936)");
+  command.add_option("--web.config.file", options.web_config_file,
+                     "File with TLS and basic authentication, in the format that Prometheus exporters share");
+  command.add_option("--history.directory", options.history_directory,
+                     "Absolute path of the directory for the history; empty: none (default /var/lib/ssdpulse)");
+  command.add_option(
+      "--nvme.reader-socket", options.reader_socket,
+      "Absolute path of the socket of a log reader that runs as a service; empty: the daemon starts its own");
+  command.add_option("--devices.include", options.include, "Shell pattern of block devices to measure; repeatable");
+  command.add_option("--devices.exclude", options.exclude, "Shell pattern of block devices to leave out; repeatable");
+}
+
+tl::expected<config::Config, std::vector<std::string>> configure(const ConfigurationOptions& options) {
+  config::Config result;
+  std::vector<std::string> problems;
+  if (!options.config_file.empty()) {
+    auto loaded = config::load(options.config_file);
+    if (loaded) {
+      result = std::move(*loaded);
+    } else {
+      for (const config::Problem& problem : loaded.error()) {
+        problems.push_back(to_string(problem));
+      }
+    }
+  }
+  for (const std::string& address : options.listen_address) {
+    if (auto parsed = config::parse_listen_address(address); !parsed) {
+      problems.push_back("--web.listen-address: " + parsed.error().message);
+    }
+  }
+  const auto want_patterns = [&](const char* option, const std::vector<std::string>& patterns) {
+    for (const std::string& pattern : patterns) {
+      if (const auto flaw = config::flaw_of_device_pattern(pattern)) {
+        problems.push_back(std::string(option) + ": '" + pattern + "' " + *flaw +
+                           "; expected a pattern, as in 'nvme*'");
+      }
+    }
+  };
+  want_patterns("--devices.include", options.include);
+  want_patterns("--devices.exclude", options.exclude);
+  const auto want_absolute = [&](const char* option, const std::optional<std::string>& path) {
+    if (path && !path->empty() && path->front() != '/') {
+      problems.push_back(std::string(option) + ": '" + *path + "' is not absolute; expected an absolute path, or ''");
+    }
+  };
+  want_absolute("--history.directory", options.history_directory);
+  want_absolute("--nvme.reader-socket", options.reader_socket);
+  if (!problems.empty()) {
+    return tl::make_unexpected(problems);
+  }
+  const auto override_with = [](const std::vector<std::string>& given, std::vector<std::string>& value) {
+    if (!given.empty()) {
+      value = given;
+    }
+  };
+  result.history.directory = options.history_directory.value_or(result.history.directory);
+  result.nvme.reader_socket = options.reader_socket.value_or(result.nvme.reader_socket);
+  override_with(options.listen_address, result.web.listen_address);
+  if (!options.web_config_file.empty()) {
+    std::error_code error;
+    const auto absolute = std::filesystem::absolute(options.web_config_file, error);
+    if (error) {  // the working directory is gone
+      return tl::make_unexpected(
+          std::vector<std::string>{"--web.config.file: cannot make it absolute: " + error.message()});
+    }
+    result.web.config_file = absolute.string();
+  }
+  result.web.systemd_socket = options.systemd_socket;
+  override_with(options.include, result.devices.include);
+  override_with(options.exclude, result.devices.exclude);
+  return result;
+}
+
+std::optional<config::Config> configure_or_complain(const ConfigurationOptions& options) {
+  auto configured = configure(options);
+  if (configured) {
+    return *configured;
+  }
+  for (const std::string& problem : configured.error()) {
+    std::cerr << problem << '\n';
+  }
+  return std::nullopt;
+}
+
+}  // namespace ssdpulse::commands

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <iostream>
+#include <memory>
+
+#include "daemon/client/commands.h"
+#include "daemon/commands/commands.h"
+#include "daemon/commands/configuration_options.h"
+#include "daemon/runtime/device_report.h"
+
+namespace ssdpulse::commands {
+namespace {
+
+ExitCode list_devices(const ConfigurationOptions& options) {
+  const auto configured = configure_or_complain(options);
+  if (!configured) {
+    return ExitCode::usage;
+  }
+  const ExitCode exit_code = runtime::report_devices(*configured, std::cout);
+  client::print_modelled({}, configured->web, std::cout);
+  return exit_code;
+}
+
+}  // namespace
+
+void add_devices(CLI::App& app, ExitCode& exit_code) {
+  CLI::App* command = app.add_subcommand("devices", "List block devices and whether they are measured");
+  const auto options = std::make_shared<ConfigurationOptions>();
+  add_configuration_options(*command, *options);
+  command->callback([options, &exit_code] { exit_code = list_devices(*options); });
+}
+
+}  // namespace ssdpulse::commands

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "daemon/client/commands.h"
+#include "daemon/commands/client_options.h"
+#include "daemon/commands/commands.h"
+
+namespace ssdpulse::commands {
+namespace {
+
+struct HistoryArguments {
+  ClientOptions client;
+  client::HistoryOptions history;
+  std::optional<std::string> directory;
+};
+
+}  // namespace
+
+void add_history(CLI::App& app, ExitCode& exit_code) {
+  CLI::App* command = app.add_subcommand("history", "The past of a device, for as long as it is kept");
+  const auto options = std::make_shared<HistoryArguments>();
+  add_client_options(*command, options->client);
+  command->add_option("--device", options->history.device,
+                      "Its name, serial number or WWID (default: which devices there are)");
+  command->add_option("--from", options->history.from, "Times as of `why --at`: 03:00, 2026-11-23T03:00, -10m");
+  command->add_option("--to", options->history.to, "Until when (default now; --from: a day before)");
+  command->add_option("--points", options->history.points, "At most so many lines, 2 to 2000 (default 48)")
+      ->check(CLI::Range(2, 2000));
+  command->add_flag("--csv", options->history.csv, "Print every figure of each point as CSV")->excludes("--json");
+  command->add_option("--history.directory", options->directory,
+                      "Where the history is, for when no daemon answers (default: as configured)");
+  command->callback([options, &exit_code] {
+    options->history.json = options->client.json;
+    config::Config config = config_of(options->client);
+    config.history.directory = options->directory.value_or(config.history.directory);
+    exit_code =
+        client::history(options->client.where, config, options->history) ? ExitCode::success : ExitCode::failure;
+  });
+}
+
+}  // namespace ssdpulse::commands

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+#include <string>
+
+#include "daemon/client/commands.h"
+#include "daemon/commands/client_options.h"
+#include "daemon/commands/commands.h"
+
+namespace ssdpulse::commands {
+namespace {
+
+struct MarkArguments {
+  ClientOptions client;
+  std::string text;
+};
+
+}  // namespace
+
+void add_mark(CLI::App& app, ExitCode& exit_code) {
+  CLI::App* command = app.add_subcommand("mark", "Note in the history that something was done now");
+  const auto options = std::make_shared<MarkArguments>();
+  command->add_option("TEXT", options->text, "What was done, such as 'deployed 4.2'; 128 characters at most")
+      ->required();
+  add_client_options(*command, options->client);
+  command->callback([options, &exit_code] {
+    const ClientOptions& asked = options->client;
+    exit_code = client::mark(asked.where, config_of(asked).web, options->text) ? ExitCode::success : ExitCode::failure;
+  });
+}
+
+}  // namespace ssdpulse::commands

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// "Did you mean ...?" for words of the command line that do not exist.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ssdpulse::commands {
+
+/// The word that the fewest changes of single letters make of `wrong`: at most a third of its letters, and no more than
+/// three. Nothing if there is none; the first of several.
+std::optional<std::string> nearest(const std::string& wrong, const std::vector<std::string>& words);
+
+}  // namespace ssdpulse::commands

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+
+#include "daemon/client/commands.h"
+#include "daemon/commands/client_options.h"
+#include "daemon/commands/commands.h"
+
+namespace ssdpulse::commands {
+namespace {
+
+struct ShownOptions {
+  ClientOptions client;
+  client::TopOptions top;
+};
+
+}  // namespace
+
+void add_top(CLI::App& app, ExitCode& exit_code) {
+  CLI::App* command = app.add_subcommand("top", "Show the drives in the terminal, the one that needs somebody first");
+  const auto options = std::make_shared<ShownOptions>();
+  add_client_options(*command, options->client);
+  command->add_flag("--once", options->top.once, "Print one screen as text and end");
+  command->callback([options, &exit_code] {
+    const ClientOptions& asked = options->client;
+    options->top.json = asked.json;
+    exit_code = client::top(asked.where, config_of(asked).web, options->top) ? ExitCode::success : ExitCode::failure;
+  });
+}
+
+}  // namespace ssdpulse::commands

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the file of findings that somebody has decided to live with:
+//
+//   accepted:
+//     - {id: F2, device: /srv/*, reason: the array is replaced in March, expires: 2027-03-31}
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/config/problem.h"
+#include "daemon/util/result.h"
+
+namespace ssdpulse::config {
+
+struct AcceptedEntry {
+  std::string id;      // shell pattern of rules
+  std::string device;  // shell pattern of devices and mount points; *: all, and the host
+  std::string reason;
+  std::string expires;  // YYYY-MM-DD
+  bool operator==(const AcceptedEntry&) const = default;
+};
+
+using AcceptedOutcome = tl::expected<std::vector<AcceptedEntry>, std::vector<Problem>>;
+
+/// All of it, or every problem. Any bytes are safe, in bounded time and memory.
+AcceptedOutcome parse_accepted(std::string_view text, std::string_view file_name);
+
+/// Reads a regular file of at most 1 MiB (never blocks on a pipe or a terminal) and parses it.
+AcceptedOutcome load_accepted(const std::string& path);
+
+}  // namespace ssdpulse::config

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is a check? It returns what is wrong; nothing where all is well. A new one is a file in `running` or `host` and
+// one line in checks.h and check_list.cpp.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "daemon/doctor/doctor.h"
+
+namespace ssdpulse::doctor {
+
+template <typename Facts>
+struct Check {
+  std::string_view id;    // stable; of letters, digits and hyphens
+  std::string_view well;  // what is to be said where nothing is wrong
+  Findings (*look)(const Facts&);
+};
+using RunningCheck = Check<model::Snapshot>;
+using HostCheck = Check<Start>;
+
+inline model::Finding finding(model::Verdict verdict, std::string device, std::string found, std::string why,
+                              std::string change = "") {
+  model::Finding made;
+  made.verdict = verdict;
+  made.device = std::move(device);
+  made.found = std::move(found);
+  made.why = std::move(why);
+  made.change = std::move(change);
+  return made;
+}
+
+}  // namespace ssdpulse::doctor

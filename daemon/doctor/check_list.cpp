@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// In which order is it said? What costs most first: no device, no source, then single things.
+#include <algorithm>
+#include <array>
+
+#include "daemon/doctor/checks.h"
+
+namespace ssdpulse::doctor {
+namespace {
+
+template <typename Facts, typename List>
+Findings examine_all(const Facts& facts, const List& checks) {
+  Findings all;
+  for (const auto& check : checks) {
+    Findings found = check.look(facts);
+    if (found.empty()) {
+      found.push_back(finding(model::Verdict::ok, "", std::string(check.well), ""));
+    }
+    for (model::Finding& one : found) {
+      one.id = check.id;
+      all.push_back(std::move(one));
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+Findings examine(const model::Snapshot& snapshot) {
+  static const std::array checks{
+      kDevices,   kSources,           kStatistics,   kLatencyMode, kLostIos,  kLostBeforeDevices,  kSkippedPrograms,
+      kLateTicks, kDiscardSubmitters, kWriteClasses, kWriteHints,  kLogPages, kWriteAmplification, kHealth,
+      kLogReads,  kHistory,
+  };
+  return examine_all(snapshot, checks);
+}
+
+Findings examine(const Start& start) {
+  static const std::array checks{
+      kKernelVersion, kKernelTypes, kPrivileges, kLockdown,     kLockedMemory,     kKernelSymbols,
+      kPerfEvents,    kPort,        kDriveNodes, kReaderSocket, kHistoryDirectory, kStatisticsOfDisks,
+  };
+  return examine_all(start, checks);
+}
+
+bool something_is_missing(const Findings& findings) {
+  return std::any_of(findings.begin(), findings.end(), [](const model::Finding& one) {
+    return one.verdict == model::Verdict::danger || one.verdict == model::Verdict::advise ||
+           one.verdict == model::Verdict::unknown;
+  });
+}
+
+}  // namespace ssdpulse::doctor

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+
+#include "daemon/doctor/checks.h"
+
+namespace ssdpulse::doctor {
+namespace {
+
+constexpr std::uint64_t kEnough = std::uint64_t{64} << 20U;  // bytes; tables of a large host
+
+Findings locked_memory(const Start& start) {
+  int major = 0;
+  int minor = 0;
+  const bool counted = std::sscanf(start.host.kernel.c_str(), "%4d.%4d", &major, &minor) == 2 &&
+                       std::pair(major, minor) < std::pair(5, 11);  // later kernels charge the memory cgroup
+  if (!counted || !start.host.locked_memory_bytes || *start.host.locked_memory_bytes >= kEnough) {
+    return {};
+  }
+  auto one = finding(model::Verdict::advise, "", "tables of the block programs may not fit",
+                     "this kernel counts them as locked memory, whose limit is low",
+                     "start the daemon with LimitMEMLOCK=infinity, as ssdpulse.service does");
+  one.evidence = {{"limit_bytes", static_cast<double>(*start.host.locked_memory_bytes)}};
+  return {one};
+}
+
+}  // namespace
+
+const HostCheck kLockedMemory{"memlock", "locked memory is not limited too much", locked_memory};
+
+}  // namespace ssdpulse::doctor

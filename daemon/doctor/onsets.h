@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Since when is something not measured? Remembers when each finding of the doctor was first seen, for as long as it
+// stays. One thread feeds it, any number read.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <string>
+#include <tuple>
+
+#include "daemon/doctor/doctor.h"
+
+namespace ssdpulse::doctor {
+
+class Onsets {
+ public:
+  /// Looks at every tenth Snapshot: what is missing for good does not come and go by the second.
+  void observe(const model::Snapshot& snapshot);
+
+  /// The findings of this Snapshot, each with its beginning where it has none of its own.
+  [[nodiscard]] Findings examine(const model::Snapshot& snapshot) const;
+
+ private:
+  using Key = std::tuple<std::string, std::string, std::string>;  // id, device, what was found
+  mutable std::mutex mutex_;
+  std::map<Key, std::chrono::system_clock::time_point> since_;
+};
+
+}  // namespace ssdpulse::doctor

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/doctor/checks.h"
+
+namespace ssdpulse::doctor {
+namespace {
+
+// One late second in a hundred says that the host was busy for a moment.
+constexpr double kMany = 0.01;
+
+Findings late_ticks(const model::Snapshot& snapshot) {
+  constexpr std::uint64_t kEnough = 300;  // ticks; a start is busy
+  const double ratio =
+      snapshot.number < kEnough ? 0 : static_cast<double>(snapshot.missed_ticks) / static_cast<double>(snapshot.number);
+  if (ratio <= kMany) {
+    return {};
+  }
+  auto one = finding(model::Verdict::info, "", "seconds came late, so that short spikes lie in longer intervals",
+                     "the daemon did not get the CPU in time", "raise CPUWeight= of ssdpulse.service");
+  one.evidence = {{"late_ticks", static_cast<double>(snapshot.missed_ticks)}, {"late_ratio", ratio}};
+  return {one};
+}
+
+}  // namespace
+
+const RunningCheck kLateTicks{"late-ticks", "every second was sampled in time", late_ticks};
+
+}  // namespace ssdpulse::doctor

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/doctor/doctor.h"
+
+namespace ssdpulse::doctor {
+namespace {
+
+struct Words {
+  const char* found;
+  const char* change;
+};
+
+Words words_of(int status) {
+  switch (status) {
+    case 401:
+      return {"the daemon wants a user and a password", "put them into ~/.netrc"};
+    case 403:
+      return {"the daemon does not say this to whoever asks", "ask on its own host, or as a user with a password"};
+    case 404:
+      return {"the daemon does not say what it measures", "set web.page to true and restart the daemon"};
+    case 421:
+      return {"the daemon does not know the name that it was asked by",
+              "ask by its IP address, or list the name in web.hosts"};
+    case 503:
+      return {"the daemon is starting or busy", "ask again in a few seconds"};
+    default:
+      return {"whether something is measured is not known", ""};
+  }
+}
+
+}  // namespace
+
+model::Finding unanswered(std::optional<int> status, const std::string& why) {
+  const Words words = status ? words_of(*status) : Words{"nothing is measured", "systemctl enable --now ssdpulse"};
+  model::Finding finding;
+  finding.id = "daemon";
+  // Whoever answers may well measure.
+  finding.verdict = status ? model::Verdict::unknown : model::Verdict::danger;
+  finding.found = words.found;
+  finding.why = why;
+  finding.change = words.change;
+  return finding;
+}
+
+}  // namespace ssdpulse::doctor

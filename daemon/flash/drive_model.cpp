@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/flash/drive_model.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "daemon/analysis/flash_model/model_curve.h"
+#include "daemon/util/log.h"
+
+namespace ssdpulse::flash {
+namespace {
+
+constexpr double kDay = 24 * 3600;
+/// Without a counter of the drive, what the host wrote while nobody looked is not known: a restart takes less.
+constexpr double kShortAbsence = 60;
+constexpr double kLongestAbsence = 3650 * kDay;
+/// A counter that was there before the restart and is not back by then may never be: nobody may read it any more.
+constexpr std::chrono::seconds kCounterPatience{60};
+/// Counters of drives are coarse: a share of less than this is not taken.
+constexpr double kLeastCompared = 1 << 30;
+/// Shares of a drive: what it must have lost that no discard explains, and what it may still hold when it is empty.
+constexpr double kEmptied = 0.25;
+constexpr double kEmpty = 0.05;
+
+double seconds_of(model::WallTime wall) { return std::chrono::duration<double>(wall.time_since_epoch()).count(); }
+
+}  // namespace
+
+DriveModel::DriveModel(const FlashDrive& drive, std::unique_ptr<analysis::FlashModel> model)
+    : drive_(drive), model_(std::move(model)) {}
+
+DriveModel::DriveModel(const FlashDrive& drive, const analysis::FlashModelSettings& settings)
+    : DriveModel(drive, std::make_unique<analysis::FlashModel>(settings)) {}
+
+util::Result<std::unique_ptr<DriveModel>> DriveModel::resume(const FlashDrive& drive, DriveState state,
+                                                             std::chrono::nanoseconds at, model::WallTime wall) {
+  // Of when it was kept, by today's clock: the wall's, as the monotonic one may be that of another boot.
+  const double away = seconds_of(wall) - state.kept_at;
+  const auto kept = std::chrono::nanoseconds(std::llround(std::clamp(away, 0.0, kLongestAbsence) * 1e9));
+  auto model = analysis::FlashModel::restore(state.settings, state.model, at - kept);
+  if (!model) {
+    return tl::make_unexpected(model.error());
+  }
+  std::unique_ptr<DriveModel> result(new DriveModel(drive, std::move(*model)));
+  result->resumed_ = true;
+  result->fit_ = state.fit;
+  result->fitted_at_ = state.fitted_at;
+  result->resumed_at_ = at;
+  result->kept_host_bytes_ = state.host_written_bytes;
+  result->seen_bytes_ = state.seen_bytes;
+  result->absence_ = away < 0 ? kLongestAbsence : std::min(state.absence + away, kLongestAbsence);
+  if (!state.host_written_bytes) {
+    result->give_up_counter();
+  }
+  return result;
+}
+
+void DriveModel::know(const FlashDrive& drive, model::WallTime wall) {
+  drive_ = drive;
+  if (drive_.used_share && drive_.used_share != said_used_) {
+    said_used_ = drive_.used_share;
+    unused_then_ = unused();
+  }
+  account_for_gap();
+  watch_counters();
+  if (drift_ && seconds_of(wall) - fitted_at_ > 2 * kDay) {
+    drift_.reset();  // the counter has gone
+  }
+}
+
+void DriveModel::account_for_gap() {
+  if (kept_host_bytes_ && drive_.host_written_bytes) {
+    const double unseen =
+        *drive_.host_written_bytes - *kept_host_bytes_ - static_cast<double>(seen_bytes_ + written_bytes());
+    // A counter that fell was reset: then nothing is known.
+    model_->mark_gap(*drive_.host_written_bytes < *kept_host_bytes_
+                         ? settings().size_bytes
+                         : static_cast<std::uint64_t>(std::max(0.0, unseen)));
+    kept_host_bytes_.reset();
+  }
+}
+
+/// Whether only the drive's counter can say how much was written while nobody looked, and it has not said it yet.
+bool DriveModel::gap_is_unknown() const { return kept_host_bytes_ && absence_ > kShortAbsence; }
+
+void DriveModel::give_up_counter() {
+  if (absence_ > kShortAbsence) {
+    model_->mark_gap(settings().size_bytes);
+  }
+  kept_host_bytes_.reset();
+}
+
+/// Which share of what the drive counted was not written through block devices of this host?
+void DriveModel::watch_counters() {
+  if (!drive_.host_written_bytes) {
+    return;
+  }
+  first_host_bytes_ = first_host_bytes_.value_or(*drive_.host_written_bytes);
+  const double growth = *drive_.host_written_bytes - *first_host_bytes_;
+  if (drive_.written_elsewhere_bytes &&
+      growth > std::max(kLeastCompared, 0.001 * static_cast<double>(settings().size_bytes))) {
+    drive_.facts.written_elsewhere = *drive_.written_elsewhere_bytes / growth;
+  }
+}
+
+void DriveModel::count(const model::DeviceFlashSamples& since_last_tick) {
+  for (std::size_t hint = 0; hint < written_.size(); ++hint) {
+    written_[hint] += since_last_tick.written[hint];
+  }
+  count_lost(since_last_tick.lost);
+}
+
+void DriveModel::count_lost(const std::array<std::uint64_t, model::kFlashEventKinds>& events) {
+  for (std::size_t kind = 0; kind < events.size(); ++kind) {
+    const bool write = static_cast<model::FlashEventKind>(kind) == model::FlashEventKind::write;
+    (write ? lost_writes_ : lost_discards_) += events[kind];
+  }
+}
+
+void DriveModel::end_tick(std::chrono::nanoseconds at) {
+  if (gap_is_unknown() && at - resumed_at_ > kCounterPatience) {
+    give_up_counter();
+  }
+  for (const std::uint64_t pages : written_) {
+    written_pages_ += pages;
+  }
+  all_lost_writes_ += lost_writes_;
+  all_lost_discards_ += lost_discards_;
+  model_->observe(
+      {at, events_, std::exchange(written_, {}), std::exchange(lost_writes_, 0), std::exchange(lost_discards_, 0)});
+  events_.clear();
+}
+
+double DriveModel::unused() const { return 1 - model_->lifetimes().unmapped_share() - *said_used_; }
+
+/// Pages that nothing was heard of count as used, and drives may free what was discarded late: but what they have less
+/// all at once, and no discard explains, was formatted, sanitized or written by another host. Discards and writes of
+/// just now are in the model at this look, and were not when the drive spoke: either way they make a format of nothing.
+void DriveModel::notice_format() {
+  if (!unused_then_) {
+    return;
+  }
+  const double then = *std::exchange(unused_then_, std::nullopt);
+  if (!most_unused_ || std::min(then, unused()) <= *most_unused_ + kEmptied) {
+    most_unused_ = std::max(most_unused_.value_or(0), then);
+    return;
+  }
+  most_unused_.reset();
+  log::info("flash model of {} starts over: the drive says that {:.0f} % of it is in use, which no discard explains",
+            drive_.name(), 100 * *said_used_);
+  if (*said_used_ <= kEmpty) {
+    model_->start_empty();
+  } else {
+    const analysis::FlashModelSettings same = settings();
+    model_.reset();
+    model_ = std::make_unique<analysis::FlashModel>(same);
+  }
+}
+
+void DriveModel::look(model::WallTime wall) {
+  notice_format();
+  auto report = std::make_shared<model::FlashReport>(model_->report());
+  if (gap_is_unknown()) {
+    report->silence.fill(model::FlashSilence::warming_up);
+    report->amplification.clear();
+  }
+  fit(*report, wall);
+  for (std::size_t i = 0; i < model::kFlashWindows; ++i) {
+    const auto window = static_cast<model::FlashWindow>(i);
+    likely_[i] =
+        fit_ ? analysis::at_overprovisioning(*report, window, *fit_) : analysis::band_of_policies(*report, window);
+  }
+  report_ = std::move(report);
+}
+
+/// The fit of yesterday is what today is judged by: a fit always agrees with what it was made of.
+void DriveModel::fit(const model::FlashReport& report, model::WallTime wall) {
+  const auto day = model::FlashWindow::day;
+  const auto curve = analysis::curve_of(report, day);
+  if (!drive_.measured_day || curve.size() < 2) {
+    return;
+  }
+  const auto measured = analysis::without_overhead(*drive_.measured_day, analysis::kUsualOverhead);
+  const double now = seconds_of(wall);
+  if (fit_ && now - fitted_at_ >= kDay) {
+    if (const auto modelled = analysis::interpolate(curve, fit_->likely)) {
+      drift_ = model::ModelDrift{modelled->ratio / measured.ratio - 1, modelled->lower / measured.upper - 1,
+                                 modelled->upper / measured.lower - 1};
+    }
+  }
+  if (!fit_ || now - fitted_at_ >= kDay) {
+    if (const auto fitted = analysis::fit_overprovisioning(curve, measured)) {
+      fit_ = fitted;
+      fitted_at_ = now;
+    }
+  }
+}
+
+model::EffectiveOverprovisioning DriveModel::overprovisioning() const {
+  if (fit_) {
+    return {fit_->likely, fit_->lower, fit_->upper, model::OverprovisioningBasis::media_counter};
+  }
+  const auto usual = analysis::usual_overprovisioning(settings().size_bytes);
+  return {usual.likely, usual.lower, usual.upper, model::OverprovisioningBasis::size};
+}
+
+model::FlashEstimate DriveModel::estimate() const {
+  model::FlashEstimate result;
+  result.controller = drive_.controller;
+  for (const FlashNamespace& one : drive_.namespaces) {
+    result.devices.push_back(one.device);
+  }
+  result.size_bytes = settings().size_bytes;
+  result.page_bytes = settings().page_bytes;
+  result.silence = analysis::silence_of(drive_.facts);
+  result.report = report_;
+  result.overprovisioning = overprovisioning();
+  result.modelled_overprovisioning = settings().what_ifs.front().overprovisioning;
+  if (!result.silence) {
+    result.likely = likely_;
+    result.drift = drift_;
+  }
+  if (report_ && report_->written_since_full_discard_bytes) {
+    // In the model at 1.000 of the flash for every load; real drives began at 0.98 to 1.02 of it.
+    constexpr double kDoubt = 0.02;
+    constexpr double kLeastKnown = 0.0737;  // a GiB for each GB
+    constexpr double kMostKnown = 0.5;
+    const auto size = static_cast<double>(result.size_bytes);
+    const bool fitted = fit_.has_value();
+    result.collection_begins =
+        model::ByteRange{size * (1 + (fitted ? result.overprovisioning.lower - kDoubt : kLeastKnown)),
+                         size * (1 + (fitted ? result.overprovisioning.upper + kDoubt : kMostKnown))};
+  }
+  result.lost_writes = all_lost_writes_;
+  result.lost_discards = all_lost_discards_;
+  result.resumed = resumed_;
+  return result;
+}
+
+DriveState DriveModel::state(model::WallTime wall) const {
+  DriveState result{drive_.key, settings(), fit_, fitted_at_, seconds_of(wall), drive_.host_written_bytes, 0, 0, {}};
+  if (kept_host_bytes_) {  // the next process accounts for the gap before this one
+    result.host_written_bytes = kept_host_bytes_;
+    result.seen_bytes = seen_bytes_ + written_bytes();
+    result.absence = absence_;
+  }
+  result.model = model_->save();
+  return result;
+}
+
+Sampling DriveModel::sampling() const {
+  Sampling result;
+  std::uint64_t first_page = 0;
+  for (const FlashNamespace& one : drive_.namespaces) {
+    model::SamplingParameters parameters;
+    parameters.page_bits = static_cast<std::uint8_t>(std::countr_zero(settings().page_bytes));
+    parameters.rate_bits = static_cast<std::uint8_t>(settings().rate_bits);
+    parameters.seed = settings().seed;
+    parameters.followed = static_cast<std::uint32_t>(model_->sample().pages());
+    parameters.first_page = first_page;
+    result.emplace(one.device, parameters);
+    first_page += (one.size_bytes + settings().page_bytes - 1) / settings().page_bytes;
+  }
+  return result;
+}
+
+}  // namespace ssdpulse::flash

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is kept of one drive's model, besides the model itself: whose it is, and what was known when it was kept.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "daemon/analysis/flash_model/flash_model.h"
+#include "daemon/analysis/flash_model/overprovisioning_fit.h"
+#include "daemon/util/result.h"
+
+namespace ssdpulse::flash {
+
+struct DriveState {
+  std::string key;  // FlashDrive::key
+  analysis::FlashModelSettings settings;
+  std::optional<analysis::Fitted> fit;  // of the over-provisioning, and when it was made
+  double fitted_at = 0;                 // seconds since the epoch, as the next
+  double kept_at = 0;
+  std::optional<double> host_written_bytes;  // by the drive's own counter
+  // Since that was read, where it was not read again since an earlier state:
+  std::uint64_t seen_bytes = 0;  // written
+  double absence = 0;            // seconds in which nobody looked
+  std::string model;             // FlashModel::save()
+};
+
+std::string bytes_of(const DriveState& state);
+
+/// Not trusted: an error says what is wrong with the bytes.
+util::Result<DriveState> read_state(std::string_view bytes, const std::string& key);
+
+}  // namespace ssdpulse::flash

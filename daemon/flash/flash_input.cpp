@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/flash/flash_input.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <map>
+#include <string_view>
+
+namespace ssdpulse::flash {
+namespace {
+
+constexpr std::uint64_t kUsualPage = 4096;
+constexpr std::uint64_t kLargestPage = 65536;  // what large drives map as one; a larger preference is a stripe
+
+bool any_of(std::string_view text, std::initializer_list<std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [text](std::string_view part) { return text.find(part) != std::string_view::npos; });
+}
+
+/// Drives that are somebody's software: what flash there is behind them, and who else writes to it, cannot be known.
+bool is_virtual(const model::Device& device, const model::NvmeIdentity* identity) {
+  constexpr std::array<std::string_view, 5> kReal{"nvme", "sata", "sas", "usb", "mmc"};
+  if (std::find(kReal.begin(), kReal.end(), device.transport) == kReal.end()) {
+    return true;
+  }
+  if (identity != nullptr && !identity->transport.empty() && identity->transport != "pcie") {
+    return true;
+  }
+  return any_of(device.model, {"QEMU", "Amazon Elastic", "nvme_card-pd", "MSFT NVMe", "Virtual", "VBOX", "VMware"});
+}
+
+/// Drives that write less the better the data compresses.
+bool compresses(const model::Device& device, const model::NvmeIdentity* identity) {
+  constexpr std::uint16_t kScaleFlux = 0xCC53;
+  return (identity != nullptr && identity->vendor_id == kScaleFlux) || any_of(device.model, {"ScaleFlux", "CSD-"});
+}
+
+std::uint64_t page_of(std::uint64_t preferred_bytes) {
+  return preferred_bytes > kUsualPage && preferred_bytes <= kLargestPage && std::has_single_bit(preferred_bytes)
+             ? preferred_bytes
+             : kUsualPage;
+}
+
+bool has_lasting_key(const model::Device& device) { return !device.serial.empty() || !device.wwid.empty(); }
+
+/// Without a serial number it is the same disk until it is detached.
+std::string key_of(const model::Device& device) {
+  if (!device.serial.empty()) {
+    return device.model + '\n' + device.serial;
+  }
+  if (!device.wwid.empty()) {
+    return device.wwid;
+  }
+  return device.name + '\n' + std::to_string(device.paths.empty() ? 0 : device.paths.front().diskseq);
+}
+
+void add(FlashDrive& drive, const stages::DeviceTick& entry) {
+  const model::Device& device = *entry.block.device;
+  const model::NvmeIdentity* identity = entry.drive ? entry.drive->identity.get() : nullptr;
+  drive.namespaces.push_back(
+      {device.name, device.size_bytes, device.wwid + ' ' + std::to_string(device.logical_block_bytes)});
+  drive.page_bytes = std::max(drive.page_bytes, page_of(device.write_granularity_bytes));
+  drive.facts.size_bytes += device.size_bytes;
+  drive.facts.rotational |= device.rotational;
+  drive.facts.zoned |= device.zoned;
+  drive.facts.virtual_device |= is_virtual(device, identity);
+  drive.facts.compresses |= compresses(device, identity);
+  drive.facts.partly_measured |= !entry.block.io || !entry.block.whole;
+}
+
+/// A controller's number soon belongs to another drive: after a replacement, what is published is still of the old one.
+const model::NvmeDrive* published(const stages::Tick& tick, const model::NvmeIdentity& identity) {
+  if (tick.before) {
+    for (const model::NvmeDrive& drive : tick.before->nvme_drives) {
+      const model::NvmeIdentity& before = *drive.identity;
+      if (before.controller == identity.controller && before.serial == identity.serial) {
+        return &drive;
+      }
+    }
+  }
+  return nullptr;
+}
+
+/// Of all namespaces; absent where one does not say.
+std::optional<double> used_share(const FlashDrive& drive, const model::NvmeIdentity& identity) {
+  double used = 0;
+  for (const FlashNamespace& one : drive.namespaces) {
+    const auto said = std::find_if(identity.namespaces.begin(), identity.namespaces.end(),
+                                   [&](const model::NvmeNamespace& entry) { return entry.device == one.device; });
+    if (said == identity.namespaces.end() || !said->used_share) {
+      return std::nullopt;
+    }
+    used += *said->used_share * static_cast<double>(one.size_bytes);
+  }
+  return drive.facts.size_bytes > 0 ? std::optional(used / static_cast<double>(drive.facts.size_bytes)) : std::nullopt;
+}
+
+void add_counters(FlashDrive& drive, const model::WriteAmplification& said) {
+  drive.host_written_bytes = said.host_written_bytes;
+  if (said.host_written_drift_lower_bytes) {
+    drive.written_elsewhere_bytes = std::max(0.0, *said.host_written_drift_lower_bytes);
+  }
+  for (const model::WriteAmplificationRatio& ratio : said.ratios) {
+    constexpr double kMostOfADay = 20 * 3600;
+    if (ratio.window == "24h" && ratio.covered_seconds >= kMostOfADay) {
+      drive.measured_day = model::Estimate{ratio.ratio, ratio.lower, ratio.upper};
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<FlashDrive> drives_of(const stages::Tick& tick) {
+  std::map<std::string, FlashDrive> drives;  // by name
+  for (const stages::DeviceTick& entry : tick.devices) {
+    const std::string name = entry.drive ? entry.drive->identity->controller : entry.block.device->name;
+    add(drives[name], entry);
+    if (!entry.drive) {
+      drives[name].key = key_of(*entry.block.device);
+      drives[name].has_lasting_key = has_lasting_key(*entry.block.device);
+    }
+  }
+  for (const model::DriveTick& seen : tick.drives) {
+    const auto found = drives.find(seen.drive->identity->controller);
+    if (found == drives.end()) {
+      continue;  // none of its namespaces is measured
+    }
+    FlashDrive& drive = found->second;
+    drive.key = seen.key;
+    drive.has_lasting_key = !seen.drive->identity->serial.empty();
+    drive.controller = seen.drive->identity->controller;
+    drive.settled = seen.identified;
+    drive.used_share = used_share(drive, *seen.drive->identity);
+    drive.facts.partly_measured |= drive.namespaces.size() != seen.drive->identity->namespaces.size();
+    if (const model::NvmeDrive* before = published(tick, *seen.drive->identity)) {
+      add_counters(drive, before->write_amplification);
+    }
+  }
+  std::vector<FlashDrive> result;
+  for (auto& [name, drive] : drives) {
+    result.push_back(std::move(drive));
+  }
+  return result;
+}
+
+}  // namespace ssdpulse::flash

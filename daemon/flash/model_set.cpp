@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/flash/model_set.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "daemon/analysis/flash_model/silence.h"
+#include "daemon/util/log.h"
+
+namespace ssdpulse::flash {
+namespace {
+
+using analysis::FlashModel;
+using analysis::FlashModelSettings;
+using model::FlashSilence;
+
+/// An NVMe drive that has not said who it is by then will not: nobody may read it.
+constexpr std::chrono::seconds kPatience{60};
+/// A state of some megabytes is written for as much of the host's writes at least: half a percent of them.
+constexpr std::uint64_t kWorthKeeping = 256;  // one of so many of the drive's bytes
+
+bool same_place(const FlashDrive& a, const FlashDrive& b) {
+  return a.key == b.key && a.namespaces == b.namespaces && a.page_bytes == b.page_bytes;
+}
+
+std::optional<FlashSilence> lasting_silence(const FlashDrive& drive) {
+  analysis::FlashDriveFacts facts = drive.facts;
+  facts.written_elsewhere = 0;  // that may end
+  return analysis::silence_of(facts);
+}
+
+bool is_of(const FlashModelSettings& a, const FlashModelSettings& b) {
+  return a.serial == b.serial && a.size_bytes == b.size_bytes && a.page_bytes == b.page_bytes;
+}
+
+}  // namespace
+
+ModelSet::ModelSet(ModelSettings settings)
+    : settings_(std::move(settings)), files_(settings_.directory, 2 * settings_.memory_bytes) {
+  if (files_.keeps()) {
+    files_.tidy();
+  }
+}
+
+void ModelSet::observe(const FlashInput& input) {
+  const bool changed = adopt(input);
+  if (changed) {
+    plan(input);
+  }
+  distribute(input);
+  if (look(input) || changed) {
+    describe();
+  }
+}
+
+bool ModelSet::ready(const Entry& entry, std::chrono::nanoseconds at) const {
+  return entry.drive.settled || at - entry.seen_at >= kPatience;
+}
+
+/// Whether the models have to be planned again.
+bool ModelSet::adopt(const FlashInput& input) {
+  bool changed = false;
+  std::map<std::string, Entry> before = std::exchange(drives_, {});
+  for (FlashDrive drive : input.drives) {
+    drive.facts.wanted_though_virtual = settings_.virtual_too;
+    auto known = before.extract(drive.name());
+    if (!known.empty() && same_place(known.mapped().drive, drive)) {
+      Entry& entry = known.mapped();
+      entry.drive = drive;
+      changed = changed || lasting_silence(drive) != entry.lasting || ready(entry, input.at) != entry.was_ready;
+      drives_.insert(std::move(known));
+      continue;
+    }
+    if (!known.empty()) {
+      end(known.mapped(), input.wall);
+    }
+    Entry entry;
+    entry.drive = drive;
+    entry.seen_at = input.at;
+    drives_.emplace(drive.name(), std::move(entry));
+    changed = true;
+  }
+  for (auto& [name, entry] : before) {
+    end(entry, input.wall);
+    changed = true;
+  }
+  for (auto& [name, entry] : drives_) {
+    if (entry.model) {
+      entry.model->know(entry.drive, input.wall);
+    }
+  }
+  return changed;
+}
+
+FlashModelSettings ModelSet::settings_of(const FlashDrive& drive) const {
+  FlashModelSettings result;
+  result.serial = drive.key;
+  for (const FlashNamespace& one : drive.namespaces) {
+    result.serial += '\n' + one.made_as + ' ' + std::to_string(one.size_bytes);
+  }
+  result.size_bytes = drive.facts.size_bytes;
+  result.page_bytes = drive.page_bytes;
+  result.what_ifs = analysis::default_what_ifs(analysis::usual_overprovisioning(drive.facts.size_bytes).likely);
+  return result;
+}
+
+void ModelSet::plan(const FlashInput& input) {
+  std::vector<FlashModelSettings> running;
+  std::vector<FlashModelSettings> wanted;  // by those that come
+  std::vector<Entry*> coming;
+  for (auto& [name, entry] : drives_) {
+    entry.lasting = entry.silence = lasting_silence(entry.drive);
+    entry.was_ready = ready(entry, input.at);
+    if (entry.silence) {
+      end(entry, input.wall);
+    } else if (entry.model) {
+      running.push_back(entry.model->settings());
+    } else if (entry.was_ready) {
+      FlashModelSettings settings = settings_of(entry.drive);
+      if (FlashModel::possible(analysis::settings_under({.what_ifs = 1, .rate_bits = settings_.rate_bits}, settings))) {
+        wanted.push_back(std::move(settings));
+        coming.push_back(&entry);
+      } else {
+        entry.silence = FlashSilence::too_small;
+      }
+    }
+  }
+  const analysis::ModelPlan plan =
+      analysis::ModelBudget(settings_.memory_bytes, settings_.rate_bits).plan(wanted, running);
+  for (auto& [name, entry] : drives_) {
+    if (entry.model) {
+      entry.model->keep_what_ifs(plan.what_ifs);
+    }
+  }
+  for (std::size_t i = 0; i < coming.size(); ++i) {
+    if (i < plan.drives) {
+      make_model(*coming[i], analysis::settings_under(plan, wanted[i]), input);
+    } else {
+      coming[i]->silence = FlashSilence::no_memory;
+    }
+  }
+  report_scale();
+  auto sampling = std::make_shared<Sampling>();
+  for (const auto& [name, entry] : drives_) {
+    if (entry.model) {
+      sampling->merge(entry.model->sampling());
+    }
+  }
+  sampling_ = std::move(sampling);
+}
+
+/// Of the models as they are: what one was not given, or gave up, does not come back with the memory.
+analysis::ModelScale ModelSet::scale() const {
+  using analysis::ModelScale;
+  const analysis::ModelPlan most = analysis::ModelBudget(settings_.memory_bytes, settings_.rate_bits).plan({});
+  ModelScale result = ModelScale::all;
+  for (const auto& [name, entry] : drives_) {
+    if (entry.silence == FlashSilence::no_memory) {
+      return ModelScale::fewer_drives;
+    }
+    if (entry.model) {
+      const FlashModelSettings full = analysis::settings_under(most, settings_of(entry.drive));
+      const FlashModelSettings& has = entry.model->settings();
+      if (has.rate_bits > full.rate_bits) {
+        result = ModelScale::smaller_samples;
+      } else if (has.what_ifs.size() < full.what_ifs.size()) {
+        result = std::max(result, ModelScale::fewer_what_ifs);
+      }
+    }
+  }
+  return result;
+}
+
+void ModelSet::report_scale() {
+  const analysis::ModelScale now = scale();
+  if (now == scale_) {
+    return;
+  }
+  std::uint64_t bytes = 0;
+  std::size_t models = 0;
+  for (const auto& [name, entry] : drives_) {
+    if (entry.model) {
+      bytes += FlashModel::memory_bytes(entry.model->settings());
+      ++models;
+    }
+  }
+  log::write(now > scale_ ? log::Level::warning : log::Level::info,
+             "flash models scale={} drives={} memory_bytes={} limit_bytes={}",
+             fmt::make_format_args(analysis::kModelScaleNames[static_cast<std::size_t>(now)], models, bytes,
+                                   settings_.memory_bytes));
+  scale_ = now;
+}
+
+void ModelSet::make_model(Entry& entry, const FlashModelSettings& wanted, const FlashInput& input) {
+  // A smaller sample than there is memory for is resumed: restarting would cost days.
+  const auto fits = [&](const FlashModelSettings& settings) {
+    return is_of(settings, wanted) && settings.rate_bits >= wanted.rate_bits && FlashModel::possible(settings);
+  };
+  FlashModelSettings settings = wanted;
+  if (auto state = kept(entry.drive)) {
+    settings.seed = state->settings.seed;
+    if (fits(state->settings)) {
+      if (auto resumed = DriveModel::resume(entry.drive, std::move(*state), input.at, input.wall)) {
+        entry.model = std::move(*resumed);
+        entry.model->keep_what_ifs(wanted.what_ifs.size());
+      } else {
+        ++states_rejected_;
+        log::warning("flash model of {} restarts: {}: {}", entry.drive.name(), files_.path_of(entry.drive.key),
+                     resumed.error().message);
+      }
+    } else {
+      log::info("flash model of {} restarts: its namespaces, page or sample have changed", entry.drive.name());
+    }
+  } else {
+    settings.seed = settings_.make_seed();
+  }
+  if (!entry.model) {
+    entry.model = std::make_unique<DriveModel>(entry.drive, settings);
+  }
+  entry.model->know(entry.drive, input.wall);
+  entry.look_at = input.at;
+  entry.keep_at = input.at + settings_.keep_interval;
+  entry.kept_bytes = 0;
+}
+
+std::optional<DriveState> ModelSet::kept(const FlashDrive& drive) {
+  if (!drive.has_lasting_key) {
+    return std::nullopt;
+  }
+  const std::string& key = drive.key;
+  const auto bytes = files_.read(key);
+  if (bytes && !*bytes) {
+    return std::nullopt;
+  }
+  auto state = bytes ? read_state(**bytes, key) : util::Result<DriveState>(tl::make_unexpected(bytes.error()));
+  if (state) {
+    return std::move(*state);
+  }
+  ++states_rejected_;
+  log::warning("flash model restarts: {}: {}", files_.path_of(key), state.error().message);
+  return std::nullopt;
+}
+
+void ModelSet::distribute(const FlashInput& input) {
+  std::map<std::string, DriveModel*> models;  // by device
+  for (auto& [name, entry] : drives_) {
+    if (entry.model) {
+      for (const auto& [device, wanted] : entry.model->sampling()) {
+        const auto in_force = input.sampling ? input.sampling->find(device) : Sampling::const_iterator{};
+        if (input.sampling && in_force != input.sampling->end() && in_force->second == wanted) {
+          models.emplace(device, entry.model.get());
+        }
+      }
+    }
+  }
+  const auto model_of = [&models](const std::string& device) {
+    const auto found = models.find(device);
+    return found == models.end() ? nullptr : found->second;
+  };
+  for (const auto& [device, events] : input.overflowed) {
+    overflowed_ += std::accumulate(events.begin(), events.end(), std::uint64_t{0});
+    if (DriveModel* const model = model_of(device)) {
+      model->count_lost(events);
+    }
+  }
+  if (input.samples) {
+    std::erase_if(totals_, [&](const auto& entry) {
+      return std::none_of(input.samples->devices.begin(), input.samples->devices.end(),
+                          [&](const model::DeviceFlashSamples& device) { return device.device == entry.first; });
+    });
+    std::vector<DriveModel*> by_index;
+    for (const model::DeviceFlashSamples& device : input.samples->devices) {
+      by_index.push_back(model_of(device.device));
+      const model::DeviceFlashSamples since = since_last_tick(device);
+      if (by_index.back() != nullptr) {
+        by_index.back()->count(since);
+      }
+    }
+    for (const model::FlashEvent& event : input.samples->events) {
+      if (event.device < by_index.size() && by_index[event.device] != nullptr) {
+        by_index[event.device]->collect(event);
+      }
+    }
+  }
+  for (auto& [name, entry] : drives_) {
+    if (entry.model) {
+      entry.model->end_tick(input.at);
+    }
+  }
+}
+
+/// Also of disks without a model: another one must not take what was counted before it.
+model::DeviceFlashSamples ModelSet::since_last_tick(const model::DeviceFlashSamples& now) {
+  model::DeviceFlashSamples& before = totals_[now.device];
+  if (before.sampling != now.sampling) {
+    before = {now.device, now.sampling, {}, {}};
+  }
+  model::DeviceFlashSamples result = now;
+  for (std::size_t hint = 0; hint < now.written.size(); ++hint) {
+    result.written[hint] -= before.written[hint];
+  }
+  for (std::size_t kind = 0; kind < now.lost.size(); ++kind) {
+    result.lost[kind] -= before.lost[kind];
+  }
+  before = now;
+  return result;
+}
+
+/// Whether any was looked at: that takes milliseconds, so at most one in a tick, the one that waits longest.
+bool ModelSet::look(const FlashInput& input) {
+  Entry* next = nullptr;
+  for (auto& [name, entry] : drives_) {
+    if (entry.model && input.at >= entry.look_at && (next == nullptr || entry.look_at < next->look_at)) {
+      next = &entry;
+    }
+  }
+  if (next != nullptr) {
+    next->model->look(input.wall);
+    next->look_at = input.at + settings_.look_interval;
+  }
+  const bool looked = next != nullptr;
+  for (auto& [name, entry] : drives_) {
+    if (entry.model && input.at >= entry.keep_at) {
+      entry.keep_at = input.at + settings_.keep_interval;
+      if (entry.model->written_bytes() - entry.kept_bytes >= entry.model->settings().size_bytes / kWorthKeeping) {
+        keep(entry, input.wall);
+        return looked;
+      }
+    }
+  }
+  return looked;
+}
+
+void ModelSet::keep(Entry& entry, model::WallTime wall) {
+  if (!entry.model || !files_.keeps() || !entry.drive.has_lasting_key) {
+    return;
+  }
+  entry.kept_bytes = entry.model->written_bytes();
+  if (const auto kept = files_.write(entry.drive.key, bytes_of(entry.model->state(wall))); !kept) {
+    ++state_failures_;
+    log::warning("flash model of {} not kept: {}", entry.drive.name(), kept.error().message);
+  }
+}
+
+/// Its losses go on counting: a total of a drive never falls.
+void ModelSet::end(Entry& entry, model::WallTime wall) {
+  if (!entry.model) {
+    return;
+  }
+  keep(entry, wall);
+  const model::FlashEstimate last = entry.model->estimate();
+  if (last.lost_writes + last.lost_discards > 0) {
+    Lost& lost = lost_before_[entry.drive.key];
+    lost.writes += last.lost_writes;
+    lost.discards += last.lost_discards;
+  }
+  entry.model.reset();
+}
+
+void ModelSet::keep_all(model::WallTime wall) {
+  for (auto& [name, entry] : drives_) {
+    keep(entry, wall);
+  }
+}
+
+void ModelSet::describe() {
+  auto figures = std::make_shared<model::FlashFigures>();
+  figures->scale = analysis::kModelScaleNames[static_cast<std::size_t>(scale_)];
+  figures->memory_limit_bytes = settings_.memory_bytes;
+  figures->overflowed_events = overflowed_;
+  figures->states_rejected = states_rejected_;
+  figures->state_failures = state_failures_;
+  for (const auto& [name, entry] : drives_) {
+    if (entry.model) {
+      figures->memory_bytes += FlashModel::memory_bytes(entry.model->settings());
+      figures->drives.push_back(entry.model->estimate());
+    } else if (entry.silence) {
+      model::FlashEstimate silent;
+      silent.controller = entry.drive.controller;
+      for (const FlashNamespace& one : entry.drive.namespaces) {
+        silent.devices.push_back(one.device);
+      }
+      silent.size_bytes = entry.drive.facts.size_bytes;
+      silent.page_bytes = entry.drive.page_bytes;
+      silent.silence = entry.silence;
+      figures->drives.push_back(std::move(silent));
+    } else {
+      continue;
+    }
+    if (const auto lost = lost_before_.find(entry.drive.key); lost != lost_before_.end()) {
+      figures->drives.back().lost_writes += lost->second.writes;
+      figures->drives.back().lost_discards += lost->second.discards;
+    }
+  }
+  figures_ = std::move(figures);
+}
+
+}  // namespace ssdpulse::flash

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// ModelSet: the flash models of all drives of the host, within one budget of memory.
+// Makes a model for each drive that has one, brings it its events, gives up what-ifs where memory is short, and keeps
+// states over restarts. A running model does not restart because another drive came or went: the other one gets what
+// the running ones leave, a smaller sample or no model. No thread, no clock: times come with the input. Not
+// thread-safe.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/analysis/flash_model/model_budget.h"
+#include "daemon/flash/drive_model.h"
+#include "daemon/flash/flash_input.h"
+#include "daemon/flash/state_files.h"
+#include "daemon/model/flash_estimate.h"
+
+namespace ssdpulse::flash {
+
+struct ModelSettings {
+  std::uint64_t memory_bytes = analysis::ModelBudget::kDefault;
+  /// Instead of the usual rate, one of 2^rate_bits pages: for tests on small disks.
+  std::optional<unsigned> rate_bits;
+  bool virtual_too = false;                  // also drives of which nobody knows what is behind them
+  std::string directory;                     // for states; empty: none are kept
+  std::function<std::uint32_t()> make_seed;  // secret
+  std::chrono::nanoseconds look_interval = std::chrono::seconds(10);  // between looks at a model
+  std::chrono::nanoseconds keep_interval = std::chrono::hours(1);
+};
+
+class ModelSet {
+ public:
+  explicit ModelSet(ModelSettings settings);
+
+  void observe(const FlashInput& input);
+  /// At the end.
+  void keep_all(model::WallTime wall);
+
+  /// Of all drives that have a model.
+  [[nodiscard]] std::shared_ptr<const Sampling> sampling() const { return sampling_; }
+  [[nodiscard]] std::shared_ptr<const model::FlashFigures> figures() const { return figures_; }
+
+ private:
+  struct Entry {
+    FlashDrive drive;
+    std::optional<model::FlashSilence> silence;  // why there is no model
+    std::unique_ptr<DriveModel> model;
+    std::optional<model::FlashSilence> lasting;  // what the drive was planned as, as the next
+    bool was_ready = false;
+    std::chrono::nanoseconds seen_at{0};  // first
+    std::chrono::nanoseconds look_at{0};  // due, as the next
+    std::chrono::nanoseconds keep_at{0};
+    std::uint64_t kept_bytes = 0;  // written_bytes() of the model then
+  };
+
+  struct Lost {
+    std::uint64_t writes = 0;
+    std::uint64_t discards = 0;
+  };
+
+  bool adopt(const FlashInput& input);
+  void plan(const FlashInput& input);
+  [[nodiscard]] analysis::ModelScale scale() const;
+  void report_scale();
+  void make_model(Entry& entry, const analysis::FlashModelSettings& wanted, const FlashInput& input);
+  std::optional<DriveState> kept(const FlashDrive& drive);
+  [[nodiscard]] bool ready(const Entry& entry, std::chrono::nanoseconds at) const;
+  [[nodiscard]] analysis::FlashModelSettings settings_of(const FlashDrive& drive) const;
+  void distribute(const FlashInput& input);
+  model::DeviceFlashSamples since_last_tick(const model::DeviceFlashSamples& now);
+  bool look(const FlashInput& input);
+  void keep(Entry& entry, model::WallTime wall);
+  void end(Entry& entry, model::WallTime wall);
+  void describe();
+
+  ModelSettings settings_;
+  StateFiles files_;
+  std::map<std::string, Entry> drives_;                      // by name
+  std::map<std::string, model::DeviceFlashSamples> totals_;  // by device, at the last tick
+  std::shared_ptr<const Sampling> sampling_ = std::make_shared<Sampling>();
+  std::shared_ptr<const model::FlashFigures> figures_ = std::make_shared<model::FlashFigures>();
+  analysis::ModelScale scale_ = analysis::ModelScale::all;
+  std::map<std::string, Lost> lost_before_;  // by key of the drive: events, by its models that ended
+  std::uint64_t overflowed_ = 0;
+  std::uint64_t states_rejected_ = 0;
+  std::uint64_t state_failures_ = 0;
+};
+
+}  // namespace ssdpulse::flash

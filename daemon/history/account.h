@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far has the work on the rows of devices come? One row of the file; see schema/v4.sql.
+#pragma once
+
+#include <cstdint>
+
+#include "daemon/history/rows.h"
+#include "daemon/history/sqlite.h"
+
+namespace ssdpulse::history {
+
+struct Account {
+  std::int64_t begun = 0;
+  std::int64_t minutes_from = 0;
+  std::int64_t hours_made_to = 0;
+  std::int64_t drive_minutes_thinned_to = 0;
+  std::int64_t tenant_bytes = 0;
+  bool operator==(const Account&) const = default;
+};
+
+/// Nothing: no row was ever written by this version.
+Outcome<std::optional<Account>> load_account(Connection& connection);
+Outcome<void> save_account(Connection& connection, const Account& account);
+
+inline std::int64_t number_of(Minute minute) { return minute.time_since_epoch().count(); }
+inline Minute minute_of(std::int64_t number) { return Minute(std::chrono::minutes(number)); }
+
+inline std::int64_t milliseconds_of(model::WallTime time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+}
+inline model::WallTime time_of(std::int64_t milliseconds) {
+  return model::WallTime(std::chrono::milliseconds(milliseconds));
+}
+
+inline constexpr std::int64_t kHour = 60;  // minutes
+
+/// The hour that a minute is in: its first minute.
+inline std::int64_t hour_of(std::int64_t minute) { return minute - (minute % kHour + kHour) % kHour; }
+
+/// Keys of device_minute and the like. Minutes beyond 32 bits are no time of ours.
+inline constexpr std::int64_t kMinutesOfADevice = std::int64_t{1} << 32U;
+inline std::int64_t key_of(std::int64_t device, std::int64_t minute) { return device * kMinutesOfADevice + minute; }
+inline std::int64_t minute_of_key(std::int64_t key) { return key % kMinutesOfADevice; }
+
+}  // namespace ssdpulse::history

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which key hides the names of tenants? One made at random the first time and kept beside the history, so that a name
+// is hidden behind the same text after a restart: `tenant-names.key`, 32 bytes, for its owner alone.
+#pragma once
+
+#include <string>
+
+#include "daemon/util/keyed_hash.h"
+#include "daemon/util/result.h"
+
+namespace ssdpulse::history {
+
+inline constexpr const char* kKeyFileName = "tenant-names.key";
+
+/// Reads the file, or makes it. `directory`: that of the history. Never replaces what is no key.
+util::Result<util::HashKey> kept_key(const std::string& directory);
+
+}  // namespace ssdpulse::history

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a drive said in the past, at the end of each point of a series; and the quantiles of older versions.
+#include <algorithm>
+#include <optional>
+
+#include "daemon/history/past_reader.h"
+
+namespace ssdpulse::history {
+namespace {
+
+std::optional<double> number_in(const std::optional<Bytes>& big_endian, const std::optional<std::int64_t>& unit) {
+  if (!big_endian || big_endian->size() != 16 || !unit || *unit <= 0) {
+    return std::nullopt;
+  }
+  model::Uint128 count = 0;
+  for (const std::uint8_t byte : *big_endian) {
+    count = count << 8U | byte;
+  }
+  return static_cast<double>(count * static_cast<model::Uint128>(*unit));
+}
+
+/// What was counted between two readings of one counter.
+std::optional<double> between(const std::optional<double>& before, const std::optional<double>& after) {
+  return before && after && *after >= *before ? std::optional(*after - *before) : std::nullopt;
+}
+
+void keep_larger(std::optional<double>& value, const std::optional<double>& more) {
+  if (more && (!value || *value < *more)) {
+    value = more;
+  }
+}
+
+struct Reading {
+  std::optional<double> host;
+  std::optional<double> media;
+  std::string source;
+};
+
+}  // namespace
+
+Outcome<void> PastReader::add_drive(const Found& found, model::Series& series) {
+  std::string drives;  // one for each firmware
+  Statement ids(connection_, "SELECT id FROM drive WHERE serial = ? AND model = ?");
+  ids.with(found.device.serial).with(found.device.model);
+  while (true) {
+    const auto row = ids.step();
+    if (!row) {
+      return tl::unexpected(row.error());
+    }
+    if (!*row) {
+      break;
+    }
+    drives += (drives.empty() ? "" : ",") + std::to_string(ids.integer(0).value_or(0));
+  }
+  const auto kept = account();
+  if (drives.empty() || !kept) {
+    return kept ? Outcome<void>() : tl::unexpected(kept.error());
+  }
+  const auto step = series.step.count();
+  std::optional<Reading> before;
+  const auto take = [&](const Statement& row) {
+    const std::int64_t minute = row.integer(0).value_or(0);
+    const Minute start = minute_of(minute / step * step);
+    if (series.wear.empty() || series.wear.back().at != start) {
+      series.wear.push_back({start, {}, {}, {}, {}, {}, {}});
+    }
+    model::PastWear& wear = series.wear.back();
+    wear.percentage_used = row.real(1);
+    wear.available_spare = row.real(2);
+    keep_larger(wear.temperature_celsius, row.real(3));
+    Reading now{number_in(row.blob(4), row.integer(5)), number_in(row.blob(6), row.integer(7)),
+                row.text(8).value_or("")};
+    if (before && before->source == now.source) {
+      const auto host = between(before->host, now.host);
+      const auto media = between(before->media, now.media);
+      if (host && media) {
+        wear.host_bytes = wear.host_bytes.value_or(0) + *host;
+        wear.media_bytes = wear.media_bytes.value_or(0) + *media;
+        wear.source = now.source;
+      }
+    }
+    before = std::move(now);
+    if (minute < kept->begun) {
+      if (series.quantiles.empty() || series.quantiles.back().at != start) {
+        series.quantiles.push_back({start, {}, {}, {}, {}});
+      }
+      model::PastQuantiles& quantiles = series.quantiles.back();
+      keep_larger(quantiles.read_p50_seconds, row.real(9));
+      keep_larger(quantiles.read_p99_seconds, row.real(10));
+      keep_larger(quantiles.write_p50_seconds, row.real(11));
+      keep_larger(quantiles.write_p99_seconds, row.real(12));
+    }
+    return true;
+  };
+  return slices().read(
+      "SELECT minute, percentage_used, available_spare, temperature_celsius, host_count, host_unit_bytes, media_count, "
+      "media_unit_bytes, source, read_p50_seconds, read_p99_seconds, write_p50_seconds, write_p99_seconds FROM "
+      "drive_minute WHERE minute BETWEEN ? AND ? AND drive IN (" +
+          drives + ") ORDER BY minute",
+      number_of(series.window.from), number_of(series.window.to) - 1, take);
+}
+
+}  // namespace ssdpulse::history

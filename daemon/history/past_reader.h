@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// PastReader: rows of the past to answers, by one connection, until a deadline. See reader.h, which gives it a thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "daemon/history/account.h"
+#include "daemon/history/reader.h"
+#include "daemon/history/slices.h"
+#include "daemon/model/past.h"
+
+namespace ssdpulse::history {
+
+inline constexpr const char* kNoSuchDevice = "no device of that name in the history";
+
+class PastReader {
+ public:
+  /// Opens the file to read it, and checks that it is of this version.
+  static Outcome<PastReader> open(const std::string& path, std::chrono::milliseconds slice, Deadline deadline);
+
+  using EachLoad = std::function<void(model::MinuteOf&&)>;
+
+  Outcome<std::vector<model::PastDevice>> devices();
+  Outcome<void> minutes(const Which& device, const model::Window& window, const EachLoad& each);
+  Outcome<model::Series> series(const Which& device, const model::Window& window, std::size_t points);
+  Outcome<std::vector<model::Mark>> marks(const model::Window& window);
+  /// `cut`: set where there are more than the newest kMostMarks.
+  Outcome<std::vector<model::SettingChange>> settings(const model::Window& window, const std::string& device = {},
+                                                      bool* cut = nullptr);
+
+ private:
+  PastReader(Connection connection, std::chrono::milliseconds slice, Deadline deadline)
+      : connection_(std::move(connection)), slice_(slice), deadline_(deadline) {}
+
+  struct Found {
+    std::int64_t id = 0;
+    model::PastDevice device;
+  };
+  [[nodiscard]] Slices slices() { return {connection_, slice_, deadline_}; }
+  Outcome<Account> account();
+  Outcome<Found> find(const Which& device);
+  Outcome<void> first_and_last(Found& found);
+  Outcome<void> loads(const Found& found, const char* table, std::int64_t from, std::int64_t to,
+                      std::chrono::minutes length, const EachLoad& each);
+  /// Minutes, and hours where there are none; again from the start where minutes became hours meanwhile.
+  Outcome<void> minutes_of(const Found& found, const model::Window& window, bool hours_alone, const EachLoad& each,
+                           const std::function<void()>& restart);
+  Outcome<void> add_points(const Found& found, model::Series& series);
+  Outcome<void> add_tenants(const Found& found, bool hours_alone, model::Series& series);
+  Outcome<void> add_spikes(model::Series& series);
+  Outcome<void> add_bursts(model::Series& series);
+  Outcome<void> add_drive(const Found& found, model::Series& series);
+
+  Connection connection_;
+  std::chrono::milliseconds slice_;
+  Deadline deadline_;
+};
+
+/// The length of each of at most `most` points of a window: round, and hours where it is an hour or more.
+std::chrono::minutes step_of(const model::Window& window, std::size_t most);
+
+}  // namespace ssdpulse::history

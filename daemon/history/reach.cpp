@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/history/reach.h"
+
+#include "daemon/history/device_rows.h"
+
+namespace ssdpulse::history {
+
+Outcome<model::PastReach> reach_of(Connection& connection, Account& account) {
+  DeviceRows rows(connection, account);
+  model::PastReach reach;
+  const auto put = [](std::optional<Minute>& where) {
+    return [&where](std::optional<std::int64_t> minute) {
+      where = minute ? std::optional(minute_of(*minute)) : std::nullopt;
+    };
+  };
+  const auto old = [&]() -> Outcome<std::optional<std::int64_t>> {
+    Statement row(connection, "SELECT min(minute) FROM drive_minute WHERE minute < ?");
+    return row.with(account.begun).step().map([&](bool) { return row.integer(0); });
+  };
+  return rows.first("device_minute")
+      .map(put(reach.minutes))
+      .and_then([&] { return rows.first("device_hour"); })
+      .map(put(reach.hours))
+      .and_then(old)
+      .map(put(reach.quantiles))
+      .map([&] {
+        // Of an hour that is not over there are minutes alone.
+        reach.hours = reach.hours ? reach.hours : reach.minutes;
+        return reach;
+      });
+}
+
+}  // namespace ssdpulse::history

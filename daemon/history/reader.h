@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reader: answers questions about the past from ssdpulse.db, while the History writes to it.
+//
+// It never holds up the writer: it has a thread and a connection of its own, which reads in slices of at most kSlice
+// and lets go of the file in between. Each question has a deadline; more than kMostQuestions at once are refused.
+// Without a daemon it reads the same file from another process.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/model/past.h"
+#include "daemon/util/result.h"
+
+namespace ssdpulse::history {
+
+/// The device that is asked about.
+struct Which {
+  Which(const char* name) : words(name) {}
+  Which(std::string name) : words(std::move(name)) {}  // the kernel's, a serial number or a WWID; who had it last
+  Which(const model::PastDevice& one) : words(one.identity), by_identity(true) {}  // this one, whoever has its name now
+
+  std::string words;
+  bool by_identity = false;
+};
+
+class Reader {
+ public:
+  static constexpr std::chrono::milliseconds kSlice{25};
+  static constexpr std::chrono::milliseconds kDeadline{8000};  // the web server gives an answer ten seconds
+  static constexpr std::size_t kMostQuestions = 8;
+  static constexpr std::size_t kMostPoints = 2000;
+  static constexpr std::size_t kMostMarks = 2000;  // of spikes, of bursts, of changes, of marks
+
+  /// Starts the thread; the file is opened for each question, and may appear later. `path`: of ssdpulse.db.
+  static util::Result<std::unique_ptr<Reader>> open(const std::string& path);
+  ~Reader();
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  // All of them wait for their answer, from any thread. An error says what to do: no file, busy, too late, or
+  // (ENOENT) no such device.
+
+  util::Result<std::vector<model::PastDevice>> devices();
+
+  /// The minutes of a window in their order; hours where minutes are no longer kept. An hour that lies in it in part is
+  /// not there. Calls `each` on the reader's thread.
+  util::Result<void> minutes(const Which& device, const model::Window& window,
+                             const std::function<void(model::MinuteOf&&)>& each);
+  util::Result<std::vector<model::MinuteOf>> minutes(const Which& device, const model::Window& window);
+
+  /// The sum of all minutes of a window.
+  util::Result<model::DeviceLoad> load(const Which& device, const model::Window& window);
+
+  /// At most `points` points, of equal and round length; at most kMostPoints.
+  util::Result<model::Series> series(const Which& device, const model::Window& window,
+                                     std::size_t points = kMostPoints);
+
+  /// Marks and changes of settings (of the host and of all devices), rising; the newest kMostMarks of each.
+  util::Result<std::vector<model::Mark>> marks(const model::Window& window);
+  util::Result<std::vector<model::SettingChange>> settings(const model::Window& window);
+
+ private:
+  struct Implementation;
+  explicit Reader(std::unique_ptr<Implementation> implementation);
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace ssdpulse::history

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whose I/O was it, and by which way did it come into the kernel?
+// Values only: the block source counts by cgroup, a stage turns cgroups into tenants.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ssdpulse::model {
+
+/// Reads, writes and discards are attributed; the others are the kernel's own or nobody's.
+enum class AttributedOperation : std::uint8_t { read, write, discard };
+inline constexpr std::size_t kAttributedOperations = 3;
+inline constexpr std::array<std::string_view, kAttributedOperations> kAttributedOperationNames{"read", "write",
+                                                                                               "discard"};
+
+/// How an I/O was submitted. `direct`: by O_DIRECT, but this kernel does not tell by which engine. `other`: by a way
+/// that is not known; never a guess.
+enum class IoPath : std::uint8_t {
+  io_uring,
+  sqpoll,
+  libaio,
+  sync,
+  direct,
+  buffered_read,
+  writeback,
+  journal,
+  metadata,
+  swap,
+  loop,
+  stacked,
+  other
+};
+inline constexpr std::size_t kIoPaths = 13;
+inline constexpr std::array<std::string_view, kIoPaths> kIoPathNames{
+    "io_uring", "sqpoll",   "libaio", "sync", "direct",  "buffered_read", "writeback",
+    "journal",  "metadata", "swap",   "loop", "stacked", "other"};
+
+/// Of a file system (its files and its own data), or of the block device itself, through its page cache or not. What
+/// is not known to be of the device itself is `file`. Discards have no path that could be told: all are `other`,
+/// `file`.
+enum class IoAccess : std::uint8_t { file, raw };
+inline constexpr std::size_t kIoAccesses = 2;
+inline constexpr std::array<std::string_view, kIoAccesses> kIoAccessNames{"file", "raw"};
+
+/// Cumulative. Strays, whose issue was not seen, are in ios and bytes and have no device time.
+struct AttributedTotals {
+  std::uint64_t ios = 0;  // final completions
+  std::uint64_t bytes = 0;
+  std::uint64_t device_ns = 0;  // last issue to final completion; always 0 in completion-only mode
+
+  AttributedTotals& operator+=(const AttributedTotals& more) {
+    ios += more.ios;
+    bytes += more.bytes;
+    device_ns += more.device_ns;
+    return *this;
+  }
+  AttributedTotals& operator-=(const AttributedTotals& less) {
+    ios -= less.ios;
+    bytes -= less.bytes;
+    device_ns -= less.device_ns;
+    return *this;
+  }
+  bool operator==(const AttributedTotals& as) const {
+    return ios == as.ios && bytes == as.bytes && device_ns == as.device_ns;
+  }
+};
+using TotalsByOperation = std::array<AttributedTotals, kAttributedOperations>;
+
+/// The kernel's identity of a cgroup: kernfs_node.id, which is the inode of its directory. Never reused while the host
+/// is up.
+using CgroupId = std::uint64_t;
+inline constexpr CgroupId kNoCgroup = 0;  // requests without one: no bio, or a kernel without CONFIG_BLK_CGROUP
+
+/// A cgroup that has sent I/O, as the kernel side saw it at its first one.
+struct SeenCgroup {
+  CgroupId parent = kNoCgroup;
+  std::string leaf;  // the directory's name, empty for the root; any bytes but '/', at most 255
+};
+
+/// The I/O of one device. The sums over `cgroups`, `departed` and `other` equal those over `paths`, for each operation,
+/// at every look: all are made from the same cells.
+struct DeviceAttribution {
+  std::map<CgroupId, TotalsByOperation> cgroups;  // commits too, below
+  TotalsByOperation departed{};                   // of cgroups that were given back since the start
+  TotalsByOperation other{};                      // while no slot was left for their cgroup: counted, never a remainder
+  std::array<std::array<TotalsByOperation, kIoAccesses>, kIoPaths> paths{};
+  std::map<CgroupId, std::uint64_t> commits;  // flush sequences' parents and FUA writes that ended, by cgroup
+  std::uint64_t departed_commits = 0;
+  std::uint64_t other_commits = 0;
+};
+
+/// Cgroups by identity; of all devices together.
+using SeenCgroups = std::map<CgroupId, SeenCgroup>;
+
+}  // namespace ssdpulse::model

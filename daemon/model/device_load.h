@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// What did a device do in a stretch of time? Exact sums: the load of an hour is that of its minutes added up, word for
+// word, and so is that of any other window. Values only.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "daemon/model/attribution.h"
+#include "daemon/model/latency_words.h"
+#include "daemon/model/operation.h"
+#include "daemon/model/snapshot.h"
+
+namespace ssdpulse::model {
+
+/// Latencies of a stretch of time. Words are those of bpf/abi/latency_buckets.h; only those that have I/Os are here.
+struct SparseHistogram {
+  std::vector<std::pair<std::uint8_t, std::uint64_t>> words;  // which word, and how many, never 0; ascending
+  std::uint64_t sum_ns = 0;                                   // exact
+
+  bool operator==(const SparseHistogram&) const = default;
+  [[nodiscard]] bool empty() const { return words.empty(); }
+  [[nodiscard]] std::uint64_t count() const;
+  [[nodiscard]] LatencyWords dense() const;  // LATENCY_OVER_WORD + 1 words
+};
+
+SparseHistogram sparse(const LatencyWords& words, std::uint64_t sum_ns);
+void add(SparseHistogram& sum, const SparseHistogram& more);
+
+/// What has a latency histogram. `total`: allocation to final completion. `device`: last issue to final completion, by
+/// what else was in flight on the drive. `queue`: allocation to first issue. Flushes and discards: device time where it
+/// is measured, else total time. Commits: what a caller of fsync waits for. The order is that of files: add at the end.
+enum class Latency : std::uint8_t {
+  read_total,
+  write_total,
+  read_device_none,  // by During, as the next
+  read_device_discard,
+  read_device_flush,
+  read_device_both,
+  write_device_none,
+  write_device_discard,
+  write_device_flush,
+  write_device_both,
+  read_queue,
+  write_queue,
+  flush,
+  commit,
+  discard
+};
+inline constexpr std::size_t kLatencies = 15;
+inline constexpr std::array<std::string_view, kLatencies> kLatencyNames{"read_total",
+                                                                        "write_total",
+                                                                        "read_device_none",
+                                                                        "read_device_discard",
+                                                                        "read_device_flush",
+                                                                        "read_device_both",
+                                                                        "write_device_none",
+                                                                        "write_device_discard",
+                                                                        "write_device_flush",
+                                                                        "write_device_both",
+                                                                        "read_queue",
+                                                                        "write_queue",
+                                                                        "flush",
+                                                                        "commit",
+                                                                        "discard"};
+
+struct OperationLoad {
+  std::uint64_t ios = 0;  // final completions
+  std::uint64_t bytes = 0;
+  std::uint64_t sequential_bytes = 0;
+  std::uint64_t queue_full_ns = 0;
+  std::uint64_t errors = 0;  // of all kinds
+  bool operator==(const OperationLoad&) const = default;
+};
+
+struct DeviceLoad {
+  std::uint64_t measured_ms = 0;  // of the stretch: less where the daemon or the device was not there all the time
+  std::array<OperationLoad, kOperations> operations{};
+  std::array<std::uint64_t, kLosses> losses{};
+  std::array<SparseHistogram, kLatencies> latencies;
+
+  bool operator==(const DeviceLoad&) const = default;
+  [[nodiscard]] const SparseHistogram& latency(Latency wanted) const { return latencies[index(wanted)]; }
+  /// Device times, whatever else was in flight.
+  [[nodiscard]] SparseHistogram device(Operation read_or_write) const;
+};
+
+void add(DeviceLoad& sum, const DeviceLoad& more);
+
+/// Nothing where one of the counts went back: the device's counters restarted. `measured`: between the two.
+std::optional<DeviceLoad> load_between(const DeviceIo& before, const DeviceIo& after,
+                                       std::chrono::milliseconds measured);
+
+/// What one tenant did. The heaviest have their names, all others together are kOtherTenants.
+struct TenantLoad {
+  std::string name;
+  TotalsByOperation totals{};
+  bool operator==(const TenantLoad&) const = default;
+};
+inline constexpr std::size_t kHeaviestTenants = 8;
+inline constexpr std::string_view kOtherTenants = "other";
+
+/// Keeps the heaviest, by device time and, where there is none, by bytes; the rest becomes kOtherTenants. Exact: the
+/// sums over all stay what they were.
+std::vector<TenantLoad> heaviest(std::vector<TenantLoad> tenants, std::size_t most = kHeaviestTenants);
+void add(std::vector<TenantLoad>& sum, const std::vector<TenantLoad>& more);
+
+}  // namespace ssdpulse::model

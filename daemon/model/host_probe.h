@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does a host offer to the daemon, seen from outside while none answers? Values only; what could not be read is
+// absent, which is never the same as zero or no.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ssdpulse::model {
+
+/// How a place in the file system looks to whoever asks.
+struct PlaceProbe {
+  std::string path;
+  bool exists = false;
+  bool directory = false;
+  bool socket = false;
+  bool readable = false;  // by whoever asks; root may read and write all
+  bool writable = false;
+  std::optional<double> free_ratio;  // of its file system
+};
+
+struct HostProbe {
+  std::string kernel;                       // release, as uname has it
+  std::optional<bool> kernel_types;         // BTF of the kernel
+  std::optional<std::uint64_t> privileges;  // effective capabilities of whoever asks, a bit each (linux/capability.h)
+  std::string lockdown;                     // none, integrity, confidentiality; empty: not known
+  std::optional<std::uint64_t> locked_memory_bytes;  // limit; absent: none, or not known
+  std::optional<std::int64_t> kptr_restrict;
+  std::optional<std::int64_t> perf_event_paranoid;
+  std::vector<PlaceProbe> drive_nodes;                        // /dev/nvmeN, one for each controller in sysfs
+  std::optional<std::vector<std::uint16_t>> listening_ports;  // TCP, on any address; sorted
+  std::optional<PlaceProbe> history_directory;                // absent: none is configured
+  std::optional<PlaceProbe> reader_socket;                    // absent: none is configured
+};
+
+}  // namespace ssdpulse::model

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does the history know of a window of time? Answers of history/reader.h. Values only.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/model/device_load.h"
+#include "daemon/model/snapshot.h"
+
+namespace ssdpulse::model {
+
+using PastTime = std::chrono::sys_time<std::chrono::minutes>;
+
+/// What a device did from `start` on. A minute, or an hour where the minutes are no longer kept. A time that is missing
+/// was not measured: it is never a load of zero.
+struct MinuteOf {
+  std::string device;  // the kernel's name when it was last seen
+  PastTime start;
+  std::chrono::minutes length{1};
+  DeviceLoad load;
+};
+
+/// From, included, to, not included.
+struct Window {
+  PastTime from;
+  PastTime to;
+  bool operator==(const Window&) const = default;
+};
+
+/// A device that the history knows, whatever name it had.
+struct PastDevice {
+  std::string name;  // the last one
+  std::string model;
+  std::string serial;
+  PastTime first;  // of what is kept
+  PastTime last;
+  std::string identity = {};  // what no other device of the history has: DeviceKey::identity
+};
+
+/// How far back it goes. Before `minutes` there are hours alone, before `quantiles` nothing; absent: there are none.
+struct PastReach {
+  std::optional<PastTime> minutes;
+  std::optional<PastTime> hours;
+  std::optional<PastTime>
+      quantiles;  // rows of versions before histograms: p50 and p99 of a minute, which cannot be added
+};
+
+/// What somebody did to the host and wanted to be found again: `ssdpulse mark`.
+struct Mark {
+  WallTime at;
+  std::string text;
+};
+
+/// A setting that was seen to be another than before. `before` absent: it was seen for the first time.
+struct SettingChange {
+  WallTime at;
+  std::string device;  // empty: of the host
+  std::string name;
+  std::optional<std::string> before;
+  std::string value;
+  std::string identity = {};  // as PastDevice::identity; empty: of the host
+};
+
+struct PastSpike {
+  WallTime begin;
+  std::string device;
+  std::string operation;
+  double duration_seconds = 0;
+  double peak_seconds = 0;
+  double baseline_seconds = 0;
+  std::uint64_t ios = 0;
+  std::string cause;
+  std::string evidence;
+  std::string missing;
+  bool has_columns = false;  // the seconds around it are kept
+};
+
+struct PastBurst {
+  WallTime begin;
+  std::string device;
+  std::string trigger;
+  double duration_seconds = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// What a drive said, and what was computed from it.
+struct PastWear {
+  PastTime at;
+  std::optional<double> percentage_used;  // 0.01 is one percent, as the spare
+  std::optional<double> available_spare;
+  std::optional<double> temperature_celsius;
+  std::optional<double> host_bytes;   // written since the point before, by the drive's own counters
+  std::optional<double> media_bytes;  // likewise: media / host is the write amplification
+  std::string source;                 // of both
+};
+
+/// From before histograms were kept: the largest of the minutes in a point. No mean, no sum, nothing to add up.
+struct PastQuantiles {
+  PastTime at;
+  std::optional<double> read_p50_seconds;
+  std::optional<double> read_p99_seconds;
+  std::optional<double> write_p50_seconds;
+  std::optional<double> write_p99_seconds;
+};
+
+/// One stretch of a series; of what was measured in it.
+struct SeriesPoint {
+  PastTime start;
+  DeviceLoad load;
+};
+
+/// Everything that is to be shown of a device in a window.
+struct Series {
+  PastDevice device;
+  Window window;  // as far as it is known: outside there is nothing
+  std::chrono::minutes step{1};
+  std::vector<SeriesPoint> points;               // rising; gaps were not measured
+  std::vector<std::vector<TenantLoad>> tenants;  // as many as points, each may be empty; or none at all
+  std::vector<PastQuantiles> quantiles;
+  std::vector<PastWear> wear;
+  std::vector<PastSpike> spikes;
+  std::vector<PastBurst> bursts;
+  std::vector<SettingChange> settings;
+  std::vector<Mark> marks;
+  bool cut = false;  // there are more spikes, bursts, changes or marks than fit: the newest are here
+  PastReach reach;
+};
+
+}  // namespace ssdpulse::model

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// How is this host set up for its disks? What the files of sysfs, procfs and /etc say, as they say it. Values only.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "daemon/model/device.h"
+
+namespace ssdpulse::model {
+
+/// Small files by their path, without surrounding blanks. What was not there, or not readable, is absent.
+class Attributes {
+ public:
+  void set(std::string path, std::string text) { texts_[std::move(path)] = std::move(text); }
+
+  /// Empty if absent.
+  [[nodiscard]] std::string text(const std::string& path) const {
+    const auto found = texts_.find(path);
+    return found == texts_.end() ? std::string() : found->second;
+  }
+  /// Decimal, the whole text; nothing if absent or something else.
+  [[nodiscard]] std::optional<std::uint64_t> number(const std::string& path) const {
+    const std::string said = text(path);
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(said.data(), said.data() + said.size(), value);
+    return error == std::errc() && end == said.data() + said.size() ? std::optional(value) : std::nullopt;
+  }
+  /// Of "a [b] c" the b; of anything else all of it.
+  [[nodiscard]] std::string chosen(const std::string& path) const {
+    const std::string said = text(path);
+    const auto open = said.find('[');
+    const auto close = said.find(']', open == std::string::npos ? 0 : open);
+    return open == std::string::npos || close == std::string::npos ? said : said.substr(open + 1, close - open - 1);
+  }
+  [[nodiscard]] bool has(const std::string& path) const { return texts_.count(path) != 0; }
+
+ private:
+  std::map<std::string, std::string> texts_;
+};
+
+struct PartitionSettings {
+  std::string name;
+  std::uint64_t start_bytes = 0;
+  std::uint64_t size_bytes = 0;
+};
+
+/// A disk that is measured, or an md or dm device above some that are.
+struct DiskSettings {
+  Device device;
+  Attributes files;       // below its directory in sysfs: queue/scheduler
+  Attributes controller;  // of NVMe: below /sys/class/nvme/nvmeN
+  std::string controller_name = {};
+  std::vector<PartitionSettings> partitions = {};
+  std::vector<std::string> disks = {};  // of an array: the measured ones below
+};
+
+struct MountSettings {
+  std::string mountpoint;
+  std::string fstype;
+  std::set<std::string> options;       // of the mount and of the super block
+  std::vector<std::string> volumes;    // right below
+  std::vector<std::string> disks;      // measured ones
+  std::optional<double> used_ratio{};  // of what unprivileged users may fill
+};
+
+/// A timer of systemd, by the files that say so.
+struct TimerSettings {
+  std::optional<bool> enabled;  // nothing: there is no systemd, or it cannot be seen
+  std::string calendar = {};    // the last OnCalendar=, over all drop-ins
+  std::string delay = {};       // RandomizedDelaySec=
+};
+
+/// What people turn of a device, or of the host, by the names that the history has for it.
+struct RecordedSettings {
+  std::string device;                         // the kernel's name; empty: of the host
+  std::map<std::string, std::string> values;  // by name, such as scheduler; what could not be read is not here
+};
+
+struct HostSettings {
+  std::vector<DiskSettings> disks;    // measured ones
+  std::vector<DiskSettings> arrays;   // md and dm devices above them
+  std::vector<MountSettings> mounts;  // of file systems on them
+  Attributes files;                   // by path from the root, without the leading slash: proc/sys/vm/dirty_ratio
+  std::optional<std::uint64_t> memory_bytes{};
+  std::optional<std::uint32_t> cpus{};
+  std::optional<std::uint32_t> numa_nodes{};
+  std::vector<std::string> swap_volumes{};             // names of disks and partitions, zram among them
+  std::set<std::string> programs{};                    // names of processes that run
+  std::vector<std::string> virtual_machines{};         // command lines of qemu, cut
+  std::map<std::string, std::string> cgroup_limits{};  // file below the cgroup tree -> content, of those that limit I/O
+  TimerSettings fstrim{};
+  std::optional<std::uint64_t> deepest_sleep_us{};  // exit latency of the deepest enabled state of the first CPU
+};
+
+}  // namespace ssdpulse::model

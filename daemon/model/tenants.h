@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who does the I/O of a host, as people call it: a unit of systemd, a container, a virtual machine, a user.
+// Values only: tenants are named by analysis/tenants and counted by a stage.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/model/attribution.h"
+
+namespace ssdpulse::model {
+
+/// What kind of thing a cgroup stands for. `configured`: a pattern of the configuration matched. `cgroup`: none of the
+/// known kinds. `none`: requests without a cgroup.
+enum class TenantKind : std::uint8_t { root, unit, slice, container, pod, vm, user, job, configured, cgroup, none };
+inline constexpr std::size_t kTenantKinds = 11;
+inline constexpr std::array<std::string_view, kTenantKinds> kTenantKindNames{
+    "root", "unit", "slice", "container", "pod", "vm", "user", "job", "configured", "cgroup", "none"};
+
+struct Tenant {
+  std::string name;  // printable ASCII without blanks, quotes and commas, bounded; a hash where names are hidden
+  TenantKind kind = TenantKind::cgroup;
+  std::string cgroup;  // path of the directory that stands for it; empty: several do, or names are hidden
+  bool operator==(const Tenant&) const = default;
+};
+
+/// Where the cgroups that have sent I/O lie, from the root of their hierarchy. Absent: not known yet.
+using CgroupPaths = std::map<CgroupId, std::string>;
+
+/// By cgroup: of those that have sent I/O and are not forgotten yet. Without names (config::TenantNames::off) there are
+/// none.
+using Tenants = std::map<CgroupId, Tenant>;
+
+/// How far this host accounts I/O to cgroups.
+enum class IoAccounting : std::uint8_t {
+  unknown,    // no hierarchy of cgroups can be read
+  root_only,  // nothing below the root: all I/O is that of "/"
+  below_root
+};
+inline constexpr std::array<std::string_view, 3> kIoAccountingNames{"unknown", "root only", "below the root"};
+
+/// One tenant on one device, since it was first seen there, or again after its series had ended.
+struct TenantIo {
+  Tenant tenant;
+  TotalsByOperation totals{};
+  std::uint64_t commits = 0;
+  std::chrono::system_clock::time_point since;  // created_timestamp of its series
+};
+
+/// What was done on one device, by whom and by which way. For each operation, the tenants' totals, `other` and
+/// `departed` together are the sum over all paths.
+struct DeviceTenants {
+  std::vector<TenantIo> tenants;  // sorted by name
+  TotalsByOperation other{};      // of cgroups for which there was no place, or no name yet
+  TotalsByOperation departed{};   // of tenants that have no series any more: grows by a whole total at once
+  std::uint64_t other_commits = 0;
+  std::array<std::array<TotalsByOperation, kIoAccesses>, kIoPaths> paths{};
+  bool named = true;  // false: names are off, and all there is to tell are the paths
+};
+
+}  // namespace ssdpulse::model

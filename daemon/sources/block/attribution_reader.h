@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// AttributionReader: what was counted by cgroup and path since the last read, on all devices.
+// Also gives back the cells of cgroups that are gone, the only writing that user space does there. Makes no system
+// call.
+#pragma once
+
+#include <linux/types.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "bpf/abi/block_abi.h"
+#include "daemon/model/attribution.h"
+#include "daemon/sources/block/block_programs.h"
+#include "daemon/sources/block/kernel_memory.h"
+
+namespace ssdpulse::block {
+
+struct AttributedIncrement {
+  std::uint32_t device;                  // index in the kernel's tables
+  std::uint32_t operation;               // ATTRIBUTED_*
+  std::uint32_t path;                    // PATH_*, with PATH_RAW
+  std::optional<model::CgroupId> owner;  // none: there was no room for its cgroup
+  model::AttributedTotals totals;
+};
+
+class AttributionReader {
+ public:
+  AttributionReader(const Tables& tables, const MemoryPlan& plan);
+
+  /// To be called after the devices' own cells were read: whatever those count is here then. Valid until the next call.
+  const std::vector<AttributedIncrement>& read();
+
+  /// See BlockSource::give_back.
+  void give_back(const std::vector<model::CgroupId>& gone);
+  /// One step of giving back, at least a tick after the last one, and after read(): returns the cgroups that have
+  /// departed with it. What they counted has been read.
+  std::vector<model::CgroupId> depart();
+
+  [[nodiscard]] const std::shared_ptr<const model::SeenCgroups>& cgroups() const { return published_; }
+  [[nodiscard]] std::size_t cells_in_use() const;
+
+ private:
+  /// A cell that is taken.
+  struct View {
+    std::size_t index;
+    std::uint64_t key;
+    model::AttributedTotals last{};
+    bool was_unknown = false;  // at an earlier look: its announcement may still come
+    bool leaving = false;
+  };
+  struct Cpu {
+    std::uint64_t taken = 0;
+    std::vector<View> views;  // by index
+  };
+  using Serials = std::unordered_map<std::uint64_t, model::CgroupId>;  // with the cgroup of each
+  enum class Leave : std::uint8_t { rests, moved, closed };
+  using OtherTotals = std::array<std::array<model::AttributedTotals, PATH_CODES>, ATTRIBUTED_OPERATIONS>;
+
+  [[nodiscard]] attributed& cell(std::size_t index) const;
+  void find_new(std::size_t number, Cpu& cpu);
+  void hear(std::size_t cpu);
+  void read_view(View& view);
+  void read_others();
+  [[nodiscard]] Serials serials_of(const std::unordered_set<model::CgroupId>& cgroups) const;
+  void close(const std::unordered_set<model::CgroupId>& cgroups);
+  void release(const std::unordered_set<model::CgroupId>& cgroups);
+
+  Tables tables_;
+  std::size_t cells_of_cpu_;
+  std::size_t announcements_;
+  std::size_t others_of_device_;
+  std::vector<Cpu> cpus_;
+  Serials owners_;
+  model::SeenCgroups seen_;
+  std::shared_ptr<const model::SeenCgroups> published_;
+  std::map<model::CgroupId, Leave> leaving_;
+  std::map<std::size_t, std::pair<std::uint64_t, OtherTotals>> others_;  // by cell, with its events
+  std::vector<AttributedIncrement> increments_;
+};
+
+}  // namespace ssdpulse::block

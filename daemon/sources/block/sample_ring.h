@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// SampleRing: the ring buffer through which the block programs send events for the flash model.
+// Opening it maps it, which needs the descriptor alone; fetching makes no system call. Not thread-safe.
+#pragma once
+
+#include <linux/types.h>
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "bpf/abi/block_abi.h"
+#include "daemon/util/result.h"
+
+struct ring_buffer;
+
+namespace ssdpulse::block {
+
+class SampleRing {
+ public:
+  /// Nothing is ever sent.
+  SampleRing() = default;
+  /// `most`: events that one fetch takes, so that it ends however many come meanwhile.
+  static util::Result<SampleRing> open(int map_fd, std::size_t most);
+
+  /// What was sent since the last call, in that order. Valid until the next call.
+  const std::vector<sample_event>& fetch();
+
+ private:
+  struct Deleter {
+    void operator()(ring_buffer* ring) const;
+  };
+  /// What libbpf's callback writes to; it stays where it is.
+  struct Batch {
+    std::size_t most = 0;
+    std::vector<sample_event> events;
+  };
+  static int take(void* batch, void* data, std::size_t bytes);
+
+  std::unique_ptr<Batch> batch_ = std::make_unique<Batch>();
+  std::unique_ptr<ring_buffer, Deleter> ring_;
+};
+
+}  // namespace ssdpulse::block

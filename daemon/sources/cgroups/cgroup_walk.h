@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which cgroups are there? One walk down a hierarchy, in slices. The inode of a directory is its cgroup's identity.
+#pragma once
+
+#include <dirent.h>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "daemon/model/tenants.h"
+
+namespace ssdpulse::cgroups {
+
+struct Directory {
+  model::CgroupId parent = model::kNoCgroup;  // kNoCgroup: of the root
+  std::string leaf;                           // empty: the root
+};
+
+struct Walk {
+  std::unordered_map<model::CgroupId, Directory> directories;
+  bool complete = false;  // false: something could not be read, or there were more than kMostDirectories
+};
+
+inline constexpr std::size_t kMostDirectories = 65'536;  // about 10 MiB
+inline constexpr std::size_t kDeepest = 64;              // levels; the kernel's own bound is cgroup.max.depth
+
+/// What comes and goes below while it is under way may be in it or not.
+class CgroupWalk {
+ public:
+  using OpenDirectory = std::unique_ptr<DIR, int (*)(DIR*)>;
+
+  explicit CgroupWalk(const std::string& directory);
+
+  /// Goes on for so long, or for one entry of a directory if that takes longer. Whether it has ended.
+  bool advance(std::chrono::nanoseconds most);
+  [[nodiscard]] Walk take() { return std::move(walk_); }
+
+ private:
+  struct Level {
+    model::CgroupId id;
+    OpenDirectory open;
+  };
+  void step();
+
+  Walk walk_;
+  std::vector<Level> levels_;  // that it is in, at most kDeepest; empty: it has ended
+};
+
+}  // namespace ssdpulse::cgroups

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/sources/probe/probe.h"
+
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "daemon/sources/sysfs.h"
+#include "daemon/util/read_file.h"
+
+namespace ssdpulse::probe {
+
+namespace sysfs = sources::sysfs;
+
+namespace {
+
+constexpr std::size_t kMaxTableBytes = 16U << 20U;  // of sockets, far beyond what a host listens on
+
+model::PlaceProbe place_at(const std::string& root, const std::string& path) {
+  model::PlaceProbe place;
+  place.path = path;
+  const std::string there = root + path;
+  struct stat status {};
+  if (::stat(there.c_str(), &status) != 0) {
+    return place;
+  }
+  place.exists = true;
+  place.directory = S_ISDIR(status.st_mode);
+  place.socket = S_ISSOCK(status.st_mode);
+  place.readable = ::access(there.c_str(), R_OK) == 0;
+  place.writable = ::access(there.c_str(), W_OK) == 0;
+  struct statvfs space {};
+  if (::statvfs(there.c_str(), &space) == 0 && space.f_blocks > 0) {
+    place.free_ratio = static_cast<double>(space.f_bavail) / static_cast<double>(space.f_blocks);
+  }
+  return place;
+}
+
+std::optional<std::int64_t> signed_number(const std::string& path) {
+  const std::string text = sysfs::read_text(path);
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty() ? std::optional(value)
+                                                                                   : std::nullopt;
+}
+
+/// The rest of the line that begins with `name`.
+std::optional<std::string> line_of(const std::string& text, std::string_view name) {
+  std::size_t at = text.rfind(name, 0) == 0 ? 0 : text.find("\n" + std::string(name));
+  if (at == std::string::npos) {
+    return std::nullopt;
+  }
+  at += (at == 0 && text.rfind(name, 0) == 0 ? 0 : 1) + name.size();
+  return std::string(sysfs::trim(std::string_view(text).substr(at, std::min(text.find('\n', at), text.size()) - at)));
+}
+
+std::optional<std::uint64_t> hexadecimal(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+std::optional<std::uint64_t> effective_capabilities(const std::string& proc) {
+  const auto status = util::read_file(proc + "/self/status", 1U << 16U);
+  const auto line = status ? line_of(*status, "CapEff:") : std::nullopt;
+  return line ? hexadecimal(*line) : std::nullopt;
+}
+
+/// "Max locked memory  SOFT  HARD  bytes": the daemon raises its own as far as the hard one.
+std::optional<std::uint64_t> locked_memory(const std::string& proc) {
+  const auto limits = util::read_file(proc + "/self/limits", 1U << 16U);
+  const auto line = limits ? line_of(*limits, "Max locked memory") : std::nullopt;
+  if (!line) {
+    return std::nullopt;
+  }
+  const std::size_t second = line->find_first_not_of(' ', line->find(' '));
+  return second == std::string::npos
+             ? std::nullopt
+             : sysfs::parse_number(std::string_view(*line).substr(second, line->find(' ', second) - second));
+}
+
+/// "none [integrity] confidentiality" -> "integrity"
+std::string chosen(const std::string& line) {
+  const std::size_t open = line.find('[');
+  const std::size_t close = line.find(']', open == std::string::npos ? 0 : open);
+  return open == std::string::npos || close == std::string::npos ? "" : line.substr(open + 1, close - open - 1);
+}
+
+/// Of a table of sockets (proc_net_tcp(5)): "sl local_address rem_address st ...", where 0A is a listening one.
+void add_ports(const std::string& table, std::vector<std::uint16_t>& ports) {
+  std::size_t at = table.find('\n');
+  while (at != std::string::npos && at + 1 < table.size()) {
+    const std::size_t end = std::min(table.find('\n', at + 1), table.size());
+    const std::string_view line = sysfs::trim(std::string_view(table).substr(at + 1, end - at - 1));
+    at = end;
+    const std::size_t local = line.find(' ');
+    const std::size_t remote = local == std::string_view::npos ? local : line.find(' ', local + 1);
+    const std::size_t state = remote == std::string_view::npos ? remote : line.find(' ', remote + 1);
+    if (state == std::string_view::npos || line.substr(state + 1, 2) != "0A") {
+      continue;
+    }
+    const std::string_view address = line.substr(local + 1, remote - local - 1);
+    if (const auto port = hexadecimal(address.substr(std::min(address.rfind(':') + 1, address.size())))) {
+      ports.push_back(static_cast<std::uint16_t>(*port));
+    }
+  }
+}
+
+std::optional<std::vector<std::uint16_t>> listening_ports(const std::string& proc) {
+  const auto table = util::read_file(proc + "/self/net/tcp", kMaxTableBytes);
+  if (!table) {
+    return std::nullopt;
+  }
+  std::vector<std::uint16_t> ports;
+  add_ports(*table, ports);
+  add_ports(util::read_file(proc + "/self/net/tcp6", kMaxTableBytes).value_or(""), ports);
+  std::sort(ports.begin(), ports.end());
+  return ports;
+}
+
+std::vector<std::string> names_in(const std::string& directory) {
+  return sysfs::list_directory(directory).value_or(std::vector<std::string>{});
+}
+
+bool is_controller(std::string_view name) {
+  return name.substr(0, 4) == "nvme" && sysfs::parse_number(name.substr(4)).has_value();
+}
+
+}  // namespace
+
+model::HostProbe look(const ProbeRoot& root, const ProbePlaces& places) {
+  const std::string& top = root.directory;
+  const std::string sys = top + "/sys";
+  const std::string proc = top + "/proc";
+  model::HostProbe probe;
+  probe.kernel = sysfs::read_text(proc + "/sys/kernel/osrelease");
+  struct stat status {};
+  if (::stat((sys + "/kernel").c_str(), &status) == 0) {
+    probe.kernel_types = ::stat((sys + "/kernel/btf/vmlinux").c_str(), &status) == 0;
+  }
+  probe.privileges = effective_capabilities(proc);
+  probe.lockdown = chosen(sysfs::read_text(sys + "/kernel/security/lockdown"));
+  probe.locked_memory_bytes = locked_memory(proc);
+  probe.kptr_restrict = signed_number(proc + "/sys/kernel/kptr_restrict");
+  probe.perf_event_paranoid = signed_number(proc + "/sys/kernel/perf_event_paranoid");
+  for (const std::string& controller : names_in(sys + "/class/nvme")) {
+    if (is_controller(controller)) {
+      probe.drive_nodes.push_back(place_at(top, "/dev/" + controller));
+    }
+  }
+  probe.listening_ports = listening_ports(proc);
+  if (!places.history_directory.empty()) {
+    probe.history_directory = place_at(top, places.history_directory);
+  }
+  if (!places.reader_socket.empty()) {
+    probe.reader_socket = place_at(top, places.reader_socket);
+  }
+  return probe;
+}
+
+}  // namespace ssdpulse::probe

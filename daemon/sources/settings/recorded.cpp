@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/sources/settings/recorded.h"
+
+#include <utility>
+
+namespace ssdpulse::settings {
+namespace {
+
+struct Recorded {
+  const char* file;
+  const char* name;  // never changes: the history knows it
+};
+
+constexpr Recorded kOfDisk[] = {
+    {"queue/scheduler", "scheduler"},
+    {"queue/discard_max_bytes", "discard_max_bytes"},
+    {"queue/fua", "fua"},
+    {"queue/io_poll", "io_poll"},
+    {"queue/io_timeout", "io_timeout"},
+    {"queue/iostats", "iostats"},
+    {"queue/max_sectors_kb", "max_sectors_kb"},
+    {"queue/nomerges", "nomerges"},
+    {"queue/nr_requests", "nr_requests"},
+    {"queue/read_ahead_kb", "read_ahead_kb"},
+    {"queue/rotational", "rotational"},
+    {"queue/rq_affinity", "rq_affinity"},
+    {"queue/wbt_lat_usec", "wbt_lat_usec"},
+    {"queue/write_cache", "write_cache"},
+    {"cache_type", "cache_type"},       // of virtio
+    {"scsi_cache_type", "cache_type"},  // of SCSI and SATA
+    {"device/queue_depth", "queue_depth"},
+    {"device/timeout", "timeout"},
+    {"link_power_management_policy", "link_power_management_policy"},
+};
+constexpr Recorded kOfController[] = {{"power/pm_qos_latency_tolerance_us", "power/pm_qos_latency_tolerance_us"}};
+constexpr Recorded kOfHost[] = {
+    {"proc/sys/kernel/osrelease", "kernel"},
+    {"proc/sys/vm/dirty_background_bytes", "vm.dirty_background_bytes"},
+    {"proc/sys/vm/dirty_background_ratio", "vm.dirty_background_ratio"},
+    {"proc/sys/vm/dirty_bytes", "vm.dirty_bytes"},
+    {"proc/sys/vm/dirty_expire_centisecs", "vm.dirty_expire_centisecs"},
+    {"proc/sys/vm/dirty_ratio", "vm.dirty_ratio"},
+    {"proc/sys/vm/dirty_writeback_centisecs", "vm.dirty_writeback_centisecs"},
+    {"proc/sys/vm/swappiness", "vm.swappiness"},
+    {"sys/module/nvme/parameters/io_queue_depth", "nvme/parameters/io_queue_depth"},
+    {"sys/module/nvme/parameters/poll_queues", "nvme/parameters/poll_queues"},
+    {"sys/module/nvme/parameters/write_queues", "nvme/parameters/write_queues"},
+    {"sys/module/nvme_core/parameters/default_ps_max_latency_us", "nvme_core/parameters/default_ps_max_latency_us"},
+    {"sys/module/nvme_core/parameters/io_timeout", "nvme_core/parameters/io_timeout"},
+    {"sys/module/nvme_core/parameters/max_retries", "nvme_core/parameters/max_retries"},
+    {"sys/module/nvme_core/parameters/multipath", "nvme_core/parameters/multipath"},
+    {"sys/module/pcie_aspm/parameters/policy", "pcie_aspm/parameters/policy"},
+};
+
+template <std::size_t kCount>
+void take(const Recorded (&list)[kCount], const model::Attributes& files, model::RecordedSettings& settings) {
+  for (const auto& [file, name] : list) {
+    if (std::string value = files.chosen(file); !value.empty()) {
+      settings.values.emplace(name, std::move(value));
+    }
+  }
+}
+
+}  // namespace
+
+model::RecordedSettings recorded(const model::DiskSettings& disk) {
+  model::RecordedSettings settings{disk.device.name, {}};
+  if (!disk.device.firmware.empty()) {
+    settings.values.emplace("firmware", disk.device.firmware);
+  }
+  settings.values.emplace("size_bytes", std::to_string(disk.device.size_bytes));
+  settings.values.emplace("logical_block_bytes", std::to_string(disk.device.logical_block_bytes));
+  take(kOfDisk, disk.files, settings);
+  take(kOfController, disk.controller, settings);
+  return settings;
+}
+
+model::RecordedSettings recorded(const model::Attributes& files) {
+  model::RecordedSettings settings;
+  take(kOfHost, files, settings);
+  return settings;
+}
+
+}  // namespace ssdpulse::settings

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/sources/settings/settings.h"
+
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+
+#include "daemon/sources/settings/disk_files.h"
+#include "daemon/sources/settings/timer.h"
+#include "daemon/sources/sysfs.h"
+#include "daemon/util/read_file.h"
+
+namespace ssdpulse::settings {
+
+namespace sysfs = sources::sysfs;
+
+namespace {
+
+constexpr std::array kHostFiles{
+    "proc/sys/kernel/osrelease",
+    "proc/sys/vm/dirty_ratio",
+    "proc/sys/vm/dirty_bytes",
+    "proc/sys/vm/dirty_background_ratio",
+    "proc/sys/vm/dirty_background_bytes",
+    "proc/sys/vm/dirty_expire_centisecs",
+    "proc/sys/vm/dirty_writeback_centisecs",
+    "proc/sys/vm/swappiness",
+    "sys/module/pcie_aspm/parameters/policy",
+    "sys/module/nvme/parameters/poll_queues",
+    "sys/module/nvme/parameters/write_queues",
+    "sys/module/nvme/parameters/io_queue_depth",
+    "sys/module/nvme_core/parameters/default_ps_max_latency_us",
+    "sys/module/nvme_core/parameters/io_timeout",
+    "sys/module/nvme_core/parameters/max_retries",
+    "sys/module/nvme_core/parameters/multipath",
+    "sys/module/raid456/parameters/devices_handle_discard_safely",
+    "sys/fs/cgroup/io.cost.qos",
+};
+
+std::vector<std::string> names_in(const std::string& directory) {
+  return sysfs::list_directory(directory).value_or(std::vector<std::string>{});
+}
+
+std::vector<std::string> measured_below(const model::Device& array, const model::Inventory& inventory) {
+  std::vector<std::string> names;
+  for (const model::Membership& member : inventory.memberships) {
+    const auto is = [&](const model::Device& one) {
+      return one.name == member.device && one.coverage == model::Coverage::measured;
+    };
+    if (member.array == array.name && std::any_of(inventory.devices.begin(), inventory.devices.end(), is)) {
+      names.push_back(member.device);
+    }
+  }
+  return names;
+}
+
+std::string controller_directory(const SettingsRoot& root, const model::DiskSettings& disk) {
+  return root.directory + "/sys/class/nvme/" + disk.controller_name;
+}
+
+void read_disks(const SettingsRoot& root, const model::Inventory& inventory, model::HostSettings& settings) {
+  for (const model::Device& device : inventory.devices) {
+    std::vector<std::string> below;
+    if (device.coverage == model::Coverage::stacked) {
+      below = measured_below(device, inventory);
+    }
+    if (device.coverage != model::Coverage::measured && below.empty()) {
+      continue;
+    }
+    model::DiskSettings disk = read_disk(root, device);
+    const std::string name = sysfs::to_sysfs_name(device.name);
+    disk.partitions = partitions(root.directory + "/sys/block/" + name, name);
+    if (!disk.controller_name.empty()) {
+      add_link_files(controller_directory(root, disk), disk.controller);
+    }
+    disk.disks = std::move(below);
+    (disk.disks.empty() ? settings.disks : settings.arrays).push_back(std::move(disk));
+  }
+}
+
+std::vector<std::string> words(const std::string& line) {
+  std::istringstream text(line);
+  std::vector<std::string> found;
+  for (std::string word; text >> word;) {
+    found.push_back(std::move(word));
+  }
+  return found;
+}
+
+void read_mounts(const std::string& root, const model::Inventory& inventory, model::HostSettings& settings) {
+  for (const model::Filesystem& filesystem : inventory.filesystems) {
+    const auto is_measured = [&](const model::DiskSettings& disk) { return disk.device.name == filesystem.device; };
+    if (std::none_of(settings.disks.begin(), settings.disks.end(), is_measured)) {
+      continue;
+    }
+    const auto known = std::find_if(settings.mounts.begin(), settings.mounts.end(),
+                                    [&](const auto& mount) { return mount.mountpoint == filesystem.mountpoint; });
+    if (known != settings.mounts.end()) {
+      known->disks.push_back(filesystem.device);
+      continue;
+    }
+    model::MountSettings mount{
+        filesystem.mountpoint, filesystem.fstype, filesystem.options, filesystem.volumes, {filesystem.device}};
+    struct statvfs space {};
+    if (::statvfs((root + filesystem.mountpoint).c_str(), &space) == 0 && space.f_blocks > space.f_bfree) {
+      const auto used = static_cast<double>(space.f_blocks - space.f_bfree);
+      mount.used_ratio = used / (used + static_cast<double>(space.f_bavail));
+    }
+    settings.mounts.push_back(std::move(mount));
+  }
+}
+
+std::optional<std::uint64_t> memory_bytes(const std::string& proc) {
+  std::istringstream lines(util::read_file(proc + "/meminfo", 1U << 16U).value_or(""));
+  for (std::string line; std::getline(lines, line);) {
+    const auto fields = words(line);
+    if (fields.size() > 1 && fields[0] == "MemTotal:") {
+      const auto kilobytes = sysfs::parse_number(fields[1]);
+      return kilobytes ? std::optional(*kilobytes * 1024) : std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+std::uint32_t numbered(const std::string& directory, std::string_view prefix) {
+  const auto names = names_in(directory);
+  return static_cast<std::uint32_t>(std::count_if(names.begin(), names.end(), [&](const std::string& name) {
+    return name.rfind(prefix, 0) == 0 && sysfs::parse_number(std::string_view(name).substr(prefix.size()));
+  }));
+}
+
+void read_programs(const std::string& proc, model::HostSettings& settings) {
+  constexpr std::size_t kMostProcesses = 100'000;
+  constexpr std::size_t kMostLines = 256;
+  std::size_t seen = 0;
+  for (const std::string& process : names_in(proc)) {
+    if (!sysfs::parse_number(process) || ++seen > kMostProcesses) {
+      continue;
+    }
+    const std::string name = sysfs::read_text(proc + "/" + process + "/comm");
+    if (name.empty()) {
+      continue;
+    }
+    settings.programs.insert(name);
+    if (name.rfind("qemu", 0) == 0 && settings.virtual_machines.size() < kMostLines) {
+      auto line = util::read_file(proc + "/" + process + "/cmdline", 1U << 18U).value_or("");
+      std::replace(line.begin(), line.end(), '\0', ' ');
+      settings.virtual_machines.push_back(std::move(line));
+    }
+  }
+}
+
+void read_swaps(const std::string& root, model::HostSettings& settings) {
+  std::istringstream lines(util::read_file(root + "/proc/swaps", 1U << 16U).value_or(""));
+  for (std::string line; std::getline(lines, line);) {
+    const auto fields = words(line);
+    if (!fields.empty() && fields[0].rfind("/dev/", 0) == 0) {
+      settings.swap_volumes.push_back(fields[0].substr(5));
+    }
+  }
+}
+
+/// The first two levels of the tree: slices and their services.
+void read_cgroups(const std::string& directory, const std::string& below, int levels, model::HostSettings& settings) {
+  constexpr std::size_t kMost = 256;
+  for (const char* file : {"io.max", "io.latency"}) {
+    const std::string limit = sysfs::read_text(directory + below + "/" + file);
+    if (!limit.empty() && settings.cgroup_limits.size() < kMost) {
+      settings.cgroup_limits[below.empty() ? file : below.substr(1) + "/" + file] = limit;
+    }
+  }
+  if (levels == 0) {
+    return;
+  }
+  for (const std::string& name : names_in(directory + below)) {
+    if (name.find('.') != std::string::npos && (name.size() > 6 && (name.compare(name.size() - 6, 6, ".slice") == 0 ||
+                                                                    name.find(".service") != std::string::npos))) {
+      read_cgroups(directory, below + "/" + name, levels - 1, settings);
+    }
+  }
+}
+
+void read_sleep(const std::string& sys, model::HostSettings& settings) {
+  const std::string states = sys + "/devices/system/cpu/cpu0/cpuidle";
+  for (const std::string& state : names_in(states)) {
+    const auto latency = sysfs::read_number(states + "/" + state + "/latency");
+    if (latency && sysfs::read_number(states + "/" + state + "/disable").value_or(0) == 0) {
+      settings.deepest_sleep_us = std::max(settings.deepest_sleep_us.value_or(0), *latency);
+    }
+  }
+}
+
+}  // namespace
+
+model::DiskSettings read_disk(const SettingsRoot& root, const model::Device& device) {
+  model::DiskSettings disk;
+  disk.device = device;
+  disk.files = disk_files(root.directory + "/sys/block/" + sysfs::to_sysfs_name(device.name));
+  if (device.transport == "nvme") {
+    disk.controller_name = "nvme" + device.name.substr(4, device.name.find('n', 4) - 4);
+    disk.controller = controller_files(controller_directory(root, disk));
+  }
+  return disk;
+}
+
+model::Attributes read_host_files(const SettingsRoot& root) {
+  model::Attributes files;
+  for (const char* file : kHostFiles) {
+    if (const auto text = sysfs::read_raw(root.directory + "/" + file)) {
+      files.set(file, std::string(sysfs::trim(*text).substr(0, 256)));
+    }
+  }
+  return files;
+}
+
+model::HostSettings read(const SettingsRoot& root, const model::Inventory& inventory) {
+  const std::string& top = root.directory;
+  const std::string sys = top + "/sys";
+  model::HostSettings settings;
+  read_disks(root, inventory, settings);
+  read_mounts(top, inventory, settings);
+  settings.files = read_host_files(root);
+  settings.memory_bytes = memory_bytes(top + "/proc");
+  if (const auto cpus = numbered(sys + "/devices/system/cpu", "cpu")) {
+    settings.cpus = cpus;
+  }
+  if (const auto nodes = numbered(sys + "/devices/system/node", "node")) {
+    settings.numa_nodes = nodes;
+  }
+  read_programs(top + "/proc", settings);
+  read_swaps(top, settings);
+  read_cgroups(sys + "/fs/cgroup", "", 2, settings);
+  read_sleep(sys, settings);
+  settings.fstrim = read_timer(top, "fstrim.timer");
+  return settings;
+}
+
+}  // namespace ssdpulse::settings

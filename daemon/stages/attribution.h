@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whose I/O is it? Turns what the kernel side counts by cgroup into what each tenant did, in a bounded number of
+// series.
+#pragma once
+
+#include <optional>
+
+#include "daemon/analysis/tenants/tenant_places.h"
+#include "daemon/analysis/tenants/tenant_steps.h"
+#include "daemon/stages/per_device.h"
+#include "daemon/stages/stage.h"
+
+namespace ssdpulse::stages {
+
+class Attribution final : public Stage {
+ public:
+  Findings observe(const Tick& tick) override;
+
+ private:
+  struct Device {
+    analysis::TenantSteps steps;
+    analysis::TenantPlaces places;
+    std::optional<model::WallTime> seen;  // the last look
+  };
+  void look_at_accounting(const Tick& tick, Effects& effects);
+
+  PerDevice<Device> devices_;
+  std::optional<model::IoAccounting> accounting_;
+};
+
+}  // namespace ssdpulse::stages

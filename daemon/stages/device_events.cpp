@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/stages/device_events.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "daemon/model/operation.h"
+
+namespace ssdpulse::stages {
+namespace {
+
+using model::IoError;
+
+/// Answers rather than failures: try again without waiting (REQ_NOWAIT), and a command that the device does not know.
+bool ignored(IoError error) { return error == IoError::again || error == IoError::unsupported; }
+
+struct Errors {
+  std::uint64_t count = 0;
+  std::string kinds;  // operation/kind, of all that were ever seen
+};
+
+Errors errors_of(const model::DeviceIo& io) {
+  Errors errors;
+  for (std::size_t operation = 0; operation < model::kOperations; ++operation) {
+    for (std::size_t kind = 0; kind < model::kIoErrors; ++kind) {
+      const std::uint64_t count = io.operations[operation].errors[kind];
+      if (count == 0 || ignored(static_cast<IoError>(kind))) {
+        continue;
+      }
+      errors.count += count;
+      errors.kinds += fmt::format("{}{}/{}", errors.kinds.empty() ? "" : ",", model::kOperationNames[operation],
+                                  model::kIoErrorNames[kind]);
+    }
+  }
+  return errors;
+}
+
+LogLine arrival(const model::Device& device) {
+  return {log::Level::info, fmt::format("device came device={} model=\"{}\" serial=\"{}\" size_bytes={}", device.name,
+                                        device.model, device.serial, device.size_bytes)};
+}
+
+LogLine departure(const model::Device& device) {
+  return {log::Level::info,
+          fmt::format("device gone device={} model=\"{}\" serial=\"{}\"", device.name, device.model, device.serial)};
+}
+
+}  // namespace
+
+Findings DeviceEvents::observe(const Tick& tick) {
+  Findings findings;
+  std::vector<LogLine>& lines = findings.effects.lines;
+  std::map<std::string, std::shared_ptr<const model::Device>> now;
+  devices_.observe(tick, [&](std::size_t /*number*/, const DeviceTick& device, State& state) {
+    const std::string& name = device.block.device->name;
+    now.emplace(name, device.block.device);
+    if (!std::exchange(state.seen, true) && !first_) {
+      lines.push_back(arrival(*device.block.device));
+    }
+    const Errors errors = device.block.io ? errors_of(*device.block.io) : Errors{};
+    const std::uint64_t more = errors.count - std::min(errors.count, state.errors);
+    state.errors = errors.count;
+    const auto suppressed = more > 0 ? limiter_.admit(name, tick.at) : std::nullopt;
+    if (suppressed) {
+      lines.push_back(
+          {log::Level::warning, fmt::format("I/O errors device={} new={} total={} kinds={} runbook=SsdpulseIoErrors "
+                                            "suppressed={}",
+                                            name, more, errors.count, errors.kinds, *suppressed)});
+    }
+  });
+  for (const auto& [name, device] : before_) {
+    if (now.find(name) == now.end()) {
+      lines.push_back(departure(*device));
+    }
+  }
+  before_ = std::move(now);
+  first_ = false;
+  return findings;
+}
+
+}  // namespace ssdpulse::stages

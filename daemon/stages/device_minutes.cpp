@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/stages/device_minutes.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ssdpulse::stages {
+
+namespace {
+
+/// As the stage for tenants said a second ago; null where it said nothing of this device.
+std::shared_ptr<const model::DeviceTenants> tenants_of(const Tick& tick, const DeviceTick& device) {
+  if (!tick.before) {
+    return nullptr;
+  }
+  for (const model::DeviceSnapshot& seen : tick.before->devices) {
+    if (seen.device->name == device.block.device->name && seen.io && seen.io->since == device.block.io->since) {
+      return seen.tenants;
+    }
+  }
+  return nullptr;
+}
+
+void add(model::TotalsByOperation& sum, const model::TotalsByOperation& more) {
+  for (std::size_t operation = 0; operation < sum.size(); ++operation) {
+    sum[operation] += more[operation];
+  }
+}
+
+void take_away(model::TotalsByOperation& sum, const model::TotalsByOperation& less) {
+  for (std::size_t operation = 0; operation < sum.size(); ++operation) {
+    sum[operation] -= less[operation];
+  }
+}
+
+/// What each did in between. Whose series ended meanwhile is in the rest, without what it had done before: the sum over
+/// all is exact.
+std::vector<model::TenantLoad> tenants_between(const model::DeviceTenants& before, const model::DeviceTenants& after) {
+  std::vector<model::TenantLoad> loads;
+  model::TotalsByOperation rest = after.other;
+  add(rest, after.departed);
+  take_away(rest, before.other);
+  take_away(rest, before.departed);
+  for (const model::TenantIo& one : after.tenants) {
+    loads.push_back({one.tenant.name, one.totals});
+  }
+  for (const model::TenantIo& was : before.tenants) {
+    const auto still = std::find_if(after.tenants.begin(), after.tenants.end(), [&](const model::TenantIo& one) {
+      return one.tenant.name == was.tenant.name && one.since == was.since;
+    });
+    take_away(
+        still == after.tenants.end() ? rest : loads[static_cast<std::size_t>(still - after.tenants.begin())].totals,
+        was.totals);
+  }
+  loads.push_back({std::string(model::kOtherTenants), rest});
+  std::erase_if(loads, [](const model::TenantLoad& load) { return load.totals == model::TotalsByOperation{}; });
+  return model::heaviest(std::move(loads));
+}
+
+}  // namespace
+
+Findings DeviceMinutes::observe(const Tick& tick) {
+  Findings findings;
+  history::Batch& rows = findings.effects.rows;
+  const auto minute = std::chrono::floor<std::chrono::minutes>(tick.wall);
+  const auto before = std::exchange(minute_, minute).value_or(minute);
+  take(tick, before, rows);
+  if (before != minute || tick.last) {
+    for (auto& [name, known] : known_) {
+      end(known, before, rows);
+      known.begin = known.last;
+      known.begin_at = known.last_at;
+      known.begin_tenants = known.last_tenants;
+    }
+  }
+  return findings;
+}
+
+/// What is there now; what went, or is another one under the name, has done its last.
+void DeviceMinutes::take(const Tick& tick, history::Minute minute, history::Batch& rows) {
+  std::map<std::string, Known> before = std::exchange(known_, {});
+  keys_.look(tick.devices);
+  for (const DeviceTick& device : tick.devices) {
+    const auto& io = device.block.io;
+    auto old = before.extract(device.block.device->name);
+    if (!io) {  // not read this time: what it had done is not done again
+      if (!old.empty()) {
+        known_.insert(std::move(old));
+      }
+      continue;
+    }
+    if (!old.empty() && old.mapped().last->since != io->since) {
+      end(old.mapped(), minute, rows);
+      old = {};
+    }
+    Known known{*keys_.of(device.block.device->name), nullptr, {}, io, tick.at};
+    if (old.empty()) {
+      const auto age = std::clamp<model::WallTime::duration>(tick.wall - io->since, {}, std::chrono::minutes(1));
+      known.begin_at = tick.at - age;
+    } else {
+      known.begin = std::move(old.mapped().begin);
+      known.begin_at = old.mapped().begin_at;
+      known.begin_tenants = std::move(old.mapped().begin_tenants);
+    }
+    known.last_tenants = tenants_of(tick, device);
+    known_.emplace(device.block.device->name, std::move(known));
+  }
+  for (const auto& [name, gone] : before) {
+    end(gone, minute, rows);
+  }
+}
+
+void DeviceMinutes::end(const Known& known, history::Minute minute, history::Batch& rows) const {
+  static const auto& nothing = *new model::DeviceIo;
+  const auto measured = std::chrono::round<std::chrono::milliseconds>(known.last_at - known.begin_at);
+  auto load = model::load_between(known.begin ? *known.begin : nothing, *known.last, measured);
+  if (!load || (measured.count() <= 0 && known.begin)) {
+    return;
+  }
+  rows.device_minutes.push_back({known.key, minute, std::move(*load)});
+  if (known.last_tenants && known.last_tenants->named) {
+    static const auto& nobody = *new model::DeviceTenants;
+    rows.device_minutes.back().tenants =
+        tenants_between(known.begin_tenants ? *known.begin_tenants : nobody, *known.last_tenants);
+  }
+}
+
+}  // namespace ssdpulse::stages

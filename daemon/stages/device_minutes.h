@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What did each measured device do in each minute? Turns cumulative counters into rows of history: every I/O is in
+// exactly one of them, also where a device goes within a minute, or another one comes under its name.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "daemon/stages/history_keys.h"
+#include "daemon/stages/stage.h"
+
+namespace ssdpulse::stages {
+
+class DeviceMinutes final : public Stage {
+ public:
+  Findings observe(const Tick& tick) override;
+
+ private:
+  struct Known {
+    history::DeviceKey key;
+    std::shared_ptr<const model::DeviceIo> begin;  // null: counted from nothing
+    model::SteadyTime begin_at;
+    std::shared_ptr<const model::DeviceIo> last;
+    model::SteadyTime last_at;
+    std::shared_ptr<const model::DeviceTenants> begin_tenants = {};  // as the counters; null: nobody yet
+    std::shared_ptr<const model::DeviceTenants> last_tenants = {};
+  };
+  void end(const Known& known, history::Minute minute, history::Batch& rows) const;
+  void take(const Tick& tick, history::Minute minute, history::Batch& rows);
+
+  HistoryKeys keys_;
+  std::map<std::string, Known> known_;  // by name
+  std::optional<history::Minute> minute_;
+};
+
+}  // namespace ssdpulse::stages

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/stages/setting_changes.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+namespace ssdpulse::stages {
+namespace {
+
+constexpr std::string_view kMount = "mount ";
+
+/// What a file system of the device is mounted as.
+void add_mounts(const model::Inventory& inventory, model::RecordedSettings& settings) {
+  for (const model::Filesystem& filesystem : inventory.filesystems) {
+    if (filesystem.device == settings.device) {
+      settings.values[std::string(kMount) + filesystem.mountpoint] =
+          filesystem.fstype + (filesystem.discard ? " discard" : " nodiscard");
+    }
+  }
+}
+
+}  // namespace
+
+Findings SettingChanges::observe(const Tick& tick) {
+  Findings findings;
+  keys_.look(tick.devices);
+  std::erase_if(known_, [&](const auto& known) { return !known.first.empty() && !keys_.has(known.first); });
+  for (const model::RecordedSettings& read : tick.settings_read) {
+    if (read.device.empty()) {
+      compare(read, "", findings.effects);
+    } else if (const history::DeviceKey* key = keys_.of(read.device)) {
+      model::RecordedSettings settings = read;
+      add_mounts(*tick.inventory, settings);
+      compare(settings, key->identity, findings.effects);
+    }
+  }
+  return findings;
+}
+
+void SettingChanges::compare(const model::RecordedSettings& settings, const std::string& identity, Effects& effects) {
+  auto& known = known_[identity];
+  const auto say = [&](const std::string& name, const std::string& before, const std::string& now) {
+    effects.lines.push_back(
+        {log::Level::info, fmt::format("setting changed device={} setting=\"{}\" before=\"{}\" now=\"{}\"",
+                                       settings.device, name, before, now)});
+  };
+  for (const auto& [name, value] : settings.values) {
+    const auto [before, is_new] = known.try_emplace(name, value);
+    if (!is_new && before->second == value) {
+      continue;
+    }
+    if (!is_new) {
+      say(name, before->second, value);
+      before->second = value;
+    }
+    effects.rows.settings.push_back({identity, name, value});
+  }
+  // Whatever else is missing could not be read; a file system is not mounted any more.
+  std::erase_if(known, [&](const auto& one) {
+    const auto& [name, value] = one;
+    if (settings.values.count(name) > 0 || !name.starts_with(kMount)) {
+      return false;
+    }
+    say(name, value, "");
+    effects.rows.settings.push_back({identity, name, ""});
+    return true;
+  });
+}
+
+}  // namespace ssdpulse::stages

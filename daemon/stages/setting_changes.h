@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which settings of the host and of its devices are others than before? Each becomes a row of history and, but for the
+// first look, a line of the log: "since when is it slow" is often "since this was changed".
+// A file system that is unmounted is an empty value.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "daemon/stages/history_keys.h"
+#include "daemon/stages/stage.h"
+
+namespace ssdpulse::stages {
+
+class SettingChanges final : public Stage {
+ public:
+  Findings observe(const Tick& tick) override;
+
+ private:
+  void compare(const model::RecordedSettings& settings, const std::string& identity, Effects& effects);
+
+  HistoryKeys keys_;
+  std::map<std::string, std::map<std::string, std::string>> known_;  // by identity of the device; empty: the host
+};
+
+}  // namespace ssdpulse::stages

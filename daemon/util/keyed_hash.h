@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What hides a text, so that the same one is the same again and nobody without the key can say, or try out, which it
+// was? HMAC-SHA-256.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "daemon/util/result.h"
+
+namespace ssdpulse::util {
+
+using HashKey = std::array<std::uint8_t, 32>;
+
+/// From the kernel's random numbers.
+Result<HashKey> random_hash_key();
+
+/// The first `digits` (at most 64) hexadecimal digits.
+std::string keyed_hash(const HashKey& key, std::string_view text, std::size_t digits);
+
+}  // namespace ssdpulse::util

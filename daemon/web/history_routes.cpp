@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/web/history_routes.h"
+
+#include <cerrno>
+#include <charconv>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "daemon/web/mark_rate.h"
+#include "daemon/web/own_hosts.h"
+#include "exporters/coding/accept.h"
+#include "exporters/coding/gzip.h"
+#include "exporters/page/history_json.h"
+
+namespace ssdpulse::web {
+namespace {
+
+constexpr std::string_view kPrefix = "/api/v1/history/";
+constexpr std::chrono::hours kMostMinutes{6};  // of one answer with histograms
+
+http::Response words(unsigned status, const std::string& text) {
+  return {status, "text/plain; charset=utf-8", "", page_headers(), std::make_shared<const std::string>(text + "\n")};
+}
+
+http::Response json(const http::Request& request, std::string bytes) {
+  http::Response response{200, "application/json", "", page_headers(), nullptr};
+  if (coding::prefers_gzip(request.accept_encoding)) {
+    if (auto coded = coding::gzip(bytes, coding::Effort::usual)) {
+      bytes = std::move(*coded);
+      response.content_encoding = "gzip";
+    }
+  }
+  response.body = std::make_shared<const std::string>(std::move(bytes));
+  return response;
+}
+
+/// Busy, late, or without a file: not the fault of who asked, and perhaps better later.
+http::Response trouble(const util::Error& error) {
+  return words(error.error_number == ENOENT ? 404 : 503, error.message);
+}
+
+std::optional<std::int64_t> number_of(const std::string& text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool good = error == std::errc{} && end == text.data() + text.size() && number >= 0 && number < 4'000'000'000;
+  return good ? std::optional(number) : std::nullopt;
+}
+
+/// from= and to=, in seconds since the epoch; without them the last day, or what an answer with histograms has room
+/// for. Whole minutes that touch it.
+std::optional<model::Window> window_of(const http::Request& request) {
+  const auto now = std::chrono::system_clock::now();
+  const std::string from = request.parameter("from");
+  const std::string to = request.parameter("to");
+  const auto from_number = number_of(from);
+  const auto to_number = number_of(to);
+  if ((!from.empty() && !from_number) || (!to.empty() && !to_number)) {
+    return std::nullopt;
+  }
+  const auto time_of = [](std::int64_t seconds) { return std::chrono::sys_seconds(std::chrono::seconds(seconds)); };
+  model::Window window;
+  window.to = std::chrono::ceil<std::chrono::minutes>(to_number ? time_of(*to_number) : now);
+  window.from = from_number ? std::chrono::floor<std::chrono::minutes>(time_of(*from_number))
+                            : window.to - (request.parameter("minutes") == "1" ? kMostMinutes : std::chrono::hours(24));
+  return window.from < window.to ? std::optional(window) : std::nullopt;
+}
+
+http::Response list(const http::Request& request, history::Reader& reader, const model::Window& window) {
+  const auto devices = reader.devices();
+  const auto settings = reader.settings(window);
+  const auto marks = reader.marks(window);
+  if (!devices || !settings || !marks) {
+    return trouble(!devices ? devices.error() : !settings ? settings.error() : marks.error());
+  }
+  return json(request, page::history_list_json(*devices, *settings, *marks));
+}
+
+/// One at a time: the others would each take as much memory.
+http::Response minutes_of(const http::Request& request, history::Reader& reader, const model::Window& window,
+                          std::mutex& one_at_a_time) {
+  if (window.to - window.from > kMostMinutes + std::chrono::minutes(1)) {  // which askew seconds touch
+    return words(400, "minutes=1: six hours at most; ask for the rest in another request");
+  }
+  const std::unique_lock turn(one_at_a_time, std::try_to_lock);
+  if (!turn.owns_lock()) {
+    return words(503, "minutes=1: somebody else is being answered; ask again in a few seconds");
+  }
+  page::MinutesJson text;
+  const auto read = reader.minutes(request.path.substr(kPrefix.size()), window,
+                                   [&](const model::MinuteOf& minute) { text.add(minute); });
+  return read ? json(request, text.take()) : trouble(read.error());
+}
+
+http::Response of_device(const http::Request& request, history::Reader& reader, const model::Window& window) {
+  const std::string device = request.path.substr(kPrefix.size());
+  const std::string asked = request.parameter("points");
+  const auto points = asked.empty() ? std::optional<std::int64_t>(500) : number_of(asked);
+  if (!points || *points < 2 || *points > static_cast<std::int64_t>(history::Reader::kMostPoints)) {
+    return words(400, "points=: expected 2 to 2000");
+  }
+  const auto series = reader.series(device, window, static_cast<std::size_t>(*points));
+  return series ? json(request, page::history_json(*series)) : trouble(series.error());
+}
+
+http::Response past(const http::Request& request, history::Reader& reader, std::mutex& one_at_a_time) {
+  const auto window = window_of(request);
+  if (!window) {
+    return words(400, "from=, to=: expected seconds since the epoch, the first before the second");
+  }
+  if (request.path.size() > kPrefix.size() && request.parameter("minutes") == "1") {
+    return minutes_of(request, reader, *window, one_at_a_time);
+  }
+  return request.path.size() > kPrefix.size() ? of_device(request, reader, *window) : list(request, reader, *window);
+}
+
+http::Response mark(const http::Request& request, const KeepMark& keep, MarkRate& rate) {
+  if (!request.local && !request.logged_in) {
+    return words(403, "marks are taken from this host, and from users with a password (web.config_file)");
+  }
+  if (request.own.empty()) {
+    return words(403, "the header X-Ssdpulse is missing: use `ssdpulse mark`, or curl -X POST -H 'X-Ssdpulse: 1'");
+  }
+  const std::string text = request.parameter("text");
+  if (!page::is_printable(text)) {
+    return words(400, "text=: expected 1 to 128 characters of UTF-8, without control characters");
+  }
+  if (!rate.take(std::chrono::steady_clock::now())) {
+    return words(503, "more than 60 marks within a minute: this one is not kept, try again in a minute");
+  }
+  const auto now = std::chrono::system_clock::now();
+  keep({now, text});
+  return json(request, page::history_list_json({}, {}, {{now, text}}));
+}
+
+}  // namespace
+
+void add_history(http::Routes& routes, history::Reader& reader, KeepMark keep_mark, std::vector<std::string> hosts) {
+  const auto handler =
+      for_own_hosts(hosts, [&reader, one_at_a_time = std::make_shared<std::mutex>()](const http::Request& request) {
+        return past(request, reader, *one_at_a_time);
+      });
+  routes["/api/v1/history"] = handler;
+  routes["/api/v1/history/*"] = handler;
+  routes["POST /api/v1/marks"] =
+      for_own_hosts(std::move(hosts), [keep = std::move(keep_mark), rate = std::make_shared<MarkRate>()](
+                                          const http::Request& request) { return mark(request, keep, *rate); });
+}
+
+}  // namespace ssdpulse::web

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// MarkRate: may another mark be kept now? A script that loops must not push out what people marked.
+#pragma once
+
+#include <chrono>
+#include <mutex>
+
+namespace ssdpulse::web {
+
+/// On any thread.
+class MarkRate {
+ public:
+  static constexpr int kMostAMinute = 60;  // history keeps 10,000: nobody marks by hand more often
+
+  /// At most kMostAMinute times in a minute, which begins with the first that is taken.
+  bool take(std::chrono::steady_clock::time_point now) {
+    const std::lock_guard lock(mutex_);
+    if (taken_ == 0 || now - begin_ >= std::chrono::minutes(1)) {
+      begin_ = now;
+      taken_ = 0;
+    }
+    if (taken_ >= kMostAMinute) {
+      return false;
+    }
+    ++taken_;
+    return true;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::chrono::steady_clock::time_point begin_;
+  int taken_ = 0;
+};
+
+}  // namespace ssdpulse::web

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// How are findings written? As JSON, as text for a terminal, as Markdown for a ticket.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "daemon/model/finding.h"
+
+namespace ssdpulse::findings {
+
+using Findings = std::vector<model::Finding>;
+
+/// {"findings": [{"id", "verdict", "device", "found", "why", "evidence", "change", "persistent", "undo", "risk",
+/// "source", "proof", "since", "excess_seconds_per_day", "wear_bytes_per_day"}]}. Texts that there are not are empty,
+/// numbers and times that are not known are null. Times are seconds since the epoch.
+nlohmann::ordered_json to_json(const Findings& findings);
+
+/// The same, read back; what does not fit is left out, and an answer without a list is nothing.
+std::optional<Findings> from_json(const nlohmann::json& answer);
+
+struct Style {
+  bool all = false;      // also what is well, or does not apply
+  bool verbose = false;  // everything that is known of each
+};
+
+/// One line each, equal ones of several devices in one, and a last line that counts. What comes from outside loses
+/// every byte that a terminal would obey.
+void print_text(const Findings& findings, const Style& style, std::ostream& out);
+void print_markdown(const Findings& findings, const Style& style, std::ostream& out);
+
+}  // namespace ssdpulse::findings

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <ctime>
+#include <tuple>
+
+#include "exporters/findings/findings.h"
+#include "exporters/terminal/table.h"
+
+namespace ssdpulse::findings {
+namespace {
+
+/// The same finding, of one or more devices.
+struct Group {
+  std::vector<const model::Finding*> members;
+  [[nodiscard]] const model::Finding& first() const { return *members.front(); }
+  [[nodiscard]] std::string devices() const {
+    std::string names;
+    for (const model::Finding* member : members) {
+      names += (names.empty() ? "" : " ") + member->device;
+    }
+    return names;
+  }
+};
+
+std::string_view word(const model::Finding& one) { return model::kVerdictNames[static_cast<std::size_t>(one.verdict)]; }
+
+bool quiet(const model::Finding& one) {
+  return one.verdict == model::Verdict::ok || one.verdict == model::Verdict::not_applicable;
+}
+
+auto sameness(const model::Finding& one) { return std::tie(one.id, one.verdict, one.found, one.why); }
+
+std::vector<Group> grouped(const Findings& findings, bool all) {
+  std::vector<Group> groups;
+  for (const model::Finding& one : findings) {
+    if (quiet(one) && !all) {
+      continue;
+    }
+    const auto known = std::find_if(groups.begin(), groups.end(),
+                                    [&](const Group& group) { return sameness(group.first()) == sameness(one); });
+    if (known == groups.end()) {
+      groups.push_back({{&one}});
+    } else {
+      known->members.push_back(&one);
+    }
+  }
+  return groups;
+}
+
+std::string local_time(std::chrono::system_clock::time_point at) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(at);
+  std::tm parts{};
+  ::localtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts)};
+}
+
+std::string evidence_of(const model::Finding& one) {
+  std::string text;
+  for (const auto& [name, value] : one.evidence) {
+    text += fmt::format("{}{}={:.4g}", text.empty() ? "" : " ", name, value);
+  }
+  return text;
+}
+
+std::string cost_of(const model::Finding& one) {
+  std::string text;
+  if (one.excess_seconds_per_day) {
+    text = fmt::format("at most {:.3g} s of waiting a day", *one.excess_seconds_per_day);
+  }
+  if (one.wear_bytes_per_day) {
+    text += fmt::format("{}at most {:.3g} GB of wear a day", text.empty() ? "" : ", ", *one.wear_bytes_per_day / 1e9);
+  }
+  return text;
+}
+
+/// What there is to say of one device, in the order in which it is read.
+std::vector<std::pair<std::string_view, std::string>> details(const model::Finding& one) {
+  std::vector<std::pair<std::string_view, std::string>> lines{{"why", one.why},
+                                                              {"since", one.since ? local_time(*one.since) : ""},
+                                                              {"evidence", evidence_of(one)},
+                                                              {"costs", cost_of(one)},
+                                                              {"change", one.change},
+                                                              {"for good", one.persistent},
+                                                              {"undo", one.undo},
+                                                              {"risk", one.risk},
+                                                              {"proof", one.proof},
+                                                              {"source", one.source}};
+  lines.erase(std::remove_if(lines.begin(), lines.end(), [](const auto& line) { return line.second.empty(); }),
+              lines.end());
+  return lines;
+}
+
+/// As code of Markdown, whatever backticks are in it: the fence is longer than the longest run of them.
+std::string code(const std::string& text) {
+  std::size_t run = 0;
+  std::size_t longest = 0;
+  for (const char c : text) {
+    run = c == '`' ? run + 1 : 0;
+    longest = std::max(longest, run);
+  }
+  const std::string fence(longest + 1, '`');
+  const char* space = longest > 0 ? " " : "";
+  return fence + space + text + space + fence;
+}
+
+/// As text of Markdown: no code, links or HTML come from a name.
+std::string prose(const std::string& text) {
+  std::string safe;
+  for (const char c : terminal::printable(text)) {
+    safe += std::string_view("\\`<[").find(c) == std::string_view::npos ? "" : "\\";
+    safe += c;
+  }
+  return safe;
+}
+
+std::string sentence(const Group& group) {
+  const model::Finding& one = group.first();
+  std::string text = one.found;
+  if (!quiet(one)) {
+    text += one.why.empty() ? "" : ": " + one.why;
+    text += cost_of(one).empty() ? "" : " (" + cost_of(one) + ")";
+    // What is only worth knowing is no advice: its change is among the details.
+    text += one.change.empty() || one.verdict == model::Verdict::info ? "" : "; change: " + one.change;
+  } else if (one.verdict == model::Verdict::not_applicable && !one.why.empty()) {
+    text += ": " + one.why;
+  }
+  return text;
+}
+
+std::string count(const Findings& findings) {
+  std::array<std::size_t, model::kVerdicts> of{};
+  for (const model::Finding& one : findings) {
+    ++of[static_cast<std::size_t>(one.verdict)];
+  }
+  std::string text;
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    text += of[i] == 0 ? "" : fmt::format("{}{} {}", text.empty() ? "" : ", ", of[i], model::kVerdictNames[i]);
+  }
+  return text.empty() ? "nothing was looked at" : text;
+}
+
+}  // namespace
+
+void print_text(const Findings& findings, const Style& style, std::ostream& out) {
+  const auto groups = grouped(findings, style.all);
+  std::vector<std::vector<std::string>> rows{{"VERDICT", "ID", "DEVICE", "FOUND"}};
+  for (const Group& group : groups) {
+    const model::Finding& one = group.first();
+    rows.push_back({std::string(word(one)), terminal::printable(one.id), terminal::printable(group.devices()),
+                    terminal::printable(style.verbose ? one.found : sentence(group))});
+  }
+  if (style.verbose) {
+    for (const Group& group : groups) {
+      for (const model::Finding* one : group.members) {
+        out << terminal::printable(fmt::format("{} {} {}: {}", word(*one), one->id,
+                                               one->device.empty() ? "host" : one->device, one->found))
+            << '\n';
+        for (const auto& [name, text] : details(*one)) {
+          out << fmt::format("    {:9} ", name) << terminal::printable(text) << '\n';
+        }
+      }
+    }
+  } else if (!groups.empty()) {
+    terminal::print_table(rows, out);
+  }
+  out << count(findings) << (style.all ? "" : "; --all shows what is well, too") << '\n';
+}
+
+void print_markdown(const Findings& findings, const Style& style, std::ostream& out) {
+  const auto groups = grouped(findings, style.all);
+  for (const Group& group : groups) {
+    for (const model::Finding* one : group.members) {
+      out << fmt::format("### {} {} on {}: {}\n\n", word(*one), one->id,
+                         one->device.empty() ? "the host" : prose(one->device), prose(one->found));
+      for (const auto& [name, text] : details(*one)) {
+        const bool command = name == "change" || name == "for good" || name == "undo" || name == "proof";
+        out << fmt::format("- {}: {}\n", name, command ? code(terminal::printable(text)) : prose(text));
+      }
+      out << '\n';
+    }
+  }
+  out << count(findings) << '\n';
+}
+
+}  // namespace ssdpulse::findings

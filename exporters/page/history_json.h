@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the history answers, as JSON: see api.schema.json. Values in, text out; who read them does not matter.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "daemon/model/past.h"
+
+namespace ssdpulse::page {
+
+/// One device in a window: points as arrays by field, of which all are as long.
+std::string history_json(const model::Series& series);
+
+/// The minutes of a device with their histograms, for whoever computes from them. One after the other: only
+/// their text is held.
+class MinutesJson {
+ public:
+  void add(const model::MinuteOf& minute);
+  std::string take();
+
+ private:
+  std::string text_ = R"({"minutes":[)";
+  bool any_ = false;
+};
+
+/// Which devices there are, and what happened in a window.
+std::string history_list_json(const std::vector<model::PastDevice>& devices,
+                              const std::vector<model::SettingChange>& settings, const std::vector<model::Mark>& marks);
+
+/// Whether a text of a person can be kept: 1 to 128 characters of UTF-8, none that controls or turns what follows.
+bool is_printable(const std::string& text);
+
+}  // namespace ssdpulse::page

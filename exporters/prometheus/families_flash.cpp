@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the flash models say. Their names say `model`: no alert may take them for what a drive counted.
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "daemon/model/flash_estimate.h"
+#include "exporters/prometheus/families.h"
+#include "exporters/prometheus/labels.h"
+
+namespace ssdpulse::exposition {
+namespace {
+
+using model::Estimate;
+using model::FlashEstimate;
+using model::FlashReport;
+using model::Snapshot;
+
+template <typename Enum, std::size_t N>
+std::string word(Enum value, const std::array<std::string_view, N>& names) {
+  return std::string(names[static_cast<std::size_t>(value)]);
+}
+
+/// For each drive: visit(estimate, {{"controller", NAME}}), or "device" where it is no NVMe drive.
+template <typename Visit>
+void for_each_drive(const Snapshot& snapshot, Visit visit) {
+  if (snapshot.flash) {
+    for (const FlashEstimate& drive : snapshot.flash->drives) {
+      visit(drive, Labels{{drive.controller.empty() ? "device" : "controller", drive.name()}});
+    }
+  }
+}
+
+/// Of which a model has said something.
+template <typename Visit>
+void for_each_report(const Snapshot& snapshot, Visit visit) {
+  for_each_drive(snapshot, [&](const FlashEstimate& drive, Labels labels) {
+    if (drive.report) {
+      visit(drive, *drive.report, std::move(labels));
+    }
+  });
+}
+
+Labels with(Labels labels, std::initializer_list<Label> more) {
+  labels.insert(labels.end(), more);
+  return labels;
+}
+
+template <double Estimate::*Member>
+void amplification(const Snapshot& snapshot, Samples& out) {
+  for_each_report(snapshot, [&](const FlashEstimate& drive, const FlashReport& report, const Labels& labels) {
+    if (drive.silence) {
+      return;
+    }
+    const bool fitted = drive.overprovisioning.basis == model::OverprovisioningBasis::media_counter;
+    for (std::size_t i = 0; i < drive.likely.size(); ++i) {
+      if (drive.likely[i]) {
+        out.add(with(labels, {{"policy", fitted ? "greedy_gc_frontier" : "any"},
+                              {"overprovisioning", fitted ? "fitted" : "usual"},
+                              {"discards", "honoured"},
+                              {"placement", "none"},
+                              {"window", std::string(model::kFlashWindowNames[i])}}),
+                (*drive.likely[i]).*Member);
+      }
+    }
+    for (const model::ModelledAmplification& found : report.amplification) {
+      const model::WhatIf& what = found.what_if;
+      out.add(with(labels, {{"policy", word(what.policy, model::kCollectionPolicyNames)},
+                            {"overprovisioning", fmt::format("{:.3g}", what.overprovisioning)},
+                            {"discards", word(what.discards, model::kDiscardsNames)},
+                            {"placement", word(what.placement, model::kPlacementNames)},
+                            {"window", word(found.window, model::kFlashWindowNames)}}),
+              found.estimate.*Member);
+    }
+  });
+}
+
+void silence(const Snapshot& snapshot, Samples& out) {
+  for_each_drive(snapshot, [&](const FlashEstimate& drive, const Labels& labels) {
+    for (std::size_t i = 0; i < model::kFlashWindows; ++i) {
+      const auto reason = drive.silence ? drive.silence : drive.report ? drive.report->silence[i] : std::nullopt;
+      if (reason) {
+        out.add_info(with(labels, {{"window", std::string(model::kFlashWindowNames[i])},
+                                   {"reason", word(*reason, model::kFlashSilenceNames)}}));
+      }
+    }
+  });
+}
+
+template <double model::EffectiveOverprovisioning::*Member>
+void overprovisioning(const Snapshot& snapshot, Samples& out) {
+  for_each_report(snapshot, [&](const FlashEstimate& drive, const FlashReport&, const Labels& labels) {
+    out.add(with(labels, {{"basis", word(drive.overprovisioning.basis, model::kOverprovisioningBasisNames)}}),
+            drive.overprovisioning.*Member);
+  });
+}
+
+template <double model::ModelDrift::*Member>
+void drift(const Snapshot& snapshot, Samples& out) {
+  for_each_drive(snapshot, [&](const FlashEstimate& drive, Labels labels) {
+    if (drive.drift) {
+      out.add(std::move(labels), (*drive.drift).*Member);
+    }
+  });
+}
+
+template <double FlashReport::*Member>
+void figure(const Snapshot& snapshot, Samples& out) {
+  for_each_report(snapshot, [&](const FlashEstimate&, const FlashReport& report, Labels labels) {
+    out.add(std::move(labels), report.*Member);
+  });
+}
+
+template <std::uint64_t FlashReport::*Member>
+void count(const Snapshot& snapshot, Samples& out) {
+  for_each_report(snapshot, [&](const FlashEstimate&, const FlashReport& report, Labels labels) {
+    out.add(std::move(labels), to_double(report.*Member));
+  });
+}
+
+void lost_events(const Snapshot& snapshot, Samples& out) {
+  for_each_report(snapshot, [&](const FlashEstimate& drive, const FlashReport&, const Labels& labels) {
+    out.add(with(labels, {{"kind", "write"}}), to_double(drive.lost_writes), daemon_start(snapshot));
+    out.add(with(labels, {{"kind", "discard"}}), to_double(drive.lost_discards), daemon_start(snapshot));
+  });
+}
+
+void lost_share(const Snapshot& snapshot, Samples& out) {
+  for_each_report(snapshot, [&](const FlashEstimate&, const FlashReport& report, const Labels& labels) {
+    out.add(with(labels, {{"kind", "write"}}), report.lost_writes);
+    out.add(with(labels, {{"kind", "discard"}}), report.lost_discards);
+  });
+}
+
+std::string hint(std::uint8_t number) {
+  return number < model::kWriteHints ? std::string(model::kWriteHintNames[number]) : "unknown";
+}
+
+void lifetime(const Snapshot& snapshot, Samples& out) {
+  for_each_report(snapshot, [&](const FlashEstimate&, const FlashReport& report, const Labels& labels) {
+    for (const model::WriteLifetime& entry : report.lifetimes) {
+      out.add(with(labels, {{"hint", hint(entry.hint)}, {"share", fmt::format("{:.3g}", entry.quantile)}}),
+              entry.bytes);
+    }
+  });
+}
+
+void alive(const Snapshot& snapshot, Samples& out) {
+  for_each_report(snapshot, [&](const FlashEstimate&, const FlashReport& report, const Labels& labels) {
+    for (std::uint8_t i = 0; i < model::kWriteHints; ++i) {
+      if (report.alive[i]) {
+        out.add(with(labels, {{"hint", hint(i)}}), *report.alive[i]);
+      }
+    }
+  });
+}
+
+void order_violation(const Snapshot& snapshot, Samples& out) {
+  for_each_report(snapshot, [&](const FlashEstimate&, const FlashReport& report, const Labels& labels) {
+    for (const model::HintOrderViolation& entry : report.order_violations) {
+      out.add(with(labels, {{"shorter", hint(entry.shorter)}, {"longer", hint(entry.longer)}}),
+              entry.median_of_shorter_bytes / entry.median_of_longer_bytes);
+    }
+  });
+}
+
+void since_discard(const Snapshot& snapshot, Samples& out) {
+  for_each_report(snapshot, [&](const FlashEstimate&, const FlashReport& report, Labels labels) {
+    if (report.written_since_full_discard_bytes) {
+      out.add(std::move(labels), to_double(*report.written_since_full_discard_bytes));
+    }
+  });
+}
+
+template <double model::ByteRange::*Member>
+void collection_begins(const Snapshot& snapshot, Samples& out) {
+  for_each_drive(snapshot, [&](const FlashEstimate& drive, Labels labels) {
+    if (drive.collection_begins) {
+      out.add(std::move(labels), (*drive.collection_begins).*Member);
+    }
+  });
+}
+
+template <std::uint64_t model::FlashFigures::*Member>
+void of_all(const Snapshot& snapshot, Samples& out) {
+  if (snapshot.flash) {
+    out.add({}, to_double((*snapshot.flash).*Member));
+  }
+}
+
+void scale(const Snapshot& snapshot, Samples& out) {
+  if (snapshot.flash && !snapshot.flash->scale.empty()) {
+    out.add_info({{"scale", snapshot.flash->scale}});
+  }
+}
+
+void overflowed(const Snapshot& snapshot, Samples& out) {
+  if (snapshot.flash) {
+    out.add({}, to_double(snapshot.flash->overflowed_events), daemon_start(snapshot));
+  }
+}
+
+void state_failures(const Snapshot& snapshot, Samples& out) {
+  if (snapshot.flash) {
+    out.add({{"kind", "rejected"}}, to_double(snapshot.flash->states_rejected), daemon_start(snapshot));
+    out.add({{"kind", "not_written"}}, to_double(snapshot.flash->state_failures), daemon_start(snapshot));
+  }
+}
+
+constexpr std::array<std::string_view, 2> kKinds{"write", "discard"};
+constexpr std::array<std::string_view, 2> kStateFailures{"rejected", "not_written"};
+constexpr std::array<std::string_view, 4> kScales{"all", "fewer_what_ifs", "smaller_samples", "fewer_drives"};
+
+constexpr LabelDescription kDrive{"controller", "the NVMe drive: the lowest live controller of its subsystem"};
+constexpr LabelDescription kDisk{"device", "the disk, where it is no NVMe drive"};
+constexpr LabelDescription kWindow{
+    "window", "over which time; drive_write: as long as the host took to write what the drive holds",
+    model::kFlashWindowNames};
+constexpr LabelDescription kHint{"hint", "the lifetime that the writer declared", model::kWriteHintNames};
+
+constexpr LabelDescription kDriveLabels[]{kDrive, kDisk};
+constexpr LabelDescription kAmplificationLabels[]{
+    kDrive,
+    kDisk,
+    {"policy", "how the drive collects garbage; any: the bounds hold for each policy that was modelled"},
+    {"overprovisioning",
+     "flash beyond what the host sees, over that: a number; fitted: by the drive's media counter; usual: of drives of "
+     "this size"},
+    {"discards", "whether the drive makes use of them", model::kDiscardsNames},
+    {"placement", "what the drive keeps apart", model::kPlacementNames},
+    kWindow};
+constexpr LabelDescription kSilenceLabels[]{
+    kDrive, kDisk, kWindow, {"reason", "why there is no estimate", model::kFlashSilenceNames}};
+constexpr LabelDescription kBasisLabels[]{
+    kDrive, kDisk, {"basis", "where it is known from", model::kOverprovisioningBasisNames}};
+constexpr LabelDescription kKindLabels[]{kDrive, kDisk, {"kind", "of event; discard: zeroes, too", kKinds}};
+constexpr LabelDescription kHintLabels[]{kDrive, kDisk, kHint};
+constexpr LabelDescription kLifetimeLabels[]{kDrive, kDisk, kHint, {"share", "0.1, 0.5 or 0.9 of what was written"}};
+constexpr LabelDescription kOrderLabels[]{kDrive,
+                                          kDisk,
+                                          {"shorter", "the hint that is declared shorter", model::kWriteHintNames},
+                                          {"longer", "the hint that is declared longer", model::kWriteHintNames}};
+constexpr LabelDescription kScaleLabels[]{{"scale", "what the memory allows for", kScales}};
+constexpr LabelDescription kStateLabels[]{{"kind", "rejected: a file was damaged or not readable", kStateFailures}};
+
+constexpr std::string_view kSilent =
+    "ssdpulse_modelled_write_amplification_silence_info says why: too little was written, the bounds are more than "
+    "25 % apart, ...";
+constexpr std::string_view kNoModel = "the drive has no model";
+constexpr std::string_view kOff = "flash_model.enabled is false";
+constexpr std::string_view kNoDrift = "the drive has no counter of media writes, or it was not fitted a day ago";
+constexpr std::string_view kNoDiscard = "no discard of at least 95 % of the drive was seen";
+constexpr std::string_view kFewPages = "fewer than 100 followed pages were written with this hint and again";
+
+constexpr FamilyDescription kFamilies[] = {
+    {"ssdpulse_modelled_write_amplification_ratio",
+     "Media writes per host write that follow from what the host writes, for a drive that works as the labels say. "
+     "Modelled, not measured.",
+     "ratio", Type::gauge, Modes::all, kAmplificationLabels, kSilent, amplification<&Estimate::ratio>},
+    {"ssdpulse_modelled_write_amplification_lower_ratio",
+     "Lower bound of the modelled write amplification: sampling, lost events, unknown pages.", "ratio", Type::gauge,
+     Modes::all, kAmplificationLabels, kSilent, amplification<&Estimate::lower>},
+    {"ssdpulse_modelled_write_amplification_upper_ratio",
+     "Upper bound of the modelled write amplification: sampling, lost events, unknown pages.", "ratio", Type::gauge,
+     Modes::all, kAmplificationLabels, kSilent, amplification<&Estimate::upper>},
+    {"ssdpulse_modelled_write_amplification_silence_info",
+     "Why the write amplification of a window is not modelled; always 1.", "", Type::gauge, Modes::all, kSilenceLabels,
+     "there is an estimate", silence},
+    {"ssdpulse_model_effective_overprovisioning_ratio",
+     "Flash beyond what the host sees, over that, which the model assumes of the drive.", "ratio", Type::gauge,
+     Modes::all, kBasisLabels, kNoModel, overprovisioning<&model::EffectiveOverprovisioning::likely>},
+    {"ssdpulse_model_effective_overprovisioning_lower_ratio", "Lower bound of that over-provisioning.", "ratio",
+     Type::gauge, Modes::all, kBasisLabels, kNoModel, overprovisioning<&model::EffectiveOverprovisioning::lower>},
+    {"ssdpulse_model_effective_overprovisioning_upper_ratio", "Upper bound of that over-provisioning.", "ratio",
+     Type::gauge, Modes::all, kBasisLabels, kNoModel, overprovisioning<&model::EffectiveOverprovisioning::upper>},
+    {"ssdpulse_model_drift_ratio",
+     "Modelled over measured write amplification of the last day, less 1, at the over-provisioning that was fitted "
+     "before. Where 0 is outside the bounds, the drive works in another way than the model.",
+     "ratio", Type::gauge, Modes::all, kDriveLabels, kNoDrift, drift<&model::ModelDrift::ratio>},
+    {"ssdpulse_model_drift_lower_ratio", "Lower bound of that drift.", "ratio", Type::gauge, Modes::all, kDriveLabels,
+     kNoDrift, drift<&model::ModelDrift::lower>},
+    {"ssdpulse_model_drift_upper_ratio", "Upper bound of that drift.", "ratio", Type::gauge, Modes::all, kDriveLabels,
+     kNoDrift, drift<&model::ModelDrift::upper>},
+    {"ssdpulse_model_written_drive_writes",
+     "What the host wrote since the model began, over what the drive holds: it says something from 0.5 to 1 on, and is "
+     "steady from 2 on.",
+     "", Type::gauge, Modes::all, kDriveLabels, kNoModel, figure<&FlashReport::drive_writes>},
+    {"ssdpulse_model_unknown_pages_ratio",
+     "Share of the drive that was neither written nor discarded since the model began: whether it holds data is not "
+     "known.",
+     "ratio", Type::gauge, Modes::all, kDriveLabels, kNoModel, figure<&FlashReport::unknown_pages>},
+    {"ssdpulse_model_sampled_writes_total", "Writes of followed pages that the model took.", "", Type::counter,
+     Modes::all, kDriveLabels, kNoModel, count<&FlashReport::sampled_writes>},
+    {"ssdpulse_model_lost_events_total", "Events of followed pages that never reached the model.", "", Type::counter,
+     Modes::all, kKindLabels, kNoModel, lost_events},
+    {"ssdpulse_model_lost_events_ratio",
+     "Share of the events of the last drive write that was lost. Beyond 0.03 of writes or 0.005 of discards there is "
+     "no "
+     "estimate.",
+     "ratio", Type::gauge, Modes::all, kKindLabels, kNoModel, lost_share},
+    {"ssdpulse_model_block_bytes",
+     "Size of the erase block that is modelled. Where real ones are smaller than files, the model reads high.", "bytes",
+     Type::gauge, Modes::all, kDriveLabels, kNoModel, count<&FlashReport::block_bytes>},
+    {"ssdpulse_write_lifetime_bytes",
+     "How much the host writes to the drive until this share of what was written with this hint is written again or "
+     "discarded.",
+     "bytes", Type::gauge, Modes::all, kLifetimeLabels, kFewPages, lifetime},
+    {"ssdpulse_write_lifetime_alive_ratio", "Share of what was written with this hint that is there still.", "ratio",
+     Type::gauge, Modes::all, kHintLabels, kFewPages, alive},
+    {"ssdpulse_write_hint_order_violation",
+     "Data that is declared to live shorter lives longer: its median lifetime over that of the other.", "", Type::gauge,
+     Modes::all, kOrderLabels, "no two hints are known to be in the wrong order", order_violation},
+    {"ssdpulse_written_since_full_discard_bytes", "What the host wrote since a discard of at least 95 % of the drive.",
+     "bytes", Type::gauge, Modes::all, kDriveLabels, kNoDiscard, since_discard},
+    {"ssdpulse_collection_begins_lower_bytes",
+     "After so many bytes since a full discard, at the earliest, garbage collection begins.", "bytes", Type::gauge,
+     Modes::all, kDriveLabels, kNoDiscard, collection_begins<&model::ByteRange::lower>},
+    {"ssdpulse_collection_begins_upper_bytes",
+     "After so many bytes since a full discard, at the latest, garbage collection begins.", "bytes", Type::gauge,
+     Modes::all, kDriveLabels, kNoDiscard, collection_begins<&model::ByteRange::upper>},
+    {"ssdpulse_model_memory_bytes",
+     "Memory of all flash models.",
+     "bytes",
+     Type::gauge,
+     Modes::all,
+     {},
+     kOff,
+     of_all<&model::FlashFigures::memory_bytes>},
+    {"ssdpulse_model_memory_limit_bytes",
+     "Memory that all flash models may take: flash_model.memory.",
+     "bytes",
+     Type::gauge,
+     Modes::all,
+     {},
+     kOff,
+     of_all<&model::FlashFigures::memory_limit_bytes>},
+    {"ssdpulse_model_scale_info",
+     "Whether the memory suffices for all what-ifs of all drives, and if not, what was given up; always 1.", "",
+     Type::gauge, Modes::all, kScaleLabels, kOff, scale},
+    {"ssdpulse_model_overflowed_events_total",
+     "Events that the models' thread did not take in time: among the lost ones.",
+     "",
+     Type::counter,
+     Modes::all,
+     {},
+     kOff,
+     overflowed},
+    {"ssdpulse_model_state_failures_total", "States of models that could not be kept or resumed over a restart.", "",
+     Type::counter, Modes::all, kStateLabels, kOff, state_failures},
+};
+
+}  // namespace
+
+std::span<const FamilyDescription> flash_families() { return kFamilies; }
+
+}  // namespace ssdpulse::exposition

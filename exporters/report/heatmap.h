@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// A window as a picture: time by latency, the colour is how many I/Os a minute. For the files of this room alone.
+//
+// Three states that never look alike: none (ground), a time that was not measured (hatched), out of range (rows of
+// their own at the top and the bottom).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "exporters/report/report.h"
+
+namespace ssdpulse::report {
+
+/// One scale for both windows: words from `first` to `last`, `merged` of them a row.
+struct HeatScale {
+  std::size_t first = 0;
+  std::size_t last = 0;
+  std::size_t merged = 1;
+  double most = 0;  // I/Os a minute in one cell
+
+  [[nodiscard]] std::size_t rows() const { return (last - first) / merged + 1; }
+};
+
+/// Nothing where neither has an I/O.
+std::optional<HeatScale> heat_scale(const std::vector<const analysis::comparison::Side*>& sides,
+                                    model::Latency latency);
+
+/// An <svg> that needs nothing from outside.
+std::string heatmap_svg(const analysis::comparison::Side& side, model::Latency latency, const HeatScale& scale,
+                        const std::string& label);
+
+/// What the colours mean.
+std::string heat_key_svg(const HeatScale& scale);
+
+}  // namespace ssdpulse::report

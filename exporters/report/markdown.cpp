@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "exporters/report/words.h"
+#include "exporters/terminal/table.h"
+
+namespace ssdpulse::report {
+
+namespace {
+
+/// Printable ASCII, and nothing that Markdown or the HTML in it obeys.
+std::string escaped(const std::string& text) {
+  constexpr std::string_view kSpecial = "\\`*_{}[]()<>#+-.!|~&";
+  std::string result;
+  for (const char c : terminal::printable(text)) {
+    if (kSpecial.find(c) != std::string_view::npos) {
+      result += '\\';
+    }
+    result += c;
+  }
+  return result;
+}
+
+/// Our own words: no pipe in them.
+void print_table(const Table& table, std::ostream& out) {
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    for (const std::string& field : table[row]) {
+      out << "| " << (field.empty() && row > 0 ? "-" : field) << ' ';
+    }
+    out << "|\n";
+    for (std::size_t column = 0; row == 0 && column < table[0].size(); ++column) {
+      out << (column == 0 ? "|---" : "|---:");
+    }
+    out << (row == 0 ? "|\n" : "");
+  }
+  out << '\n';
+}
+
+void print_device(const DeviceReport& device, std::ostream& out) {
+  const Comparison& comparison = device.comparison;
+  out << "## " << escaped(device_text(comparison.device)) << "\n\n";
+  if (comparison.before) {
+    out << "Before: " << window_text(*comparison.before)
+        << fmt::format(", {:.3g} h measured. ", comparison.hours_before) << "After: " << window_text(comparison.after)
+        << fmt::format(", {:.3g} h measured.\n", comparison.hours_after) << "**" << summary_text(comparison)
+        << "**\n\n";
+  } else {
+    out << window_text(comparison.after) << fmt::format(", {:.3g} h measured.\n\n", comparison.hours_after);
+  }
+  if (comparison.rows.empty()) {
+    out << "Nothing was measured of this device in these windows.\n\n";
+    return;
+  }
+  print_table(verdict_table(comparison), out);
+  print_table(load_table(comparison), out);
+  for (const std::string& remark : row_remarks(comparison)) {
+    out << "- " << remark << '\n';
+  }
+  for (const model::SettingChange& change : comparison.differing) {
+    out << "- changed: " << escaped(setting_text(change)) << '\n';
+  }
+  for (const auto& note : comparison.notes) {
+    out << "- " << note.text << '\n';
+  }
+  out << '\n';
+}
+
+}  // namespace
+
+void print_markdown(const Report& report, std::ostream& out) {
+  out << "# ssdpulse report: " << escaped(report.host) << "\n\n";
+  if (!report.change.empty()) {
+    out << "Change: " << escaped(report.change) << "\n\n";
+  }
+  for (const model::Mark& mark : report.marks) {
+    out << "- mark " << minute_text(mark.at) << ": " << escaped(mark.text) << '\n';
+  }
+  out << (report.marks.empty() ? "" : "\n");
+  for (const DeviceReport& device : report.devices) {
+    print_device(device, out);
+  }
+}
+
+}  // namespace ssdpulse::report

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exporters/report/words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <ctime>
+#include <map>
+
+namespace ssdpulse::report {
+
+namespace {
+
+using analysis::comparison::Verdict;
+
+struct Scale {
+  double at_least;
+  const char* unit;
+};
+
+std::string scaled(double value, std::initializer_list<Scale> scales) {
+  for (const Scale& scale : scales) {
+    if (value >= scale.at_least) {
+      return fmt::format("{:.3g} {}", value / scale.at_least, scale.unit);
+    }
+  }
+  return fmt::format("{:.3g} {}", value / std::rbegin(scales)->at_least, std::rbegin(scales)->unit);
+}
+
+std::string bytes_text(double bytes) {
+  return bytes < 1000 ? fmt::format("{:.0f} B", bytes)
+                      : scaled(bytes, {{1e15, "PB"}, {1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}});
+}
+
+std::string plain(double value) {
+  return value < 1000 ? fmt::format("{:.3g}", value) : scaled(value, {{1e9, "G"}, {1e6, "M"}, {1e3, "k"}});
+}
+
+std::string percent(double ratio) {
+  constexpr double kMost = 100;
+  if (!std::isfinite(ratio) || ratio >= kMost) {
+    return "+9900 or more";
+  }
+  const long whole = std::lround(100 * (ratio - 1));
+  return whole == 0 ? "0" : fmt::format("{:+d}", whole);
+}
+
+std::string when(std::time_t seconds, const char* format) {
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  char text[64];
+  return {text, std::strftime(text, sizeof(text), format, &parts)};
+}
+
+}  // namespace
+
+std::string value_text(std::optional<double> value, Unit unit) {
+  if (!value) {
+    return "no data";
+  }
+  switch (unit) {
+    case Unit::seconds:
+      return scaled(*value, {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}});
+    case Unit::share:
+      return fmt::format("{:.3g} %", 100 * *value);
+    case Unit::bytes_per_day:
+      return bytes_text(*value) + "/day";
+    case Unit::per_second:
+      return plain(*value) + "/s";
+    case Unit::bytes_per_second:
+      return bytes_text(*value) + "/s";
+    case Unit::bytes:
+      return bytes_text(*value);
+    case Unit::celsius:
+      return fmt::format("{:.0f} C", *value);
+    case Unit::ratio:
+    case Unit::count:
+      break;
+  }
+  return plain(*value);
+}
+
+std::string change_text(const std::optional<Change>& change) {
+  if (!change) {
+    return "";
+  }
+  return fmt::format("{} % ({} to {})", percent(change->ratio), percent(change->lower), percent(change->upper));
+}
+
+std::string count_text(const Row& row, double count) {
+  return row.id.substr(0, 5) == "wear." ? bytes_text(count) : plain(count);
+}
+
+std::string minute_text(model::WallTime time) {
+  return when(std::chrono::system_clock::to_time_t(time), "%Y-%m-%d %H:%M UTC");
+}
+
+std::string window_text(const model::Window& window) {
+  const auto seconds = [](model::PastTime time) {
+    return static_cast<std::time_t>(std::chrono::seconds(time.time_since_epoch()).count());
+  };
+  const bool same_day =
+      std::chrono::floor<std::chrono::days>(window.from) == std::chrono::floor<std::chrono::days>(window.to);
+  return when(seconds(window.from), "%Y-%m-%d %H:%M") + " to " +
+         when(seconds(window.to), same_day ? "%H:%M UTC" : "%Y-%m-%d %H:%M UTC");
+}
+
+Table verdict_table(const Comparison& comparison) {
+  const bool compared = comparison.before.has_value();
+  Table table;
+  if (compared) {
+    table.push_back({"figure", "before", "after", "change (95 %)", "verdict", "n before", "n after"});
+  } else {
+    table.push_back({"figure", "value", "n"});
+  }
+  for (const Row& row : comparison.rows) {
+    if (compared) {
+      table.push_back({row.what, value_text(row.before, row.unit), value_text(row.after, row.unit),
+                       change_text(row.answer()), std::string(name(row.verdict.value_or(Verdict::cannot_tell))),
+                       count_text(row, row.n_before), count_text(row, row.n_after)});
+    } else {
+      table.push_back({row.what, value_text(row.after, row.unit), count_text(row, row.n_after)});
+    }
+  }
+  return table;
+}
+
+Table load_table(const Comparison& comparison) {
+  const bool compared = comparison.before.has_value();
+  Table table;
+  table.push_back(compared ? std::vector<std::string>{"load", "before", "after"}
+                           : std::vector<std::string>{"load", "value"});
+  for (const LoadRow& row : comparison.load) {
+    table.push_back({row.what});
+    if (compared) {
+      table.back().push_back(value_text(row.before, row.unit));
+    }
+    table.back().push_back(value_text(row.after, row.unit));
+  }
+  return table;
+}
+
+std::vector<std::string> row_remarks(const Comparison& comparison) {
+  std::vector<std::string> remarks;
+  for (const Row& row : comparison.rows) {
+    if (!row.reason.empty() && row.verdict != Verdict::not_comparable) {
+      std::string remark = row.what + ": " + row.reason;
+      if (row.hours_needed) {
+        remark += *row.hours_needed < 24 * 90
+                      ? fmt::format("; windows of about {:.2g} hours would decide", std::ceil(*row.hours_needed))
+                      : std::string("; no window of a quarter would decide");
+      }
+      remarks.push_back(std::move(remark));
+    }
+    if (row.usual && row.answer() && (*row.usual < row.answer()->lower || *row.usual > row.answer()->upper)) {
+      remarks.push_back(
+          row.what + fmt::format(": {} % in the usual minute: a few minutes make the difference", percent(*row.usual)));
+    }
+    if (row.adjusted && row.raw) {
+      remarks.push_back(row.what + ": " + change_text(row.raw) + " as measured, before the load is adjusted for");
+    }
+  }
+  return remarks;
+}
+
+std::string summary_text(const Comparison& comparison) {
+  std::string text;
+  for (std::size_t verdict = 0; verdict < analysis::comparison::kVerdictNames.size(); ++verdict) {
+    const auto count = std::count_if(comparison.rows.begin(), comparison.rows.end(), [&](const Row& row) {
+      return row.verdict && static_cast<std::size_t>(*row.verdict) == verdict;
+    });
+    if (count > 0) {
+      text += (text.empty() ? "" : ", ") + std::string(analysis::comparison::kVerdictNames[verdict]) + " " +
+              std::to_string(count);
+    }
+  }
+  return text;
+}
+
+std::string device_text(const model::PastDevice& device) {
+  std::string text = device.name;
+  if (!device.model.empty() || !device.serial.empty()) {
+    text += " (" + device.model + (device.serial.empty() ? "" : ", serial " + device.serial) + ")";
+  }
+  return text;
+}
+
+std::string setting_text(const model::SettingChange& change) {
+  return minute_text(change.at) + "  " + (change.device.empty() ? "host" : change.device) + "  " + change.name + ": " +
+         change.before.value_or("(not known)") + " -> " + change.value;
+}
+
+}  // namespace ssdpulse::report

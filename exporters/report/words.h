@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// How are the figures of a report written for people? For the files of this room alone.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "exporters/coding/outside_text.h"
+#include "exporters/report/report.h"
+
+namespace ssdpulse::report {
+
+using analysis::comparison::Change;
+using analysis::comparison::Comparison;
+using analysis::comparison::LoadRow;
+using analysis::comparison::Row;
+using analysis::comparison::Unit;
+
+/// "1.23 ms", "12.3 %", "1.8 MB/s". Absent: "no data".
+std::string value_text(std::optional<double> value, Unit unit);
+
+/// "-12 % (-18 to -5)": the change and its interval.
+std::string change_text(const std::optional<Change>& change);
+
+/// "1.2M", "340 GB" of the rows of wear.
+std::string count_text(const Row& row, double count);
+
+/// "2026-11-23 09:00 to 17:00 UTC"
+std::string window_text(const model::Window& window);
+std::string minute_text(model::WallTime time);
+
+/// The table of a device; the first row is the heading.
+using Table = std::vector<std::vector<std::string>>;
+Table verdict_table(const Comparison& comparison);
+Table load_table(const Comparison& comparison);
+
+/// What is said of rows below the table: "reads p99: cannot tell: ... ".
+std::vector<std::string> row_remarks(const Comparison& comparison);
+
+/// "better 3, same 2, cannot tell 1"
+std::string summary_text(const Comparison& comparison);
+
+using coding::outside_text;
+
+/// "nvme0n1 (Model, serial S)"
+std::string device_text(const model::PastDevice& device);
+std::string setting_text(const model::SettingChange& change);
+
+}  // namespace ssdpulse::report

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// ssdpulse_simulated_history DIRECTORY HOURS RATIO LOAD: a history that ends now, of HOURS before a change and as many
+// after it (and ten minutes of settling), as simulated_minutes.h makes them. After the change every latency of nvme0n1
+// is RATIO of what it was, and the load LOAD; sda stays as it was. The scheduler of nvme0n1 and a mark say what
+// changed.
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <thread>
+
+#include "daemon/history/history.h"
+#include "daemon/util/log.h"
+#include "tests/unit/simulated_minutes.h"
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace ssdpulse;
+
+constexpr auto kSettling = 11min;
+const history::DeviceKey kDrive{"wwid-1", "nvme0n1", "<b>Model</b>\x1b[31m", "S1"};
+const history::DeviceKey kDisk{"wwid-2", "sda", "Disk", "S2"};
+
+struct Plan {
+  history::DeviceKey device;
+  test::SimulatedDisk disk;
+  std::uint64_t seed = 1;
+};
+
+/// Writes are like reads, at half the rate; a part of the reads met a discard and took thrice as long.
+model::DeviceLoad completed(const model::DeviceLoad& reads, const model::DeviceLoad& writes) {
+  model::DeviceLoad load = reads;
+  const auto& total = reads.latency(model::Latency::read_total);
+  load.latencies[index(model::Latency::read_device_none)] = total;
+  load.latencies[index(model::Latency::read_queue)] = {{{40, total.count()}}, total.sum_ns / 10};
+  for (const auto& [word, count] : total.words) {
+    if (count >= 20) {
+      const auto slower = static_cast<std::uint8_t>(std::min(209, word + 13));
+      load.latencies[index(model::Latency::read_device_discard)].words.emplace_back(slower, count / 20);
+    }
+  }
+  load.latencies[index(model::Latency::write_total)] = writes.latency(model::Latency::read_total);
+  load.operations[index(model::Operation::write)] = writes.operations[index(model::Operation::read)];
+  return load;
+}
+
+void add_minutes(history::History& past, const Plan& plan, std::size_t count, history::Minute start) {
+  const auto begin = start.time_since_epoch().count();
+  test::SimulatedDisk half = plan.disk;
+  half.ios /= 2;
+  const auto reads = test::simulate_minutes(plan.disk, count, plan.seed, begin);
+  const auto writes = test::simulate_minutes(half, count, plan.seed + 1, begin);
+  for (std::size_t i = 0; i < count; ++i) {
+    history::Batch batch;
+    batch.device_minutes.push_back({plan.device, reads[i].start, completed(reads[i].load, writes[i].load)});
+    past.add(std::move(batch));
+    std::this_thread::sleep_for(i % 64 == 0 ? 20ms : 0ms);  // fewer wait than are dropped
+  }
+}
+
+history::Batch scheduler(const std::string& value, std::chrono::system_clock::time_point at) {
+  history::Batch batch;
+  batch.settings.push_back({kDrive.identity, "queue.scheduler", value});
+  batch.at = at;
+  return batch;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 5 || !log::set_up("warning")) {
+    return 2;
+  }
+  const auto minutes = static_cast<std::size_t>(60 * std::atoi(argv[2]));
+  history::Options options;
+  options.directory = argv[1];
+  auto past = history::History::open(options);
+  if (!past) {
+    std::cerr << past.error().message << '\n';
+    return 1;
+  }
+  const auto now = std::chrono::floor<std::chrono::minutes>(std::chrono::system_clock::now());
+  const auto length = std::chrono::minutes(minutes);
+  const history::Minute after = now - length;
+  const history::Minute change = after - kSettling;
+  test::SimulatedDisk disk{.day_swing = 0};
+  Plan drive{kDrive, disk, 11};
+  Plan other{kDisk, disk, 21};
+  (*past)->add(scheduler("mq-deadline", change - length - 1min));
+  add_minutes(**past, drive, minutes, change - length);
+  add_minutes(**past, other, minutes, change - length);
+  (*past)->add(scheduler("none", change));
+  history::Batch mark;
+  mark.marks.push_back({change, "scheduler <none> | try"});
+  (*past)->add(std::move(mark));
+  drive.disk.ratio = std::atof(argv[3]);
+  drive.disk.load = std::atof(argv[4]);
+  drive.seed = 41;  // fixed: of any hundred, four or five have a truth outside of the interval
+  add_minutes(**past, drive, minutes, after);
+  add_minutes(**past, other, minutes, after);
+  const std::size_t expected = 4 * minutes;
+  for (int i = 0; i < 600 && (*past)->status().rows_written < expected; ++i) {
+    std::this_thread::sleep_for(100ms);
+  }
+  const history::Status status = (*past)->status();
+  std::cout << status.rows_written << " rows, " << status.rows_dropped << " dropped " << status.reason << '\n';
+  return status.rows_dropped == 0 && status.rows_written >= expected ? 0 : 1;
+}

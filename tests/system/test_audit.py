@@ -1,0 +1,271 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 240
+# alone: turns settings of the host, fstrim.timer among them
+"""Does `ssdpulse audit` see a knob that was turned, is its finding gone once the advised change was made, word by word,
+and does the undo take it back? On loop devices, with a daemon that has measured for seconds.
+"""
+import json
+import os
+import re
+import subprocess
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+from lib import rig
+
+ACCEPTED = """\
+accepted:
+  - id: Q?
+    device: loop*
+    reason: a test of it
+    expires: "{}"
+"""
+
+
+class Audit:
+    def __init__(self, check, daemon, state):
+        self.check, self.daemon, self.state = check, daemon, state
+
+    def run(self, *arguments):
+        return subprocess.run([rig.BINARY, "audit", "-c", self.state / "config.yaml", "--min-observation", "0.001",
+                               *map(str, arguments)], text=True, capture_output=True, timeout=30, check=False)
+
+    def finding(self, rule, device):
+        """Its answer, of which there must be one."""
+        findings = json.loads(self.run("--json").stdout)["findings"]
+        found = [one for one in findings if (one["id"], one["device"]) == (rule, device)]
+        if len(found) != 1:
+            raise RuntimeError(f"{rule} of {device}: {found}")
+        return found[0]
+
+    def turned(self, rule, device, was, verdict, read, what):
+        """`read` says the setting. The finding, its change and its undo."""
+        one = self.finding(rule, device)
+        self.check.equal(one["verdict"], verdict, f"{rule}: {what}: {one['found']}: {one['why']} {one['evidence']}")
+        shell(one["change"])
+        after = self.finding(rule, device)
+        self.check.that(after["verdict"] not in ("advise", "danger") and after["found"] != one["found"],
+                        f"{rule}: gone after: {one['change']}")
+        shell(one["undo"])
+        self.check.equal(read(), was, f"{rule}: undone by: {one['undo']}")
+
+
+def shell(command):
+    subprocess.run(["sh", "-ec", command], check=True, stdout=subprocess.DEVNULL)
+
+
+def turn(audit, disk, attribute, value, rule, verdict, what):
+    before = disk.queue(attribute)
+    disk.set_queue(attribute, value)
+    now = disk.queue(attribute)
+    audit.turned(rule, disk.name, now, verdict, lambda: disk.queue(attribute), what)
+    disk.set_queue(attribute, before.split("[")[1].split("]")[0] if "[" in before else before)
+
+
+def settings(check, audit, disk):
+    seed = 1
+    check.equal(audit.finding("Q3", disk.name)["verdict"], "info", "nomerges alone is no advice")
+    turn(audit, disk, "rq_affinity", 0, "Q4", "info", "rq_affinity 0")
+    rig.fio(disk, seed, rw="write", bs="4k", size="32M", loops=8)
+    rig.fio(disk, seed, rw="randread", bs="4k", size="32M", iodepth=64, ioengine="libaio", loops=4)
+    audit.daemon.after_ticks(2)
+    turn(audit, disk, "nomerges", 2, "Q3", "advise", "small sequential writes that are not merged")
+    turn(audit, disk, "rotational", 1, "Q7", "advise", "an SSD that spins")
+    turn(audit, disk, "max_sectors_kb", 4, "Q9", "advise", "requests that are split")
+    disk.set_queue("discard_max_bytes", 1 << 31)  # the default is no multiple of the granularity: it cannot be set again
+    audit.turned("Q13", disk.name, str(1 << 31), "info", lambda: disk.queue("discard_max_bytes"),
+                 "large discards that cost nothing here")
+    turn(audit, disk, "iostats", 0, "Q10", "info", "no statistics, and nothing was lost by it yet")
+    disk.set_queue("iostats", 0)
+    rig.fio(disk, seed, rw="randread", bs="4k", size="4M")
+    audit.daemon.after_ticks(2)
+    audit.turned("Q10", disk.name, "0", "advise", lambda: disk.queue("iostats"), "I/Os that could not be measured")
+    disk.set_queue("iostats", 1)
+    if disk.queue("wbt_lat_usec") if Path(f"/sys/block/{disk.name}/queue/wbt_lat_usec").exists() else False:
+        turn(audit, disk, "wbt_lat_usec", 75000, "Q6", "info", "writeback as on a spinning disk")
+
+
+def too_few_requests(check, audit, disk):
+    before = disk.queue("nr_requests")
+    disk.set_queue("nr_requests", 4)
+    try:
+        rig.fio(disk, 1, rw="randread", bs="4k", size="32M", iodepth=64, numjobs=4, ioengine="libaio", time_based=None,
+                runtime="6")
+        audit.daemon.after_ticks(2)
+        audit.turned("Q2", disk.name, "4", "advise", lambda: disk.queue("nr_requests"), "requests that wait for a tag")
+    finally:
+        # The next user of the loop device would be shown the usual number, and have 4 tags.
+        disk.set_queue("nr_requests", before)
+
+
+@contextmanager
+def fstrim_enabled():
+    """As systemctl enable does it."""
+    link = Path("/etc/systemd/system/timers.target.wants/fstrim.timer")
+    made = [place for place in (link.parent.parent, link.parent) if not place.exists()]
+    link.parent.mkdir(parents=True, exist_ok=True)
+    was = link.is_symlink()
+    if not was:
+        link.symlink_to("/lib/systemd/system/fstrim.timer")
+    try:
+        yield
+    finally:
+        if not was:
+            link.unlink(missing_ok=True)
+        for place in reversed(made):
+            if not any(place.iterdir()):
+                place.rmdir()
+
+
+def trims(check, audit, disk, state):
+    mount = state / "mnt"
+    mount.mkdir()
+    rig.run("mkfs.ext4", "-q", "-F", disk.path)
+    rig.run("mount", "-o", "discard,strictatime", disk.path, mount)
+    try:
+        with fstrim_enabled():
+            check.equal(audit.finding("F1", str(mount))["verdict"], "info", "two ways of trimming that do nothing yet")
+            audit.daemon.after_ticks(2)
+            for number in range(3):
+                (mount / "file").write_bytes(os.urandom(1 << 20))
+                os.sync()
+                (mount / "file").unlink()
+                os.sync()
+                time.sleep(1)
+            rig.run("fstrim", mount)
+            audit.daemon.after_ticks(3)
+            was = "discard" in rig.run("findmnt", "-no", "OPTIONS", mount)
+            audit.turned("F1", str(mount), was, "advise", lambda: "discard" in rig.run("findmnt", "-no", "OPTIONS", mount),
+                         "trimmed twice")
+        journals(check, audit, disk, mount)
+        audit.turned("F9", str(mount), True, "info",
+                     lambda: "relatime" not in rig.run("findmnt", "-no", "OPTIONS", mount), "each read notes its time")
+    finally:
+        rig.run("umount", mount)
+
+
+def journals(check, audit, disk, mount):
+    """Barriers, and what a remount cannot change."""
+    def options():
+        return rig.run("findmnt", "-no", "OPTIONS", mount)
+    check.equal(disk.queue("write_cache"), "write back", "a disk with a volatile cache")
+    check.equal(audit.finding("F8", str(mount))["verdict"], "ok", "data is ordered before the journal")
+    rig.run("mount", "-o", "remount,nobarrier", mount)
+    audit.turned("F7", str(mount), True, "danger", lambda: "nobarrier" in options(), "no barriers")
+    rig.run("mount", "-o", "remount,barrier", mount)
+    disk.set_queue("write_cache", "write through")
+    rig.run("mount", "-o", "remount,nobarrier", mount)
+    check.equal(audit.finding("F7", str(mount))["verdict"], "info", "no barriers, and no cache to be flushed")
+    rig.run("mount", "-o", "remount,barrier", mount)
+    disk.set_queue("write_cache", "write back")
+
+
+def memory(check, audit, disk):
+    """Limits of the page cache, and swap."""
+    names = ("dirty_ratio", "dirty_background_ratio", "dirty_bytes", "dirty_background_bytes")
+
+    def limits():
+        return [Path(f"/proc/sys/vm/{name}").read_text().strip() for name in names]
+    before = limits()
+    try:
+        rig.run("sysctl", "vm.dirty_background_ratio=10", "vm.dirty_ratio=90")
+        audit.turned("F13", "", ["90", "10", "0", "0"], "info", limits, "90 % of the memory may wait to be written")
+    finally:
+        for name, value in zip(names, before):
+            if value != "0":
+                rig.run("sysctl", f"vm.{name}={value}")
+    check.equal(audit.finding("F14", disk.name)["verdict"], "not applicable", "no swap")
+    rig.run("mkswap", disk.path)
+    rig.run("swapon", disk.path)
+    try:
+        one = audit.finding("F14", disk.name)
+        check.that(one["verdict"] == "info" and "swappiness" in one["change"], f"swap: {one['why']}")
+    finally:
+        rig.run("swapoff", disk.path)
+    rig.run("wipefs", "-qa", disk.path)
+
+
+def partitions(check, audit, disk):
+    subprocess.run(["sfdisk", "-q", "--no-reread", disk.path], input="start=63,size=40000\n", text=True, check=True)
+    rig.run("partx", "-u", disk.path, check=False)
+    one = audit.finding("N2", disk.name)
+    check.that(one["verdict"] == "info" and f"{disk.name}p1" in one["why"], f"a misaligned partition: {one['why']}")
+    subprocess.run(["sfdisk", "-q", "--no-reread", "--wipe=always", disk.path], input="start=2048,size=40000\n", text=True, check=True)
+    rig.run("partx", "-u", disk.path, check=False)
+    check.equal(audit.finding("N2", disk.name)["verdict"], "ok", "one that is aligned")
+    rig.run("partx", "-d", disk.path, check=False)
+    rig.run("wipefs", "-qa", disk.path)
+
+
+def accepted(check, audit, disk):
+    file = audit.state / "accepted.yaml"
+    file.write_text(ACCEPTED.format("2099-01-01"))
+    disk.set_queue("nomerges", 2)
+    check.equal(audit.finding("Q3", disk.name)["verdict"], "advise", "something to accept")
+    answer = json.loads(audit.run("--json", "--accepted", file).stdout)
+    check.that(any(one["id"] == "Q3" and "a test of it" in one["why"] for one in answer["accepted"]), "accepted by a pattern")
+    check.that(all(one["verdict"] != "advise" for one in answer["findings"] if one["device"] == disk.name), "and not counted")
+    file.write_text(ACCEPTED.format("2020-01-01"))
+    done = audit.run("--accepted", file)
+    check.that(done.returncode == 1 and "has expired" in done.stderr and "Q3" in done.stdout, "until it expires")
+    file.write_text("accepted:\n  - {id: Q3}\n")
+    done = audit.run("--accepted", file)
+    check.that(done.returncode == 2 and "reason is missing" in done.stderr, f"a reason is needed: {done.stderr.strip()}")
+    disk.set_queue("nomerges", 0)
+
+
+def answers(check, audit):
+    text = audit.run("--all", "--markdown").stdout
+    check.that("### ok " in text, "Markdown")
+    check.that("something is advised after 0.0 h" in audit.run().stdout, "the time that was measured is said")
+    check.equal(audit.run("--min-observation", "-1").returncode, 2, "exit status of a wrong command line")
+    blind = audit.run("--json", "--address", "127.0.0.1:1")
+    findings = json.loads(blind.stdout)["findings"]
+    check.that("nothing is advised" in blind.stderr and findings and
+               all(one["verdict"] not in ("advise",) for one in findings), "without a daemon nothing is advised")
+    nobody = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "/proc/self/fd/9", "audit",
+                             "--address", "127.0.0.1:1", "--json"], text=True, capture_output=True, check=False,
+                            preexec_fn=lambda: os.dup2(os.open(rig.BINARY, os.O_RDONLY), 9), close_fds=False)
+    check.that(nobody.returncode == 0 and json.loads(nobody.stdout)["findings"], "any user may ask")
+
+
+def names_exist(check):
+    """Rules read metrics by their names and labels: none that there is not."""
+    listed = json.loads(rig.run(rig.BINARY, "metrics", "--json"))
+    listed = listed["metrics"] if isinstance(listed, dict) else listed
+    labels = {one["name"]: {label["name"] for label in one["labels"]} for one in listed}
+    asked = 0
+    for file in sorted((Path(os.environ["SSDPULSE_SOURCE"]) / "daemon/audit").rglob("*.cpp")):
+        text = file.read_text()
+        for name, where in re.findall(r'"(ssdpulse_\w+?)(?:_sum|_count)?"((?:,\s*\{\{.*?\}\})?)', text, re.S):
+            asked += 1
+            strange = set(re.findall(r'\{"(\w+)",', where)) - labels.get(name, set())
+            if name not in labels or strange:
+                check.that(False, f"{file.name}: {name} {strange or ''} is not in the list of metrics")
+    check.that(asked > 40, f"rules ask for {asked} metrics")
+
+
+def is_documented(check):
+    rules = rig.run(rig.BINARY, "audit", "--rules")
+    check.that(rules in (Path(os.environ["SSDPULSE_SOURCE"]) / "deploy/docs/audit.md").read_text(),
+               f"audit.md has the {len(rules.splitlines()) - 2} rules")
+
+
+def test(check, state):
+    names_exist(check)
+    is_documented(check)
+    with rig.ram_disks(state, count=2, size="256M") as [disk, other]:
+        with rig.daemon(state, [disk, other]) as daemon:
+            audit = Audit(check, daemon, state)
+            settings(check, audit, disk)
+            too_few_requests(check, audit, disk)
+            accepted(check, audit, disk)
+            trims(check, audit, other, state)
+            memory(check, audit, other)
+            partitions(check, audit, other)
+            answers(check, audit)
+
+
+rig.main(test)

@@ -1,0 +1,49 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout-long: 1500
+"""A tenant floods a drive and another one's reads slow down: does the spike name who floods as heaviest, who waits as slowed?
+
+The drive has a bandwidth and no more, so that reads wait behind what is written whatever the host is doing.
+"""
+import os
+import re
+import time
+
+from lib import cgroups, rig
+
+ROUNDS, ENOUGH = (20, 19) if rig.LONG else (2, 2)
+LEARN_SECONDS, FLOOD_SECONDS, QUIET_SECONDS = 25, 5, 18
+SPIKE = re.compile(r"latency spike (?:continues )?device=(\S+) operation=read .*?evidence=\"([^\"]*)\"")
+
+
+def load(cgroup, disk, **options):
+    command = rig.fio_command(disk, rig.fresh_seed(), [{}], group_reporting=None, size="128M", time_based=None, **options)
+    return rig.Load(cgroup.command(command))
+
+
+def named(evidence, what):
+    """The tenants of heaviest= or slowed=, the first most."""
+    found = re.search(rf"\b{what}=(\S+)", evidence)
+    return [one.rsplit(":", 1)[0] for one in found[1].split(",")] if found else []
+
+
+def test(check, state):
+    quiet, noisy = f"/quiet-{os.getpid()}", f"/noisy-{os.getpid()}"
+    with rig.fuse_disk(state, "128M", ["rate"], "rate=160M") as disk, cgroups.named(quiet, noisy) as [one, other], \
+            rig.daemon(state, [disk], include=(disk.name,)) as daemon:
+        seconds = LEARN_SECONDS + ROUNDS * (FLOOD_SECONDS + QUIET_SECONDS) + 5
+        reader = load(one, disk, rw="randread", bs="4k", ioengine="psync", rate_iops=100, runtime=seconds)
+        time.sleep(LEARN_SECONDS)
+        told = []
+        for _ in range(ROUNDS):
+            before = len(daemon.log.read_text())
+            load(other, disk, rw="write", bs="256k", ioengine="libaio", iodepth=16, runtime=FLOOD_SECONDS).jobs()
+            time.sleep(QUIET_SECONDS)
+            lines = SPIKE.findall(daemon.log.read_text()[before:])
+            told.append([(named(evidence, "heaviest"), named(evidence, "slowed")) for device, evidence in lines if device == disk.name])
+        reader.jobs()
+    right = [spikes for spikes in told if any(heaviest[:1] == [noisy] and slowed[:1] == [quiet] for heaviest, slowed in spikes)]
+    check.that(len(right) >= ENOUGH, f"{len(right)} of {ROUNDS}: {noisy} heaviest, {quiet} slowed {told[:3]}")
+
+
+rig.main(test)

@@ -1,0 +1,627 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does each rule of the audit give each of its verdicts when it should? A table of one change after the other to a host
+// that is well.
+#include "daemon/audit/audit.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/unit/audit_facts.h"
+
+namespace ssdpulse::audit {
+namespace {
+
+using tests::MadeUpHost;
+using Host = MadeUpHost&;
+
+struct Row {
+  const char* id;
+  Verdict verdict;
+  std::function<void(MadeUpHost&)> change;
+};
+
+constexpr Verdict kOk = Verdict::ok;
+constexpr Verdict kInfo = Verdict::info;
+constexpr Verdict kAdvise = Verdict::advise;
+constexpr Verdict kDanger = Verdict::danger;
+constexpr Verdict kUnknown = Verdict::unknown;
+constexpr Verdict kNot = Verdict::not_applicable;
+
+std::function<void(MadeUpHost&)> file(const char* name, const char* text) {
+  return [=](Host h) { h.disk().files.set(name, text); };
+}
+std::function<void(MadeUpHost&)> no_files() {
+  return [](Host h) { h.disk().files = {}; };
+}
+std::function<void(MadeUpHost&)> option(const char* name) {
+  return [=](Host h) { h.mount().options.insert(name); };
+}
+std::function<void(MadeUpHost&)> both(std::function<void(MadeUpHost&)> a, std::function<void(MadeUpHost&)> b) {
+  return [a, b](Host h) {
+    a(h);
+    b(h);
+  };
+}
+void nothing(Host /*host*/) {}
+void no_nvme(Host h) {
+  h.disk().controller_name.clear();
+  h.disk().device.transport = "sata";
+}
+void deadline(Host h) {
+  h.disk().device.scheduler = "mq-deadline";
+  h.disk().files.set("queue/scheduler", "none [mq-deadline]");
+}
+void full_queue(Host h) {
+  h.disk().files.set("queue/nr_requests", "16");
+  h.metric("ssdpulse_io_queue_full_seconds_total", "device=\"nvme0n1\",operation=\"read\"", 1000);
+}
+void trims_of_both(Host h) {
+  h.mount().options.insert("discard");
+  for (const char* trigger : {"fstrim", "online"}) {
+    h.metric("ssdpulse_filesystem_discard_bytes_total", fmt::format("mountpoint=\"/data\",trigger=\"{}\"", trigger),
+             1e9);
+  }
+}
+void never_trimmed(Host h) { h.facts.settings.fstrim.enabled = false; }
+void check_runs(Host h) { h.array().files.set("md/sync_action", "check"); }
+void much_memory(Host h) { h.facts.settings.memory_bytes = std::uint64_t{512} << 30U; }
+
+const std::vector<Row>& table() {
+  static const auto& rows = *new std::vector<Row>{
+      {"Q1", kOk, nothing},
+      {"Q1", kUnknown, [](Host h) { h.disk().device.scheduler.clear(); }},
+      {"Q1", kNot, both(deadline, file("queue/zoned", "host-managed"))},
+      {"Q1", kNot, both(deadline, file("queue/scheduler", "[mq-deadline]"))},
+      {"Q1", kInfo, deadline},
+      {"Q1", kAdvise, both(deadline, [](Host h) { h.io("read", 1e6, 1000, 300, 4e9); })},
+      {"Q2", kOk, nothing},
+      {"Q2", kUnknown, no_files()},
+      {"Q2", kInfo, file("queue/nr_requests", "16")},
+      {"Q2", kInfo, both(full_queue, file("queue/nr_requests", "1023"))},
+      {"Q2", kAdvise, full_queue},
+      {"Q3", kOk, nothing},
+      {"Q3", kUnknown, no_files()},
+      {"Q3", kInfo, file("queue/nomerges", "2")},
+      {"Q3", kAdvise, both(file("queue/nomerges", "2"),
+                           [](Host h) {
+                             h.io("write", 1e6, 100, 0, 4e9);
+                             h.metric("ssdpulse_io_sequential_bytes_total", "device=\"nvme0n1\",operation=\"write\"", 3e9);
+                           })},
+      {"Q4", kOk, nothing},
+      {"Q4", kUnknown, no_files()},
+      {"Q4", kInfo, file("queue/rq_affinity", "0")},
+      {"Q5", kOk, nothing},
+      {"Q5", kUnknown, no_files()},
+      {"Q5", kInfo, [](Host h) {
+         h.io("read", 1000, 1, 0, 1000.0 * 131072);
+         h.metric("ssdpulse_io_sequential_bytes_total", "device=\"nvme0n1\",operation=\"read\"", 0);
+       }},
+      {"Q5", kAdvise, [](Host h) {
+         h.io("read", 1e6, 1, 0, 1e6 * 131072);
+         h.metric("ssdpulse_io_sequential_bytes_total", "device=\"nvme0n1\",operation=\"read\"", 0);
+       }},
+      {"Q6", kOk, nothing},
+      {"Q6", kNot, no_files()},
+      {"Q6", kInfo, file("queue/wbt_lat_usec", "75000")},
+      {"Q6", kAdvise, both(file("queue/wbt_lat_usec", "75000"), [](Host h) { h.excess("saturation", 1000); })},
+      {"Q7", kOk, nothing},
+      {"Q7", kUnknown, no_files()},
+      {"Q7", kInfo, [](Host h) { h.disk().device.rotational = true; }},
+      {"Q7", kAdvise, [](Host h) {
+         h.disk().device.rotational = true;
+         h.io("read", 1e5, 10, 0, 4e8);
+       }},
+      {"Q8", kOk, nothing},
+      {"Q8", kUnknown, no_files()},
+      {"Q8", kDanger, both(file("queue/write_cache", "write through"), file("scsi_cache_type", "write back"))},
+      {"Q9", kOk, nothing},
+      {"Q9", kUnknown, no_files()},
+      {"Q9", kInfo, file("queue/max_sectors_kb", "64")},
+      {"Q9", kAdvise, both(file("queue/max_sectors_kb", "64"), [](Host h) { h.io("write", 1e6, 1, 0, 1e6 * 65536); })},
+      {"Q9", kAdvise, both(file("queue/max_sectors_kb", "2048"),
+                           [](Host h) {
+                             h.metric("ssdpulse_io_errors_total", "device=\"nvme0n1\",operation=\"read\",error=\"timeout\"", 2);
+                           })},
+      {"Q10", kOk, nothing},
+      {"Q10", kUnknown, no_files()},
+      {"Q10", kInfo, file("queue/iostats", "0")},
+      {"Q10", kAdvise, both(file("queue/iostats", "0"),
+                            [](Host h) {
+                              h.metric("ssdpulse_lost_events_total", "device=\"nvme0n1\",cause=\"unstamped\"", 5);
+                            })},
+      {"Q11", kOk, nothing},
+      {"Q11", kUnknown, no_files()},
+      {"Q11", kNot, both(no_files(), file("queue/nr_requests", "64"))},
+      {"Q11", kInfo, file("queue/io_timeout", "4294967295")},
+      {"Q11", kAdvise, [](Host h) {
+         h.disk().device.model = "Amazon Elastic Block Store";
+         h.metric("ssdpulse_io_errors_total", "device=\"nvme0n1\",operation=\"read\",error=\"timeout\"", 2);
+       }},
+      {"Q12", kOk, nothing},
+      {"Q12", kNot, [](Host h) { h.facts.settings.files = {}; }},
+      {"Q12", kInfo, [](Host h) { h.facts.settings.files.set("sys/module/nvme/parameters/poll_queues", "4"); }},
+      {"Q13", kOk, nothing},
+      {"Q13", kUnknown, no_files()},
+      {"Q13", kNot, file("queue/discard_max_bytes", "0")},
+      {"Q13", kInfo, file("queue/discard_max_bytes", "2199023255040")},
+      {"Q13", kAdvise, both(file("queue/discard_max_bytes", "2199023255040"),
+                            [](Host h) {
+                              h.excess("discard", 1000);
+                              h.io("discard", 10, 10, 0, 1e10);
+                            })},
+      {"Q14", kOk, nothing},
+      {"Q14", kUnknown, [](Host h) { h.facts.settings.cpus.reset(); }},
+      {"Q14", kNot, [](Host h) { h.disk().device.transport = "sata"; }},
+      {"Q14", kInfo, [](Host h) { h.facts.settings.cpus = 64; }},
+      {"Q14", kAdvise, [](Host h) {
+         h.facts.settings.cpus = 64;
+         h.disk().device.transport = "virtio";
+         h.excess("queue", 1000);
+       }},
+      {"N2", kOk, nothing},
+      {"N2", kInfo, [](Host h) { h.disk().partitions[0].start_bytes = 63 * 512; }},
+      {"N2", kAdvise, [](Host h) {
+         h.disk().partitions[0].start_bytes = 63 * 512;
+         h.io("write", 1e7, 1, 0, 100e9);
+         h.metric("ssdpulse_write_misaligned_bytes_total", "device=\"nvme0n1\"", 90e9);
+       }},
+      {"N3", kOk, nothing},
+      {"N3", kNot, [](Host h) { h.array().files = {}; }},
+      {"N3", kInfo, [](Host h) { h.array().files.set("md/chunk_size", "512"); }},
+      {"N3", kAdvise, [](Host h) {
+         h.array().files.set("md/dev-nvme0n1p1/offset", "2049");
+         h.metric("ssdpulse_write_misaligned_bytes_total", "device=\"nvme0n1\"", 90e9);
+       }},
+      {"N4", kOk, nothing},
+      {"N4", kNot, no_nvme},
+      {"N4", kUnknown, [](Host h) { h.forget("ssdpulse_write_amplification_lower_ratio"); }},
+      {"N4", kInfo, [](Host h) { h.amplification(3); }},
+      {"N4", kAdvise, [](Host h) {
+         h.amplification(3);
+         h.disk().partitions[0].size_bytes = 999'000'000'000;
+       }},
+      {"N5", kOk, nothing},
+      {"N5", kNot, no_nvme},
+      {"N5", kInfo, [](Host h) { h.disk().controller.set("power/pm_qos_latency_tolerance_us", "100000"); }},
+      {"N6", kOk, nothing},
+      {"N6", kNot, [](Host h) { h.facts.settings.files = {}; }},
+      {"N6", kInfo,
+       [](Host h) {
+         h.facts.settings.files.set("sys/module/pcie_aspm/parameters/policy", "default [powersave]");
+       }},
+      {"N7", kOk, nothing},
+      {"N7", kNot, no_nvme},
+      {"N7", kUnknown, [](Host h) { h.disk().controller.set("device/current_link_speed", "Unknown"); }},
+      {"N7", kInfo, [](Host h) { h.disk().controller.set("device/current_link_width", "1"); }},
+      {"N8", kNot, nothing},
+      {"N8", kUnknown, [](Host h) { h.facts.settings.numa_nodes = 2; }},
+      {"N8", kInfo, [](Host h) {
+         h.facts.settings.numa_nodes = 2;
+         h.disk().controller.set("numa_node", "1");
+       }},
+      {"N9", kOk, nothing},
+      {"N9", kNot, no_nvme},
+      {"N9", kUnknown, [](Host h) { h.forget("ssdpulse_nvme_temperature_celsius"); }},
+      {"N9", kInfo, [](Host h) {
+         h.metric("ssdpulse_nvme_thermal_throttle_seconds_total", "controller=\"nvme0\"", 86400);
+         h.metric("ssdpulse_nvme_power_on_seconds_total", "controller=\"nvme0\"", 864000);
+       }},
+      {"N9", kAdvise, [](Host h) { h.excess("thermal", 1000); }},
+      {"N10", kOk, nothing},
+      {"N10", kNot, no_nvme},
+      {"N10", kUnknown, [](Host h) { h.forget("ssdpulse_nvme_percentage_used_ratio"); }},
+      {"N10", kAdvise, [](Host h) { h.metric("ssdpulse_nvme_media_errors_total", "controller=\"nvme0\"", 1); }},
+      {"N10", kDanger, [](Host h) { h.metric("ssdpulse_nvme_critical_warning", "controller=\"nvme0\",warning=\"x\"", 1); }},
+      {"N11", kOk, nothing},
+      {"N11", kNot, [](Host h) {
+         h.disk().device.transport = "virtio";
+         h.disk().device.model.clear();
+       }},
+      {"N11", kUnknown, [](Host h) { h.disk().device.firmware.clear(); }},
+      {"N11", kInfo, [](Host h) {
+         h.disk().device.model = "Samsung SSD 990 PRO 2TB";
+         h.disk().device.firmware = "0B2QJXD7";
+       }},
+      {"N11", kDanger, [](Host h) {
+         h.disk().device.model = "Samsung SSD 980 PRO 1TB";
+         h.disk().device.firmware = "3B2QGXA7";
+       }},
+      {"N13", kNot, nothing},
+      {"N13", kUnknown, no_nvme},
+      {"N13", kOk, both(no_nvme, file("device/queue_depth", "31"))},
+      {"N13", kInfo, both(no_nvme, file("device/queue_depth", "1"))},
+      {"N13", kAdvise, both(both(no_nvme, file("device/queue_depth", "1")), [](Host h) { h.excess("queue", 1000); })},
+      {"N14", kNot, nothing},
+      {"N14", kOk, [](Host h) { h.disk().device.paths.resize(2); }},
+      {"N14", kUnknown, [](Host h) {
+         h.disk().device.paths.resize(2);
+         h.forget("ssdpulse_io_requeues_total");
+       }},
+      {"N14", kInfo, [](Host h) {
+         h.disk().device.paths.resize(2);
+         h.metric("ssdpulse_io_requeues_total", "device=\"nvme0n1\",operation=\"write\",reason=\"failover\"", 4);
+       }},
+      {"N15", kNot, nothing},
+      {"N15", kInfo, file("queue/atomic_write_unit_max_bytes", "65536")},
+      {"N16", kOk, nothing},
+      {"N16", kUnknown, [](Host h) { h.forget("ssdpulse_io_latency_seconds"); }},
+      {"N16", kInfo, [](Host h) { h.io("commit", 1e4, 1100, 0, 0); }},
+      {"N16", kAdvise, [](Host h) { h.io("commit", 1e5, 11000, 0, 0); }},
+      {"F1", kOk, nothing},
+      {"F1", kUnknown, [](Host h) { h.facts.settings.fstrim.enabled.reset(); }},
+      {"F1", kInfo, option("discard")},
+      {"F1", kNot, both(trims_of_both, [](Host h) { h.disk().device.discard = false; })},
+      {"F1", kAdvise, trims_of_both},
+      {"F2", kNot, nothing},
+      {"F2", kUnknown, [](Host h) { h.facts.settings.fstrim.enabled.reset(); }},
+      {"F2", kInfo, both(never_trimmed, option("discard"))},
+      {"F2", kAdvise, both(both(never_trimmed, option("discard")), [](Host h) { h.excess("discard", 1000); })},
+      {"F3", kOk, nothing},
+      {"F3", kUnknown, [](Host h) { h.facts.settings.fstrim.enabled.reset(); }},
+      {"F3", kNot, never_trimmed},
+      {"F3", kInfo, [](Host h) {
+         h.metric("ssdpulse_discard_burst_seconds_total", "device=\"nvme0n1\",trigger=\"fstrim\"", 100);
+       }},
+      {"F3", kAdvise, [](Host h) {
+         h.metric("ssdpulse_discard_burst_seconds_total", "device=\"nvme0n1\",trigger=\"fstrim\"", 100);
+         h.excess("discard", 1000);
+       }},
+      {"F4", kOk, nothing},
+      {"F4", kNot, both(never_trimmed, [](Host h) { h.disk().device.discard = false; })},
+      {"F4", kUnknown, [](Host h) { h.facts.settings.fstrim.enabled.reset(); }},
+      {"F4", kInfo, never_trimmed},
+      {"F4", kAdvise, both(never_trimmed, [](Host h) { h.amplification(2); })},
+      {"F5", kOk, nothing},
+      {"F5", kUnknown, [](Host h) { h.array().files = {}; }},
+      {"F5", kNot, [](Host h) { h.disk().device.discard = false; }},
+      {"F5", kInfo, [](Host h) { h.array().files.set("queue/discard_max_bytes", "0"); }},
+      {"F5", kAdvise, [](Host h) {
+         h.array().files.set("queue/discard_max_bytes", "0");
+         h.array().files.set("dm/uuid", "CRYPT-LUKS2-x");
+         h.array().files.set("dm/name", "data");
+         h.amplification(2);
+       }},
+      {"F6", kNot, nothing},
+      {"F6", kUnknown, [](Host h) { h.array().files.set("dm/uuid", "CRYPT-LUKS2-x"); }},
+      {"F7", kOk, nothing},
+      {"F7", kDanger, option("nobarrier")},
+      {"F7", kInfo, both(option("barrier=0"), [](Host h) { h.disk().device.write_back_cache = false; })},
+      {"F8", kOk, nothing},
+      {"F8", kNot, [](Host h) { h.mount().fstype = "xfs"; }},
+      {"F8", kInfo, option("data=writeback")},
+      {"F8", kInfo, option("data=journal")},
+      {"F8", kAdvise, both(option("data=journal"),
+                           [](Host h) {
+                             h.metric("ssdpulse_write_class_bytes_total", "device=\"nvme0n1\",class=\"journal\"", 50e9);
+                             h.metric("ssdpulse_write_class_bytes_total", "device=\"nvme0n1\",class=\"writeback\"", 50e9);
+                           })},
+      {"F9", kOk, nothing},
+      {"F9", kInfo, [](Host h) { h.mount().options.clear(); }},
+      {"F9", kAdvise, [](Host h) {
+         h.mount().options.clear();
+         h.metric("ssdpulse_write_class_bytes_total", "device=\"nvme0n1\",class=\"metadata\"", 50e9);
+       }},
+      {"F10", kNot, nothing},
+      {"F10", kOk, [](Host h) {
+         h.array().files.set("md/level", "raid5");
+         h.array().files.set("md/chunk_size", "65536");
+         h.mount() = {"/data", "xfs", {"relatime", "sunit=128"}, {"md0"}, {"nvme0n1"}, 0.5};
+       }},
+      {"F10", kInfo, [](Host h) {
+         h.array().files.set("md/level", "raid5");
+         h.array().files.set("md/chunk_size", "65536");
+         h.mount() = {"/data", "xfs", {"relatime"}, {"md0"}, {"nvme0n1"}, 0.5};
+       }},
+      {"F10", kUnknown, [](Host h) {
+         h.array().files.set("md/level", "raid5");
+         h.mount() = {"/data", "xfs", {"relatime"}, {"md0"}, {"nvme0n1"}, 0.5};
+       }},
+      {"F11", kNot, nothing},
+      {"F11", kOk, [](Host h) { h.mount().fstype = "btrfs"; }},
+      {"F11", kInfo, [](Host h) {
+         h.mount().fstype = "btrfs";
+         h.facts.settings.programs = {"postgres"};
+       }},
+      {"F12", kOk, nothing},
+      {"F12", kUnknown, [](Host h) { h.mount().used_ratio.reset(); }},
+      {"F12", kInfo, [](Host h) { h.mount().used_ratio = 0.95; }},
+      {"F12", kAdvise, [](Host h) {
+         h.mount().used_ratio = 0.95;
+         h.amplification(3);
+       }},
+      {"F13", kOk, nothing},
+      {"F13", kUnknown, [](Host h) { h.facts.settings.memory_bytes.reset(); }},
+      {"F13", kInfo, much_memory},
+      {"F13", kAdvise, both(much_memory,
+                            [](Host h) {
+                              h.metric("ssdpulse_write_class_bytes_total", "device=\"nvme0n1\",class=\"writeback\"", 1e9);
+                              h.excess("queue", 1000);
+                            })},
+      {"F14", kNot, nothing},
+      {"F14", kInfo, [](Host h) { h.facts.settings.swap_volumes = {"nvme0n1p1"}; }},
+      {"F14", kAdvise, [](Host h) {
+         h.facts.settings.swap_volumes = {"nvme0n1p1"};
+         h.metric("ssdpulse_write_class_bytes_total", "device=\"nvme0n1\",class=\"swap\"", 9e9);
+       }},
+      {"F15", kOk, nothing},
+      {"F15", kInfo, [](Host h) { h.facts.settings.cgroup_limits = {{"a.slice/io.max", "259:0 rbps=1"}}; }},
+      {"F16", kNot, nothing},
+      {"F16", kUnknown, [](Host h) { h.page.clear(); }},
+      {"F16", kOk, [](Host h) { h.metric("ssdpulse_write_hint_bytes_total", "device=\"nvme0n1\",hint=\"short\"", 1); }},
+      {"F16", kInfo, [](Host h) {
+         h.metric("ssdpulse_write_hint_bytes_total", "device=\"nvme0n1\",hint=\"short\"", 1);
+         h.forget("ssdpulse_write_hint_path_info");
+         h.metric("ssdpulse_write_hint_path_info", "device=\"nvme0n1\",kernel=\"block_layer\",drive=\"none\"", 1);
+       }},
+      {"F17", kOk, nothing},
+      {"F17", kNot, [](Host h) { h.array().files = {}; }},
+      {"F17", kInfo, check_runs},
+      {"F17", kAdvise, both(check_runs, [](Host h) { h.excess("saturation", 1000); })},
+      {"F18", kNot, nothing},
+      {"F18", kUnknown, [](Host h) { h.facts.settings.virtual_machines = {""}; }},
+      {"F18", kInfo, [](Host h) { h.facts.settings.virtual_machines = {"qemu -drive file=x,aio=threads"}; }},
+      {"F18", kOk, [](Host h) { h.facts.settings.virtual_machines = {"qemu -drive file=x,aio=io_uring"}; }},
+      {"F19", kOk, nothing},
+      {"F19", kNot, [](Host h) { h.facts.settings.deepest_sleep_us.reset(); }},
+      {"F19", kInfo, [](Host h) { h.facts.settings.deepest_sleep_us = 200; }},
+      {"F20", kNot, nothing},
+      {"F20", kInfo, [](Host h) { h.facts.settings.programs = {"mysqld"}; }},
+      {"F21", kOk, nothing},
+      {"F21", kNot, no_nvme},
+      {"F21", kUnknown, [](Host h) { h.forget("ssdpulse_nvme_log_read_latency_effect_ratio"); }},
+      {"F21", kAdvise, [](Host h) {
+         h.forget("ssdpulse_nvme_log_read_latency_effect_ratio");
+         h.metric("ssdpulse_nvme_log_read_latency_effect_ratio", "controller=\"nvme0\"", 2);
+       }},
+      {"F21", kInfo, [](Host h) {
+         h.forget("ssdpulse_nvme_log_read_latency_effect_ratio");
+         h.metric("ssdpulse_nvme_log_read_latency_effect_ratio", "controller=\"nvme0\"", 2);
+         h.facts.enough = std::chrono::hours(72);
+       }},
+  };
+  return rows;
+}
+
+Finding of(const std::vector<Finding>& all, const std::string& id) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Finding& one) { return one.id == id; });
+  EXPECT_NE(found, all.end()) << id;
+  return found == all.end() ? Finding{} : *found;
+}
+
+std::string_view word(Verdict verdict) { return model::kVerdictNames[static_cast<std::size_t>(verdict)]; }
+
+TEST(audit, every_verdict_of_every_rule) {
+  for (const Row& row : table()) {
+    MadeUpHost host;
+    row.change(host);
+    const Finding finding = of(judge(host.gathered()), row.id);
+    EXPECT_EQ(word(finding.verdict), word(row.verdict)) << row.id << ": " << finding.found << ": " << finding.why;
+    EXPECT_FALSE(finding.found.empty() || finding.source.empty()) << row.id;
+    const bool needs_reason = row.verdict != kOk;
+    EXPECT_EQ(finding.why.empty(), !needs_reason) << row.id << ": " << finding.why;
+    if (row.verdict == kAdvise) {
+      EXPECT_FALSE(finding.change.empty() || finding.risk.empty() || finding.evidence.empty()) << row.id;
+    }
+  }
+}
+
+TEST(audit, every_rule_is_in_the_table) {
+  std::set<std::string> known;
+  for (const Row& row : table()) {
+    known.insert(row.id);
+  }
+  for (const Rule& rule : rules()) {
+    EXPECT_EQ(known.erase(std::string(rule.id)), 1U) << rule.id;
+  }
+  EXPECT_TRUE(known.empty());
+}
+
+TEST(audit, advises_nothing_without_measurements_or_before_enough_of_them) {
+  for (const Row& row : table()) {
+    if (row.verdict != kAdvise || std::string(row.id) == "N10" || std::string(row.id) == "Q10") {
+      continue;  // an error, or a blind spot, needs no weighing
+    }
+    MadeUpHost blind;
+    row.change(blind);
+    blind.page.clear();
+    EXPECT_NE(of(judge(blind.gathered()), row.id).verdict, kAdvise) << row.id;
+    MadeUpHost early;
+    row.change(early);
+    early.facts.enough = std::chrono::hours(49);
+    EXPECT_EQ(of(judge(early.gathered()), row.id).verdict, kInfo) << row.id;
+  }
+}
+
+TEST(audit, a_host_that_is_well) {
+  for (const Finding& one : judge(MadeUpHost().gathered())) {
+    EXPECT_TRUE(one.verdict == kOk || one.verdict == kNot) << one.id << ": " << one.found;
+  }
+}
+
+TEST(audit, changes_are_what_a_shell_understands) {
+  MadeUpHost host;
+  deadline(host);
+  const Finding one = of(judge(host.gathered()), "Q1");
+  EXPECT_EQ(one.change, "echo none > /sys/block/nvme0n1/queue/scheduler");
+  EXPECT_EQ(one.undo,
+            "echo mq-deadline > /sys/block/nvme0n1/queue/scheduler; "
+            "rm -f /etc/udev/rules.d/60-ssdpulse-nvme0n1-scheduler.rules");
+  EXPECT_EQ(one.persistent, R"(echo 'ACTION=="add|change", KERNEL=="nvme0n1", ATTR{queue/scheduler}="none"' > )"
+                            "/etc/udev/rules.d/60-ssdpulse-nvme0n1-scheduler.rules");
+}
+
+TEST(audit, undoes_what_the_kernel_would_refuse_to_take_back) {
+  MadeUpHost host;
+  host.disk().files.set("queue/discard_max_bytes", "4294966784");  // no multiple of 4096
+  EXPECT_EQ(of(judge(host.gathered()), "Q13").undo,
+            "echo 4294963200 > /sys/block/nvme0n1/queue/discard_max_bytes; "
+            "rm -f /etc/udev/rules.d/60-ssdpulse-nvme0n1-discard_max_bytes.rules");
+}
+
+TEST(audit, undo_removes_each_file_that_was_made_for_good) {
+  MadeUpHost host;
+  much_memory(host);
+  host.facts.settings.swap_volumes = {"nvme0n1p1"};
+  for (const auto& [name, text] : std::vector<std::pair<const char*, const char*>>{{"queue/nomerges", "2"},
+                                                                                   {"queue/rq_affinity", "0"},
+                                                                                   {"queue/wbt_lat_usec", "75000"},
+                                                                                   {"queue/iostats", "0"}}) {
+    host.disk().files.set(name, text);
+  }
+  int files = 0;
+  for (const Finding& one : judge(host.gathered())) {
+    const auto to = one.persistent.find(" > /etc/");
+    if (to != std::string::npos) {
+      ++files;
+      EXPECT_NE(one.undo.find("; rm -f " + one.persistent.substr(to + 3)), std::string::npos) << one.id << one.undo;
+    }
+  }
+  EXPECT_EQ(files, 6);
+}
+
+TEST(audit, rules_of_udev_match_the_disk_and_not_its_name_of_today) {
+  MadeUpHost host;
+  deadline(host);
+  host.disk().device.name = "sda";
+  host.disk().device.wwid = "t10.ATA     Disk 1   S1";
+  EXPECT_EQ(of(judge(host.gathered()), "Q1").persistent,
+            R"(echo 'ACTION=="add|change", KERNEL=="sd*", ATTR{device/wwid}=="t10.ATA     Disk 1   S1", )"
+            R"(ATTR{queue/scheduler}="none"' > /etc/udev/rules.d/60-ssdpulse-t10.ATA_____Disk_1___S1-scheduler.rules)");
+  for (const char* none : {"", "naa.5*", "x\", RUN+=\"reboot"}) {
+    host.disk().device.wwid = none;
+    const Finding one = of(judge(host.gathered()), "Q1");
+    EXPECT_EQ(one.persistent, "");
+    EXPECT_EQ(one.undo, "echo mq-deadline > /sys/block/sda/queue/scheduler");
+    EXPECT_NE(one.why.find("no rule for udev"), std::string::npos);
+  }
+}
+
+TEST(audit, drops_the_dearer_trim) {
+  MadeUpHost host;
+  trims_of_both(host);
+  EXPECT_EQ(of(judge(host.gathered()), "F1").change, "mount -o remount,nodiscard /data");
+  host.metric("ssdpulse_discard_burst_seconds_total", "device=\"nvme0n1\",trigger=\"fstrim\"", 500);
+  host.metric("ssdpulse_discard_burst_seconds_total", "device=\"nvme0n1\",trigger=\"online\"", 50);
+  EXPECT_EQ(of(judge(host.gathered()), "F1").change.rfind("systemctl disable --now fstrim.timer", 0), 0U);
+}
+
+TEST(audit, unmounts_xfs_which_takes_the_option_at_a_remount_and_ignores_it) {
+  MadeUpHost host;
+  trims_of_both(host);
+  host.mount().fstype = "xfs";
+  const Finding one = of(judge(host.gathered()), "F1");
+  EXPECT_EQ(one.change, "umount /data && mount -o nodiscard /data");
+  EXPECT_EQ(one.undo.rfind("umount /data && mount -o discard /data", 0), 0U) << one.undo;
+}
+
+TEST(audit, leaves_the_timer_to_mounts_that_need_it) {
+  MadeUpHost host;
+  trims_of_both(host);
+  host.metric("ssdpulse_discard_burst_seconds_total", "device=\"nvme0n1\",trigger=\"fstrim\"", 500);
+  host.metric("ssdpulse_discard_burst_seconds_total", "device=\"nvme0n1\",trigger=\"online\"", 50);
+  host.facts.settings.mounts.push_back({"/other", "ext4", {"rw", "relatime"}, {"nvme0n1p2"}, {"nvme0n1"}, 0.5});
+  const Finding one = of(judge(host.gathered()), "F1");
+  EXPECT_EQ(one.device, "/data");
+  EXPECT_EQ(one.change + one.undo, "");
+  EXPECT_NE(one.why.find("other file systems need its timer"), std::string::npos) << one.why;
+}
+
+TEST(audit, weighs_what_drives_do_now_and_not_over_their_lives) {
+  for (const char* id : {"F4", "F5", "F12", "N4"}) {
+    MadeUpHost host;
+    never_trimmed(host);
+    host.mount().used_ratio = 0.95;
+    host.disk().partitions[0].size_bytes = 999'000'000'000;
+    for (const auto& [file, text] : std::vector<std::pair<const char*, const char*>>{
+             {"queue/discard_max_bytes", "0"}, {"dm/uuid", "CRYPT-LUKS2-x"}, {"dm/name", "data"}}) {
+      host.array().files.set(file, text);
+    }
+    const auto add = [&](const char* window, double ratio) {
+      host.metric("ssdpulse_write_amplification_lower_ratio", fmt::format("controller=\"nvme0\",window=\"{}\"", window),
+                  ratio);
+    };
+    add("lifetime", 9);
+    add("1h", 9);
+    EXPECT_NE(of(judge(host.gathered()), id).verdict, kAdvise) << id;
+    host.forget("ssdpulse_write_amplification_lower_ratio");
+    add("24h", 1);
+    add("7d", 3);
+    host.metric("ssdpulse_io_bytes_total", "device=\"nvme0n1\",operation=\"write\"", 1e12);
+    EXPECT_EQ(of(judge(host.gathered()), id).verdict, kAdvise) << id;
+  }
+}
+
+TEST(audit, danger_first_then_by_what_it_costs) {
+  MadeUpHost host;
+  host.mount().options.insert("nobarrier");
+  deadline(host);
+  host.io("read", 1e6, 1000, 300, 4e9);
+  host.disk().files.set("queue/wbt_lat_usec", "75000");
+  host.excess("saturation", 10'000);
+  const auto all = judge(host.gathered());
+  ASSERT_GE(all.size(), 3U);
+  EXPECT_EQ(all[0].id, "F7");
+  EXPECT_EQ(all[1].id, "Q6");
+  EXPECT_EQ(all[2].id, "Q1");
+  EXPECT_DOUBLE_EQ(*all[2].excess_seconds_per_day, 150);
+  EXPECT_DOUBLE_EQ(*all[1].excess_seconds_per_day, 5000);
+}
+
+TEST(audit, firmware_is_bad_only_where_a_source_says_so) {
+  const auto verdict = [](const char* model, const char* revision) {
+    MadeUpHost host;
+    host.disk().device.model = model;
+    host.disk().device.firmware = revision;
+    return of(judge(host.gathered()), "N11").verdict;
+  };
+  EXPECT_EQ(verdict("KINGSTON SA2000M8500G", "S5Z42105"), kDanger);
+  EXPECT_EQ(verdict("KINGSTON SA2000M8500G", "S5Z42109"), kOk);
+  EXPECT_EQ(verdict("Samsung SSD 980 PRO 1TB", "5B2QGXA7"), kOk);
+  EXPECT_EQ(verdict("Samsung SSD 980 1TB", "3B2QGXA7"), kOk);
+  EXPECT_EQ(verdict("MO1600JEFHL", "HPD5"), kOk) << "no public source names these models";
+}
+
+TEST(accepted, until_the_day_and_never_by_a_pattern_if_it_is_danger) {
+  MadeUpHost host;
+  host.mount().options.insert("nobarrier");
+  full_queue(host);
+  const auto all = judge(host.gathered());
+  const auto standing = [&](const Acceptance& one) {
+    const Accepted result = accept(all, {one}, "2026-11-23");
+    return std::count_if(result.standing.begin(), result.standing.end(), [](const Finding& finding) {
+      return finding.verdict == kAdvise || finding.verdict == kDanger;
+    });
+  };
+  EXPECT_EQ(standing({"Z9", "*", "none", "2027-01-01"}), 2);
+  EXPECT_EQ(standing({"Q2", "nvme0*", "old", "2027-01-01"}), 1);
+  EXPECT_EQ(standing({"Q?", "*", "old", "2027-01-01"}), 1);
+  EXPECT_EQ(standing({"Q2", "nvme0n1", "old", "2026-11-23"}), 2) << "expired today";
+  EXPECT_EQ(standing({"*", "*", "all", "2027-01-01"}), 1) << "danger is named in full";
+  EXPECT_EQ(standing({"F7", "/data", "a test", "2027-01-01"}), 1);
+  EXPECT_EQ(accept(all, {{"Q2", "*", "x", "2020-01-01"}, {"Z9", "*", "x", "2027-01-01"}}, "2026-11-23").words.size(),
+            2U);
+}
+
+TEST(measurements, read_what_a_page_says) {
+  const auto page = Measurements::parse(
+      "# HELP a b\n"
+      "a{x=\"1\",y=\"q\\\"u\\\\o\\n\"} 2\n"
+      "a{x=\"1\",y=\"z\"} 3 1700000000\n"
+      "a{x=\"2\"} 5\n"
+      "a_bucket{le=\"1\"} 9\n"
+      "b 1e3\n"
+      "c NaN\n"
+      "broken{x=\"1 4\nd{x=1} 2\n{} 3\nlonely");
+  EXPECT_EQ(page.sum("a", {{"x", "1"}}), 5);
+  EXPECT_EQ(page.largest("a", {}), 5);
+  EXPECT_EQ(page.sum("a", {{"y", "q\"u\\o\n"}}), 2);
+  EXPECT_EQ(page.sum("b", {}), 1000);
+  EXPECT_FALSE(page.sum("a_bucket", {}) || page.sum("c", {}) || page.sum("broken", {}) || page.sum("d", {}));
+  EXPECT_EQ(page.label("a", "x", {{"y", "z"}}), "1");
+  EXPECT_FALSE(page.observed_seconds());
+  EXPECT_TRUE(Measurements::parse("").empty());
+}
+
+}  // namespace
+}  // namespace ssdpulse::audit

@@ -1,0 +1,670 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is what the history says of any window of time exactly what went in, whatever became of its minutes meanwhile?
+// The oracle counts each I/O by itself, in plain arrays of prefix sums, and shares nothing with what it judges.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "daemon/history/events.h"
+#include "daemon/history/load_codec.h"
+#include "daemon/history/past_reader.h"
+#include "daemon/history/reader.h"
+#include "daemon/history/store.h"
+#include "daemon/stages/device_minutes.h"
+#include "tests/fixtures/temporary_tree.h"
+
+namespace ssdpulse::history {
+namespace {
+
+using namespace std::chrono_literals;
+using model::Latency;
+using model::Operation;
+using model::Window;
+using Random = std::mt19937_64;
+
+const bool kInMemory = ::setenv("TMPDIR", "/dev/shm", 0) == 0;
+constexpr Minute kBegin{std::chrono::minutes(29'000'040)};  // a whole hour
+
+bool long_tier() {
+  const char* value = std::getenv("SSDPULSE_TEST_LONG");
+  return value != nullptr && *value == '1';
+}
+
+Random seeded() {
+  const char* seed = std::getenv("SSDPULSE_TEST_SEED");
+  return Random(seed != nullptr ? std::strtoull(seed, nullptr, 10) : 1);
+}
+
+std::uint64_t below(Random& random, std::uint64_t end) {
+  return std::uniform_int_distribution<std::uint64_t>(0, end - 1)(random);
+}
+
+// ---- bytes
+
+model::SparseHistogram some_histogram(Random& random, std::size_t words) {
+  model::LatencyWords dense(LATENCY_OVER_WORD + 1);
+  for (std::size_t i = 0; i < words; ++i) {
+    dense[below(random, dense.size())] = below(random, 8) == 0 ? random() : below(random, 3000);
+  }
+  return model::sparse(dense, random());
+}
+
+model::DeviceLoad some_load(Random& random) {
+  model::DeviceLoad load;
+  load.measured_ms = below(random, 3) == 0 ? random() : 60'000;
+  for (auto& one : load.operations) {
+    if (below(random, 2) == 0) {
+      one = {random() >> below(random, 64), random() >> below(random, 64), below(random, 9), 0, below(random, 2)};
+    }
+  }
+  load.losses.at(below(random, load.losses.size())) = below(random, 3);
+  for (auto& one : load.latencies) {
+    one = below(random, 3) == 0 ? model::SparseHistogram{} : some_histogram(random, below(random, 70));
+  }
+  return load;
+}
+
+TEST(LoadCodec, gives_back_what_it_was_given) {
+  Random random = seeded();
+  EXPECT_EQ(decode(encode(model::DeviceLoad{})), model::DeviceLoad{});
+  for (int i = 0; i < 2000; ++i) {
+    const auto load = some_load(random);
+    ASSERT_EQ(decode(encode(load)), load);
+  }
+}
+
+TEST(LoadCodec, what_is_not_whole_is_nothing) {
+  Random random = seeded();
+  for (int i = 0; i < 300; ++i) {
+    const auto bytes = encode(some_load(random));
+    for (std::size_t length = 0; length < bytes.size(); length += 1 + below(random, 20)) {
+      ASSERT_FALSE(decode({bytes.data(), length})) << length << " of " << bytes.size();
+    }
+    auto more = bytes;
+    more.push_back(0);
+    ASSERT_FALSE(decode(more));
+  }
+}
+
+TEST(LoadCodec, survives_any_bytes_and_believes_none_that_it_would_not_write) {
+  Random random = seeded();
+  std::uint64_t believed = 0;
+  for (int i = 0; i < (long_tier() ? 1'000'000 : 10'000); ++i) {
+    auto bytes = i % 3 == 0 ? std::vector<std::uint8_t>(below(random, 200)) : encode(some_load(random));
+    for (std::uint64_t changes = i % 3 == 0 ? bytes.size() : 1 + below(random, 4); changes > 0; --changes) {
+      bytes[below(random, bytes.size())] = static_cast<std::uint8_t>(random());
+    }
+    if (const auto load = decode(bytes)) {
+      ++believed;
+      for (const auto& histogram : load->latencies) {
+        for (std::size_t word = 0; word < histogram.words.size(); ++word) {
+          ASSERT_LE(histogram.words[word].first, LATENCY_OVER_WORD);
+          ASSERT_GT(histogram.words[word].second, 0U);
+          ASSERT_TRUE(word == 0 || histogram.words[word - 1].first < histogram.words[word].first);
+        }
+      }
+    }
+    (void)decode_tenants(bytes);
+  }
+  EXPECT_GT(believed, 100U) << "changed counts are still counts";
+}
+
+TEST(Tenants, the_rest_is_exact) {
+  Random random = seeded();
+  for (int i = 0; i < 200; ++i) {
+    std::vector<model::TenantLoad> all;
+    model::AttributedTotals sum;
+    for (std::uint64_t k = below(random, 30); k > 0; --k) {
+      all.push_back({"t" + std::to_string(k), {}});
+      auto& totals = all.back().totals[below(random, 3)];
+      totals = {below(random, 100), below(random, 100'000), below(random, 1000)};
+      sum += totals;
+    }
+    const std::size_t given = all.size();
+    const auto kept = model::heaviest(std::move(all));
+    ASSERT_EQ(kept.size(), std::min<std::size_t>(given, 9));
+    for (const auto& tenant : kept) {
+      for (const auto& totals : tenant.totals) {
+        sum -= totals;
+      }
+    }
+    ASSERT_EQ(sum, model::AttributedTotals{});
+  }
+}
+
+// ---- windows
+
+/// Every count that a window may be asked for, in an order of the oracle's own.
+constexpr std::size_t kWords = LATENCY_OVER_WORD + 1;
+constexpr std::size_t kCounts = model::kLatencies * kWords + model::kLatencies + 2 * model::kOperations;
+using Counts = std::vector<std::uint64_t>;
+
+Counts counts_of(const model::DeviceLoad& load) {
+  Counts counts(kCounts);
+  for (std::size_t i = 0; i < model::kLatencies; ++i) {
+    for (const auto& [word, ios] : load.latencies[i].words) {
+      counts[i * kWords + word] += ios;
+    }
+    counts[model::kLatencies * kWords + i] = load.latencies[i].sum_ns;
+  }
+  for (std::size_t i = 0; i < model::kOperations; ++i) {
+    counts[model::kLatencies * (kWords + 1) + 2 * i] = load.operations[i].ios;
+    counts[model::kLatencies * (kWords + 1) + 2 * i + 1] = load.operations[i].bytes;
+  }
+  return counts;
+}
+
+/// A device that does I/O, counted twice: cumulative as the kernel does, and in the oracle's minutes.
+class BusyDevice {
+ public:
+  BusyDevice(std::string name, std::size_t minutes) : prefix_(minutes + 1, Counts(kCounts)), now_(kCounts) {
+    device_.name = std::move(name);
+    device_.wwid = "wwid of " + device_.name;
+    restart();
+  }
+
+  void restart() {  // another life of its counters
+    io_ = model::DeviceIo{};
+    io_.since = model::WallTime(std::chrono::seconds(++lives_));
+    const auto fill = [](model::LatencyHistogram& histogram) { histogram.words.assign(kWords, 0); };
+    for (auto& operation : io_.operations) {
+      fill(operation.total_latency);
+      fill(operation.queue_latency);
+      std::for_each(operation.device_latency.begin(), operation.device_latency.end(), fill);
+    }
+    fill(io_.commit_latency);
+  }
+
+  void do_something(Random& random) {
+    for (std::uint64_t ios = below(random, 12); ios > 0; --ios) {
+      const bool read = below(random, 2) == 0;
+      model::OperationIo& io = io_.operations[read ? 0 : 1];
+      const auto during = below(random, model::kDurings);
+      count(io.total_latency, static_cast<std::size_t>(read ? Latency::read_total : Latency::write_total), random);
+      count(io.device_latency[during],
+            static_cast<std::size_t>(read ? Latency::read_device_none : Latency::write_device_none) + during, random);
+      count(io.queue_latency, static_cast<std::size_t>(read ? Latency::read_queue : Latency::write_queue), random);
+      const std::uint64_t bytes = 4096 * (1 + below(random, 256));
+      ++io.completions;
+      io.bytes += bytes;
+      now_[model::kLatencies * (kWords + 1) + (read ? 0 : 2)] += 1;
+      now_[model::kLatencies * (kWords + 1) + (read ? 1 : 3)] += bytes;
+    }
+    if (below(random, 4) == 0) {
+      count(io_.commit_latency, static_cast<std::size_t>(Latency::commit), random);
+    }
+  }
+  void end_minute(std::size_t minute) { prefix_[minute + 1] = now_; }
+
+  [[nodiscard]] stages::DeviceTick tick() const {
+    stages::DeviceTick tick;
+    tick.block = {std::make_shared<const model::Device>(device_), std::make_shared<const model::DeviceIo>(io_), {}, 0};
+    return tick;
+  }
+  [[nodiscard]] const std::string& name() const { return device_.name; }
+  [[nodiscard]] Counts between(std::size_t from, std::size_t to) const {
+    Counts counts(kCounts);
+    for (std::size_t i = 0; i < kCounts; ++i) {
+      counts[i] = prefix_[to][i] - prefix_[from][i];
+    }
+    return counts;
+  }
+
+ private:
+  void count(model::LatencyHistogram& histogram, std::size_t which, Random& random) {
+    const std::size_t word = 40 + below(random, 60);
+    const std::uint64_t ns = below(random, 1'000'000'000);
+    ++histogram.words[word];
+    histogram.sum_ns += ns;
+    ++now_[which * kWords + word];
+    now_[model::kLatencies * kWords + which] += ns;
+  }
+
+  model::Device device_;
+  model::DeviceIo io_;
+  std::vector<Counts> prefix_;  // before each minute
+  Counts now_;
+  int lives_ = 0;
+};
+
+/// Hours of load, minute by minute through the stage into the file.
+class Rig {
+ public:
+  explicit Rig(StoreLimits limits = {}) : limits_(limits) {
+    std::optional<FileIdentity> checked;
+    auto store = Store::open(file(), limits_, checked, stop_);
+    EXPECT_TRUE(store.has_value());
+    store_.emplace(std::move(*store));
+  }
+  [[nodiscard]] std::string file() const { return tree_.path("ssdpulse.db"); }
+  Store& store() { return *store_; }
+
+  void observe(std::vector<BusyDevice>& devices, model::WallTime wall, bool last = false) {
+    stages::Tick tick;
+    tick.wall = wall;
+    tick.at = model::SteadyTime(wall.time_since_epoch());
+    tick.last = last;
+    tick.inventory = std::make_shared<const model::Inventory>();
+    for (const BusyDevice& device : devices) {
+      tick.devices.push_back(device.tick());
+    }
+    auto findings = stage_.observe(tick);
+    if (!findings.effects.rows.empty()) {
+      write(findings.effects.rows, std::chrono::floor<std::chrono::minutes>(wall));
+    }
+    if (last) {
+      stage_.~DeviceMinutes();  // the next daemon knows nothing
+      new (&stage_) stages::DeviceMinutes;
+    }
+  }
+  model::PastReach write(const Batch& batch, Minute now) {
+    const auto written = store_->write(batch, now);
+    EXPECT_TRUE(written.has_value()) << written.error().message;
+    return written ? written->reach : model::PastReach{};
+  }
+  model::DeviceLoad load(const std::string& device, const Window& window) {
+    auto past = PastReader::open(file(), 25ms, std::chrono::steady_clock::now() + 60s);
+    EXPECT_TRUE(past.has_value()) << past.error().message;
+    model::DeviceLoad sum;
+    const auto read = past->minutes(device, window, [&](const model::MinuteOf& one) { model::add(sum, one.load); });
+    EXPECT_TRUE(read.has_value()) << read.error().message;
+    return sum;
+  }
+
+ private:
+  tests::TemporaryTree tree_;
+  StoreLimits limits_;
+  std::atomic<bool> stop_ = false;
+  std::optional<Store> store_;
+  stages::DeviceMinutes stage_;
+};
+
+/// A few hours, with daemons that restart and devices that begin anew in the middle of minutes; then some of the
+/// minutes become hours; what is asked for in between is compared.
+std::uint64_t one_life(Random& random, std::uint64_t windows) {
+  const std::size_t hours = 2 + below(random, 8);
+  const std::size_t minutes = hours * 60;
+  std::vector<BusyDevice> devices;
+  for (std::uint64_t i = 1 + below(random, 3); i > 0; --i) {
+    devices.emplace_back("sd" + std::string(1, static_cast<char>('a' + i)), minutes);
+  }
+  Rig rig;
+  for (std::size_t minute = 0; minute < minutes; ++minute) {
+    const model::WallTime begin = kBegin + std::chrono::minutes(minute);
+    // At the very beginning of a minute the stage ends the one before.
+    for (std::uint64_t second = 0; second < 60; second += 1 + below(random, 40)) {
+      const bool restart = below(random, 100) == 0;
+      if (second > 0 || minute == 0) {
+        for (BusyDevice& device : devices) {
+          device.do_something(random);
+        }
+      }
+      rig.observe(devices, begin + std::chrono::seconds(second), restart);
+      if (restart) {
+        for (BusyDevice& device : devices) {
+          device.restart();
+        }
+      }
+    }
+    for (BusyDevice& device : devices) {
+      device.end_minute(minute);
+    }
+  }
+  rig.observe(devices, kBegin + std::chrono::minutes(minutes), true);
+  // Fourteen days after some minute in there, an hour at a time.
+  const auto thinned = static_cast<std::int64_t>(below(random, hours)) * 60;
+  for (std::int64_t i = 0; i <= thinned / 60; ++i) {
+    rig.write({}, kBegin + std::chrono::minutes(thinned) + std::chrono::days(14));
+  }
+  for (std::uint64_t i = 0; i < windows; ++i) {
+    std::int64_t from = static_cast<std::int64_t>(below(random, minutes));
+    std::int64_t to = from + 1 + static_cast<std::int64_t>(below(random, minutes - static_cast<std::uint64_t>(from)));
+    from -= from < thinned ? from % 60 : 0;  // hours alone are left
+    to += to < thinned ? (60 - to % 60) % 60 : 0;
+    const BusyDevice& device = devices[below(random, devices.size())];
+    const Window window{kBegin + std::chrono::minutes(from), kBegin + std::chrono::minutes(to)};
+    const auto found = counts_of(rig.load(device.name(), window));
+    if (found != device.between(static_cast<std::size_t>(from), static_cast<std::size_t>(to))) {
+      ADD_FAILURE() << device.name() << " from minute " << from << " to " << to << " of " << minutes << ", thinned to "
+                    << thinned;
+      return i;
+    }
+  }
+  return windows;
+}
+
+TEST(Windows, hold_exactly_what_went_in) {
+  Random random = seeded();
+  const std::uint64_t wanted = long_tier() ? 100'000 : 300;
+  std::uint64_t compared = 0;
+  while (compared < wanted && !HasFailure()) {
+    compared += one_life(random, 100);
+  }
+  std::cout << compared << " windows of " << kCounts << " counts, equal word for word\n";
+  EXPECT_GE(compared, wanted);
+}
+
+TEST(Windows, what_comes_late_is_in_the_minute_and_in_the_hour) {
+  Rig rig;
+  Random random = seeded();
+  model::DeviceLoad sum;
+  const auto put = [&](std::int64_t minute, std::int64_t now) {
+    const auto load = some_load(random);
+    model::add(sum, load);
+    rig.write({.minutes = {},
+               .states = {},
+               .device_minutes = {{{"w", "sda", "m", "s"}, kBegin + std::chrono::minutes(minute), load}}},
+              kBegin + std::chrono::minutes(now));
+  };
+  put(5, 6);
+  put(70, 71);  // the first hour is made
+  put(5, 72);   // the clock was set back
+  put(6, 73);
+  const auto hour = rig.load("sda", {kBegin, kBegin + 1h});
+  rig.write({}, kBegin + 71min + std::chrono::days(14));
+  rig.write({}, kBegin + 71min + std::chrono::days(14));
+  EXPECT_EQ(rig.load("sda", {kBegin, kBegin + 1h}), hour) << "minutes and their hour";
+  EXPECT_EQ(rig.load("sda", {kBegin, kBegin + 5min}), model::DeviceLoad{}) << "a part of an hour is not known any more";
+  put(7, 200);  // into an hour whose minutes are gone
+  EXPECT_EQ(rig.load("sda", {kBegin, kBegin + 2h}), sum);
+}
+
+TEST(Windows, a_device_that_is_forgotten_leaves_nothing_to_the_next) {
+  Rig rig({std::chrono::hours(24), std::uint64_t{64} << 20U});
+  model::DeviceLoad load;
+  load.operations[0].ios = 1;
+  const auto row = [&](const std::string& name, Minute minute) {
+    return DeviceMinute{{name, name, "m", name}, minute, load, {{"tenant of " + name, {}}}};
+  };
+  Batch old;
+  for (int hour = 0; hour < 100; ++hour) {
+    old.device_minutes.push_back(row("old", kBegin + std::chrono::hours(hour)));
+  }
+  rig.write(old, kBegin + 100h);
+  const Minute later = kBegin + 24h * 30;  // nobody wrote for a month
+  for (int minute = 0; minute < 200; ++minute) {
+    Batch batch;
+    batch.device_minutes.push_back(row("new", later + std::chrono::minutes(minute)));
+    rig.write(batch, later + std::chrono::minutes(minute + 1));
+    ASSERT_EQ(rig.load("new", {kBegin, later + 24h}).operations[0].ios, static_cast<std::uint64_t>(minute) + 1);
+  }
+  auto connection = Connection::open_to_read(rig.file());
+  EXPECT_EQ(connection->number("SELECT count(*) FROM device"), 1);
+  EXPECT_EQ(connection->number("SELECT count(*) FROM device_hour"), 3);
+  EXPECT_EQ(connection->number("SELECT count(*) FROM device_minute"), 200);
+  EXPECT_EQ(connection->number("SELECT count(*) FROM tenant"), 1);
+}
+
+// ---- readers and the writer
+
+DeviceMinute minute_of_sda(std::int64_t minute) {
+  model::DeviceLoad load;
+  load.measured_ms = 60'000;
+  load.operations[0].ios = static_cast<std::uint64_t>(minute) + 1;
+  return {{"w", "sda", "m", "s"}, kBegin + std::chrono::minutes(minute), load};
+}
+
+Batch batch_of(std::int64_t from, std::int64_t to) {
+  Batch batch;
+  for (std::int64_t minute = from; minute < to; ++minute) {
+    batch.device_minutes.push_back(minute_of_sda(minute));
+  }
+  return batch;
+}
+
+TEST(Reading, holds_up_no_writer_and_sees_each_minute_once) {
+  constexpr std::int64_t kMinutes = 700;
+  Rig rig;
+  rig.write(batch_of(0, kMinutes), kBegin + std::chrono::minutes(kMinutes));
+  std::atomic<bool> reading = true;
+  std::uint64_t rows = 0;
+  std::uint64_t ios = 0;
+  std::thread reader([&] {
+    auto past = PastReader::open(rig.file(), 25ms, std::chrono::steady_clock::now() + 60s);
+    const auto read =
+        past->minutes("sda", {kBegin, kBegin + std::chrono::minutes(kMinutes)}, [&](const model::MinuteOf& one) {
+          ++rows;
+          ios += one.load.operations[0].ios;
+          std::this_thread::sleep_for(1ms);  // much slower than any reader
+        });
+    EXPECT_TRUE(read.has_value()) << read.error().message;
+    reading = false;
+  });
+  int written = 0;
+  while (reading) {
+    rig.write(batch_of(kMinutes + written, kMinutes + written + 1),
+              kBegin + std::chrono::minutes(kMinutes + written + 1));
+    written += reading ? 1 : 0;
+    std::this_thread::sleep_for(10ms);
+  }
+  reader.join();
+  EXPECT_EQ(rows, kMinutes);
+  EXPECT_EQ(ios, kMinutes * (kMinutes + 1) / 2);
+  EXPECT_GE(written, 4) << "commits while one query ran";
+}
+
+TEST(Reading, ends_at_its_deadline) {
+  Rig rig;
+  rig.write(batch_of(0, 1000), kBegin + std::chrono::minutes(1000));
+  auto past = PastReader::open(rig.file(), 5ms, std::chrono::steady_clock::now() + 100ms);
+  const auto read = past->minutes("sda", {kBegin, kBegin + std::chrono::minutes(1000)},
+                                  [](const model::MinuteOf&) { std::this_thread::sleep_for(1ms); });
+  ASSERT_FALSE(read.has_value());
+  EXPECT_EQ(read.error().message, "took too long: ask for less at once, or later");
+}
+
+TEST(Reading, a_series_has_round_steps_and_the_sum_of_all) {
+  Rig rig;
+  rig.write(batch_of(0, 1000), kBegin + std::chrono::minutes(1000));
+  auto reader = Reader::open(rig.file());
+  ASSERT_TRUE(reader.has_value());
+  const Window window{kBegin, kBegin + std::chrono::minutes(1000)};
+  for (const std::size_t points : {2U, 10U, 100U, 2000U}) {
+    const auto series = (*reader)->series("sda", window, points);
+    ASSERT_TRUE(series.has_value()) << series.error().message;
+    EXPECT_LE(series->points.size(), points);
+    std::uint64_t ios = 0;
+    for (const model::SeriesPoint& point : series->points) {
+      ios += point.load.operations[0].ios;
+      EXPECT_EQ(point.start.time_since_epoch() % series->step, 0min);
+    }
+    EXPECT_EQ(ios, 1000U * 1001 / 2) << points;
+  }
+  EXPECT_EQ((*reader)->series("w", window)->points.size(), 1000U) << "by its identity";
+  EXPECT_FALSE((*reader)->series("sdb", window).has_value());
+  EXPECT_EQ((*reader)->load("s", window)->operations[0].ios, 1000U * 1001 / 2) << "by its serial number";
+  EXPECT_FALSE(Reader::open("/nowhere/ssdpulse.db").value()->devices().has_value());
+}
+
+TEST(Reading, a_disk_that_was_replaced_keeps_its_own_numbers) {
+  Rig rig;
+  Batch batch = batch_of(0, 1);
+  batch.device_minutes.push_back(minute_of_sda(5));
+  batch.device_minutes.back().device = {"sda", "sda", "m2", ""};  // its successor; the first has another identity
+  batch.settings = {{"w", "scheduler", "none"}, {"sda", "scheduler", "bfq"}};
+  batch.at = kBegin;
+  rig.write(batch, kBegin + 6min);
+  const auto reader = Reader::open(rig.file()).value();
+  const Window window{kBegin, kBegin + 10min};
+  EXPECT_EQ(reader->load("sda", window)->operations[0].ios, 6U) << "by the name: who had it last";
+  const auto devices = reader->devices();
+  ASSERT_EQ(devices->size(), 2U);
+  for (const model::PastDevice& device : *devices) {
+    EXPECT_EQ(device.name, "sda");
+    EXPECT_EQ(reader->load(device, window)->operations[0].ios, device.identity == "w" ? 1U : 6U);
+    EXPECT_EQ(reader->series(device, window)->device.model, device.model);
+    EXPECT_EQ(reader->series(device, window)->settings.at(0).value, device.identity == "w" ? "none" : "bfq");
+  }
+  const auto settings = reader->settings(window);
+  ASSERT_EQ(settings->size(), 2U);
+  EXPECT_EQ(settings->at(0).identity + settings->at(1).identity, "sdaw");
+}
+
+TEST(Reading, a_name_that_is_an_older_devices_identity_is_of_who_has_it_now) {
+  Rig rig;
+  Batch batch = batch_of(5, 6);
+  batch.device_minutes.push_back(minute_of_sda(0));
+  batch.device_minutes.back().device = {"sda", "sda", "m2", ""};
+  rig.write(batch, kBegin + 6min);
+  const auto reader = Reader::open(rig.file()).value();
+  const Window window{kBegin, kBegin + 10min};
+  EXPECT_EQ(reader->load("sda", window)->operations[0].ios, 6U);
+  model::PastDevice older;
+  older.identity = "sda";
+  EXPECT_EQ(reader->load(older, window)->operations[0].ios, 1U);
+}
+
+// ---- what happened
+
+TEST(Events, a_setting_is_a_row_when_it_is_another_one_also_after_a_restart) {
+  Rig rig;
+  const auto set = [&](const std::string& value, std::int64_t minute) {
+    Batch batch;
+    batch.at = kBegin + std::chrono::minutes(minute);
+    batch.settings.push_back({"w", "scheduler", value});
+    rig.write(batch, kBegin + std::chrono::minutes(minute));
+  };
+  rig.write(batch_of(0, 1), kBegin + 1min);
+  set("none", 1);
+  set("none", 2);
+  set("bfq", 3);
+  set("bfq", 4);
+  set("none", 5);
+  const auto changes = (*Reader::open(rig.file()))->settings({kBegin, kBegin + 10min});
+  ASSERT_TRUE(changes.has_value());
+  ASSERT_EQ(changes->size(), 3U);
+  EXPECT_FALSE((*changes)[0].before);
+  EXPECT_EQ((*changes)[1].before, "none");
+  EXPECT_EQ((*changes)[1].value, "bfq");
+  EXPECT_EQ((*changes)[1].device, "sda");
+  EXPECT_EQ((*changes)[1].at, model::WallTime(kBegin + 3min));
+  EXPECT_EQ((*changes)[2].value, "none");
+}
+
+TEST(Events, of_many_settings_the_newest_are_shown) {
+  Rig rig;
+  rig.write(batch_of(0, 1), kBegin + 1min);
+  for (int i = 0; i < 2001; ++i) {
+    Batch batch;
+    batch.at = kBegin + std::chrono::milliseconds(i);
+    batch.settings.push_back({"w", "nr_requests", std::to_string(i)});
+    rig.write(batch, kBegin + 1min);
+    if (i < 1999) {
+      continue;
+    }
+    const auto series = (*Reader::open(rig.file()))->series("sda", {kBegin, kBegin + 10min});
+    ASSERT_TRUE(series.has_value());
+    ASSERT_EQ(series->settings.size(), 2000U);
+    EXPECT_EQ(series->settings.back().value, std::to_string(i));
+    EXPECT_EQ(series->settings.back().before, std::to_string(i - 1));
+    EXPECT_EQ(series->settings.front().value, std::to_string(i - 1999));
+    EXPECT_EQ(series->cut, i >= 2000);
+  }
+}
+
+TEST(Events, settings_are_bounded_and_those_that_are_in_force_stay_longest) {
+  Rig rig;
+  Batch batch;
+  batch.at = kBegin;
+  for (std::int64_t i = 0; i < kMostSettings; ++i) {
+    batch.settings.push_back({"w", "mount /run/" + std::to_string(i), "ext4"});
+  }
+  rig.write(batch, kBegin);
+  batch.at = kBegin + 1min;
+  batch.settings.resize(100);
+  for (Setting& unmounted : batch.settings) {
+    unmounted.value.clear();
+  }
+  batch.settings.push_back({"w", "scheduler", "none"});
+  rig.write(batch, kBegin + 1min);
+  rig.write({}, kBegin + 2min);
+  auto connection = Connection::open_to_read(rig.file());
+  EXPECT_EQ(connection->number("SELECT count(*) FROM setting"), kMostSettings);
+  EXPECT_EQ(connection->number("SELECT count(*) FROM setting WHERE name IN ('mount /run/100', 'scheduler')"), 2);
+  EXPECT_EQ(connection->number("SELECT count(*) FROM setting WHERE value = ''"), 99);
+  rig.write({}, kBegin + std::chrono::days(100));
+  EXPECT_EQ(connection->number("SELECT count(*) FROM setting WHERE value = ''"), 0);
+  EXPECT_EQ(connection->number("SELECT count(*) FROM setting"), kMostSettings - 100 + 1) << "however old";
+}
+
+TEST(Events, marks_of_one_moment_are_all_kept) {
+  Rig rig;
+  Batch batch;
+  batch.marks = {{kBegin, "a"}, {kBegin, "b"}, {kBegin + 1ms, "c"}};
+  rig.write(batch, kBegin);
+  const auto marks = (*Reader::open(rig.file()))->marks({kBegin, kBegin + 10min});
+  ASSERT_TRUE(marks.has_value());
+  ASSERT_EQ(marks->size(), 3U);
+  EXPECT_EQ((*marks)[2].text, "c");
+}
+
+TEST(Events, a_flood_of_marks_of_one_moment_stops_nothing) {
+  Rig rig;
+  Batch batch;
+  batch.marks.assign(3000, {kBegin, "flood"});
+  rig.write(batch, kBegin);
+  batch.marks.assign(1, {kBegin + 500ms, "in the middle of it"});
+  rig.write(batch, kBegin);
+  auto connection = Connection::open_to_read(rig.file());
+  EXPECT_EQ(connection->number("SELECT count(*) FROM mark"), 3001);
+  EXPECT_EQ(connection->number("SELECT max(at_ms) - min(at_ms) FROM mark"), 3000);
+}
+
+TEST(Events, the_seconds_around_the_worst_spikes_are_kept_longest) {
+  Rig rig({std::chrono::hours(24), std::uint64_t{8} << 20U});  // a mebibyte of them
+  for (int i = 0; i < 40; ++i) {
+    Batch batch;
+    const auto at = kBegin + std::chrono::minutes(i);
+    batch.spike_seconds.push_back({"sda", at, at + 1min, static_cast<double>(i % 10), Bytes(100'000, 1)});
+    rig.write(batch, at);
+  }
+  auto connection = Connection::open_to_read(rig.file());
+  EXPECT_EQ(connection->number("SELECT count(*) FROM spike_seconds"), 10);
+  EXPECT_GE(connection->number("SELECT min(CAST(excess_seconds AS INTEGER)) FROM spike_seconds").value(), 7);
+}
+
+// ---- room
+
+TEST(Room, goes_to_hours_first_and_tenants_have_a_fifth) {
+  Rig rig({std::chrono::hours(90 * 24), std::uint64_t{2} << 20U});
+  Random random = seeded();
+  std::uint64_t ios = 0;
+  model::PastReach reach;
+  constexpr std::int64_t kMinutes = 3 * 24 * 60;
+  for (std::int64_t minute = 0; minute < kMinutes; minute += 10) {
+    Batch batch;
+    for (std::int64_t i = minute; i < minute + 10; ++i) {
+      auto row = minute_of_sda(i);
+      ios += row.load.operations[0].ios;
+      row.load.latencies[0] = some_histogram(random, 300);
+      for (int tenant = 0; tenant < 12; ++tenant) {
+        row.tenants.push_back({"tenant " + std::to_string(tenant), {{{1, 4096, random() % 1'000'000}}}});
+      }
+      batch.device_minutes.push_back(std::move(row));
+    }
+    reach = rig.write(batch, kBegin + std::chrono::minutes(minute + 10));
+  }
+  EXPECT_LE(std::filesystem::file_size(rig.file()), std::uint64_t{2} << 20U);
+  auto connection = Connection::open_to_read(rig.file());
+  const auto bytes = [&](const char* table) {
+    return connection->number("SELECT coalesce(sum(length(tenants)), 0) FROM " + std::string(table)).value();
+  };
+  EXPECT_EQ(connection->number("SELECT tenant_bytes FROM account"), bytes("tenant_minute") + bytes("tenant_hour"));
+  EXPECT_LE(bytes("tenant_minute") + bytes("tenant_hour"), (std::int64_t{2} << 20U) / 5 + 10'000);
+  ASSERT_TRUE(reach.minutes && reach.hours);
+  EXPECT_GT(*reach.minutes, kBegin + 1h) << "there was no room for all";
+  EXPECT_EQ(*reach.hours, kBegin) << "and enough for each hour";
+  EXPECT_EQ(rig.load("sda", {kBegin, kBegin + std::chrono::minutes(kMinutes)}).operations[0].ios, ios);
+  std::cout << "2 MiB: minutes of " << (kBegin + std::chrono::minutes(kMinutes) - *reach.minutes).count() / 60
+            << " hours, hours of all " << kMinutes / 60 << "\n";
+}
+
+}  // namespace
+}  // namespace ssdpulse::history

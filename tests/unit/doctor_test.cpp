@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does the doctor name what is not measured, with what fixes it, and nothing once it is fixed? A table of one trouble
+// after the other on a daemon, and on a host, that are well; and trees of random bytes.
+#include "daemon/doctor/doctor.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <sstream>
+
+#include "daemon/doctor/onsets.h"
+#include "daemon/sources/probe/probe.h"
+#include "exporters/findings/findings.h"
+#include "tests/fixtures/temporary_tree.h"
+
+namespace ssdpulse::doctor {
+namespace {
+
+using model::Verdict;
+
+/// What of one check is not well.
+Findings troubles(const Findings& all, const std::string& id) {
+  Findings found;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(found),
+               [&](const model::Finding& one) { return one.id == id && one.verdict != Verdict::ok; });
+  return found;
+}
+
+model::Snapshot well() {
+  model::Snapshot snapshot;
+  snapshot.number = 1000;
+  snapshot.taken_at = model::WallTime(std::chrono::seconds(1'700'000'000));
+  snapshot.latency_mode = "full";
+  snapshot.sources = {{"block", true, "", {}}, {"nvme", true, "", {}}, {"nvme", true, "", {}, "nvme0"}};
+  snapshot.kernel_features = {{"discard_submitters", "fentry"}, {"write_class", "end functions, flags and pages"}};
+  snapshot.history = model::HistoryFigures{};
+  model::Device device;
+  device.name = "nvme0n1";
+  device.transport = "nvme";
+  model::DeviceSnapshot entry;
+  entry.device = std::make_shared<const model::Device>(device);
+  model::DeviceIo io;
+  io.operations[0].completions = 1'000'000;
+  entry.io = std::make_shared<const model::DeviceIo>(io);
+  snapshot.devices.push_back(entry);
+  model::NvmeDrive drive;
+  model::NvmeIdentity identity;
+  identity.controller = "nvme0";
+  drive.identity = std::make_shared<const model::NvmeIdentity>(identity);
+  drive.write_amplification.source = "ocp";
+  drive.write_amplification.ratios.resize(1);
+  snapshot.nvme_drives.push_back(drive);
+  return snapshot;
+}
+
+void change_device(model::Snapshot& snapshot, const std::function<void(model::Device&, model::DeviceIo&)>& change) {
+  model::Device device = *snapshot.devices[0].device;
+  model::DeviceIo io = *snapshot.devices[0].io;
+  change(device, io);
+  snapshot.devices[0].device = std::make_shared<const model::Device>(device);
+  snapshot.devices[0].io = std::make_shared<const model::DeviceIo>(io);
+}
+
+TEST(doctor, whoever_answers_may_measure) {
+  const auto nobody = unanswered(std::nullopt, "no daemon answers");
+  EXPECT_EQ(nobody.verdict, Verdict::danger);
+  EXPECT_EQ(nobody.change, "systemctl enable --now ssdpulse");
+  for (const auto& [status, words] : std::vector<std::pair<int, const char*>>{{401, ".netrc"},
+                                                                              {403, "password"},
+                                                                              {404, "web.page"},
+                                                                              {421, "web.hosts"},
+                                                                              {503, "again"},
+                                                                              {500, ""},
+                                                                              {0, ""}}) {
+    const auto one = unanswered(status, "why");
+    EXPECT_EQ(one.verdict, Verdict::unknown) << status;
+    EXPECT_EQ(one.why, "why");
+    EXPECT_NE(one.change.find(words), std::string::npos) << status;
+    EXPECT_EQ(one.change.find("systemctl"), std::string::npos) << status;
+  }
+}
+
+TEST(findings, markdown_of_hostile_names_stays_text) {
+  model::Finding one;
+  one.id = "F7";
+  one.verdict = Verdict::danger;
+  one.device = "/a\n# `b`<i>";
+  one.found = "a [link](x)";
+  one.change = "mount '/a``b'";
+  std::ostringstream out;
+  findings::print_markdown({one}, {}, out);
+  EXPECT_EQ(out.str(),
+            "### danger F7 on /a?# \\`b\\`\\<i>: a \\[link](x)\n\n- change: ``` mount '/a``b' ```\n\n1 danger\n");
+}
+
+TEST(doctor, a_daemon_that_is_well) {
+  for (const model::Finding& one : examine(well())) {
+    EXPECT_EQ(one.verdict, Verdict::ok) << one.id << ": " << one.found;
+  }
+}
+
+struct DaemonTrouble {
+  const char* id;
+  Verdict verdict;
+  const char* change;  // words of it
+  std::function<void(model::Snapshot&)> make;
+};
+
+TEST(doctor, every_trouble_of_a_daemon) {
+  const auto lose = [](std::uint64_t ios) {
+    return [ios](model::Snapshot& s) {
+      change_device(s, [ios](model::Device&, model::DeviceIo& io) { io.losses[0] = ios; });
+    };
+  };
+  const std::vector<DaemonTrouble> table{
+      {"devices", Verdict::danger, "devices", [](auto& s) { s.devices.clear(); }},
+      {"sources", Verdict::advise, "ssdpulse-nvme.socket",
+       [](auto& s) {
+         s.sources[1] = {"nvme", false, "gone", {}};
+       }},
+      {"sources", Verdict::advise, "DriveNotAnswering", [](auto& s) { s.sources[2].up = false; }},
+      {"sources", Verdict::advise, "make room",
+       [](auto& s) {
+         s.sources.push_back({"history", false, "disk full", {}});
+       }},
+      {"iostats", Verdict::advise, "echo 1 > /sys/block/nvme0n1/queue/iostats",
+       [](auto& s) { change_device(s, [](model::Device& device, auto&) { device.iostats = false; }); }},
+      {"latency-mode", Verdict::info, "full", [](auto& s) { s.latency_mode = "completion-only"; }},
+      {"lost-ios", Verdict::info, "LosingEvents", lose(1)},
+      {"lost-ios", Verdict::advise, "LosingEvents", lose(20'000)},
+      {"device-places", Verdict::advise, "restart", [](auto& s) { s.losses[0] = 1; }},
+      {"device-places", Verdict::info, "", [](auto& s) { s.losses[1] = 1; }},
+      {"skipped-programs", Verdict::info, "",
+       [](auto& s) {
+         s.programs = {{"issue", 5, {}, {}}};
+       }},
+      {"skipped-programs", Verdict::info, "", [](auto& s) { s.kernel_features["skipped_runs"] = "not told"; }},
+      {"late-ticks", Verdict::info, "CPUWeight", [](auto& s) { s.missed_ticks = 100; }},
+      {"discard-triggers", Verdict::info, "CONFIG_FUNCTION_TRACER",
+       [](auto& s) { s.kernel_features["discard_submitters"] = "unseen"; }},
+      {"write-classes", Verdict::advise, "kptr_restrict=1",
+       [](auto& s) { s.kernel_features["write_class"] = "flags and pages"; }},
+      {"write-hints", Verdict::info, "",
+       [](auto& s) {
+         s.devices[0].hint_path = model::WriteHintPath{model::HintReach::dropped, {}};
+       }},
+      {"log-pages", Verdict::info, "", [](auto& s) { s.nvme_drives[0].polling.refused_pages["ocp"] = "refused"; }},
+      {"write-amplification", Verdict::info, "", [](auto& s) { s.nvme_drives[0].write_amplification = {}; }},
+      {"write-amplification", Verdict::info, "", [](auto& s) { s.nvme_drives[0].write_amplification.ratios.clear(); }},
+      {"health", Verdict::info, "",
+       [](auto& s) { change_device(s, [](model::Device& device, auto&) { device.transport = "sata"; }); }},
+      {"log-reads", Verdict::info, "poll_interval", [](auto& s) { s.nvme_drives[0].polling.read_effect_ratio = 2; }},
+      {"history", Verdict::info, "history.directory", [](auto& s) { s.history.reset(); }},
+  };
+  for (const DaemonTrouble& row : table) {
+    model::Snapshot snapshot = well();
+    row.make(snapshot);
+    const Findings all = examine(snapshot);
+    const Findings found = troubles(all, row.id);
+    ASSERT_EQ(found.size(), 1U) << row.id;
+    EXPECT_EQ(found[0].verdict, row.verdict) << row.id;
+    EXPECT_NE(found[0].change.find(row.change), std::string::npos) << row.id << ": " << found[0].change;
+    EXPECT_FALSE(found[0].found.empty() || found[0].why.empty()) << row.id;
+    EXPECT_EQ(something_is_missing(all), row.verdict != Verdict::info) << row.id;
+  }
+}
+
+TEST(doctor, without_a_reader_drives_are_not_named_one_by_one) {
+  model::Snapshot snapshot = well();
+  snapshot.sources[1].up = snapshot.sources[2].up = false;
+  EXPECT_EQ(troubles(examine(snapshot), "sources").size(), 1U);
+}
+
+TEST(doctor, says_since_when_for_as_long_as_it_lasts) {
+  Onsets onsets;
+  model::Snapshot snapshot = well();
+  const auto at = [&](std::uint64_t number) {
+    snapshot.number = number;
+    snapshot.taken_at = model::WallTime(std::chrono::seconds(number));
+    onsets.observe(snapshot);
+  };
+  const auto since = [&] { return troubles(onsets.examine(snapshot), "history").at(0).since; };
+  at(1);
+  snapshot.history.reset();
+  at(11);
+  at(21);
+  EXPECT_EQ(since(), model::WallTime(std::chrono::seconds(11)));
+  snapshot.history = model::HistoryFigures{};
+  at(31);
+  snapshot.history.reset();
+  at(41);
+  EXPECT_EQ(since(), model::WallTime(std::chrono::seconds(41)));
+}
+
+Start good_start() {
+  Start start;
+  start.host.kernel = "6.1.0-28-amd64";
+  start.host.kernel_types = true;
+  start.host.privileges = ~std::uint64_t{0};
+  start.host.lockdown = "integrity";
+  start.host.kptr_restrict = 1;
+  start.host.perf_event_paranoid = 2;
+  start.host.drive_nodes = {{"/dev/nvme0", true, false, false, true, true, {}}};
+  start.host.listening_ports = std::vector<std::uint16_t>{22, 9100};
+  start.host.history_directory = model::PlaceProbe{"/var/lib/ssdpulse", true, true, false, true, true, 0.5};
+  start.host.reader_socket = model::PlaceProbe{"/run/ssdpulse/nvme.sock", true, false, true, true, true, {}};
+  start.ports = {10936};
+  start.devices.resize(1);
+  return start;
+}
+
+struct HostTrouble {
+  const char* id;
+  Verdict verdict;
+  std::function<void(Start&)> make;
+};
+
+TEST(doctor, every_trouble_of_a_host) {
+  for (const model::Finding& one : examine(good_start())) {
+    EXPECT_EQ(one.verdict, Verdict::ok) << one.id << ": " << one.found;
+  }
+  const std::vector<HostTrouble> table{
+      {"kernel-version", Verdict::danger, [](auto& s) { s.host.kernel = "5.4.0"; }},
+      {"kernel-version", Verdict::unknown, [](auto& s) { s.host.kernel = ""; }},
+      {"kernel-btf", Verdict::danger, [](auto& s) { s.host.kernel_types = false; }},
+      {"kernel-btf", Verdict::unknown, [](auto& s) { s.host.kernel_types.reset(); }},
+      {"capabilities", Verdict::unknown, [](auto& s) { s.host.privileges = 0; }},
+      {"capabilities", Verdict::unknown, [](auto& s) { s.host.privileges.reset(); }},
+      {"capabilities", Verdict::info, [](auto& s) { s.host.privileges = 3ULL << 38U; }},
+      {"lockdown", Verdict::danger, [](auto& s) { s.host.lockdown = "confidentiality"; }},
+      {"memlock", Verdict::advise,
+       [](auto& s) {
+         s.host.kernel = "5.10.0";
+         s.host.locked_memory_bytes = 65536;
+       }},
+      {"kptr-restrict", Verdict::advise, [](auto& s) { s.host.kptr_restrict = 2; }},
+      {"kptr-restrict", Verdict::unknown, [](auto& s) { s.host.kptr_restrict.reset(); }},
+      {"perf-event-paranoid", Verdict::advise,
+       [](auto& s) {
+         s.host.perf_event_paranoid = 3;
+         s.host.privileges = 0;
+       }},
+      {"port", Verdict::advise, [](auto& s) { s.ports = {9100}; }},
+      {"port", Verdict::unknown, [](auto& s) { s.host.listening_ports.reset(); }},
+      {"drive-nodes", Verdict::advise, [](auto& s) { s.host.drive_nodes[0].exists = false; }},
+      {"drive-nodes", Verdict::unknown, [](auto& s) { s.host.drive_nodes[0].readable = false; }},
+      {"reader-socket", Verdict::advise, [](auto& s) { s.host.reader_socket->socket = false; }},
+      {"history-directory", Verdict::info, [](auto& s) { s.host.history_directory.reset(); }},
+      {"history-directory", Verdict::info, [](auto& s) { s.host.history_directory->exists = false; }},
+      {"history-directory", Verdict::advise, [](auto& s) { s.host.history_directory->directory = false; }},
+      {"history-directory", Verdict::unknown, [](auto& s) { s.host.history_directory->writable = false; }},
+      {"history-directory", Verdict::advise, [](auto& s) { s.host.history_directory->free_ratio = 0.001; }},
+      {"iostats", Verdict::advise, [](auto& s) { s.devices[0].iostats = false; }},
+  };
+  for (const HostTrouble& row : table) {
+    Start start = good_start();
+    row.make(start);
+    const Findings found = troubles(examine(start), row.id);
+    ASSERT_EQ(found.size(), 1U) << row.id;
+    EXPECT_EQ(found[0].verdict, row.verdict) << row.id;
+    EXPECT_FALSE(found[0].found.empty() || found[0].why.empty()) << row.id;
+  }
+}
+
+TEST(doctor, looks_at_a_host) {
+  const tests::TemporaryTree tree;
+  tree.add(".", R"(sys/kernel/btf/vmlinux = x
+    sys/kernel/security/lockdown = none integrity [confidentiality]
+    sys/class/nvme/nvme0/
+    sys/class/nvme/nvme-fabrics/
+    dev/nvme0 = x
+    proc/sys/kernel/osrelease = 6.12.3
+    proc/sys/kernel/kptr_restrict = 2
+    proc/sys/kernel/perf_event_paranoid = -1
+    var/lib/ssdpulse/)");
+  tree.file("proc/self/status", "Name:\tx\nCapInh:\t0\nCapEff:\t000001ffffffffff\nSeccomp:\t0\n");
+  tree.file("proc/self/limits",
+            "Limit    Soft  Hard  Units\nMax locked memory         65536       8388608      bytes\n");
+  tree.file("proc/self/net/tcp",
+            "  sl  local_address rem_address   st\n"
+            "   0: 0100007F:2AB8 00000000:0000 0A 0\n"
+            "   1: 0100007F:0016 0100007F:9999 01 0\n");
+  tree.file("proc/self/net/tcp6",
+            "  sl  local_address rem_address   st\n"
+            "   0: 00000000000000000000000000000000:0050 00000000000000000000000000000000:0000 0A 0\n");
+  const auto probe = probe::look({tree.path()}, {"/var/lib/ssdpulse", "/run/no.sock"});
+  EXPECT_EQ(probe.kernel, "6.12.3");
+  EXPECT_EQ(probe.kernel_types, true);
+  EXPECT_EQ(probe.lockdown, "confidentiality");
+  EXPECT_EQ(probe.privileges, 0x1ffffffffffU);
+  EXPECT_EQ(probe.locked_memory_bytes, 8388608U);
+  EXPECT_EQ(probe.kptr_restrict, 2);
+  EXPECT_EQ(probe.perf_event_paranoid, -1);
+  ASSERT_EQ(probe.drive_nodes.size(), 1U);
+  EXPECT_TRUE(probe.drive_nodes[0].exists);
+  EXPECT_EQ(probe.listening_ports, (std::vector<std::uint16_t>{80, 10936}));
+  EXPECT_TRUE(probe.history_directory && probe.history_directory->directory);
+  EXPECT_TRUE(probe.reader_socket && !probe.reader_socket->exists);
+}
+
+TEST(doctor, knows_nothing_of_an_empty_tree) {
+  const tests::TemporaryTree tree;
+  const auto probe = probe::look({tree.path()}, {});
+  EXPECT_FALSE(probe.kernel_types || probe.privileges || probe.kptr_restrict || probe.listening_ports);
+  EXPECT_TRUE(something_is_missing(examine(Start{probe, {10936}, {}})));
+}
+
+RC_GTEST_PROP(doctor, survives_random_bytes, ()) {
+  static const tests::TemporaryTree tree;
+  for (const char* path :
+       {"sys/kernel/security/lockdown", "proc/sys/kernel/osrelease", "proc/sys/kernel/kptr_restrict",
+        "proc/sys/kernel/perf_event_paranoid", "proc/self/status", "proc/self/limits", "proc/self/net/tcp"}) {
+    const auto bytes = *rc::gen::container<std::string>(rc::gen::arbitrary<char>());
+    const auto lead = *rc::gen::element<std::string>("", "CapEff:\t", "Max locked memory ", "a\n 0: 1:", "[");
+    tree.file(path, lead + bytes);
+  }
+  const Findings all = examine(Start{probe::look({tree.path()}, {}), {10936}, {}});
+  RC_ASSERT(std::all_of(all.begin(), all.end(), [](const model::Finding& one) { return !one.found.empty(); }));
+}
+
+TEST(findings, go_through_json_unchanged) {
+  model::Snapshot snapshot = well();
+  change_device(snapshot, [](model::Device& device, model::DeviceIo& io) {
+    device.iostats = false;
+    io.losses[0] = 7;
+  });
+  Findings all = examine(snapshot);
+  all[0].wear_bytes_per_day = 1e9;
+  const auto json = findings::to_json(all);
+  const auto back = findings::from_json(nlohmann::json::parse(json.dump()));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(findings::to_json(*back), json);
+  EXPECT_FALSE(findings::from_json(nlohmann::json::parse("[1]")));
+  EXPECT_TRUE(findings::from_json(nlohmann::json::parse(R"({"findings":[1,{"verdict":"fine"}]})"))->empty());
+}
+
+TEST(findings, equal_ones_are_one_line_and_hostile_bytes_are_shown) {
+  model::Finding one;
+  one.id = "X1";
+  one.verdict = Verdict::advise;
+  one.device = "sda";
+  one.found = "red \x1b[31m";
+  model::Finding other = one;
+  other.device = "sdb";
+  std::ostringstream out;
+  findings::print_text({one, other}, {}, out);
+  EXPECT_EQ(out.str(),
+            "VERDICT  ID  DEVICE   FOUND\nadvise   X1  sda sdb  red ?[31m\n2 advise; --all shows what is well, too\n");
+}
+
+}  // namespace
+}  // namespace ssdpulse::doctor

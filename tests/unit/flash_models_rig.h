@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hosts for the flash models: drives, and the kernel that samples what is written to them, by the rule in words: one
+// page of each group, the followed pages of a range have consecutive indexes. Shares PageSample alone with the models.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/analysis/flash_model/page_sample.h"
+#include "daemon/flash/model_set.h"
+#include "tests/unit/flash_loads.h"
+
+namespace ssdpulse::test {
+
+inline constexpr std::uint64_t kFlashPage = 4096;
+
+inline flash::FlashDrive flash_drive(const std::string& device, std::uint64_t pages, const std::string& serial = "") {
+  flash::FlashDrive drive;
+  drive.key = serial.empty() ? "serial of " + device : serial;
+  drive.namespaces = {{device, pages * kFlashPage}};
+  drive.facts.size_bytes = pages * kFlashPage;
+  return drive;
+}
+
+inline flash::ModelSettings flash_settings(const std::string& directory = "", std::uint32_t seed = 77) {
+  flash::ModelSettings settings;
+  settings.rate_bits = 3;
+  settings.directory = directory;
+  settings.make_seed = [seed] { return seed; };
+  return settings;
+}
+
+/// Stands for the kernel side: samples by what is in force, one tick later than it was asked for.
+class SamplingKernel {
+ public:
+  /// Of all namespaces of `drive`, in their order, `load` writes its pages.
+  flash::FlashInput tick(const std::vector<flash::FlashDrive>& drives, const flash::Sampling& wanted,
+                         std::map<std::string, FlashLoad>& loads, std::uint64_t pages_each) {
+    flash::FlashInput input;
+    at += std::chrono::seconds(1);
+    input.at = at;
+    input.wall =
+        model::WallTime(std::chrono::seconds(1'790'000'000) + std::chrono::duration_cast<std::chrono::seconds>(at));
+    input.drives = drives;
+    auto samples = std::make_shared<model::FlashSamples>();
+    for (auto& [device, load] : loads) {
+      if (const auto found = in_force_.find(device); found != in_force_.end()) {
+        write(device, found->second, load, pages_each, *samples);
+      }
+    }
+    input.samples = samples;
+    input.sampling = std::make_shared<flash::Sampling>(in_force_);
+    if (in_force_ != wanted) {
+      for (const auto& [device, parameters] : wanted) {
+        if (in_force_.count(device) == 0 || !(in_force_[device] == parameters)) {
+          totals_[device] = {device, ++numbers_, {}, {}};
+        }
+      }
+      in_force_ = wanted;
+    }
+    return input;
+  }
+  /// As if the daemon had been restarted: nothing is sampled until it is asked for again.
+  void restart() { in_force_.clear(); }
+
+  std::chrono::nanoseconds at{0};
+  double loses = 0;
+
+ private:
+  void write(const std::string& device, const model::SamplingParameters& parameters, FlashLoad& load,
+             std::uint64_t pages, model::FlashSamples& out) {
+    const std::uint64_t drive_pages = std::uint64_t{parameters.followed} << parameters.rate_bits;
+    const analysis::PageSample sample(drive_pages, parameters.rate_bits, parameters.seed);
+    model::DeviceFlashSamples& totals = totals_[device];
+    const auto index = static_cast<std::uint16_t>(out.devices.size());
+    for (std::uint64_t written = 0; written < pages;) {
+      const FlashOperation operation = load();
+      const auto range = sample.followed({parameters.first_page + operation.first, operation.count});
+      const auto kind = operation.discard ? model::FlashEventKind::discard : model::FlashEventKind::write;
+      if (!operation.discard) {
+        written += operation.count;
+        totals.written[operation.hint] += operation.count;
+      }
+      if (range.count > 0 && dice_.share() < loses) {
+        ++totals.lost[static_cast<std::size_t>(kind)];
+      } else if (range.count > 0) {
+        out.events.push_back({static_cast<std::uint32_t>(range.first), static_cast<std::uint32_t>(range.count), index,
+                              kind, operation.hint});
+      }
+    }
+    out.devices.push_back(totals);
+  }
+
+  flash::Sampling in_force_;
+  std::map<std::string, model::DeviceFlashSamples> totals_;
+  std::uint64_t numbers_ = 0;
+  FlashDice dice_{8};
+};
+
+}  // namespace ssdpulse::test

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is taken from outside, and how much of it?
+#include "daemon/web/history_routes.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "daemon/history/store.h"
+#include "daemon/web/mark_rate.h"
+#include "tests/fixtures/temporary_tree.h"
+
+namespace ssdpulse::web {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(HistoryRoutes, TakeSixtyMarksAMinute) {
+  const auto reader = history::Reader::open("/nowhere/ssdpulse.db");
+  http::Routes routes;
+  int kept = 0;
+  add_history(routes, **reader, [&](const model::Mark&) { ++kept; }, {});
+  http::Request request;
+  request.host = "localhost";
+  request.own = "1";
+  request.local = true;
+  request.query["text"] = "flood";
+  for (int i = 0; i < 60; ++i) {
+    ASSERT_EQ(routes["POST /api/v1/marks"](request).status, 200U) << i;
+  }
+  const http::Response refused = routes["POST /api/v1/marks"](request);
+  EXPECT_EQ(refused.status, 503U);
+  EXPECT_NE(refused.body->find("60 marks within a minute"), std::string::npos);
+  EXPECT_EQ(kept, 60);
+}
+
+/// A history of sda: two minutes of one I/O each, half an hour ago.
+std::string written_history(const tests::TemporaryTree& tree) {
+  const std::string file = tree.path("ssdpulse.db");
+  std::optional<history::FileIdentity> checked;
+  const std::atomic<bool> stop = false;
+  auto store = history::Store::open(file, {}, checked, stop);
+  const auto now = std::chrono::floor<std::chrono::minutes>(std::chrono::system_clock::now());
+  history::Batch batch;
+  for (const auto at : {now - 30min, now - 29min}) {
+    model::DeviceLoad load;
+    load.operations[0].ios = 1;
+    load.latencies[0].words = {{100, 1}};
+    batch.device_minutes.push_back({{"w", "sda", "m", "s"}, at, load});
+  }
+  EXPECT_TRUE(store->write(batch, now).has_value());
+  return file;
+}
+
+TEST(HistoryRoutes, MinutesAreThoseOfSixHoursAtMost) {
+  const tests::TemporaryTree tree;
+  const auto reader = history::Reader::open(written_history(tree));
+  http::Routes routes;
+  add_history(routes, **reader, [](const model::Mark&) {}, {});
+  http::Request request;
+  request.host = "localhost";
+  request.path = "/api/v1/history/sda";
+  request.query = {{"minutes", "1"}};
+  const http::Response answer = routes["/api/v1/history/*"](request);
+  ASSERT_EQ(answer.status, 200U) << *answer.body;
+  const auto json = nlohmann::json::parse(*answer.body);
+  ASSERT_EQ(json.at("minutes").size(), 2U);
+  EXPECT_EQ(json.at("minutes").at(1).at("seconds"), 60);
+  const auto now =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
+  request.query["from"] = std::to_string((now - 6h).count());
+  request.query["to"] = std::to_string(now.count());
+  EXPECT_EQ(routes["/api/v1/history/*"](request).status, 200U);
+  request.query["from"] = std::to_string((now - 7h).count());
+  const http::Response refused = routes["/api/v1/history/*"](request);
+  EXPECT_EQ(refused.status, 400U);
+  EXPECT_NE(refused.body->find("six hours at most"), std::string::npos);
+  request.path = "/api/v1/history/sdb";
+  request.query.erase("from");
+  request.query.erase("to");
+  EXPECT_EQ(routes["/api/v1/history/*"](request).status, 404U) << "and then another may ask";
+}
+
+TEST(MarkRate, BeginsAnotherMinute) {
+  MarkRate rate;
+  const std::chrono::steady_clock::time_point begin{1h};
+  for (int i = 0; i < MarkRate::kMostAMinute; ++i) {
+    ASSERT_TRUE(rate.take(begin + 1s));
+  }
+  EXPECT_FALSE(rate.take(begin + 60s));
+  EXPECT_TRUE(rate.take(begin + 61s));
+}
+
+}  // namespace
+}  // namespace ssdpulse::web

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is a log line one JSON object with its fields apart, whatever bytes it holds?
+#include "daemon/util/json_line.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace ssdpulse {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::chrono::system_clock::time_point kTime(1'700'000'000'007ms);
+
+TEST(JsonLine, FieldsAreApart) {
+  EXPECT_EQ(log::json_line(kTime, "warning", "device=sda went reason=\"no answer\" device=other"),
+            R"({"time":"2023-11-14T22:13:20.007Z","level":"warning",)"
+            R"("message":"device=sda went reason=\"no answer\" device=other",)"
+            R"("fields":{"device":"sda","reason":"no answer"}})");
+  EXPECT_EQ(log::json_line(kTime, "info", "stopping"),
+            R"({"time":"2023-11-14T22:13:20.007Z","level":"info","message":"stopping"})");
+}
+
+TEST(JsonLine, BytesThatAreNoText) {
+  const auto line = nlohmann::json::parse(log::json_line(kTime, "info", "comm=\"a\xff\n\"b\" x"));
+  EXPECT_EQ(line["message"], "comm=\"a\xef\xbf\xbd\n\"b\" x");
+}
+
+RC_GTEST_PROP(JsonLine, AnyMessageIsOneLine, (const std::string& message)) {
+  const std::string line = log::json_line(kTime, "info", message);
+  RC_ASSERT(line.find('\n') == std::string::npos);
+  const auto parsed = nlohmann::json::parse(line);
+  RC_ASSERT(parsed.at("level") == "info");
+  RC_ASSERT(parsed.at("message").is_string());
+}
+
+}  // namespace
+}  // namespace ssdpulse

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `ssdpulse report` prints. Golden pages are in tests/fixtures/report; SSDPULSE_TEST_GOLDEN=write rewrites them.
+#include "exporters/report/report.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/unit/simulated_minutes.h"
+
+namespace ssdpulse::report {
+namespace {
+
+using analysis::comparison::Change;
+using analysis::comparison::Row;
+using analysis::comparison::Side;
+using analysis::comparison::Unit;
+using analysis::comparison::Verdict;
+using namespace std::chrono_literals;
+
+const model::PastTime kBegin{std::chrono::minutes(29'000'000)};
+constexpr auto kLength = 240min;
+const std::string kHostile =
+    "</script><script>alert(1)</script>\"'&|\x1b[31m\xe2\x80\xae\xff" + std::string(10000, 'A');
+
+Side side(model::PastTime begin, std::uint64_t seed) {
+  test::SimulatedDisk disk{.ios = 3000};
+  Side result{{begin, begin + kLength}, test::simulate_minutes(disk, 240, seed, begin.time_since_epoch().count()), {}};
+  result.minutes.erase(result.minutes.begin() + 50, result.minutes.begin() + 60);
+  return result;
+}
+
+Row row(const char* id, const char* what, double before, double after, Verdict verdict, std::optional<Change> change) {
+  Row result;
+  result.id = id;
+  result.what = what;
+  result.before = before;
+  result.after = after;
+  result.n_before = 7'200'000;
+  result.n_after = 3'600;
+  result.verdict = verdict;
+  result.raw = change;
+  return result;
+}
+
+/// Made up, so that a change of the statistics leaves the pages as they are.
+DeviceReport made_up(const std::string& name) {
+  DeviceReport device;
+  device.question.before = side(kBegin, 1);
+  device.question.after = side(kBegin + kLength + 10min, 2);
+  auto& comparison = device.comparison;
+  comparison.device = {name, "Model A", "S1", kBegin, kBegin};
+  comparison.before = device.question.before->window;
+  comparison.after = device.question.after.window;
+  comparison.hours_before = 3.8;
+  comparison.hours_after = 4;
+  comparison.rows = {
+      row("read.p50", "reads p50", 200e-6, 201e-6, Verdict::same, Change{1.005, 0.97, 1.04, 1}),
+      row("read.p99", "reads p99", 12.5e-3, 1.8e-3, Verdict::better, Change{0.144, 0.12, 0.17, 0}),
+      row("read.p99.9", "reads p99.9", 0.1, 0.2, Verdict::cannot_tell, Change{2, 0.5, 8, 0.3}),
+      row("write.p99", "writes p99", 1e-3, 2e-3, Verdict::worse, Change{2, 1.8, 2.2, 0}),
+      row("commit.p99", "commits p99", 1, 1, Verdict::cannot_tell, std::nullopt),
+  };
+  comparison.rows[2].reason = "the interval is too wide";
+  comparison.rows[2].hours_needed = 61.3;
+  comparison.rows[3].adjusted = Change{1.5, 1.4, 1.6, 0};
+  comparison.rows[3].usual = 1.05;
+  comparison.rows[4].before = std::nullopt;
+  comparison.rows[4].reason = "too few I/Os before to say: 3000 are needed";
+  Row wear = row("wear.media_bytes", "bytes to the media a day", 4.2e12, 3.1e12, Verdict::better,
+                 Change{0.74, 0.6, 0.9, 0.01});
+  wear.unit = Unit::bytes_per_day;
+  wear.n_before = wear.n_after = 1.5e12;
+  comparison.rows.push_back(wear);
+  comparison.load = {{"read.ios", "reads", Unit::per_second, 502, 514},
+                     {"write.bytes", "written", Unit::bytes_per_second, 2.07e6, std::nullopt}};
+  comparison.differing = {{kBegin + kLength, name, "queue.scheduler", "mq-deadline", "none"}};
+  comparison.notes = {{"one-setting", "one known setting differs"}};
+  return device;
+}
+
+Report report(std::vector<DeviceReport> devices) {
+  return {"db1", kBegin + 1000min, "mark \"try\"", {{kBegin + kLength, "try"}}, std::move(devices)};
+}
+
+template <typename Print>
+std::string printed(Print print, const Report& what) {
+  std::ostringstream out;
+  print(what, out);
+  return out.str();
+}
+
+void expect_golden(const std::string& name, const std::string& text) {
+  const std::string file = std::string(SSDPULSE_SOURCE_DIR) + "/tests/fixtures/report/" + name;
+  const char* mode = std::getenv("SSDPULSE_TEST_GOLDEN");
+  if (mode != nullptr && std::string(mode) == "write") {
+    std::filesystem::create_directories(std::filesystem::path(file).parent_path());
+    std::ofstream(file) << text;
+  }
+  std::ifstream stream(file);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(stream), {}), text) << file;
+}
+
+TEST(Report, Text) { expect_golden("compared.txt", printed(print_text, report({made_up("nvme0n1")}))); }
+TEST(Report, Markdown) { expect_golden("compared.md", printed(print_markdown, report({made_up("nvme0n1")}))); }
+TEST(Report, Json) { expect_golden("compared.json", printed(print_json, report({made_up("nvme0n1")}))); }
+
+TEST(Report, OneWindowAsText) {
+  DeviceReport alone = made_up("nvme0n1");
+  alone.comparison.before.reset();
+  alone.question.before.reset();
+  expect_golden("alone.txt", printed(print_text, report({alone})));
+}
+
+TEST(Report, HtmlAsksForNothing) {
+  const std::string html = printed(print_html, report({made_up("nvme0n1")}));
+  EXPECT_EQ(html.find("<script"), std::string::npos);
+  EXPECT_EQ(html.find("http:"), std::string::npos);
+  EXPECT_EQ(html.find("https:"), std::string::npos);
+  EXPECT_NE(html.find("default-src 'none'"), std::string::npos);
+  // A picture for each window.
+  EXPECT_NE(html.find("aria-label=\"before"), std::string::npos);
+  EXPECT_NE(html.find("aria-label=\"after"), std::string::npos);
+  EXPECT_NE(html.find("url(#no-data)"), std::string::npos);  // ten minutes are missing
+}
+
+TEST(Report, HtmlIsBounded) {
+  std::vector<DeviceReport> devices;
+  for (int i = 0; i < 200; ++i) {
+    devices.push_back(made_up("nvme" + std::to_string(i) + "n1"));
+  }
+  Report many = report(std::move(devices));
+  many.marks.assign(2000, {kBegin, kHostile});
+  EXPECT_LE(printed(print_html, many).size(), kMostHtmlBytes);
+}
+
+TEST(Report, NamesFromOutsideAreHarmless) {
+  DeviceReport device = made_up(kHostile);
+  device.comparison.device.model = kHostile;
+  device.comparison.device.serial = kHostile;
+  device.comparison.differing = {{kBegin, kHostile, kHostile, kHostile, kHostile}};
+  Report hostile = report({device});
+  hostile.change = hostile.host = kHostile;
+  hostile.marks = {{kBegin, kHostile}};
+  const std::string html = printed(print_html, hostile);
+  EXPECT_EQ(html.find("<script"), std::string::npos);
+  EXPECT_NE(html.find("&lt;script&gt;"), std::string::npos);
+  for (const auto& text :
+       {html, printed(print_text, hostile), printed(print_markdown, hostile), printed(print_json, hostile)}) {
+    EXPECT_EQ(text.find('\x1b'), std::string::npos);
+    EXPECT_EQ(text.find("\xe2\x80\xae"), std::string::npos);  // turns the direction of what follows
+  }
+  const std::string markdown = printed(print_markdown, hostile);
+  for (std::size_t at = markdown.find('<'); at != std::string::npos; at = markdown.find('<', at + 1)) {
+    EXPECT_EQ(markdown[at - 1], '\\');
+  }
+  EXPECT_NE(markdown.find("\\<script\\>"), std::string::npos);
+  EXPECT_FALSE(nlohmann::json::parse(printed(print_json, hostile), nullptr, false).is_discarded());
+}
+
+}  // namespace
+}  // namespace ssdpulse::report

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is what is read of a host what its files say, and what is recorded of it what people turn? On trees of our own.
+#include "daemon/sources/settings/settings.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "daemon/sources/settings/recorded.h"
+#include "tests/fixtures/sysfs_host.h"
+
+namespace ssdpulse::settings {
+namespace {
+
+TEST(settings, of_a_host) {
+  const tests::SysfsHost host;
+  tests::add_nvme(host, 0, "0", R"(queue/scheduler = [none] mq-deadline
+    queue/nomerges = 2
+    mq/0/nr_tags = 1023)");
+  tests::add_nvme(host, 1, "5");
+  host.partition(tests::kNvme0, "nvme0n1", "nvme0n1p1", "259:1");
+  host.tree().add("sys/devices/" + std::string(tests::kNvme0), R"(nvme0n1/nvme0n1p1/start = 2048
+    queue_count = 5
+    device/current_link_width = 4)");
+  host.array("dm-0", "252:0", {std::string(tests::kNvme0) + "/nvme0n1/nvme0n1p1"}, "dm/name = data\ndm/uuid = CRYPT-x");
+  host.mounts(
+      "31 1 259:1 / /my\\040data rw,noatime shared:1 - xfs /dev/nvme0n1p1 rw,sunit=128\n"
+      "32 1 0:9 / /run rw - tmpfs tmpfs rw\n");
+  host.tree().add(".", R"(proc/meminfo = MemTotal:  1024 kB
+    proc/7/comm = mysqld
+    proc/sys/vm/swappiness = 10
+    sys/devices/system/cpu/cpu0/cpuidle/state1/latency = 10
+    sys/devices/system/cpu/cpu0/cpuidle/state2/latency = 200
+    sys/devices/system/cpu/cpu0/cpuidle/state2/disable = 1
+    sys/devices/system/cpu/cpu1/
+    sys/devices/system/cpu/cpufreq/
+    sys/fs/cgroup/system.slice/db.service/io.max = 259:0 rbps=1
+    usr/lib/systemd/system/fstrim.timer = OnCalendar=weekly
+    etc/systemd/system/fstrim.timer.d/a.conf = OnCalendar=Sun 04:00
+    etc/systemd/system/timers.target.wants/fstrim.timer = x)");
+  host.tree().file("proc/swaps", "Filename Type\n/dev/nvme0n1p1 partition 1 0 -2\n");
+  const auto all = read({host.tree().path()}, tests::look(host));
+  ASSERT_EQ(all.disks.size(), 2U);
+  const auto& disk = all.disks[0];
+  EXPECT_EQ(disk.files.text("queue/scheduler"), "[none] mq-deadline");
+  EXPECT_EQ(disk.files.number("queue/nomerges"), 2U);
+  EXPECT_FALSE(disk.files.number("queue/rq_affinity"));
+  EXPECT_EQ(disk.controller_name, "nvme0");
+  EXPECT_EQ(disk.controller.number("device/current_link_width"), 4U);
+  ASSERT_EQ(disk.partitions.size(), 1U);
+  EXPECT_EQ(disk.partitions[0].start_bytes, 1U << 20U);
+  ASSERT_EQ(all.arrays.size(), 1U);
+  EXPECT_EQ(all.arrays[0].files.text("dm/name"), "data");
+  EXPECT_EQ(all.arrays[0].disks, std::vector<std::string>{"nvme0n1"});
+  ASSERT_EQ(all.mounts.size(), 1U);
+  EXPECT_EQ(all.mounts[0].mountpoint, "/my data");
+  EXPECT_EQ(all.mounts[0].options, (std::set<std::string>{"rw", "noatime", "sunit=128"}));
+  EXPECT_EQ(all.memory_bytes, 1U << 20U);
+  EXPECT_EQ(all.cpus, 2U);
+  EXPECT_EQ(all.deepest_sleep_us, 10U);
+  EXPECT_EQ(all.programs, std::set<std::string>{"mysqld"});
+  EXPECT_EQ(all.swap_volumes, std::vector<std::string>{"nvme0n1p1"});
+  EXPECT_EQ(all.cgroup_limits.size(), 1U);
+  EXPECT_EQ(all.fstrim.enabled, true);
+  EXPECT_EQ(all.fstrim.calendar, "Sun 04:00");
+  host.tree().link("etc/systemd/system/fstrim.timer", "/dev/null");
+  EXPECT_EQ(read({host.tree().path()}, tests::look(host)).fstrim.enabled, false) << "masked";
+  host.tree().remove("etc/systemd/system/fstrim.timer");
+  host.tree().remove("etc/systemd/system/timers.target.wants");
+  EXPECT_EQ(read({host.tree().path()}, tests::look(host)).fstrim.enabled, false);
+  host.tree().remove("etc");
+  EXPECT_FALSE(read({host.tree().path()}, tests::look(host)).fstrim.enabled);
+}
+
+model::RecordedSettings recorded_of(const tests::SysfsHost& host, const std::string& device) {
+  return recorded(read_disk({host.tree().path()}, tests::device_of(tests::look(host), device)));
+}
+
+TEST(recorded, the_cache_and_the_latency_tolerance_lie_elsewhere_by_kind_of_disk) {
+  const tests::SysfsHost host;
+  tests::add_nvme(host, 0, "0", "queue/scheduler = mq-deadline [none]\nqueue/nomerges = 2");
+  // Under multipath the disk's own `device` is the subsystem, which has no such file.
+  host.tree().add("sys/devices/" + std::string(tests::kNvme0), "power/pm_qos_latency_tolerance_us = 100000");
+  tests::add_scsi(host, "sda", "pci/ata1/host0/target0:0:0/0:0:0:0", "0", "");
+  host.tree().add("sys/devices/pci/ata1/host0/target0:0:0/0:0:0:0", R"(scsi_disk/0:0:0:0/cache_type = write back
+    queue_depth = 32
+    timeout = 30)");
+  host.disk("pci/virtio0", "vda", "254:0", "cache_type = write through");
+  const auto nvme = recorded_of(host, "nvme0n1").values;
+  EXPECT_EQ(nvme.at("power/pm_qos_latency_tolerance_us"), "100000");
+  EXPECT_EQ(nvme.at("scheduler"), "none") << "the one that is used";
+  EXPECT_EQ(nvme.at("nomerges"), "2");
+  EXPECT_EQ(nvme.at("firmware"), "FW1.2");
+  EXPECT_EQ(nvme.count("cache_type"), 0U) << "what cannot be read is not there";
+  const auto sata = recorded_of(host, "sda").values;
+  EXPECT_EQ(sata.at("cache_type"), "write back");
+  EXPECT_EQ(sata.at("queue_depth"), "32");
+  EXPECT_EQ(sata.at("timeout"), "30");
+  EXPECT_EQ(recorded_of(host, "vda").values.at("cache_type"), "write through");
+}
+
+TEST(recorded, what_moves_by_itself_is_no_setting) {
+  model::DiskSettings disk;
+  disk.device.name = "nvme0n1";
+  for (const char* file : {"md/sync_action", "mq/0/nr_tags", "queue/physical_block_size"}) {
+    disk.files.set(file, "1");
+  }
+  for (const char* file : {"state", "device/current_link_speed", "queue_count"}) {
+    disk.controller.set(file, "1");
+  }
+  EXPECT_EQ(recorded(disk).device, "nvme0n1");
+  EXPECT_EQ(recorded(disk).values.size(), 2U) << "its size, and that of its blocks";
+}
+
+TEST(recorded, the_host_has_names_that_the_history_knows) {
+  const tests::SysfsHost host;
+  host.tree().add(".", R"(proc/sys/kernel/osrelease = 6.1.0
+    proc/sys/vm/dirty_ratio = 20
+    proc/sys/vm/dirty_expire_centisecs = 3000
+    sys/module/pcie_aspm/parameters/policy = default [performance]
+    sys/module/nvme_core/parameters/multipath = Y
+    sys/fs/cgroup/io.cost.qos = 8:0 enable=1)");
+  const auto all = recorded(read_host_files({host.tree().path()}));
+  EXPECT_EQ(all.device, "");
+  EXPECT_EQ(all.values, (std::map<std::string, std::string>{{"kernel", "6.1.0"},
+                                                            {"vm.dirty_ratio", "20"},
+                                                            {"vm.dirty_expire_centisecs", "3000"},
+                                                            {"pcie_aspm/parameters/policy", "performance"},
+                                                            {"nvme_core/parameters/multipath", "Y"}}));
+}
+
+}  // namespace
+}  // namespace ssdpulse::settings

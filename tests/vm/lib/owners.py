@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whose I/O was it? Cgroups of a guest, what they do, and what ssdpulse_attribution_probe says of it."""
+import json
+from types import SimpleNamespace
+
+from lib import attribution
+
+GROUPS = "/tmp/cgroups"
+
+
+def make_groups(vm, names):
+    """On version 2, with both controllers: {name: its identity}."""
+    vm.sh(f"mkdir -p {GROUPS}; mount -t cgroup2 cgroup {GROUPS}; echo '+io +memory' >{GROUPS}/cgroup.subtree_control; "
+          + "; ".join(f"mkdir {GROUPS}/{name}" for name in names))
+    return {name: int(vm.sh(f"stat -c %i {GROUPS}/{name}")) for name in names}
+
+
+def remove_groups(vm):
+    vm.sh(f"for group in {GROUPS}/*/; do rmdir $group; done; umount {GROUPS}")
+
+
+def fio(vm, group, options, place, kind, mib):
+    """[bytes read, bytes written] by a member of the cgroup, as fio says."""
+    vm.sh(f"echo 3 >/proc/sys/vm/drop_caches; sh -c 'echo $$ >{GROUPS}/{group}/cgroup.procs; exec fio --name=job "
+          f"--filename={place} --direct=1 --rw={kind} --bs=4k --size={mib}M --randrepeat=0 --thread "
+          f"--fadvise_hint=random --output-format=json {options}' >/tmp/fio.{group} 2>&1", 100)
+    report = vm.sh(f"cat /tmp/fio.{group}")
+    job = json.loads(report[report.index("{"):])["jobs"][0]
+    return [job[way]["io_bytes"] for way in ("read", "write")]
+
+
+class Probe:
+    """See tests/kernel/lib/attribution.py."""
+
+    def __init__(self, vm, disks):
+        self._vm, self._disks, self._answers = vm, disks, 1
+        vm.sh("rm -f /tmp/ask /tmp/answers; mkfifo /tmp/ask; sleep 10000 >/tmp/ask & echo $! >/tmp/holder; "
+              f"ssdpulse_attribution_probe full 64 {' '.join(disks)} </tmp/ask >/tmp/answers 2>/tmp/probe.log &")
+        self.features = self._answer()
+
+    def _answer(self):
+        self._vm.sh(f"n=0; until [ $(wc -l </tmp/answers) -ge {self._answers} ]; do n=$((n + 1)); [ $n -lt 600 ] || "
+                    "{ cat /tmp/probe.log; exit 1; }; sleep 0.1; done", 240)
+        answer = json.loads(self._vm.sh(f"sed -n {self._answers}p /tmp/answers"))
+        self._answers += 1
+        return answer
+
+    def looks(self):
+        """{disk: the second of two looks}, at rest: nothing waits for the next one any more."""
+        for _ in range(2):
+            self._vm.sh("echo look >/tmp/ask")
+            answer = self._answer()
+        return {disk: attribution.Look(answer, SimpleNamespace(name=disk)) for disk in self._disks}
+
+    def end(self):
+        self._vm.sh("kill $(cat /tmp/holder); while pidof ssdpulse_attribution_probe; do sleep 0.1; done")
