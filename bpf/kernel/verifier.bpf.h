@@ -22,14 +22,14 @@ static __always_inline __u32 forgotten(__u32 value, __u64 unknown)
 {
 	__u64 wide = value;
 
-	asm volatile("%0 ^= %1\n%0 ^= %1" : "+r"(wide) : "r"(unknown));
+	asm volatile("%0 ^= %1\n%0 ^= %1" : "+&r"(wide) : "r"(unknown));
 	return (__u32)wide;
 }
 
 /* The same of 64 bits. */
 static __always_inline __u64 forgotten_wide(__u64 value, __u64 unknown)
 {
-	asm volatile("%0 ^= %1\n%0 ^= %1" : "+r"(value) : "r"(unknown));
+	asm volatile("%0 ^= %1\n%0 ^= %1" : "+&r"(value) : "r"(unknown));
 	return value;
 }
 

@@ -29,7 +29,7 @@ bool drop_online_discard(Finding& finding, const MountSettings& mount) {
   if (again && mount.mountpoint == "/") {
     finding.change.clear();  // nobody can unmount it: only the lasting change, and a restart of the host
     finding.undo.clear();
-    finding.persistent += "; for / its options may be in rootflags= of the kernel's command line; then reboot";
+    finding.persistent += " and from rootflags= on the kernel command line, then reboot";
   }
   return true;
 }
