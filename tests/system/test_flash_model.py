@@ -5,7 +5,7 @@
 
 Uniform writes to a disk in memory, each logged here: what the daemon models live must be what `ssdpulse simulate --full` says
 of that log, within 5 %. In the long tier the same of a second disk, of which the upper half is discarded first. Such disks have
-no serial number, so a daemon that is restarted knows nothing of them: that a model goes on is for unit.flash_models_test.
+no serial number, so a daemon that is restarted knows nothing of them: that a model goes on is for unit.flash_states_test.
 """
 import json
 import math

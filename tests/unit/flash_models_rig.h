@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -99,5 +100,46 @@ class SamplingKernel {
   std::uint64_t numbers_ = 0;
   FlashDice dice_{8};
 };
+
+inline constexpr std::uint64_t kPages = std::uint64_t{1} << 19;  // 2 GiB; one of 8 is followed
+
+/// One host, its models and its kernel.
+struct Host {
+  explicit Host(flash::ModelSettings settings, std::vector<flash::FlashDrive> all = {flash_drive("sda", kPages)})
+      : drives(std::move(all)), models(std::make_unique<flash::ModelSet>(std::move(settings))) {
+    begin();
+  }
+  /// Until what the models want is in force.
+  void begin() {
+    tick();
+    tick();
+  }
+  void play(double drive_writes, std::uint64_t pages_a_tick = 8192) {
+    for (double left = drive_writes * kPages; left > 0; left -= static_cast<double>(pages_a_tick)) {
+      tick(pages_a_tick);
+    }
+  }
+  void tick(std::uint64_t pages = 0) {
+    last = kernel.tick(drives, *models->sampling(), loads, pages);
+    models->observe(last);
+  }
+  /// The last look at all drives.
+  void settle() {
+    for (int i = 0; i < 35; ++i) {
+      tick();
+    }
+  }
+  const model::FlashEstimate& drive(std::size_t index = 0) const { return models->figures()->drives.at(index); }
+
+  std::vector<flash::FlashDrive> drives;
+  std::map<std::string, FlashLoad> loads;
+  SamplingKernel kernel;
+  std::unique_ptr<flash::ModelSet> models;
+  flash::FlashInput last;
+};
+
+inline std::optional<model::Estimate> likely(const model::FlashEstimate& drive) {
+  return drive.likely[static_cast<std::size_t>(model::FlashWindow::drive_write)];
+}
 
 }  // namespace ssdpulse::test
