@@ -33,6 +33,14 @@ void set_colours() {
   }
 }
 
+/// ncurses draws in its handler of SIGTSTP, also where it was drawing already: so it is let in only between pictures.
+void let_stop(bool may) {
+  sigset_t stop;
+  ::sigemptyset(&stop);
+  ::sigaddset(&stop, SIGTSTP);
+  ::pthread_sigmask(may ? SIG_UNBLOCK : SIG_BLOCK, &stop, nullptr);
+}
+
 attr_t attributes_of(Style style, bool colours) {
   switch (style) {
     case Style::plain:
@@ -59,6 +67,7 @@ CursesTerminal::CursesTerminal(bool colours) : colours_(colours) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     ::sigaction(signal, &action, nullptr);
   }
+  let_stop(false);
   ::initscr();
   ::cbreak();
   ::noecho();
@@ -71,7 +80,10 @@ CursesTerminal::CursesTerminal(bool colours) : colours_(colours) {
   }
 }
 
-CursesTerminal::~CursesTerminal() { ::endwin(); }
+CursesTerminal::~CursesTerminal() {
+  ::endwin();
+  let_stop(true);
+}
 
 std::size_t CursesTerminal::width() const { return static_cast<std::size_t>(std::max(0, getmaxx(stdscr))); }
 std::size_t CursesTerminal::height() const { return static_cast<std::size_t>(std::max(0, getmaxy(stdscr))); }
@@ -90,7 +102,10 @@ void CursesTerminal::show(const Grid& grid) {
 
 std::optional<Press> CursesTerminal::key(std::chrono::milliseconds patience) {
   ::wtimeout(stdscr, static_cast<int>(patience.count()));
-  switch (const int code = ::wgetch(stdscr)) {
+  let_stop(true);
+  const int code = ::wgetch(stdscr);
+  let_stop(false);
+  switch (code) {
     case ERR:
     case KEY_RESIZE:
       return std::nullopt;

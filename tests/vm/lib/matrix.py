@@ -159,7 +159,7 @@ def main():
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--kernels", nargs="+", required=True)
     parser.add_argument("--scenarios", nargs="+", required=True)
-    parser.add_argument("--jobs", type=int, default=5)
+    parser.add_argument("--jobs", type=int, default=3)
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--whole", action="store_true")
     parser.add_argument("--keep", action="store_true")

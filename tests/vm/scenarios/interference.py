@@ -7,6 +7,7 @@ import machine
 from devices import Nvme, Slow
 from lib import metrics
 
+KERNELS_IN_CI = ("5.10",)  # the long form has all
 MACHINE = {"append": "nvme_core.multipath=N"}
 SHARES_GUEST = True
 READ, TRIM, STALL = 0.002, 0.05, 0.3  # seconds

@@ -8,6 +8,8 @@ import machine
 import nvme_identify
 from devices import NvmeTcp
 
+KERNELS_IN_CI = ("newest",)  # the long form has all
+
 POLL_SECONDS = 10
 WRITING_SECONDS = 36  # a ratio is told after changes in three readings
 DATA_UNIT, MIB32, GIGABYTE = 512_000, 32 << 20, 10**9

@@ -3,6 +3,8 @@
 import machine
 from devices import Backend, NvmeSubsystem
 
+KERNELS_IN_CI = ("5.10",)  # the long form has all
+
 POLL_SECONDS = 10  # the shortest that may be configured
 WRITING_SECONDS = 35  # a ratio is told after changes in three readings
 FDP = "fdp.runs=1M,fdp.nrg=1,fdp.nruh=4"
