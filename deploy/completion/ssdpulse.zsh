@@ -69,9 +69,6 @@ _ssdpulse() {
         '(--markdown)--json[print JSON]' '(--json)--markdown[print Markdown]' '--html[write one page]:file:_files' \
         '--fail-on[exit with 1]:verdict:(worse)' '(-c --config)'{-c,--config}'[configuration file of the daemon]:file:_files' \
         '--history.directory[directory of the history]:directory:_files -/' ;;
-      _arguments $asking '--all[also what is well]' '(-v --verbose)'{-v,--verbose}'[all that is known of each finding]' \
-        '--markdown[print Markdown]' '--accepted[findings that were accepted]:file:_files' \
-        '--min-observation[measuring before something is advised]:hours' '--rules[list the rules]' ;;
     simulate)
       _arguments '(-h --help)'{-h,--help}'[print the options]' '--input[recorded load]:file:_files' '--size[of the drive]:bytes' \
         '--page-size[bytes that the drive maps as one]:bytes' '--op[over-provisioning]:percent' \

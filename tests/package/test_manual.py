@@ -138,6 +138,8 @@ def completions(by_command):
                         ("fish", {f"--{word}" for word in re.findall(r"-l ([\w.-]+)", fish) if word != "commands"
                                   and word != "configured"})):
         expect(found == every, f"{name} offers every option, and no other: {sorted(found ^ every)}")
+    astray = re.findall(r";;\n(?! +(?:[\w-]+(?: \| [\w-]+)*\)|esac))(.*)", zsh)
+    expect(not astray, f"each branch of zsh's is a command's: {astray}")
     for command in filter(None, by_command):
         expect(re.search(rf"'{command}:", zsh), f"zsh offers {command}")
         expect(re.search(rf" -a {command} ", fish), f"fish offers {command}")
