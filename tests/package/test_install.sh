@@ -32,7 +32,7 @@ lib/sysusers.d/ssdpulse.conf
 share/bash-completion/completions/ssdpulse
 share/doc/ssdpulse/CHANGELOG.md
 share/doc/ssdpulse/README.md
-$(cd "$SSDPULSE_SOURCE/deploy/docs" && printf 'share/doc/ssdpulse/%s\n' *.md)
+$(cd "$SSDPULSE_SOURCE/deploy/docs" && printf 'share/doc/ssdpulse/%s\n' *.md pictures/* | LC_ALL=C sort)
 share/fish/vendor_completions.d/ssdpulse.fish
 share/man/man1/ssdpulse.1
 share/man/man5/ssdpulse-history.5

@@ -14,13 +14,13 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(SOURCE / "tests/kernel"), str(SOURCE / "tests/system")]
 import jsonschema  # noqa: E402  pylint: disable=wrong-import-position
 from browser import browser  # noqa: E402  pylint: disable=wrong-import-position
+from controlled_disk import controlled_disk  # noqa: E402  pylint: disable=wrong-import-position
 from lib import buckets, rig  # noqa: E402  pylint: disable=wrong-import-position
 from selenium.webdriver.common.keys import Keys  # noqa: E402  pylint: disable=wrong-import-position
 
@@ -29,34 +29,6 @@ SLOW = {"read": 0.25,  # far beyond what a busy host does to a read
          "write": 0.0005}
 LEFT, RIGHT, TOP, BOTTOM = 58, 8, 6, 20  # of a chart: where its axes are
 CIVIDIS = ("00224e", "123570", "3b496c", "575d6d", "707173", "8a8678", "a59c74", "c3b369", "e1cc55", "fee838")
-
-
-@contextmanager
-def slow_disk(state):
-    """(disk, tell): `tell(settings)` says how slow it is from now on."""
-    control, mount = state / "control", state / "slow"
-    mount.mkdir()
-
-    def tell(settings):
-        new = control.with_suffix(".new")
-        new.write_text(json.dumps(settings))
-        new.rename(control)
-
-    tell(FAST)
-    plugin = SOURCE / "tests/vm/lib/slow_disk.py"
-    process = subprocess.Popen(["nbdfuse", mount / "disk", "[", "nbdkit", "--exit-with-parent", "--threads=16", "python",
-                                plugin, f"control={control}", f"size={256 << 20}", "]"])
-    try:
-        for _ in range(100):
-            if (mount / "disk").exists():
-                break
-            time.sleep(0.05)
-        with rig.loop_disk(mount / "disk", direct=True) as disk:
-            yield disk, tell
-    finally:
-        rig.run("umount", "-l", mount, check=False)
-        process.terminate()
-        process.wait()
 
 
 def fetch(port, path, headers=None):
@@ -323,7 +295,7 @@ def only_known_hosts_are_answered(check, port):
 
 
 def test(check, state):
-    with slow_disk(state) as (slow, tell), rig.ram_disks(state, 1, "128M") as (busy,), \
+    with controlled_disk(state, FAST) as (slow, tell), rig.ram_disks(state, 1, "128M") as (busy,), \
             rig.daemon(state, [slow, busy], include=[slow.name, busy.name]) as daemon, browser() as chrome, \
             Pages(daemon) as pages:
         loads = [rig.Load(rig.fio_command(slow, 1, [{}], rw="randread", bs="4k", ioengine="psync", runtime=150,

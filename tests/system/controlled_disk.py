@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A disk that is as slow as a test says, and changes when it says something else (tests/vm/lib/slow_disk.py)."""
+import json
+import subprocess
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+from lib import rig
+
+PLUGIN = Path(__file__).resolve().parents[1] / "vm/lib/slow_disk.py"
+
+
+@contextmanager
+def controlled_disk(state, settings, size=256 << 20, *options):
+    """(disk, tell): `tell(settings)` says how slow it is from now on. `options` are those of the plugin."""
+    control, mount = state / "control", state / "slow"
+    mount.mkdir()
+
+    def tell(settings):
+        new = control.with_suffix(".new")
+        new.write_text(json.dumps(settings))
+        new.rename(control)
+
+    tell(settings)
+    process = subprocess.Popen(["nbdfuse", mount / "disk", "[", "nbdkit", "--exit-with-parent", "--threads=16", "python",
+                                PLUGIN, f"control={control}", f"size={size}", *options, "]"])
+    try:
+        for _ in range(100):
+            if (mount / "disk").exists():
+                break
+            time.sleep(0.05)
+        with rig.loop_disk(mount / "disk", direct=True) as disk:
+            yield disk, tell
+    finally:
+        rig.run("umount", "-l", mount, check=False)
+        process.terminate()
+        process.wait()

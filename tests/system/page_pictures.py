@@ -1,0 +1,169 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Takes the pictures of the page in README and docs, by hand and as root: page_pictures.py DIRECTORY [SECONDS].
+
+A database's disk is read and written, a second one is under load, a third idle. After SECONDS (240 unless told, as much as
+the drive's picture shows) an fstrim stalls the reads of the first. All is real but the disk's slowness: it is a loop device
+over a program that lets no read pass a trim (controlled_disk.py). Wants SSDPULSE_BUILD, and Debian's own python3.
+"""
+import base64
+import os
+import struct
+import subprocess
+import sys
+import threading
+import time
+import zlib
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+
+from browser import browser
+from controlled_disk import controlled_disk
+from lib import cgroups, rig
+
+HEIGHT = 1400
+WIDTHS = {"overview": 1480, "device": 1180}  # so that no column of the overview is out of sight
+MOST_BYTES = 150_000  # of a picture
+# Most commands are quick, some take longer, as on any drive.
+HEALTHY = {"read": 0.0006, "write": 0.0004, "flush": 0.002, "trim": 0.45, "reads_wait_for_trim": True,
+           "added": [{"kind": "read", "seconds": 0.0008, "share": 0.3}, {"kind": "read", "seconds": 0.003, "share": 0.04},
+                     {"kind": "write", "seconds": 0.001, "share": 0.2}]}
+MOUNT = Path("/mnt/database")  # in a mount namespace of this script alone
+
+
+def chunks(data):
+    """(name, bytes) of a PNG."""
+    at = 8
+    while at < len(data):
+        size, name = struct.unpack(">I4s", data[at:at + 8])
+        yield name, data[at + 8:at + 8 + size]
+        at += 12 + size
+
+
+def rows(data, width):
+    """Of a PNG of red, green and blue, their filters undone."""
+    pixels, stride = zlib.decompress(b"".join(part for name, part in chunks(data) if name == b"IDAT")), 3 * width
+    prior = bytearray(stride)
+    for start in range(0, len(pixels), stride + 1):
+        kind, row = pixels[start], bytearray(pixels[start + 1:start + 1 + stride])
+        for i in range(stride if kind else 0):
+            left, corner = (row[i - 3], prior[i - 3]) if i >= 3 else (0, 0)
+            base = left + prior[i] - corner
+            guess = (left, prior[i], (left + prior[i]) >> 1,
+                     min((left, prior[i], corner), key=lambda one, base=base: abs(base - one)))[kind - 1]
+            row[i] = (row[i] + guess) & 255
+        yield row
+        prior = row
+
+
+def with_palette(data):
+    """The same PNG with its 256 most frequent colours, a third as large: others become the nearest of them."""
+    width, height, depth, kind = struct.unpack(">IIBB", data[16:26])
+    if (depth, kind) != (8, 2):
+        raise ValueError("not a PNG of red, green and blue")
+    pixels = [list(zip(row[0::3], row[1::3], row[2::3])) for row in rows(data, width)]
+    seen = Counter(pixel for row in pixels for pixel in row)
+    palette = [colour for colour, _ in seen.most_common(256)]
+    nearest = {}
+    for colour in seen:
+        distance = lambda i, colour=colour: sum((a - b) ** 2 for a, b in zip(palette[i], colour))  # noqa: E731
+        nearest[colour] = min(range(len(palette)), key=distance)
+    lines = b"".join(b"\0" + bytes(nearest[pixel] for pixel in row) for row in pixels)
+    made = ((b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)), (b"PLTE", b"".join(map(bytes, palette))),
+            (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b""))
+    return data[:8] + b"".join(struct.pack(">I", len(part)) + name + part + struct.pack(">I", zlib.crc32(name + part))
+                               for name, part in made)
+
+
+def shot(chrome, name, last):
+    """A PNG from the top of the page to the end of the element `last`."""
+    bottom = chrome.run("return document.querySelector(arguments[0]).getBoundingClientRect().bottom + scrollY", last)
+    clip = {"x": 0, "y": 0, "width": WIDTHS[name], "height": int(bottom) + 12, "scale": 1}
+    answer = chrome.driver.execute_cdp_cmd("Page.captureScreenshot", {"clip": clip, "captureBeyondViewport": True})
+    return base64.b64decode(answer["data"])
+
+
+def write(directory, name, data):
+    file = directory / f"{name}.png"
+    file.write_bytes(with_palette(data))
+    size = file.stat().st_size
+    print(f"{file}: {size} bytes")
+    return size <= MOST_BYTES
+
+
+@contextmanager
+def file_system(disk):
+    """ext4 in small groups: it sends a trim for the free space of each, and a large drive has thousands."""
+    rig.run("mkfs.ext4", "-q", "-F", "-g", "8192", "-N", "512", "-E", "nodiscard,lazy_itable_init=0", disk.path)
+    rig.run("mount", "-t", "tmpfs", "ssdpulse-pictures", "/mnt")
+    MOUNT.mkdir()
+    rig.run("mount", disk.path, MOUNT)
+    try:
+        file = MOUNT / "table"
+        rig.run("fio", "--name=fill", f"--filename={file}", "--rw=write", "--bs=1M", "--size=64M", "--direct=1")
+        yield file
+    finally:
+        rig.run("umount", "-l", MOUNT, check=False)
+        rig.run("umount", "-l", "/mnt", check=False)
+
+
+@contextmanager
+def loads(*commands):
+    running = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for command in commands]
+    try:
+        yield
+    finally:
+        for process in running:
+            process.terminate()
+        for process in running:
+            process.wait()
+
+
+def fio(file, rates, *options):
+    return ["fio", "--name=load", f"--filename={file}", "--rw=randrw", "--bs=4k", "--size=64M", "--direct=1",
+            "--ioengine=psync", "--time_based", "--runtime=3600", f"--rate_iops={rates}", "--rate_process=poisson", "--numjobs=3", "--thread",
+            *options]
+
+
+def take(state, before):
+    """{name: PNG}."""
+    with controlled_disk(state, HEALTHY, 1 << 30, "keep=1") as (slow, _), file_system(slow) as table, \
+            rig.ram_disks(state, 2, "64M") as (busy, idle), \
+            cgroups.named("system.slice/database.service", "system.slice/fstrim.service") as (database, trimmer), \
+            rig.daemon(state, [slow, busy, idle], include=[slow.name, busy.name, idle.name]) as daemon, \
+            loads(database.command(fio(table, "60,20", "--fsync=10")), fio(busy.path, "120,40")), \
+            browser(WIDTHS["overview"], HEIGHT) as chrome:
+        chrome.driver.get(f"http://127.0.0.1:{daemon.port}/")
+        time.sleep(before)
+        fstrim = threading.Thread(target=subprocess.run, args=(trimmer.command(["fstrim", MOUNT]),))
+        fstrim.start()
+        found = chrome.wait(lambda: chrome.find(f"tr[data-device={slow.name}][data-state=slow]"), 30)
+        if not found:
+            sys.exit("the disk never became slow")
+        time.sleep(4)
+        overview = shot(chrome, "overview", ".scroll")
+        fstrim.join()
+        chrome.size(WIDTHS["device"], HEIGHT)
+        chrome.run("location.hash = arguments[0]", f"#/device/{slow.name}?range={60 if before < 240 else 300}")
+        time.sleep(6)
+        chrome.run("document.querySelector('.marks button[data-mark^=read]').click(); document.activeElement.blur()")
+        time.sleep(1.5)
+        return {"overview": overview, "device": shot(chrome, "device", ".explain")}
+
+
+def main():
+    if len(sys.argv) not in (2, 3) or os.geteuid() != 0:
+        sys.exit(__doc__)
+    if "SSDPULSE_PICTURES" not in os.environ:  # a mount namespace of our own
+        os.environ["SSDPULSE_PICTURES"] = "1"
+        os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, *sys.argv])
+    directory = Path(sys.argv[1])
+    directory.mkdir(parents=True, exist_ok=True)
+    with rig.state_directory() as state:
+        pictures = take(state, int(sys.argv[2]) if len(sys.argv) == 3 else 240)
+    if not all([write(directory, name, data) for name, data in pictures.items()]):
+        sys.exit(f"a picture is larger than {MOST_BYTES} bytes")
+
+
+main()
