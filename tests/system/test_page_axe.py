@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 120
+# tier: long
 """Does axe-core find anything in the page that keeps people out: names, roles, contrasts, sizes, order?
 
 All drives and one drive, with help, tables and an explanation, light and dark, wide and 320 pixels narrow. axe-core comes
