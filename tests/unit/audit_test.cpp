@@ -64,6 +64,14 @@ void trims_of_both(Host h) {
   }
 }
 void never_trimmed(Host h) { h.facts.settings.fstrim.enabled = false; }
+void many_tags(Host h) {
+  h.disk().files.set("mq/0/nr_tags", "5000");
+  h.disk().files.set("queue/nr_requests", "2048");
+}
+void stopped_discards(Host h) {
+  h.mount().volumes = {"md0"};
+  h.array().files.set("queue/discard_max_bytes", "0");
+}
 void check_runs(Host h) { h.array().files.set("md/sync_action", "check"); }
 void much_memory(Host h) { h.facts.settings.memory_bytes = std::uint64_t{512} << 30U; }
 
@@ -79,6 +87,7 @@ const std::vector<Row>& table() {
       {"Q2", kUnknown, no_files()},
       {"Q2", kInfo, file("queue/nr_requests", "16")},
       {"Q2", kInfo, both(full_queue, file("queue/nr_requests", "1023"))},
+      {"Q2", kInfo, both(both(full_queue, deadline), many_tags)},
       {"Q2", kAdvise, full_queue},
       {"Q3", kOk, nothing},
       {"Q3", kUnknown, no_files()},
@@ -183,6 +192,11 @@ const std::vector<Row>& table() {
        }},
       {"N5", kOk, nothing},
       {"N5", kNot, no_nvme},
+      {"N5", kNot, [](Host h) {
+         h.disk().controller = {};
+         h.disk().controller.set("state", "live");
+       }},
+      {"N5", kUnknown, [](Host h) { h.disk().controller = {}; }},
       {"N5", kInfo, [](Host h) { h.disk().controller.set("power/pm_qos_latency_tolerance_us", "100000"); }},
       {"N6", kOk, nothing},
       {"N6", kNot, [](Host h) { h.facts.settings.files = {}; }},
@@ -230,6 +244,7 @@ const std::vector<Row>& table() {
       {"N13", kNot, nothing},
       {"N13", kUnknown, no_nvme},
       {"N13", kOk, both(no_nvme, file("device/queue_depth", "31"))},
+      {"N13", kOk, both(both(no_nvme, file("device/queue_depth", "1")), file("mq/0/nr_tags", "1"))},
       {"N13", kInfo, both(no_nvme, file("device/queue_depth", "1"))},
       {"N13", kAdvise, both(both(no_nvme, file("device/queue_depth", "1")), [](Host h) { h.excess("queue", 1000); })},
       {"N14", kNot, nothing},
@@ -254,12 +269,16 @@ const std::vector<Row>& table() {
       {"F1", kNot, both(trims_of_both, [](Host h) { h.disk().device.discard = false; })},
       {"F1", kAdvise, trims_of_both},
       {"F2", kNot, nothing},
+      {"F2", kNot, both(both(never_trimmed, option("discard")), stopped_discards)},
       {"F2", kUnknown, [](Host h) { h.facts.settings.fstrim.enabled.reset(); }},
       {"F2", kInfo, both(never_trimmed, option("discard"))},
       {"F2", kAdvise, both(both(never_trimmed, option("discard")), [](Host h) { h.excess("discard", 1000); })},
       {"F3", kOk, nothing},
       {"F3", kUnknown, [](Host h) { h.facts.settings.fstrim.enabled.reset(); }},
       {"F3", kNot, never_trimmed},
+      {"F3", kNot, both(trims_of_both, [](Host h) {
+         h.metric("ssdpulse_discard_burst_seconds_total", "device=\"nvme0n1\",trigger=\"fstrim\"", 500);
+       })},
       {"F3", kInfo, [](Host h) {
          h.metric("ssdpulse_discard_burst_seconds_total", "device=\"nvme0n1\",trigger=\"fstrim\"", 100);
        }},
@@ -269,6 +288,8 @@ const std::vector<Row>& table() {
        }},
       {"F4", kOk, nothing},
       {"F4", kNot, both(never_trimmed, [](Host h) { h.disk().device.discard = false; })},
+      {"F4", kNot, both(never_trimmed, stopped_discards)},
+      {"F4", kNot, both(never_trimmed, [](Host h) { h.mount().options = {"ro"}; })},
       {"F4", kUnknown, [](Host h) { h.facts.settings.fstrim.enabled.reset(); }},
       {"F4", kInfo, never_trimmed},
       {"F4", kAdvise, both(never_trimmed, [](Host h) { h.amplification(2); })},
@@ -280,6 +301,11 @@ const std::vector<Row>& table() {
          h.array().files.set("queue/discard_max_bytes", "0");
          h.array().files.set("dm/uuid", "CRYPT-LUKS2-x");
          h.array().files.set("dm/name", "data");
+         h.amplification(2);
+       }},
+      {"F5", kInfo, [](Host h) {
+         h.array().files.set("queue/discard_max_bytes", "0");
+         h.array().files.set("dm/uuid", "CRYPT-VERITY-x");
          h.amplification(2);
        }},
       {"F6", kNot, nothing},
@@ -513,6 +539,38 @@ TEST(audit, unmounts_xfs_which_takes_the_option_at_a_remount_and_ignores_it) {
   const Finding one = of(judge(host.gathered()), "F1");
   EXPECT_EQ(one.change, "umount /data && mount -o nodiscard /data");
   EXPECT_EQ(one.undo.rfind("umount /data && mount -o discard /data", 0), 0U) << one.undo;
+}
+
+TEST(audit, remounts_only_with_options_that_the_file_system_has) {
+  MadeUpHost host;
+  trims_of_both(host);
+  host.mount().fstype = "vfat";
+  const Finding one = of(judge(host.gathered()), "F1");
+  EXPECT_EQ(one.change, "remove discard from the options of /data in /etc/fstab, unmount it and mount it again");
+  EXPECT_EQ(one.undo, "add discard to its options again, unmount it and mount it again");
+}
+
+TEST(audit, lets_discards_pass_for_good_where_the_header_keeps_it_and_where_crypttab_does) {
+  for (const bool luks2 : {true, false}) {
+    MadeUpHost host;
+    host.array().files.set("queue/discard_max_bytes", "0");
+    host.array().files.set("dm/uuid", luks2 ? "CRYPT-LUKS2-x" : "CRYPT-LUKS1-x");
+    host.array().files.set("dm/name", "data");
+    host.amplification(2);
+    const Finding one = of(judge(host.gathered()), "F5");
+    EXPECT_EQ(one.change, "cryptsetup refresh --allow-discards data");
+    EXPECT_EQ(one.persistent, luks2 ? "cryptsetup refresh --allow-discards --persistent data"
+                                    : "add discard to the options of data in /etc/crypttab");
+  }
+}
+
+TEST(audit, a_scheduler_takes_fewer_requests_than_some_drivers_have_tags) {
+  MadeUpHost host;
+  full_queue(host);
+  host.disk().files.set("mq/0/nr_tags", "5000");
+  EXPECT_EQ(of(judge(host.gathered()), "Q2").change, "echo 5000 > /sys/block/nvme0n1/queue/nr_requests");
+  deadline(host);
+  EXPECT_EQ(of(judge(host.gathered()), "Q2").change, "echo 2048 > /sys/block/nvme0n1/queue/nr_requests");
 }
 
 TEST(audit, leaves_the_timer_to_mounts_that_need_it) {

@@ -15,7 +15,7 @@ Finding both_trims(const Facts& facts, const MountSettings& mount) {
     return ok(online ? "it is trimmed online alone" : "it is not trimmed online");
   }
   if (!takes_discards(facts, mount)) {
-    return not_applicable("no disk below takes discards");
+    return not_applicable("no disk below takes discards, or none passes to it: see F5");
   }
   Finding bad = info("it is trimmed twice: mounted with discard, and fstrim.timer is enabled",
                      "the second one does the work again, in bursts");

@@ -15,6 +15,9 @@ Finding which_trim(const Facts& facts, const MountSettings& mount) {
   if (*facts.settings.fstrim.enabled) {
     return not_applicable("it is trimmed twice: see F1");
   }
+  if (!takes_discards(facts, mount)) {
+    return not_applicable("no disk below takes discards, or none passes to it: see F5");
+  }
   const TrimCost cost = trim_cost(facts, mount);
   Finding bad = info("it is trimmed online alone",
                      "authorities disagree whether that or fstrim is better: this host's own numbers decide");

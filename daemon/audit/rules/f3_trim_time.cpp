@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "daemon/audit/rules/rules.h"
 
 namespace ssdpulse::audit {
@@ -11,6 +13,11 @@ Finding trim_time(const Facts& facts) {
   }
   if (!*timer.enabled) {
     return not_applicable("fstrim.timer is not enabled");
+  }
+  const auto& mounts = facts.settings.mounts;
+  const auto is_trimmed = [&](const MountSettings& mount) { return takes_discards(facts, mount); };
+  if (timer_is_needless(facts) && std::any_of(mounts.begin(), mounts.end(), is_trimmed)) {
+    return not_applicable("all is trimmed online for less: see F1");
   }
   const std::string when = timer.calendar.empty() ? "weekly" : timer.calendar;
   Finding bad = info("fstrim runs " + when, "it trims everything at once, and right after a start that missed it");

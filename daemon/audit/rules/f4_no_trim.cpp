@@ -12,7 +12,9 @@ Finding no_trim(const Facts& facts, const MountSettings& mount) {
   if (has_online_discard(mount) || facts.settings.fstrim.enabled.value_or(false)) {
     return ok("it is trimmed");
   }
-  bool takes = false;
+  if (mount.options.count("ro") > 0 && mount.options.count("rw") == 0) {
+    return not_applicable("nothing is deleted on it: it is mounted read-only");
+  }
   std::optional<double> discarded;
   std::optional<double> wear;
   for (const std::string& name : mount.disks) {
@@ -22,7 +24,6 @@ Finding no_trim(const Facts& facts, const MountSettings& mount) {
       if (disk.device.name != name) {
         continue;
       }
-      takes = takes || disk.device.discard;
       const auto known = write_amplification_at_least(facts, disk);
       const auto host = facts.measured.per_day("ssdpulse_io_bytes_total", {{"device", name}, {"operation", "write"}});
       if (known) {
@@ -30,8 +31,8 @@ Finding no_trim(const Facts& facts, const MountSettings& mount) {
       }
     }
   }
-  if (!takes) {
-    return not_applicable("no disk below takes discards");
+  if (!takes_discards(facts, mount)) {
+    return not_applicable("no disk below takes discards, or none passes to it: see F5");
   }
   if (discarded.value_or(0) > 0) {
     return ok("something else trims it, or its disks");

@@ -26,12 +26,19 @@ Finding discards_stop(const Facts& facts, const DiskSettings& array) {
   }
   Finding bad = info("discards stop here, although the disks below take them", "the drives take deleted data for data");
   const std::string level = array.files.text("md/level");
-  if (array.files.text("dm/uuid").rfind("CRYPT-", 0) == 0) {
+  const std::string uuid = array.files.text("dm/uuid");
+  const auto is = [&](const char* kind) { return uuid.rfind(std::string("CRYPT-") + kind + "-", 0) == 0; };
+  if (is("LUKS2") || is("LUKS1") || is("PLAIN")) {  // not what is read-only, such as dm-verity
     if (const auto name = word_or_why(array.files.text("dm/name"), bad)) {
       bad.change = fmt::format("cryptsetup refresh --allow-discards {}", *name);
-      bad.persistent = fmt::format("cryptsetup refresh --allow-discards --persistent {}", *name);
-      bad.undo = fmt::format(
-          "cryptsetup refresh {}  # --persistent, and all flags that shall stay, if it was made for good", *name);
+      if (is("LUKS2")) {
+        bad.persistent = fmt::format("cryptsetup refresh --allow-discards --persistent {}", *name);
+        bad.undo = fmt::format(
+            "cryptsetup refresh {}  # --persistent, and all flags that shall stay, if it was made for good", *name);
+      } else {  // only LUKS2 keeps flags in its header
+        bad.persistent = fmt::format("add discard to the options of {} in /etc/crypttab", *name);
+        bad.undo = fmt::format("cryptsetup refresh {}  # and the former options in /etc/crypttab", *name);
+      }
     }
     bad.risk = "who reads the bare disk sees which parts are free";
   } else if (level == "raid4" || level == "raid5" || level == "raid6") {

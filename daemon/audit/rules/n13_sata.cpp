@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "daemon/audit/rules/rules.h"
 
 namespace ssdpulse::audit {
@@ -14,9 +16,14 @@ Finding sata(const Facts& facts, const DiskSettings& disk) {
   if (!depth) {
     return unknown("its queue", "device/queue_depth is not readable");
   }
+  // Without NCQ the controller itself has one tag, and the kernel refuses more (EINVAL).
+  const std::uint64_t most = std::min<std::uint64_t>(31, disk.files.number("mq/0/nr_tags").value_or(31));
+  if (*depth == 1 && most <= 1) {
+    return ok("the controller takes one command at a time");
+  }
   if (*depth == 1) {
     Finding bad = info("commands are sent one by one", "the drive cannot work on several at once");
-    change_file(bad, disk, "device/queue_depth", "31");
+    change_file(bad, disk, "device/queue_depth", std::to_string(most));
     bad.risk = "where the kernel knows the drive to be faulty, it refuses";
     return weigh(
         facts, std::move(bad),

@@ -12,20 +12,21 @@ Finding power_states(const Facts& facts, const DiskSettings& disk) {
   }
   const auto tolerance = disk.controller.text("power/pm_qos_latency_tolerance_us");
   const auto most = facts.settings.files.number("sys/module/nvme_core/parameters/default_ps_max_latency_us");
-  if (tolerance.empty() && !most) {
-    return not_applicable("the kernel does not put it to sleep");
+  // The file is there while the kernel uses the drive's power states, and not where the drive has none.
+  if (tolerance.empty()) {
+    return disk.controller.has("state") ? not_applicable("the kernel does not put it to sleep")
+                                        : unknown("whether it may sleep", "nothing is readable of its controller");
   }
-  if (tolerance == "0" || (tolerance.empty() && *most == 0)) {
+  if (tolerance == "0") {
     return ok("the drive is kept awake");
   }
-  const std::string allowed =
-      tolerance.empty() || tolerance == "auto" ? (most ? std::to_string(*most) : "unknown") : tolerance;
+  const std::string allowed = tolerance == "auto" ? (most ? std::to_string(*most) : "unknown") : tolerance;
   Finding finding =
       info("the drive may sleep between I/Os",
            "waking up may take " + allowed + " us; nothing measured here tells the first I/O after a pause");
   finding.change = fmt::format("echo 0 > /sys/class/nvme/{}/power/pm_qos_latency_tolerance_us", disk.controller_name);
   finding.persistent = "nvme_core.default_ps_max_latency_us=0 on the kernel's command line";
-  if (const auto before = shell_word(tolerance.empty() ? "auto" : tolerance)) {
+  if (const auto before = shell_word(tolerance)) {
     finding.undo =
         fmt::format("echo {} > /sys/class/nvme/{}/power/pm_qos_latency_tolerance_us", *before, disk.controller_name);
   }

@@ -8,7 +8,8 @@
 namespace ssdpulse::audit {
 namespace {
 
-constexpr double kFullShare = 0.001;  // of the time, in which requests waited for a tag
+constexpr double kFullShare = 0.001;               // of the time, in which requests waited for a tag
+constexpr std::uint64_t kMostOfSchedulers = 2048;  // MAX_SCHED_RQ of the kernel
 
 Finding queue_depth(const Facts& facts, const DiskSettings& disk) {
   const auto requests = disk.files.number("queue/nr_requests");
@@ -16,10 +17,12 @@ Finding queue_depth(const Facts& facts, const DiskSettings& disk) {
     return unknown("nr_requests", "queue/nr_requests is not readable");
   }
   const auto tags = disk.files.number("mq/0/nr_tags");
+  // The kernel refuses more (EINVAL): than the driver's tags under `none`, than its own limit under a scheduler.
+  const auto most = tags && disk.device.scheduler != "none" ? std::min(*tags, kMostOfSchedulers) : tags;
   const auto waited = facts.measured.sum("ssdpulse_io_queue_full_seconds_total", {{"device", disk.device.name}});
   const auto share = ratio(waited, facts.measured.observed_seconds());
   const auto per_day = facts.measured.per_day("ssdpulse_io_queue_full_seconds_total", {{"device", disk.device.name}});
-  if (share.value_or(0) < kFullShare && !(tags && *requests < *tags)) {
+  if (share.value_or(0) < kFullShare && !(most && *requests < *most)) {
     return ok(fmt::format("room for {} requests", *requests));
   }
   Finding bad =
@@ -27,13 +30,16 @@ Finding queue_depth(const Facts& facts, const DiskSettings& disk) {
   bad.risk = "a deeper queue is a longer tail inside the drive";
   const std::vector<Evidence> evidence{{"queue_full_share", share, kFullShare},
                                        {"excess_seconds_per_day", per_day, kExcessLimit}};
-  if (tags && *requests < *tags) {
-    // Under `none` the kernel refuses more than the driver's tags (EINVAL).
-    change_file(bad, disk, "queue/nr_requests", std::to_string(*tags));
+  if (most && *requests < *most) {
+    change_file(bad, disk, "queue/nr_requests", std::to_string(*most));
     return weigh(facts, std::move(bad), evidence);
   }
   // Whether they were full before nr_requests was raised or after it is not known: no advice.
   bad.evidence["queue_full_share"] = share.value_or(0);
+  if (tags && *requests < *tags) {
+    bad.why += "; a scheduler takes no more";
+    return bad;
+  }
   bad.why += "; the driver has no more tags";
   if (disk.device.transport == "nvme" && tags) {
     bad.persistent = fmt::format("echo options nvme io_queue_depth={} > /etc/modprobe.d/ssdpulse-nvme.conf",

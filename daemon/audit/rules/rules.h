@@ -74,7 +74,7 @@ TrimCost trim_cost(const Facts& facts, const MountSettings& mount);
 /// Whether fstrim is known to cost the disks of a mount more than online discard does.
 bool fstrim_is_dearer(const Facts& facts, const MountSettings& mount);
 
-/// Whether a disk below it does.
+/// Whether a disk below it does, and no array or volume in between stops them: fstrim fails otherwise (EOPNOTSUPP).
 bool takes_discards(const Facts& facts, const MountSettings& mount);
 
 /// fstrim.timer is the host's: it is needless if every mount, of those whose disks take discards, is trimmed online for

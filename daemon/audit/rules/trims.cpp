@@ -2,10 +2,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "daemon/audit/rules/rules.h"
 
 namespace ssdpulse::audit {
+namespace {
+
+/// Of others, such as vfat, the kernel refuses a remount with nodiscard: they have no such option.
+bool knows_nodiscard(const std::string& fstype) {
+  constexpr std::array<std::string_view, 8> kKnow{"ext3", "ext4", "btrfs", "f2fs", "gfs2", "jfs", "nilfs2", "xfs"};
+  return std::find(kKnow.begin(), kKnow.end(), fstype) != kKnow.end();
+}
+
+/// Whether an array or volume that has this name, or this partition, keeps discards from the disks below.
+bool stops_discards(const Facts& facts, const std::string& volume) {
+  return std::any_of(facts.settings.arrays.begin(), facts.settings.arrays.end(), [&](const DiskSettings& array) {
+    const bool is = array.device.name == volume ||
+                    std::any_of(array.partitions.begin(), array.partitions.end(),
+                                [&](const model::PartitionSettings& partition) { return partition.name == volume; });
+    return is && array.files.number("queue/discard_max_bytes") == std::uint64_t{0};
+  });
+}
+
+}  // namespace
+
 bool has_online_discard(const MountSettings& mount) {
   return std::any_of(mount.options.begin(), mount.options.end(),
                      [](const std::string& option) { return option == "discard" || option.rfind("discard=", 0) == 0; });
@@ -15,6 +36,12 @@ bool drop_online_discard(Finding& finding, const MountSettings& mount) {
   const auto place = word_or_why(mount.mountpoint, finding);
   if (!place) {
     return false;
+  }
+  if (!knows_nodiscard(mount.fstype)) {
+    finding.persistent = fmt::format("remove discard from the options of {} in /etc/fstab", *place);
+    finding.change = finding.persistent + ", unmount it and mount it again";
+    finding.undo = "add discard to its options again, unmount it and mount it again";
+    return true;
   }
   // XFS takes the option at a remount, and goes on as before.
   const bool again = mount.fstype == "xfs";
@@ -56,7 +83,10 @@ bool fstrim_is_dearer(const Facts& facts, const MountSettings& mount) {
 }
 
 bool takes_discards(const Facts& facts, const MountSettings& mount) {
-  return std::any_of(facts.settings.disks.begin(), facts.settings.disks.end(), [&](const DiskSettings& disk) {
+  const bool stop =
+      !mount.volumes.empty() && std::all_of(mount.volumes.begin(), mount.volumes.end(),
+                                            [&](const std::string& volume) { return stops_discards(facts, volume); });
+  return !stop && std::any_of(facts.settings.disks.begin(), facts.settings.disks.end(), [&](const DiskSettings& disk) {
     return disk.device.discard &&
            std::find(mount.disks.begin(), mount.disks.end(), disk.device.name) != mount.disks.end();
   });

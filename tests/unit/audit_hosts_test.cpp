@@ -1,0 +1,601 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ten hosts with which nothing is wrong: is nothing advised there without evidence, do no two rules want opposite
+// things, and would the kernel take what they want? And trees of these hosts with anything broken in them: is what
+// cannot be read unknown, and does nothing end the program?
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <random>
+#include <regex>
+#include <set>
+
+#include "daemon/audit/audit.h"
+#include "daemon/sources/settings/settings.h"
+#include "tests/fixtures/healthy_hosts.h"
+
+namespace ssdpulse::audit {
+namespace {
+
+namespace files = std::filesystem;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::uint64_t kTreesOfLongTier = 10'000;
+#else
+constexpr std::uint64_t kTreesOfLongTier = 100'000;
+#endif
+
+std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr || *text == 0 ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+bool long_tier() { return number_of("SSDPULSE_TEST_LONG", 0) == 1; }
+
+struct Looked {
+  std::string name;
+  const tests::SysfsHost* host;
+  model::HostSettings settings;
+};
+
+/// Made once, in memory: to build and remove them costs more than all that is looked at.
+const std::vector<tests::HealthyHost>& trees() {
+  ::setenv("TMPDIR", "/dev/shm", 0);
+  static const std::vector<tests::HealthyHost> all = tests::healthy_hosts();
+  return all;
+}
+
+std::vector<Looked> hosts() {
+  std::vector<Looked> all;
+  for (const tests::HealthyHost& one : trees()) {
+    all.push_back({one.name, one.host.get(), settings::read({one.host->tree().path()}, tests::look(*one.host))});
+  }
+  return all;
+}
+
+/// How much of something was measured in two days: `healthy` of it, or whatever a test wants.
+using Amount = std::function<double(double healthy)>;
+
+class Page {
+ public:
+  explicit Page(Amount amount) : amount_(std::move(amount)) {
+    text_ = "process_start_time_seconds 1000000\nssdpulse_snapshot_timestamp_seconds 1172800\n";
+  }
+  void line(const std::string& name, const std::string& labels, double healthy) {
+    text_ += fmt::format("{}{{{}}} {}\n", name, labels, amount_(healthy));
+  }
+  [[nodiscard]] Measurements parsed() const { return Measurements::parse(text_); }
+
+ private:
+  Amount amount_;
+  std::string text_;
+};
+
+void add_disk(const model::DiskSettings& disk, Page& page) {
+  const std::string device = fmt::format("device=\"{}\"", disk.device.name);
+  const double read_seconds = disk.device.rotational ? 600 : 10;
+  for (const auto& [operation, ios, seconds, bytes] : std::vector<std::tuple<const char*, double, double, double>>{
+           {"read", 1e5, read_seconds, 1e9}, {"write", 1e5, 5, 2e9}, {"discard", 100, 1, 1e9}, {"commit", 1e4, 5, 0}}) {
+    const std::string labels = fmt::format("{},operation=\"{}\"", device, operation);
+    for (const auto& [name, sum] :
+         std::vector<std::pair<const char*, double>>{{"ssdpulse_io_latency_seconds", seconds},
+                                                     {"ssdpulse_io_device_latency_seconds", 0.98 * seconds},
+                                                     {"ssdpulse_io_queue_latency_seconds", 0.02 * seconds},
+                                                     {"ssdpulse_io_size_bytes", bytes}}) {
+      page.line(std::string(name) + "_count", labels, ios);
+      page.line(std::string(name) + "_sum", labels, sum);
+    }
+    page.line("ssdpulse_io_bytes_total", labels, bytes);
+    page.line("ssdpulse_io_sequential_bytes_total", labels, bytes / 2);
+    page.line("ssdpulse_io_queue_full_seconds_total", labels, 0);
+    page.line("ssdpulse_io_errors_total", labels + ",error=\"timeout\"", 0);
+    page.line("ssdpulse_io_requeues_total", labels + ",reason=\"failover\"", 0);
+  }
+  for (const char* operation : {"read", "write", "flush"}) {
+    for (const char* cause : {"discard", "queue", "saturation", "thermal", "unknown"}) {
+      page.line("ssdpulse_latency_excess_seconds_total",
+                fmt::format("{},operation=\"{}\",cause=\"{}\"", device, operation, cause), 0.3);
+    }
+  }
+  for (const char* write_class : {"journal", "metadata", "writeback", "direct"}) {
+    page.line("ssdpulse_write_class_bytes_total", fmt::format("{},class=\"{}\"", device, write_class), 5e8);
+  }
+  page.line("ssdpulse_write_class_bytes_total", device + ",class=\"swap\"", 1e6);
+  page.line("ssdpulse_write_misaligned_bytes_total", device, 1e6);
+  page.line("ssdpulse_write_hint_bytes_total", device + ",hint=\"short\"", disk.device.write_streams > 0 ? 1e9 : 0);
+  page.line("ssdpulse_write_hint_path_info", device + ",kernel=\"drive\",drive=\"fdp\"", 1);
+  page.line("ssdpulse_lost_events_total", device + ",cause=\"unstamped\"", 0);
+  for (const char* trigger : {"fstrim", "online"}) {
+    page.line("ssdpulse_discard_burst_seconds_total", fmt::format("{},trigger=\"{}\"", device, trigger), 2);
+  }
+  const std::string controller = fmt::format("controller=\"{}\"", disk.controller_name);
+  for (const auto& [name, labels, value] : std::vector<std::tuple<const char*, const char*, double>>{
+           {"ssdpulse_write_amplification_lower_ratio", ",window=\"24h\"", 1.1},
+           {"ssdpulse_nvme_temperature_celsius", ",sensor=\"composite\"", 40},
+           {"ssdpulse_nvme_thermal_throttle_seconds_total", "", 0},
+           {"ssdpulse_nvme_power_on_seconds_total", "", 1e7},
+           {"ssdpulse_nvme_percentage_used_ratio", "", 0.1},
+           {"ssdpulse_nvme_available_spare_ratio", "", 1},
+           {"ssdpulse_nvme_available_spare_threshold_ratio", "", 0.1},
+           {"ssdpulse_nvme_critical_warning", ",warning=\"temperature\"", 0},
+           {"ssdpulse_nvme_media_errors_total", "", 0},
+           {"ssdpulse_nvme_log_read_latency_effect_ratio", "", 1}}) {
+    if (!disk.controller_name.empty()) {
+      page.line(name, controller + labels, value);
+    }
+  }
+}
+
+Facts measured(const model::HostSettings& settings, const Amount& amount) {
+  Page page(amount);
+  for (const model::DiskSettings& disk : settings.disks) {
+    add_disk(disk, page);
+  }
+  for (const model::MountSettings& mount : settings.mounts) {
+    const bool online = mount.options.count("discard") + mount.options.count("discard=async") > 0;
+    for (const char* trigger : {"fstrim", "online"}) {
+      const bool trims = online == (std::string_view(trigger) == "online");
+      page.line("ssdpulse_filesystem_discard_bytes_total",
+                fmt::format("mountpoint=\"{}\",trigger=\"{}\"", mount.mountpoint, trigger), trims ? 1e9 : 0);
+    }
+  }
+  return {settings, page.parsed()};
+}
+
+bool counts(const Finding& one) { return one.verdict == Verdict::advise || one.verdict == Verdict::danger; }
+
+std::string described(const Finding& one) {
+  return fmt::format("{} of '{}': {}: {}\n  change: {}\n  persistent: {}\n  undo: {}", one.id, one.device, one.found,
+                     one.why, one.change, one.persistent, one.undo);
+}
+
+/// What a command turns, and to what: a file or a unit or an option of a mount, by one name however it is turned.
+struct Turn {
+  std::string what;
+  std::string to;
+};
+
+std::string unquoted(const std::string& word) {
+  return word.size() > 1 && word.front() == '\'' ? word.substr(1, word.size() - 2) : word;
+}
+
+std::vector<Turn> turns_of(const std::string& text) {
+  std::vector<Turn> turns;
+  const auto each = [&](const char* word, const std::regex& pattern, const auto& turn) {
+    if (text.find(word) == std::string::npos) {
+      return;  // much faster than the pattern
+    }
+    for (auto found = std::sregex_iterator(text.begin(), text.end(), pattern); found != std::sregex_iterator();
+         ++found) {
+      turns.push_back(turn(*found));
+    }
+  };
+  static const std::regex kEcho(R"(echo ('[^']*'|[^ ;]+) > ('[^']*'|[^ ;]+))");
+  static const std::regex kTimer(R"(systemctl (enable|disable|edit|mask)( --now)? ([a-z.]+))");
+  static const std::regex kMount(R"(mount -o (remount,)?([a-z]+) ([^ ;]+))");
+  static const std::regex kTable(R"((remove|add) ([a-z=]+) (from|to) the options of ([^ ;,]+))");
+  static const std::regex kSysctl(R"((vm\.[a-z_]+)=(\d+))");
+  static const std::regex kCrypt(R"(cryptsetup refresh (--allow-discards )?(--persistent )?([a-z0-9_]+))");
+  each("echo ", kEcho, [](const std::smatch& m) { return Turn{unquoted(m[2]), unquoted(m[1])}; });
+  each("systemctl ", kTimer, [](const std::smatch& m) {
+    // Who edits a timer wants it to run.
+    return Turn{m[3], m[1] == "disable" || m[1] == "mask" ? "off" : "on"};
+  });
+  const auto option = [](std::string name, const std::string& place, bool on) {
+    if (name.rfind("no", 0) == 0) {
+      on = !on;
+      name.erase(0, 2);
+    }
+    name = name == "relatime" || name == "strictatime" || name == "atime" ? "atime" : name;
+    return Turn{place + " " + name, on ? "on" : "off"};
+  };
+  each("mount -o ", kMount, [&](const std::smatch& m) { return option(m[2], m[3], true); });
+  each(" the options of ", kTable, [&](const std::smatch& m) { return option(m[2], m[4], m[1] == "add"); });
+  each("vm.", kSysctl, [](const std::smatch& m) { return Turn{m[1], m[2]}; });
+  each("cryptsetup ", kCrypt, [](const std::smatch& m) {
+    return Turn{"dm " + m[3].str(), m[1].length() > 0 ? "pass" : "stop"};
+  });
+  return turns;
+}
+
+/// Of any two findings: that what one turns is turned another way by the other, or that together they leave a file
+/// system untrimmed. In words; empty if there is nothing.
+std::string contradiction(const std::vector<Finding>& all) {
+  std::map<std::string, std::pair<std::string, const Finding*>> turned;
+  for (const Finding& one : all) {
+    if (one.verdict == Verdict::ok || one.verdict == Verdict::not_applicable) {
+      continue;
+    }
+    for (const Turn& turn : turns_of(one.change + "; " + one.persistent)) {
+      const auto [known, is_new] = turned.insert({turn.what, {turn.to, &one}});
+      if (!is_new && known->second.first != turn.to) {
+        return described(*known->second.second) + "\nagainst\n" + described(one);
+      }
+    }
+  }
+  const auto timer = turned.find("fstrim.timer");
+  for (const auto& [what, how] : turned) {
+    const bool dropped = what.size() > 8 && what.substr(what.size() - 8) == " discard" && how.first == "off";
+    if (dropped && timer != turned.end() && timer->second.first == "off") {
+      return described(*timer->second.second) + "\nagainst\n" + described(*how.second);
+    }
+  }
+  return {};
+}
+
+const model::DiskSettings* disk_named(const model::HostSettings& settings, const std::string& name) {
+  for (const auto* list : {&settings.disks, &settings.arrays}) {
+    for (const model::DiskSettings& one : *list) {
+      if (one.device.name == name) {
+        return &one;
+      }
+    }
+  }
+  return nullptr;
+}
+
+/// What the kernel says to a write into a disk's file: block/blk-sysfs.c, drivers/scsi/scsi_sysfs.c, drivers/md/md.c.
+bool takes(const model::DiskSettings& disk, const std::string& file, const std::string& value) {
+  if (!disk.files.has(file)) {
+    return false;
+  }
+  model::Attributes given;
+  given.set("", value);
+  const auto number = given.number("");
+  const auto tags = disk.files.number("mq/0/nr_tags");
+  if (file == "queue/scheduler") {
+    const std::string offered = " " + std::regex_replace(disk.files.text(file), std::regex(R"([\[\]])"), "") + " ";
+    return offered.find(" " + value + " ") != std::string::npos;
+  }
+  if (file == "queue/write_cache") {
+    return value == "write back" || value == "write through";
+  }
+  if (file == "queue/wbt_lat_usec") {
+    return value == "-1" || number;
+  }
+  if (file == "md/sync_speed_max") {
+    return value == "system" || number.value_or(0) > 0;
+  }
+  if (!number) {
+    return false;
+  }
+  if (file == "queue/nr_requests") {
+    return tags && *number <= (disk.device.scheduler == "none" ? *tags : 2048);
+  }
+  if (file == "queue/discard_max_bytes") {
+    const auto granularity = disk.files.number("queue/discard_granularity").value_or(0);
+    return granularity > 0 && *number % granularity == 0;
+  }
+  if (file == "queue/max_sectors_kb") {
+    return *number >= 4 && *number <= disk.files.number("queue/max_hw_sectors_kb").value_or(0);
+  }
+  if (file == "device/queue_depth") {
+    return *number >= 1 && *number <= tags.value_or(0);
+  }
+  if (file == "queue/nomerges" || file == "queue/rq_affinity") {
+    return *number <= 2;
+  }
+  if (file == "queue/rotational" || file == "queue/iostats") {
+    return *number <= 1;
+  }
+  return file == "queue/read_ahead_kb" || (file == "queue/io_timeout" && *number > 0);
+}
+
+bool passes_discards(const model::HostSettings& settings, const model::MountSettings& mount) {
+  const bool stopped = std::any_of(mount.volumes.begin(), mount.volumes.end(), [&](const std::string& volume) {
+    const model::DiskSettings* array = disk_named(settings, volume);
+    return array != nullptr && array->files.number("queue/discard_max_bytes") == std::uint64_t{0};
+  });
+  return !stopped && std::any_of(mount.disks.begin(), mount.disks.end(), [&](const std::string& name) {
+    const model::DiskSettings* disk = disk_named(settings, name);
+    return disk != nullptr && disk->device.discard;
+  });
+}
+
+/// Whether the kernel would refuse what a finding wants, or to take it back.
+bool refused(const model::HostSettings& settings, const Finding& one) {
+  static const std::regex kOfDisk(R"(/sys/block/([^/]+)/(.+))");
+  static const std::regex kOfController(R"(/sys/class/nvme/([^/]+)/(.+))");
+  static const std::regex kRemount(R"(mount -o (remount,)?(no)?discard ([^ ;]+))");
+  for (const std::string& text : {one.change, one.undo}) {
+    for (const Turn& turn : turns_of(text)) {
+      std::smatch m;
+      if (std::regex_match(turn.what, m, kOfDisk)) {
+        const model::DiskSettings* disk = disk_named(settings, m[1]);
+        if (disk == nullptr || !takes(*disk, m[2], turn.to)) {
+          return true;
+        }
+      } else if (std::regex_match(turn.what, m, kOfController)) {
+        const bool there =
+            std::any_of(settings.disks.begin(), settings.disks.end(), [&](const model::DiskSettings& disk) {
+              return disk.controller_name == m[1].str() && disk.controller.has(m[2]);
+            });
+        if (!there) {
+          return true;
+        }
+      } else if (turn.what.rfind("/sys/", 0) == 0 && !settings.files.has(turn.what.substr(1))) {
+        return true;
+      }
+    }
+    const auto mounted = [&](const std::string& place) {
+      return std::find_if(settings.mounts.begin(), settings.mounts.end(),
+                          [&](const model::MountSettings& mount) { return mount.mountpoint == place; });
+    };
+    std::smatch m;
+    if (text.find("mount -o ") != std::string::npos && std::regex_search(text, m, kRemount)) {
+      const auto mount = mounted(m[3]);
+      const std::set<std::string> know{"ext4", "btrfs", "f2fs", "xfs"};
+      // XFS says yes and does nothing.
+      if (mount == settings.mounts.end() || know.count(mount->fstype) == 0 ||
+          (mount->fstype == "xfs" && m[1].length() > 0)) {
+        return true;
+      }
+    }
+    if (text.rfind("fstrim -v ", 0) == 0) {
+      const auto mount = mounted(text.substr(10));
+      if (mount == settings.mounts.end() || !passes_discards(settings, *mount) || mount->options.count("ro") > 0) {
+        return true;
+      }
+    }
+    if (text.find("cryptsetup refresh") != std::string::npos) {
+      const model::DiskSettings* volume = disk_named(settings, one.device);
+      const std::string uuid = volume == nullptr ? "" : volume->files.text("dm/uuid");
+      const bool flags = one.persistent.find("--persistent") != std::string::npos;
+      if (uuid.rfind("CRYPT-LUKS", 0) != 0 || (flags && uuid.rfind("CRYPT-LUKS2-", 0) != 0)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+TEST(healthy_hosts, are_read_as_what_they_are) {
+  std::map<std::string, std::string> found;
+  for (const Looked& one : hosts()) {
+    found[one.name] = fmt::format("{} disks, {} arrays, {} mounts", one.settings.disks.size(),
+                                  one.settings.arrays.size(), one.settings.mounts.size());
+  }
+  EXPECT_EQ(found, (std::map<std::string, std::string>{{"one NVMe drive", "1 disks, 0 arrays, 2 mounts"},
+                                                       {"RAID-1 of SATA SSDs", "2 disks, 1 arrays, 2 mounts"},
+                                                       {"LVM on NVMe", "2 disks, 3 arrays, 2 mounts"},
+                                                       {"encrypted", "1 disks, 3 arrays, 3 mounts"},
+                                                       {"multipath", "3 disks, 1 arrays, 2 mounts"},
+                                                       {"virtual machine", "2 disks, 0 arrays, 2 mounts"},
+                                                       {"cloud", "2 disks, 1 arrays, 2 mounts"},
+                                                       {"spinning disk", "1 disks, 0 arrays, 1 mounts"},
+                                                       {"flexible data placement", "1 disks, 0 arrays, 1 mounts"},
+                                                       {"64 drives", "64 disks, 8 arrays, 8 mounts"}}));
+}
+
+TEST(healthy_hosts, get_no_advice) {
+  for (const Looked& one : hosts()) {
+    for (const bool daemon : {false, true}) {
+      Facts facts{one.settings, {}};
+      const auto all = judge(daemon ? measured(one.settings, [](double healthy) { return healthy; }) : facts);
+      EXPECT_FALSE(all.empty());
+      for (const Finding& finding : all) {
+        EXPECT_FALSE(counts(finding)) << one.name << ": " << described(finding);
+        EXPECT_FALSE(refused(one.settings, finding)) << one.name << ": " << described(finding);
+      }
+      EXPECT_EQ(contradiction(all), "") << one.name;
+    }
+  }
+}
+
+TEST(healthy_hosts, get_advice_for_evidence_alone_and_none_that_contradicts_or_is_refused) {
+  std::mt19937_64 chance(number_of("SSDPULSE_TEST_SEED", 1));
+  const std::vector<double> amounts{0, 1, 3, 1e3, 1e6, 1e11};
+  std::uint64_t advised = 0;
+  std::uint64_t pairs = 0;
+  std::set<std::string> rules_seen;
+  for (const Looked& one : hosts()) {
+    const int loads = one.settings.disks.size() > 8 ? 2 : long_tier() ? 2000 : 40;
+    for (int i = 0; i < loads; ++i) {
+      const Facts facts = measured(one.settings, [&](double healthy) {
+        return chance() % 3 == 0 ? healthy : amounts[chance() % amounts.size()];
+      });
+      const auto all = judge(facts);
+      std::uint64_t changes = 0;
+      for (const Finding& finding : all) {
+        changes += finding.change.empty() ? 0 : 1;
+        if (counts(finding)) {
+          ++advised;
+          rules_seen.insert(finding.id);
+          EXPECT_FALSE(finding.verdict == Verdict::advise && finding.evidence.empty()) << described(finding);
+        }
+        ASSERT_FALSE(refused(one.settings, finding)) << one.name << ": " << described(finding);
+      }
+      pairs += changes * (changes - 1) / 2;
+      ASSERT_EQ(contradiction(all), "") << one.name;
+    }
+  }
+  std::string names;
+  for (const std::string& id : rules_seen) {
+    names += " " + id;
+  }
+  std::printf("%llu pieces of advice, %llu pairs of changes; rules:%s\n", static_cast<unsigned long long>(advised),
+              static_cast<unsigned long long>(pairs), names.c_str());
+  EXPECT_GE(rules_seen.size(), 12U) << "else nothing was looked at";
+}
+
+/// One thing in a tree broken, and mended when it goes.
+class Damage {
+ public:
+  /// `away`: where what was there waits.
+  Damage(const files::path& place, files::path away, std::mt19937_64& chance) : place_(place), away_(std::move(away)) {
+    std::error_code none;
+    if (!files::exists(files::symlink_status(place, none))) {
+      return;  // in a directory that is away
+    }
+    files::rename(place_, away_, none);
+    moved_ = !none;
+    if (!moved_) {
+      return;
+    }
+    switch (chance() % 6) {
+      case 0:
+        break;  // it is not there
+      case 1:
+        files::create_directory(place_, none);
+        break;
+      case 2:
+        files::create_symlink(chance() % 2 == 0 ? place_.filename() : files::path("../../nowhere"), place_, none);
+        break;
+      default:
+        std::ofstream(place_, std::ios::binary) << text(chance);
+    }
+  }
+  Damage(const Damage&) = delete;
+  Damage& operator=(const Damage&) = delete;
+  ~Damage() {
+    std::error_code none;
+    if (moved_) {
+      files::remove(place_, none);
+      files::rename(away_, place_, none);
+    }
+  }
+
+ private:
+  static std::string text(std::mt19937_64& chance) {
+    static const std::vector<std::string> kOdd{"",
+                                               "\n",
+                                               "-1",
+                                               "0",
+                                               "4294967296",
+                                               "18446744073709551615",
+                                               "99999999999999999999999",
+                                               "1e9",
+                                               "0x10",
+                                               "[",
+                                               "]",
+                                               "[]",
+                                               "none [",
+                                               "[none",
+                                               "] none [",
+                                               " ",
+                                               "write back",
+                                               "CRYPT-",
+                                               "raid6",
+                                               "1:",
+                                               ":",
+                                               "259:0 x",
+                                               "16.0 GT/s",
+                                               "nan",
+                                               "\xff\xfe"};
+    if (chance() % 2 == 0) {
+      return kOdd[chance() % kOdd.size()];
+    }
+    std::string bytes(chance() % (chance() % 50 == 0 ? 70'000U : 300U), ' ');
+    for (char& one : bytes) {
+      one = static_cast<char>(chance());
+    }
+    return bytes;
+  }
+
+  files::path place_;
+  files::path away_;
+  bool moved_ = false;
+};
+
+/// A rule, and the file of a disk without which it knows nothing.
+constexpr std::pair<const char*, const char*> kNeeds[] = {
+    {"Q2", "queue/nr_requests"},   {"Q3", "queue/nomerges"},          {"Q4", "queue/rq_affinity"},
+    {"Q5", "queue/read_ahead_kb"}, {"Q7", "queue/rotational"},        {"Q9", "queue/max_sectors_kb"},
+    {"Q10", "queue/iostats"},      {"Q13", "queue/discard_max_bytes"}};
+
+/// How many findings are unknown because their file was not readable.
+int unknown_where_unreadable(const Facts& facts, const std::vector<Finding>& all) {
+  std::map<std::pair<std::string, std::string>, Verdict> verdicts;
+  for (const Finding& one : all) {
+    verdicts[{one.id, one.device}] = one.verdict;
+  }
+  int unreadable = 0;
+  const auto expect = [&](const std::string& id, const std::string& device) {
+    ++unreadable;
+    EXPECT_EQ((verdicts[{id, device}]), Verdict::unknown) << id << " of " << device;
+  };
+  for (const model::DiskSettings& disk : facts.settings.disks) {
+    for (const auto& [id, file] : kNeeds) {
+      if (!disk.files.number(file)) {
+        expect(id, disk.device.name);
+      }
+    }
+    if (disk.device.scheduler.empty()) {
+      expect("Q1", disk.device.name);
+    }
+    if (disk.files.text("queue/write_cache").empty()) {
+      expect("Q8", disk.device.name);
+    }
+  }
+  for (const model::DiskSettings& array : facts.settings.arrays) {
+    if (!array.files.number("queue/discard_max_bytes")) {
+      expect("F5", array.device.name);
+    }
+  }
+  if (!facts.settings.fstrim.enabled) {
+    expect("F3", "");
+  }
+  return unreadable;
+}
+
+TEST(healthy_hosts, with_anything_broken_end_nothing_and_are_unknown_where_unreadable) {
+  const std::uint64_t count = number_of("SSDPULSE_AUDIT_TREES", long_tier() ? kTreesOfLongTier : 300U);
+  const std::uint64_t seed = number_of("SSDPULSE_TEST_SEED", 1);
+  std::vector<std::vector<files::path>> places;
+  std::vector<Measurements> pages;
+  for (const Looked& one : hosts()) {
+    places.emplace_back();
+    for (const auto& entry : files::recursive_directory_iterator(one.host->tree().path())) {
+      places.back().push_back(entry.path());
+    }
+    std::sort(places.back().begin(), places.back().end());  // the order of a directory differs from run to run
+    pages.push_back(measured(one.settings, [](double healthy) { return 1000 * healthy; }).measured);
+  }
+  std::uint64_t unreadable = 0;
+  std::uint64_t without_disks = 0;
+  std::uint64_t findings = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    SCOPED_TRACE(fmt::format("seed {}, tree {}", seed, i));
+    std::mt19937_64 chance(seed * 1'000'003 + i);
+    // The large one takes fifty times as long as the others.
+    const std::size_t which = chance() % 200 == 0 ? places.size() - 1 : chance() % (places.size() - 1);
+    const tests::SysfsHost& host = *trees()[which].host;
+    std::vector<std::unique_ptr<Damage>> damages;
+    for (std::uint64_t n = 1 + chance() % 12; n > 0; --n) {
+      damages.push_back(std::make_unique<Damage>(places[which][chance() % places[which].size()],
+                                                 host.tree().path(fmt::format("away-{}", n)), chance));
+    }
+    const auto inventory = inventory::read_inventory(host.roots(), tests::kDefaultFilter);
+    if (inventory) {
+      Facts facts{settings::read({host.tree().path()}, *inventory), {}};
+      const bool daemon = chance() % 2 == 0;
+      facts.measured = daemon ? pages[which] : Measurements();
+      const auto all = judge(facts);
+      findings += all.size();
+      unreadable += static_cast<std::uint64_t>(unknown_where_unreadable(facts, all));
+      for (const Finding& one : all) {
+        EXPECT_FALSE(one.found.empty()) << one.id;
+        EXPECT_FALSE(one.verdict == Verdict::advise && (!daemon || one.evidence.empty())) << described(one);
+      }
+    } else {
+      ++without_disks;
+      EXPECT_FALSE(inventory.error().message.empty());
+    }
+    while (!damages.empty()) {
+      damages.pop_back();  // the newest first: it may lie in one that is away
+    }
+    ASSERT_FALSE(HasFailure());
+  }
+  std::printf("%llu trees, %llu findings, %llu unknown for a file that was not readable, %llu trees without disks\n",
+              static_cast<unsigned long long>(count), static_cast<unsigned long long>(findings),
+              static_cast<unsigned long long>(unreadable), static_cast<unsigned long long>(without_disks));
+  EXPECT_GT(unreadable, count / 20);
+}
+
+}  // namespace
+}  // namespace ssdpulse::audit
