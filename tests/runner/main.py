@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from catalogue import JOBS, LEVELS, NEED_ROOT, Catalogue, Test
+from catalogue import COMPILED_DURING, JOBS, LEVELS, NEED_ROOT, Catalogue, Test
 from execution import Execution, Outcome, clean, excerpt, read_skips
 from parts import PARTS, missing
 
@@ -31,12 +31,12 @@ levels, in this order (a name may also be a test: kernel.test_counts):
   static     formatting, shellcheck, layering, headers, texts, and, in the long tier, clang-tidy
   build      g++ and, in the long tier, clang, every warning an error
   unit       what needs neither root nor a kernel
-  sanitize   unit tests of what reads hostile bytes, under address,undefined; in the long tier all, and all under thread
-  fuzz       hostile bytes for the page decoders and the configuration's parser
   kernel     the BPF programs on this host's kernel (root)
   system     the whole daemon on this host (root)
   package    what is installed, the Debian packages, and the service in a machine of its own (root)
   vm         other kernels, in QEMU (root)
+  sanitize   unit tests of what reads hostile bytes, under address,undefined; in the long tier all, and all under thread
+  fuzz       hostile bytes for the page decoders and the configuration's parser
   flash      the flash model with many seeds, in the long tier
   mutate     sabotages of the code that the tests must notice (root)
 
@@ -52,10 +52,11 @@ class Run:
         self._catalogue, self._arguments = catalogue, arguments
         self._skips = read_skips(ROOT)
         self._tries = 0 if arguments.long or arguments.names or arguments.part else SECOND_TRIES
-        self._running, self._built, self.outcomes, self.again = [], {}, {}, []
+        self._running, self._compiling, self._built, self.outcomes, self.again = [], {}, {}, {}, []
+        self.walls = {}  # level -> seconds from its begin to its end
 
     def stop(self):
-        for execution in self._running:
+        for execution in [*self._running, *self._compiling.values()]:
             execution.stop()
 
     def everything(self):
@@ -73,13 +74,35 @@ class Run:
         if level in NEED_ROOT and os.geteuid() != 0:
             self._report(Test(level, []), Outcome("FAIL", 0, "must run as root"))
             return
+        began = time.monotonic()
         builds = [self._build(kind) for kind in self._catalogue.builds(level)]
         if all(builds):
+            if later := COMPILED_DURING.get(level):
+                self._compile_ahead(later)
             self._run(self._catalogue.tests(level), self._arguments.jobs or JOBS.get(level, 1))
+        self.walls[level] = time.monotonic() - began
+
+    def _compile_ahead(self, level):
+        """Starts the builds that a later level needs; _build() waits for them."""
+        if self._arguments.no_build or not self._catalogue.wants(level):
+            return
+        for kind in self._catalogue.builds(level):
+            if kind not in self._built and kind not in self._compiling:
+                test = self._catalogue.build(kind)
+                test.command = ["nice", "-n", "19", *test.command]
+                self._compiling[kind] = Execution(test, WORK, self._skips)
+                self._compiling[kind].start()
 
     def _build(self, kind):
         if not self._arguments.no_build and kind not in self._built:
-            self._built[kind] = self._run([self._catalogue.build(kind)], 1)
+            if execution := self._compiling.get(kind):
+                while not (outcome := execution.poll()):
+                    time.sleep(0.05)
+                del self._compiling[kind]
+                self._report(execution.test, outcome)
+                self._built[kind] = outcome.verdict == "pass"
+            else:
+                self._built[kind] = self._run([self._catalogue.build(kind)], 1)
         return self._built.get(kind, True)
 
     def _run(self, tests, jobs):
@@ -123,14 +146,15 @@ class Run:
             print(f"      the whole output: {outcome.log}")
 
 
-def print_times(outcomes, seconds):
+def print_times(outcomes, walls, seconds):
     by_level = {}
     for name, outcome in outcomes.items():
         level = name.split(".")[0]
         by_level.setdefault(level, []).append(outcome.seconds)
-    print(f"\ntime by level (tests run side by side, so the whole took {seconds:.0f} s):")
+    print(f"\ntime by level, from its begin to its end, and summed over its tests (the whole took {seconds:.0f} s):")
     for level, times in by_level.items():
-        print(f"  {level:10} {sum(times):7.1f} s  {len(times)} tests")
+        wall = f"{walls[level]:7.1f} s" if level in walls else " " * 9
+        print(f"  {level:10} {wall} {sum(times):8.1f} s  {len(times)} tests")
     print(f"the {SLOWEST} slowest:")
     for name, outcome in sorted(outcomes.items(), key=lambda item: -item[1].seconds)[:SLOWEST]:
         print(f"  {outcome.seconds:7.1f} s  {name}")
@@ -140,7 +164,7 @@ def close(run, seconds):
     """The last lines, and the exit code."""
     verdicts = [outcome.verdict for outcome in run.outcomes.values()]
     failed = [name for name, outcome in run.outcomes.items() if outcome.verdict == "FAIL"]
-    print_times(run.outcomes, seconds)
+    print_times(run.outcomes, run.walls, seconds)
     if run.again:
         print(f"tried twice: {' '.join(run.again)}")
     if failed:

@@ -18,7 +18,7 @@ from pathlib import Path
 import host
 from lib import compare, metrics, rig
 
-CHURNS = 500 if rig.LONG else 50
+CHURNS = 500 if rig.LONG else 30
 BATCH = 3  # fewer than the spare places that the daemon keeps for new disks
 WARM_UP = 12  # churns before memory and descriptors are compared
 MOST_LOST = 4  # I/Os of a batch that the kernel may not have called a program for

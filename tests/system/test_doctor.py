@@ -1,25 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 120
-# alone: changes kernel.kptr_restrict
 """Does `ssdpulse doctor` name each trouble with what fixes it, and is it gone once that was done, word by word?"""
-import json
 import socket
 import subprocess
 import time
-from pathlib import Path
 
+from doctor import doctor, until
 from lib import rig
-
-KPTR = Path("/proc/sys/kernel/kptr_restrict")
-
-
-def doctor(*arguments):
-    """(exit status, {(id, device): finding that is not well})."""
-    done = subprocess.run([rig.BINARY, "doctor", "--json", *map(str, arguments)], text=True, capture_output=True,
-                          timeout=20, check=False)
-    findings = json.loads(done.stdout)["findings"]
-    return done.returncode, {(one["id"], one["device"]): one for one in findings if one["verdict"] != "ok"}
 
 
 def missing(found):
@@ -30,16 +18,6 @@ def missing(found):
 def says(found):
     """The exit status that goes with these findings."""
     return int(any(one["verdict"] != "info" for one in found.values()))
-
-
-def until(wanted, *arguments, seconds=40):
-    """The last answer, as soon as `wanted` holds of it."""
-    deadline = time.monotonic() + seconds
-    while True:
-        code, found = doctor(*arguments)
-        if wanted(found) or time.monotonic() > deadline:
-            return code, found
-        time.sleep(0.5)
 
 
 def running(check, state, disk):
@@ -78,25 +56,6 @@ def reader_down(check, state, disk):
                    f"the reader is down: {one.get('why')}")
 
 
-def symbols_hidden(check, state, disk):
-    before = KPTR.read_text()
-    try:
-        KPTR.write_text("2")
-        code, found = doctor("--address", "127.0.0.1:1")
-        check.that(code == 1 and found[("kptr-restrict", "")]["verdict"] == "advise", "kptr_restrict, no daemon")
-        with rig.daemon(state, [disk]) as daemon:
-            where = ("--address", f"127.0.0.1:{daemon.port}")
-            key = ("write-classes", "")
-            one = until(lambda found: key in found, *where)[1].get(key, {})
-            check.equal(one.get("verdict"), "advise", "kptr_restrict, a daemon")
-        subprocess.run(["sh", "-c", found[("kptr-restrict", "")]["change"]], check=True, stdout=subprocess.DEVNULL)
-        with rig.daemon(state, [disk]) as daemon:
-            found = doctor("--address", f"127.0.0.1:{daemon.port}")[1]
-            check.that(("write-classes", "") not in found, "gone after the change and a restart")
-    finally:
-        KPTR.write_text(before)
-
-
 def no_daemon(check, state):
     config = state / "doctor.yaml"
     with socket.socket() as taken:
@@ -123,7 +82,6 @@ def test(check, state):
     with rig.ram_disks(state, size="64M", filled=False) as [disk]:
         running(check, state, disk)
         reader_down(check, state, disk)
-        symbols_hidden(check, state, disk)
 
 
 rig.main(test)

@@ -24,7 +24,7 @@ from lib import rig
 
 LORIS, LORIS_SECONDS = 2000, 60 if rig.LONG else 12
 UNREAD_SECONDS = 60 if rig.LONG else 8
-FUZZ_SECONDS = 150 if rig.LONG else 15  # plain, and again over TLS
+FUZZ_SECONDS = 150 if rig.LONG else 5  # plain, and again over TLS
 SCRAPE_LIMIT = 10.0  # seconds: the usual time limit of a Prometheus
 # Anonymous: 1,280 connections, of 16 KiB plain and as much again and more for a handshake, and pages.
 MORE_MEMORY = {False: 32 << 20, True: 96 << 20}

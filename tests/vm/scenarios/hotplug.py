@@ -7,6 +7,7 @@ import machine
 from devices import Nvme, Slow
 from lib import metrics
 
+KERNELS_IN_CI = ("newest",)  # the long form has all
 MACHINE = {"append": "nvme_core.multipath=N"}
 SHARES_GUEST = True
 DELAY = 0.02

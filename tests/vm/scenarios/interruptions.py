@@ -7,7 +7,7 @@ import machine
 from devices import Nvme, Slow
 from lib import metrics
 
-KERNELS_IN_CI = ("newest",)
+KERNELS_IN_CI = ()  # clocks that step, CPUs that go: as much as the host lets a guest notice
 MACHINE = {"append": "nvme_core.multipath=N"}
 DELAY = 0.002
 DAY = 86400

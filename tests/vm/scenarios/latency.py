@@ -7,6 +7,7 @@ import machine
 from devices import Nvme, Slow
 from lib import buckets, metrics
 
+KERNELS_IN_CI = ("newest",)  # the long form has all
 MACHINE = {"append": "nvme_core.multipath=N"}
 SHARES_GUEST = True
 # Between the kernel's stamps and fio's lie a system call and, with interrupts, the waking of a sleeper: in an emulated

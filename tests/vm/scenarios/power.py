@@ -7,7 +7,7 @@ import time
 import machine
 from devices import Backend, NvmeSubsystem, VirtioBlk
 
-KERNELS_IN_CI = ("5.10",)  # the kernel has little part in what is judged
+KERNELS_IN_CI = ()  # a hundred seconds of power cuts; CI kills the daemon alone (system.test_history_kill)
 POLL_SECONDS = 10
 WRITING_SECONDS = 33
 ROUND = 256 << 10
