@@ -62,15 +62,15 @@ def slow_commits(vm, check, daemon, disk, backend):
 def standstill(vm, check, daemon, disk, backend):
     vm.sh(f"addpart /dev/{disk} 1 2048 65536")
     for name, kind in ((disk, "read"), (f"{disk}p1", "write")):
-        daemon.at_rest(4.2)  # our counts were compared with diskstats
+        before = figures.lost(daemon.at_rest(4.2), disk)  # our counts were compared with diskstats
         backend.stall(7)
         end = vm.background_fio(name, rw=f"rand{kind}", bs="4k", iodepth=3, number_ios=3, size="16M")
         for _ in range(2):
             scrape = daemon.at_rest(2.2)
             kernel = vm.sh(f"cat /sys/block/{disk}/inflight").split()
             flying = scrape.value("ssdpulse_io_in_flight", device=disk, operation=kind)
-            check.that(flying == 3 and not figures.lost(scrape, disk),
-                       f"standstill of {name}: {flying:.0f} {kind}s in flight, {kernel} by the kernel's count, none lost")
+            check.that(flying == 3 and figures.lost(scrape, disk) == before,
+                       f"standstill of {name}: {flying:.0f} {kind}s in flight, {kernel} by the kernel's count, none lost since: {before}")
         end()
         figures.at_rest(check, daemon.at_rest(5), disk)
 
