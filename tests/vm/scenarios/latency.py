@@ -70,7 +70,8 @@ def standstill(vm, check, daemon, disk, backend):
             kernel = vm.sh(f"cat /sys/block/{disk}/inflight").split()
             flying = scrape.value("ssdpulse_io_in_flight", device=disk, operation=kind)
             check.that(flying == 3 and figures.lost(scrape, disk) == before,
-                       f"standstill of {name}: {flying:.0f} {kind}s in flight, {kernel} by the kernel's count, none lost since: {before}")
+                       f"standstill of {name}: {flying:.0f} {kind}s in flight, {kernel} by the kernel's count, "
+                       f"lost as before: {before}")
         end()
         figures.at_rest(check, daemon.at_rest(5), disk)
 
