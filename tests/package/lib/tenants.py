@@ -4,6 +4,8 @@ import base64
 import json
 import re
 
+import machine
+
 BLOCK = 4096
 CONTAINER, IN_POD = "8f3c0c1d2e5b46a7" * 4, "d00dfeed0c1d2e5b" * 4
 POD = "1c2d3e4f-aabb-4c5d-8e9f-001122334455"
@@ -16,13 +18,14 @@ def work(disk, blocks):
 
 
 def unit(name, disk, blocks, *properties):
-    options = " ".join(f"-p {one}" for one in ("IOAccounting=yes", *properties))
-    return f"systemd-run --quiet --wait --unit={name} {options} sh -c '{work(disk, blocks)}'"
+    """Its start ends with it: --wait would need a session of D-Bus."""
+    options = " ".join(f"-p {one}" for one in ("Type=oneshot", "IOAccounting=yes", *properties))
+    return f"systemd-run --quiet --unit={name} {options} sh -c '{work(disk, blocks)}'"
 
 
 def container(vm, name, path, disk, blocks):
-    """Its root is that of the guest. Without a session of D-Bus, so crun makes the cgroup itself, as runtimes with
-    `cgroupfs` for their driver do."""
+    """Its root is that of the guest. There is no D-Bus, so crun makes the cgroup itself, as runtimes with `cgroupfs` for
+    their driver do."""
     config = {"ociVersion": "1.0.2", "root": {"path": "rootfs"},
               "process": {"args": ["sh", "-c", work(disk, blocks)], "cwd": "/", "env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"],
                           "user": {"uid": 0, "gid": 0}},
@@ -39,8 +42,10 @@ def container(vm, name, path, disk, blocks):
 def run_all(vm, commands):
     """At once."""
     started = "; ".join(f"{{ {command}; }} >/tmp/tenant.{number} 2>&1 & pids=\"$pids $!\"" for number, command in enumerate(commands))
-    vm.sh(f"pids=; {started}; failed=0; for pid in $pids; do wait $pid || failed=1; done; "
-          "[ $failed = 0 ] || { cat /tmp/tenant.*; exit 1; }", 120)
+    code, words = vm.run(f"pids=; {started}; failed=0; for pid in $pids; do wait $pid || failed=1; done; cat /tmp/tenant.*; "
+                         "rm /tmp/tenant.*; exit $failed", 120)
+    if code != 0:
+        raise machine.GuestError(f"a unit or a container fails: {' '.join(words.decode(errors='replace').split())}")
 
 
 def named(vm, check, service, serial="first"):
@@ -53,10 +58,12 @@ def named(vm, check, service, serial="first"):
         f"pod/{POD}/{IN_POD[:12]}": (container(vm, "inpod", f"/kubepods/burstable/pod{POD}/{IN_POD}", disk, 150), 150, "container",
                                      f"/kubepods/burstable/pod{POD}/{IN_POD}")}
     before = service.at_rest()
-    run_all(vm, [command for command, _, _, _ in expected.values()])
-    after = service.at_rest()
-    vm.sh("umount /tmp/shop/rootfs /tmp/inpod/rootfs; rm -r /tmp/shop /tmp/inpod; "
-          "find /sys/fs/cgroup/docker /sys/fs/cgroup/kubepods -depth -type d -exec rmdir {} +")
+    try:
+        run_all(vm, [command for command, _, _, _ in expected.values()])
+        after = service.at_rest()
+    finally:
+        vm.sh("umount /tmp/shop/rootfs /tmp/inpod/rootfs; rm -r /tmp/shop /tmp/inpod; "
+              "find /sys/fs/cgroup/docker /sys/fs/cgroup/kubepods -depth -type d -exec rmdir {} + 2>/dev/null || true")
     # A shell that starts reads nothing of this disk.
     have = {dict(labels)["tenant"]: value - (before.value("ssdpulse_tenant_bytes_total", **dict(labels)) or 0)
             for labels, value in after.series("ssdpulse_tenant_bytes_total", device=disk, **LABELS).items()}
