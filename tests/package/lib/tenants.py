@@ -35,7 +35,8 @@ def container(vm, name, path, disk, blocks):
                         "resources": {"devices": [{"allow": True, "access": "rwm"}]}}}
     text = base64.b64encode(json.dumps(config).encode()).decode()
     bundle = f"/tmp/{name}"
-    vm.sh(f"mkdir -p {bundle}/rootfs && mount --bind / {bundle}/rootfs && echo {text} | base64 -d >{bundle}/config.json")
+    vm.sh(f"mkdir -p {bundle}/rootfs && mount --bind / {bundle}/rootfs && mount --make-private {bundle}/rootfs && "
+          f"echo {text} | base64 -d >{bundle}/config.json")
     return f"crun --cgroup-manager=cgroupfs run --bundle {bundle} {name}"
 
 
@@ -62,8 +63,9 @@ def named(vm, check, service, serial="first"):
         run_all(vm, [command for command, _, _, _ in expected.values()])
         after = service.at_rest()
     finally:
-        vm.sh("umount /tmp/shop/rootfs /tmp/inpod/rootfs; rm -r /tmp/shop /tmp/inpod; "
-              "find /sys/fs/cgroup/docker /sys/fs/cgroup/kubepods -depth -type d -exec rmdir {} + 2>/dev/null || true")
+        # No rm -r: what is still mounted there is the guest itself.
+        vm.sh("for bundle in /tmp/shop /tmp/inpod; do umount -R $bundle/rootfs && rm $bundle/config.json && rmdir $bundle/rootfs $bundle; "
+              "done; find /sys/fs/cgroup/docker /sys/fs/cgroup/kubepods -depth -type d -exec rmdir {} + 2>/dev/null || true")
     # A shell that starts reads nothing of this disk.
     have = {dict(labels)["tenant"]: value - (before.value("ssdpulse_tenant_bytes_total", **dict(labels)) or 0)
             for labels, value in after.series("ssdpulse_tenant_bytes_total", device=disk, **LABELS).items()}
