@@ -53,15 +53,13 @@ int BPF_PROG(completion_hash, struct request* rq, int error, unsigned int nr_byt
   __u64 started = ((struct request___started*)rq)->io_start_time_ns;
   __u32 bucket;
 
-  if (!disk || !started)
-    return 0;
+  if (!disk || !started) return 0;
   key.device = disk_number(disk);
   found = bpf_map_lookup_elem(&histograms, &key);
   if (!found) {
     bpf_map_update_elem(&histograms, &key, &none, ADD_ONLY);
     found = bpf_map_lookup_elem(&histograms, &key);
-    if (!found)
-      return 0;
+    if (!found) return 0;
   }
   bucket = log2_of((bpf_ktime_get_ns() - started) / 1000);
   found->bucket[bucket < BUCKETS ? bucket : BUCKETS - 1] += 1;

@@ -50,18 +50,14 @@ int BPF_PROG(start_time_complete, struct request* rq, int error, unsigned int nr
   struct differences* sums = bpf_map_lookup_elem(&told, &zero);
   __u64 early;
 
-  if (!issued || !sums)
-    return 0;
+  if (!issued || !sums) return 0;
   __sync_fetch_and_add(&sums->ios, 1);
   __sync_fetch_and_add(&sums->device_sum_ns, now - *issued);
-  if (!started)
-    __sync_fetch_and_add(&sums->without, 1);
-  if (!started || started >= *issued)
-    return 0;
+  if (!started) __sync_fetch_and_add(&sums->without, 1);
+  if (!started || started >= *issued) return 0;
   early = *issued - started;
   __sync_fetch_and_add(&sums->early_sum_ns, early);
-  if (early > sums->early_most_ns)
-    sums->early_most_ns = early;
+  if (early > sums->early_most_ns) sums->early_most_ns = early;
   return 0;
 }
 

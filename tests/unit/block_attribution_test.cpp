@@ -479,8 +479,9 @@ Lines told(const std::vector<std::string>& writers) {
       rows[cells[1]][cells[2]] += static_cast<std::uint32_t>(std::stoul(cells[3]));
     }
   }
-  const std::size_t in_the_document = std::accumulate(
-      rows.begin(), rows.end(), std::size_t{0}, [](std::size_t sum, const auto& one) { return sum + one.second.size(); });
+  const std::size_t in_the_document =
+      std::accumulate(rows.begin(), rows.end(), std::size_t{0},
+                      [](std::size_t sum, const auto& one) { return sum + one.second.size(); });
   EXPECT_EQ(in_the_document, 11U) << "a row that this test does not understand, or a new one";
   Lines sum;
   for (const std::string& writer : writers) {

@@ -82,11 +82,11 @@ TEST(KernelMemory, TwentyOneDrivesByThreeHundredEightyFourCpusAsDocumented) {
   const auto megabytes = [](std::uint64_t bytes) { return std::lround(static_cast<double>(bytes) / 1e6); };
   std::ifstream document(std::string(SSDPULSE_SOURCE_DIR) + "/deploy/docs/overhead.md");
   const std::string text((std::istreambuf_iterator<char>(document)), std::istreambuf_iterator<char>());
-  const std::string sentence =
-      fmt::format("{} MB at 21 drives and 384 CPUs, of which {} MB are counters, {} MB slots of requests in flight, and "
-                  "{} MB I/O by cgroup and path",
-                  megabytes(plan.total_bytes()), megabytes(plan.cell_bytes()), megabytes(plan.slot_bytes()),
-                  megabytes(plan.attribution_bytes()));
+  const std::string sentence = fmt::format(
+      "{} MB at 21 drives and 384 CPUs, of which {} MB are counters, {} MB slots of requests in flight, and "
+      "{} MB I/O by cgroup and path",
+      megabytes(plan.total_bytes()), megabytes(plan.cell_bytes()), megabytes(plan.slot_bytes()),
+      megabytes(plan.attribution_bytes()));
   EXPECT_NE(text.find(sentence), std::string::npos) << "overhead.md does not say: " << sentence;
 }
 
