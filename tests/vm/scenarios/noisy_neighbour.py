@@ -40,7 +40,7 @@ def run(vm, check):
     daemon = machine.Daemon(vm, "--config", "/tmp/noisy.yaml")
     vm.sh(load("quiet", disk, "--rw=randread --bs=4k --ioengine=psync --numjobs=4 --thinktime=100000 --runtime=3600"))
     time.sleep(LEARN)
-    right, told = 0, []
+    right, reported = 0, []
     for _ in range(rounds):
         known = len(SPIKE.findall(daemon.words()))
         vm.sh(load("noisy", disk, f"--rw=write --bs=128k --ioengine=libaio --iodepth=32 --runtime={FLOOD}"))
@@ -48,9 +48,9 @@ def run(vm, check):
         spikes = [(first(evidence, "heaviest"), first(evidence, "slowed"))
                   for device, evidence in SPIKE.findall(daemon.words())[known:] if device == disk]
         right += ("/noisy", "/quiet") in spikes
-        told.append(spikes)
+        reported.append(spikes)
     print(f"TABLE noisy neighbour: {right} of {rounds} named")
-    check.that(right >= enough, f"{right} of {rounds} spikes name who floods and who waits: {told}")
+    check.that(right >= enough, f"{right} of {rounds} spikes name who floods and who waits: {reported}")
     vm.sh("for pid in $(pidof fio); do kill -INT $pid; done; n=0; while pidof fio; do sleep 0.2; n=$((n + 1)); "
           "[ $n -lt 100 ] || exit 1; done")
     daemon.stop()
