@@ -2,7 +2,8 @@
 """What does watching cost? Nanoseconds per I/O of each observer, in turns, on one loop device over tmpfs.
 
 Observers: nothing; two empty hooks (the floor: what the kernel's own accounting of a run costs); ssdpulse in full mode,
-asking each page of a buffered write for its file's hint, and with completions alone; biolatency -D of libbpf-tools. Each
+asking each page of a buffered write for its file's hint, and with completions alone; biolatency -D of libbpf-tools; the
+least that tells latencies (completion_hash.bpf.c). Each
 is run several times in random order, so that a machine that grows slower meets all of them; what is judged is ratios of
 medians, never a time. First with the kernel's accounting of BPF programs on (nanoseconds by hook), then with it off
 (IOPS, p99 and CPU time of the load itself). Asking pages has a load of its own, buffered writes, as direct ones have
@@ -71,31 +72,34 @@ def nothing(_state, _disk):
     yield
 
 
-@contextmanager
-def empty_hooks(state, _disk):
-    """Through libbpf itself: bpftool of Debian 12 loads programs and attaches none."""
-    libbpf = ctypes.CDLL("libbpf.so.1")
-    for function in ("bpf_object__open", "bpf_object__next_program", "bpf_program__attach"):
-        getattr(libbpf, function).restype = ctypes.c_void_p
-    bpf_object = ctypes.c_void_p(libbpf.bpf_object__open(str(state / "empty_hooks.bpf.o").encode()))
-    if not bpf_object or libbpf.bpf_object__load(bpf_object) != 0:
-        raise RuntimeError("the empty hooks do not load")
-    links, program = [], None
-    while program := libbpf.bpf_object__next_program(bpf_object, ctypes.c_void_p(program)):
-        links.append(ctypes.c_void_p(libbpf.bpf_program__attach(ctypes.c_void_p(program))))
-    try:
-        yield
-    finally:
-        for link in links:
-            libbpf.bpf_link__destroy(link)
-        libbpf.bpf_object__close(bpf_object)
+def bench_programs(name):
+    """Those of tests/bench/NAME.bpf.c, all of them, through libbpf itself: bpftool of Debian 12 attaches none."""
+    @contextmanager
+    def observer(state, _disk):
+        libbpf = ctypes.CDLL("libbpf.so.1")
+        for function in ("bpf_object__open", "bpf_object__next_program", "bpf_program__attach"):
+            getattr(libbpf, function).restype = ctypes.c_void_p
+        bpf_object = ctypes.c_void_p(libbpf.bpf_object__open(str(state / f"{name}.bpf.o").encode()))
+        if not bpf_object or libbpf.bpf_object__load(bpf_object) != 0:
+            raise RuntimeError(f"{name} does not load")
+        links, program = [], None
+        while program := libbpf.bpf_object__next_program(bpf_object, ctypes.c_void_p(program)):
+            links.append(ctypes.c_void_p(libbpf.bpf_program__attach(ctypes.c_void_p(program))))
+        try:
+            yield
+        finally:
+            for link in links:
+                libbpf.bpf_link__destroy(link)
+            libbpf.bpf_object__close(bpf_object)
+    return observer
 
 
-def compile_empty_hooks(state):
+def compile_bench_programs(state):
     compiler = next(name for name in ("clang-14", "clang-16", "clang-19", "clang")
                     if subprocess.run(["which", name], capture_output=True, check=False).returncode == 0)
-    rig.run(compiler, "-g", "-O2", "-mcpu=v3", "-target", "bpf", "-D__TARGET_ARCH_x86", f"-I{HERE.parent.parent / 'bpf'}",
-            "-c", HERE / "empty_hooks.bpf.c", "-o", state / "empty_hooks.bpf.o")
+    for source in HERE.glob("*.bpf.c"):
+        rig.run(compiler, "-g", "-O2", "-mcpu=v3", "-target", "bpf", "-D__TARGET_ARCH_x86", f"-I{HERE.parent.parent / 'bpf'}",
+                "-c", source, "-o", state / f"{source.stem}.o")
 
 
 def ssdpulse(mode, page_hints="auto", binary=rig.BINARY, more=""):
@@ -129,8 +133,9 @@ def biolatency(_state, _disk):
         process.wait()
 
 
-OBSERVERS = {"nothing": nothing, "floor": empty_hooks, "full": ssdpulse("full"),
+OBSERVERS = {"nothing": nothing, "floor": bench_programs("empty_hooks"), "full": ssdpulse("full"),
              "completion-only": ssdpulse("completion-only"), "biolatency": biolatency,
+             "completion hash": bench_programs("completion_hash"),
              "without tenants": ssdpulse("completion-only", more=WITHOUT_TENANTS)}
 OF_PAGES = {"pages not asked": ssdpulse("full", "never"), "pages asked": ssdpulse("full", "always")}
 
@@ -227,6 +232,8 @@ def ratios(costs, of=median):
     return {"full_of_peer": full / peer, "full_of_floor": full / of(costs["floor"], "ns"),
             "full_without_bios_of_peer": of(but_every_bio(costs["full"]), "ns") / peer,
             "completion_only_of_peer": only / peer,
+            **({"completion_only_of_completion_hash": only / of(costs["completion hash"], "ns")}
+               if "completion hash" in costs else {}),
             **({"completion_only_without_tenants_of_peer": of(costs["without tenants"], "ns") / peer}
                if "without tenants" in costs else {})}
 
@@ -264,7 +271,7 @@ def main():
 
     with ExitStack() as stack:
         state = stack.enter_context(rig.state_directory())
-        compile_empty_hooks(state)
+        compile_bench_programs(state)
         [disk] = stack.enter_context(rig.ram_disks(state, size="512M"))
         costs = by_accounting(arguments, state, disk, say)
         with accounting(True):

@@ -27,7 +27,7 @@ def quickest(runs, figure):
 
 
 def test(check, state):
-    overhead.compile_empty_hooks(state)
+    overhead.compile_bench_programs(state)
     costs = {name: [] for name in NAMES}
     with rig.ram_disks(state, size="512M") as [disk]:
         for number in range(1, TURNS + 1):

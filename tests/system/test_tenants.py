@@ -17,6 +17,7 @@ from lib import cgroups, rig
 
 KIB = 1024
 OPERATIONS = ("read", "write", "discard")
+MEMORY_NOISE = 2 << 20  # bytes: pages that the allocator keeps, and the minutes in memory
 SMALL = {"bs": "4k", "ioengine": "psync", "size": "32M"}
 CONTAINER = f"{os.getpid():08x}" + "5a" * 28
 
@@ -175,7 +176,7 @@ def departing(check, state, disk):
 
 def churn(check, state, disk):
     """Containers that come, read a little and go, beside three that stay: what they did is all there, and they are not."""
-    number, each = (2000, 3) if rig.LONG else (150, 3)
+    number, each = (2000, 3) if rig.LONG else (200, 3)
     staying = [f"/{unique(name)}" for name in ("stays-a", "stays-b", "stays-c")]
     # The runtime's own directory stays, as on a host.
     with cgroups.named(*staying, f"/docker/{unique('other')}") as [*stay, _], rig.daemon(state, [disk], include=(disk.name,)) as daemon:
@@ -183,6 +184,8 @@ def churn(check, state, disk):
         scrapes = Scrapes(daemon, disk)
         loads = [load(one, disk, rig.fresh_seed(), rw="randread", rate_iops=100, number_ios=number // 2) for one in stay]
         for container in range(number):
+            if container == number // 2:
+                half_way = daemon.scrape()
             time.sleep(0.1)  # not more than ten a second: a slot is free again about four seconds after its cgroup went
             with cgroups.named(f"/docker/{container:08x}{'c0' * 28}") as [one]:
                 subprocess.run(one.command(["dd", f"if={disk.path}", "of=/dev/null", "bs=4k", f"count={each}", "iflag=direct",
@@ -204,8 +207,14 @@ def churn(check, state, disk):
         series = len(after.series("ssdpulse_tenant_ios_total", **labels))
         check.that(series <= 65, f"{series} series of {number + 3} tenants")
         check.that(told["other"] <= 0.2 * number * each, f"other: {told['other']:.0f} of {number * each}")
-        check.figure(f"memory of the daemon: {before.value('process_resident_memory_bytes') / 1e6:.1f} MB before, "
-                     f"{after.value('process_resident_memory_bytes') / 1e6:.1f} MB after")
+        # As many series as there are places, so those of the gone have ended, and who came last has one.
+        left = {name for name in names(after, **labels) if name.startswith("docker/")}
+        last = {f"docker/{container:08x}c0c0" for container in range(number - 20, number)}
+        check.that(f"docker/{0:08x}c0c0" not in left and last & left,
+                   f"the first container has no series, {len(last & left)} of the last {len(last)} have: {len(left)} in all")
+        memory = [scrape.value("process_resident_memory_bytes") for scrape in (half_way, after)]
+        check.that(memory[1] - memory[0] <= MEMORY_NOISE, f"memory of the daemon: {memory[0] / 1e6:.1f} MB after half of them, "
+                   f"{memory[1] / 1e6:.1f} MB after all")
 
 
 def test(check, state):

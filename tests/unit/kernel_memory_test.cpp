@@ -2,11 +2,16 @@
 // Do the kernel's tables stay within the design's budget, and does every disk get what it needs?
 #include "daemon/sources/block/kernel_memory.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <linux/types.h>
 #include <rapidcheck.h>
 
+#include <cmath>
 #include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
 
 #include "bpf/abi/block_abi.h"
 
@@ -67,6 +72,22 @@ TEST(KernelMemory, AttributionFollowsWhatHappens) {
   EXPECT_LE(large.attribution_bytes(), 32'000'000U);
   plan_attribution(large, 4096);
   EXPECT_LE(large.attribution_bytes(), 33'000'000U) << "however many are asked for";
+}
+
+/// What deploy/docs/overhead.md says of a large host.
+TEST(KernelMemory, TwentyOneDrivesByThreeHundredEightyFourCpusAsDocumented) {
+  MemoryPlan plan = plan_memory(nvme_drives(21, 384), 384);
+  plan_attribution(plan, 64);
+  print("21 x 384", plan);
+  const auto megabytes = [](std::uint64_t bytes) { return std::lround(static_cast<double>(bytes) / 1e6); };
+  std::ifstream document(std::string(SSDPULSE_SOURCE_DIR) + "/deploy/docs/overhead.md");
+  const std::string text((std::istreambuf_iterator<char>(document)), std::istreambuf_iterator<char>());
+  const std::string sentence = fmt::format(
+      "{} MB at 21 drives and 384 CPUs, of which {} MB are counters, {} MB slots of requests in flight, and "
+      "{} MB I/O by cgroup and path",
+      megabytes(plan.total_bytes()), megabytes(plan.cell_bytes()), megabytes(plan.slot_bytes()),
+      megabytes(plan.attribution_bytes()));
+  EXPECT_NE(text.find(sentence), std::string::npos) << "overhead.md does not say: " << sentence;
 }
 
 TEST(KernelMemory, CommitCellsAreOnePerCpuWhereTheBudgetAllowsIt) {

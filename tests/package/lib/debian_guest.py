@@ -24,6 +24,7 @@ from lib.rig import Check  # noqa: E402
 import faults  # noqa: E402
 import life  # noqa: E402
 import sandbox  # noqa: E402
+import tenants  # noqa: E402
 from service import Service  # noqa: E402
 
 machine.BOOT_SECONDS = 300
@@ -63,9 +64,11 @@ def live(vm, check, packages):
 
     begin = [(f"install {numbers[0]}", install),
              ("measure", lambda: life.measures(vm, check, service)),
+             ("units and containers", lambda: tenants.named(vm, check, service)),
              ("logs of the drives", lambda: life.reads_logs(vm, check, service, 5)),
              ("the sandboxes, from inside", lambda: sandbox.run(vm, check, service))]
     more = [("a minute of history", lambda: service.until(service.history, "rows of the history", 150)),
+            ("names hashed", lambda: tenants.hashed(vm, check, service)),
             ("restart", lambda: life.restarts(vm, check, service)),
             (f"upgrade to {numbers[-1]}",
              lambda: life.upgrades(vm, check, service, f"/packages/{packages[-1].name}", numbers[-1])),

@@ -15,7 +15,7 @@ source "$vm_directory/lib/root.sh"
 # install_guest ROOT NEEDS: all that a guest needs of the archive, but the kernel; NEEDS as in a Depends field.
 install_guest() {
   local root=$1 needs=$2
-  in_root "$root" apt-get -q -y install systemd systemd-sysv udev python3-minimal curl nvme-cli bpftool e2fsprogs || return 1
+  in_root "$root" apt-get -q -y install systemd systemd-sysv udev python3-minimal curl nvme-cli bpftool e2fsprogs crun || return 1
   printf 'Package: needs\nVersion: 1\nArchitecture: all\nMaintainer: none\nDescription: none\nDepends: %s\n' "$needs" \
     >"$root/control"
   mkdir -p "$root/needs/DEBIAN" && mv "$root/control" "$root/needs/DEBIAN/"
