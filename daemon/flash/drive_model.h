@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/analysis/flash_model/policy_fit.h"
 #include "daemon/flash/drive_state.h"
 #include "daemon/flash/flash_input.h"
 
@@ -72,8 +73,8 @@ class DriveModel {
   double absence_ = 0;            // seconds in which nobody looked, since then
   std::chrono::nanoseconds resumed_at_{0};
   std::optional<double> first_host_bytes_;  // when this process first saw it
-  std::optional<analysis::Fitted> fit_;
-  double fitted_at_ = 0;  // seconds since the epoch
+  analysis::PolicyFit fit_;
+  double fitted_at_ = 0;  // seconds since the epoch; 0: never
   std::optional<model::ModelDrift> drift_;
   // Shares of the drive: what it last said to be in use, and what the model held for used though it was not: when that
   // came, until it was looked at, and at most until then.

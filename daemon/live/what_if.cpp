@@ -115,6 +115,10 @@ void add_assumptions(const FlashEstimate& drive, WhatIfAnswer& answer) {
     answer.assumptions.push_back(
         fmt::format("the drive has {} of spare flash ({} to {}): with it the model relocates what the drive counts",
                     percent(spare.likely), percent(spare.lower), percent(spare.upper)));
+    answer.assumptions.push_back(
+        spare.policy ? fmt::format("it collects as {}: no other policy explains what it counted under all its loads",
+                                   name(*spare.policy, model::kCollectionPolicyNames))
+                     : "how it collects is not known yet: several policies explain what it counted");
   } else {
     answer.assumptions.push_back(
         fmt::format("the drive has {} of spare flash ({} to {}), as usual for its size: nothing measured says more",

@@ -134,6 +134,20 @@ TEST(WhatIf, IsOfDrivesWithAModel) {
   EXPECT_NE(text_of(host(), "sda").find("none modelled yet"), std::string::npos);
 }
 
+TEST(WhatIf, SaysWhichPolicyExplainsTheDrive) {
+  auto snapshot = host();
+  auto figures = std::make_shared<model::FlashFigures>(*snapshot.flash);
+  auto& spare = figures->drives[0].overprovisioning;
+  spare.basis = model::OverprovisioningBasis::media_counter;
+  snapshot.flash = figures;
+  EXPECT_NE(text_of(snapshot).find("- how it collects is not known yet: several policies explain what it counted\n"),
+            std::string::npos);
+  spare.policy = model::CollectionPolicy::cost_benefit;
+  EXPECT_NE(text_of(snapshot).find("- it collects as cost_benefit: no other policy explains what it counted under all "
+                                   "its loads\n"),
+            std::string::npos);
+}
+
 TEST(FlashWords, SayWhatIsAssumed) {
   auto drive = host().flash->drives[0];
   EXPECT_EQ(live::flash_words(drive), "modelled 3.0 (2.8 to 4.2), 15 % spare assumed");
