@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "daemon/analysis/flash_model/model_curve.h"
 #include "daemon/analysis/flash_model/silence.h"
@@ -139,6 +140,21 @@ void add_assumptions(const FlashEstimate& drive, WhatIfAnswer& answer) {
 }
 
 }  // namespace
+
+std::optional<std::vector<double>> percents_in(std::string_view text) {
+  std::vector<double> shares;
+  for (const char *at = text.data(), *end = at + text.size(); at <= end;) {
+    double percent = 0;
+    const auto [stop, error] = std::from_chars(at, end, percent, std::chars_format::fixed);
+    if (error != std::errc{} || !(percent >= 0.1 && percent <= 1000) || shares.size() == kMostPercents ||
+        (stop != end && *stop != ',')) {
+      return std::nullopt;
+    }
+    shares.push_back(percent / 100);
+    at = stop + 1;
+  }
+  return shares;
+}
 
 const FlashEstimate* estimate_of(const model::Snapshot& snapshot, const std::string& device) {
   if (snapshot.flash) {

@@ -17,7 +17,7 @@ SPARE = 0.085  # that is assumed of a drive of this size
 SETTINGS = ("flash_model:\\n  virtual_disks: true\\n  sample: 1/2\\nnvme: { poll_interval: 1h }\\n"
             "history: { directory: /tmp/history }\\n")
 LOADS = {"uniform": {}, "skewed": {"random_distribution": "zoned:90/10:10/90"}}
-HALVES = 1.25, 1.25  # drive writes before and after the restart
+HALVES = 1.25, 1.25  # drive writes before and after the restart, and one before, in order: then no page is unknown
 
 
 def devices():
@@ -47,7 +47,9 @@ def run(vm, check):
 
     daemon = start()
     begun = {serial: len(vm.devices[serial].backend.commands()) for serial in LOADS}
-    written = 0
+    for disk in disks.values():
+        vm.fio(disk, 300, rw="write", bs="256k", iodepth=4, size=SIZE)
+    written = 1
     for half in HALVES:
         write(vm, disks, half)
         written += half
