@@ -46,6 +46,7 @@ util::Result<std::unique_ptr<DriveModel>> DriveModel::resume(const FlashDrive& d
   std::unique_ptr<DriveModel> result(new DriveModel(drive, std::move(*model)));
   result->resumed_ = true;
   result->fit_ = analysis::PolicyFit(state.fit);
+  result->collection_ = analysis::CollectionWatch(state.collection);
   result->fitted_at_ = state.fitted_at;
   result->resumed_at_ = at;
   result->kept_host_bytes_ = state.host_written_bytes;
@@ -166,12 +167,30 @@ void DriveModel::look(model::WallTime wall) {
     report->silence.fill(model::FlashSilence::warming_up);
     report->amplification.clear();
   }
+  watch_collection(*report);
   fit(*report, wall);
   for (std::size_t i = 0; i < model::kFlashWindows; ++i) {
     const auto window = static_cast<model::FlashWindow>(i);
     likely_[i] = fit_.overprovisioning() ? fit_.estimate(*report, window) : analysis::band_of_policies(*report, window);
   }
   report_ = std::move(report);
+}
+
+void DriveModel::watch_collection(const model::FlashReport& report) {
+  if (!drive_.host_written_bytes || !drive_.media_written_bytes) {
+    return;
+  }
+  const auto since = report.written_since_full_discard_bytes;
+  const auto most =
+      collection_.look(since ? std::optional(static_cast<double>(*since)) : std::nullopt, *drive_.host_written_bytes,
+                       *drive_.media_written_bytes, static_cast<double>(settings().size_bytes));
+  if (most) {
+    log::info(
+        "flash model of {}: garbage collection cost by the time that the host had written {:.1f} % of its size after a "
+        "full discard: it has no more flash than that",
+        drive_.name(), 100 * (1 + *most));
+    fit_.limit(*most);
+  }
 }
 
 /// The fit of yesterday is what today is judged by: a fit always agrees with what it was made of.
@@ -240,8 +259,16 @@ model::FlashEstimate DriveModel::estimate() const {
 }
 
 DriveState DriveModel::state(model::WallTime wall) const {
-  DriveState result{drive_.key, settings(), fit_.ranges(), fitted_at_, seconds_of(wall), drive_.host_written_bytes, 0,
-                    0,          {}};
+  DriveState result{drive_.key,
+                    settings(),
+                    fit_.ranges(),
+                    collection_.state(),
+                    fitted_at_,
+                    seconds_of(wall),
+                    drive_.host_written_bytes,
+                    0,
+                    0,
+                    {}};
   if (kept_host_bytes_) {  // the next process accounts for the gap before this one
     result.host_written_bytes = kept_host_bytes_;
     result.seen_bytes = seen_bytes_ + written_bytes();

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/analysis/flash_model/collection_watch.h"
 #include "daemon/analysis/flash_model/policy_fit.h"
 #include "daemon/flash/drive_state.h"
 #include "daemon/flash/flash_input.h"
@@ -52,6 +53,7 @@ class DriveModel {
   void give_up_counter();
   void watch_counters();
   void fit(const model::FlashReport& report, model::WallTime wall);
+  void watch_collection(const model::FlashReport& report);
   [[nodiscard]] double unused() const;
   void notice_format();
   [[nodiscard]] model::EffectiveOverprovisioning overprovisioning() const;
@@ -74,6 +76,7 @@ class DriveModel {
   std::chrono::nanoseconds resumed_at_{0};
   std::optional<double> first_host_bytes_;  // when this process first saw it
   analysis::PolicyFit fit_;
+  analysis::CollectionWatch collection_;
   double fitted_at_ = 0;  // seconds since the epoch; 0: never
   std::optional<model::ModelDrift> drift_;
   // Shares of the drive: what it last said to be in use, and what the model held for used though it was not: when that

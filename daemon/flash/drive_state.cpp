@@ -101,6 +101,10 @@ std::string bytes_of(const DriveState& state) {
     out(range.upper);
     out(range.likely);
   }
+  for (const double value : {state.collection.host_then, state.collection.media_then, state.collection.host,
+                             state.collection.media, state.collection.free_ratio}) {
+    out(value);
+  }
   out(state.fitted_at);
   out(state.kept_at);
   write(out, state.host_written_bytes);
@@ -133,6 +137,13 @@ util::Result<DriveState> read_state(std::string_view bytes, const std::string& k
   read_settings(in, state.settings);
   for (analysis::PolicyFit::Range& range : state.fit) {
     read_range(in, range);
+  }
+  for (double* const value : {&state.collection.host_then, &state.collection.media_then, &state.collection.host,
+                              &state.collection.media, &state.collection.free_ratio}) {
+    in(*value);
+    if (!std::isfinite(*value)) {
+      in.fail();
+    }
   }
   read_seconds(in, state.fitted_at);
   read_seconds(in, state.kept_at);

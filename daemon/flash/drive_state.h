@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "daemon/analysis/flash_model/collection_watch.h"
 #include "daemon/analysis/flash_model/flash_model.h"
 #include "daemon/analysis/flash_model/policy_fit.h"
 #include "daemon/util/result.h"
@@ -17,6 +18,7 @@ struct DriveState {
   std::string key;  // FlashDrive::key
   analysis::FlashModelSettings settings;
   analysis::PolicyFit::Ranges fit = analysis::PolicyFit().ranges();
+  analysis::CollectionWatch::State collection;
   double fitted_at = 0;  // when it last was; seconds since the epoch, as the next
   double kept_at = 0;
   std::optional<double> host_written_bytes;  // by the drive's own counter

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "daemon/analysis/flash_model/collection_watch.h"
 #include "daemon/analysis/flash_model/model_budget.h"
 #include "daemon/analysis/flash_model/model_curve.h"
 #include "daemon/analysis/flash_model/offline_model.h"
@@ -266,6 +267,9 @@ TEST(PolicyFit, ALoadUnderWhichAllRelocateNothingTellsNothing) {
     EXPECT_TRUE(fit.add(in_order, model::FlashWindow::day, {1.01, 1, 1.05}));
   }
   EXPECT_EQ(fit.ranges(), before);
+  PolicyFit other;
+  other.add(in_order, model::FlashWindow::day, {1.2, 1, 1.4});
+  EXPECT_EQ(other.ranges(), PolicyFit().ranges());
   fit.add(in_order, model::FlashWindow::day, {1.2, 1, 1.4});  // a counter that is too coarse
   for (std::size_t i = 0; i < before.size(); ++i) {
     EXPECT_NEAR(fit.ranges()[i].lower / before[i].lower, 1, 0.01) << i;
@@ -290,6 +294,57 @@ TEST(PolicyFit, FollowsADriveThatWears) {
     EXPECT_TRUE(fit.add(uniform, model::FlashWindow::day, around(0.15 * std::exp(-0.0004 * day)))) << day;
   }
   EXPECT_NEAR(fit.overprovisioning()->likely, 0.1, 0.005);
+}
+
+// --- where collection begins
+
+/// Counters of a drive whose overhead is 3 % and which costs 1.5 from `flash` drive writes on, in looks of `step`.
+std::optional<double> most_spare(CollectionWatch watch, double flash, double step, double first = 0.001) {
+  constexpr double kBytes = 1e12;
+  double media = 7e12;
+  double written = 0;
+  for (double next = first; next < 3; next += step) {
+    const double costly = std::max(0.0, next - std::max(flash, written));
+    media += ((next - written) * 1.03 + costly * 0.47) * kBytes;
+    written = next;
+    if (const auto found = watch.look(written * kBytes, 5e12 + written * kBytes, media, kBytes)) {
+      return found;
+    }
+    watch = CollectionWatch(watch.state());  // a restart
+  }
+  return std::nullopt;
+}
+
+TEST(CollectionWatch, FindsWhereCollectionCosts) {
+  for (const double flash : {1.07, 1.185, 1.448}) {
+    for (const double step : {0.0003, 0.007, 0.05}) {
+      const auto found = most_spare({}, flash, step);
+      ASSERT_TRUE(found) << flash << ' ' << step;
+      EXPECT_GE(*found, flash - 1) << step;
+      EXPECT_LE(*found, flash - 1 + 0.045 + 2 * step) << step;
+    }
+  }
+}
+
+TEST(CollectionWatch, SaysNothingOfWhatItDidNotSee) {
+  EXPECT_FALSE(most_spare({}, 2, 0.01)) << "nothing cost while it might have";
+  EXPECT_FALSE(most_spare({}, 1.1, 0.01, 0.5)) << "it came late";
+  CollectionWatch watch;
+  EXPECT_FALSE(watch.look(std::nullopt, 5e12, 7e12, 1e12));
+  watch.look(0.0, 5e12, 7e12, 1e12);
+  watch.look(1.0e12, 6e12, 8e12, 1e12);
+  EXPECT_FALSE(watch.look(1.1e12, 1e12, 1e12, 1e12)) << "counters were reset";
+  EXPECT_EQ(watch.state(), CollectionWatch::State{});
+}
+
+TEST(CollectionWatch, ExcludesPoliciesThatNeedMore) {
+  PolicyFit fit;
+  fit.add(made_up({0.5, 1, 2}), model::FlashWindow::day, around(0.2));
+  EXPECT_FALSE(fit.policy());
+  EXPECT_TRUE(fit.limit(0.15));  // greedy needs 0.4, the middle policy 0.2
+  EXPECT_EQ(fit.policy(), CollectionPolicy::cost_benefit);
+  EXPECT_FALSE(fit.limit(0.01)) << "no policy has so little";
+  EXPECT_FALSE(fit.overprovisioning());
 }
 
 // --- two real drives

@@ -85,6 +85,19 @@ bool PolicyFit::add(const model::FlashReport& report, model::FlashWindow window,
   return explained;
 }
 
+bool PolicyFit::limit(double most_overprovisioning) {
+  Ranges limited = ranges_;
+  for (Range& range : limited) {
+    range.upper = std::min(range.upper, most_overprovisioning);
+  }
+  const bool explained = std::any_of(limited.begin(), limited.end(), analysis::possible);
+  if (!explained) {
+    limited.fill({0, most_overprovisioning, 0});
+  }
+  ranges_ = limited;
+  return explained;
+}
+
 bool PolicyFit::possible(CollectionPolicy policy) const {
   const std::size_t i = index_of(policy);
   return i < ranges_.size() && analysis::possible(ranges_[i]);

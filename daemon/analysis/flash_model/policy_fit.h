@@ -48,6 +48,9 @@ class PolicyFit {
   /// False: no policy explains this day and those before, and only this one counts from now on.
   bool add(const model::FlashReport& report, model::FlashWindow window, const model::Estimate& measured);
 
+  /// No policy has more, by what else is known of the drive (CollectionWatch). False: as of add().
+  bool limit(double most_overprovisioning);
+
   /// Whether the policy still explains all days.
   [[nodiscard]] bool possible(model::CollectionPolicy policy) const;
   /// The only one that does. Absent: several do.
