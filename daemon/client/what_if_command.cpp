@@ -50,7 +50,7 @@ void print_rows(const json& rows, std::ostream& out) {
 void print_what_if(const json& answer, std::ostream& out) {
   out << terminal::printable(answer.value("drive", answer.value("device", ""))) << ": "
       << terminal::printable(answer.value("words", ""));
-  if (answer.contains("window")) {
+  if (!answer.value("drive_writes", json()).is_null()) {  // else the drive has no model, whatever the window
     out << " (window " << terminal::printable(answer.value("window", "")) << ')';
   }
   out << '\n';

@@ -15,9 +15,16 @@ void add_simulate_options(CLI::App& command, simulation::SimulateArguments& argu
                   "File of lines W,OFFSET,BYTES[,HINT] and D,OFFSET,BYTES; -: standard input")
       ->required();
   command
-      .add_option("--size", arguments.size_bytes, "Size of the drive, in bytes or with a unit (960GB is 960 * 1000^3)")
+      .add_option("--size", arguments.size_bytes,
+                  "Size of the drive, in bytes or with a unit (1.92TB is 1.92 * 1000^4)")
       ->required()
-      ->transform(CLI::AsSizeValue(true));
+      ->transform(CLI::Validator(
+          [](std::string& text) {
+            const auto bytes = simulation::size_in_bytes(text);
+            text = bytes ? std::to_string(*bytes) : text;
+            return bytes ? std::string() : bytes.error().message;
+          },
+          "SIZE"));
   command.add_option("--page-size", arguments.page_bytes, "Bytes that the drive maps as one (default 4096)");
   command
       .add_option("--op", arguments.overprovisioning,

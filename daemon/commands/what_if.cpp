@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "daemon/live/what_if.h"
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -38,7 +40,13 @@ void add_what_if(CLI::App& app, ExitCode& exit_code) {
   command
       ->add_option("--op", options->what_if.overprovisioning,
                    "Spare flash in percent, several with commas (default 7,12,28,50)")
-      ->check(made_of("0123456789.,", "PERCENTS"));
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            return live::percents_in(text)
+                       ? std::string()
+                       : "expected percents of 0.1 to 1000, 16 at most, such as 7,12,28, found '" + text + "'";
+          },
+          "PERCENTS"));
   command
       ->add_option("--window", options->what_if.window, "24h, 7d or drive_write (default: the shortest that is known)")
       ->check(CLI::IsMember({"24h", "7d", "drive_write"}));

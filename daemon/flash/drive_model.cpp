@@ -45,7 +45,8 @@ util::Result<std::unique_ptr<DriveModel>> DriveModel::resume(const FlashDrive& d
   }
   std::unique_ptr<DriveModel> result(new DriveModel(drive, std::move(*model)));
   result->resumed_ = true;
-  result->fit_ = state.fit;
+  result->fit_ = analysis::PolicyFit(state.fit);
+  result->collection_ = analysis::CollectionWatch(state.collection);
   result->fitted_at_ = state.fitted_at;
   result->resumed_at_ = at;
   result->kept_host_bytes_ = state.host_written_bytes;
@@ -166,44 +167,62 @@ void DriveModel::look(model::WallTime wall) {
     report->silence.fill(model::FlashSilence::warming_up);
     report->amplification.clear();
   }
+  watch_collection(*report);
   fit(*report, wall);
   for (std::size_t i = 0; i < model::kFlashWindows; ++i) {
     const auto window = static_cast<model::FlashWindow>(i);
-    likely_[i] =
-        fit_ ? analysis::at_overprovisioning(*report, window, *fit_) : analysis::band_of_policies(*report, window);
+    likely_[i] = fit_.overprovisioning() ? fit_.estimate(*report, window) : analysis::band_of_policies(*report, window);
   }
   report_ = std::move(report);
+}
+
+void DriveModel::watch_collection(const model::FlashReport& report) {
+  if (!drive_.host_written_bytes || !drive_.media_written_bytes) {
+    return;
+  }
+  const auto since = report.written_since_full_discard_bytes;
+  const auto most =
+      collection_.look(since ? std::optional(static_cast<double>(*since)) : std::nullopt, *drive_.host_written_bytes,
+                       *drive_.media_written_bytes, static_cast<double>(settings().size_bytes));
+  if (most) {
+    log::info(
+        "flash model of {}: garbage collection cost by the time that the host had written {:.1f} % of its size after a "
+        "full discard: it has no more flash than that",
+        drive_.name(), 100 * (1 + *most));
+    fit_.limit(*most);
+  }
 }
 
 /// The fit of yesterday is what today is judged by: a fit always agrees with what it was made of.
 void DriveModel::fit(const model::FlashReport& report, model::WallTime wall) {
   const auto day = model::FlashWindow::day;
-  const auto curve = analysis::curve_of(report, day);
-  if (!drive_.measured_day || curve.size() < 2) {
+  if (!drive_.measured_day || analysis::curve_of(report, day).size() < 2) {
     return;
   }
   const auto measured = analysis::without_overhead(*drive_.measured_day, analysis::kUsualOverhead);
   const double now = seconds_of(wall);
-  if (fit_ && now - fitted_at_ >= kDay) {
-    if (const auto modelled = analysis::interpolate(curve, fit_->likely)) {
-      drift_ = model::ModelDrift{modelled->ratio / measured.ratio - 1, modelled->lower / measured.upper - 1,
-                                 modelled->upper / measured.lower - 1};
-    }
+  if (fitted_at_ > 0 && now - fitted_at_ < kDay) {
+    return;
   }
-  if (!fit_ || now - fitted_at_ >= kDay) {
-    if (const auto fitted = analysis::fit_overprovisioning(curve, measured)) {
-      fit_ = fitted;
-      fitted_at_ = now;
-    }
+  if (const auto modelled = fit_.estimate(report, day)) {
+    drift_ = model::ModelDrift{modelled->ratio / measured.ratio - 1, modelled->lower / measured.upper - 1,
+                               modelled->upper / measured.lower - 1};
   }
+  if (!fit_.add(report, day, measured)) {
+    log::info(
+        "flash model of {}: no modelled policy explains what the drive counts under all its loads; the fit "
+        "restarts",
+        drive_.name());
+  }
+  fitted_at_ = now;
 }
 
 model::EffectiveOverprovisioning DriveModel::overprovisioning() const {
-  if (fit_) {
-    return {fit_->likely, fit_->lower, fit_->upper, model::OverprovisioningBasis::media_counter};
+  if (const auto fitted = fit_.overprovisioning()) {
+    return {fitted->likely, fitted->lower, fitted->upper, model::OverprovisioningBasis::media_counter, fit_.policy()};
   }
   const auto usual = analysis::usual_overprovisioning(settings().size_bytes);
-  return {usual.likely, usual.lower, usual.upper, model::OverprovisioningBasis::size};
+  return {usual.likely, usual.lower, usual.upper, model::OverprovisioningBasis::size, std::nullopt};
 }
 
 model::FlashEstimate DriveModel::estimate() const {
@@ -228,7 +247,7 @@ model::FlashEstimate DriveModel::estimate() const {
     constexpr double kLeastKnown = 0.0737;  // a GiB for each GB
     constexpr double kMostKnown = 0.5;
     const auto size = static_cast<double>(result.size_bytes);
-    const bool fitted = fit_.has_value();
+    const bool fitted = result.overprovisioning.basis == model::OverprovisioningBasis::media_counter;
     result.collection_begins =
         model::ByteRange{size * (1 + (fitted ? result.overprovisioning.lower - kDoubt : kLeastKnown)),
                          size * (1 + (fitted ? result.overprovisioning.upper + kDoubt : kMostKnown))};
@@ -240,7 +259,16 @@ model::FlashEstimate DriveModel::estimate() const {
 }
 
 DriveState DriveModel::state(model::WallTime wall) const {
-  DriveState result{drive_.key, settings(), fit_, fitted_at_, seconds_of(wall), drive_.host_written_bytes, 0, 0, {}};
+  DriveState result{drive_.key,
+                    settings(),
+                    fit_.ranges(),
+                    collection_.state(),
+                    fitted_at_,
+                    seconds_of(wall),
+                    drive_.host_written_bytes,
+                    0,
+                    0,
+                    {}};
   if (kept_host_bytes_) {  // the next process accounts for the gap before this one
     result.host_written_bytes = kept_host_bytes_;
     result.seen_bytes = seen_bytes_ + written_bytes();

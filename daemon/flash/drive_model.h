@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "daemon/analysis/flash_model/collection_watch.h"
+#include "daemon/analysis/flash_model/policy_fit.h"
 #include "daemon/flash/drive_state.h"
 #include "daemon/flash/flash_input.h"
 
@@ -51,6 +53,7 @@ class DriveModel {
   void give_up_counter();
   void watch_counters();
   void fit(const model::FlashReport& report, model::WallTime wall);
+  void watch_collection(const model::FlashReport& report);
   [[nodiscard]] double unused() const;
   void notice_format();
   [[nodiscard]] model::EffectiveOverprovisioning overprovisioning() const;
@@ -72,8 +75,9 @@ class DriveModel {
   double absence_ = 0;            // seconds in which nobody looked, since then
   std::chrono::nanoseconds resumed_at_{0};
   std::optional<double> first_host_bytes_;  // when this process first saw it
-  std::optional<analysis::Fitted> fit_;
-  double fitted_at_ = 0;  // seconds since the epoch
+  analysis::PolicyFit fit_;
+  analysis::CollectionWatch collection_;
+  double fitted_at_ = 0;  // seconds since the epoch; 0: never
   std::optional<model::ModelDrift> drift_;
   // Shares of the drive: what it last said to be in use, and what the model held for used though it was not: when that
   // came, until it was looked at, and at most until then.

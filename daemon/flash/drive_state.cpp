@@ -9,7 +9,7 @@ namespace {
 using analysis::BinaryReader;
 using analysis::BinaryWriter;
 
-constexpr std::uint64_t kFormat = 0x32302D6576697264;  // "drive-02"; another one for any other layout
+constexpr std::uint64_t kFormat = 0x33302D6576697264;  // "drive-03"; another one for any other layout
 constexpr std::uint64_t kMostWhatIfs = 32;
 
 void write(BinaryWriter& out, const std::optional<double>& value) { out(value.value_or(-1.0)); }
@@ -50,6 +50,16 @@ analysis::WhatIf read_what_if(BinaryReader& in) {
   return what;
 }
 
+void read_range(BinaryReader& in, analysis::PolicyFit::Range& range) {
+  in(range.lower);
+  in(range.upper);
+  in(range.likely);
+  if (!(range.lower >= 0 && std::isfinite(range.lower) && range.upper > 0 && range.likely >= 0 &&
+        std::isfinite(range.likely))) {
+    in.fail();
+  }
+}
+
 void read_settings(BinaryReader& in, analysis::FlashModelSettings& settings) {
   in(settings.serial);
   in(settings.size_bytes);
@@ -86,10 +96,15 @@ std::string bytes_of(const DriveState& state) {
     out(what.placement);
     out(what.unknown);
   }
-  const analysis::Fitted fit = state.fit.value_or(analysis::Fitted{-1, -1, -1});
-  out(fit.likely);
-  out(fit.lower);
-  out(fit.upper);
+  for (const analysis::PolicyFit::Range& range : state.fit) {
+    out(range.lower);
+    out(range.upper);
+    out(range.likely);
+  }
+  for (const double value : {state.collection.host_then, state.collection.media_then, state.collection.host,
+                             state.collection.media, state.collection.free_ratio}) {
+    out(value);
+  }
   out(state.fitted_at);
   out(state.kept_at);
   write(out, state.host_written_bytes);
@@ -120,12 +135,15 @@ util::Result<DriveState> read_state(std::string_view bytes, const std::string& k
     return util::fail("it is of another drive");
   }
   read_settings(in, state.settings);
-  analysis::Fitted fit{};
-  in(fit.likely);
-  in(fit.lower);
-  in(fit.upper);
-  if (fit.lower > 0 && fit.likely >= fit.lower && fit.upper >= fit.likely && std::isfinite(fit.upper)) {
-    state.fit = fit;
+  for (analysis::PolicyFit::Range& range : state.fit) {
+    read_range(in, range);
+  }
+  for (double* const value : {&state.collection.host_then, &state.collection.media_then, &state.collection.host,
+                              &state.collection.media, &state.collection.free_ratio}) {
+    in(*value);
+    if (!std::isfinite(*value)) {
+      in.fail();
+    }
   }
   read_seconds(in, state.fitted_at);
   read_seconds(in, state.kept_at);

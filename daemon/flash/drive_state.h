@@ -7,8 +7,9 @@
 #include <string>
 #include <string_view>
 
+#include "daemon/analysis/flash_model/collection_watch.h"
 #include "daemon/analysis/flash_model/flash_model.h"
-#include "daemon/analysis/flash_model/overprovisioning_fit.h"
+#include "daemon/analysis/flash_model/policy_fit.h"
 #include "daemon/util/result.h"
 
 namespace ssdpulse::flash {
@@ -16,8 +17,9 @@ namespace ssdpulse::flash {
 struct DriveState {
   std::string key;  // FlashDrive::key
   analysis::FlashModelSettings settings;
-  std::optional<analysis::Fitted> fit;  // of the over-provisioning, and when it was made
-  double fitted_at = 0;                 // seconds since the epoch, as the next
+  analysis::PolicyFit::Ranges fit = analysis::PolicyFit().ranges();
+  analysis::CollectionWatch::State collection;
+  double fitted_at = 0;  // when it last was; seconds since the epoch, as the next
   double kept_at = 0;
   std::optional<double> host_written_bytes;  // by the drive's own counter
   // Since that was read, where it was not read again since an earlier state:

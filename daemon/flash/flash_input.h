@@ -35,6 +35,7 @@ struct FlashDrive {
   bool settled = true;                       // nothing above will change because the drive has not answered yet
   analysis::FlashDriveFacts facts;           // but what the configuration and the models say
   std::optional<double> host_written_bytes;  // by the drive's own counter
+  std::optional<double> media_written_bytes;      // the same, of the media
   std::optional<double> written_elsewhere_bytes;  // of them, at least, since the daemon's start
   std::optional<model::Estimate> measured_day;    // write amplification of the last 24 hours, by its counters
   std::optional<double> used_share;               // of the drive, by its own word at its last Identify

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "daemon/analysis/flash_model/model_curve.h"
 #include "daemon/analysis/flash_model/silence.h"
@@ -115,6 +116,10 @@ void add_assumptions(const FlashEstimate& drive, WhatIfAnswer& answer) {
     answer.assumptions.push_back(
         fmt::format("the drive has {} of spare flash ({} to {}): with it the model relocates what the drive counts",
                     percent(spare.likely), percent(spare.lower), percent(spare.upper)));
+    answer.assumptions.push_back(
+        spare.policy ? fmt::format("it collects as {}: no other policy explains what it counted under all its loads",
+                                   name(*spare.policy, model::kCollectionPolicyNames))
+                     : "how it collects is not known yet: several policies explain what it counted");
   } else {
     answer.assumptions.push_back(
         fmt::format("the drive has {} of spare flash ({} to {}), as usual for its size: nothing measured says more",
@@ -135,6 +140,21 @@ void add_assumptions(const FlashEstimate& drive, WhatIfAnswer& answer) {
 }
 
 }  // namespace
+
+std::optional<std::vector<double>> percents_in(std::string_view text) {
+  std::vector<double> shares;
+  for (const char *at = text.data(), *end = at + text.size(); at <= end;) {
+    double percent = 0;
+    const auto [stop, error] = std::from_chars(at, end, percent, std::chars_format::fixed);
+    if (error != std::errc{} || !(percent >= 0.1 && percent <= 1000) || shares.size() == kMostPercents ||
+        (stop != end && *stop != ',')) {
+      return std::nullopt;
+    }
+    shares.push_back(percent / 100);
+    at = stop + 1;
+  }
+  return shares;
+}
 
 const FlashEstimate* estimate_of(const model::Snapshot& snapshot, const std::string& device) {
   if (snapshot.flash) {

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "daemon/model/flash_estimate.h"
@@ -17,6 +18,10 @@ struct WhatIfQuestion {
   std::vector<double> overprovisioning{0.07, 0.12, 0.28, 0.50};
   std::optional<model::FlashWindow> window;  // nothing: the shortest that is known
 };
+
+/// Shares of "7,12.5,28": percents of 0.1 to 1000, kMostPercents at most. Nothing: it is no such list.
+inline constexpr std::size_t kMostPercents = 16;
+std::optional<std::vector<double>> percents_in(std::string_view text);
 
 struct WhatIfRow {
   model::WhatIf what;

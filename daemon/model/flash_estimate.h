@@ -27,6 +27,7 @@ struct EffectiveOverprovisioning {
   double lower = 0;
   double upper = 0;
   OverprovisioningBasis basis = OverprovisioningBasis::size;
+  std::optional<CollectionPolicy> policy = {};  // the only one that explains all that the drive counted
   bool operator==(const EffectiveOverprovisioning&) const = default;
 };
 
@@ -52,8 +53,8 @@ struct FlashEstimate {
   std::shared_ptr<const FlashReport> report;  // null until the model was first looked at
   EffectiveOverprovisioning overprovisioning;
   double modelled_overprovisioning = 0;  // of the base run: what `overprovisioning` was when the model began
-  /// One answer by window, absent where the report is silent: at the fitted over-provisioning; without a fit at the
-  /// usual one, with the bounds of all policies that were modelled.
+  /// One answer by window, absent where the report is silent: at the fitted over-provisioning, with the bounds of all
+  /// policies that explain the drive; without a fit at the usual one, with those of all policies that were modelled.
   std::array<std::optional<Estimate>, kFlashWindows> likely;
   std::optional<ModelDrift> drift;
   /// Of host writes since the last full discard: where garbage collection begins. Absent without such a discard.

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -134,14 +135,15 @@ util::ExitCode run(const SimulateArguments& arguments, const SimulatePlan& plan,
   const bool standard_input = arguments.input == "-";
   std::error_code no_size;
   const auto input_bytes = standard_input ? 0 : std::filesystem::file_size(arguments.input, no_size);
-  LoadLog log(input, standard_input ? "standard input" : arguments.input, plan.settings.size_bytes);
+  const std::string name = standard_input ? "standard input" : arguments.input;
+  LoadLog log(input, name, plan.settings.size_bytes);
   OfflineModel model(plan.settings);
   if (const auto fed = feed(log, model, Progress(err, no_size ? 0 : input_bytes)); !fed) {
     err << fed.error().message << '\n';
     return util::ExitCode::usage;
   }
   if (model.written_pages() == 0) {
-    err << arguments.input << ": no writes\n";
+    err << name << ": no writes\n";
     return util::ExitCode::usage;
   }
   const double drive_writes = static_cast<double>(model.written_pages()) / static_cast<double>(model.drive_pages());
@@ -155,10 +157,40 @@ util::ExitCode run(const SimulateArguments& arguments, const SimulatePlan& plan,
   }
   arguments.json ? print_json(results, out) : print_rows(results, out);
   out.flush();
-  return out ? util::ExitCode::success : util::ExitCode::failure;
+  if (!out) {
+    return util::ExitCode::failure;
+  }
+  if (std::none_of(estimates.begin(), estimates.end(), [](const auto& estimate) { return estimate.has_value(); })) {
+    err << fmt::format("{}: too little is written in the window of {} % for an estimate\n", name, arguments.window);
+    return util::ExitCode::no_data;
+  }
+  return util::ExitCode::success;
 }
 
 }  // namespace
+
+util::Result<std::uint64_t> size_in_bytes(std::string_view text) {
+  constexpr std::string_view kPrefixes = "kmgtpe";
+  constexpr double kTooMuch = 18446744073709551616.0;  // 2^64
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  std::string unit(end, text.data() + text.size());
+  std::transform(unit.begin(), unit.end(), unit.begin(),
+                 [](char letter) { return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32) : letter; });
+  if (!unit.empty() && unit.back() == 'b') {
+    unit.pop_back();
+  }
+  const bool binary = unit.size() == 2 && unit.back() == 'i';
+  const std::size_t prefix = unit.empty() ? 0 : kPrefixes.find(unit.front());
+  if (error == std::errc{} && value >= 0 && unit.size() <= (binary ? 2U : 1U) && prefix != std::string_view::npos) {
+    const double power = unit.empty() ? 0 : static_cast<double>(prefix + 1);
+    const double bytes = std::round(value * std::pow(binary ? 1024.0 : 1000.0, power));
+    if (bytes < kTooMuch) {
+      return static_cast<std::uint64_t>(bytes);
+    }
+  }
+  return util::fail("expected bytes or a size such as 1.92TB or 894GiB, found '" + std::string(text) + "'");
+}
 
 util::Result<SimulatePlan> plan_simulation(const SimulateArguments& arguments) {
   const auto window = window_of(arguments.window);

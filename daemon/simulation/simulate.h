@@ -7,6 +7,7 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "daemon/analysis/flash_model/offline_model.h"
@@ -31,6 +32,9 @@ struct SimulateArguments {
   std::uint32_t seed = 1;
   bool json = false;
 };
+
+/// Of 4096, 960GB (1000^3), 1.92TB or 894GiB (1024^3); upper and lower case alike, below 2^64.
+util::Result<std::uint64_t> size_in_bytes(std::string_view text);
 
 struct SimulatePlan {
   analysis::OfflineSettings settings;

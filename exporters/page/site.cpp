@@ -69,27 +69,10 @@ std::optional<live::Kind> kind_in(const std::string& name) {
                                          : std::optional(static_cast<live::Kind>(found - live::kKindNames.begin()));
 }
 
-/// Percents with commas; nothing if it is none.
-std::optional<std::vector<double>> shares_in(const std::string& text) {
-  constexpr std::size_t kMost = 16;
-  std::vector<double> shares;
-  for (const char *at = text.data(), *end = at + text.size(); at <= end;) {
-    double percent = 0;
-    const auto [stop, error] = std::from_chars(at, end, percent, std::chars_format::fixed);
-    if (error != std::errc{} || !(percent >= 0.1 && percent <= 1000) || shares.size() == kMost ||
-        (stop != end && *stop != ',')) {
-      return std::nullopt;
-    }
-    shares.push_back(percent / 100);
-    at = stop + 1;
-  }
-  return shares;
-}
-
 std::optional<live::WhatIfQuestion> what_if_in(const Question& question) {
   live::WhatIfQuestion asked;
   if (const std::string text = question.parameter("op"); !text.empty()) {
-    const auto shares = shares_in(text);
+    const auto shares = live::percents_in(text);
     if (!shares) {
       return std::nullopt;
     }

@@ -54,9 +54,10 @@ void amplification(const Snapshot& snapshot, Samples& out) {
       return;
     }
     const bool fitted = drive.overprovisioning.basis == model::OverprovisioningBasis::media_counter;
+    const auto policy = drive.overprovisioning.policy;
     for (std::size_t i = 0; i < drive.likely.size(); ++i) {
       if (drive.likely[i]) {
-        out.add(with(labels, {{"policy", fitted ? "greedy_gc_frontier" : "any"},
+        out.add(with(labels, {{"policy", policy ? word(*policy, model::kCollectionPolicyNames) : "any"},
                               {"overprovisioning", fitted ? "fitted" : "usual"},
                               {"discards", "honoured"},
                               {"placement", "none"},
@@ -223,7 +224,7 @@ constexpr LabelDescription kDriveLabels[]{kDrive, kDisk};
 constexpr LabelDescription kAmplificationLabels[]{
     kDrive,
     kDisk,
-    {"policy", "how the drive collects garbage; any: the bounds hold for each policy that was modelled"},
+    {"policy", "how the drive collects garbage; any: the bounds hold for each that may be the drive's"},
     {"overprovisioning",
      "flash beyond what the host sees, over that: a number; fitted: by the drive's media counter; usual: of drives of "
      "this size"},

@@ -28,6 +28,7 @@ PARTS = {
     "vm-alarms": ["vm.alarms"],
     "vm-soak": ["vm.soak"],
     "vm-stacks": ["vm.stacks"],
+    "vm-flash": ["vm.flash"],
     "sabotages-drives": ["mutate.ledger", "mutate.pages", "mutate.poller", "mutate.drives", "mutate.history"],
     "sabotages-block": ["mutate.kernel", "mutate.block", "mutate.spikes", "mutate.discards"],
     "sabotages-tenants": ["mutate.attribution", "mutate.tenants", "mutate.samples"],

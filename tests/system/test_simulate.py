@@ -82,17 +82,37 @@ def problems():
     for text, message in (("W,0,4096\nW,zero,4096\n", "standard input:2: the offset 'zero' is not a number of bytes"),
                           ("R,0,4096\n", "standard input:1: expected W,OFFSET,BYTES[,HINT] or D,OFFSET,BYTES, found 'R,0,4096'"),
                           (f"W,{SIZE},1\n", f"standard input:1: 1 bytes at {SIZE} are beyond the {SIZE} bytes of the drive"),
-                          ("", "-: no writes")):
+                          ("", "standard input: no writes")):
         run = simulate("--input", "-", "--size", SIZE, input=text)
         expect(run.returncode == 2 and run.stderr.strip() == message and not run.stdout, f"{message}: {run.stderr.strip()}")
     for options, message in ((("--size", "1GiB"), "--input is required"), (("--input", "-"), "--size is required"),
                              (("--input", "-", "--size", "1GiB", "--op", "0"), "--op: expected percent from 1 to 400"),
                              (("--input", "-", "--size", "1GiB", "--full", "--sample", "20000"), "excludes"),
                              (("--input", "-", "--size", "100TB", "--full"), "more than 4 GiB of memory"),
+                             (("--input", "-", "--size", "-5"), "such as 1.92TB or 894GiB, found '-5'"),
+                             (("--input", "-", "--size", "5xB"), "such as 1.92TB or 894GiB, found '5xB'"),
+                             (("--input", "-", "--size", "20EB"), "such as 1.92TB or 894GiB, found '20EB'"),
                              (("--input", STATE / "none", "--size", "1GiB"), "cannot be opened: No such file or directory"),
                              (("--input", STATE, "--size", "1GiB"), "cannot be opened: Is a directory")):
         run = simulate(*options, input="")
         expect(run.returncode == 2 and message in run.stderr + run.stdout, f"{message}: {run.stderr.strip()[:200]}")
+
+
+def sizes():
+    """Where the drive ends, to the byte."""
+    for text, size in (("1GiB", 1 << 30), ("1.5gb", 1_500_000_000), ("1.92TB", 1_920_000_000_000), ("894G", 894_000_000_000),
+                       ("4194304", 4194304)):
+        last, beyond = (simulate("--input", "-", "--size", text, "--op", 12, "--policy", "fifo", "--window", "0-100",
+                                 input=f"W,0,4096\nW,{size - 512},{more}\n") for more in (512, 513))
+        expect(last.returncode in (0, 6), f"{text}: {last.stderr.strip()}")
+        expect(beyond.returncode == 2 and f"beyond the {size} bytes" in beyond.stderr, f"{text}: {beyond.stderr.strip()}")
+
+
+def too_little():
+    """One write: the window of its second half holds none."""
+    run = simulate("--input", "-", "--size", "1GiB", "--op", 12, "--policy", "fifo", "--json", input="W,0,4096\n")
+    expect(run.returncode == 6 and "too little is written in the window of 50-100 %" in run.stderr, f"no estimate: {run}")
+    expect(json.loads(run.stdout)["results"][0]["write_amplification"] is None, "and null in JSON")
 
 
 def progress():
@@ -128,6 +148,8 @@ def main():
     load = uniform_load()
     what_theory_says(load)
     problems()
+    sizes()
+    too_little()
     progress()
     recipe()
     if failures:

@@ -6,9 +6,13 @@
 
 #include <cmath>
 
+#include "daemon/analysis/flash_model/collection_watch.h"
 #include "daemon/analysis/flash_model/model_budget.h"
+#include "daemon/analysis/flash_model/model_curve.h"
 #include "daemon/analysis/flash_model/offline_model.h"
 #include "daemon/analysis/flash_model/overprovisioning_fit.h"
+#include "daemon/analysis/flash_model/policy_fit.h"
+#include "daemon/model/operation.h"
 #include "tests/unit/flash_loads.h"
 #include "tests/unit/flash_tier.h"
 
@@ -126,6 +130,221 @@ TEST(OverprovisioningFit, TakesOverheadOff) {
   EXPECT_NEAR(clean.lower, 2.0 / 1.08, 1e-9);
   EXPECT_NEAR(clean.upper, 2.16, 1e-9);
   EXPECT_EQ(without_overhead({1.01, 1, 1.02}, kUsualOverhead).ratio, 1);
+}
+
+// --- which policy
+
+constexpr double kAssumed = 0.15;
+
+/// A hidden drive, and what the daemon would ask of a sample of it, day after day.
+class HiddenDrive {
+ public:
+  HiddenDrive(double overprovisioning, CollectionPolicy policy)
+      : drive_({kDrivePages * kPageBytes, kPageBytes, std::nullopt, true, 0, {{overprovisioning, policy}}}),
+        sample_(settings()) {}
+
+  /// Two drive writes of a load, which end in a fit.
+  bool day(const FlashLoad& load) {
+    ++days_;
+    while (drive_.written_pages() < days_ * 2 * kDrivePages) {
+      const auto operation = load();
+      drive_.write(operation.first * kPageBytes, operation.count * kPageBytes, operation.hint);
+      sample_.write(operation.first * kPageBytes, operation.count * kPageBytes, operation.hint);
+    }
+    const OfflineModel::Window today{static_cast<double>(days_ - 1) / static_cast<double>(days_), 1};
+    report = {};
+    const auto estimates = sample_.estimates(today);
+    for (std::size_t i = 0; i < estimates.size(); ++i) {
+      report.amplification.push_back({sample_.runs()[i].what(), model::FlashWindow::day, *estimates[i]});
+    }
+    const double counted = drive_.estimates(today)[0]->ratio;
+    measured = {counted, counted * 0.97, counted * 1.03};  // an overhead that is not known exactly
+    return fit.add(report, model::FlashWindow::day, measured);
+  }
+
+  PolicyFit fit;
+  model::FlashReport report;
+  model::Estimate measured;
+
+  static constexpr std::uint64_t kDrivePages = 1 << 18;
+
+ private:
+  static OfflineSettings settings() {
+    OfflineSettings result{kDrivePages * kPageBytes, kPageBytes, PageSample::kUsualPages, true, 3, {}};
+    for (const auto policy : kFittedPolicies) {
+      result.what_ifs.push_back({kAssumed, policy});
+    }
+    for (const double overprovisioning : {0.28, 0.07, 0.50, 0.12}) {
+      result.what_ifs.push_back({overprovisioning, kMiddlePolicy});
+    }
+    return result;
+  }
+
+  OfflineModel drive_;
+  OfflineModel sample_;
+  std::uint64_t days_ = 0;
+};
+
+TEST(PolicyFit, LoadsThatDifferTellPoliciesApart) {
+  const auto expect = [](CollectionPolicy policy) {
+    const std::string_view what = model::name(policy, model::kCollectionPolicyNames);
+    HiddenDrive drive(0.12, policy);
+    drive.day(test::uniform_load(HiddenDrive::kDrivePages, 1));
+    for (const auto other : kFittedPolicies) {
+      EXPECT_TRUE(drive.fit.possible(other)) << what << ": a uniform load tells nothing of policies";
+    }
+    for (int day = 0; day < 2; ++day) {
+      drive.day(test::hot_cold_load(HiddenDrive::kDrivePages, 0.9, 0.1, false, 2));
+    }
+    drive.day(test::zipf_load(HiddenDrive::kDrivePages, 0.99, 3));
+    for (std::size_t i = 0; i < kFittedPolicies.size(); ++i) {
+      const auto& range = drive.fit.ranges()[i];
+      std::printf("%s as %s: %.4f (%.4f to %.4f)\n", what.data(),
+                  model::name(kFittedPolicies[i], model::kCollectionPolicyNames).data(), range.likely, range.lower,
+                  range.upper);
+    }
+    const auto found = drive.fit.overprovisioning();
+    ASSERT_TRUE(found) << what;
+    EXPECT_LE(found->lower, 0.12) << what;
+    EXPECT_GE(found->upper, 0.12) << what;
+    EXPECT_EQ(drive.fit.policy(), policy) << what;
+    EXPECT_NEAR(found->likely, 0.12, 0.012) << what;
+    const auto modelled = drive.fit.estimate(drive.report, model::FlashWindow::day);
+    ASSERT_TRUE(modelled) << what;
+    EXPECT_LE(modelled->lower, drive.measured.ratio) << what;
+    EXPECT_GE(modelled->upper, drive.measured.ratio) << what;
+  };
+  test::in_parallel({[&] { expect(CollectionPolicy::greedy); }, [&] { expect(CollectionPolicy::greedy_gc_frontier); },
+                     [&] { expect(CollectionPolicy::cost_benefit); }});
+}
+
+/// As modelled: all three at the assumed over-provisioning, the middle one at others. `skew`: how many times as much
+/// spare flash each policy seems to have as under a uniform load.
+model::FlashReport made_up(const std::array<double, 3>& skew) {
+  model::FlashReport result;
+  const auto add = [&](double overprovisioning, CollectionPolicy policy, double times) {
+    const double ratio = uniform_limit(1 + overprovisioning * times);
+    result.amplification.push_back(
+        {{overprovisioning, policy}, model::FlashWindow::day, {ratio, ratio * 0.98, ratio * 1.02}});
+  };
+  add(kAssumed, kFittedPolicies[0], skew[0]);
+  add(kAssumed, kFittedPolicies[1], skew[1]);
+  add(kAssumed, kFittedPolicies[2], skew[2]);
+  for (const double other : {0.07, 0.12, 0.28, 0.50}) {
+    add(other, kMiddlePolicy, skew[1]);
+  }
+  return result;
+}
+
+model::Estimate around(double overprovisioning) {
+  const double ratio = uniform_limit(1 + overprovisioning);
+  return {ratio, ratio * 0.98, ratio * 1.02};
+}
+
+TEST(PolicyFit, OneLoadTellsNothing) {
+  PolicyFit fit;
+  EXPECT_FALSE(fit.overprovisioning());
+  for (int day = 0; day < 50; ++day) {
+    EXPECT_TRUE(fit.add(made_up({0.5, 1, 2}), model::FlashWindow::day, around(0.2)));
+  }
+  EXPECT_FALSE(fit.policy());
+  EXPECT_EQ(fit.best(), kMiddlePolicy);
+  ASSERT_TRUE(fit.overprovisioning());
+  EXPECT_NEAR(fit.overprovisioning()->likely, 0.2, 0.005);
+  EXPECT_LE(fit.overprovisioning()->lower, 0.1) << "it may be the policy that needs half as much";
+  EXPECT_GE(fit.overprovisioning()->upper, 0.4) << "or twice as much";
+}
+
+TEST(PolicyFit, ALoadUnderWhichAllRelocateNothingTellsNothing) {
+  PolicyFit fit;
+  fit.add(made_up({0.5, 1, 2}), model::FlashWindow::day, around(0.2));
+  const auto before = fit.ranges();
+  model::FlashReport in_order = made_up({1, 1, 1});
+  for (auto& found : in_order.amplification) {
+    found.estimate = {1, 1, 1};
+  }
+  for (int day = 0; day < 3; ++day) {
+    EXPECT_TRUE(fit.add(in_order, model::FlashWindow::day, {1.01, 1, 1.05}));
+  }
+  EXPECT_EQ(fit.ranges(), before);
+  PolicyFit other;
+  other.add(in_order, model::FlashWindow::day, {1.2, 1, 1.4});
+  EXPECT_EQ(other.ranges(), PolicyFit().ranges());
+  fit.add(in_order, model::FlashWindow::day, {1.2, 1, 1.4});  // a counter that is too coarse
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    EXPECT_NEAR(fit.ranges()[i].lower / before[i].lower, 1, 0.01) << i;
+    EXPECT_NEAR(fit.ranges()[i].upper / before[i].upper, 1, 0.01) << i;
+    EXPECT_EQ(fit.ranges()[i].likely, before[i].likely) << i;
+  }
+}
+
+TEST(PolicyFit, ADriveThatNoPolicyExplainsStartsOver) {
+  PolicyFit fit;
+  EXPECT_TRUE(fit.add(made_up({1, 1, 1}), model::FlashWindow::day, around(0.1)));
+  EXPECT_FALSE(fit.add(made_up({1, 1, 1}), model::FlashWindow::day, around(0.3)));
+  ASSERT_TRUE(fit.overprovisioning());
+  EXPECT_NEAR(fit.overprovisioning()->likely, 0.3, 0.01);
+  EXPECT_GT(fit.overprovisioning()->lower, 0.2);
+}
+
+TEST(PolicyFit, FollowsADriveThatWears) {
+  PolicyFit fit;
+  const auto uniform = made_up({1, 1, 1});
+  for (int day = 0; day < 1000; ++day) {  // 15 % to 10 %
+    EXPECT_TRUE(fit.add(uniform, model::FlashWindow::day, around(0.15 * std::exp(-0.0004 * day)))) << day;
+  }
+  EXPECT_NEAR(fit.overprovisioning()->likely, 0.1, 0.005);
+}
+
+// --- where collection begins
+
+/// Counters of a drive whose overhead is 3 % and which costs 1.5 from `flash` drive writes on, in looks of `step`.
+std::optional<double> most_spare(CollectionWatch watch, double flash, double step, double first = 0.001) {
+  constexpr double kBytes = 1e12;
+  double media = 7e12;
+  double written = 0;
+  for (double next = first; next < 3; next += step) {
+    const double costly = std::max(0.0, next - std::max(flash, written));
+    media += ((next - written) * 1.03 + costly * 0.47) * kBytes;
+    written = next;
+    if (const auto found = watch.look(written * kBytes, 5e12 + written * kBytes, media, kBytes)) {
+      return found;
+    }
+    watch = CollectionWatch(watch.state());  // a restart
+  }
+  return std::nullopt;
+}
+
+TEST(CollectionWatch, FindsWhereCollectionCosts) {
+  for (const double flash : {1.07, 1.185, 1.448}) {
+    for (const double step : {0.0003, 0.007, 0.05}) {
+      const auto found = most_spare({}, flash, step);
+      ASSERT_TRUE(found) << flash << ' ' << step;
+      EXPECT_GE(*found, flash - 1) << step;
+      EXPECT_LE(*found, flash - 1 + 0.045 + 2 * step) << step;
+    }
+  }
+}
+
+TEST(CollectionWatch, SaysNothingOfWhatItDidNotSee) {
+  EXPECT_FALSE(most_spare({}, 2, 0.01)) << "nothing cost while it might have";
+  EXPECT_FALSE(most_spare({}, 1.1, 0.01, 0.5)) << "it came late";
+  CollectionWatch watch;
+  EXPECT_FALSE(watch.look(std::nullopt, 5e12, 7e12, 1e12));
+  watch.look(0.0, 5e12, 7e12, 1e12);
+  watch.look(1.0e12, 6e12, 8e12, 1e12);
+  EXPECT_FALSE(watch.look(1.1e12, 1e12, 1e12, 1e12)) << "counters were reset";
+  EXPECT_EQ(watch.state(), CollectionWatch::State{});
+}
+
+TEST(CollectionWatch, ExcludesPoliciesThatNeedMore) {
+  PolicyFit fit;
+  fit.add(made_up({0.5, 1, 2}), model::FlashWindow::day, around(0.2));
+  EXPECT_FALSE(fit.policy());
+  EXPECT_TRUE(fit.limit(0.15));  // greedy needs 0.4, the middle policy 0.2
+  EXPECT_EQ(fit.policy(), CollectionPolicy::cost_benefit);
+  EXPECT_FALSE(fit.limit(0.01)) << "no policy has so little";
+  EXPECT_FALSE(fit.overprovisioning());
 }
 
 // --- two real drives

@@ -99,6 +99,26 @@ TEST(FlashModels, KeepNoStateOfADiskThatNobodyWouldKnowAgain) {
   }
 }
 
+TEST(FlashModels, KeepTheFitOverARestart) {
+  const tests::TemporaryTree directory;
+  Host host(flash_settings(directory.path()));
+  host.loads["sda"] = test::uniform_load(kPages, 4);
+  host.play(3);
+  host.drives[0].measured_day = model::Estimate{1.04 * 4.846, 1.04 * 4.82, 1.04 * 4.87};
+  host.settle();
+  const auto before = host.drive().overprovisioning;
+  ASSERT_EQ(before.basis, model::OverprovisioningBasis::media_counter);
+  EXPECT_FALSE(before.policy) << "one load tells nothing of policies";
+  host.models->keep_all(host.last.wall);
+  host.kernel.restart();
+  host.drives[0].measured_day.reset();  // it takes 20 hours until it is known again
+  host.models = std::make_unique<ModelSet>(flash_settings(directory.path()));
+  host.begin();
+  host.settle();
+  EXPECT_TRUE(host.drive().resumed);
+  EXPECT_EQ(host.drive().overprovisioning, before);
+}
+
 TEST(StateFiles, RemoveTheOldestOfTooMany) {
   const tests::TemporaryTree tree;
   const StateFiles files(tree.path(), 1000);

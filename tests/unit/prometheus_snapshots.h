@@ -137,7 +137,8 @@ inline std::shared_ptr<const model::FlashFigures> small_flash() {
   drive.controller = "nvme0";
   drive.devices = {"nvme0n1"};
   drive.report = report;
-  drive.overprovisioning = {0.15, 0.125, 0.25, model::OverprovisioningBasis::media_counter};
+  drive.overprovisioning = {0.15, 0.125, 0.25, model::OverprovisioningBasis::media_counter,
+                            model::CollectionPolicy::greedy_gc_frontier};
   drive.likely[0] = model::Estimate{2.5, 2, 3};
   drive.drift = model::ModelDrift{0.125, -0.125, 0.25};
   drive.collection_begins = model::ByteRange{1 << 21, 1 << 22};

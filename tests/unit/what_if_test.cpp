@@ -97,6 +97,15 @@ TEST(WhatIf, SaysWhyThereIsNoAnswer) {
       "life remaining at this wear: 4.0 years\n");
 }
 
+TEST(WhatIf, SaysNothingOfWindowsWhereThereIsNoModel) {
+  auto snapshot = host(FlashSilence::rotational);
+  auto figures = std::make_shared<model::FlashFigures>(*snapshot.flash);
+  figures->drives[0].silence = FlashSilence::rotational;
+  figures->drives[0].report = nullptr;
+  snapshot.flash = figures;
+  EXPECT_EQ(text_of(snapshot).substr(0, 38), "nvme0: none modelled: it is not flash\n");
+}
+
 TEST(WhatIf, AnswersWhatWasAskedAlone) {
   live::WhatIfQuestion question;
   question.overprovisioning = {0.28, 0.28, 0.6};
@@ -129,9 +138,32 @@ TEST(WhatIf, SaysTheFigureOfTheWindowThatWasAskedFor) {
   EXPECT_EQ(words(FlashWindow::drive_write), "modelled 1.7 (1.5 to 1.9), 15 % spare assumed");
 }
 
+TEST(WhatIf, TakesListsOfPercents) {
+  EXPECT_EQ(live::percents_in("7,12.5"), (std::vector<double>{0.07, 0.125}));
+  EXPECT_EQ(live::percents_in("1000"), std::vector<double>{10});
+  for (const char* const wrong : {"", ",", "7,", ",7", "7,,12", "1.2.3", "0", "0.05", "1001", "abc", "-7", "7 12",
+                                  "nan", "1e2", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17"}) {
+    EXPECT_FALSE(live::percents_in(wrong)) << wrong;
+  }
+}
+
 TEST(WhatIf, IsOfDrivesWithAModel) {
   EXPECT_NE(text_of({}).find("flash_model.enabled is false"), std::string::npos);
   EXPECT_NE(text_of(host(), "sda").find("none modelled yet"), std::string::npos);
+}
+
+TEST(WhatIf, SaysWhichPolicyExplainsTheDrive) {
+  auto snapshot = host();
+  auto figures = std::make_shared<model::FlashFigures>(*snapshot.flash);
+  auto& spare = figures->drives[0].overprovisioning;
+  spare.basis = model::OverprovisioningBasis::media_counter;
+  snapshot.flash = figures;
+  EXPECT_NE(text_of(snapshot).find("- how it collects is not known yet: several policies explain what it counted\n"),
+            std::string::npos);
+  spare.policy = model::CollectionPolicy::cost_benefit;
+  EXPECT_NE(text_of(snapshot).find("- it collects as cost_benefit: no other policy explains what it counted under all "
+                                   "its loads\n"),
+            std::string::npos);
 }
 
 TEST(FlashWords, SayWhatIsAssumed) {

@@ -17,15 +17,13 @@ std::vector<CurvePoint> curve_of(const model::FlashReport& report, model::FlashW
   return result;
 }
 
-std::optional<model::Estimate> at_overprovisioning(const model::FlashReport& report, model::FlashWindow window,
-                                                   const Fitted& overprovisioning) {
-  const auto curve = curve_of(report, window);
+std::optional<model::Estimate> at_overprovisioning(std::span<const CurvePoint> curve, const Fitted& overprovisioning) {
   auto result = interpolate(curve, overprovisioning.likely);
   if (!result) {
     return std::nullopt;
   }
   // More spare relocates less. A bound beyond the curve is that of its end.
-  const auto at = [&curve](double value) {
+  const auto at = [curve](double value) {
     return interpolate(curve, std::clamp(value, curve.front().overprovisioning, curve.back().overprovisioning));
   };
   const auto least = at(overprovisioning.upper);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 namespace ssdpulse::analysis {
 namespace {
@@ -82,16 +83,38 @@ std::optional<model::Estimate> interpolate(std::span<const CurvePoint> curve, do
   return std::nullopt;
 }
 
-std::optional<Fitted> fit_overprovisioning(std::span<const CurvePoint> curve, const model::Estimate& measured) {
+Explained explained_by(std::span<const CurvePoint> curve, const model::Estimate& measured) {
+  constexpr double kOpen = std::numeric_limits<double>::infinity();
   if (curve.size() < 2) {
-    return std::nullopt;
+    return {std::nullopt, 0, kOpen};
   }
   const Crossing likely = crossing(curve, &model::Estimate::ratio, measured.ratio);
-  if (likely.side != Side::within) {
+  const Crossing lower = crossing(curve, &model::Estimate::lower, measured.upper);
+  const Crossing upper = crossing(curve, &model::Estimate::upper, measured.lower);
+  const bool open = upper.side == Side::beyond || measured.lower <= kLeastRatio;  // no drive relocates less
+  return {likely.side == Side::within ? std::optional(likely.overprovisioning) : std::nullopt,
+          lower.side == Side::below ? 0 : lower.overprovisioning, open ? kOpen : upper.overprovisioning};
+}
+
+std::vector<CurvePoint> through_point(std::span<const CurvePoint> curve, const CurvePoint& on_curve,
+                                      const CurvePoint& known) {
+  std::vector<CurvePoint> result(curve.begin(), curve.end());
+  for (CurvePoint& point : result) {
+    for (const Bound which : {&model::Estimate::ratio, &model::Estimate::lower, &model::Estimate::upper}) {
+      point.estimate.*which =
+          ratio_of(of_uniform_load(point, which) + of_uniform_load(known, which) - of_uniform_load(on_curve, which));
+    }
+  }
+  return result;
+}
+
+std::optional<Fitted> fit_overprovisioning(std::span<const CurvePoint> curve, const model::Estimate& measured) {
+  const Explained found = explained_by(curve, measured);
+  if (!found.likely) {
     return std::nullopt;
   }
-  return Fitted{likely.overprovisioning, crossing(curve, &model::Estimate::lower, measured.upper).overprovisioning,
-                crossing(curve, &model::Estimate::upper, measured.lower).overprovisioning};
+  return Fitted{*found.likely, std::max(found.lower, curve.front().overprovisioning),
+                std::min(found.upper, curve.back().overprovisioning)};
 }
 
 model::Estimate without_overhead(const model::Estimate& measured, const Fitted& overhead) {

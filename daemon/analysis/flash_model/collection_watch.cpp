@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/analysis/flash_model/collection_watch.h"
+
+namespace ssdpulse::analysis {
+
+std::optional<double> CollectionWatch::look(std::optional<double> since_discard, double host, double media,
+                                            double drive_bytes) {
+  if (!since_discard || host < state_.host || media < state_.media) {
+    state_ = {};  // nothing was discarded, or the counters were reset
+    return std::nullopt;
+  }
+  if (*since_discard <= kLatest * drive_bytes) {
+    state_ = {host, media, host, media, 0};
+    return std::nullopt;
+  }
+  const double step = host - state_.host;
+  if (state_.host_then < 0 || step < kStep * drive_bytes) {
+    return std::nullopt;
+  }
+  const double ratio = (media - state_.media) / step;
+  const double written = (host - state_.host_then) / drive_bytes;
+  state_.host = host;
+  state_.media = media;
+  if (written <= 1) {
+    state_.free_ratio = (media - state_.media_then) / (host - state_.host_then);
+    return std::nullopt;
+  }
+  const bool costs = state_.free_ratio > 0 && ratio > state_.free_ratio + kCost;
+  if (costs || written > kMost) {
+    state_ = {};
+  }
+  return costs ? std::optional(written - 1 + kLatest) : std::nullopt;
+}
+
+}  // namespace ssdpulse::analysis

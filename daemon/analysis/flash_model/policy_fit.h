@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which policy, with how much over-provisioning, explains all that a drive counted?
+// Under one load each policy explains the counter, with an over-provisioning of its own. Under another load the right
+// policy needs the same over-provisioning again, and a wrong one a different one: by a factor of 0.1 to 2.8 between a
+// uniform and a skewed load. So each policy keeps the range with which it explains every day so far; one whose days
+// contradict each other is excluded. A drive that always has the same load keeps all policies.
+// Values only; not thread-safe.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "daemon/analysis/flash_model/overprovisioning_fit.h"
+#include "daemon/model/flash.h"
+
+namespace ssdpulse::analysis {
+
+/// Those that every drive is asked of: see default_what_ifs().
+inline constexpr std::array kFittedPolicies{model::CollectionPolicy::greedy,
+                                            model::CollectionPolicy::greedy_gc_frontier,
+                                            model::CollectionPolicy::cost_benefit};
+
+class PolicyFit {
+ public:
+  /// Over-provisionings that explain every day so far; contradictory days leave lower > upper. No day: 0 to infinity.
+  struct Range {
+    double lower;
+    double upper;
+    double likely;  // by the newest day that said one; 0: none did
+    bool operator==(const Range&) const = default;
+  };
+  using Ranges = std::array<Range, kFittedPolicies.size()>;
+
+  /// Two ranges that miss each other by less are taken to touch: a real drive follows its policy within some percent.
+  static constexpr double kSlack = 0.05;
+  /// Of each bound, for each day that is added: drives lose spare flash as they wear.
+  static constexpr double kForgotten = 0.002;
+  /// What is exported where nothing bounds it: no drive has as much spare flash as the host sees.
+  static constexpr double kMost = 1;
+
+  /// A day with less write amplification says more of the drive's overhead, which is not known exactly: it is left out.
+  static constexpr double kLeastRelocated = 1.1;
+
+  PolicyFit();
+  explicit PolicyFit(const Ranges& kept) : ranges_(kept) {}
+
+  /// One day: what each policy relocates in it, and what the drive counted, less its overhead. Days must not overlap.
+  /// False: no policy explains this day and those before, and only this one counts from now on.
+  bool add(const model::FlashReport& report, model::FlashWindow window, const model::Estimate& measured);
+
+  /// No policy has more, by what else is known of the drive (CollectionWatch). False: as of add().
+  bool limit(double most_overprovisioning);
+
+  /// Whether the policy still explains all days.
+  [[nodiscard]] bool possible(model::CollectionPolicy policy) const;
+  /// The only one that does. Absent: several do.
+  [[nodiscard]] std::optional<model::CollectionPolicy> policy() const;
+  /// The one to answer by: the only one, or the middle one, or the first that is possible.
+  [[nodiscard]] model::CollectionPolicy best() const;
+  /// Of best(), with bounds that hold whichever of the possible policies the drive has. Absent: nothing was measured
+  /// yet within the curve.
+  [[nodiscard]] std::optional<Fitted> overprovisioning() const;
+  /// What the drive relocates: of best(), with bounds of all that are possible, each at its own over-provisioning.
+  [[nodiscard]] std::optional<model::Estimate> estimate(const model::FlashReport& report,
+                                                        model::FlashWindow window) const;
+
+  [[nodiscard]] const Ranges& ranges() const { return ranges_; }
+
+ private:
+  [[nodiscard]] std::optional<Fitted> fitted(std::size_t policy) const;
+
+  Ranges ranges_;
+};
+
+}  // namespace ssdpulse::analysis

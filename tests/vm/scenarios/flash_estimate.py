@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The live flash model says what `simulate --full` says of the backend's own log, over a restart of the daemon."""
+import json
+import os
+import subprocess
+import time
+
+import machine
+from devices import Logged, Nvme
+
+PART = "flash"  # two and a half drive writes of each disk take minutes; system.test_flash_model is in CI
+KERNELS = ("5.10", "newest")
+MACHINE = {"append": "nvme_core.multipath=N"}
+SECONDS = 1800
+SIZE, UNIT = 256 << 20, 16 << 10
+SPARE = 0.085  # that is assumed of a drive of this size
+SETTINGS = ("flash_model:\\n  virtual_disks: true\\n  sample: 1/2\\nnvme: { poll_interval: 1h }\\n"
+            "history: { directory: /tmp/history }\\n")
+LOADS = {"uniform": {}, "skewed": {"random_distribution": "zoned:90/10:10/90"}}
+HALVES = 1.25, 1.25  # drive writes before and after the restart, and one before, in order: then no page is unknown
+
+
+def devices():
+    return [Nvme(serial, Logged(str(SIZE))) for serial in LOADS]
+
+
+def write(vm, disks, drive_writes):
+    for serial, options in LOADS.items():
+        vm.fio(disks[serial], 600, rw="randwrite", bs=UNIT, iodepth=4, size=SIZE,
+               number_ios=int(drive_writes * SIZE / UNIT), io_size=int(drive_writes * SIZE), **options)
+
+
+def run(vm, check):
+    disks = {serial: vm.disk(serial) for serial in LOADS}
+    controllers = {serial: disk.split("n1")[0] for serial, disk in disks.items()}
+    vm.sh(f"mkdir -p /tmp/history; printf '{SETTINGS}' >/tmp/flash.yaml")
+
+    def figure(scrape, serial, metric, **labels):
+        return scrape.value(metric, controller=controllers[serial], **labels)
+
+    def start():
+        daemon = machine.Daemon(vm, "--config", "/tmp/flash.yaml")
+        daemon.wait_for(lambda scrape: all(figure(scrape, serial, "ssdpulse_model_written_drive_writes") is not None
+                                           for serial in LOADS), "both drives have a model", 90)
+        time.sleep(3)  # until what is to be sampled is in force
+        return daemon
+
+    daemon = start()
+    begun = {serial: len(vm.devices[serial].backend.commands()) for serial in LOADS}
+    for disk in disks.values():
+        vm.fio(disk, 300, rw="write", bs="256k", iodepth=4, size=SIZE)
+    written = 1
+    for half in HALVES:
+        write(vm, disks, half)
+        written += half
+        time.sleep(35)  # until the models were looked at again
+        scrape = daemon.at_rest()
+        for serial in LOADS:
+            have = figure(scrape, serial, "ssdpulse_model_written_drive_writes")
+            check.that(have is not None and abs(have - written) < 0.01,
+                       f"{serial}: {have} drive writes are known of {written}")
+        if half is HALVES[0]:
+            daemon.stop(seconds=60)
+            daemon = start()
+    for serial in LOADS:
+        judge(vm, check, serial, begun[serial],
+              {bound: figure(scrape, serial, f"ssdpulse_modelled_write_amplification_{bound}",
+                             policy="greedy_gc_frontier", overprovisioning=f"{SPARE:.3g}", discards="honoured",
+                             placement="none", window="24h") for bound in ("lower_ratio", "ratio", "upper_ratio")})
+    daemon.stop(seconds=60)
+
+
+def judge(vm, check, serial, begun, live):
+    load = vm.state / f"{serial}.csv"
+    commands = vm.devices[serial].backend.commands()[begun:]
+    load.write_text("".join(f"{'W' if kind == 'write' else 'D'},{offset},{size}\n" for kind, offset, size in commands))
+    out = subprocess.run([os.environ["SSDPULSE_BINARY"], "simulate", "--input", load, "--size", str(SIZE), "--op",
+                          str(100 * SPARE), "--policy", "greedy_gc_frontier", "--full", "--window", "0-100", "--json"],
+                         capture_output=True, text=True, check=True).stdout
+    full = json.loads(out)["results"][0]["write_amplification"]
+    check.that(None not in live.values(), f"{serial}: there is an estimate: {live}")
+    if None not in live.values():
+        off = live["ratio"] / full - 1
+        print(f"TABLE flash {serial}: live {live['ratio']:.3f}, in full {full:.3f}, {100 * off:+.1f} %")
+        check.that(abs(off) < 0.05, f"{serial}: off by {100 * off:+.1f} %: {live}, in full {full}")
+        check.that(live["lower_ratio"] <= full <= live["upper_ratio"], f"{serial}: within its bounds")
