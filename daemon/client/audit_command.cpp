@@ -77,8 +77,8 @@ void print_words(audit::Accepted result, const audit::Facts& facts, const AuditO
                        options.accepted_file.empty() ? config::kAcceptedFile : options.accepted_file);
   }
   if (const auto observed = facts.measured.observed_seconds()) {
-    out << fmt::format("measured for {:.1f} h; something is advised after {:.1f} h\n", *observed / 3600,
-                       static_cast<double>(facts.enough.count()) / 3600);
+    out << fmt::format("measured for {}; something is advised after {}\n", audit::duration(*observed),
+                       audit::duration(static_cast<double>(facts.enough.count())));
   }
 }
 
