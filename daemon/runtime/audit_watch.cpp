@@ -23,7 +23,7 @@ std::vector<audit::Acceptance> acceptances() {
   }
   const auto loaded = config::load_accepted(config::kAcceptedFile);
   if (!loaded) {
-    log::warn("nothing counts as accepted: {}", config::to_string(loaded.error()));
+    log::warning("nothing counts as accepted: {}", config::to_string(loaded.error()));
     return list;
   }
   for (const config::AcceptedEntry& one : *loaded) {
