@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 #include <tuple>
 #include <utility>
 
@@ -83,6 +84,14 @@ Accepted accept(std::vector<Finding> findings, const std::vector<Acceptance>& ac
     }
   }
   return result;
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::localtime_r(&now, &parts);
+  char text[16];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%d", &parts)};
 }
 
 bool something_to_do(const std::vector<Finding>& findings) {

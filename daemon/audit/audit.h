@@ -33,6 +33,9 @@ struct Accepted {
 /// `today`: YYYY-MM-DD. Danger is never accepted by a pattern for all: its id must be named in full.
 Accepted accept(std::vector<Finding> findings, const std::vector<Acceptance>& acceptances, const std::string& today);
 
+/// YYYY-MM-DD, where this host is.
+std::string today();
+
 /// Whether something is advised, or in danger.
 bool something_to_do(const std::vector<Finding>& findings);
 

@@ -19,10 +19,6 @@ Finding make(Verdict verdict, std::string found, std::string why) {
 
 bool any_of(const std::string& text, bool (*is)(char)) { return std::any_of(text.begin(), text.end(), is); }
 
-std::string duration(double seconds) {
-  return seconds >= 3600 ? fmt::format("{:.3g} h", seconds / 3600) : fmt::format("{:.0f} s", seconds);
-}
-
 /// scheduler of queue/scheduler, as a part of a file's name.
 std::string tail(const std::string& file) { return file.substr(file.rfind('/') + 1); }
 
@@ -76,6 +72,10 @@ Finding info(std::string found, std::string why) { return make(Verdict::info, st
 Finding danger(std::string found, std::string why) { return make(Verdict::danger, std::move(found), std::move(why)); }
 Finding unknown(std::string found, std::string why) { return make(Verdict::unknown, std::move(found), std::move(why)); }
 Finding not_applicable(std::string why) { return make(Verdict::not_applicable, "does not apply", std::move(why)); }
+
+std::string duration(double seconds) {
+  return seconds >= 3600 ? fmt::format("{:.3g} h", seconds / 3600) : fmt::format("{:.0f} s", seconds);
+}
 
 Finding weigh(const Facts& facts, Finding bad, const std::vector<Evidence>& evidence) {
   bool measured = true;

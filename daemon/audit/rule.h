@@ -38,6 +38,9 @@ Finding danger(std::string found, std::string why);
 Finding unknown(std::string found, std::string why);
 Finding not_applicable(std::string why);
 
+/// In hours, below one in seconds.
+std::string duration(double seconds);
+
 /// What a setting costs here, and from when on that is worth a change.
 struct Evidence {
   std::string name;  // with its unit

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <ctime>
 #include <iostream>
 #include <utility>
 
@@ -17,20 +16,10 @@
 namespace ssdpulse::client {
 namespace {
 
-constexpr const char* kAcceptedFile = "/etc/ssdpulse/accepted.yaml";
-
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::localtime_r(&now, &parts);
-  char text[16];
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%d", &parts)};
-}
-
 /// Nothing where the file has problems, which are then on stderr. Without a name, a file that is not there is none.
 std::optional<std::vector<audit::Acceptance>> acceptances(const AuditOptions& options) {
   const std::string path =
-      options.accepted_file.empty() ? options.findings.root + kAcceptedFile : options.accepted_file;
+      options.accepted_file.empty() ? options.findings.root + config::kAcceptedFile : options.accepted_file;
   std::vector<audit::Acceptance> list;
   if (options.accepted_file.empty() && ::access(path.c_str(), F_OK) != 0) {
     return list;
@@ -85,11 +74,11 @@ void print_words(audit::Accepted result, const audit::Facts& facts, const AuditO
   print(result.standing, options.findings, out);
   if (!result.accepted.empty()) {
     out << fmt::format("{} accepted by {}\n", result.accepted.size(),
-                       options.accepted_file.empty() ? kAcceptedFile : options.accepted_file);
+                       options.accepted_file.empty() ? config::kAcceptedFile : options.accepted_file);
   }
   if (const auto observed = facts.measured.observed_seconds()) {
-    out << fmt::format("measured for {:.1f} h; something is advised after {:.1f} h\n", *observed / 3600,
-                       static_cast<double>(facts.enough.count()) / 3600);
+    out << fmt::format("measured for {}; something is advised after {}\n", audit::duration(*observed),
+                       audit::duration(static_cast<double>(facts.enough.count())));
   }
 }
 
@@ -105,7 +94,7 @@ util::ExitCode audit(const Where& where, const config::Config& config, const Aud
     std::cerr << facts.error().message << '\n';
     return util::ExitCode::usage;
   }
-  const audit::Accepted result = audit::accept(audit::judge(*facts), *accepted, today());
+  const audit::Accepted result = audit::accept(audit::judge(*facts), *accepted, audit::today());
   for (const std::string& word : result.words) {
     std::cerr << word << '\n';
   }

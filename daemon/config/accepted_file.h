@@ -14,6 +14,8 @@
 
 namespace ssdpulse::config {
 
+inline constexpr const char* kAcceptedFile = "/etc/ssdpulse/accepted.yaml";
+
 struct AcceptedEntry {
   std::string id;      // shell pattern of rules
   std::string device;  // shell pattern of devices and mount points; *: all, and the host

@@ -16,6 +16,7 @@
 
 #include "daemon/model/device.h"
 #include "daemon/model/discards.h"
+#include "daemon/model/finding.h"
 #include "daemon/model/histogram.h"
 #include "daemon/model/nvme.h"
 #include "daemon/model/operation.h"
@@ -161,6 +162,7 @@ struct Snapshot {
   ConfigurationFigures configuration;
   std::optional<WebFigures> web;              // absent until there is a server
   std::shared_ptr<const FlashFigures> flash;  // what the flash models say; null where they are switched off
+  std::shared_ptr<const std::vector<Finding>> audit;  // what is in danger or advised; null before the first look
 };
 
 }  // namespace ssdpulse::model

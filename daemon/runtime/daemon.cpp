@@ -21,6 +21,7 @@
 #include "daemon/history/reader.h"
 #include "daemon/live/recent_past.h"
 #include "daemon/model/version.h"
+#include "daemon/runtime/audit_watch.h"
 #include "daemon/runtime/events.h"
 #include "daemon/runtime/publisher.h"
 #include "daemon/runtime/sampler.h"
@@ -333,12 +334,13 @@ ExitCode run(const config::Configure& configure) {
     return web.error();
   }
   model::ConfigurationFigures figures{true, std::chrono::system_clock::now()};
+  AuditWatch audit(current);
   ::malloc_trim(0);  // ten megabytes that the kernel's type information took
   log::info("measuring devices={} mode={}", (*sampler)->measured_devices(),
             config->latency.mode == config::LatencyMode::full ? "full" : "completion-only");
   warn_of_what_is_not_measured(**sampler, *config);
   serve(configure, *config, figures, *events,
-        {**sampler, **nvme, history.get(), **web, past, onsets, current, figures, models.get()});
+        {**sampler, **nvme, history.get(), **web, past, onsets, current, figures, models.get(), audit});
   log::info("stopping");
   service::stopping();
   (*web)->stop();

@@ -59,6 +59,8 @@ void Publisher::publish(const stages::AnalysisSettings& settings, std::uint64_t 
   }
   feed_models(tick);
   snapshot->flash = parts_.models == nullptr ? nullptr : parts_.models->figures();
+  parts_.audit.observe(tick.inventory);
+  snapshot->audit = parts_.audit.findings();
   parts_.past.observe(*snapshot);
   parts_.onsets.observe(*snapshot);
   keep_seconds(*snapshot);

@@ -16,6 +16,7 @@
 #include "daemon/history/history.h"
 #include "daemon/live/recent_past.h"
 #include "daemon/live/spike_context.h"
+#include "daemon/runtime/audit_watch.h"
 #include "daemon/runtime/sampler.h"
 #include "daemon/stages/stage.h"
 #include "daemon/web/current_snapshot.h"
@@ -34,6 +35,7 @@ struct Parts {
   web::CurrentSnapshot& current;
   const model::ConfigurationFigures& configuration;
   flash::ModelRunner* models;  // null where they are switched off
+  AuditWatch& audit;
 };
 
 class Publisher {

@@ -50,6 +50,17 @@ Json findings_of(const model::Snapshot& snapshot) {
            {"runbook", "SsdpulseOnlineDiscardAndFstrim"}});
     }
   }
+  if (snapshot.audit) {
+    for (const model::Finding& one : *snapshot.audit) {
+      // Trimmed twice is said above, before a day has passed.
+      if (one.id != "F1") {
+        const std::string where = one.device.empty() ? "" : one.device + ": ";
+        findings.push_back({{"what", text(where + one.found + ": " + one.why)},
+                            {"change", text(one.change)},
+                            {"runbook", "SsdpulseAuditDanger"}});
+      }
+    }
+  }
   return findings;
 }
 

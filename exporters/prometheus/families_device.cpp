@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The disks of the host and what lives on them. Identity is on the info metrics alone; join with
 // `* on (device) group_left (model) ssdpulse_device_info`.
+#include <array>
 #include <string>
+#include <string_view>
 
 #include "exporters/prometheus/families.h"
 #include "exporters/prometheus/labels.h"
@@ -10,6 +12,16 @@ namespace ssdpulse::exposition {
 namespace {
 
 using model::Snapshot;
+
+void audit_findings(const Snapshot& snapshot, Samples& out) {
+  if (snapshot.audit) {
+    for (const model::Finding& one : *snapshot.audit) {
+      out.add_info({{"id", one.id},
+                    {"device", one.device},
+                    {"verdict", std::string(model::kVerdictNames[static_cast<std::size_t>(one.verdict)])}});
+    }
+  }
+}
 
 std::string true_or_false(bool value) { return value ? "true" : "false"; }
 
@@ -77,6 +89,13 @@ constexpr LabelDescription kFilesystem[] = {
     {"discard", "whether it is mounted with online discard", kTrueOrFalse},
 };
 
+constexpr std::array<std::string_view, 2> kAuditVerdicts{"danger", "advise"};
+constexpr LabelDescription kAuditFinding[] = {
+    {"id", "the rule; `ssdpulse audit --rules` lists them"},
+    {"device", "the disk, array or mount point; empty: the host"},
+    {"verdict", "danger: data or a drive is at risk; advise: a change is worth its risk", kAuditVerdicts},
+};
+
 constexpr FamilyDescription kFamilies[] = {
 
     {"ssdpulse_device_info", "A measured disk and its identity; always 1.", "", Type::gauge, Modes::all, kIdentity, "",
@@ -87,6 +106,10 @@ constexpr FamilyDescription kFamilies[] = {
      "", Type::gauge, Modes::all, kMember, "the disk is part of none", device_member_info},
     {"ssdpulse_filesystem_info", "A mounted file system and a disk below it; always 1.", "", Type::gauge, Modes::all,
      kFilesystem, "no file system on the disk is mounted", filesystem_info},
+    {"ssdpulse_audit_finding_info",
+     "Something is in danger on this host, or a change is advised, and nobody has accepted it: see `ssdpulse audit`. "
+     "Judged every five minutes; always 1.",
+     "", Type::gauge, Modes::all, kAuditFinding, "there is no such finding", audit_findings},
 };
 
 }  // namespace

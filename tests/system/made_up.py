@@ -76,6 +76,7 @@ GAUGES = {
     "ssdpulse_device_info": "device=nvme0n1 model=Example serial=S1 firmware=F1 wwid=w transport=pcie scheduler=none "
                             "rotational=false write_back_cache=false discard=true iostats=true",
     "ssdpulse_device_member_info": "array=md0 device=nvme0n1 kind=md name=data",
+    "ssdpulse_audit_finding_info": "id=F7 device=/data verdict=danger | id=F1 device=/data verdict=advise",
     "ssdpulse_filesystem_info": "device=nvme0n1 mountpoint=/data fstype=ext4 discard=true",
     "ssdpulse_nvme_info": f"{DRIVE} model=Example serial=S1 firmware=F1 transport=pcie vendor_id=0x1234 "
                           "nvme_version=2.0.0 subsystem_nqn=nqn",

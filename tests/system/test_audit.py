@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import time
+import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -219,7 +220,7 @@ def accepted(check, audit, disk):
 def answers(check, audit):
     text = audit.run("--all", "--markdown").stdout
     check.that("### ok " in text, "Markdown")
-    check.that("something is advised after 0.0 h" in audit.run().stdout, "the time that was measured is said")
+    check.that("something is advised after 3 s" in audit.run().stdout, "the time that was measured is said")
     check.equal(audit.run("--min-observation", "-1").returncode, 2, "exit status of a wrong command line")
     blind = audit.run("--json", "--address", "127.0.0.1:1")
     findings = json.loads(blind.stdout)["findings"]
@@ -229,6 +230,28 @@ def answers(check, audit):
                              "--address", "127.0.0.1:1", "--json"], text=True, capture_output=True, check=False,
                             preexec_fn=lambda: os.dup2(os.open(rig.BINARY, os.O_RDONLY), 9), close_fds=False)
     check.that(nobody.returncode == 0 and json.loads(nobody.stdout)["findings"], "any user may ask")
+
+
+def watched(check, state, disk):
+    """Does a running daemon export the danger by itself, and say it on its page?"""
+    mount = state / "mnt"
+    rig.run("mkfs.ext4", "-q", "-F", disk.path)
+    disk.set_queue("write_cache", "write back")
+    rig.run("mount", "-o", "nobarrier", disk.path, mount)
+    try:
+        with rig.daemon(state, [disk]) as daemon:
+            def answer(path):
+                with urllib.request.urlopen(f"http://127.0.0.1:{daemon.port}{path}", timeout=10) as page:
+                    return page.read().decode()
+            wanted = f'ssdpulse_audit_finding_info{{id="F7",device="{mount}",verdict="danger"}} 1'
+            end = time.monotonic() + 30
+            while wanted not in answer("/metrics") and time.monotonic() < end:
+                time.sleep(0.5)
+            check.that(wanted in answer("/metrics"), "the danger is a metric")
+            check.that(any(str(mount) in one["what"] for one in json.loads(answer("/api/v1/status"))["findings"]),
+                       "and on the page")
+    finally:
+        rig.run("umount", mount)
 
 
 def names_exist(check):
@@ -266,6 +289,7 @@ def test(check, state):
             memory(check, audit, other)
             partitions(check, audit, other)
             answers(check, audit)
+        watched(check, state, other)
 
 
 rig.main(test)

@@ -77,6 +77,24 @@ TEST(page_site, serves_the_files_as_they_are) {
   EXPECT_EQ(rig.site.file(question("/no.js"))->status, 404U);
 }
 
+TEST(page_site, the_status_has_what_the_audit_found) {
+  Rig rig;
+  const auto shown = [&] {
+    std::size_t shown = 0;
+    const Json status = rig.ask("/api/v1/status");
+    for (const Json& one : status["findings"]) {
+      shown += one["runbook"] == "SsdpulseAuditDanger" ? 1 : 0;
+    }
+    return shown;
+  };
+  EXPECT_EQ(shown(), 1U);
+  auto snapshot = test::small_snapshot();
+  snapshot.number = rig.current->number + 1;
+  snapshot.audit = nullptr;
+  rig.take(std::move(snapshot));
+  EXPECT_EQ(shown(), 0U) << "not looked yet";
+}
+
 TEST(page_site, files_are_at_most_120_KB_compressed) {
   Rig rig;
   std::size_t bytes = 0;

@@ -186,5 +186,12 @@ TEST(Info, ASecondMountOnTheSamePointIsOneSeries) {
   EXPECT_TRUE(has(page, "ssdpulse_filesystem_info{device=\"sdb\""));
 }
 
+TEST(Absent, FindingsBeforeTheFirstLookOfTheAudit) {
+  auto snapshot = test::small_snapshot();
+  EXPECT_TRUE(has(page_of(snapshot), "ssdpulse_audit_finding_info{id=\"F7\""));
+  snapshot.audit = nullptr;
+  EXPECT_FALSE(has(page_of(snapshot), "ssdpulse_audit_finding_info{"));
+}
+
 }  // namespace
 }  // namespace ssdpulse::exposition

@@ -202,6 +202,14 @@ inline model::Snapshot small_snapshot() {
   snapshot.devices = {entry};
   snapshot.memberships = {{"md0", "nvme0n1", "md", ""}, {"dm-0", "nvme0n1", "dm", "vg-data"}};
   snapshot.filesystems = {{"nvme0n1", "/srv/a\nb", "ext4", true}};
+  model::Finding finding;
+  finding.id = "F7";
+  finding.verdict = model::Verdict::danger;
+  finding.device = "/srv/a\nb";
+  finding.found = "mounted without barriers";
+  finding.why = "a power failure can break the file system";
+  finding.change = "words";
+  snapshot.audit = std::make_shared<const std::vector<model::Finding>>(1, finding);
   snapshot.array_discards = {{"md0", {true, false, false, false, false}}};
   snapshot.filesystem_discards = {{"md0p1", "/srv/a\nb", true, {1 << 30, 1 << 20, 0, 0, 0}, at(1'700'000'000'250)}};
   snapshot.kernel_features = {{"fentry", "tp_btf"}};

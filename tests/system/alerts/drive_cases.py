@@ -292,7 +292,15 @@ HEALTH += [
                        endurance_group="2")]),
     health("CriticalWarning", "none", *[gauge("ssdpulse_nvme_critical_warning", [(180, 0)], **DRIVE, warning=warning)
                                         for warning in ("available_spare", "reliability", "read_only")], silent=(THEN,)),
+
+    health("AuditDanger", "a file system is mounted without barriers", silent=(*BOTH, 65 * MINUTE), fires=((
+        THEN, {"id": "F7", "device": "/srv", "verdict": "danger"},
+        "On db1:10936, the audit finds danger by its rule F7 on /srv. `ssdpulse audit` says what it is, and what to change."),),
+        *[gauge("ssdpulse_audit_finding_info", [(60, None), (60, 1), (60, None)], id="F7", device="/srv", verdict="danger")]),
+    health("AuditDanger", "something is advised", silent=(THEN,), *[
+        gauge("ssdpulse_audit_finding_info", [(180, 1)], id="F1", device="/srv", verdict="advise")]),
 ]
+
 
 HOT = gauge("ssdpulse_nvme_temperature_celsius", [(180, 84)], **DRIVE, sensor="composite")
 THROTTLED = {"silent": (59 * MINUTE, LATER), "fires": ((
