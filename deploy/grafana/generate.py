@@ -17,13 +17,14 @@ sys.dont_write_bytecode = True
 import daemon  # noqa: E402
 import device  # noqa: E402
 import fleet  # noqa: E402
+import overview  # noqa: E402
 from grafana_foundation_sdk.cog.encoder import JSONEncoder  # noqa: E402
 
 
 def main():
     directory = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "dashboards"
     directory.mkdir(parents=True, exist_ok=True)
-    for module in (fleet, device, daemon):
+    for module in (overview, fleet, device, daemon):
         text = JSONEncoder(sort_keys=True, indent=2).encode(module.build().build())
         (directory / f"{module.__name__}.json").write_text(text + "\n", encoding="utf-8")
 

@@ -4,6 +4,7 @@
 
 Every panel says what it shows, in which unit; every query asks for the chosen hosts and for metrics that exist; every
 metric is used by a panel or a rule, but for at most a tenth, which deploy/grafana/ad-hoc-metrics.txt names.
+The dashboard of a whole fleet asks only what rules/fleet.yml records, and nothing of a single host but the worst ten.
 What the expressions answer is judged by a real Prometheus, in the system level.
 """
 import itertools
@@ -25,6 +26,9 @@ OF_PROMETHEUS = {"up", "scrape_duration_seconds"}
 # Shown as they are: what was written or lived over the drive's life.
 LIFETIMES = {"ssdpulse_nvme_media_written_bytes_total", "ssdpulse_nvme_power_on_seconds_total"}
 GRAFANA_VARIABLES = {"__rate_interval", "__interval", "__range", "__url_time_range"}
+# The dashboard that must stay cheap whatever the size of the fleet, and the rules that it reads.
+OVERVIEW = "overview"
+FLEET_RULES = Path("deploy/prometheus/rules/fleet.yml")
 METRIC = re.compile(r"\b(?:ssdpulse_|process_)\w+")
 SELECTOR = re.compile(r"([a-z_]\w*)?\{([^{}]*)\}")
 
@@ -134,6 +138,32 @@ def check_dashboard(name, dashboard, known):
     return texts
 
 
+def check_overview():
+    """Only recorded series, none of which has one series a device, of the chosen jobs. Returns its uid."""
+    dashboard = json.loads((GRAFANA / f"dashboards/{OVERVIEW}.json").read_text())
+    recorded = set(re.findall(r"- record: (job\S*)", FLEET_RULES.read_text()))
+    asked = set()
+    check_places(OVERVIEW, dashboard)
+    for panel in panels_of(dashboard):
+        where = f"{OVERVIEW}: {panel.get('title')}"
+        check_panel(where, panel)
+        for target in panel.get("targets", []):
+            selectors = re.findall(r"([\w:]+)\{([^{}]*)\}", target["expr"])
+            rest = re.sub(r'"[^"]*"', "", re.sub(r"[\w:]+\{[^{}]*\}", "", target["expr"]))
+            if not selectors or METRIC.search(rest) or ":" in rest or "[" in rest:
+                wrong(f"{where}: asks for more than recorded series of the chosen jobs")
+            for name, matchers in selectors:
+                asked.add(name)
+                if name not in recorded:
+                    wrong(f"{where}: {name} is not recorded by {FLEET_RULES}, or is one series a device")
+                if 'job=~"$job"' not in matchers.split(","):
+                    wrong(f"{where}: {name} is not asked of the chosen job")
+    for name in sorted(recorded - asked):
+        wrong(f"{FLEET_RULES}: {name} is read by no panel of {OVERVIEW}")
+    print(f"{OVERVIEW}: {len(list(panels_of(dashboard)))} panels, {len(asked)} recorded series")
+    return dashboard["uid"]
+
+
 def check_use(texts, families):
     used = {family(metric, families) for text in texts for metric in METRIC.findall(text)}
     listed = [line.split()[0] for line in (GRAFANA / "ad-hoc-metrics.txt").read_text().splitlines()
@@ -156,10 +186,11 @@ def main():
         uids.add(dashboard["uid"])
         texts += check_dashboard(name, dashboard, families)
         print(f"{name}: {len(list(panels_of(dashboard)))} panels")
-    if len(uids) != len(WANTED_VARIABLES):
+    uids.add(check_overview())
+    if len(uids) != len(WANTED_VARIABLES) + 1:
         wrong("two dashboards have the same uid")
     print(f"{len(texts)} expressions")
-    rules = [file.read_text() for file in sorted(Path("deploy/prometheus").glob("**/*.yml"))]
+    rules = [file.read_text() for file in sorted(Path("deploy/prometheus/rules").glob("*.yml"))]
     check_use(texts + rules, families)
     if problems:
         sys.exit(f"FAIL: {len(problems)} problems of the dashboards, the first: {problems[0]}")

@@ -81,9 +81,9 @@ AT_A_GLANCE = [
 WORST = [
     worst("Slowest reads", "99th percentile of total read latency over the shown time: allocation of the request to "
           "its completion, queueing included. Click a device to see it.", "s",
-          top(8, tail("read")), PLAIN, DEVICES, links=TO_DEVICE),
+          top(8, tail("read")), PLAIN, DEVICES, links=TO_DEVICE, nothing="nothing was read"),
     worst("Slowest writes", "99th percentile of total write latency over the shown time, queueing included.", "s",
-          top(8, tail("write")), PLAIN, DEVICES, links=TO_DEVICE),
+          top(8, tail("write")), PLAIN, DEVICES, links=TO_DEVICE, nothing="nothing was written"),
     worst("Most write amplification, 24 h", "Bytes written to the media per byte that the host wrote, over 24 hours. "
           "A drive whose counters do not tell is not in the list.", "none",
           top(8, waf("24h")), WAF, DRIVES, nothing="no drive reports it"),
@@ -160,20 +160,20 @@ STANDING = [
     listing("Where write hints end", "How far a lifetime hint travels on each device: what the kernel does with it, "
             "and whether the drive can tell streams apart.",
             [("", "short", f"max by (job, instance, device, kernel, drive) (ssdpulse_write_hint_path_info{{{DEVICE}}})",
-              None)], order=("instance", "device", "kernel", "drive"), span=12, height=6),
+              None)], order=("instance", "device", "kernel", "drive"), span=12, height=6, nothing="not known"),
     listing("Arrays and what carries them", "md and dm devices, the drives below them, and whether a burst of discards "
             "to the array is under way.",
             [("Discarding", "bool_yes_no",
               f"sum by (job, instance, array, device, kind, name) (ssdpulse_device_member_info{{{DEVICE}}}) * on (job, "
               f"instance, array) group_left () (max by (job, instance, array) "
               f"(ssdpulse_array_discard_burst_active{{{HOST}}}))", ((None, GREEN), (1, RED)))],
-            order=("instance", "array", "name", "kind", "device"), span=12, height=6),
+            order=("instance", "array", "name", "kind", "device"), span=12, height=6, nothing="no arrays"),
     worst("Misaligned writes", "Share of written bytes whose requests begin or end off the drive's preferred "
           "granularity (it must read, modify and write), over the shown time.", "percentunit",
           top(8, of_model(f'{increase("ssdpulse_write_misaligned_bytes_total", EACH, window="$__range")}\n/\n('
                           + increase("ssdpulse_io_bytes_total", EACH, f'{DEVICE},operation="write"', "$__range")
                           + " > 0)")), ((None, GREEN), (0.1, YELLOW), (0.5, RED)), DEVICES,
-          span=12, height=6, links=TO_DEVICE),
+          span=12, height=6, links=TO_DEVICE, nothing="nothing was written"),
 ]
 
 

@@ -1,0 +1,257 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What does a fleet cost its Prometheus? Made-up hosts, a real server, native against classic histograms.
+
+    tests/bench/fleet_sizing.py [--hosts 25] [--disks 8] [--seconds 180]
+
+Every host serves the made-up page of the tests, which has every family, for each of its disks; histograms have 24 filled
+classic buckets or 20 filled native ones, and all values move. Both servers (the newest of a Debian suite) run at the same
+time, with all rules as shipped; their CPU is processor time, so a busy host matters little. Prints a table as Markdown.
+Needs SSDPULSE_BINARY (its list of metrics), SSDPULSE_TEST_STATE and SSDPULSE_TEST_CACHE, as tests do.
+"""
+import argparse
+import os
+import random
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(SOURCE / "tests/system"), str(SOURCE / "tests/kernel")]
+import dashboards  # noqa: E402
+import made_up  # noqa: E402
+import prometheus  # noqa: E402
+from alerts.stack import free_port  # noqa: E402
+from lib import metric_list  # noqa: E402
+
+SCRAPE_SECONDS = 15
+BOUNDS = [2.0 ** exponent for exponent in range(-20, 4)]
+NATIVE_BUCKETS, SCHEMA, FIRST_BUCKET = 20, 3, -110
+SUFFIX = re.compile(r"_(bucket|sum|count)$")
+LINE = re.compile(r"(\w+)\{(.*)\} (\S+)$")
+
+
+def varint(value):
+    out = b""
+    while value > 127:
+        out, value = out + bytes([value & 127 | 128]), value >> 7
+    return out + bytes([value])
+
+
+def field(number, payload):
+    """Protobuf: bytes, a whole number or a double."""
+    if isinstance(payload, bytes):
+        return varint(number << 3 | 2) + varint(len(payload)) + payload
+    if isinstance(payload, float):
+        return varint(number << 3 | 1) + struct.pack("<d", payload)
+    return varint(number << 3) + varint(payload)
+
+
+def zigzag(value):
+    return value << 1 if value >= 0 else (-value << 1) - 1
+
+
+def template(disks):
+    """{family: (type, [labels])} of a host: what belongs to the page's NVMe drive is repeated for each disk."""
+    families, kind = {}, {}
+    for line in made_up.page(metric_list.metrics(), 1000).splitlines():
+        if line.startswith("# TYPE "):
+            kind[line.split()[2]] = line.split()[3]
+            continue
+        name, labels, _ = LINE.match(line).groups()
+        base = SUFFIX.sub("", name) if kind.get(SUFFIX.sub("", name)) == "histogram" else name
+        labels = re.sub(r',?le="[^"]*"', "", labels)
+        kept = families.setdefault(base, (kind[base], {}))[1]
+        if re.search(r'"(nvme0|nvme0n1)"', labels):
+            for disk in range(disks):
+                kept[re.sub(r'"nvme0(n1)?"', lambda found, disk=disk: f'"nvme{disk}{found[1] or ""}"', labels)] = None
+        elif "device=" not in labels and "controller=" not in labels and "array=" not in labels:
+            kept[labels] = None
+    return {name: (kind, list(labels)) for name, (kind, labels) in families.items() if labels}
+
+
+class Pages:
+    """One page for each scrape, counters growing from one to the next."""
+
+    def __init__(self, families, form, seed=7):
+        self._families, self._form, self._random = families, form, random.Random(seed)
+        self._totals = {}
+
+    def _grown(self, key, most):
+        self._totals[key] = self._totals.get(key, 0) + self._random.randrange(most)
+        return self._totals[key]
+
+    def next(self):
+        return self._protobuf() if self._form == "native" else self._text().encode()
+
+    def _value(self, name, kind, labels):
+        if kind == "counter":
+            return float(self._grown((name, labels), 100000))
+        return time.time() if "timestamp" in name else 1.0 if name.endswith("_info") else self._random.random() * 2
+
+    def _text(self):
+        lines = []
+        for name, (kind, series) in self._families.items():
+            lines.append(f"# TYPE {name} {kind}")
+            for labels in series:
+                if kind != "histogram":
+                    lines.append(f"{name}{{{labels}}} {self._value(name, kind, labels)}")
+                    continue
+                below, comma = 0, "," if labels else ""
+                for bound in BOUNDS:
+                    below += self._grown((name, labels, bound), 300)
+                    lines.append(f'{name}_bucket{{{labels}{comma}le="{bound}"}} {below}')
+                lines += [f'{name}_bucket{{{labels}{comma}le="+Inf"}} {below}', f"{name}_sum{{{labels}}} {below * 1e-3}",
+                          f"{name}_count{{{labels}}} {below}"]
+        return "\n".join(lines) + "\n"
+
+    def _protobuf(self):
+        page = []
+        for name, (kind, series) in self._families.items():
+            family = field(1, name.encode()) + field(3, {"counter": 0, "gauge": 1, "histogram": 4}[kind])
+            for labels in series:
+                metric = b"".join(field(1, field(1, key.encode()) + field(2, value.encode()))
+                                  for key, value in re.findall(r'(\w+)="([^"]*)"', labels))
+                if kind == "histogram":
+                    metric += field(7, self._histogram(name, labels))
+                else:
+                    metric += field(3 if kind == "counter" else 2, field(1, self._value(name, kind, labels)))
+                family += field(4, metric)
+            page.append(varint(len(family)) + family)
+        return b"".join(page)
+
+    def _histogram(self, name, labels):
+        counts = [self._grown((name, labels, bucket), 300) for bucket in range(NATIVE_BUCKETS)]
+        deltas = [after - before for before, after in zip([0, *counts], counts)]
+        return (field(1, sum(counts)) + field(2, sum(counts) * 1e-3) + field(5, zigzag(SCHEMA)) + field(6, 1e-9) + field(7, 0)
+                + field(12, field(1, zigzag(FIRST_BUCKET)) + field(2, NATIVE_BUCKETS))
+                + b"".join(field(13, zigzag(delta)) for delta in deltas))
+
+
+def serve(form, disks, scrapes):
+    pages = [Pages(template(disks), form)]
+    pages = [pages[0].next() for _ in range(scrapes)]
+    begin = time.time()
+    content = ("application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
+               if form == "native" else "text/plain; version=0.0.4; charset=utf-8")
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            page = pages[min(int((time.time() - begin) / SCRAPE_SECONDS), len(pages) - 1)]
+            self.send_response(200)
+            self.send_header("Content-Type", content)
+            self.send_header("Content-Length", str(len(page)))
+            self.end_headers()
+            self.wfile.write(page)
+
+        def log_message(self, *_):
+            pass
+
+    web = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=web.serve_forever, daemon=True).start()
+    return web.server_address[1], len(pages[0])
+
+
+class Run:
+    def __init__(self, state, binary, form, arguments):
+        self.form, self.place = form, state / f"sizing-{form}"
+        shutil.rmtree(self.place, ignore_errors=True)
+        self.place.mkdir(parents=True)
+        target, self.page_bytes = serve(form, arguments.disks, arguments.seconds // SCRAPE_SECONDS + 8)
+        rules = SOURCE / "deploy/prometheus/rules"
+        targets = "\n".join(f'      - {{targets: ["127.0.0.1:{target}"], labels: {{instance: host{host}, '
+                            f'__metrics_path__: /host{host}}}}}' for host in range(arguments.hosts))
+        (self.place / "prometheus.yml").write_text(
+            f"global: {{scrape_interval: {SCRAPE_SECONDS}s, evaluation_interval: 15s}}\nrule_files:\n"
+            + "".join(f"  - {rules / name}\n" for name in (f"latency_{form}.yml", "recording.yml", "alerts.yml", "fleet.yml"))
+            + f"scrape_configs:\n  - job_name: ssdpulse\n    static_configs:\n{targets}\n")
+        port = free_port()
+        options = ["--enable-feature=native-histograms"] if form == "native" else []
+        self.process = subprocess.Popen(
+            [binary, f"--config.file={self.place / 'prometheus.yml'}", f"--storage.tsdb.path={self.place / 'data'}",
+             f"--web.listen-address=127.0.0.1:{port}", "--web.enable-admin-api", *options],
+            stdout=(self.place / "log").open("w"), stderr=subprocess.STDOUT)
+        self.server = prometheus.Server(form, port, self.place / "log")
+
+    def own(self, name):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.server.port}/metrics", timeout=30) as answer:
+            return sum(float(value) for value in re.findall(rf"^{name}(?:\{{[^}}]*\}})? (\S+)$", answer.read().decode(), re.M))
+
+    def samples(self):
+        return self.own("prometheus_tsdb_head_samples_appended_total")
+
+    def snapshot_bytes(self):
+        """The head as a block, as it would be kept."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.server.port}/api/v1/admin/tsdb/snapshot", method="POST")
+        urllib.request.urlopen(request, timeout=120).close()
+        chunks = (self.place / "data/snapshots").rglob("chunks/*")
+        index = (self.place / "data/snapshots").rglob("index")
+        return sum(file.stat().st_size for file in chunks), sum(file.stat().st_size for file in index)
+
+
+def queryable(run, recorded):
+    """{panel: samples that its queries read}."""
+    at, read = time.time(), {}
+    short = {"compare": "1m", "__rate_interval": "1m", "__interval": "1m", "__range": "6h"}
+    for where, expression, kind in dashboards.panels(SOURCE, recorded):
+        if where.startswith(("fleet:", "overview:")) and kind in ("", run.form):
+            answer = run.server.ask("query", query=dashboards.filled(expression, **short), time=at, stats="all")
+            read[where] = read.get(where, 0) + answer["stats"]["samples"]["totalQueryableSamples"]
+    return read
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--hosts", type=int, default=25)
+    parser.add_argument("--disks", type=int, default=8)
+    parser.add_argument("--seconds", type=int, default=180)
+    arguments = parser.parse_args()
+    state = Path(os.environ["SSDPULSE_TEST_STATE"])
+    binary = prometheus.fetch(state, "sid", "prometheus") / "usr/bin/prometheus"
+    runs = [Run(state, binary, form, arguments) for form in ("native", "classic")]
+    try:
+        time.sleep(60)
+        before = [(time.time(), run.own("process_cpu_seconds_total"), run.samples()) for run in runs]
+        time.sleep(arguments.seconds - 60)
+        disks, figures = arguments.hosts * arguments.disks, {}
+        for run, (begin, cpu, samples) in zip(runs, before):
+            took = time.time() - begin
+            figures[run.form] = {
+                "page of a host, bytes": run.page_bytes,
+                "series a disk, scraped": sum(run.server.query("sum(scrape_samples_post_metric_relabeling)").values()) / disks,
+                "series a disk, with rules": run.own("prometheus_tsdb_head_series") / disks,
+                "resident memory, MiB": run.own("process_resident_memory_bytes") / 2 ** 20,
+                "CPU, share of a core": (run.own("process_cpu_seconds_total") - cpu) / took,
+                "samples a second": (run.samples() - samples) / took,
+                "failed scrapes": sum(run.server.query("count(up == 0) or vector(0)").values()),
+            }
+            total = run.samples()
+            chunks, index = run.snapshot_bytes()
+            figures[run.form] |= {"bytes a sample in a block": chunks / total, "bytes of index a disk": index / disks}
+        print(f"\n{arguments.hosts} hosts with {arguments.disks} disks each, {arguments.seconds} s, every {SCRAPE_SECONDS} s, "
+              f"Prometheus {prometheus_version(runs[0])}\n\n| | native | classic |\n|---|---|---|")
+        for name, native in figures["native"].items():
+            print(f"| {name} | {native:,.2f} | {figures['classic'][name]:,.2f} |")
+        print("\n| totalQueryableSamples of a panel | native | classic |\n|---|---|---|")
+        read = [{**queryable(run, True), **queryable(run, False)} for run in runs]
+        for where in sorted(set(read[0]) | set(read[1])):
+            print(f"| {where} | {read[0].get(where, 0):,} | {read[1].get(where, 0):,} |")
+    finally:
+        for run in runs:
+            run.process.terminate()
+            run.process.wait(30)
+            shutil.rmtree(run.place / "data", ignore_errors=True)
+
+
+def prometheus_version(run):
+    return run.server.ask("status/buildinfo")["version"]
+
+
+main()
