@@ -97,7 +97,7 @@ def limit(vm, disk, name):
 
 def journal(vm, check, daemon, disk):
     """A journal's commits are flush and durable write in one, and on a drive that does the latter three requests for us. One
-    caller at a time: as many commits as flushes."""
+    caller at a time: as many commits as flushes, once the mount's superblock, durable without a flush, has been counted."""
     vm.sh(f"modprobe -q ext4; mkdir -p /mnt/t; mke2fs -q -F -t ext4 -E {MKE2FS} /dev/{disk} && mount /dev/{disk} /mnt/t")
     before = daemon.at_rest(1.2)
     vm.sh(f"for i in $(seq {FLUSHES}); do dd if=/dev/zero of=/mnt/t/$i bs=4k count=1 conv=fsync 2>/dev/null; done")
