@@ -160,8 +160,8 @@ struct Snapshot {
   std::optional<HistoryFigures> history;  // absent where none is kept
   ProcessStats process;
   ConfigurationFigures configuration;
-  std::optional<WebFigures> web;              // absent until there is a server
-  std::shared_ptr<const FlashFigures> flash;  // what the flash models say; null where they are switched off
+  std::optional<WebFigures> web;                      // absent until there is a server
+  std::shared_ptr<const FlashFigures> flash;          // what the flash models say; null where they are switched off
   std::shared_ptr<const std::vector<Finding>> audit;  // what is in danger or advised; null before the first look
 };
 
