@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What does a fleet cost its Prometheus? Made-up hosts, a real server, native against classic histograms.
 
-    tests/bench/fleet_sizing.py [--hosts 25] [--disks 8] [--seconds 180]
+    tests/bench/fleet_sizing.py [--hosts 25] [--disks 8] [--seconds 180] [--full]
 
-Every host serves the made-up page of the tests, which has every family, for each of its disks; histograms have 24 filled
-classic buckets or 20 filled native ones, and all values move. Both servers (the newest of a Debian suite) run at the same
+Every host serves the made-up page of the tests for each of its disks, less what an ordinary disk does not have (RARE), so
+that a disk has about as many series as deploy/docs/overhead.md measured; histograms have 24 filled classic buckets or 20 filled
+native ones, and all values move. --full keeps everything: every value that any label can have. Both servers (the newest of a Debian suite) run at the same
 time, with all rules as shipped; their CPU is processor time, so a busy host matters little. Prints a table as Markdown.
 Needs SSDPULSE_BINARY (its list of metrics), SSDPULSE_TEST_STATE and SSDPULSE_TEST_CACHE, as tests do.
 """
@@ -34,6 +35,11 @@ from lib import metric_list  # noqa: E402
 SCRAPE_SECONDS = 15
 BOUNDS = [2.0 ** exponent for exponent in range(-20, 4)]
 NATIVE_BUCKETS, SCHEMA, FIRST_BUCKET = 20, 3, -110
+# Tenants, paths and the model (which is on only for what is asked of it), operations that few disks see, errors, and hints.
+RARE = re.compile(r"^ssdpulse_(tenant|path|model|modelled|write_lifetime|write_hint_order|collection|array|cloud|endurance)_"
+                  r'|operation="(write_zeroes|secure_erase|zone|passthrough)"|during="(both|flush)"'
+                  r'|hint="(short|medium|long|extreme|none|unknown)"|^ssdpulse_io_(errors|requeues)_total'
+                  r'|operation="(flush|discard)".*during="discard"')
 SUFFIX = re.compile(r"_(bucket|sum|count)$")
 LINE = re.compile(r"(\w+)\{(.*)\} (\S+)$")
 
@@ -58,7 +64,7 @@ def zigzag(value):
     return value << 1 if value >= 0 else (-value << 1) - 1
 
 
-def template(disks):
+def template(disks, full=False):
     """{family: (type, [labels])} of a host: what belongs to the page's NVMe drive is repeated for each disk."""
     families, kind = {}, {}
     for line in made_up.page(metric_list.metrics(), 1000).splitlines():
@@ -66,6 +72,8 @@ def template(disks):
             kind[line.split()[2]] = line.split()[3]
             continue
         name, labels, _ = LINE.match(line).groups()
+        if not full and RARE.search(f"{name}{{{labels}"):
+            continue
         base = SUFFIX.sub("", name) if kind.get(SUFFIX.sub("", name)) == "histogram" else name
         labels = re.sub(r',?le="[^"]*"', "", labels)
         kept = families.setdefault(base, (kind[base], {}))[1]
@@ -135,9 +143,9 @@ class Pages:
                 + b"".join(field(13, zigzag(delta)) for delta in deltas))
 
 
-def serve(form, disks, scrapes):
-    pages = [Pages(template(disks), form)]
-    pages = [pages[0].next() for _ in range(scrapes)]
+def serve(form, families, scrapes):
+    source = Pages(families, form)
+    pages = [source.next() for _ in range(scrapes)]
     begin = time.time()
     content = ("application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
                if form == "native" else "text/plain; version=0.0.4; charset=utf-8")
@@ -164,7 +172,7 @@ class Run:
         self.form, self.place = form, state / f"sizing-{form}"
         shutil.rmtree(self.place, ignore_errors=True)
         self.place.mkdir(parents=True)
-        target, self.page_bytes = serve(form, arguments.disks, arguments.seconds // SCRAPE_SECONDS + 8)
+        target, self.page_bytes = serve(form, template(arguments.disks, arguments.full), arguments.seconds // SCRAPE_SECONDS + 8)
         rules = SOURCE / "deploy/prometheus/rules"
         targets = "\n".join(f'      - {{targets: ["127.0.0.1:{target}"], labels: {{instance: host{host}, '
                             f'__metrics_path__: /host{host}}}}}' for host in range(arguments.hosts))
@@ -212,6 +220,7 @@ def main():
     parser.add_argument("--hosts", type=int, default=25)
     parser.add_argument("--disks", type=int, default=8)
     parser.add_argument("--seconds", type=int, default=180)
+    parser.add_argument("--full", action="store_true")
     arguments = parser.parse_args()
     state = Path(os.environ["SSDPULSE_TEST_STATE"])
     binary = prometheus.fetch(state, "sid", "prometheus") / "usr/bin/prometheus"
