@@ -168,11 +168,24 @@ def configuration(subject):
                   prefix=NOBODY)
 
     check.equal(subject.run("check-config", state / "good"), (STOPPED, f"{state / 'good'}: ok\n", []), "check-config")
+    devices_as_json(check, subject)
     code, out, lines = subject.run("print-config", "--devices.include=nvme*", "--web.listen-address=:1234")
     check.that(code == STOPPED and not lines and '["nvme*"]' in out and '[":1234"]' in out, "print-config with options")
     (state / "printed").write_text(out)
     check.equal(subject.run("print-config", "--config", state / "printed"), (STOPPED, out, []),
                 "what it prints, it reads")
+
+
+def devices_as_json(check, subject):
+    code, out, lines = subject.run("devices", "--config=", "--json")
+    listed = json.loads(out)
+    names = {one["device"] for one in listed["devices"]}
+    empty = {path.name for path in Path("/sys/block").glob("loop*") if not (path / "loop/backing_file").exists()}
+    check.that(code == STOPPED and not lines and set(listed) == {"devices", "drives", "drives_failure"},
+               "devices --json")
+    check.that(names and not names & empty, f"lists {len(names)} devices, and none of {len(empty)} empty loops")
+    check.that({one["state"] for one in listed["devices"]} <= {"measured", "excluded", "stacked", "empty"},
+               "says whether they are measured")
 
 
 def command_line(subject):
