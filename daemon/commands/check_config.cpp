@@ -27,8 +27,7 @@ bool web_security_is_good(const config::Config& configured) {
 
 /// They do not make the file wrong: no influence on the exit code, which a reload of the service waits for.
 void warn_of_host_gaps(const config::Config& configured) {
-  const auto inventory =
-      inventory::read_inventory({}, {configured.devices.include, configured.devices.exclude});
+  const auto inventory = inventory::read_inventory({}, {configured.devices.include, configured.devices.exclude});
   if (!inventory) {
     std::cerr << "warning: block devices: " << inventory.error().message << '\n';
     return;

@@ -53,7 +53,8 @@ std::string describe_origin(const ConfigurationOptions& options) {
 }
 
 void add_configuration_options(CLI::App& command, ConfigurationOptions& options) {
-  command.add_option("--config,-c", options.config_file, std::string("Configuration file (YAML); empty: built-in defaults (default ") + kDefaultConfigFile +
+  command.add_option("--config,-c", options.config_file,
+                     std::string("Configuration file (YAML); empty: built-in defaults (default ") + kDefaultConfigFile +
                          ", which need not exist)");
   command.add_option("--web.listen-address", options.listen_address,
                      "Where to serve metrics: HOST:PORT, [IPV6]:PORT or :PORT; repeatable (default 127.0.0.1:10936)");

@@ -47,7 +47,8 @@ std::vector<std::string> host_gaps(const config::Config& config, const model::In
     std::error_code error;
     const auto type = std::filesystem::status(parent, error).type();
     if (type == std::filesystem::file_type::not_found) {
-      gaps.push_back("history.directory: its parent " + parent.string() + " does not exist; the daemon would not start");
+      gaps.push_back("history.directory: its parent " + parent.string() +
+                     " does not exist; the daemon would not start");
     } else if (type != std::filesystem::file_type::directory && !error) {
       gaps.push_back("history.directory: its parent " + parent.string() +
                      " is no directory; the daemon would not start");

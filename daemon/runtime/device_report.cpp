@@ -104,11 +104,10 @@ util::Result<Look> look(const config::Config& config) {
   result.inventory = std::move(*inventory);
   // A loop device that nothing is attached to is a number, no disk; a host has eight of them from the start.
   auto& devices = result.inventory.devices;
-  devices.erase(std::remove_if(devices.begin(), devices.end(),
-                               [](const model::Device& device) {
-                                 return device.transport == "loop" && device.size_bytes == 0;
-                               }),
-                devices.end());
+  devices.erase(
+      std::remove_if(devices.begin(), devices.end(),
+                     [](const model::Device& device) { return device.transport == "loop" && device.size_bytes == 0; }),
+      devices.end());
   look_at_hints(look_at_drives(result.drives), result);
   return result;
 }

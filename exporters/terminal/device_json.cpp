@@ -18,8 +18,8 @@ constexpr std::array<std::string_view, 4> kStates{"measured", "excluded", "stack
 
 Json device_json(const model::Device& device, const std::vector<HintLine>& hints) {
   const bool has_queue = !device.paths.empty();
-  const auto hint = std::find_if(hints.begin(), hints.end(),
-                                 [&](const HintLine& line) { return line.device == device.name; });
+  const auto hint =
+      std::find_if(hints.begin(), hints.end(), [&](const HintLine& line) { return line.device == device.name; });
   const bool has_hint = hint != hints.end();
   return {{"device", device.name},
           {"size_bytes", device.size_bytes},

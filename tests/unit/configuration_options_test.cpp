@@ -79,8 +79,8 @@ TEST(HostGaps, ADeviceThatIsNamedAndNotMeasured) {
   config.devices.include = {"sda", "nvme*"};
   auto inventory = host();
   inventory.devices[1].coverage = model::Coverage::stacked;
-  EXPECT_EQ(host_gaps(config, inventory), (std::vector<std::string>{
-                                              "devices.include: \"sda\" is not measured: measured on the disks below it"}));
+  EXPECT_EQ(host_gaps(config, inventory),
+            (std::vector<std::string>{"devices.include: \"sda\" is not measured: measured on the disks below it"}));
   inventory.devices[0].coverage = model::Coverage::empty;
   EXPECT_EQ(host_gaps(config, inventory).back(), "devices: no block device of this host would be measured");
 }
