@@ -4,6 +4,8 @@
 
 #include "daemon/commands/commands.h"
 #include "daemon/commands/configuration_options.h"
+#include "daemon/commands/host_gaps.h"
+#include "daemon/sources/inventory/inventory.h"
 #include "daemon/web/security.h"
 
 namespace ssdpulse::commands {
@@ -23,12 +25,25 @@ bool web_security_is_good(const config::Config& configured) {
   return loaded.outcome.has_value();
 }
 
+/// They do not make the file wrong: no influence on the exit code, which a reload of the service waits for.
+void warn_of_host_gaps(const config::Config& configured) {
+  const auto inventory = inventory::read_inventory({}, {configured.devices.include, configured.devices.exclude});
+  if (!inventory) {
+    std::cerr << "warning: block devices: " << inventory.error().message << '\n';
+    return;
+  }
+  for (const std::string& gap : host_gaps(configured, *inventory)) {
+    std::cerr << "warning: " << gap << '\n';
+  }
+}
+
 ExitCode check_config(const ConfigurationOptions& options) {
   const auto configured = configure_or_complain(options);
   if (!configured || !web_security_is_good(*configured)) {
     return ExitCode::usage;
   }
-  std::cout << options.config_file << ": ok\n";
+  warn_of_host_gaps(*configured);
+  std::cout << describe_origin(options) << ": ok\n";
   return ExitCode::success;
 }
 
@@ -37,7 +52,10 @@ ExitCode check_config(const ConfigurationOptions& options) {
 void add_check_config(CLI::App& app, ExitCode& exit_code) {
   CLI::App* command = app.add_subcommand("check-config", "Check a configuration file and report every problem");
   const auto options = std::make_shared<ConfigurationOptions>();
-  command->add_option("FILE", options->config_file, "Configuration file (YAML)")->required();
+  options->standard_input = true;
+  command->add_option(
+      "FILE", options->config_file,
+      std::string("Configuration file (YAML); -: the standard input (default ") + kDefaultConfigFile + ")");
   command->callback([options, &exit_code] { exit_code = check_config(*options); });
 }
 

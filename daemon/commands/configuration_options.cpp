@@ -10,9 +10,52 @@
 #include "daemon/config/parse.h"
 
 namespace ssdpulse::commands {
+namespace {
+
+constexpr const char* kStandardInput = "-";
+
+bool is_there(const std::string& path) {
+  std::error_code error;
+  // What cannot be looked at may be there: reading it says why it cannot be read.
+  return std::filesystem::status(path, error).type() != std::filesystem::file_type::not_found;
+}
+
+/// Empty: there is none.
+std::string file_of(const ConfigurationOptions& options) {
+  if (options.config_file) {
+    return *options.config_file;
+  }
+  return is_there(options.default_file) ? options.default_file : "";
+}
+
+config::ParseOutcome read_standard_input() {
+  constexpr std::size_t kMostBytes = std::size_t{1} << 20;  // as of a file
+  std::string text(kMostBytes + 1, '\0');
+  std::cin.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(std::cin.gcount()));
+  if (text.size() > kMostBytes) {
+    return tl::unexpected(std::vector<config::Problem>{
+        {"standard input", 0, 0, "is longer than " + std::to_string(kMostBytes) + " bytes"}});
+  }
+  return config::parse(text, "standard input");
+}
+
+}  // namespace
+
+std::string describe_origin(const ConfigurationOptions& options) {
+  if (options.standard_input && options.config_file == kStandardInput) {
+    return "standard input";
+  }
+  if (const std::string file = file_of(options); !file.empty()) {
+    return file;
+  }
+  return options.config_file ? "built-in defaults" : "built-in defaults (there is no " + options.default_file + ")";
+}
 
 void add_configuration_options(CLI::App& command, ConfigurationOptions& options) {
-  command.add_option("--config,-c", options.config_file, "Configuration file (YAML); without it, built-in defaults");
+  command.add_option("--config,-c", options.config_file,
+                     std::string("Configuration file (YAML); empty: built-in defaults (default ") + kDefaultConfigFile +
+                         ", which need not exist)");
   command.add_option("--web.listen-address", options.listen_address,
                      "Where to serve metrics: HOST:PORT, [IPV6]:PORT or :PORT; repeatable (default 127.0.0.1:10936)");
   command.add_option("--web.config.file", options.web_config_file,
@@ -29,8 +72,9 @@ void add_configuration_options(CLI::App& command, ConfigurationOptions& options)
 tl::expected<config::Config, std::vector<std::string>> configure(const ConfigurationOptions& options) {
   config::Config result;
   std::vector<std::string> problems;
-  if (!options.config_file.empty()) {
-    auto loaded = config::load(options.config_file);
+  const std::string file = file_of(options);
+  if (!file.empty()) {
+    auto loaded = options.standard_input && file == kStandardInput ? read_standard_input() : config::load(file);
     if (loaded) {
       result = std::move(*loaded);
     } else {

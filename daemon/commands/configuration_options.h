@@ -12,8 +12,13 @@
 
 namespace ssdpulse::commands {
 
+/// The file of the service, which need not exist.
+inline constexpr const char* kDefaultConfigFile = SSDPULSE_DEFAULT_CONFIG_FILE;
+
 struct ConfigurationOptions {
-  std::string config_file;
+  std::optional<std::string> config_file;         // must exist; empty: the built-in defaults; none: default_file
+  std::string default_file = kDefaultConfigFile;  // read where there is one
+  bool standard_input = false;                    // whether a config_file of "-" is the standard input
   std::vector<std::string> listen_address;
   std::string web_config_file;
   bool systemd_socket = false;
@@ -24,6 +29,9 @@ struct ConfigurationOptions {
 };
 
 void add_configuration_options(CLI::App& command, ConfigurationOptions& options);
+
+/// Where the configuration comes from, in words: the path, or that there is none.
+std::string describe_origin(const ConfigurationOptions& options);
 
 /// File, then command line; or every problem of both.
 tl::expected<config::Config, std::vector<std::string>> configure(const ConfigurationOptions& options);

@@ -10,12 +10,21 @@
 namespace ssdpulse::commands {
 namespace {
 
-ExitCode list_devices(const ConfigurationOptions& options) {
-  const auto configured = configure_or_complain(options);
+struct DevicesOptions {
+  ConfigurationOptions configuration;
+  bool json = false;
+};
+
+ExitCode list_devices(const DevicesOptions& options) {
+  const auto configured = configure_or_complain(options.configuration);
   if (!configured) {
     return ExitCode::usage;
   }
-  const ExitCode exit_code = runtime::report_devices(*configured, std::cout);
+  if (options.json) {
+    const ExitCode exit_code = runtime::report_devices(*configured, runtime::ReportForm::json, std::cout);
+    return std::cout.flush() ? exit_code : ExitCode::failure;
+  }
+  const ExitCode exit_code = runtime::report_devices(*configured, runtime::ReportForm::text, std::cout);
   client::print_modelled({}, configured->web, std::cout);
   return exit_code;
 }
@@ -24,8 +33,9 @@ ExitCode list_devices(const ConfigurationOptions& options) {
 
 void add_devices(CLI::App& app, ExitCode& exit_code) {
   CLI::App* command = app.add_subcommand("devices", "List block devices and whether they are measured");
-  const auto options = std::make_shared<ConfigurationOptions>();
-  add_configuration_options(*command, *options);
+  const auto options = std::make_shared<DevicesOptions>();
+  add_configuration_options(*command, options->configuration);
+  command->add_flag("--json", options->json, "As JSON");
   command->callback([options, &exit_code] { exit_code = list_devices(*options); });
 }
 

@@ -31,7 +31,10 @@ ExitCode run(const RunOptions& options) {
   if (!configured) {
     return ExitCode::usage;
   }
-  return runtime::run([configuration = options.configuration] { return configure(configuration); });
+  return runtime::run([configuration = options.configuration] {
+    log::info("configuration from=\"{}\"", describe_origin(configuration));
+    return configure(configuration);
+  });
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/runtime/device_report.h"
 
+#include <algorithm>
+#include <iostream>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "daemon/analysis/write_amplification/source_choice.h"
@@ -13,6 +16,7 @@
 #include "daemon/sources/block/kernel_btf.h"
 #include "daemon/sources/cgroups/cgroup_hierarchy.h"
 #include "daemon/sources/inventory/inventory.h"
+#include "exporters/terminal/device_json.h"
 #include "exporters/terminal/device_list.h"
 #include "exporters/terminal/drive_list.h"
 
@@ -50,56 +54,93 @@ terminal::DriveLine line_of(const drives::DriveAnswer& answer) {
   return line;
 }
 
-Identities report_drives(std::ostream& out) {
+/// What was asked of the host, once.
+struct Look {
+  model::Inventory inventory;
+  terminal::DriveList drives;
+  std::vector<terminal::HintLine> hints;
+  std::string no_hints;  // why there are none; empty: there are
+};
+
+Identities look_at_drives(terminal::DriveList& list) {
   const auto answers = drives::look_once();
   if (!answers) {
-    out << "\nNVMe drives: " << answers.error().message << '\n';
+    list.failure = answers.error().message;
     return {};
   }
   Identities identities;
-  std::vector<terminal::DriveLine> lines;
   for (const drives::DriveAnswer& answer : *answers) {
-    lines.push_back(line_of(answer));
+    list.lines.push_back(line_of(answer));
     if (answer.reading) {
       for (const model::NvmeNamespace& entry : answer.subsystem.namespaces) {
         identities[entry.device] = answer.reading->identity;
       }
     }
   }
-  terminal::print_drives(lines, out);
   return identities;
 }
 
-void report_hints(const model::Inventory& inventory, const Identities& drives, std::ostream& out) {
+void look_at_hints(const Identities& drives, Look& look) {
   const auto btf = block::read_kernel_btf();
   if (!btf) {
-    out << "\nwrite hints: " << btf.error().message << '\n';
+    look.no_hints = btf.error().message;
     return;
   }
-  std::vector<terminal::HintLine> lines;
-  for (const model::Device& device : inventory.devices) {
+  for (const model::Device& device : look.inventory.devices) {
     if (device.coverage == model::Coverage::measured) {
       const auto drive = drives.find(device.name);
       const model::NvmeIdentity* identity = drive == drives.end() ? nullptr : drive->second.get();
-      lines.push_back({device.name, analysis::write_hint_path(btf->hint_reach, device, identity)});
+      look.hints.push_back({device.name, analysis::write_hint_path(btf->hint_reach, device, identity)});
     }
   }
-  terminal::print_hint_paths(lines, out);
+}
+
+util::Result<Look> look(const config::Config& config) {
+  auto inventory = inventory::read_inventory({}, {config.devices.include, config.devices.exclude});
+  if (!inventory) {
+    return tl::make_unexpected(inventory.error());
+  }
+  Look result;
+  result.inventory = std::move(*inventory);
+  // A loop device that nothing is attached to is a number, no disk; a host has eight of them from the start.
+  auto& devices = result.inventory.devices;
+  devices.erase(
+      std::remove_if(devices.begin(), devices.end(),
+                     [](const model::Device& device) { return device.transport == "loop" && device.size_bytes == 0; }),
+      devices.end());
+  look_at_hints(look_at_drives(result.drives), result);
+  return result;
+}
+
+void print_text(const Look& look, std::ostream& out) {
+  terminal::print_devices(look.inventory, out);
+  if (look.drives.failure.empty()) {
+    terminal::print_drives(look.drives.lines, out);
+  } else {
+    out << "\nNVMe drives: " << look.drives.failure << '\n';
+  }
+  if (look.no_hints.empty()) {
+    terminal::print_hint_paths(look.hints, out);
+  } else {
+    out << "\nwrite hints: " << look.no_hints << '\n';
+  }
+  if (const auto hierarchy = cgroups::find_hierarchy("/proc")) {
+    terminal::print_io_accounting(cgroups::accounting_of(*hierarchy), out);
+  }
 }
 
 }  // namespace
 
-util::ExitCode report_devices(const config::Config& config, std::ostream& out) {
-  const auto inventory = inventory::read_inventory({}, {config.devices.include, config.devices.exclude});
-  if (!inventory) {
-    out << inventory.error().message << '\n';
+util::ExitCode report_devices(const config::Config& config, ReportForm form, std::ostream& out) {
+  const auto found = look(config);
+  if (!found) {
+    (form == ReportForm::json ? std::cerr : out) << found.error().message << '\n';
     return util::ExitCode::failure;
   }
-  terminal::print_devices(*inventory, out);
-  const Identities drives = report_drives(out);
-  report_hints(*inventory, drives, out);
-  if (const auto hierarchy = cgroups::find_hierarchy("/proc")) {
-    terminal::print_io_accounting(cgroups::accounting_of(*hierarchy), out);
+  if (form == ReportForm::json) {
+    out << terminal::devices_json(found->inventory, found->drives, found->hints);
+  } else {
+    print_text(*found, out);
   }
   return util::ExitCode::success;
 }

@@ -2,6 +2,7 @@
 // What does `ssdpulse devices` look at? Asks the sources once and prints what they say.
 #pragma once
 
+#include <cstdint>
 #include <ostream>
 
 #include "daemon/config/config.h"
@@ -9,6 +10,10 @@
 
 namespace ssdpulse::runtime {
 
-util::ExitCode report_devices(const config::Config& config, std::ostream& out);
+enum class ReportForm : std::uint8_t { text, json };
+
+/// Both leave out loop devices that nothing is attached to. The JSON is described at terminal::devices_json; why there
+/// is none goes to stderr.
+util::ExitCode report_devices(const config::Config& config, ReportForm form, std::ostream& out);
 
 }  // namespace ssdpulse::runtime

@@ -37,7 +37,8 @@ _ssdpulse() {
           fi
           ;;
         run) words="$options --web.systemd-socket --log.level --log.format --help" ;;
-        print-config | devices) words="$options --help" ;;
+        print-config) words="$options --help" ;;
+        devices) words="$options --json --help" ;;
         metrics) words='--json --man --help' ;;
         top) words='--address --cacert --config --json --once --help' ;;
         why) words='--address --at --cacert --config --json --help' ;;

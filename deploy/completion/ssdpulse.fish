@@ -77,6 +77,7 @@ complete -c ssdpulse -n $configured -l devices.exclude -x -a '(command ls /sys/b
 complete -c ssdpulse -n '__fish_seen_subcommand_from run' -l web.systemd-socket -d 'Serve on the sockets that systemd passes'
 complete -c ssdpulse -n '__fish_seen_subcommand_from run' -l log.format -x -a 'text json' -d 'Form of the log'
 complete -c ssdpulse -n '__fish_seen_subcommand_from run' -l log.level -x -a 'debug info warning error' -d 'What is logged'
+complete -c ssdpulse -n '__fish_seen_subcommand_from devices' -l json -d 'Print JSON'
 complete -c ssdpulse -n '__fish_seen_subcommand_from metrics' -l json -d 'As JSON'
 complete -c ssdpulse -n '__fish_seen_subcommand_from metrics' -l man -d 'As a manual page'
 

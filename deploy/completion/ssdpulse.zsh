@@ -47,7 +47,8 @@ _ssdpulse() {
   ((CURRENT--))
   case $command in
     run) _arguments $options '--web.systemd-socket[serve on the sockets that systemd passes]' '--log.level[what is logged]:level:(debug info warning error)' '--log.format[form of the log]:format:(text json)' ;;
-    print-config | devices) _arguments $options ;;
+    print-config) _arguments $options ;;
+    devices) _arguments $options '--json[print JSON]' ;;
     metrics) _arguments '(-h --help)'{-h,--help}'[print the options]' '--json[as JSON]' '--man[as a manual page]' ;;
     top) _arguments $asking '--once[print one screen as text]' ;;
     why) _arguments $asking '--at[of a time past]:time' ;;

@@ -19,6 +19,12 @@ struct DriveLine {
   std::optional<std::string> failure;  // why it cannot be read; absent: it can
 };
 
+/// Of all drives; or why they could not be asked.
+struct DriveList {
+  std::vector<DriveLine> lines;
+  std::string failure;  // empty: they were asked
+};
+
 /// Prints nothing where there is no drive.
 void print_drives(const std::vector<DriveLine>& lines, std::ostream& out);
 

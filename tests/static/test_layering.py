@@ -87,7 +87,7 @@ LIBRARIES = {
     r"prometheus/.*|protozero/.*": ["exporters/prometheus"],
     r"libdeflate\.h": ["exporters/coding"],
     r"nlohmann/.*": ["daemon/util", "exporters/prometheus", "exporters/findings", "exporters/page", "exporters/report",
-                     "exporters/terminal/top", "daemon/client"],
+                     "exporters/terminal", "exporters/terminal/top", "daemon/client"],
     r"curl/.*|dlfcn\.h|langinfo\.h": ["daemon/client"],
     r"ncurses\.h": ["exporters/terminal/top"],
     r"utf8\.h": ["exporters/prometheus", "exporters/coding", "daemon/config"],

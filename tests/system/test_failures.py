@@ -6,12 +6,14 @@
 Not here: a kernel that is locked down. Lockdown cannot be taken back before the next boot, so it needs a machine of its
 own (tests/vm/scenarios/lockdown.py).
 """
+import json
 import os
 import re
 import socket
 import subprocess
 import time
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import host
 from lib import metrics, rig
@@ -167,12 +169,35 @@ def configuration(subject):
     subject.fails("unreadable config", USAGE, [r"^[^:]*secret: cannot be read: Permission denied$"], "run", "--config", state / "secret",
                   prefix=NOBODY)
 
-    check.equal(subject.run("check-config", state / "good"), (STOPPED, f"{state / 'good'}: ok\n", []), "check-config")
+    # What the host lacks depends on the host, but for this device.
+    (state / "good").write_text('latency: { mode: full }\ndevices: { include: ["*", no_such_disk] }\n')
+    code, out, lines = subject.run("check-config", state / "good")
+    gap = 'warning: devices.include: "no_such_disk" matches no block device of this host'
+    check.that((code, out) == (STOPPED, f"{state / 'good'}: ok\n") and gap in lines
+               and all(line.startswith("warning: ") for line in lines), f"check-config {code} {out} {lines}")
+    for text, expected, words in (("latency: { mode: full }\n", STOPPED, "standard input: ok"),
+                                  ("latency: { mode: half }\n", USAGE, "standard input:1:18: ")):
+        done = subprocess.run([os.environ["SSDPULSE_BINARY"], "check-config", "-"], input=text, text=True,
+                              capture_output=True, timeout=10, check=False)
+        check.that(done.returncode == expected and words in done.stdout + done.stderr, f"check-config - {done}")
+    devices_as_json(check, subject)
     code, out, lines = subject.run("print-config", "--devices.include=nvme*", "--web.listen-address=:1234")
     check.that(code == STOPPED and not lines and '["nvme*"]' in out and '[":1234"]' in out, "print-config with options")
     (state / "printed").write_text(out)
     check.equal(subject.run("print-config", "--config", state / "printed"), (STOPPED, out, []),
                 "what it prints, it reads")
+
+
+def devices_as_json(check, subject):
+    code, out, lines = subject.run("devices", "--config=", "--json")
+    listed = json.loads(out)
+    names = {one["device"] for one in listed["devices"]}
+    empty = {path.name for path in Path("/sys/block").glob("loop*") if not (path / "loop/backing_file").exists()}
+    check.that(code == STOPPED and not lines and set(listed) == {"devices", "drives", "drives_failure"},
+               "devices --json")
+    check.that(names and not names & empty, f"lists {len(names)} devices, and none of {len(empty)} empty loops")
+    check.that({one["state"] for one in listed["devices"]} <= {"measured", "excluded", "stacked", "empty"},
+               "says whether they are measured")
 
 
 def command_line(subject):

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exporters/terminal/device_json.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "daemon/model/operation.h"
+#include "exporters/terminal/table.h"
+
+namespace ssdpulse::terminal {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, 4> kStates{"measured", "excluded", "stacked", "empty"};  // by Coverage
+
+Json device_json(const model::Device& device, const std::vector<HintLine>& hints) {
+  const bool has_queue = !device.paths.empty();
+  const auto hint =
+      std::find_if(hints.begin(), hints.end(), [&](const HintLine& line) { return line.device == device.name; });
+  const bool has_hint = hint != hints.end();
+  return {{"device", device.name},
+          {"size_bytes", device.size_bytes},
+          {"transport", device.transport},
+          {"model", printable(device.model)},
+          {"serial", printable(device.serial)},
+          {"firmware", printable(device.firmware)},
+          {"wwid", printable(device.wwid)},
+          {"scheduler", device.scheduler},
+          {"queues", has_queue ? Json(device.paths[0].hardware_queues) : Json()},
+          {"queue_depth", has_queue ? Json(device.paths[0].queue_depth) : Json()},
+          {"rotational", device.rotational},
+          {"discard", device.discard},
+          {"write_back_cache", device.write_back_cache},
+          {"iostats", device.iostats},
+          {"state", name(device.coverage, kStates)},
+          {"write_hints", has_hint ? Json(name(hint->path.kernel, model::kHintReachNames)) : Json()},
+          {"write_separation", has_hint ? Json(name(hint->path.drive, model::kDriveSeparationNames)) : Json()}};
+}
+
+Json drive_json(const DriveLine& drive) {
+  return {{"controller", drive.controller},
+          {"devices", drive.namespaces},
+          {"firmware", printable(drive.firmware)},
+          {"log_pages", drive.log_pages},
+          {"write_amplification_source", drive.source},
+          {"reason", drive.reason},
+          {"failure", drive.failure ? Json(*drive.failure) : Json()}};
+}
+
+}  // namespace
+
+std::string devices_json(const model::Inventory& inventory, const DriveList& drives,
+                         const std::vector<HintLine>& hints) {
+  Json devices = Json::array();
+  for (const model::Device& device : inventory.devices) {
+    devices.push_back(device_json(device, hints));
+  }
+  Json list = Json::array();
+  for (const DriveLine& drive : drives.lines) {
+    list.push_back(drive_json(drive));
+  }
+  const Json whole{{"devices", std::move(devices)},
+                   {"drives", std::move(list)},
+                   {"drives_failure", drives.failure.empty() ? Json() : Json(drives.failure)}};
+  return whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace ssdpulse::terminal
