@@ -16,6 +16,7 @@ struct ConfigurationOptions {
   std::string config_file;
   std::vector<std::string> listen_address;
   std::string web_config_file;
+  std::optional<std::string> web_socket;
   bool systemd_socket = false;
   std::vector<std::string> include;
   std::vector<std::string> exclude;

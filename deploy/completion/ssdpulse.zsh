@@ -33,6 +33,7 @@ _ssdpulse() {
     '*--web.listen-address[where to serve metrics]:address'
     '--web.config.file[TLS and basic authentication]:file:_files'
     '--history.directory[directory for the history]:directory:_files -/'
+    '--web.socket[unix socket for the commands of this host]:socket:_files'
     '--nvme.reader-socket[socket of a log reader that runs as a service]:socket:_files'
     '*--devices.include[pattern of block devices to measure]:pattern:_files -W /sys/block'
     '*--devices.exclude[pattern of block devices to leave out]:pattern:_files -W /sys/block'
