@@ -39,7 +39,7 @@ _ssdpulse() {
         run) words="$options --web.systemd-socket --log.level --log.format --help" ;;
         print-config | devices) words="$options --help" ;;
         metrics) words='--json --man --help' ;;
-        top) words='--address --cacert --config --json --once --help' ;;
+        top) words='--address --cacert --config --json --once --at --help' ;;
         why) words='--address --at --cacert --config --json --help' ;;
         audit) words='--accepted --address --all --cacert --config --json --markdown --min-observation --rules --verbose --help' ;;
         doctor) words='--address --all --cacert --config --json --verbose --help' ;;

@@ -41,6 +41,7 @@ complete -c ssdpulse -n '__fish_seen_subcommand_from top why doctor audit' -s c 
 complete -c ssdpulse -n '__fish_seen_subcommand_from top why doctor audit' -l json -d 'Print the answer as JSON'
 complete -c ssdpulse -n '__fish_seen_subcommand_from audit' -l min-observation -x -d 'Hours of measuring before advice'
 complete -c ssdpulse -n '__fish_seen_subcommand_from top' -l once -d 'Print one screen as text'
+complete -c ssdpulse -n '__fish_seen_subcommand_from top' -l at -x -d 'A time in the past'
 complete -c ssdpulse -n '__fish_seen_subcommand_from what-if' -l device -x -a '(command ls /sys/block)' -d 'A disk'
 complete -c ssdpulse -n '__fish_seen_subcommand_from what-if' -l op -x -a '7 12 28 50' -d 'Over-provisioning in percent'
 complete -c ssdpulse -n '__fish_seen_subcommand_from what-if' -l window -x -a '24h 7d drive_write' -d 'Over which time'

@@ -50,7 +50,7 @@ _ssdpulse() {
     run) _arguments $options '--web.systemd-socket[serve on the sockets that systemd passes]' '--log.level[what is logged]:level:(debug info warning error)' '--log.format[form of the log]:format:(text json)' ;;
     print-config | devices) _arguments $options ;;
     metrics) _arguments '(-h --help)'{-h,--help}'[print the options]' '--json[as JSON]' '--man[as a manual page]' ;;
-    top) _arguments $asking '--once[print one screen as text]' ;;
+    top) _arguments $asking '--once[print one screen as text]' '--at[a time in the past]:time:' ;;
     why) _arguments $asking '--at[of a time past]:time' ;;
     doctor) _arguments $asking '--all[also what is well]' '(-v --verbose)'{-v,--verbose}'[all that is known of each finding]' ;;
     audit)
