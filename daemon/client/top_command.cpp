@@ -10,7 +10,6 @@
 #include <iostream>
 #include <map>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "daemon/client/commands.h"
@@ -141,17 +140,17 @@ void run(Api& api, top::View view, top::State& state) {
     }
     terminal.show(top::draw(state, view, terminal.width(), terminal.height(), is_utf8()));
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - Clock::now());
-    const auto before = std::tuple(view.screen, view.heat, view.at);
+    const top::View before = view;
     const bool waits = view.paused || view.at;
     if (const auto pressed =
             terminal.key(waits ? std::chrono::milliseconds(kTick) : std::max(left, std::chrono::milliseconds(1)))) {
       press(view, *pressed, state.overview.value_or(top::Overview{}));
     }
     bound(view);
-    if (before != std::tuple(view.screen, view.heat, view.at)) {
+    if (before.screen != view.screen || before.heat != view.heat || before.at != view.at) {
       state.seconds.reset();
       due = Clock::now();  // what is new on the screen is not known yet
-      if (view.at || std::get<2>(before) || (view.paused && view.screen == top::Screen::device)) {
+      if (view.at || before.at || (view.paused && view.screen == top::Screen::device)) {
         ask(api, view, state, status_at);
       }
     }
