@@ -74,7 +74,7 @@ Drive drive_from(const Json& device) {
   drive.read = tails_from(device, "read");
   drive.write = tails_from(device, "write");
   drive.commit = tails_from(device, "commit");
-  drive.in_flight = number(at(at(device, "now"), "in_flight")).value_or(0);
+  drive.in_flight = number(at(at(device, "now"), "in_flight"));
   const Json& nvme = at(device, "nvme");
   drive.write_amplification = number(at(at(nvme, "write_amplification"), "ratio"));
   drive.used_ratio = number(at(nvme, "used_ratio"));

@@ -29,7 +29,7 @@ struct Drive {
   Tails read;
   Tails write;
   Tails commit;
-  double in_flight = 0;
+  std::optional<double> in_flight;
   std::optional<double> write_amplification;
   std::optional<double> used_ratio;
   std::optional<double> temperature;
