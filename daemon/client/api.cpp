@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/client/api.h"
 
+#include <sys/socket.h>
+#include <sys/un.h>
+
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "daemon/config/listen_address.h"
 #include "daemon/config/web_file.h"
+#include "daemon/util/unique_fd.h"
 
 namespace ssdpulse::client {
 
@@ -18,6 +23,22 @@ bool has_tls(const std::string& web_file) {
   }
   const auto loaded = config::load_web_file(web_file);
   return !loaded || loaded->tls.has_value();
+}
+
+bool somebody_listens_on(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof(address.sun_path)) {
+    return false;
+  }
+  std::memcpy(address.sun_path, path.c_str(), path.size());
+  const util::UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  return probe.valid() && ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+}
+
+/// The unix socket where this user may connect to it, because that takes neither TLS nor a password.
+std::string address_of(const config::Web& web) {
+  return somebody_listens_on(web.socket) ? "unix:" + web.socket : url_of(web);
 }
 
 }  // namespace
@@ -39,7 +60,7 @@ std::string url_of(const config::Web& web) {
 
 util::Result<Api> Api::open(const Where& where, const config::Web& web) {
   Api api;
-  api.address_ = where.address.empty() ? url_of(web) : where.address;
+  api.address_ = where.address.empty() ? address_of(web) : where.address;
   constexpr std::string_view kUnix = "unix:";
   if (api.address_.substr(0, kUnix.size()) == kUnix) {
     api.unix_socket_ = api.address_.substr(kUnix.size());
@@ -95,7 +116,9 @@ util::Result<std::string> Api::body_of(const std::string& path, util::Result<Fet
                       kNobodyAnswers);
   }
   if (fetched->status == 401) {
-    return util::fail(address_ + " wants a user and a password: put them into ~/.netrc", 401);
+    return util::fail(
+        address_ + " wants a user and a password: put them into ~/.netrc, or ask as a member of the daemon's group",
+        401);
   }
   if (fetched->status >= 400 && fetched->body != "no such page\n" && !fetched->body.empty()) {
     return util::fail(address_ + ": " + fetched->body.substr(0, fetched->body.find('\n')).substr(0, 300),

@@ -15,7 +15,8 @@ namespace ssdpulse::client {
 
 /// What the command line says of it.
 struct Where {
-  std::string address;  // http://HOST:PORT, https://HOST:PORT, HOST:PORT or unix:PATH; empty: as the configuration says
+  std::string address;  // http://HOST:PORT, https://HOST:PORT, HOST:PORT or unix:PATH; empty: the
+                        // configured unix socket if this user may connect to it, else the listen address
   std::string ca_file;  // of certificates that are trusted; empty: the system's
 };
 

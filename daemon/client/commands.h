@@ -17,6 +17,7 @@ namespace ssdpulse::client {
 bool why(const Where& where, const config::Web& web, const std::string& at, bool json);
 
 struct TopOptions {
+  std::string at;     // see time_text.h; empty: now
   bool once = false;  // one screen as text, without a terminal
   bool json = false;  // the answer itself
 };

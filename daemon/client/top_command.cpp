@@ -8,9 +8,12 @@
 #include <clocale>
 #include <cstdlib>
 #include <iostream>
+#include <map>
 #include <string_view>
+#include <utility>
 
 #include "daemon/client/commands.h"
+#include "daemon/client/time_text.h"
 #include "exporters/terminal/top/curses_terminal.h"
 #include "exporters/terminal/top/top_screen.h"
 
@@ -21,8 +24,55 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kTick{1};
 constexpr std::size_t kWidthOfText = 160;  // where there is no terminal
 
+constexpr std::size_t kMinutes = 120;  // of the heatmap of the past
+
+/// Of one minute, and of the drive that is looked at, of the minutes before.
+void ask_the_past(Api& api, const top::View& view, top::State& state) {
+  const auto at = static_cast<std::int64_t>(*view.at);
+  const std::int64_t minute = at / 60 * 60;
+  const auto range = [](std::int64_t from, std::int64_t to) {
+    return "?from=" + std::to_string(from) + "&to=" + std::to_string(to);
+  };
+  const auto devices = api.get("devices");
+  const auto why = api.get("why?at=" + std::to_string(at));
+  state.trouble = !devices ? devices.error().message : !why ? why.error().message : "";
+  if (!devices || !why) {
+    return;
+  }
+  std::map<std::string, nlohmann::json> histories;
+  std::string trouble;
+  for (const auto& device : devices->value("devices", nlohmann::json::array())) {
+    const std::string name = device.value("name", "");
+    auto history = api.get("history/" + escaped(name) + range(minute, minute + 60) + "&points=2");
+    if (history) {
+      histories[name] = std::move(*history);
+    } else if (history.error().error_number != 404) {  // a drive that the history does not know yet
+      trouble = history.error().message;
+    }
+  }
+  state.overview = top::overview_at(*view.at, *devices, *why, histories);
+  state.trouble = trouble;
+  if (view.screen != top::Screen::device) {
+    return;
+  }
+  const std::string window = range(minute + 60 - 60 * static_cast<std::int64_t>(kMinutes), minute + 60);
+  const std::string path = "history/" + escaped(view.selected) + window;
+  const auto bounds = api.get("devices/" + escaped(view.selected) +
+                              "/live?since=" + std::to_string(devices->value("snapshot", std::uint64_t{0})));
+  const auto minutes = api.get(path + "&minutes=1");
+  const auto history = api.get(path + "&points=2");
+  state.seconds = bounds && minutes && history
+                      ? std::optional(top::minutes_at(*view.at, std::string(heat_name(view.heat)), kMinutes, *bounds,
+                                                      *history, *minutes))
+                      : std::nullopt;
+}
+
 /// What the screen needs now. Answers that do not come leave the last ones, and say so.
 void ask(Api& api, const top::View& view, top::State& state, Clock::time_point& status_at) {
+  if (view.at) {
+    ask_the_past(api, view, state);
+    return;
+  }
   const auto devices = api.get("devices");
   state.trouble = devices ? "" : devices.error().message;
   if (!devices) {
@@ -54,9 +104,9 @@ bool dumb() {
          ::isatty(STDIN_FILENO) == 0;
 }
 
-bool print_once(Api& api, top::State& state) {
+bool print_once(Api& api, const top::View& view, top::State& state) {
   Clock::time_point status_at{};
-  ask(api, {}, state, status_at);
+  ask(api, view, state, status_at);
   if (!state.overview) {
     std::cerr << state.trouble << '\n';
     return false;
@@ -64,34 +114,43 @@ bool print_once(Api& api, top::State& state) {
   winsize size{};
   const bool sized = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   const std::size_t rows = state.overview->drives.size() + 20;
-  auto text = top::draw(state, {}, sized ? size.ws_col : kWidthOfText, rows, is_utf8()).text();
+  auto text = top::draw(state, view, sized ? size.ws_col : kWidthOfText, rows, is_utf8()).text();
   text.erase(text.rfind('\n', text.size() - 2));  // no keys
   text.erase(text.find_last_not_of('\n') + 1);
   std::cout << text << '\n';
   return true;
 }
 
-void run(Api& api, top::State& state) {
+/// Beyond the last minute that the history can have is the present.
+void bound(top::View& view) {
+  const auto now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  if (view.at && *view.at > now - 30) {
+    view.at.reset();
+  }
+}
+
+void run(Api& api, top::View view, top::State& state) {
   top::CursesTerminal terminal(!wants("NO_COLOR"));
-  top::View view;
   Clock::time_point status_at{};
   auto due = Clock::now();
   while (!view.over && !top::CursesTerminal::interrupted()) {
-    if (!view.paused && Clock::now() >= due) {
+    if (!(view.paused || view.at) && Clock::now() >= due) {
       ask(api, view, state, status_at);
       due = Clock::now() + kTick;
     }
     terminal.show(top::draw(state, view, terminal.width(), terminal.height(), is_utf8()));
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - Clock::now());
-    const auto before = std::pair(view.screen, view.heat);
-    if (const auto pressed = terminal.key(view.paused ? std::chrono::milliseconds(kTick)
-                                                      : std::max(left, std::chrono::milliseconds(1)))) {
+    const top::View before = view;
+    const bool waits = view.paused || view.at;
+    if (const auto pressed =
+            terminal.key(waits ? std::chrono::milliseconds(kTick) : std::max(left, std::chrono::milliseconds(1)))) {
       press(view, *pressed, state.overview.value_or(top::Overview{}));
     }
-    if (before != std::pair(view.screen, view.heat)) {
+    bound(view);
+    if (before.screen != view.screen || before.heat != view.heat || before.at != view.at) {
       state.seconds.reset();
       due = Clock::now();  // what is new on the screen is not known yet
-      if (view.paused && view.screen == top::Screen::device) {
+      if (view.at || before.at || (view.paused && view.screen == top::Screen::device)) {
         ask(api, view, state, status_at);
       }
     }
@@ -102,9 +161,22 @@ void run(Api& api, top::State& state) {
 
 bool top(const Where& where, const config::Web& web, const TopOptions& options) {
   std::setlocale(LC_ALL, "");
+  ssdpulse::top::View view;
+  if (!options.at.empty()) {
+    const auto time = parse_time(options.at, std::chrono::system_clock::now());
+    if (!time) {
+      std::cerr << "--at: " << time.error().message << '\n';
+      return false;
+    }
+    view.at = static_cast<double>(std::chrono::system_clock::to_time_t(*time));
+  }
   auto api = Api::open(where, web);
   if (!api) {
     std::cerr << api.error().message << '\n';
+    return false;
+  }
+  if (options.json && view.at) {
+    std::cerr << "--at: not with --json; ask `ssdpulse history --json` for figures of the past\n";
     return false;
   }
   if (options.json) {
@@ -119,9 +191,13 @@ bool top(const Where& where, const config::Web& web, const TopOptions& options) 
   ssdpulse::top::State state;
   state.address = api->address();
   if (options.once || dumb()) {
-    return print_once(*api, state);
+    return print_once(*api, view, state);
   }
-  run(*api, state);
+  if (view.at) {
+    Clock::time_point status_at{};
+    ask(*api, view, state, status_at);
+  }
+  run(*api, view, state);
   return true;
 }
 

@@ -9,7 +9,8 @@ namespace ssdpulse::commands {
 
 void add_client_options(CLI::App& command, ClientOptions& options) {
   command.add_option("--address", options.where.address,
-                     "Where the daemon answers: HOST:PORT, http(s)://HOST:PORT or unix:PATH (default: as configured)");
+                     "Where the daemon answers: HOST:PORT, http(s)://HOST:PORT or unix:PATH (default: the service's "
+                     "unix socket, else as configured)");
   command.add_option("--cacert", options.where.ca_file, "File of certificates to trust, for https");
   command.add_option("--config,-c", options.config_file, "The daemon's configuration file, for its address");
   command.add_flag("--json", options.json, "Print the answer as JSON");
@@ -17,11 +18,16 @@ void add_client_options(CLI::App& command, ClientOptions& options) {
 
 config::Config config_in(const std::string& file) {
   constexpr const char* kServiceFile = "/etc/ssdpulse/ssdpulse.yaml";
+  constexpr const char* kServiceSocket = "/run/ssdpulse/web.socket";
   const auto loaded = config::load(file.empty() ? kServiceFile : file);
   if (!loaded && !file.empty()) {
     throw CLI::ParseError(to_string(loaded.error()), CLI::ExitCodes::ValidationError);
   }
-  return loaded.value_or(config::Config{});
+  auto config = loaded.value_or(config::Config{});
+  if (file.empty() && config.web.socket.empty()) {
+    config.web.socket = kServiceSocket;  // which its unit sets on the command line
+  }
+  return config;
 }
 
 config::Config config_of(const ClientOptions& options) { return config_in(options.config_file); }

@@ -60,6 +60,8 @@ void add_configuration_options(CLI::App& command, ConfigurationOptions& options)
                      "Where to serve metrics: HOST:PORT, [IPV6]:PORT or :PORT; repeatable (default 127.0.0.1:10936)");
   command.add_option("--web.config.file", options.web_config_file,
                      "File with TLS and basic authentication, in the format that Prometheus exporters share");
+  command.add_option("--web.socket", options.web_socket,
+                     "Absolute path of a unix socket for the commands of this host; empty: none (the default)");
   command.add_option("--history.directory", options.history_directory,
                      "Absolute path of the directory for the history; empty: none (default /var/lib/ssdpulse)");
   command.add_option(
@@ -103,6 +105,7 @@ tl::expected<config::Config, std::vector<std::string>> configure(const Configura
       problems.push_back(std::string(option) + ": '" + *path + "' is not absolute; expected an absolute path, or ''");
     }
   };
+  want_absolute("--web.socket", options.web_socket);
   want_absolute("--history.directory", options.history_directory);
   want_absolute("--nvme.reader-socket", options.reader_socket);
   if (!problems.empty()) {
@@ -113,6 +116,7 @@ tl::expected<config::Config, std::vector<std::string>> configure(const Configura
       value = given;
     }
   };
+  result.web.socket = options.web_socket.value_or(result.web.socket);
   result.history.directory = options.history_directory.value_or(result.history.directory);
   result.nvme.reader_socket = options.reader_socket.value_or(result.nvme.reader_socket);
   override_with(options.listen_address, result.web.listen_address);

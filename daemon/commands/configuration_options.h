@@ -21,6 +21,7 @@ struct ConfigurationOptions {
   bool standard_input = false;                    // whether a config_file of "-" is the standard input
   std::vector<std::string> listen_address;
   std::string web_config_file;
+  std::optional<std::string> web_socket;
   bool systemd_socket = false;
   std::vector<std::string> include;
   std::vector<std::string> exclude;

@@ -20,6 +20,8 @@ void add_top(CLI::App& app, ExitCode& exit_code) {
   const auto options = std::make_shared<ShownOptions>();
   add_client_options(*command, options->client);
   command->add_flag("--once", options->top.once, "Print one screen as text and end");
+  command->add_option("--at", options->top.at,
+                      "Begin with a time in the past: 03:00, '2026-11-23 03:00', -10m, @1763866800");
   command->callback([options, &exit_code] {
     const ClientOptions& asked = options->client;
     options->top.json = asked.json;

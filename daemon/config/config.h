@@ -24,6 +24,7 @@ struct Web {
   std::string config_file;         // absolute; empty: plain HTTP, open to anyone who can connect
   bool page = true;                // whether people are served too, or Prometheus alone
   std::vector<std::string> hosts;  // names, besides localhost, by which people's browsers may call this host
+  std::string socket;              // absolute path of a unix socket for commands of this host; empty: none
   bool systemd_socket = false;     // of the command line alone: sockets come from systemd instead
   bool operator==(const Web&) const = default;
 };

@@ -358,6 +358,7 @@ const std::vector<Key>& keys() {
   static const auto& table = *new std::vector<Key>{
       key("web", "listen_address", &Config::web, &Web::listen_address, ListenAddresses{}, Takes::restart),
       key("web", "config_file", &Config::web, &Web::config_file, PathOrNone{}, Takes::restart),
+      key("web", "socket", &Config::web, &Web::socket, PathOrNone{}, Takes::restart),
       key("web", "page", &Config::web, &Web::page, YesOrNo{}, Takes::restart),
       key("web", "hosts", &Config::web, &Web::hosts, HostNames{}, Takes::restart),
       key("devices", "include", &Config::devices, &Devices::include, Patterns{.at_least = 1}, Takes::reload),

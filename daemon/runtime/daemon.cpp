@@ -277,6 +277,10 @@ ExitCode run(const config::Configure& configure) {
   if (!listeners) {
     return give_up(ExitCode::address, listeners.error().message);
   }
+  auto local = web::open_web_socket(config->web);
+  if (!local) {
+    return give_up(ExitCode::address, local.error().message);
+  }
   // Errors there are reported before the kernel is touched. What counts is read later, without any privilege.
   if (const auto security = web::WebServer::read(config->web.config_file); !security) {
     return security.error();
@@ -329,7 +333,7 @@ ExitCode run(const config::Configure& configure) {
           pages, *reader, [&history](model::Mark mark) { history->add(of_mark(std::move(mark))); }, config->web.hosts);
     }
   }
-  auto web = web::WebServer::start(std::move(*listeners), std::move(pages), config->web.config_file);
+  auto web = web::WebServer::start(std::move(*listeners), std::move(*local), std::move(pages), config->web.config_file);
   if (!web) {
     return web.error();
   }

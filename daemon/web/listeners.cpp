@@ -60,4 +60,15 @@ util::Result<Listeners> open_web_listeners(const config::Web& web) {
   return http::listen_on(addresses);
 }
 
+util::Result<std::optional<http::Listener>> open_web_socket(const config::Web& web) {
+  if (web.socket.empty()) {
+    return std::nullopt;
+  }
+  auto listener = http::listen_on_unix(web.socket);
+  if (!listener) {
+    return tl::make_unexpected(listener.error());
+  }
+  return std::optional<http::Listener>(std::move(*listener));
+}
+
 }  // namespace ssdpulse::web

@@ -7,6 +7,18 @@
 #include "daemon/util/log.h"
 
 namespace ssdpulse::web {
+namespace {
+
+// People at a terminal, and a script or two.
+http::Limits limits_of_local_server() {
+  http::Limits limits;
+  limits.connections = 64;
+  limits.workers = 1;
+  limits.slow_workers = 1;
+  return limits;
+}
+
+}  // namespace
 
 tl::expected<LoadedWebSecurity, util::ExitCode> WebServer::read(const std::string& config_file) {
   LoadedWebSecurity security{nullptr, {}, "", true};
@@ -23,6 +35,7 @@ tl::expected<LoadedWebSecurity, util::ExitCode> WebServer::read(const std::strin
 }
 
 tl::expected<std::unique_ptr<WebServer>, util::ExitCode> WebServer::start(std::vector<http::Listener> listeners,
+                                                                          std::optional<http::Listener> local,
                                                                           http::Routes routes,
                                                                           const std::string& config_file) {
   auto security = read(config_file);
@@ -36,6 +49,19 @@ tl::expected<std::unique_ptr<WebServer>, util::ExitCode> WebServer::start(std::v
     addresses.push_back(listener.address);
   }
   const bool has_page = routes.count("/api/v1/*") > 0;
+  std::unique_ptr<http::Server> local_server;
+  if (local) {
+    const std::string address = local->address;
+    std::vector<http::Listener> one;
+    one.push_back(std::move(*local));
+    auto started = http::Server::start(std::move(one), routes, limits_of_local_server());
+    if (!started) {
+      log::error("{}", started.error().message);
+      return tl::make_unexpected(util::ExitCode::failure);
+    }
+    local_server = std::move(*started);
+    log::info("serving url={} users=group", address);
+  }
   auto server = http::Server::start(std::move(listeners), std::move(routes), {}, protection);
   if (!server) {
     log::error("{}", server.error().message);
@@ -55,6 +81,7 @@ tl::expected<std::unique_ptr<WebServer>, util::ExitCode> WebServer::start(std::v
   }
   auto web = std::make_unique<WebServer>();
   web->server_ = std::move(*server);
+  web->local_server_ = std::move(local_server);
   if (!config_file.empty()) {
     web->watch_ = std::make_unique<WebSecurityWatch>(
         config_file, std::move(*security), [&running = *web->server_](std::shared_ptr<const http::Protection> next) {
@@ -71,16 +98,18 @@ void WebServer::reload() {
 }
 
 void WebServer::describe(model::Snapshot& snapshot) const {
-  const auto counters = server_->counters();
-  model::WebFigures figures;
-  figures.answers = counters.answered;
-  figures.refused_requests = counters.refused;
-  figures.refused_logins = counters.refused_logins;
-  figures.refused_users = counters.unauthorized;
-  figures.cut_connections = counters.cut;
-  figures.accept_errors = counters.accept_errors;
-  figures.failed_handshakes = counters.failed_handshakes;
-  figures.connections = counters.connections;
+  model::WebFigures figures{};
+  for (const http::Server* server : {server_.get(), local_server_.get()}) {
+    const auto counters = server != nullptr ? server->counters() : http::Counters{};
+    figures.answers += counters.answered;
+    figures.refused_requests += counters.refused;
+    figures.refused_logins += counters.refused_logins;
+    figures.refused_users += counters.unauthorized;
+    figures.cut_connections += counters.cut;
+    figures.accept_errors += counters.accept_errors;
+    figures.failed_handshakes += counters.failed_handshakes;
+    figures.connections += counters.connections;
+  }
   snapshot.web = figures;
   if (watch_) {
     model::SourceStatus status;
@@ -95,6 +124,9 @@ void WebServer::describe(model::Snapshot& snapshot) const {
 void WebServer::stop() {
   // First: the watch may wait for a disk that hangs, and the next daemon wants the address.
   server_->stop();
+  if (local_server_) {
+    local_server_->stop();
+  }
   watch_.reset();
 }
 

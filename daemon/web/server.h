@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,10 @@ class WebServer {
   /// The config file and what it names, or the exit code for what is wrong with them, which is logged.
   static tl::expected<LoadedWebSecurity, util::ExitCode> read(const std::string& config_file);
 
-  /// `config_file` empty: plain HTTP for everybody. Problems are logged.
+  /// `config_file` empty: plain HTTP for everybody. `local`: null, or a unix socket, which has neither TLS nor users:
+  /// its own mode says who may connect. Problems are logged.
   static tl::expected<std::unique_ptr<WebServer>, util::ExitCode> start(std::vector<http::Listener> listeners,
+                                                                        std::optional<http::Listener> local,
                                                                         http::Routes routes,
                                                                         const std::string& config_file);
 
@@ -29,7 +32,8 @@ class WebServer {
 
  private:
   std::unique_ptr<http::Server> server_;
-  std::unique_ptr<WebSecurityWatch> watch_;  // null without a config file; last: it uses the server
+  std::unique_ptr<http::Server> local_server_;  // null without a unix socket
+  std::unique_ptr<WebSecurityWatch> watch_;     // null without a config file; last: it uses the server
 };
 
 }  // namespace ssdpulse::web

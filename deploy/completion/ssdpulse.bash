@@ -3,7 +3,7 @@
 
 _ssdpulse() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} words= IFS=$' \t\n'
-  local options='--config --web.listen-address --web.config.file --history.directory --nvme.reader-socket --devices.include --devices.exclude'
+  local options='--config --web.listen-address --web.config.file --web.socket --history.directory --nvme.reader-socket --devices.include --devices.exclude'
   COMPREPLY=()
   case $previous in
     --config | -c | --web.config.file | --cacert | --input | --html | --accepted)
@@ -12,7 +12,7 @@ _ssdpulse() {
     --history.directory)
       mapfile -t COMPREPLY < <(compgen -d -- "$current")
       return ;;
-    --nvme.reader-socket)
+    --nvme.reader-socket | --web.socket)
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       return ;;
     --devices.include | --devices.exclude | --device)
@@ -40,7 +40,7 @@ _ssdpulse() {
         print-config) words="$options --help" ;;
         devices) words="$options --json --help" ;;
         metrics) words='--json --man --help' ;;
-        top) words='--address --cacert --config --json --once --help' ;;
+        top) words='--address --cacert --config --json --once --at --help' ;;
         why) words='--address --at --cacert --config --json --help' ;;
         audit) words='--accepted --address --all --cacert --config --json --markdown --min-observation --rules --verbose --help' ;;
         doctor) words='--address --all --cacert --config --json --verbose --help' ;;

@@ -33,6 +33,7 @@ _ssdpulse() {
     '*--web.listen-address[where to serve metrics]:address'
     '--web.config.file[TLS and basic authentication]:file:_files'
     '--history.directory[directory for the history]:directory:_files -/'
+    '--web.socket[unix socket for the commands of this host]:socket:_files'
     '--nvme.reader-socket[socket of a log reader that runs as a service]:socket:_files'
     '*--devices.include[pattern of block devices to measure]:pattern:_files -W /sys/block'
     '*--devices.exclude[pattern of block devices to leave out]:pattern:_files -W /sys/block'
@@ -50,7 +51,7 @@ _ssdpulse() {
     print-config) _arguments $options ;;
     devices) _arguments $options '--json[print JSON]' ;;
     metrics) _arguments '(-h --help)'{-h,--help}'[print the options]' '--json[as JSON]' '--man[as a manual page]' ;;
-    top) _arguments $asking '--once[print one screen as text]' ;;
+    top) _arguments $asking '--once[print one screen as text]' '--at[a time in the past]:time:' ;;
     why) _arguments $asking '--at[of a time past]:time' ;;
     doctor) _arguments $asking '--all[also what is well]' '(-v --verbose)'{-v,--verbose}'[all that is known of each finding]' ;;
     audit)

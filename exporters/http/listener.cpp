@@ -5,8 +5,13 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -127,6 +132,40 @@ Result<std::vector<Listener>> listen_on(const std::vector<ListenAddress>& addres
     listeners.push_back(std::move(*listener));
   }
   return listeners;
+}
+
+Result<Listener> listen_on_unix(const std::string& path) {
+  const auto message = "cannot listen on unix:" + path;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof(address.sun_path)) {
+    return fail(message + ": the path is longer than " + std::to_string(sizeof(address.sun_path) - 1) +
+                    " bytes; choose a shorter one",
+                ENAMETOOLONG);
+  }
+  std::memcpy(address.sun_path, path.c_str(), path.size());
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) == 0) {
+    if (!S_ISSOCK(found.st_mode)) {
+      return fail(message + ": a file of that name is there, and is no socket; remove it, or choose another path",
+                  EEXIST);
+    }
+    const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (::connect(probe.get(), generic, sizeof(address)) == 0 || errno == EAGAIN) {
+      return fail(message + ": another program listens there (ss -lxp); stop it, or choose another path", EADDRINUSE);
+    }
+    if (errno == ECONNREFUSED) {
+      ::unlink(path.c_str());
+    }
+  }
+  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  // Nobody can connect before listen(), so that its mode is right from the first connection on.
+  if (!socket.valid() || ::bind(socket.get(), generic, sizeof(address)) != 0 || ::chmod(path.c_str(), 0660) != 0 ||
+      ::listen(socket.get(), kBacklog) != 0) {
+    return util::fail_errno(message);
+  }
+  return Listener{std::move(socket), "unix:" + path};
 }
 
 Result<Listener> adopt(UniqueFd socket) {

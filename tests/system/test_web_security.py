@@ -244,6 +244,24 @@ def check_config(check, files):
     web.write(files.server[1], key)
 
 
+def by_unix_socket(check, files, daemon, path):
+    """Commands of this host need no certificate and no password there; where it cannot be reached, they do."""
+    check.equal(oct(path.stat().st_mode & 0o777), "0o660", "mode of the unix socket")
+    config = files.state / "clients.yaml"
+
+    def why(socket_path):
+        config.write_text(f"web:\n  listen_address: 127.0.0.1:{daemon.port}\n  config_file: {files.web}\n"
+                          f"  socket: {socket_path}\n")
+        return subprocess.run([rig.BINARY, "why", "--config", config], capture_output=True, text=True, timeout=20,
+                              check=False)
+
+    done = why(path)
+    check.that(done.returncode == 0 and done.stdout, f"why over the unix socket: {done.stdout}{done.stderr}".strip())
+    done = why(files.state / "nothing.socket")
+    check.that(done.returncode != 0 and f"https://127.0.0.1:{daemon.port}" in done.stderr,
+               f"why without one asks the listen address: {done.stderr.strip()}")
+
+
 def activated(check, state):
     """Sockets that systemd passes: those named web are served, and no other address."""
     with socket.socket() as passed:
@@ -276,10 +294,11 @@ def test(check, state):
     web.write(files.web, files.settings())
     check_config(check, files)
     check_starts(check, files)
-    with web.daemon(state, ["--web.config.file", files.web], files.as_user) as daemon:
+    with web.daemon(state, ["--web.config.file", files.web, "--web.socket", files.state / "web.socket"], files.as_user) as daemon:
         client = files.as_user(daemon.port)
         check.equal(client.metric("ssdpulse_missed_ticks_total") is not None, True, "a page over TLS")
         who_gets_in(check, files, daemon.port)
+        by_unix_socket(check, files, daemon, files.state / "web.socket")
         no_secrets(check, files, daemon)
         cheap_once_known(check, files, daemon)
         with scraped(check, files, daemon) as (*servers, stranger):

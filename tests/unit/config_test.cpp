@@ -81,7 +81,7 @@ const std::vector<Golden> kGolden{
      "history), got a single "
      "value"},
     {"web: :9090\n",
-     "f.yaml:1:6: web: expected keys below it (listen_address, config_file, page, hosts), got a single value"},
+     "f.yaml:1:6: web: expected keys below it (listen_address, config_file, socket, page, hosts), got a single value"},
     {"devices:\n- '*'\n", "f.yaml:2:1: devices: expected keys below it (include, exclude), got a list"},
     {"latency: ''\n", "f.yaml:1:10: latency: expected keys below it (mode), got a single value"},
     {"[a]: 1\n", "f.yaml:1:1: expected a word as key, got a list"},
@@ -99,13 +99,14 @@ const std::vector<Golden> kGolden{
      "f.yaml:1:11: unknown key 'excludes' (did you mean 'exclude'?); expected one of include, exclude"},
     {"web:\n  listen-address: :1\n",
      "f.yaml:2:3: unknown key 'listen-address' (did you mean 'listen_address'?); expected one of listen_address, "
-     "config_file, page, hosts"},
+     "config_file, socket, page, hosts"},
     {"web:\n  page: yes\n", "f.yaml:2:9: web.page: expected true or false, got 'yes'"},
     {"web:\n  hosts: db1\n",
      "f.yaml:2:10: web.hosts: expected a list of host names, as in [\"db1.example.org\"], got a single value"},
     {"web:\n  hosts: [\"db1:80\"]\n",
      "f.yaml:2:11: web.hosts: 'db1:80' is no host name; expected one without a port, as in \"db1.example.org\""},
-    {"web:\n  <<: {}\n", "f.yaml:2:3: unknown key '<<'; expected one of listen_address, config_file, page, hosts"},
+    {"web:\n  <<: {}\n",
+     "f.yaml:2:3: unknown key '<<'; expected one of listen_address, config_file, socket, page, hosts"},
     {"\"a\\nb\": 1\n",
      "f.yaml:1:1: unknown key 'a\\x0ab'; expected one of web, devices, latency, nvme, discard, writes, spikes, "
      "attribution, flash_model, history"},
@@ -326,6 +327,7 @@ Config some_config() {
   config.flash_model = {*rc::gen::arbitrary<bool>(), *rc::gen::inRange<std::uint64_t>(4 << 20, 1 << 30),
                         *rc::gen::arbitrary<bool>(), *rc::gen::element(0U, 1U, 2U, 64U, 128U)};
   config.web.page = *rc::gen::arbitrary<bool>();
+  config.web.socket = *rc::gen::elementOf(std::vector<std::string>{"", "/run/x.socket"});
   config.web.hosts = *rc::gen::elementOf(std::vector<std::vector<std::string>>{{}, {"db1.example.org", "x"}});
   config.attribution.tenants = *rc::gen::inRange<std::uint64_t>(1, 1025);
   config.attribution.names = *rc::gen::element(TenantNames::full, TenantNames::hashed, TenantNames::off);
@@ -345,18 +347,19 @@ RC_GTEST_PROP(Print, parses_back_to_an_equal_config, ()) {
 }
 
 TEST(Print, shows_the_defaults) {
-  EXPECT_EQ(print(Config{}),
-            "web:\n  listen_address: [\"127.0.0.1:10936\"]\n  config_file: \"\"\n  page: true\n  hosts: []\n"
-            "devices:\n  include: [\"*\"]\n  exclude: [\"loop*\", \"ram*\", \"zram*\"]\n"
-            "latency:\n  mode: full\n"
-            "nvme:\n  poll_interval: 30s\n  reader_socket: \"\"\n"
-            "discard:\n  burst_gap: 1s\n"
-            "writes:\n  page_hints: auto\n"
-            "spikes:\n  floor: 2ms\n"
-            "attribution:\n  enabled: true\n  tenants: 64\n  names: full\n  patterns: []\n"
-            "flash_model:\n  enabled: true\n  memory: 128MiB\n  virtual_disks: false\n  sample: auto\n"
-            "history:\n  directory: \"/var/lib/ssdpulse\"\n  retention: 90d\n"
-            "  size: 512MiB\n");
+  EXPECT_EQ(
+      print(Config{}),
+      "web:\n  listen_address: [\"127.0.0.1:10936\"]\n  config_file: \"\"\n  socket: \"\"\n  page: true\n  hosts: []\n"
+      "devices:\n  include: [\"*\"]\n  exclude: [\"loop*\", \"ram*\", \"zram*\"]\n"
+      "latency:\n  mode: full\n"
+      "nvme:\n  poll_interval: 30s\n  reader_socket: \"\"\n"
+      "discard:\n  burst_gap: 1s\n"
+      "writes:\n  page_hints: auto\n"
+      "spikes:\n  floor: 2ms\n"
+      "attribution:\n  enabled: true\n  tenants: 64\n  names: full\n  patterns: []\n"
+      "flash_model:\n  enabled: true\n  memory: 128MiB\n  virtual_disks: false\n  sample: auto\n"
+      "history:\n  directory: \"/var/lib/ssdpulse\"\n  retention: 90d\n"
+      "  size: 512MiB\n");
 }
 
 TEST(RequiresRestart, names_what_a_reload_cannot_apply) {
@@ -378,8 +381,9 @@ TEST(RequiresRestart, names_what_a_reload_cannot_apply) {
   EXPECT_EQ(requires_restart(Config{}, wanted), std::vector<std::string>{"web.config_file"});
   wanted = {};
   wanted.web.page = false;
+  wanted.web.socket = "/run/x.socket";
   wanted.web.hosts = {"db1"};
-  EXPECT_EQ(requires_restart(Config{}, wanted), (std::vector<std::string>{"web.page", "web.hosts"}));
+  EXPECT_EQ(requires_restart(Config{}, wanted), (std::vector<std::string>{"web.socket", "web.page", "web.hosts"}));
   wanted = {};
   wanted.attribution = {false, 1, TenantNames::off, {{"*", "x"}}};
   EXPECT_EQ(requires_restart(Config{}, wanted),

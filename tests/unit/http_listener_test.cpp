@@ -3,6 +3,11 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "exporters/http/listener.h"
 #include "tests/unit/http_client.h"
@@ -62,6 +67,63 @@ TEST(ListenOn, Ipv6) {
   const auto& address = (*listeners)[0].address;
   EXPECT_EQ(address.rfind("[::1]:", 0), 0U);
   EXPECT_FALSE(test::Client(test::port_of(address)).connected());  // IPv4 is not asked for
+}
+
+class UnixSocket : public ::testing::Test {
+ protected:
+  UnixSocket() {
+    std::string name = ::testing::TempDir() + "listenerXXXXXX";
+    directory_ = ::mkdtemp(name.data());
+    path_ = directory_ + "/socket";
+  }
+  ~UnixSocket() override { std::filesystem::remove_all(directory_); }
+
+  [[nodiscard]] unsigned mode() const {
+    struct stat found {};
+    return ::stat(path_.c_str(), &found) == 0 ? found.st_mode & 0777U : 0;
+  }
+
+  std::string directory_;
+  std::string path_;
+};
+
+TEST_F(UnixSocket, IsForOwnerAndGroup) {
+  const auto old_mask = ::umask(0);
+  const auto listener = listen_on_unix(path_);
+  ::umask(old_mask);
+  ASSERT_TRUE(listener) << listener.error().message;
+  EXPECT_EQ(listener->address, "unix:" + path_);
+  EXPECT_EQ(mode(), 0660U);
+}
+
+TEST_F(UnixSocket, OneThatWasLeftBehindIsReplaced) {
+  ASSERT_TRUE(listen_on_unix(path_));  // and closed again
+  ASSERT_EQ(mode(), 0660U);
+  EXPECT_TRUE(listen_on_unix(path_));
+}
+
+TEST_F(UnixSocket, OneThatIsInUseStays) {
+  const auto first = listen_on_unix(path_);
+  ASSERT_TRUE(first);
+  const auto second = listen_on_unix(path_);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().message, "cannot listen on unix:" + path_ +
+                                        ": another program listens there (ss -lxp); stop it, or choose another path");
+  EXPECT_EQ(mode(), 0660U);
+}
+
+TEST_F(UnixSocket, AFileThatIsNoSocketStays) {
+  std::ofstream(path_) << "precious";
+  const auto listener = listen_on_unix(path_);
+  ASSERT_FALSE(listener);
+  EXPECT_NE(listener.error().message.find("is no socket; remove it"), std::string::npos);
+  EXPECT_EQ(std::filesystem::file_size(path_), 8U);
+}
+
+TEST_F(UnixSocket, APathThatIsTooLongIsSaid) {
+  const auto listener = listen_on_unix("/" + std::string(108, 'x'));
+  ASSERT_FALSE(listener);
+  EXPECT_NE(listener.error().message.find("the path is longer than 107 bytes"), std::string::npos);
 }
 
 }  // namespace

@@ -192,6 +192,107 @@ TEST(top_keys, do_what_the_help_says) {
   EXPECT_TRUE(view.over);
 }
 
+Json history() {
+  const auto kind = [](double ios, double p99) {
+    return Json{{"ios", {1, ios}},
+                {"bytes", {1, ios * 4096}},
+                {"p50", {nullptr, p99 / 10}},
+                {"p99", {nullptr, p99}},
+                {"p999", {nullptr, p99 * 2}}};
+  };
+  return {{"step_seconds", 60},
+          {"points",
+           {{"start", {1'699'999'140, 1'699'999'200}},
+            {"measured_seconds", {60.0, 30.0}},
+            {"read", kind(3000, 3e-3)},
+            {"write", kind(600, 1e-3)},
+            {"commit", kind(60, 5e-3)}}},
+          {"spikes",
+           {{{"begin", 1'699'999'210.0},
+             {"seconds", 20.0},
+             {"operation", "read"},
+             {"cause", "discard"},
+             {"peak_seconds", 0.024}},
+            {{"begin", 1'699'990'000.0},
+             {"seconds", 20.0},
+             {"operation", "write"},
+             {"cause", ""},
+             {"peak_seconds", 0.5}}}}};
+}
+
+State past_state() {
+  const double at = 1'699'999'230;
+  State result = state();
+  const Json why{{"why", {{"verdict", "slow"}, {"sentence", "nvme0n1: reads took up to 24 ms."}, {"next", ""}}}};
+  Json quiet = history();
+  quiet["spikes"] = Json::array();
+  result.overview = overview_at(at, devices(), why, {{"nvme10n1", history()}, {"nvme0n1", quiet}});
+  Json minutes{{"minutes", Json::array()}};
+  for (int minute = 0; minute < 100; ++minute) {
+    minutes["minutes"].push_back(
+        {{"start", 1'699'999'200 - 60 * minute},
+         {"latencies", {{"read_total", {{"words", {{60U, 5U}, {61U, 500U}, {70U + minute % 9, 1U}}}}}}}});
+  }
+  result.seconds = minutes_at(at, "read", 120, live(), history(), minutes);
+  return result;
+}
+
+TEST_F(Golden, the_past) {
+  View view;
+  view.at = 1'699'999'230;
+  expect("past_120x40", draw(past_state(), view, 120, 40, true));
+  view.screen = Screen::device;
+  view.selected = "nvme0n1";
+  expect("past_device_80x24", draw(past_state(), view, 80, 24, true));
+}
+
+TEST(top_past, has_the_figures_of_the_minute_and_nothing_that_is_not_known) {
+  const Overview overview = *past_state().overview;
+  ASSERT_EQ(overview.drives.size(), 4U);
+  const Drive& slow = overview.drives[0];  // was fourth: what was slow then comes first
+  EXPECT_EQ(slow.name, "nvme10n1");
+  EXPECT_EQ(slow.state, "slow");
+  EXPECT_EQ(slow.cause, "reads: because of discard");
+  EXPECT_EQ(slow.read.ios_per_second, 100);  // of 30 measured seconds
+  EXPECT_EQ(slow.read.p99, 3e-3);
+  EXPECT_EQ(slow.read.usual_p99, std::nullopt);
+  EXPECT_EQ(slow.temperature, std::nullopt);
+  EXPECT_EQ(overview.drives[1].state, "usual");
+  EXPECT_FALSE(overview.drives[2].measured);
+  EXPECT_EQ(overview.drives[2].state, "unknown");
+}
+
+TEST(top_past, a_minute_that_the_history_does_not_have_is_not_known) {
+  const Overview overview = overview_at(1'699'999'260, devices(), Json(), {{"nvme0n1", history()}});
+  EXPECT_FALSE(overview.drives[0].measured);
+  EXPECT_EQ(overview.drives[0].state, "unknown");
+}
+
+TEST(top_past, columns_are_minutes_up_to_the_one_that_is_looked_at) {
+  const Seconds seconds = *past_state().seconds;
+  ASSERT_EQ(seconds.levels.size(), 120U);
+  EXPECT_EQ(seconds.until, 1'699'999'260);
+  EXPECT_FALSE(seconds.levels[19]);
+  ASSERT_TRUE(seconds.levels[20]);
+  EXPECT_EQ((*seconds.levels[119])[60], 3U);
+  EXPECT_EQ((*seconds.levels[119])[61], 9U);
+  ASSERT_EQ(seconds.spikes.size(), 1U);  // the other one was before
+}
+
+TEST(top_keys, step_back_and_return) {
+  Overview overview = overview_from(devices());
+  View view;
+  press(view, {Key::character, ']'}, overview);
+  EXPECT_EQ(view.at, std::nullopt);
+  press(view, {Key::character, '['}, overview);
+  EXPECT_EQ(view.at, overview.taken_at - 60);
+  press(view, {Key::character, '{'}, overview);
+  press(view, {Key::character, ']'}, overview);
+  EXPECT_EQ(view.at, overview.taken_at - 3600);
+  press(view, {Key::character, 'n'}, overview);
+  EXPECT_EQ(view.at, std::nullopt);
+}
+
 TEST(top_screen, the_selected_drive_is_in_sight) {
   Json many = devices();
   for (int i = 0; i < 50; ++i) {

@@ -70,10 +70,11 @@ void draw_heatmap(Grid& grid, std::size_t top, std::size_t bottom, const Seconds
   const std::size_t columns = grid.width() - kAxis;
   const std::size_t rows = bottom - top - 1;
   const std::size_t each =
-      std::max<std::size_t>(1, (seconds.levels.size() + columns - 1) / columns);  // seconds a column
+      std::max<std::size_t>(1, (seconds.levels.size() + columns - 1) / columns);  // seconds, or minutes, a column
   const auto words = words_of(seconds, 0);
   if (!words) {
-    grid.put(kAxis, top, "no I/Os of this kind in memory", Style::faint);
+    grid.put(kAxis, top, seconds.until ? "no I/Os of this kind in the history" : "no I/Os of this kind in memory",
+             Style::faint);
     return;
   }
   const std::size_t tall = std::max<std::size_t>(1, (words->high - words->low + rows) / rows);  // words a row
@@ -101,8 +102,9 @@ void draw_heatmap(Grid& grid, std::size_t top, std::size_t bottom, const Seconds
       }
     }
   }
-  grid.put(kAxis, bottom - 1, duration_text(static_cast<double>(columns * each)) + " ago", Style::faint);
-  grid.put_right(grid.width(), bottom - 1, "now", Style::faint);
+  const double span = static_cast<double>(columns * each) * seconds.column_seconds;
+  grid.put(kAxis, bottom - 1, duration_text(span) + (seconds.until ? " before" : " ago"), Style::faint);
+  grid.put_right(grid.width(), bottom - 1, seconds.until ? clock_text(*seconds.until) : "now", Style::faint);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ constexpr Column kColumns[] = {
     {"w/s", 7, 2, [](const Drive& d) { return known(d, d.write.ios_per_second, count_text); }},
     {"r B/s", 7, 3, [](const Drive& d) { return known(d, d.read.bytes_per_second, bytes_text); }},
     {"w B/s", 7, 3, [](const Drive& d) { return known(d, d.write.bytes_per_second, bytes_text); }},
-    {"depth", 6, 4, [](const Drive& d) { return known(d, d.in_flight, count_text); }},
+    {"depth", 6, 4, [](const Drive& d) { return d.measured ? count_text(d.in_flight) : "?"; }},
     {"WAF", 6, 4,
      [](const Drive& d) { return d.write_amplification ? fmt::format("{:.2f}", *d.write_amplification) : "?"; }},
     {"used", 5, 5, [](const Drive& d) { return d.used_ratio ? fmt::format("{:.0f}%", *d.used_ratio * 100) : "?"; }},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exporters/terminal/top/top_data.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
 namespace ssdpulse::top {
@@ -72,12 +74,107 @@ Drive drive_from(const Json& device) {
   drive.read = tails_from(device, "read");
   drive.write = tails_from(device, "write");
   drive.commit = tails_from(device, "commit");
-  drive.in_flight = number(at(at(device, "now"), "in_flight")).value_or(0);
+  drive.in_flight = number(at(at(device, "now"), "in_flight"));
   const Json& nvme = at(device, "nvme");
   drive.write_amplification = number(at(at(nvme, "write_amplification"), "ratio"));
   drive.used_ratio = number(at(nvme, "used_ratio"));
   drive.temperature = number(at(nvme, "temperature_celsius"));
   return drive;
+}
+
+/// The last point that began at `at` or before; nothing if none did, or it was over by then.
+std::optional<std::size_t> point_at(const Json& history, double at_time) {
+  const Json& starts = at(at(history, "points"), "start");
+  const double step = number(at(history, "step_seconds")).value_or(60);
+  std::optional<std::size_t> found;
+  for (std::size_t i = 0; starts.is_array() && i < starts.size(); ++i) {
+    const double start = number(starts[i]).value_or(at_time + 1);
+    if (start <= at_time && at_time < start + step) {
+      found = i;
+    }
+  }
+  return found;
+}
+
+const Json& element(const Json& array, std::size_t i) {
+  static const auto& none = *new Json();
+  return array.is_array() && i < array.size() ? array[i] : none;
+}
+
+Tails past_tails(const Json& points, std::size_t i, const char* kind, double seconds) {
+  const Json& of = at(points, kind);
+  Tails tails;
+  tails.ios_per_second = number(element(at(of, "ios"), i)).value_or(0) / seconds;
+  tails.bytes_per_second = number(element(at(of, "bytes"), i)).value_or(0) / seconds;
+  tails.p50 = number(element(at(of, "p50"), i));
+  tails.p99 = number(element(at(of, "p99"), i));
+  tails.p999 = number(element(at(of, "p999"), i));
+  return tails;
+}
+
+std::string cause_words(const std::string& cause) {
+  return cause.empty() || cause == "unknown" ? "cause unknown" : "because of " + cause;
+}
+
+/// Of a history: what took part in the time from `from` to `to`.
+std::vector<Spike> past_spikes(const Json& history, double from, double to) {
+  std::vector<Spike> spikes;
+  for (const Json& one : at(history, "spikes")) {
+    Spike spike;
+    spike.begin = number(at(one, "begin")).value_or(0);
+    spike.end = spike.begin + number(at(one, "seconds")).value_or(0);
+    spike.operation = text(at(one, "operation"));
+    spike.words = cause_words(text(at(one, "cause")));
+    spike.peak_seconds = number(at(one, "peak_seconds")).value_or(0);
+    if (spike.begin<to&& * spike.end> from) {
+      spikes.push_back(std::move(spike));
+    }
+  }
+  return spikes;
+}
+
+Drive drive_at(double at_time, const Json& device, const Json& history) {
+  Drive drive;
+  drive.name = text(at(device, "name"));
+  drive.where = where_of(device);
+  drive.state = "unknown";
+  const Json& points = at(history, "points");
+  if (const auto i = point_at(history, at_time)) {
+    const double seconds = number(element(at(points, "measured_seconds"), *i)).value_or(0);
+    if (seconds > 0) {
+      drive.measured = true;
+      drive.read = past_tails(points, *i, "read", seconds);
+      drive.write = past_tails(points, *i, "write", seconds);
+      drive.commit = past_tails(points, *i, "commit", seconds);
+      drive.state = drive.read.ios_per_second + drive.write.ios_per_second > 0 ? "usual" : "idle";
+    }
+  }
+  const double minute = at_time - static_cast<double>(static_cast<std::int64_t>(at_time) % 60);
+  double worst = -1;
+  for (const Spike& spike : past_spikes(history, minute, minute + 60)) {
+    drive.state = "slow";
+    if (spike.peak_seconds > worst) {
+      worst = spike.peak_seconds;
+      drive.cause = spike.operation + "s: " + spike.words;
+    }
+  }
+  return drive;
+}
+
+/// As a live answer has it: '1' for one I/O, 2 for two or three, and so on.
+unsigned level_of(std::uint64_t ios) { return ios == 0 ? 0 : static_cast<unsigned>(64 - __builtin_clzll(ios)); }
+
+std::vector<unsigned> levels_of_minute(const Json& minute, const std::string& heat, std::size_t words) {
+  std::vector<unsigned> levels(words);
+  const std::string name = heat == "read" || heat == "write" ? heat + "_total" : heat;
+  for (const Json& pair : at(at(at(minute, "latencies"), name.c_str()), "words")) {
+    const Json& word = element(pair, 0);
+    const Json& ios = element(pair, 1);
+    if (word.is_number_unsigned() && ios.is_number_unsigned() && word.get<std::size_t>() < words) {
+      levels[word.get<std::size_t>()] = level_of(ios.get<std::uint64_t>());
+    }
+  }
+  return levels;
 }
 
 std::optional<std::vector<unsigned>> levels_from(const Json& column, std::size_t words) {
@@ -133,6 +230,47 @@ Seconds seconds_from(const Json& live) {
     spike.evidence = texts(at(one, "evidence"));
     seconds.spikes.push_back(std::move(spike));
   }
+  return seconds;
+}
+
+Overview overview_at(double at_time, const Json& devices, const Json& why,
+                     const std::map<std::string, Json>& histories) {
+  Overview overview;
+  overview.past = true;
+  overview.taken_at = at_time;
+  overview.verdict = text(at(at(why, "why"), "verdict"));
+  overview.sentence = text(at(at(why, "why"), "sentence"));
+  overview.next = text(at(at(why, "why"), "next"));
+  for (const Json& device : at(devices, "devices")) {
+    const auto found = histories.find(text(at(device, "name")));
+    overview.drives.push_back(drive_at(at_time, device, found == histories.end() ? Json() : found->second));
+  }
+  std::stable_partition(overview.drives.begin(), overview.drives.end(),
+                        [](const Drive& drive) { return drive.state == "slow"; });
+  return overview;
+}
+
+Seconds minutes_at(double at_time, const std::string& heat, std::size_t count, const Json& live, const Json& history,
+                   const Json& minutes) {
+  Seconds seconds;
+  seconds.device = text(at(live, "device"));
+  seconds.heat = heat;
+  seconds.column_seconds = 60;
+  for (const Json& bound : at(live, "bounds_seconds")) {
+    seconds.bounds.push_back(number(bound).value_or(0));
+  }
+  const auto last = static_cast<std::int64_t>(at_time) / 60;
+  seconds.until = static_cast<double>((last + 1) * 60);
+  seconds.levels.resize(count);
+  for (const Json& minute : at(minutes, "minutes")) {
+    const double start = number(at(minute, "start")).value_or(-1);
+    const auto back = last - static_cast<std::int64_t>(start) / 60;
+    if (start >= 0 && back >= 0 && back < static_cast<std::int64_t>(count)) {
+      seconds.levels[count - 1 - static_cast<std::size_t>(back)] =
+          levels_of_minute(minute, heat, seconds.bounds.size());
+    }
+  }
+  seconds.spikes = past_spikes(history, *seconds.until - 60 * static_cast<double>(count), *seconds.until);
   return seconds;
 }
 

@@ -2,6 +2,7 @@
 // What does the screen show? Values, taken from the answers of /api/v1; what is not there is not known.
 #pragma once
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -28,7 +29,7 @@ struct Drive {
   Tails read;
   Tails write;
   Tails commit;
-  double in_flight = 0;
+  std::optional<double> in_flight;
   std::optional<double> write_amplification;
   std::optional<double> used_ratio;
   std::optional<double> temperature;
@@ -40,6 +41,7 @@ struct Overview {
   std::string sentence;
   std::string next;
   std::vector<Drive> drives;  // the one that needs somebody first
+  bool past = false;          // of the minute that holds `taken_at`, out of the history
 };
 
 struct Spike {
@@ -51,13 +53,15 @@ struct Spike {
   std::vector<std::string> evidence;
 };
 
-/// A drive's last minutes, newest last.
+/// A drive's last minutes, newest last; of the past, out of the history, where a column is a minute.
 struct Seconds {
   std::string device;
   std::string heat;                                          // the operation that `levels` is of
   std::vector<std::optional<std::vector<unsigned>>> levels;  // by word; nothing: no data
   std::vector<double> bounds;                                // of words, in seconds
   std::vector<Spike> spikes;
+  double column_seconds = 1;
+  std::optional<double> until;  // of the past
 };
 
 struct Gap {
@@ -68,6 +72,16 @@ struct Gap {
 // Of an answer that is not as it should be, what can be read is taken; none of these throws.
 Overview overview_from(const nlohmann::json& devices);
 Seconds seconds_from(const nlohmann::json& live);
+
+/// A time in the past, in seconds since the epoch. `devices` and `why` as of now and of then; `histories`: of that
+/// minute, by drive, null where there is none. What only the present knows (usual latencies, health, depth) is not
+/// known.
+Overview overview_at(double at, const nlohmann::json& devices, const nlohmann::json& why,
+                     const std::map<std::string, nlohmann::json>& histories);
+
+/// The minutes up to then. `live` has the bounds of words, `history` the spikes, `minutes` the histograms.
+Seconds minutes_at(double at, const std::string& heat, std::size_t count, const nlohmann::json& live,
+                   const nlohmann::json& history, const nlohmann::json& minutes);
 std::vector<Gap> gaps_from(const nlohmann::json& status);
 
 }  // namespace ssdpulse::top

@@ -15,9 +15,9 @@ namespace {
 
 void draw_title(Grid& grid, const State& state, const View& view) {
   grid.fill(0, Style::title);
-  std::string right = view.paused ? "PAUSED" : "";
+  std::string right = view.at ? "PAST" : view.paused ? "PAUSED" : "";
   if (state.overview) {
-    right += (right.empty() ? "" : "  ") + clock_text(state.overview->taken_at);
+    right += (right.empty() ? "" : "  ") + (state.overview->past ? date_text : clock_text)(state.overview->taken_at);
   }
   grid.put(0, 0, "ssdpulse top  " + state.address, Style::title);
   grid.put_right(grid.width(), 0, " " + right, Style::title);
@@ -76,7 +76,7 @@ void draw_keys(Grid& grid, const View& view) {
 }
 
 void draw_help(Grid& grid, std::size_t top, std::size_t bottom, const State& state) {
-  constexpr std::array<std::pair<const char*, const char*>, 9> kKeys{{
+  constexpr std::array<std::pair<const char*, const char*>, 11> kKeys{{
       {"up down j k", "select a drive"},
       {"Enter l", "one drive: heatmap of its last minutes, and its slow times"},
       {"Esc h", "back"},
@@ -84,6 +84,8 @@ void draw_help(Grid& grid, std::size_t top, std::size_t bottom, const State& sta
       {"s", "sort by need, name, read p99, write p99, I/Os, data"},
       {"o", "heatmap of reads, writes, flushes, discards, commits"},
       {"p space", "pause"},
+      {"[ ] { }", "a minute back or forth, an hour back or forth"},
+      {"n", "now"},
       {"?", "this help"},
       {"q", "quit"},
   }};

@@ -57,6 +57,16 @@ void move(View& view, int by, const Overview& overview) {
   view.selected = drives[static_cast<std::size_t>(next)]->name;
 }
 
+/// Beyond the present is the present.
+void step(View& view, double seconds, const Overview& overview) {
+  if (!view.at && seconds > 0) {
+    return;
+  }
+  const double next = view.at.value_or(overview.taken_at) + seconds;
+  // The newest answer is of now, as far as is known here, or of the past: then the caller bounds it.
+  view.at = next > 0 ? next : 0;
+}
+
 void go_back(View& view) {
   if (view.screen != Screen::overview) {
     view.screen = Screen::overview;
@@ -86,6 +96,21 @@ void press_character(View& view, char character, const Overview& overview) {
     case 'p':
     case ' ':
       view.paused = !view.paused;
+      break;
+    case '[':
+      step(view, -60, overview);
+      break;
+    case ']':
+      step(view, 60, overview);
+      break;
+    case '{':
+      step(view, -3600, overview);
+      break;
+    case '}':
+      step(view, 3600, overview);
+      break;
+    case 'n':
+      view.at.reset();
       break;
     case 'j':
       move(view, 1, overview);

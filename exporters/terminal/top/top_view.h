@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "exporters/terminal/top/top_data.h"
@@ -26,8 +27,9 @@ struct View {
   std::string filter;
   bool typing = false;  // of the filter
   bool paused = false;
-  std::string selected;  // name; empty: the first
-  bool over = false;     // to be left
+  std::optional<double> at;  // the past that is looked at, in seconds since the epoch; nothing: now
+  std::string selected;      // name; empty: the first
+  bool over = false;         // to be left
 };
 
 /// The drives that the filter leaves, in the wanted order.

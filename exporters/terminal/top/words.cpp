@@ -57,4 +57,10 @@ std::string clock_text(double seconds) {
   return ::localtime_r(&time, &local) == nullptr ? "?" : fmt::format("{:%H:%M:%S}", local);
 }
 
+std::string date_text(double seconds) {
+  const auto time = static_cast<std::time_t>(seconds);
+  std::tm local{};
+  return ::localtime_r(&time, &local) == nullptr ? "?" : fmt::format("{:%Y-%m-%d %H:%M}", local);
+}
+
 }  // namespace ssdpulse::top

@@ -12,5 +12,6 @@ std::string count_text(std::optional<double> count);      // 950 12.4k 3.1M
 std::string bytes_text(std::optional<double> bytes);      // 512B 1.8M 2.1G
 std::string duration_text(double seconds);                // 8s 3m 2h
 std::string clock_text(double seconds);                   // since the epoch, by the local clock
+std::string date_text(double seconds);                    // the same with its date, to the minute
 
 }  // namespace ssdpulse::top
