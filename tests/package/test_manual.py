@@ -68,7 +68,7 @@ def manual(by_command):
     synopsis = page.split("DESCRIPTION")[0]
     for command in filter(None, by_command):
         expect(re.search(rf"ssdpulse {command}\b", synopsis), f"ssdpulse(1) has {command} in its synopsis")
-        expect(re.search(rf"^ +{command}( file)?(\n|  )", page, re.M), f"ssdpulse(1) explains {command}")
+        expect(re.search(rf"^ +{command}( \[?file\]?)?(\n|  )", page, re.M), f"ssdpulse(1) explains {command}")
     statuses = dict(re.findall(r"(\d) ([a-z][^;.]*[a-z])", output(BINARY, "--help").split("Exit status:")[1].replace("\n", " ")))
     for status, words in statuses.items():
         expect(re.search(rf"^ +{status} +.*{words.split()[-1]}", page, re.M), f"ssdpulse(1) has exit status {status}")

@@ -189,7 +189,7 @@ def configuration(subject):
 
 
 def devices_as_json(check, subject):
-    code, out, lines = subject.run("devices", "--config=", "--json")
+    code, out, lines = subject.run("devices", "--config", "", "--json")
     listed = json.loads(out)
     names = {one["device"] for one in listed["devices"]}
     empty = {path.name for path in Path("/sys/block").glob("loop*") if not (path / "loop/backing_file").exists()}
