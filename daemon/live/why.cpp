@@ -175,7 +175,7 @@ std::optional<model::DiscardTrigger> trigger_of(const LatencySpike& spike, const
 std::string discard_words(const LatencySpike& spike, const std::vector<Burst>& bursts) {
   const auto trigger = trigger_of(spike, bursts);
   if (!trigger) {
-    return "because discards (trim) are in flight beside them";
+    return "because discards (trim) are in flight at the same time";
   }
   constexpr std::array<std::string_view, model::kDiscardTriggers> kWords{
       "because fstrim is trimming a file system on it",
@@ -194,7 +194,7 @@ std::string cause_words(const LatencySpike& spike, const std::vector<Burst>& bur
     case SpikeCause::discard:
       return discard_words(spike, bursts);
     case SpikeCause::flush:
-      return "because flushes of its cache (fsync) are in flight beside them";
+      return "because flushes of its cache (fsync) are in flight at the same time";
     case SpikeCause::gc:
       return "because the drive is collecting garbage";
     case SpikeCause::queue:
@@ -291,8 +291,8 @@ std::vector<std::string> evidence_sentences(const LatencySpike& spike) {
   }
   say("device_share", share("the slow time was spent in the device"));
   say("queue_share", share("the slow time was spent waiting on the host"));
-  say("beside_discards_share", share("the slow device time was beside a discard"));
-  say("beside_flushes_share", share("the slow device time was beside a flush"));
+  say("beside_discards_share", share("the slow device time overlapped a discard"));
+  say("beside_flushes_share", share("the slow device time overlapped a flush"));
   say("flush_to_commit", share("what a commit took was its flushes"));
   say("load_to_usual", times("The load was"));
   say("depth_to_usual", times("The depth was"));

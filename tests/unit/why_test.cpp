@@ -95,8 +95,8 @@ TEST(why, names_drive_factor_time_cause_and_what_to_do) {
 
 TEST(why, says_of_each_cause_what_it_is) {
   const std::vector<std::pair<SpikeCause, std::string>> cases{
-      {SpikeCause::discard, "because discards (trim) are in flight beside them."},
-      {SpikeCause::flush, "because flushes of its cache (fsync) are in flight beside them."},
+      {SpikeCause::discard, "because discards (trim) are in flight at the same time."},
+      {SpikeCause::flush, "because flushes of its cache (fsync) are in flight at the same time."},
       {SpikeCause::gc, "because the drive is collecting garbage."},
       {SpikeCause::queue, "because requests wait on the host before they reach the drive."},
       {SpikeCause::saturation, "because the drive is given more than it can do."},
@@ -146,7 +146,7 @@ TEST(why, remembers_what_was_a_few_minutes_ago) {
   EXPECT_EQ(answer.verdict, Verdict::usual);
   EXPECT_EQ(answer.sentence,
             "No drive is slower than usual. sda was, until 4 min ago: reads took 24 ms, 12 times longer than usual "
-            "(2 ms) at worst, for 60 s, because flushes of its cache (fsync) are in flight beside them.");
+            "(2 ms) at worst, for 60 s, because flushes of its cache (fsync) are in flight at the same time.");
 }
 
 TEST(why, does_not_say_usual_of_what_it_cannot_know) {
@@ -182,7 +182,7 @@ TEST(why, answers_for_a_time_past) {
   EXPECT_EQ(host.ask(kNow - 270s).verdict, Verdict::slow);
   EXPECT_EQ(host.ask(kNow - 270s).sentence,
             "sda: reads took 24 ms, 12 times longer than usual (2 ms) at worst, from 22:08:20 UTC on for 60 s, because "
-            "flushes of its cache (fsync) are in flight beside them.");
+            "flushes of its cache (fsync) are in flight at the same time.");
   EXPECT_EQ(host.ask(kNow - 303s).verdict, Verdict::usual);
   EXPECT_EQ(host.ask(kNow - 200s).sentence, "No drive was slower than usual at 22:10:00 UTC.");
   EXPECT_EQ(host.ask(kNow - 2h).verdict, Verdict::unknown);

@@ -37,9 +37,9 @@ void add_operation(std::vector<RowPlan>& rows, const std::string& id, Latency to
     add_quantile(rows, id, what, quantile, {total}, true);
   }
   const int discard = static_cast<int>(model::During::discard);
-  add_quantile(rows, id + ".beside_discard", what + " beside a discard", kQuantiles[1],
+  add_quantile(rows, id + ".beside_discard", what + " during a discard", kQuantiles[1],
                {at(none, discard), at(none, static_cast<int>(model::During::both))}, false);
-  add_quantile(rows, id + ".without_discard", what + " without a discard", kQuantiles[1],
+  add_quantile(rows, id + ".without_discard", what + " outside discards", kQuantiles[1],
                {none, at(none, static_cast<int>(model::During::flush))}, false);
   rows.push_back({.id = id + ".queue_share",
                   .what = what + ", share of queue",

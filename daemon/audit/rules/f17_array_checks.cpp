@@ -16,7 +16,7 @@ Finding array_checks(const Facts& facts, const DiskSettings& array) {
   if (action == "idle") {
     return ok("no check or rebuild runs");
   }
-  Finding bad = info("a " + action + " runs", "it reads all members at once, beside everything else");
+  Finding bad = info("a " + action + " runs", "it reads all members at once, on top of everything else");
   const std::string speed = array.files.text("md/sync_speed_max");
   const auto path = word_or_why(sysfs_path(array, "md/sync_speed_max"), bad);
   const auto before =

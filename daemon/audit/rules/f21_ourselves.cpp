@@ -31,7 +31,7 @@ Finding ourselves(const Facts& facts, const DiskSettings& disk) {
 
 const Rule kF21{.id = "F21",
                 .title = "What reading log pages costs",
-                .limit = "p99 of reads and writes beside log reads is 20 % above the rest",
+                .limit = "p99 of reads and writes while log pages are read is 20 % above the rest",
                 .source = "ssdpulse, ssdpulse_nvme_log_read_latency_effect_ratio",
                 .of_disk = ourselves};
 

@@ -49,7 +49,7 @@ export class DeviceView {
     };
     const tails = (kind) => [["p50", "p50"], ["p99", "p99"], ["p99.9", "p999"]].map(([name, field]) => ({ name, values: word(`${kind}_${field}`) }));
     const beside = (kind) => ["none", "discard", "flush", "both"].map((during) => ({
-      name: during === "none" ? "nothing beside" : during === "both" ? "beside both" : "beside a " + during,
+      name: during === "none" ? "neither" : during === "both" ? "during both" : "during a " + during,
       values: word(`${kind}_beside_${during}_p99`), n: (i) => this.besides(kind, during, i) }));
     const stages = (kind) => [{ name: "in the device", values: word(`${kind}_device_p99`) }, { name: "in the queue", values: word(`${kind}_queue_p99`) }];
     const size = (kind) => ({ name: kind + "s", values: (i) => {
@@ -60,8 +60,8 @@ export class DeviceView {
       latencyLines(this, "Read latency", tails("read")),
       latencyLines(this, "Write latency", tails("write")),
       latencyLines(this, "fsync latency (commits)", tails("commit")),
-      latencyLines(this, "Reads: p99 by what was in flight beside them", beside("read")),
-      latencyLines(this, "Writes: p99 by what was in flight beside them", beside("write")),
+      latencyLines(this, "Reads: p99 by what else was in flight", beside("read")),
+      latencyLines(this, "Writes: p99 by what else was in flight", beside("write")),
       latencyLines(this, "Reads: p99 in queue and device", stages("read")),
       latencyLines(this, "Writes: p99 in queue and device", stages("write")),
       new Lines(this, "I/Os a second", ["read", "write", "flush", "discard"].map((kind) => ({ name: kind + (kind === "flush" ? "es" : "s"), values: rate(kind + "_ios") })), count, false),
@@ -75,7 +75,7 @@ export class DeviceView {
   get levels() { return this.app.store.levels; }
   get bounds() { return this.app.store.bounds; }
   series(name) { return this.app.store.series(name); }
-  // How many I/Os; beside nothing are all that are beside none of the others.
+  // How many I/Os; "none" are all those that overlap none of the others.
   besides(kind, during, i) {
     if (during !== "none") return this.series(`${kind}_beside_${during}_ios`)[i];
     return ["discard", "flush", "both"].reduce((rest, other) => rest - this.series(`${kind}_beside_${other}_ios`)[i], this.series(kind + "_ios")[i]);
