@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "daemon/commands/configuration_options.h"
 #include "daemon/config/parse.h"
 
 namespace ssdpulse::commands {
@@ -17,9 +18,8 @@ void add_client_options(CLI::App& command, ClientOptions& options) {
 }
 
 config::Config config_in(const std::string& file) {
-  constexpr const char* kServiceFile = "/etc/ssdpulse/ssdpulse.yaml";
   constexpr const char* kServiceSocket = "/run/ssdpulse/web.socket";
-  const auto loaded = config::load(file.empty() ? kServiceFile : file);
+  const auto loaded = config::load(file.empty() ? kDefaultConfigFile : file);
   if (!loaded && !file.empty()) {
     throw CLI::ParseError(to_string(loaded.error()), CLI::ExitCodes::ValidationError);
   }
