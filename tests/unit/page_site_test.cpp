@@ -80,12 +80,12 @@ TEST(page_site, serves_the_files_as_they_are) {
 TEST(page_site, the_status_has_what_the_audit_found) {
   Rig rig;
   const auto shown = [&] {
-    std::size_t shown = 0;
+    std::size_t count = 0;
     const Json status = rig.ask("/api/v1/status");
     for (const Json& one : status["findings"]) {
-      shown += one["runbook"] == "SsdpulseAuditDanger" ? 1 : 0;
+      count += one["runbook"] == "SsdpulseAuditDanger" ? 1 : 0;
     }
-    return shown;
+    return count;
   };
   EXPECT_EQ(shown(), 1U);
   auto snapshot = test::small_snapshot();
