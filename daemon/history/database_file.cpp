@@ -131,9 +131,12 @@ Outcome<void> identify(Connection& connection) {
   if (*application != kApplicationId) {
     return damaged("is a database, but no history of ssdpulse");
   }
-  if (*version < 1 || *version > kSchemaVersion) {
-    return damaged("has the schema version " + std::to_string(*version) + ", known is " +
-                   std::to_string(kSchemaVersion));
+  if (*version > kSchemaVersion) {
+    return damaged("was written by a newer version of ssdpulse (schema " + std::to_string(*version) +
+                   ", this one knows up to " + std::to_string(kSchemaVersion) + ")");
+  }
+  if (*version < 1) {
+    return damaged("has the schema version " + std::to_string(*version) + ", which no version of ssdpulse wrote");
   }
   return compare_shapes(*found, *version);
 }

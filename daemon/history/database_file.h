@@ -17,7 +17,7 @@ namespace ssdpulse::history {
 inline constexpr std::int64_t kApplicationId = 0x53534450;  // "SSDP"
 inline constexpr std::int64_t kSchemaVersion = 4;
 /// Of new files: an hour of a busy device is some 2 to 4 KiB, of which pages of 4 KiB would hold one and waste the
-/// rest. A file that is there keeps its own: to change it is to write the whole file anew, beside the old one.
+/// rest. A file that is there keeps its own: to change it means writing the whole file again, next to the old one.
 inline constexpr std::int64_t kPageBytesOfNewFiles = 16384;
 
 /// Which file a path named; a file is read through once, not at every attempt on a full disk.

@@ -41,9 +41,10 @@ Outcome<PastReader> PastReader::open(const std::string& path, std::chrono::milli
       return tl::unexpected(version.error());
     }
     if (*version != kSchemaVersion) {
+      const char* what_to_do = *version > kSchemaVersion ? "a newer ssdpulse wrote it: ask with that version"
+                                                         : "the daemon of this version upgrades it when it starts";
       return tl::unexpected(Failure{path + " is of version " + std::to_string(*version) + ", not " +
-                                        std::to_string(kSchemaVersion) +
-                                        ": the daemon of this version upgrades it when it starts",
+                                        std::to_string(kSchemaVersion) + ": " + what_to_do,
                                     false});
     }
     return PastReader(std::move(connection), slice, deadline);

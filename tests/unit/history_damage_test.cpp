@@ -6,15 +6,19 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "daemon/history/database_file.h"
 #include "daemon/history/history.h"
+#include "daemon/history/past_reader.h"
 #include "tests/unit/history_rig.h"
 
 namespace ssdpulse::history {
@@ -124,6 +128,22 @@ TEST(Damaged, a_file_of_another_kind_or_time_is_set_aside) {
     EXPECT_EQ(rig.set_aside_files().size(), 1U);
     EXPECT_EQ(rig.recall()->minutes.size(), 1U);
   }
+}
+
+TEST(Damaged, a_file_of_a_newer_version_is_named_as_such) {
+  Rig rig;
+  rig.start().add({{row_at(kBegin - 1min)}, {}});
+  rig.stop();
+  rig.sql("PRAGMA user_version = 5");
+  const std::atomic<bool> stop = false;
+  std::optional<FileIdentity> checked;
+  const auto opened = open_database(rig.file(), std::uint64_t{1} << 30, checked, stop);
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_NE(opened.error().message.find("written by a newer version of ssdpulse (schema 5"), std::string::npos)
+      << opened.error().message;
+  const auto read = PastReader::open(rig.file(), 25ms, std::chrono::steady_clock::now() + 60s);
+  ASSERT_FALSE(read.has_value());
+  EXPECT_NE(read.error().message.find("a newer ssdpulse wrote it"), std::string::npos) << read.error().message;
 }
 
 TEST(Damaged, edited_values_are_read_within_bounds) {
