@@ -46,7 +46,7 @@ util::Result<audit::Facts> gather(const Where& where, const config::Config& conf
   facts.settings = settings::read({root}, *inventory);
   facts.enough = options.enough;
   auto api = Api::open(where, config.web);
-  const auto page = api ? api->page("/metrics") : tl::make_unexpected(api.error());
+  const auto page = api ? api->page("/metrics?collect%5B%5D=all") : tl::make_unexpected(api.error());
   if (page) {
     facts.measured = audit::Measurements::parse(*page);
   } else {

@@ -94,8 +94,15 @@ struct History {
   bool operator==(const History&) const = default;
 };
 
+/// What /metrics leaves out, unless it is asked for.
+struct Metrics {
+  std::vector<std::string> exclude;  // of model::kMetricGroups, never self
+  bool operator==(const Metrics&) const = default;
+};
+
 struct Config {
   Web web;
+  Metrics metrics;
   Devices devices;
   Latency latency;
   Nvme nvme;

@@ -16,6 +16,7 @@
 #include "daemon/config/entries.h"
 #include "daemon/config/listen_address.h"
 #include "daemon/config/units.h"
+#include "daemon/model/metric_groups.h"
 
 namespace ssdpulse::config {
 namespace {
@@ -338,6 +339,34 @@ struct HostNames {
   [[nodiscard]] Value write(const std::vector<std::string>& names) const { return list_of(names); }
 };
 
+/// A list of groups of metrics. What says how far the others can be trusted is never left out.
+struct GroupsToLeaveOut {
+  void read(const Value& value, const Field& field, std::vector<std::string>& out) const {
+    constexpr std::string_view kSelf = "self";
+    if (value.kind != Value::Kind::list) {
+      field.wrong(value.at, instead_of("a list of groups of metrics, as in [tenants, nvme_logs]", value));
+      return;
+    }
+    std::vector<std::string> groups;
+    for (const Value& item : value.items) {
+      if (item.kind != Value::Kind::scalar || !model::metric_group(item.text)) {
+        std::string expected = "expected one of";
+        for (const std::string_view group : model::kMetricGroups) {
+          expected += group == kSelf ? "" : " " + std::string(group);
+        }
+        field.wrong(item.at,
+                    (item.kind == Value::Kind::scalar ? in_quotes(item.text) : std::string(describe(item.kind))) +
+                        " is no group of metrics; " + expected);
+      } else if (item.text == kSelf) {
+        field.wrong(item.at, "self cannot be left out: it says whether the other metrics can be trusted");
+      }
+      groups.push_back(item.text);
+    }
+    out = std::move(groups);
+  }
+  [[nodiscard]] Value write(const std::vector<std::string>& groups) const { return list_of(groups); }
+};
+
 enum class Takes : std::uint8_t { reload, restart };  // what it takes for a change of the key to have effect
 
 template <typename Section, typename Held, typename Kind>
@@ -361,6 +390,7 @@ const std::vector<Key>& keys() {
       key("web", "socket", &Config::web, &Web::socket, PathOrNone{}, Takes::restart),
       key("web", "page", &Config::web, &Web::page, YesOrNo{}, Takes::restart),
       key("web", "hosts", &Config::web, &Web::hosts, HostNames{}, Takes::restart),
+      key("metrics", "exclude", &Config::metrics, &Metrics::exclude, GroupsToLeaveOut{}, Takes::restart),
       key("devices", "include", &Config::devices, &Devices::include, Patterns{.at_least = 1}, Takes::reload),
       key("devices", "exclude", &Config::devices, &Devices::exclude, Patterns{}, Takes::reload),
       key("latency", "mode", &Config::latency, &Latency::mode, kLatencyModes, Takes::restart),

@@ -20,6 +20,7 @@
 #include "daemon/history/kept_key.h"
 #include "daemon/history/reader.h"
 #include "daemon/live/recent_past.h"
+#include "daemon/model/metric_groups.h"
 #include "daemon/model/version.h"
 #include "daemon/runtime/audit_watch.h"
 #include "daemon/runtime/events.h"
@@ -131,17 +132,52 @@ http::Response plain(unsigned status, const char* words) {
   return {status, "text/plain; charset=utf-8", "", {}, std::make_shared<const std::string>(words)};
 }
 
-http::Routes routes(const web::CurrentSnapshot& current, exposition::MetricsPage& page) {
-  auto metrics = [&current, &page](const http::Request& request) -> http::Response {
+/// Those that /metrics shows by itself.
+model::MetricGroups groups_of(const config::Metrics& metrics) {
+  auto groups = model::all_metric_groups();
+  for (const std::string& name : metrics.exclude) {
+    groups.reset(model::metric_group(name).value());
+  }
+  return groups;
+}
+
+/// Those that were asked for by name; nothing: one of them does not exist.
+std::optional<model::MetricGroups> groups_named(const std::vector<std::string>& names) {
+  model::MetricGroups groups;
+  for (const std::string& name : names) {
+    const auto group = model::metric_group(name);
+    if (name == "all") {
+      groups.set();
+    } else if (group) {
+      groups.set(*group);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return groups;
+}
+
+http::Routes routes(const web::CurrentSnapshot& current, exposition::MetricsPage& page, model::MetricGroups shown) {
+  auto metrics = [&current, &page, shown](const http::Request& request) -> http::Response {
     const bool native_alone = request.parameter("histograms") == "native";
     if (!native_alone && !request.parameter("histograms").empty()) {
       return plain(400, "histograms=: expected native, or nothing for native and classic buckets\n");
+    }
+    const auto wanted = request.parameters("collect[]");
+    const auto groups = wanted.empty() ? shown : groups_named(wanted);
+    if (!groups) {
+      static const std::string kWords =
+          fmt::format("collect[]=: expected all, or one of {}\n", fmt::join(model::kMetricGroups, " "));
+      return plain(400, kWords.c_str());
     }
     const auto snapshot = current.get();
     if (!snapshot) {
       return plain(503, "no sample was taken yet\n");
     }
-    const auto body = page.get(snapshot, request.accept, request.accept_encoding, native_alone);
+    const auto body = page.get(snapshot, request.accept, request.accept_encoding, native_alone, *groups);
+    if (!body) {
+      return plain(503, "too many different selections by collect[]= within a second\n");
+    }
     return {
         200, body->content_type, body->content_encoding, {}, std::shared_ptr<const std::string>(body, &body->bytes)};
   };
@@ -325,7 +361,7 @@ ExitCode run(const config::Configure& configure) {
   live::RecentPast past;
   doctor::Onsets onsets;
   page::Site site(past, onsets);
-  auto pages = routes(current, metrics);
+  auto pages = routes(current, metrics, groups_of(config->metrics));
   if (config->web.page) {
     web::add_page(pages, current, site, config->web.hosts);
     if (reader) {

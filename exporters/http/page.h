@@ -17,18 +17,26 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 
 struct Request {
   std::string path;
-  std::string accept;                                     // the header's value, empty if absent
-  std::string accept_encoding;                            // the same
-  std::string host;                                       // the same
-  std::string if_none_match;                              // the same
-  std::string own;                                        // of X-Ssdpulse, which no page of another site can send
-  bool local = false;                                     // from this host, or over a unix socket
-  bool logged_in = false;                                 // with a user's password
-  std::map<std::string, std::string, std::less<>> query;  // decoded; of a name that is given twice, the first
+  std::string accept;                                          // the header's value, empty if absent
+  std::string accept_encoding;                                 // the same
+  std::string host;                                            // the same
+  std::string if_none_match;                                   // the same
+  std::string own;                                             // of X-Ssdpulse, which no page of another site can send
+  bool local = false;                                          // from this host, or over a unix socket
+  bool logged_in = false;                                      // with a user's password
+  std::multimap<std::string, std::string, std::less<>> query;  // decoded, in the order of the request; at most 16
 
-  [[nodiscard]] std::string parameter(std::string_view name) const {  // empty if absent
-    const auto found = query.find(name);
-    return found == query.end() ? "" : found->second;
+  /// The first of this name; empty if absent.
+  [[nodiscard]] std::string parameter(std::string_view name) const {
+    const auto found = query.lower_bound(name);
+    return found == query.end() || found->first != name ? "" : found->second;
+  }
+  [[nodiscard]] std::vector<std::string> parameters(std::string_view name) const {
+    std::vector<std::string> all;
+    for (auto [one, end] = query.equal_range(name); one != end; ++one) {
+      all.push_back(one->second);
+    }
+    return all;
   }
 };
 

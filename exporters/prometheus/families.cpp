@@ -2,23 +2,25 @@
 #include "exporters/prometheus/families.h"
 
 #include <chrono>
+#include <iterator>
 
 namespace ssdpulse::exposition {
 
 std::span<const Topic> topics() {
   static constexpr Topic kTopics[] = {
-      {"I/O of each device", io_families},
-      {"Writes: hints, classes, alignment", write_families},
-      {"Discards", discard_families},
-      {"Devices and file systems", device_families},
-      {"NVMe drives: wear and polling", nvme_families},
-      {"NVMe drives: fields of their log pages", nvme_log_families},
-      {"Write amplification, modelled", flash_families},
-      {"Latency spikes", spike_families},
-      {"Tenants and paths", tenant_families},
-      {"The web server", web_families},
-      {"The daemon itself", self_families},
+      {"io", "I/O of each device", io_families},
+      {"writes", "Writes: hints, classes, alignment", write_families},
+      {"discards", "Discards", discard_families},
+      {"devices", "Devices and file systems", device_families},
+      {"nvme", "NVMe drives: wear and polling", nvme_families},
+      {"nvme_logs", "NVMe drives: fields of their log pages", nvme_log_families},
+      {"flash_model", "Write amplification, modelled", flash_families},
+      {"spikes", "Latency spikes", spike_families},
+      {"tenants", "Tenants and paths", tenant_families},
+      {"web", "The web server", web_families},
+      {"self", "The daemon itself", self_families},
   };
+  static_assert(std::size(kTopics) == model::kMetricGroups.size());
   return kTopics;
 }
 
@@ -31,11 +33,14 @@ std::optional<model::WallTime> daemon_start(const model::Snapshot& snapshot) {
   return model::WallTime(std::chrono::round<std::chrono::microseconds>(since_epoch));
 }
 
-std::vector<Family> collect(const model::Snapshot& snapshot) {
+std::vector<Family> collect(const model::Snapshot& snapshot, model::MetricGroups groups) {
   const bool completion_only = snapshot.latency_mode == "completion-only";
   std::vector<Family> families;
-  for (const Topic& topic : topics()) {
-    for (const auto& description : topic.families()) {
+  for (std::size_t group = 0; group < topics().size(); ++group) {
+    if (!groups.test(group)) {
+      continue;
+    }
+    for (const auto& description : topics()[group].families()) {
       if (completion_only && description.modes == Modes::full_only) {
         continue;
       }

@@ -7,11 +7,13 @@
 #include <span>
 #include <vector>
 
+#include "daemon/model/metric_groups.h"
 #include "exporters/prometheus/family.h"
 
 namespace ssdpulse::exposition {
 
 struct Topic {
+  std::string_view group;  // of model::kMetricGroups, in the same order
   std::string_view title;
   std::span<const FamilyDescription> (*families)();
 };
@@ -34,7 +36,7 @@ std::span<const FamilyDescription> self_families();
 /// When counters that belong to no device began: with the daemon. Absent until /proc/self has been read.
 std::optional<model::WallTime> daemon_start(const model::Snapshot& snapshot);
 
-/// Every family that has a sample in this Snapshot. The result borrows from the Snapshot.
-std::vector<Family> collect(const model::Snapshot& snapshot);
+/// Every family of these groups that has a sample in this Snapshot. The result borrows from the Snapshot.
+std::vector<Family> collect(const model::Snapshot& snapshot, model::MetricGroups groups = model::all_metric_groups());
 
 }  // namespace ssdpulse::exposition

@@ -33,6 +33,16 @@ prints the same list for programs.
 .Pp
 Names, types and labels are a contract: the changelog lists every change to them as breaking.
 A value that is not known is absent, never 0.
+Each topic is a group:
+.Cm metrics.exclude
+of
+.Xr ssdpulse.yaml 5
+leaves groups out, and
+.Pa /metrics?collect[]=GROUP ,
+which may be repeated, asks for some alone, or with
+.Cm all
+for every one.
+.Pp
 Identity (model, serial, firmware) is on the
 .Li _info
 metrics alone, which are joined by
@@ -134,7 +144,7 @@ void add_manual_entry(std::string& page, const FamilyDescription& family) {
 std::string metric_list_text() {
   std::string text;
   for (const Topic& topic : topics()) {
-    text += fmt::format("{}{}\n", text.empty() ? "" : "\n", topic.title);
+    text += fmt::format("{}{}  (group {})\n", text.empty() ? "" : "\n", topic.title, topic.group);
     for (const FamilyDescription& family : topic.families()) {
       text += fmt::format("\n  {}  ({})\n", family.name, kind_of(family));
       text += wrapped(family.help, 6, 6);
@@ -164,6 +174,7 @@ std::string metric_list_json() {
       const std::string absent = absent_when(family);
       metrics.push_back({{"name", family.name},
                          {"topic", topic.title},
+                         {"group", topic.group},
                          {"type", name_of(family.type)},
                          {"unit", family.unit},
                          {"labels", std::move(labels)},
@@ -177,7 +188,7 @@ std::string metric_list_json() {
 std::string metric_list_manual() {
   std::string page(kManualHead);
   for (const Topic& topic : topics()) {
-    page += fmt::format(".Ss {}\n.Bl -tag -width Ds\n", topic.title);
+    page += fmt::format(".Ss {}\nGroup\n.Cm {} .\n.Bl -tag -width Ds\n", topic.title, topic.group);
     for (const FamilyDescription& family : topic.families()) {
       add_manual_entry(page, family);
     }

@@ -10,8 +10,9 @@ namespace ssdpulse::exposition {
 /// For a terminal.
 std::string metric_list_text();
 
-/// {"metrics": [{"name", "topic", "type", "unit", "labels": [{"name", "values", "meaning"}], "help", "absent_when"}]}
-/// `values` is null where they are not enumerated, `absent_when` null where the family is always there.
+/// {"metrics": [{"name", "topic", "group", "type", "unit", "labels": [{"name", "values", "meaning"}], "help",
+/// "absent_when"}]} `values` is null where they are not enumerated, `absent_when` null where the family is always
+/// there.
 std::string metric_list_json();
 
 /// The manual page ssdpulse-metrics(7), in mdoc.

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "daemon/model/metric_groups.h"
 #include "daemon/model/snapshot.h"
 
 namespace ssdpulse::exposition {
@@ -22,17 +23,23 @@ struct Body {
 };
 
 /// Thread-safe. Callers who want the same rendering at the same time wait for the one that makes it; none holds a
-/// lock once the body is returned, however slowly it is sent. Memory: six bodies, and those still being sent.
+/// lock once the body is returned, however slowly it is sent. Memory: six bodies for each of at most kMostSelections
+/// selections of groups, and those still being sent.
 class MetricsPage {
  public:
+  /// Different selections of groups that are rendered of one Snapshot: whoever asks for more has to wait for the next.
+  static constexpr std::size_t kMostSelections = 8;
+
   MetricsPage();
   ~MetricsPage();
 
   /// `snapshot` must not be null. One with a smaller number than an earlier call's gets the newer page, so that
-  /// requests that overtake each other render nothing twice. `native_alone`: see choose_format.
+  /// requests that overtake each other render nothing twice. `native_alone`: see choose_format. Null: too many
+  /// different selections of groups were asked for of this Snapshot.
   [[nodiscard]] std::shared_ptr<const Body> get(const std::shared_ptr<const model::Snapshot>& snapshot,
                                                 std::string_view accept, std::string_view accept_encoding,
-                                                bool native_alone = false);
+                                                bool native_alone = false,
+                                                model::MetricGroups groups = model::all_metric_groups());
 
   /// How many renderings were made so far, each format and coding by itself.
   [[nodiscard]] std::uint64_t renderings() const;

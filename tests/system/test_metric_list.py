@@ -6,6 +6,7 @@ The pages: that of the unit tests, which the exporter made of every family; the 
 the live one of a daemon. None of them may show what the list does not have, and together they show all that it has.
 """
 import re
+import urllib.error
 import urllib.request
 from collections import defaultdict
 from pathlib import Path
@@ -34,12 +35,33 @@ def shown(page):
     return types, labels
 
 
-def live_page(state):
-    with rig.ram_disks(state, size="64M") as [disk], rig.daemon(state, [disk]) as daemon:
+def page_of(daemon, query=""):
+    """(status, page)"""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{daemon.port}/metrics{query}", timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def live_page(check, state, listed):
+    """The whole page of a daemon whose configuration leaves groups out, which a scrape may ask for."""
+    groups = {metric["name"]: metric["group"] for metric in listed}
+    with rig.ram_disks(state, size="64M") as [disk], \
+            rig.daemon(state, [disk], settings="metrics: {exclude: [tenants, writes]}\n") as daemon:
         rig.fio(disk, rig.fresh_seed(), rw="randrw", bs="4k", ioengine="psync", number_ios=200, size="32M")
         daemon.at_rest()
-        with urllib.request.urlopen(f"http://127.0.0.1:{daemon.port}/metrics", timeout=10) as answer:
-            return answer.read().decode()
+
+        def shows(query):
+            return {groups[name] for name in shown(page_of(daemon, query)[1])[0]}
+
+        everything = shows("?collect[]=all")
+        check.that({"io", "tenants", "writes", "self"} <= everything, f"asked for all: {everything}")
+        check.equal(shows(""), everything - {"tenants", "writes"}, "without what the configuration leaves out")
+        check.equal(shows("?collect[]=tenants&collect%5B%5D=web"), {"tenants", "web"}, "asked for two")
+        status, words = page_of(daemon, "?collect[]=tenant")
+        check.that(status == 400 and "tenants" in words, f"a group that is none: {status} {words.strip()}")
+        return page_of(daemon, "?collect[]=all")[1]
 
 
 def unlisted(metrics, types, labels):
@@ -75,7 +97,7 @@ def test(check, state):
                   or metric["unit"] and not metric["name"].removesuffix("_total").endswith(metric["unit"])]
     check.that(not incomplete, f"each has help, each label a meaning, each name its unit {incomplete}")
     types, labels = {}, defaultdict(set)
-    for what, page in (("unit tests", GOLDEN.read_text()), ("made-up", made_up.page(listed, 1000)), ("live", live_page(state))):
+    for what, page in (("unit tests", GOLDEN.read_text()), ("made-up", made_up.page(listed, 1000)), ("live", live_page(check, state, listed))):
         of_page = shown(page)
         wrong = list(unlisted(metrics, *of_page))
         check.that(of_page[0] and not wrong, f"{what}: all of the page's {len(of_page[0])} families are as listed {wrong[:5]}")

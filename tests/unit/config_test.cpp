@@ -30,11 +30,23 @@ TEST(Parse, nothing_means_the_defaults) {
   }
 }
 
+TEST(Parse, groups_of_metrics_are_known_and_self_stays) {
+  const ParseOutcome outcome = parse("metrics: {exclude: [tenants, tenant, self, {a: b}]}\n", "f");
+  ASSERT_FALSE(outcome.has_value());
+  ASSERT_EQ(outcome.error().size(), 3U) << errors(outcome);
+  EXPECT_NE(outcome.error()[0].message.find("'tenant' is no group of metrics; expected one of io "), std::string::npos)
+      << errors(outcome);
+  EXPECT_NE(outcome.error()[1].message.find("self cannot be left out"), std::string::npos) << errors(outcome);
+  EXPECT_NE(parse("metrics: {exclude: tenants}\n", "f").error()[0].message.find("as in [tenants, nvme_logs]"),
+            std::string::npos);
+}
+
 TEST(Parse, reads_every_key) {
   const ParseOutcome outcome = parse(
       "latency: {mode: completion-only}\n"
       "web:\n  listen_address: [':9090', \"[::1]:10936\", localhost:0]\n  config_file: /etc/ssdpulse/web.yaml\n"
       "devices:\n  include:\n  - nvme*\n  - sd[!a-c]\n  exclude: []\n"
+      "metrics: {exclude: [tenants, nvme_logs]}\n"
       "nvme:\n  poll_interval: 90s\n  reader_socket: /run/x.socket\n"
       "discard:\n  burst_gap: 5s\n"
       "writes:\n  page_hints: never\n"
@@ -50,6 +62,7 @@ TEST(Parse, reads_every_key) {
   expected.web.config_file = "/etc/ssdpulse/web.yaml";
   expected.devices.include = {"nvme*", "sd[!a-c]"};
   expected.devices.exclude = {};
+  expected.metrics.exclude = {"tenants", "nvme_logs"};
   expected.nvme = {std::chrono::seconds(90), "/run/x.socket"};
   expected.discard.burst_gap = std::chrono::seconds(5);
   expected.writes.page_hints = PageHints::never;
@@ -74,10 +87,12 @@ struct Golden {
 const std::vector<Golden> kGolden{
     // structure
     {"- web\n",
-     "f.yaml:1:1: expected sections (web, devices, latency, nvme, discard, writes, spikes, attribution, flash_model, "
+     "f.yaml:1:1: expected sections (web, metrics, devices, latency, nvme, discard, writes, spikes, attribution, "
+     "flash_model, "
      "history), got a list"},
     {"\nfull\n",
-     "f.yaml:2:1: expected sections (web, devices, latency, nvme, discard, writes, spikes, attribution, flash_model, "
+     "f.yaml:2:1: expected sections (web, metrics, devices, latency, nvme, discard, writes, spikes, attribution, "
+     "flash_model, "
      "history), got a single "
      "value"},
     {"web: :9090\n",
@@ -88,11 +103,12 @@ const std::vector<Golden> kGolden{
     {"~: 1\n", "f.yaml:1:1: expected a word as key, got nothing"},
     // unknown and duplicate keys
     {"wep: 1\n",
-     "f.yaml:1:1: unknown key 'wep' (did you mean 'web'?); expected one of web, devices, latency, nvme, discard, "
+     "f.yaml:1:1: unknown key 'wep' (did you mean 'web'?); expected one of web, metrics, devices, latency, nvme, "
+     "discard, "
      "writes, "
      "spikes, attribution, flash_model, history"},
     {"events:\n  retention: 90d\n",
-     "f.yaml:1:1: unknown key 'events'; expected one of web, devices, latency, nvme, discard, writes, spikes, "
+     "f.yaml:1:1: unknown key 'events'; expected one of web, metrics, devices, latency, nvme, discard, writes, spikes, "
      "attribution, flash_model, history"},
     {"latency:\n  mdoe: full\n", "f.yaml:2:3: unknown key 'mdoe' (did you mean 'mode'?); expected mode"},
     {"devices: {excludes: []}\n",
@@ -108,7 +124,8 @@ const std::vector<Golden> kGolden{
     {"web:\n  <<: {}\n",
      "f.yaml:2:3: unknown key '<<'; expected one of listen_address, config_file, socket, page, hosts"},
     {"\"a\\nb\": 1\n",
-     "f.yaml:1:1: unknown key 'a\\x0ab'; expected one of web, devices, latency, nvme, discard, writes, spikes, "
+     "f.yaml:1:1: unknown key 'a\\x0ab'; expected one of web, metrics, devices, latency, nvme, discard, writes, "
+     "spikes, "
      "attribution, flash_model, history"},
     {"web:\nlatency:\nweb:\n", "f.yaml:3:1: duplicate key 'web', first on line 1; expected each key once"},
     {"latency:\n  mode: full\n  'mode': full\n",
@@ -350,6 +367,7 @@ TEST(Print, shows_the_defaults) {
   EXPECT_EQ(
       print(Config{}),
       "web:\n  listen_address: [\"127.0.0.1:10936\"]\n  config_file: \"\"\n  socket: \"\"\n  page: true\n  hosts: []\n"
+      "metrics:\n  exclude: []\n"
       "devices:\n  include: [\"*\"]\n  exclude: [\"loop*\", \"ram*\", \"zram*\"]\n"
       "latency:\n  mode: full\n"
       "nvme:\n  poll_interval: 30s\n  reader_socket: \"\"\n"

@@ -27,7 +27,7 @@ TEST(HistoryRoutes, TakeSixtyMarksAMinute) {
   request.host = "localhost";
   request.own = "1";
   request.local = true;
-  request.query["text"] = "flood";
+  request.query.emplace("text", "flood");
   for (int i = 0; i < 60; ++i) {
     ASSERT_EQ(routes["POST /api/v1/marks"](request).status, 200U) << i;
   }
@@ -71,10 +71,11 @@ TEST(HistoryRoutes, MinutesAreThoseOfSixHoursAtMost) {
   EXPECT_EQ(json.at("minutes").at(1).at("seconds"), 60);
   const auto now =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
-  request.query["from"] = std::to_string((now - 6h).count());
-  request.query["to"] = std::to_string(now.count());
+  request.query.emplace("from", std::to_string((now - 6h).count()));
+  request.query.emplace("to", std::to_string(now.count()));
   EXPECT_EQ(routes["/api/v1/history/*"](request).status, 200U);
-  request.query["from"] = std::to_string((now - 7h).count());
+  request.query.erase("from");
+  request.query.emplace("from", std::to_string((now - 7h).count()));
   const http::Response refused = routes["/api/v1/history/*"](request);
   EXPECT_EQ(refused.status, 400U);
   EXPECT_NE(refused.body->find("six hours at most"), std::string::npos);

@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "exporters/prometheus/families.h"
 #include "exporters/prometheus/metrics_page.h"
 #include "tests/unit/prometheus_snapshots.h"
 
@@ -70,6 +71,35 @@ TEST(MetricsPage, NativeHistogramsAloneForWhoAsks) {
   // Text has nothing but classic ones.
   EXPECT_EQ(page.get(snapshot, "", "", true).get(), page.get(snapshot, "", "").get());
   EXPECT_EQ(page.renderings(), 4U);
+}
+
+TEST(MetricsPage, ShowsTheGroupsThatAreAskedFor) {
+  MetricsPage page;
+  const auto snapshot = numbered(1);
+  std::set<std::string> seen;
+  for (std::size_t group = 0; group < model::kMetricGroups.size(); ++group) {
+    EXPECT_EQ(topics()[group].group, model::kMetricGroups[group]);
+    EXPECT_EQ(model::metric_group(model::kMetricGroups[group]), group);
+    const auto families = collect(*snapshot, model::MetricGroups{}.set(group));
+    for (const Family& family : families) {
+      EXPECT_TRUE(seen.insert(std::string(family.description->name)).second) << family.description->name;
+    }
+  }
+  EXPECT_EQ(seen.size(), collect(*snapshot).size());
+  const auto self = page.get(snapshot, "", "", false, model::MetricGroups{}.set(*model::metric_group("self")));
+  EXPECT_NE(self->bytes.find("\nssdpulse_build_info{"), std::string::npos);
+  EXPECT_EQ(self->bytes.find("ssdpulse_io_bytes_total"), std::string::npos);
+}
+
+TEST(MetricsPage, KeepsFewSelectionsOfGroups) {
+  MetricsPage page;
+  const auto snapshot = numbered(1);
+  for (std::size_t count = 0; count < MetricsPage::kMostSelections; ++count) {
+    EXPECT_NE(page.get(snapshot, "", "", false, model::MetricGroups(count + 1)), nullptr);
+  }
+  EXPECT_EQ(page.get(snapshot, "", "", false, model::MetricGroups(100)), nullptr);
+  EXPECT_NE(page.get(snapshot, "", "", false, model::MetricGroups(1)), nullptr) << "known ones are answered";
+  EXPECT_NE(page.get(numbered(2), "", "", false, model::MetricGroups(100)), nullptr) << "a second later, too";
 }
 
 TEST(MetricsPage, RendersOnceAndShares) {
