@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All drives, the one that needs somebody first, and what is not measured here.
+// All drives, worst first, and what is not measured here.
 
 import { element, latency, count, bytes, percent, duration, clock } from "./words.js";
 import { cividis, colour, hatch } from "./plot.js";
@@ -135,7 +135,7 @@ export class Overview {
     const focused = document.activeElement?.closest?.("tr")?.dataset.device;
     this.body.replaceChildren(...shown.map(row));
     if (focused) this.body.querySelector(`tr[data-device="${CSS.escape(focused)}"] a`)?.focus({ preventScroll: true });
-    this.number.textContent = wanted ? `${shown.length} of ${overview.devices.length} drives` : `${overview.devices.length} drives, the one that needs somebody first`;
+    this.number.textContent = wanted ? `${shown.length} of ${overview.devices.length} drives` : overview.devices.length === 1 ? "1 drive" : `${overview.devices.length} drives, worst first`;
     if (status && status !== this.said) this.sayStatus(status);
   }
 
