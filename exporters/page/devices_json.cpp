@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list: every measured device, the one that needs somebody first.
+// The list: every measured device, worst first.
 #include <algorithm>
 #include <tuple>
 

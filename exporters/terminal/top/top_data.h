@@ -40,7 +40,7 @@ struct Overview {
   std::string verdict;
   std::string sentence;
   std::string next;
-  std::vector<Drive> drives;  // the one that needs somebody first
+  std::vector<Drive> drives;  // worst first
   bool past = false;          // of the minute that holds `taken_at`, out of the history
 };
 
