@@ -24,7 +24,7 @@ SECONDS = 600 if rig.LONG else 8
 AGAIN_SECONDS = 60 if rig.LONG else 3
 DOCUMENTED = 64  # requests answered at once
 MORE_MEMORY = (1280 * 16 << 10) + (8 << 20)  # anonymous: connections x connection_memory, and pages being made and sent
-MORE_LATER = 1 << 20  # the allocator may keep what the first storm needed; a second one adds nothing
+MORE_LATER = 4 << 20  # what the allocator may keep; a page that nobody frees would be there 100 times over
 AT_ONCE = 1.0  # seconds; the client is a single thread of Python on the same CPUs
 REQUEST = b"GET /metrics HTTP/1.1\r\nHost: storm\r\nConnection: close\r\n\r\n"
 STAMP = re.compile(rb"^ssdpulse_snapshot_timestamp_seconds (\S+)$", re.M)
@@ -172,8 +172,9 @@ def test(check, state):
 def memory(check, start, peaks, after):
     check.figure(f"RssAnon: {start >> 10} KiB before, peak {peaks[0] >> 10} KiB, in a second storm {peaks[1] >> 10} KiB"
                  f", after {after >> 10} KiB")
-    check.that(peaks[0] < start + MORE_MEMORY, f"the peak is less than {MORE_MEMORY >> 20} MiB above the start")
-    check.that(max(peaks[1], after) < peaks[0] + MORE_LATER, "a second storm needs no more")
+    # How many pages are on their way at once, and so the peak, differs from storm to storm: what leaks stays afterwards.
+    check.that(max(peaks) < start + MORE_MEMORY, f"each peak is less than {MORE_MEMORY >> 20} MiB above the start")
+    check.that(after < start + MORE_LATER, f"nothing of it stays: less than {MORE_LATER >> 10} KiB above the start")
 
 
 rig.main(test)
