@@ -22,7 +22,7 @@ WORK = ROOT / "build-tests"
 CI_SEED = 20261
 # The only second tries: a whole run of the CI tier looks at so many failures of these levels once more, with nothing
 # beside them, because they measure real I/O on a shared host. A run that needed one says so in its last lines.
-SECOND_TRIES = 2
+SECOND_TRIES = 4
 TRIED_TWICE = ("kernel", "system", "package", "vm")
 SLOWEST = 10
 
