@@ -34,48 +34,58 @@ std::vector<audit::Acceptance> acceptances() {
 
 }  // namespace
 
-AuditWatch::AuditWatch(const web::CurrentSnapshot& current) : current_(current), thread_([this] { work(); }) {}
+AuditWatch::AuditWatch(const web::CurrentSnapshot& current)
+    : state_(std::make_shared<State>()), thread_([state = state_, &current] { work(*state, current); }) {}
 
 AuditWatch::~AuditWatch() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
+  std::unique_lock lock(state_->mutex);
+  state_->stop = true;
+  state_->wake.notify_all();
+  const bool ended = state_->wake.wait_for(lock, kPatience, [this] { return state_->ended; });
+  lock.unlock();
+  if (ended) {
+    thread_.join();
+  } else {
+    log::warning("the audit waits for a file system that does not answer; stopping without it");
+    thread_.detach();
   }
-  wake_.notify_all();
-  thread_.join();
 }
 
 void AuditWatch::observe(std::shared_ptr<const model::Inventory> inventory) {
-  const std::lock_guard lock(mutex_);
-  const bool first = inventory_ == nullptr;
-  inventory_ = std::move(inventory);
+  const std::lock_guard lock(state_->mutex);
+  const bool first = state_->inventory == nullptr;
+  state_->inventory = std::move(inventory);
   if (first) {
-    wake_.notify_all();
+    state_->wake.notify_all();
   }
 }
 
 std::shared_ptr<const AuditWatch::Findings> AuditWatch::findings() const {
-  const std::lock_guard lock(mutex_);
-  return findings_;
+  const std::lock_guard lock(state_->mutex);
+  return state_->findings;
 }
 
-void AuditWatch::work() {
-  std::unique_lock lock(mutex_);
-  wake_.wait(lock, [this] { return stop_ || inventory_ != nullptr; });
-  while (!stop_) {
-    const auto inventory = inventory_;
+void AuditWatch::work(State& state, const web::CurrentSnapshot& current) {
+  std::unique_lock lock(state.mutex);
+  state.wake.wait(lock, [&] { return state.stop || state.inventory != nullptr; });
+  while (!state.stop) {
+    const auto inventory = state.inventory;
+    const auto snapshot = current.get();  // under the lock: once stop is set, nobody looks at it any more
     lock.unlock();
-    auto found = look(*inventory);
+    auto found = look(*inventory, snapshot);
     lock.lock();
-    findings_ = std::move(found);
-    wake_.wait_for(lock, kInterval, [this] { return stop_; });
+    state.findings = std::move(found);
+    state.wake.wait_for(lock, kInterval, [&] { return state.stop; });
   }
+  state.ended = true;
+  state.wake.notify_all();
 }
 
-std::shared_ptr<const AuditWatch::Findings> AuditWatch::look(const model::Inventory& inventory) const {
+std::shared_ptr<const AuditWatch::Findings> AuditWatch::look(const model::Inventory& inventory,
+                                                             const std::shared_ptr<const model::Snapshot>& snapshot) {
   audit::Facts facts;
   facts.settings = settings::read({}, inventory);
-  if (const auto snapshot = current_.get()) {
+  if (snapshot) {
     // A page of its own, whose bytes are gone afterwards.
     exposition::MetricsPage page;
     facts.measured = audit::Measurements::parse(page.get(snapshot, "text/plain", "")->bytes);

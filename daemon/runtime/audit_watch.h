@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // AuditWatch: judges by the rules of the audit every few minutes, on a thread of its own, because asking a file system
 // how full it is may wait for that file system. It keeps what is in danger or advised, and nobody has accepted.
-// The thread ends with the AuditWatch.
+// The thread ends with the AuditWatch, unless it waits for a file system that does not answer: then it is left behind, so
+// that nothing else waits for it.
 #pragma once
 
 #include <chrono>
@@ -13,6 +14,7 @@
 
 #include "daemon/model/device.h"
 #include "daemon/model/finding.h"
+#include "daemon/model/snapshot.h"
 #include "daemon/web/current_snapshot.h"
 
 namespace ssdpulse::runtime {
@@ -22,6 +24,9 @@ class AuditWatch {
  public:
   /// Between two looks: some fifty small files for each device, and one rendering of the metrics.
   static constexpr std::chrono::minutes kInterval{5};
+
+  /// How long the end waits for a look that is under way; it takes milliseconds.
+  static constexpr std::chrono::seconds kPatience{2};
 
   using Findings = std::vector<model::Finding>;
 
@@ -38,15 +43,21 @@ class AuditWatch {
   [[nodiscard]] std::shared_ptr<const Findings> findings() const;
 
  private:
-  void work();
-  [[nodiscard]] std::shared_ptr<const Findings> look(const model::Inventory& inventory) const;
+  // Outlives the AuditWatch where its thread is left behind.
+  struct State {
+    std::mutex mutex;  // never held during a look
+    std::condition_variable wake;
+    std::shared_ptr<const model::Inventory> inventory;
+    std::shared_ptr<const Findings> findings;
+    bool stop = false;
+    bool ended = false;
+  };
 
-  const web::CurrentSnapshot& current_;
-  mutable std::mutex mutex_;  // never held during a look
-  std::condition_variable wake_;
-  std::shared_ptr<const model::Inventory> inventory_;
-  std::shared_ptr<const Findings> findings_;
-  bool stop_ = false;
+  static void work(State& state, const web::CurrentSnapshot& current);
+  static std::shared_ptr<const Findings> look(const model::Inventory& inventory,
+                                              const std::shared_ptr<const model::Snapshot>& snapshot);
+
+  const std::shared_ptr<State> state_;
   std::thread thread_;
 };
 
