@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // AuditWatch: judges by the rules of the audit every few minutes, on a thread of its own, because asking a file system
 // how full it is may wait for that file system. It keeps what is in danger or advised, and nobody has accepted.
-// The thread ends with the AuditWatch, unless it waits for a file system that does not answer: then it is left behind, so
-// that nothing else waits for it.
+// The thread ends with the AuditWatch, unless it waits for a file system that does not answer: then it is left behind,
+// so that nothing else waits for it.
 #pragma once
 
 #include <chrono>

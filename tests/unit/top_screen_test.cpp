@@ -231,7 +231,8 @@ State past_state() {
   for (int minute = 0; minute < 100; ++minute) {
     minutes["minutes"].push_back(
         {{"start", 1'699'999'200 - 60 * minute},
-         {"latencies", {{"read_total", {{"words", {{60U, 5U}, {61U, 500U}, {70U + minute % 9, 1U}}}}}}}});
+         {"latencies",
+          {{"read_total", {{"words", {{60U, 5U}, {61U, 500U}, {70U + static_cast<unsigned>(minute % 9), 1U}}}}}}}});
   }
   result.seconds = minutes_at(at, "read", 120, live(), history(), minutes);
   return result;
