@@ -357,7 +357,7 @@ ExitCode run(const config::Configure& configure) {
   }
   const auto models = config->flash_model.enabled ? std::make_unique<flash::ModelRunner>(models_of(*config)) : nullptr;
   web::CurrentSnapshot current;
-  exposition::MetricsPage metrics;
+  exposition::MetricsPage metrics(groups_of(config->metrics));
   live::RecentPast past;
   doctor::Onsets onsets;
   page::Site site(past, onsets);

@@ -32,13 +32,13 @@ class MetricsPage::Renderings {
   [[nodiscard]] std::uint64_t number() const { return snapshot_->number; }
 
   // The pages of one selection of groups; null: too many selections.
-  Selection* select(model::MetricGroups groups) {
+  Selection* select(model::MetricGroups groups, model::MetricGroups usual) {
     const std::lock_guard lock(mutex_);
     const auto found = selections_.find(groups.to_ulong());
     if (found != selections_.end()) {
       return &found->second;
     }
-    return selections_.size() == kMostSelections ? nullptr : &selections_[groups.to_ulong()];
+    return selections_.size() >= kMostSelections && groups != usual ? nullptr : &selections_[groups.to_ulong()];
   }
 
   std::shared_ptr<const Body> plain(Selection& selection, model::MetricGroups groups, Format format) {
@@ -77,7 +77,7 @@ class MetricsPage::Renderings {
   std::map<unsigned long, Selection> selections_;
 };
 
-MetricsPage::MetricsPage() = default;
+MetricsPage::MetricsPage(model::MetricGroups usual) : usual_(usual) {}
 MetricsPage::~MetricsPage() = default;
 
 std::shared_ptr<MetricsPage::Renderings> MetricsPage::of(const std::shared_ptr<const model::Snapshot>& snapshot) {
@@ -93,7 +93,7 @@ std::shared_ptr<const Body> MetricsPage::get(const std::shared_ptr<const model::
                                              bool native_alone, model::MetricGroups groups) {
   const auto renderings = of(snapshot);
   const auto format = choose_format(accept, native_alone);
-  Renderings::Selection* selection = renderings->select(groups);
+  Renderings::Selection* selection = renderings->select(groups, usual_);
   if (selection == nullptr) {
     return nullptr;
   }

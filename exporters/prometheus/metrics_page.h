@@ -30,7 +30,8 @@ class MetricsPage {
   /// Different selections of groups that are rendered of one Snapshot: whoever asks for more has to wait for the next.
   static constexpr std::size_t kMostSelections = 8;
 
-  MetricsPage();
+  /// `usual`: the selection that is rendered whatever else was asked for, so that nobody keeps a scrape from its page.
+  explicit MetricsPage(model::MetricGroups usual = model::all_metric_groups());
   ~MetricsPage();
 
   /// `snapshot` must not be null. One with a smaller number than an earlier call's gets the newer page, so that
@@ -48,6 +49,7 @@ class MetricsPage {
   class Renderings;
   [[nodiscard]] std::shared_ptr<Renderings> of(const std::shared_ptr<const model::Snapshot>& snapshot);
 
+  const model::MetricGroups usual_;
   std::mutex mutex_;  // never held while rendering
   std::shared_ptr<Renderings> current_;
   std::atomic<std::uint64_t> count_{0};

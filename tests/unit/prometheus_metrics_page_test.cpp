@@ -99,6 +99,7 @@ TEST(MetricsPage, KeepsFewSelectionsOfGroups) {
   }
   EXPECT_EQ(page.get(snapshot, "", "", false, model::MetricGroups(100)), nullptr);
   EXPECT_NE(page.get(snapshot, "", "", false, model::MetricGroups(1)), nullptr) << "known ones are answered";
+  EXPECT_NE(page.get(snapshot, "", ""), nullptr) << "and the usual one always";
   EXPECT_NE(page.get(numbered(2), "", "", false, model::MetricGroups(100)), nullptr) << "a second later, too";
 }
 
