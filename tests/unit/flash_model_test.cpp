@@ -174,6 +174,18 @@ TEST(FlashModel, FewLossesWidenTheBoundsAndManySilenceIt) {
   EXPECT_NEAR(base(model)->ratio / kUniform, 1, 0.03);
 }
 
+/// As after a daemon that was held up: nobody took events while more than the whole drive was written.
+TEST(FlashModel, LossesOfATickOfMoreThanADriveWriteCount) {
+  FlashModel model(settings_of());
+  Host host(model, test::uniform_load(kPages, 3));
+  host.play(2);
+  ASSERT_EQ(silence(model), std::nullopt);
+  host.loses = 0.1;
+  host.tick(2 * kPages);
+  EXPECT_EQ(silence(model, FlashWindow::day), FlashSilence::events_lost);
+  EXPECT_NEAR(model.report().lost_writes, 0.1, 0.01);
+}
+
 TEST(FlashModel, LostDiscardsAreWorse) {
   FlashModel model(settings_of());
   Host host(model, test::discard_load(kPages, 0.3, 4));

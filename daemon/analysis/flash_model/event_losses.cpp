@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/analysis/flash_model/event_losses.h"
 
+#include <algorithm>
+
 namespace ssdpulse::analysis {
 namespace {
 
@@ -11,21 +13,19 @@ double lost_share(std::uint64_t lost, std::uint64_t seen) {
 }  // namespace
 
 void EventLosses::add(const Seen& seen, std::uint64_t drive_pages) {
+  volume_ += drive_pages;
+  const std::uint64_t passed = std::min<std::uint64_t>(volume_ / part_pages_, parts_.size());
+  volume_ %= part_pages_;
+  for (std::uint64_t part = 0; part < passed; ++part) {
+    newest_ = (newest_ + 1) % parts_.size();
+    parts_[newest_] = {};
+  }
+  // Where it ends: what came at once stays, also if the host wrote more than the drive holds meanwhile.
   Seen& part = parts_[newest_];
   part.writes += seen.writes;
   part.lost_writes += seen.lost_writes;
   part.discards += seen.discards;
   part.lost_discards += seen.lost_discards;
-  volume_ += drive_pages;
-  for (std::size_t passed = 0; volume_ >= part_pages_; ++passed) {
-    if (passed == parts_.size()) {
-      volume_ %= part_pages_;
-      break;
-    }
-    volume_ -= part_pages_;
-    newest_ = (newest_ + 1) % parts_.size();
-    parts_[newest_] = {};
-  }
 }
 
 EventLosses::Rates EventLosses::rates() const {

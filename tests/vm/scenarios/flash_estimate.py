@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The live flash model says what `simulate --full` says of the backend's own log, over a restart of the daemon."""
-import json
-import os
-import subprocess
 import time
 
+import live_model
 import machine
 from devices import Logged, Nvme
 
@@ -13,9 +11,6 @@ KERNELS = ("5.10", "newest")
 MACHINE = {"append": "nvme_core.multipath=N"}
 SECONDS = 1800
 SIZE, UNIT = 256 << 20, 16 << 10
-SPARE = 0.085  # that is assumed of a drive of this size
-SETTINGS = ("flash_model:\\n  virtual_disks: true\\n  sample: 1/2\\nnvme: { poll_interval: 1h }\\n"
-            "history: { directory: /tmp/history }\\n")
 LOADS = {"uniform": {}, "skewed": {"random_distribution": "zoned:90/10:10/90"}}
 HALVES = 1.25, 1.25  # drive writes before and after the restart, and one before, in order: then no page is unknown
 
@@ -33,7 +28,7 @@ def write(vm, disks, drive_writes):
 def run(vm, check):
     disks = {serial: vm.disk(serial) for serial in LOADS}
     controllers = {serial: disk.split("n1")[0] for serial, disk in disks.items()}
-    vm.sh(f"mkdir -p /tmp/history; printf '{SETTINGS}' >/tmp/flash.yaml")
+    vm.sh(f"mkdir -p /tmp/history; printf '{live_model.SETTINGS}' >/tmp/flash.yaml")
 
     def figure(scrape, serial, metric, **labels):
         return scrape.value(metric, controller=controllers[serial], **labels)
@@ -63,24 +58,7 @@ def run(vm, check):
             daemon.stop(seconds=60)
             daemon = start()
     for serial in LOADS:
-        judge(vm, check, serial, begun[serial],
-              {bound: figure(scrape, serial, f"ssdpulse_modelled_write_amplification_{bound}",
-                             policy="greedy_gc_frontier", overprovisioning=f"{SPARE:.3g}", discards="honoured",
-                             placement="none", window="24h") for bound in ("lower_ratio", "ratio", "upper_ratio")})
+        commands = vm.devices[serial].backend.commands()[begun[serial]:]
+        live_model.judge(check, serial, live_model.estimate(scrape, controllers[serial]),
+                         live_model.in_full(commands, SIZE, vm.state / f"{serial}.csv"))
     daemon.stop(seconds=60)
-
-
-def judge(vm, check, serial, begun, live):
-    load = vm.state / f"{serial}.csv"
-    commands = vm.devices[serial].backend.commands()[begun:]
-    load.write_text("".join(f"{'W' if kind == 'write' else 'D'},{offset},{size}\n" for kind, offset, size in commands))
-    out = subprocess.run([os.environ["SSDPULSE_BINARY"], "simulate", "--input", load, "--size", str(SIZE), "--op",
-                          str(100 * SPARE), "--policy", "greedy_gc_frontier", "--full", "--window", "0-100", "--json"],
-                         capture_output=True, text=True, check=True).stdout
-    full = json.loads(out)["results"][0]["write_amplification"]
-    check.that(None not in live.values(), f"{serial}: there is an estimate: {live}")
-    if None not in live.values():
-        off = live["ratio"] / full - 1
-        print(f"TABLE flash {serial}: live {live['ratio']:.3f}, in full {full:.3f}, {100 * off:+.1f} %")
-        check.that(abs(off) < 0.05, f"{serial}: off by {100 * off:+.1f} %: {live}, in full {full}")
-        check.that(live["lower_ratio"] <= full <= live["upper_ratio"], f"{serial}: within its bounds")
