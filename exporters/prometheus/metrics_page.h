@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -23,12 +24,16 @@ struct Body {
 };
 
 /// Thread-safe. Callers who want the same rendering at the same time wait for the one that makes it; none holds a
-/// lock once the body is returned, however slowly it is sent. Memory: six bodies for each of at most kMostSelections
-/// selections of groups, and those still being sent.
+/// lock once the body is returned, however slowly it is sent. Memory: six bodies of the usual selection of groups and of
+/// the whole page for each Snapshot of which one is still being sent, and kMostBytes of other selections.
 class MetricsPage {
  public:
-  /// Different selections of groups that are rendered of one Snapshot: whoever asks for more has to wait for the next.
-  static constexpr std::size_t kMostSelections = 8;
+  /// Selections of groups that are rendered of one Snapshot besides the usual one and the whole page: whoever asks for
+  /// more has to wait for the next. A handful of servers with needs of their own; each may cost six renderings a second.
+  static constexpr std::size_t kMostSelections = 4;
+  /// What the bodies of such selections may hold together, those still being sent included: a client that reads slowly
+  /// holds one for as long as its connection lasts. Three whole text pages of 64 busy disks.
+  static constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 
   /// `usual`: the selection that is rendered whatever else was asked for, so that nobody keeps a scrape from its page.
   explicit MetricsPage(model::MetricGroups usual = model::all_metric_groups());
@@ -36,7 +41,7 @@ class MetricsPage {
 
   /// `snapshot` must not be null. One with a smaller number than an earlier call's gets the newer page, so that
   /// requests that overtake each other render nothing twice. `native_alone`: see choose_format. Null: too many
-  /// different selections of groups were asked for of this Snapshot.
+  /// different selections of groups were asked for of this Snapshot, or their bodies hold too much.
   [[nodiscard]] std::shared_ptr<const Body> get(const std::shared_ptr<const model::Snapshot>& snapshot,
                                                 std::string_view accept, std::string_view accept_encoding,
                                                 bool native_alone = false,
@@ -47,9 +52,11 @@ class MetricsPage {
 
  private:
   class Renderings;
+  using Held = std::shared_ptr<std::atomic<std::size_t>>;  // bytes; shared with the bodies, which may outlive the page
   [[nodiscard]] std::shared_ptr<Renderings> of(const std::shared_ptr<const model::Snapshot>& snapshot);
 
   const model::MetricGroups usual_;
+  const Held held_ = std::make_shared<std::atomic<std::size_t>>(0);
   std::mutex mutex_;  // never held while rendering
   std::shared_ptr<Renderings> current_;
   std::atomic<std::uint64_t> count_{0};

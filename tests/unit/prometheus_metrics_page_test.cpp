@@ -103,6 +103,28 @@ TEST(MetricsPage, KeepsFewSelectionsOfGroups) {
   EXPECT_NE(page.get(numbered(2), "", "", false, model::MetricGroups(100)), nullptr) << "a second later, too";
 }
 
+TEST(MetricsPage, SelectionsThatAreReadSlowlyHoldABoundedAmount) {
+  MetricsPage page;
+  std::vector<std::shared_ptr<const Body>> slow;
+  std::size_t held = 0;
+  std::uint64_t number = 1;
+  const auto some = model::all_metric_groups().flip(0);
+  for (;; ++number) {
+    auto body = page.get(numbered(number), "", "", false, some);
+    if (body == nullptr) {
+      break;
+    }
+    held += body->bytes.size();
+    ASSERT_LE(held, 2 * MetricsPage::kMostBytes);
+    slow.push_back(std::move(body));
+  }
+  EXPECT_GT(held, MetricsPage::kMostBytes);
+  EXPECT_NE(page.get(numbered(number), "", ""), nullptr) << "the usual page";
+  EXPECT_NE(page.get(numbered(number), "", "", false, model::all_metric_groups()), nullptr) << "the whole page";
+  slow.clear();
+  EXPECT_NE(page.get(numbered(number + 1), "", "", false, some), nullptr);
+}
+
 TEST(MetricsPage, RendersOnceAndShares) {
   MetricsPage page;
   const auto first = page.get(numbered(1), "", "");
