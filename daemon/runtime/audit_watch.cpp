@@ -34,8 +34,9 @@ std::vector<audit::Acceptance> acceptances() {
 
 }  // namespace
 
-AuditWatch::AuditWatch(const web::CurrentSnapshot& current)
-    : state_(std::make_shared<State>()), thread_([state = state_, &current] { work(*state, current); }) {}
+AuditWatch::AuditWatch(const web::CurrentSnapshot& current, Look look)
+    : state_(std::make_shared<State>()),
+      thread_([state = state_, &current, look = std::move(look)] { work(*state, current, look); }) {}
 
 AuditWatch::~AuditWatch() {
   std::unique_lock lock(state_->mutex);
@@ -65,24 +66,35 @@ std::shared_ptr<const AuditWatch::Findings> AuditWatch::findings() const {
   return state_->findings;
 }
 
-void AuditWatch::work(State& state, const web::CurrentSnapshot& current) {
+model::SourceStatus AuditWatch::status(Clock::time_point now) const {
+  const std::lock_guard lock(state_->mutex);
+  if (!state_->looking_since || now - *state_->looking_since < kOverdue) {
+    return {"audit", true, "", {}};
+  }
+  return {"audit", false, "it waits for a file system that does not answer: its findings are those from before", {}};
+}
+
+void AuditWatch::work(State& state, const web::CurrentSnapshot& current, const Look& look) {
   std::unique_lock lock(state.mutex);
   state.wake.wait(lock, [&] { return state.stop || state.inventory != nullptr; });
-  while (!state.stop) {
+  for (bool first = true; !state.stop; first = false) {
     const auto inventory = state.inventory;
     const auto snapshot = current.get();  // under the lock: once stop is set, nobody looks at it any more
+    state.looking_since = Clock::now();
     lock.unlock();
-    auto found = look(*inventory, snapshot);
+    auto found = std::make_shared<const Findings>(look(*inventory, snapshot));
     lock.lock();
+    state.looking_since.reset();
     state.findings = std::move(found);
-    state.wake.wait_for(lock, kInterval, [&] { return state.stop; });
+    const std::chrono::seconds pause = first ? kSecond : std::chrono::seconds(kInterval);
+    state.wake.wait_for(lock, pause, [&] { return state.stop; });
   }
   state.ended = true;
   state.wake.notify_all();
 }
 
-std::shared_ptr<const AuditWatch::Findings> AuditWatch::look(const model::Inventory& inventory,
-                                                             const std::shared_ptr<const model::Snapshot>& snapshot) {
+AuditWatch::Findings AuditWatch::by_the_rules(const model::Inventory& inventory,
+                                              const std::shared_ptr<const model::Snapshot>& snapshot) {
   audit::Facts facts;
   facts.settings = settings::read({}, inventory);
   if (snapshot) {
@@ -90,11 +102,11 @@ std::shared_ptr<const AuditWatch::Findings> AuditWatch::look(const model::Invent
     exposition::MetricsPage page;
     facts.measured = audit::Measurements::parse(page.get(snapshot, "text/plain", "")->bytes);
   }
-  auto kept = std::make_shared<Findings>();
+  Findings kept;
   audit::Accepted result = audit::accept(audit::judge(facts), acceptances(), audit::today());
   for (model::Finding& one : result.standing) {
     if (one.verdict == model::Verdict::danger || one.verdict == model::Verdict::advise) {
-      kept->push_back(std::move(one));
+      kept.push_back(std::move(one));
     }
   }
   return kept;

@@ -7,7 +7,9 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -24,23 +26,39 @@ class AuditWatch {
  public:
   /// Between two looks: some fifty small files for each device, and one rendering of the metrics.
   static constexpr std::chrono::minutes kInterval{5};
+  /// The second look: by then the drives' log pages were read for the first time.
+  static constexpr std::chrono::seconds kSecond{20};
+
+  /// A look that takes longer waits for something that does not answer.
+  static constexpr std::chrono::minutes kOverdue{1};
 
   /// How long the end waits for a look that is under way; it takes milliseconds.
   static constexpr std::chrono::seconds kPatience{2};
 
   using Findings = std::vector<model::Finding>;
 
+  using Clock = std::chrono::steady_clock;
+  /// May wait for ever; `snapshot` may be null.
+  using Look = std::function<Findings(const model::Inventory& inventory,
+                                      const std::shared_ptr<const model::Snapshot>& snapshot)>;
+
+  /// By the rules, of this host.
+  static Findings by_the_rules(const model::Inventory& inventory, const std::shared_ptr<const model::Snapshot>& snapshot);
+
   /// `current` must live longer.
-  explicit AuditWatch(const web::CurrentSnapshot& current);
+  explicit AuditWatch(const web::CurrentSnapshot& current, Look look = by_the_rules);
   ~AuditWatch();
   AuditWatch(const AuditWatch&) = delete;
   AuditWatch& operator=(const AuditWatch&) = delete;
 
-  /// What is on the host from now on. Never waits for a look.
+  /// What is on the host from now on; the first call, when a Snapshot was published, starts the first look. Never waits.
   void observe(std::shared_ptr<const model::Inventory> inventory);
 
   /// Of the newest look, sorted as the audit sorts them; null before the first one.
   [[nodiscard]] std::shared_ptr<const Findings> findings() const;
+
+  /// The source `audit`: down while a look is overdue.
+  [[nodiscard]] model::SourceStatus status(Clock::time_point now = Clock::now()) const;
 
  private:
   // Outlives the AuditWatch where its thread is left behind.
@@ -49,13 +67,12 @@ class AuditWatch {
     std::condition_variable wake;
     std::shared_ptr<const model::Inventory> inventory;
     std::shared_ptr<const Findings> findings;
+    std::optional<Clock::time_point> looking_since;  // nothing between two looks
     bool stop = false;
     bool ended = false;
   };
 
-  static void work(State& state, const web::CurrentSnapshot& current);
-  static std::shared_ptr<const Findings> look(const model::Inventory& inventory,
-                                              const std::shared_ptr<const model::Snapshot>& snapshot);
+  static void work(State& state, const web::CurrentSnapshot& current, const Look& look);
 
   const std::shared_ptr<State> state_;
   std::thread thread_;

@@ -59,13 +59,13 @@ void Publisher::publish(const stages::AnalysisSettings& settings, std::uint64_t 
   }
   feed_models(tick);
   snapshot->flash = parts_.models == nullptr ? nullptr : parts_.models->figures();
-  parts_.audit.observe(tick.inventory);
   snapshot->audit = parts_.audit.findings();
   parts_.past.observe(*snapshot);
   parts_.onsets.observe(*snapshot);
   keep_seconds(*snapshot);
   write_rows();
   parts_.current.publish(std::move(snapshot));
+  parts_.audit.observe(tick.inventory);  // after it: the first look needs what was measured
 }
 
 void Publisher::finish(const stages::AnalysisSettings& settings) {
@@ -136,6 +136,7 @@ std::shared_ptr<model::Snapshot> Publisher::describe(const stages::Tick& tick, s
     describe_history(*parts_.history, *snapshot);
   }
   describe_polling(parts_.drives.status(), *snapshot);
+  snapshot->sources.push_back(parts_.audit.status());
   parts_.web.describe(*snapshot);
   snapshot->configuration = parts_.configuration;
   return snapshot;

@@ -93,7 +93,7 @@ GAUGES = {
     "ssdpulse_nvme_poll_interval_seconds": DRIVE, "ssdpulse_nvme_log_read_latency_effect_ratio": DRIVE,
     "ssdpulse_nvme_refused_page_info": f"{DRIVE} page=fdp reason=refused",
     "ssdpulse_accounting_drift_ios": f"{IO},flush,discard",
-    "ssdpulse_source_up": f"source=block,inventory,history,web_config | source=nvme {DRIVE}",
+    "ssdpulse_source_up": f"source=block,inventory,history,audit,web_config | source=nvme {DRIVE}",
     "ssdpulse_history_size_bytes": "", "ssdpulse_history_begin_timestamp_seconds": "resolution=minute,hour",
     "ssdpulse_kernel_memory_bytes": "use=cells,slots,tables,attribution,samples",
     "ssdpulse_kernel_feature_info": "feature=queue_id decision=yes", "ssdpulse_latency_mode_info": "mode=full",

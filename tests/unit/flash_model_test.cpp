@@ -182,7 +182,7 @@ TEST(FlashModel, LossesOfATickOfMoreThanADriveWriteCount) {
   ASSERT_EQ(silence(model), std::nullopt);
   host.loses = 0.1;
   host.tick(2 * kPages);
-  EXPECT_EQ(silence(model, FlashWindow::day), FlashSilence::events_lost);
+  EXPECT_EQ(silence(model), FlashSilence::events_lost);
   EXPECT_NEAR(model.report().lost_writes, 0.1, 0.01);
 }
 

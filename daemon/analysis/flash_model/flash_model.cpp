@@ -214,11 +214,11 @@ std::optional<model::FlashSilence> FlashModel::silence(const WindowMark* from, c
   if (written_ < warm_at_) {
     return FlashSilence::warming_up;
   }
-  if (from == nullptr || now.sampled_writes - from->sampled_writes < kLeastSampledWrites) {
-    return FlashSilence::few_writes;
-  }
   if (losses_.rates().too_many()) {
     return FlashSilence::events_lost;
+  }
+  if (from == nullptr || now.sampled_writes - from->sampled_writes < kLeastSampledWrites) {
+    return FlashSilence::few_writes;
   }
   const auto likely = base(*from, now);
   const double width = likely ? (likely->upper - likely->lower) / likely->ratio : 0;

@@ -49,6 +49,7 @@ def run(vm, check):
     begun = len(vm.devices["lossy"].backend.commands())
     vm.fio(disk, 300, rw="write", bs="256k", iodepth=4, size=SIZE)
     write(SIZE // UNIT)
+    check.equal(figure(daemon.at_rest(), "ssdpulse_model_lost_events_total", kind="write"), 0, "nothing was lost so far")
     scrape = lose(0.01)
     commands = vm.devices["lossy"].backend.commands()[begun:]
     lost = figure(scrape, "ssdpulse_model_lost_events_total", kind="write")

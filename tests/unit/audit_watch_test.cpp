@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does the daemon's own audit begin with what was measured, look again soon, and hold nothing up when a file system hangs?
+#include "daemon/runtime/audit_watch.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+
+namespace ssdpulse::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+
+AuditWatch::Findings one(std::string id) {
+  AuditWatch::Findings findings(1);
+  findings[0].id = std::move(id);
+  return findings;
+}
+
+/// What the watch shares with its thread, which may outlive the test.
+struct Host {
+  std::promise<bool> had_snapshot;
+  std::promise<void> answers;
+  std::shared_future<void> answered = answers.get_future().share();
+};
+
+template <typename True>
+bool soon(True is_true) {
+  for (int i = 0; i < 500 && !is_true(); ++i) {
+    std::this_thread::sleep_for(10ms);
+  }
+  return is_true();
+}
+
+TEST(AuditWatch, LooksOnceAskedTo) {
+  web::CurrentSnapshot current;
+  auto host = std::make_shared<Host>();
+  AuditWatch watch(current, [host](const auto&, const auto& snapshot) {
+    host->had_snapshot.set_value(snapshot != nullptr);
+    return one("N10");
+  });
+  EXPECT_EQ(watch.findings(), nullptr);
+  current.publish(std::make_shared<model::Snapshot>());
+  watch.observe(std::make_shared<model::Inventory>());
+  EXPECT_TRUE(host->had_snapshot.get_future().get());
+  ASSERT_TRUE(soon([&] { return watch.findings() != nullptr; }));
+  EXPECT_EQ(watch.findings()->at(0).id, "N10");
+  EXPECT_TRUE(watch.status().up);
+  EXPECT_TRUE(watch.status(AuditWatch::Clock::now() + AuditWatch::kOverdue).up) << "no look is under way";
+}
+
+TEST(AuditWatch, AFileSystemThatHangsIsSaidAndHoldsNothingUp) {
+  auto host = std::make_shared<Host>();
+  const auto began = AuditWatch::Clock::now();
+  {
+    web::CurrentSnapshot current;
+    AuditWatch watch(current, [host](const auto&, const auto& snapshot) {
+      host->had_snapshot.set_value(snapshot != nullptr);
+      host->answered.wait();
+      return one("F7");
+    });
+    watch.observe(std::make_shared<model::Inventory>());
+    EXPECT_FALSE(host->had_snapshot.get_future().get());
+    EXPECT_EQ(watch.findings(), nullptr);
+    EXPECT_TRUE(watch.status().up);
+    const auto late = watch.status(AuditWatch::Clock::now() + AuditWatch::kOverdue);
+    EXPECT_FALSE(late.up);
+    EXPECT_EQ(late.name, "audit");
+    EXPECT_NE(late.reason.find("does not answer"), std::string::npos);
+  }
+  const auto took = AuditWatch::Clock::now() - began;
+  EXPECT_GE(took, AuditWatch::kPatience);
+  EXPECT_LT(took, AuditWatch::kPatience + 10s);
+  host->answers.set_value();  // the thread that was left behind ends, with what is still its own
+  std::this_thread::sleep_for(100ms);
+}
+
+}  // namespace
+}  // namespace ssdpulse::runtime
