@@ -25,6 +25,13 @@ bool has_tls(const std::string& web_file) {
   return !loaded || loaded->tls.has_value();
 }
 
+/// The unix socket where this user may connect to it, because that takes neither TLS nor a password.
+std::string address_of(const config::Web& web) {
+  return somebody_listens_on(web.socket) ? "unix:" + web.socket : url_of(web);
+}
+
+}  // namespace
+
 bool somebody_listens_on(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -35,13 +42,6 @@ bool somebody_listens_on(const std::string& path) {
   const util::UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   return probe.valid() && ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
 }
-
-/// The unix socket where this user may connect to it, because that takes neither TLS nor a password.
-std::string address_of(const config::Web& web) {
-  return somebody_listens_on(web.socket) ? "unix:" + web.socket : url_of(web);
-}
-
-}  // namespace
 
 std::string url_of(const config::Web& web) {
   const char* scheme = has_tls(web.config_file) ? "https://" : "http://";

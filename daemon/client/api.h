@@ -20,6 +20,9 @@ struct Where {
   std::string ca_file;  // of certificates that are trusted; empty: the system's
 };
 
+/// On this unix socket, and this user may connect to it.
+bool somebody_listens_on(const std::string& path);
+
 /// The URL that the daemon of this configuration answers at, seen from this host.
 std::string url_of(const config::Web& web);
 

@@ -17,15 +17,21 @@ void add_client_options(CLI::App& command, ClientOptions& options) {
   command.add_flag("--json", options.json, "Print the answer as JSON");
 }
 
+void ask_the_service(config::Web& web) {
+  constexpr const char* kServiceSocket = "/run/ssdpulse/web.socket";  // on the unit's command line, which wins over a file
+  if (web.socket.empty() || client::somebody_listens_on(kServiceSocket)) {
+    web.socket = kServiceSocket;
+  }
+}
+
 config::Config config_in(const std::string& file) {
-  constexpr const char* kServiceSocket = "/run/ssdpulse/web.socket";
   const auto loaded = config::load(file.empty() ? kDefaultConfigFile : file);
   if (!loaded && !file.empty()) {
     throw CLI::ParseError(to_string(loaded.error()), CLI::ExitCodes::ValidationError);
   }
   auto config = loaded.value_or(config::Config{});
-  if (file.empty() && config.web.socket.empty()) {
-    config.web.socket = kServiceSocket;  // which its unit sets on the command line
+  if (file.empty()) {
+    ask_the_service(config.web);
   }
   return config;
 }

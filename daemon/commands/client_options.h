@@ -18,6 +18,9 @@ struct ClientOptions {
 
 void add_client_options(CLI::App& command, ClientOptions& options);
 
+/// Where a file was not named, the service is meant: the socket that its unit has it listen on is asked first.
+void ask_the_service(config::Web& web);
+
 /// What a file says; without a name, the service's, as far as it can be read. Throws CLI::ParseError with every problem
 /// of a file that was named: the command line is wrong.
 config::Config config_in(const std::string& file);

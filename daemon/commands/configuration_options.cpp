@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/commands/configuration_options.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <iostream>
 #include <utility>
@@ -105,7 +107,15 @@ tl::expected<config::Config, std::vector<std::string>> configure(const Configura
       problems.push_back(std::string(option) + ": '" + *path + "' is not absolute; expected an absolute path, or ''");
     }
   };
+  const auto want_short = [&](const char* option, const std::optional<std::string>& path) {
+    if (path && path->size() > config::kLongestSocketPath) {
+      problems.push_back(fmt::format("{}: '{}' is too long; expected at most {} bytes", option, *path,
+                                     config::kLongestSocketPath));
+    }
+  };
   want_absolute("--web.socket", options.web_socket);
+  want_short("--web.socket", options.web_socket);
+  want_short("--nvme.reader-socket", options.reader_socket);
   want_absolute("--history.directory", options.history_directory);
   want_absolute("--nvme.reader-socket", options.reader_socket);
   if (!problems.empty()) {

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "daemon/client/commands.h"
+#include "daemon/commands/client_options.h"
 #include "daemon/commands/commands.h"
 #include "daemon/commands/configuration_options.h"
 #include "daemon/runtime/device_report.h"
@@ -25,7 +26,11 @@ ExitCode list_devices(const DevicesOptions& options) {
     return std::cout.flush() ? exit_code : ExitCode::failure;
   }
   const ExitCode exit_code = runtime::report_devices(*configured, runtime::ReportForm::text, std::cout);
-  client::print_modelled({}, configured->web, std::cout);
+  config::Web web = configured->web;
+  if (!options.configuration.config_file) {
+    ask_the_service(web);
+  }
+  client::print_modelled({}, web, std::cout);
   return exit_code;
 }
 

@@ -19,6 +19,9 @@ enum class LatencyMode : std::uint8_t { full, completion_only };
 /// lose it on the way.
 enum class PageHints : std::uint8_t { automatic, always, never };
 
+/// Bytes: sockaddr_un has room for no more.
+inline constexpr std::size_t kLongestSocketPath = 107;
+
 struct Web {
   std::vector<std::string> listen_address{"127.0.0.1:10936"};  // HOST:PORT, [IPV6]:PORT or :PORT (all addresses)
   std::string config_file;         // absolute; empty: plain HTTP, open to anyone who can connect

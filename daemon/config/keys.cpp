@@ -192,9 +192,10 @@ struct SizeWithin {
 
 /// An absolute path, or an empty text for "none".
 struct PathOrNone {
+  std::size_t longest = 4000;  // PATH_MAX less what is added to it
+
   void read(const Value& value, const Field& field, std::string& out) const {
     constexpr std::string_view kExpected = "an absolute path, or \"\" for none";
-    constexpr std::size_t kLongest = 4000;  // PATH_MAX less what is added to it
     if (value.kind != Value::Kind::scalar) {
       field.wrong(value.at, instead_of(kExpected, value));
       return;
@@ -204,8 +205,8 @@ struct PathOrNone {
       field.wrong(value.at, in_quotes(path) + " is not absolute; expected " + std::string(kExpected));
     } else if (std::any_of(path.begin(), path.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; })) {
       field.wrong(value.at, in_quotes(path) + " contains a control character; expected " + std::string(kExpected));
-    } else if (path.size() > kLongest) {
-      field.wrong(value.at, in_quotes(path) + " is too long; expected at most " + std::to_string(kLongest) + " bytes");
+    } else if (path.size() > longest) {
+      field.wrong(value.at, in_quotes(path) + " is too long; expected at most " + std::to_string(longest) + " bytes");
     } else {
       out = path;
     }
@@ -387,7 +388,7 @@ const std::vector<Key>& keys() {
   static const auto& table = *new std::vector<Key>{
       key("web", "listen_address", &Config::web, &Web::listen_address, ListenAddresses{}, Takes::restart),
       key("web", "config_file", &Config::web, &Web::config_file, PathOrNone{}, Takes::restart),
-      key("web", "socket", &Config::web, &Web::socket, PathOrNone{}, Takes::restart),
+      key("web", "socket", &Config::web, &Web::socket, PathOrNone{kLongestSocketPath}, Takes::restart),
       key("web", "page", &Config::web, &Web::page, YesOrNo{}, Takes::restart),
       key("web", "hosts", &Config::web, &Web::hosts, HostNames{}, Takes::restart),
       key("metrics", "exclude", &Config::metrics, &Metrics::exclude, GroupsToLeaveOut{}, Takes::restart),
@@ -395,7 +396,7 @@ const std::vector<Key>& keys() {
       key("devices", "exclude", &Config::devices, &Devices::exclude, Patterns{}, Takes::reload),
       key("latency", "mode", &Config::latency, &Latency::mode, kLatencyModes, Takes::restart),
       key("nvme", "poll_interval", &Config::nvme, &Nvme::poll_interval, DurationWithin{10s, 1h}, Takes::reload),
-      key("nvme", "reader_socket", &Config::nvme, &Nvme::reader_socket, PathOrNone{}, Takes::restart),
+      key("nvme", "reader_socket", &Config::nvme, &Nvme::reader_socket, PathOrNone{kLongestSocketPath}, Takes::restart),
       key("discard", "burst_gap", &Config::discard, &Discard::burst_gap, DurationWithin{1s, 1h}, Takes::reload),
       key("writes", "page_hints", &Config::writes, &Writes::page_hints, kPageHints, Takes::restart),
       key("spikes", "floor", &Config::spikes, &Spikes::floor, DurationWithin{100us, 10s}, Takes::reload),

@@ -99,6 +99,8 @@ std::optional<double> used_share(const FlashDrive& drive, const model::NvmeIdent
 void add_counters(FlashDrive& drive, const model::WriteAmplification& said) {
   drive.host_written_bytes = said.host_written_bytes;
   drive.media_written_bytes = said.media_written_bytes;
+  drive.host_doubt_bytes = said.host_doubt_bytes;
+  drive.media_doubt_bytes = said.media_doubt_bytes;
   if (said.host_written_drift_lower_bytes) {
     drive.written_elsewhere_bytes = std::max(0.0, *said.host_written_drift_lower_bytes);
   }

@@ -221,6 +221,8 @@ const std::vector<Golden> kGolden{
      "none"},
     {"history:\n  directory: /" + std::string(4000, 'a') + "\n",
      "f.yaml:2:14: history.directory: '/" + std::string(59, 'a') + "...' is too long; expected at most 4000 bytes"},
+    {"web:\n  socket: /" + std::string(107, 'a') + "\n",
+     "f.yaml:2:11: web.socket: '/" + std::string(59, 'a') + "...' is too long; expected at most 107 bytes"},
     // YAML itself
     {"web:\n  listen_address: [::1]:10936\n",
      "f.yaml:2:24: invalid YAML: end of map not found; an [IPV6]:PORT address must be quoted"},

@@ -299,7 +299,9 @@ TEST(PolicyFit, FollowsADriveThatWears) {
 // --- where collection begins
 
 /// Counters of a drive whose overhead is 3 % and which costs 1.5 from `flash` drive writes on, in looks of `step`.
-std::optional<double> most_spare(CollectionWatch watch, double flash, double step, double first = 0.001) {
+/// Counters count whole `unit` bytes.
+std::optional<double> most_spare(CollectionWatch watch, double flash, double step, double first = 0.001,
+                                 double unit = 1) {
   constexpr double kBytes = 1e12;
   double media = 7e12;
   double written = 0;
@@ -307,7 +309,9 @@ std::optional<double> most_spare(CollectionWatch watch, double flash, double ste
     const double costly = std::max(0.0, next - std::max(flash, written));
     media += ((next - written) * 1.03 + costly * 0.47) * kBytes;
     written = next;
-    if (const auto found = watch.look(written * kBytes, 5e12 + written * kBytes, media, kBytes)) {
+    const auto counted = [unit](double bytes) { return std::floor(bytes / unit) * unit; };
+    if (const auto found = watch.look(written * kBytes,
+                                      {counted(5.0123e12 + written * kBytes), counted(media), unit, unit}, kBytes)) {
       return found;
     }
     watch = CollectionWatch(watch.state());  // a restart
@@ -326,14 +330,27 @@ TEST(CollectionWatch, FindsWhereCollectionCosts) {
   }
 }
 
+/// Steps of 20 to 23 units: one unit more looks like a twentieth more written.
+TEST(CollectionWatch, CoarseCountersDoNotCost) {
+  for (const double unit : {1e9, 2e9, 4e9, 7e9}) {
+    for (const double step : {0.0003, 0.0013, 0.007}) {
+      EXPECT_FALSE(most_spare({}, 4, step, 0.001, unit)) << unit << ' ' << step;
+      for (const double flash : {1.07, 1.28}) {
+        const auto found = most_spare({}, flash, step, 0.001, unit);
+        EXPECT_GE(found.value_or(1), flash - 1) << unit << ' ' << step;
+      }
+    }
+  }
+}
+
 TEST(CollectionWatch, SaysNothingOfWhatItDidNotSee) {
   EXPECT_FALSE(most_spare({}, 2, 0.01)) << "nothing cost while it might have";
   EXPECT_FALSE(most_spare({}, 1.1, 0.01, 0.5)) << "it came late";
   CollectionWatch watch;
-  EXPECT_FALSE(watch.look(std::nullopt, 5e12, 7e12, 1e12));
-  watch.look(0.0, 5e12, 7e12, 1e12);
-  watch.look(1.0e12, 6e12, 8e12, 1e12);
-  EXPECT_FALSE(watch.look(1.1e12, 1e12, 1e12, 1e12)) << "counters were reset";
+  EXPECT_FALSE(watch.look(std::nullopt, {5e12, 7e12}, 1e12));
+  watch.look(0.0, {5e12, 7e12}, 1e12);
+  watch.look(1.0e12, {6e12, 8e12}, 1e12);
+  EXPECT_FALSE(watch.look(1.1e12, {1e12, 1e12}, 1e12)) << "counters were reset";
   EXPECT_EQ(watch.state(), CollectionWatch::State{});
 }
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/analysis/flash_model/collection_watch.h"
 
+#include <algorithm>
+
 namespace ssdpulse::analysis {
 
-std::optional<double> CollectionWatch::look(std::optional<double> since_discard, double host, double media,
+std::optional<double> CollectionWatch::look(std::optional<double> since_discard, const Counters& now,
                                             double drive_bytes) {
+  const auto [host, media, host_doubt, media_doubt] = now;
   if (!since_discard || host < state_.host || media < state_.media) {
     state_ = {};  // nothing was discarded, or the counters were reset
     return std::nullopt;
@@ -17,15 +20,16 @@ std::optional<double> CollectionWatch::look(std::optional<double> since_discard,
   if (state_.host_then < 0 || step < kStep * drive_bytes) {
     return std::nullopt;
   }
-  const double ratio = (media - state_.media) / step;
+  const double least_ratio = (media - state_.media - media_doubt) / (step + host_doubt);
   const double written = (host - state_.host_then) / drive_bytes;
   state_.host = host;
   state_.media = media;
   if (written <= 1) {
-    state_.free_ratio = (media - state_.media_then) / (host - state_.host_then);
+    state_.free_ratio =
+        (media - state_.media_then + media_doubt) / std::max(host - state_.host_then - host_doubt, 0.5 * step);
     return std::nullopt;
   }
-  const bool costs = state_.free_ratio > 0 && ratio > state_.free_ratio + kCost;
+  const bool costs = state_.free_ratio > 0 && least_ratio > state_.free_ratio + kCost;
   if (costs || written > kMost) {
     state_ = {};
   }

@@ -26,16 +26,24 @@ class CollectionWatch {
     double media_then = 0;
     double host = 0;  // at the last step
     double media = 0;
-    double free_ratio = 0;  // media over host writes before the drive was full once: its overhead
+    double free_ratio = 0;  // media over host writes before the drive was full once, at most: its overhead
     bool operator==(const State&) const = default;
   };
 
   CollectionWatch() = default;
   explicit CollectionWatch(const State& kept) : state_(kept) {}
 
+  /// The drive's own, in bytes.
+  struct Counters {
+    double host;
+    double media;
+    double host_doubt = 0;  // a difference of two readings may be off by that: counters count whole units
+    double media_doubt = 0;
+  };
+
   /// At every reading of the counters. `since_discard`: what the host wrote since a full discard, as the model counts
-  /// it. Once: the over-provisioning that the drive has at most.
-  std::optional<double> look(std::optional<double> since_discard, double host, double media, double drive_bytes);
+  /// it. Once: the over-provisioning that the drive has at most. Coarse counters show it later, never too early.
+  std::optional<double> look(std::optional<double> since_discard, const Counters& now, double drive_bytes);
 
   [[nodiscard]] const State& state() const { return state_; }
 
