@@ -15,17 +15,24 @@
 namespace ssdpulse::runtime {
 namespace {
 
-/// None where the file cannot be used: better one alert too many than a danger that nobody hears of.
+/// None where the file cannot be used: better one alert too many than a danger that nobody hears of. What is wrong with it
+/// is logged once, until it changes.
 std::vector<audit::Acceptance> acceptances() {
+  static std::string logged;  // one thread looks
   std::vector<audit::Acceptance> list;
   if (::access(config::kAcceptedFile, F_OK) != 0) {
     return list;
   }
   const auto loaded = config::load_accepted(config::kAcceptedFile);
   if (!loaded) {
-    log::warning("nothing counts as accepted: {}", config::to_string(loaded.error()));
+    std::string problem = config::to_string(loaded.error());
+    if (problem != logged) {
+      log::warning("nothing counts as accepted: {}", problem);
+    }
+    logged = std::move(problem);
     return list;
   }
+  logged.clear();
   for (const config::AcceptedEntry& one : *loaded) {
     list.push_back({one.id, one.device, one.reason, one.expires});
   }

@@ -25,6 +25,7 @@ PARTS = {
     "vm-6.12-modular": ["vm.6.12-modular"],
     "vm-newest": ["vm.newest"],
     "vm-stories": ["vm.stories"],
+    "vm-spikes": ["vm.spikes"],
     "vm-alarms": ["vm.alarms"],
     "vm-soak": ["vm.soak"],
     "vm-stacks": ["vm.stacks"],

@@ -5,7 +5,7 @@ A scenario is a module with devices() and run(vm, check); its first line says wh
 guest's console, the daemon's log and the last /metrics stay in RESULTS/KERNEL.SCENARIO when it fails. Scenarios that
 say SHARES_GUEST = True and agree in MACHINE run one after the other in one guest, which has the disks of all of them
 (those with the same serial number must be the same): a boot costs as much as a scenario. Who shares, tidies up.
-PART = "NAME": in no other part of the long form than this one.
+PART = "NAME": in no other part of the long form than this one. ALONE = True: no other guest meanwhile.
 Lines "TABLE KEY: VALUE" of a scenario are put together at the end, one table per kernel.
 """
 import argparse
@@ -126,6 +126,8 @@ def run_all(arguments):
         jobs = 1
     else:
         waiting = arrange(arguments)
+    if any(getattr(guest.load(name), "ALONE", False) for _, names in waiting for name in names):
+        jobs = 1
     if not waiting:
         sys.exit(f"none of these scenarios is for {' or '.join(arguments.kernels)}, or in this form")
 

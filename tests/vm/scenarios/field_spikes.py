@@ -14,7 +14,7 @@ from devices import Nvme, NvmeSubsystem, Slow
 from spike_lines import ahead
 
 KERNELS = ("6.12",)  # what is judged lies above the kernel
-PART = "stories"  # CI replays spikes without a guest
+PART = "spikes"  # CI replays spikes without a guest
 MACHINE = {"append": "nvme_core.multipath=N"}
 POLL_SECONDS = 10
 FLOOR = 0.3  # seconds: an emulated guest is held up by its host for less than that, now and then

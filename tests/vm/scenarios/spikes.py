@@ -10,7 +10,7 @@ import spike_cases
 from spike_cases import CASES, UPDATE
 
 KERNELS = ("6.12",)  # what is judged lies above the kernel
-PART = "stories"  # CI replays spikes without a guest
+PART = "spikes"  # CI replays spikes without a guest
 MACHINE = {"append": "nvme_core.multipath=N", "memory": "2G"}
 SECONDS = 420
 POLL_SECONDS = 10

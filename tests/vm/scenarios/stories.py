@@ -16,7 +16,8 @@ from story_cases import BLIND, NEW, STORIES
 
 KERNELS = ("6.12",)  # what is judged lies above the kernel
 PART = "stories"  # CI replays spikes without a guest
-# A stall of minutes shall be no time-out. And what is healthy must not be held up by other guests.
+ALONE = True  # what is healthy must not be held up by other guests
+# A stall of minutes shall be no time-out.
 MACHINE = {"append": "nvme_core.multipath=N nvme_core.io_timeout=255", "memory": "2G", "nice": -10}
 SECONDS = 900
 ROUNDS = 5  # of the long form, of those that were blind spots once
