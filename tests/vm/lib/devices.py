@@ -195,14 +195,17 @@ class NvmeSubsystem:
 
 
 class VirtioBlk:
-    """Has a write cache, but no FUA."""
+    """Has a write cache, but no FUA. With a thread of its own, its answers do not wait for the emulator's main loop."""
 
-    def __init__(self, serial, backend=None):
-        self.serial, self.backend = serial, backend or Backend()
+    def __init__(self, serial, backend=None, own_thread=False):
+        self.serial, self.backend, self._own_thread = serial, backend or Backend(), own_thread
 
     def start(self, state, number):
+        thread = f"{self.serial}-thread"
         return [*self.backend.start(state, f"{self.serial}-data"),
-                "-device", f"virtio-blk-pci,serial={self.serial},drive={self.serial}-data,num-queues=2"]
+                *(["-object", f"iothread,id={thread}"] if self._own_thread else []),
+                "-device", f"virtio-blk-pci,serial={self.serial},drive={self.serial}-data,num-queues=2"
+                           f"{f',iothread={thread}' if self._own_thread else ''}"]
 
     def stop(self):
         self.backend.stop()

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 
 import machine
 import story_cases
-from devices import Nvme, Slow
+from devices import Slow, VirtioBlk
 from spike_lines import GOES_ON, ahead, spikes_of
 from story_cases import BLIND, NEW, STORIES
 
@@ -46,7 +46,7 @@ HEALTH = {
 
 def devices():
     return [story.device(serial) for serial, story in STORIES.items()] + [
-        Nvme(f"h-{serial}", Slow("256M", read=0.01, write=0.005, flush=0.005, **settings))
+        VirtioBlk(f"h-{serial}", Slow("256M", read=0.01, write=0.005, flush=0.005, **settings), own_thread=True)
         for serial, (_, settings) in HEALTH.items()]
 
 
