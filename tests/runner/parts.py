@@ -13,7 +13,7 @@ PARTS = {
     "fuzz": ["fuzz"],
     "kernel": ["kernel"],
     "system": ["system"],
-    "install": ["package.test_install", "package.test_manual", "package.test_alert_names", "package.test_dashboards"],
+    "install": ["package.test_install", "package.test_release_parts", "package.test_manual", "package.test_alert_names", "package.test_dashboards"],
     "debian-12": ["package.test_debian_12"],
     "debian-13": ["package.test_debian_13"],
     "flash-table": ["flash.test_error_table"],
