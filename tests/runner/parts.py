@@ -16,6 +16,7 @@ PARTS = {
     "install": ["package.test_install", "package.test_release_parts", "package.test_manual", "package.test_alert_names", "package.test_dashboards"],
     "debian-12": ["package.test_debian_12"],
     "debian-13": ["package.test_debian_13"],
+    "release": ["package.test_release"],
     "flash-table": ["flash.test_error_table"],
     "flash-seeds": ["flash.test_seeds"],
     "sabotages-flash": ["mutate.flash"],

@@ -105,7 +105,7 @@ LIBRARIES = {
 SYSTEM = re.compile(
     r"[a-z_0-9]+|(linux|asm|arpa|net|netinet|sys)/.*"
     r"|(dirent|endian|errno|fcntl|fnmatch|ftw|getopt|glob|grp|limits|malloc|mntent|netdb|poll|pthread|pwd|sched|signal|spawn"
-    r"|stdint|string|strings|sysexits|syslog|termios|time|unistd)\.h"
+    r"|std(def|int|lib)|string|strings|sysexits|syslog|termios|time|unistd)\.h"
 )
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 UNLISTED = "not listed in tests/static/test_layering.py"
