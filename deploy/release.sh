@@ -51,12 +51,12 @@ check_tree() {
   echo "from a tree that is not that of a commit"
 }
 
-# step TITLE COMMAND...: its output goes to the log, of which the end is shown if it fails.
+# step TITLE COMMAND...: its output goes to the log, of which the end is shown if it fails. Bash does not heed -e in there.
 step() {
   local title=$1 began=$SECONDS
   shift
   printf '%-40s ' "$title ..."
-  (set -e; "$@") >>"$log" 2>&1 </dev/null || {
+  ("$@") >>"$log" 2>&1 </dev/null || {
     echo "failed"
     tail -n 25 "$log" >&2
     mv "$log" "$output.log"
@@ -66,16 +66,16 @@ step() {
 }
 
 make_debian() {
-  "$source_root/deploy/debian/build.sh" --suite "$1" "$work/$1"
-  mv "$work/$1"/*.deb "$made/"
+  "$source_root/deploy/debian/build.sh" --suite "$1" "$work/$1" &&
+    mv "$work/$1"/*.deb "$made/"
 }
 
 make_portable() {
   local place=$work/portable needs
-  prepare_source "$place/source"
   needs=$("$source_root/deploy/install-packages.sh" --list release | paste -sd ,)
-  in_suite bookworm release "$place" "${needs//,/, }" /build/source/deploy/release/portable.sh /build/made "$@"
-  mv "$place/root/build/made"/* "$made/"
+  prepare_source "$place/source" &&
+    in_suite bookworm release "$place" "${needs//,/, }" /build/source/deploy/release/portable.sh /build/made "$@" &&
+    mv "$place/root/build/made"/* "$made/"
 }
 
 version='' output='' dirty=no only=()
