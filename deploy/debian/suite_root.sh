@@ -45,6 +45,8 @@ in_suite() {
   debian_root "$suite" "$kind" "$place/root" install_needs "$needs${more:+, $more}" || fail "no chroot of $suite"
   mkdir -p "$place/root/build" "$ccache"
   mv "$place/source" "$place/root/build/source"
+  # What ccache takes to know precompiled headers.
   IN_ROOT_BIND=$ccache in_root "$place/root" env CCACHE_DIR=/bound ${CCACHE_RECACHE:+CCACHE_RECACHE=1} \
+    CCACHE_SLOPPINESS=pch_defines,time_macros DEB_CXXFLAGS_APPEND=-fpch-preprocess \
     "DEB_BUILD_OPTIONS=${DEB_BUILD_OPTIONS:-parallel=$(nproc)}" "${@:5}"
 }
