@@ -46,7 +46,12 @@ refused 1 "CHANGELOG.md must begin with an entry '## $version (YYYY-MM-DD)'" "$v
 rm -rf tree/.git  # whatever repository this is in
 sed -i "s/^## Unreleased .*/## $version (2026-01-01)/" tree/CHANGELOG.md
 refused 1 "not a git repository" "$version" --output out
-echo "ok what is refused"
+# A step that fails leaves its log, and nothing else.
+sed -i 's/debian_root "\$suite"/false "$suite"/' tree/deploy/debian/suite_root.sh
+if tree/deploy/release.sh "$version" --dirty --only tarball --output out >words 2>&1; then fail "a chroot that is not made is no failure"; fi
+grep -qF "'for other hosts: tarball' failed; the whole log is $PWD/out.log" words || fail "a step fails, and it says: $(cat words)"
+expect_equal "what a failed step leaves" out.log "$(find . -maxdepth 1 -name 'out*' -printf '%P')"
+echo "ok what is refused, and what a failure leaves"
 
 # The list. The loader says what is loaded, and each package's own list of files whose that is.
 "$parts/libraries.sh" "$SSDPULSE_BINARY" "$SSDPULSE_BUILD" >libraries
