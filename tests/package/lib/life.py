@@ -133,9 +133,9 @@ def sets_a_newer_history_aside(vm, check, service, newer, number):
     """A file of a schema that this version does not know waits, unchanged, until it is moved back after the upgrade."""
     file, schema = service.HISTORY, 60  # where SQLite has the version that its user gives a file
     old = vm.sh(f"systemctl stop ssdpulse; od -A n -t u1 -j {schema + 3} -N 1 {file}").strip()
-    write = lambda value: f"printf '\\{int(value):03o}' | dd of={file} bs=1 seek={schema + 3} conv=notrunc 2>&1"  # noqa: E731
+    write = lambda value: f"printf '\\{int(value):03o}' | dd of={file} bs=1 seek={schema + 3} conv=notrunc status=none"  # noqa: E731
     rows = service.history()
-    before = vm.sh(f"{write(int(old) + 1)} >/dev/null; sha256sum <{file}")
+    before = vm.sh(f"{write(int(old) + 1)}; sha256sum <{file}")
     vm.sh("systemctl start ssdpulse", 90)
     service.until_ready()
     aside = vm.sh(f"ls -t {file}.damaged-* | head -n 1")
