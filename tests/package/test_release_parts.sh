@@ -13,6 +13,8 @@ parts=$SSDPULSE_SOURCE/deploy/release
 
 # A repository of the same files, to be spoilt.
 (cd "$SSDPULSE_SOURCE" && tests/lib/sources.sh | tar -cf - -T -) | { mkdir tree && tar -xf - -C tree; }
+# Nothing is built in it, whatever is let through.
+sed -i 's/debian_root "\$suite"/false "$suite"/' tree/deploy/debian/suite_root.sh
 git init -q tree
 commit() { git -C tree add -A && git -C tree -c user.name=test -c user.email=test@invalid commit -q -m test; }
 commit
@@ -46,8 +48,7 @@ refused 1 "CHANGELOG.md must begin with an entry '## $version (YYYY-MM-DD)'" "$v
 rm -rf tree/.git  # whatever repository this is in
 sed -i "s/^## Unreleased .*/## $version (2026-01-01)/" tree/CHANGELOG.md
 refused 1 "not a git repository" "$version" --output out
-# A step that fails leaves its log, and nothing else.
-sed -i 's/debian_root "\$suite"/false "$suite"/' tree/deploy/debian/suite_root.sh
+# A step that fails, as one does for which there is no chroot, leaves its log and nothing else.
 if tree/deploy/release.sh "$version" --dirty --only tarball --output out >words 2>&1; then fail "a chroot that is not made is no failure"; fi
 grep -qF "'for other hosts: tarball' failed; the whole log is $PWD/out.log" words || fail "a step fails, and it says: $(cat words)"
 expect_equal "what a failed step leaves" out.log "$(find . -maxdepth 1 -name 'out*' -printf '%P')"
