@@ -34,7 +34,7 @@ build() {
   build=$source_root/obj-$(gcc -print-multiarch)
   configure /usr "$build" "-DCMAKE_INSTALL_RPATH=\$ORIGIN/../lib/ssdpulse" -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON \
     "-DCMAKE_EXE_LINKER_FLAGS=$(flags LDFLAGS) -Wl,--disable-new-dtags"
-  ninja -C "$build" ssdpulse
+  ninja -C "$build" -j "$(sed -nE 's/.*parallel=([0-9]+).*/\1/p' <<<"$DEB_BUILD_OPTIONS")" ssdpulse
   "$here/private_libraries.sh" "$work/libraries" "$build/ssdpulse" "${of_host[@]}"
   "$here/libraries.sh" "$build/ssdpulse" "$build" >"$work/packages"
   python3 "$here/sbom.py" "$version" "$revision" "$SOURCE_DATE_EPOCH" libc6 libgcc-s1 <"$work/packages" >"$work/sbom.json"
