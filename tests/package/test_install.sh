@@ -21,7 +21,7 @@ install_to() {
 version=$(sed -nE 's/^project\(ssdpulse VERSION ([0-9.]+).*/\1/p' "$SSDPULSE_SOURCE/CMakeLists.txt")
 expect_equal "version of the binary" "$version" "$("$SSDPULSE_BINARY" --version | cut -d ' ' -f 2)"
 expect_equal "version of the package" "$version" "$(sed -nE '1s/.*\((.*)\).*/\1/p' "$SSDPULSE_SOURCE/deploy/debian/changelog")"
-grep -qF "($version)" "$SSDPULSE_SOURCE/CHANGELOG.md" || fail "CHANGELOG.md has no version $version"
+grep -q "^## ${version//./\\.} " "$SSDPULSE_SOURCE/CHANGELOG.md" || fail "CHANGELOG.md has no version $version"
 
 expected="bin/ssdpulse
 lib/systemd/system/ssdpulse-nvme.service
@@ -62,6 +62,8 @@ for prefix in /usr /usr/local /opt/ssdpulse; do
     fail "ssdpulse-metrics(7) below $prefix is not what the binary says"
   grep -q "^ExecStart=$prefix/bin/ssdpulse run --config /etc/ssdpulse/ssdpulse.yaml" "$below/lib/systemd/system/ssdpulse.service" ||
     fail "the unit below $prefix starts something else"
+  grep -q "^BindReadOnlyPaths=$prefix/bin/ssdpulse .*-$prefix/lib/ssdpulse " "$below/lib/systemd/system/ssdpulse-nvme.service" ||
+    fail "the log reader below $prefix does not see the libraries of its own"
   grep -q "schema=$prefix/share/ssdpulse/config/schema.json" "$root/etc/ssdpulse/ssdpulse.yaml" ||
     fail "the configuration of $prefix names no schema"
   expect_equal "the configuration is right" "$root/etc/ssdpulse/ssdpulse.yaml: ok" \

@@ -76,6 +76,10 @@ def live(vm, check, packages):
              lambda: life.keeps_the_web_socket(vm, check, service, f"/packages/{packages[-1].name}")),
             ("faults", lambda: faults.run(vm, check, service)),
             ("what was kept", lambda: life.kept(vm, check)),
+            (f"downgrade to {numbers[0]}",
+             lambda: life.downgrades(vm, check, service, f"/packages/{packages[0].name}", numbers[0])),
+            ("a history of a newer version", lambda: life.sets_a_newer_history_aside(
+                vm, check, service, f"/packages/{packages[-1].name}", numbers[-1])),
             ("measure again", lambda: life.measures(vm, check, service))]
     for what, do in [*begin, *(more if len(packages) > 1 else []),
                      ("purge", lambda: life.is_purged(vm, check, before))]:

@@ -120,6 +120,36 @@ def upgrades(vm, check, service, package, number):
     check.that(rows and rows.keys() <= service.history().keys(), f"upgraded: all {len(rows)} rows of the history")
 
 
+def downgrades(vm, check, service, package, number):
+    """Back to the older version, which reads what the newer one left: the schema is the same."""
+    rows, config = service.history(), vm.sh("sha256sum /etc/ssdpulse/ssdpulse.yaml")
+    install(vm, package)
+    starts(vm, check, service, number)
+    check.equal(vm.sh("sha256sum /etc/ssdpulse/ssdpulse.yaml"), config, "downgraded: the administrator's configuration")
+    check.that(rows and rows.keys() <= service.history().keys(), f"downgraded: all {len(rows)} rows of the history")
+
+
+def sets_a_newer_history_aside(vm, check, service, newer, number):
+    """A file of a schema that this version does not know waits, unchanged, until it is moved back after the upgrade."""
+    file, schema = service.HISTORY, 60  # where SQLite has the version that its user gives a file
+    old = vm.sh(f"systemctl stop ssdpulse; od -A n -t u1 -j {schema + 3} -N 1 {file}").strip()
+    write = lambda value: f"printf '\\{int(value):03o}' | dd of={file} bs=1 seek={schema + 3} conv=notrunc status=none"  # noqa: E731
+    rows = service.history()
+    before = vm.sh(f"{write(int(old) + 1)}; sha256sum <{file}")
+    vm.sh("systemctl start ssdpulse", 90)
+    service.until_ready()
+    aside = vm.sh(f"ls -t {file}.damaged-* | head -n 1")
+    check.equal(vm.sh(f"sha256sum <{aside}"), before, "downgraded past a schema: the newer file is set aside, unchanged")
+    check.that("was written by a newer version of ssdpulse" in vm.sh("journalctl -b -u ssdpulse -o cat --no-pager"),
+               "downgraded past a schema: the log says why")
+    check.that(len(service.history()) < len(rows), "downgraded past a schema: a history of its own")
+    install(vm, newer)
+    starts(vm, check, service, number)
+    vm.sh(f"systemctl stop ssdpulse; mv {aside} {file}; {write(old)}; systemctl start ssdpulse", 90)
+    service.until_ready()
+    check.that(rows and rows.keys() <= service.history().keys(), f"upgraded, and the file moved back: all its {len(rows)} rows")
+
+
 def keeps_the_web_socket(vm, check, service, package):
     """Where systemd listens for the daemon, which has no address then but what it is given."""
     override = "/etc/systemd/system/ssdpulse.service.d"
