@@ -194,15 +194,16 @@ Why not_recorded(const Situation& situation, Moment moment) {
     answer.moment = moment;
     return answer;
   };
-  if (!situation.past) {
+  const auto oldest = situation.past ? oldest_of(situation.past->reach) : std::nullopt;
+  if (!oldest) {
     const auto since = situation.remembered_since ? situation.remembered_since : situation.known_since;
     return told(Coverage::out_of_range,
                 fmt::format("Out of range: memory reaches back to {}, and {}.",
-                            since ? clock_words(*since, now) : "no time at all", situation.no_past));
+                            since ? clock_words(*since, now) : "no time at all",
+                            situation.past ? "the history has nothing yet" : situation.no_past));
   }
   const model::PastMoment& past = *situation.past;
-  const auto oldest = oldest_of(past.reach);
-  if (oldest && moment.begin < *oldest) {
+  if (moment.begin < *oldest) {
     return told(Coverage::out_of_range, fmt::format("Out of range: the history reaches back to {}; what was before is "
                                                     "not kept.",
                                                     clock_words(*oldest, now)));

@@ -280,6 +280,9 @@ TEST(why_of_the_history, zero_no_data_and_out_of_range_are_three_answers) {
   EXPECT_EQ(host.answer().sentence,
             "Out of range: the history reaches back to 03:14:00 UTC; what was before is not kept.");
   EXPECT_EQ(host.coverage(), Coverage::out_of_range);
+  host.past->reach = {};
+  EXPECT_EQ(host.answer().sentence,
+            "Out of range: memory reaches back to 21:13:20 UTC, and the history has nothing yet.");
 }
 
 TEST(why_of_the_history, says_which_drives_and_how_much_of_the_minute_it_does_not_have) {

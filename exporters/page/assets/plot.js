@@ -50,7 +50,7 @@ export class Plot {
     this.place = element("div", { class: "plot", tabindex: "0", role: "img", "aria-label": title }, this.canvas);
     this.legend = element("ul", { class: "legend" });
     this.summary = element("p", { class: "summary" });
-    this.table = element("div", { class: "scroll" });
+    this.table = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${title}, as a table` });
     this.details = element("details", { ontoggle: () => this.draw() }, element("summary", {}, "As a table"), this.table);
     this.heading = element("div", { class: "head" }, element("h3", {}, title), this.legend);
     this.root = element("figure", { class: wide ? "chart wide" : "chart" }, this.heading, this.place, this.summary, this.details);

@@ -47,7 +47,7 @@ class Bars {
     this.measures = element("div", { class: "group", role: "group", "aria-label": `${title} by` }, ...this.buttons);
     this.list = element("ul", { class: "bars" });
     this.summary = element("p", { class: "summary" });
-    this.table = element("div", { class: "scroll" });
+    this.table = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${title}, as a table` });
     this.root = element("figure", { class: "chart" }, element("div", { class: "head" }, element("h3", {}, title), this.measures),
       this.list, this.summary, this.details = element("details", {}, element("summary", {}, "As a table"), this.table));
   }
