@@ -42,6 +42,8 @@ def test(check, state):
             check.that(SECONDS / 3 < len(asked) <= SECONDS + 4, f"{len(asked)} requests in {SECONDS} s: one a second for all drives")
             size = chrome.run("return performance.getEntriesByType('resource').filter((one) => one.name.endsWith('/devices')).map((one) => one.transferSize)")
             check.that(max(size) < 120_000, f"an answer has {max(size)} bytes")
+            check.that(bool(chrome.run("const c = document.querySelector('tr[data-device]:last-child canvas'); return c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((one) => one > 0)")),
+                       "the last row's strip is drawn")
             tasks = sorted(chrome.run("return window.long"))
             check.figure(f"tasks longer than 50 ms in {SECONDS} s: {len(tasks)}, the longest {tasks[-1] if tasks else 0:.0f} ms")
             last = sorted(names)[-1]

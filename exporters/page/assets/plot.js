@@ -28,11 +28,11 @@ export const isDark = () => darkness.matches;
 export const onTheme = (changed) => darkness.addEventListener("change", changed);
 export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-export function hatch(context) {
+export function hatch(context, ink = colour("--hatch")) {
   const tile = document.createElement("canvas");
   tile.width = tile.height = 8;
   const inside = tile.getContext("2d");
-  inside.strokeStyle = colour("--hatch");
+  inside.strokeStyle = ink;
   inside.lineWidth = 1.5;
   for (const shift of [-8, 0, 8]) {
     inside.beginPath();
