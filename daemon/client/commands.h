@@ -13,8 +13,9 @@
 
 namespace ssdpulse::client {
 
-/// The first line, and what to do next; of now, or of the time `at` (see time_text.h).
-bool why(const Where& where, const config::Web& web, const std::string& at, bool json);
+/// The first line, and what to do next; of now, or of the minute that holds `at` (see time_text.h). `usage`: that is no
+/// time; `no_data`: nothing is known of it, and the answer says why.
+util::ExitCode why(const Where& where, const config::Web& web, const std::string& at, bool json);
 
 struct TopOptions {
   std::string at;     // see time_text.h; empty: now
@@ -37,7 +38,8 @@ bool history(const Where& where, const config::Config& config, const HistoryOpti
 /// Has the daemon note that something was done now.
 bool mark(const Where& where, const config::Web& web, const std::string& text);
 
-bool top(const Where& where, const config::Web& web, const TopOptions& options);
+/// `usage`: its time is none, or cannot be asked for so.
+util::ExitCode top(const Where& where, const config::Web& web, const TopOptions& options);
 
 struct FindingsOptions {
   findings::Style style;

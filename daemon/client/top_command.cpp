@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <clocale>
 #include <cstdlib>
@@ -26,45 +27,63 @@ constexpr std::size_t kWidthOfText = 160;  // where there is no terminal
 
 constexpr std::size_t kMinutes = 120;  // of the heatmap of the past
 
-/// Of one minute, and of the drive that is looked at, of the minutes before.
+/// Those of now, and those that the history alone knows from that time: a drive that is gone was there then.
+nlohmann::json devices_of(const nlohmann::json& now, const nlohmann::json& history, double from, double to) {
+  nlohmann::json all = now;
+  for (const auto& known : history.value("devices", nlohmann::json::array())) {
+    const std::string name = known.value("name", "");
+    const auto& present = now.value("devices", nlohmann::json::array());
+    const bool here = std::any_of(present.begin(), present.end(),
+                                  [&](const auto& device) { return device.value("name", "") == name; });
+    if (!here && known.value("first", to) < to && known.value("last", from) >= from) {
+      all["devices"].push_back({{"name", name}, {"model", known.value("model", "")}});
+    }
+  }
+  return all;
+}
+
+/// Of one minute (the hour that holds it where minutes are no longer kept), and of the drive that is looked at, of the
+/// minutes before. Which of both says the first line's answer, so that all is of the same time.
 void ask_the_past(Api& api, const top::View& view, top::State& state) {
   const auto at = static_cast<std::int64_t>(*view.at);
-  const std::int64_t minute = at / 60 * 60;
   const auto range = [](std::int64_t from, std::int64_t to) {
     return "?from=" + std::to_string(from) + "&to=" + std::to_string(to);
   };
-  const auto devices = api.get("devices");
+  const auto now = api.get("devices");
   const auto why = api.get("why?at=" + std::to_string(at));
-  state.trouble = !devices ? devices.error().message : !why ? why.error().message : "";
-  if (!devices || !why) {
+  state.trouble = !now ? now.error().message : !why ? why.error().message : "";
+  if (!now || !why) {
     return;
   }
+  const auto step = why->value("/why/moment/step_seconds"_json_pointer, std::int64_t{60});
+  const std::int64_t begin = at / step * step;
+  const auto known = api.get("history" + range(begin, begin + step));
+  const auto devices =
+      known ? devices_of(*now, *known, static_cast<double>(begin), static_cast<double>(begin + step)) : *now;
   std::map<std::string, nlohmann::json> histories;
   std::string trouble;
-  for (const auto& device : devices->value("devices", nlohmann::json::array())) {
+  for (const auto& device : devices.value("devices", nlohmann::json::array())) {
     const std::string name = device.value("name", "");
-    auto history = api.get("history/" + escaped(name) + range(minute, minute + 60) + "&points=2");
+    auto history = api.get("history/" + escaped(name) + range(begin, begin + step) + "&points=2");
     if (history) {
       histories[name] = std::move(*history);
     } else if (history.error().error_number != 404) {  // a drive that the history does not know yet
       trouble = history.error().message;
     }
   }
-  state.overview = top::overview_at(*view.at, *devices, *why, histories);
+  state.overview = top::overview_at(*view.at, devices, *why, histories);
   state.trouble = trouble;
   if (view.screen != top::Screen::device) {
     return;
   }
-  const std::string window = range(minute + 60 - 60 * static_cast<std::int64_t>(kMinutes), minute + 60);
+  const std::int64_t end = at / 60 * 60 + 60;
+  const std::string window = range(end - 60 * static_cast<std::int64_t>(kMinutes), end);
   const std::string path = "history/" + escaped(view.selected) + window;
-  const auto bounds = api.get("devices/" + escaped(view.selected) +
-                              "/live?since=" + std::to_string(devices->value("snapshot", std::uint64_t{0})));
   const auto minutes = api.get(path + "&minutes=1");
-  const auto history = api.get(path + "&points=2");
-  state.seconds = bounds && minutes && history
-                      ? std::optional(top::minutes_at(*view.at, std::string(heat_name(view.heat)), kMinutes, *bounds,
-                                                      *history, *minutes))
-                      : std::nullopt;
+  const auto history = api.get(path + "&points=2&heat=" + std::string(heat_name(view.heat)));
+  state.seconds = minutes && history ? std::optional(top::minutes_at(*view.at, std::string(heat_name(view.heat)),
+                                                                     kMinutes, *history, *history, *minutes))
+                                     : std::nullopt;
 }
 
 /// What the screen needs now. Answers that do not come leave the last ones, and say so.
@@ -123,8 +142,9 @@ bool print_once(Api& api, const top::View& view, top::State& state) {
 
 /// Beyond the last minute that the history can have is the present.
 void bound(top::View& view) {
-  const auto now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  if (view.at && *view.at > now - 30) {
+  constexpr std::chrono::seconds kWritten{10};  // after its end, a minute is in the history
+  const auto current = std::chrono::floor<std::chrono::minutes>(std::chrono::system_clock::now() - kWritten);
+  if (view.at && *view.at >= std::chrono::duration<double>(current.time_since_epoch()).count()) {
     view.at.reset();
   }
 }
@@ -159,46 +179,47 @@ void run(Api& api, top::View view, top::State& state) {
 
 }  // namespace
 
-bool top(const Where& where, const config::Web& web, const TopOptions& options) {
+util::ExitCode top(const Where& where, const config::Web& web, const TopOptions& options) {
+  using util::ExitCode;
   std::setlocale(LC_ALL, "");
   ssdpulse::top::View view;
   if (!options.at.empty()) {
     const auto time = parse_time(options.at, std::chrono::system_clock::now());
     if (!time) {
       std::cerr << "--at: " << time.error().message << '\n';
-      return false;
+      return ExitCode::usage;
     }
     view.at = static_cast<double>(std::chrono::system_clock::to_time_t(*time));
   }
   auto api = Api::open(where, web);
   if (!api) {
     std::cerr << api.error().message << '\n';
-    return false;
+    return ExitCode::failure;
   }
   if (options.json && view.at) {
     std::cerr << "--at: not with --json; ask `ssdpulse history --json` for figures of the past\n";
-    return false;
+    return ExitCode::usage;
   }
   if (options.json) {
     const auto devices = api->get("devices");
     if (!devices) {
       std::cerr << devices.error().message << '\n';
-      return false;
+      return ExitCode::failure;
     }
     std::cout << devices->dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-    return true;
+    return ExitCode::success;
   }
   ssdpulse::top::State state;
   state.address = api->address();
   if (options.once || dumb()) {
-    return print_once(*api, view, state);
+    return print_once(*api, view, state) ? ExitCode::success : ExitCode::failure;
   }
   if (view.at) {
     Clock::time_point status_at{};
     ask(*api, view, state, status_at);
   }
   run(*api, view, state);
-  return true;
+  return ExitCode::success;
 }
 
 }  // namespace ssdpulse::client

@@ -25,7 +25,7 @@ void add_top(CLI::App& app, ExitCode& exit_code) {
   command->callback([options, &exit_code] {
     const ClientOptions& asked = options->client;
     options->top.json = asked.json;
-    exit_code = client::top(asked.where, config_of(asked).web, options->top) ? ExitCode::success : ExitCode::failure;
+    exit_code = client::top(asked.where, config_of(asked).web, options->top);
   });
 }
 

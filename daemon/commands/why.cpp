@@ -19,11 +19,11 @@ void add_why(CLI::App& app, ExitCode& exit_code) {
   CLI::App* command = app.add_subcommand("why", "Which drive is slow, since when, why, and what to do next");
   const auto options = std::make_shared<WhyOptions>();
   add_client_options(*command, options->client);
-  command->add_option("--at", options->at, "Of a time past: 03:00, 2026-11-23T03:00:12, -10m or @SECONDS");
+  command->add_option("--at", options->at,
+                      "Of the minute of a time past: 03:00, 2026-11-23T03:00:12, -10m or @SECONDS");
   command->callback([options, &exit_code] {
     const ClientOptions& asked = options->client;
-    exit_code =
-        client::why(asked.where, config_of(asked).web, options->at, asked.json) ? ExitCode::success : ExitCode::failure;
+    exit_code = client::why(asked.where, config_of(asked).web, options->at, asked.json);
   });
 }
 

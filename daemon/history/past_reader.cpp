@@ -79,29 +79,35 @@ Outcome<void> PastReader::first_and_last(Found& found) {
   return {};
 }
 
-Outcome<std::vector<model::PastDevice>> PastReader::devices() {
+Outcome<std::vector<PastReader::Found>> PastReader::all() {
   std::vector<Found> all;
-  const auto rows =
-      slices().read("SELECT id, name, model, serial, identity FROM device WHERE id BETWEEN ? AND ? ORDER BY id", 1,
-                    kMinutesOfADevice / 2, [&](const Statement& row) {
-                      all.push_back({row.integer(0).value_or(0),
-                                     {row.text(1).value_or(""),
-                                      row.text(2).value_or(""),
-                                      row.text(3).value_or(""),
-                                      {},
-                                      {},
-                                      row.text(4).value_or("")}});
-                      return true;
-                    });
-  if (!rows) {
-    return tl::unexpected(rows.error());
+  return slices()
+      .read("SELECT id, name, model, serial, identity FROM device WHERE id BETWEEN ? AND ? ORDER BY id", 1,
+            kMinutesOfADevice / 2,
+            [&](const Statement& row) {
+              all.push_back({row.integer(0).value_or(0),
+                             {row.text(1).value_or(""),
+                              row.text(2).value_or(""),
+                              row.text(3).value_or(""),
+                              {},
+                              {},
+                              row.text(4).value_or("")}});
+              return true;
+            })
+      .map([&] { return std::move(all); });
+}
+
+Outcome<std::vector<model::PastDevice>> PastReader::devices() {
+  auto found = all();
+  if (!found) {
+    return tl::unexpected(found.error());
   }
   std::vector<model::PastDevice> devices;
-  for (Found& found : all) {
-    if (const auto known = first_and_last(found); !known) {
+  for (Found& one : *found) {
+    if (const auto known = first_and_last(one); !known) {
       return tl::unexpected(known.error());
     }
-    devices.push_back(std::move(found.device));
+    devices.push_back(std::move(one.device));
   }
   std::sort(devices.begin(), devices.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return devices;
@@ -287,48 +293,61 @@ Outcome<void> PastReader::add_tenants(const Found& found, bool hours_alone, mode
   return {};
 }
 
-Outcome<void> PastReader::add_spikes(model::Series& series) {
-  const std::int64_t from = milliseconds_of(series.window.from);
-  const std::int64_t to = milliseconds_of(series.window.to) - 1;
-  const auto take = [&](const Statement& row) {
-    if (row.text(1) != series.device.name) {
-      return true;
-    }
-    series.spikes.push_back({time_of(row.integer(0).value_or(0)), series.device.name, row.text(2).value_or(""),
-                             row.real(3).value_or(0), row.real(4).value_or(0), row.real(5).value_or(0),
-                             static_cast<std::uint64_t>(row.integer(6).value_or(0)), row.text(7).value_or(""),
-                             row.text(8).value_or(""), row.text(9).value_or(""), row.integer(10) == 1});
-    if (series.spikes.size() > Reader::kMostMarks) {
-      series.spikes.erase(series.spikes.begin());
-      series.cut = true;
-    }
-    return true;
-  };
+Outcome<void> PastReader::spikes(std::int64_t from, std::int64_t to, const EachSpike& each) {
   return slices().read(
       "SELECT begin_ms, device, operation, duration_seconds, peak_seconds, baseline_seconds, ios, cause, evidence, "
       "missing, EXISTS (SELECT 1 FROM spike_seconds AS around WHERE around.device = latency_spike.device AND "
       "around.end_ms >= latency_spike.begin_ms AND around.begin_ms <= latency_spike.begin_ms) FROM latency_spike "
       "WHERE begin_ms BETWEEN ? AND ? ORDER BY begin_ms",
-      from, to, take);
+      from, to, [&](const Statement& row) {
+        each({time_of(row.integer(0).value_or(0)), row.text(1).value_or(""), row.text(2).value_or(""),
+              row.real(3).value_or(0), row.real(4).value_or(0), row.real(5).value_or(0),
+              static_cast<std::uint64_t>(row.integer(6).value_or(0)), row.text(7).value_or(""),
+              row.text(8).value_or(""), row.text(9).value_or(""), row.integer(10) == 1});
+        return true;
+      });
 }
 
-Outcome<void> PastReader::add_bursts(model::Series& series) {
-  const auto take = [&](const Statement& row) {
-    if (row.text(1) != series.device.name) {
-      return true;
-    }
-    series.bursts.push_back({time_of(row.integer(0).value_or(0)), series.device.name, row.text(2).value_or(""),
-                             row.real(3).value_or(0), static_cast<std::uint64_t>(row.integer(4).value_or(0))});
-    if (series.bursts.size() > Reader::kMostMarks) {
-      series.bursts.erase(series.bursts.begin());
-      series.cut = true;
-    }
-    return true;
-  };
+Outcome<void> PastReader::bursts(std::int64_t from, std::int64_t to, const EachBurst& each) {
   return slices().read(
       "SELECT begin_ms, device, trigger, duration_seconds, bytes FROM discard_burst WHERE begin_ms BETWEEN ? AND ? "
       "ORDER BY begin_ms",
-      milliseconds_of(series.window.from), milliseconds_of(series.window.to) - 1, take);
+      from, to, [&](const Statement& row) {
+        each({time_of(row.integer(0).value_or(0)), row.text(1).value_or(""), row.text(2).value_or(""),
+              row.real(3).value_or(0), static_cast<std::uint64_t>(row.integer(4).value_or(0))});
+        return true;
+      });
+}
+
+namespace {
+
+/// The newest marks of the device that touch the window.
+template <typename Mark>
+auto into(std::vector<Mark>& marks, model::Series& series) {
+  return [&marks, &series](Mark&& one) {
+    const auto end = one.begin + std::chrono::duration_cast<model::WallTime::duration>(
+                                     std::chrono::duration<double>(one.duration_seconds));
+    if (one.device != series.device.name || end < series.window.from) {
+      return;
+    }
+    marks.push_back(std::move(one));
+    if (marks.size() > Reader::kMostMarks) {
+      marks.erase(marks.begin());
+      series.cut = true;
+    }
+  };
+}
+
+}  // namespace
+
+Outcome<void> PastReader::add_spikes(model::Series& series) {
+  return spikes(milliseconds_of(series.window.from - kLongestMark), milliseconds_of(series.window.to) - 1,
+                into(series.spikes, series));
+}
+
+Outcome<void> PastReader::add_bursts(model::Series& series) {
+  return bursts(milliseconds_of(series.window.from - kLongestMark), milliseconds_of(series.window.to) - 1,
+                into(series.bursts, series));
 }
 
 Outcome<std::vector<model::Mark>> PastReader::marks(const Window& window) {

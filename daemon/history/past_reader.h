@@ -14,6 +14,9 @@
 
 namespace ssdpulse::history {
 
+/// Spikes end after ten minutes at the latest, when what is slow counts as usual; bursts may go on for longer.
+inline constexpr std::chrono::hours kLongestMark{6};
+
 inline constexpr const char* kNoSuchDevice = "no device of that name in the history";
 
 class PastReader {
@@ -26,6 +29,7 @@ class PastReader {
   Outcome<std::vector<model::PastDevice>> devices();
   Outcome<void> minutes(const Which& device, const model::Window& window, const EachLoad& each);
   Outcome<model::Series> series(const Which& device, const model::Window& window, std::size_t points);
+  Outcome<model::PastMoment> moment(model::PastTime at);
   Outcome<std::vector<model::Mark>> marks(const model::Window& window);
   /// `cut`: set where there are more than the newest kMostMarks.
   Outcome<std::vector<model::SettingChange>> settings(const model::Window& window, const std::string& device = {},
@@ -41,6 +45,7 @@ class PastReader {
   };
   [[nodiscard]] Slices slices() { return {connection_, slice_, deadline_}; }
   Outcome<Account> account();
+  Outcome<std::vector<Found>> all();
   Outcome<Found> find(const Which& device);
   Outcome<void> first_and_last(Found& found);
   Outcome<void> loads(const Found& found, const char* table, std::int64_t from, std::int64_t to,
@@ -50,8 +55,16 @@ class PastReader {
                            const std::function<void()>& restart);
   Outcome<void> add_points(const Found& found, model::Series& series);
   Outcome<void> add_tenants(const Found& found, bool hours_alone, model::Series& series);
+  using EachSpike = std::function<void(model::PastSpike&&)>;
+  using EachBurst = std::function<void(model::PastBurst&&)>;
+  /// Those of all devices that began in these milliseconds, rising.
+  Outcome<void> spikes(std::int64_t from, std::int64_t to, const EachSpike& each);
+  Outcome<void> bursts(std::int64_t from, std::int64_t to, const EachBurst& each);
   Outcome<void> add_spikes(model::Series& series);
   Outcome<void> add_bursts(model::Series& series);
+  Outcome<void> add_measured(const std::vector<Found>& devices, model::PastTime at, model::PastMoment& moment);
+  Outcome<void> add_neighbours(const std::vector<Found>& devices, model::PastMoment& moment);
+  Outcome<void> add_events(model::PastTime at, model::PastMoment& moment);
   Outcome<void> add_drive(const Found& found, model::Series& series);
 
   Connection connection_;

@@ -61,6 +61,9 @@ class Reader {
   util::Result<model::Series> series(const Which& device, const model::Window& window,
                                      std::size_t points = kMostPoints);
 
+  /// What is known of the minute that holds `at`.
+  util::Result<model::PastMoment> moment(model::PastTime at);
+
   /// Marks and changes of settings (of the host and of all devices), rising; the newest kMostMarks of each.
   util::Result<std::vector<model::Mark>> marks(const model::Window& window);
   util::Result<std::vector<model::SettingChange>> settings(const model::Window& window);

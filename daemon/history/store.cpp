@@ -328,6 +328,8 @@ Outcome<void> Store::delete_old_spikes(Minute last_kept, bool too_much) {
 
 Outcome<void> Store::insert(const model::LatencySpike& spike) {
   using namespace std::chrono;
+  model::LatencySpike with_excess = spike;
+  with_excess.evidence["excess_seconds"] = spike.excess_seconds;
   Statement statement(connection_, "INSERT OR REPLACE INTO latency_spike VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   return statement.with(duration_cast<milliseconds>(spike.begin.time_since_epoch()).count())
       .with(spike.device)
@@ -337,7 +339,7 @@ Outcome<void> Store::insert(const model::LatencySpike& spike) {
       .with(std::optional(spike.baseline_seconds))
       .with(static_cast<std::int64_t>(spike.ios))
       .with(std::string(name(spike.cause, model::kSpikeCauseNames)))
-      .with(model::evidence_text(spike))
+      .with(model::evidence_text(with_excess))
       .with(model::missing_text(spike))
       .run();
 }

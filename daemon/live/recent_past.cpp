@@ -8,6 +8,7 @@ namespace {
 
 /// Of a column within which the clock was set back.
 constexpr std::chrono::milliseconds kUsualLength{1000};
+constexpr std::chrono::milliseconds kClockStep{500};  // less is a clock that is being slewed
 
 template <typename Mark>
 void keep_newest(std::vector<Mark>& marks, std::size_t most) {
@@ -18,13 +19,18 @@ void keep_newest(std::vector<Mark>& marks, std::size_t most) {
 
 }  // namespace
 
-void RecentPast::observe(const model::Snapshot& snapshot) {
+void RecentPast::observe(const model::Snapshot& snapshot, std::optional<std::chrono::steady_clock::time_point> at) {
   std::map<std::string, Known> before;
   before.swap(known_);
   Ring::Frame frame{snapshot.number, snapshot.taken_at, {}, {}};
   // Of rounded ends, so that lengths add up to what is between two of them.
   const auto rounded = [](model::WallTime time) { return std::chrono::round<std::chrono::milliseconds>(time); };
   frame.length = rounded(snapshot.taken_at) - rounded(last_.value_or(snapshot.taken_at));
+  if (at && last_at_) {
+    const auto elapsed = std::chrono::round<std::chrono::milliseconds>(*at - *last_at_);
+    frame.length = std::chrono::abs(frame.length - elapsed) >= kClockStep ? elapsed : frame.length;
+  }
+  last_at_ = at;
   for (const model::DeviceSnapshot& device : snapshot.devices) {
     const std::string& name = device.device->name;
     const Known& then = before[name];
@@ -51,6 +57,10 @@ void RecentPast::observe(const model::Snapshot& snapshot) {
   }
   since_ = std::min(since_.value_or(snapshot.taken_at), snapshot.taken_at);
   spikes_.insert(spikes_.end(), snapshot.spikes_ended.begin(), snapshot.spikes_ended.end());
+  for (std::size_t i = 0; i + kMarks < spikes_.size(); ++i) {
+    const auto end = spikes_[i].begin + std::chrono::ceil<model::WallTime::duration>(spikes_[i].duration);
+    forgotten_until_ = std::max(forgotten_until_.value_or(end), end);
+  }
   keep_newest(spikes_, kMarks);
   keep_newest(bursts_, kMarks);
 }
@@ -94,6 +104,11 @@ std::vector<Burst> RecentPast::bursts() const {
 std::optional<model::WallTime> RecentPast::since() const {
   const std::lock_guard lock(mutex_);
   return since_;
+}
+
+std::optional<model::WallTime> RecentPast::remembered_since() const {
+  const std::lock_guard lock(mutex_);
+  return since_ && forgotten_until_ ? std::max(since_, forgotten_until_) : since_;
 }
 
 }  // namespace ssdpulse::live

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -30,13 +31,17 @@ class RecentPast {
 
   explicit RecentPast(std::size_t ring_bytes = Ring::kBytes) : ring_(ring_bytes) {}
 
-  void observe(const model::Snapshot& snapshot);
+  /// `at`: when it was taken, by a clock that nobody sets. It tells a column that took long from a wall clock that was
+  /// set, or a host that slept; without it, the wall clock is believed.
+  void observe(const model::Snapshot& snapshot, std::optional<std::chrono::steady_clock::time_point> at = std::nullopt);
 
   [[nodiscard]] const Ring& ring() const { return ring_; }
   [[nodiscard]] std::vector<model::LatencySpike> ended_spikes() const;  // in the order in which their cause was final
   [[nodiscard]] std::vector<Burst> bursts() const;                      // by their beginning
   /// When measuring began; what was before is unknown.
   [[nodiscard]] std::optional<model::WallTime> since() const;
+  /// How far back no spike was forgotten; not before since().
+  [[nodiscard]] std::optional<model::WallTime> remembered_since() const;
 
  private:
   struct Known {
@@ -51,11 +56,13 @@ class RecentPast {
   Ring ring_;
   std::map<std::string, Known> known_;
   std::optional<model::WallTime> last_;
+  std::optional<std::chrono::steady_clock::time_point> last_at_;
 
   mutable std::mutex mutex_;  // of what follows
   std::vector<model::LatencySpike> spikes_;
   std::vector<Burst> bursts_;
   std::optional<model::WallTime> since_;
+  std::optional<model::WallTime> forgotten_until_;  // the end of the newest spike that is forgotten
 };
 
 }  // namespace ssdpulse::live

@@ -19,7 +19,8 @@
 
 namespace ssdpulse::live {
 
-/// When a column was, and its bytes; none: the device was not measured then.
+/// When a column was, and its bytes; none: the device was not measured then. Where it does not begin when the one
+/// before ended, the wall clock was set, or the host slept: the time between belongs to nobody.
 struct Second {
   std::uint64_t number = 0;  // of the snapshot at its end
   model::WallTime end;

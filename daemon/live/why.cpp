@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "daemon/live/past_spikes.h"
 #include "daemon/live/words.h"
 
 namespace ssdpulse::live {
@@ -40,10 +41,17 @@ std::string slowness_words(const LatencySpike& spike, std::string_view verb) {
   return words;
 }
 
+/// What was waited beyond the usual; where that was not kept, an estimate by the worst second.
+double cost_of(const LatencySpike& spike) {
+  return spike.excess_seconds > 0
+             ? spike.excess_seconds
+             : std::max(0.0, spike.peak_seconds - spike.baseline_seconds) * static_cast<double>(spike.ios);
+}
+
 /// The one by which most was waited; null where there is none.
 const LatencySpike* worst_of(const std::vector<LatencySpike>& spikes) {
   const auto worst = std::max_element(spikes.begin(), spikes.end(), [](const LatencySpike& a, const LatencySpike& b) {
-    return a.excess_seconds < b.excess_seconds;
+    return cost_of(a) < cost_of(b);
   });
   return worst == spikes.end() ? nullptr : &*worst;
 }
@@ -117,7 +125,7 @@ Why right_now(const Situation& situation) {
     const double seconds = since ? Seconds(now.taken_at - *since).count() : 0;
     return unknown(fmt::format("Measuring began {} ago: too early to say what is usual.", duration_words(seconds)));
   }
-  std::vector<LatencySpike> lately;
+  std::vector<LatencySpike> lately = now.spikes_unjudged;
   std::copy_if(situation.ended.begin(), situation.ended.end(), std::back_inserter(lately),
                [&](const LatencySpike& spike) { return now.taken_at - end_of(spike) < kLately; });
   Why usual{Verdict::usual, "No drive is slower than usual." + blind_words(now), "", "", ""};
@@ -133,32 +141,147 @@ Why right_now(const Situation& situation) {
   return usual;
 }
 
-Why at_time(const Situation& situation, WallTime at) {
-  const model::Snapshot& now = *situation.now;
-  if (at > now.taken_at + kNear) {
-    return unknown(clock_words(at) + " is yet to come.");
-  }
-  if (!situation.known_since || at < *situation.known_since - kNear) {
-    return unknown(fmt::format("Nothing is known of {}: memory reaches back to {}.", clock_words(at),
-                               situation.known_since ? clock_words(*situation.known_since) : "no time at all"));
-  }
+/// Spikes of the minute: those that memory has, and those that only the history has.
+std::vector<LatencySpike> spikes_of(const Situation& situation, const Moment& moment) {
   std::vector<LatencySpike> then;
   const auto take = [&](const LatencySpike& spike) {
-    if (spike.begin - kNear <= at && at <= end_of(spike) + kNear) {
+    const bool known = std::any_of(then.begin(), then.end(), [&](const LatencySpike& one) {
+      return one.device == spike.device && one.operation == spike.operation &&
+             std::chrono::abs(one.begin - spike.begin) < kNear;
+    });
+    if (!known && spike.begin < moment.begin + std::chrono::minutes(1) && end_of(spike) >= moment.begin) {
       then.push_back(spike);
     }
   };
+  const model::Snapshot& now = *situation.now;
   std::for_each(situation.ended.begin(), situation.ended.end(), take);
+  std::for_each(now.spikes_unjudged.begin(), now.spikes_unjudged.end(), take);
   std::for_each(now.spikes_going_on.begin(), now.spikes_going_on.end(), take);
-  if (const LatencySpike* spike = worst_of(then)) {
-    return slow(*spike,
-                fmt::format("{}: {} at worst, from {} on for {}, {}.{}{}", spike->device,
-                            slowness_words(*spike, "took"), clock_words(spike->begin),
-                            duration_words(Seconds(spike->duration).count()), cause_words(*spike, situation.bursts),
-                            tenants_words(*spike), others_words(then, spike->device, "were")));
+  if (situation.past) {
+    for (const model::PastSpike& spike : situation.past->spikes) {
+      take(spike_of(spike));
+    }
   }
-  return {Verdict::usual, fmt::format("No drive was slower than usual at {}.{}", clock_words(at), blind_words(now)), "",
-          "", ""};
+  return then;
+}
+
+std::vector<Burst> bursts_of(const Situation& situation) {
+  std::vector<Burst> bursts = situation.bursts;
+  if (situation.past) {
+    for (const model::PastBurst& burst : situation.past->bursts) {
+      bursts.push_back(burst_of(burst));
+    }
+  }
+  return bursts;
+}
+
+std::optional<WallTime> oldest_of(const model::PastReach& reach) {
+  std::optional<WallTime> oldest;
+  for (const auto& one : {reach.minutes, reach.hours, reach.quantiles}) {
+    if (one) {
+      oldest = std::min(oldest.value_or(*one), WallTime(*one));
+    }
+  }
+  return oldest;
+}
+
+/// Nothing was recorded in that minute: why not?
+Why not_recorded(const Situation& situation, Moment moment) {
+  const WallTime now = situation.now->taken_at;
+  const auto told = [&](Coverage coverage, std::string sentence) {
+    Why answer = unknown(std::move(sentence));
+    moment.coverage = coverage;
+    answer.moment = moment;
+    return answer;
+  };
+  const auto oldest = situation.past ? oldest_of(situation.past->reach) : std::nullopt;
+  if (!oldest) {
+    const auto since = situation.remembered_since ? situation.remembered_since : situation.known_since;
+    return told(Coverage::out_of_range,
+                fmt::format("Out of range: memory reaches back to {}, and {}.",
+                            since ? clock_words(*since, now) : "no time at all",
+                            situation.past ? "the history has nothing yet" : situation.no_past));
+  }
+  const model::PastMoment& past = *situation.past;
+  if (moment.begin < *oldest) {
+    return told(Coverage::out_of_range, fmt::format("Out of range: the history reaches back to {}; what was before is "
+                                                    "not kept.",
+                                                    clock_words(*oldest, now)));
+  }
+  std::string sentence = fmt::format("No data: nothing was recorded {}", minute_words(moment.begin, now));
+  if (past.recorded_until || past.recorded_from) {
+    sentence += ", only";
+    sentence += past.recorded_until ? " until " + clock_words(*past.recorded_until, now) : "";
+    sentence += past.recorded_until && past.recorded_from ? " and" : "";
+    sentence += past.recorded_from ? " from " + clock_words(*past.recorded_from, now) + " on" : "";
+  }
+  return told(Coverage::no_data, sentence + ". The daemon did not run, or its history could not be written.");
+}
+
+/// What keeps the answer from being whole: drives that were not measured then, or not all the time.
+std::string gaps_words(const Situation& situation) {
+  if (!situation.past || situation.past->devices.empty()) {
+    return "";
+  }
+  const model::PastMoment& past = *situation.past;
+  std::uint64_t longest = 0;
+  for (const auto& one : past.devices) {
+    longest = std::max(longest, one.measured_ms);
+  }
+  std::vector<std::string> names;
+  for (const model::DeviceSnapshot& device : situation.now->devices) {
+    const bool there = std::any_of(past.devices.begin(), past.devices.end(),
+                                   [&](const auto& one) { return one.device == device.device->name; });
+    if (!there) {
+      names.push_back(device.device->name);
+    }
+  }
+  std::string words = names.empty() ? "" : fmt::format(" Of {} there is no data of then.", fmt::join(names, ", "));
+  const auto length = std::chrono::milliseconds(past.window.to - past.window.from).count();
+  if (static_cast<double>(longest) < 0.9 * static_cast<double>(length)) {
+    words += fmt::format(" Only {} of that {} were measured.", duration_words(static_cast<double>(longest) / 1000),
+                         length > 60'000 ? "hour" : "minute");
+  }
+  return words;
+}
+
+Why at_time(const Situation& situation, WallTime at) {
+  const model::Snapshot& now = *situation.now;
+  Moment moment{Coverage::recorded, std::chrono::floor<std::chrono::minutes>(at), std::chrono::minutes(1)};
+  if (at > now.taken_at + kNear) {
+    moment.coverage = Coverage::to_come;
+    Why answer = unknown(clock_words(at, now.taken_at) + " is yet to come.");
+    answer.moment = moment;
+    return answer;
+  }
+  if (situation.past) {
+    moment.step = situation.past->window.to - situation.past->window.from;
+  }
+  const auto then = spikes_of(situation, moment);
+  if (const LatencySpike* spike = worst_of(then)) {
+    Why answer = slow(
+        *spike, fmt::format("{}: {} at worst, from {} on for {}, {}.{}{}", spike->device,
+                            slowness_words(*spike, "took"), clock_words(spike->begin, now.taken_at),
+                            duration_words(Seconds(spike->duration).count()), cause_words(*spike, bursts_of(situation)),
+                            tenants_words(*spike), others_words(then, spike->device, "were")));
+    answer.moment = moment;
+    return answer;
+  }
+  const auto since = situation.remembered_since ? situation.remembered_since : situation.known_since;
+  const bool remembered = since && std::chrono::floor<std::chrono::minutes>(*since) <= moment.begin;
+  const bool recorded = situation.past && !situation.past->devices.empty();
+  if (!remembered && !recorded) {
+    return not_recorded(situation, moment);
+  }
+  const bool idle = recorded && std::all_of(situation.past->devices.begin(), situation.past->devices.end(),
+                                            [](const auto& one) { return one.ios == 0; });
+  return {Verdict::usual,
+          fmt::format("{} {}.{}", idle ? "No drive had any I/O" : "No drive was slower than usual",
+                      minute_words(moment.begin, now.taken_at), remembered ? blind_words(now) : gaps_words(situation)),
+          "",
+          "",
+          "",
+          moment};
 }
 
 /// The trigger of a burst on the device that overlaps the spike; nothing if none does.
@@ -271,8 +394,10 @@ std::vector<std::string> evidence_sentences(const LatencySpike& spike) {
   const auto bytes = [](const char* text) {
     return [text](double value) { return fmt::format("{}: {}.", text, size_words(value)); };
   };
-  sentences.push_back(fmt::format("{} I/Os were slow; together they waited {} beyond what is usual.", spike.ios,
-                                  latency_words(spike.excess_seconds)));
+  sentences.push_back(spike.excess_seconds > 0
+                          ? fmt::format("{} I/Os were slow; together they waited {} beyond what is usual.", spike.ios,
+                                        latency_words(spike.excess_seconds))
+                          : fmt::format("{} I/Os were slow.", spike.ios));
   std::vector<std::string> heaviest;
   for (const model::SpikeTenant& tenant : spike.heaviest) {
     heaviest.push_back(fmt::format("{} ({})", tenant.name, size_words(static_cast<double>(tenant.bytes))));
@@ -314,6 +439,9 @@ std::vector<std::string> evidence_sentences(const LatencySpike& spike) {
 
 Why why(const Situation& situation, std::optional<WallTime> at) {
   const model::Snapshot& now = *situation.now;
+  if (at) {
+    return at_time(situation, *at);
+  }
   if (now.devices.empty()) {
     return unknown("No drive is measured.", "ssdpulse devices shows each disk and why it is not measured.",
                    "SsdpulseSourceDown");
@@ -324,7 +452,7 @@ Why why(const Situation& situation, std::optional<WallTime> at) {
                      "SsdpulseSourceDown");
     }
   }
-  return at ? at_time(situation, *at) : right_now(situation);
+  return right_now(situation);
 }
 
 }  // namespace ssdpulse::live

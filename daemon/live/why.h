@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "daemon/live/recent_past.h"
+#include "daemon/model/past.h"
 
 namespace ssdpulse::live {
 
@@ -19,23 +20,43 @@ enum class Verdict : std::uint8_t {
 };
 inline constexpr std::array<std::string_view, 3> kVerdictNames{"usual", "slow", "unknown"};
 
-struct Why {
-  Verdict verdict = Verdict::usual;
-  std::string sentence;  // plain text; names of devices come from the kernel
-  std::string next;      // what to do; empty: nothing
-  std::string runbook;   // name of the page that says more; empty: none
-  std::string device;    // the slow one; empty: none
+/// What is known of a time past? Zero I/Os, no data and out of range are never told alike.
+enum class Coverage : std::uint8_t {
+  recorded,
+  no_data,       // nobody measured then, or it could not be kept
+  out_of_range,  // before all that is kept
+  to_come,
+};
+inline constexpr std::array<std::string_view, 4> kCoverageNames{"recorded", "no_data", "out_of_range", "to_come"};
+
+/// The time that an answer is of: the whole minute, whatever second of it was asked for, as in tables of the past.
+struct Moment {
+  Coverage coverage = Coverage::recorded;
+  model::WallTime begin;
+  std::chrono::minutes step{1};  // of the figures that are kept of then: an hour where minutes are no longer kept
 };
 
-/// What the answer goes by. `known_since`: when measuring began, or how far back memory reaches for times past.
+struct Why {
+  Verdict verdict = Verdict::usual;
+  std::string sentence;               // plain text; names of devices come from the kernel
+  std::string next;                   // what to do; empty: nothing
+  std::string runbook;                // name of the page that says more; empty: none
+  std::string device;                 // the slow one; empty: none
+  std::optional<Moment> moment = {};  // absent: the answer is of now
+};
+
+/// What the answer goes by.
 struct Situation {
   const model::Snapshot* now = nullptr;
   std::vector<model::LatencySpike> ended;
   std::vector<Burst> bursts;
-  std::optional<model::WallTime> known_since;
+  std::optional<model::WallTime> known_since;            // when measuring began
+  std::optional<model::WallTime> remembered_since = {};  // no spike after it was forgotten; absent: as known_since
+  std::optional<model::PastMoment> past = {};            // what the history has of the minute that is asked for
+  std::string no_past = "no history is kept";            // why it has nothing to say
 };
 
-/// Of the newest snapshot, or of the time `at`.
+/// Of the newest snapshot, or of the minute that holds `at`.
 Why why(const Situation& situation, std::optional<model::WallTime> at = std::nullopt);
 
 /// The parts that explain one spike, for lists of them.

@@ -19,6 +19,12 @@ std::string digits(double value) {
   return value >= 10 ? fmt::format("{:.0f}", value) : fmt::format("{:.1f}", value);
 }
 
+/// "2026-11-24 ", or nothing on the day of `now`.
+std::string date_words(std::chrono::system_clock::time_point time, std::chrono::system_clock::time_point now) {
+  const auto day = [](std::chrono::system_clock::time_point at) { return std::chrono::floor<std::chrono::days>(at); };
+  return day(time) == day(now) ? "" : fmt::format("{:%Y-%m-%d} ", std::chrono::floor<std::chrono::seconds>(time));
+}
+
 }  // namespace
 
 std::string latency_words(double seconds) {
@@ -52,6 +58,16 @@ std::string size_words(double bytes) {
 
 std::string clock_words(std::chrono::system_clock::time_point time) {
   return fmt::format("{:%H:%M:%S} UTC", std::chrono::floor<std::chrono::seconds>(time));
+}
+
+std::string clock_words(std::chrono::system_clock::time_point time, std::chrono::system_clock::time_point now) {
+  return date_words(time, now) + clock_words(time);
+}
+
+std::string minute_words(std::chrono::system_clock::time_point time, std::chrono::system_clock::time_point now) {
+  const auto begin = std::chrono::floor<std::chrono::seconds>(time);
+  return fmt::format("between {}{:%H:%M} and {:%H:%M} UTC", date_words(time, now), begin,
+                     begin + std::chrono::minutes(1));
 }
 
 }  // namespace ssdpulse::live

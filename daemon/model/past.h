@@ -87,6 +87,23 @@ struct PastBurst {
   std::uint64_t bytes = 0;
 };
 
+/// What is known of one minute, of all devices.
+struct PastMoment {
+  /// What one device did in `window`.
+  struct Measured {
+    std::string device;  // the kernel's name when it was last seen
+    std::uint64_t measured_ms = 0;
+    std::uint64_t ios = 0;
+  };
+  Window window;                           // the minute; the hour that holds it where minutes are no longer kept
+  std::vector<Measured> devices;           // none: nothing was recorded then
+  std::vector<PastSpike> spikes;           // that touch the minute, however coarse the window
+  std::vector<PastBurst> bursts;           // that touch one of those
+  std::optional<PastTime> recorded_until;  // where nothing was recorded: the end of what was before,
+  std::optional<PastTime> recorded_from;   // and the beginning of what came after
+  PastReach reach;
+};
+
 /// What a drive said, and what was computed from it.
 struct PastWear {
   PastTime at;

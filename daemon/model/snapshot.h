@@ -149,6 +149,7 @@ struct Snapshot {
   std::vector<NvmeDrive> nvme_drives;                   // sorted by controller
   std::vector<LatencySpike> spikes_ended;               // whose cause became final since the last snapshot
   std::vector<LatencySpike> spikes_going_on;            // with the best cause so far
+  std::vector<LatencySpike> spikes_unjudged = {};  // over, but their drive's log pages are still to be read; likewise
 
   std::string latency_mode;                            // full | completion-only
   std::map<std::string, std::string> kernel_features;  // feature -> decision, each logged once

@@ -360,7 +360,11 @@ ExitCode run(const config::Configure& configure) {
   exposition::MetricsPage metrics(groups_of(config->metrics));
   live::RecentPast past;
   doctor::Onsets onsets;
-  page::Site site(past, onsets);
+  page::AskMoment ask_moment;
+  if (reader) {
+    ask_moment = [&reader](model::PastTime at) { return reader->moment(at); };
+  }
+  page::Site site(past, onsets, std::move(ask_moment));
   auto pages = routes(current, metrics, groups_of(config->metrics));
   if (config->web.page) {
     web::add_page(pages, current, site, config->web.hosts);

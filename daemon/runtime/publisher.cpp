@@ -60,7 +60,7 @@ void Publisher::publish(const stages::AnalysisSettings& settings, std::uint64_t 
   feed_models(tick);
   snapshot->flash = parts_.models == nullptr ? nullptr : parts_.models->figures();
   snapshot->audit = parts_.audit.findings();
-  parts_.past.observe(*snapshot);
+  parts_.past.observe(*snapshot, tick.at);
   parts_.onsets.observe(*snapshot);
   keep_seconds(*snapshot);
   write_rows();

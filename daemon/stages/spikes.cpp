@@ -61,6 +61,7 @@ Findings Spikes::observe(const Tick& tick) {
   std::vector<analysis::DeviceSpikes::Figures> figures(tick.devices.size());
   std::vector<model::LatencySpike>& over = findings.effects.rows.spikes;
   std::vector<model::LatencySpike> going_on;
+  std::vector<model::LatencySpike> unjudged;
   devices_.observe(tick, [&](std::size_t number, const DeviceTick& device, Device& known) {
     analysis::DeviceSpikes& spikes = known.spikes;
     for (model::LatencySpike& spike : spikes.observe(look(device, known, tick))) {
@@ -68,6 +69,9 @@ Findings Spikes::observe(const Tick& tick) {
     }
     for (model::LatencySpike& spike : spikes.going_on()) {
       going_on.push_back(std::move(spike));
+    }
+    for (model::LatencySpike& spike : spikes.unjudged()) {
+      unjudged.push_back(std::move(spike));
     }
     figures[number] = spikes.figures();
     if (device.drive && spikes.wants_logs()) {
@@ -77,9 +81,11 @@ Findings Spikes::observe(const Tick& tick) {
   for (const SpikeLog::Line& line : log_.observe(tick.at, over, going_on)) {
     findings.effects.lines.push_back(line_of(line));
   }
-  findings.values = [figures = std::move(figures), over, going_on = std::move(going_on)](model::Snapshot& snapshot) {
+  findings.values = [figures = std::move(figures), over, going_on = std::move(going_on),
+                     unjudged = std::move(unjudged)](model::Snapshot& snapshot) {
     snapshot.spikes_ended = over;
     snapshot.spikes_going_on = going_on;
+    snapshot.spikes_unjudged = unjudged;
     for (std::size_t i = 0; i < figures.size(); ++i) {
       snapshot.devices[i].spikes = figures[i];
     }

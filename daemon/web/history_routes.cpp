@@ -100,8 +100,12 @@ http::Response of_device(const http::Request& request, history::Reader& reader, 
   if (!points || *points < 2 || *points > static_cast<std::int64_t>(history::Reader::kMostPoints)) {
     return words(400, "points=: expected 2 to 2000");
   }
+  const page::HistoryWish wish{request.parameter("heat"), request.parameter("tenants") == "total"};
+  if (!wish.heat.empty() && !page::is_heat(wish.heat)) {
+    return words(400, "heat=: expected read, write, flush, discard or commit");
+  }
   const auto series = reader.series(device, window, static_cast<std::size_t>(*points));
-  return series ? json(request, page::history_json(*series)) : trouble(series.error());
+  return series ? json(request, page::history_json(*series, wish)) : trouble(series.error());
 }
 
 http::Response past(const http::Request& request, history::Reader& reader, std::mutex& one_at_a_time) {

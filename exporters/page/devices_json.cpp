@@ -228,31 +228,33 @@ Json device_json(const Known& known, const model::Snapshot& snapshot, const live
                       : now.is_null()   ? "unknown"
                       : idle            ? "idle"
                                         : "usual";
-  return {{"name", text(device.name)},
-          {"model", text(device.model)},
-          {"serial", text(device.serial)},
-          {"firmware", text(device.firmware)},
-          {"transport", text(device.transport)},
-          {"scheduler", text(device.scheduler)},
-          {"size_bytes", device.size_bytes},
-          {"mounts", mounts_of(snapshot, device.name)},
-          {"arrays", arrays_of(snapshot, device.name)},
-          {"state", state},
-          {"now", std::move(now)},
-          {"usual_p99",
-           {{"read", usual_of(known, Kind::read)},
-            {"write", usual_of(known, Kind::write)},
-            {"commit", usual_of(known, Kind::commit)}}},
-          {"spikes", std::move(spikes)},
-          {"spikes_ended", std::count_if(situation.ended.begin(), situation.ended.end(), lately)},
-          {"spike_seconds", spike_seconds(known)},
-          {"bursts", std::count_if(situation.bursts.begin(), situation.bursts.end(),
-                                   [&](const live::Burst& burst) {
-                                     return of_this(burst) && burst.end.value_or(snapshot.taken_at) >= reach_begin;
-                                   })},
-          {"strip", strip_of(known)},
-          {"modelled", modelled_json(snapshot, device.name)},
-          {"nvme", nvme_json(drive_of(snapshot, device.name))}};
+  return {
+      {"name", text(device.name)},
+      {"model", text(device.model)},
+      {"serial", text(device.serial)},
+      {"firmware", text(device.firmware)},
+      {"transport", text(device.transport)},
+      {"scheduler", text(device.scheduler)},
+      {"size_bytes", device.size_bytes},
+      {"mounts", mounts_of(snapshot, device.name)},
+      {"arrays", arrays_of(snapshot, device.name)},
+      {"state", state},
+      {"now", std::move(now)},
+      {"usual_p99",
+       {{"read", usual_of(known, Kind::read)},
+        {"write", usual_of(known, Kind::write)},
+        {"commit", usual_of(known, Kind::commit)}}},
+      {"spikes", std::move(spikes)},
+      {"spikes_ended", std::count_if(situation.ended.begin(), situation.ended.end(), lately) +
+                           std::count_if(snapshot.spikes_unjudged.begin(), snapshot.spikes_unjudged.end(), of_this)},
+      {"spike_seconds", spike_seconds(known)},
+      {"bursts", std::count_if(situation.bursts.begin(), situation.bursts.end(),
+                               [&](const live::Burst& burst) {
+                                 return of_this(burst) && burst.end.value_or(snapshot.taken_at) >= reach_begin;
+                               })},
+      {"strip", strip_of(known)},
+      {"modelled", modelled_json(snapshot, device.name)},
+      {"nvme", nvme_json(drive_of(snapshot, device.name))}};
 }
 
 /// The order changes when something happens, not with every second's noise.

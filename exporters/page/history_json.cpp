@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
+#include "daemon/live/past_spikes.h"
 #include "exporters/page/json.h"
 
 namespace ssdpulse::page {
@@ -92,22 +95,50 @@ Json points_json(const model::Series& series) {
   return points;
 }
 
-Json tenants_json(const model::Series& series) {
+Json tenant_json(const model::TenantLoad& tenant) {
+  Json one{{"name", text(tenant.name)}};
+  for (std::size_t k = 0; k < model::kAttributedOperations; ++k) {
+    const auto& totals = tenant.totals.at(k);
+    one[std::string(model::kAttributedOperationNames.at(k))] = {
+        {"ios", totals.ios}, {"bytes", totals.bytes}, {"device_seconds", static_cast<double>(totals.device_ns) / 1e9}};
+  }
+  return one;
+}
+
+Json tenants_json(const model::Series& series, bool totals) {
   Json all = Json::array();
+  std::vector<model::TenantLoad> sum;
   for (std::size_t i = 0; i < series.tenants.size(); ++i) {
+    if (totals) {
+      model::add(sum, series.tenants[i]);
+      continue;
+    }
     for (const model::TenantLoad& tenant : series.tenants[i]) {
-      Json one{{"point", i}, {"name", text(tenant.name)}};
-      for (std::size_t k = 0; k < model::kAttributedOperations; ++k) {
-        const auto& totals = tenant.totals.at(k);
-        one[std::string(model::kAttributedOperationNames.at(k))] = {
-            {"ios", totals.ios},
-            {"bytes", totals.bytes},
-            {"device_seconds", static_cast<double>(totals.device_ns) / 1e9}};
-      }
+      Json one{{"point", i}};
+      one.update(tenant_json(tenant));
       all.push_back(std::move(one));
     }
   }
+  for (const model::TenantLoad& tenant : sum) {
+    all.push_back(tenant_json(tenant));
+  }
   return all;
+}
+
+const SparseHistogram& histogram_of(const model::DeviceLoad& load, live::Kind kind) {
+  constexpr std::array<Latency, live::kKinds> kLatencyOfKind{Latency::read_total, Latency::write_total, Latency::flush,
+                                                             Latency::discard, Latency::commit};
+  return load.latency(kLatencyOfKind.at(static_cast<std::size_t>(kind)));
+}
+
+/// The histograms of each point's minutes added up: nothing is lost but time resolution.
+Json heat_json(const model::Series& series, const std::string& name) {
+  Json levels = Json::array();
+  const auto kind = kind_in(name);
+  for (const model::SeriesPoint& point : series.points) {
+    levels.push_back(kind ? heat_text(histogram_of(point.load, *kind).words) : "");
+  }
+  return {{"operation", name}, {"levels", std::move(levels)}};
 }
 
 Json device_json(const model::PastDevice& device) {
@@ -138,19 +169,33 @@ Json marks_json(const std::vector<model::Mark>& marks) {
   return all;
 }
 
-Json spikes_json(const std::vector<model::PastSpike>& spikes) {
+Json spikes_json(const model::Series& series) {
+  std::vector<live::Burst> bursts;
+  for (const model::PastBurst& burst : series.bursts) {
+    bursts.push_back(live::burst_of(burst));
+  }
   Json all = Json::array();
-  for (const model::PastSpike& spike : spikes) {
-    all.push_back({{"begin", seconds_of(spike.begin)},
-                   {"seconds", spike.duration_seconds},
-                   {"operation", text(spike.operation)},
-                   {"cause", text(spike.cause)},
-                   {"peak_seconds", spike.peak_seconds},
-                   {"usual_seconds", spike.baseline_seconds},
-                   {"ios", spike.ios},
-                   {"evidence", text(spike.evidence)},
-                   {"missing", text(spike.missing)},
-                   {"has_columns", spike.has_columns}});
+  for (const model::PastSpike& past : series.spikes) {
+    const model::LatencySpike spike = live::spike_of(past);
+    Json sentences = Json::array();
+    for (const std::string& sentence : live::evidence_sentences(spike)) {
+      sentences.push_back(text(sentence));
+    }
+    all.push_back({{"begin", seconds_of(past.begin)},
+                   {"seconds", past.duration_seconds},
+                   {"operation", text(past.operation)},
+                   {"cause", text(past.cause)},
+                   {"words", text(live::cause_words(spike, bursts))},
+                   {"peak_seconds", past.peak_seconds},
+                   {"usual_seconds", past.baseline_seconds},
+                   {"excess_seconds", spike.excess_seconds > 0 ? Json(spike.excess_seconds) : Json()},
+                   {"ios", past.ios},
+                   {"evidence", text(past.evidence)},
+                   {"sentences", std::move(sentences)},
+                   {"missing", text(past.missing)},
+                   {"next", live::next_step(spike.cause)},
+                   {"runbook", live::runbook_of(spike.cause)},
+                   {"has_columns", past.has_columns}});
   }
   return all;
 }
@@ -196,7 +241,7 @@ std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::er
 
 }  // namespace
 
-std::string history_json(const model::Series& series) {
+std::string history_json(const model::Series& series, const HistoryWish& wish) {
   Json answer{{"device", device_json(series.device)},
               {"from", seconds_of(series.window.from)},
               {"to", seconds_of(series.window.to)},
@@ -206,10 +251,14 @@ std::string history_json(const model::Series& series) {
                 {"hours", time_json(series.reach.hours)},
                 {"quantiles", time_json(series.reach.quantiles)}}}};
   answer["points"] = points_json(series);
-  answer["tenants"] = tenants_json(series);
+  if (!wish.heat.empty()) {
+    answer["heat"] = heat_json(series, wish.heat);
+    answer["bounds_seconds"] = bounds_json();
+  }
+  answer["tenants"] = tenants_json(series, wish.tenant_totals);
   answer["wear"] = wear_json(series.wear);
   answer["quantiles"] = quantiles_json(series.quantiles);
-  answer["spikes"] = spikes_json(series.spikes);
+  answer["spikes"] = spikes_json(series);
   answer["bursts"] = bursts_json(series.bursts);
   answer["settings"] = settings_json(series.settings);
   answer["marks"] = marks_json(series.marks);
@@ -264,6 +313,8 @@ std::string history_list_json(const std::vector<model::PastDevice>& devices,
   answer["marks"] = marks_json(marks);
   return dumped(answer);
 }
+
+bool is_heat(const std::string& name) { return !name.empty() && kind_in(name).has_value(); }
 
 bool is_printable(const std::string& words) {
   constexpr std::size_t kMost = 128;  // characters, as text() keeps

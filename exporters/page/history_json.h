@@ -9,8 +9,16 @@
 
 namespace ssdpulse::page {
 
+struct HistoryWish {
+  std::string heat;            // read, write, flush, discard or commit: with a column of a heatmap for each point
+  bool tenant_totals = false;  // tenants of the whole window instead of each point
+};
+
 /// One device in a window: points as arrays by field, of which all are as long.
-std::string history_json(const model::Series& series);
+std::string history_json(const model::Series& series, const HistoryWish& wish = {});
+
+/// Whether it is one of those.
+bool is_heat(const std::string& name);
 
 /// The minutes of a device with their histograms, for whoever computes from them. One after the other: only
 /// their text is held.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -15,6 +16,36 @@ double seconds_of(model::WallTime time) {
 Json latency_of(std::uint8_t word) {
   const double seconds = live::upper_bound(word);
   return seconds == 0 ? 0.0 : std::stod(fmt::format("{:.4g}", seconds));
+}
+
+Json bounds_json() {
+  Json seconds = Json::array();
+  for (std::size_t word = 0; word <= LATENCY_OVER_WORD; ++word) {
+    seconds.push_back(latency_of(static_cast<std::uint8_t>(word)));
+  }
+  return seconds;
+}
+
+std::string heat_text(const live::Buckets& buckets) {
+  if (buckets.empty()) {
+    return "";
+  }
+  // An answer with two levels an octave is a third longer, and the eye sees no difference.
+  const auto level_of = [](std::uint64_t ios) {
+    return static_cast<char>('0' + (ios == 0 ? 0 : 64 - __builtin_clzll(ios)));
+  };
+  const std::uint8_t first = buckets.front().first;
+  std::string levels(static_cast<std::size_t>(buckets.back().first - first) + 1, '0');
+  for (const auto& [word, ios] : buckets) {
+    levels[static_cast<std::size_t>(word - first)] = level_of(ios);
+  }
+  return fmt::format("{}:{}", first, levels);
+}
+
+std::optional<live::Kind> kind_in(const std::string& name) {
+  const auto* found = std::find(live::kKindNames.begin(), live::kKindNames.end(), name.empty() ? "read" : name);
+  return found == live::kKindNames.end() ? std::nullopt
+                                         : std::optional(static_cast<live::Kind>(found - live::kKindNames.begin()));
 }
 
 std::string run_of(const model::Snapshot& snapshot) {

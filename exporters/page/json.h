@@ -25,6 +25,12 @@ inline std::string text(std::string_view from_outside) { return coding::outside_
 
 double seconds_of(model::WallTime time);
 Json latency_of(std::uint8_t word);  // upper bound of the word, in seconds
+Json bounds_json();                  // of all words
+
+/// One column of a heatmap, "FIRST:LEVELS": the word of the first level, and one level a word. '0': none, '1': one I/O,
+/// '2': two or three, '3': four to seven, and so on. Empty without I/Os.
+std::string heat_text(const live::Buckets& buckets);
+std::optional<live::Kind> kind_in(const std::string& name);  // empty: reads; nothing: no such kind
 
 /// Which run of the daemon, and which of its snapshots: the head of every answer.
 Json head_of(const model::Snapshot& snapshot);
@@ -41,6 +47,7 @@ Json live_json(const model::Snapshot& snapshot, const live::RecentPast& past, co
                std::uint64_t since, live::Kind heat);
 Json column_json(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
                  std::uint64_t number);  // null if memory does not reach there
+Json tenants_json(const model::DeviceSnapshot& device, const model::Snapshot& snapshot);
 Json what_if_json(const model::Snapshot& snapshot, const std::string& device, const live::WhatIfQuestion& question);
 Json status_json(const model::Snapshot& snapshot, const live::RecentPast& past);
 Json doctor_json(const model::Snapshot& snapshot, const doctor::Onsets& onsets);

@@ -13,21 +13,11 @@ using live::KindColumn;
 using live::Second;
 using live::Tail;
 
-/// '0': none, '1': one I/O, '2': two or three, '3': four to seven, and so on: the sign that many places behind '0'.
-/// An answer with two levels an octave is a third longer, and the eye sees no difference.
-char level_of(std::uint64_t ios) { return static_cast<char>('0' + (ios == 0 ? 0 : 64 - __builtin_clzll(ios))); }
+constexpr std::chrono::milliseconds kRounding{2};  // of the ends of columns
 
-/// "FIRST:LEVELS": the word of the first level and one level a word; "" without I/Os; null where none was timed.
+/// Null where I/Os ended and none was timed.
 Json heat_of(const KindColumn& kind) {
-  if (kind.buckets.empty()) {
-    return kind.ios == 0 ? Json("") : Json();
-  }
-  const std::uint8_t first = kind.buckets.front().first;
-  std::string levels(static_cast<std::size_t>(kind.buckets.back().first - first) + 1, '0');
-  for (const auto& [word, ios] : kind.buckets) {
-    levels[static_cast<std::size_t>(word - first)] = level_of(ios);
-  }
-  return fmt::format("{}:{}", first, levels);
+  return kind.buckets.empty() && kind.ios > 0 ? Json() : Json(heat_text(kind.buckets));
 }
 
 /// The arrays of an answer; each has one entry a column.
@@ -94,14 +84,6 @@ class Columns {
   std::optional<Column> column_;
 };
 
-Json bounds() {
-  Json seconds = Json::array();
-  for (std::size_t word = 0; word <= LATENCY_OVER_WORD; ++word) {
-    seconds.push_back(latency_of(static_cast<std::uint8_t>(word)));
-  }
-  return seconds;
-}
-
 /// Those of the device that go on, or ended after `from`.
 Json marks_of(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
               model::WallTime from) {
@@ -111,6 +93,11 @@ Json marks_of(const model::Snapshot& snapshot, const live::RecentPast& past, con
   constexpr std::chrono::minutes kFinalLater{2};
   for (const model::LatencySpike& spike : past.ended_spikes()) {
     if (spike.device == device && spike.begin + spike.duration >= from - kFinalLater) {
+      marks["spikes"].push_back(spike_json(spike, true, bursts));
+    }
+  }
+  for (const model::LatencySpike& spike : snapshot.spikes_unjudged) {
+    if (spike.device == device) {
       marks["spikes"].push_back(spike_json(spike, true, bursts));
     }
   }
@@ -131,17 +118,28 @@ Json marks_of(const model::Snapshot& snapshot, const live::RecentPast& past, con
 
 Json live_json(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
                std::uint64_t since, Kind heat) {
-  const auto seconds = past.ring().after(since, device);
+  auto seconds = past.ring().after(since == 0 ? 0 : since - 1, device);  // and the one before
   Columns columns;
   Json first;
+  Json steps = Json::array();
   std::uint64_t last = since;
-  for (const Second& second : seconds) {
-    if (second.number <= snapshot.number) {  // the ring may be one ahead
-      columns.add(second, heat);
-      first = first.is_null() ? Json(seconds_of(second.end - second.length)) : first;
-      last = second.number;
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    const Second& second = seconds[i];
+    if (second.number <= since || second.number > snapshot.number) {  // the ring may be one ahead
+      continue;
     }
+    columns.add(second, heat);
+    const auto begin = second.end - second.length;
+    if (i > 0) {
+      const auto step = std::chrono::round<std::chrono::milliseconds>(begin - seconds[i - 1].end);
+      if (std::chrono::abs(step) > kRounding) {
+        steps.push_back({{"column", second.number}, {"at", seconds_of(begin)}, {"milliseconds", step.count()}});
+      }
+    }
+    first = first.is_null() ? Json(seconds_of(begin)) : first;
+    last = second.number;
   }
+  std::erase_if(seconds, [since](const Second& second) { return second.number <= since; });
   Json answer = head_of(snapshot);
   answer["device"] = device;
   answer["from"] = since;
@@ -150,10 +148,11 @@ Json live_json(const model::Snapshot& snapshot, const live::RecentPast& past, co
   Json heats;
   Json arrays = columns.take(heats);
   answer["columns"] = std::move(arrays);
+  answer["clock_steps"] = std::move(steps);
   answer["heat"] = {{"operation", live::kKindNames[static_cast<std::size_t>(heat)]}, {"levels", std::move(heats)}};
   answer["marks"] = marks_of(snapshot, past, device, seconds.empty() ? snapshot.taken_at : seconds.front().end);
   if (since == 0) {
-    answer["bounds_seconds"] = bounds();
+    answer["bounds_seconds"] = bounds_json();
   }
   return answer;
 }

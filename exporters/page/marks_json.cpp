@@ -57,15 +57,22 @@ Json burst_json(const live::Burst& burst) {
 }
 
 live::Situation situation_of(const model::Snapshot& snapshot, const live::RecentPast& past) {
-  return {&snapshot, past.ended_spikes(), past.bursts(), past.since()};
+  return {&snapshot, past.ended_spikes(), past.bursts(), past.since(), past.remembered_since()};
 }
 
 Json why_json(const live::Why& why) {
+  Json moment;
+  if (why.moment) {
+    moment = {{"coverage", model::name(why.moment->coverage, live::kCoverageNames)},
+              {"begin", seconds_of(why.moment->begin)},
+              {"step_seconds", std::chrono::seconds(why.moment->step).count()}};
+  }
   return {{"verdict", model::name(why.verdict, live::kVerdictNames)},
           {"sentence", why.sentence},
           {"next", why.next},
           {"runbook", why.runbook.empty() ? Json() : Json(why.runbook)},
-          {"device", why.device.empty() ? Json() : Json(why.device)}};
+          {"device", why.device.empty() ? Json() : Json(why.device)},
+          {"moment", std::move(moment)}};
 }
 
 }  // namespace ssdpulse::page

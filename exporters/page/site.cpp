@@ -63,12 +63,6 @@ struct Wanted {
 
 using Refusal = std::shared_ptr<const Answer>;
 
-std::optional<live::Kind> kind_in(const std::string& name) {
-  const auto* found = std::find(live::kKindNames.begin(), live::kKindNames.end(), name.empty() ? "read" : name);
-  return found == live::kKindNames.end() ? std::nullopt
-                                         : std::optional(static_cast<live::Kind>(found - live::kKindNames.begin()));
-}
-
 std::optional<live::WhatIfQuestion> what_if_in(const Question& question) {
   live::WhatIfQuestion asked;
   if (const std::string text = question.parameter("op"); !text.empty()) {
@@ -122,6 +116,11 @@ std::variant<Wanted, Refusal> of_device(const model::Snapshot& snapshot, const l
     }
     return Wanted{"", [column] { return column; }};
   }
+  if (what == "tenants") {
+    const auto found = std::find_if(snapshot.devices.begin(), snapshot.devices.end(),
+                                    [&](const model::DeviceSnapshot& one) { return one.device->name == device; });
+    return Wanted{"tenants " + device, [&snapshot, &one = *found] { return tenants_json(one, snapshot); }};
+  }
   if (what == "what-if") {
     const auto asked = what_if_in(question);
     if (!asked) {
@@ -133,8 +132,25 @@ std::variant<Wanted, Refusal> of_device(const model::Snapshot& snapshot, const l
   return plain(404, "no such page\n");
 }
 
+Json why_at(const model::Snapshot& snapshot, const live::RecentPast& past, const AskMoment& ask,
+            std::optional<model::WallTime> when) {
+  auto situation = situation_of(snapshot, past);
+  if (when && ask && *when <= snapshot.taken_at) {
+    auto moment = ask(std::chrono::floor<std::chrono::minutes>(*when));
+    if (moment) {
+      situation.past = std::move(*moment);
+    } else {
+      situation.no_past = "the history does not answer (" + moment.error().message + ")";
+    }
+  }
+  Json answer = head_of(snapshot);
+  answer["why"] = why_json(live::why(situation, when));
+  return answer;
+}
+
 std::variant<Wanted, Refusal> wanted(const model::Snapshot& snapshot, const live::RecentPast& past,
-                                     const doctor::Onsets& onsets, const Question& question) {
+                                     const doctor::Onsets& onsets, const AskMoment& ask_moment,
+                                     const Question& question) {
   constexpr std::string_view kPrefix = "/api/v1/";
   std::string_view path = question.path;
   path.remove_prefix(std::min(path.size(), kPrefix.size()));
@@ -154,11 +170,7 @@ std::variant<Wanted, Refusal> wanted(const model::Snapshot& snapshot, const live
       return plain(400, "at=: expected seconds since the epoch\n");
     }
     const auto when = at.empty() ? std::nullopt : std::optional(model::WallTime(std::chrono::seconds(*time)));
-    return Wanted{at.empty() ? "why" : "", [&snapshot, &past, when] {
-                    Json answer = head_of(snapshot);
-                    answer["why"] = why_json(live::why(situation_of(snapshot, past), when));
-                    return answer;
-                  }};
+    return Wanted{at.empty() ? "why" : "", [&, when] { return why_at(snapshot, past, ask_moment, when); }};
   }
   constexpr std::string_view kDevices = "devices/";
   const auto slash = path.rfind('/');
@@ -219,7 +231,7 @@ std::shared_ptr<const Answer> Site::api(const std::shared_ptr<const model::Snaps
   if (!snapshot) {
     return plain(503, "no sample was taken yet\n");
   }
-  const auto what = wanted(*snapshot, past_, onsets_, question);
+  const auto what = wanted(*snapshot, past_, onsets_, ask_moment_, question);
   if (const auto* refusal = std::get_if<Refusal>(&what)) {
     return *refusal;
   }

@@ -12,9 +12,12 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "daemon/doctor/onsets.h"
 #include "daemon/live/recent_past.h"
+#include "daemon/model/past.h"
+#include "daemon/util/result.h"
 
 namespace ssdpulse::page {
 
@@ -33,10 +36,14 @@ struct Answer {
   std::string bytes;
 };
 
-/// Thread-safe; the past and the onsets must outlive it.
+/// What the history has of the minute that begins then; may take seconds. From any thread.
+using AskMoment = std::function<util::Result<model::PastMoment>(model::PastTime)>;
+
+/// Thread-safe; the past and the onsets must outlive it. `ask_moment` empty: no history is kept.
 class Site {
  public:
-  Site(const live::RecentPast& past, const doctor::Onsets& onsets) : past_(past), onsets_(onsets) {}
+  Site(const live::RecentPast& past, const doctor::Onsets& onsets, AskMoment ask_moment = {})
+      : past_(past), onsets_(onsets), ask_moment_(std::move(ask_moment)) {}
 
   /// Paths of the page's files and runbooks, "/" among them.
   [[nodiscard]] std::shared_ptr<const Answer> file(const Question& question);
@@ -59,6 +66,7 @@ class Site {
 
   const live::RecentPast& past_;
   const doctor::Onsets& onsets_;
+  const AskMoment ask_moment_;
   mutable std::mutex mutex_;  // never held while an answer is made
   std::string version_;       // run and snapshot that slots_ are of
   std::map<std::string, std::shared_ptr<Slot>> slots_;

@@ -21,14 +21,13 @@ sys.path[:0] = [str(SOURCE / "tests/kernel"), str(SOURCE / "tests/system")]
 import jsonschema  # noqa: E402  pylint: disable=wrong-import-position
 from browser import browser  # noqa: E402  pylint: disable=wrong-import-position
 from controlled_disk import controlled_disk  # noqa: E402  pylint: disable=wrong-import-position
+from heatmap import painted  # noqa: E402  pylint: disable=wrong-import-position
 from lib import buckets, rig  # noqa: E402  pylint: disable=wrong-import-position
 from selenium.webdriver.common.keys import Keys  # noqa: E402  pylint: disable=wrong-import-position
 
 FAST = {"read": 0.0005, "write": 0.0005}
 SLOW = {"read": 0.25,  # far beyond what a busy host does to a read
          "write": 0.0005}
-LEFT, RIGHT, TOP, BOTTOM = 58, 8, 6, 20  # of a chart: where its axes are
-CIVIDIS = ("00224e", "123570", "3b496c", "575d6d", "707173", "8a8678", "a59c74", "c3b369", "e1cc55", "fee838")
 
 
 def fetch(port, path, headers=None):
@@ -129,38 +128,6 @@ def numbers_are_those_of_metrics(check, chrome, pages, name):
                     f"bytes of {kind}s a second")
 
 
-def palette():
-    """Every colour that stands for a count."""
-    anchors = [tuple(int(one[i:i + 2], 16) for i in (0, 2, 4)) for one in CIVIDIS]
-    return [tuple(a + (b - a) * step / 40 for a, b in zip(low, high)) for low, high in zip(anchors, anchors[1:])
-            for step in range(41)]
-
-
-def painted(chrome):
-    """{(time, latency)} of the pixels of the heatmap that stand for I/Os."""
-    begin, until, low, high = chrome.run(
-        "const d = document.querySelector('#heatmap').dataset; return [d.from, d.until, d.low, d.high].map(Number)")
-    width, height, data = chrome.pixels("#heatmap canvas")
-    colours, known = palette(), {}
-    rows = high - low + 3
-    row_height = (height - TOP - BOTTOM) / rows
-    result = []
-    for y in range(TOP, height - BOTTOM):
-        row = int((y + 0.5 - TOP) / row_height)
-        if not 1 <= row <= high - low + 1:
-            continue
-        word = high + 1 - row
-        seconds = 2 ** ((word - 2 - 159) / 8)
-        for x in range(LEFT, width - RIGHT):
-            at = 4 * (y * width + x)
-            rgb = data[at:at + 3]
-            if rgb not in known:
-                known[rgb] = min(sum((a - b) ** 2 for a, b in zip(rgb, one)) for one in colours) < 60
-            if known[rgb] and data[at + 3] > 250:
-                result.append((begin + (x + 0.5 - LEFT) / (width - LEFT - RIGHT) * (until - begin), seconds))
-    return result
-
-
 def heatmap_shows_what_was_injected(check, chrome, tell, name):
     chrome.run("location.hash = arguments[0]", f"#/device/{name}?range=60")
     check.that(chrome.wait(lambda: "reads" in chrome.text("#heatmap ~ .summary, .chart.wide .head")), "the heatmap is there")
@@ -196,6 +163,11 @@ def spike_is_explained(check, chrome):
         chrome.run("document.querySelector('.explain [data-runbook]').click()")
         check.that(chrome.wait(lambda: len(chrome.text("#dialog-text")) > 200), "its runbook is served")
         chrome.keys(Keys.ESCAPE)
+
+
+def it_says_whose_and_by_which_way(check, chrome):
+    check.that(chrome.wait(lambda: "sync" in chrome.run("return [...document.querySelectorAll('.bars')].map((one) => one.innerText).join()"), 20),
+               "the path of this load is a bar: " + chrome.run("return [...document.querySelectorAll('.bars ~ .summary')].map((one) => one.innerText).join()"))
 
 
 def keyboard_is_enough(check, chrome, name):
@@ -276,6 +248,7 @@ def answers_fit_the_schema(check, port, name):
     live, _ = validate(f"/api/v1/devices/{name}/live", "live")
     for heat in ("write", "flush", "discard", "commit"):
         validate(f"/api/v1/devices/{name}/live?heat={heat}", "live")
+    validate(f"/api/v1/devices/{name}/tenants", "tenants")
     validate(f"/api/v1/devices/{name}/column?snapshot={live['to']}", "column")
     _, size = validate(f"/api/v1/devices/{name}/live?since={live['to']}", "live")
     check.that(size <= 2048, "an answer that goes on has at most 2 KB")
@@ -313,6 +286,7 @@ def test(check, state):
             numbers_are_those_of_metrics(check, chrome, pages, busy.name)
             heatmap_shows_what_was_injected(check, chrome, tell, slow.name)
             spike_is_explained(check, chrome)
+            it_says_whose_and_by_which_way(check, chrome)
             answers_fit_the_schema(check, daemon.port, busy.name)
             only_known_hosts_are_answered(check, daemon.port)
             keyboard_is_enough(check, chrome, busy.name)

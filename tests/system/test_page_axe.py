@@ -108,6 +108,11 @@ def test(check, state):
             chrome.keys(Keys.ARROW_LEFT, Keys.ARROW_LEFT, Keys.ENTER)
             check.that(chrome.wait(lambda: chrome.find(".explain")), "a second is explained")
             judge(check, chrome, script, "one drive, with tables and an explanation")
+            chrome.run("location.hash = arguments[0]; document.querySelector('.times').open = true", f"#/device/{busy.name}?range=86400")
+            check.that(chrome.wait(lambda: "no paths" in chrome.text("main") or "not keep paths" in chrome.text("main")), "a day is shown")
+            judge(check, chrome, script, "a day of one drive")
+            chrome.size(320, 640, dark=True)
+            judge(check, chrome, script, "a day of one drive, narrow and dark")
         finally:
             load._process.terminate()
             load._process.communicate()

@@ -483,6 +483,68 @@ TEST(Reading, a_series_has_round_steps_and_the_sum_of_all) {
   EXPECT_FALSE(Reader::open("/nowhere/ssdpulse.db").value()->devices().has_value());
 }
 
+model::LatencySpike spike_at(const char* device, model::WallTime begin, std::chrono::seconds duration) {
+  model::LatencySpike spike;
+  spike.device = device;
+  spike.begin = begin;
+  spike.duration = duration;
+  return spike;
+}
+
+TEST(Reading, a_moment_has_what_touches_its_minute_and_says_what_is_missing) {
+  Rig rig({std::chrono::hours(90 * 24), std::uint64_t{64} << 20U});
+  Batch batch;
+  for (const int minute : {0, 1, 2, 10, 11}) {
+    model::DeviceLoad load;
+    load.measured_ms = minute == 2 ? 20'000 : 60'000;
+    load.operations[0].ios = 7;
+    batch.device_minutes.push_back({{"w", "sda", "m", "s"}, kBegin + std::chrono::minutes(minute), load});
+  }
+  batch.spikes = {spike_at("sda", kBegin + 50s, 75s), spike_at("sdb", kBegin + 119s, 1s),
+                  spike_at("sda", kBegin + 121s, 1s), spike_at("sda", kBegin + 5s, 10s)};
+  batch.bursts = {{kBegin + 40s, "sda", "fstrim", 30, 4096}, {kBegin + 40s, "sdz", "mkfs", 30, 4096}};
+  rig.write(batch, kBegin + 12min);
+  const auto ask = [&](Minute at) {
+    auto past = PastReader::open(rig.file(), 25ms, std::chrono::steady_clock::now() + 60s);
+    auto moment = past->moment(at);
+    EXPECT_TRUE(moment.has_value()) << moment.error().message;
+    return *moment;
+  };
+  const auto second = ask(kBegin + 1min);
+  EXPECT_EQ(second.window, (Window{kBegin + 1min, kBegin + 2min}));
+  ASSERT_EQ(second.devices.size(), 1U);
+  EXPECT_EQ(second.devices[0].ios, 7U);
+  ASSERT_EQ(second.spikes.size(), 2U);
+  EXPECT_EQ(second.spikes[0].begin, kBegin + 50s) << "it began a minute earlier";
+  EXPECT_EQ(second.spikes[1].device, "sdb");
+  ASSERT_EQ(second.bursts.size(), 1U);
+  EXPECT_EQ(second.bursts[0].trigger, "fstrim");
+  EXPECT_EQ(ask(kBegin + 2min).devices[0].measured_ms, 20'000U);
+  const auto gap = ask(kBegin + 5min);
+  EXPECT_TRUE(gap.devices.empty());
+  EXPECT_EQ(gap.recorded_until, kBegin + 3min);
+  EXPECT_EQ(gap.recorded_from, kBegin + 10min);
+  EXPECT_EQ(gap.reach.minutes, kBegin);
+  EXPECT_EQ(ask(kBegin - 5min).recorded_until, std::nullopt);
+
+  // Fifteen days later the hours are left; its spikes still have their seconds.
+  for (int i = 0; i < 4; ++i) {
+    rig.write({}, kBegin + std::chrono::days(15));
+  }
+  const auto hour = ask(kBegin + 1min);
+  EXPECT_EQ(hour.window.to - hour.window.from, std::chrono::minutes(60));
+  ASSERT_EQ(hour.devices.size(), 1U);
+  EXPECT_EQ(hour.spikes.size(), 2U);
+
+  // A series has what touches its window, too: the table and the first line speak of the same spikes.
+  auto past = PastReader::open(rig.file(), 25ms, std::chrono::steady_clock::now() + 60s);
+  const auto series = past->series("sda", Window{kBegin + 1min, kBegin + 2min}, 2);
+  ASSERT_TRUE(series.has_value());
+  ASSERT_EQ(series->spikes.size(), 1U);
+  EXPECT_EQ(series->spikes[0].begin, kBegin + 50s);
+  EXPECT_EQ(series->bursts.size(), 1U) << "it ended within";
+}
+
 TEST(Reading, a_disk_that_was_replaced_keeps_its_own_numbers) {
   Rig rig;
   Batch batch = batch_of(0, 1);

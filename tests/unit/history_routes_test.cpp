@@ -85,6 +85,32 @@ TEST(HistoryRoutes, MinutesAreThoseOfSixHoursAtMost) {
   EXPECT_EQ(routes["/api/v1/history/*"](request).status, 404U) << "and then another may ask";
 }
 
+TEST(HistoryRoutes, AColumnOfTheHeatmapIsTheSumOfItsMinutes) {
+  const tests::TemporaryTree tree;
+  const auto reader = history::Reader::open(written_history(tree));
+  http::Routes routes;
+  add_history(routes, **reader, [](const model::Mark&) {}, {});
+  http::Request request;
+  request.host = "localhost";
+  request.path = "/api/v1/history/sda";
+  request.query = {{"heat", "read"}, {"points", "2"}, {"tenants", "total"}};
+  const http::Response answer = routes["/api/v1/history/*"](request);
+  ASSERT_EQ(answer.status, 200U) << *answer.body;
+  const auto json = nlohmann::json::parse(*answer.body);
+  std::size_t ios = 0;
+  for (const auto& level : json.at("heat").at("levels")) {
+    ASSERT_TRUE(level == "100:1" || level == "100:2") << level;  // one I/O, or two
+    ios += level == "100:1" ? 1 : 2;
+  }
+  EXPECT_EQ(ios, 2U);
+  EXPECT_EQ(json.at("heat").at("levels").size(), json.at("points").at("start").size());
+  EXPECT_EQ(json.at("bounds_seconds").size(), 211U);
+  request.query.erase("heat");
+  EXPECT_FALSE(nlohmann::json::parse(*routes["/api/v1/history/*"](request).body).contains("heat"));
+  request.query.emplace("heat", "zone");
+  EXPECT_EQ(routes["/api/v1/history/*"](request).status, 400U);
+}
+
 TEST(MarkRate, BeginsAnotherMinute) {
   MarkRate rate;
   const std::chrono::steady_clock::time_point begin{1h};

@@ -198,6 +198,49 @@ TEST(live_past, a_burst_ends_with_its_drive) {
   EXPECT_EQ(past.bursts()[0].end, at(1'700'000'003'000));
 }
 
+TEST(live_past, a_clock_that_was_set_makes_no_wide_column) {
+  using namespace std::chrono_literals;
+  RecentPast past{1U << 16};
+  Drive sda("sda");
+  const std::chrono::steady_clock::time_point begin{1h};
+  const auto look = [&](std::uint64_t number, std::chrono::milliseconds wall, std::chrono::milliseconds steady) {
+    auto snapshot = second(number, {sda.snapshot()});
+    snapshot.taken_at = at(1'700'000'000'000) + wall;
+    past.observe(snapshot, begin + steady);
+  };
+  look(1, 0ms, 0ms);
+  look(2, 1000ms, 1000ms);
+  look(3, 3'602'000ms, 2000ms);  // set ahead by an hour, or the host slept
+  look(4, 3'606'100ms, 6100ms);  // the daemon had no CPU for four seconds
+  look(5, 3'607'250ms, 7100ms);  // slewed a little
+  look(6, 7'250ms, 8100ms);      // set back by an hour
+  const auto seconds = past.ring().after(0, "sda");
+  ASSERT_EQ(seconds.size(), 5U);
+  std::vector<std::chrono::milliseconds> lengths;
+  for (const Second& one : seconds) {
+    lengths.push_back(one.length);
+  }
+  EXPECT_EQ(lengths, (std::vector<std::chrono::milliseconds>{1000ms, 1000ms, 4100ms, 1150ms, 1000ms}));
+  EXPECT_EQ(seconds[1].end - seconds[1].length - seconds[0].end, 3'600'000ms) << "the time between belongs to nobody";
+}
+
+TEST(live_past, spikes_that_were_forgotten_bound_what_is_remembered) {
+  RecentPast past{1U << 16};
+  auto first = second(1, {});
+  past.observe(first);
+  auto many = second(2, {});
+  for (std::size_t i = 0; i < RecentPast::kMarks + 1; ++i) {
+    model::LatencySpike spike;
+    spike.begin = first.taken_at + std::chrono::milliseconds(i);
+    spike.duration = std::chrono::milliseconds(500);
+    many.spikes_ended.push_back(spike);
+  }
+  EXPECT_EQ(past.remembered_since(), first.taken_at);
+  past.observe(many);
+  EXPECT_EQ(past.ended_spikes().size(), RecentPast::kMarks);
+  EXPECT_EQ(past.remembered_since(), first.taken_at + std::chrono::milliseconds(500));
+}
+
 TEST(live_past, a_clock_that_was_set_back_makes_no_column_of_less_than_nothing) {
   RecentPast past;
   Drive drive("sda");

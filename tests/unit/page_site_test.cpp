@@ -77,6 +77,87 @@ TEST(page_site, serves_the_files_as_they_are) {
   EXPECT_EQ(rig.site.file(question("/no.js"))->status, 404U);
 }
 
+TEST(page_site, why_asks_the_history_for_the_minute) {
+  Rig rig;
+  std::vector<model::PastTime> asked;
+  Site site(rig.past, rig.onsets, [&](model::PastTime at) -> util::Result<model::PastMoment> {
+    asked.push_back(at);
+    model::PastMoment moment;
+    moment.window = {at, at + std::chrono::minutes(1)};
+    moment.devices = {{"nvme0n1", 60'000, 0}};
+    return moment;
+  });
+  const auto ask = [&](const std::string& at) {
+    return Json::parse(site.api(rig.current, question("/api/v1/why", {{"at", at}}))->bytes).at("why");
+  };
+  const Json answer = ask("1699990030");
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_EQ(asked[0].time_since_epoch().count(), 1'699'990'030 / 60);
+  EXPECT_EQ(answer.at("moment").at("coverage"), "recorded");
+  EXPECT_EQ(answer.at("moment").at("begin"), 1'699'990'030 / 60 * 60);
+  EXPECT_NE(answer.at("sentence").get<std::string>().find("No drive had any I/O between"), std::string::npos) << answer;
+  EXPECT_EQ(ask("1800000000").at("moment").at("coverage"), "to_come");
+  EXPECT_EQ(asked.size(), 1U) << "nobody knows the future";
+  EXPECT_TRUE(rig.ask("/api/v1/why").at("why").at("moment").is_null());
+  Site deaf(rig.past, rig.onsets,
+            [](model::PastTime) -> util::Result<model::PastMoment> { return util::fail("the disk is gone"); });
+  const auto refused = Json::parse(deaf.api(rig.current, question("/api/v1/why", {{"at", "1699990030"}}))->bytes);
+  EXPECT_EQ(refused.at("why").at("moment").at("coverage"), "out_of_range");
+  EXPECT_NE(refused.dump().find("the history does not answer (the disk is gone)"), std::string::npos);
+}
+
+TEST(page_site, columns_say_where_the_clock_was_set) {
+  Rig rig(2);
+  for (const std::uint64_t number : {3, 4}) {
+    auto snapshot = test::small_snapshot();
+    snapshot.number = number;
+    snapshot.taken_at = test::at(1'700'003'700'000 + static_cast<std::int64_t>(number) * 1000);  // an hour later
+    rig.current = std::make_shared<const model::Snapshot>(snapshot);
+    rig.past.observe(*rig.current, std::chrono::steady_clock::time_point(std::chrono::seconds(number)));
+  }
+  const std::string path = "/api/v1/devices/" + rig.current->devices[0].device->name + "/live";
+  const Json all = rig.ask(path);
+  EXPECT_TRUE(all.at("clock_steps").empty()) << "without a clock that nobody sets, the wall clock is believed";
+  for (const std::uint64_t number : {5, 6}) {
+    auto snapshot = test::small_snapshot();
+    snapshot.number = number;
+    snapshot.taken_at = test::at((number == 5 ? 1'700'003'705'000 : 1'700'007'306'000));
+    rig.current = std::make_shared<const model::Snapshot>(snapshot);
+    rig.past.observe(*rig.current, std::chrono::steady_clock::time_point(std::chrono::seconds(number)));
+  }
+  const Json more = rig.ask(path, {{"since", "5"}});
+  ASSERT_EQ(more.at("clock_steps").size(), 1U);
+  EXPECT_EQ(more.at("clock_steps")[0].at("column"), 6);
+  EXPECT_EQ(more.at("clock_steps")[0].at("milliseconds"), 3'600'000);
+  EXPECT_EQ(more.at("columns").at("milliseconds")[0], 1000);
+  EXPECT_EQ(more.at("begin"), 1'700'007'305.0);
+}
+
+TEST(page_site, tenants_and_paths_are_totals) {
+  Rig rig;
+  auto snapshot = test::small_snapshot();
+  snapshot.number = 9;
+  model::DeviceTenants who;
+  who.tenants = {{{"db.service", model::TenantKind::unit, ""}, {{{7, 4096, 2'000'000'000}}}, 0, {}}};
+  who.other = {{{1, 512, 0}}};
+  who.paths[model::index(model::IoPath::libaio)][model::index(model::IoAccess::raw)] = {{{8, 4608, 2'000'000'000}}};
+  snapshot.devices[0].tenants = std::make_shared<const model::DeviceTenants>(who);
+  const std::string path = "/api/v1/devices/" + snapshot.devices[0].device->name + "/tenants";
+  rig.take(snapshot);
+  const Json answer = rig.ask(path);
+  ASSERT_EQ(answer.at("tenants").size(), 2U);
+  EXPECT_EQ(answer.at("tenants")[0].at("name"), "db.service");
+  EXPECT_EQ(answer.at("tenants")[0].at("read").at("device_seconds"), 2.0);
+  EXPECT_EQ(answer.at("tenants")[1].at("name"), "other");
+  ASSERT_EQ(answer.at("paths").size(), 1U);
+  EXPECT_EQ(answer.at("paths")[0].at("name"), "libaio (raw)");
+  EXPECT_EQ(answer.at("paths")[0].at("read").at("ios"), 8);
+  snapshot.devices[0].tenants = nullptr;
+  snapshot.number = 10;
+  rig.take(snapshot);
+  EXPECT_TRUE(rig.ask(path).at("tenants").is_null()) << "not known is not none";
+}
+
 TEST(page_site, the_status_has_what_the_audit_found) {
   Rig rig;
   const auto shown = [&] {

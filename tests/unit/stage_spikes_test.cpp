@@ -88,6 +88,8 @@ class Rig {
     return sum;
   }
 
+  [[nodiscard]] const model::Snapshot& snapshot() const { return snapshot_; }
+
   Effects effects;
   std::shared_ptr<const model::Tenants> tenants;  // of sda, if they are to be told
 
@@ -180,6 +182,22 @@ TEST(Spikes, a_drive_that_could_tell_is_asked_early) {
   rig.spike(0);
   ASSERT_FALSE(rig.effects.poll_soon.empty());
   EXPECT_EQ(rig.effects.poll_soon.front(), "nvme0");
+}
+
+TEST(Spikes, one_that_is_over_and_waits_for_its_drive_is_in_a_list_all_the_time) {
+  Rig rig;
+  rig.spike(0);
+  EXPECT_EQ(rig.snapshot().spikes_going_on.size(), 1U);
+  bool waited = false;
+  for (int second = 0; second < 200; ++second) {
+    rig.quiet(1);
+    const model::Snapshot& now = rig.snapshot();
+    waited = waited || !now.spikes_unjudged.empty();
+    const auto known = now.spikes_going_on.size() + now.spikes_unjudged.size() + rig.effects.rows.spikes.size();
+    ASSERT_EQ(known, 1U) << "after " << second << " s";
+  }
+  EXPECT_TRUE(waited) << "its drive was never read";
+  EXPECT_EQ(rig.effects.rows.spikes.size(), 1U) << "judged without it in the end";
 }
 
 TEST(Spikes, another_disk_of_the_name_begins_anew) {

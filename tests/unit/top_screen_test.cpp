@@ -212,6 +212,8 @@ Json history() {
              {"seconds", 20.0},
              {"operation", "read"},
              {"cause", "discard"},
+             {"words", "because fstrim is trimming a file system on it"},
+             {"sentences", {"97 % of the slow time was spent in the device."}},
              {"peak_seconds", 0.024}},
             {{"begin", 1'699'990'000.0},
              {"seconds", 20.0},
@@ -253,7 +255,7 @@ TEST(top_past, has_the_figures_of_the_minute_and_nothing_that_is_not_known) {
   const Drive& slow = overview.drives[0];  // was fourth: what was slow then comes first
   EXPECT_EQ(slow.name, "nvme10n1");
   EXPECT_EQ(slow.state, "slow");
-  EXPECT_EQ(slow.cause, "reads: because of discard");
+  EXPECT_EQ(slow.cause, "reads: because fstrim is trimming a file system on it");
   EXPECT_EQ(slow.read.ios_per_second, 100);  // of 30 measured seconds
   EXPECT_EQ(slow.read.p99, 3e-3);
   EXPECT_EQ(slow.read.usual_p99, std::nullopt);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "daemon/live/past_spikes.h"
 #include "daemon/live/words.h"
 
 namespace ssdpulse::live {
@@ -183,11 +184,121 @@ TEST(why, answers_for_a_time_past) {
   EXPECT_EQ(host.ask(kNow - 270s).sentence,
             "sda: reads took 24 ms, 12 times longer than usual (2 ms) at worst, from 22:08:20 UTC on for 60 s, because "
             "flushes of its cache (fsync) are in flight at the same time.");
-  EXPECT_EQ(host.ask(kNow - 303s).verdict, Verdict::usual);
-  EXPECT_EQ(host.ask(kNow - 200s).sentence, "No drive was slower than usual at 22:10:00 UTC.");
+  EXPECT_EQ(host.ask(kNow - 321s).verdict, Verdict::usual);
+  EXPECT_EQ(host.ask(kNow - 319s).verdict, Verdict::slow) << "it began later in that minute";
+  EXPECT_EQ(host.ask(kNow - 240s).verdict, Verdict::slow) << "it ended earlier in that minute";
+  EXPECT_EQ(host.ask(kNow - 200s).sentence, "No drive was slower than usual between 22:10 and 22:11 UTC.");
+  EXPECT_EQ(host.ask(kNow - 200s).moment->begin, kNow - 200s);
   EXPECT_EQ(host.ask(kNow - 2h).verdict, Verdict::unknown);
-  EXPECT_EQ(host.ask(kNow - 2h).sentence, "Nothing is known of 20:13:20 UTC: memory reaches back to 21:13:20 UTC.");
+  EXPECT_EQ(host.ask(kNow - 2h).moment->coverage, Coverage::out_of_range);
+  EXPECT_EQ(host.ask(kNow - 2h).sentence, "Out of range: memory reaches back to 21:13:20 UTC, and no history is kept.");
   EXPECT_EQ(host.ask(kNow + 1min).sentence, "22:14:20 UTC is yet to come.");
+  EXPECT_EQ(host.ask(kNow + 1min).moment->coverage, Coverage::to_come);
+}
+
+TEST(why, a_spike_that_is_over_but_not_judged_is_known) {
+  Host host;
+  host.snapshot.spikes_unjudged = {spike("sda", SpikeCause::gc, 40s, 30s)};
+  EXPECT_NE(host.ask().sentence.find("sda was, until 10 s ago: reads took 24 ms"), std::string::npos)
+      << host.ask().sentence;
+  EXPECT_EQ(host.ask(kNow - 20s).verdict, Verdict::slow);
+}
+
+/// A day and some hours ago, as the history has it: a minute of both drives.
+struct LastNight : Host {
+  LastNight() {
+    past = model::PastMoment{};
+    past->window = {minute, minute + 1min};
+    past->devices = {{"sda", 60'000, 500}, {"sdb", 60'000, 0}};
+    past->reach = {minute - 30h, minute - 1000h, std::nullopt};
+  }
+  [[nodiscard]] Why answer() const {
+    Situation situation{&snapshot, ended, bursts, since};
+    situation.past = past;
+    return why(situation, at);
+  }
+  [[nodiscard]] Coverage coverage() const { return answer().moment->coverage; }
+
+  const model::WallTime at = kNow - 19h;  // 2023-11-14 03:13:20
+  const model::PastTime minute = std::chrono::floor<std::chrono::minutes>(at);
+  std::optional<model::PastMoment> past;
+};
+
+TEST(why_of_the_history, says_what_the_live_line_would_have_said) {
+  LastNight host;
+  LatencySpike one = spike("sda", SpikeCause::discard, 0s, 42s);
+  one.evidence = {{"device_share", 0.97}};
+  one.heaviest = {{"backup.service", 1'200'000'000, 0}, {"vm/guest:7", 3, 0}};
+  one.slowed = {{"db.service", 0, 3.1}};
+  one.missing = {"no log page was read after the spike", "the queue is not known"};
+  one.evidence["excess_seconds"] = 7.5;  // as the history writes it
+  host.past->spikes = {{host.at + 5s, "sda", "read", 42, 0.024, 0.002, 100, "discard", model::evidence_text(one),
+                        model::missing_text(one)}};
+  host.past->bursts = {{host.at + 4s, "sda", "fstrim", 40, 1'000'000}};
+  const Why answer = host.answer();
+  EXPECT_EQ(answer.verdict, Verdict::slow);
+  EXPECT_EQ(answer.sentence,
+            "sda: reads took 24 ms, 12 times longer than usual (2 ms) at worst, from 03:13:25 UTC on for 42 s, because "
+            "fstrim is trimming a file system on it. backup.service discarded most (1.2 GB), db.service was slowed "
+            "most (by 3.1 s).");
+  EXPECT_EQ(answer.next, "Let trims run in quiet hours, or in smaller pieces (discard_max_bytes).");
+  EXPECT_EQ(answer.device, "sda");
+  const LatencySpike read = spike_of(host.past->spikes[0]);
+  EXPECT_EQ(read.excess_seconds, 7.5);
+  EXPECT_EQ(read.evidence, (std::map<std::string, double>{{"device_share", 0.97}}));
+  EXPECT_EQ(read.heaviest, one.heaviest);
+  EXPECT_EQ(read.slowed, one.slowed);
+  EXPECT_EQ(read.missing, one.missing);
+}
+
+TEST(why_of_the_history, has_the_date_of_another_day) {
+  LastNight host;
+  const model::WallTime before = kNow - 25h;
+  Situation situation{&host.snapshot, {}, {}, host.since};
+  situation.past = host.past;
+  EXPECT_EQ(why(situation, before).sentence, "No drive was slower than usual between 2023-11-13 21:13 and 21:14 UTC.");
+}
+
+TEST(why_of_the_history, zero_no_data_and_out_of_range_are_three_answers) {
+  LastNight host;
+  EXPECT_EQ(host.answer().sentence, "No drive was slower than usual between 03:13 and 03:14 UTC.");
+  EXPECT_EQ(host.coverage(), Coverage::recorded);
+  host.past->devices[0].ios = 0;
+  EXPECT_EQ(host.answer().sentence, "No drive had any I/O between 03:13 and 03:14 UTC.");
+  EXPECT_EQ(host.coverage(), Coverage::recorded);
+
+  host.past->devices.clear();
+  host.past->recorded_until = host.minute - 5min;
+  host.past->recorded_from = host.minute + 40min;
+  EXPECT_EQ(host.answer().sentence,
+            "No data: nothing was recorded between 03:13 and 03:14 UTC, only until 03:08:00 UTC and from 03:53:00 UTC "
+            "on. The daemon did not run, or its history could not be written.");
+  EXPECT_EQ(host.answer().verdict, Verdict::unknown);
+  EXPECT_EQ(host.coverage(), Coverage::no_data);
+
+  host.past->reach = {host.minute + 1h, host.minute + 1min, std::nullopt};
+  EXPECT_EQ(host.answer().sentence,
+            "Out of range: the history reaches back to 03:14:00 UTC; what was before is not kept.");
+  EXPECT_EQ(host.coverage(), Coverage::out_of_range);
+  host.past->reach = {};
+  EXPECT_EQ(host.answer().sentence,
+            "Out of range: memory reaches back to 21:13:20 UTC, and the history has nothing yet.");
+}
+
+TEST(why_of_the_history, says_which_drives_and_how_much_of_the_minute_it_does_not_have) {
+  LastNight host;
+  host.past->devices = {{"sda", 12'000, 500}};
+  EXPECT_EQ(host.answer().sentence,
+            "No drive was slower than usual between 03:13 and 03:14 UTC. Of sdb there is no data of then. Only 12 s of "
+            "that minute were measured.");
+  host.past->window = {host.minute - 13min, host.minute + 47min};
+  EXPECT_EQ(host.answer().moment->step, 1h);
+}
+
+TEST(why_of_the_history, memory_that_has_forgotten_spikes_does_not_say_usual) {
+  LastNight host;
+  Situation situation{&host.snapshot, {}, {}, kNow - 30h, kNow - 1h};
+  EXPECT_EQ(why(situation, host.at).moment->coverage, Coverage::out_of_range);
 }
 
 TEST(why, evidence_is_said_in_sentences) {

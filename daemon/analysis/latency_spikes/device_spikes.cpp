@@ -224,6 +224,14 @@ std::vector<model::LatencySpike> DeviceSpikes::going_on() const {
   return spikes;
 }
 
+std::vector<model::LatencySpike> DeviceSpikes::unjudged() const {
+  std::vector<model::LatencySpike> spikes;
+  for (const Waiting& spike : waiting_) {
+    spikes.push_back(describe(spike, judge(spike, spike.span.ended)));
+  }
+  return spikes;
+}
+
 model::LatencySpike DeviceSpikes::describe(const Waiting& spike, CauseVerdict verdict) const {
   model::LatencySpike done;
   done.device = device_;

@@ -51,6 +51,8 @@ class DeviceSpikes {
   [[nodiscard]] const Figures& figures() const { return figures_; }
   /// Those that last, with what is known so far; their cause and numbers may change.
   [[nodiscard]] std::vector<model::LatencySpike> going_on() const;
+  /// Those that are over and wait for the drive's log pages; their cause may change.
+  [[nodiscard]] std::vector<model::LatencySpike> unjudged() const;
   /// The drive's log pages would show more, if they were read now.
   [[nodiscard]] bool wants_logs() const { return wants_logs_; }
 

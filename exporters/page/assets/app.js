@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is shown is in the URL's fragment: #/ or #/device/NAME?range=300&heat=write&to=TIME. Everything else follows.
+// What is shown is in the URL's fragment: #/ or #/device/NAME?range=300&heat=write&to=TIME, or ?from=TIME&to=TIME; times in
+// seconds since the epoch. Everything else follows.
 
 import { Store } from "./store.js";
 import { Overview } from "./overview.js";
@@ -8,7 +9,7 @@ import { element, clock, duration } from "./words.js";
 import { onTheme } from "./plot.js";
 
 const KEYS = [
-  ["?", "this help"], ["/", "filter the drives"], ["Esc", "back to all drives"], ["p", "pause, or live again"], ["[ and ]", "earlier, later"],
+  ["?", "this help"], ["/", "filter the drives"], ["Esc", "back to all drives"], ["p", "pause, or live again"], ["[ and ]", "earlier, later"], ["+ and -", "a shorter or longer time, around the cursor"],
   ["Tab", "to the next chart; there ← and → move the time cursor (Shift: by ten seconds), Enter explains"],
 ];
 
@@ -37,16 +38,19 @@ class App {
     try {
       device = match ? decodeURIComponent(match[1]) : null;
     } catch (error) { /* no name of ours */ }
-    return { device, range: number("range"), heat: parameters.get("heat") ?? "read", to: number("to") };
+    return { device, range: number("range"), heat: parameters.get("heat") ?? "read", from: number("from"), to: number("to") };
   }
 
-  go(change) {
+  // The way back leads to what was seen before, but not through each pause.
+  go(change, again = false) {
     const { device, ...view } = { ...this.where(), ...change };
     const parameters = new URLSearchParams();
     for (const [name, value] of Object.entries(view)) {
       if (value !== null) parameters.set(name, value);
     }
-    history.replaceState(null, "", `#/device/${encodeURIComponent(device)}?${parameters}`);
+    const place = `#/device/${encodeURIComponent(device)}?${parameters}`;
+    if (again) history.replaceState(null, "", place);
+    else if (place !== location.hash) history.pushState(null, "", place);
     this.route();
   }
 
@@ -152,8 +156,10 @@ class App {
     if (event.key === "?") this.help();
     else if (event.key === "/" && !this.device) this.overview.filter.focus();
     else if (event.key === "p" && this.device) this.device.live.click();
-    else if (event.key === "[" && this.device) this.device.step(-1);
-    else if (event.key === "]" && this.device) this.device.step(1);
+    else if (event.key === "[" && this.device) this.device.shift(-1);
+    else if (event.key === "]" && this.device) this.device.shift(1);
+    else if (event.key === "+" && this.device) this.device.zoom(1 / 4);
+    else if (event.key === "-" && this.device) this.device.zoom(4);
     else return;
     event.preventDefault();
   }

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// One drive, second by second: the heatmap, the lines below it on the same time, and what happened, explained.
+// One drive: the heatmap, the lines below it on the same time, and what happened, explained. The last quarter of an hour
+// second by second out of the daemon's memory, any other time out of its history.
 
-import { element, latency, count, bytes, duration, clock, exact, plural } from "./words.js";
+import { element, latency, count, bytes, duration, clock, date, localTime, exact, plural } from "./words.js";
 import { Heatmap } from "./heatmap.js";
 import { Lines, latencyLines } from "./lines.js";
+import { Past } from "./past.js";
+import { Tenants } from "./tenants.js";
 
-const RANGES = [60, 300, 900];
+const RANGES = [[60, "1 min"], [300, "5 min"], [900, "15 min"], [3600, "1 h"], [21600, "6 h"], [86400, "24 h"], [604800, "7 d"], [7776000, "90 d"]];
+const MEMORY = 900; // seconds that the daemon has second by second
+const SHORTEST = 60;
+const LONGEST = 10 * 366 * 86400;
+const UNITS = { 1: "second", 60: "minute", 3600: "hour", 86400: "day" };
+const MOST_MARKS = 40; // that are listed
 const HEATS = ["read", "write", "flush", "discard", "commit"];
 const LETTERS = { discard: "D", flush: "F", gc: "G", queue: "Q", saturation: "S", thermal: "T", error: "E", unknown: "?" };
 
@@ -17,9 +25,14 @@ export class DeviceView {
     this.chosen = null;
     this.title = element("h2", {}, device);
     this.facts = element("ul", { class: "facts" });
-    this.ranges = RANGES.map((seconds) => element("button", { type: "button", onclick: () => app.go({ range: seconds }) }, `${seconds / 60} min`));
+    this.past = new Past(() => this.update());
+    this.tenants = new Tenants(app.store, device);
+    this.ranges = RANGES.map(([seconds, words]) => element("button", { type: "button", "data-range": seconds, onclick: () => app.go({ range: seconds, from: null, to: seconds > MEMORY ? null : this.pausedAt }) }, words));
+    this.times = ["from", "to"].map((name) => element("input", { type: "datetime-local", class: "time", id: "time-" + name, "aria-label": name, onkeydown: (event) => {
+      if (event.key === "Enter") this.showTimes();
+    } }));
     this.heats = HEATS.map((kind) => element("button", { type: "button", onclick: () => app.go({ heat: kind }) }, kind === "commit" ? "fsync" : kind + (kind === "flush" ? "es" : "s")));
-    this.live = element("button", { type: "button", onclick: () => app.go({ to: this.to ? null : Math.round(this.until) }) }, "Pause (p)");
+    this.live = element("button", { type: "button", id: "live", onclick: () => this.pause() }, "Pause (p)");
     this.marksList = element("ul", { class: "marks" });
     this.explanation = element("div", { "aria-live": "polite" });
     this.heatmap = new Heatmap(this);
@@ -29,12 +42,15 @@ export class DeviceView {
       element("div", { class: "bar" },
         element("div", { class: "group", role: "group", "aria-label": "Range" }, ...this.ranges),
         element("div", { class: "group", role: "group", "aria-label": "Time" },
-          element("button", { type: "button", onclick: () => this.step(-1), "aria-label": "Earlier" }, "◀"), this.live,
-          element("button", { type: "button", onclick: () => this.step(1), "aria-label": "Later" }, "▶")),
+          element("button", { type: "button", onclick: () => this.shift(-1), "aria-label": "Earlier" }, "◀"), this.live,
+          element("button", { type: "button", onclick: () => this.shift(1), "aria-label": "Later" }, "▶")),
+        element("details", { class: "times" }, element("summary", {}, "From … to …"), element("div", { class: "group", role: "group", "aria-label": "From and to" }, this.times[0], "to", this.times[1],
+          element("button", { type: "button", id: "show-times", onclick: () => this.showTimes() }, "Show"))),
         element("div", { class: "group", role: "group", "aria-label": "Heatmap of" }, ...this.heats)),
       element("div", { class: "charts" }, this.heatmap.root),
       element("h2", {}, "What happened"), this.marksList, this.explanation,
-      element("h2", {}, "The same seconds in lines"),
+      element("h2", {}, "Whose I/O, and by which way"), this.tenants.root,
+      element("h2", {}, "The same time in lines"),
       element("div", { class: "charts" }, ...this.charts.map((chart) => chart.root)));
   }
 
@@ -45,7 +61,7 @@ export class DeviceView {
     };
     const rate = (name) => (i) => {
       const value = this.series(name)[i];
-      return value === null || value === undefined ? null : value / this.columns.seconds[i];
+      return value === null || value === undefined ? null : value / (this.columns.measured ?? this.columns.seconds)[i];
     };
     const tails = (kind) => [["p50", "p50"], ["p99", "p99"], ["p99.9", "p999"]].map(([name, field]) => ({ name, values: word(`${kind}_${field}`) }));
     const beside = (kind) => ["none", "discard", "flush", "both"].map((during) => ({
@@ -56,6 +72,8 @@ export class DeviceView {
       const ios = this.series(kind + "_ios")[i];
       return ios ? this.series(kind + "_bytes")[i] / ios : null;
     } });
+    const inFlight = new Lines(this, "In flight at the end of the second", ["read", "write"].map((kind) => ({ name: kind + "s", values: (i) => this.series(kind + "_in_flight")[i] ?? null })), count, false);
+    inFlight.liveOnly = true;
     return [
       latencyLines(this, "Read latency", tails("read")),
       latencyLines(this, "Write latency", tails("write")),
@@ -67,26 +85,68 @@ export class DeviceView {
       new Lines(this, "I/Os a second", ["read", "write", "flush", "discard"].map((kind) => ({ name: kind + (kind === "flush" ? "es" : "s"), values: rate(kind + "_ios") })), count, false),
       new Lines(this, "Data a second", ["read", "write", "discard"].map((kind) => ({ name: kind + "s", values: rate(kind + "_bytes") })), bytes, false),
       new Lines(this, "Mean size", [size("read"), size("write")], bytes, false),
-      new Lines(this, "In flight at the end of the second", ["read", "write"].map((kind) => ({ name: kind + "s", values: (i) => this.series(kind + "_in_flight")[i] ?? null })), count, false),
+      inFlight,
     ];
   }
 
-  get columns() { return this.app.store.columns; }
-  get levels() { return this.app.store.levels; }
-  get bounds() { return this.app.store.bounds; }
-  series(name) { return this.app.store.series(name); }
+  get source() { return this.inPast ? this.past : this.app.store; }
+  get columns() { return this.source.columns; }
+  get levels() { return this.source.levels; }
+  get bounds() { return this.source.bounds; }
+  series(name) { return this.source.series(name); }
+  get oldest() { return this.inPast ? this.past.oldest : null; }
+  get newest() { return this.inPast ? Math.min(this.until, Date.now() / 1000) : null; }
+  get patience() { return this.inPast ? this.past.step + 70 : 2.5; }
+  get step() { return this.inPast ? this.past.step : 1; }
+  get unit() {
+    const step = this.step;
+    return UNITS[step] ?? `stretch of ${duration(step)}`;
+  }
+  get units() { return UNITS[this.step] ? UNITS[this.step] + "s" : `stretches of ${duration(this.step)}`; }
+
+  // When a column was, as people say it.
+  moment(i) {
+    const { end, seconds } = this.columns;
+    if (!this.inPast) return clock(end[i]);
+    const begin = end[i] - seconds[i];
+    return `${date(begin) === date(this.until) ? "" : date(begin) + " "}${clock(begin).slice(0, 5)} to ${clock(end[i]).slice(0, 5)}`;
+  }
+
+  time(seconds) {
+    return this.inPast && date(seconds) !== date(Date.now() / 1000) ? `${date(seconds)} ${clock(seconds)}` : clock(seconds);
+  }
+
+  // How many columns more there would be, had all been recorded.
+  unrecorded(visible) {
+    if (!this.inPast || !this.past.answer) return 0;
+    const { end, seconds } = this.columns;
+    let known = Math.max(this.from, this.past.oldest ?? this.until);
+    let missing = 0;
+    for (const i of visible) {
+      missing += Math.max(0, Math.floor((end[i] - seconds[i] - known) / this.step + 0.01));
+      known = end[i];
+    }
+    const until = Math.min(this.until, Date.now() / 1000 - this.patience);
+    return missing + Math.max(0, Math.floor((until - known) / this.step + 0.01));
+  }
+
   // How many I/Os; "none" are all those that overlap none of the others.
   besides(kind, during, i) {
     if (during !== "none") return this.series(`${kind}_beside_${during}_ios`)[i];
     return ["discard", "flush", "both"].reduce((rest, other) => rest - this.series(`${kind}_beside_${other}_ios`)[i], this.series(kind + "_ios")[i]);
   }
-  isMissing(i) { return this.series("read_ios")[i] === null; }
+  // Whether a column begins where the one before ended: no line leads over a gap.
+  follows(i) {
+    const { end, seconds } = this.columns;
+    return i > 0 && Math.abs(end[i] - seconds[i] - end[i - 1]) < 0.6;
+  }
+  isMissing(i) { return i === undefined || (this.series("read_ios")[i] ?? null) === null; }
 
   visible() {
     const result = [];
     const { end } = this.columns;
     for (let i = 0; i < end.length; i++) {
-      if (end[i] > this.from && end[i] <= this.until + 0.001) result.push(i);
+      if (end[i] > this.from && end[i] - (this.inPast ? this.step : 0) <= this.until + 0.001) result.push(i);
     }
     return result;
   }
@@ -97,41 +157,118 @@ export class DeviceView {
     return at < 0 ? null : at;
   }
 
-  configure({ range, heat, to }) {
-    this.asked = RANGES.includes(range) ? range : null;
-    this.range = this.asked ?? this.range ?? 300;
+  configure({ range, heat, from, to }) {
+    const known = RANGES.some(([seconds]) => seconds === range);
+    const window = from !== null && to !== null && to > from;
+    this.window = window ? [from, Math.min(to, from + LONGEST)] : null;
+    this.asked = known && !window ? range : null;
+    this.range = window ? this.window[1] - from : this.asked ?? this.range ?? 300;
     this.heat = HEATS.includes(heat) ? heat : "read";
     this.to = to;
-    this.app.store.look(this.device, this.heat);
     this.heats.forEach((button, i) => button.setAttribute("aria-pressed", HEATS[i] === this.heat));
     this.live.textContent = to ? "Live (p)" : "Pause (p)";
     this.live.setAttribute("aria-pressed", Boolean(to));
+    this.saidMarks = null;
+    this.saidTimes = null;
     this.update();
+  }
+
+  // Paused within what memory has: the same time of another length.
+  get pausedAt() { return this.to && !this.window && Date.now() / 1000 - this.to < MEMORY ? this.to : null; }
+
+  // Whether the wanted time lies beyond the seconds that the daemon has in memory. What was paused may leave it by half.
+  isPast(now) {
+    if (this.range > MEMORY) return true;
+    if (this.window) return this.window[0] < Math.max(now - MEMORY, (this.app.store.overview.reach.begin ?? now) - 1);
+    return this.to !== null && this.to - this.range / 2 < now - MEMORY;
+  }
+
+  pause() {
+    if (this.to) this.app.go({ from: null, to: null, range: this.asked ?? (this.inPast ? 900 : this.range) }, true);
+    else this.app.go({ to: Math.round(this.until) }, true);
+  }
+
+  show(from, to) {
+    const length = Math.min(LONGEST, Math.max(SHORTEST, Math.round(to - from)));
+    this.app.go({ range: null, from: Math.max(0, Math.round(from)), to: Math.max(0, Math.round(from)) + length });
+  }
+
+  showTimes() {
+    const [from, to] = this.times.map((input) => new Date(input.value).getTime() / 1000);
+    if (Number.isFinite(from) && Number.isFinite(to) && to > from) this.show(from, to);
+    else {
+      this.notice.hidden = false;
+      this.notice.textContent = "From and to: two times are needed, the first before the second.";
+    }
+  }
+
+  zoom(factor) {
+    if (this.until === undefined) return;
+    const middle = this.cursor ?? (this.from + this.until) / 2;
+    const half = Math.max(SHORTEST, this.range * factor) / 2;
+    const to = Math.min(middle + half, Math.max(this.until, Date.now() / 1000));
+    this.show(to - 2 * half, to);
   }
 
   update() {
     const { overview, missing } = this.app.store;
     const known = overview?.devices.find((one) => one.name === this.device);
-    this.notice.hidden = !missing;
-    if (missing) this.notice.textContent = `${missing} is not measured now: it is gone, or not included.`;
     if (known) this.sayFacts(known);
+    if (!overview) return;
+    const wasPast = this.inPast;
+    this.inPast = this.isPast(overview.taken_at);
+    if (wasPast !== this.inPast) {
+      this.saidMarks = null;
+      this.explanation.replaceChildren();
+    }
+    this.app.store.look(this.inPast ? null : this.device, this.heat);
+    if (this.inPast) this.lookBack(overview.taken_at);
+    else if (!this.lookNow(overview.taken_at)) return;
+    const trouble = this.inPast ? this.past.trouble && `Nothing of the past can be shown: ${this.past.trouble}.` : missing && `${missing} is not measured now: it is gone, or not included.`;
+    this.notice.hidden = !trouble;
+    if (trouble) this.notice.textContent = trouble;
+    this.ranges.forEach((button, i) => button.setAttribute("aria-pressed", RANGES[i][0] === this.range && !this.window));
+    this.sayTimes();
+    this.marks = this.source.marksBetween(this.from, this.until);
+    this.sayMarks();
+    if (this.inPast) this.tenants.showPast(this.past);
+    else this.tenants.showLive();
+    this.redraw();
+  }
+
+  // False: nothing is known yet.
+  lookNow(now) {
     const ends = this.columns.end;
-    if (!ends || !ends.length) return;
+    if (!ends || !ends.length) return false;
     const newest = ends[ends.length - 1];
     // Without a wish, as much as is known.
-    if (!this.asked) this.range = RANGES.find((seconds) => seconds >= newest - ends[0]) ?? 900;
-    this.ranges.forEach((button, i) => button.setAttribute("aria-pressed", RANGES[i] === this.range));
-    this.until = this.to ?? Math.max(newest, overview.taken_at);
+    if (!this.asked && !this.window) this.range = RANGES.map(([seconds]) => seconds).find((seconds) => seconds >= newest - ends[0] || seconds === MEMORY);
+    this.until = this.window ? this.window[1] : this.to ?? Math.max(newest, now);
     this.from = this.until - this.range;
-    this.marks = this.app.store.marksBetween(this.from, this.until);
-    this.sayMarks();
-    this.redraw();
+    return true;
+  }
+
+  lookBack(now) {
+    this.until = this.window ? this.window[1] : this.to ?? Math.ceil(now / 60) * 60;
+    this.from = this.until - this.range;
+    this.past.look(this.device, this.heat, this.from, this.until, !this.to);
+  }
+
+  // What is shown, unless somebody is writing there.
+  sayTimes() {
+    const said = [this.from, this.until].map(localTime);
+    if (this.times.includes(document.activeElement) || String(said) === this.saidTimes) return;
+    this.saidTimes = String(said);
+    this.times.forEach((input, i) => { input.value = said[i]; });
   }
 
   redraw() {
     if (!this.columns.end || this.until === undefined) return;
     this.heatmap.draw();
-    for (const chart of this.charts) chart.draw();
+    for (const chart of this.charts) {
+      chart.root.hidden = this.inPast && chart.liveOnly === true;
+      if (!chart.root.hidden) chart.draw();
+    }
   }
 
   sayFacts(device) {
@@ -169,9 +306,27 @@ export class DeviceView {
       this.marksList.replaceChildren(element("li", { class: "faint" }, "No slow time and no burst of discards in this range."));
       return;
     }
-    this.marksList.replaceChildren(...this.marks.map((mark) => element("li", {}, element("button", { type: "button", "data-mark": mark.id, onclick: () => this.explain(mark, true) },
-      element("b", {}, mark.kind === "bursts" ? "B" : LETTERS[mark.cause] ?? "?"), " ",
-      mark.kind === "bursts" ? `${clock(mark.begin)} discards (${mark.trigger}) ${bytes(mark.bytes)}` : `${clock(mark.begin)} slow ${plural(mark.operation)}, ${duration(mark.end === null ? this.app.store.overview.taken_at - mark.begin : mark.seconds)}`))));
+    // Of many, the slow times by which most was waited, and what is no slow time.
+    const cost = (mark) => (mark.kind === "spikes" ? mark.excess_seconds ?? mark.peak_seconds : mark.kind === "bursts" ? 0 : Infinity);
+    const worst = [...this.marks].sort((a, b) => cost(b) - cost(a)).slice(0, MOST_MARKS);
+    const listed = this.marks.filter((mark) => worst.includes(mark));
+    const rest = this.marks.length - listed.length;
+    this.marksList.replaceChildren(...listed.map((mark) => element("li", {}, element("button", { type: "button", "data-mark": mark.id, onclick: () => this.explain(mark, true) },
+      element("b", {}, this.letter(mark)), " ", this.markWords(mark)))), rest > 0 ? element("li", { class: "faint" }, `and ${rest} that cost less: choose a shorter time to see them`) : "");
+  }
+
+  letter(mark) {
+    if (mark.kind === "spikes") return LETTERS[mark.cause] ?? "?";
+    return { bursts: "B", settings: "C", marks: "M", clock: "!" }[mark.kind];
+  }
+
+  markWords(mark) {
+    const at = this.time(mark.begin);
+    if (mark.kind === "bursts") return `${at} discards (${mark.trigger}) ${bytes(mark.bytes)}`;
+    if (mark.kind === "settings") return `${at} ${mark.name} changed`;
+    if (mark.kind === "marks") return `${at} ${mark.text}`;
+    if (mark.kind === "clock") return `${at} the clock ${mark.seconds > 0 ? "jumped ahead" : "was set back"}`;
+    return `${at} slow ${plural(mark.operation)}, ${duration(mark.end === null ? this.app.store.overview.taken_at - mark.begin : mark.seconds)}`;
   }
 
   explainAt(time) {
@@ -179,7 +334,18 @@ export class DeviceView {
     const near = (this.until - this.from) / 60;
     const hit = this.marks.filter((mark) => mark.begin - near <= time && time <= (mark.end ?? this.until) + near);
     if (hit.length) this.explain(hit.find((mark) => mark.kind === "spikes") ?? hit[0], true);
+    else if (this.inPast) this.offerZoom(time);
     else this.exactColumn();
+  }
+
+  offerZoom(time) {
+    const i = this.cursorIndex();
+    const half = Math.max(SHORTEST, this.range / 8);
+    this.chosen = null;
+    const ios = i === null ? null : this.series(this.heat + "_ios")[i];
+    this.explanation.replaceChildren(element("div", { class: "explain" },
+      element("h3", {}, i === null ? `${this.time(time)}: no data` : `${this.moment(i)}: ${exact(ios)} ${plural(this.heat)}`),
+      element("p", {}, "No slow time and no burst was near. ", element("button", { type: "button", id: "closer", onclick: () => this.show(time - half, time + half) }, `Show ${duration(2 * half)} around it (+)`))));
   }
 
   // What the colours only hint at.
@@ -199,17 +365,25 @@ export class DeviceView {
 
   explain(mark, focus) {
     this.chosen = mark.id;
-    const time = `${clock(mark.begin)} to ${mark.end === null ? "now" : clock(mark.end)}`;
+    const time = `${this.time(mark.begin)} to ${mark.end === null ? "now" : clock(mark.end)}`;
     const box = element("div", { class: "explain", tabindex: "-1", "data-explains": mark.id });
     if (mark.kind === "bursts") {
       box.append(element("h3", {}, `A burst of discards, ${time}`), element("p", {}, `Sent by: ${mark.trigger}. Discarded: ${bytes(mark.bytes)}.`));
+    } else if (mark.kind === "settings") {
+      box.append(element("h3", {}, `A setting changed, seen at ${this.time(mark.begin)}`), element("p", {}, `${mark.device ?? "host"}: ${mark.name}: ${mark.before} → ${mark.value}`));
+    } else if (mark.kind === "marks") {
+      box.append(element("h3", {}, `Marked by ssdpulse mark, ${this.time(mark.begin)}`), element("p", {}, mark.text));
+    } else if (mark.kind === "clock") {
+      box.append(element("h3", {}, mark.seconds > 0 ? `The clock jumped ahead by ${duration(mark.seconds)}, at ${clock(mark.begin)}` : `The clock was set back by ${duration(-mark.seconds)}, to ${clock(mark.begin)}`),
+        element("p", {}, mark.seconds > 0 ? "It was set, or the host slept. Nothing was measured in between, because there was no such time for this host." : "The seconds from there on were measured twice: the later ones are drawn over the earlier ones."));
     } else {
       const factor = mark.usual_seconds ? `, ${(mark.peak_seconds / mark.usual_seconds).toFixed(1)} times longer than usual (${latency(mark.usual_seconds)})` : "";
       box.append(element("h3", {}, `Slow ${plural(mark.operation)}, ${time}: ${mark.words}`),
         element("p", {}, `In the worst second ${plural(mark.operation)} took ${latency(mark.peak_seconds)}${factor}.`),
         element("p", {}, element("strong", {}, "What speaks for it:")), element("ul", {}, ...mark.evidence.map((line) => element("li", {}, line))));
       if (mark.missing.length) box.append(element("p", {}, element("strong", {}, "What could not be known:")), element("ul", {}, ...mark.missing.map((line) => element("li", {}, line))));
-      box.append(element("p", {}, element("strong", {}, "Next: "), mark.next + " ", this.app.runbookButton(mark.runbook)));
+      box.append(element("p", {}, element("strong", {}, "Next: "), mark.next + " ", this.app.runbookButton(mark.runbook),
+        this.inPast && this.range > 7200 ? element("button", { type: "button", onclick: () => this.show(mark.begin - 1800, mark.begin + 1800) }, "Show the hour around it") : ""));
     }
     this.explanation.replaceChildren(box);
     if (focus) box.focus({ preventScroll: false });
@@ -221,16 +395,17 @@ export class DeviceView {
     this.frame = requestAnimationFrame(() => this.redraw());
   }
 
-  step(direction) {
-    const oldest = this.columns.end?.[0];
-    if (oldest === undefined) return;
-    const until = (this.to ?? this.until) + (direction * this.range) / 2;
-    const newest = this.columns.end[this.columns.end.length - 1];
-    this.app.go({ to: until >= newest ? null : Math.round(Math.max(until, oldest + this.range / 2)) });
+  shift(direction) {
+    if (this.until === undefined) return;
+    const now = this.app.store.overview.taken_at;
+    const until = this.until + (direction * this.range) / 2;
+    if (until >= now) this.app.go({ from: null, to: null, range: this.range });
+    else if (this.window || !RANGES.some(([seconds]) => seconds === this.range)) this.show(until - this.range, until);
+    else this.app.go({ range: this.range, to: Math.round(until) });
   }
 
   onChartKey(event) {
-    const far = event.shiftKey ? 10 : 1;
+    const far = this.step * (event.shiftKey ? 10 : 1);
     const at = this.cursor ?? this.until;
     if (event.key === "ArrowLeft") this.setCursor(Math.max(this.from, at - far));
     else if (event.key === "ArrowRight") this.setCursor(Math.min(this.until, at + far));

@@ -2,7 +2,7 @@
 // Where are all I/Os of each second? One pixel a bucket and second on a canvas of its own, drawn scaled in one step.
 
 import { Plot, cividis, colour, isDark } from "./plot.js";
-import { element, latency, exact, clock, plural } from "./words.js";
+import { element, latency, exact, plural } from "./words.js";
 
 const ZERO = 0; // words of bpf/abi/latency_buckets.h
 const UNDER = 1;
@@ -39,7 +39,8 @@ export class Heatmap extends Plot {
       element("span", {}, "1 I/O ", this.colours, this.most),
       element("span", {}, element("i", { class: "box" }), "none: zero I/Os"),
       element("span", {}, element("i", { class: "box none" }), "no data: not measured"),
-      element("span", {}, "top and bottom row: out of range"), this.toggle), this.summary);
+      element("span", {}, element("i", { class: "box out" }), "out of range: not kept, or yet to come"),
+      element("span", {}, "top and bottom row: beyond the scale"), this.toggle), this.summary);
   }
 
   // Which words are shown, and which level is the last colour: what is visible decides, and is held for a while.
@@ -89,10 +90,10 @@ export class Heatmap extends Plot {
     this.paint(visible, rows);
     context.imageSmoothingEnabled = false;
     const { end, seconds } = this.view.columns;
-    // One step for each run of seconds without a gap.
+    // One step for each run of columns without a gap.
     for (let at = 0; at < visible.length;) {
       let last = at;
-      while (last + 1 < visible.length && Math.abs(end[visible[last + 1]] - seconds[visible[last + 1]] - end[visible[last]]) < 0.6) last++;
+      while (last + 1 < visible.length && this.view.follows(visible[last + 1])) last++;
       const left = this.x(end[visible[at]] - seconds[visible[at]]);
       const right = this.x(end[visible[last]]);
       context.save();
@@ -175,7 +176,7 @@ export class Heatmap extends Plot {
             continue;
           }
           const point = [this.x(this.view.columns.end[i] - this.view.columns.seconds[i] / 2), this.yOf(words[i])];
-          if (open) context.lineTo(...point);
+          if (open && this.view.follows(i)) context.lineTo(...point);
           else context.moveTo(...point);
           open = true;
         }
@@ -197,7 +198,7 @@ export class Heatmap extends Plot {
     this.legend.replaceChildren();
     if (at !== undefined) {
       const missing = this.view.isMissing(at);
-      this.hover.textContent = `${clock(this.view.columns.end[at])} · ` + (missing ? "no data" : ios[at] === 0 ? `no ${plural(this.view.heat)}` :
+      this.hover.textContent = `${this.view.moment(at)} · ` + (missing ? "no data" : ios[at] === 0 ? `no ${plural(this.view.heat)}` :
         `${exact(ios[at])} ${plural(this.view.heat)} · ` + (this.hasMedian() ? `p50 ${tail("p50", at)} (solid) · ` : "") + `p99 ${tail("p99", at)} (dashed)` + (this.hasMedian() ? ` · p99.9 ${tail("p999", at)} (dotted)` : ""));
     }
     this.most.textContent = `${exact(leastOf(this.scale.level))} and more`;
@@ -208,10 +209,11 @@ export class Heatmap extends Plot {
     }
     const with99 = visible.filter((i) => this.view.series(`${this.view.heat}_p99`)[i] != null);
     const p99 = with99.map((i) => this.view.series(`${this.view.heat}_p99`)[i]);
-    const gaps = visible.filter((i) => this.view.isMissing(i)).length;
-    this.summary.textContent = p99.length === 0 ? `No ${this.view.heat} in these ${visible.length} seconds.` :
-      `${with99.length} of ${visible.length} seconds have I/Os; p99 from ${latency(bounds[Math.min(...p99)])} to ${latency(bounds[Math.max(...p99)])}` +
-      (gaps ? `; ${gaps} seconds without data.` : ".");
+    const missing = visible.filter((i) => this.view.isMissing(i)).length + this.view.unrecorded(visible);
+    const { units } = this.view;
+    this.summary.textContent = (p99.length === 0 ? `No ${plural(this.view.heat)} in these ${visible.length} ${units}` :
+      `${with99.length} of ${visible.length} ${units} have I/Os; p99 from ${latency(bounds[Math.min(...p99)])} to ${latency(bounds[Math.max(...p99)])}`) +
+      (missing ? `; ${missing} ${units} without data.` : ".");
     this.place.setAttribute("aria-label", `Heatmap of ${this.view.heat} latency. ${this.summary.textContent} Arrow keys move the time cursor, Enter explains.`);
     this.fillTable(["I/Os", "p50", "p99", "p99.9"], (i) => this.view.isMissing(i) ? ["no data", "", "", ""] : [exact(ios[i]), tail("p50", i), tail("p99", i), tail("p999", i)]);
   }

@@ -89,7 +89,13 @@ export class Lines extends Plot {
         alone = null;
         continue;
       }
-      const point = [this.x(this.view.columns.end[i]), this.y(value, range)];
+      const { end, seconds } = this.view.columns;
+      const moment = end[i] - (this.view.inPast ? seconds[i] / 2 : 0); // a minute's value stands in its middle
+      const point = [Math.max(this.box.left, Math.min(this.box.left + this.box.width, this.x(moment))), this.y(value, range)];
+      if (open && !this.view.follows(i)) {
+        if (alone) this.dot(context, alone);
+        open = false;
+      }
       if (open) {
         context.lineTo(...point);
         alone = null;

@@ -62,8 +62,7 @@ function row(device) {
     cell("Write amplification", amplification(device.nvme, device.modelled), "number"),
     cell("Life", life(device.nvme), "number"),
     element("td", { class: "strip", "data-label": "Last 15 minutes" }, strip));
-  requestAnimationFrame(() => drawStrip(strip, device.strip));
-  return made;
+  return { made, strip, marks: device.strip };
 }
 
 function stripWords(device) {
@@ -72,24 +71,31 @@ function stripWords(device) {
   return `Worst p99 by ten seconds; ${slow} of ${device.strip.marks.length} cells with a slow time, ${bursts} with a burst of discards`;
 }
 
+// All at once: each look at a size after a change of another would lay out the whole table again.
+function drawStrips(rows) {
+  const box = rows[0]?.strip.getBoundingClientRect();
+  if (!box || box.width === 0) return;
+  const inks = { bad: colour("--bad"), burst: colour("--c4"), line: colour("--line"), none: colour("--hatch") };
+  for (const { strip, marks } of rows) drawStrip(strip, marks, box, inks);
+}
+
 // The height and colour of a bar is the worst p99; slow times have a bar on top, bursts one below.
-function drawStrip(canvas, strip) {
+function drawStrip(canvas, strip, { width, height }, inks) {
   const ratio = window.devicePixelRatio || 1;
-  const { width, height } = canvas.getBoundingClientRect();
-  if (width === 0) return;
   canvas.width = width * ratio;
   canvas.height = height * ratio;
   const context = canvas.getContext("2d");
   context.scale(ratio, ratio);
+  const none = hatch(context, inks.none);
   const cells = 900 / strip.columns_per_cell + 1;
   const step = width / cells;
   const first = cells - strip.p99.length;
-  context.fillStyle = hatch(context);
+  context.fillStyle = none;
   context.fillRect(0, 5, Math.max(0, first * step), height - 10);
   strip.p99.forEach((word, i) => {
     const x = (first + i) * step;
     if (word === null) {
-      context.fillStyle = hatch(context);
+      context.fillStyle = none;
       context.fillRect(x, 5, step, height - 10);
       return;
     }
@@ -99,15 +105,15 @@ function drawStrip(canvas, strip) {
     context.fillRect(x, height - 6 - tall, Math.max(1, step - 0.6), tall);
     const mark = strip.marks[i];
     if (mark & 5) {
-      context.fillStyle = colour("--bad");
+      context.fillStyle = inks.bad;
       context.fillRect(x, 0, step, 3);
     }
     if (mark & 2) {
-      context.fillStyle = colour("--c4");
+      context.fillStyle = inks.burst;
       context.fillRect(x, height - 3, step, 3);
     }
   });
-  context.fillStyle = colour("--line");
+  context.fillStyle = inks.line;
   context.fillRect(0, height - 6, width, 1);
 }
 
@@ -133,7 +139,10 @@ export class Overview {
     const wanted = this.filter.value.trim().toLowerCase();
     const shown = overview.devices.filter((device) => JSON.stringify([device.name, device.model, device.mounts, device.arrays, device.state]).toLowerCase().includes(wanted));
     const focused = document.activeElement?.closest?.("tr")?.dataset.device;
-    this.body.replaceChildren(...shown.map(row));
+    const rows = shown.map(row);
+    this.body.replaceChildren(...rows.map((one) => one.made));
+    cancelAnimationFrame(this.frame);
+    this.frame = requestAnimationFrame(() => drawStrips(rows));
     if (focused) this.body.querySelector(`tr[data-device="${CSS.escape(focused)}"] a`)?.focus({ preventScroll: true });
     this.number.textContent = wanted ? `${shown.length} of ${overview.devices.length} drives` : overview.devices.length === 1 ? "1 drive" : `${overview.devices.length} drives, worst first`;
     if (status && status !== this.said) this.sayStatus(status);

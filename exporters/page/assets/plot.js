@@ -2,12 +2,15 @@
 // How are seconds drawn? A frame with axes that line charts and the heatmap share, one time cursor for all of them, and
 // the three states that never look alike: a value, none to have (a gap), and no data (hatched).
 
-import { element, clock } from "./words.js";
+import { element, clock, date } from "./words.js";
 
 const LEFT = 58;
 const RIGHT = 8;
 const TOP = 6;
 const BOTTOM = 20;
+
+const DAY = 86400;
+const STEPS = [10, 15, 30, 60, 120, 180, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY];
 
 const CIVIDIS = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"]
   .map((colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)));
@@ -25,11 +28,11 @@ export const isDark = () => darkness.matches;
 export const onTheme = (changed) => darkness.addEventListener("change", changed);
 export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-export function hatch(context) {
+export function hatch(context, ink = colour("--hatch")) {
   const tile = document.createElement("canvas");
   tile.width = tile.height = 8;
   const inside = tile.getContext("2d");
-  inside.strokeStyle = colour("--hatch");
+  inside.strokeStyle = ink;
   inside.lineWidth = 1.5;
   for (const shift of [-8, 0, 8]) {
     inside.beginPath();
@@ -47,7 +50,7 @@ export class Plot {
     this.place = element("div", { class: "plot", tabindex: "0", role: "img", "aria-label": title }, this.canvas);
     this.legend = element("ul", { class: "legend" });
     this.summary = element("p", { class: "summary" });
-    this.table = element("div", { class: "scroll" });
+    this.table = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${title}, as a table` });
     this.details = element("details", { ontoggle: () => this.draw() }, element("summary", {}, "As a table"), this.table);
     this.heading = element("div", { class: "head" }, element("h3", {}, title), this.legend);
     this.root = element("figure", { class: wide ? "chart wide" : "chart" }, this.heading, this.place, this.summary, this.details);
@@ -71,7 +74,7 @@ export class Plot {
   begin() {
     const ratio = window.devicePixelRatio || 1;
     const { width, height } = this.place.getBoundingClientRect();
-    if (width < 40) return null;
+    if (width < 40 || this.view.until === undefined || !this.view.marks) return null;
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);
     const context = this.canvas.getContext("2d");
@@ -87,14 +90,15 @@ export class Plot {
 
   timeAxis(context) {
     const span = this.view.until - this.view.from;
-    const step = [10, 15, 30, 60, 120, 180, 300].find((one) => span / one <= Math.max(2, this.box.width / 85)) ?? 300;
+    const step = STEPS.find((one) => span / one <= Math.max(2, this.box.width / 85)) ?? STEPS[STEPS.length - 1];
+    const zone = new Date(this.view.from * 1000).getTimezoneOffset() * 60; // days begin at midnight here
     context.fillStyle = colour("--faint");
     context.textAlign = "center";
     context.textBaseline = "top";
-    for (let at = Math.ceil(this.view.from / step) * step; at <= this.view.until; at += step) {
+    for (let at = Math.ceil((this.view.from - zone) / step) * step + zone; at <= this.view.until; at += step) {
       const x = this.x(at);
       if (x > this.box.left + 22 && x < this.box.left + this.box.width - 22) {
-        context.fillText(clock(at), x, this.box.top + this.box.height + 5);
+        context.fillText(step >= DAY || clock(at) === "00:00:00" ? date(at).slice(5) : step >= 60 ? clock(at).slice(0, 5) : clock(at), x, this.box.top + this.box.height + 5);
       }
     }
   }
@@ -114,23 +118,31 @@ export class Plot {
     }
   }
 
-  // Where no column is, or none of this device: hatched, never empty.
+  // Where no column is, or none of this device: hatched, never empty. What is not kept any more, or is yet to come: grey.
   noData(context, isMissing) {
     const { end, seconds } = this.view.columns;
-    context.fillStyle = hatch(context);
-    const fill = (from, to) => {
+    const fill = (from, to, style) => {
       const left = Math.max(this.box.left, this.x(from));
       const right = Math.min(this.box.left + this.box.width, this.x(to));
-      if (right - left > 0.5) context.fillRect(left, this.box.top, right - left, this.box.height);
+      if (right - left > 0.5) {
+        context.fillStyle = style;
+        context.fillRect(left, this.box.top, right - left, this.box.height);
+      }
     };
-    let known = this.view.from;
+    const none = hatch(context);
+    const begin = Math.max(this.view.from, this.view.oldest ?? this.view.from);
+    const now = Math.min(this.view.until, this.view.newest ?? this.view.until);
+    fill(this.view.from, begin, colour("--out"));
+    fill(now, this.view.until, colour("--out"));
+    let known = begin;
     for (let i = 0; i < end.length; i++) {
-      const begin = end[i] - seconds[i];
-      if (begin - known > 0.6) fill(known, begin);
-      if (isMissing(i)) fill(begin, end[i]);
+      const start = end[i] - seconds[i];
+      if (start - known > 0.6) fill(known, Math.min(start, now), none);
+      if (isMissing(i)) fill(start, end[i], none);
       known = Math.max(known, end[i]);
     }
-    if (this.view.until - known > 2.5) fill(known, this.view.until);
+    // The newest column may be on its way.
+    if (now - known > this.view.patience) fill(known, now, none);
   }
 
   marks(context) {
@@ -140,6 +152,11 @@ export class Plot {
       const from = Math.max(this.box.left, this.x(mark.begin));
       const to = Math.min(this.box.left + this.box.width, Math.max(from + 2, this.x(mark.end ?? this.view.until)));
       if (to < this.box.left || from > this.box.left + this.box.width) continue;
+      if (mark.kind === "settings" || mark.kind === "marks" || mark.kind === "clock") {
+        context.fillStyle = colour("--ink");
+        context.fillText("▾", from, this.box.top);
+        continue;
+      }
       const burst = mark.kind === "bursts";
       context.strokeStyle = burst ? colour("--c4") : colour("--bad");
       context.lineWidth = 3;
@@ -171,18 +188,18 @@ export class Plot {
     context.stroke();
   }
 
-  // Rows: [cells of one second], the newest first; at most 60, one a second, so that it can be read out.
+  // Rows: [cells of one column], the newest first; at most 60, so that it can be read out.
   fillTable(heads, row) {
     if (!this.details.open) return;
     const { end } = this.view.columns;
     const rows = [];
     for (let i = end.length - 1; i >= 0 && rows.length < 60; i--) {
       if (end[i] <= this.view.until && end[i] >= this.view.from) {
-        rows.push(element("tr", {}, element("td", {}, clock(end[i])), ...row(i).map((cell) => element("td", { class: "number" }, cell))));
+        rows.push(element("tr", {}, element("td", {}, this.view.moment(i)), ...row(i).map((cell) => element("td", { class: "number" }, cell))));
       }
     }
     this.table.replaceChildren(element("table", {},
-      element("thead", {}, element("tr", {}, element("th", {}, "second"), ...heads.map((head) => element("th", { class: "number" }, head)))),
+      element("thead", {}, element("tr", {}, element("th", {}, this.view.unit), ...heads.map((head) => element("th", { class: "number" }, head)))),
       element("tbody", {}, ...rows)));
   }
 }

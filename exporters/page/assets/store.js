@@ -26,7 +26,7 @@ export class Store {
   forget() {
     this.columns = {};
     this.levels = [];
-    this.marks = { spikes: new Map(), bursts: new Map() };
+    this.marks = { spikes: new Map(), bursts: new Map(), clock: new Map() };
     this.to = 0;
     this.bounds = this.bounds ?? null;
   }
@@ -98,15 +98,21 @@ export class Store {
     for (const [name, values] of Object.entries(live.columns)) {
       (this.columns[name] ??= []).push(...values);
     }
-    // Columns follow each other without a gap, and so do their snapshots' numbers.
+    // Columns follow each other without a gap but for steps of the clock, and so do their snapshots' numbers.
     let end = live.begin;
     let number = live.to - live.heat.levels.length;
     this.columns.end ??= [];
     this.columns.number ??= [];
     this.columns.seconds ??= [];
+    const steps = new Map(live.clock_steps.map((step) => [step.column, step]));
+    const first = number + 1;
     for (const milliseconds of live.columns.milliseconds ?? []) {
-      end += milliseconds / 1000;
       number += 1;
+      // The clock was set, or the host slept: what is in between belongs to no column.
+      const step = steps.get(number);
+      if (step && number > first) end += step.milliseconds / 1000;
+      if (step) this.marks.clock.set(step.column, { id: `clock-${step.column}`, kind: "clock", begin: step.at, end: step.at, seconds: step.milliseconds / 1000 });
+      end += milliseconds / 1000;
       this.columns.end.push(end);
       this.columns.number.push(number);
       this.columns.seconds.push(milliseconds / 1000);
@@ -129,7 +135,7 @@ export class Store {
 
   // By their beginning; of the visible time alone.
   marksBetween(from, to) {
-    return [...this.marks.spikes.values(), ...this.marks.bursts.values()]
+    return [...this.marks.spikes.values(), ...this.marks.bursts.values(), ...this.marks.clock.values()]
       .filter((mark) => mark.begin <= to && (mark.end ?? Infinity) >= from)
       .sort((a, b) => a.begin - b.begin);
   }

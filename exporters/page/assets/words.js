@@ -42,4 +42,11 @@ export function duration(seconds) {
 }
 
 export const plural = (kind) => (kind === "flush" ? "flushes" : kind === "commit" ? "commits (fsync)" : kind + "s");
+const pad = (number) => String(number).padStart(2, "0");
+export function date(seconds) {
+  const at = new Date(seconds * 1000);
+  return `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())}`;
+}
+// Of an input of type datetime-local, which knows no zone but this one.
+export const localTime = (seconds) => `${date(seconds)}T${pad(new Date(seconds * 1000).getHours())}:${pad(new Date(seconds * 1000).getMinutes())}`;
 export const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour12: false });

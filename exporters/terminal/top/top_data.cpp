@@ -112,10 +112,6 @@ Tails past_tails(const Json& points, std::size_t i, const char* kind, double sec
   return tails;
 }
 
-std::string cause_words(const std::string& cause) {
-  return cause.empty() || cause == "unknown" ? "cause unknown" : "because of " + cause;
-}
-
 /// Of a history: what took part in the time from `from` to `to`.
 std::vector<Spike> past_spikes(const Json& history, double from, double to) {
   std::vector<Spike> spikes;
@@ -124,7 +120,8 @@ std::vector<Spike> past_spikes(const Json& history, double from, double to) {
     spike.begin = number(at(one, "begin")).value_or(0);
     spike.end = spike.begin + number(at(one, "seconds")).value_or(0);
     spike.operation = text(at(one, "operation"));
-    spike.words = cause_words(text(at(one, "cause")));
+    spike.words = text(at(one, "words"));
+    spike.evidence = texts(at(one, "sentences"));
     spike.peak_seconds = number(at(one, "peak_seconds")).value_or(0);
     if (spike.begin<to&& * spike.end> from) {
       spikes.push_back(std::move(spike));
@@ -237,6 +234,7 @@ Overview overview_at(double at_time, const Json& devices, const Json& why,
                      const std::map<std::string, Json>& histories) {
   Overview overview;
   overview.past = true;
+  overview.step_seconds = number(at(at(at(why, "why"), "moment"), "step_seconds")).value_or(60);
   overview.taken_at = at_time;
   overview.verdict = text(at(at(why, "why"), "verdict"));
   overview.sentence = text(at(at(why, "why"), "sentence"));

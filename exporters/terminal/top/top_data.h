@@ -42,6 +42,7 @@ struct Overview {
   std::string next;
   std::vector<Drive> drives;  // worst first
   bool past = false;          // of the minute that holds `taken_at`, out of the history
+  double step_seconds = 60;   // of the past: the figures are of so long, an hour where minutes are no longer kept
 };
 
 struct Spike {

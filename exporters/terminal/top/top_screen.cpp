@@ -15,7 +15,8 @@ namespace {
 
 void draw_title(Grid& grid, const State& state, const View& view) {
   grid.fill(0, Style::title);
-  std::string right = view.at ? "PAST" : view.paused ? "PAUSED" : "";
+  const bool hour = state.overview && state.overview->past && state.overview->step_seconds > 60;
+  std::string right = view.at ? (hour ? "PAST (figures of the hour)" : "PAST") : view.paused ? "PAUSED" : "";
   if (state.overview) {
     right += (right.empty() ? "" : "  ") + (state.overview->past ? date_text : clock_text)(state.overview->taken_at);
   }

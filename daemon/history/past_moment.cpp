@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of one minute, of all devices?
+#include <algorithm>
+#include <numeric>
+
+#include "daemon/history/past_reader.h"
+#include "daemon/history/reach.h"
+
+namespace ssdpulse::history {
+namespace {
+
+model::WallTime end_of(model::WallTime begin, double seconds) {
+  return begin + std::chrono::duration_cast<model::WallTime::duration>(std::chrono::duration<double>(seconds));
+}
+
+std::uint64_t ios_of(const model::DeviceLoad& load) {
+  return std::accumulate(load.operations.begin(), load.operations.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const model::OperationLoad& one) { return sum + one.ios; });
+}
+
+}  // namespace
+
+Outcome<void> PastReader::add_measured(const std::vector<Found>& devices, model::PastTime at,
+                                       model::PastMoment& moment) {
+  while (true) {
+    const auto before = account();
+    if (!before) {
+      return tl::unexpected(before.error());
+    }
+    const bool minute = number_of(at) >= before->minutes_from;
+    const auto length = minute ? std::chrono::minutes(1) : std::chrono::minutes(kHour);
+    const Minute start = minute ? at : minute_of(hour_of(number_of(at)));
+    moment.window = {start, start + length};
+    moment.devices.clear();
+    for (const Found& one : devices) {
+      const auto read = loads(one, minute ? "device_minute" : "device_hour", number_of(start), number_of(start), length,
+                              [&](model::MinuteOf&& load) {
+                                moment.devices.push_back({load.device, load.load.measured_ms, ios_of(load.load)});
+                              });
+      if (!read) {
+        return read;
+      }
+    }
+    const auto after = account();
+    if (!after) {
+      return tl::unexpected(after.error());
+    }
+    if (minute == (number_of(at) >= after->minutes_from)) {
+      return {};
+    }
+    // The minutes became hours meanwhile.
+  }
+}
+
+Outcome<void> PastReader::add_neighbours(const std::vector<Found>& devices, model::PastMoment& moment) {
+  for (const Found& one : devices) {
+    for (const auto& [table, length] : {std::pair{"device_hour", kHour}, std::pair{"device_minute", std::int64_t{1}}}) {
+      const auto look = [&](const char* what, std::int64_t from, std::int64_t to) {
+        Statement row(connection_,
+                      ("SELECT " + std::string(what) + " FROM " + table + " WHERE at BETWEEN ? AND ?").c_str());
+        return row.with(key_of(one.id, std::max<std::int64_t>(from, 0))).with(key_of(one.id, to)).step().map([&](bool) {
+          return row.integer(0);
+        });
+      };
+      const auto before = look("max(at)", 0, number_of(moment.window.from) - length);
+      const auto after = look("min(at)", number_of(moment.window.to), kMinutesOfADevice - 1);
+      if (!before || !after) {
+        return tl::unexpected(!before ? before.error() : after.error());
+      }
+      if (*before) {
+        const Minute until = minute_of(minute_of_key(**before) + length);
+        moment.recorded_until = std::max(moment.recorded_until.value_or(until), until);
+      }
+      if (*after) {
+        const Minute from = minute_of(minute_of_key(**after));
+        moment.recorded_from = std::min(moment.recorded_from.value_or(from), from);
+      }
+    }
+  }
+  return {};
+}
+
+Outcome<void> PastReader::add_events(model::PastTime at, model::PastMoment& moment) {
+  const model::WallTime begin = at;
+  const model::WallTime end = begin + std::chrono::minutes(1);
+  const auto from = milliseconds_of(begin - kLongestMark);
+  return spikes(from, milliseconds_of(end) - 1,
+                [&](model::PastSpike&& one) {
+                  if (end_of(one.begin, one.duration_seconds) >= begin) {
+                    moment.spikes.push_back(std::move(one));
+                  }
+                })
+      .and_then([&] {
+        return bursts(from, milliseconds_of(end + std::chrono::hours(1)), [&](model::PastBurst&& one) {
+          const bool touches = std::any_of(moment.spikes.begin(), moment.spikes.end(), [&](const auto& spike) {
+            constexpr std::chrono::seconds kNear{2};
+            return spike.device == one.device && one.begin <= end_of(spike.begin, spike.duration_seconds) + kNear &&
+                   end_of(one.begin, one.duration_seconds) >= spike.begin - kNear;
+          });
+          if (touches) {
+            moment.bursts.push_back(std::move(one));
+          }
+        });
+      });
+}
+
+Outcome<model::PastMoment> PastReader::moment(model::PastTime at) {
+  model::PastMoment moment;
+  const auto devices = all();
+  auto kept = account();
+  if (!devices || !kept) {
+    return tl::unexpected(devices ? kept.error() : devices.error());
+  }
+  const auto reach = reach_of(connection_, *kept);
+  if (!reach) {
+    return tl::unexpected(reach.error());
+  }
+  moment.reach = *reach;
+  return add_measured(*devices, at, moment)
+      .and_then([&] { return moment.devices.empty() ? add_neighbours(*devices, moment) : Outcome<void>(); })
+      .and_then([&] { return add_events(at, moment); })
+      .map([&] { return std::move(moment); });
+}
+
+}  // namespace ssdpulse::history

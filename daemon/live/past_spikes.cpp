@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/live/past_spikes.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+namespace ssdpulse::live {
+namespace {
+
+std::chrono::nanoseconds nanoseconds(double seconds) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
+}
+
+template <typename Value>
+std::optional<Value> number_in(std::string_view text) {
+  Value value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+/// Takes what stands before the separator, which goes too.
+std::string_view take_until(std::string_view& text, char separator) {
+  const auto part = text.substr(0, text.find(separator));
+  text.remove_prefix(std::min(text.size(), part.size() + 1));
+  return part;
+}
+
+/// NAME:NUMBER,...; names have neither blanks nor commas, but may have colons.
+template <typename Value>
+std::vector<model::SpikeTenant> tenants_in(std::string_view list, Value model::SpikeTenant::*value) {
+  std::vector<model::SpikeTenant> tenants;
+  while (!list.empty() && tenants.size() < model::kMostSpikeTenants) {
+    const auto one = take_until(list, ',');
+    const auto colon = one.rfind(':');
+    const auto number = colon == std::string_view::npos ? std::nullopt : number_in<Value>(one.substr(colon + 1));
+    if (number) {
+      model::SpikeTenant tenant;
+      tenant.name = one.substr(0, colon);
+      tenant.*value = *number;
+      tenants.push_back(std::move(tenant));
+    }
+  }
+  return tenants;
+}
+
+void take_evidence(std::string_view text, model::LatencySpike& spike) {
+  while (!text.empty()) {
+    const auto one = take_until(text, ' ');
+    const auto equals = one.find('=');
+    if (equals == std::string_view::npos) {
+      continue;
+    }
+    const auto what = one.substr(0, equals);
+    const auto said = one.substr(equals + 1);
+    if (what == "heaviest") {
+      spike.heaviest = tenants_in(said, &model::SpikeTenant::bytes);
+    } else if (what == "slowed") {
+      spike.slowed = tenants_in(said, &model::SpikeTenant::waited_seconds);
+    } else if (const auto number = number_in<double>(said); number && what == "excess_seconds") {
+      spike.excess_seconds = *number;
+    } else if (number) {
+      spike.evidence.emplace(what, *number);
+    }
+  }
+}
+
+template <typename Enum, typename Names>
+Enum enum_of(std::string_view said, const Names& names, Enum otherwise) {
+  const auto found = std::find(names.begin(), names.end(), said);
+  return found == names.end() ? otherwise : static_cast<Enum>(found - names.begin());
+}
+
+}  // namespace
+
+model::LatencySpike spike_of(const model::PastSpike& past) {
+  model::LatencySpike spike;
+  spike.device = past.device;
+  spike.operation = enum_of(past.operation, model::kSpikeOperationNames, model::SpikeOperation::read);
+  spike.begin = past.begin;
+  spike.duration = nanoseconds(past.duration_seconds);
+  spike.peak_seconds = past.peak_seconds;
+  spike.baseline_seconds = past.baseline_seconds;
+  spike.ios = past.ios;
+  spike.cause = enum_of(past.cause, model::kSpikeCauseNames, model::SpikeCause::unknown);
+  take_evidence(past.evidence, spike);
+  for (std::string_view missing = past.missing; !missing.empty();) {
+    const auto one = missing.substr(0, missing.find("; "));
+    missing.remove_prefix(std::min(missing.size(), one.size() + 2));
+    spike.missing.emplace_back(one);
+  }
+  return spike;
+}
+
+Burst burst_of(const model::PastBurst& past) {
+  const auto trigger = enum_of(past.trigger, model::kDiscardTriggerNames,
+                               static_cast<model::DiscardTrigger>(model::kDiscardTriggers - 1));
+  const auto end =
+      past.begin + std::chrono::duration_cast<model::WallTime::duration>(nanoseconds(past.duration_seconds));
+  return {past.device, trigger, past.begin, end, past.bytes};
+}
+
+}  // namespace ssdpulse::live

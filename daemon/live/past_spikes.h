@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// A spike and a burst as the history has them, as those that were seen: so that both are told in the same words. Pure.
+#pragma once
+
+#include "daemon/live/recent_past.h"
+#include "daemon/model/past.h"
+
+namespace ssdpulse::live {
+
+/// `excess_seconds` is 0 where it was not kept, as by older versions. What does not look like evidence is left out.
+model::LatencySpike spike_of(const model::PastSpike& past);
+Burst burst_of(const model::PastBurst& past);
+
+}  // namespace ssdpulse::live

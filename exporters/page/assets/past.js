@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// One drive in any window of the history, in the shape of the live store: columns by name, levels, marks. A column is a
+// minute or more here; times that are missing were not measured.
+
+const POINTS = 600;
+const REFRESH = 60; // seconds, of a window that ends now
+
+// Latencies come in seconds, rounded; charts and heatmap count in words.
+function wordOf(bounds, seconds) {
+  if (seconds === null || seconds === undefined) return null;
+  let low = 0;
+  let high = bounds.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (bounds[middle] < seconds * 0.9999) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function columnsOf(answer) {
+  const { points, step_seconds: step, bounds_seconds: bounds } = answer;
+  const columns = { end: points.start.map((start) => start + step), seconds: points.start.map(() => step), measured: points.measured_seconds ?? [] };
+  for (const kind of ["read", "write", "flush", "discard", "commit"]) {
+    for (const [name, values] of Object.entries(points[kind] ?? {})) {
+      columns[`${kind}_${name}`] = /p(50|99|999)$/.test(name) ? values.map((value) => wordOf(bounds, value)) : values;
+    }
+  }
+  return columns;
+}
+
+function marksOf(answer) {
+  const spikes = answer.spikes.map((one) => ({ ...one, kind: "spikes", id: `${one.operation}-${Math.round(one.begin * 1000)}`, end: one.begin + one.seconds,
+    evidence: one.sentences, missing: one.missing ? one.missing.split("; ") : [] }));
+  const bursts = answer.bursts.map((one) => ({ ...one, kind: "bursts", id: `${one.trigger}-${Math.round(one.begin * 1000)}`, end: one.begin + one.seconds }));
+  const settings = answer.settings.filter((one) => one.before !== null).map((one, i) => ({ ...one, kind: "settings", id: `setting-${i}`, begin: one.at, end: one.at }));
+  const marks = answer.marks.map((one, i) => ({ ...one, kind: "marks", id: `mark-${i}`, begin: one.at, end: one.at }));
+  return [...spikes, ...bursts, ...settings, ...marks].sort((a, b) => a.begin - b.begin);
+}
+
+export class Past {
+  constructor(changed) {
+    this.changed = changed;
+    this.clear();
+  }
+
+  clear() {
+    this.columns = {};
+    this.levels = [];
+    this.marks = [];
+    this.tenants = null;
+    this.answer = null;
+    this.trouble = "";
+    this.asked = "";
+  }
+
+  // Asks where another window is wanted, or this one ends now and has grown.
+  look(device, heat, from, to, ends) {
+    const key = [device, heat, ends ? from - to : from, ends ? "now" : to].join(" ");
+    const now = Date.now() / 1000;
+    if (key === this.asked && !(ends && now - this.askedAt > REFRESH)) return;
+    if (key !== this.asked) this.answer = null;
+    this.asked = key;
+    this.askedAt = now;
+    this.ask(key, device, heat, from, to);
+  }
+
+  async ask(key, device, heat, from, to) {
+    let answer = null;
+    let trouble = "";
+    try {
+      const response = await fetch(`api/v1/history/${encodeURIComponent(device)}?from=${Math.floor(from)}&to=${Math.ceil(to)}&points=${POINTS}&heat=${heat}&tenants=total`,
+        { signal: AbortSignal.timeout(10000) });
+      if (response.ok) answer = await response.json();
+      else trouble = (await response.text()).slice(0, 300).trim();
+    } catch (error) {
+      trouble = "no answer";
+    }
+    if (key !== this.asked) return; // somebody looks elsewhere now
+    this.trouble = trouble === "no such page" ? "no history is kept here" : trouble;
+    if (answer) {
+      this.answer = answer;
+      this.bounds = answer.bounds_seconds;
+      this.columns = columnsOf(answer);
+      this.levels = answer.heat.levels;
+      this.marks = marksOf(answer);
+      this.tenants = answer.tenants;
+    } else if (!this.answer) {
+      this.columns = { end: [], seconds: [], measured: [] };
+      this.levels = [];
+      this.marks = [];
+      this.tenants = null;
+    }
+    this.changed();
+  }
+
+  get step() { return this.answer?.step_seconds ?? 60; }
+
+  // What was before it is not kept.
+  get oldest() {
+    const { minutes, hours } = this.answer?.reach ?? {};
+    const known = [minutes, hours].filter((one) => one !== null && one !== undefined);
+    return known.length ? Math.min(...known) : null;
+  }
+
+  series(name) { return this.columns[name] ?? []; }
+  marksBetween() { return this.marks; }
+}

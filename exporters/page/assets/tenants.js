@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whose I/O is it, and by which way does it come? Bars by name, with a summary and a table: live, of the last minute; of the
+// past, of the window that is looked at.
+
+import { element, latency, bytes, percent, duration } from "./words.js";
+
+const EVERY = 5; // seconds
+const LIVE = 60; // seconds that the live figures are of
+const MOST = 9;
+const OPERATIONS = ["read", "write", "discard"];
+const MEASURES = {
+  bytes: ["Data a second", (one) => one.bytes, (value, seconds) => bytes(value / seconds) + "/s"],
+  device: ["Device time", (one) => one.device, (value, seconds) => `${percent(value / seconds)} of the time`],
+  mean: ["Mean latency", (one) => (one.ios > 0 && one.device > 0 ? one.device / one.ios : null), (value) => latency(value)],
+};
+
+// Of one name: reads, writes and discards together.
+function sum(name, one) {
+  const total = { name, ios: 0, bytes: 0, device: 0 };
+  for (const operation of OPERATIONS) {
+    total.ios += one[operation].ios;
+    total.bytes += one[operation].bytes;
+    total.device += one[operation].device_seconds;
+  }
+  return total;
+}
+
+// What was done between two answers; who was not there before began then.
+function between(before, after) {
+  if (!after) return null;
+  const known = new Map((before ?? []).map((one) => [one.name, sum(one.name, one)]));
+  return after.map((one) => {
+    const now = sum(one.name, one);
+    const then = known.get(one.name) ?? { ios: 0, bytes: 0, device: 0 };
+    return { name: one.name, ios: now.ios - then.ios, bytes: now.bytes - then.bytes, device: now.device - then.device };
+  }).filter((one) => one.ios > 0 || one.bytes > 0);
+}
+
+class Bars {
+  constructor(title) {
+    this.title = title;
+    this.measure = "bytes";
+    this.buttons = Object.entries(MEASURES).map(([name, [words]]) => element("button", { type: "button", onclick: () => {
+      this.measure = name;
+      this.draw();
+    } }, words));
+    this.measures = element("div", { class: "group", role: "group", "aria-label": `${title} by` }, ...this.buttons);
+    this.list = element("ul", { class: "bars" });
+    this.summary = element("p", { class: "summary" });
+    this.table = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${title}, as a table` });
+    this.root = element("figure", { class: "chart" }, element("div", { class: "head" }, element("h3", {}, title), this.measures),
+      this.list, this.summary, this.details = element("details", {}, element("summary", {}, "As a table"), this.table));
+  }
+
+  // `rows` null: nothing is known, and `why`.
+  show(rows, seconds, why) {
+    const key = JSON.stringify([rows, seconds, why]);
+    if (key === this.shown) return;
+    this.shown = key;
+    Object.assign(this, { rows, seconds, why });
+    this.draw();
+  }
+
+  draw() {
+    const [, value, words] = MEASURES[this.measure];
+    this.buttons.forEach((button, i) => button.setAttribute("aria-pressed", Object.keys(MEASURES)[i] === this.measure));
+    const none = !this.rows || this.rows.length === 0;
+    this.measures.hidden = this.details.hidden = this.list.hidden = none;
+    if (none) {
+      this.list.replaceChildren();
+      this.table.replaceChildren();
+      this.summary.textContent = this.why ?? `No I/O in ${duration(this.seconds)}.`;
+      return;
+    }
+    const rows = this.rows.filter((one) => value(one) !== null).sort((a, b) => value(b) - value(a));
+    const most = Math.max(...rows.map(value), 0);
+    const shown = rows.slice(0, MOST);
+    this.list.replaceChildren(...shown.map((one) => {
+      const bar = element("span", { class: "bar-of", "aria-hidden": "true" });
+      bar.style.width = `${most > 0 ? Math.max(0.5, (100 * value(one)) / most) : 0}%`;
+      return element("li", {}, element("span", { class: "who" }, one.name), element("span", { class: "track" }, bar), element("span", { class: "much" }, words(value(one), this.seconds)));
+    }));
+    const more = rows.length - shown.length;
+    this.summary.textContent = rows.length === 0 ? "Device time is not measured here (latency.mode is completion-only)." :
+      `${rows[0].name} has most: ${words(value(rows[0]), this.seconds)}. In ${duration(this.seconds)}${more > 0 ? `; ${more} more in the table` : ""}.`;
+    const cell = (text) => element("td", { class: "number" }, text);
+    this.table.replaceChildren(element("table", {},
+      element("thead", {}, element("tr", {}, element("th", {}, "name"), ...["I/Os a second", "data a second", "device time", "mean latency"].map((head) => element("th", { class: "number" }, head)))),
+      element("tbody", {}, ...this.rows.map((one) => element("tr", {}, element("td", {}, one.name), cell((one.ios / this.seconds).toFixed(1)), cell(bytes(one.bytes / this.seconds) + "/s"),
+        cell(percent(one.device / this.seconds)), cell(latency(MEASURES.mean[1](one))))))));
+  }
+}
+
+export class Tenants {
+  constructor(store, device) {
+    this.store = store;
+    this.device = device;
+    this.samples = [];
+    this.askedAt = 0;
+    this.tenants = new Bars("Tenants");
+    this.paths = new Bars("Paths into the kernel");
+    this.root = element("div", { class: "charts" }, this.tenants.root, this.paths.root);
+  }
+
+  // Of the last minute, as far as this page has seen it.
+  async live() {
+    const now = Date.now() / 1000;
+    // Two soon, so that there is something to see.
+    if (document.hidden || this.asking || now - this.askedAt < (this.samples.length < 2 ? 2 : EVERY)) return;
+    this.asking = true;
+    this.askedAt = now;
+    try {
+      const answer = await this.store.ask(`devices/${encodeURIComponent(this.device)}/tenants`);
+      if (answer && this.samples.length && this.samples[0].run !== answer.run) this.samples = [];
+      if (answer) this.samples.push(answer);
+      while (this.samples.length > 2 && this.samples[this.samples.length - 1].taken_at - this.samples[1].taken_at >= LIVE) this.samples.shift();
+    } catch (error) { /* the connection says it */ }
+    this.asking = false;
+  }
+
+  showLive() {
+    this.live();
+    const before = this.samples[0];
+    const after = this.samples[this.samples.length - 1];
+    const seconds = after ? after.taken_at - before.taken_at : 0;
+    if (!(seconds > 0)) {
+      for (const bars of [this.tenants, this.paths]) bars.show(null, 0, "Asking the daemon …");
+      return;
+    }
+    this.tenants.show(between(before.tenants, after.tenants), seconds, after.tenants ? undefined : "Not known: this kernel does not tell, or names are switched off (tenants.names).");
+    this.paths.show(between(before.paths, after.paths), seconds, after.paths ? undefined : "Not known: this kernel does not tell.");
+  }
+
+  showPast(past) {
+    const seconds = past.series("measured").reduce((all, one) => all + one, 0);
+    const rows = past.tenants?.map((one) => sum(one.name, one));
+    this.tenants.show(rows?.length ? rows : null, seconds, "The history has no tenants of this time.");
+    this.paths.show(null, seconds, "The history does not keep paths: they are live only.");
+  }
+}

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes a past into the history of a daemon that does not run, by the layout that its files document.
+
+Shares no code with the daemon: numbers are packed here as daemon/history/load_codec.h says.
+"""
+import sqlite3
+
+MINUTE, HOUR, DAY = 60, 3600, 86400
+READ, WRITE = 0, 1  # operations
+READ_TOTAL, WRITE_TOTAL, READ_DEVICE_NONE, READ_QUEUE = 0, 1, 2, 10  # latencies
+
+
+def word(seconds):
+    """The bucket in which so long an I/O ends."""
+    bound = 1
+    while 2 ** ((bound - 161) / 8) < seconds:
+        bound += 1
+    return bound
+
+
+def seconds(of_word):
+    return 2 ** ((of_word - 161) / 8)
+
+
+def number(value):
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def masked(entries, pack):
+    """{place: value}: a mask of the places, and the values in their order."""
+    return number(sum(1 << place for place in entries)) + b"".join(pack(entries[place]) for place in sorted(entries))
+
+
+def histogram(words):
+    out = number(len(words)) + number(sum(int(seconds(one) * 1e9) * ios for one, ios in words.items()))
+    last = 0
+    for one in sorted(words):
+        out += number(one - last) + number(words[one])
+        last = one
+    return out
+
+
+def load(milliseconds, operations, latencies):
+    """`operations`: {place: (I/Os, bytes)}; `latencies`: {place: {word: I/Os}}."""
+    return (number(1) + number(milliseconds) +
+            masked(operations, lambda one: number(one[0]) + number(one[1]) + number(0) * 3) + number(0) +
+            masked(latencies, histogram))
+
+
+def tenants(rows):
+    """{id: {operation: (I/Os, bytes, ns)}}."""
+    return number(len(rows)) + b"".join(number(one) + masked(what, lambda three: b"".join(map(number, three)))
+                                       for one, what in rows.items())
+
+
+class Past:
+    """The file of a history, with the device that it knows under this name."""
+
+    def __init__(self, file, device):
+        self._connection = sqlite3.connect(file, isolation_level=None)
+        self._connection.execute("BEGIN")
+        (self._id,) = self._connection.execute("SELECT id FROM device WHERE name = ?", (device,)).fetchone()
+        self._device = device
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._connection.execute("COMMIT")
+        self._connection.close()
+
+    def execute(self, sql, *values):
+        self._connection.execute(sql, values)
+
+    def key(self, at):
+        return self._id << 32 | int(at) // MINUTE
+
+    def minute(self, at, blob):
+        self.execute("INSERT OR REPLACE INTO device_minute VALUES (?, ?)", self.key(at), blob)
+
+    def hour(self, at, blob):
+        self.execute("INSERT OR REPLACE INTO device_hour VALUES (?, ?)", self.key(at), blob)
+
+    def tenants(self, table, at, blob):
+        self.execute(f"INSERT OR REPLACE INTO tenant_{table} VALUES (?, ?)", self.key(at), blob)
+
+    def tenant(self, name, at):
+        self.execute("INSERT OR IGNORE INTO tenant (name, last_minute) VALUES (?, ?)", name, int(at) // MINUTE)
+        return self._connection.execute("SELECT id FROM tenant WHERE name = ?", (name,)).fetchone()[0]
+
+    def reaches(self, minutes_from, hours_to):
+        self.execute("UPDATE account SET begun = 0, minutes_from = ?, hours_made_to = ?", int(minutes_from) // MINUTE,
+                     int(hours_to) // MINUTE)
+
+    def spike(self, at, length, peak, usual, cause, evidence, missing=""):
+        self.execute("INSERT OR REPLACE INTO latency_spike VALUES (?, ?, 'read', ?, ?, ?, 50, ?, ?, ?)", int(at * 1000),
+                     self._device, length, peak, usual, cause, evidence, missing)
+
+    def burst(self, at, length, trigger):
+        self.execute("INSERT OR REPLACE INTO discard_burst VALUES (?, ?, ?, ?, 1000000)", int(at * 1000), self._device,
+                     trigger, length)
