@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <linux/types.h>
 
 #include <algorithm>
 #include <array>
@@ -23,7 +24,7 @@ util::Result<double> time_of_run(const bpf_program* program) {
   for (std::uint32_t& row : rows) {
     LIBBPF_OPTS(bpf_test_run_opts, options);
     options.data_in = packet.data();
-    options.data_size_in = packet.size();
+    options.data_size_in = static_cast<__u32>(packet.size());
     options.repeat = kRunsOfRow;
     if (bpf_prog_test_run_opts(bpf_program__fd(program), &options) != 0) {
       return util::fail_errno("the kernel runs no program to measure it");
