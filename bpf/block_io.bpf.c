@@ -78,7 +78,7 @@ static __noinline int issue_with_a_look(struct request *rq, struct issue_slot *s
 	if (!drive || !cell)
 		return 0;
 	again = was_issued(rq) && holds(slot, rq, io.class, now);
-	if (!again && state->geometry.flags & DEVICE_RETIRING)
+	if (!again && (state->geometry.flags & DEVICE_RETIRING || leaves_out(state, io.class)))
 		return 0;
 	if (!again) {
 		free_slot(slot, state, drive, false, io.class, now);
@@ -110,12 +110,15 @@ static __always_inline int issue(struct request *rq)
 
 	if (!disk || !find_device(&io, rq, disk, true))
 		return 0;
+	/* One that was issued before that may be issued again: its end shall have the time of its last issue. */
+	if (leaves_out(io.state, io.class) && !was_issued(rq))
+		return 0;
 	slot = slot_of(&io);
 	if (!slot)
 		return 0;
 	io.now = bpf_ktime_get_ns();
 	if (io.class >= HOT_CLASSES || was_issued(rq) ||
-	    (io.state->geometry.flags & (SLOTS_EXACT | DEVICE_RETIRING)) != SLOTS_EXACT)
+	    (io.state->geometry.flags & (SLOTS_EXACT | DEVICE_RETIRING | DEVICE_UNTIMED)) != SLOTS_EXACT)
 		return issue_with_a_look(rq, slot, io.state, io.device, io.now);
 	cell = hot_cell(io.device, bpf_get_smp_processor_id(), io.class);
 	if (!cell)
@@ -196,7 +199,7 @@ static __noinline int take_slot_with_a_look(struct request *rq, struct issue_slo
 	struct device_state *drive;
 	bool own;
 
-	if (!slot || !state)
+	if (!slot || !state || !slot->held)
 		return SLOT_FOREIGN;
 	drive = drive_of(state, device);
 	if (!drive)
@@ -207,6 +210,29 @@ static __noinline int take_slot_with_a_look(struct request *rq, struct issue_slo
 	if (own || state->geometry.flags & SLOTS_EXACT)
 		free_slot(slot, state, drive, own, class, now);
 	return forgotten(own ? early : SLOT_FOREIGN, now);
+}
+
+/* The end of a read or a write whose issue was left out: what completion alone can see of it. */
+static __noinline int complete_untimed(struct request *rq, struct device_state *state, __u32 device, __u32 nr_bytes,
+				       __u64 now)
+{
+	struct io io = {.rq = rq, .state = state, .device = device, .class = class_of(rq), .now = now};
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct io_cell *cell;
+
+	if (!state || io.class >= HOT_CLASSES)
+		return 0;
+	cell = hot_cell(device, cpu, io.class);
+	if (!cell)
+		return 0;
+	if (is_flush_data_stage(rq, io.class))
+		count_event(state, io.class, EVENT_FLUSH_DATA_STAGE);
+	attribute(&io, cpu, nr_bytes, 0);
+	cell->bytes += nr_bytes;
+	cell->untimed += 1;
+	record_size(false, cell, &io);
+	record_total(false, cell, &io);
+	return 0;
 }
 
 static __always_inline int complete(struct request *rq, int error, __u32 nr_bytes)
@@ -256,6 +282,10 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 	/* The verifier follows what comes now once, however this was found out; and so below. */
 	early = forgotten(early, io.now);
 	if (early & SLOT_FOREIGN) {
+		if (!was_never_issued(rq, io.class) && was_left_out(rq, io.state, io.class, io.now)) {
+			complete_untimed(rq, io.state, io.device, nr_bytes, io.now);
+			return 0;
+		}
 		attribute_rarely(&io, !was_never_issued(rq, io.class), nr_bytes, 0);
 		count_bytes(&io, cell, nr_bytes);
 		count_event(io.state, io.class, was_never_issued(rq, io.class) ? EVENT_UNISSUED : EVENT_STRAY);

@@ -47,7 +47,9 @@ struct io_cell {
 	__u64 device_sum_ns[DURINGS];
 	__u64 reissues; /* issues of a request that was in flight already */
 	__u64 queue_full_ns;
-	__u64 counter_pad[3];
+	__u64 untimed; /* final completions of requests whose issue was left out (DEVICE_UNTIMED): reads and writes
+			  alone */
+	__u64 counter_pad[2];
 	__u32 size[SIZE_WORDS];
 	__u32 queue[LATENCY_WORDS];
 	__u32 total[LATENCY_WORDS];
@@ -100,6 +102,9 @@ static inline __attribute__((always_inline)) __u64 slot_time(__u64 issued, __u64
  * writes are preferred. */
 #define SLOTS_EXACT 1	  /* one slot for each hardware queue and tag: a foreign request is a missed completion */
 #define DEVICE_RETIRING 2 /* gone or excluded: nothing new is measured, what is in flight still ends */
+/* Left out for the sake of the host's CPUs, for a while: ... */
+#define DEVICE_UNATTRIBUTED 4 /* ... by whom and by which path */
+#define DEVICE_UNTIMED 8      /* ... issues of reads and writes, whose ends then have a total time alone */
 struct device_geometry {
 	__u32 slot_base;
 	__u32 slot_mask;
@@ -132,7 +137,9 @@ struct operation_events {
 struct device_state {
 	struct device_geometry geometry;
 	struct page_sampling sampling;
-	__u64 geometry_pad;
+	/* Requests that were allocated until then may have been issued while DEVICE_UNTIMED was set. In the geometry's
+	 * line, and written by user space alone. */
+	__u64 timed_since_ns;
 	/* What every completion looks at, in one line: interference, which only discards and flushes write, ... */
 	__u64 discards_started;
 	__u64 discards_ended;

@@ -40,6 +40,11 @@ static __always_inline __u64 cgroup_serial(struct bio___write *bio)
 	return cgroup_of(bio)->serial_nr;
 }
 
+static __always_inline bool attributes(const struct io *io)
+{
+	return cfg_attribution && !(io->state->geometry.flags & DEVICE_UNATTRIBUTED);
+}
+
 static __always_inline void add_attributed(struct attributed *cell, __u64 amount, __u64 device_ns)
 {
 	cell->ios += amount >> 32;
@@ -191,7 +196,7 @@ static __always_inline void attribute(const struct io *io, __u32 cpu, __u32 byte
 	struct bio___write *bio = (struct bio___write *)io->rq->bio;
 	__u32 path;
 
-	if (!cfg_attribution)
+	if (!attributes(io))
 		return;
 	path = bio ? path_of(bio, io->class) : PATH_OTHER;
 	path = forgotten(path, io->now);
@@ -214,7 +219,7 @@ static __noinline int attribute_rare(struct request *rq, __u32 device, __u32 ope
 
 static __always_inline void attribute_rarely(const struct io *io, __u32 ios, __u32 bytes, __s64 device_ns)
 {
-	if (!cfg_attribution || (!ios && !bytes))
+	if ((!ios && !bytes) || !attributes(io))
 		return;
 	if (io->class < HOT_CLASSES || io->class == CLASS_DISCARD)
 		attribute_rare(io->rq, io->device, io->class < HOT_CLASSES ? io->class : ATTRIBUTED_DISCARD,
@@ -223,6 +228,6 @@ static __always_inline void attribute_rarely(const struct io *io, __u32 ios, __u
 
 static __always_inline void attribute_commit(const struct io *io)
 {
-	if (cfg_attribution)
+	if (attributes(io))
 		attribute_rare(io->rq, io->device, ATTRIBUTED_COMMIT, AMOUNT(1, 0), 0);
 }

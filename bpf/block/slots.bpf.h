@@ -59,6 +59,26 @@ static __always_inline bool holds(const struct issue_slot *slot, struct request 
 	return holds_class(slot, class) && last_issue_is_of(slot, rq, class, now);
 }
 
+/* Issues of this class are left out for now. Flushes and discards never are: others are measured against them. */
+static __always_inline bool leaves_out(const struct device_state *state, __u32 class)
+{
+	return class < HOT_CLASSES && state->geometry.flags & DEVICE_UNTIMED;
+}
+
+#define UNSTAMPED_FOR_NS 30000000000ULL /* where the kernel stamps no request, one is believed to be younger */
+
+/* Whether the issue of this request, which no slot holds, may have been left out: its allocation came before it. */
+static __always_inline bool was_left_out(struct request *rq, const struct device_state *state, __u32 class, __u64 now)
+{
+	__u64 start = request_start_ns(rq, false);
+
+	if (class >= HOT_CLASSES)
+		return false;
+	if (state->geometry.flags & DEVICE_UNTIMED)
+		return true;
+	return (start ? start : now - UNSTAMPED_FOR_NS) <= *(const volatile __u64 *)&state->timed_since_ns;
+}
+
 /* The ends of all that the slot holds were missed, but of `own`, whose class is the one given: that ends now. */
 static __always_inline void free_slot(struct issue_slot *slot, struct device_state *state, struct device_state *drive,
 				      bool own, __u32 class, __u64 now)

@@ -97,6 +97,13 @@ struct History {
   bool operator==(const History&) const = default;
 };
 
+/// What the daemon bounds itself by.
+struct Limits {
+  double cpu_ratio = 0.02;  // of all CPUs' time, for the programs in the kernel; 0: none
+  std::chrono::nanoseconds after{std::chrono::minutes(1)};  // so long above it until something is left out
+  bool operator==(const Limits&) const = default;
+};
+
 /// What /metrics leaves out, unless it is asked for.
 struct Metrics {
   std::vector<std::string> exclude;  // of model::kMetricGroups, never self
@@ -114,6 +121,7 @@ struct Config {
   Spikes spikes;
   Attribution attribution;
   FlashModel flash_model;
+  Limits limits;
   History history;
   bool operator==(const Config&) const = default;
 };

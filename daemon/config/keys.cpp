@@ -2,6 +2,8 @@
 // The table of keys, and the kinds of value they hold. A kind reads a Value into a field and writes it back.
 #include "daemon/config/keys.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -188,6 +190,27 @@ struct SizeWithin {
     }
   }
   [[nodiscard]] Value write(std::uint64_t bytes) const { return make_scalar(format_size(bytes), true); }
+};
+
+/// A share in per cent; 0% for none.
+struct PercentOrNone {
+  double least;  // that is not none
+
+  void read(const Value& value, const Field& field, double& out) const {
+    double percent = 0;
+    const bool is_scalar = value.kind == Value::Kind::scalar;
+    const char* const end = value.text.data() + value.text.size();
+    const auto parsed = std::from_chars(value.text.data(), end, percent, std::chars_format::fixed);
+    const bool is_share = is_scalar && parsed.ec == std::errc() && parsed.ptr + 1 == end && *parsed.ptr == '%' &&
+                          value.text.front() != '-';
+    if (!is_share || !(percent == 0 || (percent >= least && percent <= 100))) {
+      field.wrong(value.at, fmt::format("expected a share from {}% to 100%, or 0% for no limit, got {}", least,
+                                        is_scalar ? in_quotes(value.text) : std::string(describe(value.kind))));
+    } else {
+      out = percent / 100;
+    }
+  }
+  [[nodiscard]] Value write(double ratio) const { return make_scalar(fmt::format("{:.12g}%", ratio * 100), true); }
 };
 
 /// An absolute path, or an empty text for "none".
@@ -409,6 +432,8 @@ const std::vector<Key>& keys() {
           SizeWithin{std::uint64_t{4} << 20, std::uint64_t{4} << 30}, Takes::restart),
       key("flash_model", "virtual_disks", &Config::flash_model, &FlashModel::virtual_disks, YesOrNo{}, Takes::restart),
       key("flash_model", "sample", &Config::flash_model, &FlashModel::sample, kSamples, Takes::restart),
+      key("limits", "cpu", &Config::limits, &Limits::cpu_ratio, PercentOrNone{.least = 0.0001}, Takes::reload),
+      key("limits", "after", &Config::limits, &Limits::after, DurationWithin{1s, 1h}, Takes::reload),
       key("history", "directory", &Config::history, &History::directory, PathOrNone{}, Takes::restart),
       key("history", "retention", &Config::history, &History::retention, DurationWithin{24h, 3650 * 24h},
           Takes::restart),

@@ -11,6 +11,7 @@ extern const RunningCheck kDevices;
 extern const RunningCheck kSources;
 extern const RunningCheck kStatistics;
 extern const RunningCheck kLatencyMode;
+extern const RunningCheck kCpuLimit;
 extern const RunningCheck kLostIos;
 extern const RunningCheck kLostBeforeDevices;
 extern const RunningCheck kSkippedPrograms;

@@ -20,6 +20,7 @@
 #include "daemon/model/histogram.h"
 #include "daemon/model/nvme.h"
 #include "daemon/model/operation.h"
+#include "daemon/model/own_cost.h"
 #include "daemon/model/spikes.h"
 #include "daemon/model/tenants.h"
 #include "daemon/model/web.h"
@@ -35,7 +36,8 @@ struct FlashFigures;  // flash_estimate.h
 /// One operation class on one device.
 struct OperationIo {
   std::uint64_t issues = 0;                // first issues
-  std::uint64_t completions = 0;           // final completions of issued requests
+  std::uint64_t completions = 0;           // final completions of issued requests, untimed ones among them
+  std::uint64_t untimed = 0;               // of those whose issue was left out for the sake of the host's CPUs
   std::uint64_t bytes = 0;                 // sum of nr_bytes over all completions, also partial ones
   std::uint64_t unissued_completions = 0;  // requests that ended without ever reaching the driver (flush parents, ...)
   std::uint64_t sequential_bytes = 0;      // begin where an earlier I/O of the same operation ended
@@ -151,7 +153,7 @@ struct Snapshot {
   std::vector<LatencySpike> spikes_going_on;            // with the best cause so far
   std::vector<LatencySpike> spikes_unjudged = {};  // over, but their drive's log pages are still to be read; likewise
 
-  std::string latency_mode;                            // full | completion-only
+  std::string latency_mode;                            // full | completion-only, as it is in force now
   std::map<std::string, std::string> kernel_features;  // feature -> decision, each logged once
   KernelMemory kernel_memory;
   std::vector<ProgramStats> programs;
@@ -161,6 +163,7 @@ struct Snapshot {
   std::optional<HistoryFigures> history;  // absent where none is kept
   ProcessStats process;
   ConfigurationFigures configuration;
+  OwnCostFigures own_cost;
   std::optional<WebFigures> web;                      // absent until there is a server
   std::shared_ptr<const FlashFigures> flash;          // what the flash models say; null where they are switched off
   std::shared_ptr<const std::vector<Finding>> audit;  // what is in danger or advised; null before the first look

@@ -65,7 +65,8 @@ block::BlockChoices choices_of(const config::Config& config) {
 }
 
 stages::AnalysisSettings settings_of(const config::Config& config) {
-  return {config.discard.burst_gap, config.spikes.floor, config.attribution.tenants};
+  return {config.discard.burst_gap, config.spikes.floor, config.attribution.tenants, config.limits.cpu_ratio,
+          config.limits.after};
 }
 
 /// Nothing where names are not to be told. Hidden names stay the same as long as the key is kept.
@@ -217,6 +218,7 @@ void apply(const config::Configured& wanted, config::Config& running, model::Con
   running.nvme.poll_interval = wanted->nvme.poll_interval;
   nvme.set_poll_interval(running.nvme.poll_interval);
   running.spikes = wanted->spikes;
+  running.limits = wanted->limits;
   figures.loaded_at = std::chrono::system_clock::now();
   log::info("configuration reloaded devices_measured={}", sampler.measured_devices());
   warn_of_what_is_not_measured(sampler, running);

@@ -157,6 +157,9 @@ void Publisher::carry_out(stages::Effects effects) {
   for (const std::string& controller : effects.poll_soon) {
     parts_.drives.poll_soon(controller);
   }
+  if (effects.effort) {
+    parts_.sampler.set_effort(*effects.effort);
+  }
   if (effects.write_preferences) {
     parts_.sampler.set_write_preferences(std::move(*effects.write_preferences));
   }

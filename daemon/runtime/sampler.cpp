@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/runtime/sampler.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -55,6 +57,7 @@ util::Result<std::unique_ptr<Sampler>> Sampler::open(const inventory::InventoryR
   sampler->roots_ = roots;
   sampler->filter_ = filter;
   sampler->completion_only_ = choices.completion_only;
+  sampler->cpus_ = static_cast<unsigned>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));
   sampler->hierarchy_ = cgroups::find_hierarchy(roots.proc);
   sampler->cgroup_paths_ = cgroups::CgroupPaths(sampler->hierarchy_);
   sampler->source_ = std::move(*source);
@@ -65,6 +68,10 @@ util::Result<std::unique_ptr<Sampler>> Sampler::open(const inventory::InventoryR
   }
   if (const std::string& why = sampler->source_->discards_unseen(); !why.empty()) {
     log::warning("cannot see who submits discards: all get trigger=other reason=\"{}\"", why);
+  }
+  if (const auto& cost = sampler->source_->run_cost()) {
+    log::info("one run of a program costs issue_ns={:.0f} completion_ns={:.0f} cpus={}", cost->issue_ns,
+              cost->completion_ns, sampler->cpus_);
   }
   const block::MemoryPlan& memory = sampler->source_->memory();
   log::info(
@@ -150,6 +157,11 @@ void Sampler::consult_kernel(stages::DeviceTick& entry, bool compare) {
   }
 }
 
+void Sampler::set_effort(model::Effort effort) {
+  effort_ = effort;
+  source_->set_effort(effort);
+}
+
 std::shared_ptr<const model::DeviceIo> Sampler::device(const std::string& name) {
   const auto sample = source_->sample_device(name);
   return sample ? sample->io : nullptr;
@@ -223,6 +235,10 @@ stages::Tick Sampler::look() {
   tick.losses = block.losses;
   tick.diskless_requests = block.diskless_requests;
   tick.hint_reach = source_->hint_reach();
+  tick.programs = source_->program_stats();
+  tick.run_cost = source_->run_cost();
+  tick.cpus = cpus_;
+  tick.completion_only = completion_only_;
   return tick;
 }
 
@@ -243,7 +259,7 @@ std::shared_ptr<model::Snapshot> Sampler::describe(const stages::Tick& tick, std
   snapshot->diskless_requests = tick.diskless_requests;
   snapshot->memberships = tick.inventory->memberships;
   snapshot->filesystems = tick.inventory->filesystems;
-  snapshot->latency_mode = completion_only_ ? "completion-only" : "full";
+  snapshot->latency_mode = completion_only_ || effort_ >= model::Effort::completions ? "completion-only" : "full";
   snapshot->kernel_features = source_->kernel_features();
   const block::MemoryPlan& memory = source_->memory();
   snapshot->kernel_memory.bytes_by_use = {{"cells", memory.cell_bytes()},
@@ -251,8 +267,10 @@ std::shared_ptr<model::Snapshot> Sampler::describe(const stages::Tick& tick, std
                                           {"tables", memory.table_bytes()},
                                           {"attribution", memory.attribution_bytes()},
                                           {"samples", memory.sample_bytes}};
-  snapshot->programs = source_->program_stats();
-  snapshot->sources = {{"block", true, "", {}}, inventory_status_};
+  snapshot->programs = tick.programs;
+  const bool closed = effort_ == model::Effort::nothing;
+  snapshot->sources = {{"block", !closed, closed ? "limits.cpu: the programs in the kernel cost too much" : "", {}},
+                       inventory_status_};
   if (auto process = process::read_process_stats(process_start_, roots_.proc)) {
     snapshot->process = *process;
   }

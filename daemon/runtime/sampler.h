@@ -52,6 +52,9 @@ class Sampler final : public drives::BlockLayer {
     source_->set_write_preferences(std::move(preferences));
   }
 
+  /// How much the programs in the kernel do; see BlockSource::set_effort().
+  void set_effort(model::Effort effort);
+
   std::shared_ptr<const model::DeviceIo> device(const std::string& name) override;
   [[nodiscard]] std::optional<std::uint64_t> largest_request_bytes(const std::string& name) const override;
   [[nodiscard]] std::uint64_t skipped_runs() const override;
@@ -72,6 +75,8 @@ class Sampler final : public drives::BlockLayer {
   inventory::InventoryRoots roots_;
   inventory::DeviceFilter filter_;
   bool completion_only_ = false;
+  model::Effort effort_ = model::Effort::everything;
+  unsigned cpus_ = 1;  // online at the start
   std::shared_ptr<const model::Inventory> inventory_ = std::make_shared<const model::Inventory>();
   std::unique_ptr<block::BlockSource> source_;
   std::map<std::string, KernelAccount> kernel_accounts_;  // by device

@@ -43,6 +43,7 @@ struct Effects {
   std::vector<std::string> poll_soon;  // controllers of drives whose log pages would tell more, were they read now
   /// What the drives themselves prefer, by device; absent: as before.
   std::optional<std::map<std::string, model::WritePreference>> write_preferences;
+  std::optional<model::Effort> effort;  // from now on; absent: as before
 };
 
 struct Findings {

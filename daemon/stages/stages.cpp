@@ -7,6 +7,7 @@
 #include "daemon/stages/discards.h"
 #include "daemon/stages/drift.h"
 #include "daemon/stages/losses.h"
+#include "daemon/stages/own_cost.h"
 #include "daemon/stages/setting_changes.h"
 #include "daemon/stages/spikes.h"
 #include "daemon/stages/write_amplification.h"
@@ -23,6 +24,7 @@ std::vector<std::unique_ptr<Stage>> all_stages() {
   stages.push_back(std::make_unique<Attribution>());
   stages.push_back(std::make_unique<Spikes>());
   stages.push_back(std::make_unique<Losses>());
+  stages.push_back(std::make_unique<OwnCost>());
   stages.push_back(std::make_unique<DeviceEvents>());
   stages.push_back(std::make_unique<DeviceMinutes>());
   stages.push_back(std::make_unique<SettingChanges>());

@@ -45,6 +45,8 @@ struct AnalysisSettings {
   std::chrono::nanoseconds discard_gap{std::chrono::seconds(1)};       // silence that ends a burst
   std::chrono::nanoseconds spike_floor{std::chrono::milliseconds(2)};  // what is faster is no spike
   std::size_t tenants = 64;                                            // that have series of their own on a device
+  double cpu_limit = 0;  // of all CPUs' time, for the programs in the kernel; 0: none
+  std::chrono::nanoseconds limit_after{std::chrono::minutes(1)};  // so long above it until something is left out
 };
 
 struct Tick {
@@ -66,6 +68,10 @@ struct Tick {
   bool keeps_history = true;                                     // else no drive has a past
   std::map<std::string, util::Result<history::Recalled>> pasts;  // that were asked for, by the key of their drive
   model::HintReach hint_reach = model::HintReach::dropped;       // how far this kernel carries write hints
+  std::vector<model::ProgramStats> programs;
+  std::optional<model::RunCost> run_cost = {};  // of those programs; absent: not known
+  unsigned cpus = 1;                            // of the host, that are online
+  bool completion_only = false;                 // as configured
   AnalysisSettings settings;
   std::vector<model::RecordedSettings>
       settings_read;  // of the host, or of a few devices: each has its turn every minute

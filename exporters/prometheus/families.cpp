@@ -8,17 +8,17 @@ namespace ssdpulse::exposition {
 
 std::span<const Topic> topics() {
   static constexpr Topic kTopics[] = {
-      {"io", "I/O of each device", io_families},
-      {"writes", "Writes: hints, classes, alignment", write_families},
-      {"discards", "Discards", discard_families},
-      {"devices", "Devices and file systems", device_families},
-      {"nvme", "NVMe drives: wear and polling", nvme_families},
-      {"nvme_logs", "NVMe drives: fields of their log pages", nvme_log_families},
-      {"flash_model", "Write amplification, modelled", flash_families},
-      {"spikes", "Latency spikes", spike_families},
-      {"tenants", "Tenants and paths", tenant_families},
-      {"web", "The web server", web_families},
-      {"self", "The daemon itself", self_families},
+      {"io", "I/O of each device", io_families, true},
+      {"writes", "Writes: hints, classes, alignment", write_families, true},
+      {"discards", "Discards", discard_families, true},
+      {"devices", "Devices and file systems", device_families, false},
+      {"nvme", "NVMe drives: wear and polling", nvme_families, false},
+      {"nvme_logs", "NVMe drives: fields of their log pages", nvme_log_families, false},
+      {"flash_model", "Write amplification, modelled", flash_families, true},
+      {"spikes", "Latency spikes", spike_families, true},
+      {"tenants", "Tenants and paths", tenant_families, true},
+      {"web", "The web server", web_families, false},
+      {"self", "The daemon itself", self_families, false},
   };
   static_assert(std::size(kTopics) == model::kMetricGroups.size());
   return kTopics;
@@ -35,9 +35,10 @@ std::optional<model::WallTime> daemon_start(const model::Snapshot& snapshot) {
 
 std::vector<Family> collect(const model::Snapshot& snapshot, model::MetricGroups groups) {
   const bool completion_only = snapshot.latency_mode == "completion-only";
+  const bool detached = snapshot.own_cost.effort == model::Effort::nothing;
   std::vector<Family> families;
   for (std::size_t group = 0; group < topics().size(); ++group) {
-    if (!groups.test(group)) {
+    if (!groups.test(group) || (detached && topics()[group].measured)) {
       continue;
     }
     for (const auto& description : topics()[group].families()) {

@@ -29,7 +29,11 @@ bool visible(Loss loss, bool completion_only) {
 
 void lost_events(const Snapshot& snapshot, Samples& out) {
   const bool completion_only = snapshot.latency_mode == "completion-only";
+  const bool detached = snapshot.own_cost.effort == model::Effort::nothing;
   for (const auto& device : snapshot.devices) {
+    if (detached) {
+      break;  // nothing can be lost any more
+    }
     const auto since = device.io ? std::optional(device.io->since) : std::nullopt;
     for (std::size_t i = 0; i < model::kLosses; ++i) {
       if (visible(static_cast<Loss>(i), completion_only)) {
@@ -117,6 +121,11 @@ void bpf_run_seconds(const Snapshot& snapshot, Samples& out) {
   });
 }
 
+void cpu_limit_steps(const Snapshot& snapshot, Samples& out) {
+  out.add({{"direction", "down"}}, to_double(snapshot.own_cost.steps_down), daemon_start(snapshot));
+  out.add({{"direction", "up"}}, to_double(snapshot.own_cost.steps_up), daemon_start(snapshot));
+}
+
 double seconds_since_epoch(model::WallTime time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
@@ -162,6 +171,9 @@ constexpr LabelDescription kFeatureLabels[] = {{"feature", "what was looked for 
 constexpr LabelDescription kModeLabels[] = {{"mode", "as configured in latency.mode", kLatencyModes}};
 constexpr LabelDescription kBuildLabels[] = {{"version", "of ssdpulse"}, {"revision", "of its source"}};
 constexpr LabelDescription kProgramLabels[] = {kProgram};
+constexpr std::array<std::string_view, 2> kDirections{"down", "up"};
+constexpr LabelDescription kStepLabels[] = {
+    {"direction", "down: something was turned off; up: it was turned on again", kDirections}};
 
 constexpr FamilyDescription kFamilies[] = {
 
@@ -276,6 +288,42 @@ constexpr FamilyDescription kFamilies[] = {
      bpf_runs},
     {"ssdpulse_bpf_run_seconds_total", "Time spent in a BPF program.", "seconds", Type::counter, Modes::all,
      kProgramLabels, kNoBpfStats, bpf_run_seconds},
+    {"ssdpulse_estimated_bpf_cpu_ratio",
+     "Share of the time of all CPUs that the BPF programs take: their runs, by what one costs on this host as measured "
+     "at the start, or the kernel's own account while kernel.bpf_stats_enabled is on.",
+     "ratio",
+     Type::gauge,
+     Modes::all,
+     {},
+     "what a run costs could not be measured, and the kernel keeps no account",
+     [](const Snapshot& s, Samples& out) {
+       if (s.own_cost.ratio) {
+         out.add({}, *s.own_cost.ratio);
+       }
+     }},
+    {"ssdpulse_cpu_limit_ratio",
+     "What the share of all CPUs' time may be (limits.cpu).",
+     "ratio",
+     Type::gauge,
+     Modes::all,
+     {},
+     "there is no limit (limits.cpu is 0%)",
+     [](const Snapshot& s, Samples& out) {
+       if (s.own_cost.limit > 0) {
+         out.add({}, s.own_cost.limit);
+       }
+     }},
+    {"ssdpulse_cpu_limit_level",
+     "What is turned off to stay below limits.cpu: 0 nothing; 1 tenants, paths, and samples for the flash models; 2 "
+     "also all that latency.mode completion-only does without; 3 the programs are detached until a restart.",
+     "",
+     Type::gauge,
+     Modes::all,
+     {},
+     "",
+     [](const Snapshot& s, Samples& out) { out.add({}, static_cast<double>(s.own_cost.effort)); }},
+    {"ssdpulse_cpu_limit_steps_total", "Changes of ssdpulse_cpu_limit_level.", "", Type::counter, Modes::all,
+     kStepLabels, "", cpu_limit_steps},
     {"process_cpu_seconds_total",
      "User and system CPU time of the daemon.",
      "seconds",

@@ -32,7 +32,7 @@ PARTS = {
     "vm-stacks": ["vm.stacks"],
     "vm-flash": ["vm.flash"],
     "sabotages-drives": ["mutate.ledger", "mutate.pages", "mutate.poller", "mutate.drives", "mutate.history"],
-    "sabotages-block": ["mutate.kernel", "mutate.block", "mutate.spikes", "mutate.discards"],
+    "sabotages-block": ["mutate.kernel", "mutate.block", "mutate.spikes", "mutate.discards", "mutate.limits"],
     "sabotages-tenants": ["mutate.attribution", "mutate.tenants", "mutate.samples"],
     "sabotages-people": ["mutate.page", "mutate.report", "mutate.audit"],
     "sabotages-service": ["mutate.web", "mutate.security", "mutate.runtime", "mutate.prometheus", "mutate.alerts",

@@ -109,7 +109,8 @@ TEST(CellDecoder, EveryWordLandsWhereItBelongs) {
   EXPECT_EQ(io.size.sum_bytes, 1003U);
   EXPECT_EQ(io.sequential_bytes, 1004U);
   EXPECT_EQ(io.queue_latency.sum_ns, 1005U);
-  EXPECT_EQ(io.completions, 1001U);
+  EXPECT_EQ(io.completions, 1001U + 1013U) << "with those that were not timed";
+  EXPECT_EQ(io.untimed, 1013U);
   EXPECT_EQ(io.bytes, 1002U);
   EXPECT_EQ(io.total_latency.sum_ns, 1006U);
   EXPECT_EQ(io.queue_full_ns, 1012U);

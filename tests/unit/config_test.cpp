@@ -54,6 +54,7 @@ TEST(Parse, reads_every_key) {
       "attribution:\n  enabled: false\n  tenants: 200\n  names: hashed\n"
       "  patterns: [{match: /a/*, tenant: a}, {tenant: b.c/d, match: '*'}]\n"
       "flash_model: {enabled: false, memory: 1GB, virtual_disks: true, sample: 1/8}\n"
+      "limits: {cpu: 0.5%, after: 10s}\n"
       "history:\n  directory: /srv/a b\n  retention: 7d\n",
       "f");
   Config expected;
@@ -69,6 +70,7 @@ TEST(Parse, reads_every_key) {
   expected.spikes.floor = std::chrono::milliseconds(5);
   expected.attribution = {false, 200, TenantNames::hashed, {{"/a/*", "a"}, {"*", "b.c/d"}}};
   expected.flash_model = {false, 1'000'000'000, true, 8};
+  expected.limits = {0.005, std::chrono::seconds(10)};
   expected.history = {"/srv/a b", std::chrono::hours(7 * 24)};
   ASSERT_TRUE(outcome.has_value()) << errors(outcome);
   EXPECT_EQ(*outcome, expected);
@@ -88,11 +90,11 @@ const std::vector<Golden> kGolden{
     // structure
     {"- web\n",
      "f.yaml:1:1: expected sections (web, metrics, devices, latency, nvme, discard, writes, spikes, attribution, "
-     "flash_model, "
+     "flash_model, limits, "
      "history), got a list"},
     {"\nfull\n",
      "f.yaml:2:1: expected sections (web, metrics, devices, latency, nvme, discard, writes, spikes, attribution, "
-     "flash_model, "
+     "flash_model, limits, "
      "history), got a single "
      "value"},
     {"web: :9090\n",
@@ -106,16 +108,24 @@ const std::vector<Golden> kGolden{
      "f.yaml:1:1: unknown key 'wep' (did you mean 'web'?); expected one of web, metrics, devices, latency, nvme, "
      "discard, "
      "writes, "
-     "spikes, attribution, flash_model, history"},
+     "spikes, attribution, flash_model, limits, history"},
     {"events:\n  retention: 90d\n",
      "f.yaml:1:1: unknown key 'events'; expected one of web, metrics, devices, latency, nvme, discard, writes, spikes, "
-     "attribution, flash_model, history"},
+     "attribution, flash_model, limits, history"},
     {"latency:\n  mdoe: full\n", "f.yaml:2:3: unknown key 'mdoe' (did you mean 'mode'?); expected mode"},
     {"devices: {excludes: []}\n",
      "f.yaml:1:11: unknown key 'excludes' (did you mean 'exclude'?); expected one of include, exclude"},
     {"web:\n  listen-address: :1\n",
      "f.yaml:2:3: unknown key 'listen-address' (did you mean 'listen_address'?); expected one of listen_address, "
      "config_file, socket, page, hosts"},
+    {"limits:\n  cpu: 2\n",
+     "f.yaml:2:8: limits.cpu: expected a share from 0.0001% to 100%, or 0% for no limit, got '2'"},
+    {"limits:\n  cpu: -1%\n",
+     "f.yaml:2:8: limits.cpu: expected a share from 0.0001% to 100%, or 0% for no limit, got '-1%'"},
+    {"limits:\n  cpu: 101%\n",
+     "f.yaml:2:8: limits.cpu: expected a share from 0.0001% to 100%, or 0% for no limit, got '101%'"},
+    {"limits:\n  cpu: [2%]\n",
+     "f.yaml:2:8: limits.cpu: expected a share from 0.0001% to 100%, or 0% for no limit, got a list"},
     {"web:\n  page: yes\n", "f.yaml:2:9: web.page: expected true or false, got 'yes'"},
     {"web:\n  hosts: db1\n",
      "f.yaml:2:10: web.hosts: expected a list of host names, as in [\"db1.example.org\"], got a single value"},
@@ -126,7 +136,7 @@ const std::vector<Golden> kGolden{
     {"\"a\\nb\": 1\n",
      "f.yaml:1:1: unknown key 'a\\x0ab'; expected one of web, metrics, devices, latency, nvme, discard, writes, "
      "spikes, "
-     "attribution, flash_model, history"},
+     "attribution, flash_model, limits, history"},
     {"web:\nlatency:\nweb:\n", "f.yaml:3:1: duplicate key 'web', first on line 1; expected each key once"},
     {"latency:\n  mode: full\n  'mode': full\n",
      "f.yaml:3:3: duplicate key 'mode', first on line 2; expected each key once"},
@@ -355,6 +365,7 @@ Config some_config() {
   config.history.directory = *rc::gen::elementOf(std::vector<std::string>{"", "/", "/var/lib/x", "/a b", "/~#:'\"\\*"});
   config.history.retention = std::chrono::seconds(*rc::gen::inRange(86'400, 3650 * 86'400 + 1));
   config.history.size = *rc::gen::inRange<std::uint64_t>(16U << 20U, (std::uint64_t{1} << 40U) + 1);
+  config.limits.cpu_ratio = *rc::gen::inRange(0, 10001) / 100.0 / 100;
   return config;
 }
 
@@ -378,6 +389,7 @@ TEST(Print, shows_the_defaults) {
       "spikes:\n  floor: 2ms\n"
       "attribution:\n  enabled: true\n  tenants: 64\n  names: full\n  patterns: []\n"
       "flash_model:\n  enabled: true\n  memory: 128MiB\n  virtual_disks: false\n  sample: auto\n"
+      "limits:\n  cpu: 2%\n  after: 1m\n"
       "history:\n  directory: \"/var/lib/ssdpulse\"\n  retention: 90d\n"
       "  size: 512MiB\n");
 }
@@ -388,6 +400,7 @@ TEST(RequiresRestart, names_what_a_reload_cannot_apply) {
   wanted.devices = {{"nvme*"}, {}};
   wanted.nvme.poll_interval = std::chrono::minutes(1);
   wanted.discard.burst_gap = std::chrono::minutes(1);
+  wanted.limits = {0, std::chrono::minutes(5)};
   EXPECT_TRUE(requires_restart(Config{}, wanted).empty());
   wanted.latency.mode = LatencyMode::completion_only;
   EXPECT_EQ(requires_restart(Config{}, wanted), std::vector<std::string>{"latency.mode"});

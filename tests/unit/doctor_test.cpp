@@ -128,6 +128,11 @@ TEST(doctor, every_trouble_of_a_daemon) {
       {"iostats", Verdict::advise, "echo 1 > /sys/block/nvme0n1/queue/iostats",
        [](auto& s) { change_device(s, [](model::Device& device, auto&) { device.iostats = false; }); }},
       {"latency-mode", Verdict::info, "full", [](auto& s) { s.latency_mode = "completion-only"; }},
+      {"cpu-limit", Verdict::advise, "LimitingItself",
+       [](auto& s) {
+         s.own_cost = {0.03, 0.02, model::Effort::completions, 2, 0};
+         s.latency_mode = "completion-only";
+       }},
       {"lost-ios", Verdict::info, "LosingEvents", lose(1)},
       {"lost-ios", Verdict::advise, "LosingEvents", lose(20'000)},
       {"device-places", Verdict::advise, "restart", [](auto& s) { s.losses[0] = 1; }},

@@ -50,6 +50,24 @@ TEST(KernelMemory, SixtyFourDevicesByTwoHundredFiftySixCpus) {
   EXPECT_LE(plan.slot_bytes(), 128ULL << 20);
 }
 
+/// Everything is on; the kernel's tables are charged to the service. The rest of the daemon takes 12 MB on a host with
+/// few drives (tests/bench); 64 MiB is room for many.
+TEST(KernelMemory, AQuarterOfTheUnitsMemoryStaysFreeAtSixtyFourDrives) {
+  MemoryPlan plan = plan_memory(nvme_drives(64, 256), 256);
+  plan_attribution(plan, 64);
+  plan.discard_places = 2 * 64;
+  constexpr std::uint64_t kModels = 128ULL << 20;
+  constexpr std::uint64_t kRest = 64ULL << 20;
+  std::ifstream unit(std::string(SSDPULSE_SOURCE_DIR) + "/deploy/systemd/ssdpulse.service");
+  std::uint64_t allowed = 0;
+  for (std::string line; std::getline(unit, line);) {
+    const std::string key = "MemoryMax=";
+    allowed = line.rfind(key, 0) == 0 ? std::stoull(line.substr(key.size())) << 20 : allowed;
+  }
+  ASSERT_GT(allowed, 0U);
+  EXPECT_LE(plan.total_bytes() + kModels + kRest, allowed / 4 * 3);
+}
+
 TEST(KernelMemory, AllInOneAnswersForEveryTable) {
   const MemoryPlan plan = plan_memory(nvme_drives(2, 4), 4);
   EXPECT_EQ(plan.total_bytes(), plan.cell_bytes() + plan.slot_bytes() + plan.table_bytes() + (1U << 20));

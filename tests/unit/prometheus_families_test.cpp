@@ -60,6 +60,19 @@ TEST(Present, AStaleDriveHasASourceAndNoCounters) {
   EXPECT_FALSE(has(page_of(snapshot), "ssdpulse_write_amplification_source_info{")) << "it has not said what it has";
 }
 
+TEST(Present, NothingThatDetachedProgramsMeasured) {
+  auto snapshot = test::small_snapshot();
+  snapshot.own_cost.effort = model::Effort::nothing;
+  snapshot.devices[0].io = nullptr;
+  const auto page = page_of(snapshot);
+  for (const char* gone : {"ssdpulse_io_", "ssdpulse_write_hint_", "ssdpulse_tenant_", "ssdpulse_latency_spike",
+                           "ssdpulse_lost_events_total{cause=\"stray\""}) {
+    EXPECT_FALSE(has(page, gone)) << gone << ": 0 would be a fall, and a lie";
+  }
+  EXPECT_TRUE(has(page, "ssdpulse_cpu_limit_level 3\n"));
+  EXPECT_TRUE(has(page, "ssdpulse_device_info{device=\"nvme0n1\"")) << "it is not gone";
+}
+
 TEST(Present, CountersOfANewDeviceStartAtZero) {
   auto snapshot = test::small_snapshot();
   snapshot.devices[0].io = nullptr;

@@ -162,6 +162,7 @@ inline model::Snapshot small_snapshot() {
   snapshot.number = 7;
   snapshot.taken_at = at(1'700'000'100'500);
   snapshot.missed_ticks = 1;
+  snapshot.own_cost = {0.0015, 0.02, model::Effort::everything, 2, 1};
   snapshot.latency_mode = "full";
   model::Device device;
   device.name = "nvme0n1";

@@ -5,8 +5,8 @@ namespace ssdpulse::doctor {
 namespace {
 
 Findings latency_mode(const model::Snapshot& snapshot) {
-  if (snapshot.latency_mode != "completion-only") {
-    return {};
+  if (snapshot.latency_mode != "completion-only" || snapshot.own_cost.effort >= model::Effort::completions) {
+    return {};  // what limits.cpu turned off is said by itself
   }
   auto one = finding(model::Verdict::info, "", "no device time, queue time, I/Os in flight and requeues",
                      "latency.mode is completion-only", "set latency.mode to full and restart the daemon");

@@ -15,6 +15,8 @@ static_assert(ATTRIBUTED_COMMIT == model::kAttributedOperations, "commits come b
 /// Stands for all cgroups that departed; no directory has this inode.
 constexpr model::CgroupId kDeparted = std::numeric_limits<model::CgroupId>::max();
 
+constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
+
 model::IoPath path_of(std::uint32_t code) {
   switch (code & ~static_cast<std::uint32_t>(PATH_RAW)) {
     case PATH_IO_URING:
@@ -79,6 +81,28 @@ void AttributionAccount::publish(std::size_t operation, const Owner& owner, Path
   operations_[operation].published += totals;
 }
 
+/// What waits, as far as there is room.
+void AttributionAccount::publish_all(std::size_t which, model::AttributedTotals room) {
+  Operation& operation = operations_[which];
+  for (auto entry = operation.waiting.begin(); entry != operation.waiting.end();) {
+    const auto& [owner, path] = entry->first;
+    const model::AttributedTotals taken = take(entry->second, room);
+    if (!(taken == model::AttributedTotals{})) {
+      publish(which, owner, path, taken);
+    }
+    entry = entry->second == model::AttributedTotals{} ? operation.waiting.erase(entry) : std::next(entry);
+  }
+  operation.waited = !operation.waiting.empty();
+}
+
+void AttributionAccount::leave_out(model::AttributedOperation which, std::uint64_t ios, std::uint64_t bytes) {
+  Operation& operation = operations_[static_cast<std::size_t>(which)];
+  publish_all(static_cast<std::size_t>(which), {kAll, kAll, 0});
+  operation.target = {ios, bytes, 0};
+  operation.left_out = {ios - std::min(ios, operation.published.ios),
+                        bytes - std::min(bytes, operation.published.bytes), 0};
+}
+
 void AttributionAccount::settle(model::AttributedOperation which, std::uint64_t ios, std::uint64_t bytes) {
   Operation& operation = operations_[static_cast<std::size_t>(which)];
   const bool stood_still = operation.target.ios == ios && operation.target.bytes == bytes;
@@ -86,21 +110,13 @@ void AttributionAccount::settle(model::AttributedOperation which, std::uint64_t 
   if (operation.waiting.empty()) {
     return;
   }
-  constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
-  model::AttributedTotals room{ios - std::min(ios, operation.published.ios),
-                               bytes - std::min(bytes, operation.published.bytes), 0};
+  const std::uint64_t known_ios = operation.published.ios + operation.left_out.ios;
+  const std::uint64_t known_bytes = operation.published.bytes + operation.left_out.bytes;
+  model::AttributedTotals room{ios - std::min(ios, known_ios), bytes - std::min(bytes, known_bytes), 0};
   if (stood_still && operation.waited) {
     room = {kAll, kAll, 0};
   }
-  for (auto entry = operation.waiting.begin(); entry != operation.waiting.end();) {
-    const auto& [owner, path] = entry->first;
-    const model::AttributedTotals taken = take(entry->second, room);
-    if (!(taken == model::AttributedTotals{})) {
-      publish(static_cast<std::size_t>(which), owner, path, taken);
-    }
-    entry = entry->second == model::AttributedTotals{} ? operation.waiting.erase(entry) : std::next(entry);
-  }
-  operation.waited = !operation.waiting.empty();
+  publish_all(static_cast<std::size_t>(which), room);
 }
 
 void AttributionAccount::depart(model::CgroupId cgroup) {

@@ -25,6 +25,9 @@ class AttributionAccount {
   /// The device's own counts of one operation since the start: ends that were timed, strays, and bytes. Once a look.
   void settle(model::AttributedOperation operation, std::uint64_t ios, std::uint64_t bytes);
 
+  /// The same while nothing is attributed: what the device counts meanwhile is nobody's, then and later.
+  void leave_out(model::AttributedOperation operation, std::uint64_t ios, std::uint64_t bytes);
+
   /// What was counted for the cgroup goes to those that departed.
   void depart(model::CgroupId cgroup);
 
@@ -39,9 +42,11 @@ class AttributionAccount {
     std::map<std::pair<Owner, Path>, model::AttributedTotals> waiting;
     model::AttributedTotals target{};     // the device's own, at the last look
     model::AttributedTotals published{};  // of all owners
+    model::AttributedTotals left_out{};   // of the device's own
     bool waited = false;                  // some of it since the last look
   };
 
+  void publish_all(std::size_t operation, model::AttributedTotals room);
   void publish(std::size_t operation, const Owner& owner, Path path, const model::AttributedTotals& totals);
 
   model::DeviceAttribution totals_;

@@ -257,16 +257,23 @@ util::Result<void> BlockPrograms::attach() {
   return {};
 }
 
+void BlockPrograms::detach() {
+  if (skeleton_) {
+    block_io::detach(skeleton_.get());
+  }
+}
+
 std::vector<model::ProgramStats> BlockPrograms::program_stats() const {
   std::vector<model::ProgramStats> result;
+  if (!skeleton_) {
+    return result;
+  }
   add_program_stats(skeleton_->obj, kernel_counts_skipped_runs_, result);
   return result;
 }
 
 BlockPrograms::~BlockPrograms() {
-  if (skeleton_) {
-    block_io::detach(skeleton_.get());
-  }
+  detach();
   for (const Mapping& mapping : mappings_) {
     munmap(mapping.address, mapping.bytes);
   }

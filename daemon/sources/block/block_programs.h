@@ -62,6 +62,8 @@ class BlockPrograms {
 
   /// From here on I/O is counted, for the disks that the control tables name.
   util::Result<void> attach();
+  /// For good: needs no right. What was counted can still be read.
+  void detach();
 
   [[nodiscard]] const Tables& tables() const { return tables_; }
   [[nodiscard]] SampleRing& samples() { return samples_; }

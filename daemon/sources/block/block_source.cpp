@@ -9,6 +9,9 @@
 #include <utility>
 
 #include "daemon/model/incarnation.h"
+#include "daemon/sources/block/effort_switch.h"
+#include "daemon/sources/block/run_cost.h"
+#include "daemon/util/log.h"
 
 namespace ssdpulse::block {
 namespace {
@@ -64,6 +67,11 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
   }
   if (!choices.flash_samples) {
     source->plan_.sample_bytes = kLeastSampleBytes;
+  }
+  if (const auto cost = measure_run_cost(choices.completion_only)) {
+    source->run_cost_ = *cost;
+  } else {
+    log::warning("it is not known what the programs in the kernel cost: {}", cost.error().message);
   }
   auto programs = BlockPrograms::load(source->btf_, source->plan_, common, choices.completion_only);
   if (!programs) {
@@ -216,6 +224,7 @@ bool BlockSource::take_back(MeasuredDevice& measured, const model::Path& path) {
   geometry.flags &= ~static_cast<__u32>(DEVICE_RETIRING);
   place->retirement.reset();
   measured.places.push_back(std::move(*place));
+  switch_effort(effort_, programs_->tables().writable_states[measured.places.back().allocation.device]);
   retiring_.erase(place);
   return true;
 }
@@ -243,6 +252,7 @@ bool BlockSource::give_place(MeasuredDevice& measured, const model::Path& path) 
   forget_queues_of(device + 1, tables.queue_entries);
   measured.places.emplace_back(tables, plan_, path, *allocation);
   prefer(*measured.device, measured.places.back());
+  switch_effort(effort_, programs_->tables().writable_states[measured.places.back().allocation.device]);
   return true;
 }
 
@@ -403,6 +413,26 @@ void BlockSource::set_write_preferences(std::map<std::string, WritePreference> p
   }
 }
 
+void BlockSource::set_effort(model::Effort effort) {
+  if (effort_ == model::Effort::nothing || effort_ == effort) {
+    return;
+  }
+  effort_ = effort;
+  const auto follow = [&](const Place& place) {
+    switch_effort(effort, programs_->tables().writable_states[place.allocation.device]);
+  };
+  for (const auto& [name, measured] : measured_) {
+    std::for_each(measured.places.begin(), measured.places.end(), follow);
+  }
+  std::for_each(retiring_.begin(), retiring_.end(), follow);
+  if (effort == model::Effort::nothing) {
+    programs_->detach();
+    if (discard_programs_) {
+      discard_programs_->detach();
+    }
+  }
+}
+
 void BlockSource::set_sampling(std::map<std::string, model::SamplingParameters> parameters) {
   sampling_ = std::move(parameters);
 }
@@ -411,7 +441,8 @@ void BlockSource::set_sampling(std::map<std::string, model::SamplingParameters> 
 /// change while a program may be using them: between two sets lies a tick.
 void BlockSource::follow_sampling(const std::string& name, MeasuredDevice& measured) {
   const Tables& tables = programs_->tables();
-  const auto wanted = measured.whole() ? sampling_.find(name) : sampling_.end();
+  const bool may = measured.whole() && effort_ == model::Effort::everything;
+  const auto wanted = may ? sampling_.find(name) : sampling_.end();
   if (measured.sampling && (wanted == sampling_.end() || wanted->second != measured.sampling->parameters)) {
     for (const Place& place : measured.places) {
       stop_sampling(tables.sampling(place.allocation.device));
@@ -465,14 +496,14 @@ DeviceSample BlockSource::read_device(MeasuredDevice& measured) {
     measured.published = std::make_shared<const model::DeviceIo>(measured.io);
   }
   // Without a place nothing was measured, which is not the same as nothing happened.
-  if (measured.places.empty()) {
+  if (measured.places.empty() || effort_ == model::Effort::nothing) {
     return {measured.device, nullptr, measured.events, 0, nullptr, false};
   }
   return {measured.device,
           measured.published,
           measured.events,
           programs_->tables().device_states[measured.drive].discard_last_end_ns,
-          attribution_ ? measured.attribution.published() : nullptr,
+          attribution_ && effort_ == model::Effort::everything ? measured.attribution.published() : nullptr,
           measured.whole()};
 }
 
@@ -491,14 +522,15 @@ BlockSample BlockSource::sample() {
   }
   if (attribution_) {
     read_attribution();
+    const bool attributes = effort_ == model::Effort::everything;
     const std::vector<model::CgroupId> departed = attribution_->depart();
     auto device = sample.devices.begin();
     for (auto& [name, measured] : measured_) {
-      settle_attribution(rules_, measured);
+      settle_attribution(rules_, attributes, measured);
       for (const model::CgroupId cgroup : departed) {
         measured.attribution.depart(cgroup);
       }
-      (device++)->attribution = measured.places.empty() ? nullptr : measured.attribution.published();
+      (device++)->attribution = measured.places.empty() || !attributes ? nullptr : measured.attribution.published();
     }
     sample.cgroups = attribution_->cgroups();
   }

@@ -15,6 +15,7 @@
 
 #include "daemon/model/block_sample.h"
 #include "daemon/model/device.h"
+#include "daemon/model/own_cost.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/sources/block/block_programs.h"
 #include "daemon/sources/block/discard_programs.h"
@@ -60,6 +61,10 @@ class BlockSource {
   /// without a place, is sampled from the start again. Names of devices that are not measured may be there.
   void set_sampling(std::map<std::string, model::SamplingParameters> parameters);
 
+  /// How much the programs do, from now on. `nothing` lasts: they are detached, and no device has any I/O at later
+  /// looks. Needs no right.
+  void set_effort(model::Effort effort);
+
   BlockSample sample();
   /// One device alone, with its attribution of the last sample; nothing if it is not measured.
   std::optional<DeviceSample> sample_device(const std::string& name);
@@ -76,6 +81,8 @@ class BlockSource {
   [[nodiscard]] model::HintReach hint_reach() const { return btf_.hint_reach; }
   [[nodiscard]] const MemoryPlan& memory() const { return plan_; }
   [[nodiscard]] std::vector<model::ProgramStats> program_stats() const;
+  /// Absent where it could not be measured.
+  [[nodiscard]] const std::optional<model::RunCost>& run_cost() const { return run_cost_; }
   /// Why submitters of discards cannot be seen; empty where they can.
   [[nodiscard]] const std::string& discards_unseen() const { return discards_unseen_; }
 
@@ -112,6 +119,8 @@ class BlockSource {
   PlaceAllocator allocator_;
   std::map<std::string, WritePreference> preferences_;
   std::map<std::string, model::SamplingParameters> sampling_;
+  model::Effort effort_ = model::Effort::everything;
+  std::optional<model::RunCost> run_cost_;
   std::uint32_t samplings_ = 0;              // numbers given so far
   std::vector<DiskDecision> without_place_;  // to be measured, but the tables are full
 };

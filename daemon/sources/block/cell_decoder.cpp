@@ -12,6 +12,7 @@ static_assert(offsetof(io_cell, completions) == kCompletions * sizeof(__u64));
 static_assert(offsetof(io_cell, reissues) == kReissues * sizeof(__u64));
 static_assert(offsetof(io_cell, device_sum_ns) == kDeviceSum * sizeof(__u64));
 static_assert(offsetof(io_cell, queue_full_ns) == kQueueFull * sizeof(__u64));
+static_assert(offsetof(io_cell, untimed) == kUntimed * sizeof(__u64));
 
 // The kernel's classes are the model's operations, in the same order.
 static_assert(model::index(model::Operation::read) == CLASS_READ && model::kOperations == CLASSES);
@@ -101,7 +102,8 @@ void decode_cell(const CellWords& increments, model::OperationIo& io) {
   io.issues += counters[kIssues];
   io.requeues[model::index(model::RequeueReason::driver)] += counters[kReissues];
   io.sequential_bytes += counters[kSequentialBytes];
-  io.completions += counters[kCompletions];
+  io.completions += counters[kCompletions] + counters[kUntimed];
+  io.untimed += counters[kUntimed];
   io.bytes += counters[kBytes];
   io.queue_full_ns += counters[kQueueFull];
   io.size.sum_bytes += counters[kSizeSum];

@@ -24,6 +24,7 @@ inline constexpr std::size_t kTotalSum = 6;
 inline constexpr std::size_t kDeviceSum = 7;
 inline constexpr std::size_t kReissues = kDeviceSum + DURINGS;
 inline constexpr std::size_t kQueueFull = 12;
+inline constexpr std::size_t kUntimed = 13;
 
 struct EventIncrements {
   std::array<std::uint64_t, EVENTS> count{};

@@ -134,6 +134,8 @@ std::vector<model::ProgramStats> DiscardPrograms::program_stats() const {
   return result;
 }
 
+void DiscardPrograms::detach() { discard::detach(skeleton_.get()); }
+
 DiscardPrograms::~DiscardPrograms() {
   unmap_table(cells_);
   unmap_table(volumes_);

@@ -38,6 +38,8 @@ class DiscardPrograms {
   /// In words: which hook, and why no better one.
   [[nodiscard]] const std::string& decision() const { return decision_; }
   [[nodiscard]] std::vector<model::ProgramStats> program_stats() const;
+  /// For good, as BlockPrograms::detach().
+  void detach();
 
  private:
   DiscardPrograms() = default;

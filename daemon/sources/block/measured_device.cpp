@@ -111,7 +111,7 @@ void read_place(const Tables& tables, const ReadingRules& rules, Place& place, M
   }
 }
 
-void settle_attribution(const ReadingRules& rules, MeasuredDevice& measured) {
+void settle_attribution(const ReadingRules& rules, bool attributes, MeasuredDevice& measured) {
   constexpr std::pair<model::AttributedOperation, model::Operation> kOperations[] = {
       {model::AttributedOperation::read, model::Operation::read},
       {model::AttributedOperation::write, model::Operation::write},
@@ -119,11 +119,16 @@ void settle_attribution(const ReadingRules& rules, MeasuredDevice& measured) {
   };
   for (const auto& [attributed, operation] : kOperations) {
     const model::OperationIo& io = measured.io.operation(operation);
-    std::uint64_t ios = rules.issues_are_seen ? measured.events.strays[model::index(operation)] : io.completions;
+    std::uint64_t ios =
+        rules.issues_are_seen ? measured.events.strays[model::index(operation)] + io.untimed : io.completions;
     for (const model::LatencyHistogram& latency : io.device_latency) {
       ios = std::accumulate(latency.words.begin(), latency.words.end(), ios);
     }
-    measured.attribution.settle(attributed, ios, io.bytes);
+    if (attributes) {
+      measured.attribution.settle(attributed, ios, io.bytes);
+    } else {
+      measured.attribution.leave_out(attributed, ios, io.bytes);
+    }
   }
 }
 

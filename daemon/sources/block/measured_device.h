@@ -78,8 +78,8 @@ struct ReadingRules {
 /// Adds to measured.io what the place counted since the last call.
 void read_place(const Tables& tables, const ReadingRules& rules, Place& place, MeasuredDevice& measured);
 
-/// Tells the attribution what the device itself has counted.
-void settle_attribution(const ReadingRules& rules, MeasuredDevice& measured);
+/// Tells the attribution what the device itself has counted; `attributes`: and that it attributed it.
+void settle_attribution(const ReadingRules& rules, bool attributes, MeasuredDevice& measured);
 
 /// Everything in flight there in this operation has ended unseen: it counts as missed now.
 void give_up(model::Operation operation, Place& place, MeasuredDevice& measured);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dashboard Daemon: how well does ssdpulse itself see, and what does it cost?"""
-from house import GREEN, RED, UP, YELLOW, choice, lines, listing, number, page, states
+from house import GREEN, LIMIT_LEVELS, RED, UP, YELLOW, choice, lines, listing, number, page, states
 from queries import HOST, RANGE, count_rate, increase, rate
 
 HOST_OF = "{{instance}}"
@@ -67,6 +67,12 @@ SEEING = [
 COST = [
     lines("CPU of the daemon", "Processor time of the daemon, as a share of one CPU.", "percentunit",
           (rate("process_cpu_seconds_total", "instance", HOST), HOST_OF)),
+    lines("Share of the host's CPUs, estimated", "Time of the BPF programs, as a share of the time of all CPUs: their runs by "
+          "what one costs on the host; and what it may be (limits.cpu).", "percentunit",
+          [(f"ssdpulse_estimated_bpf_cpu_ratio{{{HOST}}}", "{{instance}}"),
+           (f"ssdpulse_cpu_limit_ratio{{{HOST}}}", "{{instance}} limit")], nothing="not known"),
+    states("What is turned off", "What the daemon does not measure, to stay below limits.cpu.",
+           (f"ssdpulse_cpu_limit_level{{{HOST}}}", HOST_OF), texts=LIMIT_LEVELS, span=8, height=7),
     lines("Cost in the kernel per run", "Mean time of a run of each BPF program. Only while "
           "kernel.bpf_stats_enabled is on.",
           "s", (f'{rate("ssdpulse_bpf_run_seconds_total", "program", HOST)}\n/\n'

@@ -50,6 +50,8 @@ COLOURS = {
 }
 
 UP = {"0": ("down", RED), "1": ("up", GREEN)}
+LIMIT_LEVELS = {"0": ("nothing", GREEN), "1": ("tenants, paths, samples", YELLOW), "2": ("all but total latency", YELLOW),
+                "3": ("everything", RED)}
 ALARM = {"0": ("no", GREEN), "1": ("YES", RED)}
 
 

@@ -123,6 +123,17 @@ CASES = [
     case("ReloadFailed", "fixed at once", gauge("ssdpulse_config_last_reload_successful", [(60, 1), (3, 0), (60, 1)]),
          silent=(62 * MINUTE, 66 * MINUTE)),
 
+    case("LimitingItself", "tenants are off", gauge("ssdpulse_cpu_limit_level", [(60, 0), (60, 1), (60, 0)]), silent=BOTH,
+         fires=((THEN, {}, "On db1:10936, the programs in the kernel would take more than limits.cpu: tenants, paths and "
+                 "samples for the flash models are off."),)),
+    case("LimitingItself", "issues are off", gauge("ssdpulse_cpu_limit_level", [(60, 0), (60, 2), (60, 0)]), silent=BOTH,
+         fires=((THEN, {}, "On db1:10936, the programs in the kernel would take more than limits.cpu: total latency alone is "
+                 "measured, as with latency.mode completion-only."),)),
+    case("LimitingItself", "everything is off", gauge("ssdpulse_cpu_limit_level", [(60, 0), (120, 3)]), silent=(30 * MINUTE,),
+         fires=((THEN, {}, "On db1:10936, the programs in the kernel would take more than limits.cpu: no I/O is measured until "
+                 "ssdpulse is restarted."),)),
+    case("LimitingItself", "a burst", gauge("ssdpulse_cpu_limit_level", [(60, 0), (8, 1), (60, 0)]), silent=(69 * MINUTE,)),
+
     case("Absent", "a host that does not answer", gauge("up", [(60, 1), (60, 0), (60, 1)]), silent=BOTH,
          fires=((THEN, {}, "ssdpulse on db1:10936 has not answered for 5 minutes."),)),
     case("Absent", "no host at all", gauge("up", [(60, 1), (60, None), (60, 1)]), silent=BOTH, host={"job": "ssdpulse"},

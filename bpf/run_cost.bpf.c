@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * What does a run of the block programs cost on this host?
+ *
+ * Those cannot be run without a request. These two do work of the same kind and amount on tables of their own: the same
+ * clock and CPU number, as many cache lines, the same bucket arithmetic. The kernel runs them in a loop and tells the
+ * time of one run. What differs from host to host is in it: the processor, how dear its clock is, whether programs are
+ * compiled or interpreted. Never attached to anything.
+ */
+#include "kernel/verifier.bpf.h"
+#include "abi/latency_buckets.h"
+
+#define LINES 4096
+
+struct line {
+	__u64 word[8];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, LINES);
+	__type(key, __u32);
+	__type(value, struct line);
+} lines SEC(".maps");
+
+/* Not the same lines in each run, nor such as a processor foretells. */
+static __always_inline __u32 next_place(__u32 place)
+{
+	return place * 2654435761U + 12345;
+}
+
+static __always_inline struct line *line_at(__u32 place)
+{
+	__u32 key = place >> 20 & (LINES - 1);
+
+	return bpf_map_lookup_elem(&lines, &key);
+}
+
+/* As an issue: a queue, a device, a slot and a cell. */
+SEC("socket")
+int issue_alike(void *context)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u32 place = (__u32)now + bpf_get_smp_processor_id(), number;
+
+#pragma unroll
+	for (number = 0; number < 4; number++) {
+		struct line *line;
+
+		place = next_place(place);
+		line = line_at(place);
+		if (!line)
+			return 0;
+		/* The next one is found by what is here. */
+		place += (__u32)line->word[0] & 1;
+		if (number >= 2)
+			line->word[number] = now;
+	}
+	return 0;
+}
+
+/* As a completion: those, four histograms, their sums, and who it was for. */
+SEC("socket")
+int completion_alike(void *context)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u32 place = (__u32)now + bpf_get_smp_processor_id(), number;
+
+#pragma unroll
+	for (number = 0; number < 12; number++) {
+		struct line *line;
+		__u32 word;
+
+		place = next_place(place);
+		line = line_at(place);
+		if (!line)
+			return 0;
+		place += (__u32)line->word[0] & 1;
+		word = 1;
+		if (number % 4 == 0)
+			word = latency_word((__s64)(place >> 8));
+		if (number == 1)
+			word = size_word(place);
+		if (number >= 4) {
+			line->word[1] += word;
+			line->word[2] += 1;
+		}
+	}
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "daemon/doctor/checks.h"
+
+namespace ssdpulse::doctor {
+namespace {
+
+std::string what_is_off(model::Effort effort) {
+  switch (effort) {
+    case model::Effort::everything:
+      break;
+    case model::Effort::essentials:
+      return "tenants, paths and samples for the flash models are off";
+    case model::Effort::completions:
+      return "total latency alone is measured, of no tenant";
+    case model::Effort::nothing:
+      return "no I/O is measured until a restart";
+  }
+  return "";
+}
+
+Findings cpu_limit(const model::Snapshot& snapshot) {
+  const model::OwnCostFigures& cost = snapshot.own_cost;
+  if (cost.effort == model::Effort::everything) {
+    return {};
+  }
+  auto one = finding(model::Verdict::advise, "", what_is_off(cost.effort),
+                     fmt::format("measuring everything takes more than {:.3g} % of the host's CPUs", cost.limit * 100),
+                     "see the runbook SsdpulseLimitingItself");
+  one.evidence = {{"cpu_limit_ratio", cost.limit}};
+  if (cost.ratio) {
+    one.evidence["estimated_bpf_cpu_ratio"] = *cost.ratio;
+  }
+  return {one};
+}
+
+}  // namespace
+
+const RunningCheck kCpuLimit{"cpu-limit", "nothing is turned off to spare the host", cpu_limit};
+
+}  // namespace ssdpulse::doctor

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What do the programs in the kernel cost this host, and how much do they do therefore?
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "daemon/model/operation.h"
+
+namespace ssdpulse::model {
+
+/// How much the programs do; each does less than the one before, and costs less.
+enum class Effort : std::uint8_t {
+  everything,   // as configured
+  essentials,   // without tenants, paths, and samples for the flash models
+  completions,  // and without issues of reads and writes: as latency.mode completion-only
+  nothing,      // the programs are detached; until a restart
+};
+inline constexpr std::array<std::string_view, 4> kEffortNames{"everything", "essentials", "completions", "nothing"};
+inline constexpr std::size_t kEfforts = kEffortNames.size();
+
+/// Processor time of one run of each program, doing everything.
+struct RunCost {
+  double issue_ns = 0;  // 0: there is no such program (latency.mode completion-only)
+  double completion_ns = 0;
+};
+
+/// What the snapshot says of it.
+struct OwnCostFigures {
+  std::optional<double> ratio;  // of the time of all CPUs; absent: what a run costs is not known
+  double limit = 0;             // 0: none
+  Effort effort = Effort::everything;
+  std::uint64_t steps_down = 0;
+  std::uint64_t steps_up = 0;
+};
+
+}  // namespace ssdpulse::model

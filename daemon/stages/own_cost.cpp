@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/stages/own_cost.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+#include <utility>
+
+namespace ssdpulse::stages {
+namespace {
+
+using model::Effort;
+
+/// Whatever ended has passed the completion program, and what it passed was issued, seen or not.
+std::pair<std::uint64_t, std::uint64_t> runs_of(const model::DeviceSample& sample) {
+  std::uint64_t issues = 0;
+  std::uint64_t completions = 0;
+  for (std::size_t i = 0; i < model::kOperations; ++i) {
+    const model::OperationIo& one = sample.io->operations[i];
+    const std::uint64_t failovers = one.requeues[model::index(model::RequeueReason::failover)];
+    issues += one.issues + one.untimed + one.requeues[model::index(model::RequeueReason::driver)];
+    completions += one.completions + one.unissued_completions + failovers + sample.events.strays[i];
+  }
+  return {issues, completions};
+}
+
+std::vector<Effort> efforts_of(bool completion_only) {
+  return completion_only ? std::vector{Effort::everything, Effort::essentials, Effort::nothing}
+                         : std::vector{Effort::everything, Effort::essentials, Effort::completions, Effort::nothing};
+}
+
+constexpr std::string_view what_is_missing(Effort effort) {
+  switch (effort) {
+    case Effort::everything:
+      return "nothing";
+    case Effort::essentials:
+      return "tenants, paths and samples for the flash models";
+    case Effort::completions:
+      return "tenants, paths, samples, and all that needs the issue of an I/O, as in latency.mode completion-only";
+    case Effort::nothing:
+      return "everything that the block layer does, until the daemon is restarted";
+  }
+  return "";
+}
+
+}  // namespace
+
+analysis::Work OwnCost::work_since_last(const Tick& tick) {
+  analysis::Work work;
+  devices_.observe(tick, [&](std::size_t /*number*/, const DeviceTick& device, Runs& known) {
+    if (!device.block.io) {
+      return;
+    }
+    const auto [issues, completions] = runs_of(device.block);
+    if (known.issues) {
+      work.issues += issues - *known.issues;
+      work.completions += completions - known.completions;
+    }
+    known = {issues, completions};
+  });
+  std::uint64_t runs = 0;
+  std::uint64_t run_ns = 0;
+  for (const model::ProgramStats& program : tick.programs) {
+    runs += program.runs.value_or(0);
+    run_ns += program.run_ns.value_or(0);
+  }
+  if (accounted_runs_ > 0 && runs > accounted_runs_) {
+    work.accounted_runs = runs - accounted_runs_;
+    work.accounted_ns = run_ns - accounted_ns_;
+  }
+  accounted_runs_ = runs;
+  accounted_ns_ = run_ns;
+  return work;
+}
+
+void OwnCost::take_step(const analysis::CostLimit::Step& step, const Tick& tick, Effects& effects) {
+  const bool down = step.to > step.from;
+  ++(down ? figures_.steps_down : figures_.steps_up);
+  effects.effort = step.to;
+  effects.lines.push_back(
+      {down ? log::Level::warning : log::Level::info,
+       fmt::format("limits.cpu: the programs in the kernel do {} effort={} before={} estimated_cpu_ratio={:.5f} "
+                   "limit={:.5f} not_measured=\"{}\"{}",
+                   down ? "less" : "more", model::kEffortNames[static_cast<std::size_t>(step.to)],
+                   model::kEffortNames[static_cast<std::size_t>(step.from)], step.ratio, tick.settings.cpu_limit,
+                   what_is_missing(step.to), down ? " runbook=SsdpulseLimitingItself" : "")});
+}
+
+Findings OwnCost::observe(const Tick& tick) {
+  Findings findings;
+  if (!cost_) {
+    cost_.emplace(tick.run_cost, tick.cpus);
+    limit_.emplace(efforts_of(tick.completion_only));
+  }
+  const auto before = std::exchange(last_, tick.at);
+  const analysis::Work work = work_since_last(tick);
+  figures_.limit = tick.settings.cpu_limit;
+  figures_.effort = limit_->effort();  // that this tick was seen with
+  if (before && tick.at > *before && !tick.last) {
+    const auto elapsed = tick.at - *before;
+    const auto ratios = cost_->observe(work, elapsed, limit_->effort());
+    figures_.ratio = ratios[static_cast<std::size_t>(limit_->effort())];
+    if (!figures_.ratio && figures_.limit > 0 && !std::exchange(warned_, true)) {
+      findings.effects.lines.push_back(
+          {log::Level::warning, "limits.cpu has no effect: what a run of a program costs could not be measured"});
+    }
+    if (const auto step = limit_->observe(ratios, elapsed, {figures_.limit, tick.settings.limit_after})) {
+      take_step(*step, tick, findings.effects);
+    }
+  }
+  findings.values = [figures = figures_](model::Snapshot& snapshot) { snapshot.own_cost = figures; };
+  return findings;
+}
+
+}  // namespace ssdpulse::stages

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// When does the daemon turn something off to spare the host, and when on again?
+#include "daemon/analysis/cost_limit.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "daemon/analysis/own_cost.h"
+
+namespace ssdpulse::analysis {
+namespace {
+
+using model::Effort;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr CostLimit::Rule kRule{0.02, minutes(1)};
+const std::vector<Effort> kAll{Effort::everything, Effort::essentials, Effort::completions, Effort::nothing};
+
+/// A host whose load would take so much with everything on; less with each effort less.
+OwnCost::Ratios load(double everything) { return {everything, everything * 0.8, everything * 0.4, 0.0}; }
+
+/// The efforts after each of so many seconds.
+std::vector<Effort> run(CostLimit& limit, double everything, int ticks, const CostLimit::Rule& rule = kRule) {
+  std::vector<Effort> efforts;
+  for (int tick = 0; tick < ticks; ++tick) {
+    limit.observe(load(everything), seconds(1), rule);
+    efforts.push_back(limit.effort());
+  }
+  return efforts;
+}
+
+TEST(CostLimit, ABusyMinuteIsOneStepDown) {
+  CostLimit limit(kAll);
+  EXPECT_EQ(run(limit, 0.03, 59).back(), Effort::everything);
+  EXPECT_EQ(run(limit, 0.03, 1).back(), Effort::essentials) << "0.024 would still be too much";
+  EXPECT_EQ(run(limit, 0.03, 59).back(), Effort::essentials);
+  EXPECT_EQ(run(limit, 0.03, 1).back(), Effort::completions) << "0.012 is not";
+  EXPECT_EQ(run(limit, 0.03, 3600).back(), Effort::completions);
+}
+
+TEST(CostLimit, ABurstIsNone) {
+  CostLimit limit(kAll);
+  for (int minute = 0; minute < 10; ++minute) {
+    EXPECT_EQ(run(limit, 0.05, 20).back(), Effort::everything);
+    EXPECT_EQ(run(limit, 0.001, 40).back(), Effort::everything);
+  }
+}
+
+TEST(CostLimit, TheMeanDecidesNotEachSecond) {
+  CostLimit limit(kAll);
+  for (int pair = 0; pair < 30; ++pair) {
+    run(limit, 0.06, 1);
+    run(limit, 0.0, 1);
+  }
+  EXPECT_EQ(limit.effort(), Effort::essentials);
+}
+
+TEST(CostLimit, BackAfterFiveMinutesWellBelow) {
+  CostLimit limit(kAll);
+  run(limit, 0.03, 60);
+  ASSERT_EQ(limit.effort(), Effort::essentials);
+  EXPECT_EQ(run(limit, 0.015, 3600).back(), Effort::essentials) << "0.015 is below the limit, but not well";
+  EXPECT_EQ(run(limit, 0.013, 299).back(), Effort::essentials);
+  EXPECT_EQ(run(limit, 0.013, 1).back(), Effort::everything);
+}
+
+TEST(CostLimit, OneBusySecondBeginsTheWaitAnew) {
+  CostLimit limit(kAll);
+  run(limit, 0.03, 60);
+  run(limit, 0.013, 299);
+  run(limit, 0.02, 1);
+  EXPECT_EQ(run(limit, 0.013, 299).back(), Effort::essentials);
+  EXPECT_EQ(run(limit, 0.013, 1).back(), Effort::everything);
+}
+
+TEST(CostLimit, NothingIsForGood) {
+  CostLimit limit(kAll);
+  EXPECT_EQ(run(limit, 0.1, 180).back(), Effort::nothing);
+  EXPECT_EQ(run(limit, 0.0, 36000).back(), Effort::nothing);
+  EXPECT_EQ(run(limit, 0.0, 10, {0, minutes(1)}).back(), Effort::nothing);
+}
+
+TEST(CostLimit, WithoutALimitEverythingIsDone) {
+  CostLimit limit(kAll);
+  EXPECT_EQ(run(limit, 1.0, 3600, {0, minutes(1)}).back(), Effort::everything);
+  run(limit, 0.03, 120);
+  ASSERT_EQ(limit.effort(), Effort::completions);
+  EXPECT_EQ(run(limit, 1.0, 2, {0, minutes(1)}).back(), Effort::everything);
+}
+
+TEST(CostLimit, WhatIsNotKnownDecidesNothing) {
+  CostLimit limit(kAll);
+  run(limit, 0.03, 59);
+  limit.observe({}, seconds(1), kRule);
+  EXPECT_EQ(run(limit, 0.03, 59).back(), Effort::everything) << "the minute began anew";
+  EXPECT_EQ(run(limit, 0.03, 1).back(), Effort::essentials);
+  for (int tick = 0; tick < 3600; ++tick) {
+    limit.observe({std::nullopt, 0.0, std::nullopt, std::nullopt}, seconds(1), kRule);
+  }
+  EXPECT_EQ(limit.effort(), Effort::essentials) << "what everything would take is not known";
+}
+
+RC_GTEST_PROP(CostLimit, StepsAreSingleRareAndForAReason, ()) {
+  CostLimit limit(kAll);
+  const CostLimit::Rule rule{0.02, seconds(*rc::gen::inRange(1, 20))};
+  seconds since_step{0};
+  double highest = 0;
+  for (int tick = 0; tick < 400; ++tick) {
+    const double everything = *rc::gen::inRange(0, 60) / 1000.0;
+    const Effort before = limit.effort();
+    since_step += seconds(1);
+    const auto ratio = load(everything)[static_cast<std::size_t>(before)].value();
+    highest = std::max(highest, ratio);
+    const auto step = limit.observe(load(everything), seconds(1), rule);
+    if (!step) {
+      RC_ASSERT(limit.effort() == before);
+      continue;
+    }
+    RC_ASSERT((step->from == before && step->to == limit.effort()));
+    const int distance = static_cast<int>(step->to) - static_cast<int>(step->from);
+    RC_ASSERT((distance == 1 || distance == -1));
+    RC_ASSERT(before != Effort::nothing);
+    const auto least = distance == 1 ? rule.after : rule.after * CostLimit::kLongerUp;
+    RC_ASSERT(since_step >= least);
+    const bool reason = distance == 1 ? step->ratio > rule.ratio && highest > rule.ratio
+                                      : step->ratio < CostLimit::kWellBelow * rule.ratio;
+    RC_ASSERT(reason);
+    since_step = seconds(0);
+    highest = 0;
+  }
+}
+
+TEST(OwnCost, RunsByTheirCostOverAllCpus) {
+  OwnCost cost(model::RunCost{50, 150}, 4);
+  const auto ratios = cost.observe({1'000'000, 2'000'000, 0, 0}, seconds(1), Effort::everything);
+  EXPECT_DOUBLE_EQ(ratios[0].value(), (0.05 + 0.3) / 4);
+  EXPECT_LT(ratios[1].value(), ratios[0].value());
+  EXPECT_LT(ratios[2].value(), ratios[1].value());
+  EXPECT_EQ(ratios[3], 0.0);
+  EXPECT_DOUBLE_EQ(cost.observe({1'000'000, 2'000'000, 0, 0}, seconds(2), Effort::everything)[0].value(), 0.35 / 8);
+}
+
+TEST(OwnCost, IsNotKnownWithoutACost) {
+  OwnCost cost(std::nullopt, 4);
+  for (const auto& ratio : cost.observe({1000, 1000, 0, 0}, seconds(1), Effort::everything)) {
+    EXPECT_FALSE(ratio);
+  }
+  const auto accounted = cost.observe({1000, 1000, 2000, 40'000'000}, seconds(1), Effort::essentials);
+  EXPECT_FALSE(accounted[0]);
+  EXPECT_DOUBLE_EQ(accounted[1].value(), 0.01) << "by the kernel's account of what is done now";
+}
+
+TEST(OwnCost, TheKernelsAccountWinsAndIsRemembered) {
+  OwnCost cost(model::RunCost{50, 150}, 1);
+  const analysis::Work doubled{100'000, 100'000, 200'000, 40'000'000};
+  for (int tick = 0; tick < 60; ++tick) {
+    EXPECT_DOUBLE_EQ(cost.observe(doubled, seconds(1), Effort::everything)[0].value(), 0.04);
+  }
+  const auto after = cost.observe({100'000, 100'000, 0, 0}, seconds(1), Effort::everything);
+  EXPECT_NEAR(after[0].value(), 0.04, 1e-4) << "measured at the start: 0.02";
+}
+
+TEST(OwnCost, AFewAccountedRunsTeachNothing) {
+  OwnCost cost(model::RunCost{50, 150}, 1);
+  for (int tick = 0; tick < 60; ++tick) {
+    (void)cost.observe({10, 10, 20, 1'000'000}, seconds(1), Effort::everything);
+  }
+  EXPECT_DOUBLE_EQ(cost.observe({100'000, 100'000, 0, 0}, seconds(1), Effort::everything)[0].value(), 0.02);
+}
+
+}  // namespace
+}  // namespace ssdpulse::analysis
