@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of one minute, of all devices?
+// What is known of one minute, of all devices? And of the seconds around the spikes of one?
 #include <algorithm>
 #include <numeric>
 
@@ -120,6 +120,25 @@ Outcome<model::PastMoment> PastReader::moment(model::PastTime at) {
       .and_then([&] { return moment.devices.empty() ? add_neighbours(*devices, moment) : Outcome<void>(); })
       .and_then([&] { return add_events(at, moment); })
       .map([&] { return std::move(moment); });
+}
+
+Outcome<std::vector<Bytes>> PastReader::seconds(const Which& device, const model::Window& window) {
+  constexpr std::chrono::minutes kLongestSeconds{15};  // what memory had when they were kept
+  const auto found = find(device);
+  if (!found) {
+    return tl::unexpected(found.error());
+  }
+  std::vector<Bytes> all;
+  return slices()
+      .read("SELECT end_ms, begin_ms, device, seconds FROM spike_seconds WHERE end_ms BETWEEN ? AND ? ORDER BY end_ms",
+            milliseconds_of(window.from), milliseconds_of(window.to + kLongestSeconds),
+            [&](const Statement& row) {
+              if (row.text(2) == found->device.name && row.integer(1).value_or(0) < milliseconds_of(window.to)) {
+                all.push_back(row.blob(3).value_or(Bytes{}));
+              }
+              return all.size() < Reader::kMostSeconds;
+            })
+      .map([&] { return std::move(all); });
 }
 
 }  // namespace ssdpulse::history

@@ -30,6 +30,7 @@ class PastReader {
   Outcome<void> minutes(const Which& device, const model::Window& window, const EachLoad& each);
   Outcome<model::Series> series(const Which& device, const model::Window& window, std::size_t points);
   Outcome<model::PastMoment> moment(model::PastTime at);
+  Outcome<std::vector<Bytes>> seconds(const Which& device, const model::Window& window);
   Outcome<std::vector<model::Mark>> marks(const model::Window& window);
   /// `cut`: set where there are more than the newest kMostMarks.
   Outcome<std::vector<model::SettingChange>> settings(const model::Window& window, const std::string& device = {},

@@ -144,6 +144,10 @@ util::Result<model::Series> Reader::series(const Which& device, const model::Win
   return implementation_->ask<model::Series>([&](PastReader& past) { return past.series(device, window, points); });
 }
 
+util::Result<std::vector<std::vector<std::uint8_t>>> Reader::seconds(const Which& device, const model::Window& window) {
+  return implementation_->ask<std::vector<Bytes>>([&](PastReader& past) { return past.seconds(device, window); });
+}
+
 util::Result<model::PastMoment> Reader::moment(model::PastTime at) {
   return implementation_->ask<model::PastMoment>([&](PastReader& past) { return past.moment(at); });
 }

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -35,6 +36,7 @@ class Reader {
   static constexpr std::chrono::milliseconds kDeadline{8000};  // the web server gives an answer ten seconds
   static constexpr std::size_t kMostQuestions = 8;
   static constexpr std::size_t kMostPoints = 2000;
+  static constexpr std::size_t kMostSeconds = 8;   // of a mebibyte at most
   static constexpr std::size_t kMostMarks = 2000;  // of spikes, of bursts, of changes, of marks
 
   /// Starts the thread; the file is opened for each question, and may appear later. `path`: of ssdpulse.db.
@@ -60,6 +62,10 @@ class Reader {
   /// At most `points` points, of equal and round length; at most kMostPoints.
   util::Result<model::Series> series(const Which& device, const model::Window& window,
                                      std::size_t points = kMostPoints);
+
+  /// The seconds around spikes that touch the window, in the bytes of whoever saw them; by their end. At most
+  /// kMostSeconds of them.
+  util::Result<std::vector<std::vector<std::uint8_t>>> seconds(const Which& device, const model::Window& window);
 
   /// What is known of the minute that holds `at`.
   util::Result<model::PastMoment> moment(model::PastTime at);

@@ -2,6 +2,7 @@
 #include "daemon/live/spike_context.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace ssdpulse::live {
@@ -12,6 +13,28 @@ void put_number(std::string& out, std::uint64_t value) {
     out.push_back(static_cast<char>(value | 0x80U));
   }
   out.push_back(static_cast<char>(value));
+}
+
+std::optional<std::uint64_t> take_number(std::string_view& in) {
+  std::uint64_t value = 0;
+  for (unsigned shift = 0; !in.empty() && shift < 63; shift += 7) {
+    const auto byte = static_cast<std::uint8_t>(in.front());
+    in.remove_prefix(1);
+    value |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
+    if (byte < 0x80) {
+      return value;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Buckets rise, and are buckets.
+bool is_sound(const Column& column) {
+  return std::all_of(column.kinds.begin(), column.kinds.end(), [](const KindColumn& kind) {
+    const auto falls = [](const auto& a, const auto& b) { return a.first >= b.first; };
+    return std::adjacent_find(kind.buckets.begin(), kind.buckets.end(), falls) == kind.buckets.end() &&
+           (kind.buckets.empty() || kind.buckets.back().first <= LATENCY_OVER_WORD);
+  });
 }
 
 std::string bytes_between(const Ring& ring, const std::string& device, model::WallTime begin, model::WallTime end) {
@@ -31,6 +54,27 @@ std::string bytes_between(const Ring& ring, const std::string& device, model::Wa
 }
 
 }  // namespace
+
+std::vector<Second> seconds_in(std::string_view bytes) {
+  constexpr std::uint64_t kMostTime = 4'000'000'000'000;  // ms since the epoch
+  std::vector<Second> seconds;
+  while (!bytes.empty()) {
+    const auto number = take_number(bytes);
+    const auto end = take_number(bytes);
+    const auto length = take_number(bytes);
+    const auto size = take_number(bytes);
+    if (!number || !end || !length || !size || *size > bytes.size() || *end > kMostTime || *length > kMostTime) {
+      break;
+    }
+    Second second{*number, model::WallTime(std::chrono::milliseconds(*end)), std::chrono::milliseconds(*length), {}};
+    if (const auto column = bytes.substr(0, *size); !column.empty() && is_sound(decode(column, Depth::buckets))) {
+      second.bytes = std::string(column);
+    }
+    bytes.remove_prefix(*size);
+    seconds.push_back(std::move(second));
+  }
+  return seconds;
+}
 
 void SpikeContext::take(const model::LatencySpike& spike) {
   const auto duration = std::chrono::duration_cast<model::WallTime::duration>(spike.duration);

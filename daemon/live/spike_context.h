@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "daemon/live/ring.h"
@@ -21,6 +22,9 @@ struct SpikeSeconds {
   double excess_seconds = 0;  // of the worst spike
   std::string bytes;
 };
+
+/// Of the bytes of SpikeSeconds, as far as they are whole: what a file holds is not believed further.
+std::vector<Second> seconds_in(std::string_view bytes);
 
 class SpikeContext {
  public:

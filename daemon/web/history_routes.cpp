@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::string_view kPrefix = "/api/v1/history/";
 constexpr std::chrono::hours kMostMinutes{6};  // of one answer with histograms
+constexpr std::chrono::hours kMostSeconds{1};
+constexpr const char* kNoSuchHeat = "heat=: expected read, write, flush, discard or commit";
 
 http::Response words(unsigned status, const std::string& text) {
   return {status, "text/plain; charset=utf-8", "", page_headers(), std::make_shared<const std::string>(text + "\n")};
@@ -93,6 +95,24 @@ http::Response minutes_of(const http::Request& request, history::Reader& reader,
   return read ? json(request, text.take()) : trouble(read.error());
 }
 
+http::Response seconds_of(const http::Request& request, history::Reader& reader, const model::Window& window,
+                          std::mutex& one_at_a_time) {
+  if (window.to - window.from > kMostSeconds) {
+    return words(400, "seconds=1: an hour at most");
+  }
+  const std::string heat = request.parameter("heat").empty() ? "read" : request.parameter("heat");
+  if (!page::is_heat(heat)) {
+    return words(400, kNoSuchHeat);
+  }
+  const std::unique_lock turn(one_at_a_time, std::try_to_lock);
+  if (!turn.owns_lock()) {
+    return words(503, "seconds=1: somebody else is being answered; ask again in a few seconds");
+  }
+  const std::string device = request.path.substr(kPrefix.size());
+  const auto seconds = reader.seconds(device, window);
+  return seconds ? json(request, page::past_seconds_json(device, *seconds, window, heat)) : trouble(seconds.error());
+}
+
 http::Response of_device(const http::Request& request, history::Reader& reader, const model::Window& window) {
   const std::string device = request.path.substr(kPrefix.size());
   const std::string asked = request.parameter("points");
@@ -102,7 +122,7 @@ http::Response of_device(const http::Request& request, history::Reader& reader, 
   }
   const page::HistoryWish wish{request.parameter("heat"), request.parameter("tenants") == "total"};
   if (!wish.heat.empty() && !page::is_heat(wish.heat)) {
-    return words(400, "heat=: expected read, write, flush, discard or commit");
+    return words(400, kNoSuchHeat);
   }
   const auto series = reader.series(device, window, static_cast<std::size_t>(*points));
   return series ? json(request, page::history_json(*series, wish)) : trouble(series.error());
@@ -115,6 +135,9 @@ http::Response past(const http::Request& request, history::Reader& reader, std::
   }
   if (request.path.size() > kPrefix.size() && request.parameter("minutes") == "1") {
     return minutes_of(request, reader, *window, one_at_a_time);
+  }
+  if (request.path.size() > kPrefix.size() && request.parameter("seconds") == "1") {
+    return seconds_of(request, reader, *window, one_at_a_time);
   }
   return request.path.size() > kPrefix.size() ? of_device(request, reader, *window) : list(request, reader, *window);
 }

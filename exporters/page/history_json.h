@@ -2,6 +2,7 @@
 // What the history answers, as JSON: see api.schema.json. Values in, text out; who read them does not matter.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,10 @@ struct HistoryWish {
 
 /// One device in a window: points as arrays by field, of which all are as long.
 std::string history_json(const model::Series& series, const HistoryWish& wish = {});
+
+/// The seconds around spikes, as the history keeps them, within a window.
+std::string past_seconds_json(const std::string& device, const std::vector<std::vector<std::uint8_t>>& blobs,
+                              const model::Window& window, const std::string& heat);
 
 /// Whether it is one of those.
 bool is_heat(const std::string& name);

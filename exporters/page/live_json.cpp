@@ -2,6 +2,8 @@
 // One device second by second: arrays by field, because neighbours in time are alike and compress well.
 #include <fmt/format.h>
 
+#include "daemon/live/spike_context.h"
+#include "exporters/page/history_json.h"
 #include "exporters/page/json.h"
 
 namespace ssdpulse::page {
@@ -179,6 +181,30 @@ Json column_json(const model::Snapshot& snapshot, const live::RecentPast& past, 
     answer["latency"][live::kKindNames[kind]] = std::move(buckets);
   }
   return answer;
+}
+
+std::string past_seconds_json(const std::string& device, const std::vector<std::vector<std::uint8_t>>& blobs,
+                              const model::Window& window, const std::string& heat) {
+  std::vector<Second> seconds;
+  for (const auto& blob : blobs) {
+    for (Second& second : live::seconds_in({reinterpret_cast<const char*>(blob.data()), blob.size()})) {
+      const bool follows = seconds.empty() || second.end > seconds.back().end;  // else another one had it, too
+      if (follows && second.end > window.from && second.end - second.length < window.to) {
+        seconds.push_back(std::move(second));
+      }
+    }
+  }
+  Json answer{{"device", text(device)}, {"end", Json::array()}};
+  Columns columns;
+  for (const Second& second : seconds) {
+    columns.add(second, kind_in(heat).value_or(Kind::read));
+    answer["end"].push_back(seconds_of(second.end));
+  }
+  Json heats;
+  answer["columns"] = columns.take(heats);
+  answer["heat"] = {{"operation", heat}, {"levels", std::move(heats)}};
+  answer["bounds_seconds"] = bounds_json();
+  return answer.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace ssdpulse::page

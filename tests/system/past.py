@@ -104,3 +104,20 @@ class Past:
     def burst(self, at, length, trigger):
         self.execute("INSERT OR REPLACE INTO discard_burst VALUES (?, ?, ?, ?, 1000000)", int(at * 1000), self._device,
                      trigger, length)
+
+    def seconds(self, begin, columns, excess):
+        """`columns`: (number of a snapshot, its end, bytes of the column) of one second each, as daemon/live/column.cpp packs them."""
+        blob = b"".join(number(one) + number(int(end * 1000)) + number(1000) + number(len(column)) + column for one, end, column in columns)
+        self.execute("INSERT INTO spike_seconds (begin_ms, end_ms, device, excess_seconds, seconds) VALUES (?, ?, ?, ?, ?)",
+                     int(begin * 1000), int(columns[-1][1] * 1000), self._device, excess, blob)
+
+
+def column(words):
+    """Of a second with these reads alone: {word: I/Os}; its quantiles are those of the slowest."""
+    ios, most = sum(words.values()), max(words)
+    tail = number(ios) + number(most) * 3
+    return (number(1) + number(0) * 3 + number(0) * 4 +  # reads alone; errors, losses, bursts; spikes
+            number(ios) + number(ios * 4096) + tail * 3 + number(0) +
+            number(0) * 8 +  # by what else was in flight: nothing
+            number(len(words)) + b"".join(number(one - last) + number(words[one])
+                                          for last, one in zip([0, *sorted(words)], sorted(words))))

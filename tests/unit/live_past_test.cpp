@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "daemon/live/recent_past.h"
+#include "daemon/live/spike_context.h"
 #include "tests/unit/prometheus_snapshots.h"
 
 namespace ssdpulse::live {
@@ -196,6 +197,54 @@ TEST(live_past, a_burst_ends_with_its_drive) {
   past.observe(second(4, {drive.snapshot()}));  // another one of that name
   ASSERT_EQ(past.bursts().size(), 1U);
   EXPECT_EQ(past.bursts()[0].end, at(1'700'000'003'000));
+}
+
+TEST(spike_seconds, are_those_from_a_minute_before_to_a_minute_after) {
+  RecentPast past{1U << 20};
+  Drive sda("sda");
+  SpikeContext context;
+  std::vector<SpikeSeconds> kept;
+  for (std::uint64_t number = 1; number <= 200; ++number) {
+    sda.read(number == 92 ? 150 : 60, 7);
+    auto snapshot = second(number, {sda.snapshot()});
+    past.observe(snapshot);
+    if (number == 100) {
+      model::LatencySpike spike;
+      spike.device = "sda";
+      spike.begin = at(1'700'000'090'000);
+      spike.duration = std::chrono::seconds(5);
+      spike.excess_seconds = 3;
+      snapshot.spikes_ended = {spike};
+    }
+    for (SpikeSeconds& one : context.due(snapshot, past.ring())) {
+      kept.push_back(std::move(one));
+    }
+  }
+  ASSERT_EQ(kept.size(), 1U);
+  const auto seconds = seconds_in(kept[0].bytes);
+  ASSERT_EQ(seconds.size(), 126U);
+  EXPECT_EQ(seconds.front().end, at(1'700'000'030'000));
+  EXPECT_EQ(seconds.back().end, at(1'700'000'155'000));
+  const Second& worst = seconds[92 - 30];
+  EXPECT_EQ(worst.number, 92U);
+  EXPECT_EQ(worst.length, std::chrono::seconds(1));
+  EXPECT_EQ(decode(*worst.bytes, Depth::buckets).kind(Kind::read).buckets, (Buckets{{150, 7}}));
+  const std::string cut = kept[0].bytes.substr(0, kept[0].bytes.size() - 1);
+  EXPECT_EQ(seconds_in(cut).size(), 125U) << "what is not whole is left out";
+}
+
+RC_GTEST_PROP(spike_seconds, of_any_bytes_are_sound_or_nothing, ()) {
+  const auto bytes = *rc::gen::container<std::string>(rc::gen::arbitrary<char>());
+  for (const Second& second : seconds_in(bytes)) {
+    if (second.bytes) {
+      for (const KindColumn& kind : decode(*second.bytes, Depth::buckets).kinds) {
+        for (std::size_t i = 0; i < kind.buckets.size(); ++i) {
+          RC_ASSERT(kind.buckets[i].first <= LATENCY_OVER_WORD);
+          RC_ASSERT(i == 0 || kind.buckets[i - 1].first < kind.buckets[i].first);
+        }
+      }
+    }
+  }
 }
 
 TEST(live_past, a_clock_that_was_set_makes_no_wide_column) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is shown is in the URL's fragment: #/ or #/device/NAME?range=300&heat=write&to=TIME, or ?from=TIME&to=TIME; times in
-// seconds since the epoch. Everything else follows.
+// What is shown is in the URL's fragment: #/ or #/device/NAME?range=300&heat=write&to=TIME, or ?from=TIME&to=TIME, with
+// by=seconds for the seconds around a slow time; times in seconds since the epoch. Everything else follows.
 
 import { Store } from "./store.js";
 import { Overview } from "./overview.js";
@@ -38,7 +38,7 @@ class App {
     try {
       device = match ? decodeURIComponent(match[1]) : null;
     } catch (error) { /* no name of ours */ }
-    return { device, range: number("range"), heat: parameters.get("heat") ?? "read", from: number("from"), to: number("to") };
+    return { device, range: number("range"), heat: parameters.get("heat") ?? "read", from: number("from"), to: number("to"), by: parameters.get("by") === "seconds" ? "seconds" : null };
   }
 
   // The way back leads to what was seen before, but not through each pause.

@@ -27,7 +27,7 @@ export class DeviceView {
     this.facts = element("ul", { class: "facts" });
     this.past = new Past(() => this.update());
     this.tenants = new Tenants(app.store, device);
-    this.ranges = RANGES.map(([seconds, words]) => element("button", { type: "button", "data-range": seconds, onclick: () => app.go({ range: seconds, from: null, to: seconds > MEMORY ? null : this.pausedAt }) }, words));
+    this.ranges = RANGES.map(([seconds, words]) => element("button", { type: "button", "data-range": seconds, onclick: () => app.go({ range: seconds, from: null, by: null, to: seconds > MEMORY ? null : this.pausedAt }) }, words));
     this.times = ["from", "to"].map((name) => element("input", { type: "datetime-local", class: "time", id: "time-" + name, "aria-label": name, onkeydown: (event) => {
       if (event.key === "Enter") this.showTimes();
     } }));
@@ -96,7 +96,11 @@ export class DeviceView {
   series(name) { return this.source.series(name); }
   get oldest() { return this.inPast ? this.past.oldest : null; }
   get newest() { return this.inPast ? Math.min(this.until, Date.now() / 1000) : null; }
-  get patience() { return this.inPast ? this.past.step + 70 : 2.5; }
+  // How long the newest column may be on its way.
+  get patience() {
+    if (!this.inPast) return 2.5;
+    return this.until < Date.now() / 1000 - this.past.step - 130 ? 0.6 : this.past.step + 70;
+  }
   get step() { return this.inPast ? this.past.step : 1; }
   get unit() {
     const step = this.step;
@@ -107,7 +111,7 @@ export class DeviceView {
   // When a column was, as people say it.
   moment(i) {
     const { end, seconds } = this.columns;
-    if (!this.inPast) return clock(end[i]);
+    if (this.step === 1) return clock(end[i]);
     const begin = end[i] - seconds[i];
     return `${date(begin) === date(this.until) ? "" : date(begin) + " "}${clock(begin).slice(0, 5)} to ${clock(end[i]).slice(0, 5)}`;
   }
@@ -157,10 +161,11 @@ export class DeviceView {
     return at < 0 ? null : at;
   }
 
-  configure({ range, heat, from, to }) {
+  configure({ range, heat, from, to, by }) {
     const known = RANGES.some(([seconds]) => seconds === range);
     const window = from !== null && to !== null && to > from;
     this.window = window ? [from, Math.min(to, from + LONGEST)] : null;
+    this.bySeconds = window && by === "seconds" && to - from <= MEMORY;
     this.asked = known && !window ? range : null;
     this.range = window ? this.window[1] - from : this.asked ?? this.range ?? 300;
     this.heat = HEATS.includes(heat) ? heat : "read";
@@ -178,19 +183,19 @@ export class DeviceView {
 
   // Whether the wanted time lies beyond the seconds that the daemon has in memory. What was paused may leave it by half.
   isPast(now) {
-    if (this.range > MEMORY) return true;
+    if (this.range > MEMORY || this.bySeconds) return true;
     if (this.window) return this.window[0] < Math.max(now - MEMORY, (this.app.store.overview.reach.begin ?? now) - 1);
     return this.to !== null && this.to - this.range / 2 < now - MEMORY;
   }
 
   pause() {
-    if (this.to) this.app.go({ from: null, to: null, range: this.asked ?? (this.inPast ? 900 : this.range) }, true);
+    if (this.to) this.app.go({ from: null, to: null, by: null, range: this.asked ?? (this.inPast ? 900 : this.range) }, true);
     else this.app.go({ to: Math.round(this.until) }, true);
   }
 
-  show(from, to) {
+  show(from, to, by = null) {
     const length = Math.min(LONGEST, Math.max(SHORTEST, Math.round(to - from)));
-    this.app.go({ range: null, from: Math.max(0, Math.round(from)), to: Math.max(0, Math.round(from)) + length });
+    this.app.go({ range: null, by, from: Math.max(0, Math.round(from)), to: Math.max(0, Math.round(from)) + length });
   }
 
   showTimes() {
@@ -251,7 +256,7 @@ export class DeviceView {
   lookBack(now) {
     this.until = this.window ? this.window[1] : this.to ?? Math.ceil(now / 60) * 60;
     this.from = this.until - this.range;
-    this.past.look(this.device, this.heat, this.from, this.until, !this.to);
+    this.past.look(this.device, this.heat, this.from, this.until, !this.to, this.bySeconds);
   }
 
   // What is shown, unless somebody is writing there.
@@ -383,6 +388,7 @@ export class DeviceView {
         element("p", {}, element("strong", {}, "What speaks for it:")), element("ul", {}, ...mark.evidence.map((line) => element("li", {}, line))));
       if (mark.missing.length) box.append(element("p", {}, element("strong", {}, "What could not be known:")), element("ul", {}, ...mark.missing.map((line) => element("li", {}, line))));
       box.append(element("p", {}, element("strong", {}, "Next: "), mark.next + " ", this.app.runbookButton(mark.runbook),
+        mark.has_columns && !this.bySeconds ? element("button", { type: "button", id: "by-seconds", onclick: () => this.show(mark.begin - 60, Math.min(mark.end + 60, mark.begin - 60 + MEMORY), "seconds") }, "Second by second") : "",
         this.inPast && this.range > 7200 ? element("button", { type: "button", onclick: () => this.show(mark.begin - 1800, mark.begin + 1800) }, "Show the hour around it") : ""));
     }
     this.explanation.replaceChildren(box);
@@ -399,7 +405,7 @@ export class DeviceView {
     if (this.until === undefined) return;
     const now = this.app.store.overview.taken_at;
     const until = this.until + (direction * this.range) / 2;
-    if (until >= now) this.app.go({ from: null, to: null, range: this.range });
+    if (until >= now) this.app.go({ from: null, to: null, by: null, range: this.range });
     else if (this.window || !RANGES.some(([seconds]) => seconds === this.range)) this.show(until - this.range, until);
     else this.app.go({ range: this.range, to: Math.round(until) });
   }

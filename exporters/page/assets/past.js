@@ -51,28 +51,36 @@ export class Past {
     this.tenants = null;
     this.answer = null;
     this.trouble = "";
+    this.measured = 0;
+    this.bySeconds = false;
     this.asked = "";
   }
 
   // Asks where another window is wanted, or this one ends now and has grown.
-  look(device, heat, from, to, ends) {
-    const key = [device, heat, ends ? from - to : from, ends ? "now" : to].join(" ");
+  look(device, heat, from, to, ends, bySeconds) {
+    const key = [device, heat, ends ? from - to : from, ends ? "now" : to, bySeconds].join(" ");
     const now = Date.now() / 1000;
     if (key === this.asked && !(ends && now - this.askedAt > REFRESH)) return;
     if (key !== this.asked) this.answer = null;
     this.asked = key;
     this.askedAt = now;
-    this.ask(key, device, heat, from, to);
+    this.ask(key, device, heat, from, to, bySeconds);
   }
 
-  async ask(key, device, heat, from, to) {
+  // Of a column of seconds, words are words already.
+  async ask(key, device, heat, from, to, bySeconds) {
     let answer = null;
+    let seconds = null;
     let trouble = "";
+    const get = async (query) => {
+      const response = await fetch(`api/v1/history/${encodeURIComponent(device)}?from=${Math.floor(from)}&to=${Math.ceil(to)}&heat=${heat}&${query}`, { signal: AbortSignal.timeout(10000) });
+      if (response.ok) return response.json();
+      trouble = (await response.text()).slice(0, 300).trim();
+      return null;
+    };
     try {
-      const response = await fetch(`api/v1/history/${encodeURIComponent(device)}?from=${Math.floor(from)}&to=${Math.ceil(to)}&points=${POINTS}&heat=${heat}&tenants=total`,
-        { signal: AbortSignal.timeout(10000) });
-      if (response.ok) answer = await response.json();
-      else trouble = (await response.text()).slice(0, 300).trim();
+      answer = await get(`points=${POINTS}&tenants=total`);
+      if (answer && bySeconds) seconds = await get("seconds=1");
     } catch (error) {
       trouble = "no answer";
     }
@@ -85,6 +93,13 @@ export class Past {
       this.levels = answer.heat.levels;
       this.marks = marksOf(answer);
       this.tenants = answer.tenants;
+      this.measured = this.columns.measured.reduce((all, one) => all + one, 0);
+      this.bySeconds = Boolean(seconds);
+      if (seconds) {
+        const lengths = (seconds.columns.milliseconds ?? []).map((one) => one / 1000);
+        this.columns = { ...seconds.columns, end: seconds.end, seconds: lengths, measured: lengths };
+        this.levels = seconds.heat.levels;
+      }
     } else if (!this.answer) {
       this.columns = { end: [], seconds: [], measured: [] };
       this.levels = [];
@@ -94,7 +109,7 @@ export class Past {
     this.changed();
   }
 
-  get step() { return this.answer?.step_seconds ?? 60; }
+  get step() { return this.bySeconds ? 1 : this.answer?.step_seconds ?? 60; }
 
   // What was before it is not kept.
   get oldest() {

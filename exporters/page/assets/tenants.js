@@ -132,7 +132,7 @@ export class Tenants {
   }
 
   showPast(past) {
-    const seconds = past.series("measured").reduce((all, one) => all + one, 0);
+    const seconds = past.measured;
     const rows = past.tenants?.map((one) => sum(one.name, one));
     this.tenants.show(rows?.length ? rows : null, seconds, "The history has no tenants of this time.");
     this.paths.show(null, seconds, "The history does not keep paths: they are live only.");
