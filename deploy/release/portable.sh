@@ -15,10 +15,10 @@ machine=$(uname -m)
 version=$(sed -nE 's/^project\(ssdpulse VERSION ([0-9.]+).*/\1/p' "$source_root/CMakeLists.txt")
 revision=$(cat "$source_root/debian/revision")
 SOURCE_DATE_EPOCH=$(dpkg-parsechangelog -l "$source_root/debian/changelog" -S Timestamp)
-export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC PATH=/usr/lib/ccache:$PATH
+export SOURCE_DATE_EPOCH LC_ALL=C.UTF-8 TZ=UTC PATH=/usr/lib/ccache:$PATH
 umask 022
 
-# flags NAME: those of the Debian package.
+# flags NAME: those of the Debian package. With these and its locale, ccache knows what was compiled for it.
 flags() { (cd "$source_root" && DEB_BUILD_MAINT_OPTIONS=hardening=+all dpkg-buildflags --get "$1"); }
 
 # configure PREFIX DIRECTORY OPTION...: where, by which and with what the Debian package is built, so that ccache knows it.

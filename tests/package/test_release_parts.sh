@@ -14,6 +14,7 @@ parts=$SSDPULSE_SOURCE/deploy/release
 # A repository of the same files, to be spoilt.
 (cd "$SSDPULSE_SOURCE" && tests/lib/sources.sh | tar -cf - -T -) | { mkdir tree && tar -xf - -C tree; }
 # Nothing is built in it, whatever is let through.
+# shellcheck disable=SC2016  # the words of that file
 sed -i 's/debian_root "\$suite"/false "$suite"/' tree/deploy/debian/suite_root.sh
 git init -q tree
 commit() { git -C tree add -A && git -C tree -c user.name=test -c user.email=test@invalid commit -q -m test; }
