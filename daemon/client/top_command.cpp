@@ -61,7 +61,7 @@ void ask_the_past(Api& api, const top::View& view, top::State& state) {
   const auto devices =
       known ? devices_of(*now, *known, static_cast<double>(begin), static_cast<double>(begin + step)) : *now;
   std::map<std::string, nlohmann::json> histories;
-  std::string trouble;
+  std::string trouble = known ? "" : known.error().message;  // as where no history is kept
   for (const auto& device : devices.value("devices", nlohmann::json::array())) {
     const std::string name = device.value("name", "");
     auto history = api.get("history/" + escaped(name) + range(begin, begin + step) + "&points=2");
@@ -81,6 +81,9 @@ void ask_the_past(Api& api, const top::View& view, top::State& state) {
   const std::string path = "history/" + escaped(view.selected) + window;
   const auto minutes = api.get(path + "&minutes=1");
   const auto history = api.get(path + "&points=2&heat=" + std::string(heat_name(view.heat)));
+  if (!minutes || !history) {
+    state.trouble = !minutes ? minutes.error().message : history.error().message;
+  }
   state.seconds = minutes && history ? std::optional(top::minutes_at(*view.at, std::string(heat_name(view.heat)),
                                                                      kMinutes, *history, *history, *minutes))
                                      : std::nullopt;

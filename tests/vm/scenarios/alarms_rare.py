@@ -78,12 +78,12 @@ def run(vm, check):
         backends["log"].set(flush=1.5)
         backends["rare"].set(added=[OUTLIERS])
         with Freezes(backends["frozen"]):
-            commits.fires(COMMITS_WITHIN, f"On {INSTANCE}, commits to {disks['log']} were slow in .*cause: flush.* "
-                                          r"in 15 minutes they waited [0-9.]+ s longer")
+            commits.fires(COMMITS_WITHIN, f"On {INSTANCE}, commits on {disks['log']} were slow in .*cause: flush.* "
+                                          r"they waited [0-9.]+ s longer than usual in 15 minutes")
             backends["log"].set(flush=0.005)
             commits.ends()
-            stalls.fires(STALLS_WITHIN, f"On {INSTANCE}, (read|write)s of {disks['frozen']} stalled [0-9]+ times in 10 minutes")
-            rare.fires(RARE_WITHIN, f"On {INSTANCE}, [0-9.]+% of what reads of {disks['rare']} waited")
+            stalls.fires(STALLS_WITHIN, f"On {INSTANCE}, (read|write)s on {disks['frozen']} stalled [0-9]+ times in 10 minutes")
+            rare.fires(RARE_WITHIN, f"On {INSTANCE}, [0-9.]+% of the time that reads on {disks['rare']} waited")
         commits.resolves(COMMITS_END)
         spans = fired(servers, begin, time.time())
         print(f"     fired, in seconds from begin: {spans}")
