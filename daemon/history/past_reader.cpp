@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <limits>
 #include <map>
 #include <utility>
 
 #include "daemon/history/database_file.h"
+#include "daemon/history/events.h"
 #include "daemon/history/load_codec.h"
 #include "daemon/history/reach.h"
 
@@ -17,6 +19,18 @@ namespace {
 using model::Window;
 
 std::int64_t last_of(const Window& window) { return number_of(window.to) - 1; }
+
+/// Nothing in rows of versions that did not note it.
+std::optional<double> excess_in(const std::string& evidence) {
+  if (evidence.rfind(kExcess, 0) != 0) {
+    return std::nullopt;
+  }
+  double seconds = 0;
+  const char* end = evidence.data() + evidence.size();
+  const auto parsed = std::from_chars(evidence.data() + kExcess.size(), end, seconds);
+  const bool good = parsed.ec == std::errc() && (parsed.ptr == end || *parsed.ptr == ' ') && seconds >= 0;
+  return good ? std::optional(seconds) : std::nullopt;
+}
 
 tl::unexpected<Failure> changed() {
   return tl::unexpected(Failure{"minutes became hours meanwhile: ask again", false});
@@ -294,10 +308,11 @@ Outcome<void> PastReader::add_spikes(model::Series& series) {
     if (row.text(1) != series.device.name) {
       return true;
     }
+    const std::string evidence = row.text(8).value_or("");
     series.spikes.push_back({time_of(row.integer(0).value_or(0)), series.device.name, row.text(2).value_or(""),
                              row.real(3).value_or(0), row.real(4).value_or(0), row.real(5).value_or(0),
-                             static_cast<std::uint64_t>(row.integer(6).value_or(0)), row.text(7).value_or(""),
-                             row.text(8).value_or(""), row.text(9).value_or(""), row.integer(10) == 1});
+                             static_cast<std::uint64_t>(row.integer(6).value_or(0)), row.text(7).value_or(""), evidence,
+                             row.text(9).value_or(""), row.integer(10) == 1, excess_in(evidence)});
     if (series.spikes.size() > Reader::kMostMarks) {
       series.spikes.erase(series.spikes.begin());
       series.cut = true;
@@ -312,15 +327,20 @@ Outcome<void> PastReader::add_spikes(model::Series& series) {
       from, to, take);
 }
 
+/// The newest of each trigger: those of one mounted with discard would leave no room for the weekly fstrim.
 Outcome<void> PastReader::add_bursts(model::Series& series) {
+  std::map<std::string, std::size_t> of_trigger;
   const auto take = [&](const Statement& row) {
     if (row.text(1) != series.device.name) {
       return true;
     }
-    series.bursts.push_back({time_of(row.integer(0).value_or(0)), series.device.name, row.text(2).value_or(""),
-                             row.real(3).value_or(0), static_cast<std::uint64_t>(row.integer(4).value_or(0))});
-    if (series.bursts.size() > Reader::kMostMarks) {
-      series.bursts.erase(series.bursts.begin());
+    const std::string trigger = row.text(2).value_or("");
+    series.bursts.push_back({time_of(row.integer(0).value_or(0)), series.device.name, trigger, row.real(3).value_or(0),
+                             static_cast<std::uint64_t>(row.integer(4).value_or(0))});
+    if (++of_trigger[trigger] > Reader::kMostMarks) {
+      const auto is = [&](const model::PastBurst& one) { return one.trigger == trigger; };
+      series.bursts.erase(std::find_if(series.bursts.begin(), series.bursts.end(), is));
+      --of_trigger[trigger];
       series.cut = true;
     }
     return true;

@@ -3,10 +3,12 @@
 
 #include <unistd.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "daemon/audit/audit.h"
+#include "daemon/audit/gathering/read_pasts.h"
 #include "daemon/config/accepted_file.h"
 #include "daemon/sources/settings/settings.h"
 #include "daemon/util/log.h"
@@ -32,10 +34,19 @@ std::vector<audit::Acceptance> acceptances() {
   return list;
 }
 
+std::vector<std::string> names_of(const model::Inventory& inventory) {
+  std::vector<std::string> names;
+  for (const model::Device& device : inventory.devices) {
+    names.push_back(device.name);
+  }
+  return names;
+}
+
 }  // namespace
 
-AuditWatch::AuditWatch(const web::CurrentSnapshot& current)
-    : state_(std::make_shared<State>()), thread_([state = state_, &current] { work(*state, current); }) {}
+AuditWatch::AuditWatch(const web::CurrentSnapshot& current, std::shared_ptr<history::Reader> history)
+    : state_(std::make_shared<State>()),
+      thread_([state = state_, &current, kept = std::move(history)] { work(*state, current, kept.get()); }) {}
 
 AuditWatch::~AuditWatch() {
   std::unique_lock lock(state_->mutex);
@@ -65,14 +76,23 @@ std::shared_ptr<const AuditWatch::Findings> AuditWatch::findings() const {
   return state_->findings;
 }
 
-void AuditWatch::work(State& state, const web::CurrentSnapshot& current) {
+void AuditWatch::work(State& state, const web::CurrentSnapshot& current, history::Reader* history) {
+  Pasts pasts;
+  std::optional<std::chrono::steady_clock::time_point> read_at;
   std::unique_lock lock(state.mutex);
   state.wake.wait(lock, [&] { return state.stop || state.inventory != nullptr; });
   while (!state.stop) {
     const auto inventory = state.inventory;
     const auto snapshot = current.get();  // under the lock: once stop is set, nobody looks at it any more
     lock.unlock();
-    auto found = look(*inventory, snapshot);
+    const auto now = std::chrono::steady_clock::now();
+    if (history != nullptr && (!read_at || now - *read_at >= kPastInterval)) {
+      // Where it cannot be read the evidence stays what it was: the history says so itself.
+      pasts = audit::gathering::read_pasts(*history, names_of(*inventory), std::chrono::system_clock::now())
+                  .value_or(std::move(pasts));
+      read_at = now;
+    }
+    auto found = look(*inventory, snapshot, pasts);
     lock.lock();
     state.findings = std::move(found);
     state.wake.wait_for(lock, kInterval, [&] { return state.stop; });
@@ -82,8 +102,10 @@ void AuditWatch::work(State& state, const web::CurrentSnapshot& current) {
 }
 
 std::shared_ptr<const AuditWatch::Findings> AuditWatch::look(const model::Inventory& inventory,
-                                                             const std::shared_ptr<const model::Snapshot>& snapshot) {
+                                                             const std::shared_ptr<const model::Snapshot>& snapshot,
+                                                             const Pasts& pasts) {
   audit::Facts facts;
+  facts.pasts = pasts;
   facts.settings = settings::read({}, inventory);
   if (snapshot) {
     // A page of its own, whose bytes are gone afterwards.

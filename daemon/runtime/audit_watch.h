@@ -7,11 +7,15 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "daemon/audit/device_past.h"
+#include "daemon/history/reader.h"
 #include "daemon/model/device.h"
 #include "daemon/model/finding.h"
 #include "daemon/model/snapshot.h"
@@ -25,13 +29,16 @@ class AuditWatch {
   /// Between two looks: some fifty small files for each device, and one rendering of the metrics.
   static constexpr std::chrono::minutes kInterval{5};
 
+  /// Between two readings of the history: a week of a busy disk takes a tenth of a second.
+  static constexpr std::chrono::minutes kPastInterval{60};
+
   /// How long the end waits for a look that is under way; it takes milliseconds.
   static constexpr std::chrono::seconds kPatience{2};
 
   using Findings = std::vector<model::Finding>;
 
-  /// `current` must live longer.
-  explicit AuditWatch(const web::CurrentSnapshot& current);
+  /// `current` must live longer.   /// `history` may be null: then evidence is what the snapshot has alone.
+  AuditWatch(const web::CurrentSnapshot& current, std::shared_ptr<history::Reader> history);
   ~AuditWatch();
   AuditWatch(const AuditWatch&) = delete;
   AuditWatch& operator=(const AuditWatch&) = delete;
@@ -43,6 +50,8 @@ class AuditWatch {
   [[nodiscard]] std::shared_ptr<const Findings> findings() const;
 
  private:
+  using Pasts = std::map<std::string, audit::DevicePast>;
+
   // Outlives the AuditWatch where its thread is left behind.
   struct State {
     std::mutex mutex;  // never held during a look
@@ -53,9 +62,10 @@ class AuditWatch {
     bool ended = false;
   };
 
-  static void work(State& state, const web::CurrentSnapshot& current);
+  static void work(State& state, const web::CurrentSnapshot& current, history::Reader* history);
   static std::shared_ptr<const Findings> look(const model::Inventory& inventory,
-                                              const std::shared_ptr<const model::Snapshot>& snapshot);
+                                              const std::shared_ptr<const model::Snapshot>& snapshot,
+                                              const Pasts& pasts);
 
   const std::shared_ptr<State> state_;
   std::thread thread_;

@@ -148,6 +148,7 @@ Json spikes_json(const std::vector<model::PastSpike>& spikes) {
                    {"peak_seconds", spike.peak_seconds},
                    {"usual_seconds", spike.baseline_seconds},
                    {"ios", spike.ios},
+                   {"excess_seconds", number(spike.excess_seconds)},
                    {"evidence", text(spike.evidence)},
                    {"missing", text(spike.missing)},
                    {"has_columns", spike.has_columns}});

@@ -29,6 +29,7 @@ PARTS = {
     "vm-soak": ["vm.soak"],
     "vm-stacks": ["vm.stacks"],
     "vm-flash": ["vm.flash"],
+    "vm-decisions": ["vm.decisions"],
     "sabotages-drives": ["mutate.ledger", "mutate.pages", "mutate.poller", "mutate.drives", "mutate.history"],
     "sabotages-block": ["mutate.kernel", "mutate.block", "mutate.spikes", "mutate.discards"],
     "sabotages-tenants": ["mutate.attribution", "mutate.tenants", "mutate.samples"],
