@@ -48,9 +48,8 @@ std::string add_pasts(const model::Inventory& inventory, const AuditOptions& opt
     names.push_back(device.name);
   }
   auto history = history::Reader::open(options.history_file);
-  auto pasts =
-      history ? audit::gathering::read_pasts(**history, names, std::chrono::system_clock::now(), options.time_scale)
-              : tl::make_unexpected(history.error());
+  auto pasts = history ? gathering::read_pasts(**history, names, std::chrono::system_clock::now(), options.time_scale)
+                       : tl::make_unexpected(history.error());
   if (!pasts) {
     return pasts.error().message;
   }
@@ -71,7 +70,7 @@ util::Result<audit::Facts> gather(const Where& where, const config::Config& conf
   auto api = Api::open(where, config.web);
   const auto page = api ? api->page("/metrics?collect%5B%5D=all") : tl::make_unexpected(api.error());
   if (page) {
-    facts.measured = audit::Measurements::parse(*page);
+    facts.measured = audit::Measurements::parse(*page, options.time_scale);
   }
   const std::string past = add_pasts(*inventory, options, facts);
   if (!page) {
@@ -114,8 +113,8 @@ void print_words(audit::Accepted result, const audit::Facts& facts, const AuditO
     kept = std::max(kept, past.observed_seconds());
   }
   if (observed || kept > 0) {
-    out << (observed ? "the daemon measures since " + audit::duration(*observed) : std::string("no daemon answers"))
-        << (kept > 0 ? ", the history has " + audit::duration(kept) : "")
+    out << (observed ? "the daemon has measured for " + audit::duration(*observed) : std::string("no daemon answers"))
+        << (kept > 0 ? ", the history has " + audit::duration(kept) + " of the last seven days" : "")
         << fmt::format("; something is advised after {}, what happens once a week after {}\n",
                        audit::duration(static_cast<double>(facts.enough.count())),
                        audit::duration(7 * static_cast<double>(facts.enough.count())));

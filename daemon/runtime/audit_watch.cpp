@@ -88,7 +88,7 @@ void AuditWatch::work(State& state, const web::CurrentSnapshot& current, history
     const auto now = std::chrono::steady_clock::now();
     if (history != nullptr && (!read_at || now - *read_at >= kPastInterval)) {
       // Where it cannot be read the evidence stays what it was: the history says so itself.
-      pasts = audit::gathering::read_pasts(*history, names_of(*inventory), std::chrono::system_clock::now())
+      pasts = gathering::read_pasts(*history, names_of(*inventory), std::chrono::system_clock::now())
                   .value_or(std::move(pasts));
       read_at = now;
     }

@@ -68,10 +68,10 @@ std::string evidence_text(const std::string& name, double value) {
     std::string (*text)(double);
   };
   static const auto kSeconds = [](double seconds) {
-    return seconds >= 10     ? util::duration_text(seconds)
-           : seconds >= 1    ? fmt::format("{:.3g} s", seconds)
-           : seconds >= 1e-3 ? fmt::format("{:.3g} ms", seconds * 1e3)
-                             : fmt::format("{:.3g} us", seconds * 1e6);
+    return seconds >= 10 || seconds <= 0 ? util::duration_text(seconds)
+           : seconds >= 1                ? fmt::format("{:.3g} s", seconds)
+           : seconds >= 1e-3             ? fmt::format("{:.3g} ms", seconds * 1e3)
+                                         : fmt::format("{:.3g} us", seconds * 1e6);
   };
   static const auto kBytes = [](double bytes) {
     return bytes >= 1e12  ? fmt::format("{:.3g} TB", bytes / 1e12)
@@ -120,10 +120,10 @@ std::string observed_of(const model::Finding& one) {
 
 std::string cost_of(const model::Finding& one) {
   std::string text;
-  if (one.excess_seconds_per_day) {
+  if (one.excess_seconds_per_day.value_or(0) > 0) {
     text = fmt::format("at most {} of waiting a day", util::duration_text(*one.excess_seconds_per_day));
   }
-  if (one.wear_bytes_per_day) {
+  if (one.wear_bytes_per_day.value_or(0) > 0) {
     text += fmt::format("{}at most {:.3g} GB of wear a day", text.empty() ? "" : ", ", *one.wear_bytes_per_day / 1e9);
   }
   return text;

@@ -8,6 +8,7 @@ they hold every test of the long tier: `complete` says what is missing.
 PARTS = {
     "static": ["static", "build.gcc", "build.clang"],
     "unit": ["unit"],
+    "decisions": ["unit.comparison_coverage_test", "unit.audit_hosts_test"],  # of the unit tests, those that take longest here
     "address": ["sanitize.address"],
     "thread": ["sanitize.thread"],
     "fuzz": ["fuzz"],

@@ -3,18 +3,18 @@
 
 #include <algorithm>
 
-namespace ssdpulse::audit::gathering {
+namespace ssdpulse::gathering {
 
-util::Result<std::map<std::string, DevicePast>> read_pasts(history::Reader& history,
-                                                           const std::vector<std::string>& disks, model::WallTime now,
-                                                           double time_scale) {
+util::Result<std::map<std::string, audit::DevicePast>> read_pasts(history::Reader& history,
+                                                                  const std::vector<std::string>& disks,
+                                                                  model::WallTime now, double time_scale) {
   const auto known = history.devices();
   if (!known) {
     return tl::make_unexpected(known.error());
   }
   const auto end = std::chrono::ceil<std::chrono::minutes>(now);
   const model::Window window{end - kReach, end};
-  std::map<std::string, DevicePast> pasts;
+  std::map<std::string, audit::DevicePast> pasts;
   for (const std::string& disk : disks) {
     const model::PastDevice* device = nullptr;  // who had the name last
     for (const model::PastDevice& one : *known) {
@@ -30,7 +30,7 @@ util::Result<std::map<std::string, DevicePast>> read_pasts(history::Reader& hist
     if (!series) {
       return tl::make_unexpected(series.error());
     }
-    PastSums sums(*series, time_scale);
+    audit::PastSums sums(*series, time_scale);
     const auto read = history.minutes(*device, window, [&](model::MinuteOf&& minute) { sums.add(minute); });
     if (!read) {
       return tl::make_unexpected(read.error());
@@ -40,4 +40,4 @@ util::Result<std::map<std::string, DevicePast>> read_pasts(history::Reader& hist
   return pasts;
 }
 
-}  // namespace ssdpulse::audit::gathering
+}  // namespace ssdpulse::gathering

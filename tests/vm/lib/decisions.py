@@ -27,10 +27,10 @@ class Host:
         self.daemon = machine.Daemon(vm, "--config", CONFIG, environment=self._clock)
 
     def ask(self, command, *options, codes=(0, 1)):
-        code, output = self._vm.run(f"{self._clock} ssdpulse {command} -c {CONFIG} {' '.join(options)} 2>&1", 120)
+        code, output = self._vm.run(f"{self._clock} ssdpulse {command} -c {CONFIG} {' '.join(options)} 2>/tmp/ask", 120)
         words = output.decode(errors="replace")
         if code not in codes:
-            raise machine.GuestError(f"ssdpulse {command} {options}: exit {code}: {words}")
+            raise machine.GuestError(f"ssdpulse {command} {options}: exit {code}: {words} {self._vm.sh('cat /tmp/ask')}")
         return words
 
     def audit(self, *options):
