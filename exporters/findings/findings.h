@@ -29,7 +29,7 @@ struct Style {
 };
 
 /// What it costs and what speaks for it, over which time; empty where nothing was measured. "At most 5 min of waiting a
-/// day, measured over 7 d, by the history: queue time 30 %"
+/// day, all I/Os together, measured over 7 d, by the history: queue time 30 %"
 std::string evidence_sentence(const model::Finding& one);
 
 /// One line each, equal ones of several devices in one, and a last line that counts. What comes from outside loses

@@ -121,7 +121,8 @@ std::string observed_of(const model::Finding& one) {
 std::string cost_of(const model::Finding& one) {
   std::string text;
   if (one.excess_seconds_per_day.value_or(0) > 0) {
-    text = fmt::format("at most {} of waiting a day", util::duration_text(*one.excess_seconds_per_day));
+    text =
+        fmt::format("at most {} of waiting a day, all I/Os together", util::duration_text(*one.excess_seconds_per_day));
   }
   if (one.wear_bytes_per_day.value_or(0) > 0) {
     text += fmt::format("{}at most {:.3g} GB of wear a day", text.empty() ? "" : ", ", *one.wear_bytes_per_day / 1e9);
