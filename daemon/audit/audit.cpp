@@ -13,11 +13,41 @@
 namespace ssdpulse::audit {
 namespace {
 
-void add(std::vector<Finding>& all, const Rule& rule, const std::string& device, Finding finding) {
+/// Over which time was it measured, of all the disks that it is about? Too short a time takes an advice back.
+void settle(const Facts& facts, const Rule& rule, const std::vector<std::string>& disks, Finding& finding) {
+  std::optional<double> observed;
+  for (const std::string& disk : disks) {
+    const double one = observed_seconds(facts, disk, rule.by_history);
+    observed = std::min(observed.value_or(one), one);
+    finding.by_history = finding.by_history || (rule.by_history && past_of(facts, disk) != nullptr);
+  }
+  finding.observed_seconds = observed ? observed : facts.measured.observed_seconds();
+  const double needed = static_cast<double>(facts.enough.count()) * rule.days;
+  if (finding.verdict == Verdict::advise && rule.days > 0 && finding.observed_seconds.value_or(0) < needed) {
+    finding.verdict = Verdict::info;
+    finding.proof.clear();
+    finding.why += fmt::format("; not weighed yet: observed for {} of {}",
+                               duration(finding.observed_seconds.value_or(0)), duration(needed));
+  }
+}
+
+void add(std::vector<Finding>& all, const Facts& facts, const Rule& rule, const std::string& device,
+         const std::vector<std::string>& disks, Finding finding) {
+  if (!finding.evidence.empty()) {
+    settle(facts, rule, disks, finding);
+  }
   finding.id = rule.id;
   finding.source = rule.source;
   finding.device = device;
   all.push_back(std::move(finding));
+}
+
+std::vector<std::string> all_disks(const Facts& facts) {
+  std::vector<std::string> names;
+  for (const DiskSettings& disk : facts.settings.disks) {
+    names.push_back(disk.device.name);
+  }
+  return names;
 }
 
 auto weight(const Finding& one) {
@@ -31,21 +61,21 @@ std::vector<Finding> judge(const Facts& facts) {
   for (const Rule& rule : rules()) {
     for (const DiskSettings& disk : facts.settings.disks) {
       if (rule.of_disk != nullptr) {
-        add(all, rule, disk.device.name, rule.of_disk(facts, disk));
+        add(all, facts, rule, disk.device.name, {disk.device.name}, rule.of_disk(facts, disk));
       }
     }
     for (const DiskSettings& array : facts.settings.arrays) {
       if (rule.of_array != nullptr) {
-        add(all, rule, array.device.name, rule.of_array(facts, array));
+        add(all, facts, rule, array.device.name, array.disks, rule.of_array(facts, array));
       }
     }
     for (const MountSettings& mount : facts.settings.mounts) {
       if (rule.of_mount != nullptr) {
-        add(all, rule, mount.mountpoint, rule.of_mount(facts, mount));
+        add(all, facts, rule, mount.mountpoint, mount.disks, rule.of_mount(facts, mount));
       }
     }
     if (rule.of_host != nullptr) {
-      add(all, rule, "", rule.of_host(facts));
+      add(all, facts, rule, "", all_disks(facts), rule.of_host(facts));
     }
   }
   std::stable_sort(all.begin(), all.end(), [](const Finding& a, const Finding& b) { return weight(a) < weight(b); });

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <string>
 
+#include "daemon/audit/device_past.h"
 #include "daemon/audit/measurements.h"
 #include "daemon/model/settings.h"
 
@@ -13,7 +15,9 @@ namespace ssdpulse::audit {
 struct Facts {
   model::HostSettings settings;
   Measurements measured;
-  /// For how long must have been observed before a rule advises something. A day by default: loads have daily habits.
+  std::map<std::string, DevicePast> pasts = {};  // by the disk's name: what the history knows of it
+  /// For how long must have been observed before a rule advises something; some need a multiple of it (Rule::days).
+  /// A day by default: loads have daily habits.
   std::chrono::seconds enough = std::chrono::hours(24);
 };
 

@@ -56,8 +56,9 @@ std::optional<double> number_in(std::string_view text) {
 
 }  // namespace
 
-Measurements Measurements::parse(std::string_view page) {
+Measurements Measurements::parse(std::string_view page, double time_scale) {
   Measurements measured;
+  measured.time_scale_ = time_scale;
   while (!page.empty()) {
     const std::size_t end = std::min(page.find('\n'), page.size());
     std::string_view line = page.substr(0, end);
@@ -132,7 +133,7 @@ std::string Measurements::label(std::string_view name, std::string_view label, L
 std::optional<double> Measurements::observed_seconds() const {
   const auto now = sum("ssdpulse_snapshot_timestamp_seconds", {});
   const auto start = sum("process_start_time_seconds", {});
-  return now && start && *now >= *start ? std::optional(*now - *start) : std::nullopt;
+  return now && start && *now >= *start ? std::optional((*now - *start) / time_scale_) : std::nullopt;
 }
 
 std::optional<double> Measurements::per_day(std::string_view name, Labels where) const {

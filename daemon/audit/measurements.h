@@ -17,7 +17,8 @@ class Measurements {
   using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
   /// Of Prometheus' text format. Lines that are none are left out, and so are buckets. Never fails.
-  static Measurements parse(std::string_view page);
+  /// `time_scale`: how much faster than the host's the daemon's clock ran, which is 1 but in tests.
+  static Measurements parse(std::string_view page, double time_scale = 1);
 
   [[nodiscard]] bool empty() const { return samples_.empty(); }
 
@@ -41,6 +42,7 @@ class Measurements {
   [[nodiscard]] std::vector<const Sample*> matching(std::string_view name, Labels where) const;
 
   std::map<std::string, std::vector<Sample>, std::less<>> samples_;
+  double time_scale_ = 1;
 };
 
 }  // namespace ssdpulse::audit

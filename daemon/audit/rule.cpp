@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/util/duration_text.h"
+
 namespace ssdpulse::audit {
 namespace {
 
@@ -18,6 +20,13 @@ Finding make(Verdict verdict, std::string found, std::string why) {
 }
 
 bool any_of(const std::string& text, bool (*is)(char)) { return std::any_of(text.begin(), text.end(), is); }
+
+model::SpikeCause cause_of(std::string_view name) {
+  const auto* found = std::find(model::kSpikeCauseNames.begin(), model::kSpikeCauseNames.end(), name);
+  return found == model::kSpikeCauseNames.end()
+             ? model::SpikeCause::unknown
+             : static_cast<model::SpikeCause>(found - model::kSpikeCauseNames.begin());
+}
 
 /// scheduler of queue/scheduler, as a part of a file's name.
 std::string tail(const std::string& file) { return file.substr(file.rfind('/') + 1); }
@@ -73,8 +82,23 @@ Finding danger(std::string found, std::string why) { return make(Verdict::danger
 Finding unknown(std::string found, std::string why) { return make(Verdict::unknown, std::move(found), std::move(why)); }
 Finding not_applicable(std::string why) { return make(Verdict::not_applicable, "does not apply", std::move(why)); }
 
-std::string duration(double seconds) {
-  return seconds >= 3600 ? fmt::format("{:.3g} h", seconds / 3600) : fmt::format("{:.0f} s", seconds);
+std::string duration(double seconds) { return util::duration_text(seconds); }
+
+const DevicePast* past_of(const Facts& facts, const std::string& disk) {
+  constexpr double kDay = 86400;
+  constexpr double kNearly = 0.9;  // the last minute is not written yet
+  const auto found = facts.pasts.find(disk);
+  if (found == facts.pasts.end()) {
+    return nullptr;
+  }
+  const double live = facts.measured.observed_seconds().value_or(0);
+  const double seen = found->second.observed_seconds();
+  return seen > 0 && seen >= kNearly * std::min(live, kDay) ? &found->second : nullptr;
+}
+
+double observed_seconds(const Facts& facts, const std::string& disk, bool by_history) {
+  const DevicePast* past = by_history ? past_of(facts, disk) : nullptr;
+  return past != nullptr ? past->observed_seconds() : facts.measured.observed_seconds().value_or(0);
 }
 
 Finding weigh(const Facts& facts, Finding bad, const std::vector<Evidence>& evidence) {
@@ -92,14 +116,10 @@ Finding weigh(const Facts& facts, Finding bad, const std::vector<Evidence>& evid
       }
     }
   }
-  const double observed = facts.measured.observed_seconds().value_or(0);
-  const auto needed = static_cast<double>(facts.enough.count());
-  if (facts.measured.empty()) {
+  if (facts.measured.empty() && facts.pasts.empty()) {
     bad.why += "; what it costs here is not known: no daemon answers";
   } else if (!measured) {
     bad.why += "; what it costs here is not measured";
-  } else if (observed < needed) {
-    bad.why += fmt::format("; not weighed yet: observed for {} of {}", duration(observed), duration(needed));
   } else if (!enough) {
     bad.why += "; here it costs too little to be worth a change";
   } else {
@@ -165,15 +185,39 @@ void change_file(Finding& finding, const DiskSettings& disk, const std::string& 
 std::optional<double> excess_per_day(const Facts& facts, const std::string& device,
                                      const std::vector<std::string_view>& causes) {
   std::optional<double> total;
+  const DevicePast* past = past_of(facts, device);
   for (const std::string_view cause : causes) {
     // Commits contain the flushes and writes that they are made of.
-    for (const char* operation : {"read", "write", "flush"}) {
-      const auto one = facts.measured.per_day("ssdpulse_latency_excess_seconds_total",
-                                              {{"device", device}, {"cause", cause}, {"operation", operation}});
+    for (const auto operation :
+         {model::SpikeOperation::read, model::SpikeOperation::write, model::SpikeOperation::flush}) {
+      if (past != nullptr) {
+        const auto one = past->excess_per_day(operation, cause_of(cause));
+        total = one ? std::optional(total.value_or(0) + *one) : total;
+        continue;
+      }
+      const auto one = facts.measured.per_day(
+          "ssdpulse_latency_excess_seconds_total",
+          {{"device", device}, {"cause", cause}, {"operation", model::name(operation, model::kSpikeOperationNames)}});
       total = one ? std::optional(total.value_or(0) + *one) : total;
     }
   }
   return total;
+}
+
+std::optional<double> bytes_of(const Facts& facts, const std::string& device, model::Operation operation) {
+  if (const DevicePast* past = past_of(facts, device)) {
+    return static_cast<double>(past->load.operations.at(model::index(operation)).bytes);
+  }
+  return facts.measured.sum("ssdpulse_io_bytes_total",
+                            {{"device", device}, {"operation", model::name(operation, model::kOperationNames)}});
+}
+
+std::optional<double> bytes_per_day(const Facts& facts, const std::string& device, model::Operation operation) {
+  if (const DevicePast* past = past_of(facts, device)) {
+    return past->per_day(static_cast<double>(past->load.operations.at(model::index(operation)).bytes));
+  }
+  return facts.measured.per_day("ssdpulse_io_bytes_total",
+                                {{"device", device}, {"operation", model::name(operation, model::kOperationNames)}});
 }
 
 std::optional<double> mean(const Facts& facts, const std::string& histogram, Measurements::Labels where) {

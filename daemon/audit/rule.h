@@ -11,6 +11,7 @@
 
 #include "daemon/audit/facts.h"
 #include "daemon/model/finding.h"
+#include "daemon/model/operation.h"
 
 namespace ssdpulse::audit {
 
@@ -25,6 +26,8 @@ struct Rule {
   std::string_view title;   // what is looked at
   std::string_view limit;   // from when on something is advised, in words
   std::string_view source;  // who says so
+  int days = 1;             // that must have been observed, in multiples of Facts::enough
+  bool by_history = false;  // its evidence is what the history has, where there is one; else what the daemon exports
   Finding (*of_disk)(const Facts&, const DiskSettings&) = nullptr;
   Finding (*of_array)(const Facts&, const DiskSettings&) = nullptr;
   Finding (*of_mount)(const Facts&, const MountSettings&) = nullptr;
@@ -38,8 +41,14 @@ Finding danger(std::string found, std::string why);
 Finding unknown(std::string found, std::string why);
 Finding not_applicable(std::string why);
 
-/// In hours, below one in seconds.
+/// In the largest two units that say something: 6 d 3 h, 1 min 27 s.
 std::string duration(double seconds);
+
+/// What the history knows of a disk; null where it knows nothing, or less than the daemon since its start.
+const DevicePast* past_of(const Facts& facts, const std::string& disk);
+
+/// For how long a disk was observed: by the history if `by_history` and there is one, else since the daemon's start.
+double observed_seconds(const Facts& facts, const std::string& disk, bool by_history);
 
 /// What a setting costs here, and from when on that is worth a change.
 struct Evidence {
@@ -48,8 +57,9 @@ struct Evidence {
   double limit = 0;
 };
 
-/// `bad`, a setting that does harm elsewhere, becomes `advise` if every evidence was measured for long enough here and
-/// is at or above its limit; else it stays `info` and says what is missing. An evidence called excess_seconds_per_day
+/// `bad`, a setting that does harm elsewhere, becomes `advise` if every evidence was measured here and is at or above
+/// its limit; else it stays `info` and says what is missing. judge() takes the advice back where too little time was
+/// observed. An evidence called excess_seconds_per_day
 /// or wear_bytes_per_day is its cost, too.
 Finding weigh(const Facts& facts, Finding bad, const std::vector<Evidence>& evidence);
 
@@ -72,6 +82,10 @@ void change_file(Finding& finding, const DiskSettings& disk, const std::string& 
 /// Waiting beyond what is usual, of these causes (see SpikeCause), in seconds a day.
 std::optional<double> excess_per_day(const Facts& facts, const std::string& device,
                                      const std::vector<std::string_view>& causes);
+
+/// Bytes of an operation ("read", "write", "discard"), a day and so far.
+std::optional<double> bytes_per_day(const Facts& facts, const std::string& device, model::Operation operation);
+std::optional<double> bytes_of(const Facts& facts, const std::string& device, model::Operation operation);
 
 /// Mean of a histogram's values; nothing of none.
 std::optional<double> mean(const Facts& facts, const std::string& histogram, Measurements::Labels where);

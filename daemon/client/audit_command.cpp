@@ -3,15 +3,18 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <utility>
 
 #include "daemon/audit/audit.h"
+#include "daemon/audit/gathering/read_pasts.h"
 #include "daemon/client/commands.h"
 #include "daemon/config/accepted_file.h"
 #include "daemon/sources/inventory/inventory.h"
 #include "daemon/sources/settings/settings.h"
+#include "daemon/util/duration_text.h"
 
 namespace ssdpulse::client {
 namespace {
@@ -35,6 +38,25 @@ std::optional<std::vector<audit::Acceptance>> acceptances(const AuditOptions& op
   return list;
 }
 
+/// What is wrong with the history, if it was asked for.
+std::string add_pasts(const model::Inventory& inventory, const AuditOptions& options, audit::Facts& facts) {
+  if (options.history_file.empty()) {
+    return {};
+  }
+  std::vector<std::string> names;
+  for (const model::Device& device : inventory.devices) {
+    names.push_back(device.name);
+  }
+  auto history = history::Reader::open(options.history_file);
+  auto pasts = history ? gathering::read_pasts(**history, names, std::chrono::system_clock::now(), options.time_scale)
+                       : tl::make_unexpected(history.error());
+  if (!pasts) {
+    return pasts.error().message;
+  }
+  facts.pasts = std::move(*pasts);
+  return {};
+}
+
 util::Result<audit::Facts> gather(const Where& where, const config::Config& config, const AuditOptions& options) {
   const std::string& root = options.findings.root;
   const auto inventory =
@@ -48,19 +70,28 @@ util::Result<audit::Facts> gather(const Where& where, const config::Config& conf
   auto api = Api::open(where, config.web);
   const auto page = api ? api->page("/metrics?collect%5B%5D=all") : tl::make_unexpected(api.error());
   if (page) {
-    facts.measured = audit::Measurements::parse(*page);
-  } else {
-    std::cerr << page.error().message << "; without measurements nothing is advised\n";
+    facts.measured = audit::Measurements::parse(*page, options.time_scale);
+  }
+  const std::string past = add_pasts(*inventory, options, facts);
+  if (!page) {
+    std::cerr << page.error().message << "; "
+              << (facts.pasts.empty() ? "without measurements nothing is advised" : "judged by the history alone")
+              << '\n';
+  }
+  if (!past.empty()) {
+    std::cerr << past << "; evidence is counted since the daemon's start\n";
   }
   return facts;
 }
 
-void print_json(const audit::Accepted& result, const audit::Facts& facts, std::ostream& out) {
+void print_json(const audit::Accepted& result, const audit::Facts& facts, const AuditOptions& options,
+                std::ostream& out) {
   auto json = findings::to_json(result.standing);
   json["accepted"] = findings::to_json(result.accepted)["findings"];
   const auto observed = facts.measured.observed_seconds();
   json["observed_seconds"] = observed ? nlohmann::ordered_json(*observed) : nlohmann::ordered_json();
   json["needed_seconds"] = facts.enough.count();
+  json["time_scale"] = options.time_scale;
   out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
 }
 
@@ -76,9 +107,20 @@ void print_words(audit::Accepted result, const audit::Facts& facts, const AuditO
     out << fmt::format("{} accepted by {}\n", result.accepted.size(),
                        options.accepted_file.empty() ? config::kAcceptedFile : options.accepted_file);
   }
-  if (const auto observed = facts.measured.observed_seconds()) {
-    out << fmt::format("measured for {}; something is advised after {}\n", audit::duration(*observed),
-                       audit::duration(static_cast<double>(facts.enough.count())));
+  const auto observed = facts.measured.observed_seconds();
+  double kept = 0;
+  for (const auto& [name, past] : facts.pasts) {
+    kept = std::max(kept, past.observed_seconds());
+  }
+  if (observed || kept > 0) {
+    out << (observed ? "the daemon has measured for " + audit::duration(*observed) : std::string("no daemon answers"))
+        << (kept > 0 ? ", the history has " + audit::duration(kept) + " of the last seven days" : "")
+        << fmt::format("; something is advised after {}, what happens once a week after {}\n",
+                       audit::duration(static_cast<double>(facts.enough.count())),
+                       audit::duration(7 * static_cast<double>(facts.enough.count())));
+  }
+  if (options.time_scale != 1) {
+    out << util::time_scale_text(options.time_scale) << '\n';
   }
 }
 
@@ -100,7 +142,7 @@ util::ExitCode audit(const Where& where, const config::Config& config, const Aud
   }
   const bool to_do = audit::something_to_do(result.standing);
   if (options.findings.json) {
-    print_json(result, *facts, std::cout);
+    print_json(result, *facts, options, std::cout);
   } else {
     print_words(result, *facts, options, std::cout);
   }

@@ -72,6 +72,8 @@ struct AuditOptions {
   FindingsOptions findings;
   std::string accepted_file;                             // empty: that of the service, if it is there
   std::chrono::seconds enough = std::chrono::hours(24);  // of measuring, before something is advised
+  std::string history_file = {};                         // empty: none is read
+  double time_scale = 1;                                 // see PastSums: other than 1 in tests
 };
 
 /// What should be changed. Success: nothing; failure: something; usage: a file that is wrong.
@@ -86,6 +88,7 @@ struct ReportOptions {
   bool markdown = false;
   std::string html_file;  // empty: none
   bool fail_on_worse = false;
+  double time_scale = 1;  // see PastSums: other than 1 in tests
 };
 
 /// What is different between two windows of the history, and how sure that is. `failure` too where a row is worse and

@@ -149,6 +149,7 @@ util::Result<report::Report> make_report(Reader& history, const ReportOptions& o
     const bool replaced = std::any_of(devices->begin(), devices->end(), [&](const model::PastDevice& other) {
       return other.name == device.name && other.last > device.last;
     });
+    question->time_scale = options.time_scale;
     question->capacity_bytes = replaced ? std::nullopt : capacity_of(device.name);
     if (measured(*question)) {
       auto comparison =

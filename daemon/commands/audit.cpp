@@ -13,6 +13,7 @@ struct AuditArguments {
   ClientOptions client;
   client::AuditOptions audit;
   double enough_hours = 24;
+  std::string history_directory;
   bool rules = false;
 };
 
@@ -23,7 +24,13 @@ ExitCode audit(AuditArguments& arguments) {
   }
   arguments.audit.findings.json = arguments.client.json;
   arguments.audit.enough = std::chrono::seconds(static_cast<std::int64_t>(arguments.enough_hours * 3600));
-  return client::audit(arguments.client.where, config_of(arguments.client), arguments.audit);
+  const auto config = config_of(arguments.client);
+  const std::string& directory =
+      arguments.history_directory.empty() ? config.history.directory : arguments.history_directory;
+  if (!directory.empty() && arguments.audit.findings.root.empty()) {
+    arguments.audit.history_file = directory + "/ssdpulse.db";
+  }
+  return client::audit(arguments.client.where, config, arguments.audit);
 }
 
 }  // namespace
@@ -40,8 +47,11 @@ void add_audit(CLI::App& app, ExitCode& exit_code) {
                       "File of findings that were accepted (default /etc/ssdpulse/accepted.yaml)");
   command
       ->add_option("--min-observation", arguments->enough_hours,
-                   "Hours that the daemon must have measured before something is advised (default 24)")
+                   "Hours that must have been measured before something is advised, and seven times as long where it "
+                   "may happen once a week (default 24)")
       ->check(CLI::Range(0.0, 1e6));
+  command->add_option("--history.directory", arguments->history_directory, "Directory of the history");
+  add_time_scale(*command, options.time_scale);
   command->add_flag("--rules", arguments->rules, "List the rules, with their limits and sources");
   command->add_option("--root", options.findings.root, "Directory with the sys, proc and etc of another host")
       ->group("");

@@ -36,6 +36,13 @@ config::Config config_in(const std::string& file) {
   return config;
 }
 
+void add_time_scale(CLI::App& command, double& time_scale) {
+  command.add_option("--time-scale", time_scale)
+      ->check(CLI::Range(1.0, 1e6))
+      ->envname("SSDPULSE_TIME_SCALE")
+      ->group("");
+}
+
 config::Config config_of(const ClientOptions& options) { return config_in(options.config_file); }
 
 }  // namespace ssdpulse::commands

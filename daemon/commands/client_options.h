@@ -25,6 +25,9 @@ void ask_the_service(config::Web& web);
 /// of a file that was named: the command line is wrong.
 config::Config config_in(const std::string& file);
 
+/// Hidden: how much faster than the host's the clock of the recorder ran. Tests make a minute of history in a second.
+void add_time_scale(CLI::App& command, double& time_scale);
+
 /// The configuration of the daemon that is asked.
 config::Config config_of(const ClientOptions& options);
 

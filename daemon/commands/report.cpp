@@ -44,6 +44,7 @@ void add_options(CLI::App& command, ReportArguments& arguments) {
       ->check(CLI::IsMember({"worse"}));
   command.add_option("--config,-c", arguments.config_file, "The daemon's configuration file, for its history");
   command.add_option("--history.directory", arguments.history_directory, "Directory of the history");
+  add_time_scale(command, arguments.report.time_scale);
   command.footer(
       "Exit status: 0 reported; 1 a row is worse (with --fail-on worse), or the history cannot be read; 2 wrong "
       "command\n"

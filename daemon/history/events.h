@@ -11,6 +11,9 @@
 namespace ssdpulse::history {
 
 inline constexpr std::uint64_t kMostSpikeSecondsBytes = std::uint64_t{64} << 20U;
+/// How the evidence of a spike begins, with the seconds that were waited in it beyond what is usual.
+inline constexpr std::string_view kExcess = "excess_seconds=";
+
 inline constexpr std::int64_t kMostBursts = 100'000;  // rows of 60 bytes, as of the next two
 inline constexpr std::int64_t kMostSettings = 20'000;
 inline constexpr std::int64_t kMostMarks = 10'000;

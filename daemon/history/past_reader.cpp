@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <limits>
 #include <map>
 #include <utility>
 
 #include "daemon/history/database_file.h"
+#include "daemon/history/events.h"
 #include "daemon/history/load_codec.h"
 #include "daemon/history/reach.h"
 
@@ -17,6 +19,18 @@ namespace {
 using model::Window;
 
 std::int64_t last_of(const Window& window) { return number_of(window.to) - 1; }
+
+/// Nothing in rows of versions that did not note it.
+std::optional<double> excess_in(const std::string& evidence) {
+  if (evidence.rfind(kExcess, 0) != 0) {
+    return std::nullopt;
+  }
+  double seconds = 0;
+  const char* end = evidence.data() + evidence.size();
+  const auto parsed = std::from_chars(evidence.data() + kExcess.size(), end, seconds);
+  const bool good = parsed.ec == std::errc() && (parsed.ptr == end || *parsed.ptr == ' ') && seconds >= 0;
+  return good ? std::optional(seconds) : std::nullopt;
+}
 
 tl::unexpected<Failure> changed() {
   return tl::unexpected(Failure{"minutes became hours meanwhile: ask again", false});
@@ -300,10 +314,11 @@ Outcome<void> PastReader::spikes(std::int64_t from, std::int64_t to, const EachS
       "around.end_ms >= latency_spike.begin_ms AND around.begin_ms <= latency_spike.begin_ms) FROM latency_spike "
       "WHERE begin_ms BETWEEN ? AND ? ORDER BY begin_ms",
       from, to, [&](const Statement& row) {
+        const std::string evidence = row.text(8).value_or("");
         each({time_of(row.integer(0).value_or(0)), row.text(1).value_or(""), row.text(2).value_or(""),
               row.real(3).value_or(0), row.real(4).value_or(0), row.real(5).value_or(0),
-              static_cast<std::uint64_t>(row.integer(6).value_or(0)), row.text(7).value_or(""),
-              row.text(8).value_or(""), row.text(9).value_or(""), row.integer(10) == 1});
+              static_cast<std::uint64_t>(row.integer(6).value_or(0)), row.text(7).value_or(""), evidence,
+              row.text(9).value_or(""), row.integer(10) == 1, excess_in(evidence)});
         return true;
       });
 }
@@ -321,18 +336,24 @@ Outcome<void> PastReader::bursts(std::int64_t from, std::int64_t to, const EachB
 
 namespace {
 
-/// The newest marks of the device that touch the window.
+std::string kind_of(const model::PastSpike&) { return {}; }
+std::string kind_of(const model::PastBurst& burst) { return burst.trigger; }
+
+/// The newest marks of the device that touch the window; of bursts those of each trigger, for those of a file system that
+/// is mounted with discard would leave no room for the weekly fstrim.
 template <typename Mark>
 auto into(std::vector<Mark>& marks, model::Series& series) {
-  return [&marks, &series](Mark&& one) {
+  return [&marks, &series, counts = std::map<std::string, std::size_t>()](Mark&& one) mutable {
     const auto end = one.begin + std::chrono::duration_cast<model::WallTime::duration>(
                                      std::chrono::duration<double>(one.duration_seconds));
     if (one.device != series.device.name || end < series.window.from) {
       return;
     }
+    const std::string kind = kind_of(one);
     marks.push_back(std::move(one));
-    if (marks.size() > Reader::kMostMarks) {
-      marks.erase(marks.begin());
+    if (++counts[kind] > Reader::kMostMarks) {
+      marks.erase(std::find_if(marks.begin(), marks.end(), [&](const Mark& mark) { return kind_of(mark) == kind; }));
+      --counts[kind];
       series.cut = true;
     }
   };

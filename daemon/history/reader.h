@@ -37,7 +37,7 @@ class Reader {
   static constexpr std::size_t kMostQuestions = 8;
   static constexpr std::size_t kMostPoints = 2000;
   static constexpr std::size_t kMostSeconds = 8;   // of a mebibyte at most
-  static constexpr std::size_t kMostMarks = 2000;  // of spikes, of bursts, of changes, of marks
+  static constexpr std::size_t kMostMarks = 2000;  // of spikes, of bursts of each trigger, of changes, of marks
 
   /// Starts the thread; the file is opened for each question, and may appear later. `path`: of ssdpulse.db.
   static util::Result<std::unique_ptr<Reader>> open(const std::string& path);

@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <limits>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -27,6 +28,14 @@ Outcome<void> insert_all(const std::vector<Row>& rows, Insert insert_one) {
     }
   }
   return {};
+}
+
+/// The evidence, with what it cost in front: excess_seconds=1.5 gc_score=0.5.
+std::string evidence_with_excess(const model::LatencySpike& spike) {
+  std::ostringstream text;
+  const std::string evidence = model::evidence_text(spike);
+  text << kExcess << spike.excess_seconds << (evidence.empty() ? "" : " ") << evidence;
+  return text.str();
 }
 
 using CountBytes = std::array<std::uint8_t, 16>;
@@ -328,8 +337,6 @@ Outcome<void> Store::delete_old_spikes(Minute last_kept, bool too_much) {
 
 Outcome<void> Store::insert(const model::LatencySpike& spike) {
   using namespace std::chrono;
-  model::LatencySpike with_excess = spike;
-  with_excess.evidence["excess_seconds"] = spike.excess_seconds;
   Statement statement(connection_, "INSERT OR REPLACE INTO latency_spike VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   return statement.with(duration_cast<milliseconds>(spike.begin.time_since_epoch()).count())
       .with(spike.device)
@@ -339,7 +346,7 @@ Outcome<void> Store::insert(const model::LatencySpike& spike) {
       .with(std::optional(spike.baseline_seconds))
       .with(static_cast<std::int64_t>(spike.ios))
       .with(std::string(name(spike.cause, model::kSpikeCauseNames)))
-      .with(model::evidence_text(with_excess))
+      .with(evidence_with_excess(spike))
       .with(model::missing_text(spike))
       .run();
 }

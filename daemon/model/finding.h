@@ -39,6 +39,8 @@ struct Finding {
   std::optional<double> excess_seconds_per_day = {};
   std::optional<double> wear_bytes_per_day = {};
   std::optional<std::chrono::system_clock::time_point> since = {};  // when it was first seen
+  std::optional<double> observed_seconds = {};                      // for how long the evidence was measured
+  bool by_history = false;                                          // the evidence: else since the daemon's start
 };
 
 }  // namespace ssdpulse::model

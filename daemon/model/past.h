@@ -76,7 +76,8 @@ struct PastSpike {
   std::string cause;
   std::string evidence;
   std::string missing;
-  bool has_columns = false;  // the seconds around it are kept
+  bool has_columns = false;                   // the seconds around it are kept
+  std::optional<double> excess_seconds = {};  // waited in it beyond what is usual; absent in rows of older versions
 };
 
 struct PastBurst {

@@ -3,10 +3,14 @@
 
 #include <unistd.h>
 
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "daemon/audit/audit.h"
+#include "daemon/audit/device_past.h"
+#include "daemon/audit/gathering/read_pasts.h"
 #include "daemon/config/accepted_file.h"
 #include "daemon/sources/settings/settings.h"
 #include "daemon/util/log.h"
@@ -17,8 +21,7 @@ namespace {
 
 /// None where the file cannot be used: better one alert too many than a danger that nobody hears of. What is wrong with it
 /// is logged once, until it changes.
-std::vector<audit::Acceptance> acceptances() {
-  static std::string logged;  // one thread looks
+std::vector<audit::Acceptance> acceptances(std::string& logged) {
   std::vector<audit::Acceptance> list;
   if (::access(config::kAcceptedFile, F_OK) != 0) {
     return list;
@@ -37,6 +40,32 @@ std::vector<audit::Acceptance> acceptances() {
     list.push_back({one.id, one.device, one.reason, one.expires});
   }
   return list;
+}
+
+std::vector<std::string> names_of(const model::Inventory& inventory) {
+  std::vector<std::string> names;
+  for (const model::Device& device : inventory.devices) {
+    names.push_back(device.name);
+  }
+  return names;
+}
+
+/// From one look to the next.
+struct Known {
+  std::map<std::string, audit::DevicePast> pasts;
+  std::optional<AuditWatch::Clock::time_point> read_at;
+  std::string problem;  // of the file of acceptances, as it was logged
+};
+
+/// Where it cannot be read the evidence stays what it was: the history says so itself.
+void read_past(history::Reader* history, const model::Inventory& inventory, Known& known) {
+  const auto now = AuditWatch::Clock::now();
+  if (history == nullptr || (known.read_at && now - *known.read_at < AuditWatch::kPastInterval)) {
+    return;
+  }
+  known.pasts = gathering::read_pasts(*history, names_of(inventory), std::chrono::system_clock::now())
+                    .value_or(std::move(known.pasts));
+  known.read_at = now;
 }
 
 }  // namespace
@@ -100,23 +129,27 @@ void AuditWatch::work(State& state, const web::CurrentSnapshot& current, const L
   state.wake.notify_all();
 }
 
-AuditWatch::Findings AuditWatch::by_the_rules(const model::Inventory& inventory,
-                                              const std::shared_ptr<const model::Snapshot>& snapshot) {
-  audit::Facts facts;
-  facts.settings = settings::read({}, inventory);
-  if (snapshot) {
-    // A page of its own, whose bytes are gone afterwards.
-    exposition::MetricsPage page;
-    facts.measured = audit::Measurements::parse(page.get(snapshot, "text/plain", "")->bytes);
-  }
-  Findings kept;
-  audit::Accepted result = audit::accept(audit::judge(facts), acceptances(), audit::today());
-  for (model::Finding& one : result.standing) {
-    if (one.verdict == model::Verdict::danger || one.verdict == model::Verdict::advise) {
-      kept.push_back(std::move(one));
+AuditWatch::Look AuditWatch::by_the_rules(std::shared_ptr<history::Reader> history) {
+  return [history = std::move(history), known = Known{}](
+             const model::Inventory& inventory, const std::shared_ptr<const model::Snapshot>& snapshot) mutable {
+    read_past(history.get(), inventory, known);
+    audit::Facts facts;
+    facts.pasts = known.pasts;
+    facts.settings = settings::read({}, inventory);
+    if (snapshot) {
+      // A page of its own, whose bytes are gone afterwards.
+      exposition::MetricsPage page;
+      facts.measured = audit::Measurements::parse(page.get(snapshot, "text/plain", "")->bytes);
     }
-  }
-  return kept;
+    Findings kept;
+    audit::Accepted result = audit::accept(audit::judge(facts), acceptances(known.problem), audit::today());
+    for (model::Finding& one : result.standing) {
+      if (one.verdict == model::Verdict::danger || one.verdict == model::Verdict::advise) {
+        kept.push_back(std::move(one));
+      }
+    }
+    return kept;
+  };
 }
 
 }  // namespace ssdpulse::runtime

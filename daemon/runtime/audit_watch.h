@@ -9,11 +9,12 @@
 #include <condition_variable>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
+#include "daemon/history/reader.h"
 #include "daemon/model/device.h"
 #include "daemon/model/finding.h"
 #include "daemon/model/snapshot.h"
@@ -32,21 +33,24 @@ class AuditWatch {
   /// A look that takes longer waits for something that does not answer.
   static constexpr std::chrono::minutes kOverdue{1};
 
+  /// Between two readings of the history: a week of a busy disk takes a tenth of a second.
+  static constexpr std::chrono::minutes kPastInterval{60};
+
   /// How long the end waits for a look that is under way; it takes milliseconds.
   static constexpr std::chrono::seconds kPatience{2};
 
   using Findings = std::vector<model::Finding>;
 
   using Clock = std::chrono::steady_clock;
-  /// May wait for ever; `snapshot` may be null.
+  /// May wait for ever; `snapshot` may be null. Called by the thread alone.
   using Look = std::function<Findings(const model::Inventory& inventory,
                                       const std::shared_ptr<const model::Snapshot>& snapshot)>;
 
-  /// By the rules, of this host.
-  static Findings by_the_rules(const model::Inventory& inventory, const std::shared_ptr<const model::Snapshot>& snapshot);
+  /// By the rules, of this host. `history` may be null: then evidence is what the snapshot has alone.
+  static Look by_the_rules(std::shared_ptr<history::Reader> history);
 
   /// `current` must live longer.
-  explicit AuditWatch(const web::CurrentSnapshot& current, Look look = by_the_rules);
+  AuditWatch(const web::CurrentSnapshot& current, Look look);
   ~AuditWatch();
   AuditWatch(const AuditWatch&) = delete;
   AuditWatch& operator=(const AuditWatch&) = delete;

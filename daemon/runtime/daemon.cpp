@@ -337,7 +337,7 @@ ExitCode run(const config::Configure& configure) {
   }
   // Only now are there threads: they hold what this one holds, nothing.
   std::unique_ptr<history::History> history;
-  std::unique_ptr<history::Reader> reader;
+  std::shared_ptr<history::Reader> reader;  // the audit's thread may outlive everything else
   if (!config->history.directory.empty()) {
     history::Options options;
     options.directory = config->history.directory;
@@ -380,7 +380,7 @@ ExitCode run(const config::Configure& configure) {
     return web.error();
   }
   model::ConfigurationFigures figures{true, std::chrono::system_clock::now()};
-  AuditWatch audit(current);
+  AuditWatch audit(current, AuditWatch::by_the_rules(reader));
   ::malloc_trim(0);  // ten megabytes that the kernel's type information took
   log::info("measuring devices={} mode={}", (*sampler)->measured_devices(),
             config->latency.mode == config::LatencyMode::full ? "full" : "completion-only");

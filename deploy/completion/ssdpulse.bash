@@ -42,7 +42,7 @@ _ssdpulse() {
         metrics) words='--json --man --help' ;;
         top) words='--address --cacert --config --json --once --at --help' ;;
         why) words='--address --at --cacert --config --json --help' ;;
-        audit) words='--accepted --address --all --cacert --config --json --markdown --min-observation --rules --verbose --help' ;;
+        audit) words='--accepted --address --all --cacert --config --history.directory --json --markdown --min-observation --rules --verbose --help' ;;
         doctor) words='--address --all --cacert --config --json --verbose --help' ;;
         what-if) words='--address --cacert --config --device --json --op --window --help' ;;
         history) words='--address --cacert --config --csv --device --from --history.directory --json --points --to --help' ;;

@@ -65,6 +65,7 @@ complete -c ssdpulse -n '__fish_seen_subcommand_from report' -l markdown -d 'Pri
 complete -c ssdpulse -n '__fish_seen_subcommand_from report' -l html -r -F -d 'Write one page'
 complete -c ssdpulse -n '__fish_seen_subcommand_from report' -l fail-on -x -a worse -d 'Exit with 1 if any row is worse'
 complete -c ssdpulse -n '__fish_seen_subcommand_from report' -s c -l config -r -F -d 'Configuration file of the daemon'
+complete -c ssdpulse -n '__fish_seen_subcommand_from audit' -l history.directory -x -a '(__fish_complete_directories)' -d 'Directory of the history'
 complete -c ssdpulse -n '__fish_seen_subcommand_from report' -l history.directory -x -a '(__fish_complete_directories)' -d 'Directory of the history'
 
 set -l configured '__fish_seen_subcommand_from run print-config devices'

@@ -56,7 +56,8 @@ _ssdpulse() {
     doctor) _arguments $asking '--all[also what is well]' '(-v --verbose)'{-v,--verbose}'[all that is known of each finding]' ;;
     audit)
       _arguments $asking '--all[also what is well]' '(-v --verbose)'{-v,--verbose}'[all that is known of each finding]' '--markdown[print Markdown]' \
-        '--rules[list the rules]' '--accepted[findings that were accepted]:file:_files' '--min-observation[hours before anything is advised]:hours' ;;
+        '--rules[list the rules]' '--accepted[findings that were accepted]:file:_files' '--min-observation[hours before anything is advised]:hours' \
+        '--history.directory[directory of the history]:directory:_files -/' ;;
     what-if)
       _arguments $asking '--device[a disk]:device:_files -W /sys/block' '--op[over-provisioning]:percent' \
         '--window[over which time]:window:(24h 7d drive_write)' ;;

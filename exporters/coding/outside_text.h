@@ -11,4 +11,8 @@ namespace ssdpulse::coding {
 /// marks that turn the direction of text become U+FFFD.
 std::string outside_text(std::string_view from_outside);
 
+/// The same of a sentence of ours that may hold such names: it is never cut within what a person reads or copies, but
+/// after 4,000 characters.
+std::string outside_sentence(std::string_view words);
+
 }  // namespace ssdpulse::coding

@@ -15,8 +15,9 @@ namespace ssdpulse::findings {
 using Findings = std::vector<model::Finding>;
 
 /// {"findings": [{"id", "verdict", "device", "found", "why", "evidence", "change", "persistent", "undo", "risk",
-/// "source", "proof", "since", "excess_seconds_per_day", "wear_bytes_per_day"}]}. Texts that there are not are empty,
-/// numbers and times that are not known are null. Times are seconds since the epoch.
+/// "source", "proof", "since", "excess_seconds_per_day", "wear_bytes_per_day", "observed_seconds", "observed_by"}]}.
+/// Texts that there are not are empty, numbers and times that are not known are null. Times are seconds since the
+/// epoch.
 nlohmann::ordered_json to_json(const Findings& findings);
 
 /// The same, read back; what does not fit is left out, and an answer without a list is nothing.
@@ -26,6 +27,10 @@ struct Style {
   bool all = false;      // also what is well, or does not apply
   bool verbose = false;  // everything that is known of each
 };
+
+/// What it costs and what speaks for it, over which time; empty where nothing was measured. "At most 5 min of waiting a
+/// day, all I/Os together, measured over 7 d, by the history: queue time 30 %"
+std::string evidence_sentence(const model::Finding& one);
 
 /// One line each, equal ones of several devices in one, and a last line that counts. What comes from outside loses
 /// every byte that a terminal would obey.

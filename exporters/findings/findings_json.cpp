@@ -58,6 +58,8 @@ std::optional<model::Finding> finding_in(const nlohmann::json& object) {
   one.proof = text_in(object, "proof");
   one.excess_seconds_per_day = number_in(object, "excess_seconds_per_day");
   one.wear_bytes_per_day = number_in(object, "wear_bytes_per_day");
+  one.observed_seconds = number_in(object, "observed_seconds");
+  one.by_history = text_in(object, "observed_by") == "history";
   constexpr double kFarthest = 1e10;  // seconds; what is beyond no clock can say
   if (const auto since = number_in(object, "since"); since && *since > -kFarthest && *since < kFarthest) {
     one.since = std::chrono::system_clock::time_point(
@@ -89,7 +91,9 @@ Json to_json(const Findings& findings) {
                     {"proof", one.proof},
                     {"since", one.since ? Json(seconds_of(*one.since)) : Json()},
                     {"excess_seconds_per_day", or_null(one.excess_seconds_per_day)},
-                    {"wear_bytes_per_day", or_null(one.wear_bytes_per_day)}});
+                    {"wear_bytes_per_day", or_null(one.wear_bytes_per_day)},
+                    {"observed_seconds", or_null(one.observed_seconds)},
+                    {"observed_by", one.by_history ? "history" : "daemon"}});
   }
   return {{"findings", std::move(list)}};
 }

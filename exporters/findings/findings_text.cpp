@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <chrono>
 #include <ctime>
 #include <tuple>
 
+#include "daemon/util/duration_text.h"
 #include "exporters/findings/findings.h"
 #include "exporters/terminal/table.h"
 
@@ -59,20 +61,70 @@ std::string local_time(std::chrono::system_clock::time_point at) {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts)};
 }
 
+/// Name and value as people say them: the name carries the unit.
+std::string evidence_text(const std::string& name, double value) {
+  struct Unit {
+    std::string_view suffix;
+    std::string (*text)(double);
+  };
+  static const auto kSeconds = [](double seconds) {
+    return seconds >= 10 || seconds <= 0 ? util::duration_text(seconds)
+           : seconds >= 1                ? fmt::format("{:.3g} s", seconds)
+           : seconds >= 1e-3             ? fmt::format("{:.3g} ms", seconds * 1e3)
+                                         : fmt::format("{:.3g} us", seconds * 1e6);
+  };
+  static const auto kBytes = [](double bytes) {
+    return bytes >= 1e12  ? fmt::format("{:.3g} TB", bytes / 1e12)
+           : bytes >= 1e9 ? fmt::format("{:.3g} GB", bytes / 1e9)
+           : bytes >= 1e6 ? fmt::format("{:.3g} MB", bytes / 1e6)
+                          : fmt::format("{:.3g} kB", bytes / 1e3);
+  };
+  static const std::array<Unit, 9> kUnits{{
+      {"_seconds_per_day", [](double one) { return kSeconds(one) + " a day"; }},
+      {"_bytes_per_day", [](double one) { return kBytes(one) + " a day"; }},
+      {"_per_day", [](double one) { return fmt::format("{:.4g} a day", one); }},
+      {"_seconds", [](double one) { return kSeconds(one); }},
+      {"_bytes", [](double one) { return kBytes(one); }},
+      {"_share", [](double one) { return fmt::format("{:.3g} %", 100 * one); }},
+      {"_lower_ratio", [](double one) { return fmt::format("at least {:.3g}", one); }},
+      {"_ratio", [](double one) { return fmt::format("{:.3g}", one); }},
+      {"_celsius", [](double one) { return fmt::format("{:.3g} C", one); }},
+  }};
+  for (const auto& [suffix, text] : kUnits) {
+    if (name.size() > suffix.size() && std::string_view(name).substr(name.size() - suffix.size()) == suffix) {
+      std::string what = name.substr(0, name.size() - suffix.size());
+      std::replace(what.begin(), what.end(), '_', ' ');
+      return what + " " + text(value);
+    }
+  }
+  std::string what = name;
+  std::replace(what.begin(), what.end(), '_', ' ');
+  return fmt::format("{} {:.4g}", what, value);
+}
+
 std::string evidence_of(const model::Finding& one) {
   std::string text;
   for (const auto& [name, value] : one.evidence) {
-    text += fmt::format("{}{}={:.4g}", text.empty() ? "" : " ", name, value);
+    text += (text.empty() ? "" : ", ") + evidence_text(name, value);
   }
   return text;
 }
 
+/// Over which time the evidence was measured.
+std::string observed_of(const model::Finding& one) {
+  return one.observed_seconds && !one.evidence.empty()
+             ? util::duration_text(*one.observed_seconds) +
+                   (one.by_history ? ", by the history" : ", since the daemon's start")
+             : "";
+}
+
 std::string cost_of(const model::Finding& one) {
   std::string text;
-  if (one.excess_seconds_per_day) {
-    text = fmt::format("at most {:.3g} s of waiting a day", *one.excess_seconds_per_day);
+  if (one.excess_seconds_per_day.value_or(0) > 0) {
+    text =
+        fmt::format("at most {} of waiting a day, all I/Os together", util::duration_text(*one.excess_seconds_per_day));
   }
-  if (one.wear_bytes_per_day) {
+  if (one.wear_bytes_per_day.value_or(0) > 0) {
     text += fmt::format("{}at most {:.3g} GB of wear a day", text.empty() ? "" : ", ", *one.wear_bytes_per_day / 1e9);
   }
   return text;
@@ -83,6 +135,7 @@ std::vector<std::pair<std::string_view, std::string>> details(const model::Findi
   std::vector<std::pair<std::string_view, std::string>> lines{{"why", one.why},
                                                               {"since", one.since ? local_time(*one.since) : ""},
                                                               {"evidence", evidence_of(one)},
+                                                              {"measured", observed_of(one)},
                                                               {"costs", cost_of(one)},
                                                               {"change", one.change},
                                                               {"for good", one.persistent},
@@ -118,12 +171,21 @@ std::string prose(const std::string& text) {
   return safe;
 }
 
+/// What an advice costs, and what speaks for it.
+std::string measured_of(const model::Finding& one) {
+  if (cost_of(one).empty()) {
+    return "";
+  }
+  const std::string time = observed_of(one);
+  return " (" + cost_of(one) + (time.empty() ? "" : "; measured over " + time) + ")";
+}
+
 std::string sentence(const Group& group) {
   const model::Finding& one = group.first();
   std::string text = one.found;
   if (!quiet(one)) {
     text += one.why.empty() ? "" : ": " + one.why;
-    text += cost_of(one).empty() ? "" : " (" + cost_of(one) + ")";
+    text += measured_of(one);
     // What is only worth knowing is no advice: its change is among the details.
     text += one.change.empty() || one.verdict == model::Verdict::info ? "" : "; change: " + one.change;
   } else if (one.verdict == model::Verdict::not_applicable && !one.why.empty()) {
@@ -145,6 +207,19 @@ std::string count(const Findings& findings) {
 }
 
 }  // namespace
+
+std::string evidence_sentence(const model::Finding& one) {
+  if (one.evidence.empty()) {
+    return "";
+  }
+  const std::string cost = cost_of(one);
+  const std::string time = observed_of(one);
+  std::string text = cost.empty() ? "" : cost + (time.empty() ? "" : ", ");
+  text += time.empty() ? "" : "measured over " + time;
+  text += (text.empty() ? "" : ": ") + evidence_of(one);
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  return text;
+}
 
 void print_text(const Findings& findings, const Style& style, std::ostream& out) {
   const auto groups = grouped(findings, style.all);

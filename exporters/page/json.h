@@ -22,6 +22,7 @@ using Json = nlohmann::ordered_json;
 
 /// For whatever comes from outside: models, mount points, names of programs.
 inline std::string text(std::string_view from_outside) { return coding::outside_text(from_outside); }
+inline std::string sentence(std::string_view words) { return coding::outside_sentence(words); }
 
 double seconds_of(model::WallTime time);
 Json latency_of(std::uint8_t word);  // upper bound of the word, in seconds

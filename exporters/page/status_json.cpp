@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How is the daemon itself, and what is not measured here, and why?
+#include <algorithm>
+
 #include "daemon/live/words.h"
 #include "daemon/model/version.h"
 #include "exporters/findings/findings.h"
@@ -12,7 +14,7 @@ namespace {
 class Gaps {
  public:
   void add(std::string what, std::string why, std::string change = "") {
-    gaps_.push_back({{"what", text(what)}, {"why", text(why)}, {"change", text(change)}});
+    gaps_.push_back({{"what", sentence(what)}, {"why", sentence(why)}, {"change", sentence(change)}});
   }
   Json take() { return std::move(gaps_); }
 
@@ -41,24 +43,28 @@ void forgotten(const live::RecentPast& past, Gaps& gaps) {
 /// What is wrong for good, not for a moment.
 Json findings_of(const model::Snapshot& snapshot) {
   Json findings = Json::array();
+  const auto is_judged = [&](const std::string& mountpoint) {
+    return snapshot.audit && std::any_of(snapshot.audit->begin(), snapshot.audit->end(),
+                                         [&](const auto& one) { return one.id == "F1" && one.device == mountpoint; });
+  };
   for (const model::FilesystemDiscards& filesystem : snapshot.filesystem_discards) {
-    if (filesystem.mounted_with_discard && filesystem.bytes[model::index(model::DiscardTrigger::fstrim)] > 0) {
+    if (!is_judged(filesystem.mountpoint) && filesystem.mounted_with_discard &&
+        filesystem.bytes[model::index(model::DiscardTrigger::fstrim)] > 0) {
       findings.push_back(
           {{"what", text(filesystem.mountpoint + " is trimmed twice: it is mounted with discard, and fstrim "
                                                  "runs on it too.")},
+           {"evidence", ""},
            {"change", "Drop one of the two."},
            {"runbook", "SsdpulseOnlineDiscardAndFstrim"}});
     }
   }
   if (snapshot.audit) {
     for (const model::Finding& one : *snapshot.audit) {
-      // Trimmed twice is said above, before a day has passed.
-      if (one.id != "F1") {
-        const std::string where = one.device.empty() ? "" : one.device + ": ";
-        findings.push_back({{"what", text(where + one.found + ": " + one.why)},
-                            {"change", text(one.change)},
-                            {"runbook", "SsdpulseAuditDanger"}});
-      }
+      const std::string where = one.device.empty() ? "" : text(one.device) + ": ";
+      findings.push_back({{"what", sentence(where + one.found + ": " + one.why + ".")},
+                          {"evidence", sentence(findings::evidence_sentence(one))},
+                          {"change", sentence(one.change)},
+                          {"runbook", one.id == "F1" ? "SsdpulseOnlineDiscardAndFstrim" : "SsdpulseAuditDanger"}});
     }
   }
   return findings;

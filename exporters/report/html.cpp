@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "daemon/util/duration_text.h"
 #include "exporters/report/heatmap.h"
 #include "exporters/report/words.h"
 
@@ -118,12 +119,14 @@ std::string list_html(const Comparison& comparison) {
 std::string head_html(const Comparison& comparison) {
   std::string html = "<h2>" + escaped(device_text(comparison.device)) + "</h2>\n<p>";
   if (comparison.before) {
-    html +=
-        fmt::format("before: {}, {:.3g} h measured<br>\n", window_text(*comparison.before), comparison.hours_before);
-    html += fmt::format("after: {}, {:.3g} h measured</p>\n", window_text(comparison.after), comparison.hours_after);
+    html += fmt::format("before: {}, {} measured<br>\n", window_text(*comparison.before),
+                        util::duration_text(3600 * comparison.hours_before));
+    html += fmt::format("after: {}, {} measured</p>\n", window_text(comparison.after),
+                        util::duration_text(3600 * comparison.hours_after));
     return html + "<p><strong>" + summary_text(comparison) + "</strong></p>\n";
   }
-  return html + fmt::format("{}, {:.3g} h measured</p>\n", window_text(comparison.after), comparison.hours_after);
+  return html + fmt::format("{}, {} measured</p>\n", window_text(comparison.after),
+                            util::duration_text(3600 * comparison.hours_after));
 }
 
 std::string body_html(const Comparison& comparison) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "daemon/util/duration_text.h"
 #include "exporters/report/words.h"
 #include "exporters/terminal/table.h"
 
@@ -41,11 +42,13 @@ void print_device(const DeviceReport& device, std::ostream& out) {
   out << "## " << escaped(device_text(comparison.device)) << "\n\n";
   if (comparison.before) {
     out << "Before: " << window_text(*comparison.before)
-        << fmt::format(", {:.3g} h measured. ", comparison.hours_before) << "After: " << window_text(comparison.after)
-        << fmt::format(", {:.3g} h measured.\n", comparison.hours_after) << "**" << summary_text(comparison)
-        << "**\n\n";
+        << ", " + util::duration_text(3600 * comparison.hours_before) + " measured. "
+        << "After: " << window_text(comparison.after)
+        << ", " + util::duration_text(3600 * comparison.hours_after) + " measured.\n"
+        << "**" << summary_text(comparison) << "**\n\n";
   } else {
-    out << window_text(comparison.after) << fmt::format(", {:.3g} h measured.\n\n", comparison.hours_after);
+    out << window_text(comparison.after)
+        << ", " + util::duration_text(3600 * comparison.hours_after) + " measured.\n\n";
   }
   if (comparison.rows.empty()) {
     out << "Nothing was measured of this device in these windows.\n\n";

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "daemon/util/duration_text.h"
 #include "exporters/report/words.h"
 #include "exporters/terminal/table.h"
 
@@ -17,12 +18,13 @@ void print_device(const DeviceReport& device, std::ostream& out) {
   out << printable(device_text(comparison.device)) << '\n';
   if (comparison.before) {
     out << "  before  " << window_text(*comparison.before)
-        << fmt::format(", {:.3g} h measured\n", comparison.hours_before);
+        << ", " + util::duration_text(3600 * comparison.hours_before) + " measured\n";
     out << "  after   " << window_text(comparison.after)
-        << fmt::format(", {:.3g} h measured\n", comparison.hours_after);
+        << ", " + util::duration_text(3600 * comparison.hours_after) + " measured\n";
     out << "  " << summary_text(comparison) << "\n\n";
   } else {
-    out << "  " << window_text(comparison.after) << fmt::format(", {:.3g} h measured\n\n", comparison.hours_after);
+    out << "  " << window_text(comparison.after)
+        << ", " + util::duration_text(3600 * comparison.hours_after) + " measured\n\n";
   }
   if (comparison.rows.empty()) {
     out << "nothing was measured of this device in these windows\n\n";

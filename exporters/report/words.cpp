@@ -149,7 +149,9 @@ std::vector<std::string> row_remarks(const Comparison& comparison) {
       std::string remark = row.what + ": " + row.reason;
       if (row.hours_needed) {
         remark += *row.hours_needed < 24 * 90
-                      ? fmt::format("; windows of about {:.2g} hours would decide", std::ceil(*row.hours_needed))
+                      ? (*row.hours_needed <= 1 ? std::string("; windows of an hour would decide")
+                                                : fmt::format("; windows of about {:.2g} hours would decide",
+                                                              std::ceil(*row.hours_needed)))
                       : std::string("; no window of a quarter would decide");
       }
       remarks.push_back(std::move(remark));

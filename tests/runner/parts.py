@@ -8,6 +8,7 @@ they hold every test of the long tier: `complete` says what is missing.
 PARTS = {
     "static": ["static", "build.gcc", "build.clang"],
     "unit": ["unit"],
+    "decisions": ["unit.comparison_coverage_test", "unit.audit_hosts_test"],  # of the unit tests, those that take longest here
     "address": ["sanitize.address"],
     "thread": ["sanitize.thread"],
     "fuzz": ["fuzz"],
@@ -31,6 +32,7 @@ PARTS = {
     "vm-soak": ["vm.soak"],
     "vm-stacks": ["vm.stacks"],
     "vm-flash": ["vm.flash"],
+    "vm-decisions": ["vm.decisions"],
     "sabotages-drives": ["mutate.ledger", "mutate.pages", "mutate.poller", "mutate.drives", "mutate.history"],
     "sabotages-block": ["mutate.kernel", "mutate.block", "mutate.spikes", "mutate.discards", "mutate.limits"],
     "sabotages-tenants": ["mutate.attribution", "mutate.tenants", "mutate.samples"],

@@ -44,6 +44,7 @@ ROOMS = {
     "daemon/live": ["daemon/analysis", *BASE],
     "daemon/doctor": BASE,
     "daemon/audit": BASE,
+    "daemon/audit/gathering": ["daemon/audit", "daemon/history/reader.h", *BASE],
     "daemon/service": ["daemon/util"],
     "exporters/coding": BASE,  # what several exporters share
     "exporters/prometheus": ["exporters/coding", *BASE],
@@ -55,7 +56,7 @@ ROOMS = {
     "exporters/report": ["daemon/analysis/comparison", "exporters/coding", "exporters/terminal", *BASE],
     "daemon/web": ["daemon/config", "daemon/history/reader.h", "daemon/service", "exporters/coding", "exporters/http",
                    "exporters/page", *BASE],
-    "daemon/client": ["daemon/analysis/comparison", "daemon/audit", "daemon/config", "daemon/doctor", "daemon/history/reader.h",
+    "daemon/client": ["daemon/analysis/comparison", "daemon/audit", "daemon/audit/gathering", "daemon/config", "daemon/doctor", "daemon/history/reader.h",
                       "daemon/sources/inventory", "daemon/sources/probe", "daemon/sources/settings", "exporters/findings",
                       "exporters/page", "exporters/report", "exporters/terminal/table.h", "exporters/terminal/top", *BASE],
 }

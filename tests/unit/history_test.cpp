@@ -119,8 +119,8 @@ TEST(Spikes, are_rows_with_their_evidence) {
   spike.duration = 2500ms;
   spike.peak_seconds = 0.25;
   spike.baseline_seconds = 0.001;
-  spike.excess_seconds = 3.5;
   spike.ios = 17;
+  spike.excess_seconds = 1.5;
   spike.cause = model::SpikeCause::gc;
   spike.evidence = {{"gc_score", 0.5}, {"media_written_bytes", 4096}};
   spike.missing = {"this", "and that"};
@@ -133,7 +133,7 @@ TEST(Spikes, are_rows_with_their_evidence) {
                     "peak_seconds || ' ' || baseline_seconds || ' ' || ios || ' ' || cause FROM latency_spike"),
             "1740000001500 nvme0n1 write 2.5 0.25 0.001 17 gc");
   EXPECT_EQ(rig.sql("SELECT evidence || '|' || missing FROM latency_spike"),
-            "excess_seconds=3.5 gc_score=0.5 media_written_bytes=4096|this; and that");
+            "excess_seconds=1.5 gc_score=0.5 media_written_bytes=4096|this; and that");
   rig.set_now(kBegin + 91 * 24h);
   rig.start();
   rig.expect_works();

@@ -31,6 +31,7 @@ struct Question {
   std::vector<model::Mark> marks;              // likewise
   std::optional<double> capacity_bytes = {};
   EstimateSettings chance = {};
+  double time_scale = 1;  // how much faster than the host's the clock of the recorder ran: other than 1 in tests
 };
 
 enum class Unit : std::uint8_t {

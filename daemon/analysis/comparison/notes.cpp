@@ -4,6 +4,7 @@
 #include <string>
 
 #include "daemon/analysis/comparison/figures.h"
+#include "daemon/util/duration_text.h"
 
 namespace ssdpulse::analysis::comparison {
 
@@ -92,8 +93,8 @@ void note_wear(const Question& question, Comparison& comparison) {
 }
 
 /// `minutes` and what they should be.
-void note_missing(Comparison& comparison, const char* id, const Side& side, const char* which) {
-  const double whole = std::chrono::duration<double>(side.window.to - side.window.from).count();
+void note_missing(Comparison& comparison, const char* id, const Side& side, const char* which, double time_scale) {
+  const double whole = std::chrono::duration<double>(side.window.to - side.window.from).count() / time_scale;
   const double measured = measured_seconds(side.minutes);
   constexpr double kNearlyAll = 0.98;
   if (measured < kNearlyAll * whole) {
@@ -111,9 +112,13 @@ void note_missing(Comparison& comparison, const char* id, const Side& side, cons
 
 void add_notes(const Question& question, Comparison& comparison) {
   if (question.before) {
-    note_missing(comparison, "missing-before", *question.before, "the window before");
+    note_missing(comparison, "missing-before", *question.before, "the window before", question.time_scale);
   }
-  note_missing(comparison, "missing-after", question.after, question.before ? "the window after" : "the window");
+  note_missing(comparison, "missing-after", question.after, question.before ? "the window after" : "the window",
+               question.time_scale);
+  if (question.time_scale != 1) {
+    note(comparison, "scaled-time", util::time_scale_text(question.time_scale));
+  }
   if (question.before) {
     refuse_fresh_drive(question, comparison);
     note_settings(question, comparison);

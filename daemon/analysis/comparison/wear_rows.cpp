@@ -50,17 +50,18 @@ std::vector<Step> put_together(const std::vector<Step>& steps) {
   return result;
 }
 
-Wear wear_of(const Side& side) {
+Wear wear_of(const Side& side, double time_scale) {
   Wear wear;
   std::optional<double> first_used;
   for (std::size_t i = 1; i < side.wear.size(); ++i) {
     const model::PastWear& point = side.wear[i];
     if (point.media_bytes && point.host_bytes) {
-      const std::chrono::duration<double, std::ratio<86400>> days = point.at - side.wear[i - 1].at;
-      wear.steps.push_back({*point.media_bytes, *point.host_bytes, days.count()});
+      const std::chrono::duration<double, std::ratio<86400>> stretch = point.at - side.wear[i - 1].at;
+      const double days = stretch.count() / time_scale;
+      wear.steps.push_back({*point.media_bytes, *point.host_bytes, days});
       wear.sum.media_bytes += *point.media_bytes;
       wear.sum.host_bytes += *point.host_bytes;
-      wear.sum.days += days.count();
+      wear.sum.days += days;
     }
     if (point.percentage_used) {
       first_used = first_used.value_or(*point.percentage_used);
@@ -162,8 +163,8 @@ void compute_used(Row& row, const Wear& before, const Wear& after) {
 }  // namespace
 
 std::vector<Row> wear_rows(const Question& question) {
-  const Wear before = question.before ? wear_of(*question.before) : Wear{};
-  const Wear after = wear_of(question.after);
+  const Wear before = question.before ? wear_of(*question.before, question.time_scale) : Wear{};
+  const Wear after = wear_of(question.after, question.time_scale);
   if (before.steps.empty() && after.steps.empty()) {
     return {};
   }

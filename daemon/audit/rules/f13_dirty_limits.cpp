@@ -65,6 +65,7 @@ const Rule kF13{
         "more than 4 GiB may wait, half of the writes are writeback, and 60 s a day of waiting are caused by "
         "queueing or saturation",
     .source = "tuned, profile postgresql; Documentation/admin-guide/sysctl/vm.rst",
+    .by_history = true,
     .of_host = dirty_limits};
 
 }  // namespace ssdpulse::audit

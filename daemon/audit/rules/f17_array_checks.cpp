@@ -49,6 +49,7 @@ const Rule kF17{.id = "F17",
                 .title = "Checks of md arrays",
                 .limit = "while one runs, 60 s a day of waiting on the members are caused by queueing or saturation",
                 .source = "md(4), SYNC_ACTION",
+                .by_history = true,
                 .of_array = array_checks};
 
 }  // namespace ssdpulse::audit

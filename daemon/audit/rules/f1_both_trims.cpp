@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "daemon/audit/rules/rules.h"
 
 namespace ssdpulse::audit {
 namespace {
+
+/// What each of the two costs.
+void tell_costs(const TrimCost& cost, Finding& finding) {
+  for (const auto& [name, value] : {std::pair("fstrim_excess_seconds_per_day", cost.fstrim.excess_seconds),
+                                    std::pair("online_excess_seconds_per_day", cost.online.excess_seconds),
+                                    std::pair("longest_fstrim_burst_seconds", cost.fstrim.longest_burst_seconds)}) {
+    if (value) {
+      finding.evidence[name] = *value;
+    }
+  }
+}
 
 Finding both_trims(const Facts& facts, const MountSettings& mount) {
   const bool online = has_online_discard(mount);
@@ -19,14 +32,20 @@ Finding both_trims(const Facts& facts, const MountSettings& mount) {
   }
   Finding bad = info("it is trimmed twice: mounted with discard, and fstrim.timer is enabled",
                      "the second one does the work again, in bursts");
-  const auto bytes = [&](const char* trigger) {
-    return facts.measured.per_day("ssdpulse_filesystem_discard_bytes_total",
-                                  {{"mountpoint", mount.mountpoint}, {"trigger", trigger}});
+  const TrimCost cost = trim_cost(facts, mount.disks);
+  const auto bytes = [&](const char* trigger, const WayOfTrimming& way) {
+    const auto here = facts.measured.per_day("ssdpulse_filesystem_discard_bytes_total",
+                                             {{"mountpoint", mount.mountpoint}, {"trigger", trigger}});
+    return std::max(here, way.bytes);  // the daemon may have started after the last fstrim
   };
-  const auto by_fstrim = bytes("fstrim");
-  const auto by_mount = bytes("online");
+  const auto by_fstrim = bytes("fstrim", cost.fstrim);
+  const auto by_mount = bytes("online", cost.online);
+  tell_costs(cost, bad);
+  add_tail(facts, mount.disks, bad);
   // The dearer one goes. Where nothing tells, the option does: fstrim picks its hour.
-  if (fstrim_is_dearer(facts, mount)) {
+  const bool fstrim_goes = fstrim_is_dearer(facts, mount);
+  bad.excess_seconds_per_day = fstrim_goes ? cost.fstrim.excess_seconds : cost.online.excess_seconds;
+  if (fstrim_goes) {
     if (!timer_is_needless(facts)) {
       bad.why += "; fstrim costs more here, but other file systems need its timer";
       return bad;
@@ -47,6 +66,8 @@ const Rule kF1{.id = "F1",
                .title = "File systems that are trimmed twice",
                .limit = "both have discarded something",
                .source = "util-linux, fstrim.service: it does not leave out mounts with discard",
+               .days = 7,  // it may happen once a week
+               .by_history = true,
                .of_mount = both_trims};
 
 }  // namespace ssdpulse::audit

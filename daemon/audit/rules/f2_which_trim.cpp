@@ -18,16 +18,17 @@ Finding which_trim(const Facts& facts, const MountSettings& mount) {
   if (!takes_discards(facts, mount)) {
     return not_applicable("no disk below takes discards, or none passes to it: see F5");
   }
-  const TrimCost cost = trim_cost(facts, mount);
+  const TrimCost cost = trim_cost(facts, mount.disks);
   Finding bad = info("it is trimmed online alone",
                      "authorities disagree whether that or fstrim is better: this host's own numbers decide");
   bad.risk = "fstrim makes one long burst: choose its hour, and compare";
   if (drop_online_discard(bad, mount)) {
     bad.persistent += "; systemctl enable --now fstrim.timer";
   }
-  if (cost.online_seconds) {
-    bad.evidence["online_burst_seconds_per_day"] = *cost.online_seconds;
+  if (cost.online.burst_seconds) {
+    bad.evidence["online_burst_seconds_per_day"] = *cost.online.burst_seconds;
   }
+  add_tail(facts, mount.disks, bad);
   return weigh(facts, std::move(bad), {{"excess_seconds_per_day", cost.excess_seconds, kExcessLimit}});
 }
 
@@ -37,6 +38,7 @@ const Rule kF2{.id = "F2",
                .title = "Online discard against fstrim",
                .limit = "60 s a day of waiting are caused by discards while online discard alone trims",
                .source = "fstrim(8) and RHEL advise fstrim, ScyllaDB online discard; decided by measurement",
+               .by_history = true,
                .of_mount = which_trim};
 
 }  // namespace ssdpulse::audit

@@ -25,19 +25,22 @@ Finding trim_time(const Facts& facts) {
       "systemctl edit fstrim.timer  # [Timer] OnCalendar= (empty), then OnCalendar=Sun 04:00, Persistent=false";
   bad.undo = "systemctl revert fstrim.timer";
   bad.risk = "none that is known";
-  std::optional<double> excess;
+  std::vector<std::string> trimmed;  // by fstrim, while it was measured
   std::optional<double> seconds;
   for (const DiskSettings& disk : facts.settings.disks) {
-    const std::string& name = disk.device.name;
-    const auto by_fstrim =
-        facts.measured.per_day("ssdpulse_discard_burst_seconds_total", {{"device", name}, {"trigger", "fstrim"}});
+    const auto by_fstrim = trim_cost(facts, {disk.device.name}).fstrim.burst_seconds;
     seconds = by_fstrim ? std::optional(seconds.value_or(0) + *by_fstrim) : seconds;
     if (by_fstrim.value_or(0) > 0) {
-      const auto one = excess_per_day(facts, name, {"discard"});
-      excess = one ? std::optional(excess.value_or(0) + *one) : excess;
+      trimmed.push_back(disk.device.name);
     }
   }
-  if (!facts.measured.empty() && seconds.value_or(0) == 0) {
+  const TrimCost cost = trim_cost(facts, trimmed);
+  const auto excess = cost.fstrim.excess_seconds ? cost.fstrim.excess_seconds : cost.excess_seconds;
+  add_tail(facts, trimmed, bad);
+  if (cost.fstrim.longest_burst_seconds) {
+    bad.evidence["longest_fstrim_burst_seconds"] = *cost.fstrim.longest_burst_seconds;
+  }
+  if ((!facts.measured.empty() || !facts.pasts.empty()) && seconds.value_or(0) == 0) {
     return ok("fstrim runs " + when + ", and did not while it was measured");
   }
   return weigh(facts, std::move(bad),
@@ -50,6 +53,8 @@ const Rule kF3{.id = "F3",
                .title = "Time of fstrim",
                .limit = "60 s a day of waiting are caused by discards on disks that fstrim trims",
                .source = "util-linux, fstrim.timer; systemd.timer(5), Persistent=",
+               .days = 7,  // it may happen once a week
+               .by_history = true,
                .of_host = trim_time};
 
 }  // namespace ssdpulse::audit

@@ -18,14 +18,14 @@ Finding no_trim(const Facts& facts, const MountSettings& mount) {
   std::optional<double> discarded;
   std::optional<double> wear;
   for (const std::string& name : mount.disks) {
-    const auto bytes = facts.measured.sum("ssdpulse_io_bytes_total", {{"device", name}, {"operation", "discard"}});
+    const auto bytes = bytes_of(facts, name, model::Operation::discard);
     discarded = bytes ? std::optional(discarded.value_or(0) + *bytes) : discarded;
     for (const DiskSettings& disk : facts.settings.disks) {
       if (disk.device.name != name) {
         continue;
       }
       const auto known = write_amplification_at_least(facts, disk);
-      const auto host = facts.measured.per_day("ssdpulse_io_bytes_total", {{"device", name}, {"operation", "write"}});
+      const auto host = bytes_per_day(facts, name, model::Operation::write);
       if (known) {
         wear = host ? std::optional(wear.value_or(0) + *host * (*known - 1)) : wear;
       }
@@ -59,6 +59,8 @@ const Rule kF4{
     .title = "File systems that nothing trims",
     .limit = "no discard was seen, and write amplification is at least 1.5 for sure, at a cost of 10 GB a day",
     .source = "fstrim(8)",
+    .days = 7,  // it may happen once a week
+    .by_history = true,
     .of_mount = no_trim};
 
 }  // namespace ssdpulse::audit

@@ -44,6 +44,7 @@ const Rule kN10{.id = "N10",
                 .title = "Wear, spare and warnings",
                 .limit = "an unrecovered error; danger: it warns, its spare is too low or its life is over",
                 .source = "NVM Express Base, SMART / Health Information",
+                .days = 0,
                 .of_disk = wear};
 
 }  // namespace ssdpulse::audit

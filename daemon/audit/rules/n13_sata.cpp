@@ -42,6 +42,7 @@ const Rule kN13{.id = "N13",
                 .title = "Queue and link of SATA drives",
                 .limit = "60 s a day of waiting are caused by queueing or saturation",
                 .source = "drivers/ata/libata-core.c",
+                .by_history = true,
                 .of_disk = sata};
 
 }  // namespace ssdpulse::audit

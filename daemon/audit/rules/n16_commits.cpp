@@ -7,12 +7,26 @@ namespace {
 constexpr double kSlow = 0.002;         // seconds: what drives with power-loss protection stay far below
 constexpr double kWaitingPerDay = 600;  // seconds
 
+struct Commits {
+  std::optional<double> mean_seconds;
+  std::optional<double> seconds_per_day;
+};
+
+Commits commits_of(const Facts& facts, const std::string& name) {
+  if (const DevicePast* past = past_of(facts, name)) {
+    const Timed all = timed(*past, {model::Latency::commit});
+    return {all.mean(), past->per_day(all.seconds)};
+  }
+  const Measurements::Labels all{{"device", name}, {"operation", "commit"}};
+  return {mean(facts, "ssdpulse_io_latency_seconds", all),
+          facts.measured.per_day("ssdpulse_io_latency_seconds_sum", all)};
+}
+
 Finding commits(const Facts& facts, const DiskSettings& disk) {
   if (!disk.device.write_back_cache) {
     return ok("its cache needs no flushes");
   }
-  const Measurements::Labels all{{"device", disk.device.name}, {"operation", "commit"}};
-  const auto seconds = mean(facts, "ssdpulse_io_latency_seconds", all);
+  const auto [seconds, per_day] = commits_of(facts, disk.device.name);
   if (!seconds) {
     return unknown("what a commit costs", "none was measured");
   }
@@ -25,10 +39,8 @@ Finding commits(const Facts& facts, const DiskSettings& disk) {
   }
   bad.change = "a drive with power-loss protection for what commits often; never barrier=0";
   bad.risk = "its price";
-  return weigh(
-      facts, std::move(bad),
-      {{"mean_commit_seconds", seconds, kSlow},
-       {"excess_seconds_per_day", facts.measured.per_day("ssdpulse_io_latency_seconds_sum", all), kWaitingPerDay}});
+  return weigh(facts, std::move(bad),
+               {{"mean_commit_seconds", seconds, kSlow}, {"excess_seconds_per_day", per_day, kWaitingPerDay}});
 }
 
 }  // namespace
@@ -37,6 +49,7 @@ const Rule kN16{.id = "N16",
                 .title = "Cost of commits",
                 .limit = "a commit takes 2 ms on average, all together 600 s a day",
                 .source = "PostgreSQL, Reliability",
+                .by_history = true,
                 .of_disk = commits};
 
 }  // namespace ssdpulse::audit

@@ -38,8 +38,11 @@ Finding overprovisioning(const Facts& facts, const DiskSettings& disk) {
   bad.change = "leave 7 to 28 % of the drive in no partition, and trim it once with blkdiscard";
   bad.undo = "grow the last partition again";
   bad.risk = "as much capacity is lost; shrinking needs a backup";
-  const auto host =
-      facts.measured.per_day("ssdpulse_io_bytes_total", {{"device", disk.device.name}, {"operation", "write"}});
+  const auto host = bytes_per_day(facts, disk.device.name, model::Operation::write);
+  const DevicePast* past = past_of(facts, disk.device.name);
+  if (past != nullptr && past->media_bytes_per_day) {
+    bad.evidence["media_bytes_per_day"] = *past->media_bytes_per_day;
+  }
   return weigh(facts, std::move(bad),
                {{"write_amplification_lower_ratio", lower, kHighAmplification},
                 {"wear_bytes_per_day", host ? std::optional(*host * (*lower - 1)) : std::nullopt, kWearLimit}});
@@ -52,6 +55,7 @@ const Rule kN4{
     .title = "Over-provisioning",
     .limit = "write amplification is at least 2 for sure, at a cost of 10 GB a day, with less than 7 % spare",
     .source = "RHEL 7, SSD guidelines; NetApp E-series, optimization capacity",
+    .by_history = true,
     .of_disk = overprovisioning};
 
 }  // namespace ssdpulse::audit

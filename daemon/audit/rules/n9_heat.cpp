@@ -52,6 +52,7 @@ const Rule kN9{.id = "N9",
                .title = "Heat",
                .limit = "60 s a day of waiting are caused by heat",
                .source = "NVM Express Base, Host Controlled Thermal Management",
+               .by_history = true,
                .of_disk = heat};
 
 }  // namespace ssdpulse::audit

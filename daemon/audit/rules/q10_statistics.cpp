@@ -32,6 +32,7 @@ const Rule kQ10{.id = "Q10",
                 .title = "The kernel's statistics",
                 .limit = "one I/O could not be measured",
                 .source = "Documentation/ABI/stable/sysfs-block, iostats",
+                .days = 0,
                 .of_disk = statistics};
 
 }  // namespace ssdpulse::audit

@@ -9,6 +9,21 @@ namespace {
 constexpr std::uint64_t kLargeDiscard = 256U << 20U;  // bytes
 constexpr std::uint64_t kModestDiscard = 128U << 20U;
 
+struct Discard {
+  std::optional<double> seconds;
+  std::optional<double> bytes;
+};
+
+Discard mean_discard(const Facts& facts, const std::string& name) {
+  if (const DevicePast* past = past_of(facts, name)) {
+    const model::OperationLoad& all = past->load.operations.at(model::index(model::Operation::discard));
+    return {timed(*past, {model::Latency::discard}).mean(),
+            ratio(static_cast<double>(all.bytes), static_cast<double>(all.ios))};
+  }
+  const Measurements::Labels discards{{"device", name}, {"operation", "discard"}};
+  return {mean(facts, "ssdpulse_io_device_latency_seconds", discards), mean(facts, "ssdpulse_io_size_bytes", discards)};
+}
+
 Finding discard_size(const Facts& facts, const DiskSettings& disk) {
   const auto most = disk.files.number("queue/discard_max_bytes");
   if (!most) {
@@ -30,11 +45,10 @@ Finding discard_size(const Facts& facts, const DiskSettings& disk) {
   const std::uint64_t before = granularity > 0 ? *most / granularity * granularity : *most;
   change_file(bad, disk, "queue/discard_max_bytes", std::to_string(kModestDiscard), std::to_string(before));
   bad.risk = "more commands, and longer bursts";
-  const Measurements::Labels discards{{"device", disk.device.name}, {"operation", "discard"}};
-  if (const auto seconds = mean(facts, "ssdpulse_io_device_latency_seconds", discards)) {
+  const auto [seconds, size] = mean_discard(facts, disk.device.name);
+  if (seconds) {
     bad.evidence["mean_discard_seconds"] = *seconds;
   }
-  const auto size = mean(facts, "ssdpulse_io_size_bytes", discards);
   return weigh(facts, std::move(bad),
                {{"excess_seconds_per_day", excess_per_day(facts, disk.device.name, {"discard"}), kExcessLimit},
                 {"mean_discard_bytes", size, static_cast<double>(kModestDiscard) / 8}});
@@ -46,6 +60,7 @@ const Rule kQ13{.id = "Q13",
                 .title = "Largest discard",
                 .limit = "60 s a day of waiting are caused by discards of 16 MiB and more on average",
                 .source = "Documentation/ABI/stable/sysfs-block, discard_max_bytes",
+                .by_history = true,
                 .of_disk = discard_size};
 
 }  // namespace ssdpulse::audit

@@ -36,6 +36,7 @@ const Rule kQ14{.id = "Q14",
                 .title = "Hardware queues against CPUs",
                 .limit = "60 s a day of waiting in a virtual machine are caused by queueing",
                 .source = "QEMU, virtio-blk num-queues",
+                .by_history = true,
                 .of_disk = queues};
 
 }  // namespace ssdpulse::audit

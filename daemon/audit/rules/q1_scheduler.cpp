@@ -7,6 +7,30 @@ namespace {
 // Below it the scheduler's work is lost in the drive's own time.
 constexpr double kQueueShare = 0.1;
 
+/// Seconds that reads and writes spend before the drive, and in all.
+struct Waiting {
+  std::optional<double> queue;
+  std::optional<double> total;
+};
+
+Waiting waiting_per_day(const Facts& facts, const std::string& name) {
+  using model::Latency;
+  if (const DevicePast* past = past_of(facts, name)) {
+    return {past->per_day(timed(*past, {Latency::read_queue, Latency::write_queue}).seconds),
+            past->per_day(timed(*past, {Latency::read_total, Latency::write_total}).seconds)};
+  }
+  Waiting waiting;
+  for (const char* operation : {"read", "write"}) {
+    const Measurements::Labels where{{"device", name}, {"operation", operation}};
+    if (const auto one = facts.measured.per_day("ssdpulse_io_queue_latency_seconds_sum", where)) {
+      waiting.queue = waiting.queue.value_or(0) + *one;
+      waiting.total =
+          waiting.total.value_or(0) + facts.measured.per_day("ssdpulse_io_latency_seconds_sum", where).value_or(0);
+    }
+  }
+  return waiting;
+}
+
 Finding scheduler(const Facts& facts, const DiskSettings& disk) {
   const std::string& active = disk.device.scheduler;
   if (active.empty()) {
@@ -30,17 +54,7 @@ Finding scheduler(const Facts& facts, const DiskSettings& disk) {
       info("the scheduler is " + active, "on a drive with queues of its own it is work and a lock for each I/O");
   change_file(bad, disk, "queue/scheduler", "none");
   bad.risk = active == "bfq" ? "weights of bfq are lost" : "nothing orders reads before writes any more";
-  const Measurements& measured = facts.measured;
-  const std::string& name = disk.device.name;
-  std::optional<double> queue;
-  std::optional<double> total;
-  for (const char* operation : {"read", "write"}) {
-    const Measurements::Labels where{{"device", name}, {"operation", operation}};
-    if (const auto one = measured.per_day("ssdpulse_io_queue_latency_seconds_sum", where)) {
-      queue = queue.value_or(0) + *one;
-      total = total.value_or(0) + measured.per_day("ssdpulse_io_latency_seconds_sum", where).value_or(0);
-    }
-  }
+  const auto [queue, total] = waiting_per_day(facts, disk.device.name);
   return weigh(
       facts, std::move(bad),
       {{"queue_time_share", ratio(queue, total), kQueueShare}, {"excess_seconds_per_day", queue, kExcessLimit}});
@@ -52,6 +66,7 @@ const Rule kQ1{.id = "Q1",
                .title = "I/O scheduler of drives with several queues",
                .limit = "reads and writes spend 10 % of their time, and 60 s a day, before the drive",
                .source = "block/elevator.c; RHEL 9, Setting the disk scheduler",
+               .by_history = true,
                .of_disk = scheduler};
 
 }  // namespace ssdpulse::audit

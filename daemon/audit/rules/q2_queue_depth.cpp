@@ -11,6 +11,18 @@ namespace {
 constexpr double kFullShare = 0.001;               // of the time, in which requests waited for a tag
 constexpr std::uint64_t kMostOfSchedulers = 2048;  // MAX_SCHED_RQ of the kernel
 
+/// Seconds in which requests waited for a tag.
+std::optional<double> full_per_day(const Facts& facts, const std::string& name) {
+  if (const DevicePast* past = past_of(facts, name)) {
+    double seconds = 0;
+    for (const model::OperationLoad& one : past->load.operations) {
+      seconds += static_cast<double>(one.queue_full_ns) / 1e9;
+    }
+    return past->per_day(seconds);
+  }
+  return facts.measured.per_day("ssdpulse_io_queue_full_seconds_total", {{"device", name}});
+}
+
 Finding queue_depth(const Facts& facts, const DiskSettings& disk) {
   const auto requests = disk.files.number("queue/nr_requests");
   if (!requests) {
@@ -19,9 +31,8 @@ Finding queue_depth(const Facts& facts, const DiskSettings& disk) {
   const auto tags = disk.files.number("mq/0/nr_tags");
   // The kernel refuses more (EINVAL): than the driver's tags under `none`, than its own limit under a scheduler.
   const auto most = tags && disk.device.scheduler != "none" ? std::min(*tags, kMostOfSchedulers) : tags;
-  const auto waited = facts.measured.sum("ssdpulse_io_queue_full_seconds_total", {{"device", disk.device.name}});
-  const auto share = ratio(waited, facts.measured.observed_seconds());
-  const auto per_day = facts.measured.per_day("ssdpulse_io_queue_full_seconds_total", {{"device", disk.device.name}});
+  const auto per_day = full_per_day(facts, disk.device.name);
+  const auto share = ratio(per_day, 86400);
   if (share.value_or(0) < kFullShare && !(most && *requests < *most)) {
     return ok(fmt::format("room for {} requests", *requests));
   }
@@ -56,6 +67,7 @@ const Rule kQ2{.id = "Q2",
                .title = "Requests that a disk may have outstanding",
                .limit = "for 0.1 % of the time, and 60 s a day, requests waited for a tag that the driver has",
                .source = "block/blk-sysfs.c",
+               .by_history = true,
                .of_disk = queue_depth};
 
 }  // namespace ssdpulse::audit

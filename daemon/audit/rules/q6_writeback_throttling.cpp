@@ -31,6 +31,7 @@ const Rule kQ6{.id = "Q6",
                .title = "Target of writeback throttling",
                .limit = "60 s a day of waiting are caused by queueing or saturation",
                .source = "block/blk-wbt.c; Documentation/ABI/stable/sysfs-block, wbt_lat_usec",
+               .by_history = true,
                .of_disk = writeback_throttling};
 
 }  // namespace ssdpulse::audit

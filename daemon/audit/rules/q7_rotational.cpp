@@ -7,6 +7,23 @@ namespace {
 constexpr double kFasterThanAnyHead = 0.001;  // seconds
 constexpr double kReads = 10'000;             // fewer may all have come from a cache
 
+struct Reads {
+  std::optional<double> mean_seconds;
+  std::optional<double> count;
+};
+
+Reads reads_of(const Facts& facts, const std::string& name) {
+  using model::Latency;
+  if (const DevicePast* past = past_of(facts, name)) {
+    const Timed all = timed(*past, {Latency::read_device_none, Latency::read_device_discard, Latency::read_device_flush,
+                                    Latency::read_device_both});
+    return {all.mean(), all.ios};
+  }
+  const Measurements::Labels reads{{"device", name}, {"operation", "read"}};
+  return {mean(facts, "ssdpulse_io_device_latency_seconds", reads),
+          facts.measured.sum("ssdpulse_io_device_latency_seconds_count", reads)};
+}
+
 Finding rotational(const Facts& facts, const DiskSettings& disk) {
   if (!disk.files.number("queue/rotational")) {
     return unknown("whether it spins", "queue/rotational is not readable");
@@ -14,12 +31,11 @@ Finding rotational(const Facts& facts, const DiskSettings& disk) {
   if (!disk.device.rotational) {
     return ok("the kernel takes it for an SSD");
   }
-  const Measurements::Labels reads{{"device", disk.device.name}, {"operation", "read"}};
-  const auto seconds = mean(facts, "ssdpulse_io_device_latency_seconds", reads);
-  const auto count = facts.measured.sum("ssdpulse_io_device_latency_seconds_count", reads);
+  const auto [seconds, count] = reads_of(facts, disk.device.name);
   if (seconds.value_or(1) >= kFasterThanAnyHead) {
     Finding finding =
         info("the kernel takes it for a spinning disk", "it is as slow as one, or too little was read to tell");
+    finding.evidence["reads"] = count.value_or(0);
     if (seconds) {
       finding.evidence["mean_read_seconds"] = *seconds;
     }
@@ -30,8 +46,8 @@ Finding rotational(const Facts& facts, const DiskSettings& disk) {
                      "systems choose what suits spinning disks");
   change_file(bad, disk, "queue/rotational", "0");
   bad.risk = "none that is known";
-  return weigh(facts, std::move(bad),
-               {{"reads_per_mean_read_second", 1 / *seconds, 1 / kFasterThanAnyHead}, {"reads", count, kReads}});
+  bad.evidence["mean_read_seconds"] = *seconds;
+  return weigh(facts, std::move(bad), {{"reads", count, kReads}});
 }
 
 }  // namespace
@@ -40,6 +56,7 @@ const Rule kQ7{.id = "Q7",
                .title = "SSDs that the kernel takes for spinning disks",
                .limit = "the mean of 10,000 reads is below 1 ms",
                .source = "Documentation/ABI/stable/sysfs-block, rotational",
+               .by_history = true,
                .of_disk = rotational};
 
 }  // namespace ssdpulse::audit

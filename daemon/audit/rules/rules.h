@@ -63,13 +63,25 @@ bool has_online_discard(const MountSettings& mount);
 /// Gives a finding the change that ends it, now, for good and back; false where no command can be given.
 bool drop_online_discard(Finding& finding, const MountSettings& mount);
 
-/// What trimming costs the disks of a mount, a day; absent: not measured.
-struct TrimCost {
-  std::optional<double> online_seconds;  // in bursts of this trigger
-  std::optional<double> fstrim_seconds;
-  std::optional<double> excess_seconds;  // of waiting that discards caused
+/// What one way of trimming costs, a day; absent: not measured.
+struct WayOfTrimming {
+  std::optional<double> burst_seconds;
+  std::optional<double> longest_burst_seconds;
+  std::optional<double> bytes;
+  /// By which reads and writes beside its discards took longer than the others: what only the history tells apart.
+  std::optional<double> excess_seconds;
 };
-TrimCost trim_cost(const Facts& facts, const MountSettings& mount);
+
+/// What trimming costs some disks.
+struct TrimCost {
+  WayOfTrimming online;
+  WayOfTrimming fstrim;
+  std::optional<double> excess_seconds;  // of waiting in spikes that discards caused, or by both ways if that is more
+};
+TrimCost trim_cost(const Facts& facts, const std::vector<std::string>& disks);
+
+/// The tail of reads beside discards against the others, of the disk that has the worst one, and the longest burst.
+void add_tail(const Facts& facts, const std::vector<std::string>& disks, Finding& finding);
 
 /// Whether fstrim is known to cost the disks of a mount more than online discard does.
 bool fstrim_is_dearer(const Facts& facts, const MountSettings& mount);

@@ -25,6 +25,26 @@ bool stops_discards(const Facts& facts, const std::string& volume) {
   });
 }
 
+void add(std::optional<double>& total, std::optional<double> one) {
+  total = one ? std::optional(total.value_or(0) + *one) : total;
+}
+
+void add_past(const DevicePast& past, const TrimPast& trim, WayOfTrimming& way) {
+  using model::Latency;
+  add(way.burst_seconds, past.per_day(trim.burst_seconds));
+  add(way.bytes, past.per_day(static_cast<double>(trim.bytes)));
+  way.longest_burst_seconds = std::max(way.longest_burst_seconds, std::optional(trim.longest_burst_seconds));
+  // Where device times are not measured, nobody knows what ran beside a discard.
+  const Timed device =
+      timed(past, {Latency::read_device_none, Latency::read_device_discard, Latency::read_device_flush,
+                   Latency::read_device_both, Latency::write_device_none, Latency::write_device_discard,
+                   Latency::write_device_flush, Latency::write_device_both});
+  const Timed total = timed(past, {Latency::read_total, Latency::write_total});
+  if (device.ios > 0 || total.ios == 0) {
+    add(way.excess_seconds, past.per_day(trim.excess_seconds));
+  }
+}
+
 }  // namespace
 
 bool has_online_discard(const MountSettings& mount) {
@@ -61,25 +81,48 @@ bool drop_online_discard(Finding& finding, const MountSettings& mount) {
   return true;
 }
 
-TrimCost trim_cost(const Facts& facts, const MountSettings& mount) {
+TrimCost trim_cost(const Facts& facts, const std::vector<std::string>& disks) {
   TrimCost cost;
-  const auto add = [](std::optional<double>& total, std::optional<double> one) {
-    total = one ? std::optional(total.value_or(0) + *one) : total;
-  };
-  for (const std::string& disk : mount.disks) {
-    const auto seconds = [&](const char* trigger) {
-      return facts.measured.per_day("ssdpulse_discard_burst_seconds_total", {{"device", disk}, {"trigger", trigger}});
-    };
-    add(cost.online_seconds, seconds("online"));
-    add(cost.fstrim_seconds, seconds("fstrim"));
+  std::optional<double> beside;
+  for (const std::string& disk : disks) {
     add(cost.excess_seconds, excess_per_day(facts, disk, {"discard"}));
+    if (const DevicePast* past = past_of(facts, disk)) {
+      add_past(*past, past->online, cost.online);
+      add_past(*past, past->fstrim, cost.fstrim);
+      continue;
+    }
+    for (const auto& [way, trigger] : {std::pair(&cost.online, "online"), std::pair(&cost.fstrim, "fstrim")}) {
+      const Measurements::Labels where{{"device", disk}, {"trigger", trigger}};
+      add(way->burst_seconds, facts.measured.per_day("ssdpulse_discard_burst_seconds_total", where));
+      add(way->bytes, facts.measured.per_day("ssdpulse_discard_burst_bytes_total", where));
+    }
   }
+  add(beside, cost.online.excess_seconds);
+  add(beside, cost.fstrim.excess_seconds);
+  cost.excess_seconds = std::max(cost.excess_seconds, beside);
   return cost;
 }
 
+void add_tail(const Facts& facts, const std::vector<std::string>& disks, Finding& finding) {
+  double worst = 0;
+  for (const std::string& disk : disks) {
+    const DevicePast* past = past_of(facts, disk);
+    const auto beside = past != nullptr ? read_p99_beside_discards(*past) : std::nullopt;
+    const auto alone = past != nullptr ? read_p99_alone(*past) : std::nullopt;
+    if (beside && alone && *beside > worst) {
+      worst = *beside;
+      finding.evidence["reads_beside_discards_p99_seconds"] = *beside;
+      finding.evidence["other_reads_p99_seconds"] = *alone;
+    }
+  }
+}
+
 bool fstrim_is_dearer(const Facts& facts, const MountSettings& mount) {
-  const TrimCost cost = trim_cost(facts, mount);
-  return cost.fstrim_seconds && *cost.fstrim_seconds > cost.online_seconds.value_or(0);
+  const auto [online, fstrim, all] = trim_cost(facts, mount.disks);
+  if (online.excess_seconds && fstrim.excess_seconds && *online.excess_seconds + *fstrim.excess_seconds > 0) {
+    return *fstrim.excess_seconds > *online.excess_seconds;
+  }
+  return fstrim.burst_seconds && *fstrim.burst_seconds > online.burst_seconds.value_or(0);
 }
 
 bool takes_discards(const Facts& facts, const MountSettings& mount) {

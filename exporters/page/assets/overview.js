@@ -154,7 +154,7 @@ export class Overview {
     this.findings.replaceChildren();
     if (status.findings.length) {
       this.findings.append(element("h2", {}, "What is wrong for good"), element("ul", {}, ...status.findings.map((one) =>
-        element("li", {}, one.what + " ", one.change + " ", this.app.runbookButton(one.runbook)))));
+        element("li", {}, `${one.what} `, one.evidence && `${one.evidence}. `, one.change && `Change: ${one.change} `, this.app.runbookButton(one.runbook)))));
     }
     this.gaps.replaceChildren(element("h2", { id: "not-measured" }, "What is not measured here, and why"));
     if (status.not_measured.length === 0) this.gaps.append(element("p", {}, "Nothing: every source answers."));

@@ -280,18 +280,18 @@ def _fio_command(disk, **options):
 
 
 class Daemon:
-    """The daemon in the guest. `preload` makes libbpf print the verifier's figures."""
+    """The daemon in the guest. `preload` makes libbpf print the verifier's figures; `environment`: words before the command."""
 
     PORT = 10936
 
-    def __init__(self, vm, *options, preload=False, log="daemon.log"):
+    def __init__(self, vm, *options, preload=False, log="daemon.log", environment=""):
         self.vm, self.log = vm, f"/tmp/{log}"
         if "--config" not in options:
             # Whoever is not about wear reads no logs: the commands would stand among what is counted.
             vm.sh("printf 'nvme: { poll_interval: 1h }\nhistory: { directory: \"\" }\n' >/tmp/daemon.yaml")
             options = (*options, "--config", "/tmp/daemon.yaml")
         include = "" if "--devices.include" in options else "--devices.include '*' --devices.exclude none"
-        environment = "LD_PRELOAD=/usr/lib/libverifier_stats.so " if preload else ""
+        environment = f"LD_PRELOAD=/usr/lib/libverifier_stats.so {environment} " if preload else environment + " "
         began = time.monotonic()
         self.pid = int(vm.sh(f"{environment}ssdpulse run {include} {' '.join(options)} >{self.log} 2>&1 & echo $!"))
         try:

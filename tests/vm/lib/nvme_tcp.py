@@ -89,6 +89,7 @@ class Controller:
         self.requests = []  # of the admin queue, Fabrics commands aside
         self.host = Counter()  # read_ios, read_bytes, write_ios, write_bytes, flush_ios, dsm_ios, zero_ios, zero_bytes
         self.reclaim_units = bytes(16)
+        self.io_seconds = lambda name, offset, size: 0  # by which a read, write, ... is answered late: one after the other
         self.connections = 0  # admin queues that were ever connected
         self.port = 0
         self._registers = {}
@@ -235,6 +236,9 @@ class Controller:
         if name is not None:
             with self._lock:
                 self.host.update({f"{name}_ios": 1, f"{name}_bytes": size})
+            late = self.io_seconds(name, first * (size // (blocks + 1)), size)
+            if late:
+                time.sleep(late)
             return bytes(size) if request.opcode == READ else 0
         if request.opcode == IO_MANAGEMENT_RECEIVE:
             return self.reclaim_units.ljust(request.size, b"\0")

@@ -34,6 +34,7 @@ pack_tools() {
   install -s "$binary" "$root/usr/bin/ssdpulse"
   cc -D_GNU_SOURCE -O1 -Wall -Wextra -Werror -shared -fPIC "$vm_directory/lib/verifier_stats.c" -lbpf \
     -o "$root/usr/lib/libverifier_stats.so"
+  cc -D_GNU_SOURCE -O1 -Wall -Wextra -Werror -shared -fPIC "$vm_directory/lib/fast_clock.c" -o "$root/usr/lib/libfast_clock.so"
   for tool in tagged_write reader_fuzz; do
     cc -O1 -Wall -Wextra -Werror "$vm_directory/lib/$tool.c" -o "$root/usr/sbin/$tool"
   done

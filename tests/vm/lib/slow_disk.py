@@ -92,7 +92,7 @@ def _take(kind, size=0, offset=0, waited=0):
     began, usual = time.monotonic(), control.get(kind, 0)
     time.sleep(usual)
     rate = control.get("bytes_per_second")
-    if rate and size:
+    if rate and size and kind in ("read", "write"):
         usual += _stand_in_line(size / rate)
     wanted = sum(_beyond(rule) for rule in control.get("added", ()) if _concerns(rule, kind, size, offset))
     time.sleep(wanted)
@@ -145,12 +145,12 @@ def _wait_for_others(who, control):
     return time.monotonic() - began if began else 0
 
 
-def _run(kind, waited=0):
+def _run(kind, waited=0, size=0, offset=0):
     """What reads may have to wait for."""
     with waiting:
         running[kind] += 1
     try:
-        _take(kind, waited=waited)
+        _take(kind, size, offset, waited)
     finally:
         with waiting:
             running[kind] -= 1
@@ -183,5 +183,5 @@ def flush(_handle, _flags):
     _run("flush", _wait_for_others("flushes", _control()))
 
 
-def trim(_handle, _count, _offset, _flags):
-    _run("trim")
+def trim(_handle, count, offset, _flags):
+    _run("trim", size=count, offset=offset)

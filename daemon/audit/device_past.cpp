@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/audit/device_past.h"
+
+#include <algorithm>
+
+namespace ssdpulse::audit {
+namespace {
+
+using model::Latency;
+using model::SparseHistogram;
+
+constexpr double kDay = 86400;
+constexpr std::uint64_t kEnoughAlone = 30;    // I/Os of a minute that say what is usual in it
+constexpr std::uint64_t kLeastForP99 = 3000;  // 30 of them are beyond it
+constexpr std::size_t kMostSpikes = 2000;     // that the history answers with
+
+double seconds_of(const SparseHistogram& histogram) { return static_cast<double>(histogram.sum_ns) / 1e9; }
+
+SparseHistogram sum_of(const model::DeviceLoad& load, Latency one, Latency other) {
+  SparseHistogram sum = load.latency(one);
+  model::add(sum, load.latency(other));
+  return sum;
+}
+
+struct Sides {
+  SparseHistogram beside;  // a discard
+  SparseHistogram alone;
+};
+
+Sides sides_of(const model::DeviceLoad& load, bool reads) {
+  return reads ? Sides{sum_of(load, Latency::read_device_discard, Latency::read_device_both),
+                       sum_of(load, Latency::read_device_none, Latency::read_device_flush)}
+               : Sides{sum_of(load, Latency::write_device_discard, Latency::write_device_both),
+                       sum_of(load, Latency::write_device_none, Latency::write_device_flush)};
+}
+
+std::optional<double> p99(const SparseHistogram& histogram) {
+  constexpr double kShare = 0.99;
+  return histogram.count() < kLeastForP99
+             ? std::nullopt
+             : std::optional(model::upper_bound_seconds(model::quantile_word(histogram.dense(), kShare)));
+}
+
+template <std::size_t kCount>
+std::optional<std::size_t> place_of(const std::array<std::string_view, kCount>& names, const std::string& name) {
+  const auto* found = std::find(names.begin(), names.end(), name);
+  return found == names.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - names.begin()));
+}
+
+std::optional<double> media_bytes_per_day(const std::vector<model::PastWear>& wear) {
+  double bytes = 0;
+  bool any = false;
+  for (const model::PastWear& one : wear) {
+    bytes += one.media_bytes.value_or(0);
+    any = any || one.media_bytes.has_value();
+  }
+  const double seconds = wear.empty() ? 0 : std::chrono::duration<double>(wear.back().at - wear.front().at).count();
+  return any && seconds >= kDay / 2 ? std::optional(bytes * kDay / seconds) : std::nullopt;
+}
+
+}  // namespace
+
+double DevicePast::per_day(double amount) const {
+  return observed_seconds() > 0 ? amount * kDay / observed_seconds() : 0;
+}
+
+std::optional<double> DevicePast::excess_per_day(model::SpikeOperation operation, model::SpikeCause cause) const {
+  return excess_is_known && spikes_observed_seconds > 0
+             ? std::optional(excess_seconds[model::index(operation)][model::index(cause)] * kDay /
+                             spikes_observed_seconds)
+             : std::nullopt;
+}
+
+Timed timed(const DevicePast& past, std::initializer_list<Latency> latencies) {
+  Timed sum;
+  for (const Latency one : latencies) {
+    sum.ios += static_cast<double>(past.load.latency(one).count());
+    sum.seconds += seconds_of(past.load.latency(one));
+  }
+  return sum;
+}
+
+std::optional<double> read_p99_beside_discards(const DevicePast& past) { return p99(sides_of(past.load, true).beside); }
+
+std::optional<double> read_p99_alone(const DevicePast& past) { return p99(sides_of(past.load, true).alone); }
+
+PastSums::PastSums(const model::Series& series, double time_scale) {
+  for (const model::PastBurst& burst : series.bursts) {
+    const bool fstrim = burst.trigger == "fstrim";
+    if (!fstrim && burst.trigger != "online") {
+      continue;
+    }
+    TrimPast& trim = fstrim ? past_.fstrim : past_.online;
+    ++trim.bursts;
+    trim.bytes += burst.bytes;
+    trim.burst_seconds += burst.duration_seconds;
+    trim.longest_burst_seconds = std::max(trim.longest_burst_seconds, burst.duration_seconds);
+    if (fstrim) {
+      fstrims_.push_back(
+          {burst.begin, burst.begin + std::chrono::duration_cast<model::WallTime::duration>(
+                                          std::chrono::duration<double>(burst.duration_seconds * time_scale))});
+    }
+  }
+  for (const model::PastSpike& spike : series.spikes) {
+    const auto operation = place_of(model::kSpikeOperationNames, spike.operation);
+    const auto cause = place_of(model::kSpikeCauseNames, spike.cause);
+    past_.excess_is_known = past_.excess_is_known && spike.excess_seconds.has_value();
+    if (operation && cause) {
+      past_.excess_seconds.at(*operation).at(*cause) += spike.excess_seconds.value_or(0);
+    }
+  }
+  if (series.spikes.size() >= kMostSpikes) {
+    spikes_from_ = series.spikes.front().begin;
+  }
+  past_.media_bytes_per_day = media_bytes_per_day(series.wear);
+}
+
+bool PastSums::has_fstrim(const model::MinuteOf& minute) const {
+  return std::any_of(fstrims_.begin(), fstrims_.end(), [&](const Run& run) {
+    return run.begin < minute.start + minute.length && run.end >= minute.start;
+  });
+}
+
+void PastSums::add(const model::MinuteOf& minute) {
+  model::add(past_.load, minute.load);
+  if (!spikes_from_ || minute.start >= *spikes_from_) {
+    past_.spikes_observed_seconds += static_cast<double>(minute.load.measured_ms) / 1000;
+  }
+  const bool fstrim = has_fstrim(minute);
+  TrimPast& trim = fstrim ? past_.fstrim : past_.online;
+  for (const bool reads : {true, false}) {
+    const auto [beside, alone] = sides_of(minute.load, reads);
+    const auto ios = static_cast<double>(beside.count());
+    trim.ios += beside.count();
+    if (alone.count() >= kEnoughAlone) {
+      trim.excess_seconds += seconds_of(beside) - ios * seconds_of(alone) / static_cast<double>(alone.count());
+    } else {
+      Waiting& waiting = waiting_.at(fstrim ? 0 : 1).at(reads ? 0 : 1);
+      waiting.ios += ios;
+      waiting.seconds += seconds_of(beside);
+    }
+  }
+}
+
+DevicePast PastSums::take() {
+  for (const bool fstrim : {true, false}) {
+    TrimPast& trim = fstrim ? past_.fstrim : past_.online;
+    for (const bool reads : {true, false}) {
+      const auto alone = sides_of(past_.load, reads).alone;
+      const Waiting& waiting = waiting_.at(fstrim ? 0 : 1).at(reads ? 0 : 1);
+      if (alone.count() >= kEnoughAlone) {  // else nobody knows what is usual
+        trim.excess_seconds += waiting.seconds - waiting.ios * seconds_of(alone) / static_cast<double>(alone.count());
+      }
+    }
+    trim.excess_seconds = std::max(0.0, trim.excess_seconds);
+  }
+  return std::move(past_);
+}
+
+}  // namespace ssdpulse::audit

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// DevicePast: what the history knows of one device over the last days, in the sums that rules ask for. Pure.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "daemon/model/device_load.h"
+#include "daemon/model/past.h"
+#include "daemon/model/spikes.h"
+
+namespace ssdpulse::audit {
+
+/// What discards of one kind did. I/Os: reads and writes that overlapped one.
+struct TrimPast {
+  std::uint64_t ios = 0;
+  /// By which they took longer than those of the same minutes that overlapped none, together. At most what the discards
+  /// cost: whatever else went on at that time is in it. Never negative.
+  double excess_seconds = 0;
+  std::uint64_t bursts = 0;
+  std::uint64_t bytes = 0;
+  double burst_seconds = 0;
+  double longest_burst_seconds = 0;
+};
+
+struct DevicePast {
+  model::DeviceLoad load;  // of all minutes that were measured
+  TrimPast fstrim;         // minutes in which a burst of fstrim ran
+  TrimPast online;         // all others
+  /// By which I/Os took longer than usual, in spikes.
+  std::array<std::array<double, model::kSpikeCauses>, model::kSpikeOperations> excess_seconds{};
+  double spikes_observed_seconds = 0;  // less than observed_seconds() where there are more spikes than are read
+  bool excess_is_known = true;         // false: some of the spikes were written by a version that did not note it
+  std::optional<double> media_bytes_per_day = {};
+
+  [[nodiscard]] double observed_seconds() const { return static_cast<double>(load.measured_ms) / 1000; }
+  [[nodiscard]] double per_day(double amount) const;
+  /// nothing if the excess is not known
+  [[nodiscard]] std::optional<double> excess_per_day(model::SpikeOperation operation, model::SpikeCause cause) const;
+};
+
+/// Of some of a device's histograms.
+struct Timed {
+  double ios = 0;
+  double seconds = 0;
+  [[nodiscard]] std::optional<double> mean() const { return ios > 0 ? std::optional(seconds / ios) : std::nullopt; }
+};
+Timed timed(const DevicePast& past, std::initializer_list<model::Latency> latencies);
+
+/// 99th percentile of reads that overlapped a discard, or of those that did not; nothing of fewer than 3,000.
+std::optional<double> read_p99_beside_discards(const DevicePast& past);
+std::optional<double> read_p99_alone(const DevicePast& past);
+
+/// Adds up minutes as they are read.
+class PastSums {
+ public:
+  /// `series`: of the whole window, for its spikes, bursts and wear. `time_scale`: how much faster than the host's the
+  /// clock of the recorder ran, which is 1 but in tests.
+  PastSums(const model::Series& series, double time_scale);
+
+  void add(const model::MinuteOf& minute);
+
+  [[nodiscard]] DevicePast take();
+
+ private:
+  struct Run {
+    model::WallTime begin;
+    model::WallTime end;
+  };
+  /// Minutes in which too few I/Os overlapped no discard: compared with those of the whole window.
+  struct Waiting {
+    double ios = 0;
+    double seconds = 0;
+  };
+  [[nodiscard]] bool has_fstrim(const model::MinuteOf& minute) const;
+
+  DevicePast past_;
+  std::vector<Run> fstrims_;
+  std::optional<model::WallTime> spikes_from_;
+  std::array<std::array<Waiting, 2>, 2> waiting_{};  // fstrim or online, reads or writes
+};
+
+}  // namespace ssdpulse::audit

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/audit/gathering/read_pasts.h"
+
+#include <algorithm>
+
+namespace ssdpulse::gathering {
+
+util::Result<std::map<std::string, audit::DevicePast>> read_pasts(history::Reader& history,
+                                                                  const std::vector<std::string>& disks,
+                                                                  model::WallTime now, double time_scale) {
+  const auto known = history.devices();
+  if (!known) {
+    return tl::make_unexpected(known.error());
+  }
+  const auto end = std::chrono::ceil<std::chrono::minutes>(now);
+  const model::Window window{end - kReach, end};
+  std::map<std::string, audit::DevicePast> pasts;
+  for (const std::string& disk : disks) {
+    const model::PastDevice* device = nullptr;  // who had the name last
+    for (const model::PastDevice& one : *known) {
+      if (one.name == disk && (device == nullptr || one.last > device->last)) {
+        device = &one;
+      }
+    }
+    if (device == nullptr) {
+      continue;
+    }
+    constexpr std::size_t kFewPoints = 2;  // minutes are asked for one by one
+    const auto series = history.series(*device, window, kFewPoints);
+    if (!series) {
+      return tl::make_unexpected(series.error());
+    }
+    audit::PastSums sums(*series, time_scale);
+    const auto read = history.minutes(*device, window, [&](model::MinuteOf&& minute) { sums.add(minute); });
+    if (!read) {
+      return tl::make_unexpected(read.error());
+    }
+    pasts.emplace(disk, sums.take());
+  }
+  return pasts;
+}
+
+}  // namespace ssdpulse::gathering
