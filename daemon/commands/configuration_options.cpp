@@ -109,8 +109,8 @@ tl::expected<config::Config, std::vector<std::string>> configure(const Configura
   };
   const auto want_short = [&](const char* option, const std::optional<std::string>& path) {
     if (path && path->size() > config::kLongestSocketPath) {
-      problems.push_back(fmt::format("{}: '{}' is too long; expected at most {} bytes", option, *path,
-                                     config::kLongestSocketPath));
+      problems.push_back(
+          fmt::format("{}: '{}' is too long; expected at most {} bytes", option, *path, config::kLongestSocketPath));
     }
   };
   want_absolute("--web.socket", options.web_socket);

@@ -181,11 +181,10 @@ void DriveModel::watch_collection(const model::FlashReport& report) {
     return;
   }
   const auto since = report.written_since_full_discard_bytes;
-  const auto most =
-      collection_.look(since ? std::optional(static_cast<double>(*since)) : std::nullopt,
-                       {*drive_.host_written_bytes, *drive_.media_written_bytes, drive_.host_doubt_bytes,
-                        drive_.media_doubt_bytes},
-                       static_cast<double>(settings().size_bytes));
+  const auto most = collection_.look(
+      since ? std::optional(static_cast<double>(*since)) : std::nullopt,
+      {*drive_.host_written_bytes, *drive_.media_written_bytes, drive_.host_doubt_bytes, drive_.media_doubt_bytes},
+      static_cast<double>(settings().size_bytes));
   if (most) {
     log::info(
         "flash model of {}: garbage collection cost by the time that the host had written {:.1f} % of its size after a "

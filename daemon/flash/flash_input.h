@@ -35,8 +35,8 @@ struct FlashDrive {
   bool settled = true;                       // nothing above will change because the drive has not answered yet
   analysis::FlashDriveFacts facts;           // but what the configuration and the models say
   std::optional<double> host_written_bytes;  // by the drive's own counter
-  std::optional<double> media_written_bytes;      // the same, of the media
-  double host_doubt_bytes = 0;                    // a difference of the counters may be off by
+  std::optional<double> media_written_bytes;  // the same, of the media
+  double host_doubt_bytes = 0;                // a difference of the counters may be off by
   double media_doubt_bytes = 0;
   std::optional<double> written_elsewhere_bytes;  // of them, at least, since the daemon's start
   std::optional<model::Estimate> measured_day;    // write amplification of the last 24 hours, by its counters

@@ -339,8 +339,8 @@ namespace {
 std::string kind_of(const model::PastSpike&) { return {}; }
 std::string kind_of(const model::PastBurst& burst) { return burst.trigger; }
 
-/// The newest marks of the device that touch the window; of bursts those of each trigger, for those of a file system that
-/// is mounted with discard would leave no room for the weekly fstrim.
+/// The newest marks of the device that touch the window; of bursts those of each trigger, for those of a file system
+/// that is mounted with discard would leave no room for the weekly fstrim.
 template <typename Mark>
 auto into(std::vector<Mark>& marks, model::Series& series) {
   return [&marks, &series, counts = std::map<std::string, std::size_t>()](Mark&& one) mutable {

@@ -19,8 +19,8 @@
 namespace ssdpulse::runtime {
 namespace {
 
-/// None where the file cannot be used: better one alert too many than a danger that nobody hears of. What is wrong with it
-/// is logged once, until it changes.
+/// None where the file cannot be used: better one alert too many than a danger that nobody hears of. What is wrong with
+/// it is logged once, until it changes.
 std::vector<audit::Acceptance> acceptances(std::string& logged) {
   std::vector<audit::Acceptance> list;
   if (::access(config::kAcceptedFile, F_OK) != 0) {

@@ -55,7 +55,8 @@ class AuditWatch {
   AuditWatch(const AuditWatch&) = delete;
   AuditWatch& operator=(const AuditWatch&) = delete;
 
-  /// What is on the host from now on; the first call, when a Snapshot was published, starts the first look. Never waits.
+  /// What is on the host from now on; the first call, when a Snapshot was published, starts the first look. Never
+  /// waits.
   void observe(std::shared_ptr<const model::Inventory> inventory);
 
   /// Of the newest look, sorted as the audit sorts them; null before the first one.

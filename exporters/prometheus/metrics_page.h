@@ -24,12 +24,13 @@ struct Body {
 };
 
 /// Thread-safe. Callers who want the same rendering at the same time wait for the one that makes it; none holds a
-/// lock once the body is returned, however slowly it is sent. Memory: six bodies of the usual selection of groups and of
-/// the whole page for each Snapshot of which one is still being sent, and kMostBytes of other selections.
+/// lock once the body is returned, however slowly it is sent. Memory: six bodies of the usual selection of groups and
+/// of the whole page for each Snapshot of which one is still being sent, and kMostBytes of other selections.
 class MetricsPage {
  public:
   /// Selections of groups that are rendered of one Snapshot besides the usual one and the whole page: whoever asks for
-  /// more has to wait for the next. A handful of servers with needs of their own; each may cost six renderings a second.
+  /// more has to wait for the next. A handful of servers with needs of their own; each may cost six renderings a
+  /// second.
   static constexpr std::size_t kMostSelections = 4;
   /// What the bodies of such selections may hold together, those still being sent included: a client that reads slowly
   /// holds one for as long as its connection lasts. Three whole text pages of 64 busy disks.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the daemon's own audit begin with what was measured, look again soon, and hold nothing up when a file system hangs?
+// Does the daemon's own audit begin with what was measured, look again soon, and hold nothing up when a file system
+// hangs?
 #include "daemon/runtime/audit_watch.h"
 
 #include <gtest/gtest.h>
