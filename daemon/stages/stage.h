@@ -4,7 +4,7 @@
 // I/O, no clock. Stages do not know each other, and their order means nothing: what others said is in
 // Tick::before. Owned by one thread.
 //
-// A new analysis is one file here and one line in stages.cpp.
+// A new analysis is one class here and one line in stages.cpp: see deploy/docs/contributing.md.
 #pragma once
 
 #include <functional>
