@@ -3,9 +3,9 @@
 """Does an I/O call anything but the clock and the CPU number? Reads what the kernel made of the programs.
 
 A helper that the kernel inlined is no call any more. The subprograms of ours that are allowed are those for what is rare:
-a queue's first I/O, cold classes, requests that are issued again, end in parts or find their slot taken, discards, a
-cgroup's first I/O, the one of many writes that the flash model follows, and, once for each I/O, the path of what is no
-direct I/O. What an ordinary I/O does without them is shown by unit.block_programs_test.
+a queue's first I/O, cold classes, requests that are issued again, end in parts or find their slot taken, those whose issue
+limits.cpu left out, discards, a cgroup's first I/O, the one of many writes that the flash model follows, and, once for each
+I/O, the path of what is no direct I/O. What an ordinary I/O does without them is shown by unit.block_programs_test.
 """
 import json
 import re
@@ -15,7 +15,7 @@ from lib import rig
 
 ALLOWED = {"bpf_ktime_get_ns", "bpf_get_smp_processor_id"}
 COLD = {"adopt_queue", "issue_with_a_look", "take_slot_with_a_look", "record_early", "sample_ranges", "send_discard", "sample_apart",
-        "attribute_rare", "attribute_slowly", "path_slowly"}
+        "attribute_rare", "attribute_slowly", "path_slowly", "complete_untimed"}
 # The flash model's sample: what one of many writes does, and the one place that may call the ring buffer.
 SAMPLED = "send_sample"
 RING = "bpf_ringbuf_output"

@@ -256,7 +256,8 @@ def by_unix_socket(check, files, daemon, path):
                               check=False)
 
     done = why(path)
-    check.that(done.returncode == 0 and done.stdout, f"why over the unix socket: {done.stdout}{done.stderr}".strip())
+    check.that(done.returncode in (0, 6) and done.stdout,  # 6: it is too early to say what is usual
+               f"why over the unix socket: {done.stdout}{done.stderr}".strip())
     done = why(files.state / "nothing.socket")
     check.that(done.returncode != 0 and f"https://127.0.0.1:{daemon.port}" in done.stderr,
                f"why without one asks the listen address: {done.stderr.strip()}")

@@ -68,16 +68,17 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
   if (!choices.flash_samples) {
     source->plan_.sample_bytes = kLeastSampleBytes;
   }
-  if (const auto cost = measure_run_cost(choices.completion_only)) {
-    source->run_cost_ = *cost;
-  } else {
-    log::warning("it is not known what the programs in the kernel cost: {}", cost.error().message);
-  }
   auto programs = BlockPrograms::load(source->btf_, source->plan_, common, choices.completion_only);
   if (!programs) {
     return tl::make_unexpected(programs.error());
   }
   source->take(std::move(*programs));
+  // Behind the load, which says it better where the rights are missing.
+  if (const auto cost = measure_run_cost(choices.completion_only)) {
+    source->run_cost_ = *cost;
+  } else {
+    log::warning("it is not known what the programs in the kernel cost: {}", cost.error().message);
+  }
   source->open_discards(inventory);
   if (source->end_functions_) {
     source->end_functions_->serve(source->programs_->tables().end_functions);
