@@ -53,7 +53,9 @@ def run(vm, check):
         check.that(flying and not any(flying.values()), f"round {round_number}: nothing in flight")
     # The kernel reads the partition table of a new drive before the daemon can have heard of it.
     figures.at_rest(check, daemon.at_rest(6), disk, known_losses=["device_pending"])
-    check.equal(vm.sh(f"ls /proc/{daemon.pid}/fd | wc -l"), descriptors, "descriptors of the daemon")
+    # Not equal: a look at the host may have had a file open at the time.
+    left = int(vm.sh(f"ls /proc/{daemon.pid}/fd | wc -l"))
+    check.that(left <= int(descriptors), f"descriptors of the daemon: {left}, {descriptors} at the start")
     check.equal(machine.bpf_objects(vm), maps, "programs and maps")
     daemon.stop()
     check.equal(machine.bpf_left(vm), ([], []), "programs and maps at the end")
