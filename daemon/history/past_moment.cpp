@@ -55,7 +55,7 @@ Outcome<void> PastReader::add_measured(const std::vector<Found>& devices, model:
 Outcome<void> PastReader::add_neighbours(const std::vector<Found>& devices, model::PastMoment& moment) {
   for (const Found& one : devices) {
     for (const auto& [table, length] : {std::pair{"device_hour", kHour}, std::pair{"device_minute", std::int64_t{1}}}) {
-      const auto look = [&](const char* what, std::int64_t from, std::int64_t to) {
+      const auto look = [&, table = table](const char* what, std::int64_t from, std::int64_t to) {
         Statement row(connection_,
                       ("SELECT " + std::string(what) + " FROM " + table + " WHERE at BETWEEN ? AND ?").c_str());
         return row.with(key_of(one.id, std::max<std::int64_t>(from, 0))).with(key_of(one.id, to)).step().map([&](bool) {
