@@ -108,7 +108,7 @@ TEST(page_site, why_asks_the_history_for_the_minute) {
 
 TEST(page_site, columns_say_where_the_clock_was_set) {
   Rig rig(2);
-  for (const std::uint64_t number : {3, 4}) {
+  for (const std::uint64_t number : {3U, 4U}) {
     auto snapshot = test::small_snapshot();
     snapshot.number = number;
     snapshot.taken_at = test::at(1'700'003'700'000 + static_cast<std::int64_t>(number) * 1000);  // an hour later
@@ -118,7 +118,7 @@ TEST(page_site, columns_say_where_the_clock_was_set) {
   const std::string path = "/api/v1/devices/" + rig.current->devices[0].device->name + "/live";
   const Json all = rig.ask(path);
   EXPECT_TRUE(all.at("clock_steps").empty()) << "without a clock that nobody sets, the wall clock is believed";
-  for (const std::uint64_t number : {5, 6}) {
+  for (const std::uint64_t number : {5U, 6U}) {
     auto snapshot = test::small_snapshot();
     snapshot.number = number;
     snapshot.taken_at = test::at((number == 5 ? 1'700'003'705'000 : 1'700'007'306'000));
