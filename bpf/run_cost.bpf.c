@@ -29,11 +29,18 @@ static __always_inline __u32 next_place(__u32 place)
 	return place * 2654435761U + 12345;
 }
 
-static __always_inline struct line *line_at(__u32 place)
+static __always_inline struct line *next_line(__u32 *place)
 {
-	__u32 key = place >> 20 & (LINES - 1);
+	__u32 key;
+	struct line *line;
 
-	return bpf_map_lookup_elem(&lines, &key);
+	*place = next_place(*place);
+	key = *place >> 20 & (LINES - 1);
+	line = bpf_map_lookup_elem(&lines, &key);
+	/* The one behind it is found by what is here. */
+	if (line)
+		*place += (__u32)line->word[0] & 1;
+	return line;
 }
 
 /* As an issue: a queue, a device, a slot and a cell. */
@@ -45,14 +52,10 @@ int issue_alike(void *context)
 
 #pragma unroll
 	for (number = 0; number < 4; number++) {
-		struct line *line;
+		struct line *line = next_line(&place);
 
-		place = next_place(place);
-		line = line_at(place);
 		if (!line)
 			return 0;
-		/* The next one is found by what is here. */
-		place += (__u32)line->word[0] & 1;
 		if (number >= 2)
 			line->word[number] = now;
 	}
@@ -68,15 +71,11 @@ int completion_alike(void *context)
 
 #pragma unroll
 	for (number = 0; number < 12; number++) {
-		struct line *line;
-		__u32 word;
+		struct line *line = next_line(&place);
+		__u32 word = 1;
 
-		place = next_place(place);
-		line = line_at(place);
 		if (!line)
 			return 0;
-		place += (__u32)line->word[0] & 1;
-		word = 1;
 		if (number % 4 == 0)
 			word = latency_word((__s64)(place >> 8));
 		if (number == 1)

@@ -9,39 +9,16 @@
 
 #include "daemon/sources/block/effort_switch.h"
 #include "tests/unit/fake_attribution.h"
-#include "tests/unit/fake_kernel.h"
+#include "tests/unit/fake_io.h"
 
 namespace {
 
+using namespace ssdpulse::test;
 using ssdpulse::model::Effort;
-
-constexpr std::uint32_t kRead = 0, kWrite = 1, kFlush = 2, kDiscard = 3;  // the kernel's op codes
 
 void switch_to(Effort effort) {
   fake_now += 1000;
   ssdpulse::block::switch_effort(effort, fake_state, [] { return std::uint64_t{fake_now}; });
-}
-
-fake_request io(std::uint32_t operation, std::uint32_t structure = 1) {
-  fake_now += 1000;
-  fake_request request{};
-  request.structure = request.tag = structure;
-  request.operation = operation;
-  request.bytes = 4096;
-  request.sector = fake_now;
-  request.start_ns = fake_now;
-  return request;
-}
-
-void issue(fake_request& request) {
-  fake_now += 1000;
-  fake_kernel_issue(&request);
-  request.started = request.had_before = 1;
-}
-
-void end(const fake_request& request) {
-  fake_now += 1000;
-  fake_kernel_complete(&request, 0, request.bytes);
 }
 
 std::uint64_t events(std::uint32_t operation_class, std::uint32_t event) {

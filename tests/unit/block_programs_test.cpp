@@ -7,34 +7,11 @@
 #include <optional>
 #include <random>
 
-#include "tests/unit/fake_kernel.h"
+#include "tests/unit/fake_io.h"
 
 namespace {
 
-constexpr std::uint32_t kRead = 0, kWrite = 1, kFlush = 2, kDiscard = 3;  // the kernel's op codes
-
-/// The next I/O of a structure of the kernel, which serves one tag: allocated now.
-fake_request io(std::uint32_t operation, std::uint32_t structure = 1) {
-  fake_now += 1000;
-  fake_request request{};
-  request.structure = request.tag = structure;
-  request.operation = operation;
-  request.bytes = 4096;
-  request.sector = fake_now;
-  request.start_ns = fake_now;
-  return request;
-}
-
-void issue(fake_request& request) {
-  fake_now += 1000;
-  fake_kernel_issue(&request);
-  request.started = request.had_before = 1;
-}
-
-void end(const fake_request& request) {
-  fake_now += 1000;
-  fake_kernel_complete(&request, 0, request.bytes);
-}
+using namespace ssdpulse::test;
 
 /// A first part ends, and the driver gives the request back.
 void end_part(fake_request& request, std::uint32_t bytes) {

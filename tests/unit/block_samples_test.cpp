@@ -14,29 +14,12 @@
 #include <vector>
 
 #include "tests/unit/fake_attribution.h"
-#include "tests/unit/fake_kernel.h"
+#include "tests/unit/fake_io.h"
 
 namespace {
 
 using namespace ssdpulse;
-
-constexpr std::uint32_t kRead = 0, kWrite = 1, kDiscard = 3, kZeroes = 9;  // the kernel's op codes
-
-fake_request io(std::uint32_t operation) {
-  fake_now += 1000;
-  fake_request request{};
-  request.structure = request.tag = 1;
-  request.operation = operation;
-  request.bytes = 4096;
-  request.start_ns = fake_now;
-  return request;
-}
-
-void issue(fake_request& request) {
-  fake_now += 1000;
-  fake_kernel_issue(&request);
-  request.started = request.had_before = 1;
-}
+using namespace ssdpulse::test;
 
 /// Which pages a device's I/O holds, page by page: by the words of the definition, with no arithmetic of the programs'.
 class Pages {

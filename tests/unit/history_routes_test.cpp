@@ -55,16 +55,26 @@ std::string written_history(const tests::TemporaryTree& tree) {
   return file;
 }
 
-TEST(HistoryRoutes, MinutesAreThoseOfSixHoursAtMost) {
+/// Of sda, asked through the routes.
+struct WrittenHistory {
+  WrittenHistory() {
+    add_history(routes, **reader, [](const model::Mark&) {}, {});
+    request.host = "localhost";
+    request.path = "/api/v1/history/sda";
+  }
+  http::Response answer() { return routes["/api/v1/history/*"](request); }
+
   const tests::TemporaryTree tree;
-  const auto reader = history::Reader::open(written_history(tree));
+  const util::Result<std::unique_ptr<history::Reader>> reader = history::Reader::open(written_history(tree));
   http::Routes routes;
-  add_history(routes, **reader, [](const model::Mark&) {}, {});
   http::Request request;
-  request.host = "localhost";
-  request.path = "/api/v1/history/sda";
+};
+
+TEST(HistoryRoutes, MinutesAreThoseOfSixHoursAtMost) {
+  WrittenHistory history;
+  http::Request& request = history.request;
   request.query = {{"minutes", "1"}};
-  const http::Response answer = routes["/api/v1/history/*"](request);
+  const http::Response answer = history.answer();
   ASSERT_EQ(answer.status, 200U) << *answer.body;
   const auto json = nlohmann::json::parse(*answer.body);
   ASSERT_EQ(json.at("minutes").size(), 2U);
@@ -73,28 +83,23 @@ TEST(HistoryRoutes, MinutesAreThoseOfSixHoursAtMost) {
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
   request.query.emplace("from", std::to_string((now - 6h).count()));
   request.query.emplace("to", std::to_string(now.count()));
-  EXPECT_EQ(routes["/api/v1/history/*"](request).status, 200U);
+  EXPECT_EQ(history.answer().status, 200U);
   request.query.erase("from");
   request.query.emplace("from", std::to_string((now - 7h).count()));
-  const http::Response refused = routes["/api/v1/history/*"](request);
+  const http::Response refused = history.answer();
   EXPECT_EQ(refused.status, 400U);
   EXPECT_NE(refused.body->find("six hours at most"), std::string::npos);
   request.path = "/api/v1/history/sdb";
   request.query.erase("from");
   request.query.erase("to");
-  EXPECT_EQ(routes["/api/v1/history/*"](request).status, 404U) << "and then another may ask";
+  EXPECT_EQ(history.answer().status, 404U) << "and then another may ask";
 }
 
 TEST(HistoryRoutes, AColumnOfTheHeatmapIsTheSumOfItsMinutes) {
-  const tests::TemporaryTree tree;
-  const auto reader = history::Reader::open(written_history(tree));
-  http::Routes routes;
-  add_history(routes, **reader, [](const model::Mark&) {}, {});
-  http::Request request;
-  request.host = "localhost";
-  request.path = "/api/v1/history/sda";
+  WrittenHistory history;
+  http::Request& request = history.request;
   request.query = {{"heat", "read"}, {"points", "2"}, {"tenants", "total"}};
-  const http::Response answer = routes["/api/v1/history/*"](request);
+  const http::Response answer = history.answer();
   ASSERT_EQ(answer.status, 200U) << *answer.body;
   const auto json = nlohmann::json::parse(*answer.body);
   std::size_t ios = 0;
@@ -106,9 +111,9 @@ TEST(HistoryRoutes, AColumnOfTheHeatmapIsTheSumOfItsMinutes) {
   EXPECT_EQ(json.at("heat").at("levels").size(), json.at("points").at("start").size());
   EXPECT_EQ(json.at("bounds_seconds").size(), 211U);
   request.query.erase("heat");
-  EXPECT_FALSE(nlohmann::json::parse(*routes["/api/v1/history/*"](request).body).contains("heat"));
+  EXPECT_FALSE(nlohmann::json::parse(*history.answer().body).contains("heat"));
   request.query.emplace("heat", "zone");
-  EXPECT_EQ(routes["/api/v1/history/*"](request).status, 400U);
+  EXPECT_EQ(history.answer().status, 400U);
 }
 
 TEST(MarkRate, BeginsAnotherMinute) {

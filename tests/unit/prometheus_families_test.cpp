@@ -29,7 +29,7 @@ TEST(Golden, SmallSnapshot) {
   auto page = page_of(test::small_snapshot());
   page = replace(page, std::string("version=\"") + model::kVersion + "\"", "version=\"VERSION\"");
   page = replace(page, std::string("revision=\"") + model::kRevision + "\"", "revision=\"REVISION\"");
-  if (std::getenv("SSDPULSE_UPDATE_GOLDEN") != nullptr) {
+  if (const char* wanted = std::getenv("SSDPULSE_TEST_GOLDEN"); wanted != nullptr && std::string(wanted) == "write") {
     std::ofstream(kGolden) << page;
   }
   std::ostringstream golden;
