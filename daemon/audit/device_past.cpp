@@ -12,7 +12,6 @@ using model::SparseHistogram;
 constexpr double kDay = 86400;
 constexpr std::uint64_t kEnoughAlone = 30;    // I/Os of a minute that say what is usual in it
 constexpr std::uint64_t kLeastForP99 = 3000;  // 30 of them are beyond it
-constexpr std::size_t kMostSpikes = 2000;     // that the history answers with
 
 double seconds_of(const SparseHistogram& histogram) { return static_cast<double>(histogram.sum_ns) / 1e9; }
 

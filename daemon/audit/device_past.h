@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -56,6 +57,8 @@ std::optional<double> read_p99_alone(const DevicePast& past);
 /// Adds up minutes as they are read.
 class PastSums {
  public:
+  static constexpr std::size_t kMostSpikes = 2000;  // that the history answers with
+
   /// `series`: of the whole window, for its spikes, bursts and wear. `time_scale`: how much faster than the host's the
   /// clock of the recorder ran, which is 1 but in tests.
   PastSums(const model::Series& series, double time_scale);

@@ -58,9 +58,7 @@ void take_evidence(std::string_view text, model::LatencySpike& spike) {
       spike.heaviest = tenants_in(said, &model::SpikeTenant::bytes);
     } else if (what == "slowed") {
       spike.slowed = tenants_in(said, &model::SpikeTenant::waited_seconds);
-    } else if (const auto number = number_in<double>(said); number && what == "excess_seconds") {
-      spike.excess_seconds = *number;
-    } else if (number) {
+    } else if (const auto number = number_in<double>(said); number && what != "excess_seconds") {  // has a field
       spike.evidence.emplace(what, *number);
     }
   }
@@ -82,6 +80,7 @@ model::LatencySpike spike_of(const model::PastSpike& past) {
   spike.duration = nanoseconds(past.duration_seconds);
   spike.peak_seconds = past.peak_seconds;
   spike.baseline_seconds = past.baseline_seconds;
+  spike.excess_seconds = past.excess_seconds.value_or(0);
   spike.ios = past.ios;
   spike.cause = enum_of(past.cause, model::kSpikeCauseNames, model::SpikeCause::unknown);
   take_evidence(past.evidence, spike);

@@ -21,6 +21,21 @@ enum class Effort : std::uint8_t {
 inline constexpr std::array<std::string_view, 4> kEffortNames{"everything", "essentials", "completions", "nothing"};
 inline constexpr std::size_t kEfforts = kEffortNames.size();
 
+/// What is not measured then, as words.
+constexpr std::string_view what_is_off(Effort effort) {
+  switch (effort) {
+    case Effort::everything:
+      return "nothing";
+    case Effort::essentials:
+      return "tenants, paths and samples for the flash models";
+    case Effort::completions:
+      return "tenants, paths, samples, and all that needs the issue of an I/O, as in latency.mode completion-only";
+    case Effort::nothing:
+      return "everything that the block layer does, until the daemon is restarted";
+  }
+  return "";
+}
+
 /// Processor time of one run of each program, doing everything.
 struct RunCost {
   double issue_ns = 0;  // 0: there is no such program (latency.mode completion-only)

@@ -29,20 +29,6 @@ std::vector<Effort> efforts_of(bool completion_only) {
                          : std::vector{Effort::everything, Effort::essentials, Effort::completions, Effort::nothing};
 }
 
-constexpr std::string_view what_is_missing(Effort effort) {
-  switch (effort) {
-    case Effort::everything:
-      return "nothing";
-    case Effort::essentials:
-      return "tenants, paths and samples for the flash models";
-    case Effort::completions:
-      return "tenants, paths, samples, and all that needs the issue of an I/O, as in latency.mode completion-only";
-    case Effort::nothing:
-      return "everything that the block layer does, until the daemon is restarted";
-  }
-  return "";
-}
-
 }  // namespace
 
 analysis::Work OwnCost::work_since_last(const Tick& tick) {
@@ -83,7 +69,7 @@ void OwnCost::take_step(const analysis::CostLimit::Step& step, const Tick& tick,
                    "limit={:.5f} not_measured=\"{}\"{}",
                    down ? "less" : "more", model::kEffortNames[static_cast<std::size_t>(step.to)],
                    model::kEffortNames[static_cast<std::size_t>(step.from)], step.ratio, tick.settings.cpu_limit,
-                   what_is_missing(step.to), down ? " runbook=SsdpulseLimitingItself" : "")});
+                   model::what_is_off(step.to), down ? " runbook=SsdpulseLimitingItself" : "")});
 }
 
 Findings OwnCost::observe(const Tick& tick) {

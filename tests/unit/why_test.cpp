@@ -231,9 +231,9 @@ TEST(why_of_the_history, says_what_the_live_line_would_have_said) {
   one.heaviest = {{"backup.service", 1'200'000'000, 0}, {"vm/guest:7", 3, 0}};
   one.slowed = {{"db.service", 0, 3.1}};
   one.missing = {"no log page was read after the spike", "the queue is not known"};
-  one.evidence["excess_seconds"] = 7.5;  // as the history writes it
-  host.past->spikes = {{host.at + 5s, "sda", "read", 42, 0.024, 0.002, 100, "discard", model::evidence_text(one),
-                        model::missing_text(one)}};
+  host.past->spikes = {{host.at + 5s, "sda", "read", 42, 0.024, 0.002, 100, "discard",
+                        "excess_seconds=7.5 " + model::evidence_text(one), model::missing_text(one)}};
+  host.past->spikes[0].excess_seconds = 7.5;
   host.past->bursts = {{host.at + 4s, "sda", "fstrim", 40, 1'000'000}};
   const Why answer = host.answer();
   EXPECT_EQ(answer.verdict, Verdict::slow);

@@ -5,6 +5,8 @@
 
 namespace ssdpulse::gathering {
 
+static_assert(audit::PastSums::kMostSpikes == history::Reader::kMostMarks);
+
 util::Result<std::map<std::string, audit::DevicePast>> read_pasts(history::Reader& history,
                                                                   const std::vector<std::string>& disks,
                                                                   model::WallTime now, double time_scale) {

@@ -6,26 +6,12 @@
 namespace ssdpulse::doctor {
 namespace {
 
-std::string what_is_off(model::Effort effort) {
-  switch (effort) {
-    case model::Effort::everything:
-      break;
-    case model::Effort::essentials:
-      return "tenants, paths and samples for the flash models are off";
-    case model::Effort::completions:
-      return "total latency alone is measured, of no tenant";
-    case model::Effort::nothing:
-      return "no I/O is measured until a restart";
-  }
-  return "";
-}
-
 Findings cpu_limit(const model::Snapshot& snapshot) {
   const model::OwnCostFigures& cost = snapshot.own_cost;
   if (cost.effort == model::Effort::everything) {
     return {};
   }
-  auto one = finding(model::Verdict::advise, "", what_is_off(cost.effort),
+  auto one = finding(model::Verdict::advise, "", fmt::format("not measured: {}", model::what_is_off(cost.effort)),
                      fmt::format("measuring everything takes more than {:.3g} % of the host's CPUs", cost.limit * 100),
                      "see the runbook SsdpulseLimitingItself");
   one.evidence = {{"cpu_limit_ratio", cost.limit}};
