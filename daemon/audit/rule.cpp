@@ -67,6 +67,32 @@ std::optional<UdevMatch> udev_match(const DiskSettings& disk) {
                    file_name};
 }
 
+constexpr const char* kMisaligned = "ssdpulse_write_misaligned_bytes_total";
+
+bool counts_units_of(const DiskSettings& disk, std::uint64_t unit) {
+  return disk.device.write_granularity_bytes >= unit;
+}
+
+/// A spike is booked once it has ended, which may be in days: until then its waiting stands apart.
+std::optional<double> excess_of(const Facts& facts, const std::string& device, model::SpikeOperation operation,
+                                std::string_view cause) {
+  const std::string_view name = model::name(operation, model::kSpikeOperationNames);
+  const Measurements::Labels whose{{"device", device}, {"operation", name}};
+  const Measurements::Labels of_cause{{"device", device}, {"operation", name}, {"cause", cause}};
+  const bool goes_on = facts.measured.sum("ssdpulse_latency_spike_active", of_cause).value_or(0) > 0;
+  const char* pending = "ssdpulse_latency_spike_pending_excess_seconds";
+  std::optional<double> ended;
+  std::optional<double> going_on;
+  if (const DevicePast* past = past_of(facts, device)) {
+    ended = past->excess_per_day(operation, cause_of(cause));
+    going_on = past->per_day(facts.measured.sum(pending, whose).value_or(0));
+  } else {
+    ended = facts.measured.per_day("ssdpulse_latency_excess_seconds_total", of_cause);
+    going_on = facts.measured.per_day(pending, whose);
+  }
+  return ended && goes_on ? std::optional(*ended + going_on.value_or(0)) : ended;
+}
+
 /// "[none] mq-deadline" -> "none"
 std::string current(const std::string& text) {
   const std::size_t open = text.find('[');
@@ -185,19 +211,11 @@ void change_file(Finding& finding, const DiskSettings& disk, const std::string& 
 std::optional<double> excess_per_day(const Facts& facts, const std::string& device,
                                      const std::vector<std::string_view>& causes) {
   std::optional<double> total;
-  const DevicePast* past = past_of(facts, device);
   for (const std::string_view cause : causes) {
     // Commits contain the flushes and writes that they are made of.
     for (const auto operation :
          {model::SpikeOperation::read, model::SpikeOperation::write, model::SpikeOperation::flush}) {
-      if (past != nullptr) {
-        const auto one = past->excess_per_day(operation, cause_of(cause));
-        total = one ? std::optional(total.value_or(0) + *one) : total;
-        continue;
-      }
-      const auto one = facts.measured.per_day(
-          "ssdpulse_latency_excess_seconds_total",
-          {{"device", device}, {"cause", cause}, {"operation", model::name(operation, model::kSpikeOperationNames)}});
+      const auto one = excess_of(facts, device, operation, cause);
       total = one ? std::optional(total.value_or(0) + *one) : total;
     }
   }
@@ -218,6 +236,15 @@ std::optional<double> bytes_per_day(const Facts& facts, const std::string& devic
   }
   return facts.measured.per_day("ssdpulse_io_bytes_total",
                                 {{"device", device}, {"operation", model::name(operation, model::kOperationNames)}});
+}
+
+std::optional<double> misaligned_bytes_per_day(const Facts& facts, const DiskSettings& disk, std::uint64_t unit) {
+  return counts_units_of(disk, unit) ? facts.measured.per_day(kMisaligned, {{"device", disk.device.name}})
+                                     : std::nullopt;
+}
+
+std::optional<double> misaligned_bytes_of(const Facts& facts, const DiskSettings& disk, std::uint64_t unit) {
+  return counts_units_of(disk, unit) ? facts.measured.sum(kMisaligned, {{"device", disk.device.name}}) : std::nullopt;
 }
 
 std::optional<double> mean(const Facts& facts, const std::string& histogram, Measurements::Labels where) {

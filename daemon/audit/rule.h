@@ -79,13 +79,18 @@ std::string sysfs_path(const DiskSettings& disk, const std::string& file);
 void change_file(Finding& finding, const DiskSettings& disk, const std::string& file, const std::string& value,
                  const std::string& before = "");
 
-/// Waiting beyond what is usual, of these causes (see SpikeCause), in seconds a day.
+/// Waiting beyond what is usual, of these causes (see SpikeCause), in seconds a day; of spikes that go on, too.
 std::optional<double> excess_per_day(const Facts& facts, const std::string& device,
                                      const std::vector<std::string_view>& causes);
 
 /// Bytes of an operation ("read", "write", "discard"), a day and so far.
 std::optional<double> bytes_per_day(const Facts& facts, const std::string& device, model::Operation operation);
 std::optional<double> bytes_of(const Facts& facts, const std::string& device, model::Operation operation);
+
+/// Bytes of writes that begin or end inside a unit of the disk, a day and so far. Nothing where the disk names a unit
+/// below `unit`: what begins inside a larger one is not counted.
+std::optional<double> misaligned_bytes_per_day(const Facts& facts, const DiskSettings& disk, std::uint64_t unit);
+std::optional<double> misaligned_bytes_of(const Facts& facts, const DiskSettings& disk, std::uint64_t unit);
 
 /// Mean of a histogram's values; nothing of none.
 std::optional<double> mean(const Facts& facts, const std::string& histogram, Measurements::Labels where);

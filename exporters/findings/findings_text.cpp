@@ -61,6 +61,13 @@ std::string local_time(std::chrono::system_clock::time_point at) {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts)};
 }
 
+std::string bytes_text(double bytes) {
+  return bytes >= 1e12  ? fmt::format("{:.3g} TB", bytes / 1e12)
+         : bytes >= 1e9 ? fmt::format("{:.3g} GB", bytes / 1e9)
+         : bytes >= 1e6 ? fmt::format("{:.3g} MB", bytes / 1e6)
+                        : fmt::format("{:.3g} kB", bytes / 1e3);
+}
+
 /// Name and value as people say them: the name carries the unit.
 std::string evidence_text(const std::string& name, double value) {
   struct Unit {
@@ -73,18 +80,12 @@ std::string evidence_text(const std::string& name, double value) {
            : seconds >= 1e-3             ? fmt::format("{:.3g} ms", seconds * 1e3)
                                          : fmt::format("{:.3g} us", seconds * 1e6);
   };
-  static const auto kBytes = [](double bytes) {
-    return bytes >= 1e12  ? fmt::format("{:.3g} TB", bytes / 1e12)
-           : bytes >= 1e9 ? fmt::format("{:.3g} GB", bytes / 1e9)
-           : bytes >= 1e6 ? fmt::format("{:.3g} MB", bytes / 1e6)
-                          : fmt::format("{:.3g} kB", bytes / 1e3);
-  };
   static const std::array<Unit, 9> kUnits{{
       {"_seconds_per_day", [](double one) { return kSeconds(one) + " a day"; }},
-      {"_bytes_per_day", [](double one) { return kBytes(one) + " a day"; }},
+      {"_bytes_per_day", [](double one) { return bytes_text(one) + " a day"; }},
       {"_per_day", [](double one) { return fmt::format("{:.4g} a day", one); }},
       {"_seconds", [](double one) { return kSeconds(one); }},
-      {"_bytes", [](double one) { return kBytes(one); }},
+      {"_bytes", [](double one) { return bytes_text(one); }},
       {"_share", [](double one) { return fmt::format("{:.3g} %", 100 * one); }},
       {"_lower_ratio", [](double one) { return fmt::format("at least {:.3g}", one); }},
       {"_ratio", [](double one) { return fmt::format("{:.3g}", one); }},
@@ -125,7 +126,7 @@ std::string cost_of(const model::Finding& one) {
         fmt::format("at most {} of waiting a day, all I/Os together", util::duration_text(*one.excess_seconds_per_day));
   }
   if (one.wear_bytes_per_day.value_or(0) > 0) {
-    text += fmt::format("{}at most {:.3g} GB of wear a day", text.empty() ? "" : ", ", *one.wear_bytes_per_day / 1e9);
+    text += fmt::format("{}at most {} of wear a day", text.empty() ? "" : ", ", bytes_text(*one.wear_bytes_per_day));
   }
   return text;
 }

@@ -7,8 +7,8 @@ least that tells latencies (completion_hash.bpf.c). Each
 is run several times in random order, so that a machine that grows slower meets all of them; what is judged is ratios of
 medians, never a time. First with the kernel's accounting of BPF programs on (nanoseconds by hook), then with it off
 (IOPS, p99 and CPU time of the load itself). Asking pages has a load of its own, buffered writes, as direct ones have
-none to ask. With --old, another build's daemon takes turns too, under two names: what these differ by is noise, and
-their cost above the floor is what the new one's is compared with.
+none to ask. Full mode takes turns under two names: what these differ by is noise. So does full mode without samples for
+the flash model, and with --old another build's daemon: the new one's cost above the floor is compared with theirs.
 """
 import argparse
 import ctypes
@@ -110,11 +110,8 @@ def ssdpulse(mode, page_hints="auto", binary=rig.BINARY, more=""):
     return observer
 
 
-WITHOUT_TENANTS = "attribution: { enabled: false }\nflash_model: { enabled: false }\n"
-
-
-def take_old(binary):
-    OBSERVERS.update({"old": ssdpulse("full", binary=binary), "old again": ssdpulse("full", binary=binary)})
+WITHOUT_SAMPLES = "flash_model: { enabled: false }\n"
+WITHOUT_TENANTS = f"attribution: {{ enabled: false }}\n{WITHOUT_SAMPLES}"
 
 
 @contextmanager
@@ -134,6 +131,7 @@ def biolatency(_state, _disk):
 
 
 OBSERVERS = {"nothing": nothing, "floor": bench_programs("empty_hooks"), "full": ssdpulse("full"),
+             "full again": ssdpulse("full"), "without samples": ssdpulse("full", more=WITHOUT_SAMPLES),
              "completion-only": ssdpulse("completion-only"), "biolatency": biolatency,
              "completion hash": bench_programs("completion_hash"),
              "without tenants": ssdpulse("completion-only", more=WITHOUT_TENANTS)}
@@ -238,11 +236,11 @@ def ratios(costs, of=median):
                if "without tenants" in costs else {})}
 
 
-def beside_old(costs, of=median):
-    """Above the floor, with no hook on every bio: what every build pays there is the same."""
+def above_floor(costs, others, of=median):
+    """Full mode of each of the others, above the floor and with no hook on every bio: what every build pays there is the same."""
     floor = of(costs["floor"], "ns")
-    above = {name: of(but_every_bio(costs[name]), "ns") - floor for name in ("full", "old", "old again")}
-    return {"full_of_old": above["full"] / above["old"], "old_of_itself": above["old again"] / above["old"]}
+    above = {name: of(but_every_bio(costs[name]), "ns") - floor for name in ("full", *others)}
+    return {f"full_of_{name.replace(' ', '_')}_above_floor": above["full"] / above[name] for name in others}
 
 
 def effect(effects):
@@ -256,14 +254,15 @@ def main():
     parser.add_argument("--pairs", type=int, default=5, help="of nothing and full, accounting off (5; 20 for the claim)")
     parser.add_argument("--seconds", type=float, default=3, help="of load in one run (3)")
     parser.add_argument("--noisy", action="store_true", help="print figures also where the machine is too noisy")
-    parser.add_argument("--old", type=Path, help="another build's ssdpulse, to compare with")
+    parser.add_argument("--old", type=Path, action="append", default=[], metavar="BINARY",
+                        help="another build's ssdpulse, to compare with; may be repeated")
     parser.add_argument("--json", type=Path, help="write the ratios there")
     arguments = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("needs root")
 
-    if arguments.old:
-        take_old(arguments.old)
+    old = {f"old {number}": binary for number, binary in enumerate(arguments.old, 1)}
+    OBSERVERS.update({name: ssdpulse("full", binary=binary) for name, binary in old.items()})
 
     def say(text):
         if sys.stderr.isatty():
@@ -282,7 +281,7 @@ def main():
     if any(hook in EVERY_BIO for hook in costs["full"][0]["by_hook"]):
         costs["full, bios not hooked"] = but_every_bio(costs["full"])
     report(costs, of_pages, effects)
-    figures = {**ratios(costs), **effect(effects), **(beside_old(costs) if arguments.old else {})}
+    figures = {**ratios(costs), **effect(effects), **above_floor(costs, ["full again", "without samples", *old])}
     print("\n" + ", ".join(f"{name} {value:.3f}" for name, value in figures.items()))
     if arguments.json:
         arguments.json.write_text(json.dumps(figures))

@@ -128,6 +128,13 @@ struct MadeUpHost {
     metric("ssdpulse_latency_excess_seconds_total",
            fmt::format("device=\"nvme0n1\",operation=\"read\",cause=\"{}\"", cause), seconds);
   }
+  /// Beside one of another cause that has ended, and cost nothing.
+  void spike_that_goes_on(const std::string& cause, double seconds) {
+    excess("saturation", 0);
+    metric("ssdpulse_latency_spike_active", fmt::format("device=\"nvme0n1\",operation=\"read\",cause=\"{}\"", cause),
+           1);
+    metric("ssdpulse_latency_spike_pending_excess_seconds", "device=\"nvme0n1\",operation=\"read\"", seconds);
+  }
   void amplification(double lower) {
     const auto at = page.find("ssdpulse_write_amplification_lower_ratio");
     page.erase(at, page.find('\n', at) + 1 - at);

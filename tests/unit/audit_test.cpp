@@ -175,11 +175,22 @@ const std::vector<Row>& table() {
          h.io("write", 1e7, 1, 0, 100e9);
          h.metric("ssdpulse_write_misaligned_bytes_total", "device=\"nvme0n1\"", 90e9);
        }},
+      {"N2", kInfo, [](Host h) {
+         h.disk().partitions[0].start_bytes = 63 * 512;
+         h.disk().device.write_granularity_bytes = 512;  // of 512 bytes nothing is misaligned
+         h.io("write", 1e7, 1, 0, 100e9);
+         h.metric("ssdpulse_write_misaligned_bytes_total", "device=\"nvme0n1\"", 90e9);
+       }},
       {"N3", kOk, nothing},
       {"N3", kNot, [](Host h) { h.array().files = {}; }},
       {"N3", kInfo, [](Host h) { h.array().files.set("md/chunk_size", "512"); }},
       {"N3", kAdvise, [](Host h) {
          h.array().files.set("md/dev-nvme0n1p1/offset", "2049");
+         h.metric("ssdpulse_write_misaligned_bytes_total", "device=\"nvme0n1\"", 90e9);
+       }},
+      {"N3", kInfo, [](Host h) {
+         h.array().files.set("md/dev-nvme0n1p1/offset", "2049");
+         h.disk().device.write_granularity_bytes = 512;
          h.metric("ssdpulse_write_misaligned_bytes_total", "device=\"nvme0n1\"", 90e9);
        }},
       {"N4", kOk, nothing},
@@ -384,6 +395,8 @@ const std::vector<Row>& table() {
       {"F17", kNot, [](Host h) { h.array().files = {}; }},
       {"F17", kInfo, check_runs},
       {"F17", kAdvise, both(check_runs, [](Host h) { h.excess("saturation", 1000); })},
+      {"F17", kInfo, both(check_runs, [](Host h) { h.spike_that_goes_on("gc", 1000); })},
+      {"F17", kAdvise, both(check_runs, [](Host h) { h.spike_that_goes_on("saturation", 1000); })},
       {"F18", kNot, nothing},
       {"F18", kUnknown, [](Host h) { h.facts.settings.virtual_machines = {""}; }},
       {"F18", kInfo, [](Host h) { h.facts.settings.virtual_machines = {"qemu -drive file=x,aio=threads"}; }},

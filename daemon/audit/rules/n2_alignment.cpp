@@ -32,14 +32,12 @@ Finding alignment(const Facts& facts, const DiskSettings& disk) {
                            std::max<std::uint64_t>(2048, preferred / 512));
   bad.undo = "the former partition table and data, from a backup";
   bad.risk = "partitions are made again: everything on them is lost";
-  const auto misaligned = facts.measured.sum("ssdpulse_write_misaligned_bytes_total", {{"device", disk.device.name}});
+  const auto misaligned = misaligned_bytes_of(facts, disk, preferred);
   const auto written =
       facts.measured.sum("ssdpulse_io_bytes_total", {{"device", disk.device.name}, {"operation", "write"}});
-  return weigh(
-      facts, std::move(bad),
-      {{"misaligned_share", ratio(misaligned, written), kMisalignedShare},
-       {"wear_bytes_per_day",
-        facts.measured.per_day("ssdpulse_write_misaligned_bytes_total", {{"device", disk.device.name}}), kWearLimit}});
+  return weigh(facts, std::move(bad),
+               {{"misaligned_share", ratio(misaligned, written), kMisalignedShare},
+                {"wear_bytes_per_day", misaligned_bytes_per_day(facts, disk, preferred), kWearLimit}});
 }
 
 }  // namespace

@@ -13,10 +13,13 @@ Finding member_offsets(const Facts& facts, const DiskSettings& array) {
   if (!array.files.has("md/level")) {
     return not_applicable("it is no md array");
   }
+  const auto is_member = [&](const DiskSettings& disk) {
+    return std::find(array.disks.begin(), array.disks.end(), disk.device.name) != array.disks.end();
+  };
   std::uint64_t preferred = 4096;
   std::string crooked;
   for (const DiskSettings& disk : facts.settings.disks) {
-    if (std::find(array.disks.begin(), array.disks.end(), disk.device.name) == array.disks.end()) {
+    if (!is_member(disk)) {
       continue;
     }
     preferred = std::max<std::uint64_t>(preferred, disk.device.write_granularity_bytes);
@@ -38,10 +41,9 @@ Finding member_offsets(const Facts& facts, const DiskSettings& array) {
     bad.undo = "the former array, from a backup";
     bad.risk = "everything on it is lost";
     std::optional<double> wear;
-    for (const std::string& disk : array.disks) {
-      if (const auto one = facts.measured.per_day("ssdpulse_write_misaligned_bytes_total", {{"device", disk}})) {
-        wear = wear.value_or(0) + *one;
-      }
+    for (const DiskSettings& disk : facts.settings.disks) {
+      const auto one = is_member(disk) ? misaligned_bytes_per_day(facts, disk, preferred) : std::nullopt;
+      wear = one ? std::optional(wear.value_or(0) + *one) : wear;
     }
     return weigh(facts, std::move(bad), {{"wear_bytes_per_day", wear, kWearLimit}});
   }

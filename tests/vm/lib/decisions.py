@@ -37,8 +37,11 @@ class Host:
         """A second of history is enough for these minutes to be judged."""
         return self.ask("audit", "--min-observation", "0.005", *options)
 
+    def findings(self):
+        return json.loads(self.audit("--json"))["findings"]
+
     def finding(self, rule, device):
-        for one in json.loads(self.audit("--json"))["findings"]:
+        for one in self.findings():
             if (one["id"], one["device"]) == (rule, device):
                 return one
         raise machine.GuestError(f"no finding {rule} of {device}")

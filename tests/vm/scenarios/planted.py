@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults planted in one guest: audit finds each, in the order of what they are known to cost; what it advises ends them, and the undo brings
+them back."""
+import time
+
+import decisions
+from devices import Backend, Nvme, NvmeSubsystem, Slow
+
+KERNELS = ("6.12",)  # what is judged lies above the kernel
+PART = "decisions"
+MACHINE = {"append": "nvme_core.multipath=N", "memory": "2G", "nice": -10}
+SECONDS = 1500
+HEALTHY, SICK, SEEN = 50, 180, 20  # seconds: until what is usual is known; of the faults; until a spike's end is written
+DAY = 86400  # seconds
+UNIT = 64 << 20  # reclaim unit of an FDP drive: an update of its handle has the drive count it as written whole
+FDP = f"fdp.runs={UNIT >> 20}M,fdp.nrg=1,fdp.nruh=4"
+QUEUE_DEPTH, DRIVE_DEPTH = 16, 7  # of the load, and of what the drive takes
+HEAT = 0.8  # seconds that reads of the hot drive take longer
+PASS = "/tmp/pass"  # of the encrypted volume
+FIO = "fio --name={name} --filename={path} --direct=1 --thread --time_based --runtime=3600 --bs=4k --output=/dev/null "
+READS = "--rw=randread --ioengine=psync --numjobs=2 --thinktime=30ms"
+
+
+def devices():
+    return [Nvme("barriers", Backend("64M", data=True)),
+            Nvme("queue", Slow("64M", read=0.02), mqes=DRIVE_DEPTH),
+            Nvme("trims", Slow("192M", data=True, read=0.002, write=0.001, flush=0.001, trim=0.1, reads_wait_for_trim=True)),
+            Nvme("hot", Slow("64M", read=0.005)),
+            *(Nvme(name, Slow("512M", data=True, read=0.002, write=0.001)) for name in ("left", "right")),
+            Nvme("crooked", Backend("256M", data=True), physical_block_size=4096),
+            NvmeSubsystem("full", Backend("512M"), fdp=FDP),
+            NvmeSubsystem("kept", Backend("512M", data=True), fdp=FDP),
+            NvmeSubsystem("secret", Backend("512M", data=True), fdp=FDP),
+            Nvme("hinted", Backend("64M"))]
+
+
+class Fault:
+    """Planted before the load. `change`, `undo`: for a person's words, what a person does; else what the finding says is run."""
+
+    def __init__(self, rule, device, verdict="advise", change="", undo="", comes_back=True):
+        self.rule, self.device, self.verdict = rule, device, verdict
+        self.change, self.undo, self.comes_back = change, undo, comes_back
+
+    def try_advice(self, vm, host, check):
+        before = host.finding(self.rule, self.device)
+        name = f"{self.rule} of {self.device}"
+        check.equal(before["verdict"], self.verdict, f"{name}: {before['found']}: {before['why']} {before['evidence']}")
+        vm.sh(self.change or before["change"])
+        after = host.finding(self.rule, self.device)
+        check.that(after["verdict"] not in ("advise", "danger") and after["why"] != before["why"],
+                   f"{name}: gone after {self.change or before['change']}: {after['verdict']}: {after['found']}: {after['why']}")
+        if self.comes_back:
+            vm.sh(self.undo or before["undo"])
+            again = host.finding(self.rule, self.device)
+            check.equal((again["verdict"], again["found"].split(" is at ")[0]), (self.verdict, before["found"].split(" is at ")[0]),
+                        f"{name}: back after {self.undo or before['undo']}")
+
+
+def plant(vm, disks):
+    ext4 = "mke2fs -q -t ext4 -F -E nodiscard"
+    steps = {
+        "none": "modprobe -q -a ext4 mq-deadline raid1 dm-crypt xts algif_skcipher; mkdir -p /etc/systemd/system /usr/lib/systemd/system; "
+                "printf '[Timer]\\nOnCalendar=weekly\\n' >/usr/lib/systemd/system/fstrim.timer",
+        "barriers": f"{ext4} /dev/{disks['barriers']} && mkdir /mnt/barriers && "
+                    f"mount -t ext4 -o nobarrier /dev/{disks['barriers']} /mnt/barriers",
+        "queue": f"cd /sys/block/{disks['queue']}/queue && echo mq-deadline >scheduler && echo 256 >nr_requests",
+        "hot": f"echo 4294967295 >/sys/block/{disks['hot']}/queue/io_timeout",
+        "trims": f"{ext4} /dev/{disks['trims']} && mkdir /mnt/trims && mount -t ext4 -o discard /dev/{disks['trims']} /mnt/trims && "
+                 "dd if=/dev/zero of=/mnt/trims/data bs=1M count=64 conv=fsync 2>&1",
+        "check": f"mdadm --create /dev/md1 --run --level=1 --raid-devices=2 --assume-clean --bitmap=none /dev/{disks['left']} "
+                 f"/dev/{disks['right']} 2>&1",
+        "crooked": "mdadm --create /dev/md2 --run --level=1 --raid-devices=2 --assume-clean --bitmap=none --data-offset=2049s "
+                   f"/dev/{disks['crooked']} missing 2>&1",
+        "kept": f"{ext4} -O ^has_journal /dev/{disks['kept']} && mkdir /mnt/kept && "
+                f"mount -t ext4 /dev/{disks['kept']} /mnt/kept && fallocate -l {UNIT} /mnt/kept/data",
+        "secret": f"printf secret >{PASS}; export DM_DISABLE_UDEV=1; cryptsetup luksFormat -q --type luks2 --pbkdf pbkdf2 "
+                  f"--pbkdf-force-iterations 1000 --key-file {PASS} /dev/{disks['secret']} && "
+                  f"cryptsetup open --key-file {PASS} /dev/{disks['secret']} secret && dmsetup mknodes",
+    }
+    for step in steps.values():
+        vm.sh(step, 180)
+
+
+class Loads:
+    def __init__(self, vm, disks):
+        self._vm, self._disks, self._pids = vm, disks, []
+
+    def add(self, name, script):
+        self._vm.sh(f"cat >/tmp/{name}.sh <<'END'\n{script}\nEND")
+        self._pids.append(self._vm.sh(f"setsid dash /tmp/{name}.sh >/tmp/{name}.log 2>&1 & echo $!"))
+
+    def rounds(self, name, command, pause):
+        """How often it was done is in /tmp/NAME.rounds."""
+        self.add(name, f"n=0; while :; do {{ {command}; }} || break; n=$((n + 1)); echo $n >/tmp/{name}.rounds; sleep {pause}; done")
+
+    def usual(self):
+        for name in ("trims", "hot"):
+            self.add(name, FIO.format(name=name, path=self._path(name)) + READS)
+        self.add("check", FIO.format(name="check", path="/dev/md1") + READS)
+
+    def _path(self, name):
+        return "/mnt/trims/data" if name == "trims" else f"/dev/{self._disks[name]}"
+
+    def sick(self):
+        disks = self._disks
+        update = "nvme fdp update /dev/{} --pids=0 >/dev/null"
+        self.add("queue", "chrt -o 0 taskset 1 " + FIO.format(name="queue", path=f"/dev/{disks['queue']}")
+                 + f"--rw=randread --ioengine=libaio --iodepth={QUEUE_DEPTH}")
+        self.rounds("files", "dd if=/dev/zero of=/mnt/trims/segment bs=1M count=2 conv=fsync; rm /mnt/trims/segment; sync", 0.5)
+        self.rounds("full", f"dd if=/dev/zero of=/dev/{disks['full']} bs=2M count=8 oflag=direct && {update.format(disks['full'])}", 1)
+        self.rounds("kept", "dd if=/dev/zero of=/mnt/kept/data bs=2M count=20 oflag=direct conv=notrunc && "
+                    f"{update.format(disks['kept'])}", 1.5)
+        self.rounds("secret", "dd if=/dev/zero of=/dev/mapper/secret bs=1M count=8 oflag=direct && "
+                    f"{update.format(disks['secret'])}", 5)
+        self.rounds("crooked", "dd if=/dev/zero of=/dev/md2 bs=1M count=16 oflag=direct", 0.8)
+        self.add("random", FIO.format(name="random", path=f"/dev/{disks['hinted']}") + "--rw=randread --bs=128k --thinktime=50ms")
+        self.add("hinted", f"tagged_write /dev/{disks['hinted']} {1 << 20} block={64 << 10} hint=2 direct")
+
+    def done(self, name):
+        return int(self._vm.sh(f"cat /tmp/{name}.rounds"))
+
+    def stop(self):
+        self._vm.sh("for p in " + " ".join(self._pids) + "; do kill -9 -$p; done 2>/dev/null; sleep 1; true")
+
+
+def make_hot(vm, hot):
+    vm.devices["hot"].backend.set(added=[{"kind": "read", "seconds": HEAT}] if hot else [])
+    vm.qmp("qom-set", path="/machine/peripheral/hot", property="smart_critical_warning", value=2 if hot else 0)
+
+
+def held_up(vm, name):
+    return sum(seconds for _, kind, seconds, _ in vm.devices[name].backend.added() if kind == "read")
+
+
+def known_costs(vm, disks, loads, seconds):
+    """{(rule, device): per day} of what was planted, by what did it: seconds of waiting, then bytes of wear."""
+    excess = {("Q1", disks["queue"]): QUEUE_DEPTH - DRIVE_DEPTH, ("F2", "/mnt/trims"): held_up(vm, "trims") / SICK,
+              ("N9", disks["hot"]): held_up(vm, "hot") / SICK}
+    wear = {("N4", disks["full"]): loads.done("full") * (UNIT - (16 << 20)),
+            ("F4", "/mnt/kept"): loads.done("kept") * (UNIT - (40 << 20)),
+            ("N3", "md2"): loads.done("crooked") * (16 << 20)}
+    return ({rule: one * SICK / seconds * DAY for rule, one in excess.items()},
+            {rule: one / seconds * DAY for rule, one in wear.items()})
+
+
+def ranked(check, findings, excess, wear):
+    order = [(one["id"], one["device"]) for one in findings if one["verdict"] in ("danger", "advise")]
+    known = [("F7", "/mnt/barriers"), *sorted(excess, key=excess.get, reverse=True), *sorted(wear, key=wear.get, reverse=True)]
+    check.equal([one for one in order if one in known], known, f"ranked by what they are known to cost, of {order}")
+    evidence = {(one["id"], one["device"]): one["evidence"] for one in findings if one["verdict"] == "advise"}
+    for costs, name, least, most in ((excess, "excess_seconds_per_day", 0.7, 2.5), (wear, "wear_bytes_per_day", 0.85, 1.15)):
+        for (rule, device), cost in costs.items():
+            told = evidence.get((rule, device), {}).get(name, 0)
+            print(f"TABLE planted: {rule} of {device} costs {cost:.4g} a day, audit says {told:.4g}: {told / cost:.2f}")
+            check.that(least * cost <= told <= most * cost, f"{rule} of {device}: {told:.4g} of {cost:.4g} a day")
+
+
+def run(vm, check):
+    disks = {name: vm.disk(name) for name in ("barriers", "queue", "trims", "hot", "left", "right", "crooked", "full", "kept",
+                                              "secret", "hinted")}
+    plant(vm, disks)
+    host, began, loads = decisions.Host(vm, reads_drives=True), time.monotonic(), Loads(vm, disks)
+    loads.usual()
+    time.sleep(HEALTHY)
+    loads.sick()
+    make_hot(vm, True)
+    for name in ("left", "right"):
+        vm.devices[name].backend.set(bytes_per_second=1_200_000)
+    vm.sh("echo check >/sys/block/md1/md/sync_action")
+    time.sleep(SICK)
+    make_hot(vm, False)
+    time.sleep(SEEN)
+    seconds = time.monotonic() - began
+    findings = host.findings()
+    excess, wear = known_costs(vm, disks, loads, seconds)
+    decisions.show("audit -v", host.audit("-v"))
+    ranked(check, findings, excess, wear)
+    refresh = f"export DM_DISABLE_UDEV=1; cryptsetup refresh --key-file {PASS} "
+    for fault in (
+            Fault("F7", "/mnt/barriers", verdict="danger"),
+            Fault("Q1", disks["queue"]),
+            Fault("Q5", disks["hinted"]),
+            Fault("Q11", disks["hot"], verdict="info"),
+            Fault("F2", "/mnt/trims"),
+            Fault("F17", "md1"),
+            Fault("N4", disks["full"], change=f"addpart /dev/{disks['full']} 1 2048 {(400 << 20) // 512}",
+                  undo=f"blockdev --rereadpt /dev/{disks['full']}"),
+            Fault("F5", "dm-0", change=refresh + "--allow-discards secret", undo=refresh + "secret"),
+            Fault("F4", "/mnt/kept", change="fstrim -v /mnt/kept; sleep 5", comes_back=False)):  # deleted data do not come back
+        fault.try_advice(vm, host, check)
+    hot = host.finding("N9", disks["hot"])
+    check.equal((hot["verdict"], "slowed down to cool" in hot["why"]), ("advise", True), f"N9: {hot['found']}: {hot['why']}")
+    hints = host.finding("F16", disks["hinted"])
+    check.equal((hints["verdict"], hints["evidence"].get("hinted_bytes")), ("info", 1 << 20), f"F16: {hints['found']}: {hints['why']}")
+    loads.stop()
+    rebuild(vm, host, check, disks["crooked"])
+    host.daemon.stop()
+
+
+def rebuild(vm, host, check, disk):
+    """What N3 advises: the array is made again."""
+    one = host.finding("N3", "md2")
+    check.equal(one["verdict"], "advise", f"N3: {one['found']}: {one['why']} {one['evidence']}")
+    vm.sh(f"mdadm --stop /dev/md2 2>&1 && mdadm --zero-superblock /dev/{disk} && mdadm --create /dev/md2 --run --level=1 "
+          f"--raid-devices=2 --assume-clean --bitmap=none --data-offset=1M /dev/{disk} missing 2>&1", 60)
+    check.equal(host.finding("N3", "md2")["verdict"], "ok", "N3: gone once the array was made again")
