@@ -113,7 +113,7 @@ class Verdicts:
             self._say(f"{serial:10} {operation:6} round {round_number}: {'; '.join(words)}; held up for {cost:.1f} s, excess "
                       f"{ratio:.3f} of it{'' if good and right else '  <-- WRONG'}")
         for operation in OPERATIONS:
-            if operation not in story.expected:
+            if operation not in story.expected and operation not in story.late:
                 silent = all(spike.operation != operation for spike in left)
                 self.rounds[serial, f"{operation}, of which nothing was to be said"].append((silent, True))
         for spike in left:
