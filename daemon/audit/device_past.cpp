@@ -63,11 +63,11 @@ double DevicePast::per_day(double amount) const {
   return observed_seconds() > 0 ? amount * kDay / observed_seconds() : 0;
 }
 
-std::optional<double> DevicePast::excess_per_day(model::SpikeOperation operation, model::SpikeCause cause) const {
-  return excess_is_known && spikes_observed_seconds > 0
-             ? std::optional(excess_seconds[model::index(operation)][model::index(cause)] * kDay /
-                             spikes_observed_seconds)
-             : std::nullopt;
+std::optional<double> DevicePast::excess_per_day(model::SpikeOperation operation, model::SpikeCause cause,
+                                                 double pending) const {
+  const double seconds = excess_seconds[model::index(operation)][model::index(cause)] + pending;
+  return excess_is_known && spikes_observed_seconds > 0 ? std::optional(seconds * kDay / spikes_observed_seconds)
+                                                        : std::nullopt;
 }
 
 Timed timed(const DevicePast& past, std::initializer_list<Latency> latencies) {

@@ -38,8 +38,9 @@ struct DevicePast {
 
   [[nodiscard]] double observed_seconds() const { return static_cast<double>(load.measured_ms) / 1000; }
   [[nodiscard]] double per_day(double amount) const;
-  /// nothing if the excess is not known
-  [[nodiscard]] std::optional<double> excess_per_day(model::SpikeOperation operation, model::SpikeCause cause) const;
+  /// Nothing if the excess is not known. `pending`: seconds of a spike that is not among those of the history yet.
+  [[nodiscard]] std::optional<double> excess_per_day(model::SpikeOperation operation, model::SpikeCause cause,
+                                                     double pending = 0) const;
 };
 
 /// Of some of a device's histograms.

@@ -69,28 +69,26 @@ std::optional<UdevMatch> udev_match(const DiskSettings& disk) {
 
 constexpr const char* kMisaligned = "ssdpulse_write_misaligned_bytes_total";
 
-bool counts_units_of(const DiskSettings& disk, std::uint64_t unit) {
+bool counts_misaligned_to(const DiskSettings& disk, std::uint64_t unit) {
   return disk.device.write_granularity_bytes >= unit;
 }
 
-/// A spike is booked once it has ended, which may be in days: until then its waiting stands apart.
-std::optional<double> excess_of(const Facts& facts, const std::string& device, model::SpikeOperation operation,
-                                std::string_view cause) {
+/// A spike is booked when it ends, after ten minutes at the latest, and later where few I/Os end. Until then its
+/// waiting is pending, under no cause: it is charged to the cause of the spike that goes on.
+std::optional<double> spike_excess_per_day(const Facts& facts, const std::string& device,
+                                           model::SpikeOperation operation, std::string_view cause) {
   const std::string_view name = model::name(operation, model::kSpikeOperationNames);
-  const Measurements::Labels whose{{"device", device}, {"operation", name}};
+  const Measurements::Labels of_operation{{"device", device}, {"operation", name}};
   const Measurements::Labels of_cause{{"device", device}, {"operation", name}, {"cause", cause}};
   const bool goes_on = facts.measured.sum("ssdpulse_latency_spike_active", of_cause).value_or(0) > 0;
   const char* pending = "ssdpulse_latency_spike_pending_excess_seconds";
-  std::optional<double> ended;
-  std::optional<double> going_on;
   if (const DevicePast* past = past_of(facts, device)) {
-    ended = past->excess_per_day(operation, cause_of(cause));
-    going_on = past->per_day(facts.measured.sum(pending, whose).value_or(0));
-  } else {
-    ended = facts.measured.per_day("ssdpulse_latency_excess_seconds_total", of_cause);
-    going_on = facts.measured.per_day(pending, whose);
+    return past->excess_per_day(operation, cause_of(cause),
+                                goes_on ? facts.measured.sum(pending, of_operation).value_or(0) : 0);
   }
-  return ended && goes_on ? std::optional(*ended + going_on.value_or(0)) : ended;
+  const auto booked = facts.measured.per_day("ssdpulse_latency_excess_seconds_total", of_cause);
+  const auto going_on = goes_on ? facts.measured.per_day(pending, of_operation) : std::nullopt;
+  return booked ? std::optional(*booked + going_on.value_or(0)) : std::nullopt;
 }
 
 /// "[none] mq-deadline" -> "none"
@@ -215,7 +213,7 @@ std::optional<double> excess_per_day(const Facts& facts, const std::string& devi
     // Commits contain the flushes and writes that they are made of.
     for (const auto operation :
          {model::SpikeOperation::read, model::SpikeOperation::write, model::SpikeOperation::flush}) {
-      const auto one = excess_of(facts, device, operation, cause);
+      const auto one = spike_excess_per_day(facts, device, operation, cause);
       total = one ? std::optional(total.value_or(0) + *one) : total;
     }
   }
@@ -239,12 +237,13 @@ std::optional<double> bytes_per_day(const Facts& facts, const std::string& devic
 }
 
 std::optional<double> misaligned_bytes_per_day(const Facts& facts, const DiskSettings& disk, std::uint64_t unit) {
-  return counts_units_of(disk, unit) ? facts.measured.per_day(kMisaligned, {{"device", disk.device.name}})
-                                     : std::nullopt;
+  return counts_misaligned_to(disk, unit) ? facts.measured.per_day(kMisaligned, {{"device", disk.device.name}})
+                                          : std::nullopt;
 }
 
 std::optional<double> misaligned_bytes_of(const Facts& facts, const DiskSettings& disk, std::uint64_t unit) {
-  return counts_units_of(disk, unit) ? facts.measured.sum(kMisaligned, {{"device", disk.device.name}}) : std::nullopt;
+  return counts_misaligned_to(disk, unit) ? facts.measured.sum(kMisaligned, {{"device", disk.device.name}})
+                                          : std::nullopt;
 }
 
 std::optional<double> mean(const Facts& facts, const std::string& histogram, Measurements::Labels where) {

@@ -102,6 +102,8 @@ std::optional<double> write_amplification_at_least(const Facts& facts, const std
 
 std::optional<double> ratio(std::optional<double> part, std::optional<double> whole);
 
+inline constexpr std::uint64_t kFlashPage = 4096;  // no flash has smaller ones
+
 // What is worth a change: a minute of waiting, or ten gigabytes of wear, a day.
 inline constexpr double kExcessLimit = 60;
 inline constexpr double kWearLimit = 10e9;

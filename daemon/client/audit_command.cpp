@@ -68,11 +68,11 @@ util::Result<audit::Facts> gather(const Where& where, const config::Config& conf
   facts.settings = settings::read({root}, *inventory);
   facts.enough = options.enough;
   auto api = Api::open(where, config.web);
+  const std::string past = add_pasts(*inventory, options, facts);  // before the page: nothing that ends is in both
   const auto page = api ? api->page("/metrics?collect%5B%5D=all") : tl::make_unexpected(api.error());
   if (page) {
     facts.measured = audit::Measurements::parse(*page, options.time_scale);
   }
-  const std::string past = add_pasts(*inventory, options, facts);
   if (!page) {
     std::cerr << page.error().message << "; "
               << (facts.pasts.empty() ? "without measurements nothing is advised" : "judged by the history alone")

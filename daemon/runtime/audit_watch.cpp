@@ -12,6 +12,7 @@
 #include "daemon/audit/device_past.h"
 #include "daemon/audit/gathering/read_pasts.h"
 #include "daemon/config/accepted_file.h"
+#include "daemon/sources/settings/recorded.h"
 #include "daemon/sources/settings/settings.h"
 #include "daemon/util/log.h"
 #include "exporters/prometheus/metrics_page.h"
@@ -54,18 +55,24 @@ std::vector<std::string> names_of(const model::Inventory& inventory) {
 struct Known {
   std::map<std::string, audit::DevicePast> pasts;
   std::optional<AuditWatch::Clock::time_point> read_at;
+  double spikes = 0;    // that had ended by then
   std::string problem;  // of the file of acceptances, as it was logged
 };
 
 /// Where it cannot be read the evidence stays what it was: the history says so itself.
-void read_past(history::Reader* history, const model::Inventory& inventory, Known& known) {
+void read_past(history::Reader* history, const model::Inventory& inventory, const audit::Measurements& measured,
+               Known& known) {
   const auto now = AuditWatch::Clock::now();
-  if (history == nullptr || (known.read_at && now - *known.read_at < AuditWatch::kPastInterval)) {
+  const double spikes = measured.sum("ssdpulse_latency_spikes_total", {}).value_or(0);
+  // A spike that has ended since then would be neither in the past nor pending.
+  const bool is_new = known.read_at && now - *known.read_at < AuditWatch::kPastInterval && spikes == known.spikes;
+  if (history == nullptr || is_new) {
     return;
   }
   known.pasts = gathering::read_pasts(*history, names_of(inventory), std::chrono::system_clock::now())
                     .value_or(std::move(known.pasts));
   known.read_at = now;
+  known.spikes = spikes;
 }
 
 }  // namespace
@@ -97,9 +104,9 @@ void AuditWatch::observe(std::shared_ptr<const model::Inventory> inventory) {
   }
 }
 
-std::shared_ptr<const AuditWatch::Findings> AuditWatch::findings() const {
+std::shared_ptr<const AuditWatch::Seen> AuditWatch::seen() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->findings;
+  return state_->seen;
 }
 
 model::SourceStatus AuditWatch::status(Clock::time_point now) const {
@@ -118,10 +125,10 @@ void AuditWatch::work(State& state, const web::CurrentSnapshot& current, const L
     const auto snapshot = current.get();  // under the lock: once stop is set, nobody looks at it any more
     state.looking_since = Clock::now();
     lock.unlock();
-    auto found = std::make_shared<const Findings>(look(*inventory, snapshot));
+    auto seen = std::make_shared<const Seen>(look(*inventory, snapshot));
     lock.lock();
     state.looking_since.reset();
-    state.findings = std::move(found);
+    state.seen = std::move(seen);
     const std::chrono::seconds pause = first ? kSecond : std::chrono::seconds(kInterval);
     state.wake.wait_for(lock, pause, [&] { return state.stop; });
   }
@@ -132,23 +139,23 @@ void AuditWatch::work(State& state, const web::CurrentSnapshot& current, const L
 AuditWatch::Look AuditWatch::by_the_rules(std::shared_ptr<history::Reader> history) {
   return [history = std::move(history), known = Known{}](
              const model::Inventory& inventory, const std::shared_ptr<const model::Snapshot>& snapshot) mutable {
-    read_past(history.get(), inventory, known);
     audit::Facts facts;
-    facts.pasts = known.pasts;
     facts.settings = settings::read({}, inventory);
     if (snapshot) {
       // A page of its own, whose bytes are gone afterwards.
       exposition::MetricsPage page;
       facts.measured = audit::Measurements::parse(page.get(snapshot, "text/plain", "")->bytes);
     }
-    Findings kept;
+    read_past(history.get(), inventory, facts.measured, known);
+    facts.pasts = known.pasts;
+    Seen seen{{}, settings::recorded("fstrim.timer", facts.settings.fstrim)};
     audit::Accepted result = audit::accept(audit::judge(facts), acceptances(known.problem), audit::today());
     for (model::Finding& one : result.standing) {
       if (one.verdict == model::Verdict::danger || one.verdict == model::Verdict::advise) {
-        kept.push_back(std::move(one));
+        seen.findings.push_back(std::move(one));
       }
     }
-    return kept;
+    return seen;
   };
 }
 

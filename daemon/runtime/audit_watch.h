@@ -17,6 +17,7 @@
 #include "daemon/history/reader.h"
 #include "daemon/model/device.h"
 #include "daemon/model/finding.h"
+#include "daemon/model/settings.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/web/current_snapshot.h"
 
@@ -33,7 +34,7 @@ class AuditWatch {
   /// A look that takes longer waits for something that does not answer.
   static constexpr std::chrono::minutes kOverdue{1};
 
-  /// Between two readings of the history: a week of a busy disk takes a tenth of a second.
+  /// Between two readings of the history, unless a spike has ended: a week of a busy disk takes a tenth of a second.
   static constexpr std::chrono::minutes kPastInterval{60};
 
   /// How long the end waits for a look that is under way; it takes milliseconds.
@@ -41,10 +42,15 @@ class AuditWatch {
 
   using Findings = std::vector<model::Finding>;
 
+  struct Seen {
+    Findings findings;
+    model::RecordedSettings settings;  // of the host, in files on a disk, which nothing else may wait for
+  };
+
   using Clock = std::chrono::steady_clock;
   /// May wait for ever; `snapshot` may be null. Called by the thread alone.
-  using Look = std::function<Findings(const model::Inventory& inventory,
-                                      const std::shared_ptr<const model::Snapshot>& snapshot)>;
+  using Look =
+      std::function<Seen(const model::Inventory& inventory, const std::shared_ptr<const model::Snapshot>& snapshot)>;
 
   /// By the rules, of this host. `history` may be null: then evidence is what the snapshot has alone.
   static Look by_the_rules(std::shared_ptr<history::Reader> history);
@@ -59,8 +65,8 @@ class AuditWatch {
   /// waits.
   void observe(std::shared_ptr<const model::Inventory> inventory);
 
-  /// Of the newest look, sorted as the audit sorts them; null before the first one.
-  [[nodiscard]] std::shared_ptr<const Findings> findings() const;
+  /// Of the newest look, its findings sorted as the audit sorts them; null before the first one.
+  [[nodiscard]] std::shared_ptr<const Seen> seen() const;
 
   /// The source `audit`: down while a look is overdue.
   [[nodiscard]] model::SourceStatus status(Clock::time_point now = Clock::now()) const;
@@ -71,7 +77,7 @@ class AuditWatch {
     std::mutex mutex;  // never held during a look
     std::condition_variable wake;
     std::shared_ptr<const model::Inventory> inventory;
-    std::shared_ptr<const Findings> findings;
+    std::shared_ptr<const Seen> seen;
     std::optional<Clock::time_point> looking_since;  // nothing between two looks
     bool stop = false;
     bool ended = false;

@@ -37,6 +37,10 @@ Publisher::Publisher(const Parts& parts) : parts_(parts), stages_(stages::all_st
 
 stages::Tick Publisher::look(const stages::AnalysisSettings& settings) {
   stages::Tick tick = parts_.sampler.look();
+  if (auto seen = parts_.audit.seen(); seen != seen_) {
+    tick.settings_read.push_back(seen->settings);
+    seen_ = std::move(seen);
+  }
   tick.drives = parts_.drives.look(tick.at);
   tick.pasts = take_pasts(tick);
   tick.keeps_history = parts_.history != nullptr;
@@ -59,7 +63,7 @@ void Publisher::publish(const stages::AnalysisSettings& settings, std::uint64_t 
   }
   feed_models(tick);
   snapshot->flash = parts_.models == nullptr ? nullptr : parts_.models->figures();
-  snapshot->audit = parts_.audit.findings();
+  snapshot->audit = seen_ == nullptr ? nullptr : std::shared_ptr<const AuditWatch::Findings>(seen_, &seen_->findings);
   parts_.past.observe(*snapshot, tick.at);
   parts_.onsets.observe(*snapshot);
   keep_seconds(*snapshot);

@@ -62,6 +62,7 @@ class Publisher {
   Parts parts_;
   std::vector<std::unique_ptr<stages::Stage>> stages_;
   std::map<std::string, std::future<Past>> recalls_;  // by key of the drive
+  std::shared_ptr<const AuditWatch::Seen> seen_;      // of the last tick; null before the audit's first look
   std::shared_ptr<const flash::Sampling> sampling_;   // for the models, that is in force; null: none
   history::Batch rows_;                               // of this tick
   live::SpikeContext spikes_;

@@ -198,6 +198,20 @@ void Sampler::look_at_cgroups(stages::Tick& tick) {
   tick.io_accounting = io_accounting_;
 }
 
+/// Arrays and dm devices right above the disk, as they are set up.
+std::vector<model::DiskSettings> Sampler::volumes_above(const std::string& disk) const {
+  constexpr std::size_t kMost = 16;  // a disk of a hundred volumes is looked at by its first ones
+  std::vector<model::DiskSettings> volumes;
+  for (const model::Membership& member : inventory_->memberships) {
+    const auto is = [&](const model::Device& device) { return device.name == member.array; };
+    const auto found = std::find_if(inventory_->devices.begin(), inventory_->devices.end(), is);
+    if (member.device == disk && found != inventory_->devices.end() && volumes.size() < kMost) {
+      volumes.push_back(settings::read_disk({}, *found));
+    }
+  }
+  return volumes;
+}
+
 /// Fifty small files of each device, so that only the first tick waits for those of all.
 void Sampler::read_settings(stages::Tick& tick) const {
   const std::uint64_t turn = looks_ % kTicksOfSettings;
@@ -206,7 +220,8 @@ void Sampler::read_settings(stages::Tick& tick) const {
   }
   for (std::size_t number = 0; number < tick.devices.size(); ++number) {
     if (looks_ == 1 || number % kTicksOfSettings == turn) {
-      tick.settings_read.push_back(settings::recorded(settings::read_disk({}, *tick.devices[number].block.device)));
+      const model::Device& disk = *tick.devices[number].block.device;
+      tick.settings_read.push_back(settings::recorded(settings::read_disk({}, disk), volumes_above(disk.name)));
     }
   }
 }

@@ -69,6 +69,7 @@ class Sampler final : public drives::BlockLayer {
   Sampler() = default;
   void adopt(model::Inventory inventory);
   void read_settings(stages::Tick& tick) const;
+  [[nodiscard]] std::vector<model::DiskSettings> volumes_above(const std::string& disk) const;
   void consult_kernel(stages::DeviceTick& entry, bool compare);
   void look_at_cgroups(stages::Tick& tick);
 

@@ -2,6 +2,7 @@
 #include "daemon/stages/setting_changes.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <string_view>
 
@@ -9,13 +10,19 @@ namespace ssdpulse::stages {
 namespace {
 
 constexpr std::string_view kMount = "mount ";
+constexpr std::size_t kMostText = 512;  // of options, which the history is to keep
+
+/// Names of what may go away; whatever else is missing could not be read.
+bool may_go_away(std::string_view name) {
+  return name.starts_with(kMount) || name.starts_with("partition ") || name.starts_with("volume ");
+}
 
 /// What a file system of the device is mounted as.
 void add_mounts(const model::Inventory& inventory, model::RecordedSettings& settings) {
   for (const model::Filesystem& filesystem : inventory.filesystems) {
     if (filesystem.device == settings.device) {
-      settings.values[std::string(kMount) + filesystem.mountpoint] =
-          filesystem.fstype + (filesystem.discard ? " discard" : " nodiscard");
+      const std::string all = fmt::format("{} {}", filesystem.fstype, fmt::join(filesystem.options, ","));
+      settings.values[std::string(kMount) + filesystem.mountpoint] = all.substr(0, kMostText);
     }
   }
 }
@@ -56,10 +63,9 @@ void SettingChanges::compare(const model::RecordedSettings& settings, const std:
     }
     effects.rows.settings.push_back({identity, name, value});
   }
-  // Whatever else is missing could not be read; a file system is not mounted any more.
   std::erase_if(known, [&](const auto& one) {
     const auto& [name, value] = one;
-    if (settings.values.count(name) > 0 || !name.starts_with(kMount)) {
+    if (settings.values.count(name) > 0 || !may_go_away(name)) {
       return false;
     }
     say(name, value, "");

@@ -37,21 +37,26 @@ def names(scrape, name="ssdpulse_tenant_bytes_total", **labels):
 
 
 def sums(scrape, disk, operation, what):
-    """(tenants and departed, paths, what all I/Os are)"""
+    """(tenants and departed, paths, all I/Os)"""
     labels = {"device": disk.name, "operation": operation}
     tenants = ((scrape.value(f"ssdpulse_tenant_{what}_total", **labels) or 0)
                + (scrape.value(f"ssdpulse_tenant_departed_{what}", **labels) or 0))
-    whole = (scrape.value("ssdpulse_io_bytes_total", **labels) or 0) if what == "bytes" else None
+    whole = (scrape.value("ssdpulse_io_bytes_total", **labels) or 0 if what == "bytes"
+             else scrape.histogram("ssdpulse_io_latency_seconds", **labels).count)
     return tenants, scrape.value(f"ssdpulse_path_{what}_total", **labels) or 0, whole
 
 
 def adds_up(scrape, disk):
+    """The bytes are all bytes; the I/Os are those of the histogram and, of all operations together, the strays."""
+    untimed = 0
     for operation in OPERATIONS:
         for what in ("ios", "bytes"):
             tenants, paths, whole = sums(scrape, disk, operation, what)
-            if tenants != paths or whole not in (None, tenants):
+            untimed += (tenants - whole) * (what == "ios")
+            if tenants != paths or tenants < whole or what == "bytes" and tenants != whole:
                 return f"{operation} {what}: tenants {tenants}, paths {paths}, all {whole}"
-    return ""
+    strays = scrape.value("ssdpulse_lost_events_total", device=disk.name, cause="stray")
+    return "" if untimed <= strays else f"{untimed} I/Os are in no histogram, and {strays} are strays"
 
 
 class Scrapes:

@@ -128,7 +128,7 @@ struct MadeUpHost {
     metric("ssdpulse_latency_excess_seconds_total",
            fmt::format("device=\"nvme0n1\",operation=\"read\",cause=\"{}\"", cause), seconds);
   }
-  /// Beside one of another cause that has ended, and cost nothing.
+  /// Of reads. Those that ended were no saturation.
   void spike_that_goes_on(const std::string& cause, double seconds) {
     excess("saturation", 0);
     metric("ssdpulse_latency_spike_active", fmt::format("device=\"nvme0n1\",operation=\"read\",cause=\"{}\"", cause),

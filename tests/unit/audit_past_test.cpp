@@ -220,5 +220,18 @@ TEST(audit_past, a_short_history_does_not_hide_what_a_daemon_has_measured_for_lo
   EXPECT_FALSE(one.by_history);
 }
 
+TEST(audit_past, a_spike_that_goes_on_is_charged_over_the_same_time) {
+  tests::MadeUpHost host;
+  host.array().files.set("md/sync_action", "check");
+  DevicePast past;
+  past.load.measured_ms = 172'800'000;
+  past.spikes_observed_seconds = 172'800;
+  past.excess_seconds[model::index(model::SpikeOperation::read)][model::index(model::SpikeCause::saturation)] = 200;
+  host.facts.pasts.emplace("nvme0n1", past);
+  EXPECT_DOUBLE_EQ(of(judge(host.gathered()), "F17").excess_seconds_per_day.value_or(0), 100);
+  host.spike_that_goes_on("saturation", 60);
+  EXPECT_DOUBLE_EQ(of(judge(host.gathered()), "F17").excess_seconds_per_day.value_or(0), 130);
+}
+
 }  // namespace
 }  // namespace ssdpulse::audit

@@ -188,6 +188,17 @@ const std::vector<Row>& table() {
          h.array().files.set("md/dev-nvme0n1p1/offset", "2049");
          h.metric("ssdpulse_write_misaligned_bytes_total", "device=\"nvme0n1\"", 90e9);
        }},
+      {"N3", kAdvise, [](Host h) {  // beside a member that prefers larger units, and is not crooked
+         h.array().files.set("md/dev-nvme0n1p1/offset", "2049");
+         h.metric("ssdpulse_write_misaligned_bytes_total", "device=\"nvme0n1\"", 90e9);
+         model::DiskSettings other = h.disk();
+         other.device.name = "nvme1n1";
+         other.device.write_granularity_bytes = 16384;
+         other.partitions.clear();
+         h.facts.settings.disks.push_back(other);
+         h.array().disks.push_back("nvme1n1");
+         h.array().files.set("md/dev-nvme1n1/offset", "2048");
+       }},
       {"N3", kInfo, [](Host h) {
          h.array().files.set("md/dev-nvme0n1p1/offset", "2049");
          h.disk().device.write_granularity_bytes = 512;

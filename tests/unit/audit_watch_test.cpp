@@ -12,10 +12,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-AuditWatch::Findings one(std::string id) {
-  AuditWatch::Findings findings(1);
-  findings[0].id = std::move(id);
-  return findings;
+AuditWatch::Seen one(std::string id) {
+  AuditWatch::Seen seen{AuditWatch::Findings(1), {"", {{"fstrim.timer", "disabled"}}}};
+  seen.findings[0].id = std::move(id);
+  return seen;
 }
 
 /// What the watch shares with its thread, which may outlive the test.
@@ -40,12 +40,13 @@ TEST(AuditWatch, LooksOnceAskedTo) {
     host->had_snapshot.set_value(snapshot != nullptr);
     return one("N10");
   });
-  EXPECT_EQ(watch.findings(), nullptr);
+  EXPECT_EQ(watch.seen(), nullptr);
   current.publish(std::make_shared<model::Snapshot>());
   watch.observe(std::make_shared<model::Inventory>());
   EXPECT_TRUE(host->had_snapshot.get_future().get());
-  ASSERT_TRUE(soon([&] { return watch.findings() != nullptr; }));
-  EXPECT_EQ(watch.findings()->at(0).id, "N10");
+  ASSERT_TRUE(soon([&] { return watch.seen() != nullptr; }));
+  EXPECT_EQ(watch.seen()->findings.at(0).id, "N10");
+  EXPECT_EQ(watch.seen()->settings.values.at("fstrim.timer"), "disabled");
   EXPECT_TRUE(watch.status().up);
   EXPECT_TRUE(watch.status(AuditWatch::Clock::now() + AuditWatch::kOverdue).up) << "no look is under way";
 }
@@ -62,7 +63,7 @@ TEST(AuditWatch, AFileSystemThatHangsIsSaidAndHoldsNothingUp) {
     });
     watch.observe(std::make_shared<model::Inventory>());
     EXPECT_FALSE(host->had_snapshot.get_future().get());
-    EXPECT_EQ(watch.findings(), nullptr);
+    EXPECT_EQ(watch.seen(), nullptr);
     EXPECT_TRUE(watch.status().up);
     const auto late = watch.status(AuditWatch::Clock::now() + AuditWatch::kOverdue);
     EXPECT_FALSE(late.up);

@@ -99,6 +99,36 @@ TEST(recorded, the_cache_and_the_latency_tolerance_lie_elsewhere_by_kind_of_disk
   EXPECT_EQ(recorded_of(host, "vda").values.at("cache_type"), "write through");
 }
 
+TEST(recorded, what_is_set_up_on_a_disk) {
+  model::DiskSettings disk;
+  disk.device.name = "sda";
+  disk.partitions = {{"sda1", 1 << 20, 1000}};
+  model::DiskSettings array;
+  array.device.name = "md0";
+  array.files.set("md/sync_speed_max", "50000 (local)");
+  array.files.set("md/sync_action", "check");
+  array.files.set("md/dev-sda1/offset", "2048");
+  array.files.set("md/dev-sdb1/offset", "4096");
+  model::DiskSettings crypt;
+  crypt.device.name = "dm-0";
+  crypt.files.set("dm/name", "secret");
+  crypt.files.set("queue/discard_max_bytes", "0");
+  auto values = recorded(disk, {array, crypt}).values;
+  EXPECT_EQ(values.at("partition sda1"), "1000 bytes at 1048576");
+  EXPECT_EQ(values.at("volume md0 sync_speed_max"), "50000 (local)");
+  EXPECT_EQ(values.at("volume md0 offset of sda1"), "2048");
+  EXPECT_EQ(values.at("volume secret discard_max_bytes"), "0");
+  EXPECT_EQ(values.size(), 6U) << "and its size, and that of its blocks";
+}
+
+TEST(recorded, a_timer_is_enabled_at_a_time_or_not) {
+  EXPECT_EQ(recorded("fstrim.timer", {true, "weekly", ""}).values.at("fstrim.timer"), "enabled weekly");
+  EXPECT_EQ(recorded("fstrim.timer", {true, "weekly", "100min"}).values.at("fstrim.timer"),
+            "enabled weekly, 100min late");
+  EXPECT_EQ(recorded("fstrim.timer", {false, "weekly", ""}).values.at("fstrim.timer"), "disabled");
+  EXPECT_TRUE(recorded("fstrim.timer", {}).values.empty());
+}
+
 TEST(recorded, what_moves_by_itself_is_no_setting) {
   model::DiskSettings disk;
   disk.device.name = "nvme0n1";

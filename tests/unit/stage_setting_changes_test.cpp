@@ -2,7 +2,9 @@
 // Is a setting of one disk never taken for that of another, and is what is gone forgotten?
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,7 +16,8 @@ namespace {
 class Host {
  public:
   /// Disks by name, that all say `wwid` of themselves, with their scheduler; and what sda has mounted.
-  Effects look(const std::map<std::string, std::string>& schedulers, const std::vector<std::string>& mounts = {}) {
+  Effects look(const std::map<std::string, std::string>& schedulers, const std::vector<std::string>& mounts = {},
+               const std::set<std::string>& options = {"rw"}) {
     Tick tick;
     auto inventory = std::make_shared<model::Inventory>();
     for (const std::string& mountpoint : mounts) {
@@ -22,6 +25,7 @@ class Host {
       filesystem.device = "sda";
       filesystem.mountpoint = mountpoint;
       filesystem.fstype = "ext4";
+      filesystem.options = options;
       inventory->filesystems.push_back(filesystem);
     }
     tick.inventory = inventory;
@@ -64,7 +68,42 @@ TEST(SettingChanges, AFileSystemThatIsUnmountedIsOneRowAndForgotten) {
   EXPECT_TRUE(host.look({{"sda", "none"}}, {"/srv"}).rows.settings.empty());
   const Effects again = host.look({{"sda", "none"}}, {"/srv", "/mnt"});
   ASSERT_EQ(again.rows.settings.size(), 1U);
-  EXPECT_EQ(again.rows.settings[0].value, "ext4 nodiscard");
+  EXPECT_EQ(again.rows.settings[0].value, "ext4 rw");
+}
+
+TEST(SettingChanges, EachOptionOfAMountIsASetting) {
+  Host host;
+  host.look({{"sda", "none"}}, {"/srv"}, {"rw", "discard"});
+  const Effects without = host.look({{"sda", "none"}}, {"/srv"}, {"rw"});
+  ASSERT_EQ(without.rows.settings.size(), 1U);
+  EXPECT_EQ(without.rows.settings[0].value, "ext4 rw");
+  ASSERT_EQ(without.lines.size(), 1U);
+  EXPECT_NE(without.lines[0].text.find("before=\"ext4 discard,rw\" now=\"ext4 rw\""), std::string::npos)
+      << without.lines[0].text;
+  EXPECT_EQ(host.look({{"sda", "none"}}, {"/srv"}, {"rw", "nobarrier"}).rows.settings.size(), 1U);
+}
+
+TEST(SettingChanges, WhatIsSetUpOnADiskMayGoAwayAndWhatWasNotReadIsLeft) {
+  SettingChanges stage;
+  const auto look = [&](std::map<std::string, std::string> values) {
+    Tick tick;
+    tick.inventory = std::make_shared<const model::Inventory>();
+    auto device = std::make_shared<model::Device>();
+    device->name = "sda";
+    device->wwid = "wwid";
+    tick.devices.emplace_back();
+    tick.devices.back().block.device = device;
+    tick.settings_read.push_back({"sda", std::move(values)});
+    return stage.observe(tick).effects.rows.settings;
+  };
+  look({{"scheduler", "none"},
+        {"partition sda1", "1000 bytes at 512"},
+        {"volume md0 sync_speed_max", "200000 (system)"}});
+  const auto rows = look({{"partition sda1", "1000 bytes at 1048576"}});
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].value, "1000 bytes at 1048576");
+  EXPECT_EQ(rows[1].name, "volume md0 sync_speed_max");
+  EXPECT_EQ(rows[1].value, "");
 }
 
 }  // namespace

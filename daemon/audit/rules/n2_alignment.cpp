@@ -9,11 +9,10 @@ namespace ssdpulse::audit {
 namespace {
 
 constexpr double kMisalignedShare = 0.05;  // of the bytes written
-constexpr std::uint64_t kPage = 4096;      // no flash has smaller ones
 
 Finding alignment(const Facts& facts, const DiskSettings& disk) {
   // NVMe's preferred write granularity arrives as minimum_io_size, its alignment at most as the physical block.
-  const std::uint64_t preferred = std::max<std::uint64_t>({kPage, disk.device.write_granularity_bytes});
+  const std::uint64_t preferred = std::max<std::uint64_t>({kFlashPage, disk.device.write_granularity_bytes});
   if (disk.partitions.empty()) {
     return ok("it has no partitions");
   }

@@ -8,46 +8,64 @@
 namespace ssdpulse::audit {
 namespace {
 
+/// Members of an array that are a disk, or partitions of it, and whose data do not begin at a multiple of `unit`.
+std::string crooked_members(const DiskSettings& array, const DiskSettings& disk, std::uint64_t unit) {
+  std::vector<std::string> members{disk.device.name};
+  for (const model::PartitionSettings& partition : disk.partitions) {
+    members.push_back(partition.name);
+  }
+  std::string crooked;
+  for (const std::string& member : members) {
+    const auto sectors = array.files.number("md/dev-" + member + "/offset");
+    if (sectors && (*sectors * 512) % unit != 0) {
+      crooked += (crooked.empty() ? "" : " ") + member;
+    }
+  }
+  return crooked;
+}
+
+struct Members {
+  std::uint64_t largest_unit = kFlashPage;  // of all
+  std::uint64_t crooked_unit = 0;           // of those that are crooked, the largest
+  std::string crooked;                      // their names
+  std::optional<double> wear = 0;           // bytes a day of theirs; nothing where one of them is not counted
+};
+
+Members look_at(const Facts& facts, const DiskSettings& array) {
+  Members all;
+  for (const DiskSettings& disk : facts.settings.disks) {
+    if (std::find(array.disks.begin(), array.disks.end(), disk.device.name) == array.disks.end()) {
+      continue;
+    }
+    const std::uint64_t unit = std::max<std::uint64_t>(kFlashPage, disk.device.write_granularity_bytes);
+    all.largest_unit = std::max(all.largest_unit, unit);
+    const std::string crooked = crooked_members(array, disk, unit);
+    if (crooked.empty()) {
+      continue;
+    }
+    all.crooked += (all.crooked.empty() ? "" : " ") + crooked;
+    all.crooked_unit = std::max(all.crooked_unit, unit);
+    const auto one = misaligned_bytes_per_day(facts, disk, unit);
+    all.wear = all.wear && one ? std::optional(*all.wear + *one) : std::nullopt;
+  }
+  return all;
+}
+
 Finding member_offsets(const Facts& facts, const DiskSettings& array) {
   const auto chunk = array.files.number("md/chunk_size");
   if (!array.files.has("md/level")) {
     return not_applicable("it is no md array");
   }
-  const auto is_member = [&](const DiskSettings& disk) {
-    return std::find(array.disks.begin(), array.disks.end(), disk.device.name) != array.disks.end();
-  };
-  std::uint64_t preferred = 4096;
-  std::string crooked;
-  for (const DiskSettings& disk : facts.settings.disks) {
-    if (!is_member(disk)) {
-      continue;
-    }
-    preferred = std::max<std::uint64_t>(preferred, disk.device.write_granularity_bytes);
-    std::vector<std::string> members{disk.device.name};
-    for (const model::PartitionSettings& partition : disk.partitions) {
-      members.push_back(partition.name);
-    }
-    for (const std::string& member : members) {
-      const auto sectors = array.files.number("md/dev-" + member + "/offset");
-      if (sectors && (*sectors * 512) % preferred != 0) {
-        crooked += (crooked.empty() ? "" : " ") + member;
-      }
-    }
-  }
-  if (!crooked.empty()) {
-    Finding bad = info(fmt::format("data that does not begin at a multiple of {} KiB", preferred / 1024),
-                       crooked + ": each write to the array touches a page more than it needs");
+  const Members members = look_at(facts, array);
+  if (!members.crooked.empty()) {
+    Finding bad = info(fmt::format("data that does not begin at a multiple of {} KiB", members.crooked_unit / 1024),
+                       members.crooked + ": each write to the array touches a page more than it needs");
     bad.change = "build the array again, with mdadm --data-offset=1M";
     bad.undo = "the former array, from a backup";
     bad.risk = "everything on it is lost";
-    std::optional<double> wear;
-    for (const DiskSettings& disk : facts.settings.disks) {
-      const auto one = is_member(disk) ? misaligned_bytes_per_day(facts, disk, preferred) : std::nullopt;
-      wear = one ? std::optional(wear.value_or(0) + *one) : wear;
-    }
-    return weigh(facts, std::move(bad), {{"wear_bytes_per_day", wear, kWearLimit}});
+    return weigh(facts, std::move(bad), {{"wear_bytes_per_day", members.wear, kWearLimit}});
   }
-  if (chunk && *chunk != 0 && *chunk < preferred) {
+  if (chunk && *chunk != 0 && *chunk < members.largest_unit) {
     return info(fmt::format("chunks of {} KiB are smaller than what the drives prefer", *chunk / 1024),
                 "full stripes are parts of pages");
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/sources/settings/recorded.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace ssdpulse::settings {
@@ -33,6 +35,14 @@ constexpr Recorded kOfDisk[] = {
     {"link_power_management_policy", "link_power_management_policy"},
 };
 constexpr Recorded kOfController[] = {{"power/pm_qos_latency_tolerance_us", "power/pm_qos_latency_tolerance_us"}};
+constexpr Recorded kOfVolume[] = {
+    {"md/level", "level"},
+    {"md/chunk_size", "chunk_size"},
+    {"md/raid_disks", "raid_disks"},
+    {"md/sync_speed_max", "sync_speed_max"},
+    {"queue/discard_max_bytes", "discard_max_bytes"},
+    {"queue/read_ahead_kb", "read_ahead_kb"},
+};
 constexpr Recorded kOfHost[] = {
     {"proc/sys/kernel/osrelease", "kernel"},
     {"proc/sys/vm/dirty_background_bytes", "vm.dirty_background_bytes"},
@@ -53,17 +63,35 @@ constexpr Recorded kOfHost[] = {
 };
 
 template <std::size_t kCount>
-void take(const Recorded (&list)[kCount], const model::Attributes& files, model::RecordedSettings& settings) {
+void take(const Recorded (&list)[kCount], const model::Attributes& files, model::RecordedSettings& settings,
+          const std::string& prefix = "") {
   for (const auto& [file, name] : list) {
     if (std::string value = files.chosen(file); !value.empty()) {
-      settings.values.emplace(name, std::move(value));
+      settings.values.emplace(prefix + name, std::move(value));
+    }
+  }
+}
+
+/// A number of dm-N is another volume's after a restart: its own name is not.
+void take_volume(const model::DiskSettings& volume, const model::DiskSettings& disk,
+                 model::RecordedSettings& settings) {
+  const std::string own = volume.files.text("dm/name");
+  const std::string prefix = fmt::format("volume {} ", own.empty() ? volume.device.name : own);
+  take(kOfVolume, volume.files, settings, prefix);
+  std::vector<std::string> members{disk.device.name};
+  for (const model::PartitionSettings& partition : disk.partitions) {
+    members.push_back(partition.name);
+  }
+  for (const std::string& member : members) {
+    if (const auto sectors = volume.files.number(fmt::format("md/dev-{}/offset", member))) {
+      settings.values.emplace(fmt::format("{}offset of {}", prefix, member), std::to_string(*sectors));
     }
   }
 }
 
 }  // namespace
 
-model::RecordedSettings recorded(const model::DiskSettings& disk) {
+model::RecordedSettings recorded(const model::DiskSettings& disk, const std::vector<model::DiskSettings>& volumes) {
   model::RecordedSettings settings{disk.device.name, {}};
   if (!disk.device.firmware.empty()) {
     settings.values.emplace("firmware", disk.device.firmware);
@@ -72,7 +100,23 @@ model::RecordedSettings recorded(const model::DiskSettings& disk) {
   settings.values.emplace("logical_block_bytes", std::to_string(disk.device.logical_block_bytes));
   take(kOfDisk, disk.files, settings);
   take(kOfController, disk.controller, settings);
+  for (const model::PartitionSettings& partition : disk.partitions) {
+    settings.values.emplace("partition " + partition.name,
+                            fmt::format("{} bytes at {}", partition.size_bytes, partition.start_bytes));
+  }
+  for (const model::DiskSettings& volume : volumes) {
+    take_volume(volume, disk, settings);
+  }
   return settings;
+}
+
+model::RecordedSettings recorded(const std::string& name, const model::TimerSettings& timer) {
+  if (!timer.enabled) {
+    return {};
+  }
+  const std::string when =
+      timer.delay.empty() ? timer.calendar : fmt::format("{}, {} late", timer.calendar, timer.delay);
+  return {"", {{name, *timer.enabled ? "enabled " + when : "disabled"}}};
 }
 
 model::RecordedSettings recorded(const model::Attributes& files) {

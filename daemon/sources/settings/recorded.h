@@ -3,14 +3,20 @@
 // a link's speed or the check of an array, is none. Pure.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "daemon/model/settings.h"
 
 namespace ssdpulse::settings {
 
-/// Of a disk or an array.
-model::RecordedSettings recorded(const model::DiskSettings& disk);
+/// Of a disk, its partitions, and `volumes` above it, which are arrays and dm devices.
+model::RecordedSettings recorded(const model::DiskSettings& disk, const std::vector<model::DiskSettings>& volumes = {});
 
 /// Of the host; `files` as HostSettings::files.
 model::RecordedSettings recorded(const model::Attributes& files);
+
+/// Of the host: a timer, by its name; no values where it cannot be seen.
+model::RecordedSettings recorded(const std::string& name, const model::TimerSettings& timer);
 
 }  // namespace ssdpulse::settings

@@ -70,8 +70,6 @@ void read_disks(const SettingsRoot& root, const model::Inventory& inventory, mod
       continue;
     }
     model::DiskSettings disk = read_disk(root, device);
-    const std::string name = sysfs::to_sysfs_name(device.name);
-    disk.partitions = partitions(root.directory + "/sys/block/" + name, name);
     if (!disk.controller_name.empty()) {
       add_link_files(controller_directory(root, disk), disk.controller);
     }
@@ -197,7 +195,10 @@ void read_sleep(const std::string& sys, model::HostSettings& settings) {
 model::DiskSettings read_disk(const SettingsRoot& root, const model::Device& device) {
   model::DiskSettings disk;
   disk.device = device;
-  disk.files = disk_files(root.directory + "/sys/block/" + sysfs::to_sysfs_name(device.name));
+  const std::string name = sysfs::to_sysfs_name(device.name);
+  const std::string directory = root.directory + "/sys/block/" + name;
+  disk.files = disk_files(directory);
+  disk.partitions = partitions(directory, name);
   if (device.transport == "nvme") {
     disk.controller_name = "nvme" + device.name.substr(4, device.name.find('n', 4) - 4);
     disk.controller = controller_files(controller_directory(root, disk));

@@ -14,8 +14,8 @@ struct SettingsRoot {
   std::string directory;  // empty: this host
 };
 
-/// One disk alone, or one array without its disks; without its partitions and its PCIe link. Asks the kernel and no
-/// device, so that it may be called where nothing may wait.
+/// One disk alone, or one array without its disks; without its PCIe link. Asks the kernel and no device, so that it may
+/// be called where nothing may wait.
 model::DiskSettings read_disk(const SettingsRoot& root, const model::Device& device);
 
 /// HostSettings::files alone.

@@ -9,6 +9,8 @@ ALL = CALM + TROUBLE + AFTER
 BEGIN = 16 * MINUTE
 BEFORE, DURING, LATER = 15 * MINUTE, 28 * MINUTE, 39 * MINUTE
 READ = {"device": "nvme0n1", "operation": "read"}
+FLOOD = [counter("ssdpulse_tenant_bytes_total", [(CALM, 0), (TROUBLE, growth), (AFTER, 0)], tenant=tenant, **READ)
+         for tenant, growth in (("backup.service", 15e8), ("db.service", 15e6))]
 
 
 def met(slow, ios=300, operation="read", during="discard", samples=TROUBLE):
@@ -143,6 +145,10 @@ CASES = [
     tail("SpikeUnexplained", "slow for a while and no cause known", spike("unknown", TROUBLED),
          fires=((DURING, {**READ, "cause": "unknown"},
                  "On db1:10936, reads on nvme0n1 were slow without a known cause in 100% of the last 5 minutes."),)),
+    tail("SpikeUnexplained", "a tenant floods the drive", spike("unknown", TROUBLED), *FLOOD,
+         fires=((DURING, {**READ, "cause": "unknown"},
+                 "On db1:10936, reads on nvme0n1 were slow without a known cause in 100% of the last 5 minutes; most is read and "
+                 "written by backup.service (100MB/s)."),)),
     tail("SpikeUnexplained", "the cause is known", spike("gc", TROUBLED), spike("unknown", [(ALL, 0)])),
     tail("SpikeUnexplained", "unknown only until the drive was asked, a minute later",
          spike("unknown", [(CALM, 0), (4, 1), (TROUBLE + AFTER, 0)]),
@@ -162,6 +168,13 @@ CASES = [
          fires=((BEGIN + 90, {**COMMIT, "cause": "flush"},
                  "On db1:10936, commits on nvme0n1 were slow in 6.667% of the last 5 minutes (cause: flush); they "
                  "waited 60 s longer than usual in 15 minutes."),), silent=(BEFORE, BEGIN + 8 * MINUTE)),
+    Case("SsdpulseCommitsSlow", "a spike that goes on has cost something, too",
+         [spike("flush", TROUBLED, "commit"),
+          counter("ssdpulse_latency_excess_seconds_total", [(ALL, 0)], cause="flush", **COMMIT),
+          gauge("ssdpulse_latency_spike_pending_excess_seconds", [(CALM, 0), (TROUBLE, 90), (AFTER, 0)], **COMMIT)],
+         fires=((DURING, {**COMMIT, "cause": "flush"},
+                 "On db1:10936, commits on nvme0n1 were slow in 100% of the last 5 minutes (cause: flush); they waited 90 s longer "
+                 "than usual in 15 minutes."),), silent=(BEFORE, LATER)),
     Case("SsdpulseCommitsSlow", "most commits are one tenant's",
          [spike("flush", TROUBLED, "commit"),
           *(counter("ssdpulse_tenant_commits_total", [(CALM, growth), (TROUBLE, growth), (AFTER, growth)], device="nvme0n1", tenant=tenant)
@@ -202,9 +215,7 @@ CASES = [
 
     tail("LatencyHigh", "sixteen times the usual p99 for ten minutes", whole(-7, 3000), fires=((DURING, READ,
          "On db1:10936, reads on nvme0n1 take 0.0078 s (99th percentile over 5 minutes); 0.00012 s is usual."),)),
-    tail("LatencyHigh", "a tenant floods the drive", whole(-7, 3000),
-         *(counter("ssdpulse_tenant_bytes_total", [(CALM, 0), (TROUBLE, growth), (AFTER, 0)], tenant=tenant, **READ)
-           for tenant, growth in (("backup.service", 15e8), ("db.service", 15e6))), fires=((DURING, READ,
+    tail("LatencyHigh", "a tenant floods the drive", whole(-7, 3000), *FLOOD, fires=((DURING, READ,
          "On db1:10936, reads on nvme0n1 take 0.0078 s (99th percentile over 5 minutes); 0.00012 s is usual; most is read and written by "
          "backup.service (100MB/s)."),)),
     tail("LatencyHigh", "ten times the usual, but quick: 2 ms", whole(-9, 3000)),
