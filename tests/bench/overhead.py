@@ -7,8 +7,8 @@ least that tells latencies (completion_hash.bpf.c). Each
 is run several times in random order, so that a machine that grows slower meets all of them; what is judged is ratios of
 medians, never a time. First with the kernel's accounting of BPF programs on (nanoseconds by hook), then with it off
 (IOPS, p99 and CPU time of the load itself). Asking pages has a load of its own, buffered writes, as direct ones have
-none to ask. Full mode takes turns under two names: what these differ by is noise. So does full mode without samples for
-the flash model, and with --old another build's daemon: the new one's cost above the floor is compared with theirs.
+none to ask. Full mode takes turns under two names: what these differ by is noise. Full mode without samples for the flash
+model and, with --old, other builds take turns as well: full mode's cost above the floor is divided by theirs.
 """
 import argparse
 import ctypes

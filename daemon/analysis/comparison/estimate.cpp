@@ -12,6 +12,8 @@ namespace ssdpulse::analysis::comparison {
 namespace {
 
 constexpr double kLeastBlocks = 8;
+// Circular blocks overlap: a variance of theirs is as certain as one of half as many more (Meketon and Schmeiser 1984).
+constexpr double kOverlap = 1.5;
 
 /// By how much each minute moves the figure: what it would be without that minute.
 std::vector<double> influences(const MinuteSums& sums, const std::vector<double>& total, const Figure& figure,
@@ -93,7 +95,7 @@ std::optional<Estimate> estimate(const MinuteSums& sums, const Figure& figure, c
   }
   const double carrying = std::clamp(carrying_blocks(masses, result.block_minutes), 1.0, minutes / block);
   result.blocks = carrying;
-  result.degrees = std::max(1.0, result.blocks - 1);
+  result.degrees = std::max(1.0, kOverlap * (result.blocks - 1));
   result.variance = variance_of_draws(sums, result.block_minutes, figure, settings, *log_value) *
                     missing_variance(length.autocorrelation, block, minutes) * (1 + 0.5 / carrying);
   result.longer = std::max({1.0, kLeastBlocks / carrying, kLeastBlocks * length.wanted / minutes});
