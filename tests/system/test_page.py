@@ -250,6 +250,8 @@ def answers_fit_the_schema(check, port, name):
         validate(f"/api/v1/devices/{name}/live?heat={heat}", "live")
     validate(f"/api/v1/devices/{name}/tenants", "tenants")
     validate(f"/api/v1/devices/{name}/column?snapshot={live['to']}", "column")
+    for question in ("", "?op=7,12.5&window=24h"):
+        validate(f"/api/v1/devices/{name}/what-if{question}", "what_if")
     _, size = validate(f"/api/v1/devices/{name}/live?since={live['to']}", "live")
     check.that(size <= 2048, "an answer that goes on has at most 2 KB")
 
