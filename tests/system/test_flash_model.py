@@ -13,8 +13,11 @@ import mmap
 import os
 import random
 import subprocess
+import urllib.request
 from dataclasses import dataclass
 from typing import TextIO
+
+import jsonschema
 
 from lib import rig
 
@@ -89,6 +92,13 @@ def check_what_if(check, address, disk):
     rows = answer["drives"][0]["rows"]
     check.that([row["overprovisioning"] for row in rows[:2]] == [0.07, 0.1] and rows[1]["interpolated"],
                "what-if answers what was asked")
+    schema, answer = (json.load(urllib.request.urlopen(f"http://{address}/{path}"))
+                      for path in ("api.schema.json", f"api/v1/devices/{disk.name}/what-if"))
+    try:
+        jsonschema.validate(answer, {"$ref": "#/$defs/what_if", "$defs": schema["$defs"]})
+        check.that(bool(answer["rows"]), f"the answer of the API has {len(answer['rows'])} rows and fits the schema")
+    except jsonschema.ValidationError as error:
+        check.that(False, f"what-if fits the schema: {error.message[:300]} at {list(error.absolute_path)}")
 
 
 def check_estimate(check, scrape, load):

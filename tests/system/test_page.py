@@ -3,17 +3,21 @@
 # timeout: 180
 """Does the page for people say in a real browser what the daemon measured, and nothing else?
 
-A drive whose reads a test can slow down, and one on memory under load. Numbers are computed anew from two /metrics pages
-of the snapshots that the page names; pixels of the heatmap are read back; nobody but the daemon is asked for anything.
+A drive whose reads a test can slow down, one on memory under load of a cgroup whose name is markup, and an idle one with such a
+mount point. Numbers are computed anew from two /metrics pages of the snapshots that the page names; pixels of the heatmap are
+read back; nobody but the daemon is asked for anything, in the long tier for ten minutes.
 Not Debian's python3 but that of the path would lack selenium.
 """
 import gzip
 import http.client
+import itertools
 import json
+import os
 import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2]
@@ -22,12 +26,15 @@ import jsonschema  # noqa: E402  pylint: disable=wrong-import-position
 from browser import browser  # noqa: E402  pylint: disable=wrong-import-position
 from controlled_disk import controlled_disk  # noqa: E402  pylint: disable=wrong-import-position
 from heatmap import painted  # noqa: E402  pylint: disable=wrong-import-position
-from lib import buckets, rig  # noqa: E402  pylint: disable=wrong-import-position
+from lib import buckets, cgroups, rig  # noqa: E402  pylint: disable=wrong-import-position
 from selenium.webdriver.common.keys import Keys  # noqa: E402  pylint: disable=wrong-import-position
 
 FAST = {"read": 0.0005, "write": 0.0005}
 SLOW = {"read": 0.25,  # far beyond what a busy host does to a read
          "write": 0.0005}
+MARKUP = "<img src=x onerror=alert(1)>"  # a name that a directory may have
+TENANT = f"<img><u>{os.getpid()}.service"
+WATCHED = 600 if rig.LONG else 0  # seconds that somebody just looks at the page
 
 
 def fetch(port, path, headers=None):
@@ -39,6 +46,19 @@ def fetch(port, path, headers=None):
         return answer.status, dict(answer.getheaders()), answer.read()
     finally:
         connection.close()
+
+
+@contextmanager
+def mounted(state, disk):
+    """A file system on it, with markup for a mount point."""
+    mountpoint = state / MARKUP
+    mountpoint.mkdir()
+    rig.run("mkfs.ext4", "-q", "-F", "-E", "nodiscard", disk.path)
+    rig.run("mount", disk.path, mountpoint)
+    try:
+        yield
+    finally:
+        rig.run("umount", mountpoint, check=False)
 
 
 class Pages:
@@ -170,6 +190,16 @@ def it_says_whose_and_by_which_way(check, chrome):
                "the path of this load is a bar: " + chrome.run("return [...document.querySelectorAll('.bars ~ .summary')].map((one) => one.innerText).join()"))
 
 
+def names_are_never_markup(check, chrome, busy, odd):
+    """Those that anybody on the host can give: of a mount point, and of a cgroup."""
+    for view, place, name in (("#/", f"tr[data-device='{odd}'] .name", MARKUP), (f"#/device/{odd}", ".facts", MARKUP),
+                              (f"#/device/{busy}", ".bars", TENANT)):
+        chrome.run("location.hash = arguments[0]", view)
+        check.that(chrome.wait(lambda place=place, name=name: name in chrome.text(place), 20), f"{view} has {name} as text")
+        check.equal(chrome.run("return [...document.querySelectorAll('img, u, [onerror]')].map((one) => one.outerHTML)"), [],
+                    f"{view}: elements that were made of it")
+
+
 def keyboard_is_enough(check, chrome, name):
     chrome.run("location.hash = '#/'; document.activeElement.blur()")
     chrome.wait(lambda: chrome.find("tr[data-device]"))
@@ -212,6 +242,14 @@ def fits_320_pixels(check, chrome, name):
     chrome.size(1280, 900)
 
 
+def watched_for_long(chrome, name):
+    """All drives, one, and an hour of it, in turn."""
+    views, end = itertools.cycle(("#/", f"#/device/{name}", f"#/device/{name}?range=3600")), time.monotonic() + WATCHED
+    while time.monotonic() < end:
+        chrome.run("location.hash = arguments[0]", next(views))
+        time.sleep(30)
+
+
 def survives_a_restart(check, chrome, daemon, state):
     chrome.run("location.hash = '#/'")
     daemon.process.terminate()
@@ -250,6 +288,8 @@ def answers_fit_the_schema(check, port, name):
         validate(f"/api/v1/devices/{name}/live?heat={heat}", "live")
     validate(f"/api/v1/devices/{name}/tenants", "tenants")
     validate(f"/api/v1/devices/{name}/column?snapshot={live['to']}", "column")
+    for question in ("", "?op=7,12.5&window=24h"):
+        validate(f"/api/v1/devices/{name}/what-if{question}", "what_if")
     _, size = validate(f"/api/v1/devices/{name}/live?since={live['to']}", "live")
     check.that(size <= 2048, "an answer that goes on has at most 2 KB")
 
@@ -269,28 +309,33 @@ def only_known_hosts_are_answered(check, port):
 
 def test(check, state):
     with controlled_disk(state, FAST) as (slow, tell), rig.ram_disks(state, 1, "128M") as (busy,), \
-            rig.daemon(state, [slow, busy], include=[slow.name, busy.name]) as daemon, browser() as chrome, \
-            Pages(daemon) as pages:
-        loads = [rig.Load(rig.fio_command(slow, 1, [{}], rw="randread", bs="4k", ioengine="psync", runtime=150,
+            rig.ram_disks(state, 1, "16M") as (odd,), mounted(state, odd), cgroups.named(f"/batch.slice/{TENANT}") as (cgroup,), \
+            rig.daemon(state, [slow, busy, odd], include=[slow.name, busy.name, odd.name]) as daemon, browser() as chrome:
+        loads = [rig.Load(rig.fio_command(slow, 1, [{}], rw="randread", bs="4k", ioengine="psync", runtime=150 + WATCHED,
                                           time_based=None, rate_iops=12), may_fail=True),
-                 rig.Load(rig.fio_command(busy, 2, [{}], rw="randrw", bs="4k", ioengine="psync", runtime=150,
-                                          time_based=None, rate_iops="400,200", fsync=50), may_fail=True)]
+                 rig.Load(cgroup.command(rig.fio_command(busy, 2, [{}], rw="randrw", bs="4k", ioengine="psync",
+                                                         runtime=150 + WATCHED, time_based=None, rate_iops="400,200",
+                                                         fsync=50)), may_fail=True)]
         try:
             base = f"http://127.0.0.1:{daemon.port}/"
             chrome.driver.get(base)
-            check.that(chrome.wait(lambda: len(chrome.find("tr[data-device]")) == 2), "both drives are there")
+            check.that(chrome.wait(lambda: len(chrome.find("tr[data-device]")) == 3), "all drives are there")
             paint = chrome.run("return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null")
             check.figure(f"first picture after {paint} ms")
             check.that("log pages are read of NVMe drives alone" in chrome.text("main"), "the page says what is not measured")
-            time.sleep(11)
-            numbers_are_those_of_metrics(check, chrome, pages, busy.name)
+            with Pages(daemon) as pages:
+                time.sleep(11)
+                numbers_are_those_of_metrics(check, chrome, pages, busy.name)
             heatmap_shows_what_was_injected(check, chrome, tell, slow.name)
             spike_is_explained(check, chrome)
             it_says_whose_and_by_which_way(check, chrome)
+            names_are_never_markup(check, chrome, busy.name, odd.name)
             answers_fit_the_schema(check, daemon.port, busy.name)
             only_known_hosts_are_answered(check, daemon.port)
             keyboard_is_enough(check, chrome, busy.name)
             fits_320_pixels(check, chrome, slow.name)
+            if not check.failures:
+                watched_for_long(chrome, busy.name)
             said = [one for one in chrome.console() if "willReadFrequently" not in one]  # about our own reading of pixels
             check.equal(said, [], "console messages and violations of the policy")
             others = {url for url in chrome.requested() if not url.startswith((base, "data:"))}

@@ -22,7 +22,7 @@ AT_ONCE = 40  # in a pipeline
 CONNECTIONS = 4
 STATUSES = {200, 304, 400, 404, 414, 421, 431, 503}
 STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
-PARAMETERS = ("at", "since", "heat", "snapshot", "op", "window", "from", "to", "points", "minutes", "tenants", "collect[]", "text", "")
+PARAMETERS = ("at", "since", "heat", "snapshot", "op", "window", "from", "to", "points", "minutes", "seconds", "tenants", "collect[]", "text", "")
 VALUES = ("", "0", "1", "-1", "2000", "2001", "read", "commit", "total", "18446744073709551615", "18446744073709551616", "4000000000",
           "1e9", "0x10", "NaN", "7,12,28", ",,,,", "24h", "%00", "%", "%zz", "%ff%fe", "%2e%2e%2f", "%0d%0aX:%20y", "+", "é".encode().decode("latin-1"))
 

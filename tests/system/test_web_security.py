@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 180
 """Do TLS and basic authentication let in whom they should, with curl and a real Prometheus, and nobody else? Do new
-certificates and passwords take effect while the daemon runs on, and is a bad file harmless?
+certificates and passwords take effect while the daemon runs on, and is a bad file harmless? Does the page have the headers
+that keep others from it, and is nothing of it left where it is turned off?
 """
 import os
 import signal
@@ -19,6 +20,9 @@ PASSWORD, OLD, NEW = "correct horse", "old battery", "new staple"
 COST = 10
 SUITES = prometheus.SUITES if rig.LONG else ("trixie",)
 SAN = "DNS:prometheus.example"
+PAGE_HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin"}
+PAGE_POLICY = {"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"}
+OF_THE_PAGE = ("/app.js", "/api.schema.json", "/api/v1/devices", "/api/v1/history")
 
 
 class Files:
@@ -290,6 +294,33 @@ def activated(check, state):
                    f"a socket of another name: exit {process.returncode}")
 
 
+def the_page(check, state):
+    """Where it is, which the log says, and how it is protected."""
+    with rig.daemon(state, []) as daemon:
+        address = f"127.0.0.1:{daemon.port}"
+        words = f'page url=http://{address}/ from_elsewhere="ssh -L {daemon.port}:{address} THIS_HOST"'
+        check.that(words in daemon.log.read_text(), f"the log of a start says {words}")
+        client = web.Client(daemon.port)
+        for path in ("/", *OF_THE_PAGE):
+            status, headers, _ = client.get(path)
+            check.equal((status, {name: headers.get(name) for name in PAGE_HEADERS}), (200, PAGE_HEADERS), path)
+            policy = {one.strip() for one in headers.get("Content-Security-Policy", "").split(";")}
+            check.that(PAGE_POLICY <= policy and not any("unsafe" in one for one in policy), f"{path}: a strict policy")
+
+
+def no_page(check, state):
+    """`web.page: false` leaves what is for programs."""
+    with rig.daemon(state, [], web="  page: false\n") as daemon:
+        client = web.Client(daemon.port)
+        for path in OF_THE_PAGE:
+            check.equal(client.get(path)[0], 404, f"without a page, {path}")
+        status, _, body = client.get("/")
+        check.that(status == 200 and b"<script" not in body and b'href="/metrics"' in body, "without a page, / only says where the metrics are")
+        status, _, body = client.get()
+        check.that(status == 200 and b"ssdpulse_build_info" in body, "without a page, /metrics is as ever")
+        check.that("page url=" not in daemon.log.read_text(), "and the log names no page")
+
+
 def test(check, state):
     files = Files(state)
     web.write(files.web, files.settings())
@@ -316,6 +347,8 @@ def test(check, state):
         refused = client.metric('ssdpulse_web_refusals_total{reason="users"}')
         check.that(refused > 20, f"refused users are counted: {refused:.0f}")
     activated(check, state)
+    the_page(check, state)
+    no_page(check, state)
 
 
 rig.main(test)

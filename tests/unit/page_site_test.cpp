@@ -158,6 +158,48 @@ TEST(page_site, tenants_and_paths_are_totals) {
   EXPECT_TRUE(rig.ask(path).at("tenants").is_null()) << "not known is not none";
 }
 
+TEST(page_site, an_nvme_drive_says_its_wear) {
+  Rig rig;
+  auto snapshot = test::small_snapshot();
+  const auto told = [&](std::uint64_t number) {
+    snapshot.number = number;
+    snapshot.taken_at = test::at(1'700'000'100'000 + static_cast<std::int64_t>(number) * 1000);
+    rig.take(snapshot);
+    return rig.ask("/api/v1/devices").at("devices")[0].at("nvme");
+  };
+  using model::NvmeField;
+  auto& drive = snapshot.nvme_drives[0];
+  drive.values = {{NvmeField::available_spare_ratio, "", 0.5, 1},  // of an endurance group
+                  {NvmeField::available_spare_ratio, "", 0.98},
+                  {NvmeField::percentage_used_ratio, "", 0.07},
+                  {NvmeField::temperature_celsius, "sensor_1", 55},
+                  {NvmeField::temperature_celsius, "composite", 41}};
+  auto& waf = drive.write_amplification;
+  waf.ratios = {{"5m", 300, 0, 4, 3, 5}, {"24h", 86'400, 0, 2.5, 2.25, 2.75}, {"lifetime", 0, 0, 2, 1.5, 2.25}};
+  waf.life_remaining = {{"percentage_used", 864'000, 1e8}, {"endurance_estimate", 864'000, 5e7}};
+  Json known{{"controller", "nvme0"},      {"up", true},          {"reason", ""},
+             {"used_ratio", 0.07},         {"life_seconds", 5e7}, {"spare_ratio", 0.98},
+             {"temperature_celsius", 41.0}};
+  known["write_amplification"] = {{"ratio", 2.5},    {"lower", 2.25},   {"upper", 2.75},
+                                  {"window", "24h"}, {"source", "ocp"}, {"reason", "fdp: refused"}};
+  EXPECT_EQ(told(9), known);
+
+  drive.values = {{NvmeField::percentage_used_ratio, "", 0}};
+  drive.polling.up = false;
+  drive.polling.reason = "timeout";
+  waf.ratios.clear();
+  waf.life_remaining.clear();
+  Json unknown{{"controller", "nvme0"},         {"up", false},
+               {"reason", "timeout"},           {"used_ratio", 0.0},
+               {"life_seconds", nullptr},       {"spare_ratio", nullptr},
+               {"temperature_celsius", nullptr}};
+  unknown["write_amplification"] = {{"ratio", nullptr}, {"source", "ocp"}, {"reason", "fdp: refused"}};
+  EXPECT_EQ(told(10), unknown) << "not known is null, and nothing used is 0";
+
+  snapshot.nvme_drives.clear();
+  EXPECT_TRUE(told(11).is_null()) << "no NVMe drive";
+}
+
 TEST(page_site, the_status_has_what_the_audit_found) {
   Rig rig;
   const auto shown = [&] {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cgroups that the block layer charges, on either hierarchy: made here, and always taken away again."""
 import os
+import shlex
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ class Cgroup:
 
     def command(self, command):
         """The same command, run by a member."""
-        return ["sh", "-c", f'echo $$ > {self.path}/cgroup.procs && exec "$@"', "sh", *map(str, command)]
+        return ["sh", "-c", f'echo $$ > {shlex.quote(str(self.path))}/cgroup.procs && exec "$@"', "sh", *map(str, command)]
 
     def remove(self):
         for _ in range(100):

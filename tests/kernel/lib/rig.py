@@ -239,13 +239,16 @@ def _free_port():
 
 
 @contextmanager
-def daemon(state, disks, mode="full", options=(), settings="", include=("loop*",), binary=BINARY):
-    """`ssdpulse run` on loop devices, ready and aware of `disks`. Its log is shown when the test fails."""
+def daemon(state, disks, mode="full", options=(), settings="", include=("loop*",), binary=BINARY, web=""):
+    """`ssdpulse run` on loop devices, ready and aware of `disks`; `web` has more lines of that block, `settings` other blocks.
+
+    Its log is shown when the test fails.
+    """
     port = _free_port()
     # Loads of tests are all that this host does: what they measure shall not be turned off after a minute of it.
     unlimited = "" if "limits:" in settings or binary != BINARY else "\nlimits: {cpu: 0%}\n"
     config = state / "config.yaml"
-    config.write_text(f"web:\n  listen_address: 127.0.0.1:{port}\n"
+    config.write_text(f"web:\n  listen_address: 127.0.0.1:{port}\n{web}"
                       f"devices:\n  include: {json.dumps(list(include))}\n  exclude: []\n"
                       f"latency:\n  mode: {mode}\n"
                       f"history:\n  directory: {state}/history\n{settings}{unlimited}")
