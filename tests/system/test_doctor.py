@@ -76,23 +76,29 @@ def reader_down(check, state, disk):
                 os.waitpid(reader, 0)
 
 
-def history_down(check, state, disk, directory, words, mend):
-    """`words` of why it is; it is up again a while after `mend`."""
-    with rig.daemon(state, [disk], options=[f"--history.directory={directory}"]) as daemon:
-        where = ("--address", f"127.0.0.1:{daemon.port}")
-        code, found = until(lambda found: words in source(found, "history").get("why", ""), *where)
-        one = source(found, "history")
-        check.that(code == 1 and words in one.get("why", "") and one["change"].startswith("make room, or make the directory"),
-                   f"no history: {one.get('why')}, expected: {words}")
-        mend()
-        code, found = until(lambda found: not source(found, "history"), *where, seconds=RETRIED)
-        check.equal((code, source(found, "history")), (says(found), {}), f"{words}: gone once it was mended")
-    check.that((directory / "ssdpulse.db").exists(), f"{words}: and there is a history")
+def history_down(check, daemon, words, change):
+    """It says why, and what changes it."""
+    where = ("--address", f"127.0.0.1:{daemon.port}")
+    code, found = until(lambda found: words in source(found, "history").get("why", ""), *where)
+    one = source(found, "history")
+    check.that(code == 1 and words in one.get("why", "") and change in one["change"],
+               f"no history: {one.get('why')}, expected: {words}; change: {one.get('change')}")
+
+
+def history_up(check, daemon, directory, what):
+    code, found = until(lambda found: not source(found, "history"), "--address", f"127.0.0.1:{daemon.port}", seconds=RETRIED)
+    check.equal((code, source(found, "history")), (says(found), {}), f"gone: {what}")
+    check.that((directory / "ssdpulse.db").exists(), "and there is a history")
 
 
 def history_missing(check, state, disk):
-    parent = state / "parent"
-    history_down(check, state, disk, parent / "history", "No such file or directory", parent.mkdir)
+    directory = state / "parent/history"
+    options = [f"--history.directory={directory}"]
+    with rig.daemon(state, [disk], options=options) as daemon:
+        history_down(check, daemon, "No such file or directory", "make it and restart the daemon")
+    directory.mkdir(parents=True)
+    with rig.daemon(state, [disk], options=options) as daemon:
+        history_up(check, daemon, directory, "the directory was made")
 
 
 def history_full(check, state, disk):
@@ -107,7 +113,10 @@ def history_full(check, state, disk):
         one = doctor(*asked)[1].get(("history-directory", ""), {})
         check.that(one.get("verdict") == "advise" and "is full" in one["why"] and one["change"] == "make room there",
                    f"no daemon, and no room for its history: {one.get('why')}")
-        history_down(check, state, disk, directory, "full", ballast.unlink)
+        with rig.daemon(state, [disk], options=[f"--history.directory={directory}"]) as daemon:
+            history_down(check, daemon, "full", "make room")
+            ballast.unlink()
+            history_up(check, daemon, directory, "room was made")
         check.that(("history-directory", "") not in doctor(*asked)[1], "and whoever asks without one finds room")
 
 
