@@ -9,7 +9,7 @@ from devices import Backend, Nvme
 MACHINE = {"append": "nvme_core.multipath=N"}  # what stands for several paths has no scheduler and no queue
 SHARES_GUEST = True
 CONFIG = "/tmp/healthy.yaml"
-UNDECIDED = {"N4", "F3", "F21"}  # these need a day, systemd, and many I/Os beside log reads
+UNDECIDED = {"N4", "F1", "F2", "F3", "F4", "F21"}  # these need a day, systemd (the guest has none), and many I/Os beside log reads
 SECONDS_OF_LOAD = 6
 FIO = ("fio --name=load --filename=/mnt/healthy/data --size=32M --rw=randrw --bs=4k --ioengine=psync --direct=1 --fsync=32 "
        f"--thread --time_based --runtime={SECONDS_OF_LOAD} --output=/dev/null")
