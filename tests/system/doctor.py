@@ -7,10 +7,10 @@ import time
 from lib import rig
 
 
-def doctor(*arguments):
-    """(exit status, {(id, device): finding that is not well})."""
-    done = subprocess.run([rig.BINARY, "doctor", "--json", *map(str, arguments)], text=True, capture_output=True,
-                          timeout=20, check=False)
+def doctor(*arguments, prefix=()):
+    """(exit status, {(id, device): finding that is not well}). `prefix`: the command that runs it."""
+    done = subprocess.run([*prefix, rig.BINARY, "doctor", "--json", *map(str, arguments)], text=True,
+                          capture_output=True, timeout=20, check=False)
     findings = json.loads(done.stdout)["findings"]
     return done.returncode, {(one["id"], one["device"]): one for one in findings if one["verdict"] != "ok"}
 

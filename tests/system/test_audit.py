@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 240
+# timeout: 300
 # alone: turns settings of the host, fstrim.timer among them
 """Does `ssdpulse audit` see a knob that was turned, is its finding gone once the advised change was made, word by word,
 and does the undo take it back? On loop devices, with a daemon that has measured for seconds.
@@ -14,6 +14,7 @@ import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 
+from controlled_disk import controlled_disk
 from lib import rig
 
 ACCEPTED = """\
@@ -23,6 +24,9 @@ accepted:
     reason: a test of it
     expires: "{}"
 """
+
+
+USUAL, BOOKED = 15, 60  # seconds until it is known what is usual, and at most from a spike to its cause
 
 
 class Audit:
@@ -163,20 +167,31 @@ def journals(check, audit, disk, mount):
     disk.set_queue("write_cache", "write back")
 
 
-def memory(check, audit, disk):
-    """Limits of the page cache, and swap."""
-    names = ("dirty_ratio", "dirty_background_ratio", "dirty_bytes", "dirty_background_bytes")
+DIRTY = ("dirty_ratio", "dirty_background_ratio", "dirty_bytes", "dirty_background_bytes")
+MUCH = ["90", "10", "0", "0"]
 
-    def limits():
-        return [Path(f"/proc/sys/vm/{name}").read_text().strip() for name in names]
+
+def limits():
+    return [Path(f"/proc/sys/vm/{name}").read_text().strip() for name in DIRTY]
+
+
+@contextmanager
+def much_may_wait():
+    """90 % of the memory, to be written."""
     before = limits()
     try:
         rig.run("sysctl", "vm.dirty_background_ratio=10", "vm.dirty_ratio=90")
-        audit.turned("F13", "", ["90", "10", "0", "0"], "info", limits, "90 % of the memory may wait to be written")
+        yield
     finally:
-        for name, value in zip(names, before):
+        for name, value in zip(DIRTY, before):
             if value != "0":
                 rig.run("sysctl", f"vm.{name}={value}")
+
+
+def memory(check, audit, disk):
+    """Limits of the page cache, and swap."""
+    with much_may_wait():
+        audit.turned("F13", "", MUCH, "info", limits, "90 % of the memory may wait to be written, and nothing waited for it")
     check.equal(audit.finding("F14", disk.name)["verdict"], "not applicable", "no swap")
     rig.run("mkswap", disk.path)
     rig.run("swapon", disk.path)
@@ -230,6 +245,60 @@ def answers(check, audit):
                              "--address", "127.0.0.1:1", "--json"], text=True, capture_output=True, check=False,
                             preexec_fn=lambda: os.dup2(os.open(rig.BINARY, os.O_RDONLY), 9), close_fds=False)
     check.that(nobody.returncode == 0 and json.loads(nobody.stdout)["findings"], "any user may ask")
+
+
+@contextmanager
+def mounted(disk, mount):
+    rig.run("mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=0", disk.path)
+    rig.run("mount", disk.path, mount)
+    try:
+        yield
+    finally:
+        rig.run("umount", mount)
+
+
+@contextmanager
+def readers(disk, *files):
+    """Of each file (or the disk) a few reads at a time, fewer than it could answer."""
+    loads = [rig.Load(rig.fio_command(disk, 1, [{"filename": str(file)}], rw="randread", bs="4k", ioengine="psync", size="32M",
+                                      numjobs=2, rate_iops=30, time_based=None, runtime=120), may_fail=True) for file in files]
+    try:
+        yield
+    finally:
+        for load in loads:
+            load._process.terminate()
+            load._process.communicate()
+
+
+def waiting(check, state):
+    """Reads wait for large discards on one disk, and for what the page cache writes at once on the other."""
+    for name in ("trimmed", "flushed", "asked", "files"):
+        (state / name).mkdir()
+    # In one go these are seconds in which no read ends.
+    with controlled_disk(state / "trimmed", {"read": 0.002, "trim": 0.9, "reads_wait_for_trim": True}) as (trimmed, _), \
+            controlled_disk(state / "flushed", {"read": 0.002, "bytes_per_second": 16 << 20}, 256 << 20, "keep=1") as (flushed, _), \
+            mounted(flushed, state / "files"), much_may_wait():
+        trimmed.set_queue("discard_max_bytes", 1 << 31)
+        file = state / "files/read"
+        rig.run("dd", "if=/dev/zero", f"of={file}", "bs=1M", "count=32", "conv=fsync")
+        with rig.daemon(state, [trimmed, flushed], include=[trimmed.name, flushed.name]) as daemon:
+            # Without the history, which has each minute only once it is over.
+            (state / "asked/config.yaml").write_text(f"web: {{ listen_address: '127.0.0.1:{daemon.port}' }}\n"
+                                                     f"devices: {{ include: [{trimmed.name}, {flushed.name}], exclude: [] }}\n"
+                                                     "history: { directory: '' }\n")
+            audit = Audit(check, daemon, state / "asked")
+            with readers(trimmed, trimmed.path, file):
+                time.sleep(USUAL)
+                rig.side_by_side(
+                    lambda: rig.run("blkdiscard", "--step", "32M", trimmed.path),
+                    lambda: rig.run("dd", "if=/dev/zero", f"of={state / 'files/written'}", "bs=1M", "count=100", "conv=fsync"))
+                end = time.monotonic() + BOOKED
+                while time.monotonic() < end and "info" in (audit.finding("Q13", trimmed.name)["verdict"],
+                                                            audit.finding("F13", "")["verdict"]):
+                    time.sleep(1)
+            audit.turned("Q13", trimmed.name, str(1 << 31), "advise", lambda: trimmed.queue("discard_max_bytes"),
+                         "large discards that reads waited for")
+            audit.turned("F13", "", MUCH, "advise", limits, "writes that waited in memory, and held up reads")
 
 
 def watched(check, state, disk):
@@ -290,6 +359,7 @@ def test(check, state):
             partitions(check, audit, other)
             answers(check, audit)
         watched(check, state, other)
+    waiting(check, state)
 
 
 rig.main(test)

@@ -1,13 +1,18 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 120
+# timeout: 180
 """Does `ssdpulse doctor` name each trouble with what fixes it, and is it gone once that was done, word by word?"""
+import os
+import signal
 import socket
 import subprocess
 import time
 
 from doctor import doctor, until
 from lib import rig
+from log_reader import start
+
+RETRIED = 75  # seconds: a history that is down is tried again each minute
 
 
 def missing(found):
@@ -45,15 +50,87 @@ def running(check, state, disk):
     check.equal((code, found[("daemon", "")]["verdict"]), (1, "danger"), "a daemon that has gone")
 
 
+def source(found, name):
+    """What is said of this source, if it is down. Of two the doctor's caller sees the last: one test takes down one."""
+    one = found.get(("sources", ""), {})
+    return one if name in one.get("found", "") else {}
+
+
 def reader_down(check, state, disk):
-    sock = state / "no.sock"
-    with rig.daemon(state, [disk], options=[f"--nvme.reader-socket={sock}"]) as daemon:
+    path = state / "reader.sock"
+    with rig.daemon(state, [disk], options=[f"--nvme.reader-socket={path}"]) as daemon:
         where = ("--address", f"127.0.0.1:{daemon.port}")
         # Shortly after the start the history may still be opening, and nobody has tried to reach the reader.
-        code, found = until(lambda found: "nvme" in found.get(("sources", ""), {}).get("found", ""), *where)
-        one = found.get(("sources", ""), {})
-        check.that(code == 1 and "nvme" in one.get("found", "") and "ssdpulse-nvme.socket" in one["change"],
-                   f"the reader is down: {one.get('why')}")
+        code, found = until(lambda found: source(found, "nvme"), *where)
+        one = source(found, "nvme")
+        check.that(code == 1 and "ssdpulse-nvme.socket" in one.get("change", ""), f"the reader is down: {one.get('why')}")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:  # as the socket unit does
+            listener.bind(str(path))
+            listener.listen(8)
+            reader = start(rig.BINARY, listener)
+            try:
+                code, found = until(lambda found: not source(found, "nvme"), *where)
+                check.equal((code, source(found, "nvme")), (says(found), {}), "gone once it was started")
+            finally:
+                os.kill(reader, signal.SIGKILL)
+                os.waitpid(reader, 0)
+
+
+def history_down(check, daemon, words, change):
+    """It says why, and what changes it."""
+    where = ("--address", f"127.0.0.1:{daemon.port}")
+    code, found = until(lambda found: words in source(found, "history").get("why", ""), *where)
+    one = source(found, "history")
+    check.that(code == 1 and words in one.get("why", "") and change in one["change"],
+               f"no history: {one.get('why')}, expected: {words}; change: {one.get('change')}")
+
+
+def history_up(check, daemon, directory, what):
+    code, found = until(lambda found: not source(found, "history"), "--address", f"127.0.0.1:{daemon.port}", seconds=RETRIED)
+    check.equal((code, source(found, "history")), (says(found), {}), f"gone: {what}")
+    check.that((directory / "ssdpulse.db").exists(), "and there is a history")
+
+
+def history_missing(check, state, disk):
+    directory = state / "parent/history"
+    options = [f"--history.directory={directory}"]
+    with rig.daemon(state, [disk], options=options) as daemon:
+        history_down(check, daemon, "No such file or directory", "make it and restart the daemon")
+    directory.mkdir(parents=True)
+    with rig.daemon(state, [disk], options=options) as daemon:
+        history_up(check, daemon, directory, "the directory was made")
+
+
+def history_full(check, state, disk):
+    """Named by a daemon that is up, and by whoever asks before there is one."""
+    with rig.tmpfs(state, "4M") as memory:
+        directory, ballast = memory / "history", memory / "ballast"
+        directory.mkdir()
+        subprocess.run(["dd", "if=/dev/zero", f"of={ballast}", "bs=64k"], stderr=subprocess.DEVNULL, check=False)
+        config = state / "full.yaml"
+        config.write_text(f"history:\n  directory: {directory}\n")
+        asked = ("-c", config, "--address", "127.0.0.1:1")
+        one = doctor(*asked)[1].get(("history-directory", ""), {})
+        check.that(one.get("verdict") == "advise" and "is full" in one["why"] and one["change"] == "make room there",
+                   f"no daemon, and no room for its history: {one.get('why')}")
+        with rig.daemon(state, [disk], options=[f"--history.directory={directory}"]) as daemon:
+            history_down(check, daemon, "full", "make room")
+            ballast.unlink()
+            history_up(check, daemon, directory, "room was made")
+        check.that(("history-directory", "") not in doctor(*asked)[1], "and whoever asks without one finds room")
+
+
+def capabilities(check):
+    """Root without one of those that load programs, with no daemon there (by number: CAP_SYS_ADMIN 21 contains both)."""
+    key, nobody = ("capabilities", ""), ("--address", "127.0.0.1:1")
+    for name, number in (("CAP_BPF", 39), ("CAP_PERFMON", 38)):
+        found = doctor(*nobody, prefix=("setpriv", f"--bounding-set=-cap_21,-cap_{number}"))[1]
+        one = found.get(key, {})
+        check.that(one.get("verdict") == "unknown" and f"lacks {name}," in one["why"] and "root" in one["change"],
+                   f"without {name}: {one.get('why')}")
+    one = doctor(*nobody, prefix=("setpriv", "--bounding-set=-cap_21"))[1].get(key, {})
+    check.equal((one.get("verdict"), one.get("why")), ("info", "CAP_SYS_ADMIN is missing"), "with both, but for log pages")
+    check.that(key not in doctor(*nobody)[1], "gone for whoever has all")
 
 
 def no_daemon(check, state):
@@ -68,7 +145,12 @@ def no_daemon(check, state):
         check.that(code == 1 and str(port) in found[("port", "")]["found"], f"port {port} is taken")
         check.equal(found[("history-directory", "")]["verdict"], "advise", "a history that is no directory")
         check.equal(found[("reader-socket", "")]["verdict"], "advise", "a reader's socket that is not there")
-    check.that(("port", "") not in doctor("-c", config, "--address", "127.0.0.1:1")[1], "the port is free again")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as reader:
+        reader.bind(f"{state}/none")
+        config.write_text(config.read_text().replace(f"directory: {config}", f"directory: {state}"))
+        found = doctor("-c", config, "--address", "127.0.0.1:1")[1]
+        check.equal([key for key in ("port", "history-directory", "reader-socket") if (key, "") in found], [],
+                    "gone once the port is free, a directory is named and the reader's socket is there")
     empty = state / "empty"
     (empty / "sys/kernel").mkdir(parents=True)
     found = doctor("--address", "127.0.0.1:1", "--root", empty)[1]
@@ -79,9 +161,14 @@ def no_daemon(check, state):
 
 def test(check, state):
     no_daemon(check, state)
+    capabilities(check)
     with rig.ram_disks(state, size="64M", filled=False) as [disk]:
-        running(check, state, disk)
-        reader_down(check, state, disk)
+        def apart(test):
+            own = state / test.__name__
+            own.mkdir()
+            return lambda: test(check, own, disk)
+        # Mostly they wait.
+        rig.side_by_side(*map(apart, (running, reader_down, history_missing, history_full)))
 
 
 rig.main(test)

@@ -239,6 +239,7 @@ TEST(doctor, every_trouble_of_a_host) {
        [](auto& s) {
          s.host.kernel = "5.10.0";
          s.host.locked_memory_bytes = 65536;
+         s.host.privileges = 3ULL << 38U;
        }},
       {"kptr-restrict", Verdict::advise, [](auto& s) { s.host.kptr_restrict = 2; }},
       {"kptr-restrict", Verdict::unknown, [](auto& s) { s.host.kptr_restrict.reset(); }},
@@ -267,6 +268,13 @@ TEST(doctor, every_trouble_of_a_host) {
     EXPECT_EQ(found[0].verdict, row.verdict) << row.id;
     EXPECT_FALSE(found[0].found.empty() || found[0].why.empty()) << row.id;
   }
+}
+
+TEST(doctor, whoever_may_raise_a_limit_is_not_held_by_it) {
+  Start start = good_start();
+  start.host.kernel = "5.10.0";
+  start.host.locked_memory_bytes = 65536;
+  EXPECT_TRUE(troubles(examine(start), "memlock").empty());
 }
 
 TEST(doctor, looks_at_a_host) {

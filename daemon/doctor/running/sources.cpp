@@ -12,8 +12,11 @@ std::string way_out(const model::SourceStatus& source) {
                ? "start the reader's socket (ssdpulse-nvme.socket) where it is a service, else restart the daemon"
                : "journalctl -u ssdpulse -g nvme  # and see the runbook SsdpulseDriveNotAnswering";
   }
-  return source.name == "history" ? "make room, or make the directory writable; see the runbook SsdpulseSourceDown"
-                                  : "see the runbook SsdpulseSourceDown";
+  // By now the daemon may open nothing but the directory that there was when it started.
+  return source.name == "history"
+             ? "make room, or make the directory writable; where it was missing, make it and restart "
+               "the daemon; see the runbook SsdpulseSourceDown"
+             : "see the runbook SsdpulseSourceDown";
 }
 
 Findings sources(const model::Snapshot& snapshot) {

@@ -356,6 +356,14 @@ class Daemon:
         self.vm.wait_for(f"! kill -0 {self.pid}", seconds)
 
 
+def doctor(vm, *options, how=""):
+    """{(id, device): finding of the doctor that is not well}. `how`: words before the command."""
+    code, words = vm.run(f"{how} ssdpulse doctor --json {' '.join(options)} 2>/dev/null", 60)
+    if code not in (0, 1):
+        raise GuestError(f"ssdpulse doctor: exit {code}: {words.decode(errors='replace')}")
+    return {(one["id"], one["device"]): one for one in json.loads(words)["findings"] if one["verdict"] != "ok"}
+
+
 def wall_seconds(text):
     """Since the epoch, of a time as it stands in the log."""
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()

@@ -31,12 +31,16 @@ def run(vm, check):
     before = reads(daemon, disk)
     vm.sh(load)
     check.equal(reads(daemon, disk) - before, IOS, "with integrity, reads counted")
+    check.that(("lockdown", "") not in machine.doctor(vm, "--address 127.0.0.1:1"), "with integrity, the doctor sees nothing in the way")
 
     vm.sh(f"echo confidentiality >{LOCKDOWN}")
     before = reads(daemon, disk)
     vm.sh(load)
     check.equal(reads(daemon, disk) - before, IOS, "reads counted by who started before confidentiality")
     daemon.stop()
+    one = machine.doctor(vm, "--config /tmp/daemon.yaml").get(("lockdown", ""), {})
+    check.equal((one.get("verdict"), one.get("change")), ("danger", "boot with lockdown=integrity, or without"),
+                "with confidentiality, the doctor names it")
     code, words = vm.run("timeout 30 ssdpulse run --devices.include '*' --config /tmp/daemon.yaml", 60)
     words = words.decode(errors="replace").strip()
     check.that(code == 4 and "locked down (confidentiality)" in words.splitlines()[-1],

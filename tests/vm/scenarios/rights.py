@@ -20,13 +20,16 @@ def devices():
     return [Nvme("restricted")]
 
 
+def grants(rights):
+    return " ".join(f"--{which}-caps=-all" + "".join(f",+{right}" for right in rights) for which in ("inh", "ambient"))
+
+
 def start(vm, rights, memlock="unlimited", reader=True):
     """The daemon's pid if it starts, and else its exit code."""
-    grants = "".join(f",+{right}" for right in rights)
     socket = "" if reader else " --nvme.reader-socket=/nowhere"
     vm.sh("rm -rf /tmp/rights && mkdir /tmp/rights && chown 65534:65534 /tmp/rights && printf "
           "'nvme: { poll_interval: 10s }\\nhistory: { directory: /tmp/rights }\\n' >/tmp/rights.yaml")
-    vm.sh(f"rm -f /tmp/rights.code; ulimit -l {memlock}; {{ {USER} --inh-caps=-all{grants} --ambient-caps=-all{grants} ssdpulse run "
+    vm.sh(f"rm -f /tmp/rights.code; ulimit -l {memlock}; {{ {USER} {grants(rights)} ssdpulse run "
           f"--devices.include '*' --config /tmp/rights.yaml{socket} >/tmp/daemon.log 2>&1; echo $? >/tmp/rights.code; "
           "} &")
     code = vm.sh(f"n=0; until curl -sf -o /dev/null http://127.0.0.1:{machine.Daemon.PORT}/-/ready; do "
@@ -50,11 +53,32 @@ def lost(vm, disk, controller, rights, **how):
         "skipped runs": 'cause="recursion"' in text or vm.name == "5.10",
         "logs": f'ssdpulse_source_up{{source="nvme",controller="{controller}"}} 1' in text,
     }
+    named = machine.doctor(vm, "--config /tmp/rights.yaml")
+    works["said by the doctor"] = (("write-classes", "") in named, any(one == "sources" for one, _ in named)) == (
+        not works["end functions"], not works["logs"])
     pid = vm.sh("grep -lx ssdpulse /proc/[0-9]*/comm | cut -d/ -f3")  # the reader has another name
     caps = set(vm.sh(f"grep -h -E '^Cap(Prm|Eff|Inh|Amb)' /proc/{pid}/task/*/status | cut -f2").split())
     works["drop"] = caps == {"0" * 16}
     vm.sh(f"kill {pid}; n=0; while kill -0 {pid} 2>/dev/null; do n=$((n + 1)); [ $n -lt 100 ] || exit 1; sleep 0.1; done")
     return frozenset(what for what, does in works.items() if not does), ""
+
+
+def asked(vm, rights, memlock="unlimited"):
+    """{id: (verdict, why)} of what the doctor says is missing for a daemon that this user would start."""
+    found = machine.doctor(vm, "--address 127.0.0.1:1 --config /tmp/rights.yaml", how=f"ulimit -l {memlock}; {USER} {grants(rights)}")
+    return {one: (finding["verdict"], finding["why"]) for (one, _), finding in found.items()}
+
+
+def doctor_names_them(vm, check):
+    for right in ("bpf", "perfmon"):
+        verdict, why = asked(vm, [other for other in DAEMON if other != right]).get("capabilities", ("ok", ""))
+        check.that(verdict == "unknown" and f"lacks CAP_{right.upper()}," in why, f"the doctor, without {right}: {why}")
+    found = asked(vm, DAEMON)
+    check.equal((found.get("capabilities"), "memlock" in found), (("info", "CAP_SYS_ADMIN is missing"), False),
+                "the doctor, with the daemon's rights")
+    check.that("capabilities" not in asked(vm, [*DAEMON, *READER]), "the doctor, with the reader's, too")
+    have = ["memlock" in asked(vm, rights, MEMLOCK_KB) for rights in (DAEMON, [*DAEMON, "sys_resource"])]
+    check.equal(have, [vm.name == "5.10", False], f"the doctor, with {MEMLOCK_KB} KiB of locked memory, and sys_resource")
 
 
 def run(vm, check):
@@ -79,3 +103,4 @@ def run(vm, check):
     says([*DAEMON, *READER], NOTHING, "and with the reader's")
     for right, expected in WITHOUT_OF_READER.items():
         says([*DAEMON, *(other for other in READER if other != right)], expected, f"without {right}")
+    doctor_names_them(vm, check)

@@ -6,6 +6,7 @@ from typing import Callable
 
 import machine
 import nvme_identify
+import nvme_tcp
 from devices import NvmeTcp
 
 KERNELS_IN_CI = ()  # unit tests decode the same pages; the long form has all kernels
@@ -134,6 +135,8 @@ DRIVES = {
                    identify={"ctratt": nvme_identify.ATTRIBUTE_ENDURANCE_GROUPS, "endgidmax": 1}, groups=[1]),
     "stuck": Drive("none", 0xABCD, "Unknown", 0x09, stuck_group, 0, reason="its host counter contradicts SMART",
                    identify={"ctratt": nvme_identify.ATTRIBUTE_ENDURANCE_GROUPS, "endgidmax": 1}, groups=[1]),
+    "refusing": Drive("none", 0xABCD, "Refusing", 0x09, None, 0, groups=[1],
+                      identify={"ctratt": nvme_identify.ATTRIBUTE_ENDURANCE_GROUPS, "endgidmax": 1}),
     "amazon": Drive("none", 0x1D0F, "Amazon Elastic Block Store", 0xD0, amazon, 0),
 }
 
@@ -210,9 +213,11 @@ def write_for_a_while(vm, daemon, disks):
 
 
 def run(vm, check):
+    DRIVES["refusing"].page = lambda _host, _media: nvme_tcp.Refuse()
+    controllers = {}
     for serial, drive in DRIVES.items():
         serve(vm.devices[serial].controller, drive)
-        vm.devices[serial].connect(vm)
+        controllers[serial] = vm.devices[serial].connect(vm)
     disks = [vm.disk(serial) for serial in DRIVES]
     vm.sh(f"printf 'nvme: {{ poll_interval: {POLL_SECONDS}s }}\\nhistory: {{ directory: \"\" }}\\n' >/tmp/vendors.yaml")
     daemon = machine.Daemon(vm, "--config", "/tmp/vendors.yaml")
@@ -220,10 +225,20 @@ def run(vm, check):
     scrape = write_for_a_while(vm, daemon, disks)
     for serial, drive in DRIVES.items():
         judge(check, scrape, serial, drive)
+    refused = ("log-pages", controllers["refusing"])
+    one = machine.doctor(vm, "--config /tmp/vendors.yaml").get(refused, {})
+    check.equal((one.get("found"), one.get("why")), ("log page endurance_group is not read", "refused"),
+                "the doctor names a page that a drive refuses")
     print("NOTE " + vm.sh("ssdpulse devices").split("\n\n")[-1].replace("\n", "\nNOTE "))
     DRIVES["ocp"].fall = FALL
     judge(check, write_for_a_while(vm, daemon, disks), "ocp", DRIVES["ocp"], " after a fall")
     epochs = [line for line in daemon.words().splitlines() if "a new epoch begins" in line]
     check.that(len(epochs) == 1 and "source=ocp" in epochs[0] and "did not confirm" in epochs[0],
                f"log of the fall: {epochs}")
+    daemon.stop()
+    # Its firmware has learned; what was refused is asked for again by a new daemon, or the next day.
+    DRIVES["refusing"].page = endurance_group
+    daemon = machine.Daemon(vm, "--config", "/tmp/vendors.yaml")
+    daemon.when_drives_were_read(len(DRIVES), 0)
+    check.that(refused not in machine.doctor(vm, "--config /tmp/vendors.yaml"), "and no more once it has it")
     daemon.stop()
