@@ -19,7 +19,7 @@ def devices():
 
 
 def start(vm, limit, name):
-    vm.sh(f"printf 'nvme: {{ poll_interval: 1h }}\\nhistory: {{ directory: \"\" }}\\nlimits: {{ cpu: {limit}, after: 3s }}\\n' "
+    vm.sh(f"printf 'nvme: {{ poll_interval: 1h }}\\nhistory: {{ directory: \"\" }}\\nlimits: {{ cpu: {limit.replace('%', '%%')}, after: 3s }}\\n' "
           ">/tmp/limits.yaml")
     return machine.Daemon(vm, "--config", "/tmp/limits.yaml", log=f"daemon-{name}.log")
 
