@@ -10,18 +10,27 @@ import fcntl
 import json
 import os
 import pty
+import re
 import signal
 import struct
 import subprocess
 import sys
 import termios
 import time
+from datetime import datetime, timedelta
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(SOURCE / "tests/kernel")]
 import pyte  # noqa: E402  pylint: disable=wrong-import-position
 from lib import rig  # noqa: E402  pylint: disable=wrong-import-position
+
+# As the help names them: what a terminal sends.
+KEYS = {"up": "\x1bOA", "down": "\x1bOB", "j": "j", "k": "k", "Enter": "\r", "l": "l", "Esc": "\x1b", "h": "h", "/": "/", "s": "s", "o": "o",
+        "p": "p", "space": " ", "[": "[", "]": "]", "{": "{", "}": "}", "n": "n", "?": "?", "q": "q"}
+ROUNDS_OF_STOP = 20
+RIGHT, LEFT = "\x1bOC", "\x1bOD"
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
 def lead(command):
@@ -66,14 +75,36 @@ class Terminal:
         except OSError:  # nothing there, or nobody at the other end
             pass
 
-    def shows(self, words, seconds=10):
+    def until(self, holds, seconds=10):
+        """Whether it comes true on the screen in time."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             self.read()
-            if any(words in line for line in self.screen.display):
+            if holds():
                 return True
             time.sleep(0.05)
         return False
+
+    def has(self, words):
+        return any(words in line for line in self.screen.display)
+
+    def shows(self, words, seconds=10):
+        return self.until(lambda: self.has(words), seconds)
+
+    def rows(self, names):
+        """{drive: whether its row is the selected one}"""
+        first = {y: line.split(" ")[0] for y, line in enumerate(self.screen.display)}
+        return {name: self.screen.buffer[y][0].reverse for y, name in first.items() if name in names}
+
+    def past(self):
+        """The time in the title, if it is of the past."""
+        found = re.search(r"PAST.* (\d{4}-\d\d-\d\d \d\d:\d\d)", self.screen.display[0])
+        return found and datetime.strptime(found[1], "%Y-%m-%d %H:%M")
+
+    def keys_of_the_help(self):
+        first, last = (next(y for y, line in enumerate(self.screen.display) if line[14:].startswith(words))
+                       for words in ("select a drive", "quit"))
+        return {key for line in self.screen.display[first:last + 1] for key in line[:14].split()}
 
     def press(self, keys):
         os.write(self.fd, keys.encode())
@@ -141,6 +172,82 @@ def a_person_looks_around(check, command, disk):
     is_sane(check, terminal, "q")
 
 
+def stopped_while_it_is_resized(check, command):
+    """Both come from outside, at any moment: it ended by a signal of its own, once in two or three times on a busy host."""
+    for number in range(ROUNDS_OF_STOP):
+        terminal = Terminal(command)
+        terminal.shows("ssdpulse top")
+        for size in ((120, 40), (40, 10)):
+            terminal.size(*size)
+        terminal.press("\x1a")
+        if not any(terminal.state() == "T" or time.sleep(0.02) for _ in range(250)):
+            check.that(False, f"round {number}: Ctrl-Z stops it")
+        terminal.screen.reset()
+        os.kill(terminal.pid, signal.SIGCONT)
+        if not terminal.shows("ssdpulse top"):
+            check.that(False, f"round {number}: it draws itself again")
+        terminal.press("q")
+        if status := terminal.end():
+            check.that(False, f"round {number}: exit status {status}")
+    check.that(True, f"stopped and resized {ROUNDS_OF_STOP} times")
+
+
+def every_key_does_what_the_help_says(check, command, disks):
+    terminal = Terminal(command)
+    first, second = names = sorted(disk.name for disk in disks)
+    check.that(terminal.until(lambda: len(terminal.rows(names)) == 2), "both drives are on the screen")
+    terminal.press(KEYS["?"])
+    check.that(terminal.shows("this help"), "? shows the keys")
+    check.equal(terminal.keys_of_the_help(), set(KEYS), "keys of the help are those that are pressed here")
+    terminal.press(KEYS["?"])
+    for words in ("name", "read p99", "write p99", "I/Os", "data", "need", "name"):
+        terminal.press(KEYS["s"])
+        check.that(terminal.shows(f"sort: {words} "), f"s sorts by {words}")
+    for key, wanted in (("j", second), ("k", first), ("down", second), ("up", first), ("down", second)):
+        terminal.press(KEYS[key])
+        check.that(terminal.until(lambda wanted=wanted: terminal.rows(names) == {name: name == wanted for name in names}),
+                   f"{key} selects {wanted}")
+    for there, back in ((KEYS["Enter"], KEYS["Esc"]), (KEYS["l"], KEYS["h"]), (RIGHT, LEFT)):
+        terminal.press(there)
+        check.that(terminal.until(lambda: terminal.has("o heatmap: ") and set(terminal.rows(names)) == {second}),
+                   f"{there!r} opens the selected drive")
+        terminal.press(back)
+        check.that(terminal.until(lambda: len(terminal.rows(names)) == 2), f"{back!r} goes back")
+    terminal.press(KEYS["l"])
+    for words in ("write", "flush", "discard", "commit", "read"):
+        terminal.press(KEYS["o"])
+        check.that(terminal.shows(f"heatmap: {words} "), f"o shows the heatmap of {words}")
+    terminal.press(KEYS["h"])
+    terminal.press(KEYS["/"] + "nothing" + KEYS["Enter"])
+    check.that(terminal.shows("no drive fits the filter"), "/ filters")
+    terminal.press(KEYS["h"])
+    check.that(terminal.until(lambda: len(terminal.rows(names)) == 2), "h clears the filter")
+    for key in ("p", "space"):
+        terminal.press(KEYS[key])
+        check.that(terminal.shows("PAUSED"), f"{key} pauses")
+        terminal.press(KEYS[key])
+        check.that(terminal.until(lambda: not terminal.has("PAUSED")), f"{key} goes on")
+    keys_through_time(check, terminal)
+    terminal.press(KEYS["q"])
+    check.equal(terminal.end(), 0, "exit status after every key")
+    is_sane(check, terminal, "every key")
+
+
+def keys_through_time(check, terminal):
+    terminal.press(KEYS["{"])
+    check.that(terminal.until(terminal.past), "{ shows the past")
+    begin = terminal.past()
+    for key, away in (("[", -MINUTE), ("]", 0 * MINUTE), ("{", -HOUR), ("}", 0 * MINUTE)):
+        terminal.press(KEYS[key])
+        check.that(terminal.until(lambda away=away: terminal.past() == begin + away), f"{key} leads from {begin} to {terminal.past()}")
+    terminal.press(KEYS["}"] * 2)
+    check.that(terminal.until(lambda: not terminal.past()), "} ends in the present")
+    terminal.press(KEYS["{"])
+    check.that(terminal.until(terminal.past), "once more")
+    terminal.press(KEYS["n"])
+    check.that(terminal.until(lambda: not terminal.past()), "n is now")
+
+
 def each_end_is_clean(check, command):
     for how in (signal.SIGTERM, signal.SIGINT):
         terminal = Terminal(command, NO_COLOR="1")
@@ -151,7 +258,7 @@ def each_end_is_clean(check, command):
         is_sane(check, terminal, how.name)
 
 
-def scripts_are_served(check, address, disk):
+def scripts_are_served(check, address, disk, other):
     def run(*arguments):
         return subprocess.run([rig.BINARY, *arguments, "--address", address], capture_output=True, text=True, check=False,
                               env={**os.environ, "TERM": "dumb"})
@@ -159,10 +266,10 @@ def scripts_are_served(check, address, disk):
     once = run("top", "--once")
     check.that(once.returncode == 0 and disk.name in once.stdout and "\x1b" not in once.stdout, "--once prints text")
     check.equal(run("top").stdout.splitlines()[3:4], once.stdout.splitlines()[3:4], "and so does no terminal")
-    check.equal([one["name"] for one in json.loads(run("top", "--json").stdout)["devices"]], [disk.name], "--json prints JSON")
+    check.that(disk.name in {one["name"] for one in json.loads(run("top", "--json").stdout)["devices"]}, "--json prints JSON")
     why = run("why")
     known = not why.stdout.startswith("Measuring began")
-    check.that(why.returncode == (0 if known else 6) and (not known or why.stdout.startswith(("No drive is slower than usual", disk.name))),
+    check.that(why.returncode == (0 if known else 6) and (not known or why.stdout.startswith(("No drive is slower than usual", disk.name, other.name))),
                f"why: {why.stdout.strip()}")
     before = run("why", "--at", "-1h")
     check.that(before.returncode == 6 and "Out of range: " in before.stdout, f"why --at says how far back it reaches: {before.stdout}")
@@ -172,13 +279,16 @@ def scripts_are_served(check, address, disk):
 
 
 def test(check, state):
-    with rig.ram_disks(state, 1, "64M") as (disk,), rig.daemon(state, [disk], include=[disk.name]) as daemon:
-        rig.fio(disk, 1, rw="randrw", bs="4k", ioengine="psync", runtime=3, time_based=None, rate_iops="200,100")
+    with rig.ram_disks(state, 2, "64M") as disks, rig.daemon(state, disks, include=[disk.name for disk in disks]) as daemon:
+        rig.fio_jobs(disks[0], 1, [{"filename": disk.path} for disk in disks], rw="randrw", bs="4k", ioengine="psync", runtime=3,
+                     time_based=None, rate_iops="200,100")
         address = f"127.0.0.1:{daemon.port}"
         command = [str(rig.BINARY), "top", "--address", address]
-        a_person_looks_around(check, command, disk)
+        a_person_looks_around(check, command, disks[0])
+        every_key_does_what_the_help_says(check, command, disks)
+        stopped_while_it_is_resized(check, command)
         each_end_is_clean(check, command)
-        scripts_are_served(check, address, disk)
+        scripts_are_served(check, address, *disks)
 
 
 rig.main(test)

@@ -12,8 +12,16 @@ namespace ssdpulse::top {
 namespace {
 
 volatile sig_atomic_t stopped_by_signal = 0;
+volatile sig_atomic_t is_to_pause = 0;
 
 void on_signal(int) { stopped_by_signal = 1; }
+void on_stop(int) { is_to_pause = 1; }
+
+void handle(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  ::sigaction(signal, &action, nullptr);
+}
 
 /// The background is the terminal's own.
 void set_colours() {
@@ -33,12 +41,16 @@ void set_colours() {
   }
 }
 
-/// ncurses draws in its handler of SIGTSTP, also where it was drawing already: so it is let in only between pictures.
-void let_stop(bool may) {
-  sigset_t stop;
-  ::sigemptyset(&stop);
-  ::sigaddset(&stop, SIGTSTP);
-  ::pthread_sigmask(may ? SIG_UNBLOCK : SIG_BLOCK, &stop, nullptr);
+/// Gives the terminal back, stops as if nobody had asked for the signal, and draws all again once it goes on. ncurses'
+/// own handler would do so anywhere, also within the resize of a wgetch(), and crash.
+void pause_here() {
+  is_to_pause = 0;
+  ::endwin();
+  handle(SIGTSTP, SIG_DFL);
+  ::raise(SIGTSTP);
+  handle(SIGTSTP, on_stop);
+  ::clearok(curscr, TRUE);
+  ::wrefresh(stdscr);
 }
 
 attr_t attributes_of(Style style, bool colours) {
@@ -62,12 +74,10 @@ attr_t attributes_of(Style style, bool colours) {
 }  // namespace
 
 CursesTerminal::CursesTerminal(bool colours) : colours_(colours) {
-  struct sigaction action {};
-  action.sa_handler = on_signal;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    ::sigaction(signal, &action, nullptr);
+    handle(signal, on_signal);
   }
-  let_stop(false);
+  handle(SIGTSTP, on_stop);  // before initscr(), which leaves alone what is handled
   ::initscr();
   ::cbreak();
   ::noecho();
@@ -82,7 +92,7 @@ CursesTerminal::CursesTerminal(bool colours) : colours_(colours) {
 
 CursesTerminal::~CursesTerminal() {
   ::endwin();
-  let_stop(true);
+  handle(SIGTSTP, SIG_DFL);
 }
 
 std::size_t CursesTerminal::width() const { return static_cast<std::size_t>(std::max(0, getmaxx(stdscr))); }
@@ -102,9 +112,10 @@ void CursesTerminal::show(const Grid& grid) {
 
 std::optional<Press> CursesTerminal::key(std::chrono::milliseconds patience) {
   ::wtimeout(stdscr, static_cast<int>(patience.count()));
-  let_stop(true);
   const int code = ::wgetch(stdscr);
-  let_stop(false);
+  if (is_to_pause != 0) {
+    pause_here();
+  }
   switch (code) {
     case ERR:
     case KEY_RESIZE:
