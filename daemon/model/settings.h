@@ -62,6 +62,15 @@ struct DiskSettings {
   std::vector<std::string> disks = {};  // of an array: the measured ones below
 };
 
+/// What a file system or an array may lie on: the disk, then its partitions.
+inline std::vector<std::string> names_of_volumes(const DiskSettings& disk) {
+  std::vector<std::string> names{disk.device.name};
+  for (const PartitionSettings& partition : disk.partitions) {
+    names.push_back(partition.name);
+  }
+  return names;
+}
+
 struct MountSettings {
   std::string mountpoint;
   std::string fstype;

@@ -10,6 +10,7 @@
 
 #include "daemon/audit/audit.h"
 #include "daemon/audit/device_past.h"
+#include "daemon/audit/gathering/past_age.h"
 #include "daemon/audit/gathering/read_pasts.h"
 #include "daemon/config/accepted_file.h"
 #include "daemon/sources/settings/recorded.h"
@@ -54,8 +55,7 @@ std::vector<std::string> names_of(const model::Inventory& inventory) {
 /// From one look to the next.
 struct Known {
   std::map<std::string, audit::DevicePast> pasts;
-  std::optional<AuditWatch::Clock::time_point> read_at;
-  double spikes = 0;    // that had ended by then
+  gathering::PastAge age{AuditWatch::kPastInterval};
   std::string problem;  // of the file of acceptances, as it was logged
 };
 
@@ -64,15 +64,12 @@ void read_past(history::Reader* history, const model::Inventory& inventory, cons
                Known& known) {
   const auto now = AuditWatch::Clock::now();
   const double spikes = measured.sum("ssdpulse_latency_spikes_total", {}).value_or(0);
-  // A spike that has ended since then would be neither in the past nor pending.
-  const bool is_new = known.read_at && now - *known.read_at < AuditWatch::kPastInterval && spikes == known.spikes;
-  if (history == nullptr || is_new) {
+  if (history == nullptr || !known.age.is_due(now, spikes)) {
     return;
   }
   known.pasts = gathering::read_pasts(*history, names_of(inventory), std::chrono::system_clock::now())
                     .value_or(std::move(known.pasts));
-  known.read_at = now;
-  known.spikes = spikes;
+  known.age.was_read(now, spikes);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "daemon/audit/audit.h"
+#include "daemon/audit/gathering/past_age.h"
 #include "daemon/audit/gathering/read_pasts.h"
 #include "tests/unit/audit_facts.h"
 
@@ -218,6 +219,16 @@ TEST(audit_past, a_short_history_does_not_hide_what_a_daemon_has_measured_for_lo
   const Finding one = of(judge(host.gathered()), "Q6");
   EXPECT_EQ(one.verdict, Verdict::advise) << one.why;
   EXPECT_FALSE(one.by_history);
+}
+
+TEST(audit_past, is_read_again_after_an_hour_and_when_a_spike_has_ended) {
+  gathering::PastAge age(60min);
+  const gathering::PastAge::Time begin{100h};
+  EXPECT_TRUE(age.is_due(begin, 0));
+  age.was_read(begin, 7);
+  EXPECT_FALSE(age.is_due(begin + 59min, 7));
+  EXPECT_TRUE(age.is_due(begin + 5min, 8));
+  EXPECT_TRUE(age.is_due(begin + 60min, 7));
 }
 
 TEST(audit_past, a_spike_that_goes_on_is_charged_over_the_same_time) {

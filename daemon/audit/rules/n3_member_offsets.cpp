@@ -10,12 +10,8 @@ namespace {
 
 /// Members of an array that are a disk, or partitions of it, and whose data do not begin at a multiple of `unit`.
 std::string crooked_members(const DiskSettings& array, const DiskSettings& disk, std::uint64_t unit) {
-  std::vector<std::string> members{disk.device.name};
-  for (const model::PartitionSettings& partition : disk.partitions) {
-    members.push_back(partition.name);
-  }
   std::string crooked;
-  for (const std::string& member : members) {
+  for (const std::string& member : model::names_of_volumes(disk)) {
     const auto sectors = array.files.number("md/dev-" + member + "/offset");
     if (sectors && (*sectors * 512) % unit != 0) {
       crooked += (crooked.empty() ? "" : " ") + member;

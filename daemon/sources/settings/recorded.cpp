@@ -78,11 +78,7 @@ void take_volume(const model::DiskSettings& volume, const model::DiskSettings& d
   const std::string own = volume.files.text("dm/name");
   const std::string prefix = fmt::format("volume {} ", own.empty() ? volume.device.name : own);
   take(kOfVolume, volume.files, settings, prefix);
-  std::vector<std::string> members{disk.device.name};
-  for (const model::PartitionSettings& partition : disk.partitions) {
-    members.push_back(partition.name);
-  }
-  for (const std::string& member : members) {
+  for (const std::string& member : model::names_of_volumes(disk)) {
     if (const auto sectors = volume.files.number(fmt::format("md/dev-{}/offset", member))) {
       settings.values.emplace(fmt::format("{}offset of {}", prefix, member), std::to_string(*sectors));
     }
