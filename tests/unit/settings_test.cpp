@@ -122,9 +122,9 @@ TEST(recorded, what_is_set_up_on_a_disk) {
 }
 
 TEST(recorded, a_timer_is_enabled_at_a_time_or_not) {
-  EXPECT_EQ(recorded("fstrim.timer", {true, "weekly", ""}).values.at("fstrim.timer"), "enabled weekly");
+  EXPECT_EQ(recorded("fstrim.timer", {true, "weekly", ""}).values.at("fstrim.timer"), "enabled OnCalendar=weekly");
   EXPECT_EQ(recorded("fstrim.timer", {true, "weekly", "100min"}).values.at("fstrim.timer"),
-            "enabled weekly, 100min late");
+            "enabled OnCalendar=weekly RandomizedDelaySec=100min");
   EXPECT_EQ(recorded("fstrim.timer", {false, "weekly", ""}).values.at("fstrim.timer"), "disabled");
   EXPECT_TRUE(recorded("fstrim.timer", {}).values.empty());
 }

@@ -110,9 +110,8 @@ model::RecordedSettings recorded(const std::string& name, const model::TimerSett
   if (!timer.enabled) {
     return {};
   }
-  const std::string when =
-      timer.delay.empty() ? timer.calendar : fmt::format("{}, {} late", timer.calendar, timer.delay);
-  return {"", {{name, *timer.enabled ? "enabled " + when : "disabled"}}};
+  const std::string delay = timer.delay.empty() ? "" : " RandomizedDelaySec=" + timer.delay;
+  return {"", {{name, *timer.enabled ? fmt::format("enabled OnCalendar={}{}", timer.calendar, delay) : "disabled"}}};
 }
 
 model::RecordedSettings recorded(const model::Attributes& files) {
