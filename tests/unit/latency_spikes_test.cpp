@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "tests/unit/spike_simulation.h"
+#include "tests/unit/first_line.h"
 
 namespace ssdpulse::test {
 namespace {
@@ -83,12 +83,14 @@ void expect_cause(const Simulation& simulation, SpikeCause cause, double begin =
     EXPECT_GT(spike.ios, 0U);
     EXPECT_GT(spike.peak_seconds, 4 * spike.baseline_seconds);
   }
+  expect_first_line(simulation, (begin + end) / 2, cause);
 }
 
 void expect_silence(const Simulation& simulation) {
   for (std::size_t i = 0; i < simulation.spikes.size(); ++i) {
     ADD_FAILURE() << "a spike at " << simulation.begins[i] << ": " << text_of(simulation.spikes[i]);
   }
+  expect_usual_first_line(simulation, 60);
 }
 
 TEST(LatencySpikes, DiscardsThatStallReads) {

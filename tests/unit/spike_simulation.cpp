@@ -27,11 +27,11 @@ analysis::SteadyTime steady(double seconds) {
   return analysis::SteadyTime(std::chrono::nanoseconds(static_cast<std::int64_t>((seconds + 1000) * 1e9)));
 }
 
-model::WallTime wall(double seconds) {
+}  // namespace
+
+model::WallTime Simulation::wall(double seconds) {
   return model::WallTime(std::chrono::microseconds(static_cast<std::int64_t>((seconds + 1e9) * 1e6)));
 }
-
-}  // namespace
 
 void Simulation::interfere(Operation operation, double begin, double end) {
   const auto later = [](double at, const Interval& other) { return at < other.begin; };

@@ -59,6 +59,10 @@ class Simulation {
 
   void run(double seconds);
 
+  /// The wall clock at a second of the simulation, and now.
+  static model::WallTime wall(double seconds);
+  [[nodiscard]] model::WallTime wall_now() const { return wall(now_); }
+
   std::vector<model::LatencySpike> spikes;
   std::vector<double> begins;  // of spikes, in seconds of the simulation
   std::vector<std::string> active_seen;

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "tests/unit/spike_simulation.h"
+#include "tests/unit/first_line.h"
 
 namespace ssdpulse::test {
 namespace {
@@ -121,6 +121,7 @@ TEST(Stories, CommitsBecomeSlow) {
       expect_excess(story, operation, added);
     }
     EXPECT_EQ(seen(story, SpikeOperation::read, SpikeCause::unknown).spikes, 0U);
+    expect_first_line(story, kBegin + 10, SpikeCause::flush);
   }
 }
 
@@ -136,6 +137,7 @@ TEST(Stories, FewCommitsBecomeSlow) {
     const Seen found = seen(story, SpikeOperation::commit, SpikeCause::flush, {{kBegin, kBegin + 21}});
     EXPECT_EQ(found.near, 1U) << text_of(story);
     EXPECT_EQ(found.of_cause, 1U) << text_of(story);
+    expect_first_line(story, kBegin + 10, SpikeCause::flush);
   }
 }
 
@@ -153,6 +155,7 @@ TEST(Stories, ACommitThatStandsStillForMinutes) {
       EXPECT_EQ(found.near, 1U) << text_of(story);
     }
     expect_excess(story, SpikeOperation::commit, story.added[index(Operation::write)]);
+    expect_first_line(story, kBegin + 85, SpikeCause::unknown);
   }
 }
 
@@ -170,6 +173,7 @@ TEST(Stories, FuaWritesBecomeSlow) {
     const Seen found = seen(story, SpikeOperation::commit, SpikeCause::unknown, {{kBegin, kBegin + 21}});
     EXPECT_GE(found.of_cause, 1U) << text_of(story);
     EXPECT_EQ(found.of_cause, found.spikes) << text_of(story);
+    expect_first_line(story, kBegin + 10, SpikeCause::unknown);
   }
 }
 
@@ -187,6 +191,7 @@ void expect_freezes(Story& story) {
     EXPECT_EQ(found.of_cause, found.spikes) << text_of(story);
     expect_excess(story, operation, story.added[index(operation)]);
   }
+  expect_first_line(story, times[1].first, SpikeCause::unknown);
 }
 
 TEST(Stories, AFreezeNowAndThen) {
@@ -234,6 +239,7 @@ TEST(Stories, FewReadsTakeLong) {
           << text_of(story);
       expect_excess(story, SpikeOperation::read, story.added[index(Operation::read)]);
       EXPECT_EQ(seen(story, SpikeOperation::write, SpikeCause::unknown).spikes, 0U) << text_of(story);
+      expect_first_line(story, kBegin + 90, SpikeCause::unknown);
     }
   }
 }
@@ -279,6 +285,7 @@ void expect_brown_out(Story& story) {
     EXPECT_EQ(found.near, 1U) << text_of(story);
     expect_excess(story, operation, story.added[index(operation)]);
   }
+  expect_first_line(story, kBegin + 30, SpikeCause::unknown);
 }
 
 TEST(Stories, ABrownOut) {
@@ -337,6 +344,7 @@ TEST(Stories, ACliffAtAConstantMediaRateIsCollection) {
     const Seen found = seen(story, SpikeOperation::write, SpikeCause::gc, {{kBegin, kBegin + 12}});
     EXPECT_EQ(found.of_cause, 1U) << text_of(story);
     EXPECT_EQ(found.near, 1U) << text_of(story);
+    expect_first_line(story, kBegin + 6, SpikeCause::gc);
   }
 }
 
@@ -354,6 +362,7 @@ TEST(Stories, AFreezeBesideSteadyBackgroundIsNotCollection) {
       EXPECT_EQ(found.of_cause, 1U) << text_of(story);
       EXPECT_EQ(found.near, 1U) << text_of(story);
     }
+    expect_first_line(story, kBegin + 3, SpikeCause::unknown);
   }
 }
 
@@ -389,6 +398,7 @@ TEST(Stories, AStallThatTheKernelHasInFlightIsOne) {
   story.kernel = [](double) { return model::KernelInFlight{200, 200}; };
   story.run(kBegin + 100);
   EXPECT_TRUE(story.subject.figures()[0].active.has_value()) << "it is told of while it goes on";
+  expect_first_line(story, kBegin + 50, SpikeCause::unknown);
   story.run(150);
   for (const auto operation : {SpikeOperation::read, SpikeOperation::write}) {
     const Seen found = seen(story, operation, SpikeCause::unknown, {{kBegin, kBegin + 200}});
@@ -424,6 +434,7 @@ void expect_silence(const Story& story) {
   for (const auto& figures : story.subject.figures()) {
     EXPECT_FALSE(figures.active.has_value());
   }
+  expect_usual_first_line(story, 150);
 }
 
 TEST(HealthyStories, TenTimesTheLatencyIn150Seconds) {

@@ -3,6 +3,7 @@
 
 The drives' own log (slow_disk.py) is the truth: when which command was held up, and for how long.
 """
+import json
 import os
 import random
 import time
@@ -28,6 +29,8 @@ NEAR = 2  # seconds
 FLOOR = "300ms"  # of those that were blind spots: the guest is held up by its host for less than that, now and then
 EXCESS = 0.1
 OPERATIONS = ("read", "write", "flush", "commit")
+CAUSE_WORDS = {"discard": "trim", "flush": "because flushes", "gc": "collecting garbage", "queue": "wait on the host",
+               "saturation": "more than it can do", "error": "I/Os fail", "unknown": "does not show"}
 EXCESS_TOTAL = "ssdpulse_latency_excess_seconds_total"
 # Nothing is wrong with these: jobs, and settings of the backend. The last becomes ten times slower in 150 s.
 HEALTH = {
@@ -146,6 +149,30 @@ class Verdicts:
                     check.that(False, f"{serial} {operation}: the drive held up nothing")
 
 
+def judge_first_lines(vm, check, stories, disks, offset):
+    """`why --at` of the middle of each longest trouble names one of the disks that were held up in that minute, and a cause that
+    is right for it."""
+    held = {serial: held_up(vm.devices[serial].backend, story) for serial, story in stories.items()}
+    held = {serial: {kind: times for kind, times in kinds.items() if kind in stories[serial].expected}
+            for serial, kinds in held.items()}
+    serials = {disk: serial for serial, disk in disks.items()}
+    for serial, kinds in held.items():
+        begin, end = max((span for times in kinds.values() for span in episodes(times, stories[serial].apart)),
+                         key=lambda span: span[1] - span[0], default=(0, 0))
+        if end - begin < NEAR:
+            continue  # so short that it may lie on the edge of a minute
+        at = int((begin + end) / 2 + offset)
+        said = json.loads(vm.sh(f"ssdpulse why --at @{at} --json"))["why"]
+        minute = at - at % 60 - offset
+        guilty = serials.get(said["device"])
+        there = [kind for kind, times in held.get(guilty, {}).items()
+                 if any(moment - seconds < minute + 60 + NEAR and moment > minute - NEAR for moment, seconds in times)]
+        words = [CAUSE_WORDS[cause] for kind in there for cause in stories[guilty].expected[kind]]
+        print(f"NOTE first line, {serial}: {said['sentence']}")
+        check.that(said["verdict"] == "slow" and any(word in said["sentence"] for word in words),
+                   f"first line while {serial} is held up: {said['sentence']}")
+
+
 def play(vm, verdicts, check, stories, number, seed):
     """All of these at once."""
     dice, disks = random.Random(seed), {serial: vm.disk(serial) for serial in stories}
@@ -164,6 +191,7 @@ def play(vm, verdicts, check, stories, number, seed):
     follow(steps, time.monotonic())
     time.sleep(AFTER)
     scrape, words = daemon.scrape(), daemon.words()
+    judge_first_lines(vm, check, stories, disks, offset)
     (vm.state / f"daemon.{next(iter(stories))}.{number}.log").write_text(words)
     drift = ahead(vm)[0] - offset
     print(f"     round {number}, seed {seed}: the guest's clock was ahead by {offset:.3f} s, and {drift:+.3f} s afterwards")
@@ -196,6 +224,7 @@ def healthy(vm, check, seconds):
     follow([(60 + step / 2, lambda step=step: slower.set(read=0.01 + 0.0003 * step)) for step in range(300)]
            + [(seconds, lambda: None)], time.monotonic())
     offset, _ = ahead(vm)
+    said = json.loads(vm.sh("ssdpulse why --json"))["why"]
     names, unexcused, excused = {disk: serial for serial, disk in disks.items()}, [], 0
     for spike in spikes_of(daemon.words()):
         spike = spike.moved(-offset)
@@ -207,6 +236,8 @@ def healthy(vm, check, seconds):
         excused += bool(late)
         unexcused += [] if late else [words]
     check.equal(unexcused, [], f"spikes in {seconds} s of healthy load")
+    if not excused:
+        check.equal(said["sentence"], "No drive is slower than usual.", "the first line after healthy load")
     print(f"TABLE health: {seconds} s, {len(HEALTH)} drives, {len(unexcused)} spikes, {excused} more where a drive was late "
           "itself")
     vm.sh("kill $(pidof fio); sleep 1; true")

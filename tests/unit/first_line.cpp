@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/first_line.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string_view>
+
+namespace ssdpulse::test {
+
+live::Why first_line(const Simulation& simulation, double at) {
+  model::Device disk;
+  disk.name = "nvme0n1";
+  disk.iostats = true;
+  model::DeviceSnapshot entry;
+  entry.device = std::make_shared<const model::Device>(disk);
+  model::Snapshot snapshot;
+  snapshot.devices = {entry};
+  snapshot.taken_at = simulation.wall_now();
+  snapshot.spikes_going_on = simulation.subject.going_on();
+  return live::why({&snapshot, simulation.spikes, {}, Simulation::wall(0)}, Simulation::wall(at));
+}
+
+void expect_first_line(const Simulation& simulation, double at, model::SpikeCause cause) {
+  constexpr std::array<std::string_view, model::kSpikeCauses> kWords{
+      "because discards",         "because flushes", "collecting garbage", "wait on the host", "more than it can do",
+      "slows itself down to cool", "I/Os fail",       "does not show"};
+  const live::Why said = first_line(simulation, at);
+  EXPECT_EQ(said.verdict, live::Verdict::slow) << said.sentence;
+  EXPECT_EQ(said.device, "nvme0n1");
+  EXPECT_EQ(said.sentence.rfind("nvme0n1: ", 0), 0U) << said.sentence;
+  EXPECT_NE(said.sentence.find("times longer than usual"), std::string::npos) << said.sentence;
+  EXPECT_NE(said.sentence.find(name(cause, kWords)), std::string::npos) << said.sentence;
+  EXPECT_FALSE(said.next.empty());
+}
+
+void expect_usual_first_line(const Simulation& simulation, double at) {
+  const live::Why said = first_line(simulation, at);
+  EXPECT_EQ(said.verdict, live::Verdict::usual) << said.sentence;
+  EXPECT_EQ(said.sentence.rfind("No drive was slower than usual", 0), 0U) << said.sentence;
+}
+
+}  // namespace ssdpulse::test

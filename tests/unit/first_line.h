@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does the first line of page, `top` and `why --at` say of a simulated disk what was done to it?
+#pragma once
+
+#include "daemon/live/why.h"
+#include "tests/unit/spike_simulation.h"
+
+namespace ssdpulse::test {
+
+/// The first line about a second of the simulation, as a host would answer at its end whose only disk is this one.
+live::Why first_line(const Simulation& simulation, double at);
+
+/// The line names the disk, how much slower it was and `cause`, in the words of this test.
+void expect_first_line(const Simulation& simulation, double at, model::SpikeCause cause);
+
+/// The line says that nothing was slower than usual.
+void expect_usual_first_line(const Simulation& simulation, double at);
+
+}  // namespace ssdpulse::test
