@@ -108,6 +108,7 @@ TEST(AccountingDrift, BeforeAnyRestTheLeadIsSinceTheFirstLook) {
   // One ends between the two looks at our side: by the kernel's counts it may have ended before.
   drift.observe(our_counts(10, 0, 3), kernel_counts(70), kernel_counts(71), our_counts(11, 0, 2));
   EXPECT_FALSE(reads_of(drift)) << "that is no drift";
+  ASSERT_TRUE(drift.lead(our_counts(11, 0, 2), kernel_counts(71)));
   EXPECT_EQ(drift.lead(our_counts(11, 0, 2), kernel_counts(71))->reads, -1);
   EXPECT_EQ(drift.lead(our_counts(11, 0, 2), kernel_counts(73))->reads, 1) << "two have ended, of one we know it";
   drift.observe(our_counts(12, 0, 1), kernel_counts(73), kernel_counts(73), our_counts(12, 0, 1));
