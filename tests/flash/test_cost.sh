@@ -11,4 +11,4 @@ result=0
 for program in ssdpulse_sample_costs ssdpulse_flash_costs; do
   "$SSDPULSE_BUILD/$program" || result=1
 done
-exit $result
+exit "$result"
