@@ -96,6 +96,9 @@ void AccountingDrift::observe(const OurCounts& before, const model::DiskStats& k
     return;
   }
   last_ = Sides{after, kernel_after};
+  if (!lead_from_) {
+    lead_from_ = Sides{before, kernel_after};  // what ends in between makes the lead too small, never too large
+  }
   const bool at_rest = before == after && after.in_flight == 0 && same_counts(kernel_before, kernel_after) &&
                        kernel_before.in_flight == 0 && kernel_after.in_flight == 0;
   if (!at_rest) {
@@ -104,6 +107,7 @@ void AccountingDrift::observe(const OurCounts& before, const model::DiskStats& k
   if (!baseline_) {
     baseline_ = last_;
   }
+  lead_from_ = last_;
   value_ = since_baseline({after, kernel_after});
 }
 
@@ -118,19 +122,20 @@ model::AccountingDrift AccountingDrift::since_baseline(const Sides& now) const {
 }
 
 std::optional<KernelLead> AccountingDrift::lead(const OurCounts& ours, const model::DiskStats& kernel) const {
-  if (!baseline_ || runs_backwards(last_->kernel, kernel)) {
+  if (!lead_from_ || runs_backwards(last_->kernel, kernel)) {
     return std::nullopt;
   }
-  const model::AccountingDrift now = since_baseline({ours, kernel});
-  const auto lead = [&](Operation operation) {
-    return value_.ios[index(operation)].value_or(0) - now.ios[index(operation)].value_or(0);
-  };
-  return KernelLead{lead(Operation::read), lead(Operation::write) + lead(Operation::discard)};
+  const auto& [our_start, kernel_start] = *lead_from_;
+  const std::int64_t reads = drift(ours.reads, our_start.reads, kernel.reads, kernel_start.reads);
+  const std::int64_t writes = drift(ours.writes, our_start.writes, kernel.writes, kernel_start.writes);
+  const auto discards = drift(ours.discards, our_start.discards, kernel.discards, kernel_start.discards);
+  return KernelLead{-reads, -writes - discards.value_or(0)};
 }
 
 void AccountingDrift::restart() {
   baseline_.reset();
   last_.reset();
+  lead_from_.reset();
   value_ = {};
 }
 

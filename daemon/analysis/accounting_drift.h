@@ -40,8 +40,9 @@ OurCounts compose_counts(const model::DeviceIo& io, const model::OperationEvents
 /// The kernel's side for a multipath head; what one path lacks, the sum lacks.
 model::DiskStats sum_of_paths(const std::vector<model::DiskStats>& paths);
 
-/// How many more I/Os the kernel has ended than we have, since the last time that both were at rest; writes are all
-/// that it counts in that direction, discards too.
+/// How many more I/Os the kernel has ended than we have, since the last time that both were at rest, or, before that,
+/// since the first look. At least so many of ours in flight have ended unseen. Writes are all that it counts in that
+/// direction, discards too.
 struct KernelLead {
   std::int64_t reads = 0;
   std::int64_t writes = 0;
@@ -59,7 +60,7 @@ class AccountingDrift {
   /// operations that this kernel does not report.
   [[nodiscard]] const model::AccountingDrift& value() const { return value_; }
 
-  /// At any moment at which nothing ends. Absent before the baseline, and after a counter ran backwards.
+  /// At any moment at which nothing ends. Absent before the first look, and after a counter ran backwards.
   [[nodiscard]] std::optional<KernelLead> lead(const OurCounts& ours, const model::DiskStats& kernel) const;
 
   void restart();
@@ -73,7 +74,8 @@ class AccountingDrift {
   [[nodiscard]] model::AccountingDrift since_baseline(const Sides& now) const;
 
   std::optional<Sides> baseline_;
-  std::optional<Sides> last_;  // whether it counted or not: to notice counters that run backwards
+  std::optional<Sides> last_;       // whether it counted or not: to notice counters that run backwards
+  std::optional<Sides> lead_from_;  // the first look, then the last that counted
   model::AccountingDrift value_;
 };
 

@@ -19,11 +19,12 @@ std::int64_t in_flight(const model::DeviceIo& io, std::span<const model::Operati
 
 std::optional<model::KernelInFlight> believed(const model::KernelInFlight& kernel, const model::DeviceIo& ours,
                                               const std::optional<KernelLead>& lead) {
+  const KernelLead shown = lead.value_or(KernelLead{});
   const auto contradicted = [&](std::int64_t has, std::int64_t we_have, std::int64_t ended_more) {
     return has == 0 && we_have > 0 && we_have > ended_more;
   };
-  if (lead && (contradicted(kernel.reads, in_flight(ours, kReading), lead->reads) ||
-               contradicted(kernel.writes, in_flight(ours, kWriting), lead->writes))) {
+  if (contradicted(kernel.reads, in_flight(ours, kReading), shown.reads) ||
+      contradicted(kernel.writes, in_flight(ours, kWriting), shown.writes)) {
     return std::nullopt;
   }
   return kernel;

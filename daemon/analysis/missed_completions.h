@@ -28,7 +28,7 @@ inline constexpr std::array kWriting{model::Operation::write, model::Operation::
                                      model::Operation::secure_erase};
 
 /// `kernel`, unless it has none in flight where we have some, and diskstats do not show that those have ended. `lead`
-/// is AccountingDrift's; without one (the device was never at rest) the kernel's count is believed as it is.
+/// is AccountingDrift's; without one, nothing shows it.
 std::optional<model::KernelInFlight> believed(const model::KernelInFlight& kernel, const model::DeviceIo& ours,
                                               const std::optional<KernelLead>& lead);
 

@@ -41,6 +41,7 @@ std::optional<stages::AccountLook> KernelAccount::compare(
     return std::nullopt;
   }
   drift_.observe(counts_of(ours), *kernel_before, *kernel_after, counts_of(*after));
+  compared_ = true;
   return stages::AccountLook{ours, *kernel_before, *kernel_after, *after};
 }
 

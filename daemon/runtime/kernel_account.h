@@ -27,6 +27,10 @@ class KernelAccount {
 
   [[nodiscard]] std::uint64_t number() const { return number_; }
 
+  /// Whether there was a comparison. Until then it is not known which requests have ended unseen: the first is due at
+  /// once.
+  [[nodiscard]] bool compared() const { return compared_; }
+
   /// One look from both sides. `sample_again`: our side once more; nothing where it fails.
   std::optional<stages::AccountLook> compare(const model::DeviceSample& ours,
                                              const std::function<std::optional<model::DeviceSample>()>& sample_again);
@@ -47,7 +51,8 @@ class KernelAccount {
   model::Device device_;
   std::uint64_t number_;
   std::vector<inventory::DiskStatsFile> files_;  // one for each path
-  analysis::AccountingDrift drift_;              // tells how far the kernel is ahead of us
+  bool compared_ = false;
+  analysis::AccountingDrift drift_;  // tells how far the kernel is ahead of us
   analysis::MissedCompletions missed_;
 };
 

@@ -141,7 +141,7 @@ void Sampler::consult_kernel(stages::DeviceTick& entry, bool compare) {
   }
   KernelAccount& account = found->second;
   entry.kernel_account = account.number();
-  if (compare) {
+  if (compare || !account.compared()) {
     entry.account = account.compare(entry.block, [&] { return source_->sample_device(name); });
   }
   const auto [kernel, ended] = account.look_for_missed(entry.block);

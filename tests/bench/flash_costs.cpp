@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the flash model cost for each event, and at 100,000 writes of 4 KiB a second? CPU time of this thread.
+// What does the flash model cost for each event, and at 100,000 writes of 4 KiB a second? CPU time of this thread, and
+// memory as the allocator counts it. Exit code 1 where it is more than it may be.
+#include <malloc.h>
 #include <time.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "daemon/analysis/flash_model/model_budget.h"
@@ -17,11 +21,28 @@ using namespace ssdpulse::analysis;
 
 constexpr double kIops = 100'000;
 constexpr int kTicks = 30;
+constexpr double kMostOfACore = 0.5;               // percent
+constexpr double kMostMegabytes = 128 * 1.048576;  // of all models
+constexpr double kMostMegabytesOfADrive = 16 * 1.048576;
+
+bool within = true;
 
 double cpu_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
+
+double megabytes_in_use() {
+  const auto memory = mallinfo2();
+  return static_cast<double>(memory.uordblks + memory.hblkhd) / 1e6;
+}
+
+void require(bool holds, const std::string& what) {
+  if (!holds) {
+    std::printf("FAIL: %s\n", what.c_str());
+    within = false;
+  }
 }
 
 void one_drive(std::uint64_t bytes) {
@@ -41,10 +62,11 @@ void one_drive(std::uint64_t bytes) {
     model.observe({std::chrono::seconds(tick), events, {events.size() << settings.rate_bits}, 0, 0});
     best = std::min(best, (cpu_seconds() - began) / static_cast<double>(events.size()));
   }
+  const double percent = best * kIops / static_cast<double>(std::uint64_t{1} << settings.rate_bits) * 100;
   std::printf("%.2f TB, one page of %u, %zu what-ifs, %.1f MB: %.2f us an event, %.4f %% of a core\n",
               static_cast<double>(bytes) / 1e12, 1U << settings.rate_bits, settings.what_ifs.size(),
-              static_cast<double>(FlashModel::memory_bytes(settings)) / 1048576, best * 1e6,
-              best * kIops / static_cast<double>(std::uint64_t{1} << settings.rate_bits) * 100);
+              static_cast<double>(FlashModel::memory_bytes(settings)) / 1e6, best * 1e6, percent);
+  require(percent <= kMostOfACore, "a drive costs more than half a percent of a core");
 }
 
 void one_policy(model::CollectionPolicy policy) {
@@ -65,49 +87,85 @@ void one_policy(model::CollectionPolicy policy) {
   std::printf("%.*s: %.0f ns a write and copy\n", static_cast<int>(name.size()), name.data(), best * 1e9);
 }
 
-/// All that the models' thread does, looks at the models among it: so many drives share 100,000 writes a second.
-void one_host(std::size_t count) {
+/// A second of a host: each drive has so many pages written.
+class Feed {
+ public:
+  Feed(flash::ModelSet& models, flash::FlashInput& input) : models_(models), input_(input) {
+    for (const auto& [device, parameters] : *models.sampling()) {
+      total_.devices.push_back({device, 1, {}, {}});
+    }
+    input_.sampling = models.sampling();
+  }
+  /// Returns the CPU time that the models took.
+  double second(const std::function<std::uint64_t(const model::SamplingParameters&)>& pages_of) {
+    total_.events.clear();
+    for (std::uint16_t i = 0; i < total_.devices.size(); ++i) {
+      const model::SamplingParameters& parameters = models_.sampling()->at(total_.devices[i].device);
+      const std::uint64_t pages = pages_of(parameters);
+      total_.devices[i].written[0] += pages;
+      for (std::uint64_t event = pages >> parameters.rate_bits; event > 0; --event) {
+        total_.events.push_back(
+            {static_cast<std::uint32_t>(dice_.below(parameters.followed)), 1, i, FlashEventKind::write, 0});
+      }
+    }
+    input_.samples = std::make_shared<model::FlashSamples>(total_);
+    input_.at += std::chrono::seconds(1);
+    const double began = cpu_seconds();
+    models_.observe(input_);
+    return cpu_seconds() - began;
+  }
+
+ private:
+  flash::ModelSet& models_;
+  flash::FlashInput& input_;
+  model::FlashSamples total_;
+  test::FlashDice dice_{3};
+};
+
+/// All that the models' thread does, looks at models that are warm among it: so many drives of so many bytes share
+/// 100,000 writes a second. `scale`: what memory shall suffice for.
+void one_host(std::size_t count, std::uint64_t bytes, const std::string& scale) {
+  const double before = megabytes_in_use();
   flash::ModelSettings settings;
   settings.make_seed = [] { return 7U; };
   flash::ModelSet models(settings);
   flash::FlashInput input;
   for (std::size_t i = 0; i < count; ++i) {
     flash::FlashDrive drive;
-    drive.key = drive.controller = "nvme" + std::to_string(i);
-    drive.facts.size_bytes = 1'920'000'000'000;
+    drive.key = drive.controller = "nvme" + std::to_string(10 + i);  // sorted
+    drive.facts.size_bytes = bytes;
     drive.namespaces = {{drive.controller + "n1", drive.facts.size_bytes}};
     input.drives.push_back(drive);
   }
   models.observe(input);
-  auto samples = std::make_shared<model::FlashSamples>();
-  for (const auto& [device, parameters] : *models.sampling()) {
-    samples->devices.push_back({device, 1, {}, {}});
-  }
-  input.sampling = models.sampling();
-  test::FlashDice dice(3);
   constexpr int kSeconds = 120;
   double used = 0;
-  for (int second = 1; second <= kSeconds; ++second) {
-    auto now = std::make_shared<model::FlashSamples>(*samples);
-    for (std::uint16_t i = 0; i < now->devices.size(); ++i) {
-      const model::SamplingParameters& parameters = models.sampling()->at(now->devices[i].device);
-      const auto pages = static_cast<std::uint64_t>(kIops / static_cast<double>(count));
-      samples->devices[i].written[0] = now->devices[i].written[0] += pages;
-      for (std::uint64_t event = pages >> parameters.rate_bits; event > 0; --event) {
-        now->events.push_back(
-            {static_cast<std::uint32_t>(dice.below(parameters.followed)), 1, i, FlashEventKind::write, 0});
-      }
+  {
+    Feed feed(models, input);
+    for (int second = 0; second < kSeconds; ++second) {  // 1.2 drive writes
+      feed.second(
+          [](const auto& parameters) { return (std::uint64_t{parameters.followed} << parameters.rate_bits) / 100; });
     }
-    input.samples = now;
-    input.at = std::chrono::seconds(second);
-    const double began = cpu_seconds();
-    models.observe(input);
-    used += cpu_seconds() - began;
+    for (int second = 0; second < kSeconds; ++second) {
+      used += feed.second([&](const auto&) { return static_cast<std::uint64_t>(kIops / static_cast<double>(count)); });
+    }
   }
+  input.samples.reset();
   const auto figures = models.figures();
-  std::printf("%zu drives of 1.92 TB, %s: %.1f MB, %.2f MB a drive; 100,000 writes a second: %.3f %% of a core\n",
-              count, figures->scale.c_str(), static_cast<double>(figures->memory_bytes) / 1e6,
-              static_cast<double>(figures->memory_bytes) / 1e6 / static_cast<double>(count), used / kSeconds * 100);
+  const double told = static_cast<double>(figures->memory_bytes) / 1e6;
+  const double megabytes = megabytes_in_use() - before;
+  const double of_a_drive = megabytes / static_cast<double>(count);
+  const double percent = used / kSeconds * 100;
+  std::printf(
+      "%zu drives of %.2f TB, %s: %.1f MB (%.1f MB allocated), %.2f MB a drive; 100,000 writes a second: "
+      "%.3f %% of a core\n",
+      count, static_cast<double>(bytes) / 1e12, figures->scale.c_str(), told, megabytes, of_a_drive, percent);
+  const std::string drives = std::to_string(count) + " drives: ";
+  require(percent <= kMostOfACore, drives + "more than half a percent of a core");
+  require(megabytes <= kMostMegabytes && told <= kMostMegabytes, drives + "more than 128 MB");
+  require(of_a_drive <= kMostMegabytesOfADrive, drives + "more than 16 MB each");
+  require(models.sampling()->size() == count, drives + "some have no model");
+  require(figures->scale == scale, drives + "memory shall suffice for " + scale);
 }
 
 }  // namespace
@@ -116,11 +174,14 @@ int main() {
   for (const std::uint64_t gib : {26U, 960U, 4096U, 30'720U}) {
     one_drive(gib << 30);
   }
-  for (const std::size_t drives : {1U, 8U, 24U, 64U}) {
-    one_host(drives);
-  }
+  one_host(1, std::uint64_t{26} << 30, "all");
+  constexpr std::uint64_t kUsual = 1'920'000'000'000;
+  one_host(1, kUsual, "all");
+  one_host(8, kUsual, "all");
+  one_host(24, kUsual, "fewer_what_ifs");
+  one_host(64, kUsual, "smaller_samples");
   for (std::size_t policy = 0; policy < model::kCollectionPolicies; ++policy) {
     one_policy(static_cast<model::CollectionPolicy>(policy));
   }
-  return 0;
+  return within ? 0 : 1;
 }

@@ -19,7 +19,7 @@ PARTS = {
     "debian-13": ["package.test_debian_13"],
     "release": ["package.test_release"],
     "flash-table": ["flash.test_error_table"],
-    "flash-seeds": ["flash.test_seeds"],
+    "flash-seeds": ["flash.test_seeds", "flash.test_cost"],
     "sabotages-flash": ["mutate.flash"],
     "vm-5.10": ["vm.5.10"],
     "vm-6.1": ["vm.6.1"],

@@ -27,7 +27,8 @@ FORMS = {"bookworm": ["classic"], "trixie": ["native"], "sid": ["classic", "nati
 
 
 def alert_rules():
-    groups = yaml.safe_load((RULES / "alerts.yml").read_text())["groups"]
+    groups = [group for name in ("alerts.yml", "modelled.yml")
+              for group in yaml.safe_load((RULES / name).read_text())["groups"]]
     return {rule["alert"]: rule for group in groups for rule in group["rules"]}
 
 

@@ -103,6 +103,22 @@ TEST(AccountingDrift, LeadIsWhatTheKernelHasEndedMoreSinceTheLastRest) {
   EXPECT_FALSE(drift.lead(our_counts(1), kernel_counts(2))) << "it ran backwards";
 }
 
+TEST(AccountingDrift, BeforeAnyRestTheLeadIsSinceTheFirstLook) {
+  AccountingDrift drift;
+  // One ends between the two looks at our side: by the kernel's counts it may have ended before.
+  drift.observe(our_counts(10, 0, 3), kernel_counts(70), kernel_counts(71), our_counts(11, 0, 2));
+  EXPECT_FALSE(reads_of(drift)) << "that is no drift";
+  ASSERT_TRUE(drift.lead(our_counts(11, 0, 2), kernel_counts(71)));
+  EXPECT_EQ(drift.lead(our_counts(11, 0, 2), kernel_counts(71))->reads, -1);
+  EXPECT_EQ(drift.lead(our_counts(11, 0, 2), kernel_counts(73))->reads, 1) << "two have ended, of one we know it";
+  drift.observe(our_counts(12, 0, 1), kernel_counts(73), kernel_counts(73), our_counts(12, 0, 1));
+  EXPECT_EQ(drift.lead(our_counts(12, 0, 1), kernel_counts(73))->reads, 0) << "still since the first";
+  observe_at_rest(drift, our_counts(13), kernel_counts(75));
+  EXPECT_EQ(drift.lead(our_counts(13), kernel_counts(75))->reads, 0) << "since the rest";
+  drift.restart();
+  EXPECT_FALSE(drift.lead(our_counts(13), kernel_counts(75)));
+}
+
 TEST(AccountingDrift, OldKernelsLeaveWhatTheyDoNotReportAbsent) {
   AccountingDrift drift;
   DiskStats kernel = kernel_counts(1);

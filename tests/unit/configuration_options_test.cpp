@@ -47,6 +47,21 @@ TEST(ConfigurationOptions, ADefaultFileThatIsWrongIsAnError) {
   EXPECT_FALSE(configure(options));
 }
 
+TEST(ConfigurationOptions, RepeatedOptionsAllCount) {
+  ConfigurationOptions options;
+  options.config_file = "";
+  CLI::App app;
+  add_configuration_options(app, options);
+  app.parse(
+      "--devices.include sda --devices.exclude loop1 --devices.include nvme* --devices.exclude loop2 "
+      "--web.listen-address :1 --web.listen-address :2");
+  const auto configured = configure(options);
+  ASSERT_TRUE(configured);
+  EXPECT_EQ(configured->devices.include, (std::vector<std::string>{"sda", "nvme*"}));
+  EXPECT_EQ(configured->devices.exclude, (std::vector<std::string>{"loop1", "loop2"}));
+  EXPECT_EQ(configured->web.listen_address, (std::vector<std::string>{":1", ":2"}));
+}
+
 model::Inventory host() {
   model::Inventory inventory;
   for (const char* name : {"nvme0n1", "sda"}) {

@@ -95,6 +95,26 @@ TEST(KernelAccount, WhatTheKernelHasNotAtTwoLooksHasEnded) {
   EXPECT_FALSE(look.ended.writes);
 }
 
+TEST(KernelAccount, BeforeTheFirstComparisonNothingHasEndedUnseen) {
+  Rig rig;
+  auto account = rig.open();
+  rig.count(0, 1);
+  rig.kernel(0, 0);
+  for (int tick = 0; tick < 3; ++tick) {
+    const auto look = account->look_for_missed(rig.ours);
+    EXPECT_FALSE(look.kernel) << "it may wait to be issued again";
+    EXPECT_FALSE(look.ended.reads);
+  }
+  EXPECT_FALSE(account->compared());
+  account->compare(rig.ours, [&] { return std::optional(rig.ours); });
+  EXPECT_TRUE(account->compared());
+  (void)account->look_for_missed(rig.ours);
+  EXPECT_FALSE(account->look_for_missed(rig.ours).ended.reads) << "diskstats have not ended it since";
+  rig.kernel(1, 0);
+  (void)account->look_for_missed(rig.ours);
+  EXPECT_TRUE(account->look_for_missed(rig.ours).ended.reads) << "now they have, although the device was never at rest";
+}
+
 TEST(KernelAccount, ARequestThatWaitsToBeIssuedAgainHasNotEnded) {
   Rig rig;
   auto account = rig.open();

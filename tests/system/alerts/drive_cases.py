@@ -138,6 +138,38 @@ WEAR = [
     minutely(HIGH, "a day that is an hour yet", *daily(3.4, covered=HOUR), silent=(90 * MINUTE,)),
 ]
 
+MODELLED = "SsdpulseModelledWriteAmplificationHigh"
+
+
+def modelled(lower, ratio, overprovisioning="usual", **drive):
+    labels = {**(drive or DRIVE), "policy": "any", "overprovisioning": overprovisioning, "discards": "honoured",
+              "placement": "none", "window": "24h"}
+    return [step_gauge("ssdpulse_modelled_write_amplification_lower_ratio", 1.2, lower, 1.2, **labels),
+            step_gauge("ssdpulse_modelled_write_amplification_ratio", 1.3, ratio, 1.3, **labels)]
+
+
+def modelled_say(drive):
+    return (f"On db1:10936, write amplification of {drive} is at least 3.4 over 24 hours by the model: the drive does not "
+            "count it.")
+
+
+def counted(controller):
+    return counter("ssdpulse_nvme_media_written_bytes_total", [(180, 1e9)], start=9e13, controller=controller, source="ocp")
+
+
+WEAR += [
+    minutely(MODELLED, "at least 3.4, of one drive with a controller and one without; another drive is measured",
+             *modelled(3.4, 3.9), *modelled(3.4, 3.9, device="sda"), counted("nvme1"), silent=(70 * MINUTE, LATER),
+             fires=((90 * MINUTE, DRIVE, modelled_say("nvme0")), (90 * MINUTE, {"device": "sda"}, modelled_say("sda")))),
+    minutely(MODELLED, "2.8 to 3", *modelled(2.8, 2.9), silent=(90 * MINUTE,)),
+    minutely(MODELLED, "3.4, but perhaps less than 3", *modelled(2.9, 3.4), silent=(90 * MINUTE,)),
+    minutely(MODELLED, "a drive whose write amplification is measured", *modelled(3.4, 3.9, "fitted"), *daily(1.2),
+             counted("nvme0"), silent=(90 * MINUTE,)),
+    minutely(MODELLED, "with less spare flash than the drive has", *modelled(3.4, 3.9, "0.07"), silent=(90 * MINUTE,)),
+    minutely(MODELLED, "no estimate", gauge("ssdpulse_modelled_write_amplification_silence_info", [(181, 1)], **DRIVE,
+                                            window="24h", reason="warming_up"), silent=(90 * MINUTE,)),
+]
+
 SOON, YEAR = "SsdpulseDriveWornOutIn90Days", "SsdpulseDriveWornOutInOneYear"
 
 

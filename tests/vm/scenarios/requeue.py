@@ -40,18 +40,20 @@ def load(vm, check, daemon, disk, what, block_size):
     check.equal(difference.value("ssdpulse_io_errors_total", device=disk), 0, f"{what}: errors")
 
 
-def wait_for_the_host(vm, check, daemon, disk):
+def wait_for_the_host(vm, check, daemon, disk, when):
     """What the driver gave back is in flight for us, and not for the kernel, as long as the host is busy: that is a
     standstill, and no completion that was missed."""
-    daemon.at_rest(4.2)  # counts were compared with diskstats: what these then lack, they have not ended
+    missed = figures.lost(daemon.scrape(), disk).get("completion_missed", 0)
     misbehave(vm, HOST_BUSY, 1)
     reader = vm.sh(f"dd if=/dev/{disk} of=/dev/null bs=4k count=4 iflag=direct >/dev/null 2>&1 & echo $!")
     for _ in range(3):
         scrape = daemon.at_rest(2)
         kernel = vm.sh(f"cat /sys/block/{disk}/inflight").split()
         flying = scrape.value("ssdpulse_io_in_flight", device=disk, operation="read")
-        check.that(flying > 0 and not figures.lost(scrape, disk),
-                   f"host busy for long: {flying:.0f} reads in flight, {kernel[0]} by the kernel's count, none lost")
+        lost = figures.lost(scrape, disk)
+        check.that(flying > 0 and lost.get("completion_missed", 0) == missed,
+                   f"host busy for long, {when}: {flying:.0f} reads in flight, {kernel[0]} by the kernel's count, "
+                   f"{missed:.0f} missed before; lost now: {lost}")
     misbehave(vm, 0, 0)
     vm.wait_for(f"! kill -0 {reader}")
     figures.at_rest(check, daemon.at_rest(5.5), disk)
@@ -63,11 +65,13 @@ def run(vm, check):
                  "[ $n -lt 100 ]; done")
     vm.sh(f"echo 2 >/sys/block/{disk}/queue/nomerges")
     daemon = machine.Daemon(vm)
+    wait_for_the_host(vm, check, daemon, disk, "as the daemon starts")
     misbehave(vm, HOST_BUSY, 10)
     load(vm, check, daemon, disk, "host busy", "4k")
     misbehave(vm, SHORT_TRANSFER, 10)
     load(vm, check, daemon, disk, "short transfer", "64k")
-    wait_for_the_host(vm, check, daemon, disk)
+    daemon.at_rest(4.2)  # counts were compared with diskstats at rest
+    wait_for_the_host(vm, check, daemon, disk, "after a rest")
 
     before = daemon.at_rest(1.2)
     vm.sh(f"echo {MEDIUM_ERROR} >{DRIVER}/opts")
