@@ -93,8 +93,7 @@ class Run:
             if line.startswith(("FAIL", "NOTE")):
                 print(f"      {line}")
         if not passed:
-            if not any(line.startswith("FAIL") for line in lines):
-                print("      " + "\n      ".join(lines[-15:]))
+            print("      it said last:\n      " + "\n      ".join(lines[-60:]))
             print(f"      output, console, daemon.log, metrics.txt: {output.parent}")
         return passed
 
