@@ -54,4 +54,12 @@ step "build (some minutes the first time)" cmake --build build --parallel
 
 echo "look at  http://127.0.0.1:10936/  or, in another terminal, at  build/ssdpulse top  (Ctrl-C ends the daemon)"
 echo "from another host:  ssh -L 10936:127.0.0.1:10936 $(hostname)  and the same address there"
-exec build/ssdpulse run
+# Not by exec: a process that was this shell before is as old as the build, and its rates since the start are too low.
+# Ctrl-C, too, as SIGTERM: what a script starts in the background begins with SIGINT ignored.
+trap 'kill -TERM "$!" 2>/dev/null || true' INT TERM
+trap 'kill -HUP "$!" 2>/dev/null || true' HUP
+build/ssdpulse run &
+daemon=$!
+# A signal ends the wait, and not the daemon.
+while kill -0 "$daemon" 2>/dev/null; do wait "$daemon" || true; done
+wait "$daemon"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Does the quick start end in words that say where the page is: at the address of the README and of the configuration's defaults?
-# What it installs, builds and runs are stand-ins.
+# Is the daemon as young as it is, and not as old as its build; does it end with the script, by each way to end that?
+# What is installed, built and run are stand-ins.
 set -euo pipefail
 shopt -s inherit_errexit
 # shellcheck source=tests/lib/check.sh
@@ -29,3 +30,53 @@ expect_equal "last lines of the quick start" "$expected" "$(PATH=$tree/bin:$PATH
 grep -q "^ *deploy/quickstart\.sh .*look at http://$address/$" "$SSDPULSE_SOURCE/README.md" ||
   fail "the README's first command does not say http://$address/"
 expect_equal "without a start" "" "$(PATH=$tree/bin:$PATH "$tree/deploy/quickstart.sh" --no-run | grep -v ' done in ' || true)"
+
+# When a process began, in ticks of 10 ms: what process_start_time_seconds is made of. The build takes ten of them.
+cat >"$tree/bin/cmake" <<'SCRIPT'
+#!/bin/sh
+cut -d ' ' -f 22 "/proc/$$/stat" >build/cmake.began
+sleep 0.1
+SCRIPT
+# Ends by SIGTERM alone, with a code that shows whose it is.
+cat >"$tree/build/ssdpulse" <<'SCRIPT'
+#!/bin/bash
+trap 'echo HUP >>build/received' HUP
+trap 'echo TERM >>build/received; exit 7' TERM
+cut -d ' ' -f 22 "/proc/$$/stat" >build/daemon.began
+echo "$$" >build/daemon.pid.new
+mv build/daemon.pid.new build/daemon.pid
+while :; do sleep 0.05; done
+SCRIPT
+
+# A session of its own, as of a terminal, in which Ctrl-C is not ignored.
+start() {
+  rm -f "$tree"/build/{received,daemon.pid}
+  PATH=$tree/bin:$PATH setsid env --default-signal=INT "$tree/deploy/quickstart.sh" >"$tree/words" 2>&1 &
+  script=$!
+  wait_until 60 test -e "$tree/build/daemon.pid" || fail "nothing was started: $(cat "$tree/words")"
+  daemon=$(cat "$tree/build/daemon.pid")
+}
+
+# ended WHAT CODE: the script ends with this code, and nothing of its session is left.
+ended() {
+  local code=0
+  wait_until 60 gone "$script" || fail "$1: the script does not end"
+  wait "$script" || code=$?
+  expect_equal "$1: exit code" "$2" "$code"
+  wait_until 60 gone "$daemon" || fail "$1: the daemon is left behind"
+}
+gone() { ! grep -qs '^State:[[:space:]]*[^ZX]' "/proc/$1/status"; }
+
+start
+[[ $(cat "$tree/build/daemon.began") -gt $(cat "$tree/build/cmake.began") ]] || fail "the daemon is as old as its build"
+kill -HUP "$script"
+wait_until 60 grep -qx HUP "$tree/build/received" || fail "SIGHUP does not reach the daemon"
+! gone "$script" || fail "SIGHUP ends the quick start"
+kill -TERM "$script"
+ended "SIGTERM" 7
+start
+kill -INT -- "-$script"
+ended "Ctrl-C" 7
+start
+kill -KILL "$daemon"
+ended "a daemon that was killed" 137

@@ -94,6 +94,21 @@ def excerpt(log):
     return [*telling[:16], *(["..."] if telling else []), *lines[-20:]]
 
 
+def whole(log, lines=400, width=500):
+    """All output, but of more lines than this the first and the last, and of a line no more than its width."""
+    text = [line[:width] for line in log.read_text("utf-8", errors="replace").splitlines()]
+    if len(text) > lines:
+        text[lines // 4:-(lines - lines // 4)] = [f"... {len(text) - lines} more lines in {log} ..."]
+    return text
+
+
+def reason(outcome):
+    """What was wrong, in a line: the test's own words if it has said some."""
+    lines = outcome.log.read_text("utf-8", errors="replace").splitlines() if outcome.log else []
+    told = next((line.strip() for line in lines if re.match(r" *FAIL\b", line)), "")
+    return (told or outcome.reason)[:300]
+
+
 def clean(state):
     """Removes what a test has left."""
     if not state.is_dir():

@@ -14,17 +14,24 @@ import time
 from pathlib import Path
 
 from catalogue import COMPILED_DURING, JOBS, LEVELS, NEED_ROOT, Catalogue, Test
-from execution import Execution, Outcome, clean, excerpt, read_skips
+from execution import Execution, Outcome, clean, excerpt, read_skips, reason, whole
 from parts import PARTS, missing
 
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build-tests"
 CI_SEED = 20261
 # The only second tries: a whole run of the CI tier looks at so many failures of these levels once more, with nothing
-# beside them, because they measure real I/O on a shared host. A run that needed one says so in its last lines.
+# beside them. A test that was right only then is moody: the last lines name it, with what was wrong at first.
 SECOND_TRIES = 4
-TRIED_TWICE = ("kernel", "system", "package", "vm")
+TRIED_TWICE = {
+    "kernel": "counts and times of real I/O, which other jobs of the host disturb",
+    "system": "a daemon, its clients and real disks, which other jobs of the host hold up",
+    "package": "boots an emulated guest",
+    "vm": "emulated guests, which the host's other jobs and faults of the emulator hold up",
+}
 SLOWEST = 10
+# Of so many failed tests the output is printed whole once more at the end, as only that may be kept of CI's output.
+PRINTED_WHOLE = 8
 
 LEVEL_HELP = """
 levels, in this order (a name may also be a test: kernel.test_counts):
@@ -46,13 +53,14 @@ exit code: 0 all passed, 1 some failed, 2 wrong usage
 
 
 class Run:
-    """One call of the test command. Prints as it goes; `outcomes` holds the last outcome of each test."""
+    """One call of the test command. Prints as it goes; `outcomes` holds the last outcome of each test, `again` what was
+    wrong with those that were tried twice."""
 
     def __init__(self, catalogue, arguments):
         self._catalogue, self._arguments = catalogue, arguments
         self._skips = read_skips(ROOT)
         self._tries = 0 if arguments.long or arguments.names or arguments.part else SECOND_TRIES
-        self._running, self._compiling, self._built, self.outcomes, self.again = [], {}, {}, {}, []
+        self._running, self._compiling, self._built, self.outcomes, self.again = [], {}, {}, {}, {}
         self.walls = {}  # level -> seconds from its begin to its end
 
     def stop(self):
@@ -112,7 +120,7 @@ class Run:
         for test, outcome in failed:
             if self._tries and test.level in TRIED_TWICE:
                 self._tries -= 1
-                self.again.append(test.name)
+                self.again[test.name] = reason(outcome)
                 self._report(test, Outcome("AGAIN", outcome.seconds, outcome.reason, outcome.log))
                 outcome.log.rename(outcome.log.with_suffix(".first.log"))
                 self._several([test], 1, second_try=True)
@@ -160,13 +168,28 @@ def print_times(outcomes, walls, seconds):
         print(f"  {outcome.seconds:7.1f} s  {name}")
 
 
+def print_failed(outcomes, failed):
+    """What the failed tests have said, the last one last."""
+    for name in failed[:PRINTED_WHOLE]:
+        if outcomes[name].log:
+            print(f"\n---- output of {name} ({outcomes[name].reason}):")
+            print("\n".join(whole(outcomes[name].log)))
+
+
+def print_again(again, outcomes):
+    for name, words in again.items():
+        verdict = "MOODY, passed at the second try" if outcomes[name].verdict != "FAIL" else "failed at both tries"
+        level = name.split(".")[0]
+        print(f"{verdict}: {name}: at first {words} (may be tried twice: {TRIED_TWICE[level]})")
+
+
 def close(run, seconds):
     """The last lines, and the exit code."""
     verdicts = [outcome.verdict for outcome in run.outcomes.values()]
     failed = [name for name, outcome in run.outcomes.items() if outcome.verdict == "FAIL"]
+    print_failed(run.outcomes, failed)
     print_times(run.outcomes, run.walls, seconds)
-    if run.again:
-        print(f"tried twice: {' '.join(run.again)}")
+    print_again(run.again, run.outcomes)
     if failed:
         print(f"failed: {' '.join(failed)}")
     print(f"{verdicts.count('pass')} passed, {len(failed)} failed, {verdicts.count('skip')} skipped")

@@ -94,6 +94,12 @@ again() {
   "$@"
 }
 
+export PYTHONDONTWRITEBYTECODE=1
+matrix=(python3 "$vm_directory/lib/matrix.py" "${options[@]}" --results "$results" --scenarios "${scenarios[@]}")
+# Nothing is fetched and packed for a kernel that no scenario of this form is for. If there is none, the matrix says so.
+mapfile -t needed < <("${matrix[@]}" --kernels "${kernels[@]}" --needed)
+[[ ${#needed[@]} -eq 0 ]] || kernels=("${needed[@]}")
+
 [[ -e $images/qemu/complete ]] || echo "fetching into $SSDPULSE_TEST_CACHE: an emulator (if need be), then the kernels"
 again find_qemu
 "${QEMU[@]}" --version | head -n 1
@@ -104,6 +110,4 @@ for kernel in "${kernels[@]}"; do
   mv "$results/$kernel.initrd.new" "$results/$kernel.initrd"
   ln -sfn "$KERNEL_IMAGE" "$results/$kernel.kernel"
 done
-export PYTHONDONTWRITEBYTECODE=1 QEMU_COMMAND="${QEMU[*]}"
-exec python3 "$vm_directory/lib/matrix.py" "${options[@]}" --results "$results" --kernels "${kernels[@]}" \
-  --scenarios "${scenarios[@]}" 8>&-
+QEMU_COMMAND="${QEMU[*]}" exec "${matrix[@]}" --kernels "${kernels[@]}" 8>&-

@@ -93,8 +93,7 @@ class Run:
             if line.startswith(("FAIL", "NOTE")):
                 print(f"      {line}")
         if not passed:
-            if not any(line.startswith("FAIL") for line in lines):
-                print("      " + "\n      ".join(lines[-15:]))
+            print("      it said last:\n      " + "\n      ".join(lines[-60:]))
             print(f"      output, console, daemon.log, metrics.txt: {output.parent}")
         return passed
 
@@ -168,9 +167,13 @@ def main():
     parser.add_argument("--named", action="store_true")
     parser.add_argument("--part")
     parser.add_argument("--one", action="store_true")
+    parser.add_argument("--needed", action="store_true", help="only print the kernels that there is a scenario for")
     arguments = parser.parse_args()
     sys.stdout.reconfigure(line_buffering=True)
-    if arguments.one:
+    if arguments.needed:
+        needed = {kernel for kernel, _ in arrange(arguments)}
+        print(*[kernel for kernel in arguments.kernels if kernel in needed], sep="\n", end="")
+    elif arguments.one:
         guest.Guest(arguments.kernels[0], arguments.scenarios, arguments.results, arguments.long, arguments.keep).run()
     else:
         run_all(arguments)

@@ -1,0 +1,48 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Does every file say its licence in its first line (after a #! or #compdef line in its second), and bpf/ the one that the kernel's
+verifier is told? Exempt: data that cannot hold a comment, and documents.
+"""
+import os
+import re
+import subprocess
+import sys
+from fnmatch import fnmatch
+
+EXEMPT = ("*.md", "*.json", "*.png", "LICENSE*", "*.bin", "*.golden", "*.txt.gz", "tests/fixtures/*", ".gitignore", "deploy/debian/*")
+KERNEL = "BSD-2-Clause OR GPL-2.0-only"
+# The first that fits.
+LICENCES = {
+    "bpf/*.h": KERNEL,
+    "bpf/*.c": KERNEL,
+    "bpf/*.py": f"(Apache-2.0|{KERNEL})",
+    "tests/*.bpf.[ch]": f"(Apache-2.0|{KERNEL})",
+    "tests/kernel/trace/*.h": f"(Apache-2.0|{KERNEL})",
+    "*": "Apache-2.0",
+}
+
+
+def flaw(file):
+    """In words; empty: none."""
+    with open(file, encoding="utf-8", errors="replace") as text:
+        lines = text.read(1000).splitlines()
+    if not lines:
+        return "" if file.endswith(".py") else "empty"
+    licence = next(licence for pattern, licence in LICENCES.items() if fnmatch(file, pattern))
+    line = next((line for line in lines if not line.startswith(("#!", "#compdef "))), "") or "".join(lines[1:2])
+    if re.search(rf"SPDX-License-Identifier: {licence}( \*/| -->)?$", line):
+        return ""
+    return f"expected SPDX-License-Identifier: {licence}, found: {line}"
+
+
+def main():
+    os.chdir(os.environ.get("SSDPULSE_SOURCE", "."))
+    files = subprocess.run(["tests/lib/sources.sh"], check=True, capture_output=True, text=True).stdout.splitlines()
+    files = [file for file in files if not any(fnmatch(file, pattern) for pattern in EXEMPT)]
+    flaws = [f"{file}: {words}" for file in files if (words := flaw(file))]
+    print("\n".join([*flaws, f"{len(files)} files"]))
+    if flaws or not files:
+        sys.exit("FAIL: licence lines")
+
+
+main()
