@@ -72,7 +72,14 @@ std::vector<DiscardBurst> DiscardBurstFinder::observe(const DiscardTick& tick) {
   last_ = now;
   std::vector<DiscardBurst> ended;
   settle(ended, tick);
+  idle_ns_ = now.in_flight > 0 ? idle_ns_ : looked_ns_;
+  looked_ns_ = tick.now_ns;
   return ended;
+}
+
+/// Something of what was submitted to arrays may still be in the device, which a large discard keeps busy for seconds.
+bool DiscardBurstFinder::may_be_below(const Trigger& trigger, const DiscardTick& tick) const {
+  return trigger.above > 0 && trigger.last_ns >= idle_ns_ && trigger.last_ns + kStuckNs > tick.now_ns;
 }
 
 /// What came since the last look. Of a volume not seen before, what is long over is not new.
@@ -106,7 +113,8 @@ DiscardBurstFinder::Bytes DiscardBurstFinder::share_out(std::uint64_t bytes, con
   for (std::size_t i = 0; i < triggers_.size(); ++i) {
     pending[i] = triggers_[i].pending;
     // A submitter that fell silent has no part in what comes now, as long as another has.
-    above[i] = triggers_[i].last_ns + tick.gap_ns < tick.now_ns ? 0 : triggers_[i].above;
+    const bool silent = triggers_[i].last_ns + tick.gap_ns < tick.now_ns && !may_be_below(triggers_[i], tick);
+    above[i] = silent ? 0 : triggers_[i].above;
   }
   if (sum_of(above) == 0) {
     for (std::size_t i = 0; i < triggers_.size(); ++i) {
@@ -180,7 +188,8 @@ void DiscardBurstFinder::settle(std::vector<DiscardBurst>& ended, const DiscardT
   for (std::size_t i = 0; i < triggers_.size(); ++i) {
     Trigger& trigger = triggers_[i];
     model::DiscardBursts& figures = figures_[i];
-    const bool waits = in_flight && (trigger.pending > 0 || (all_pending == 0 && trigger.burst));
+    const bool above = all_pending == 0 && (trigger.burst || may_be_below(trigger, tick));
+    const bool waits = in_flight && (trigger.pending > 0 || above);
     const std::uint64_t last_ns = std::max(trigger.last_ns, trigger.burst ? trigger.burst->end_ns : 0);
     const bool is_new = std::exchange(trigger.is_new, false);
     const bool over = !waits && !is_new && last_ns + tick.gap_ns < tick.now_ns;

@@ -87,8 +87,11 @@ class DiscardBurstFinder {
   Bytes share_out_requests(const Bytes& bytes);
   void count(std::size_t number, std::uint64_t bytes, std::uint64_t requests, const DiscardTick& tick);
   void settle(std::vector<DiscardBurst>& ended, const DiscardTick& tick);
+  [[nodiscard]] bool may_be_below(const Trigger& trigger, const DiscardTick& tick) const;
 
   DiscardRequests last_;
+  std::uint64_t looked_ns_ = 0;                      // at the last tick
+  std::uint64_t idle_ns_ = 0;                        // what was submitted before had left the device
   std::uint64_t moved_ns_ = 0;                       // when the requests last changed
   std::uint64_t uncounted_requests_ = 0;             // completed, of no trigger yet
   std::map<std::string, SubmissionCursor> cursors_;  // by volume

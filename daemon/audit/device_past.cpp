@@ -2,6 +2,8 @@
 #include "daemon/audit/device_past.h"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 namespace ssdpulse::audit {
 namespace {
@@ -12,6 +14,12 @@ using model::SparseHistogram;
 constexpr double kDay = 86400;
 constexpr std::uint64_t kEnoughAlone = 30;    // I/Os of a minute that say what is usual in it
 constexpr std::uint64_t kLeastForP99 = 3000;  // 30 of them are beyond it
+constexpr double kTick = 1;                   // seconds between two looks of the recorder
+constexpr double kMostSeconds = 30 * kDay;    // of a burst, whatever the file says
+
+model::WallTime::duration wall_seconds(double seconds) {
+  return std::chrono::duration_cast<model::WallTime::duration>(std::chrono::duration<double>(seconds));
+}
 
 double seconds_of(const SparseHistogram& histogram) { return static_cast<double>(histogram.sum_ns) / 1e9; }
 
@@ -31,6 +39,27 @@ Sides sides_of(const model::DeviceLoad& load, bool reads) {
                        sum_of(load, Latency::read_device_none, Latency::read_device_flush)}
                : Sides{sum_of(load, Latency::write_device_discard, Latency::write_device_both),
                        sum_of(load, Latency::write_device_none, Latency::write_device_flush)};
+}
+
+/// Those that took at least so long, and the others. The sum is exact for both together; bounds of words share it out.
+std::pair<SparseHistogram, SparseHistogram> split(const SparseHistogram& all, double least_seconds) {
+  SparseHistogram longer;
+  SparseHistogram shorter;
+  double seconds_of_longer = 0;
+  double seconds_of_all = 0;
+  for (const auto& [word, ios] : all.words) {
+    const double bound = model::upper_bound_seconds(word);
+    const double seconds = bound * static_cast<double>(ios);
+    const bool is_longer = bound >= least_seconds;
+    (is_longer ? longer : shorter).words.emplace_back(word, ios);
+    seconds_of_longer += is_longer ? seconds : 0;
+    seconds_of_all += seconds;
+  }
+  const double share = seconds_of_all > 0 ? seconds_of_longer / seconds_of_all : 0;
+  const auto sum_ns = static_cast<std::uint64_t>(share * static_cast<double>(all.sum_ns));
+  longer.sum_ns = shorter.empty() ? all.sum_ns : std::min(all.sum_ns, sum_ns);
+  shorter.sum_ns = all.sum_ns - longer.sum_ns;
+  return {std::move(longer), std::move(shorter)};
 }
 
 std::optional<double> p99(const SparseHistogram& histogram) {
@@ -83,7 +112,10 @@ std::optional<double> read_p99_beside_discards(const DevicePast& past) { return 
 
 std::optional<double> read_p99_alone(const DevicePast& past) { return p99(sides_of(past.load, true).alone); }
 
-PastSums::PastSums(const model::Series& series, double time_scale) {
+PastSums::PastSums(const model::Series& series, double time_scale) : time_scale_(time_scale) {
+  // I/Os of the second in which it began are in the row of the minute before, if a minute began in it, too. Where the
+  // clock is scaled, a burst is placed up to a tick late.
+  const auto early = wall_seconds(kTick * (2 * time_scale - 1));
   for (const model::PastBurst& burst : series.bursts) {
     const bool fstrim = burst.trigger == "fstrim";
     if (!fstrim && burst.trigger != "online") {
@@ -95,9 +127,8 @@ PastSums::PastSums(const model::Series& series, double time_scale) {
     trim.burst_seconds += burst.duration_seconds;
     trim.longest_burst_seconds = std::max(trim.longest_burst_seconds, burst.duration_seconds);
     if (fstrim) {
-      fstrims_.push_back(
-          {burst.begin, burst.begin + std::chrono::duration_cast<model::WallTime::duration>(
-                                          std::chrono::duration<double>(burst.duration_seconds * time_scale))});
+      const double seconds = std::min(std::max(0.0, burst.duration_seconds), kMostSeconds) * time_scale;
+      fstrims_.push_back({burst.begin - early, burst.begin + wall_seconds(seconds)});
     }
   }
   for (const model::PastSpike& spike : series.spikes) {
@@ -114,10 +145,17 @@ PastSums::PastSums(const model::Series& series, double time_scale) {
   past_.media_bytes_per_day = media_bytes_per_day(series.wear);
 }
 
-bool PastSums::has_fstrim(const model::MinuteOf& minute) const {
-  return std::any_of(fstrims_.begin(), fstrims_.end(), [&](const Run& run) {
-    return run.begin < minute.start + minute.length && run.end >= minute.start;
-  });
+/// Until the first I/O of the minute. What took longer was sent while fstrim ran, and may have waited for it.
+std::optional<double> PastSums::seconds_since_fstrim(const model::MinuteOf& minute) const {
+  std::optional<double> least;
+  for (const Run& run : fstrims_) {
+    if (run.begin < minute.start + minute.length) {
+      const std::chrono::duration<double> since = minute.start - run.end;
+      const double seconds = std::max(0.0, since.count() / time_scale_);
+      least = std::min(least.value_or(seconds), seconds);
+    }
+  }
+  return least;
 }
 
 void PastSums::add(const model::MinuteOf& minute) {
@@ -125,19 +163,25 @@ void PastSums::add(const model::MinuteOf& minute) {
   if (!spikes_from_ || minute.start >= *spikes_from_) {
     past_.spikes_observed_seconds += static_cast<double>(minute.load.measured_ms) / 1000;
   }
-  const bool fstrim = has_fstrim(minute);
-  TrimPast& trim = fstrim ? past_.fstrim : past_.online;
+  const double since_fstrim = seconds_since_fstrim(minute).value_or(std::numeric_limits<double>::infinity());
   for (const bool reads : {true, false}) {
     const auto [beside, alone] = sides_of(minute.load, reads);
-    const auto ios = static_cast<double>(beside.count());
-    trim.ios += beside.count();
-    if (alone.count() >= kEnoughAlone) {
-      trim.excess_seconds += seconds_of(beside) - ios * seconds_of(alone) / static_cast<double>(alone.count());
-    } else {
-      Waiting& waiting = waiting_.at(fstrim ? 0 : 1).at(reads ? 0 : 1);
-      waiting.ios += ios;
-      waiting.seconds += seconds_of(beside);
-    }
+    const auto [of_fstrim, of_others] = split(beside, since_fstrim);
+    add_waiting(true, reads, of_fstrim, alone);
+    add_waiting(false, reads, of_others, alone);
+  }
+}
+
+void PastSums::add_waiting(bool fstrim, bool reads, const SparseHistogram& beside, const SparseHistogram& alone) {
+  TrimPast& trim = fstrim ? past_.fstrim : past_.online;
+  const auto ios = static_cast<double>(beside.count());
+  trim.ios += beside.count();
+  if (alone.count() >= kEnoughAlone) {
+    trim.excess_seconds += seconds_of(beside) - ios * seconds_of(alone) / static_cast<double>(alone.count());
+  } else {
+    Waiting& waiting = waiting_.at(fstrim ? 0 : 1).at(reads ? 0 : 1);
+    waiting.ios += ios;
+    waiting.seconds += seconds_of(beside);
   }
 }
 

@@ -28,7 +28,7 @@ struct TrimPast {
 
 struct DevicePast {
   model::DeviceLoad load;  // of all minutes that were measured
-  TrimPast fstrim;         // minutes in which a burst of fstrim ran
+  TrimPast fstrim;         // minutes in which a burst of fstrim ran, and what was sent in those and ended later
   TrimPast online;         // all others
   /// By which I/Os took longer than usual, in spikes.
   std::array<std::array<double, model::kSpikeCauses>, model::kSpikeOperations> excess_seconds{};
@@ -70,7 +70,7 @@ class PastSums {
 
  private:
   struct Run {
-    model::WallTime begin;
+    model::WallTime begin;  // of the first I/Os that may have met it
     model::WallTime end;
   };
   /// Minutes in which too few I/Os overlapped no discard: compared with those of the whole window.
@@ -78,8 +78,10 @@ class PastSums {
     double ios = 0;
     double seconds = 0;
   };
-  [[nodiscard]] bool has_fstrim(const model::MinuteOf& minute) const;
+  [[nodiscard]] std::optional<double> seconds_since_fstrim(const model::MinuteOf& minute) const;
+  void add_waiting(bool fstrim, bool reads, const model::SparseHistogram& beside, const model::SparseHistogram& alone);
 
+  double time_scale_;
   DevicePast past_;
   std::vector<Run> fstrims_;
   std::optional<model::WallTime> spikes_from_;

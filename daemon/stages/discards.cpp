@@ -16,18 +16,11 @@ namespace {
 constexpr std::uint64_t kLongNs = 60'000'000'000;  // a burst this long is announced before it ends
 /// What deleting small files discards online comes with each commit of the journal, and nobody looks it up.
 constexpr std::uint64_t kSmallBytes = 64 << 20;
+constexpr std::size_t kMostLooks = 600;
 
 std::uint64_t monotonic_ns(const Tick& tick) {
   return static_cast<std::uint64_t>(std::chrono::nanoseconds(tick.at.time_since_epoch()).count());
 }
-
-/// Of a time on CLOCK_MONOTONIC.
-model::WallTime wall_of(std::uint64_t at_ns, const Tick& tick) {
-  return tick.wall - std::chrono::nanoseconds(static_cast<std::int64_t>(monotonic_ns(tick) - at_ns));
-}
-
-/// UTC with milliseconds.
-std::string wall_time(std::uint64_t at_ns, const Tick& tick) { return util::utc_text(wall_of(at_ns, tick)); }
 
 std::string joined(const std::set<std::string>& names) {
   std::string text;
@@ -43,7 +36,22 @@ std::string_view name_of(model::DiscardTrigger trigger) {
 
 }  // namespace
 
+/// Of a time on CLOCK_MONOTONIC, as the wall clock had it then: it may have been set since.
+model::WallTime Discards::wall_of(std::uint64_t at_ns) const {
+  const auto next = std::lower_bound(looks_.begin(), looks_.end(), at_ns,
+                                     [](const Look& look, std::uint64_t at) { return look.at_ns < at; });
+  const Look& look = next == looks_.end() ? looks_.back() : *next;
+  return look.wall - std::chrono::nanoseconds(static_cast<std::int64_t>(look.at_ns - at_ns));
+}
+
+/// UTC with milliseconds.
+std::string Discards::wall_time(std::uint64_t at_ns) const { return util::utc_text(wall_of(at_ns)); }
+
 Findings Discards::observe(const Tick& tick) {
+  looks_.push_back({monotonic_ns(tick), tick.wall});
+  if (looks_.size() > kMostLooks) {
+    looks_.pop_front();
+  }
   const model::Inventory& inventory = *tick.inventory;
   // What was unmounted since the last look had discarded until then.
   std::set<std::string> online = std::exchange(with_discard_, volumes_with_discard(inventory));
@@ -90,7 +98,7 @@ void Discards::observe_device(const DeviceTick& device, Device& known,
   seen.volumes = std::move(volumes);
   for (const analysis::DiscardBurst& burst : known.finder.observe(seen)) {
     report(name, burst, tick, lines);
-    effects.rows.bursts.push_back({wall_of(burst.begin_ns, tick), name, std::string(name_of(burst.trigger)),
+    effects.rows.bursts.push_back({wall_of(burst.begin_ns), name, std::string(name_of(burst.trigger)),
                                    static_cast<double>(burst.end_ns - burst.begin_ns) / 1e9, burst.bytes});
   }
   for (std::size_t i = 0; i < model::kDiscardTriggers; ++i) {
@@ -103,7 +111,7 @@ void Discards::observe_device(const DeviceTick& device, Device& known,
     lines.push_back(
         {log::Level::info, fmt::format("discard burst continues device={} trigger={} begin={} bytes={} comm=\"{}\" "
                                        "filesystem=\"{}\" array=\"{}\"",
-                                       name, name_of(burst->trigger), wall_time(burst->begin_ns, tick), burst->bytes,
+                                       name, name_of(burst->trigger), wall_time(burst->begin_ns), burst->bytes,
                                        burst->submitter, joined(mountpoints(burst->volumes, *tick.inventory)),
                                        joined(arrays_among(burst->volumes, name, *tick.inventory)))});
   }
@@ -120,7 +128,7 @@ void Discards::report(const std::string& device, const analysis::DiscardBurst& b
       {log::Level::info,
        fmt::format("discard burst device={} trigger={} begin={} end={} seconds={:.3f} bytes={} requests={}{} "
                    "comm=\"{}\" filesystem=\"{}\" array=\"{}\" suppressed={}",
-                   device, trigger, wall_time(burst.begin_ns, tick), wall_time(burst.end_ns, tick),
+                   device, trigger, wall_time(burst.begin_ns), wall_time(burst.end_ns),
                    static_cast<double>(burst.end_ns - burst.begin_ns) / 1e9, burst.bytes, burst.requests,
                    burst.ranges ? fmt::format(" ranges={}", *burst.ranges) : "", burst.submitter,
                    joined(mountpoints(burst.volumes, *tick.inventory)),

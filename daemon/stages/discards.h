@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <set>
 #include <string>
@@ -27,15 +28,23 @@ class Discards final : public Stage {
     analysis::DiscardBurstFinder finder;
     std::array<std::uint64_t, model::kDiscardTriggers> announced{};  // beginnings of bursts that are in the log
   };
+  /// The two clocks of one look.
+  struct Look {
+    std::uint64_t at_ns = 0;
+    model::WallTime wall;
+  };
   using Lines = std::vector<LogLine>;
+  [[nodiscard]] model::WallTime wall_of(std::uint64_t at_ns) const;
   void observe_device(const DeviceTick& device, Device& known, std::map<std::string, analysis::DiscardVolume> volumes,
                       const Tick& tick, Effects& effects);
   void report(const std::string& device, const analysis::DiscardBurst& burst, const Tick& tick, Lines& lines);
+  [[nodiscard]] std::string wall_time(std::uint64_t at_ns) const;
   [[nodiscard]] std::vector<model::ArrayDiscards> arrays(const Tick& tick) const;
   [[nodiscard]] std::array<bool, model::kDiscardTriggers> active_on(const std::string& array,
                                                                     const model::Inventory& inventory) const;
 
   PerDevice<Device> devices_;
+  std::deque<Look> looks_;              // the last ones, oldest first
   std::set<std::string> with_discard_;  // volumes whose file system is mounted so, at the last look
   analysis::FilesystemDiscardCounter filesystems_;
   log::Limiter limiter_{std::chrono::minutes(1)};

@@ -61,7 +61,8 @@ DevicePast past_of_trims(double fstrim_ms, double online_ms) {
   model::Series series;
   PastSums* sums = nullptr;
   for (int day = 0; day < 8; ++day) {
-    series.bursts.push_back(burst(1440 * day + 100, "fstrim", 599));
+    series.bursts.push_back(burst(1440 * day + 100, "fstrim", 598));
+    series.bursts.back().begin += 1s;
   }
   series.bursts.push_back(burst(0, "online", 5));
   PastSums all(series, 1);
@@ -85,7 +86,7 @@ TEST(device_past, excess_beside_discards_is_what_they_took_longer) {
   EXPECT_NEAR(past.online.excess_seconds, (8 * 1440 - 80) * 2 * 0.003, 0.01);
   EXPECT_EQ(past.fstrim.ios, 8U * 10 * 50);
   EXPECT_EQ(past.fstrim.bursts, 8U);
-  EXPECT_DOUBLE_EQ(past.fstrim.longest_burst_seconds, 599);
+  EXPECT_DOUBLE_EQ(past.fstrim.longest_burst_seconds, 598);
   EXPECT_DOUBLE_EQ(past.observed_seconds(), 8 * 86400);
   ASSERT_TRUE(read_p99_beside_discards(past) && read_p99_alone(past));
   EXPECT_NEAR(*read_p99_beside_discards(past), 0.041, 0.041 * 0.1);
@@ -113,6 +114,34 @@ TEST(device_past, faster_beside_discards_is_no_gain) {
   PastSums sums(model::Series{}, 1);
   sums.add(minute(0, 0.0001, 500));
   EXPECT_EQ(sums.take().online.excess_seconds, 0);
+}
+
+TEST(device_past, what_waited_for_fstrim_and_ended_in_the_next_minute_is_charged_to_fstrim) {
+  model::Series series;
+  series.bursts = {burst(1, "fstrim", 59.5)};
+  PastSums sums(series, 1);
+  sums.add(minute(1, 0, 0));
+  model::MinuteOf next = minute(2, 2.001, 50);
+  put(next.load, Latency::read_device_discard, 0.101, 100);  // sent after fstrim had ended
+  sums.add(next);
+  sums.add(minute(3, 2.001, 10));
+  const DevicePast past = sums.take();
+  EXPECT_NEAR(past.fstrim.excess_seconds, 50 * 2, 2);
+  EXPECT_EQ(past.fstrim.ios, 50U);
+  EXPECT_NEAR(past.online.excess_seconds, 100 * 0.1 + 10 * 2, 2);
+  EXPECT_NEAR(past.fstrim.excess_seconds + past.online.excess_seconds, 50 * 2 + 100 * 0.1 + 10 * 2, 0.01);
+}
+
+TEST(device_past, what_met_fstrim_in_its_first_second_may_be_in_the_minute_before) {
+  model::Series series;
+  series.bursts = {burst(1, "fstrim", 0.9)};
+  PastSums sums(series, 1);
+  sums.add(minute(-1, 0.101, 5));
+  sums.add(minute(0, 0.101, 50));
+  sums.add(minute(1, 0.101, 1));
+  const DevicePast past = sums.take();
+  EXPECT_EQ(past.fstrim.ios, 51U);
+  EXPECT_EQ(past.online.ios, 5U);
 }
 
 TEST(device_past, what_spikes_cost_is_known_where_all_of_them_say_it) {

@@ -335,6 +335,35 @@ TEST(Array, has_no_say_where_members_saw_who_submitted) {
   EXPECT_EQ(rig.of(DiscardTrigger::mkfs).bytes, 0U);
 }
 
+TEST(Array, that_was_sent_a_slow_discard_has_its_part_when_that_ends) {
+  Rig rig;
+  rig.disk.mounted_with_discard = true;
+  rig.disk.tick(rig.finder);
+  const std::uint64_t begin = rig.disk.now;
+  rig.disk.submit_above(DiscardSubmitter::fstrim, 64 * kMiB);
+  rig.disk.issue(64 * kMiB);
+  for (int second = 0; second < 4; ++second) {
+    rig.disk.tick(rig.finder);
+    rig.disk.submit_above(DiscardSubmitter::kernel, kMiB);
+    rig.disk.issue(kMiB);
+  }
+  rig.disk.complete();
+  rig.disk.tick(rig.finder);
+  EXPECT_GT(rig.of(DiscardTrigger::fstrim).bytes, 58 * kMiB);
+  ASSERT_TRUE(rig.finder.running(at(DiscardTrigger::fstrim)));
+  EXPECT_EQ(rig.finder.running(at(DiscardTrigger::fstrim))->begin_ns, begin);
+  while (rig.disk.busy()) {
+    rig.disk.complete();
+  }
+  rig.disk.tick(rig.finder);
+  const std::uint64_t bytes = rig.of(DiscardTrigger::fstrim).bytes;
+  rig.disk.submit_above(DiscardSubmitter::kernel, kMiB);
+  rig.disk.issue(kMiB);
+  rig.disk.complete();
+  rig.disk.tick(rig.finder);
+  EXPECT_EQ(rig.of(DiscardTrigger::fstrim).bytes, bytes) << "the device was idle meanwhile";
+}
+
 TEST(Array, that_is_new_brings_no_past) {
   Rig rig;
   rig.disk.submit(DiscardSubmitter::mkfs, 100 * kMiB);

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "daemon/model/device.h"
 #include "daemon/model/discards.h"
@@ -82,9 +84,11 @@ class Rig {
     ++discards.issues;
     ++discards.in_flight;
   }
-  void look(std::chrono::nanoseconds later = std::chrono::milliseconds(1)) {
+  /// `wall_later`: by which the wall clock is later, if not by as much.
+  void look(std::chrono::nanoseconds later = std::chrono::milliseconds(1),
+            std::optional<std::chrono::nanoseconds> wall_later = {}) {
     tick_.at += later;
-    tick_.wall += later;
+    tick_.wall += wall_later.value_or(later);
     tick_.inventory = std::make_shared<const model::Inventory>(inventory);
     snapshot_ = {};
     snapshot_.devices.emplace_back();
@@ -93,7 +97,9 @@ class Rig {
     for (const LogLine& line : findings.effects.lines) {
       words_ += line.text + '\n';
     }
+    bursts.insert(bursts.end(), findings.effects.rows.bursts.begin(), findings.effects.rows.bursts.end());
   }
+  [[nodiscard]] model::WallTime wall() const { return tick_.wall; }
   /// One burst, from its submission until it is told of.
   void burst(const std::string& volume, DiscardSubmitter who, std::uint64_t bytes) {
     submit(volume, who, bytes);
@@ -118,6 +124,7 @@ class Rig {
   }
 
   model::Inventory inventory;
+  std::vector<model::PastBurst> bursts;  // for the history
 
  private:
   std::shared_ptr<model::Device> device_ = std::make_shared<model::Device>();
@@ -199,6 +206,17 @@ TEST(Discards, times_are_those_of_the_tick) {
   Rig rig;
   rig.burst("sda2", DiscardSubmitter::fstrim, 100 * kMiB);
   EXPECT_NE(rig.words().find("begin=2027-01-15T08:00:00.001Z end="), std::string::npos) << rig.words();
+}
+
+TEST(Discards, a_burst_began_when_the_clock_of_that_time_said) {
+  Rig rig;
+  const model::WallTime begin = rig.wall();
+  rig.submit("sda2", DiscardSubmitter::fstrim, 100 * kMiB);
+  rig.complete(100 * kMiB);
+  rig.look(std::chrono::seconds(1));
+  rig.look(std::chrono::seconds(1), std::chrono::hours(1));  // it was set
+  ASSERT_EQ(rig.bursts.size(), 1U);
+  EXPECT_EQ(rig.bursts[0].begin, begin);
 }
 
 TEST(Discards, a_long_one_is_announced_once_before_it_ends) {

@@ -9,7 +9,7 @@ from devices import Backend, Nvme, NvmeSubsystem, Slow
 KERNELS = ("6.12",)  # what is judged lies above the kernel
 PART = "decisions"
 MACHINE = {"append": "nvme_core.multipath=N", "memory": "2G", "nice": -10}
-SECONDS = 1500
+SECONDS = 1800
 HEALTHY, SICK, SEEN = 50, 180, 20  # seconds: until what is usual is known; of the faults; until a spike's end is written
 DAY = 86400  # seconds
 UNIT = 64 << 20  # reclaim unit of an FDP drive: an update of its handle has the drive count it as written whole
@@ -18,7 +18,8 @@ QUEUE_DEPTH, DRIVE_DEPTH = 16, 7  # of the load, and of what the drive takes: th
 APART = 1.3  # costs that are closer may come in any order
 HEAT = 0.8  # seconds that reads of the hot drive take longer
 SCSI = "/sys/bus/pseudo/drivers/scsi_debug/adapter*/host*/target*/*/block"
-PASS = "/tmp/pass"  # of the encrypted volume
+PASS, KEY = "/tmp/pass", "planted-key-that-nobody-may-see!"  # of the encrypted volumes: 32 bytes
+REFRESH = ("cryptsetup refresh", f"export DM_DISABLE_UDEV=1; cryptsetup refresh --key-file {PASS}")  # a person would type the key
 FIO = "fio --name={name} --filename={path} --direct=1 --thread --time_based --runtime=3600 --bs=4k --output=/dev/null "
 READS = "--rw=randread --ioengine=psync --numjobs=2 --thinktime=30ms"
 
@@ -32,30 +33,53 @@ def devices():
             NvmeSubsystem("full", Backend("512M"), fdp=FDP),
             NvmeSubsystem("kept", Backend("512M", data=True), fdp=FDP),
             NvmeSubsystem("secret", Backend("512M", data=True), fdp=FDP),
+            Nvme("plain", Backend("64M")),
             Nvme("hinted", Backend("64M"))]
 
 
 class Fault:
     """Planted before the load. `then`: its verdict once the change was made, and what it must say of it. `change`, `undo`: for a
-    person's words, what a person does; else what the finding says is run."""
+    person's words, what a person does; else what the finding says is run, with the second of `instead` for the first. `says`: what
+    is in the finding's change."""
 
-    def __init__(self, rule, device, verdict="advise", then=("ok", ""), change="", undo="", comes_back=True):
+    def __init__(self, rule, device, verdict="advise", then=("ok", ""), change="", undo="", comes_back=True, instead=("", ""), says=""):
         self.rule, self.device, self.verdict, self.then = rule, device, verdict, then
-        self.change, self.undo, self.comes_back = change, undo, comes_back
+        self.change, self.undo, self.comes_back, self.instead, self.says = change, undo, comes_back, instead, says
 
     def try_advice(self, vm, host, check):
         before = host.finding(self.rule, self.device)
         name = f"{self.rule} of {self.device}"
+        show(name, before)
         check.equal(before["verdict"], self.verdict, f"{name}: {before['found']}: {before['why']} {before['evidence']}")
-        vm.sh(self.change or before["change"])
+        check.that(self.says in before["change"], f"{name}: the change has {self.says!r}: {before['change']}")
+        change, undo = (own or before[which].replace(*self.instead) for own, which in ((self.change, "change"), (self.undo, "undo")))
+        if not change:
+            return
+        vm.sh(change)
         after = host.finding(self.rule, self.device)
+        show(f"{name} after {change}", after)
         verdict, words = self.then
         check.that(after["verdict"] == verdict and words in after["why"],
-                   f"{name}: gone after {self.change or before['change']}: {after['verdict']}: {after['found']}: {after['why']}")
+                   f"{name}: gone after {change}: {after['verdict']}: {after['found']}: {after['why']}")
         if self.comes_back:
-            vm.sh(self.undo or before["undo"])
+            vm.sh(undo)
             again = host.finding(self.rule, self.device)
-            check.equal(again["verdict"], self.verdict, f"{name}: back after {self.undo or before['undo']}: {again['found']}")
+            show(f"{name} after {undo}", again)
+            check.equal(again["verdict"], self.verdict, f"{name}: back after {undo}: {again['found']}: {again['why']}")
+
+
+def show(what, finding):
+    print(f"{time.strftime('%H:%M:%S')} {what}: {finding['verdict']}: {finding['found']}: {finding['why']}", flush=True)
+
+
+def mount_barriers(disks, options):
+    return f"mount -t ext4 -o nobarrier{options} /dev/{disks['barriers']} /mnt/barriers"
+
+
+def mount_barriers_again(disks, options):
+    """Between two rounds of the load."""
+    return ("n=0; until umount /mnt/barriers; do n=$((n + 1)); [ $n -lt 200 ] || exit 1; sleep 0.05; done; "
+            + mount_barriers(disks, options))
 
 
 def plant(vm, disks):
@@ -63,23 +87,25 @@ def plant(vm, disks):
     steps = {
         "none": "modprobe -q -a ext4 mq-deadline raid1 dm-crypt xts algif_skcipher; mkdir -p /etc/systemd/system /usr/lib/systemd/system; "
                 "printf '[Timer]\\nOnCalendar=weekly\\n' >/usr/lib/systemd/system/fstrim.timer",
-        "barriers": f"{ext4} /dev/{disks['barriers']} && mkdir /mnt/barriers && "
-                    f"mount -t ext4 -o nobarrier /dev/{disks['barriers']} /mnt/barriers",
+        "barriers": f"{ext4} /dev/{disks['barriers']} && mkdir /mnt/barriers && {mount_barriers(disks, ',data=journal')}",
         "queue": f"cd /sys/block/{disks['queue']}/queue && echo mq-deadline >scheduler && echo 256 >nr_requests",
         "hot": f"echo 4294967295 >/sys/block/{disks['hot']}/queue/io_timeout",
         "trims": f"{ext4} /dev/{disks['trims']} && mkdir /mnt/trims && mount -t ext4 -o discard /dev/{disks['trims']} /mnt/trims && "
                  "dd if=/dev/zero of=/mnt/trims/data bs=1M count=64 conv=fsync 2>&1",
         "check": f"mdadm --create /dev/md1 --run --level=1 --raid-devices=2 --assume-clean --bitmap=none /dev/{disks['left']} "
                  f"/dev/{disks['right']} 2>&1",
-        "crooked": "mdadm --create /dev/md2 --run --level=1 --raid-devices=2 --assume-clean --bitmap=none --data-offset=2049s "
-                   f"/dev/{disks['crooked']} missing 2>&1",
+        "crooked": f"echo 'write through' >/sys/block/{disks['crooked']}/queue/write_cache; mdadm --create /dev/md2 --run --level=1 "
+                   f"--raid-devices=2 --assume-clean --bitmap=none --data-offset=2049s /dev/{disks['crooked']} missing 2>&1",
         "kept": f"{ext4} -O ^has_journal /dev/{disks['kept']} && mkdir /mnt/kept && "
                 f"mount -t ext4 /dev/{disks['kept']} /mnt/kept && fallocate -l {UNIT} /mnt/kept/data",
-        "secret": f"printf secret >{PASS}; export DM_DISABLE_UDEV=1; cryptsetup luksFormat -q --type luks2 --pbkdf pbkdf2 "
+        "secret": f"printf '{KEY}' >{PASS}; export DM_DISABLE_UDEV=1; cryptsetup luksFormat -q --type luks2 --pbkdf pbkdf2 "
                   f"--pbkdf-force-iterations 1000 --key-file {PASS} /dev/{disks['secret']} && "
                   f"cryptsetup open --key-file {PASS} /dev/{disks['secret']} secret && dmsetup mknodes",
+        "plain": "export DM_DISABLE_UDEV=1; cryptsetup open --type plain --cipher aes-xts-plain64 --key-size 256 --allow-discards "
+                 f"--key-file {PASS} /dev/{disks['plain']} plain && dmsetup mknodes",
     }
-    for step in steps.values():
+    for name, step in steps.items():
+        print(f"{time.strftime('%H:%M:%S')} planting {name}: {step}", flush=True)
         vm.sh(step, 180)
 
 
@@ -115,12 +141,18 @@ class Loads:
         self.rounds("secret", "dd if=/dev/zero of=/dev/mapper/secret bs=1M count=8 oflag=direct && "
                     f"{update.format(disks['secret'])}", 5)
         self.rounds("crooked", "dd if=/dev/zero of=/dev/md2 bs=1M count=16 oflag=direct", 0.8)
+        self.rounds("logged", "dd if=/dev/zero of=/mnt/barriers/file bs=64k count=16 conv=notrunc,fsync", 1)
         self.add("random", FIO.format(name="random", path=f"/dev/{disks['hinted']}")
                  + "--rw=randread --bs=128k --thinktime=50ms")  # as large as what is read ahead
         self.add("hinted", f"tagged_write /dev/{disks['hinted']} {1 << 20} block={64 << 10} hint=2 direct")
 
     def done(self, name):
         return int(self._vm.sh(f"cat /tmp/{name}.rounds"))
+
+    def show(self):
+        """How far each came, and the last words of each that says any."""
+        print(self._vm.sh("cd /tmp; for f in *.rounds; do echo $f $(cat $f); done; for f in *.log; do case $f in daemon*) ;; *) "
+                          "echo $f: $(tail -n 2 $f) ;; esac; done"), flush=True)
 
     def stop(self):
         self._vm.sh("for p in " + " ".join(self._pids) + "; do kill -9 -$p; done 2>/dev/null; sleep 1; true")
@@ -184,13 +216,15 @@ def run(vm, check):
     time.sleep(SICK)
     make_hot(vm, False)
     time.sleep(SEEN)
+    loads.show()
     excess, wear = known_costs(vm, disks, loads, began)
     findings = host.findings()
     decisions.show("audit -v", host.audit("-v"))
     ranked(check, findings, excess, wear)
-    refresh = f"export DM_DISABLE_UDEV=1; cryptsetup refresh --key-file {PASS} "
     for fault in (
             Fault("F7", "/mnt/barriers", verdict="danger"),
+            Fault("Q8", disks["crooked"], verdict="danger"),
+            Fault("F8", "/mnt/barriers", change=mount_barriers_again(disks, ""), undo=mount_barriers_again(disks, ",data=journal")),
             Fault("Q1", disks["queue"]),
             Fault("Q5", disks["hinted"]),
             Fault("Q11", disks["hot"], verdict="info"),
@@ -199,7 +233,8 @@ def run(vm, check):
             Fault("N4", disks["full"], then=("info", "more than that is the load's own doing"),
                   change=f"addpart /dev/{disks['full']} 1 2048 {(400 << 20) // 512}",
                   undo=f"blockdev --rereadpt /dev/{disks['full']}"),
-            Fault("F5", "dm-0", change=refresh + "--allow-discards secret", undo=refresh + "secret"),
+            Fault("F5", "dm-0", instead=REFRESH, says="--allow-discards"),
+            Fault("F6", "dm-1", verdict="info", instead=REFRESH, says="--perf-no_read_workqueue --perf-no_write_workqueue"),
             Fault("F4", "/mnt/kept", change="fstrim -v /mnt/kept; sleep 5", comes_back=False)):  # deleted data do not come back
         fault.try_advice(vm, host, check)
     hot = host.finding("N9", disks["hot"])
@@ -207,8 +242,21 @@ def run(vm, check):
     hints = host.finding("F16", disks["hinted"])
     check.equal((hints["verdict"], hints["evidence"].get("hinted_bytes")), ("info", 1 << 20), f"F16: {hints['found']}: {hints['why']}")
     loads.stop()
+    key_is_kept(vm, host, check)
     rebuild(vm, host, check, disks["crooked"])
     host.daemon.stop()
+
+
+def key_is_kept(vm, host, check):
+    """The tables of dm-crypt, which are read for F6, have the key, as hexadecimal digits."""
+    digits = KEY.encode().hex()
+    vm.sh(f"dmsetup table --showkeys plain | grep -qi {digits}")  # else there is nothing to be found
+    places = {"audit -v --all": host.audit("-v", "--all"), "audit --json": host.audit("--json", "--all"), "metrics": host.daemon.text(),
+              "log": host.daemon.words(), "doctor": host.ask("doctor")}
+    for place, words in places.items():
+        check.that(KEY not in words and digits not in words.lower(), f"no key in {place}")
+    found = vm.run(f"grep -rilE '{KEY}|{digits}' {decisions.HISTORY} /run /var")[1].decode()
+    check.equal(found.strip(), "", "no key in a file of the daemon's")
 
 
 def rebuild(vm, host, check, disk):
