@@ -60,6 +60,8 @@ struct DiskSettings {
   std::string controller_name = {};
   std::vector<PartitionSettings> partitions = {};
   std::vector<std::string> disks = {};  // of an array: the measured ones below
+  /// Of a volume of dm-crypt, by the names that its table has for them; nothing: it could not be asked for.
+  std::optional<std::set<std::string>> crypt_flags = {};
 };
 
 /// What a file system or an array may lie on: the disk, then its partitions.

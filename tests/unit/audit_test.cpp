@@ -72,6 +72,13 @@ void stopped_discards(Host h) {
   h.mount().volumes = {"md0"};
   h.array().files.set("queue/discard_max_bytes", "0");
 }
+std::function<void(MadeUpHost&)> encrypted(std::set<std::string> flags, const char* uuid = "CRYPT-LUKS2-x") {
+  return [=](Host h) {
+    h.array().files.set("dm/uuid", uuid);
+    h.array().files.set("dm/name", "data");
+    h.array().crypt_flags = flags;
+  };
+}
 void check_runs(Host h) { h.array().files.set("md/sync_action", "check"); }
 void much_memory(Host h) { h.facts.settings.memory_bytes = std::uint64_t{512} << 30U; }
 
@@ -331,7 +338,12 @@ const std::vector<Row>& table() {
          h.amplification(2);
        }},
       {"F6", kNot, nothing},
+      {"F6", kNot, [](Host h) { h.array().files.set("dm/uuid", "CRYPT-VERITY-x"); }},
+      {"F6", kNot, both(encrypted({}), [](Host h) { h.disk().device.rotational = true; })},
       {"F6", kUnknown, [](Host h) { h.array().files.set("dm/uuid", "CRYPT-LUKS2-x"); }},
+      {"F6", kInfo, encrypted({"allow_discards"})},
+      {"F6", kInfo, encrypted({"no_write_workqueue"})},
+      {"F6", kOk, encrypted({"no_read_workqueue", "no_write_workqueue"})},
       {"F7", kOk, nothing},
       {"F7", kDanger, option("nobarrier")},
       {"F7", kInfo, both(option("barrier=0"), [](Host h) { h.disk().device.write_back_cache = false; })},
@@ -586,6 +598,37 @@ TEST(audit, lets_discards_pass_for_good_where_the_header_keeps_it_and_where_cryp
     EXPECT_EQ(one.persistent, luks2 ? "cryptsetup refresh --allow-discards --persistent data"
                                     : "add discard to the options of data in /etc/crypttab");
   }
+}
+
+TEST(audit, a_refresh_of_a_volume_keeps_the_flags_that_it_has) {
+  MadeUpHost host;
+  encrypted({"allow_discards", "same_cpu_crypt"})(host);
+  const Finding one = of(judge(host.gathered()), "F6");
+  EXPECT_EQ(one.change,
+            "cryptsetup refresh --allow-discards --perf-no_read_workqueue --perf-no_write_workqueue "
+            "--perf-same_cpu_crypt data");
+  EXPECT_EQ(one.persistent,
+            "cryptsetup refresh --allow-discards --perf-no_read_workqueue --perf-no_write_workqueue "
+            "--perf-same_cpu_crypt --persistent data");
+  EXPECT_EQ(one.undo,
+            "cryptsetup refresh --allow-discards --perf-same_cpu_crypt data  # --persistent if it was made for good");
+  encrypted({}, "CRYPT-LUKS1-x")(host);
+  EXPECT_EQ(of(judge(host.gathered()), "F6").persistent,
+            "add no-read-workqueue,no-write-workqueue to the options of data in /etc/crypttab");
+}
+
+TEST(audit, two_rules_do_not_set_the_flags_of_one_volume) {
+  MadeUpHost host;
+  encrypted({"no_write_workqueue"})(host);
+  host.array().files.set("queue/discard_max_bytes", "0");
+  const auto all = judge(host.gathered());
+  EXPECT_EQ(of(all, "F5").change, "cryptsetup refresh --allow-discards --perf-no_write_workqueue data");
+  EXPECT_EQ(of(all, "F5").undo,
+            "cryptsetup refresh --perf-no_write_workqueue data  # --persistent if it was made for good");
+  EXPECT_EQ(of(all, "F6").change + of(all, "F6").persistent + of(all, "F6").undo, "");
+  encrypted({"allow_discards"})(host);  // what lies below keeps them
+  EXPECT_EQ(of(judge(host.gathered()), "F5").change, "");
+  EXPECT_NE(of(judge(host.gathered()), "F6").change, "");
 }
 
 TEST(audit, a_scheduler_takes_fewer_requests_than_some_drivers_have_tags) {
