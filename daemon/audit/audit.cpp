@@ -13,7 +13,8 @@
 namespace ssdpulse::audit {
 namespace {
 
-/// Over which time was it measured, of all the disks that it is about? Too short a time takes an advice back.
+/// Over which time was it measured, of all the disks that it is about, if the rule did not say so? Too short a time
+/// takes an advice back.
 void settle(const Facts& facts, const Rule& rule, const std::vector<std::string>& disks, Finding& finding) {
   std::optional<double> observed;
   for (const std::string& disk : disks) {
@@ -21,7 +22,9 @@ void settle(const Facts& facts, const Rule& rule, const std::vector<std::string>
     observed = std::min(observed.value_or(one), one);
     finding.by_history = finding.by_history || (rule.by_history && past_of(facts, disk) != nullptr);
   }
-  finding.observed_seconds = observed ? observed : facts.measured.observed_seconds();
+  if (!finding.observed_seconds) {
+    finding.observed_seconds = observed ? observed : facts.measured.observed_seconds();
+  }
   const double needed = static_cast<double>(facts.enough.count()) * rule.days;
   if (finding.verdict == Verdict::advise && rule.days > 0 && finding.observed_seconds.value_or(0) < needed) {
     finding.verdict = Verdict::info;

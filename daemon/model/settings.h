@@ -55,7 +55,7 @@ struct PartitionSettings {
 /// A disk that is measured, or an md or dm device above some that are.
 struct DiskSettings {
   Device device;
-  Attributes files;       // below its directory in sysfs: queue/scheduler
+  Attributes files;       // below its directory in sysfs: queue/scheduler; of its NVMe paths: paths/nvme0c1n1/stat
   Attributes controller;  // of NVMe: below /sys/class/nvme/nvmeN
   std::string controller_name = {};
   std::vector<PartitionSettings> partitions = {};
@@ -100,6 +100,7 @@ struct HostSettings {
   std::vector<DiskSettings> arrays;   // md and dm devices above them
   std::vector<MountSettings> mounts;  // of file systems on them
   Attributes files;                   // by path from the root, without the leading slash: proc/sys/vm/dirty_ratio
+  std::optional<double> uptime_seconds{};
   std::optional<std::uint64_t> memory_bytes{};
   std::optional<std::uint32_t> cpus{};
   std::optional<std::uint32_t> numa_nodes{};

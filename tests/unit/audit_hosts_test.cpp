@@ -258,6 +258,9 @@ bool takes(const model::DiskSettings& disk, const std::string& file, const std::
   if (file == "queue/wbt_lat_usec") {
     return value == "-1" || number;
   }
+  if (file == "device/iopolicy") {
+    return value == "numa" || value == "round-robin" || value == "queue-depth";  // all hosts have Linux 6.12
+  }
   if (file == "md/sync_speed_max") {
     return value == "system" || number.value_or(0) > 0;
   }

@@ -79,6 +79,24 @@ std::function<void(MadeUpHost&)> encrypted(std::set<std::string> flags, const ch
     h.array().crypt_flags = flags;
   };
 }
+std::function<void(MadeUpHost&)> kernel(const char* release) {
+  return [=](Host h) { h.facts.settings.files.set("proc/sys/kernel/osrelease", release); };
+}
+/// Through two controllers, of which the second one's takes so many times as long; of `ios` thousands of writes each.
+std::function<void(MadeUpHost&)> two_paths(const char* policy, double slower, int ios = 1000) {
+  return [=](Host h) {
+    h.disk().device.paths = {{"nvme0c0n1", 4, 1023, 1}, {"nvme0c1n1", 4, 1023, 1}};
+    h.disk().files.set("device/iopolicy", policy);
+    for (const auto& path : h.disk().device.paths) {
+      const double each = path.disk_name == "nvme0c1n1" ? slower : 1;  // ms
+      const std::string directory = "paths/" + path.disk_name;
+      h.disk().files.set(directory + "/state", "live");
+      h.disk().files.set(directory + "/ana_state", "optimized");
+      h.disk().files.set(directory + "/stat",
+                         fmt::format("7 0 56 70 {} 0 8000 {} 0 0 0", ios * 1000, ios * 1000 * each));
+    }
+  };
+}
 void check_runs(Host h) { h.array().files.set("md/sync_action", "check"); }
 void much_memory(Host h) { h.facts.settings.memory_bytes = std::uint64_t{512} << 30U; }
 
@@ -278,6 +296,17 @@ const std::vector<Row>& table() {
       {"N13", kAdvise, both(both(no_nvme, file("device/queue_depth", "1")), [](Host h) { h.excess("queue", 1000); })},
       {"N14", kNot, nothing},
       {"N14", kOk, [](Host h) { h.disk().device.paths.resize(2); }},
+      {"N14", kOk, two_paths("round-robin", 1.4)},
+      {"N14", kOk, two_paths("queue-depth", 3)},
+      {"N14", kOk, both(two_paths("round-robin", 3), file("paths/nvme0c1n1/ana_state", "non-optimized"))},
+      {"N14", kOk, both(two_paths("round-robin", 3), file("paths/nvme0c1n1/stat", "9999 0 0 99990 9999 0 0 99990"))},
+      {"N14", kInfo, two_paths("round-robin", 3, 50)},
+      {"N14", kInfo, both(two_paths("numa", 3), kernel("6.10.3"))},
+      {"N14", kInfo, both(two_paths("queue-depth", 3), file("paths/nvme0c1n1/state", "connecting"))},
+      {"N14", kInfo, both(two_paths("numa", 3), [](Host h) { h.facts.settings.uptime_seconds.reset(); })},
+      {"N14", kInfo, both(two_paths("numa", 3), [](Host h) { h.facts.settings.uptime_seconds = 3600; })},
+      {"N14", kAdvise, two_paths("round-robin", 3)},
+      {"N14", kAdvise, both(two_paths("numa", 3), kernel("7.0.0-rc1"))},
       {"N14", kUnknown, [](Host h) {
          h.disk().device.paths.resize(2);
          h.forget("ssdpulse_io_requeues_total");
@@ -598,6 +627,25 @@ TEST(audit, lets_discards_pass_for_good_where_the_header_keeps_it_and_where_cryp
     EXPECT_EQ(one.persistent, luks2 ? "cryptsetup refresh --allow-discards --persistent data"
                                     : "add discard to the options of data in /etc/crypttab");
   }
+}
+
+TEST(audit, a_policy_of_paths_is_changed_for_good_and_back_and_no_failover_is_hidden) {
+  MadeUpHost host;
+  two_paths("round-robin", 3)(host);
+  host.metric("ssdpulse_io_requeues_total", "device=\"nvme0n1\",operation=\"write\",reason=\"failover\"", 4);
+  const Finding one = of(judge(host.gathered()), "N14");
+  EXPECT_EQ(one.verdict, kAdvise);
+  EXPECT_EQ(one.change, "echo queue-depth > /sys/block/nvme0n1/device/iopolicy");
+  EXPECT_EQ(one.undo,
+            "echo round-robin > /sys/block/nvme0n1/device/iopolicy; "
+            "rm -f /etc/udev/rules.d/60-ssdpulse-nvme0n1-iopolicy.rules");
+  EXPECT_NE(one.persistent.find("60-ssdpulse-nvme0n1-iopolicy.rules"), std::string::npos) << one.persistent;
+  EXPECT_NE(one.why.find("a path failed under I/Os"), std::string::npos) << one.why;
+  EXPECT_DOUBLE_EQ(one.evidence.at("path_latency_ratio"), 3);
+  EXPECT_DOUBLE_EQ(*one.excess_seconds_per_day, 1000);  // a million writes, 2 ms each, in two days
+  EXPECT_EQ(one.observed_seconds, 172800);
+  kernel("6.10")(host);
+  EXPECT_EQ(of(judge(host.gathered()), "N14").change, "") << "which the kernel would refuse";
 }
 
 TEST(audit, a_refresh_of_a_volume_keeps_the_flags_that_it_has) {

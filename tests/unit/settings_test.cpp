@@ -76,6 +76,30 @@ TEST(settings, of_a_host) {
   EXPECT_FALSE(read({host.tree().path()}, tests::look(host)).fstrim.enabled);
 }
 
+TEST(settings, of_the_paths_of_a_head) {
+  const tests::SysfsHost host;
+  host.tree().add("sys/devices/virtual/nvme-subsystem/nvme-subsys3",
+                  "iopolicy = numa\nsubsystem -> ../../../../class/nvme-subsystem");
+  host.disk("virtual/nvme-subsystem/nvme-subsys3", "nvme3n1", "259:4", "device -> ../../nvme-subsys3");
+  for (const std::string controller : {"3", "7"}) {
+    const std::string place = "pci0000:00/0000:0" + controller + ":00.0/nvme/nvme" + controller;
+    host.tree().add("sys/devices/" + place, controller == "3" ? "state = live" : "state = connecting");
+    host.tree().link("sys/class/nvme/nvme" + controller, "../../devices/" + place);
+    host.disk(place, "nvme3c" + controller + "n1", "", "ana_state = optimized\nstat = 1 2 3 " + controller);
+  }
+  host.tree().add(".", "proc/uptime = 3600.25 7000.00");
+  const auto all = read({host.tree().path()}, tests::look(host));
+  ASSERT_EQ(all.disks.size(), 1U);
+  const auto& files = all.disks[0].files;
+  EXPECT_EQ(files.text("device/iopolicy"), "numa");
+  EXPECT_EQ(files.text("paths/nvme3c3n1/state"), "live");
+  EXPECT_EQ(files.text("paths/nvme3c7n1/state"), "connecting");
+  EXPECT_EQ(files.text("paths/nvme3c7n1/ana_state"), "optimized");
+  EXPECT_EQ(files.text("paths/nvme3c7n1/stat"), "1 2 3 7");
+  EXPECT_EQ(all.uptime_seconds, 3600.25);
+  EXPECT_EQ(recorded(all.disks[0]).values.at("iopolicy"), "numa");
+}
+
 /// A kernel with one volume, number 253:300, of a target and its table.
 struct DeviceMapper {
   std::string target = "crypt";
