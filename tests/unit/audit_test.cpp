@@ -644,6 +644,7 @@ TEST(audit, a_policy_of_paths_is_changed_for_good_and_back_and_no_failover_is_hi
   EXPECT_DOUBLE_EQ(one.evidence.at("path_latency_ratio"), 3);
   EXPECT_DOUBLE_EQ(*one.excess_seconds_per_day, 1000);  // a million writes, 2 ms each, in two days
   EXPECT_EQ(one.observed_seconds, 172800);
+  EXPECT_EQ(one.observer, model::Observer::kernel);
   kernel("6.10")(host);
   EXPECT_EQ(of(judge(host.gathered()), "N14").change, "") << "which the kernel would refuse";
 }
