@@ -13,15 +13,21 @@
 namespace ssdpulse::audit {
 namespace {
 
-/// Over which time was it measured, of all the disks that it is about? Too short a time takes an advice back.
-void settle(const Facts& facts, const Rule& rule, const std::vector<std::string>& disks, Finding& finding) {
+/// Over which time did the daemon or the history measure it, of all the disks that it is about?
+void note_time(const Facts& facts, const Rule& rule, const std::vector<std::string>& disks, Finding& finding) {
   std::optional<double> observed;
   for (const std::string& disk : disks) {
     const double one = observed_seconds(facts, disk, rule.by_history);
     observed = std::min(observed.value_or(one), one);
-    finding.by_history = finding.by_history || (rule.by_history && past_of(facts, disk) != nullptr);
+    if (rule.by_history && past_of(facts, disk) != nullptr) {
+      finding.observer = model::Observer::history;
+    }
   }
   finding.observed_seconds = observed ? observed : facts.measured.observed_seconds();
+}
+
+/// Too short a time takes an advice back.
+void settle(const Facts& facts, const Rule& rule, Finding& finding) {
   const double needed = static_cast<double>(facts.enough.count()) * rule.days;
   if (finding.verdict == Verdict::advise && rule.days > 0 && finding.observed_seconds.value_or(0) < needed) {
     finding.verdict = Verdict::info;
@@ -34,7 +40,10 @@ void settle(const Facts& facts, const Rule& rule, const std::vector<std::string>
 void add(std::vector<Finding>& all, const Facts& facts, const Rule& rule, const std::string& device,
          const std::vector<std::string>& disks, Finding finding) {
   if (!finding.evidence.empty()) {
-    settle(facts, rule, disks, finding);
+    if (finding.observer != model::Observer::kernel) {
+      note_time(facts, rule, disks, finding);
+    }
+    settle(facts, rule, finding);
   }
   finding.id = rule.id;
   finding.source = rule.source;

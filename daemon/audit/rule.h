@@ -20,7 +20,8 @@ using model::Finding;
 using model::MountSettings;
 using model::Verdict;
 
-/// One of the functions is set. What it returns gets the rule's id and source, and the device's name.
+/// One of the functions is set. What it returns gets the rule's id and source, the device's name, and the time over
+/// which it was measured, if that was not the kernel's doing.
 struct Rule {
   std::string_view id;      // stable: scripts know it, and who accepts a finding
   std::string_view title;   // what is looked at

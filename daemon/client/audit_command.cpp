@@ -13,6 +13,7 @@
 #include "daemon/client/commands.h"
 #include "daemon/config/accepted_file.h"
 #include "daemon/sources/inventory/inventory.h"
+#include "daemon/sources/settings/crypt_table.h"
 #include "daemon/sources/settings/settings.h"
 #include "daemon/util/duration_text.h"
 
@@ -66,6 +67,9 @@ util::Result<audit::Facts> gather(const Where& where, const config::Config& conf
   }
   audit::Facts facts;
   facts.settings = settings::read({root}, *inventory);
+  if (root.empty()) {
+    settings::add_crypt_flags(facts.settings);
+  }
   facts.enough = options.enough;
   auto api = Api::open(where, config.web);
   const std::string past = add_pasts(*inventory, options, facts);  // before the page: nothing that ends is in both

@@ -21,6 +21,10 @@ inline constexpr std::size_t kVerdicts = 6;
 inline constexpr std::array<std::string_view, kVerdicts> kVerdictNames{"danger", "advise", "unknown",
                                                                        "info",   "ok",     "not applicable"};
 
+/// Who measured: the daemon since its start, the history, or the kernel since the host's start.
+enum class Observer : std::uint8_t { daemon, history, kernel };
+inline constexpr std::array<std::string_view, 3> kObserverNames{"daemon", "history", "kernel"};
+
 struct Finding {
   std::string id;  // of the check or rule; stable, for scripts and for accepting it
   Verdict verdict = Verdict::ok;
@@ -40,7 +44,7 @@ struct Finding {
   std::optional<double> wear_bytes_per_day = {};
   std::optional<std::chrono::system_clock::time_point> since = {};  // when it was first seen
   std::optional<double> observed_seconds = {};                      // for how long the evidence was measured
-  bool by_history = false;                                          // the evidence: else since the daemon's start
+  Observer observer = Observer::daemon;                             // of the evidence
 };
 
 }  // namespace ssdpulse::model

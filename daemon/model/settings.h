@@ -55,11 +55,13 @@ struct PartitionSettings {
 /// A disk that is measured, or an md or dm device above some that are.
 struct DiskSettings {
   Device device;
-  Attributes files;       // below its directory in sysfs: queue/scheduler
+  Attributes files;       // below its directory in sysfs: queue/scheduler; of its NVMe paths: paths/nvme0c1n1/stat
   Attributes controller;  // of NVMe: below /sys/class/nvme/nvmeN
   std::string controller_name = {};
   std::vector<PartitionSettings> partitions = {};
   std::vector<std::string> disks = {};  // of an array: the measured ones below
+  /// Of a volume of dm-crypt, by the names that its table has for them; nothing: it could not be asked for.
+  std::optional<std::set<std::string>> crypt_flags = {};
 };
 
 /// What a file system or an array may lie on: the disk, then its partitions.
@@ -98,6 +100,7 @@ struct HostSettings {
   std::vector<DiskSettings> arrays;   // md and dm devices above them
   std::vector<MountSettings> mounts;  // of file systems on them
   Attributes files;                   // by path from the root, without the leading slash: proc/sys/vm/dirty_ratio
+  std::optional<double> uptime_seconds{};
   std::optional<std::uint64_t> memory_bytes{};
   std::optional<std::uint32_t> cpus{};
   std::optional<std::uint32_t> numa_nodes{};

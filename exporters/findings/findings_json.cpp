@@ -59,7 +59,11 @@ std::optional<model::Finding> finding_in(const nlohmann::json& object) {
   one.excess_seconds_per_day = number_in(object, "excess_seconds_per_day");
   one.wear_bytes_per_day = number_in(object, "wear_bytes_per_day");
   one.observed_seconds = number_in(object, "observed_seconds");
-  one.by_history = text_in(object, "observed_by") == "history";
+  const auto* observer =
+      std::find(model::kObserverNames.begin(), model::kObserverNames.end(), text_in(object, "observed_by"));
+  if (observer != model::kObserverNames.end()) {
+    one.observer = static_cast<model::Observer>(observer - model::kObserverNames.begin());
+  }
   constexpr double kFarthest = 1e10;  // seconds; what is beyond no clock can say
   if (const auto since = number_in(object, "since"); since && *since > -kFarthest && *since < kFarthest) {
     one.since = std::chrono::system_clock::time_point(
@@ -93,7 +97,7 @@ Json to_json(const Findings& findings) {
                     {"excess_seconds_per_day", or_null(one.excess_seconds_per_day)},
                     {"wear_bytes_per_day", or_null(one.wear_bytes_per_day)},
                     {"observed_seconds", or_null(one.observed_seconds)},
-                    {"observed_by", one.by_history ? "history" : "daemon"}});
+                    {"observed_by", model::kObserverNames[static_cast<std::size_t>(one.observer)]}});
   }
   return {{"findings", std::move(list)}};
 }

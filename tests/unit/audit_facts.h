@@ -73,6 +73,7 @@ struct MadeUpHost {
 
     facts.settings.mounts.push_back({"/data", "ext4", {"rw", "relatime"}, {"nvme0n1p1"}, {"nvme0n1"}, 0.5});
     for (const auto& [file, text] : std::vector<std::pair<const char*, const char*>>{
+             {"proc/sys/kernel/osrelease", "6.12.48"},
              {"proc/sys/vm/dirty_ratio", "20"},
              {"proc/sys/vm/dirty_bytes", "0"},
              {"proc/sys/vm/dirty_background_ratio", "10"},
@@ -83,6 +84,7 @@ struct MadeUpHost {
          }) {
       facts.settings.files.set(file, text);
     }
+    facts.settings.uptime_seconds = 172800;
     facts.settings.memory_bytes = std::uint64_t{8} << 30U;
     facts.settings.cpus = 4;
     facts.settings.numa_nodes = 1;

@@ -180,7 +180,7 @@ std::vector<Turn> turns_of(const std::string& text) {
   static const std::regex kMount(R"(mount -o (remount,)?([a-z]+) ([^ ;]+))");
   static const std::regex kTable(R"((remove|add) ([a-z=]+) (from|to) the options of ([^ ;,]+))");
   static const std::regex kSysctl(R"((vm\.[a-z_]+)=(\d+))");
-  static const std::regex kCrypt(R"(cryptsetup refresh (--allow-discards )?(--persistent )?([a-z0-9_]+))");
+  static const std::regex kCrypt(R"(cryptsetup refresh ((--(allow|perf)[a-z_-]+ )*)(--persistent )?([a-z0-9_]+))");
   each("echo ", kEcho, [](const std::smatch& m) { return Turn{unquoted(m[2]), unquoted(m[1])}; });
   each("systemctl ", kTimer, [](const std::smatch& m) {
     // Who edits a timer wants it to run.
@@ -198,7 +198,7 @@ std::vector<Turn> turns_of(const std::string& text) {
   each(" the options of ", kTable, [&](const std::smatch& m) { return option(m[2], m[4], m[1] == "add"); });
   each("vm.", kSysctl, [](const std::smatch& m) { return Turn{m[1], m[2]}; });
   each("cryptsetup ", kCrypt, [](const std::smatch& m) {
-    return Turn{"dm " + m[3].str(), m[1].length() > 0 ? "pass" : "stop"};
+    return Turn{"dm " + m[5].str(), m[1]};  // all flags at once
   });
   return turns;
 }
@@ -258,6 +258,9 @@ bool takes(const model::DiskSettings& disk, const std::string& file, const std::
   if (file == "queue/wbt_lat_usec") {
     return value == "-1" || number;
   }
+  if (file == "device/iopolicy") {
+    return value == "numa" || value == "round-robin" || value == "queue-depth";  // all hosts have Linux 6.12
+  }
   if (file == "md/sync_speed_max") {
     return value == "system" || number.value_or(0) > 0;
   }
@@ -295,6 +298,18 @@ bool passes_discards(const model::HostSettings& settings, const model::MountSett
     const model::DiskSettings* disk = disk_named(settings, name);
     return disk != nullptr && disk->device.discard;
   });
+}
+
+/// What root would have read of the tables of dm-crypt, which are in no tree.
+void give_flags(model::HostSettings& settings, std::mt19937_64& chance) {
+  for (model::DiskSettings& array : settings.arrays) {
+    for (const char* flag : {"allow_discards", "no_read_workqueue", "no_write_workqueue", "same_cpu_crypt"}) {
+      if (array.files.text("dm/uuid").starts_with("CRYPT-") && chance() % 3 == 0) {
+        array.crypt_flags = array.crypt_flags.value_or(std::set<std::string>{});
+        array.crypt_flags->insert(flag);
+      }
+    }
+  }
 }
 
 /// Whether the kernel would refuse what a finding wants, or to take it back.
@@ -396,9 +411,10 @@ TEST(healthy_hosts, get_advice_for_evidence_alone_and_none_that_contradicts_or_i
   for (const Looked& one : hosts()) {
     const int loads = one.settings.disks.size() > 8 ? 2 : long_tier() ? 2000 : 40;
     for (int i = 0; i < loads; ++i) {
-      const Facts facts = measured(one.settings, [&](double healthy) {
+      Facts facts = measured(one.settings, [&](double healthy) {
         return chance() % 3 == 0 ? healthy : amounts[chance() % amounts.size()];
       });
+      give_flags(facts.settings, chance);
       const auto all = judge(facts);
       std::uint64_t changes = 0;
       for (const Finding& finding : all) {

@@ -185,7 +185,7 @@ TEST(audit_past, names_both_ways_of_trimming_with_their_costs_and_drops_the_dear
     EXPECT_NEAR(one.evidence.at("fstrim_excess_seconds_per_day"), fstrim_is_dearer ? 1000 : 5, 1);
     EXPECT_NEAR(one.evidence.at("online_excess_seconds_per_day"), fstrim_is_dearer ? 2.86 : 286, 1);
     EXPECT_NEAR(one.excess_seconds_per_day.value_or(0), fstrim_is_dearer ? 1000 : 286, 1) << "what goes";
-    EXPECT_TRUE(one.by_history);
+    EXPECT_EQ(one.observer, model::Observer::history);
     EXPECT_DOUBLE_EQ(one.observed_seconds.value_or(0), 8 * 86400);
   }
 }
@@ -247,7 +247,7 @@ TEST(audit_past, a_short_history_does_not_hide_what_a_daemon_has_measured_for_lo
   host.facts.pasts.emplace("nvme0n1", past);
   const Finding one = of(judge(host.gathered()), "Q6");
   EXPECT_EQ(one.verdict, Verdict::advise) << one.why;
-  EXPECT_FALSE(one.by_history);
+  EXPECT_EQ(one.observer, model::Observer::daemon);
 }
 
 TEST(audit_past, is_read_again_after_an_hour_and_when_a_spike_has_ended) {

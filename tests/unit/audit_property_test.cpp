@@ -66,6 +66,9 @@ MadeUpHost any_host() {
   host.array().files.set("md/level", one_of("raid0", "raid1", "raid5"));
   host.array().files.set("md/sync_action", one_of("idle", "check", "recover"));
   host.array().files.set("dm/uuid", one_of("", "CRYPT-LUKS2-x"));
+  host.array().files.set("dm/name", "data");
+  host.array().crypt_flags = *rc::gen::element<std::optional<std::set<std::string>>>(
+      std::nullopt, std::set<std::string>{}, std::set<std::string>{"allow_discards", "no_read_workqueue"});
   settings.fstrim.enabled = *rc::gen::element<std::optional<bool>>(true, false, std::nullopt);
   for (const char* option : {"discard", "nobarrier", "data=journal", "relatime"}) {
     if (*rc::gen::arbitrary<bool>()) {
@@ -280,6 +283,9 @@ RC_GTEST_PROP(audit_properties, no_name_becomes_a_command, ()) {
     array.files.set("queue/discard_max_bytes", "134217728");
   } else {
     array.files.set("dm/uuid", "CRYPT-LUKS2-x");
+    if (*rc::gen::arbitrary<bool>()) {
+      array.crypt_flags = {"allow_discards"};  // so that F6 has a command
+    }
   }
   std::string lines;
   for (const Finding& one : judge(host.gathered())) {

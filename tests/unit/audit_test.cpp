@@ -72,6 +72,31 @@ void stopped_discards(Host h) {
   h.mount().volumes = {"md0"};
   h.array().files.set("queue/discard_max_bytes", "0");
 }
+std::function<void(MadeUpHost&)> encrypted(std::set<std::string> flags, const char* uuid = "CRYPT-LUKS2-x") {
+  return [=](Host h) {
+    h.array().files.set("dm/uuid", uuid);
+    h.array().files.set("dm/name", "data");
+    h.array().crypt_flags = flags;
+  };
+}
+std::function<void(MadeUpHost&)> kernel(const char* release) {
+  return [=](Host h) { h.facts.settings.files.set("proc/sys/kernel/osrelease", release); };
+}
+/// Through two controllers, of which the second one's takes so many times as long; of `ios` thousands of writes each.
+std::function<void(MadeUpHost&)> two_paths(const char* policy, double slower, int ios = 1000) {
+  return [=](Host h) {
+    h.disk().device.paths = {{"nvme0c0n1", 4, 1023, 1}, {"nvme0c1n1", 4, 1023, 1}};
+    h.disk().files.set("device/iopolicy", policy);
+    for (const auto& path : h.disk().device.paths) {
+      const double each = path.disk_name == "nvme0c1n1" ? slower : 1;  // ms
+      const std::string directory = "paths/" + path.disk_name;
+      h.disk().files.set(directory + "/state", "live");
+      h.disk().files.set(directory + "/ana_state", "optimized");
+      h.disk().files.set(directory + "/stat",
+                         fmt::format("7 0 56 70 {} 0 8000 {} 0 0 0", ios * 1000, ios * 1000 * each));
+    }
+  };
+}
 void check_runs(Host h) { h.array().files.set("md/sync_action", "check"); }
 void much_memory(Host h) { h.facts.settings.memory_bytes = std::uint64_t{512} << 30U; }
 
@@ -271,6 +296,17 @@ const std::vector<Row>& table() {
       {"N13", kAdvise, both(both(no_nvme, file("device/queue_depth", "1")), [](Host h) { h.excess("queue", 1000); })},
       {"N14", kNot, nothing},
       {"N14", kOk, [](Host h) { h.disk().device.paths.resize(2); }},
+      {"N14", kOk, two_paths("round-robin", 1.4)},
+      {"N14", kOk, two_paths("queue-depth", 3)},
+      {"N14", kOk, both(two_paths("round-robin", 3), file("paths/nvme0c1n1/ana_state", "non-optimized"))},
+      {"N14", kOk, both(two_paths("round-robin", 3), file("paths/nvme0c1n1/stat", "9999 0 0 99990 9999 0 0 99990"))},
+      {"N14", kInfo, two_paths("round-robin", 3, 50)},
+      {"N14", kInfo, both(two_paths("numa", 3), kernel("6.10.3"))},
+      {"N14", kInfo, both(two_paths("queue-depth", 3), file("paths/nvme0c1n1/state", "connecting"))},
+      {"N14", kInfo, both(two_paths("numa", 3), [](Host h) { h.facts.settings.uptime_seconds.reset(); })},
+      {"N14", kInfo, both(two_paths("numa", 3), [](Host h) { h.facts.settings.uptime_seconds = 3600; })},
+      {"N14", kAdvise, two_paths("round-robin", 3)},
+      {"N14", kAdvise, both(two_paths("numa", 3), kernel("7.0.0-rc1"))},
       {"N14", kUnknown, [](Host h) {
          h.disk().device.paths.resize(2);
          h.forget("ssdpulse_io_requeues_total");
@@ -331,7 +367,12 @@ const std::vector<Row>& table() {
          h.amplification(2);
        }},
       {"F6", kNot, nothing},
+      {"F6", kNot, [](Host h) { h.array().files.set("dm/uuid", "CRYPT-VERITY-x"); }},
+      {"F6", kNot, both(encrypted({}), [](Host h) { h.disk().device.rotational = true; })},
       {"F6", kUnknown, [](Host h) { h.array().files.set("dm/uuid", "CRYPT-LUKS2-x"); }},
+      {"F6", kInfo, encrypted({"allow_discards"})},
+      {"F6", kInfo, encrypted({"no_write_workqueue"})},
+      {"F6", kOk, encrypted({"no_read_workqueue", "no_write_workqueue"})},
       {"F7", kOk, nothing},
       {"F7", kDanger, option("nobarrier")},
       {"F7", kInfo, both(option("barrier=0"), [](Host h) { h.disk().device.write_back_cache = false; })},
@@ -586,6 +627,57 @@ TEST(audit, lets_discards_pass_for_good_where_the_header_keeps_it_and_where_cryp
     EXPECT_EQ(one.persistent, luks2 ? "cryptsetup refresh --allow-discards --persistent data"
                                     : "add discard to the options of data in /etc/crypttab");
   }
+}
+
+TEST(audit, a_policy_of_paths_is_changed_for_good_and_back_and_no_failover_is_hidden) {
+  MadeUpHost host;
+  two_paths("round-robin", 3)(host);
+  host.metric("ssdpulse_io_requeues_total", "device=\"nvme0n1\",operation=\"write\",reason=\"failover\"", 4);
+  const Finding one = of(judge(host.gathered()), "N14");
+  EXPECT_EQ(one.verdict, kAdvise);
+  EXPECT_EQ(one.change, "echo queue-depth > /sys/block/nvme0n1/device/iopolicy");
+  EXPECT_EQ(one.undo,
+            "echo round-robin > /sys/block/nvme0n1/device/iopolicy; "
+            "rm -f /etc/udev/rules.d/60-ssdpulse-nvme0n1-iopolicy.rules");
+  EXPECT_NE(one.persistent.find("60-ssdpulse-nvme0n1-iopolicy.rules"), std::string::npos) << one.persistent;
+  EXPECT_NE(one.why.find("a path failed under I/Os"), std::string::npos) << one.why;
+  EXPECT_DOUBLE_EQ(one.evidence.at("path_latency_ratio"), 3);
+  EXPECT_DOUBLE_EQ(*one.excess_seconds_per_day, 1000);  // a million writes, 2 ms each, in two days
+  EXPECT_EQ(one.observed_seconds, 172800);
+  EXPECT_EQ(one.observer, model::Observer::kernel);
+  kernel("6.10")(host);
+  EXPECT_EQ(of(judge(host.gathered()), "N14").change, "") << "which the kernel would refuse";
+}
+
+TEST(audit, a_refresh_of_a_volume_keeps_the_flags_that_it_has) {
+  MadeUpHost host;
+  encrypted({"allow_discards", "same_cpu_crypt"})(host);
+  const Finding one = of(judge(host.gathered()), "F6");
+  EXPECT_EQ(one.change,
+            "cryptsetup refresh --allow-discards --perf-no_read_workqueue --perf-no_write_workqueue "
+            "--perf-same_cpu_crypt data");
+  EXPECT_EQ(one.persistent,
+            "cryptsetup refresh --allow-discards --perf-no_read_workqueue --perf-no_write_workqueue "
+            "--perf-same_cpu_crypt --persistent data");
+  EXPECT_EQ(one.undo,
+            "cryptsetup refresh --allow-discards --perf-same_cpu_crypt data  # --persistent if it was made for good");
+  encrypted({}, "CRYPT-LUKS1-x")(host);
+  EXPECT_EQ(of(judge(host.gathered()), "F6").persistent,
+            "add no-read-workqueue,no-write-workqueue to the options of data in /etc/crypttab");
+}
+
+TEST(audit, two_rules_do_not_set_the_flags_of_one_volume) {
+  MadeUpHost host;
+  encrypted({"no_write_workqueue"})(host);
+  host.array().files.set("queue/discard_max_bytes", "0");
+  const auto all = judge(host.gathered());
+  EXPECT_EQ(of(all, "F5").change, "cryptsetup refresh --allow-discards --perf-no_write_workqueue data");
+  EXPECT_EQ(of(all, "F5").undo,
+            "cryptsetup refresh --perf-no_write_workqueue data  # --persistent if it was made for good");
+  EXPECT_EQ(of(all, "F6").change + of(all, "F6").persistent + of(all, "F6").undo, "");
+  encrypted({"allow_discards"})(host);  // what lies below keeps them
+  EXPECT_EQ(of(judge(host.gathered()), "F5").change, "");
+  EXPECT_NE(of(judge(host.gathered()), "F6").change, "");
 }
 
 TEST(audit, a_scheduler_takes_fewer_requests_than_some_drivers_have_tags) {

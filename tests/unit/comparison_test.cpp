@@ -10,6 +10,7 @@
 
 #include "daemon/analysis/comparison/block_draws.h"
 #include "daemon/analysis/comparison/block_length.h"
+#include "daemon/analysis/comparison/estimate.h"
 #include "daemon/analysis/comparison/hodges_lehmann.h"
 #include "daemon/analysis/comparison/latency_quantile.h"
 #include "daemon/analysis/comparison/load_classes.h"
@@ -127,6 +128,33 @@ TEST(BlockDraws, DrawNeighboursInACircle) {
   seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
   // Two of 11, 110, 1100 and 1001, each possibly twice.
   EXPECT_EQ(seen, (std::vector<double>{22, 121, 220, 1012, 1111, 1210, 2002, 2101, 2200}));
+}
+
+TEST(Estimate, HasTheVarianceOfItsBlocksAndCountsItsDoubtOnce) {
+  // A sum over minutes that swing from each to the next, so that blocks forget nothing. What the draws scatter is then
+  // the variance of a sum of blocks, by counting all of them.
+  constexpr std::size_t kCount = 64;
+  MinuteSums sums{1, {}};
+  for (std::size_t i = 0; i < kCount; ++i) {
+    sums.cells.push_back(static_cast<double>(i * 37 % kCount));
+  }
+  Figure sum;
+  sum.log_value = [](Figure::Sums total) { return std::optional(total[0]); };
+  sum.mass = [](Figure::Sums, double) { return 1.0; };
+  const auto estimated = estimate(sums, sum, {.draws = 100'000, .seed = 1});
+  ASSERT_TRUE(estimated);
+  ASSERT_EQ(estimated->block_minutes, 8U);
+  double squares = 0;
+  for (std::size_t start = 0; start < kCount; ++start) {
+    double block = -8.0 * (kCount - 1) / 2;
+    for (std::size_t i = 0; i < 8; ++i) {
+      block += sums.cells[(start + i) % kCount];
+    }
+    squares += block * block;
+  }
+  // Eight blocks, nearer to their own mean than to the true one by an eighth.
+  EXPECT_NEAR(estimated->variance / (8 * squares / kCount / (1 - 1.0 / 8)), 1, 0.03);
+  EXPECT_EQ(estimated->degrees, 1.5 * (8 - 1));  // all that is said of how uncertain the variance is
 }
 
 TEST(HodgesLehmann, IsTheMedianOfDifferences) {

@@ -3,9 +3,13 @@
 #include "daemon/sources/settings/settings.h"
 
 #include <gtest/gtest.h>
+#include <linux/dm-ioctl.h>
 
+#include <algorithm>
+#include <cstring>
 #include <set>
 
+#include "daemon/sources/settings/crypt_table.h"
 #include "daemon/sources/settings/recorded.h"
 #include "tests/fixtures/sysfs_host.h"
 
@@ -70,6 +74,102 @@ TEST(settings, of_a_host) {
   EXPECT_EQ(read({host.tree().path()}, tests::look(host)).fstrim.enabled, false);
   host.tree().remove("etc");
   EXPECT_FALSE(read({host.tree().path()}, tests::look(host)).fstrim.enabled);
+}
+
+TEST(settings, of_the_paths_of_a_head) {
+  const tests::SysfsHost host;
+  host.tree().add("sys/devices/virtual/nvme-subsystem/nvme-subsys3",
+                  "iopolicy = numa\nsubsystem -> ../../../../class/nvme-subsystem");
+  host.disk("virtual/nvme-subsystem/nvme-subsys3", "nvme3n1", "259:4", "device -> ../../nvme-subsys3");
+  for (const std::string controller : {"3", "7"}) {
+    const std::string place = "pci0000:00/0000:0" + controller + ":00.0/nvme/nvme" + controller;
+    host.tree().add("sys/devices/" + place, controller == "3" ? "state = live" : "state = connecting");
+    host.tree().link("sys/class/nvme/nvme" + controller, "../../devices/" + place);
+    host.disk(place, "nvme3c" + controller + "n1", "", "ana_state = optimized\nstat = 1 2 3 " + controller);
+  }
+  host.tree().add(".", "proc/uptime = 3600.25 7000.00");
+  const auto all = read({host.tree().path()}, tests::look(host));
+  ASSERT_EQ(all.disks.size(), 1U);
+  const auto& files = all.disks[0].files;
+  EXPECT_EQ(files.text("device/iopolicy"), "numa");
+  EXPECT_EQ(files.text("paths/nvme3c3n1/state"), "live");
+  EXPECT_EQ(files.text("paths/nvme3c7n1/state"), "connecting");
+  EXPECT_EQ(files.text("paths/nvme3c7n1/ana_state"), "optimized");
+  EXPECT_EQ(files.text("paths/nvme3c7n1/stat"), "1 2 3 7");
+  EXPECT_EQ(all.uptime_seconds, 3600.25);
+  EXPECT_EQ(recorded(all.disks[0]).values.at("iopolicy"), "numa");
+}
+
+/// A kernel with one volume, number 253:300, of a target and its table.
+struct DeviceMapper {
+  std::string target = "crypt";
+  std::string table;
+  std::uint32_t flags = 0;
+  std::uint32_t targets = 1;
+  std::uint32_t start = sizeof(dm_ioctl);
+  bool refuses = false;
+
+  [[nodiscard]] std::optional<std::set<std::string>> asked(std::size_t room = 4096) const {
+    std::vector<char> buffer(room, 'x');
+    const auto flags_of_it = crypt_flags(253, 300, buffer, [this](std::span<char> asked_for) {
+      dm_ioctl header{};
+      std::memcpy(&header, asked_for.data(), sizeof header);
+      EXPECT_EQ(header.version[0], 4U);
+      EXPECT_EQ(header.dev, 0x10fd2cU) << "the minor number is in two parts";
+      EXPECT_EQ(header.data_size, asked_for.size());
+      EXPECT_EQ(header.flags & (DM_STATUS_TABLE_FLAG | DM_SECURE_DATA_FLAG),
+                DM_STATUS_TABLE_FLAG | DM_SECURE_DATA_FLAG);
+      header.flags = flags;
+      header.target_count = targets;
+      header.data_start = start;
+      std::memcpy(asked_for.data(), &header, sizeof header);
+      dm_target_spec spec{};
+      std::memcpy(spec.target_type, target.data(), std::min(target.size(), sizeof spec.target_type));
+      if (asked_for.size() > sizeof header + sizeof spec) {
+        const std::size_t at = sizeof header + sizeof spec;
+        std::memcpy(asked_for.data() + sizeof header, &spec, sizeof spec);
+        std::memcpy(asked_for.data() + at, table.data(), std::min(table.size(), asked_for.size() - at));
+      }
+      return !refuses;
+    });
+    EXPECT_TRUE(std::all_of(buffer.begin(), buffer.end(), [](char one) { return one == 0; })) << "the key is there";
+    return flags_of_it;
+  }
+};
+
+TEST(crypt_table, its_flags_are_read_and_its_key_is_wiped) {
+  using Flags = std::set<std::string>;
+  DeviceMapper kernel;
+  kernel.table = "aes-xts-plain64 0123456789abcdef0123456789abcdef 0 259:1 32768 3 allow_discards no_read_workqueue x";
+  EXPECT_EQ(kernel.asked(), (Flags{"allow_discards", "no_read_workqueue"}));
+  kernel.table = "aes-xts-plain64 :64:logon:cryptsetup:u-d0 0 259:1 32768 2 no_write_workqueue sector_size:4096";
+  EXPECT_EQ(kernel.asked(), Flags{"no_write_workqueue"});
+  kernel.table = "aes-xts-plain64 no_read_workqueue 0 259:1 32768";  // a key of that name
+  EXPECT_EQ(kernel.asked(), Flags{});
+}
+
+TEST(crypt_table, anything_else_is_not_known) {
+  DeviceMapper kernel;
+  kernel.table = "aes 00 0 259:1 0 1 allow_discards";
+  ASSERT_TRUE(kernel.asked());
+  for (const std::size_t room : {std::size_t{0}, sizeof(dm_ioctl), sizeof(dm_ioctl) + sizeof(dm_target_spec)}) {
+    EXPECT_FALSE(kernel.asked(room)) << room;
+  }
+  EXPECT_TRUE(kernel.asked(sizeof(dm_ioctl) + sizeof(dm_target_spec) + 1)) << "and no text without an end is left";
+  const auto with = [&](auto change) {
+    DeviceMapper other = kernel;
+    change(other);
+    return other.asked();
+  };
+  EXPECT_FALSE(with([](auto& k) { k.refuses = true; }));
+  EXPECT_FALSE(with([](auto& k) { k.target = "verity"; }));
+  EXPECT_FALSE(with([](auto& k) { k.target = "crypt but sixteen"; }));
+  EXPECT_FALSE(with([](auto& k) { k.targets = 0; }));
+  EXPECT_FALSE(with([](auto& k) { k.targets = 2; }));
+  EXPECT_FALSE(with([](auto& k) { k.flags = DM_BUFFER_FULL_FLAG; }));
+  for (const std::uint32_t start : {0U, 1U, 4095U, 4096U, 4097U, 0xffffffffU}) {
+    EXPECT_FALSE(with([&](auto& k) { k.start = start; })) << start;
+  }
 }
 
 model::RecordedSettings recorded_of(const tests::SysfsHost& host, const std::string& device) {

@@ -95,9 +95,10 @@ std::optional<Estimate> estimate(const MinuteSums& sums, const Figure& figure, c
   }
   const double carrying = std::clamp(carrying_blocks(masses, result.block_minutes), 1.0, minutes / block);
   result.blocks = carrying;
+  // That a variance of few blocks is itself uncertain is counted here, by Student's distribution, and nowhere else.
   result.degrees = std::max(1.0, kOverlap * (result.blocks - 1));
   result.variance = variance_of_draws(sums, result.block_minutes, figure, settings, *log_value) *
-                    missing_variance(length.autocorrelation, block, minutes) * (1 + 0.5 / carrying);
+                    missing_variance(length.autocorrelation, block, minutes);
   result.longer = std::max({1.0, kLeastBlocks / carrying, kLeastBlocks * length.wanted / minutes});
   return result;
 }

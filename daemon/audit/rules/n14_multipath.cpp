@@ -1,13 +1,111 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <sstream>
+
 #include "daemon/audit/rules/rules.h"
 
 namespace ssdpulse::audit {
 namespace {
 
+constexpr double kSlower = 1.5;          // a slow path than the fastest one, on average
+constexpr double kLeastPathIos = 10000;  // of one kind, on each path
+
+/// What a path has done since it is there: reads, writes.
+struct PathTimes {
+  std::array<double, 2> ios{};
+  std::array<double, 2> seconds{};
+};
+
+std::string of_path(const DiskSettings& disk, const model::Path& path, const char* file) {
+  return disk.files.text(fmt::format("paths/{}/{}", path.disk_name, file));
+}
+
+/// Documentation/block/stat.rst; nothing of a file that is none.
+std::optional<PathTimes> times_of(const DiskSettings& disk, const model::Path& path) {
+  std::istringstream text(of_path(disk, path, "stat"));
+  std::array<double, 8> fields{};
+  for (double& field : fields) {
+    if (!(text >> field)) {
+      return std::nullopt;
+    }
+  }
+  return PathTimes{{fields[0], fields[4]}, {fields[3] / 1000, fields[7] / 1000}};
+}
+
+bool is_live(const DiskSettings& disk, const model::Path& path) {
+  const std::string state = of_path(disk, path, "state");
+  return state.empty() || state == "live";
+}
+
+/// A drive without ANA has no such file, and paths that are all alike. The kernel uses others only where none of these
+/// is left, whatever the policy: they may be slower, and are not compared.
+bool is_optimized(const DiskSettings& disk, const model::Path& path) {
+  const std::string state = of_path(disk, path, "ana_state");
+  return state.empty() || state == "optimized";
+}
+
+/// How much slower some paths are than the fastest of them.
+struct Gap {
+  double ratio = 1;
+  double excess_seconds = 0;  // of all their I/Os together
+};
+
+Gap gap_between(const std::vector<PathTimes>& paths) {
+  Gap gap;
+  for (std::size_t kind = 0; kind < 2; ++kind) {
+    std::optional<double> fastest;
+    const auto counts = [&](const PathTimes& path) {
+      return path.ios[kind] >= kLeastPathIos && path.seconds[kind] > 0;
+    };
+    for (const PathTimes& path : paths) {
+      if (counts(path)) {
+        fastest = std::min(fastest.value_or(path.seconds[kind] / path.ios[kind]), path.seconds[kind] / path.ios[kind]);
+      }
+    }
+    for (const PathTimes& path : paths) {
+      if (counts(path)) {
+        gap.ratio = std::max(gap.ratio, path.seconds[kind] / path.ios[kind] / *fastest);
+        gap.excess_seconds += path.seconds[kind] - path.ios[kind] * *fastest;
+      }
+    }
+  }
+  return gap;
+}
+
+bool has_queue_depth_policy(const std::string& release) {
+  unsigned major = 0;
+  unsigned minor = 0;
+  return std::sscanf(release.c_str(), "%u.%u", &major, &minor) == 2 && (major > 6 || (major == 6 && minor >= 11));
+}
+
+Finding slow_paths(const Facts& facts, const DiskSettings& disk, const std::string& found, const Gap& gap) {
+  constexpr double kSecondsOfDay = 86400;
+  const auto& uptime = facts.settings.uptime_seconds;
+  Finding bad = info(found, "on average a slow one takes much longer than the fastest");
+  const std::vector<Evidence> evidence{
+      {"path_latency_ratio", gap.ratio, kSlower},
+      {"excess_seconds_per_day",
+       uptime && *uptime > 0 ? std::optional(gap.excess_seconds * kSecondsOfDay / *uptime) : std::nullopt,
+       kExcessLimit}};
+  bad.observed_seconds = uptime;
+  bad.observer = model::Observer::kernel;
+  if (!has_queue_depth_policy(facts.settings.files.text("proc/sys/kernel/osrelease"))) {
+    bad.evidence["path_latency_ratio"] = gap.ratio;
+    bad.why += "; the policy queue-depth, which sends more to the faster ones, needs Linux 6.11";
+    return bad;
+  }
+  change_file(bad, disk, "device/iopolicy", "queue-depth");
+  bad.risk = "all namespaces of the subsystem have one policy; each I/O looks at the depth of every path";
+  return weigh(facts, std::move(bad), evidence);
+}
+
 Finding multipath(const Facts& facts, const DiskSettings& disk) {
-  if (disk.controller_name.empty() || disk.device.paths.size() < 2) {
+  const auto& paths = disk.device.paths;
+  if (disk.controller_name.empty() || paths.size() < 2) {
     return not_applicable("it has one path");
   }
   const auto failovers =
@@ -15,11 +113,34 @@ Finding multipath(const Facts& facts, const DiskSettings& disk) {
   if (!failovers) {
     return unknown("its paths", "no daemon answers");
   }
-  if (*failovers == 0) {
-    return ok(fmt::format("{} paths, and none failed", disk.device.paths.size()));
+  std::string lost;
+  std::vector<PathTimes> alike;
+  std::size_t optimized = 0;
+  for (const model::Path& path : paths) {
+    if (!is_live(disk, path)) {
+      lost += fmt::format("; {} is {}", path.disk_name, of_path(disk, path, "state"));
+    } else if (is_optimized(disk, path)) {
+      ++optimized;
+      if (const auto times = times_of(disk, path)) {
+        alike.push_back(*times);
+      }
+    }
   }
-  Finding finding = info(fmt::format("{} paths, and some failed under I/Os", disk.device.paths.size()),
-                         "each of them was sent again by another path");
+  const std::string policy = disk.files.text("device/iopolicy");
+  const std::string found = fmt::format("{} paths, {} of them live and optimized{}", paths.size(), optimized,
+                                        policy.empty() ? "" : ", chosen by " + policy);
+  const std::string failed =
+      *failovers > 0 ? "; a path failed under I/Os, and each of them was sent again by another" : "";
+  const Gap gap = gap_between(alike);
+  if (!policy.empty() && policy != "queue-depth" && gap.ratio >= kSlower) {
+    Finding finding = slow_paths(facts, disk, found, gap);
+    finding.why += failed + lost;
+    return finding;
+  }
+  if (failed.empty() && lost.empty()) {
+    return ok(found + ", and none failed");
+  }
+  Finding finding = info(found, (failed + lost).substr(2));
   finding.evidence = {{"failovers_per_day", *failovers}};
   return finding;
 }
@@ -28,8 +149,8 @@ Finding multipath(const Facts& facts, const DiskSettings& disk) {
 
 const Rule kN14{.id = "N14",
                 .title = "Paths of NVMe multipath",
-                .limit = "never: which path is the better one is not compared",
-                .source = "Documentation/admin-guide/nvme-multipath.rst",
+                .limit = "of paths that are alike one takes 1.5 times as long as another, 60 s a day in all",
+                .source = "Documentation/admin-guide/nvme-multipath.rst; Linux commit f227345f0a70",
                 .of_disk = multipath};
 
 }  // namespace ssdpulse::audit

@@ -57,6 +57,18 @@ extern const Rule kF19;
 extern const Rule kF20;
 extern const Rule kF21;
 
+/// Volumes of dm-crypt whose flags cryptsetup can change while they are open; in a LUKS2 header it keeps them, too.
+enum class CryptKind : std::uint8_t { none, luks2, other };
+CryptKind kind_of_crypt(const DiskSettings& array);
+
+/// Gives a finding the change of a volume's flags to these, now, for good and back: cryptsetup sets all of them at
+/// once. `option`: what crypttab calls the new ones.
+void refresh_crypt(Finding& finding, const DiskSettings& array, const std::set<std::string>& flags,
+                   const std::string& option);
+
+/// Whether a disk below an array or a volume takes discards.
+bool disk_below_takes_discards(const Facts& facts, const DiskSettings& array);
+
 /// Mounted with the option discard, in any of its forms.
 bool has_online_discard(const MountSettings& mount);
 

@@ -42,6 +42,7 @@ constexpr std::array kDiskFiles{
     "device/queue_depth",
     "device/timeout",
     "device/numa_node",
+    "device/iopolicy",  // of NVMe multipath, whose device is the subsystem
     // of arrays
     "md/level",
     "md/chunk_size",

@@ -30,6 +30,7 @@ constexpr Recorded kOfDisk[] = {
     {"queue/write_cache", "write_cache"},
     {"cache_type", "cache_type"},       // of virtio
     {"scsi_cache_type", "cache_type"},  // of SCSI and SATA
+    {"device/iopolicy", "iopolicy"},
     {"device/queue_depth", "queue_depth"},
     {"device/timeout", "timeout"},
     {"link_power_management_policy", "link_power_management_policy"},

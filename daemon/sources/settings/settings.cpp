@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/sources/settings/settings.h"
 
+#include <fmt/format.h>
 #include <sys/statvfs.h>
 
 #include <algorithm>
 #include <array>
 #include <sstream>
+#include <utility>
 
 #include "daemon/sources/settings/disk_files.h"
 #include "daemon/sources/settings/timer.h"
@@ -60,6 +62,21 @@ std::string controller_directory(const SettingsRoot& root, const model::DiskSett
   return root.directory + "/sys/class/nvme/" + disk.controller_name;
 }
 
+/// Of hidden paths of NVMe multipath, and of the controllers that they lead through.
+void add_path_files(const SettingsRoot& root, model::DiskSettings& disk) {
+  for (const model::Path& path : disk.device.paths) {
+    const auto directory = sysfs::disk_directory(root.directory + "/sys", path.disk_name);
+    if (!directory || !sysfs::head_of_hidden_path(path.disk_name)) {
+      continue;
+    }
+    for (const char* file : {"ana_state", "stat", "../state"}) {
+      if (std::string text = sysfs::read_text(*directory + "/" + file); !text.empty()) {
+        disk.files.set(fmt::format("paths/{}/{}", path.disk_name, sysfs::base_name(file)), std::move(text));
+      }
+    }
+  }
+}
+
 void read_disks(const SettingsRoot& root, const model::Inventory& inventory, model::HostSettings& settings) {
   for (const model::Device& device : inventory.devices) {
     std::vector<std::string> below;
@@ -73,6 +90,7 @@ void read_disks(const SettingsRoot& root, const model::Inventory& inventory, mod
     if (!disk.controller_name.empty()) {
       add_link_files(controller_directory(root, disk), disk.controller);
     }
+    add_path_files(root, disk);
     disk.disks = std::move(below);
     (disk.disks.empty() ? settings.disks : settings.arrays).push_back(std::move(disk));
   }
@@ -120,6 +138,12 @@ std::optional<std::uint64_t> memory_bytes(const std::string& proc) {
     }
   }
   return std::nullopt;
+}
+
+std::optional<double> uptime_seconds(const std::string& proc) {
+  double seconds = 0;
+  std::istringstream text(sysfs::read_text(proc + "/uptime"));
+  return text >> seconds && seconds > 0 ? std::optional(seconds) : std::nullopt;
 }
 
 std::uint32_t numbered(const std::string& directory, std::string_view prefix) {
@@ -223,6 +247,7 @@ model::HostSettings read(const SettingsRoot& root, const model::Inventory& inven
   read_disks(root, inventory, settings);
   read_mounts(top, inventory, settings);
   settings.files = read_host_files(root);
+  settings.uptime_seconds = uptime_seconds(top + "/proc");
   settings.memory_bytes = memory_bytes(top + "/proc");
   if (const auto cpus = numbered(sys + "/devices/system/cpu", "cpu")) {
     settings.cpus = cpus;
