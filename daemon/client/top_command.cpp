@@ -30,7 +30,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kTick{1};
-constexpr std::size_t kWidthOfText = 160;  // where there is no terminal
+constexpr std::size_t kWidthOfText = 200;  // where there is no terminal
 
 constexpr double kWholeTick = 1;   // seconds; of a part of one, rates say little
 constexpr int kNoSampleYet = 503;  // what a daemon answers that has only begun
