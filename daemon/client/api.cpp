@@ -40,7 +40,9 @@ bool somebody_listens_on(const std::string& path) {
   }
   std::memcpy(address.sun_path, path.c_str(), path.size());
   const util::UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  return probe.valid() && ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+  // EAGAIN: too many wait to be accepted. A daemon that is busy is there nevertheless.
+  return probe.valid() &&
+         (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 || errno == EAGAIN);
 }
 
 std::string url_of(const config::Web& web) {
@@ -89,6 +91,14 @@ std::string escaped(std::string_view text) {
     out += plain ? std::string(1, letter) : std::string{'%', kDigits[byte >> 4U], kDigits[byte & 15U]};
   }
   return out;
+}
+
+bool Api::nobody_is_there() {
+  if (!unix_socket_.empty()) {
+    return !somebody_listens_on(unix_socket_);
+  }
+  const auto fetched = fetcher_->get(url_ + "/-/healthy", "");
+  return !fetched && fetched.error().error_number == ECONNREFUSED;
 }
 
 util::Result<std::string> Api::page(const std::string& path) {

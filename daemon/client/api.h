@@ -20,7 +20,7 @@ struct Where {
   std::string ca_file;  // of certificates that are trusted; empty: the system's
 };
 
-/// On this unix socket, and this user may connect to it.
+/// On this unix socket, and this user may connect to it; also where a daemon is too busy to accept anybody.
 bool somebody_listens_on(const std::string& path);
 
 /// The URL that the daemon of this configuration answers at, seen from this host.
@@ -45,6 +45,9 @@ class Api {
   util::Result<nlohmann::json> post(const std::string& path);
 
   [[nodiscard]] const std::string& address() const { return address_; }
+
+  /// Nothing listens there at all. A daemon that is slow, busy or wants a password is there.
+  bool nobody_is_there();
 
  private:
   [[nodiscard]] util::Result<std::string> body_of(const std::string& path, util::Result<Fetched> fetched) const;

@@ -38,8 +38,9 @@ bool history(const Where& where, const config::Config& config, const HistoryOpti
 /// Has the daemon note that something was done now.
 bool mark(const Where& where, const config::Web& web, const std::string& text);
 
-/// `usage`: its time is none, or cannot be asked for so.
-util::ExitCode top(const Where& where, const config::Web& web, const TopOptions& options);
+/// Where nobody named an address and no daemon is there, root measures meanwhile, as `config` says what. `usage`: its
+/// time is none, or cannot be asked for so.
+util::ExitCode top(const Where& where, const config::Config& config, const TopOptions& options);
 
 struct FindingsOptions {
   findings::Style style;

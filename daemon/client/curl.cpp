@@ -93,7 +93,7 @@ class CurlFetcher final : public Fetcher {
     curl_.set(handle_, CURLOPT_WRITEDATA, &fetched.body);
     if (const CURLcode code = curl_.perform(handle_); code != CURLE_OK) {
       const bool answered = code == CURLE_SSL_CONNECT_ERROR || code == CURLE_PEER_FAILED_VERIFICATION;
-      return util::fail(curl_.words(code), answered ? EPROTO : 0);
+      return util::fail(curl_.words(code), answered ? EPROTO : code == CURLE_COULDNT_CONNECT ? ECONNREFUSED : 0);
     }
     curl_.info(handle_, CURLINFO_RESPONSE_CODE, &fetched.status);
     return fetched;

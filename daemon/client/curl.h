@@ -22,7 +22,8 @@ class Fetcher {
   virtual ~Fetcher() = default;
 
   /// `unix_socket`: connect there, whatever the URL's host; empty: to the host. At most ten seconds and 16 MiB.
-  /// EPROTO: somebody answered, but not as TLS is trusted.
+  /// EPROTO: somebody answered, but not as TLS is trusted. ECONNREFUSED: no connection could be made; not where
+  /// somebody took too long.
   virtual util::Result<Fetched> get(const std::string& url, const std::string& unix_socket) = 0;
 
   /// Asks for something to be done; without a body, and with the header X-Ssdpulse.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks once a second, draws, and listens to keys in between.
+// Asks once a second, draws, and listens to keys in between. Where there is no daemon, root starts one for the time.
 #include <langinfo.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -7,25 +7,47 @@
 #include <algorithm>
 #include <chrono>
 #include <clocale>
+#include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "daemon/client/commands.h"
+#include "daemon/client/own_daemon.h"
 #include "daemon/client/time_text.h"
 #include "exporters/terminal/top/curses_terminal.h"
 #include "exporters/terminal/top/top_screen.h"
+#include "exporters/terminal/top/words.h"
 
 namespace ssdpulse::client {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kTick{1};
-constexpr std::size_t kWidthOfText = 160;  // where there is no terminal
+constexpr std::size_t kWidthOfText = 200;  // where there is no terminal
+
+constexpr double kWholeTick = 1;   // seconds; of a part of one, rates say little
+constexpr int kNoSampleYet = 503;  // what a daemon answers that has only begun
 
 constexpr std::size_t kMinutes = 120;  // of the heatmap of the past
+
+/// Whom we ask.
+struct Source {
+  Api api;
+  std::unique_ptr<OwnDaemon> own = nullptr;  // null: a daemon that somebody else has started
+  std::string own_since = {};                // when it began to measure
+
+  [[nodiscard]] std::string trouble(const util::Error& error) const {
+    const auto ending = own ? own->ending() : std::nullopt;
+    return ending ? "what top started to measure with has ended: " + *ending : error.message;
+  }
+};
 
 /// Those of now, and those that the history alone knows from that time: a drive that is gone was there then.
 nlohmann::json devices_of(const nlohmann::json& now, const nlohmann::json& history, double from, double to) {
@@ -90,13 +112,18 @@ void ask_the_past(Api& api, const top::View& view, top::State& state) {
 }
 
 /// What the screen needs now. Answers that do not come leave the last ones, and say so.
-void ask(Api& api, const top::View& view, top::State& state, Clock::time_point& status_at) {
+void ask(Source& source, const top::View& view, top::State& state, Clock::time_point& status_at) {
+  Api& api = source.api;
+  if (view.at && source.own) {
+    state.trouble = "the past is known to a service with a history, and top measures by itself: press n";
+    return;
+  }
   if (view.at) {
     ask_the_past(api, view, state);
     return;
   }
   const auto devices = api.get("devices");
-  state.trouble = devices ? "" : devices.error().message;
+  state.trouble = devices ? "" : source.trouble(devices.error());
   if (!devices) {
     return;
   }
@@ -126,9 +153,9 @@ bool dumb() {
          ::isatty(STDIN_FILENO) == 0;
 }
 
-bool print_once(Api& api, const top::View& view, top::State& state) {
+bool print_once(Source& source, const top::View& view, top::State& state) {
   Clock::time_point status_at{};
-  ask(api, view, state, status_at);
+  ask(source, view, state, status_at);
   if (!state.overview) {
     std::cerr << state.trouble << '\n';
     return false;
@@ -152,13 +179,13 @@ void bound(top::View& view) {
   }
 }
 
-void run(Api& api, top::View view, top::State& state) {
+void run(Source& source, top::View view, top::State& state) {
   top::CursesTerminal terminal(!wants("NO_COLOR"));
   Clock::time_point status_at{};
   auto due = Clock::now();
   while (!view.over && !top::CursesTerminal::interrupted()) {
     if (!(view.paused || view.at) && Clock::now() >= due) {
-      ask(api, view, state, status_at);
+      ask(source, view, state, status_at);
       due = Clock::now() + kTick;
     }
     terminal.show(top::draw(state, view, terminal.width(), terminal.height(), is_utf8()));
@@ -174,15 +201,78 @@ void run(Api& api, top::View view, top::State& state) {
       state.seconds.reset();
       due = Clock::now();  // what is new on the screen is not known yet
       if (view.at || before.at || (view.paused && view.screen == top::Screen::device)) {
-        ask(api, view, state, status_at);
+        ask(source, view, state, status_at);
       }
     }
   }
 }
 
+/// Until it has measured for so long. What takes long says so.
+util::Result<void> wait_until_measured(Source& source, double seconds) {
+  constexpr std::chrono::milliseconds kPause{50};
+  const auto told_at = Clock::now() + std::chrono::seconds(2);
+  bool told = false;
+  std::optional<double> first;  // when the first sample was taken that we saw
+  while (true) {
+    const auto answers = source.own->answers_within(kPause);
+    if (!answers) {
+      return tl::make_unexpected(answers.error());
+    }
+    const auto devices = *answers ? source.api.get("devices") : util::fail("", kNoSampleYet);
+    if (!devices && devices.error().error_number != kNoSampleYet) {
+      return util::fail(source.trouble(devices.error()));
+    }
+    if (devices) {
+      const double taken_at = devices->value("taken_at", 0.0);
+      if (!first) {
+        first = taken_at;
+        source.own_since = top::clock_text(taken_at);
+      }
+      if (std::abs(taken_at - *first) >= seconds) {  // the clock may be set back meanwhile
+        return {};
+      }
+    }
+    if (!told && Clock::now() >= told_at) {
+      std::cerr << (devices ? "waiting for rates of a whole second\n" : "loading the programs that measure\n");
+      told = true;
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+/// A daemon of our own, if that is to be; else the source as it is.
+util::Result<Source> measure_if_nobody_does(Source source, const Where& where, const config::Config& config,
+                                            double seconds) {
+  if (!where.address.empty() || !source.api.nobody_is_there()) {
+    return source;
+  }
+  const std::string nobody = "no daemon answers at " + source.api.address();
+  if (::geteuid() != 0) {
+    return util::fail(nobody +
+                      "; start the service (systemctl start ssdpulse), or measure for the time: sudo ssdpulse top");
+  }
+  const auto cannot = [&](const util::Error& error) {
+    return util::fail(nobody + ", and top cannot measure by itself: " + error.message);
+  };
+  auto own = OwnDaemon::start(config);
+  if (!own) {
+    return cannot(own.error());
+  }
+  auto api = Api::open({(*own)->address(), ""}, config.web);
+  if (!api) {
+    return cannot(api.error());
+  }
+  std::cerr << nobody << ": top measures by itself, at the cost of a daemon, until it ends\n";
+  Source ours{std::move(*api), std::move(*own)};
+  if (auto waited = wait_until_measured(ours, seconds); !waited) {
+    return cannot(waited.error());
+  }
+  return ours;
+}
+
 }  // namespace
 
-util::ExitCode top(const Where& where, const config::Web& web, const TopOptions& options) {
+util::ExitCode top(const Where& where, const config::Config& config, const TopOptions& options) {
   using util::ExitCode;
   std::setlocale(LC_ALL, "");
   ssdpulse::top::View view;
@@ -194,17 +284,26 @@ util::ExitCode top(const Where& where, const config::Web& web, const TopOptions&
     }
     view.at = static_cast<double>(std::chrono::system_clock::to_time_t(*time));
   }
-  auto api = Api::open(where, web);
-  if (!api) {
-    std::cerr << api.error().message << '\n';
-    return ExitCode::failure;
-  }
   if (options.json && view.at) {
     std::cerr << "--at: not with --json; ask `ssdpulse history --json` for figures of the past\n";
     return ExitCode::usage;
   }
+  auto api = Api::open(where, config.web);
+  if (!api) {
+    std::cerr << api.error().message << '\n';
+    return ExitCode::failure;
+  }
+  util::Result<Source> source = Source{std::move(*api)};
+  if (!view.at) {  // who has only begun to measure has no past
+    const bool once = options.once || options.json || dumb();
+    source = measure_if_nobody_does(std::move(*source), where, config, once ? kWholeTick : 0);
+  }
+  if (!source) {
+    std::cerr << source.error().message << '\n';
+    return ExitCode::failure;
+  }
   if (options.json) {
-    const auto devices = api->get("devices");
+    const auto devices = source->api.get("devices");
     if (!devices) {
       std::cerr << devices.error().message << '\n';
       return ExitCode::failure;
@@ -213,15 +312,16 @@ util::ExitCode top(const Where& where, const config::Web& web, const TopOptions&
     return ExitCode::success;
   }
   ssdpulse::top::State state;
-  state.address = api->address();
+  state.address =
+      source->own ? "measured by top itself since " + source->own_since + ", no daemon answers" : source->api.address();
   if (options.once || dumb()) {
-    return print_once(*api, view, state) ? ExitCode::success : ExitCode::failure;
+    return print_once(*source, view, state) ? ExitCode::success : ExitCode::failure;
   }
   if (view.at) {
     Clock::time_point status_at{};
-    ask(*api, view, state, status_at);
+    ask(*source, view, state, status_at);
   }
-  run(*api, view, state);
+  run(*source, view, state);
   return ExitCode::success;
 }
 

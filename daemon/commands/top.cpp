@@ -16,7 +16,9 @@ struct ShownOptions {
 }  // namespace
 
 void add_top(CLI::App& app, ExitCode& exit_code) {
-  CLI::App* command = app.add_subcommand("top", "Show the drives in the terminal, the one that needs somebody first");
+  CLI::App* command = app.add_subcommand("top",
+                                         "Show the drives in the terminal, the one that needs somebody first; where no "
+                                         "daemon answers, root measures by itself");
   const auto options = std::make_shared<ShownOptions>();
   add_client_options(*command, options->client);
   command->add_flag("--once", options->top.once, "Print one screen as text and end");
@@ -25,7 +27,7 @@ void add_top(CLI::App& app, ExitCode& exit_code) {
   command->callback([options, &exit_code] {
     const ClientOptions& asked = options->client;
     options->top.json = asked.json;
-    exit_code = client::top(asked.where, config_of(asked).web, options->top);
+    exit_code = client::top(asked.where, config_of(asked), options->top);
   });
 }
 

@@ -71,6 +71,34 @@ KindColumn kind_between(const model::OperationIo& before, const model::Operation
   return column;
 }
 
+/// What a drive's reads had beside them, and where its I/Os waited.
+void add_times(Column& column, const model::DeviceIo& before, const model::DeviceIo& now) {
+  using model::During;
+  const auto& reads = now.operation(Operation::read).device_latency;
+  const auto& reads_before = before.operation(Operation::read).device_latency;
+  LatencyWords discard;
+  LatencyWords flush;
+  for (const During during : {During::discard, During::flush, During::both}) {
+    const auto words = words_between(reads_before[model::index(during)].words, reads[model::index(during)].words);
+    if (during != During::flush) {
+      model::add(discard, words);
+    }
+    if (during != During::discard) {
+      model::add(flush, words);
+    }
+  }
+  column.reads_beside_discard = buckets_of(discard);
+  column.reads_beside_flush = buckets_of(flush);
+  for (const Operation operation : {Operation::read, Operation::write}) {
+    const model::OperationIo& io = now.operation(operation);
+    const model::OperationIo& io_before = before.operation(operation);
+    column.queue_ns += less(io.queue_latency.sum_ns, io_before.queue_latency.sum_ns);
+    for (std::size_t during = 0; during < model::kDurings; ++during) {
+      column.device_ns += less(io.device_latency[during].sum_ns, io_before.device_latency[during].sum_ns);
+    }
+  }
+}
+
 Column column_between(const model::DeviceIo& before, const model::DeviceSnapshot& after) {
   const model::DeviceIo& now = *after.io;
   Column column;
@@ -90,6 +118,7 @@ Column column_between(const model::DeviceIo& before, const model::DeviceSnapshot
                                 now.operations[operation].device_latency[during].words));
     }
   }
+  add_times(column, before, now);
   for (std::size_t operation = 0; operation < model::kOperations; ++operation) {
     const auto& errors = now.operations[operation].errors;
     const auto& errors_before = before.operations[operation].errors;
@@ -213,7 +242,8 @@ std::optional<Column> difference(const model::DeviceIo* before, const model::Dev
   }
 }
 
-// Figures first, so that they can be had without the buckets. What is idle is one bit.
+// Figures first, so that they can be had without the buckets. What is idle is one bit. The history keeps these bytes:
+// what is new comes last.
 std::string encode(const Column& column) {
   std::string out;
   std::uint64_t busy = 0;
@@ -242,6 +272,12 @@ std::string encode(const Column& column) {
       put(out, column.kinds[kind].buckets);
     }
   }
+  if (busy != 0) {
+    put(out, column.reads_beside_discard);
+    put(out, column.reads_beside_flush);
+    put(out, column.queue_ns);
+    put(out, column.device_ns);
+  }
   return out;
 }
 
@@ -268,6 +304,12 @@ Column decode(std::string_view bytes, Depth depth) {
     if ((busy >> kind & 1) != 0) {
       column.kinds[kind].buckets = take_buckets(bytes);
     }
+  }
+  if (busy != 0 && depth == Depth::buckets) {
+    column.reads_beside_discard = take_buckets(bytes);
+    column.reads_beside_flush = take_buckets(bytes);
+    column.queue_ns = take(bytes);
+    column.device_ns = take(bytes);
   }
   return column;
 }

@@ -48,6 +48,12 @@ struct Column {
   std::array<KindColumn, kKinds> kinds;
   /// Device times of reads and writes by what else was in flight on the drive: [0] reads, [1] writes.
   std::array<std::array<Tail, model::kDurings>, 2> during;
+  /// Device times of the reads beside which a discard was in flight, and a flush; those with both are in both.
+  Buckets reads_beside_discard;
+  Buckets reads_beside_flush;
+  /// Of reads and writes, added up, in nanoseconds: in the queue and in the device. Both 0 where neither was timed.
+  std::uint64_t queue_ns = 0;
+  std::uint64_t device_ns = 0;
   std::uint64_t errors = 0;
   std::uint64_t losses = 0;                                    // I/Os that could not be measured
   std::uint8_t bursts = 0;                                     // bit DiscardTrigger: a burst of it was active
@@ -63,7 +69,8 @@ std::optional<Column> difference(const model::DeviceIo* before, const model::Dev
 
 std::string encode(const Column& column);
 
-/// Of encode()'s own bytes. Figures: without the buckets, at a fraction of the price.
+/// Of encode()'s own bytes. Figures: without buckets and added times, at a fraction of the price. What the bytes of an
+/// older version do not have is empty or 0.
 enum class Depth : std::uint8_t { figures, buckets };
 Column decode(std::string_view bytes, Depth depth);
 

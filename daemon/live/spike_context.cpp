@@ -29,12 +29,16 @@ std::optional<std::uint64_t> take_number(std::string_view& in) {
 }
 
 /// Buckets rise, and are buckets.
+bool is_sound(const Buckets& buckets) {
+  const auto falls = [](const auto& a, const auto& b) { return a.first >= b.first; };
+  return std::adjacent_find(buckets.begin(), buckets.end(), falls) == buckets.end() &&
+         (buckets.empty() || buckets.back().first <= LATENCY_OVER_WORD);
+}
+
 bool is_sound(const Column& column) {
-  return std::all_of(column.kinds.begin(), column.kinds.end(), [](const KindColumn& kind) {
-    const auto falls = [](const auto& a, const auto& b) { return a.first >= b.first; };
-    return std::adjacent_find(kind.buckets.begin(), kind.buckets.end(), falls) == kind.buckets.end() &&
-           (kind.buckets.empty() || kind.buckets.back().first <= LATENCY_OVER_WORD);
-  });
+  return is_sound(column.reads_beside_discard) && is_sound(column.reads_beside_flush) &&
+         std::all_of(column.kinds.begin(), column.kinds.end(),
+                     [](const KindColumn& kind) { return is_sound(kind.buckets); });
 }
 
 std::string bytes_between(const Ring& ring, const std::string& device, model::WallTime begin, model::WallTime end) {

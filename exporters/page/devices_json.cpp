@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list: every measured device, worst first.
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include "daemon/live/words.h"
@@ -15,6 +16,9 @@ using live::Second;
 
 constexpr std::size_t kNow = 10;    // columns that "now" is made of: enough I/Os for a p99, few enough to be now
 constexpr std::size_t kStrip = 10;  // columns in one cell of the strip
+
+/// Of fewer, the 99th percentile is the slowest, whatever it was.
+constexpr std::uint64_t kEnoughForP99 = 100;
 
 struct Known {
   const model::DeviceSnapshot* device;
@@ -36,12 +40,25 @@ Known look_at(const model::DeviceSnapshot& device, const live::RecentPast& past,
   return known;
 }
 
+Json beside_json(const live::Buckets& reads) {
+  const std::uint64_t ios = live::count(reads);
+  return {{"ios", ios}, {"p99", ios < kEnoughForP99 ? Json() : latency_of(live::quantile(reads, 0.99))}};
+}
+
+/// How much of the time of I/Os was spent in the queue; null where no time is known.
+Json queue_share_of(std::uint64_t queue_ns, std::uint64_t device_ns) {
+  const double all = static_cast<double>(queue_ns) + static_cast<double>(device_ns);
+  return all == 0 ? Json() : Json(std::round(static_cast<double>(queue_ns) / all * 1000) / 1000);
+}
+
 Json now_of(const Known& known) {
   const std::size_t first = known.columns.size() - std::min(kNow, known.columns.size());
   double seconds = 0;
   std::array<std::uint64_t, live::kKinds> ios{};
   std::array<std::uint64_t, live::kKinds> bytes{};
   std::array<live::Buckets, live::kKinds> buckets;
+  Column sum;                      // of what is beside reads, and of the times
+  std::uint64_t device_reads = 0;  // whose time in the device is known
   std::size_t begin = known.columns.size();
   for (std::size_t i = first; i < known.columns.size(); ++i) {
     if (!known.columns[i]) {
@@ -54,6 +71,11 @@ Json now_of(const Known& known) {
       bytes[kind] += known.columns[i]->kinds[kind].bytes;
       buckets[kind] = live::add(buckets[kind], known.columns[i]->kinds[kind].buckets);
     }
+    sum.reads_beside_discard = live::add(sum.reads_beside_discard, known.columns[i]->reads_beside_discard);
+    sum.reads_beside_flush = live::add(sum.reads_beside_flush, known.columns[i]->reads_beside_flush);
+    device_reads += known.columns[i]->kind(Kind::read).device.ios;
+    sum.queue_ns += known.columns[i]->queue_ns;
+    sum.device_ns += known.columns[i]->device_ns;
   }
   if (begin == known.columns.size()) {
     return {};
@@ -74,6 +96,10 @@ Json now_of(const Known& known) {
                                    {"p99", quantile(0.99)},
                                    {"p999", quantile(0.999)}};
   }
+  const bool timed = device_reads > 0 || buckets[static_cast<std::size_t>(Kind::read)].empty();
+  now["reads_beside_discard"] = timed ? beside_json(sum.reads_beside_discard) : Json();
+  now["reads_beside_flush"] = timed ? beside_json(sum.reads_beside_flush) : Json();
+  now["queue_share"] = queue_share_of(sum.queue_ns, sum.device_ns);
   const Column& last =
       *std::find_if(known.columns.rbegin(), known.columns.rend(), [](const auto& column) { return column.has_value(); })
            ->

@@ -157,7 +157,7 @@ def a_person_looks_around(check, command, disk):
     check.that(terminal.shows("PAUSED"), "p pauses")
     terminal.press("p")
     terminal.size(120, 40)
-    check.that(terminal.shows("r p50"), "a larger terminal has more columns")
+    check.that(terminal.shows("r p99.9"), "a larger terminal has more columns")
     terminal.size(40, 10)
     check.that(terminal.shows("q quit  Enter drive  / filter"), "a small one is no trouble")
     terminal.press("\x1a")

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is a configuration that was named and cannot be used an error of the command line, not the defaults?
+// Is a configuration that was named and cannot be used an error of the command line, not the defaults? And is a daemon
+// that is busy there?
 #include "daemon/commands/client_options.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "daemon/commands/commands.h"
+#include "daemon/util/unique_fd.h"
 #include "tests/fixtures/temporary_tree.h"
 
 namespace ssdpulse::commands {
@@ -42,6 +49,31 @@ TEST(Report, SaysThatNoHistoryIsKept) {
   const std::string file = std::string(tree.path()) + "/ssdpulse.yaml";
   std::ofstream(file) << "history:\n  directory: ''\n";
   EXPECT_EQ(error_of("report --last 1h --config " + file), "no history is kept: history.directory is empty");
+}
+
+TEST(Client, ADaemonThatIsTooBusyToAcceptIsThere) {
+  const tests::TemporaryTree tree;
+  const std::string path = tree.path("web.socket");
+  EXPECT_FALSE(client::somebody_listens_on(path)) << "there is none";
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  ASSERT_LT(path.size(), sizeof(address.sun_path));
+  std::memcpy(address.sun_path, path.c_str(), path.size());
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+  util::UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::bind(listener.get(), generic, sizeof(address)), 0);
+  EXPECT_FALSE(client::somebody_listens_on(path)) << "nobody listens yet";
+  ASSERT_EQ(::listen(listener.get(), 0), 0);
+  std::vector<util::UniqueFd> waiting;
+  int error = 0;
+  while (error == 0 && waiting.size() < 100) {
+    waiting.emplace_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    error = ::connect(waiting.back().get(), generic, sizeof(address)) == 0 ? 0 : errno;
+  }
+  ASSERT_EQ(error, EAGAIN) << "more connections than may wait";
+  EXPECT_TRUE(client::somebody_listens_on(path));
+  listener.reset();
+  EXPECT_FALSE(client::somebody_listens_on(path)) << "what a daemon left behind";
 }
 
 }  // namespace

@@ -67,6 +67,14 @@ RC_GTEST_PROP(live_column, is_what_it_was_after_its_bytes, ()) {
     }
   }
   column.during[1][2] = {7, 1, 2, 3};
+  const bool busy = std::any_of(column.kinds.begin(), column.kinds.end(),
+                                [](const KindColumn& kind) { return kind != KindColumn{}; });
+  if (busy) {
+    column.reads_beside_discard = {{0, 1}, {LATENCY_OVER_WORD, 300}};
+    column.reads_beside_flush = column.kinds[4].buckets;
+    column.queue_ns = *rc::gen::arbitrary<std::uint64_t>();
+    column.device_ns = *rc::gen::arbitrary<std::uint64_t>();
+  }
   column.errors = *rc::gen::arbitrary<std::uint64_t>();
   column.bursts = *rc::gen::arbitrary<std::uint8_t>();
   column.spikes = {0, 1, 8, 0};
@@ -77,7 +85,54 @@ RC_GTEST_PROP(live_column, is_what_it_was_after_its_bytes, ()) {
     RC_ASSERT(figures.kinds[kind].buckets.empty());
     figures.kinds[kind].buckets = column.kinds[kind].buckets;
   }
+  figures.reads_beside_discard = column.reads_beside_discard;
+  figures.reads_beside_flush = column.reads_beside_flush;
+  figures.queue_ns = column.queue_ns;
+  figures.device_ns = column.device_ns;
   RC_ASSERT(figures == column);
+}
+
+TEST(live_column, of_an_older_version_is_what_it_was) {
+  Column column;
+  column.kinds[0].ios = 7;
+  column.kinds[0].buckets = {{3, 7}};
+  column.kinds[4].buckets = {{200, 1}};
+  const auto bytes = encode(column);
+  // What is beside reads, and two times: a byte each where there is nothing.
+  EXPECT_EQ(decode(std::string_view(bytes).substr(0, bytes.size() - 4), Depth::buckets), column);
+}
+
+TEST(live_column, has_reads_by_what_was_beside_them_and_where_time_was_spent) {
+  using model::During;
+  model::DeviceIo before;
+  auto& read = before.operations[index(Operation::read)];
+  for (auto& histogram : read.device_latency) {
+    histogram.words.resize(LATENCY_OVER_WORD + 1);
+  }
+  read.queue_latency.sum_ns = 7;
+  model::DeviceIo now = before;
+  auto& reads = now.operations[index(Operation::read)];
+  const auto grow = [&](During during, std::size_t word, std::uint64_t ios, std::uint64_t sum_ns) {
+    reads.device_latency[index(during)].words[word] += ios;
+    reads.device_latency[index(during)].sum_ns += sum_ns;
+  };
+  grow(During::none, 90, 1000, 400);
+  grow(During::discard, 100, 3, 300);
+  grow(During::flush, 120, 4, 200);
+  grow(During::both, 140, 5, 100);
+  reads.queue_latency.sum_ns = 1007;
+  auto& writes = now.operations[index(Operation::write)];
+  writes.queue_latency.sum_ns = 50;
+  writes.device_latency[index(During::flush)].sum_ns = 5;
+  model::DeviceSnapshot snapshot;
+  snapshot.io = std::make_shared<const model::DeviceIo>(now);
+  const auto column = difference(&before, snapshot);
+  ASSERT_TRUE(column);
+  EXPECT_EQ(column->reads_beside_discard, (Buckets{{100, 3}, {140, 5}}));
+  EXPECT_EQ(column->reads_beside_flush, (Buckets{{120, 4}, {140, 5}}));
+  EXPECT_EQ(column->queue_ns, 1050U);
+  EXPECT_EQ(column->device_ns, 1005U);
+  EXPECT_EQ(decode(encode(*column), Depth::buckets), *column);
 }
 
 RC_GTEST_PROP(live_ring, keeps_the_newest_frames_whole, ()) {

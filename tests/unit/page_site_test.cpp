@@ -296,6 +296,49 @@ TEST(page_site, numbers_of_a_column_are_what_was_added) {
   EXPECT_EQ(column["latency"]["read"], Json({{100, 5}, {LATENCY_OVER_WORD, 1}}));
 }
 
+TEST(page_site, reads_beside_others_have_a_p99_where_they_are_enough) {
+  Rig rig(2);
+  const auto now = [&] { return rig.ask("/api/v1/devices").at("devices")[0].at("now"); };
+  const Json nothing{{"ios", 0}, {"p99", nullptr}};
+  EXPECT_EQ(now().at("reads_beside_discard"), nothing);
+  EXPECT_TRUE(now().at("queue_share").is_null()) << "of no time";
+  auto next = *rig.current;
+  next.number = 3;
+  next.taken_at += std::chrono::seconds(1);
+  auto io = *next.devices[0].io;
+  auto& read = io.operations[model::index(model::Operation::read)];
+  auto& beside_discard = read.device_latency[model::index(model::During::discard)];
+  auto& beside_both = read.device_latency[model::index(model::During::both)];
+  beside_both.words.resize(LATENCY_OVER_WORD + 1);
+  beside_discard.words[120] += 98;
+  beside_both.words[150] += 2;
+  read.queue_latency.sum_ns += 250;
+  beside_discard.sum_ns += 700;
+  beside_both.sum_ns += 50;
+  next.devices[0].io = std::make_shared<const model::DeviceIo>(io);
+  rig.take(next);
+  const Json bounds = rig.ask("/api/v1/devices/nvme0n1/live").at("bounds_seconds");
+  EXPECT_EQ(now().at("reads_beside_discard"), Json({{"ios", 100}, {"p99", bounds[150]}}));
+  EXPECT_EQ(now().at("reads_beside_flush"), Json({{"ios", 2}, {"p99", nullptr}})) << "too few";
+  EXPECT_EQ(now().at("queue_share"), 0.25);
+}
+
+TEST(page_site, what_is_beside_reads_without_device_times_is_not_known) {
+  Rig rig(2);
+  auto next = *rig.current;
+  next.number = 3;
+  next.taken_at += std::chrono::seconds(1);
+  auto io = *next.devices[0].io;
+  io.operations[model::index(model::Operation::read)].total_latency.words[100] += 5;
+  next.devices[0].io = std::make_shared<const model::DeviceIo>(io);
+  rig.take(next);
+  const Json now = rig.ask("/api/v1/devices").at("devices")[0].at("now");
+  EXPECT_EQ(now.at("read").at("ios"), 5);
+  EXPECT_TRUE(now.at("reads_beside_discard").is_null());
+  EXPECT_TRUE(now.at("reads_beside_flush").is_null());
+  EXPECT_TRUE(now.at("queue_share").is_null());
+}
+
 TEST(page_site, zero_and_no_data_differ) {
   Rig rig(3);
   auto gone = *rig.current;

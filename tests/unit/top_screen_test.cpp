@@ -32,6 +32,9 @@ Json device(const std::string& name, const std::string& state) {
             {"read", tails(125'000, 85e-6, 2.4e-3, 24e-3)},
             {"write", tails(8'000, 21e-6, 410e-6, 2.8e-3)},
             {"commit", tails(400, 1e-3, 5e-3, 12e-3)},
+            {"reads_beside_discard", {{"ios", 900}, {"p99", 9.6e-3}}},
+            {"reads_beside_flush", {{"ios", 40}, {"p99", nullptr}}},
+            {"queue_share", 0.13},
             {"in_flight", 12}}},
           {"usual_p99", {{"read", 2e-4}, {"write", 4e-4}, {"commit", nullptr}}},
           {"spikes", Json::array()},
@@ -47,6 +50,8 @@ Json devices() {
   for (const char* kind : {"read", "write", "commit"}) {
     idle["now"][kind] = {{"ios", 0}, {"bytes", 0}, {"p50", nullptr}, {"p99", nullptr}, {"p999", nullptr}};
   }
+  idle["now"]["reads_beside_discard"] = idle["now"]["reads_beside_flush"] = {{"ios", 0}, {"p99", nullptr}};
+  idle["now"]["queue_share"] = nullptr;
   idle["nvme"] = nullptr;
   Json unknown = device("sdb", "unknown");
   unknown["now"] = nullptr;
@@ -308,6 +313,13 @@ TEST(top_screen, the_selected_drive_is_in_sight) {
   EXPECT_NE(draw(all, view, 80, 24, true).text().find("\nsd49 "), std::string::npos);
 }
 
+TEST(top_screen, a_cause_has_its_place_before_the_least_important_columns) {
+  const std::string text = draw(state(), {}, 160, 24, true).text();
+  EXPECT_NE(text.find("reads: because fstrim is trimming"), std::string::npos) << text;
+  EXPECT_NE(text.find(" queue "), std::string::npos) << text;
+  EXPECT_EQ(text.find("w p50"), std::string::npos) << text;
+}
+
 TEST(top_grid, takes_nothing_that_is_not_one_place_wide) {
   Grid grid(12, 1);
   grid.put(0, 0,
@@ -346,7 +358,8 @@ Json some_json(int depth) {
       json.push_back(some_value(depth));
     } else {
       json[*rc::gen::element<std::string>("name", "now", "spikes", "read", "devices", "levels", "heat",
-                                          "bounds_seconds", "mounts")] = some_value(depth);
+                                          "bounds_seconds", "mounts", "reads_beside_flush", "queue_share")] =
+          some_value(depth);
     }
   }
   return json;

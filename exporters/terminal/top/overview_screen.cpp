@@ -21,24 +21,40 @@ std::string tail(const Drive& drive, const Tails& tails, const std::optional<dou
   return !drive.measured ? "?" : tails.ios_per_second > 0 ? latency_text(value) : "-";
 }
 
+/// A dash: too few reads, or none, for a p99.
+std::string beside(const Drive& drive, const std::optional<Beside>& reads) {
+  return !drive.measured || !reads ? "?" : latency_text(reads->p99);
+}
+
+std::string queue_share(const Drive& drive) {
+  if (drive.measured && drive.queue_share) {
+    return fmt::format("{:.0f}%", *drive.queue_share * 100);
+  }
+  return drive.measured && drive.read.ios_per_second + drive.write.ios_per_second == 0 ? "-" : "?";
+}
+
 std::string known(const Drive& drive, double value, std::string (*words)(std::optional<double>)) {
   return drive.measured ? words(value) : "?";
 }
 
+// Which goes first on a narrow screen is documented in ssdpulse(1).
 constexpr Column kColumns[] = {
-    {"r p50", 7, 7, [](const Drive& d) { return tail(d, d.read, d.read.p50); }},
+    {"r p50", 7, 9, [](const Drive& d) { return tail(d, d.read, d.read.p50); }},
     {"r p99", 7, 1, [](const Drive& d) { return tail(d, d.read, d.read.p99); }},
     {"r p99.9", 8, 6, [](const Drive& d) { return tail(d, d.read, d.read.p999); }},
     {"usual", 7, 5, [](const Drive& d) { return latency_text(d.read.usual_p99); }},
-    {"w p50", 7, 9, [](const Drive& d) { return tail(d, d.write, d.write.p50); }},
+    {"r disc", 7, 7, [](const Drive& d) { return beside(d, d.beside_discard); }},
+    {"r flush", 8, 7, [](const Drive& d) { return beside(d, d.beside_flush); }},
+    {"w p50", 7, 11, [](const Drive& d) { return tail(d, d.write, d.write.p50); }},
     {"w p99", 7, 1, [](const Drive& d) { return tail(d, d.write, d.write.p99); }},
-    {"w p99.9", 8, 8, [](const Drive& d) { return tail(d, d.write, d.write.p999); }},
-    {"usual", 7, 7, [](const Drive& d) { return latency_text(d.write.usual_p99); }},
+    {"w p99.9", 8, 10, [](const Drive& d) { return tail(d, d.write, d.write.p999); }},
+    {"usual", 7, 9, [](const Drive& d) { return latency_text(d.write.usual_p99); }},
     {"fsync", 7, 2, [](const Drive& d) { return tail(d, d.commit, d.commit.p99); }},
     {"r/s", 7, 2, [](const Drive& d) { return known(d, d.read.ios_per_second, count_text); }},
     {"w/s", 7, 2, [](const Drive& d) { return known(d, d.write.ios_per_second, count_text); }},
     {"r B/s", 7, 3, [](const Drive& d) { return known(d, d.read.bytes_per_second, bytes_text); }},
     {"w B/s", 7, 3, [](const Drive& d) { return known(d, d.write.bytes_per_second, bytes_text); }},
+    {"queue", 6, 8, [](const Drive& d) { return queue_share(d); }},
     {"depth", 6, 4, [](const Drive& d) { return d.measured ? count_text(d.in_flight) : "?"; }},
     {"WAF", 6, 4,
      [](const Drive& d) { return d.write_amplification ? fmt::format("{:.2f}", *d.write_amplification) : "?"; }},
@@ -46,12 +62,16 @@ constexpr Column kColumns[] = {
     {"temp", 5, 5, [](const Drive& d) { return d.temperature ? fmt::format("{:.0f}C", *d.temperature) : "?"; }},
 };
 
+constexpr int kLeastImportant = 11;
+// What is less important than this is shown only where a cause has its place beside it.
+constexpr int kBeforeWords = 7;
+constexpr std::size_t kPlaceOfWords = 32;
 constexpr std::size_t kNameWidth = 12;
 constexpr std::size_t kStateWidth = 6;
 
 std::vector<const Column*> columns_that_fit(std::size_t width) {
-  for (int least = 9; least > 0; --least) {
-    std::size_t used = kNameWidth + kStateWidth;
+  for (int least = kLeastImportant; least > 0; --least) {
+    std::size_t used = kNameWidth + kStateWidth + (least > kBeforeWords ? kPlaceOfWords : 0);
     std::vector<const Column*> columns;
     for (const Column& column : kColumns) {
       if (column.importance <= least) {

@@ -45,6 +45,10 @@ Tails tails_from(const Json& device, const char* kind) {
   return tails;
 }
 
+std::optional<Beside> beside_from(const Json& beside) {
+  return beside.is_object() ? std::optional(Beside{number(at(beside, "p99"))}) : std::nullopt;
+}
+
 std::string where_of(const Json& device) {
   std::string where = text(at(device, "model"));
   const auto add = [&where](const std::string& more) { where += (where.empty() || more.empty() ? "" : " ") + more; };
@@ -74,7 +78,11 @@ Drive drive_from(const Json& device) {
   drive.read = tails_from(device, "read");
   drive.write = tails_from(device, "write");
   drive.commit = tails_from(device, "commit");
-  drive.in_flight = number(at(at(device, "now"), "in_flight"));
+  const Json& now = at(device, "now");
+  drive.beside_discard = beside_from(at(now, "reads_beside_discard"));
+  drive.beside_flush = beside_from(at(now, "reads_beside_flush"));
+  drive.queue_share = number(at(now, "queue_share"));
+  drive.in_flight = number(at(now, "in_flight"));
   const Json& nvme = at(device, "nvme");
   drive.write_amplification = number(at(at(nvme, "write_amplification"), "ratio"));
   drive.used_ratio = number(at(nvme, "used_ratio"));

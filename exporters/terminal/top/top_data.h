@@ -19,6 +19,11 @@ struct Tails {
   std::optional<double> usual_p99;
 };
 
+/// Of reads beside which something else was in flight.
+struct Beside {
+  std::optional<double> p99;  // not of too few
+};
+
 struct Drive {
   std::string name;
   std::string where;  // model, mount points, arrays
@@ -29,6 +34,9 @@ struct Drive {
   Tails read;
   Tails write;
   Tails commit;
+  std::optional<Beside> beside_discard;  // nothing: not known, as of the past
+  std::optional<Beside> beside_flush;
+  std::optional<double> queue_share;  // of the time of reads and writes
   std::optional<double> in_flight;
   std::optional<double> write_amplification;
   std::optional<double> used_ratio;

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// OwnDaemon: a private `ssdpulse run` of a command that finds no daemon, on a socket that nobody else can reach.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "daemon/config/config.h"
+#include "daemon/util/result.h"
+#include "daemon/util/unique_fd.h"
+
+namespace ssdpulse::client {
+
+/// A child of this process, in a session of its own: keys that stop or end a command do not reach it. It ends with this
+/// object, and also with this process, whatever ends that: SIGKILL, too. It leaves no file and no BPF program behind.
+/// For the process's first thread alone: the kernel watches the thread that started a child. Not thread-safe.
+class OwnDaemon {
+ public:
+  /// Starts this program once more, as root, and does not wait for it. `wanted` says what is measured and how; without
+  /// a history, the flash model and a service that reads log pages, and served on a socket whose file is gone already.
+  static util::Result<std::unique_ptr<OwnDaemon>> start(config::Config wanted);
+  ~OwnDaemon();
+  OwnDaemon(const OwnDaemon&) = delete;
+  OwnDaemon& operator=(const OwnDaemon&) = delete;
+
+  /// For Where::address. Means something in this process alone.
+  [[nodiscard]] std::string address() const;
+
+  /// Waits so long for its first answer; it begins to answer once it measures. Error: it has ended, in its own words.
+  util::Result<bool> answers_within(std::chrono::milliseconds patience);
+
+  /// Why it ended by itself, in its own words; nothing: it runs.
+  std::optional<std::string> ending();
+
+ private:
+  OwnDaemon(pid_t child, util::UniqueFd socket_file, util::UniqueFd log, util::UniqueFd first);
+
+  pid_t child_;
+  bool ended_ = false;  // and was waited for
+  std::string words_;   // of its end
+  bool answered_ = false;
+  util::UniqueFd socket_file_;  // O_PATH: the way to a socket without a name
+  util::UniqueFd log_;          // what it writes to stderr
+  util::UniqueFd first_;        // a connection whose answer says that it serves
+};
+
+}  // namespace ssdpulse::client
