@@ -199,7 +199,7 @@ def ranked(check, findings, excess, wear):
 
 def run(vm, check):
     disks = {name: vm.disk(name) for name in ("barriers", "queue", "trims", "hot", "left", "right", "full", "kept", "secret",
-                                              "hinted")}
+                                              "plain", "hinted")}
     vm.sh("modprobe sd_mod; modprobe scsi_debug dev_size_mb=256 physblk_exp=3 delay=0 max_luns=1")  # pages of 4 KiB, which the emulator's NVMe does not say
     vm.wait_for(f"ls {SCSI}/*")
     disks["crooked"] = vm.sh(f"ls {SCSI}").split()[-1]
