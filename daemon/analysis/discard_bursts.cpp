@@ -17,6 +17,9 @@ constexpr std::size_t index(DiscardTrigger trigger) { return static_cast<std::si
 /// In flight without a change for so long was missed by us, or never ends: no burst is kept open for it.
 constexpr std::uint64_t kStuckNs = 300'000'000'000;
 
+/// No drive takes longer for a discard that an array hands down.
+constexpr std::uint64_t kSlowestNs = 60'000'000'000;
+
 constexpr std::uint64_t kSectorBytes = 512;
 
 bool hands_down(std::size_t submitter, const DiscardVolume& volume) {
@@ -79,7 +82,7 @@ std::vector<DiscardBurst> DiscardBurstFinder::observe(const DiscardTick& tick) {
 
 /// Something of what was submitted to arrays may still be in the device, which a large discard keeps busy for seconds.
 bool DiscardBurstFinder::may_be_below(const Trigger& trigger, const DiscardTick& tick) const {
-  return trigger.above > 0 && trigger.last_ns >= idle_ns_ && trigger.last_ns + kStuckNs > tick.now_ns;
+  return trigger.above > 0 && trigger.last_ns >= idle_ns_ && trigger.last_ns + kSlowestNs > tick.now_ns;
 }
 
 /// What came since the last look. Of a volume not seen before, what is long over is not new.

@@ -37,7 +37,7 @@ Findings examine(const model::Snapshot& snapshot) {
 
 Findings examine(const Start& start) {
   static const std::array checks{
-      kKernelVersion, kKernelTypes, kPrivileges, kLockdown,     kLockedMemory,     kKernelSymbols,
+      kKernelVersion, kKernelTypes, kPrivileges, kLockdown,     kBpfCompiler,      kLockedMemory,      kKernelSymbols,
       kPerfEvents,    kPort,        kDriveNodes, kReaderSocket, kHistoryDirectory, kStatisticsOfDisks,
   };
   return examine_all(start, checks);

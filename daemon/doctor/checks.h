@@ -30,6 +30,7 @@ extern const HostCheck kKernelVersion;
 extern const HostCheck kKernelTypes;
 extern const HostCheck kPrivileges;
 extern const HostCheck kLockdown;
+extern const HostCheck kBpfCompiler;
 extern const HostCheck kLockedMemory;
 extern const HostCheck kKernelSymbols;
 extern const HostCheck kPerfEvents;

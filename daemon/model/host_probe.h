@@ -27,6 +27,7 @@ struct HostProbe {
   std::optional<std::uint64_t> privileges;  // effective capabilities of whoever asks, a bit each (linux/capability.h)
   std::string lockdown;                     // none, integrity, confidentiality; empty: not known
   std::optional<std::uint64_t> locked_memory_bytes;  // limit; absent: none, or not known
+  std::optional<std::int64_t> bpf_jit_enable;        // 0: programs are interpreted
   std::optional<std::int64_t> kptr_restrict;
   std::optional<std::int64_t> perf_event_paranoid;
   std::vector<PlaceProbe> drive_nodes;                        // /dev/nvmeN, one for each controller in sysfs

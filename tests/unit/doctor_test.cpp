@@ -241,6 +241,7 @@ TEST(doctor, every_trouble_of_a_host) {
          s.host.locked_memory_bytes = 65536;
          s.host.privileges = 3ULL << 38U;
        }},
+      {"bpf-jit", Verdict::advise, [](auto& s) { s.host.bpf_jit_enable = 0; }},
       {"kptr-restrict", Verdict::advise, [](auto& s) { s.host.kptr_restrict = 2; }},
       {"kptr-restrict", Verdict::unknown, [](auto& s) { s.host.kptr_restrict.reset(); }},
       {"perf-event-paranoid", Verdict::advise,
@@ -286,6 +287,7 @@ TEST(doctor, looks_at_a_host) {
     dev/nvme0 = x
     proc/sys/kernel/osrelease = 6.12.3
     proc/sys/kernel/kptr_restrict = 2
+    proc/sys/net/core/bpf_jit_enable = 0
     proc/sys/kernel/perf_event_paranoid = -1
     var/lib/ssdpulse/)");
   tree.file("proc/self/status", "Name:\tx\nCapInh:\t0\nCapEff:\t000001ffffffffff\nSeccomp:\t0\n");
@@ -305,6 +307,7 @@ TEST(doctor, looks_at_a_host) {
   EXPECT_EQ(probe.privileges, 0x1ffffffffffU);
   EXPECT_EQ(probe.locked_memory_bytes, 8388608U);
   EXPECT_EQ(probe.kptr_restrict, 2);
+  EXPECT_EQ(probe.bpf_jit_enable, 0);
   EXPECT_EQ(probe.perf_event_paranoid, -1);
   ASSERT_EQ(probe.drive_nodes.size(), 1U);
   EXPECT_TRUE(probe.drive_nodes[0].exists);
@@ -322,9 +325,9 @@ TEST(doctor, knows_nothing_of_an_empty_tree) {
 
 RC_GTEST_PROP(doctor, survives_random_bytes, ()) {
   static const tests::TemporaryTree tree;
-  for (const char* path :
-       {"sys/kernel/security/lockdown", "proc/sys/kernel/osrelease", "proc/sys/kernel/kptr_restrict",
-        "proc/sys/kernel/perf_event_paranoid", "proc/self/status", "proc/self/limits", "proc/self/net/tcp"}) {
+  for (const char* path : {"sys/kernel/security/lockdown", "proc/sys/kernel/osrelease", "proc/sys/kernel/kptr_restrict",
+                           "proc/sys/net/core/bpf_jit_enable", "proc/sys/kernel/perf_event_paranoid",
+                           "proc/self/status", "proc/self/limits", "proc/self/net/tcp"}) {
     const auto bytes = *rc::gen::container<std::string>(rc::gen::arbitrary<char>());
     const auto lead = *rc::gen::element<std::string>("", "CapEff:\t", "Max locked memory ", "a\n 0: 1:", "[");
     tree.file(path, lead + bytes);

@@ -14,6 +14,7 @@
 #include <iterator>
 
 #include "block_io.skel.h"
+#include "daemon/sources/block/load_refusal.h"
 #include "daemon/sources/block/program_stats.h"
 #include "daemon/sources/block/sample_reader.h"
 
@@ -66,29 +67,10 @@ std::string first_line_of(const char* path) {
   return line;
 }
 
-/// Why would the kernel refuse BPF to us, and what can be done?
 util::Error explain_refusal(int error_number) {
-  if (first_line_of("/sys/kernel/security/lockdown").find("[confidentiality]") != std::string::npos) {
-    return {
-        "the kernel is locked down (confidentiality) and refuses BPF programs that read kernel memory; "
-        "boot with lockdown=integrity or none",
-        error_number};
-  }
-  if (error_number == ENOMEM) {
-    return {"not enough memory for the kernel's tables; allow the service more (MemoryMax), or measure fewer devices",
-            error_number};
-  }
-  // The verifier, too, refuses with EACCES; then it has said why.
-  if ((error_number == EPERM || error_number == EACCES) && !verifier_spoke) {
-    return {
-        "not permitted to load BPF programs; run as root, or with CAP_BPF and CAP_PERFMON (and CAP_SYS_RESOURCE "
-        "before Linux 5.11)",
-        error_number};
-  }
-  return {"the kernel refused the BPF programs: " + std::string(std::strerror(error_number)) +
-              "; please report this with the kernel's version and the last words of libbpf and the verifier:\n" +
-              libbpf_messages,
-          0};
+  const bool confidential =
+      first_line_of("/sys/kernel/security/lockdown").find("[confidentiality]") != std::string::npos;
+  return explain({error_number, confidential, verifier_spoke, libbpf_messages});
 }
 
 void set_entries(bpf_map* map, std::uint64_t entries) {

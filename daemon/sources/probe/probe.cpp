@@ -145,6 +145,7 @@ model::HostProbe look(const ProbeRoot& root, const ProbePlaces& places) {
   probe.privileges = effective_capabilities(proc);
   probe.lockdown = chosen(sysfs::read_text(sys + "/kernel/security/lockdown"));
   probe.locked_memory_bytes = locked_memory(proc);
+  probe.bpf_jit_enable = signed_number(proc + "/sys/net/core/bpf_jit_enable");
   probe.kptr_restrict = signed_number(proc + "/sys/kernel/kptr_restrict");
   probe.perf_event_paranoid = signed_number(proc + "/sys/kernel/perf_event_paranoid");
   for (const std::string& controller : names_in(sys + "/class/nvme")) {

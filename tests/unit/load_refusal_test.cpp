@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does whoever reads that the kernel refused the programs learn what to do?
+#include "daemon/sources/block/load_refusal.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "daemon/util/exit_code.h"
+
+namespace ssdpulse::block {
+namespace {
+
+using util::ExitCode;
+
+struct Row {
+  LoadRefusal refusal;
+  const char* words;
+  ExitCode code;
+};
+
+TEST(LoadRefusal, SaysWhatToDo) {
+  constexpr int kNotSupported = 524;
+  const std::vector<Row> table{
+      {{EPERM, true}, "boot with lockdown=integrity or none", ExitCode::not_permitted},
+      {{EINVAL, true}, "boot with lockdown=integrity or none", ExitCode::kernel},
+      {{ENOMEM}, "allow the service more (MemoryMax)", ExitCode::failure},
+      {{EPERM}, "run as root, or with CAP_BPF and CAP_PERFMON", ExitCode::not_permitted},
+      {{EACCES}, "run as root, or with CAP_BPF and CAP_PERFMON", ExitCode::not_permitted},
+      {{EACCES, false, true, "R1 is a stranger"}, "verifier:\nR1 is a stranger", ExitCode::kernel},
+      {{kNotSupported}, "; sysctl -w net.core.bpf_jit_enable=1", ExitCode::kernel},
+      {{kNotSupported, false, true, "processed 9 insns"}, "; sysctl -w net.core.bpf_jit_enable=1", ExitCode::kernel},
+      {{EINVAL, false, true, "callbacks are not allowed in non-JITed programs"},
+       "; sysctl -w net.core.bpf_jit_enable=1",
+       ExitCode::kernel},
+      {{EINVAL, false, false, "libbpf: no"}, "Invalid argument; please report this", ExitCode::kernel},
+  };
+  for (const Row& row : table) {
+    const util::Error error = explain(row.refusal);
+    EXPECT_NE(error.message.find(row.words), std::string::npos) << row.refusal.error_number << ": " << error.message;
+    EXPECT_EQ(util::exit_code_of(error.error_number), row.code) << error.message;
+    EXPECT_EQ(error.message.find("Unknown error"), std::string::npos) << error.message;
+  }
+}
+
+}  // namespace
+}  // namespace ssdpulse::block
