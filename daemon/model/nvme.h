@@ -24,6 +24,9 @@ struct NvmeNamespace {
   std::uint32_t write_granularity_blocks = 0;  // NPWG, NPWA: preferred, in logical blocks; 0: unknown
   std::uint32_t write_alignment_blocks = 0;
   std::optional<double> used_share = {};  // NUSE of NSZE: blocks in use, 0 to 1; many drives always say all
+  /// Bytes of a logical block -> RP of the format that has it: 0 best, 3 degraded. Of formats without metadata, and
+  /// empty where the one in use has some.
+  std::map<std::uint32_t, std::uint8_t> block_sizes = {};
   bool operator==(const NvmeNamespace&) const = default;
 };
 
@@ -42,8 +45,10 @@ struct NvmeIdentity {
   std::uint16_t endurance_group_max = 0;    // ENDGIDMAX
   std::uint16_t admin_commands = 0;         // OACS: bit 5 directives, which streams are
   std::vector<std::uint16_t> endurance_groups;
-  std::vector<std::array<std::uint8_t, 16>> uuids;   // UUID list; the UUID index of the first is 1
-  std::array<std::uint8_t, 1024> vendor_specific{};  // Identify Controller bytes 4095:3072
+  std::vector<std::array<std::uint8_t, 16>> uuids;           // UUID list; the UUID index of the first is 1
+  std::array<std::uint8_t, 1024> vendor_specific{};          // Identify Controller bytes 4095:3072
+  std::optional<std::uint64_t> host_memory_preferred_bytes;  // HMPRE: for the drive's own tables; 0: it needs none
+  std::optional<std::uint64_t> host_memory_minimum_bytes;    // HMMIN
   std::vector<NvmeNamespace> namespaces;
 };
 

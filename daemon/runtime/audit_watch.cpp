@@ -101,6 +101,12 @@ void AuditWatch::observe(std::shared_ptr<const model::Inventory> inventory) {
   }
 }
 
+void AuditWatch::look_again() {
+  const std::lock_guard lock(state_->mutex);
+  state_->again = true;
+  state_->wake.notify_all();
+}
+
 std::shared_ptr<const AuditWatch::Seen> AuditWatch::seen() const {
   const std::lock_guard lock(state_->mutex);
   return state_->seen;
@@ -117,7 +123,8 @@ model::SourceStatus AuditWatch::status(Clock::time_point now) const {
 void AuditWatch::work(State& state, const web::CurrentSnapshot& current, const Look& look) {
   std::unique_lock lock(state.mutex);
   state.wake.wait(lock, [&] { return state.stop || state.inventory != nullptr; });
-  for (bool first = true; !state.stop; first = false) {
+  for (bool first = true; !state.stop;) {
+    state.again = false;
     const auto inventory = state.inventory;
     const auto snapshot = current.get();  // under the lock: once stop is set, nobody looks at it any more
     state.looking_since = Clock::now();
@@ -127,7 +134,8 @@ void AuditWatch::work(State& state, const web::CurrentSnapshot& current, const L
     state.looking_since.reset();
     state.seen = std::move(seen);
     const std::chrono::seconds pause = first ? kSecond : std::chrono::seconds(kInterval);
-    state.wake.wait_for(lock, pause, [&] { return state.stop; });
+    const bool asked = state.wake.wait_for(lock, pause, [&] { return state.stop || state.again; });
+    first = first && asked;  // the second look is still due
   }
   state.ended = true;
   state.wake.notify_all();

@@ -65,6 +65,10 @@ class AuditWatch {
   /// waits.
   void observe(std::shared_ptr<const model::Inventory> inventory);
 
+  /// Somebody has changed something: looks now, and once more after a look that is under way. Never waits. On any
+  /// thread.
+  void look_again();
+
   /// Of the newest look, its findings sorted as the audit sorts them; null before the first one.
   [[nodiscard]] std::shared_ptr<const Seen> seen() const;
 
@@ -79,6 +83,7 @@ class AuditWatch {
     std::shared_ptr<const model::Inventory> inventory;
     std::shared_ptr<const Seen> seen;
     std::optional<Clock::time_point> looking_since;  // nothing between two looks
+    bool again = false;
     bool stop = false;
     bool ended = false;
   };

@@ -359,6 +359,7 @@ ExitCode run(const config::Configure& configure) {
   }
   const auto models = config->flash_model.enabled ? std::make_unique<flash::ModelRunner>(models_of(*config)) : nullptr;
   web::CurrentSnapshot current;
+  AuditWatch audit(current, AuditWatch::by_the_rules(reader));
   exposition::MetricsPage metrics(groups_of(config->metrics));
   live::RecentPast past;
   doctor::Onsets onsets;
@@ -371,8 +372,11 @@ ExitCode run(const config::Configure& configure) {
   if (config->web.page) {
     web::add_page(pages, current, site, config->web.hosts);
     if (reader) {
-      web::add_history(
-          pages, *reader, [&history](model::Mark mark) { history->add(of_mark(std::move(mark))); }, config->web.hosts);
+      const auto keep_mark = [&history, &audit](model::Mark mark) {
+        history->add(of_mark(std::move(mark)));
+        audit.look_again();  // what was done may be a setting
+      };
+      web::add_history(pages, *reader, keep_mark, config->web.hosts);
     }
   }
   auto web = web::WebServer::start(std::move(*listeners), std::move(*local), std::move(pages), config->web.config_file);
@@ -380,7 +384,6 @@ ExitCode run(const config::Configure& configure) {
     return web.error();
   }
   model::ConfigurationFigures figures{true, std::chrono::system_clock::now()};
-  AuditWatch audit(current, AuditWatch::by_the_rules(reader));
   ::malloc_trim(0);  // ten megabytes that the kernel's type information took
   log::info("measuring devices={} mode={}", (*sampler)->measured_devices(),
             config->latency.mode == config::LatencyMode::full ? "full" : "completion-only");

@@ -73,6 +73,28 @@ void namespace_info(const Snapshot& snapshot, Samples& out) {
   });
 }
 
+void block_sizes(const Snapshot& snapshot, Samples& out) {
+  for_each_drive(snapshot, [&](const NvmeDrive& drive, const Labels& controller) {
+    for (const auto& entry : drive.identity->namespaces) {
+      for (const auto& [bytes, rank] : entry.block_sizes) {
+        out.add({{"device", entry.device}, controller.front(), {"block_bytes", std::to_string(bytes)}}, rank);
+      }
+    }
+  });
+}
+
+void host_memory(const Snapshot& snapshot, Samples& out) {
+  for_each_drive(snapshot, [&](const NvmeDrive& drive, const Labels& controller) {
+    const model::NvmeIdentity& identity = *drive.identity;
+    for (const auto& [amount, bytes] : {std::pair("preferred", identity.host_memory_preferred_bytes),
+                                        std::pair("minimum", identity.host_memory_minimum_bytes)}) {
+      if (bytes) {
+        out.add({controller.front(), {"amount", amount}}, to_double(*bytes));
+      }
+    }
+  });
+}
+
 void host_written(const Snapshot& snapshot, Samples& out) {
   for_each_drive(snapshot, [&](const NvmeDrive& drive, Labels labels) {
     const auto& waf = drive.write_amplification;
@@ -267,12 +289,24 @@ constexpr LabelDescription kEnduranceGroup{"endurance_group", "the endurance gro
 constexpr LabelDescription kNamespace[] = {
     {"device", "the namespace's block device"}, kController, {"nsid", "the namespace's number"}, kEnduranceGroup};
 
+constexpr LabelDescription kBlockSize[] = {
+    {"device", "the namespace's block device"}, kController, {"block_bytes", "of one logical block"}};
+constexpr std::array<std::string_view, 2> kAmounts{"preferred", "minimum"};
+constexpr LabelDescription kHostMemory[] = {kController, {"amount", "what the drive asks for", kAmounts}};
+
 constexpr FamilyDescription kFamilies[] = {
 
     {"ssdpulse_nvme_info", "An NVMe drive and its identity; always 1.", "", Type::gauge, Modes::all, kIdentity, "",
      nvme_info},
     {"ssdpulse_nvme_namespace_info", "A namespace of an NVMe drive, as a block device; always 1.", "", Type::gauge,
      Modes::all, kNamespace, "", namespace_info},
+    {"ssdpulse_nvme_block_size_rank",
+     "How fast the drive says that it is if formatted with blocks of this size and no metadata. 0: best, 3: degraded.",
+     "", Type::gauge, Modes::all, kBlockSize, "the drive has not been read yet, or it is formatted with metadata",
+     block_sizes},
+    {"ssdpulse_nvme_host_memory_buffer_bytes",
+     "Memory of the host that the drive asks for to keep its own tables in; 0: none.", "bytes", Type::gauge, Modes::all,
+     kHostMemory, kNoReading, host_memory},
     {"ssdpulse_nvme_host_written_bytes_total",
      "Bytes that hosts wrote to the drive over its life, by the drive's own counter. Continues when that counter is "
      "reset. With source fdp: since placement was set up.",

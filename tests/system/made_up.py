@@ -82,6 +82,8 @@ GAUGES = {
     "ssdpulse_nvme_info": f"{DRIVE} model=Example serial=S1 firmware=F1 transport=pcie vendor_id=0x1234 "
                           "nvme_version=2.0.0 subsystem_nqn=nqn",
     "ssdpulse_nvme_namespace_info": f"device=nvme0n1 {DRIVE} nsid=1 endurance_group=1",
+    "ssdpulse_nvme_block_size_rank": f"device=nvme0n1 {DRIVE} block_bytes=512,4096",
+    "ssdpulse_nvme_host_memory_buffer_bytes": f"{DRIVE} amount=preferred,minimum",
     "ssdpulse_write_amplification_ratio": RATIO, "ssdpulse_write_amplification_lower_ratio": RATIO,
     "ssdpulse_write_amplification_upper_ratio": RATIO, "ssdpulse_write_amplification_covered_seconds": COVERED,
     "ssdpulse_write_amplification_age_seconds": RATIO,

@@ -80,6 +80,7 @@ struct MadeUpHost {
              {"proc/sys/vm/dirty_background_bytes", "0"},
              {"proc/sys/vm/swappiness", "60"},
              {"sys/module/pcie_aspm/parameters/policy", "[default] performance powersave powersupersave"},
+             {"sys/module/nvme/parameters/max_host_mem_size_mb", "128"},
              {"sys/module/nvme/parameters/poll_queues", "0"},
          }) {
       facts.settings.files.set(file, text);
@@ -101,6 +102,10 @@ struct MadeUpHost {
         "ssdpulse_nvme_available_spare_ratio{controller=\"nvme0\"} 1\n"
         "ssdpulse_nvme_available_spare_threshold_ratio{controller=\"nvme0\"} 0.1\n"
         "ssdpulse_nvme_log_read_latency_effect_ratio{controller=\"nvme0\"} 1\n"
+        "ssdpulse_nvme_block_size_rank{device=\"nvme0n1\",controller=\"nvme0\",block_bytes=\"512\"} 2\n"
+        "ssdpulse_nvme_block_size_rank{device=\"nvme0n1\",controller=\"nvme0\",block_bytes=\"4096\"} 2\n"
+        "ssdpulse_nvme_host_memory_buffer_bytes{controller=\"nvme0\",amount=\"preferred\"} 67108864\n"
+        "ssdpulse_nvme_host_memory_buffer_bytes{controller=\"nvme0\",amount=\"minimum\"} 16777216\n"
         "ssdpulse_write_amplification_lower_ratio{controller=\"nvme0\",window=\"24h\"} 1.1\n";
     io("commit", 1000, 0.1, 0, 0);
     metric("ssdpulse_io_requeues_total", "device=\"nvme0n1\",operation=\"read\",reason=\"failover\"", 0);

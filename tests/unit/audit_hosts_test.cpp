@@ -113,6 +113,9 @@ void add_disk(const model::DiskSettings& disk, Page& page) {
   for (const char* trigger : {"fstrim", "online"}) {
     page.line("ssdpulse_discard_burst_seconds_total", fmt::format("{},trigger=\"{}\"", device, trigger), 2);
   }
+  for (const int bytes : {512, 4096}) {
+    page.line("ssdpulse_nvme_block_size_rank", fmt::format("{},block_bytes=\"{}\"", device, bytes), 0);
+  }
   const std::string controller = fmt::format("controller=\"{}\"", disk.controller_name);
   for (const auto& [name, labels, value] : std::vector<std::tuple<const char*, const char*, double>>{
            {"ssdpulse_write_amplification_lower_ratio", ",window=\"24h\"", 1.1},
@@ -124,6 +127,8 @@ void add_disk(const model::DiskSettings& disk, Page& page) {
            {"ssdpulse_nvme_available_spare_threshold_ratio", "", 0.1},
            {"ssdpulse_nvme_critical_warning", ",warning=\"temperature\"", 0},
            {"ssdpulse_nvme_media_errors_total", "", 0},
+           {"ssdpulse_nvme_host_memory_buffer_bytes", ",amount=\"preferred\"", 0},
+           {"ssdpulse_nvme_host_memory_buffer_bytes", ",amount=\"minimum\"", 0},
            {"ssdpulse_nvme_log_read_latency_effect_ratio", "", 1}}) {
     if (!disk.controller_name.empty()) {
       page.line(name, controller + labels, value);

@@ -97,6 +97,21 @@ std::function<void(MadeUpHost&)> two_paths(const char* policy, double slower, in
     }
   };
 }
+void better_blocks(Host h) {
+  h.forget("ssdpulse_nvme_block_size_rank");
+  h.metric("ssdpulse_nvme_block_size_rank", "device=\"nvme0n1\",block_bytes=\"512\"", 2);
+  h.metric("ssdpulse_nvme_block_size_rank", "device=\"nvme0n1\",block_bytes=\"4096\"", 0);
+}
+/// MiB of the host's memory.
+std::function<void(MadeUpHost&)> asks_for(double preferred, double minimum) {
+  return [=](Host h) {
+    h.forget("ssdpulse_nvme_host_memory_buffer_bytes");
+    for (const auto& [amount, mebibytes] : {std::pair("preferred", preferred), std::pair("minimum", minimum)}) {
+      h.metric("ssdpulse_nvme_host_memory_buffer_bytes", fmt::format("controller=\"nvme0\",amount=\"{}\"", amount),
+               mebibytes * (1 << 20));
+    }
+  };
+}
 void check_runs(Host h) { h.array().files.set("md/sync_action", "check"); }
 void much_memory(Host h) { h.facts.settings.memory_bytes = std::uint64_t{512} << 30U; }
 
@@ -193,6 +208,12 @@ const std::vector<Row>& table() {
          h.disk().device.transport = "virtio";
          h.excess("queue", 1000);
        }},
+      {"N1", kOk, nothing},
+      {"N1", kOk, [](Host h) { h.disk().device.logical_block_bytes = 4096; }},
+      {"N1", kNot, no_nvme},
+      {"N1", kUnknown, [](Host h) { h.page.clear(); }},
+      {"N1", kUnknown, [](Host h) { h.forget("ssdpulse_nvme_block_size_rank"); }},
+      {"N1", kInfo, better_blocks},
       {"N2", kOk, nothing},
       {"N2", kInfo, [](Host h) { h.disk().partitions[0].start_bytes = 63 * 512; }},
       {"N2", kAdvise, [](Host h) {
@@ -288,6 +309,16 @@ const std::vector<Row>& table() {
          h.disk().device.model = "Samsung SSD 980 PRO 1TB";
          h.disk().device.firmware = "3B2QGXA7";
        }},
+      {"N12", kOk, nothing},
+      {"N12", kNot, no_nvme},
+      {"N12", kNot, asks_for(0, 0)},
+      {"N12", kUnknown, [](Host h) { h.page.clear(); }},
+      {"N12", kUnknown, [](Host h) { h.forget("ssdpulse_nvme_host_memory_buffer_bytes"); }},
+      {"N12", kUnknown, [](Host h) { h.facts.settings.files = {}; }},
+      {"N12", kOk, asks_for(128, 128)},
+      {"N12", kInfo, asks_for(200, 16)},
+      {"N12", kInfo, asks_for(200, 129)},
+      {"N12", kInfo, [](Host h) { h.disk().controller.set("hmb", "0"); }},
       {"N13", kNot, nothing},
       {"N13", kUnknown, no_nvme},
       {"N13", kOk, both(no_nvme, file("device/queue_depth", "31"))},
@@ -627,6 +658,45 @@ TEST(audit, lets_discards_pass_for_good_where_the_header_keeps_it_and_where_cryp
     EXPECT_EQ(one.persistent, luks2 ? "cryptsetup refresh --allow-discards --persistent data"
                                     : "add discard to the options of data in /etc/crypttab");
   }
+}
+
+TEST(audit, formats_no_drive_that_may_hold_data) {
+  MadeUpHost host;
+  better_blocks(host);
+  auto& settings = host.facts.settings;
+  settings.arrays.clear();
+  settings.mounts.clear();
+  host.disk().partitions.clear();
+  const auto change = [&] { return of(judge(host.gathered()), "N1").change; };
+  EXPECT_EQ(change(), "") << "nobody knows what was written";
+  host.metric("ssdpulse_io_bytes_total", "device=\"nvme0n1\",operation=\"write\"", 0);
+  EXPECT_EQ(change(), "nvme format --block-size=4096 /dev/nvme0n1");
+  EXPECT_EQ(of(judge(host.gathered()), "N1").undo, "nvme format --block-size=512 /dev/nvme0n1");
+  const MadeUpHost full;
+  settings.arrays = full.facts.settings.arrays;
+  EXPECT_EQ(change(), "");
+  settings.arrays.clear();
+  settings.mounts = full.facts.settings.mounts;
+  EXPECT_EQ(change(), "");
+  settings.mounts.clear();
+  host.disk().partitions = full.facts.settings.disks[0].partitions;
+  EXPECT_EQ(change(), "");
+  host.disk().partitions.clear();
+  host.metric("ssdpulse_io_bytes_total", "device=\"nvme0n1\",operation=\"write\"", 4096);
+  EXPECT_EQ(change(), "");
+}
+
+TEST(audit, a_drive_gets_the_memory_that_the_host_can_spare) {
+  MadeUpHost host;
+  asks_for(199.5, 129)(host);
+  const Finding one = of(judge(host.gathered()), "N12");
+  EXPECT_EQ(one.change, "nvme.max_host_mem_size_mb=200 on the kernel's command line, then restart the host");
+  EXPECT_NE(one.found.find("and gets none"), std::string::npos) << one.found;
+  asks_for(16.0 * (1 << 20), 16)(host);  // all that the field can say
+  EXPECT_EQ(of(judge(host.gathered()), "N12").change, "");
+  host.facts.settings.memory_bytes.reset();
+  asks_for(200, 16)(host);
+  EXPECT_EQ(of(judge(host.gathered()), "N12").change, "");
 }
 
 TEST(audit, a_policy_of_paths_is_changed_for_good_and_back_and_no_failover_is_hidden) {

@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
+#include <string>
 
 namespace ssdpulse::runtime {
 namespace {
@@ -49,6 +51,32 @@ TEST(AuditWatch, LooksOnceAskedTo) {
   EXPECT_EQ(watch.seen()->settings.values.at("fstrim.timer"), "disabled");
   EXPECT_TRUE(watch.status().up);
   EXPECT_TRUE(watch.status(AuditWatch::Clock::now() + AuditWatch::kOverdue).up) << "no look is under way";
+}
+
+TEST(AuditWatch, LooksAgainWhenAskedAlsoDuringALook) {
+  struct Looks {
+    std::atomic<int> begun{0};
+    std::promise<void> second_may_end;
+    std::shared_future<void> ends = second_may_end.get_future().share();
+  };
+  web::CurrentSnapshot current;
+  auto looks = std::make_shared<Looks>();
+  AuditWatch watch(current, [looks](const auto&, const auto&) {
+    const int number = ++looks->begun;
+    if (number == 2) {
+      looks->ends.wait();
+    }
+    return one(std::to_string(number));
+  });
+  watch.look_again();
+  EXPECT_EQ(watch.seen(), nullptr) << "of no inventory";
+  watch.observe(std::make_shared<model::Inventory>());
+  ASSERT_TRUE(soon([&] { return watch.seen() != nullptr; }));
+  watch.look_again();
+  ASSERT_TRUE(soon([&] { return looks->begun == 2; })) << "long before the next look is due";
+  watch.look_again();
+  looks->second_may_end.set_value();
+  ASSERT_TRUE(soon([&] { return watch.seen()->findings.at(0).id == "3"; })) << "it had read the settings already";
 }
 
 TEST(AuditWatch, AFileSystemThatHangsIsSaidAndHoldsNothingUp) {

@@ -46,6 +46,8 @@ nvme_id_ctrl some_drive() {
   put(drive.ver, 0x00020100);
   put(drive.ctratt, 0x80080210);
   put(drive.endgidmax, 0xabcd);
+  put(drive.hmpre, 0xffffffff);
+  put(drive.hmmin, 0x4000);
   for (std::size_t i = 0; i < sizeof drive.vs; ++i) {
     drive.vs[i] = static_cast<std::uint8_t>(i * 7 + i / 256);
   }
@@ -64,6 +66,8 @@ TEST(NvmeIdentify, EveryFieldOfTheController) {
   EXPECT_EQ(identity->version, 0x00020100U);
   EXPECT_EQ(identity->controller_attributes, 0x80080210U);
   EXPECT_EQ(identity->endurance_group_max, 0xabcd);
+  EXPECT_EQ(identity->host_memory_preferred_bytes, 0xffffffffULL * 4096);
+  EXPECT_EQ(identity->host_memory_minimum_bytes, 64ULL << 20U);
   ASSERT_EQ(identity->vendor_specific.size(), sizeof drive.vs);
   EXPECT_TRUE(std::equal(identity->vendor_specific.begin(), identity->vendor_specific.end(), drive.vs));
 }
@@ -125,6 +129,44 @@ TEST(NvmeIdentify, HowMuchOfANamespaceIsUsed) {
   put(name_space.nuse, (1ULL << 40U) + 1);
   ASSERT_TRUE(parse_identify_namespace(bytes_of(name_space), told));
   EXPECT_EQ(told.used_share, std::nullopt) << "more than there are";
+}
+
+TEST(NvmeIdentify, RanksOfBlockSizes) {
+  nvme_id_ns name_space{};
+  const auto format = [&](std::size_t index, unsigned metadata, unsigned shift, unsigned rank) {
+    put(name_space.lbaf[index].ms, metadata);
+    name_space.lbaf[index].ds = static_cast<std::uint8_t>(shift);
+    name_space.lbaf[index].rp = static_cast<std::uint8_t>(rank);
+  };
+  const auto sizes = [&] {
+    model::NvmeNamespace told;
+    EXPECT_TRUE(parse_identify_namespace(bytes_of(name_space), told));
+    return told.block_sizes;
+  };
+  using Ranks = std::map<std::uint32_t, std::uint8_t>;
+  EXPECT_EQ(sizes(), Ranks{}) << "of none that is described";
+  format(0, 0, 9, 2);
+  format(1, 8, 10, 0);
+  format(2, 0, 12, 0xfc);  // two bits of it count
+  format(3, 0, 12, 3);
+  format(4, 0, 200, 0);
+  name_space.nlbaf = 1;
+  EXPECT_EQ(sizes(), (Ranks{{512, 2}})) << "not what is beyond the last one";
+  name_space.nlbaf = 4;
+  EXPECT_EQ(sizes(), (Ranks{{512, 2}, {4096, 0}}));
+  name_space.flbas = 3;
+  EXPECT_EQ(sizes(), (Ranks{{512, 2}, {4096, 3}})) << "of two alike the one in use";
+  name_space.flbas = 1;
+  EXPECT_EQ(sizes(), Ranks{}) << "the one in use has metadata";
+  name_space.flbas = 0x20 | 1;  // the 18th, where there are as many
+  EXPECT_EQ(sizes(), Ranks{});
+  format(17, 0, 12, 1);
+  name_space.nlbaf = 17;
+  EXPECT_EQ(sizes(), (Ranks{{512, 2}, {4096, 1}}));
+  name_space.nlbaf = 0xff;
+  name_space.flbas = 0x6f;
+  format(63, 0, 13, 1);
+  EXPECT_EQ(sizes(), (Ranks{{512, 2}, {4096, 0}, {8192, 1}})) << "there are 64 at most";
 }
 
 TEST(NvmeIdentify, UuidsStandAtTheirIndex) {

@@ -86,6 +86,9 @@ inline model::NvmeDrive small_drive() {
   identity.firmware = "F1";
   identity.version = 0x10400;
   identity.namespaces = {{"nvme0n1", 1, 2}, {"nvme0n2", 2, 0}};
+  identity.namespaces[0].block_sizes = {{512, 1}, {4096, 0}};
+  identity.host_memory_preferred_bytes = 64 << 20;
+  identity.host_memory_minimum_bytes = 16 << 20;
   drive.identity = std::make_shared<const model::NvmeIdentity>(identity);
   for (std::size_t field = 0; field < model::kNvmeFields; ++field) {
     const bool labelled = !model::kNvmeFieldDescriptions[field].label.empty();

@@ -2,6 +2,7 @@
 #include "daemon/sources/nvme/identify.h"
 
 #include <algorithm>
+#include <map>
 
 #include "daemon/util/printable_text.h"
 
@@ -11,6 +12,7 @@ namespace {
 constexpr std::uint32_t kAttributeEnduranceGroups = 1U << 4U;
 constexpr std::uint32_t kAttributeUuidList = 1U << 9U;
 constexpr std::uint8_t kOptimalPerformance = 3U << 4U;  // one bit until NVMe 2.0
+constexpr std::uint64_t kHostMemoryUnit = 4096;
 constexpr std::size_t kUuidEntryBytes = 32;
 constexpr std::size_t kMostEnduranceGroups = 2047;
 
@@ -37,6 +39,39 @@ util::Result<void> check_size(Bytes bytes, const std::string& what) {
   return util::fail(what + " has " + std::to_string(bytes.size()) + " bytes instead of 4096");
 }
 
+/// One LBA format: metadata, shift of the block size, and rank.
+struct LbaFormat {
+  std::uint16_t metadata_bytes;
+  std::uint8_t shift;
+  std::uint8_t rank;
+};
+
+LbaFormat format_at(Bytes bytes, std::size_t index) {
+  constexpr std::size_t kFormats = 128;
+  const std::size_t at = kFormats + 4 * index;
+  return {little16(bytes, at), bytes[at + 2], static_cast<std::uint8_t>(bytes[at + 3] & 3U)};
+}
+
+std::map<std::uint32_t, std::uint8_t> block_sizes(Bytes bytes) {
+  constexpr std::size_t kMostFormats = 64;
+  constexpr std::uint8_t kSmallest = 9;
+  constexpr std::uint8_t kLargest = 16;
+  const std::size_t count = std::min<std::size_t>(bytes[25] + std::size_t{1}, kMostFormats);
+  const std::size_t in_use = (bytes[26] & 0xfU) | (count > 16 ? (bytes[26] >> 5U & 3U) << 4U : 0U);
+  std::map<std::uint32_t, std::uint8_t> sizes;
+  if (in_use >= count || format_at(bytes, in_use).metadata_bytes != 0) {
+    return sizes;
+  }
+  for (std::size_t index = 0; index < count; ++index) {
+    const LbaFormat format = format_at(bytes, index);
+    if (format.metadata_bytes == 0 && format.shift >= kSmallest && format.shift <= kLargest) {
+      const auto [known, is_new] = sizes.try_emplace(1U << format.shift, format.rank);
+      known->second = index == in_use ? format.rank : known->second;
+    }
+  }
+  return sizes;
+}
+
 }  // namespace
 
 util::Result<model::NvmeIdentity> parse_identify_controller(Bytes bytes) {
@@ -53,6 +88,8 @@ util::Result<model::NvmeIdentity> parse_identify_controller(Bytes bytes) {
   identity.controller_attributes = little32(bytes, 96);
   identity.admin_commands = little16(bytes, 256);
   identity.endurance_group_max = little16(bytes, 340);
+  identity.host_memory_preferred_bytes = little32(bytes, 272) * kHostMemoryUnit;
+  identity.host_memory_minimum_bytes = little32(bytes, 276) * kHostMemoryUnit;
   std::copy_n(bytes.begin() + 3072, identity.vendor_specific.size(), identity.vendor_specific.begin());
   // A vendor identifier of 0 is no fault: the kernel's own target has it.
   if (identity.vendor_id == 0xffff || (identity.serial.empty() && identity.model.empty())) {
@@ -74,6 +111,7 @@ util::Result<void> parse_identify_namespace(Bytes bytes, model::NvmeNamespace& n
   const std::uint64_t used = little64(bytes, 16);
   name_space.used_share =
       size > 0 && used <= size ? std::optional(static_cast<double>(used) / static_cast<double>(size)) : std::nullopt;
+  name_space.block_sizes = block_sizes(bytes);
   return {};
 }
 

@@ -15,7 +15,8 @@ namespace ssdpulse::nvme {
 /// What Identify Controller (CNS 01h) says. What only sysfs and the other structures know stays empty.
 util::Result<model::NvmeIdentity> parse_identify_controller(Bytes bytes);
 
-/// Adds what Identify Namespace (CNS 00h) says: the endurance group, the preferred write granularity and alignment.
+/// Adds what Identify Namespace (CNS 00h) says: the endurance group, the preferred write granularity and alignment,
+/// how much is in use, and how the drive ranks the block sizes that it can be formatted with.
 util::Result<void> parse_identify_namespace(Bytes bytes, model::NvmeNamespace& name_space);
 
 /// CNS 17h, up to its end mark. An entry's place is its UUID index, so none is left out.

@@ -54,7 +54,7 @@ constexpr std::array kDiskFiles{
 };
 
 constexpr std::array kControllerFiles{
-    "power/pm_qos_latency_tolerance_us", "numa_node", "queue_count", "state", "transport",
+    "power/pm_qos_latency_tolerance_us", "numa_node", "queue_count", "state", "transport", "hmb",
 };
 
 constexpr std::array kLinkFiles{

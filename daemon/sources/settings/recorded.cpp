@@ -35,7 +35,8 @@ constexpr Recorded kOfDisk[] = {
     {"device/timeout", "timeout"},
     {"link_power_management_policy", "link_power_management_policy"},
 };
-constexpr Recorded kOfController[] = {{"power/pm_qos_latency_tolerance_us", "power/pm_qos_latency_tolerance_us"}};
+constexpr Recorded kOfController[] = {{"hmb", "hmb"},
+                                      {"power/pm_qos_latency_tolerance_us", "power/pm_qos_latency_tolerance_us"}};
 constexpr Recorded kOfVolume[] = {
     {"md/level", "level"},
     {"md/chunk_size", "chunk_size"},
@@ -54,6 +55,7 @@ constexpr Recorded kOfHost[] = {
     {"proc/sys/vm/dirty_writeback_centisecs", "vm.dirty_writeback_centisecs"},
     {"proc/sys/vm/swappiness", "vm.swappiness"},
     {"sys/module/nvme/parameters/io_queue_depth", "nvme/parameters/io_queue_depth"},
+    {"sys/module/nvme/parameters/max_host_mem_size_mb", "nvme/parameters/max_host_mem_size_mb"},
     {"sys/module/nvme/parameters/poll_queues", "nvme/parameters/poll_queues"},
     {"sys/module/nvme/parameters/write_queues", "nvme/parameters/write_queues"},
     {"sys/module/nvme_core/parameters/default_ps_max_latency_us", "nvme_core/parameters/default_ps_max_latency_us"},

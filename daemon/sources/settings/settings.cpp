@@ -33,6 +33,7 @@ constexpr std::array kHostFiles{
     "sys/module/nvme/parameters/poll_queues",
     "sys/module/nvme/parameters/write_queues",
     "sys/module/nvme/parameters/io_queue_depth",
+    "sys/module/nvme/parameters/max_host_mem_size_mb",
     "sys/module/nvme_core/parameters/default_ps_max_latency_us",
     "sys/module/nvme_core/parameters/io_timeout",
     "sys/module/nvme_core/parameters/max_retries",

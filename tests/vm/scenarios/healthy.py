@@ -10,6 +10,7 @@ MACHINE = {"append": "nvme_core.multipath=N"}  # what stands for several paths h
 SHARES_GUEST = True
 CONFIG = "/tmp/healthy.yaml"
 UNDECIDED = {"N4", "F1", "F2", "F3", "F4", "F21"}  # these need a day, systemd (the guest has none), and many I/Os beside log reads
+HIDDEN = {"6.1": {"F16"}}  # by kernel: from 5.17 to 6.8 bios carry no lifetime hints, so that none that is seen says nothing
 SECONDS_OF_LOAD = 6
 FIO = ("fio --name=load --filename=/mnt/healthy/data --size=32M --rw=randrw --bs=4k --ioengine=psync --direct=1 --fsync=32 "
        f"--thread --time_based --runtime={SECONDS_OF_LOAD} --output=/dev/null")
@@ -54,7 +55,9 @@ def run(vm, check):
     rules = set(re.findall(r"^\| ([A-Z]\d+) \|", vm.sh("ssdpulse audit --rules"), re.M))
     said = {one["id"] for one in findings if one["device"] in (disk, "/mnt/healthy", "")}
     check.that(said and said <= rules, f"of {len(rules)} rules {len(said)} speak of the disk, its mount and the host")
-    unknown = [one for one in findings if one["device"] in (disk, "/mnt/healthy", "") and one["id"] not in UNDECIDED]
-    check.equal(brief(unknown, "unknown"), [], "what this kernel does not show")
+    unknown = [one for one in findings if one["verdict"] == "unknown" and one["device"] in (disk, "/mnt/healthy", "")
+               and one["id"] not in UNDECIDED]
+    check.equal({one["id"] for one in unknown}, HIDDEN.get(vm.name, set()),
+                f"what this kernel does not show: {brief(unknown, 'unknown')}")
     daemon.stop()
     vm.sh(f"umount /mnt/healthy; rm -f {CONFIG}")
