@@ -105,7 +105,7 @@ Json tenant_json(const model::TenantLoad& tenant) {
   return one;
 }
 
-Json tenants_json(const model::Series& series, bool totals) {
+Json past_tenants_json(const model::Series& series, bool totals) {
   Json all = Json::array();
   std::vector<model::TenantLoad> sum;
   for (std::size_t i = 0; i < series.tenants.size(); ++i) {
@@ -255,7 +255,7 @@ std::string history_json(const model::Series& series, const HistoryWish& wish) {
     answer["heat"] = heat_json(series, wish.heat);
     answer["bounds_seconds"] = bounds_json();
   }
-  answer["tenants"] = tenants_json(series, wish.tenant_totals);
+  answer["tenants"] = past_tenants_json(series, wish.tenant_totals);
   answer["wear"] = wear_json(series.wear);
   answer["quantiles"] = quantiles_json(series.quantiles);
   answer["spikes"] = spikes_json(series);

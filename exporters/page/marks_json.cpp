@@ -10,7 +10,8 @@ namespace ssdpulse::page {
 namespace {
 
 template <typename Value>
-Json tenants_json(const std::vector<model::SpikeTenant>& tenants, const char* what, Value model::SpikeTenant::*value) {
+Json spike_tenants_json(const std::vector<model::SpikeTenant>& tenants, const char* what,
+                        Value model::SpikeTenant::*value) {
   Json list = Json::array();
   for (const model::SpikeTenant& tenant : tenants) {
     list.push_back({{"tenant", tenant.name}, {what, tenant.*value}});
@@ -41,8 +42,8 @@ Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<l
           {"ios", spike.ios},
           {"evidence", live::evidence_sentences(spike)},
           {"missing", std::move(missing)},
-          {"heaviest", tenants_json(spike.heaviest, "bytes", &model::SpikeTenant::bytes)},
-          {"slowed", tenants_json(spike.slowed, "waited_seconds", &model::SpikeTenant::waited_seconds)},
+          {"heaviest", spike_tenants_json(spike.heaviest, "bytes", &model::SpikeTenant::bytes)},
+          {"slowed", spike_tenants_json(spike.slowed, "waited_seconds", &model::SpikeTenant::waited_seconds)},
           {"next", live::next_step(spike.cause)},
           {"runbook", live::runbook_of(spike.cause)}};
 }

@@ -10,7 +10,7 @@ namespace ssdpulse::report {
 namespace {
 
 /// Printable ASCII, and nothing that Markdown or the HTML in it obeys.
-std::string escaped(const std::string& text) {
+std::string markdown_escaped(const std::string& text) {
   constexpr std::string_view kSpecial = "\\`*_{}[]()<>#+-.!|~&";
   std::string result;
   for (const char c : terminal::printable(text)) {
@@ -37,9 +37,9 @@ void print_table(const Table& table, std::ostream& out) {
   out << '\n';
 }
 
-void print_device(const DeviceReport& device, std::ostream& out) {
+void print_markdown_of(const DeviceReport& device, std::ostream& out) {
   const Comparison& comparison = device.comparison;
-  out << "## " << escaped(device_text(comparison.device)) << "\n\n";
+  out << "## " << markdown_escaped(device_text(comparison.device)) << "\n\n";
   if (comparison.before) {
     out << "Before: " << window_text(*comparison.before)
         << ", " + util::duration_text(3600 * comparison.hours_before) + " measured. "
@@ -60,7 +60,7 @@ void print_device(const DeviceReport& device, std::ostream& out) {
     out << "- " << remark << '\n';
   }
   for (const model::SettingChange& change : comparison.differing) {
-    out << "- changed: " << escaped(setting_text(change)) << '\n';
+    out << "- changed: " << markdown_escaped(setting_text(change)) << '\n';
   }
   for (const auto& note : comparison.notes) {
     out << "- " << note.text << '\n';
@@ -71,16 +71,16 @@ void print_device(const DeviceReport& device, std::ostream& out) {
 }  // namespace
 
 void print_markdown(const Report& report, std::ostream& out) {
-  out << "# ssdpulse report: " << escaped(report.host) << "\n\n";
+  out << "# ssdpulse report: " << markdown_escaped(report.host) << "\n\n";
   if (!report.change.empty()) {
-    out << "Change: " << escaped(report.change) << "\n\n";
+    out << "Change: " << markdown_escaped(report.change) << "\n\n";
   }
   for (const model::Mark& mark : report.marks) {
-    out << "- mark " << minute_text(mark.at) << ": " << escaped(mark.text) << '\n';
+    out << "- mark " << minute_text(mark.at) << ": " << markdown_escaped(mark.text) << '\n';
   }
   out << (report.marks.empty() ? "" : "\n");
   for (const DeviceReport& device : report.devices) {
-    print_device(device, out);
+    print_markdown_of(device, out);
   }
 }
 

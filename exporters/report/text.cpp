@@ -13,7 +13,7 @@ namespace {
 
 using terminal::printable;
 
-void print_device(const DeviceReport& device, std::ostream& out) {
+void print_text_of(const DeviceReport& device, std::ostream& out) {
   const Comparison& comparison = device.comparison;
   out << printable(device_text(comparison.device)) << '\n';
   if (comparison.before) {
@@ -59,7 +59,7 @@ void print_text(const Report& report, std::ostream& out) {
     out << '\n';
   }
   for (const DeviceReport& device : report.devices) {
-    print_device(device, out);
+    print_text_of(device, out);
   }
 }
 

@@ -5,6 +5,7 @@
 #   clang             everything, by the other compiler
 #   address           by clang, under AddressSanitizer with UBSan: the fuzzers, and the unit tests with this label
 #   thread            under ThreadSanitizer: the unit tests with this label
+#   tidy              by clang, each file by itself and no headers compiled before: what clang-tidy reads
 # In the long tier the sanitizers' builds are of all unit tests, and `address` of the daemon, too.
 # In each of them every warning is an error.
 # TARGET `generated` stands for all generated headers. SSDPULSE_EXTRA_FLAGS is added to each call of the compiler.
@@ -18,7 +19,7 @@ build=build-tests/$kind
 options=(-DSSDPULSE_TESTS=ON -DSSDPULSE_WERROR=ON)
 case $kind in
   gcc | thread) options+=(-DCMAKE_CXX_COMPILER=g++) ;;
-  clang | address)
+  clang | address | tidy)
     for version in -14 -16 -19 ''; do command -v "clang++$version" >/dev/null && break; done
     options+=("-DCMAKE_CXX_COMPILER=clang++$version" "-DCMAKE_C_COMPILER=clang$version") ;;
   *) echo "unknown kind of build: $kind" >&2; exit 2 ;;
@@ -26,6 +27,7 @@ esac
 case $kind in
   address) options+=(-DSSDPULSE_FUZZ=ON '-DSSDPULSE_SANITIZE=fuzzer-no-link,address,undefined') ;;
   thread) options+=(-DSSDPULSE_SANITIZE=thread) ;;
+  tidy) options+=(-DSSDPULSE_PRECOMPILE=OFF) ;;
 esac
 # With debug symbols for backtraces alone, and the sanitizers' less optimised, they compile in two thirds of the time.
 case $kind in

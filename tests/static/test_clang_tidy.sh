@@ -9,7 +9,7 @@ shopt -s inherit_errexit
 cd "$SSDPULSE_SOURCE"
 
 for version in -14 -16 -19 ''; do command -v "clang-tidy$version" >/dev/null && break; done
-tests/lib/build.sh clang generated >/dev/null
+tests/lib/build.sh tidy generated >/dev/null
 mkdir -p "$SSDPULSE_TEST_CACHE/tidy"
 common=$({ echo "$version"; tests/lib/sources.sh .clang-tidy '*.h' | xargs cat; } | sha256sum)
 
@@ -18,12 +18,12 @@ check() {
   stamp=$SSDPULSE_TEST_CACHE/tidy/$({ echo "$1 $common"; cat "$1"; } | sha256sum | cut -c1-40)
   [[ ! -e $stamp ]] || return 0
   echo "$1"
-  "clang-tidy$version" --quiet -p build-tests/clang "$1" 2> >(grep -vE 'warnings (generated|treated)' >&2) ||
+  "clang-tidy$version" --quiet -p build-tests/tidy "$1" 2> >(grep -vE 'warnings (generated|treated)' >&2) ||
     { echo "FAIL: clang-tidy on $1"; return 1; }
   touch "$stamp"
 }
 export version common
 export -f check
-# Only what the build compiles has a command to check it with.
-jq -r '.[].file' build-tests/clang/compile_commands.json | sed "s|^$PWD/||" | grep -E '^(daemon|exporters)/' | sort -u |
+# Only what is compiled by itself has a command to check it with: files that are compiled together have one for all of them.
+jq -r '.[].file' build-tests/tidy/compile_commands.json | sed "s|^$PWD/||" | grep -E '^(daemon|exporters)/' | sort -u |
   xargs -r -P "$(nproc)" -I '{}' bash -c 'check "$@"' check '{}'
