@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2]
@@ -89,8 +90,9 @@ class Pages:
 
 
 def short(value):
-    """Three digits at most, as the page shows them."""
-    text = f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+    """Three digits at most and no zeroes at the end, as the page shows them; a half is rounded up there."""
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2
+    text = str(Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
@@ -116,6 +118,14 @@ def p99(histogram):
     raise ValueError("no samples")
 
 
+def numbers_are_written_as_here(check, chrome):
+    """The page's own words of numbers; what is compared below is written alike."""
+    values = [0, 0.004, 0.05, 0.5, 1, 1.004, 1.6, 9.996, 10, 10.04, 16.08, 99.96, 100, 100.5, 160, 999.4, 1600, 1604, 16000, 160000, 1.6e9]
+    shown = chrome.run("return import('/words.js').then((words) => arguments[0].map((one) => [words.short(one), words.latency(one / 1e4), words.count(one)]))",
+                       values)
+    check.equal(shown, [[short(one), latency_text(one / 1e4), scaled(one, ["", " k", " M", " G"])] for one in values], "how numbers are written")
+
+
 def numbers_are_those_of_metrics(check, chrome, pages, name):
     row = "tr[data-device='%s']" % name
     seen = chrome.wait(lambda: next(
@@ -127,7 +137,7 @@ def numbers_are_those_of_metrics(check, chrome, pages, name):
     if not seen:
         return
     begin, end, cells = seen
-    before, after = pages.at(begin), pages.at(end)
+    before, after, length = pages.at(begin), pages.at(end), round(end - begin, 3)
 
     def grown(metric, **labels):
         return after.value(metric, device=name, **labels) - before.value(metric, device=name, **labels)
@@ -141,10 +151,10 @@ def numbers_are_those_of_metrics(check, chrome, pages, name):
         check.that(shown in {latency_text(wanted * factor) for factor in (0.9995, 1, 1.0005)},
                    f"p99 of {kind}s as in /metrics: {shown}, {latency_text(wanted)}")
         line = 0 if kind == "read" else 1
-        check.equal(cells[5].split("\n")[line], scaled(difference.count / (end - begin), ["", " k", " M"]) + " " + kind,
+        check.equal(cells[5].split("\n")[line], scaled(difference.count / length, ["", " k", " M"]) + " " + kind,
                     f"{kind}s a second")
         check.equal(cells[6].split("\n")[line],
-                    scaled(grown("ssdpulse_io_bytes_total", operation=kind) / (end - begin), [" B", " kB", " MB", " GB"]) + " " + kind,
+                    scaled(grown("ssdpulse_io_bytes_total", operation=kind) / length, [" B", " kB", " MB", " GB"]) + " " + kind,
                     f"bytes of {kind}s a second")
 
 
@@ -323,6 +333,7 @@ def test(check, state):
             paint = chrome.run("return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null")
             check.figure(f"first picture after {paint} ms")
             check.that("log pages are read of NVMe drives alone" in chrome.text("main"), "the page says what is not measured")
+            numbers_are_written_as_here(check, chrome)
             with Pages(daemon) as pages:
                 time.sleep(11)
                 numbers_are_those_of_metrics(check, chrome, pages, busy.name)

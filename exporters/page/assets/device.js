@@ -2,7 +2,7 @@
 // One drive: the heatmap, the lines below it on the same time, and what happened, explained. The last quarter of an hour
 // second by second out of the daemon's memory, any other time out of its history.
 
-import { element, latency, count, bytes, duration, clock, date, localTime, exact, plural } from "./words.js";
+import { element, latency, count, bytes, short, duration, clock, date, localTime, exact, plural } from "./words.js";
 import { Heatmap } from "./heatmap.js";
 import { Lines, latencyLines } from "./lines.js";
 import { Past } from "./past.js";
@@ -294,7 +294,7 @@ export class DeviceView {
     if (device.modelled) facts.push(fact("write amplification, by the model", device.modelled));
     if (device.nvme) {
       const waf = device.nvme.write_amplification;
-      facts.push(fact("write amplification", waf.ratio === null ? "not known" : waf.ratio.toFixed(2), waf.ratio === null ? waf.reason : `${waf.lower.toFixed(2)} to ${waf.upper.toFixed(2)} over ${waf.window}`));
+      facts.push(fact("write amplification", waf.ratio === null ? "not known" : short(waf.ratio), waf.ratio === null ? waf.reason : `${short(waf.lower)} to ${short(waf.upper)} over ${waf.window}`));
       if (device.nvme.used_ratio !== null) facts.push(fact("life left", (100 - 100 * device.nvme.used_ratio).toFixed(0) + " %", device.nvme.life_seconds === null ? "" : duration(device.nvme.life_seconds) + " at this pace"));
       if (device.nvme.temperature_celsius !== null) facts.push(fact("temperature", device.nvme.temperature_celsius.toFixed(0) + " °C"));
     }

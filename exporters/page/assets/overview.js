@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All drives, worst first, and what is not measured here.
 
-import { element, latency, count, bytes, percent, duration, clock } from "./words.js";
+import { element, latency, count, bytes, percent, short, duration, clock } from "./words.js";
 import { cividis, colour, hatch } from "./plot.js";
 
 const COLUMNS = ["Drive", "State", "Read p99", "Write p99", "fsync p99", "I/Os a second", "Data a second", "In flight", "Write amplification", "Life", "Last 15 minutes"];
@@ -22,7 +22,7 @@ function amplification(nvme, modelled) {
   if ((!nvme || waf.ratio === null) && modelled?.startsWith("modelled")) return ["not measured", modelled];
   if (!nvme) return ["not known", "no NVMe drive"];
   if (waf.ratio === null) return ["not known", waf.reason || "too little written"];
-  return [waf.ratio.toFixed(2), `${waf.lower.toFixed(2)} to ${waf.upper.toFixed(2)}, ${waf.window}, ${waf.source}`];
+  return [short(waf.ratio), `${short(waf.lower)} to ${short(waf.upper)}, ${waf.window}, ${waf.source}`];
 }
 
 function life(nvme) {

@@ -11,7 +11,8 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
-const short = (value) => (value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2)).replace(/\.?0+$/, (zeros) => (zeros.includes(".") ? "" : zeros));
+// Three digits at most, without zeroes at the end: 1.6, never 1.60.
+export const short = (value) => String(Number(value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2)));
 
 export function latency(seconds) {
   if (seconds === null || seconds === undefined) return "–";
