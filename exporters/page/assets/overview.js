@@ -55,7 +55,7 @@ function row(device, day) {
   const words = dayWords(day, past);
   const strip = element("canvas", { role: "img", "aria-label": stripWords(device) });
   const dayStrip = element("canvas", { class: "day", role: "img", "aria-label": `Last 24 hours: ${words}` });
-  const made = element("tr", { "data-state": device.state, "data-device": device.name, "data-begin": device.now?.begin, "data-end": device.now?.end },
+  const made = element("tr", { "data-state": device.state, "data-device": device.name, "data-begin": device.now?.begin, "data-end": device.now?.end, "data-day-from": day?.day?.from, "data-hour-to": day?.hour?.to },
     element("td", { class: "name", "data-label": "" }, element("a", { href: "#/device/" + encodeURIComponent(device.name) }, device.name), element("small", {}, [bytes(device.size_bytes), where].filter(Boolean).join(" · "))),
     element("td", { "data-label": "State" }, element("span", { class: "state", "data-state": device.state }, state), why ? element("small", {}, why) : null),
     cell("Read p99", [...tail(device, "read"), hourWords(day, past, "read")], "number"),

@@ -50,4 +50,8 @@ export function date(seconds) {
 }
 // Of an input of type datetime-local, which knows no zone but this one.
 export const localTime = (seconds) => `${date(seconds)}T${pad(new Date(seconds * 1000).getHours())}:${pad(new Date(seconds * 1000).getMinutes())}`;
-export const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour12: false });
+// Never by a locale: some of them call midnight 24:00.
+export function clock(seconds) {
+  const at = new Date(seconds * 1000);
+  return [at.getHours(), at.getMinutes(), at.getSeconds()].map(pad).join(":");
+}
