@@ -92,7 +92,7 @@ Outcome<void> PastReader::add_day_of(const Found& found, std::int64_t minutes_fr
     return slices().read("SELECT at FROM " + std::string(table) + " WHERE at BETWEEN ? AND ? ORDER BY at",
                          key_of(found.id, std::max<std::int64_t>(first, 0)), key_of(found.id, last), take);
   };
-  return read("device_hour", hour_of(from), std::min(minutes_from, to) - kHour, kHour)
+  return read("device_hour", hour_of(from), std::min(minutes_from - kHour, to - 1), kHour)
       .and_then([&] { return read("device_minute", std::max(from, minutes_from), to - 1, 1); })
       .and_then([&] {
         return loads(found, "device_minute", number_of(day.hour.from), number_of(day.hour.to) - 1,

@@ -614,7 +614,7 @@ TEST(Reading, a_day_has_its_slots_its_marks_and_its_last_hour) {
   EXPECT_EQ(device.hour_writes.count(), 6U);
 
   // Fifteen days later the hours are left; the minutes of an hour that was recorded in part are not known apart.
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 40; ++i) {
     rig.write({}, kBegin + std::chrono::days(15));
   }
   const auto later = ask();
@@ -622,6 +622,7 @@ TEST(Reading, a_day_has_its_slots_its_marks_and_its_last_hour) {
   EXPECT_EQ(later.devices[0].slots[0].measured_minutes, 15U);
   EXPECT_EQ(later.devices[0].slots[2].measured_minutes, 15U);
   EXPECT_EQ(later.devices[0].slots[3].measured_minutes, 0U);
+  EXPECT_EQ(later.devices[0].slots[95].measured_minutes, 15U) << "of an hour that ends after the day";
   EXPECT_EQ(later.devices[0].slots[1].spikes, 2U);
   EXPECT_EQ(later.devices[0].hour_measured_ms, 0U) << "not known";
 }
