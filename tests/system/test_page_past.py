@@ -160,7 +160,7 @@ def slots_of(chrome, colour):
             and sum(abs(a - b) for a, b in zip(data[4 * (y * width + x):4 * (y * width + x) + 3], wanted)) < 24}
 
 
-def the_day_is_a_strip(check, chrome, times):
+def the_day_is_a_strip(check, chrome, disk, times):
     chrome.size(1000, 900)  # wide strips, so that each slot has whole pixels
     seen = chrome.wait(lambda: chrome.run("return Number(document.querySelector('tr[data-device]')?.dataset.dayFrom ?? 0)"))
     check.that(bool(seen), "the page has the day")
@@ -178,6 +178,9 @@ def the_day_is_a_strip(check, chrome, times):
     words = f"1 spike, worst {time.strftime('%H:%M', time.localtime(times.stall))} by discards; 1 burst; no data for 60 min"
     check.equal(chrome.text("tr[data-device] canvas.day ~ small"), words, "the strip in words")
     check.equal(chrome.run("return document.querySelector('canvas.day').getAttribute('aria-label')"), "Last 24 hours: " + words, "and for a screen reader")
+    chrome.run("document.querySelector('canvas.day ~ small a').focus()")
+    time.sleep(2.5)  # the table is made anew each second
+    check.equal(chrome.run("return document.activeElement.hash"), f"#/device/{disk.name}?range=86400", "its words lead to the day of the drive, and keep the focus")
     chrome.run("document.querySelector('#day-table').open = true")
     quarter = time.strftime("%F %H:%M", time.localtime(begin + slot(times.stall) * QUARTER))
     check.that(chrome.wait(lambda: quarter in chrome.text("#day-table")), "and as a table: " + chrome.text("#day-table").replace("\n", " | "))
@@ -334,7 +337,7 @@ def test(check, state):
             answers_fit_the_schema(check, base, disk, times)
             chrome.driver.get(base)
             check.that(chrome.wait(lambda: chrome.find("tr[data-device]")), "the page is there")
-            the_day_is_a_strip(check, chrome, times)
+            the_day_is_a_strip(check, chrome, disk, times)
             the_last_hour_is_beside_now(check, chrome, state / "history/ssdpulse.db", disk)
             a_night_is_looked_at(check, chrome, disk, times)
             wear_is_drawn_over_time(check, chrome, disk, times)

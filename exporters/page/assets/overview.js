@@ -149,13 +149,15 @@ export class Overview {
     if (!overview) return;
     const wanted = this.filter.value.trim().toLowerCase();
     const shown = overview.devices.filter((device) => JSON.stringify([device.name, device.model, device.mounts, device.arrays, device.state]).toLowerCase().includes(wanted));
-    const focused = document.activeElement?.closest?.("tr")?.dataset.device;
+    const focusedRow = document.activeElement?.closest?.("tr[data-device]");
+    const focused = focusedRow?.dataset.device;
+    const place = focusedRow ? [...focusedRow.querySelectorAll("a")].indexOf(document.activeElement) : -1;
     const rows = shown.map((device) => row(device, day));
     this.body.replaceChildren(...rows.map((one) => one.made));
     cancelAnimationFrame(this.frame);
     this.frame = requestAnimationFrame(() => drawStrips(rows, day));
     this.day.show(day, shown.map((device) => device.name));
-    if (focused) this.body.querySelector(`tr[data-device="${CSS.escape(focused)}"] a`)?.focus({ preventScroll: true });
+    if (focused) this.body.querySelectorAll(`tr[data-device="${CSS.escape(focused)}"] a`)[place]?.focus({ preventScroll: true });
     this.number.textContent = wanted ? `${shown.length} of ${overview.devices.length} drives` : overview.devices.length === 1 ? "1 drive" : `${overview.devices.length} drives, worst first`;
     if (status && status !== this.said) this.sayStatus(status);
   }
