@@ -68,6 +68,8 @@ Outcome<void> PastReader::add_drive(const Found& found, model::Series& series) {
     wear.percentage_used = row.real(1);
     wear.available_spare = row.real(2);
     keep_larger(wear.temperature_celsius, row.real(3));
+    wear.host_unit_bytes = static_cast<double>(row.integer(5).value_or(0));
+    wear.media_unit_bytes = static_cast<double>(row.integer(7).value_or(0));
     Reading now{number_in(row.blob(4), row.integer(5)), number_in(row.blob(6), row.integer(7)),
                 row.text(8).value_or("")};
     if (before && before->source == now.source) {

@@ -20,7 +20,12 @@ using model::Window;
 
 std::int64_t last_of(const Window& window) { return number_of(window.to) - 1; }
 
-/// Nothing in rows of versions that did not note it.
+tl::unexpected<Failure> changed() {
+  return tl::unexpected(Failure{"minutes became hours meanwhile: ask again", false});
+}
+
+}  // namespace
+
 std::optional<double> excess_in(const std::string& evidence) {
   if (evidence.rfind(kExcess, 0) != 0) {
     return std::nullopt;
@@ -31,12 +36,6 @@ std::optional<double> excess_in(const std::string& evidence) {
   const bool good = parsed.ec == std::errc() && (parsed.ptr == end || *parsed.ptr == ' ') && seconds >= 0;
   return good ? std::optional(seconds) : std::nullopt;
 }
-
-tl::unexpected<Failure> changed() {
-  return tl::unexpected(Failure{"minutes became hours meanwhile: ask again", false});
-}
-
-}  // namespace
 
 std::chrono::minutes step_of(const Window& window, std::size_t most) {
   constexpr std::array<std::int64_t, 17> kSteps{1,   2,   3,   5,   10,  15,   20,    30,   60,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ class PastReader {
   Outcome<void> minutes(const Which& device, const model::Window& window, const EachLoad& each);
   Outcome<model::Series> series(const Which& device, const model::Window& window, std::size_t points);
   Outcome<model::PastMoment> moment(model::PastTime at);
+  Outcome<model::PastDay> day(model::PastTime at);
   Outcome<std::vector<Bytes>> seconds(const Which& device, const model::Window& window);
   Outcome<std::vector<model::Mark>> marks(const model::Window& window);
   /// `cut`: set where there are more than the newest kMostMarks.
@@ -67,11 +69,19 @@ class PastReader {
   Outcome<void> add_neighbours(const std::vector<Found>& devices, model::PastMoment& moment);
   Outcome<void> add_events(model::PastTime at, model::PastMoment& moment);
   Outcome<void> add_drive(const Found& found, model::Series& series);
+  /// Of each name the device that had it last, if it was there since then.
+  Outcome<std::vector<Found>> seen_since(model::PastTime since);
+  Outcome<void> add_day_of(const Found& found, std::int64_t minutes_from, model::PastDay& day);
+  Outcome<void> add_day_spikes(model::PastDay& day);
+  Outcome<void> add_day_bursts(model::PastDay& day);
 
   Connection connection_;
   std::chrono::milliseconds slice_;
   Deadline deadline_;
 };
+
+/// What was waited in a spike, as its evidence says; nothing in rows of versions that did not note it.
+std::optional<double> excess_in(const std::string& evidence);
 
 /// The length of each of at most `most` points of a window: round, and hours where it is an hour or more.
 std::chrono::minutes step_of(const model::Window& window, std::size_t most);

@@ -152,6 +152,10 @@ util::Result<model::PastMoment> Reader::moment(model::PastTime at) {
   return implementation_->ask<model::PastMoment>([&](PastReader& past) { return past.moment(at); });
 }
 
+util::Result<model::PastDay> Reader::day(model::PastTime at) {
+  return implementation_->ask<model::PastDay>([&](PastReader& past) { return past.day(at); });
+}
+
 util::Result<std::vector<model::Mark>> Reader::marks(const model::Window& window) {
   return implementation_->ask<std::vector<model::Mark>>([&](PastReader& past) { return past.marks(window); });
 }

@@ -70,6 +70,9 @@ class Reader {
   /// What is known of the minute that holds `at`.
   util::Result<model::PastMoment> moment(model::PastTime at);
 
+  /// The 24 hours to the end of the quarter of an hour that holds `at`, of all devices, and the hour before `at`.
+  util::Result<model::PastDay> day(model::PastTime at);
+
   /// Marks and changes of settings (of the host and of all devices), rising; the newest kMostMarks of each.
   util::Result<std::vector<model::Mark>> marks(const model::Window& window);
   util::Result<std::vector<model::SettingChange>> settings(const model::Window& window);

@@ -2,7 +2,9 @@
 // What does the history know of a window of time? Answers of history/reader.h. Values only.
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -105,6 +107,41 @@ struct PastMoment {
   PastReach reach;
 };
 
+/// The last 24 hours of every device in slots of equal length, and its last hour.
+struct PastDay {
+  static constexpr std::chrono::minutes kSlot{15};
+  static constexpr std::size_t kSlots = 96;
+
+  /// The spike by which most was waited; of rows of older versions, which do not say it, the one with the highest peak.
+  struct Worst {
+    WallTime begin;
+    std::string operation;
+    std::string cause;
+    double duration_seconds = 0;
+    double peak_seconds = 0;
+    std::optional<double> excess_seconds;
+  };
+  struct Slot {
+    std::uint32_t measured_minutes = 0;  // 0: nothing was recorded, and no spike or burst is not known to be none
+    std::uint64_t spikes = 0;            // that touch the slot, as the next
+    std::uint64_t bursts = 0;
+    std::optional<Worst> worst = {};  // of its spikes
+  };
+  struct Device {
+    std::string name;  // the kernel's, of whichever had it last
+    std::array<Slot, kSlots> slots{};
+    std::uint64_t spikes = 0;  // each once, however many slots it touches; as the next
+    std::uint64_t bursts = 0;
+    std::uint64_t hour_measured_ms = 0;  // of the last hour; 0: nothing is known of it
+    SparseHistogram hour_reads;          // total latency, as the next
+    SparseHistogram hour_writes;
+  };
+  Window window;                // of the slots; the last one is not over
+  Window hour;                  // the last 60 whole minutes
+  std::vector<Device> devices;  // that were there in the window, by name
+  PastReach reach;
+};
+
 /// What a drive said, and what was computed from it.
 struct PastWear {
   PastTime at;
@@ -114,6 +151,8 @@ struct PastWear {
   std::optional<double> host_bytes;   // written since the point before, by the drive's own counters
   std::optional<double> media_bytes;  // likewise: media / host is the write amplification
   std::string source;                 // of both
+  double host_unit_bytes = 0;         // in which the drive counts: a difference is off by less than one; 0: not known
+  double media_unit_bytes = 0;
 };
 
 /// From before histograms were kept: the largest of the minutes in a point. No mean, no sum, nothing to add up.

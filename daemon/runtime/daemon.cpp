@@ -364,10 +364,12 @@ ExitCode run(const config::Configure& configure) {
   live::RecentPast past;
   doctor::Onsets onsets;
   page::AskMoment ask_moment;
+  page::AskDay ask_day;
   if (reader) {
     ask_moment = [&reader](model::PastTime at) { return reader->moment(at); };
+    ask_day = [&reader](model::PastTime at) { return reader->day(at); };
   }
-  page::Site site(past, onsets, std::move(ask_moment));
+  page::Site site(past, onsets, std::move(ask_moment), std::move(ask_day));
   auto pages = routes(current, metrics, groups_of(config->metrics));
   if (config->web.page) {
     web::add_page(pages, current, site, config->web.hosts);

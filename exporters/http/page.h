@@ -51,7 +51,7 @@ struct Response {
 /// Runs on a worker thread, several at a time. It may take its time (others are still answered or refused), but must
 /// return: until it does it occupies one of Limits::requests, and stop() waits for it.
 /// An exception becomes a 500. That of a path that begins with /-/ runs on the server's own thread, and must not wait;
-/// that of one that begins with /api/v1/history runs on threads of its own, as it may take seconds.
+/// that of one that begins with /api/v1/history or /api/v1/day runs on threads of its own, as it may take seconds.
 using Handler = std::function<Response(const Request&)>;
 /// By exact path; a key that ends in /* is for what lies below, where no other fits. A key that begins with "POST " is
 /// for that method, and for an empty body: all that is said is in the query. All others are for GET and HEAD.

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The way of one request: method and body, login, page; each of them may end it.
+#include <algorithm>
+#include <iterator>
+
 #include "exporters/http/answer.h"
 #include "exporters/http/server_implementation.h"
 
@@ -7,7 +10,7 @@ namespace ssdpulse::http {
 namespace {
 
 constexpr std::string_view kInstantPages = "/-/";
-constexpr std::string_view kSlowPages = "/api/v1/history";
+constexpr std::string_view kSlowPages[] = {"/api/v1/history", "/api/v1/day"};
 const Headers kRetryLater{{MHD_HTTP_HEADER_RETRY_AFTER, "1"}};  // seconds
 
 // What libmicrohttpd holds for a request whose headers it has shown us and which has no Exchange.
@@ -116,7 +119,8 @@ MHD_Result Server::Implementation::serve(MHD_Connection* connection, std::string
   made->request.logged_in = protection()->users != nullptr;
   auto& page = *made;
   MHD_suspend_connection(connection);
-  const bool slow = path.substr(0, kSlowPages.size()) == kSlowPages;
+  const bool slow = std::any_of(std::begin(kSlowPages), std::end(kSlowPages),
+                                [&](std::string_view prefix) { return path.starts_with(prefix); });
   (slow ? slow_workers_ : workers_)->submit([this, &page] { make_page(page); });
   *exchange = made.release();
   return MHD_YES;

@@ -152,17 +152,6 @@ std::size_t spike_seconds(const Known& known) {
                                                 [](const auto& column) { return column && column->in_spike(); }));
 }
 
-const model::NvmeDrive* drive_of(const model::Snapshot& snapshot, const std::string& device) {
-  for (const model::NvmeDrive& drive : snapshot.nvme_drives) {
-    for (const model::NvmeNamespace& one : drive.identity->namespaces) {
-      if (one.device == device) {
-        return &drive;
-      }
-    }
-  }
-  return nullptr;
-}
-
 Json value_of(const model::NvmeDrive& drive, model::NvmeField field, std::string_view label = "") {
   for (const model::NvmeValue& value : drive.values) {
     if (value.field == field && value.endurance_group == 0 && (label.empty() || value.label == label)) {

@@ -22,11 +22,6 @@ Json number(const std::optional<double>& value) { return value ? Json(*value) : 
 
 Json time_json(const std::optional<model::PastTime>& time) { return time ? Json(seconds_of(*time)) : Json(); }
 
-Json quantile(const SparseHistogram& histogram, double share) {
-  return histogram.empty() ? Json()
-                           : latency_of(static_cast<std::uint8_t>(model::quantile_word(histogram.dense(), share)));
-}
-
 Json mean(const SparseHistogram& histogram) {
   return histogram.empty()
              ? Json()
@@ -48,23 +43,23 @@ void put(Json& kind, const SparseHistogram& total) {
   kind["min"].push_back(least(total));
   kind["mean"].push_back(mean(total));
   kind["max"].push_back(most(total));
-  kind["p50"].push_back(quantile(total, 0.5));
-  kind["p99"].push_back(quantile(total, 0.99));
-  kind["p999"].push_back(quantile(total, 0.999));
+  kind["p50"].push_back(quantile_of(total, 0.5));
+  kind["p99"].push_back(quantile_of(total, 0.99));
+  kind["p999"].push_back(quantile_of(total, 0.999));
 }
 
 void put_direction(Json& kind, const model::DeviceLoad& load, Operation operation) {
   const bool read = operation == Operation::read;
   put(kind, load.latency(read ? Latency::read_total : Latency::write_total));
   kind["bytes"].push_back(load.operations[index(operation)].bytes);
-  kind["queue_p99"].push_back(quantile(load.latency(read ? Latency::read_queue : Latency::write_queue), 0.99));
-  kind["device_p99"].push_back(quantile(load.device(operation), 0.99));
+  kind["queue_p99"].push_back(quantile_of(load.latency(read ? Latency::read_queue : Latency::write_queue), 0.99));
+  kind["device_p99"].push_back(quantile_of(load.device(operation), 0.99));
   const auto first = index(read ? Latency::read_device_none : Latency::write_device_none);
   for (std::size_t during = 0; during < model::kDurings; ++during) {
     const SparseHistogram& beside = load.latencies.at(first + during);
     const std::string name = fmt::format("beside_{}", model::kDuringNames.at(during));
     kind[name + "_ios"].push_back(beside.count());
-    kind[name + "_p99"].push_back(quantile(beside, 0.99));
+    kind[name + "_p99"].push_back(quantile_of(beside, 0.99));
   }
 }
 
@@ -220,7 +215,9 @@ Json wear_json(const std::vector<model::PastWear>& wear) {
                    {"temperature_celsius", number(one.temperature_celsius)},
                    {"host_bytes", number(one.host_bytes)},
                    {"media_bytes", number(one.media_bytes)},
-                   {"source", text(one.source)}});
+                   {"source", text(one.source)},
+                   {"host_unit_bytes", one.host_unit_bytes > 0 ? Json(one.host_unit_bytes) : Json()},
+                   {"media_unit_bytes", one.media_unit_bytes > 0 ? Json(one.media_unit_bytes) : Json()}});
   }
   return all;
 }

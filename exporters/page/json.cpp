@@ -26,6 +26,11 @@ Json bounds_json() {
   return seconds;
 }
 
+Json quantile_of(const model::SparseHistogram& histogram, double share) {
+  return histogram.empty() ? Json()
+                           : latency_of(static_cast<std::uint8_t>(model::quantile_word(histogram.dense(), share)));
+}
+
 std::string heat_text(const live::Buckets& buckets) {
   if (buckets.empty()) {
     return "";
@@ -50,6 +55,17 @@ std::optional<live::Kind> kind_in(const std::string& name) {
 
 std::string run_of(const model::Snapshot& snapshot) {
   return fmt::format("{:.2f}", snapshot.process.start_time_seconds);
+}
+
+const model::NvmeDrive* drive_of(const model::Snapshot& snapshot, std::string_view device) {
+  for (const model::NvmeDrive& drive : snapshot.nvme_drives) {
+    for (const model::NvmeNamespace& one : drive.identity->namespaces) {
+      if (one.device == device) {
+        return &drive;
+      }
+    }
+  }
+  return nullptr;
 }
 
 Json head_of(const model::Snapshot& snapshot) {

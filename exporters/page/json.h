@@ -13,6 +13,8 @@
 #include "daemon/live/recent_past.h"
 #include "daemon/live/what_if.h"
 #include "daemon/live/why.h"
+#include "daemon/model/device_load.h"
+#include "daemon/model/past.h"
 #include "daemon/model/snapshot.h"
 #include "exporters/coding/outside_text.h"
 
@@ -27,6 +29,8 @@ inline std::string sentence(std::string_view words) { return coding::outside_sen
 double seconds_of(model::WallTime time);
 Json latency_of(std::uint8_t word);  // upper bound of the word, in seconds
 Json bounds_json();                  // of all words
+/// Upper bound of the word in which this share of the I/Os has ended; null without I/Os.
+Json quantile_of(const model::SparseHistogram& histogram, double share);
 
 /// One column of a heatmap, "FIRST:LEVELS": the word of the first level, and one level a word. '0': none, '1': one I/O,
 /// '2': two or three, '3': four to seven, and so on. Empty without I/Os.
@@ -36,6 +40,9 @@ std::optional<live::Kind> kind_in(const std::string& name);  // empty: reads; no
 /// Which run of the daemon, and which of its snapshots: the head of every answer.
 Json head_of(const model::Snapshot& snapshot);
 std::string run_of(const model::Snapshot& snapshot);
+
+/// The drive that has the device as a namespace; null: none that is known.
+const model::NvmeDrive* drive_of(const model::Snapshot& snapshot, std::string_view device);
 
 Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<live::Burst>& bursts);
 Json burst_json(const live::Burst& burst);
@@ -50,6 +57,8 @@ Json column_json(const model::Snapshot& snapshot, const live::RecentPast& past, 
                  std::uint64_t number);  // null if memory does not reach there
 Json tenants_json(const model::DeviceSnapshot& device, const model::Snapshot& snapshot);
 Json what_if_json(const model::Snapshot& snapshot, const std::string& device, const live::WhatIfQuestion& question);
+/// `past` null: nothing is known, and `reason`.
+Json day_json(const model::PastDay* past, std::string_view reason);
 Json status_json(const model::Snapshot& snapshot, const live::RecentPast& past);
 Json doctor_json(const model::Snapshot& snapshot, const doctor::Onsets& onsets);
 

@@ -231,6 +231,9 @@ std::shared_ptr<const Answer> Site::api(const std::shared_ptr<const model::Snaps
   if (!snapshot) {
     return plain(503, "no sample was taken yet\n");
   }
+  if (question.path == "/api/v1/day") {
+    return unless_known(day(*snapshot, coding::prefers_gzip(question.accept_encoding)), question);
+  }
   const auto what = wanted(*snapshot, past_, onsets_, ask_moment_, question);
   if (const auto* refusal = std::get_if<Refusal>(&what)) {
     return *refusal;
@@ -254,6 +257,33 @@ std::shared_ptr<const Answer> Site::api(const std::shared_ptr<const model::Snaps
                              return coded(std::move(answer), gzip, effort);
                            }),
                       question);
+}
+
+std::shared_ptr<const Answer> Site::day(const model::Snapshot& snapshot, bool gzip) {
+  constexpr std::chrono::seconds kAgain{10};
+  const std::lock_guard lock(day_mutex_);
+  if (days_ == 0 || snapshot.taken_at < day_.begin || snapshot.taken_at >= day_.end) {
+    const auto minute = std::chrono::floor<std::chrono::minutes>(snapshot.taken_at);
+    const auto past = ask_day_ ? ask_day_(minute) : util::fail("");
+    const std::string reason = past       ? ""
+                               : ask_day_ ? "the history does not answer (" + past.error().message + ")"
+                                          : "no history is kept here: history.directory is empty";
+    const bool again = !past && ask_day_;
+    Json json = day_json(past ? &*past : nullptr, reason);
+    day_ = {again ? snapshot.taken_at : minute,
+            again ? snapshot.taken_at + kAgain : minute + std::chrono::minutes(1),
+            fmt::format("W/\"{}-day-{}\"", run_of(snapshot), ++days_),
+            json.dump(-1, ' ', false, Json::error_handler_t::replace),
+            {}};
+    const std::lock_guard counting(mutex_);
+    ++made_;
+  }
+  auto& answer = day_.answers[gzip ? 1 : 0];
+  if (!answer) {
+    answer = std::make_shared<const Answer>(
+        coded(Answer{200, kJsonType, "", day_.etag, day_.text}, gzip, coding::Effort::usual));
+  }
+  return answer;
 }
 
 std::uint64_t Site::renderings() const {

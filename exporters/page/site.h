@@ -2,9 +2,11 @@
 // What does a browser, or `ssdpulse top`, get? The page's files, the runbooks, and /api/v1 as JSON.
 //
 // An answer of the API is made once a snapshot and coding, on first demand, and shared by all who ask; they are
-// forgotten with the next snapshot. Files never change: they are compressed once. Knows nothing of sockets.
+// forgotten with the next snapshot. That of the day is made once a minute. Files never change: they are compressed
+// once. Knows nothing of sockets.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -39,11 +41,14 @@ struct Answer {
 /// What the history has of the minute that begins then; may take seconds. From any thread.
 using AskMoment = std::function<util::Result<model::PastMoment>(model::PastTime)>;
 
-/// Thread-safe; the past and the onsets must outlive it. `ask_moment` empty: no history is kept.
+/// What the history has of the day until then; likewise.
+using AskDay = std::function<util::Result<model::PastDay>(model::PastTime)>;
+
+/// Thread-safe; the past and the onsets must outlive it. `ask_moment` and `ask_day` empty: no history is kept.
 class Site {
  public:
-  Site(const live::RecentPast& past, const doctor::Onsets& onsets, AskMoment ask_moment = {})
-      : past_(past), onsets_(onsets), ask_moment_(std::move(ask_moment)) {}
+  Site(const live::RecentPast& past, const doctor::Onsets& onsets, AskMoment ask_moment = {}, AskDay ask_day = {})
+      : past_(past), onsets_(onsets), ask_moment_(std::move(ask_moment)), ask_day_(std::move(ask_day)) {}
 
   /// Paths of the page's files and runbooks, "/" among them.
   [[nodiscard]] std::shared_ptr<const Answer> file(const Question& question);
@@ -63,15 +68,29 @@ class Site {
   using Make = std::function<Answer()>;
   std::shared_ptr<Slot> slot(std::map<std::string, std::shared_ptr<Slot>>& slots, const std::string& key);
   std::shared_ptr<const Answer> once(Slot& slot, const Make& make);
+  std::shared_ptr<const Answer> day(const model::Snapshot& snapshot, bool gzip);
 
   const live::RecentPast& past_;
   const doctor::Onsets& onsets_;
   const AskMoment ask_moment_;
+  const AskDay ask_day_;
   mutable std::mutex mutex_;  // never held while an answer is made
   std::string version_;       // run and snapshot that slots_ are of
   std::map<std::string, std::shared_ptr<Slot>> slots_;
   std::map<std::string, std::shared_ptr<Slot>> files_;
   std::uint64_t made_ = 0;
+
+  /// The answer of /api/v1/day: for all of a minute, or for some seconds where the history did not answer.
+  struct Day {
+    model::WallTime begin;  // of the time for which it is good; as the end
+    model::WallTime end;
+    std::string etag;
+    std::string text;
+    std::array<std::shared_ptr<const Answer>, 2> answers;  // plain, gzip
+  };
+  std::mutex day_mutex_;  // held while the history is asked: whoever asks meanwhile gets the same answer
+  Day day_;
+  std::uint64_t days_ = 0;
 };
 
 }  // namespace ssdpulse::page

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose I/O is it on one device, and by which way does it come? Totals since the daemon began: rates are differences.
+// Whose I/O is it on one device, by which way does it come, and what was said of writes? Totals since the daemon began:
+// rates are differences.
+#include <array>
+#include <vector>
+
 #include "daemon/model/device_load.h"
 #include "daemon/model/tenants.h"
 #include "exporters/page/json.h"
@@ -23,6 +27,59 @@ Json named(std::string name, const model::TotalsByOperation& totals) {
   return one;
 }
 
+/// Counted in one mode alone; null in the other, as nothing is known then.
+Json writes_json(const model::DeviceSnapshot& device, const model::Snapshot& snapshot) {
+  if (snapshot.latency_mode == "completion-only" || !device.io) {
+    return {};
+  }
+  const model::WriteDetails& writes = device.io->writes;
+  Json answer{{"hints", Json::array()}, {"classes", Json::array()}, {"streams", Json::array()}};
+  for (std::size_t i = 0; i < model::kWriteHints; ++i) {
+    answer["hints"].push_back({{"name", model::kWriteHintNames.at(i)},
+                               {"ios", writes.hint_ios.at(i)},
+                               {"bytes", writes.hint_bytes.at(i)},
+                               {"device_seconds", static_cast<double>(writes.hint_latency.at(i).sum_ns) / 1e9}});
+  }
+  for (std::size_t i = 0; i < model::kWriteClasses; ++i) {
+    answer["classes"].push_back({{"name", model::kWriteClassNames.at(i)}, {"bytes", writes.class_bytes.at(i)}});
+  }
+  for (const auto& [stream, bytes] : writes.stream_bytes) {
+    answer["streams"].push_back({{"name", std::to_string(stream)}, {"bytes", bytes}});
+  }
+  return answer;
+}
+
+Json hint_path_json(const model::DeviceSnapshot& device) {
+  if (!device.hint_path) {
+    return {};
+  }
+  return {{"kernel", model::kHintReachWords.at(static_cast<std::size_t>(device.hint_path->kernel))},
+          {"drive", model::kDriveSeparationWords.at(static_cast<std::size_t>(device.hint_path->drive))}};
+}
+
+/// Reclaim unit handles of flexible data placement, by who uses them; null where the drive does not say.
+Json handles_json(const model::NvmeDrive* drive) {
+  constexpr std::array<std::string_view, 3> kUses{"unused", "host", "controller"};
+  std::array<std::uint64_t, kUses.size()> handles{};
+  bool any = false;
+  for (const model::NvmeValue& value : drive != nullptr ? drive->values : std::vector<model::NvmeValue>{}) {
+    for (std::size_t use = 0; use < kUses.size(); ++use) {
+      if (value.field == model::NvmeField::fdp_handle_use && value.value == static_cast<double>(use)) {
+        ++handles.at(use);
+        any = true;
+      }
+    }
+  }
+  if (!any) {
+    return {};
+  }
+  Json answer;
+  for (std::size_t use = 0; use < kUses.size(); ++use) {
+    answer[std::string(kUses.at(use))] = handles.at(use);
+  }
+  return answer;
+}
+
 }  // namespace
 
 Json tenants_json(const model::DeviceSnapshot& device, const model::Snapshot& snapshot) {
@@ -30,6 +87,9 @@ Json tenants_json(const model::DeviceSnapshot& device, const model::Snapshot& sn
   answer["device"] = text(device.device->name);
   answer["tenants"] = Json();
   answer["paths"] = Json();
+  answer["writes"] = writes_json(device, snapshot);
+  answer["hint_path"] = hint_path_json(device);
+  answer["placement_handles"] = handles_json(drive_of(snapshot, device.device->name));
   if (!device.tenants) {
     return answer;
   }

@@ -58,6 +58,50 @@ def tenants(rows):
                                        for one, what in rows.items())
 
 
+def latencies(blob):
+    """{place: {word: I/Os}} of the bytes of a load; and the milliseconds measured."""
+    values, value, shift = [], 0, 0
+    for byte in blob:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            values.append(value)
+            value, shift = 0, 0
+    rest = iter(values)
+
+    def places():
+        mask = next(rest)
+        return [place for place in range(64) if mask >> place & 1]
+
+    def words():
+        count, _, at, found = next(rest), next(rest), 0, {}
+        for _ in range(count):
+            at += next(rest)
+            found[at] = next(rest)
+        return found
+
+    next(rest)  # the layout
+    measured = next(rest)
+    for _ in places():
+        for _ in range(5):
+            next(rest)
+    for _ in places():
+        next(rest)
+    return {place: words() for place in places()}, measured
+
+
+def minutes_between(file, device, begin, end):
+    """What latencies() says of each minute of a history that somebody else may be writing."""
+    connection = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
+    try:
+        rows = connection.execute(
+            "SELECT load FROM device_minute, device WHERE name = ? AND at >= (device.id << 32 | ?) AND at < (device.id << 32 | ?)",
+            (device, int(begin) // MINUTE, int(end) // MINUTE)).fetchall()
+    finally:
+        connection.close()
+    return [latencies(blob) for (blob,) in rows]
+
+
 class Past:
     """The file of a history, with the device that it knows under this name."""
 
@@ -96,6 +140,17 @@ class Past:
     def reaches(self, minutes_from, hours_to):
         self.execute("UPDATE account SET begun = 0, minutes_from = ?, hours_made_to = ?", int(minutes_from) // MINUTE,
                      int(hours_to) // MINUTE)
+
+    def drive(self):
+        """The drive that this device is a namespace of, as the ledger names it."""
+        serial, model = self._connection.execute("SELECT serial, model FROM device WHERE id = ?", (self._id,)).fetchone()
+        self.execute("INSERT INTO drive (nqn, serial, model, firmware, last_minute, state) VALUES ('', ?, ?, '', ?, NULL)", serial, model, 2**31)
+        return self._connection.execute("SELECT max(id) FROM drive").fetchone()[0]
+
+    def drive_minute(self, drive, at, host, media, used, spare, celsius):  # pylint: disable=too-many-arguments
+        """`host`: units of 512,000 bytes, `media`: bytes; written since the drive was new."""
+        self.execute("INSERT INTO drive_minute VALUES (?, ?, 1, 'ocp', ?, 512000, 1, NULL, ?, 1, 0, ?, ?, ?, NULL, NULL, NULL, NULL, 0)",
+                     int(at) // MINUTE, drive, host.to_bytes(16, "big"), media.to_bytes(16, "big"), used, spare, celsius)
 
     def spike(self, at, length, peak, usual, cause, evidence, missing=""):
         self.execute("INSERT OR REPLACE INTO latency_spike VALUES (?, ?, 'read', ?, ?, ?, 50, ?, ?, ?)", int(at * 1000),

@@ -27,6 +27,7 @@ from browser import browser  # noqa: E402  pylint: disable=wrong-import-position
 from controlled_disk import controlled_disk  # noqa: E402  pylint: disable=wrong-import-position
 from heatmap import painted  # noqa: E402  pylint: disable=wrong-import-position
 from lib import buckets, cgroups, rig  # noqa: E402  pylint: disable=wrong-import-position
+from page_words import latency_text, rounded, scaled, short  # noqa: E402  pylint: disable=wrong-import-position
 from selenium.webdriver.common.keys import Keys  # noqa: E402  pylint: disable=wrong-import-position
 
 FAST = {"read": 0.0005, "write": 0.0005}
@@ -34,6 +35,9 @@ SLOW = {"read": 0.25,  # far beyond what a busy host does to a read
          "write": 0.0005}
 MARKUP = "<img src=x onerror=alert(1)>"  # a name that a directory may have
 TENANT = f"<img><u>{os.getpid()}.service"
+HINTS = ("not_set", "none", "short", "medium", "long", "extreme", "unknown")
+CLASSES = ("journal", "metadata", "writeback", "direct", "swap", "other")
+BYTES = (" B", " kB", " MB", " GB")
 WATCHED = 600 if rig.LONG else 0  # seconds that somebody just looks at the page
 
 
@@ -88,24 +92,6 @@ class Pages:
         return next((page for time_, page in list(self._pages.items()) if abs(time_ - seconds) < 0.0015), None)
 
 
-def short(value):
-    """Three digits at most, as the page shows them."""
-    text = f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def latency_text(seconds):
-    if seconds < 1e-3:
-        return short(seconds * 1e6) + " µs"
-    return short(seconds * 1e3) + " ms" if seconds < 1 else short(seconds) + " s"
-
-
-def scaled(value, units):
-    while value >= 1000:
-        value, units = value / 1000, units[1:]
-    return short(value) + units[0]
-
-
 def p99(histogram):
     """Upper bound of the native bucket in which 99 % of the samples end."""
     rank, seen = -(-99 * histogram.count // 100), 0
@@ -114,6 +100,14 @@ def p99(histogram):
         if seen >= rank:
             return float(f"{2 ** (index / 8):.4g}")
     raise ValueError("no samples")
+
+
+def numbers_are_written_as_here(check, chrome):
+    """The page's own words of numbers; what is compared below is written alike."""
+    values = [0, 0.004, 0.05, 0.5, 1, 1.004, 1.6, 9.996, 10, 10.04, 16.08, 99.96, 100, 100.5, 160, 999.4, 1600, 1604, 16000, 160000, 1.6e9]
+    shown = chrome.run("return import('/words.js').then((words) => arguments[0].map((one) => [words.short(one), words.latency(one / 1e4), words.count(one)]))",
+                       values)
+    check.equal(shown, [[short(one), latency_text(one / 1e4), scaled(one, ["", " k", " M", " G"])] for one in values], "how numbers are written")
 
 
 def numbers_are_those_of_metrics(check, chrome, pages, name):
@@ -127,7 +121,7 @@ def numbers_are_those_of_metrics(check, chrome, pages, name):
     if not seen:
         return
     begin, end, cells = seen
-    before, after = pages.at(begin), pages.at(end)
+    before, after, length = pages.at(begin), pages.at(end), round(end - begin, 3)
 
     def grown(metric, **labels):
         return after.value(metric, device=name, **labels) - before.value(metric, device=name, **labels)
@@ -141,11 +135,58 @@ def numbers_are_those_of_metrics(check, chrome, pages, name):
         check.that(shown in {latency_text(wanted * factor) for factor in (0.9995, 1, 1.0005)},
                    f"p99 of {kind}s as in /metrics: {shown}, {latency_text(wanted)}")
         line = 0 if kind == "read" else 1
-        check.equal(cells[5].split("\n")[line], scaled(difference.count / (end - begin), ["", " k", " M"]) + " " + kind,
+        check.equal(cells[5].split("\n")[line], scaled(difference.count / length, ["", " k", " M"]) + " " + kind,
                     f"{kind}s a second")
         check.equal(cells[6].split("\n")[line],
-                    scaled(grown("ssdpulse_io_bytes_total", operation=kind) / (end - begin), [" B", " kB", " MB", " GB"]) + " " + kind,
+                    scaled(grown("ssdpulse_io_bytes_total", operation=kind) / length, [" B", " kB", " MB", " GB"]) + " " + kind,
                     f"bytes of {kind}s a second")
+
+
+def writes_are_told_apart(check, chrome, pages, name):
+    chrome.run("location.hash = arguments[0]", f"#/device/{name}")
+    seen = chrome.wait(lambda: next(
+        (found for found in [chrome.run(
+            "const w = document.querySelector('#writes'); if (!w?.dataset.end) return null;"
+            "const rows = (id) => [...w.querySelectorAll(`[data-bars=${id}] tbody tr`)].map((row) => [...row.children].map((cell) => cell.textContent));"
+            "return [Number(w.dataset.begin), Number(w.dataset.end), rows('hints'), rows('classes'), rows('streams')]")]
+         if found and found[2] and pages.at(found[0]) and pages.at(found[1])), None), 20)
+    check.that(bool(seen), "the page says of which snapshots its hints are")
+    if not seen:
+        return
+    begin, end, hints, classes, streams = seen
+    before, after, length = pages.at(begin), pages.at(end), end - begin
+
+    def grown(metric, **labels):
+        return after.value(metric, device=name, **labels) - before.value(metric, device=name, **labels)
+
+    def device_time(hint):
+        return after.histogram("ssdpulse_write_hint_latency_seconds", device=name, hint=hint).sum - before.histogram(
+            "ssdpulse_write_hint_latency_seconds", device=name, hint=hint).sum
+
+    wanted = [[hint.replace("_", " "), rounded(grown("ssdpulse_write_hint_ios_total", hint=hint) / length, 1),
+               scaled(grown("ssdpulse_write_hint_bytes_total", hint=hint) / length, BYTES) + "/s",
+               short(device_time(hint) / length * 100) + " %"]
+              for hint in HINTS if grown("ssdpulse_write_hint_ios_total", hint=hint) > 0]
+    check.equal([row[:4] for row in hints], wanted, "writes by hint as in /metrics")
+    wanted = [[one, scaled(grown("ssdpulse_write_class_bytes_total", **{"class": one}) / length, BYTES) + "/s"]
+              for one in CLASSES if grown("ssdpulse_write_class_bytes_total", **{"class": one}) > 0]
+    check.equal(classes, wanted, "writes by class as in /metrics")
+    check.equal(streams, [], "no write named a stream")
+    check.that("named a stream" in chrome.text("[data-bars=streams]"), "and the page says so")
+    known = after.value("ssdpulse_write_hint_path_info", device=name) is not None
+    check.that(("Hints: " if known else "not known yet") in chrome.text("#writes"), "where hints end is said")
+
+
+def overview_fits_its_width(check, chrome):
+    chrome.run("location.hash = '#/'")
+    chrome.wait(lambda: chrome.find("tr[data-device]"))
+    for width in (320, 760, 1270, 1271, 1400, 3840):
+        chrome.size(width, 900)
+        time.sleep(0.3)
+        table, room, page = chrome.run("const s = document.querySelector('.drives').closest('.scroll');"
+                                       "return [s.scrollWidth, s.clientWidth, document.scrollingElement.scrollWidth]")
+        check.that(table <= room and page <= width, f"all columns of the overview are in sight at {width} pixels: {table} of {room}")
+    chrome.size(1280, 900)
 
 
 def heatmap_shows_what_was_injected(check, chrome, tell, name):
@@ -282,6 +323,7 @@ def answers_fit_the_schema(check, port, name):
     validate("/api/v1/status", "status")
     validate("/api/v1/doctor", "doctor")
     validate("/api/v1/why", "why_answer")
+    validate("/api/v1/day", "day")
     validate(f"/api/v1/why?at={int(time.time()) - 5}", "why_answer")
     live, _ = validate(f"/api/v1/devices/{name}/live", "live")
     for heat in ("write", "flush", "discard", "commit"):
@@ -323,9 +365,11 @@ def test(check, state):
             paint = chrome.run("return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null")
             check.figure(f"first picture after {paint} ms")
             check.that("log pages are read of NVMe drives alone" in chrome.text("main"), "the page says what is not measured")
+            numbers_are_written_as_here(check, chrome)
             with Pages(daemon) as pages:
                 time.sleep(11)
                 numbers_are_those_of_metrics(check, chrome, pages, busy.name)
+                writes_are_told_apart(check, chrome, pages, busy.name)
             heatmap_shows_what_was_injected(check, chrome, tell, slow.name)
             spike_is_explained(check, chrome)
             it_says_whose_and_by_which_way(check, chrome)
@@ -334,6 +378,7 @@ def test(check, state):
             only_known_hosts_are_answered(check, daemon.port)
             keyboard_is_enough(check, chrome, busy.name)
             fits_320_pixels(check, chrome, slow.name)
+            overview_fits_its_width(check, chrome)
             if not check.failures:
                 watched_for_long(chrome, busy.name)
             said = [one for one in chrome.console() if "willReadFrequently" not in one]  # about our own reading of pixels

@@ -3,8 +3,8 @@
 # timeout: 180
 """Do the page, `ssdpulse why --at` and `ssdpulse top --at` tell the past as it was?
 
-A history of 80 days is written by this test, with an fstrim that stalled reads last night, an hour in which nobody measured, and a
-minute without I/O. What each of them says of those times is known. Not Debian's python3 but that of the path would lack selenium.
+A history of 80 days is written by this test, with an fstrim that stalled reads last night, an hour in which nobody measured, a
+minute without I/O, and a drive that amplified its writes more from that fstrim on. What each of them says of those times is known. Not Debian's python3 but that of the path would lack selenium.
 """
 import json
 import subprocess
@@ -19,14 +19,18 @@ import jsonschema  # noqa: E402  pylint: disable=wrong-import-position
 from browser import browser  # noqa: E402  pylint: disable=wrong-import-position
 from heatmap import painted, shares  # noqa: E402  pylint: disable=wrong-import-position
 from lib import rig  # noqa: E402  pylint: disable=wrong-import-position
+from page_words import latency_text, scaled, short  # noqa: E402  pylint: disable=wrong-import-position
 from past import (DAY, HOUR, MINUTE, READ, READ_DEVICE_NONE, READ_QUEUE, READ_TOTAL, WRITE, WRITE_TOTAL,  # noqa: E402
-                  Past, column, load, seconds, tenants, word)  # pylint: disable=wrong-import-position
+                  Past, column, load, minutes_between, seconds, tenants, word)  # pylint: disable=wrong-import-position
 from selenium.webdriver.common.keys import Keys  # noqa: E402  pylint: disable=wrong-import-position
 
 USUAL, SLOW = word(0.001), word(0.3)
 READS, STALLED = 600, 50  # of a minute
 OUT_LIGHT = "d9dde3"  # style.css: --out
 HATCH_LIGHT = "b9bec6"
+BAD_LIGHT, BURST_LIGHT = "8a3b00", "00776b"  # --bad, --c4
+QUARTER = 15 * MINUTE
+UNIT = 512_000  # bytes; host writes of a minute are a thousand of them
 
 
 class Times:
@@ -54,6 +58,24 @@ def of_hour(times, at):
     return load(minutes * 60000, {READ: (minutes * READS, minutes * READS * 4096)}, {READ_TOTAL: reads, READ_DEVICE_NONE: reads})
 
 
+def amplification(times, at):
+    """Of what was written in the minute before."""
+    return 1.6 if at <= times.stall else 2.4
+
+
+def worn(times, at):
+    """(used, spare, degrees Celsius) as the drive says in that minute."""
+    return 0.05 + (at - times.minutes_from) / DAY / 100, 0.98 if at <= times.stall else 0.97, 40 + at // MINUTE % 7
+
+
+def write_wear(past, times):
+    drive, host, media = past.drive(), 10**9, 10**15
+    for at in range(times.minutes_from, times.now, MINUTE):
+        host += 1000
+        media += round(1000 * UNIT * amplification(times, at))
+        past.drive_minute(drive, at, host, media, *worn(times, at))
+
+
 def write_past(state, disk, times):
     with Past(state / "history/ssdpulse.db", disk.name) as past:
         who = {past.tenant(name, times.now): {READ: (reads, reads * 4096, reads * 1000000)}
@@ -71,6 +93,7 @@ def write_past(state, disk, times):
         past.burst(times.stall + 4, 44, "fstrim")
         past.seconds(times.stall - 55, [(i, times.stall - 55 + i, column({USUAL: 10, SLOW: 1} if 60 < i <= 102 else {USUAL: 10}))
                                         for i in range(1, 163)], 15)
+        write_wear(past, times)
         past.reaches(times.minutes_from, times.now // HOUR * HOUR)
 
 
@@ -120,12 +143,105 @@ def answers_fit_the_schema(check, base, disk, times):
     for path, definition in ((f"history/{disk.name}?from={times.stall}&to={times.stall + HOUR}&heat=read&tenants=total", "history"),
                              (f"history/{disk.name}?heat=commit", "history"),
                              (f"history/{disk.name}?seconds=1&from={times.stall - 60}&to={times.stall + 120}", "history_seconds"), (f"why?at={times.stall}", "why_answer"),
-                             (f"why?at={times.gap}", "why_answer"), ("why?at=1", "why_answer"), (f"devices/{disk.name}/tenants", "tenants")):
+                             (f"why?at={times.gap}", "why_answer"), ("why?at=1", "why_answer"), ("day", "day"), (f"devices/{disk.name}/tenants", "tenants")):
         answer = json.load(urllib.request.urlopen(base + "api/v1/" + path))
         try:
             jsonschema.validate(answer, {"$ref": f"#/$defs/{definition}", "$defs": schema["$defs"]})
         except jsonschema.ValidationError as error:
             check.that(False, f"{path} fits the schema: {error.message[:300]} at {list(error.absolute_path)}")
+
+
+def slots_of(chrome, colour):
+    """Quarters of an hour in which the strip of the day has pixels of this colour."""
+    width, height, data = chrome.pixels("tr[data-device] canvas.day")
+    wanted = tuple(int(colour[i:i + 2], 16) for i in (0, 2, 4))
+    return {int((x + 0.5) * 96 / width) for x in range(width) for y in range(height)
+            if data[4 * (y * width + x) + 3] > 200
+            and sum(abs(a - b) for a, b in zip(data[4 * (y * width + x):4 * (y * width + x) + 3], wanted)) < 24}
+
+
+def the_day_is_a_strip(check, chrome, disk, times):
+    chrome.size(1000, 900)  # wide strips, so that each slot has whole pixels
+    seen = chrome.wait(lambda: chrome.run("return Number(document.querySelector('tr[data-device]')?.dataset.dayFrom ?? 0)"))
+    check.that(bool(seen), "the page has the day")
+    begin, slot = seen or 0, lambda at: int(at - begin) // QUARTER
+    check.equal(begin % QUARTER, 0, "slots begin with a quarter of an hour")
+    wanted = ({slot(times.stall + 5)}, {slot(times.stall + 4)}, set(range(slot(times.gap), slot(times.gap + HOUR))))
+    drawn = ()
+
+    def is_drawn():
+        nonlocal drawn
+        drawn = tuple(slots_of(chrome, ink) for ink in (BAD_LIGHT, BURST_LIGHT, HATCH_LIGHT))
+        return drawn == wanted
+    chrome.wait(is_drawn, 10)
+    check.equal(drawn, wanted, "slots with a slow time, with a burst, and without data")
+    words = f"1 spike, worst {time.strftime('%H:%M', time.localtime(times.stall))} by discards; 1 burst; no data for 60 min"
+    check.equal(chrome.text("tr[data-device] canvas.day ~ small"), words, "the strip in words")
+    check.equal(chrome.run("return document.querySelector('canvas.day').getAttribute('aria-label')"), "Last 24 hours: " + words, "and for a screen reader")
+    chrome.run("document.querySelector('canvas.day ~ small a').focus()")
+    time.sleep(2.5)  # the table is made anew each second
+    check.equal(chrome.run("return document.activeElement.hash"), f"#/device/{disk.name}?range=86400", "its words lead to the day of the drive, and keep the focus")
+    chrome.run("document.querySelector('#day-table').open = true")
+    quarter = time.strftime("%F %H:%M", time.localtime(begin + slot(times.stall) * QUARTER))
+    check.that(chrome.wait(lambda: quarter in chrome.text("#day-table")), "and as a table: " + chrome.text("#day-table").replace("\n", " | "))
+    chrome.size(1280, 900)
+
+
+def quantile(words, share):
+    rank, seen = max(1, -int(-share * sum(words.values()) // 1)), 0
+    for one in sorted(words):
+        seen += words[one]
+        if seen >= rank:
+            return float(f"{seconds(one):.4g}")  # as the API rounds
+    raise ValueError("no I/Os")
+
+
+def the_last_hour_is_beside_now(check, chrome, file, disk):
+    chrome.run("document.querySelector('#day-table').open = true")
+
+    def shown():
+        return chrome.run(
+            "const row = document.querySelector('tr[data-device]'); const text = (one) => one.textContent.replaceAll('\\u00a0', ' ');"
+            "return [Number(row.dataset.hourTo), [...row.querySelectorAll('small')].map(text).filter((one) => one.startsWith('1 h')),"
+            " [...document.querySelectorAll('#day-table tr[data-hour]')].map((one) => [...one.children].map(text))]")
+
+    def computed(to):
+        sums = {READ_TOTAL: {}, WRITE_TOTAL: {}}
+        for latencies, _ in minutes_between(file, disk.name, to - HOUR, to):
+            for place, total in sums.items():
+                for one, ios in latencies.get(place, {}).items():
+                    total[one] = total.get(one, 0) + ios
+        cells = [f"1 h: {latency_text(quantile(total, 0.99))}, n {scaled(sum(total.values()), ['', ' k', ' M'])}" for total in sums.values()]
+        rows = [[disk.name, kind, f"{sum(total.values()):,}", *(latency_text(quantile(total, share)) for share in (0.5, 0.99, 0.999))]
+                for kind, total in zip(("reads", "writes"), sums.values())]
+        return cells, rows
+
+    to, cells, rows = shown()
+    wanted = computed(to)
+    check.equal(cells, wanted[0], "p99 and number of reads and writes in the last hour, as in the file")
+    check.equal([row[:6] for row in rows], wanted[1], "and its other quantiles in the table")
+
+
+def wear_is_drawn_over_time(check, chrome, disk, times):
+    begin, end = times.stall - 30 * MINUTE, times.stall + 30 * MINUTE
+    open_window(chrome, disk.name, f"from={begin}&to={end}")
+    chrome.run("document.querySelectorAll('#wear details').forEach((one) => { one.open = true; })")
+    chrome.wait(lambda: chrome.run("return document.querySelectorAll('#wear table').length") == 3)
+    tables = chrome.run("return [...document.querySelectorAll('#wear table')].map((table) => [...table.querySelectorAll('tbody tr')]"
+                        ".map((row) => [...row.children].slice(1).map((cell) => cell.textContent)))")
+    minutes = range(end - MINUTE, begin - 1, -MINUTE)
+    # What was written before the first one is not of this window.
+    wanted = [[short(amplification(times, at)) if at > begin else "not known (too little written, or not counted)"] for at in minutes]
+    check.equal(tables[0], wanted, "write amplification minute by minute")
+    wear = [worn(times, at) for at in minutes]
+    check.equal(tables[1], [[short(used * 100) + " %", short(spare * 100) + " %"] for used, spare, _ in wear], "life used and spare")
+    check.equal(tables[2], [[f"{celsius:.0f} °C"] for _, _, celsius in wear], "temperature")
+    legend = chrome.text("#wear .legend")
+    chrome.run("document.querySelector('#wear .plot').focus()")
+    chrome.keys(*[Keys.ARROW_LEFT] * 40)
+    check.that(chrome.wait(lambda: chrome.text("#wear .legend") != legend), "the time cursor moves there")
+    check.equal((legend, chrome.text("#wear .legend")), ("media by host writes: 2.4", "media by host writes: 1.6"), "what it says at the end, and before the fstrim")
+    chrome.keys(Keys.ESCAPE)
 
 
 def open_window(chrome, device, query):
@@ -221,14 +337,17 @@ def test(check, state):
             answers_fit_the_schema(check, base, disk, times)
             chrome.driver.get(base)
             check.that(chrome.wait(lambda: chrome.find("tr[data-device]")), "the page is there")
+            the_day_is_a_strip(check, chrome, disk, times)
+            the_last_hour_is_beside_now(check, chrome, state / "history/ssdpulse.db", disk)
             a_night_is_looked_at(check, chrome, disk, times)
+            wear_is_drawn_over_time(check, chrome, disk, times)
             ranges_and_the_way_back(check, chrome, disk, times)
             three_states(check, chrome, disk, times)
             fits_320_pixels(check, chrome)
             said = [one for one in chrome.console() if "willReadFrequently" not in one]
             check.equal(said, [], "console messages and violations of the policy")
             asked = [url for url in chrome.requested() if "/history/" in url]
-            check.that(len(asked) <= 18, f"{len(asked)} questions to the history")
+            check.that(len(asked) <= 20, f"{len(asked)} questions to the history")
 
 
 rig.main(test)

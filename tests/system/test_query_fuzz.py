@@ -31,7 +31,7 @@ def path_of(chance, disk):
     base = chance.choice((f"/api/v1/devices/{disk}/live", f"/api/v1/devices/{disk}/column", f"/api/v1/devices/{disk}/what-if",
                           f"/api/v1/devices/{disk}/tenants", "/api/v1/devices", "/api/v1/why", "/api/v1/status", "/api/v1/nothing",
                           "/api/v1/devices//live", "/api/v1/devices/%2e%2e/live", "/", "/api/v1/history/none")
-                         if chance.random() > 0.03 else (f"/api/v1/history/{disk}", "/api/v1/history", "/metrics"))
+                         if chance.random() > 0.03 else (f"/api/v1/history/{disk}", "/api/v1/history", "/api/v1/day", "/metrics"))
 
     def value():
         kind = chance.random()

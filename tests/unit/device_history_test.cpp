@@ -545,6 +545,88 @@ TEST(Reading, a_moment_has_what_touches_its_minute_and_says_what_is_missing) {
   EXPECT_EQ(series->bursts.size(), 1U) << "it ended within";
 }
 
+/// What a day has in the slots that the next test fills.
+void expect_slot(const model::PastDay::Slot& slot, std::uint32_t minutes, std::uint64_t spikes, std::uint64_t bursts,
+                 const std::string& worst) {
+  EXPECT_EQ(slot.measured_minutes, minutes);
+  EXPECT_EQ(slot.spikes, spikes);
+  EXPECT_EQ(slot.bursts, bursts);
+  EXPECT_EQ(slot.worst ? slot.worst->cause : "", worst);
+}
+
+TEST(Reading, a_day_has_its_slots_its_marks_and_its_last_hour) {
+  Rig rig({std::chrono::hours(90 * 24), std::uint64_t{64} << 20U});
+  const Minute at = kBegin + 24h + 7min;  // so the first slot begins a quarter of an hour after kBegin
+  Batch batch;
+  const auto measure = [&](const std::string& identity, const std::string& name, Minute start, std::uint64_t reads) {
+    model::DeviceLoad load;
+    load.measured_ms = 60'000;
+    load.latencies[0] = {{{100, reads}}, 1};
+    load.latencies[1] = {{{120, 2 * reads}}, 1};
+    batch.device_minutes.push_back({{identity, name, "m", "s"}, start, load});
+  };
+  for (const auto start : {kBegin + 14min, kBegin + 15min, kBegin + 29min, kBegin + 30min}) {
+    measure("w", "sda", start, 1000);
+  }
+  measure("w", "sda", at - 61min, 1000);
+  measure("w", "sda", at - 60min, 1);
+  measure("w", "sda", at - 1min, 2);
+  measure("w", "sda", at, 1000);
+  measure("w2", "sda", kBegin + 40min, 1000);  // had the name before
+  measure("w3", "sdz", kBegin + 14min, 1000);  // was gone by then
+  const auto spike = [&](const char* device, model::WallTime begin, std::chrono::seconds length, double excess,
+                         model::SpikeCause cause) {
+    batch.spikes.push_back(spike_at(device, begin, length));
+    batch.spikes.back().excess_seconds = excess;
+    batch.spikes.back().cause = cause;
+  };
+  spike("sda", kBegin + 10min, 1s, 50, model::SpikeCause::error);
+  spike("sda", kBegin + 14min + 50s, 20s, 1, model::SpikeCause::flush);
+  spike("sda", kBegin + 29min + 50s, 20s, 5, model::SpikeCause::gc);
+  spike("sda", kBegin + 31min, 1s, 9, model::SpikeCause::discard);
+  spike("sdb", kBegin + 32min, 1s, 90, model::SpikeCause::thermal);
+  batch.bursts = {{kBegin + 20min, "sda", "fstrim", 1800, 4096}, {kBegin + 20min, "sdb", "mkfs", 30, 4096}};
+  rig.write(batch, at + 1min);
+  const auto ask = [&] {
+    auto past = PastReader::open(rig.file(), 25ms, std::chrono::steady_clock::now() + 60s);
+    auto day = past->day(at);
+    EXPECT_TRUE(day.has_value()) << day.error().message;
+    return *day;
+  };
+  const auto day = ask();
+  EXPECT_EQ(day.window, (Window{kBegin + 15min, kBegin + 24h + 15min}));
+  EXPECT_EQ(day.hour, (Window{at - 1h, at}));
+  ASSERT_EQ(day.devices.size(), 1U);
+  const auto& device = day.devices[0];
+  EXPECT_EQ(device.name, "sda");
+  expect_slot(device.slots[0], 2, 2, 1, "gc");
+  expect_slot(device.slots[1], 1, 2, 1, "discard");
+  expect_slot(device.slots[2], 0, 0, 1, "");
+  expect_slot(device.slots[3], 0, 0, 0, "");
+  expect_slot(device.slots[91], 2, 0, 0, "");
+  expect_slot(device.slots[95], 2, 0, 0, "");
+  EXPECT_EQ(device.slots[1].worst->excess_seconds, 9.0);
+  EXPECT_EQ(device.slots[1].worst->begin, kBegin + 31min);
+  EXPECT_EQ(device.spikes, 3U) << "each once";
+  EXPECT_EQ(device.bursts, 1U);
+  EXPECT_EQ(device.hour_measured_ms, 120'000U);
+  EXPECT_EQ(device.hour_reads.count(), 3U);
+  EXPECT_EQ(device.hour_writes.count(), 6U);
+
+  // Fifteen days later the hours are left; the minutes of an hour that was recorded in part are not known apart.
+  for (int i = 0; i < 40; ++i) {
+    rig.write({}, kBegin + std::chrono::days(15));
+  }
+  const auto later = ask();
+  ASSERT_EQ(later.devices.size(), 1U);
+  EXPECT_EQ(later.devices[0].slots[0].measured_minutes, 15U);
+  EXPECT_EQ(later.devices[0].slots[2].measured_minutes, 15U);
+  EXPECT_EQ(later.devices[0].slots[3].measured_minutes, 0U);
+  EXPECT_EQ(later.devices[0].slots[95].measured_minutes, 15U) << "of an hour that ends after the day";
+  EXPECT_EQ(later.devices[0].slots[1].spikes, 2U);
+  EXPECT_EQ(later.devices[0].hour_measured_ms, 0U) << "not known";
+}
+
 TEST(Reading, a_disk_that_was_replaced_keeps_its_own_numbers) {
   Rig rig;
   Batch batch = batch_of(0, 1);

@@ -106,6 +106,90 @@ TEST(page_site, why_asks_the_history_for_the_minute) {
   EXPECT_NE(refused.dump().find("the history does not answer (the disk is gone)"), std::string::npos);
 }
 
+model::PastDay some_day(model::PastTime at) {
+  model::PastDay day;
+  day.window = {at - std::chrono::hours(24), at};
+  day.hour = {at - std::chrono::hours(1), at};
+  day.devices.resize(2);
+  auto& busy = day.devices[0];
+  busy.name = "nvme0n1";
+  busy.slots[7] = {15, 2, 1, model::PastDay::Worst{at - std::chrono::hours(22), "read", "gc\n", 3, 0.5, 2.5}};
+  busy.spikes = 2;
+  busy.bursts = 1;
+  busy.hour_measured_ms = 3'540'000;
+  busy.hour_reads = {{{100, 99}, {150, 1}}, 1};
+  day.devices[1].name = "<b>";
+  day.reach.minutes = at - std::chrono::hours(3);
+  day.reach.hours = at - std::chrono::hours(12);
+  return day;
+}
+
+TEST(page_site, a_day_is_made_once_a_minute) {
+  Rig rig;
+  std::vector<model::PastTime> asked;
+  bool up = true;
+  Site site(rig.past, rig.onsets, {}, [&](model::PastTime at) -> util::Result<model::PastDay> {
+    asked.push_back(at);
+    return up ? util::Result<model::PastDay>(some_day(at)) : util::fail("<i>busy");
+  });
+  const auto begin = std::chrono::ceil<std::chrono::minutes>(rig.current->taken_at);
+  const auto ask = [&](std::chrono::seconds later, const std::string& known = "") {
+    auto snapshot = *rig.current;
+    ++snapshot.number;
+    snapshot.taken_at = begin + later;
+    rig.current = std::make_shared<const model::Snapshot>(snapshot);
+    return site.api(rig.current, question("/api/v1/day", {}, known));
+  };
+  const auto first = ask(std::chrono::seconds(1));
+  EXPECT_EQ(ask(std::chrono::seconds(59)), first);
+  EXPECT_EQ(ask(std::chrono::seconds(59), first->etag)->status, 304U);
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_EQ(asked[0], begin);
+  up = false;
+  const auto none = ask(std::chrono::seconds(60), first->etag);
+  EXPECT_EQ(none->status, 200U);
+  EXPECT_EQ(asked.size(), 2U);
+  const Json why = Json::parse(none->bytes);
+  EXPECT_EQ(why.at("reason"), "the history does not answer (<i>busy)");
+  EXPECT_TRUE(why.at("day").is_null());
+  EXPECT_TRUE(why.at("devices").empty());
+  EXPECT_EQ(ask(std::chrono::seconds(69)), none);
+  up = true;
+  EXPECT_EQ(ask(std::chrono::seconds(70), none->etag)->status, 200U) << "after ten seconds it is asked again";
+  EXPECT_EQ(asked.size(), 3U);
+  EXPECT_EQ(ask(std::chrono::seconds(5))->status, 200U) << "the clock was set back";
+  EXPECT_EQ(asked.size(), 4U);
+  EXPECT_EQ(rig.ask("/api/v1/day").at("reason"), "no history is kept here: history.directory is empty");
+}
+
+TEST(page_site, a_day_tells_none_from_not_known) {
+  Rig rig;
+  Site site(rig.past, rig.onsets, {}, [](model::PastTime at) -> util::Result<model::PastDay> { return some_day(at); });
+  const Json answer = Json::parse(site.api(rig.current, question("/api/v1/day"))->bytes);
+  EXPECT_TRUE(answer.at("reason").is_null());
+  EXPECT_EQ(answer.at("slot_seconds"), 900);
+  EXPECT_EQ(answer.at("day").at("to").get<double>() - answer.at("day").at("from").get<double>(), 86'400);
+  EXPECT_EQ(answer.at("day").at("to").get<double>() - answer.at("oldest").get<double>(), 12 * 3600);
+  const Json& busy = answer.at("devices").at(0);
+  ASSERT_EQ(busy.at("spikes").size(), 96U);
+  EXPECT_EQ(busy.at("measured_minutes").at(7), 15);
+  EXPECT_EQ(busy.at("measured_minutes").at(8), 0);
+  EXPECT_EQ(busy.at("spikes").at(7), 2);
+  EXPECT_EQ(busy.at("bursts").at(7), 1);
+  ASSERT_EQ(busy.at("worst").size(), 1U);
+  EXPECT_EQ(busy.at("worst").at(0).at("slot"), 7);
+  EXPECT_EQ(busy.at("worst").at(0).at("excess_seconds"), 2.5);
+  EXPECT_EQ(busy.at("worst").at(0).at("cause"), "gc\xef\xbf\xbd") << "the file may hold anything";
+  EXPECT_EQ(busy.at("spikes_in_all"), 2);
+  EXPECT_EQ(busy.at("bursts_in_all"), 1);
+  EXPECT_EQ(busy.at("hour").at("measured_seconds"), 3540);
+  EXPECT_EQ(busy.at("hour").at("read").at("ios"), 100);
+  EXPECT_LT(busy.at("hour").at("read").at("p99").get<double>(), busy.at("hour").at("read").at("p999").get<double>());
+  EXPECT_EQ(busy.at("hour").at("write").at("ios"), 0);
+  EXPECT_TRUE(busy.at("hour").at("write").at("p99").is_null()) << "no quantile of nothing";
+  EXPECT_TRUE(answer.at("devices").at(1).at("hour").is_null()) << "not known is not none";
+}
+
 TEST(page_site, columns_say_where_the_clock_was_set) {
   Rig rig(2);
   for (const std::uint64_t number : {3U, 4U}) {
@@ -156,6 +240,40 @@ TEST(page_site, tenants_and_paths_are_totals) {
   snapshot.number = 10;
   rig.take(snapshot);
   EXPECT_TRUE(rig.ask(path).at("tenants").is_null()) << "not known is not none";
+}
+
+TEST(page_site, writes_have_their_hints_classes_and_streams) {
+  Rig rig;
+  auto snapshot = test::small_snapshot();
+  const std::string path = "/api/v1/devices/" + snapshot.devices[0].device->name + "/tenants";
+  using model::NvmeField;
+  snapshot.nvme_drives[0].values = {{NvmeField::fdp_handle_use, "0", 1, 1},
+                                    {NvmeField::fdp_handle_use, "1", 2, 1},
+                                    {NvmeField::fdp_handle_use, "2", 1, 1}};
+  snapshot.number = 9;
+  rig.take(snapshot);
+  const Json answer = rig.ask(path);
+  const Json& writes = answer.at("writes");
+  ASSERT_EQ(writes.at("hints").size(), model::kWriteHints);
+  EXPECT_EQ(writes.at("hints").at(0), Json({{"name", "not_set"}, {"ios", 0}, {"bytes", 0}, {"device_seconds", 0.0}}));
+  EXPECT_EQ(writes.at("hints").at(4),
+            Json({{"name", "long"}, {"ios", 1}, {"bytes", 4096}, {"device_seconds", 0.0001}}));
+  ASSERT_EQ(writes.at("classes").size(), model::kWriteClasses);
+  EXPECT_EQ(writes.at("classes").at(0), Json({{"name", "journal"}, {"bytes", 4096}}));
+  ASSERT_EQ(writes.at("streams").size(), 1U);
+  EXPECT_EQ(writes.at("streams").at(0), Json({{"name", "2"}, {"bytes", 4096}}));
+  EXPECT_EQ(answer.at("hint_path").at("kernel"), "reach the block layer");
+  EXPECT_EQ(answer.at("hint_path").at("drive"), "has FDP");
+  EXPECT_EQ(answer.at("placement_handles"), Json({{"unused", 0}, {"host", 2}, {"controller", 1}}));
+  snapshot.latency_mode = "completion-only";
+  snapshot.devices[0].hint_path = std::nullopt;
+  snapshot.nvme_drives.clear();
+  snapshot.number = 10;
+  rig.take(snapshot);
+  const Json unknown = rig.ask(path);
+  EXPECT_TRUE(unknown.at("writes").is_null()) << "not counted is not none";
+  EXPECT_TRUE(unknown.at("hint_path").is_null());
+  EXPECT_TRUE(unknown.at("placement_handles").is_null());
 }
 
 TEST(page_site, an_nvme_drive_says_its_wear) {

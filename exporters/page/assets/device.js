@@ -2,7 +2,7 @@
 // One drive: the heatmap, the lines below it on the same time, and what happened, explained. The last quarter of an hour
 // second by second out of the daemon's memory, any other time out of its history.
 
-import { element, latency, count, bytes, duration, clock, date, localTime, exact, plural } from "./words.js";
+import { element, latency, count, bytes, short, percent, duration, clock, date, localTime, exact, plural } from "./words.js";
 import { Heatmap } from "./heatmap.js";
 import { Lines, latencyLines } from "./lines.js";
 import { Past } from "./past.js";
@@ -37,6 +37,9 @@ export class DeviceView {
     this.explanation = element("div", { "aria-live": "polite" });
     this.heatmap = new Heatmap(this);
     this.charts = this.makeCharts();
+    this.wear = this.makeWear();
+    this.wearNote = element("p", { class: "faint" });
+    this.wearPlace = element("div", { class: "charts", id: "wear", hidden: true }, ...this.wear.map((chart) => chart.root));
     this.notice = element("p", { class: "notice", hidden: true });
     this.root = element("div", {}, this.title, this.facts, this.notice,
       element("div", { class: "bar" },
@@ -50,8 +53,36 @@ export class DeviceView {
       element("div", { class: "charts" }, this.heatmap.root),
       element("h2", {}, "What happened"), this.marksList, this.explanation,
       element("h2", {}, "Whose I/O, and by which way"), this.tenants.root,
+      element("h2", {}, "Writes: what was declared of them, and who made them"), this.tenants.writes,
       element("h2", {}, "The same time in lines"),
-      element("div", { class: "charts" }, ...this.charts.map((chart) => chart.root)));
+      element("div", { class: "charts" }, ...this.charts.map((chart) => chart.root)),
+      element("h2", {}, "Wear over time"), this.wearNote, this.wearPlace);
+  }
+
+  // Of the history alone: how the drive wore, as it said itself.
+  makeWear() {
+    const worn = (field) => (i) => this.columns.worn?.[i]?.[field] ?? null;
+    const options = { isMissing: (i) => !this.columns.worn?.[i], none: "not reported" };
+    return [
+      new Lines(this, "Write amplification", [{ name: "media by host writes", values: (i) => this.columns.amplification?.[i] ?? null }], short, false,
+        { ...options, none: "not known (too little written, or not counted)" }),
+      new Lines(this, "Life used and spare", [{ name: "used", values: worn("percentage_used") }, { name: "spare", values: worn("available_spare") }], percent, false, options),
+      new Lines(this, "Temperature", [{ name: "highest", values: worn("temperature_celsius") }], (value) => value.toFixed(0) + " °C", false, options),
+    ];
+  }
+
+  sayWear(known) {
+    const answer = this.inPast ? this.past.answer : null;
+    const shown = answer && !this.bySeconds && answer.wear.length > 0;
+    let words = "";
+    if (!this.inPast) words = "It is in the history, by the minute or longer. ";
+    else if (this.bySeconds) words = "Of single seconds there is none: choose a longer time.";
+    else if (answer && !shown) words = known && !known.nvme ? "No data: only NVMe drives say how they wear." : "No data: no log page of the drive was read in this time.";
+    this.wearPlace.hidden = !shown;
+    if (words === this.saidWear) return;
+    this.saidWear = words;
+    this.wearNote.replaceChildren(words, this.inPast ? "" : element("button", { type: "button", id: "show-wear", onclick: () => this.app.go({ range: 604800, from: null, to: null, by: null }) }, "Show 7 days"));
+    this.wearNote.hidden = words === "";
   }
 
   makeCharts() {
@@ -238,6 +269,7 @@ export class DeviceView {
     this.sayMarks();
     if (this.inPast) this.tenants.showPast(this.past);
     else this.tenants.showLive();
+    this.sayWear(known);
     this.redraw();
   }
 
@@ -274,6 +306,7 @@ export class DeviceView {
       chart.root.hidden = this.inPast && chart.liveOnly === true;
       if (!chart.root.hidden) chart.draw();
     }
+    if (!this.wearPlace.hidden) this.wear.forEach((chart) => chart.draw());
   }
 
   sayFacts(device) {
@@ -294,8 +327,9 @@ export class DeviceView {
     if (device.modelled) facts.push(fact("write amplification, by the model", device.modelled));
     if (device.nvme) {
       const waf = device.nvme.write_amplification;
-      facts.push(fact("write amplification", waf.ratio === null ? "not known" : waf.ratio.toFixed(2), waf.ratio === null ? waf.reason : `${waf.lower.toFixed(2)} to ${waf.upper.toFixed(2)} over ${waf.window}`));
+      facts.push(fact("write amplification", waf.ratio === null ? "not known" : short(waf.ratio), waf.ratio === null ? waf.reason : `${short(waf.lower)} to ${short(waf.upper)} over ${waf.window}`));
       if (device.nvme.used_ratio !== null) facts.push(fact("life left", (100 - 100 * device.nvme.used_ratio).toFixed(0) + " %", device.nvme.life_seconds === null ? "" : duration(device.nvme.life_seconds) + " at this pace"));
+      if (device.nvme.spare_ratio !== null) facts.push(fact("spare", percent(device.nvme.spare_ratio)));
       if (device.nvme.temperature_celsius !== null) facts.push(fact("temperature", device.nvme.temperature_celsius.toFixed(0) + " °C"));
     }
     this.facts.replaceChildren(...facts);

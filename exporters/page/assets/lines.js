@@ -7,9 +7,12 @@ import { element, latency } from "./words.js";
 const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3]];
 
 export class Lines extends Plot {
-  // lines: [{name, values(i) -> number | null, n(i)?}]; values of i are of the view's column i.
-  constructor(view, title, lines, words, logarithmic) {
+  // lines: [{name, values(i) -> number | null, n(i)?}]; values of i are of the view's column i. `none`: what a column without a
+  // value is called that is not missing.
+  constructor(view, title, lines, words, logarithmic, { none = "none", isMissing = (i) => view.isMissing(i) } = {}) {
     super(view, title, false);
+    this.none = none;
+    this.isMissing = isMissing;
     this.title = title;
     this.lines = lines;
     this.words = words;
@@ -40,7 +43,7 @@ export class Lines extends Plot {
     const visible = this.view.visible();
     const range = this.range(visible);
     this.root.classList.toggle("empty", !range);
-    this.noData(context, (i) => this.view.isMissing(i));
+    this.noData(context, this.isMissing);
     if (range) this.axis(context, range);
     this.timeAxis(context);
     if (range) this.lines.forEach((line, at) => this.line(context, line, at, visible, range));
@@ -121,19 +124,19 @@ export class Lines extends Plot {
     this.lines.forEach((line, i) => {
       const value = at === undefined ? null : line.values(at);
       const n = line.n && at !== undefined ? line.n(at) : undefined;
-      const words = value === null || value === undefined ? (this.view.isMissing(at) ? "no data" : "none") : this.words(value);
+      const words = value === null || value === undefined ? (this.isMissing(at) ? "no data" : this.none) : this.words(value);
       this.items[i].textContent = `${line.name}: ${words}` + (n === undefined || n === null ? "" : ` (n ${n})`);
     });
     const parts = this.lines.map((line) => {
       const values = visible.map((i) => line.values(i)).filter((value) => value !== null && value !== undefined);
-      if (values.length === 0) return `${line.name}: none`;
+      if (values.length === 0) return `${line.name}: ${visible.every(this.isMissing) ? "no data" : this.none}`;
       return `${line.name}: ${this.words(Math.min(...values))} to ${this.words(Math.max(...values))}`;
     });
     this.summary.textContent = parts.join("; ");
     this.place.setAttribute("aria-label", `${this.title}. ${this.summary.textContent}`);
     this.fillTable(this.lines.map((line) => line.name), (i) => this.lines.map((line) => {
       const value = line.values(i);
-      return value === null || value === undefined ? (this.view.isMissing(i) ? "no data" : "none") : this.words(value);
+      return value === null || value === undefined ? (this.isMissing(i) ? "no data" : this.none) : this.words(value);
     }));
   }
 }

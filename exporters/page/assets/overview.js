@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // All drives, worst first, and what is not measured here.
 
-import { element, latency, count, bytes, percent, duration, clock } from "./words.js";
+import { element, latency, count, bytes, percent, short, duration, clock } from "./words.js";
 import { cividis, colour, hatch } from "./plot.js";
+import { DayTable, dayOf, dayWords, drawDay, hourWords } from "./day.js";
 
-const COLUMNS = ["Drive", "State", "Read p99", "Write p99", "fsync p99", "I/Os a second", "Data a second", "In flight", "Write amplification", "Life", "Last 15 minutes"];
+const COLUMNS = ["Drive", "State", "Read p99", "Write p99", "fsync p99", "I/Os a second", "Data a second", "Write amplification", "Life", "Last 15 minutes", "Last 24 hours"];
+const WORDS = [0, 1, 9, 10]; // columns that hold no number
 const TAIL_LOW = 60; // words: about 160 us
 const TAIL_HIGH = 170; // about 2 s
 
@@ -22,7 +24,7 @@ function amplification(nvme, modelled) {
   if ((!nvme || waf.ratio === null) && modelled?.startsWith("modelled")) return ["not measured", modelled];
   if (!nvme) return ["not known", "no NVMe drive"];
   if (waf.ratio === null) return ["not known", waf.reason || "too little written"];
-  return [waf.ratio.toFixed(2), `${waf.lower.toFixed(2)} to ${waf.upper.toFixed(2)}, ${waf.window}, ${waf.source}`];
+  return [short(waf.ratio), `${short(waf.lower)} to ${short(waf.upper)}, ${waf.window}, ${waf.source}`];
 }
 
 function life(nvme) {
@@ -33,7 +35,7 @@ function life(nvme) {
   return [percent(Math.max(0, 1 - nvme.used_ratio)) + " left", parts.filter(Boolean).join(", ")];
 }
 
-const cell = (label, [words, small], kind = "") => element("td", { class: kind, "data-label": label }, words, small ? element("small", {}, small) : null);
+const cell = (label, [words, ...small], kind = "") => element("td", { class: kind, "data-label": label }, words, ...small.map((one) => (one ? element("small", {}, one) : null)));
 
 function stateWords(device) {
   if (device.state === "slow") {
@@ -45,24 +47,27 @@ function stateWords(device) {
   return device.state === "unknown" ? ["cannot tell", device.now ? "no times recorded" : "no data"] : ["as usual", past];
 }
 
-function row(device) {
+function row(device, day) {
   const rate = (kind, of) => (device.now ? device.now[kind][of] / device.now.seconds : null);
   const [state, why] = stateWords(device);
   const where = [device.model, ...device.mounts.map((mount) => mount.mountpoint), ...device.arrays].filter(Boolean).join(" · ");
+  const past = dayOf(day, device.name);
+  const words = dayWords(day, past);
   const strip = element("canvas", { role: "img", "aria-label": stripWords(device) });
-  const made = element("tr", { "data-state": device.state, "data-device": device.name, "data-begin": device.now?.begin, "data-end": device.now?.end },
+  const dayStrip = element("canvas", { class: "day", role: "img", "aria-label": `Last 24 hours: ${words}` });
+  const made = element("tr", { "data-state": device.state, "data-device": device.name, "data-begin": device.now?.begin, "data-end": device.now?.end, "data-day-from": day?.day?.from, "data-hour-to": day?.hour?.to },
     element("td", { class: "name", "data-label": "" }, element("a", { href: "#/device/" + encodeURIComponent(device.name) }, device.name), element("small", {}, [bytes(device.size_bytes), where].filter(Boolean).join(" · "))),
     element("td", { "data-label": "State" }, element("span", { class: "state", "data-state": device.state }, state), why ? element("small", {}, why) : null),
-    cell("Read p99", tail(device, "read"), "number"),
-    cell("Write p99", tail(device, "write"), "number"),
+    cell("Read p99", [...tail(device, "read"), hourWords(day, past, "read")], "number"),
+    cell("Write p99", [...tail(device, "write"), hourWords(day, past, "write")], "number"),
     cell("fsync p99", tail(device, "commit"), "number"),
-    cell("I/Os a second", [`${count(rate("read", "ios"))} read`, `${count(rate("write", "ios"))} write`], "number"),
+    cell("I/Os a second", [`${count(rate("read", "ios"))} read`, `${count(rate("write", "ios"))} write`, device.now ? `${device.now.in_flight} in flight` : ""], "number"),
     cell("Data a second", [`${bytes(rate("read", "bytes"))} read`, `${bytes(rate("write", "bytes"))} write`], "number"),
-    cell("In flight", [device.now ? String(device.now.in_flight) : "–", ""], "number"),
     cell("Write amplification", amplification(device.nvme, device.modelled), "number"),
     cell("Life", life(device.nvme), "number"),
-    element("td", { class: "strip", "data-label": "Last 15 minutes" }, strip));
-  return { made, strip, marks: device.strip };
+    element("td", { class: "strip", "data-label": "Last 15 minutes" }, strip),
+    element("td", { class: "strip", "data-label": "Last 24 hours" }, dayStrip, element("small", {}, element("a", { href: `#/device/${encodeURIComponent(device.name)}?range=86400` }, words))));
+  return { made, strip, dayStrip, past, marks: device.strip };
 }
 
 function stripWords(device) {
@@ -72,11 +77,16 @@ function stripWords(device) {
 }
 
 // All at once: each look at a size after a change of another would lay out the whole table again.
-function drawStrips(rows) {
+function drawStrips(rows, day) {
   const box = rows[0]?.strip.getBoundingClientRect();
+  const dayBox = rows[0]?.dayStrip.getBoundingClientRect();
   if (!box || box.width === 0) return;
-  const inks = { bad: colour("--bad"), burst: colour("--c4"), line: colour("--line"), none: colour("--hatch") };
-  for (const { strip, marks } of rows) drawStrip(strip, marks, box, inks);
+  const inks = { bad: colour("--bad"), burst: colour("--c4"), line: colour("--line"), none: colour("--hatch"), out: colour("--out") };
+  inks.pattern = (context) => hatch(context, inks.none);
+  for (const { strip, marks, dayStrip, past } of rows) {
+    drawStrip(strip, marks, box, inks);
+    drawDay(dayStrip, day, past, dayBox, inks);
+  }
 }
 
 // The height and colour of a bar is the worst p99; slow times have a bar on top, bursts one below.
@@ -86,7 +96,7 @@ function drawStrip(canvas, strip, { width, height }, inks) {
   canvas.height = height * ratio;
   const context = canvas.getContext("2d");
   context.scale(ratio, ratio);
-  const none = hatch(context, inks.none);
+  const none = inks.pattern(context);
   const cells = 900 / strip.columns_per_cell + 1;
   const step = width / cells;
   const first = cells - strip.p99.length;
@@ -123,27 +133,31 @@ export class Overview {
     this.filter = element("input", { type: "search", id: "filter", placeholder: "Filter ( / )", "aria-label": "Filter the drives", oninput: () => this.update() });
     this.number = element("span", { class: "faint", role: "status" });
     this.body = element("tbody");
+    this.day = new DayTable();
     this.findings = element("div");
     this.gaps = element("div");
     this.root = element("div", {},
       element("div", { class: "bar" }, this.filter, this.number),
       element("div", { class: "scroll" }, element("table", { class: "drives" },
-        element("thead", {}, element("tr", {}, ...COLUMNS.map((name, i) => element("th", { scope: "col", class: i > 1 && i < 10 ? "number" : "" }, name)))), this.body)),
-      element("p", { class: "faint" }, "Numbers are of the last ten seconds. In the strip, taller is slower; a bar on top is a slow time, one below a burst of discards, and hatched is no data."),
-      this.findings, this.gaps);
+        element("thead", {}, element("tr", {}, ...COLUMNS.map((name, i) => element("th", { scope: "col", class: WORDS.includes(i) ? "" : "number" }, name)))), this.body)),
+      element("p", { class: "faint" }, "Numbers are of the last ten seconds; “1 h” is the p99 of the last hour, of n I/Os. In the strip of 15 minutes, taller is slower, and a bar on top is a slow time. In that of 24 hours, a bar is a quarter of an hour with slow times: the taller, the more was waited. In both, one below the line is a burst of discards, hatched is no data, and grey is not kept."),
+      this.day.root, this.findings, this.gaps);
   }
 
   update() {
-    const { overview, status } = this.app.store;
+    const { overview, status, day } = this.app.store;
     if (!overview) return;
     const wanted = this.filter.value.trim().toLowerCase();
     const shown = overview.devices.filter((device) => JSON.stringify([device.name, device.model, device.mounts, device.arrays, device.state]).toLowerCase().includes(wanted));
-    const focused = document.activeElement?.closest?.("tr")?.dataset.device;
-    const rows = shown.map(row);
+    const focusedRow = document.activeElement?.closest?.("tr[data-device]");
+    const focused = focusedRow?.dataset.device;
+    const place = focusedRow ? [...focusedRow.querySelectorAll("a")].indexOf(document.activeElement) : -1;
+    const rows = shown.map((device) => row(device, day));
     this.body.replaceChildren(...rows.map((one) => one.made));
     cancelAnimationFrame(this.frame);
-    this.frame = requestAnimationFrame(() => drawStrips(rows));
-    if (focused) this.body.querySelector(`tr[data-device="${CSS.escape(focused)}"] a`)?.focus({ preventScroll: true });
+    this.frame = requestAnimationFrame(() => drawStrips(rows, day));
+    this.day.show(day, shown.map((device) => device.name));
+    if (focused) this.body.querySelectorAll(`tr[data-device="${CSS.escape(focused)}"] a`)[place]?.focus({ preventScroll: true });
     this.number.textContent = wanted ? `${shown.length} of ${overview.devices.length} drives` : overview.devices.length === 1 ? "1 drive" : `${overview.devices.length} drives, worst first`;
     if (status && status !== this.said) this.sayStatus(status);
   }

@@ -4,6 +4,7 @@
 
 const POINTS = 600;
 const REFRESH = 60; // seconds, of a window that ends now
+const DOUBT = 0.2; // of a ratio: between its bounds, at most
 
 // Latencies come in seconds, rounded; charts and heatmap count in words.
 function wordOf(bounds, seconds) {
@@ -18,6 +19,15 @@ function wordOf(bounds, seconds) {
   return low;
 }
 
+// Media writes by host writes since the point before. Both counters count whole units: null where these leave too much open.
+function amplificationOf(wear) {
+  const { host_bytes: host, media_bytes: media, host_unit_bytes: hostUnit, media_unit_bytes: mediaUnit } = wear ?? {};
+  if (!hostUnit || !mediaUnit || media === null || !(host > hostUnit)) return null;
+  const ratio = media / host;
+  const bounds = (media + mediaUnit) / (host - hostUnit) - (media - mediaUnit) / (host + hostUnit);
+  return bounds <= DOUBT * ratio ? ratio : null;
+}
+
 function columnsOf(answer) {
   const { points, step_seconds: step, bounds_seconds: bounds } = answer;
   const columns = { end: points.start.map((start) => start + step), seconds: points.start.map(() => step), measured: points.measured_seconds ?? [] };
@@ -26,6 +36,9 @@ function columnsOf(answer) {
       columns[`${kind}_${name}`] = /p(50|99|999)$/.test(name) ? values.map((value) => wordOf(bounds, value)) : values;
     }
   }
+  const wear = new Map(answer.wear.map((one) => [one.at, one]));
+  columns.worn = points.start.map((start) => wear.get(start) ?? null);
+  columns.amplification = columns.worn.map(amplificationOf);
   return columns;
 }
 

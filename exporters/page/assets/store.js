@@ -3,6 +3,8 @@
 // when there was no answer.
 
 const REACH = 900; // columns that the daemon keeps
+const DAY_EVERY = 60000; // milliseconds: as often as the answer changes
+const DAY_AGAIN = 10000; // where there was none
 
 export class Store {
   constructor(changed) {
@@ -18,6 +20,8 @@ export class Store {
     this.failures = 0;
     this.timer = null;
     this.statusAt = 0;
+    this.day = null;
+    this.dayAt = 0;
     document.addEventListener("visibilitychange", () => {
       if (!document.hidden) this.soon(0);
     });
@@ -51,6 +55,20 @@ export class Store {
     return answer.json();
   }
 
+  // The history takes its time: nothing waits for it.
+  async askDay() {
+    if (this.askingDay || Date.now() < this.dayAt) return;
+    this.askingDay = true;
+    let wait = DAY_AGAIN;
+    try {
+      this.day = (await this.ask("day")) ?? { reason: "this daemon does not tell", devices: [] };
+      if (!this.day.reason) wait = DAY_EVERY;
+    } catch (error) { /* the connection says it */ }
+    this.dayAt = Date.now() + wait;
+    this.askingDay = false;
+    this.changed();
+  }
+
   async poll() {
     if (document.hidden || this.asking) return;
     this.asking = true;
@@ -66,6 +84,7 @@ export class Store {
         this.statusAt = Date.now();
       }
       this.note(overview);
+      this.askDay();
       if (live && device === this.device && heat === this.heat) this.take(live);
       this.missing = device && !live ? device : null;
       this.gone = null;
@@ -84,6 +103,7 @@ export class Store {
       this.restarted = Date.now() / 1000;
       this.forget();
       this.status = null;
+      this.dayAt = 0;
     }
     this.run = overview.run;
     this.overview = overview;

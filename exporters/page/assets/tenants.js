@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose I/O is it, and by which way does it come? Bars by name, with a summary and a table: live, of the last minute; of the
-// past, of the window that is looked at.
+// Whose I/O is it, by which way does it come, and what was said of writes? Bars by name, with a summary and a table: live, of
+// the last minute; of the past, of the window that is looked at.
 
 import { element, latency, bytes, percent, duration } from "./words.js";
 
@@ -12,6 +12,13 @@ const MEASURES = {
   bytes: ["Data a second", (one) => one.bytes, (value, seconds) => bytes(value / seconds) + "/s"],
   device: ["Device time", (one) => one.device, (value, seconds) => `${percent(value / seconds)} of the time`],
   mean: ["Mean latency", (one) => (one.ios > 0 && one.device > 0 ? one.device / one.ios : null), (value) => latency(value)],
+};
+
+const TABLE = {
+  ios: ["I/Os a second", (one, seconds) => (one.ios / seconds).toFixed(1)],
+  bytes: ["data a second", (one, seconds) => bytes(one.bytes / seconds) + "/s"],
+  device: ["device time", (one, seconds) => percent(one.device / seconds)],
+  mean: ["mean latency", (one) => latency(MEASURES.mean[1](one))],
 };
 
 // Of one name: reads, writes and discards together.
@@ -36,11 +43,22 @@ function between(before, after) {
   }).filter((one) => one.ios > 0 || one.bytes > 0);
 }
 
+// The same of writes by hint, class or stream; what is not counted by these is null.
+function writesBetween(before, after, list, name) {
+  if (!before || !after) return null;
+  const known = new Map(before[list].map((one) => [one.name, one]));
+  const grown = (one, field) => (one[field] === undefined ? null : one[field] - (known.get(one.name)?.[field] ?? 0));
+  return after[list].map((one) => ({ name: name(one.name), ios: grown(one, "ios"), bytes: grown(one, "bytes"), device: grown(one, "device_seconds") }))
+    .filter((one) => one.ios > 0 || one.bytes > 0);
+}
+
 class Bars {
-  constructor(title) {
+  constructor(title, { id = null, nothing = "No I/O", bytesAlone = false } = {}) {
     this.title = title;
+    this.nothing = nothing;
     this.measure = "bytes";
-    this.buttons = Object.entries(MEASURES).map(([name, [words]]) => element("button", { type: "button", onclick: () => {
+    this.columns = Object.values(bytesAlone ? { bytes: TABLE.bytes } : TABLE);
+    this.buttons = Object.entries(bytesAlone ? {} : MEASURES).map(([name, [words]]) => element("button", { type: "button", onclick: () => {
       this.measure = name;
       this.draw();
     } }, words));
@@ -48,7 +66,7 @@ class Bars {
     this.list = element("ul", { class: "bars" });
     this.summary = element("p", { class: "summary" });
     this.table = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${title}, as a table` });
-    this.root = element("figure", { class: "chart" }, element("div", { class: "head" }, element("h3", {}, title), this.measures),
+    this.root = element("figure", { class: "chart", "data-bars": id }, element("div", { class: "head" }, element("h3", {}, title), this.measures),
       this.list, this.summary, this.details = element("details", {}, element("summary", {}, "As a table"), this.table));
   }
 
@@ -65,11 +83,12 @@ class Bars {
     const [, value, words] = MEASURES[this.measure];
     this.buttons.forEach((button, i) => button.setAttribute("aria-pressed", Object.keys(MEASURES)[i] === this.measure));
     const none = !this.rows || this.rows.length === 0;
-    this.measures.hidden = this.details.hidden = this.list.hidden = none;
+    this.details.hidden = this.list.hidden = none;
+    this.measures.hidden = none || this.buttons.length === 0;
     if (none) {
       this.list.replaceChildren();
       this.table.replaceChildren();
-      this.summary.textContent = this.why ?? `No I/O in ${duration(this.seconds)}.`;
+      this.summary.textContent = this.why ?? `${this.nothing} in ${duration(this.seconds)}.`;
       return;
     }
     const rows = this.rows.filter((one) => value(one) !== null).sort((a, b) => value(b) - value(a));
@@ -83,11 +102,9 @@ class Bars {
     const more = rows.length - shown.length;
     this.summary.textContent = rows.length === 0 ? "Device time is not measured here (latency.mode is completion-only)." :
       `${rows[0].name} has most: ${words(value(rows[0]), this.seconds)}. In ${duration(this.seconds)}${more > 0 ? `; ${more} more in the table` : ""}.`;
-    const cell = (text) => element("td", { class: "number" }, text);
     this.table.replaceChildren(element("table", {},
-      element("thead", {}, element("tr", {}, element("th", {}, "name"), ...["I/Os a second", "data a second", "device time", "mean latency"].map((head) => element("th", { class: "number" }, head)))),
-      element("tbody", {}, ...this.rows.map((one) => element("tr", {}, element("td", {}, one.name), cell((one.ios / this.seconds).toFixed(1)), cell(bytes(one.bytes / this.seconds) + "/s"),
-        cell(percent(one.device / this.seconds)), cell(latency(MEASURES.mean[1](one))))))));
+      element("thead", {}, element("tr", {}, element("th", {}, "name"), ...this.columns.map(([head]) => element("th", { class: "number" }, head)))),
+      element("tbody", {}, ...this.rows.map((one) => element("tr", {}, element("td", {}, one.name), ...this.columns.map(([, text]) => element("td", { class: "number" }, text(one, this.seconds))))))));
   }
 }
 
@@ -100,6 +117,12 @@ export class Tenants {
     this.tenants = new Bars("Tenants");
     this.paths = new Bars("Paths into the kernel");
     this.root = element("div", { class: "charts" }, this.tenants.root, this.paths.root);
+    this.hints = new Bars("By lifetime hint", { id: "hints", nothing: "No write" });
+    this.classes = new Bars("By who made them", { id: "classes", nothing: "No write", bytesAlone: true });
+    this.streams = new Bars("By stream", { id: "streams", nothing: "No write named a stream", bytesAlone: true });
+    this.hintPath = element("p", { class: "faint" });
+    this.byWrites = element("div", { class: "charts" }, this.hints.root, this.classes.root, this.streams.root);
+    this.writes = element("div", { id: "writes" }, this.hintPath, this.byWrites);
   }
 
   // Of the last minute, as far as this page has seen it.
@@ -120,15 +143,25 @@ export class Tenants {
 
   showLive() {
     this.live();
+    this.byWrites.hidden = false;
     const before = this.samples[0];
     const after = this.samples[this.samples.length - 1];
     const seconds = after ? after.taken_at - before.taken_at : 0;
     if (!(seconds > 0)) {
-      for (const bars of [this.tenants, this.paths]) bars.show(null, 0, "Asking the daemon …");
+      for (const bars of [this.tenants, this.paths, this.hints, this.classes, this.streams]) bars.show(null, 0, "Asking the daemon …");
+      this.hintPath.textContent = "";
       return;
     }
     this.tenants.show(between(before.tenants, after.tenants), seconds, after.tenants ? undefined : "Not known: this kernel does not tell, or names are switched off (tenants.names).");
     this.paths.show(between(before.paths, after.paths), seconds, after.paths ? undefined : "Not known: this kernel does not tell.");
+    const known = before.writes && after.writes;
+    for (const [bars, list, name] of [[this.hints, "hints", (one) => one.replace("_", " ")], [this.classes, "classes", (one) => one], [this.streams, "streams", (one) => "stream " + one]]) {
+      bars.show(writesBetween(before.writes, after.writes, list, name), seconds, known ? undefined : "Not known: it is counted in latency.mode full alone.");
+    }
+    const { hint_path: path, placement_handles: handles } = after;
+    this.hintPath.textContent = (path ? `Hints: ${path.kernel}. Drive: ${path.drive}.` : "How far hints go is not known yet.") +
+      (handles ? ` Placement handles: ${handles.host} in use by the host, ${handles.controller} by the controller, ${handles.unused} unused.` : "");
+    Object.assign(this.writes.dataset, { begin: before.taken_at, end: after.taken_at });
   }
 
   showPast(past) {
@@ -136,5 +169,7 @@ export class Tenants {
     const rows = past.tenants?.map((one) => sum(one.name, one));
     this.tenants.show(rows?.length ? rows : null, seconds, "The history has no tenants of this time.");
     this.paths.show(null, seconds, "The history does not keep paths: they are live only.");
+    this.byWrites.hidden = true;
+    this.hintPath.textContent = "The history keeps neither hints nor classes nor streams: they are live only.";
   }
 }

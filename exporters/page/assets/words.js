@@ -11,7 +11,8 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
-const short = (value) => (value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2)).replace(/\.?0+$/, (zeros) => (zeros.includes(".") ? "" : zeros));
+// Three digits at most, without zeroes at the end: 1.6, never 1.60.
+export const short = (value) => String(Number(value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2)));
 
 export function latency(seconds) {
   if (seconds === null || seconds === undefined) return "–";
@@ -49,4 +50,8 @@ export function date(seconds) {
 }
 // Of an input of type datetime-local, which knows no zone but this one.
 export const localTime = (seconds) => `${date(seconds)}T${pad(new Date(seconds * 1000).getHours())}:${pad(new Date(seconds * 1000).getMinutes())}`;
-export const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour12: false });
+// Never by a locale: some of them call midnight 24:00.
+export function clock(seconds) {
+  const at = new Date(seconds * 1000);
+  return [at.getHours(), at.getMinutes(), at.getSeconds()].map(pad).join(":");
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The last day of a drive as a strip, a bar for each quarter of an hour, and its last hour in figures; by the history.
+
+import { element, latency, count, duration, clock, date, exact } from "./words.js";
+
+const CAUSES = new Map([["discard", "discards"], ["flush", "flushes"], ["gc", "garbage collection"], ["queue", "queueing"], ["saturation", "saturation"],
+  ["thermal", "heat"], ["error", "errors"], ["unknown", "an unknown cause"]]);
+const TALLEST = 1000; // seconds waited; a bar grows with their logarithm
+const LATE = 180; // seconds until a minute is surely in the history
+const MOST_ROWS = 200;
+
+const many = (number, one, more) => (number === 1 ? `1 ${one}` : `${exact(number)} ${more}`);
+const minute = (seconds) => clock(seconds).slice(0, 5);
+const byCause = (cause) => CAUSES.get(cause) ?? cause;
+export const dayOf = (day, name) => day?.devices.find((one) => one.name === name) ?? null;
+
+const byWaiting = (a, b) => (b.excess_seconds ?? 0) - (a.excess_seconds ?? 0) || b.peak_seconds - a.peak_seconds;
+const worstOf = (device) => [...device.worst].sort(byWaiting)[0];
+
+// "measured", "none": no data, or "out": not kept any more, or yet to come.
+function stateOf({ day, hour, oldest, slot_seconds: length }, device, slot) {
+  const begin = day.from + slot * length;
+  if (oldest !== null && begin + length <= oldest) return "out";
+  if (device.measured_minutes[slot] > 0 || begin > hour.to - LATE) return "measured";
+  return "none";
+}
+
+// What the strip shows, for whoever does not see it.
+export function dayWords(day, device) {
+  if (!day) return "asking the history …";
+  if (!device) return "no data";
+  const parts = [];
+  const worst = worstOf(device);
+  if (device.spikes_in_all === 0 && device.bursts_in_all === 0) parts.push("no spike, no burst");
+  else {
+    parts.push(device.spikes_in_all === 0 ? "no spike" : many(device.spikes_in_all, "spike", "spikes") + (worst ? `, worst ${minute(worst.begin)} by ${byCause(worst.cause)}` : ""));
+    parts.push(device.bursts_in_all === 0 ? "no burst" : many(device.bursts_in_all, "burst", "bursts"));
+  }
+  const missing = device.spikes.filter((_, slot) => stateOf(day, device, slot) === "none").length;
+  if (missing > 0) parts.push(`no data for ${duration(missing * day.slot_seconds)}`);
+  if (day.oldest !== null && day.oldest >= day.day.from + day.slot_seconds) parts.push(`nothing kept before ${minute(day.oldest)}`);
+  return parts.join("; ");
+}
+
+// Of reads or writes, beside the figures of now.
+export function hourWords(day, device, kind) {
+  if (!day) return "";
+  const hour = device?.hour?.[kind];
+  if (!hour) return "1 h: no data";
+  const whole = (words) => words.replaceAll(" ", "\u00a0"); // never broken within
+  return hour.ios === 0 ? "1 h: none" : `${whole(`1 h: ${latency(hour.p99)}`)}, ${whole(`n ${count(hour.ios)}`)}`;
+}
+
+// Spikes stand on the line, the taller the more was waited; bursts of discards hang below it.
+export function drawDay(canvas, day, device, { width, height }, inks) {
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = width * ratio;
+  canvas.height = height * ratio;
+  const context = canvas.getContext("2d");
+  context.scale(ratio, ratio);
+  const none = inks.pattern(context);
+  if (!device) {
+    context.fillStyle = none;
+    context.fillRect(0, 5, width, height - 10);
+    return;
+  }
+  const step = width / device.spikes.length;
+  const worst = new Map(device.worst.map((one) => [one.slot, one]));
+  device.spikes.forEach((spikes, slot) => {
+    const x = slot * step;
+    const state = stateOf(day, device, slot);
+    if (state !== "measured") {
+      context.fillStyle = state === "out" ? inks.out : none;
+      context.fillRect(x, 5, step, height - 10);
+    }
+    if (spikes > 0) {
+      const share = Math.min(1, Math.log1p(worst.get(slot)?.excess_seconds ?? 0) / Math.log1p(TALLEST));
+      const tall = (0.25 + 0.75 * share) * (height - 8);
+      context.fillStyle = inks.bad;
+      context.fillRect(x, height - 6 - tall, Math.max(1, step), tall);
+    }
+    if (device.bursts[slot] > 0) {
+      context.fillStyle = inks.burst;
+      context.fillRect(x, height - 5, Math.max(1, step), 5);
+    }
+  });
+  context.fillStyle = inks.line;
+  context.fillRect(0, height - 6, width, 1);
+}
+
+const heads = (...names) => element("thead", {}, element("tr", {}, ...names.map((name, i) => element("th", { scope: "col", class: i > 1 ? "number" : "" }, name))));
+const number = (words) => element("td", { class: "number" }, words);
+
+function hourTable(devices) {
+  const rows = devices.filter((device) => device.hour).flatMap((device) => ["read", "write"].map((kind) => {
+    const { ios, p50, p99, p999 } = device.hour[kind];
+    return element("tr", { "data-hour": `${device.name} ${kind}` }, element("td", {}, device.name), element("td", {}, kind + "s"), number(exact(ios)), ...[p50, p99, p999].map((one) => number(ios === 0 ? "none" : latency(one))),
+      number(duration(device.hour.measured_seconds)));
+  }));
+  return element("table", {}, heads("Drive", "Last hour", "n", "p50", "p99", "p99.9", "measured"), element("tbody", {}, ...rows));
+}
+
+function dayTable({ day, slot_seconds: length }, devices) {
+  const rows = devices.flatMap((device) => device.spikes.map((spikes, slot) => ({ device, slot, spikes, bursts: device.bursts[slot], begin: day.from + slot * length }))
+    .filter((one) => one.spikes > 0 || one.bursts > 0)).sort((a, b) => b.begin - a.begin);
+  const more = rows.length - MOST_ROWS;
+  return [element("table", {}, heads("Drive", "Quarter of an hour", "spikes", "worst", "waited in it", "bursts"), element("tbody", {}, ...rows.slice(0, MOST_ROWS).map(({ device, slot, spikes, bursts, begin }) => {
+    const worst = device.worst.find((one) => one.slot === slot);
+    return element("tr", {}, element("td", {}, device.name), element("td", {}, `${date(begin)} ${minute(begin)} to ${minute(begin + length)}`), number(exact(spikes)),
+      number(worst ? `${minute(worst.begin)} by ${byCause(worst.cause)}` : "none"), number(!worst ? "none" : worst.excess_seconds === null ? "not known" : latency(worst.excess_seconds)), number(exact(bursts)));
+  }))), more > 0 ? element("p", { class: "faint" }, `and ${more} more`) : null];
+}
+
+export class DayTable {
+  constructor() {
+    this.note = element("p", { class: "faint" });
+    this.table = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Last hour and last 24 hours, as a table" });
+    this.details = element("details", { id: "day-table", ontoggle: () => this.fill() }, element("summary", {}, "Last hour and last 24 hours, as a table"), this.table);
+    this.root = element("div", {}, this.note, this.details);
+  }
+
+  show(day, names) {
+    if (day === this.day && String(names) === String(this.names)) return;
+    Object.assign(this, { day, names });
+    this.note.textContent = day?.reason ? `Last hour and last 24 hours: no data. Why: ${day.reason}.` : "";
+    this.details.hidden = !day || Boolean(day.reason);
+    this.fill();
+  }
+
+  fill() {
+    if (!this.details.open || this.details.hidden) return;
+    const devices = this.names.map((name) => dayOf(this.day, name)).filter(Boolean);
+    this.table.replaceChildren(hourTable(devices), ...dayTable(this.day, devices).filter(Boolean));
+  }
+}
