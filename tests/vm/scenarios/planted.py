@@ -200,6 +200,8 @@ def run(vm, check):
                   change=f"addpart /dev/{disks['full']} 1 2048 {(400 << 20) // 512}",
                   undo=f"blockdev --rereadpt /dev/{disks['full']}"),
             Fault("F5", "dm-0", change=refresh + "--allow-discards secret", undo=refresh + "secret"),
+            Fault("F6", "dm-0", verdict="info", change=refresh + "--perf-no_read_workqueue --perf-no_write_workqueue secret",
+                  undo=refresh + "secret"),
             Fault("F4", "/mnt/kept", change="fstrim -v /mnt/kept; sleep 5", comes_back=False)):  # deleted data do not come back
         fault.try_advice(vm, host, check)
     hot = host.finding("N9", disks["hot"])
