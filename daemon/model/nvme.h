@@ -47,7 +47,7 @@ struct NvmeIdentity {
   std::vector<std::uint16_t> endurance_groups;
   std::vector<std::array<std::uint8_t, 16>> uuids;           // UUID list; the UUID index of the first is 1
   std::array<std::uint8_t, 1024> vendor_specific{};          // Identify Controller bytes 4095:3072
-  std::optional<std::uint64_t> host_memory_preferred_bytes;  // HMPRE: for the drive's own tables; 0: it needs none
+  std::optional<std::uint64_t> host_memory_preferred_bytes;  // HMPRE: for its own use; 0: it wants none
   std::optional<std::uint64_t> host_memory_minimum_bytes;    // HMMIN
   std::vector<NvmeNamespace> namespaces;
 };

@@ -304,9 +304,8 @@ constexpr FamilyDescription kFamilies[] = {
      "How fast the drive says that it is if formatted with blocks of this size and no metadata. 0: best, 3: degraded.",
      "", Type::gauge, Modes::all, kBlockSize, "the drive has not been read yet, or it is formatted with metadata",
      block_sizes},
-    {"ssdpulse_nvme_host_memory_buffer_bytes",
-     "Memory of the host that the drive asks for to keep its own tables in; 0: none.", "bytes", Type::gauge, Modes::all,
-     kHostMemory, kNoReading, host_memory},
+    {"ssdpulse_nvme_host_memory_buffer_bytes", "Memory of the host that the drive asks for, for its own use; 0: none.",
+     "bytes", Type::gauge, Modes::all, kHostMemory, kNoReading, host_memory},
     {"ssdpulse_nvme_host_written_bytes_total",
      "Bytes that hosts wrote to the drive over its life, by the drive's own counter. Continues when that counter is "
      "reset. With source fdp: since placement was set up.",

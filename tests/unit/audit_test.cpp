@@ -399,6 +399,7 @@ const std::vector<Row>& table() {
        }},
       {"F6", kNot, nothing},
       {"F6", kNot, [](Host h) { h.array().files.set("dm/uuid", "CRYPT-VERITY-x"); }},
+      {"F6", kNot, encrypted({}, "CRYPT-PLAIN-x")},
       {"F6", kNot, both(encrypted({}), [](Host h) { h.disk().device.rotational = true; })},
       {"F6", kUnknown, [](Host h) { h.array().files.set("dm/uuid", "CRYPT-LUKS2-x"); }},
       {"F6", kInfo, encrypted({"allow_discards"})},

@@ -24,7 +24,7 @@ CryptKind kind_of_crypt(const DiskSettings& array) {
   if (uuid.starts_with("CRYPT-LUKS2-")) {
     return CryptKind::luks2;
   }
-  return uuid.starts_with("CRYPT-LUKS1-") || uuid.starts_with("CRYPT-PLAIN-") ? CryptKind::other : CryptKind::none;
+  return uuid.starts_with("CRYPT-LUKS1-") ? CryptKind::luks1 : CryptKind::none;
 }
 
 bool disk_below_takes_discards(const Facts& facts, const DiskSettings& array) {

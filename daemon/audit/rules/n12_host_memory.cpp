@@ -49,9 +49,10 @@ Finding host_memory(const Facts& facts, const DiskSettings& disk) {
   }
   const double most = static_cast<double>(*limit) * kMebibyte;
   const std::string asks =
-      fmt::format("it asks for {:.0f} MiB of the host's memory, for its own tables", *preferred / kMebibyte);
+      fmt::format("it asks for {:.0f} MiB of the host's memory, for its own use", *preferred / kMebibyte);
   const char* why =
-      "what it does not find there it reads from its flash first: random reads over all of it wait longer";
+      "drives without memory of their own mostly keep tables there: without it, random reads may wait for the flash "
+      "twice";
   if (*minimum > most) {
     Finding finding = info(
         fmt::format("{}, needs {:.0f} MiB and gets none, as the limit is {} MiB", asks, *minimum / kMebibyte, *limit),
@@ -74,7 +75,7 @@ Finding host_memory(const Facts& facts, const DiskSettings& disk) {
 
 const Rule kN12{.id = "N12",
                 .title = "Host memory for drives without their own",
-                .limit = "never: which reads missed the drive's tables is not measured",
+                .limit = "never: which reads it would help is not measured",
                 .source = "drivers/nvme/host/pci.c, nvme_setup_host_mem; NVM Express Base, Host Memory Buffer",
                 .of_disk = host_memory};
 

@@ -59,8 +59,9 @@ extern const Rule kF19;
 extern const Rule kF20;
 extern const Rule kF21;
 
-/// Volumes of dm-crypt whose flags cryptsetup can change while they are open; in a LUKS2 header it keeps them, too.
-enum class CryptKind : std::uint8_t { none, luks2, other };
+/// Volumes of dm-crypt whose flags cryptsetup can change by their name alone, while they are open. In a LUKS2 header it
+/// keeps them, too. A plain one is `none`: all that it was opened with would have to be said again.
+enum class CryptKind : std::uint8_t { none, luks1, luks2 };
 CryptKind kind_of_crypt(const DiskSettings& array);
 
 /// Gives a finding the change of a volume's flags to these, now, for good and back: cryptsetup sets all of them at

@@ -40,13 +40,16 @@ def devices():
 class Fault:
     """Planted before the load. `then`: its verdict once the change was made, and what it must say of it. `change`, `undo`: for a
     person's words, what a person does; else what the finding says is run, with the second of `instead` for the first. `says`: what
-    is in the finding's change."""
+    is in the finding's change. `first`: what is done before."""
 
-    def __init__(self, rule, device, verdict="advise", then=("ok", ""), change="", undo="", comes_back=True, instead=("", ""), says=""):
+    def __init__(self, rule, device, verdict="advise", then=("ok", ""), change="", undo="", comes_back=True, instead=("", ""), says="",
+                 first="true"):
         self.rule, self.device, self.verdict, self.then = rule, device, verdict, then
         self.change, self.undo, self.comes_back, self.instead, self.says = change, undo, comes_back, instead, says
+        self.first = first
 
     def try_advice(self, vm, host, check):
+        vm.sh(self.first)
         before = host.finding(self.rule, self.device)
         name = f"{self.rule} of {self.device}"
         show(name, before)
@@ -234,7 +237,9 @@ def run(vm, check):
                   change=f"addpart /dev/{disks['full']} 1 2048 {(400 << 20) // 512}",
                   undo=f"blockdev --rereadpt /dev/{disks['full']}"),
             Fault("F5", "dm-0", instead=REFRESH, says="--allow-discards"),
-            Fault("F6", "dm-1", verdict="info", instead=REFRESH, says="--perf-no_read_workqueue --perf-no_write_workqueue"),
+            # It has a command of its own once F5 has none.
+            Fault("F6", "dm-0", verdict="info", first=REFRESH[1] + " --allow-discards secret", instead=REFRESH,
+                  says="--perf-no_read_workqueue --perf-no_write_workqueue"),
             Fault("F4", "/mnt/kept", change="fstrim -v /mnt/kept; sleep 5", comes_back=False)):  # deleted data do not come back
         fault.try_advice(vm, host, check)
     hot = host.finding("N9", disks["hot"])
