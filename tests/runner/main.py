@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from catalogue import IDLE_LEVELS, JOBS, LEVELS, NEED_ROOT, Catalogue, Test
-from execution import Execution, Outcome, clean, excerpt, read_skips, reason, whole
+from execution import Execution, Outcome, clean, excerpt, read_skips, reason, tried_again, whole
 from parts import PARTS, missing
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -197,6 +197,9 @@ def print_again(again, outcomes):
         verdict = "MOODY, passed at the second try" if outcomes[name].verdict != "FAIL" else "failed at both tries"
         level = name.split(".")[0]
         print(f"{verdict}: {name}: at first {words} (may be tried twice: {TRIED_TWICE[level]})")
+    for name, outcome in outcomes.items():
+        for line in tried_again(outcome.log) if outcome.verdict == "pass" and outcome.log else []:
+            print(f"tried again within {name}: {line}")
 
 
 def close(run, seconds):

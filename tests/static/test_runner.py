@@ -21,6 +21,7 @@ from catalogue import Test  # noqa: E402
 
 END = 20  # lines
 PASSES = "true"
+AGAIN = "echo 'AGAIN 5.10 load: the emulator died'"
 MOODY = 'test -n "$SSDPULSE_TEST_SECOND_TRY" || { echo "FAIL: a bad moment"; exit 1; }'
 WRONG = 'for n in $(seq 60); do echo "word $n"; done; exit 1'
 BROKEN = 'echo "first word"; seq 1000; echo "FAIL: it is broken"; exit 1'
@@ -83,6 +84,9 @@ def judge_others():
     code, lines = run({"static.passes": PASSES})
     expect("nothing failed", code == 0 and lines[-1] == "1 passed, 0 failed, 0 skipped")
     expect("and nothing is said of it", not any("MOODY" in line or line.startswith(("failed", "----")) for line in lines))
+    code, lines = run({"vm.matrix": AGAIN})
+    expect("what was tried again within a test", code == 0 and
+           lines[-2] == "tried again within vm.matrix: 5.10 load: the emulator died")
     code, lines = run({"kernel.moody": MOODY}, ["kernel.moody"])
     expect("a test that was named has one try", code == 1 and lines[-2] == "failed: kernel.moody")
 
