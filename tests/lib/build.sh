@@ -36,7 +36,7 @@ case $kind in
 esac
 options+=("-DCMAKE_CXX_COMPILER_LAUNCHER=$PWD/tests/lib/compile.sh")
 # Another checkout of the same files finds what was compiled here.
-export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
 
 # Written last: without it an earlier configuration did not come to its end.
 if [[ $(cat "$build/configured-with" 2>/dev/null) != "${options[*]}" ]]; then

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Calls the compiler for CMake: through ccache where there is one, and with SSDPULSE_EXTRA_FLAGS behind the other options,
 # so that a sabotage can be built without warnings as errors, and without building all the rest again.
-command -v ccache >/dev/null && set -- ccache "$@"
+# Without the option, ccache keeps nothing of what g++ compiles with precompiled headers.
+command -v ccache >/dev/null && set -- ccache "$@" -fpch-preprocess
 # shellcheck disable=SC2086  # several flags
 exec "$@" ${SSDPULSE_EXTRA_FLAGS:-}

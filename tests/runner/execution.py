@@ -109,6 +109,12 @@ def reason(outcome):
     return (told or outcome.reason)[:300]
 
 
+def tried_again(log):
+    """What a test says of parts that it tried again, where what failed was not ours: lines AGAIN."""
+    lines = log.read_text("utf-8", errors="replace").splitlines()
+    return [line.strip().removeprefix("AGAIN ")[:300] for line in lines if re.match(r" *AGAIN\b", line)][:8]
+
+
 def clean(state):
     """Removes what a test has left."""
     if not state.is_dir():

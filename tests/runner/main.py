@@ -13,8 +13,8 @@ import sys
 import time
 from pathlib import Path
 
-from catalogue import COMPILED_DURING, JOBS, LEVELS, NEED_ROOT, Catalogue, Test
-from execution import Execution, Outcome, clean, excerpt, read_skips, reason, whole
+from catalogue import IDLE_LEVELS, JOBS, LEVELS, NEED_ROOT, Catalogue, Test
+from execution import Execution, Outcome, clean, excerpt, read_skips, reason, tried_again, whole
 from parts import PARTS, missing
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,11 +60,12 @@ class Run:
         self._catalogue, self._arguments = catalogue, arguments
         self._skips = read_skips(ROOT)
         self._tries = 0 if arguments.long or arguments.names or arguments.part else SECOND_TRIES
-        self._running, self._compiling, self._built, self.outcomes, self.again = [], {}, {}, {}, {}
+        self._running, self._built, self.outcomes, self.again = [], {}, {}, {}
+        self._later, self._aside = None, None  # tests to be run aside, once they are known; the one that runs
         self.walls = {}  # level -> seconds from its begin to its end
 
     def stop(self):
-        for execution in [*self._running, *self._compiling.values()]:
+        for execution in [*self._running, *([self._aside] if self._aside else [])]:
             execution.stop()
 
     def everything(self):
@@ -83,42 +84,55 @@ class Run:
             self._report(Test(level, []), Outcome("FAIL", 0, "must run as root"))
             return
         began = time.monotonic()
+        if level not in IDLE_LEVELS:
+            self._end_aside()
         builds = [self._build(kind) for kind in self._catalogue.builds(level)]
         if all(builds):
-            if later := COMPILED_DURING.get(level):
-                self._compile_ahead(later)
-            self._run(self._catalogue.tests(level), self._arguments.jobs or JOBS.get(level, 1))
+            tests = [test for test in self._catalogue.tests(level) if test.name not in self.outcomes]
+            if level in IDLE_LEVELS and self._later is None and not self._arguments.no_build:
+                self._later = self._tests_aside()
+            self._run(tests, self._arguments.jobs or JOBS.get(level, 1), aside=level in IDLE_LEVELS)
         self.walls[level] = time.monotonic() - began
 
-    def _compile_ahead(self, level):
-        """Starts the builds that a later level needs; _build() waits for them."""
-        if self._arguments.no_build or not self._catalogue.wants(level):
-            return
-        for kind in self._catalogue.builds(level):
-            if kind not in self._built and kind not in self._compiling:
-                test = self._catalogue.build(kind)
-                test.command = ["nice", "-n", "19", *test.command]
-                self._compiling[kind] = Execution(test, WORK, self._skips)
-                self._compiling[kind].start()
+    def _tests_aside(self):
+        """What later levels would do, in their order; they do the rest."""
+        wanted = [level for level in ("sanitize", "mutate") if self._catalogue.wants(level)]
+        builds = dict.fromkeys(kind for level in wanted for kind in self._catalogue.builds(level) if kind not in self._built)
+        tests = [self._catalogue.build(kind) for kind in builds]
+        return tests + [test for test in self._catalogue.tests("mutate") if "mutate" in wanted and not test.alone]
+
+    def _advance_aside(self, more):
+        """Sees whether the test that runs aside has ended. `more`: then the next one may start."""
+        if self._aside and (outcome := self._aside.poll()):
+            test, self._aside = self._aside.test, None
+            if test.level == "build":
+                self._built[test.name.removeprefix("build.")] = outcome.verdict == "pass"
+            self._report(test, outcome)
+        if more and self._later and not self._aside:
+            test = self._later.pop(0)
+            test.command = ["chrt", "--idle", "0", *test.command]
+            self._aside = Execution(test, WORK, self._skips)
+            self._aside.start()
+
+    def _end_aside(self):
+        while self._aside:
+            self._advance_aside(more=False)
+            time.sleep(0.05)
 
     def _build(self, kind):
         if not self._arguments.no_build and kind not in self._built:
-            if execution := self._compiling.get(kind):
-                while not (outcome := execution.poll()):
-                    time.sleep(0.05)
-                del self._compiling[kind]
-                self._report(execution.test, outcome)
-                self._built[kind] = outcome.verdict == "pass"
-            else:
-                self._built[kind] = self._run([self._catalogue.build(kind)], 1)
+            self._built[kind] = self._run([self._catalogue.build(kind)], 1)
         return self._built.get(kind, True)
 
-    def _run(self, tests, jobs):
-        """True if all passed. First those that may share the host, then those that want it alone, then second tries."""
-        failed = self._several([test for test in tests if not test.alone], jobs)
-        failed += self._several([test for test in tests if test.alone], 1)
+    def _run(self, tests, jobs, aside=False):
+        """True if all passed. First those that may share the host, then those that want it alone, then second tries.
+        `aside`: what is for idle CPUs may run beside them, but for second tries."""
+        tests = sorted(tests, key=lambda test: -test.timeout)  # what may take longest first, so that nothing waits for it
+        failed = self._several([test for test in tests if not test.alone], jobs, aside=aside)
+        failed += self._several([test for test in tests if test.alone], 1, aside=aside)
         for test, outcome in failed:
             if self._tries and test.level in TRIED_TWICE:
+                self._end_aside()
                 self._tries -= 1
                 self.again[test.name] = reason(outcome)
                 self._report(test, Outcome("AGAIN", outcome.seconds, outcome.reason, outcome.log))
@@ -128,7 +142,7 @@ class Run:
                 self._report(test, outcome)
         return all(self.outcomes[test.name].verdict != "FAIL" for test in tests)
 
-    def _several(self, tests, jobs, second_try=False):
+    def _several(self, tests, jobs, second_try=False, aside=False):
         """Runs them, so many at a time; [(test, outcome)] of what failed, which is reported later, unless it is final."""
         waiting, failed = list(tests), []
         while waiting or self._running:
@@ -142,6 +156,8 @@ class Run:
                         failed.append((execution.test, outcome))
                     else:
                         self._report(execution.test, outcome)
+            if aside:
+                self._advance_aside(more=True)
             time.sleep(0.05)
         return failed
 
@@ -181,6 +197,9 @@ def print_again(again, outcomes):
         verdict = "MOODY, passed at the second try" if outcomes[name].verdict != "FAIL" else "failed at both tries"
         level = name.split(".")[0]
         print(f"{verdict}: {name}: at first {words} (may be tried twice: {TRIED_TWICE[level]})")
+    for name, outcome in outcomes.items():
+        for line in tried_again(outcome.log) if outcome.verdict == "pass" and outcome.log else []:
+            print(f"tried again within {name}: {line}")
 
 
 def close(run, seconds):

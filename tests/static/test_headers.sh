@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Does every header compile alone? That of a source file which includes it first, the build shows. Those under bpf/kernel
-# and *.bpf.h are for the BPF compiler and read by it only.
+# Does every header compile alone? That of a source file which includes it first, the build shows, and what precompiled
+# headers hide there, clang-tidy in the long tier. Those under bpf/kernel and *.bpf.h are for the BPF compiler and read by it
+# only.
 # timeout: 1800
 set -euo pipefail
 shopt -s inherit_errexit

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do the last lines of a run say what failed, and what was right at the second try only?
+"""Do the last lines of a run say what failed, and what was right at the second try only? Does what later levels need run beside
+guests, once, and nothing beside a second try?
 
-Of CI's output perhaps only the end is kept. The tests of this run are made up.
+Of CI's output perhaps only the end is kept. The tests of these runs are made up.
 """
 import contextlib
 import io
@@ -20,6 +21,7 @@ from catalogue import Test  # noqa: E402
 
 END = 20  # lines
 PASSES = "true"
+AGAIN = "echo 'AGAIN 5.10 load: the emulator died'"
 MOODY = 'test -n "$SSDPULSE_TEST_SECOND_TRY" || { echo "FAIL: a bad moment"; exit 1; }'
 WRONG = 'for n in $(seq 60); do echo "word $n"; done; exit 1'
 BROKEN = 'echo "first word"; seq 1000; echo "FAIL: it is broken"; exit 1'
@@ -33,24 +35,28 @@ def expect(what, true):
 
 
 class Catalogue:
-    """`scripts`: test -> what it does."""
+    """`scripts`: test -> what it does; a name that ends in ! is of one that is to be alone. The build of the sanitizers is a
+    script, too."""
 
     def __init__(self, scripts):
-        self._tests = [Test(name, ["sh", "-c", script]) for name, script in scripts.items()]
+        self._tests = [Test(name.rstrip("!"), ["sh", "-c", script], 60, name.endswith("!")) for name, script in scripts.items()]
 
     def wants(self, level):
         return bool(self.tests(level))
 
-    def builds(self, _level):
-        return []
+    def builds(self, level):
+        return ["address"] if level == "sanitize" and self.wants(level) else []
+
+    def build(self, kind):
+        return next(test for test in self._tests if test.name == f"build.{kind}")
 
     def tests(self, level):
-        return [test for test in self._tests if test.level == level]
+        return [test for test in self._tests if test.level == level and level != "build"]
 
 
-def run(scripts, names=()):
+def run(scripts, names=(), no_build=True):
     """(exit code, lines)."""
-    arguments = SimpleNamespace(long=False, names=list(names), part=None, no_build=True, jobs=None)
+    arguments = SimpleNamespace(long=False, names=list(names), part=None, no_build=no_build, jobs=None)
     with contextlib.redirect_stdout(io.StringIO()) as output:
         one = main.Run(Catalogue(scripts), arguments)
         one.everything()
@@ -78,13 +84,39 @@ def judge_others():
     code, lines = run({"static.passes": PASSES})
     expect("nothing failed", code == 0 and lines[-1] == "1 passed, 0 failed, 0 skipped")
     expect("and nothing is said of it", not any("MOODY" in line or line.startswith(("failed", "----")) for line in lines))
+    code, lines = run({"vm.matrix": AGAIN})
+    expect("what was tried again within a test", code == 0 and
+           lines[-2] == "tried again within vm.matrix: 5.10 load: the emulator died")
     code, lines = run({"kernel.moody": MOODY}, ["kernel.moody"])
     expect("a test that was named has one try", code == 1 and lines[-2] == "failed: kernel.moody")
 
 
+def judge_what_runs_aside():
+    """The guests wait for it; a sabotage that takes the host for itself waits for its level."""
+    said = main.WORK / "said"
+    tell, heard = f"echo %s >>{said}", f"n=0; until grep -q %s {said}; do n=$((n + 1)); [ $n -lt 600 ] || exit 1; sleep 0.05; done"
+    scripts = {
+        "vm.matrix!": f"{heard % 'tried'}; {tell % 'guests'}",
+        "build.address": tell % "compiled",
+        "sanitize.one": tell % "sanitized",
+        "mutate.area.unit": tell % "tried",
+        "mutate.area.kernel!": tell % "alone",
+    }
+    code, lines = run(scripts, no_build=False)
+    expect("what later levels need runs beside guests", code == 0 and lines[-1].startswith("6 passed,"))
+    expect("each once, in order", said.read_text().split() == ["compiled", "tried", "guests", "sanitized", "alone"])
+    said.write_text("")
+    scripts |= {"vm.matrix!": f'test -n "$SSDPULSE_TEST_SECOND_TRY" && {tell % "again"} || {{ {heard % "begun"}; exit 1; }}',
+                "mutate.area.unit": f"{tell % 'begun'}; sleep 0.5; {tell % 'ended'}"}
+    code, lines = run(scripts, no_build=False)
+    expect("nothing runs beside a second try", code == 0 and said.read_text().split()[:4] == ["compiled", "begun", "ended", "again"])
+
+
+main.Run._install = staticmethod(lambda: ["true"])
 main.WORK = Path(os.environ["SSDPULSE_TEST_STATE"])
 main.NEED_ROOT = ()
 (main.WORK / "logs").mkdir()
 judge_failures()
 judge_others()
+judge_what_runs_aside()
 sys.exit(1 if failures else 0)

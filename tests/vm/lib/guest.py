@@ -80,7 +80,7 @@ class Guest:
         check = Check()
         with open(directory / "output", "w", buffering=1, encoding="utf-8") as output, redirect_stdout(output):
             for words in self._deaths[name]:
-                print(f"NOTE QEMU had died of itself: {words}")
+                print(f"AGAIN {self._kernel} {name}: QEMU had died of itself: {words}")
             signal.alarm(getattr(self._waiting[name], "SECONDS", SECONDS) * (10 if self._long else 1))
             try:
                 self._judge(vm, self._waiting[name], check)

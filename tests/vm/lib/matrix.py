@@ -90,7 +90,7 @@ class Run:
         passed = passed and checks > 0
         print(f"{'pass' if passed else 'FAIL'}  {self._kernel:13} {scenario:12} {seconds:6.1f} s  {checks} checks")
         for line in lines:
-            if line.startswith(("FAIL", "NOTE")):
+            if line.startswith(("FAIL", "NOTE", "AGAIN")):
                 print(f"      {line}")
         if not passed:
             print("      it said last:\n      " + "\n      ".join(lines[-60:]))

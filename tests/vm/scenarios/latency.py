@@ -42,7 +42,7 @@ def load(vm, daemon, disk, delay, options):
         felt = {operation: job[operation]["lat_ns"]["percentile"]["50.000000"] for operation in ("read", "write")}
         if max(felt.values()) <= (1.12 * delay + 0.001) * 1e9:
             break
-        print(f"     AGAIN: the guest felt {felt} ns")
+        print(f"AGAIN {vm.name} latency: the guest felt {felt} ns")
     return felt, difference
 
 
