@@ -392,6 +392,11 @@ const std::vector<Row>& table() {
          h.array().files.set("dm/name", "data");
          h.amplification(2);
        }},
+      {"F5", kAdvise, both(encrypted({"same_cpu_crypt"}),
+                           [](Host h) {
+                             h.array().files.set("queue/discard_max_bytes", "0");
+                             h.amplification(2);
+                           })},
       {"F5", kInfo, [](Host h) {
          h.array().files.set("queue/discard_max_bytes", "0");
          h.array().files.set("dm/uuid", "CRYPT-VERITY-x");
@@ -650,9 +655,8 @@ TEST(audit, remounts_only_with_options_that_the_file_system_has) {
 TEST(audit, lets_discards_pass_for_good_where_the_header_keeps_it_and_where_crypttab_does) {
   for (const bool luks2 : {true, false}) {
     MadeUpHost host;
+    encrypted({}, luks2 ? "CRYPT-LUKS2-x" : "CRYPT-LUKS1-x")(host);
     host.array().files.set("queue/discard_max_bytes", "0");
-    host.array().files.set("dm/uuid", luks2 ? "CRYPT-LUKS2-x" : "CRYPT-LUKS1-x");
-    host.array().files.set("dm/name", "data");
     host.amplification(2);
     const Finding one = of(judge(host.gathered()), "F5");
     EXPECT_EQ(one.change, "cryptsetup refresh --allow-discards data");
@@ -722,6 +726,20 @@ TEST(audit, a_refresh_of_a_volume_keeps_the_flags_that_it_has) {
   encrypted({}, "CRYPT-LUKS1-x")(host);
   EXPECT_EQ(of(judge(host.gathered()), "F6").persistent,
             "add no-read-workqueue,no-write-workqueue to the options of data in /etc/crypttab");
+}
+
+TEST(audit, gives_no_command_that_drops_flags_which_were_not_read) {
+  for (const char* uuid : {"CRYPT-LUKS1-x", "CRYPT-LUKS2-x"}) {
+    MadeUpHost host;
+    encrypted({}, uuid)(host);
+    host.array().crypt_flags.reset();  // as whoever is not root, and the daemon
+    host.array().files.set("queue/discard_max_bytes", "0");
+    host.amplification(2);
+    const Finding one = of(judge(host.gathered()), "F5");
+    EXPECT_EQ(one.verdict, kAdvise);
+    EXPECT_EQ(one.change.rfind("run ssdpulse audit as root", 0), 0U) << one.change;
+    EXPECT_EQ(one.persistent + one.undo, "");
+  }
 }
 
 TEST(audit, two_rules_do_not_set_the_flags_of_one_volume) {
