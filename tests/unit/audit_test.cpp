@@ -332,12 +332,17 @@ const std::vector<Row>& table() {
       {"N14", kOk, both(two_paths("round-robin", 3), file("paths/nvme0c1n1/ana_state", "non-optimized"))},
       {"N14", kOk, both(two_paths("round-robin", 3), file("paths/nvme0c1n1/stat", "9999 0 0 99990 9999 0 0 99990"))},
       {"N14", kInfo, two_paths("round-robin", 3, 50)},
-      {"N14", kInfo, both(two_paths("numa", 3), kernel("6.10.3"))},
+      {"N14", kOk, both(two_paths("round-robin", 3),  // larger I/Os
+                        file("paths/nvme0c1n1/stat", "7 0 56 70 1000000 0 16000 3000000"))},
+      {"N14", kOk, both(two_paths("round-robin", 3),  // of a shorter time
+                        file("paths/nvme0c1n1/stat", "7 0 56 70 500000 0 4000 1500000"))},
+      {"N14", kInfo, both(two_paths("round-robin", 3), kernel("6.10.3"))},
       {"N14", kInfo, both(two_paths("queue-depth", 3), file("paths/nvme0c1n1/state", "connecting"))},
-      {"N14", kInfo, both(two_paths("numa", 3), [](Host h) { h.facts.settings.uptime_seconds.reset(); })},
-      {"N14", kInfo, both(two_paths("numa", 3), [](Host h) { h.facts.settings.uptime_seconds = 3600; })},
+      {"N14", kInfo, both(two_paths("round-robin", 3), [](Host h) { h.facts.settings.uptime_seconds.reset(); })},
+      {"N14", kInfo, both(two_paths("round-robin", 3), [](Host h) { h.facts.settings.uptime_seconds = 3600; })},
       {"N14", kAdvise, two_paths("round-robin", 3)},
-      {"N14", kAdvise, both(two_paths("numa", 3), kernel("7.0.0-rc1"))},
+      {"N14", kAdvise, both(two_paths("round-robin", 3), kernel("7.0.0-rc1"))},
+      {"N14", kInfo, two_paths("numa", 3)},
       {"N14", kUnknown, [](Host h) {
          h.disk().device.paths.resize(2);
          h.forget("ssdpulse_io_requeues_total");
@@ -707,6 +712,9 @@ TEST(audit, a_policy_of_paths_is_changed_for_good_and_back_and_no_failover_is_hi
   EXPECT_DOUBLE_EQ(*one.excess_seconds_per_day, 1000);  // a million writes, 2 ms each, in two days
   EXPECT_EQ(one.observed_seconds, 172800);
   EXPECT_EQ(one.observer, model::Observer::kernel);
+  two_paths("numa", 3)(host);
+  EXPECT_EQ(of(judge(host.gathered()), "N14").change, "") << "each path has a load of its own";
+  two_paths("round-robin", 3)(host);
   kernel("6.10")(host);
   EXPECT_EQ(of(judge(host.gathered()), "N14").change, "") << "which the kernel would refuse";
 }
