@@ -35,7 +35,8 @@ constexpr int kConfiguration = 4;
 constexpr int kAboveThose = 10;
 
 constexpr int kBacklog = 64;
-constexpr std::chrono::seconds kFarewell{2};  // a daemon stops within one, if nothing holds it up
+constexpr std::chrono::seconds kFarewell{2};    // a daemon stops within one, if nothing holds it up
+constexpr std::chrono::seconds kLastWords{10};  // from its closed sockets to its end: BPF programs go in between
 
 struct SpawnSettings {
   posix_spawn_file_actions_t actions{};
@@ -221,6 +222,8 @@ OwnDaemon::OwnDaemon(pid_t child, UniqueFd socket_file, UniqueFd log, UniqueFd f
     : child_(child), socket_file_(std::move(socket_file)), log_(std::move(log)), first_(std::move(first)) {}
 
 util::Result<std::unique_ptr<OwnDaemon>> OwnDaemon::start(config::Config wanted) {
+  // Whoever started us may have had it ignored: then nobody can wait for a child, and its number is soon another's.
+  ::signal(SIGCHLD, SIG_DFL);
   wanted.web = {};
   wanted.history.directory.clear();
   wanted.nvme.reader_socket.clear();   // of a service, which may be off as the daemon is
@@ -254,7 +257,7 @@ util::Result<std::unique_ptr<OwnDaemon>> OwnDaemon::start(config::Config wanted)
 
 OwnDaemon::~OwnDaemon() {
   const auto patience = std::chrono::steady_clock::now() + kFarewell;
-  if (!ended_) {
+  if (!ending()) {
     ::kill(child_, SIGTERM);
   }
   while (!ending() && std::chrono::steady_clock::now() < patience) {
@@ -283,21 +286,24 @@ util::Result<bool> OwnDaemon::answers_within(std::chrono::milliseconds patience)
     return true;
   }
   // Its sockets are closed a moment before it can be waited for.
+  const auto latest = std::chrono::steady_clock::now() + kLastWords;
   std::optional<std::string> words;
-  while (!(words = ending())) {
+  while (!(words = ending()) && std::chrono::steady_clock::now() < latest) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  return util::fail(*words);
+  return util::fail(words.value_or("it serves nobody, and does not end"));
 }
 
 std::optional<std::string> OwnDaemon::ending() {
   int status = 0;
-  if (!ended_ && ::waitpid(child_, &status, WNOHANG) == child_) {
-    ended_ = true;
+  const pid_t waited = ended_ ? 0 : ::waitpid(child_, &status, WNOHANG);
+  if (waited == child_ || (waited < 0 && errno == ECHILD)) {
+    ended_ = true;  // also where somebody else has waited for it: its number may be another's now
     words_ = last_words(log_);
     if (words_.empty()) {
-      words_ = WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status))
-                                   : "exit status " + std::to_string(WEXITSTATUS(status));
+      words_ = waited < 0            ? "it is gone"
+               : WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status))
+                                     : "exit status " + std::to_string(WEXITSTATUS(status));
     }
   }
   return ended_ ? std::optional(words_) : std::nullopt;
