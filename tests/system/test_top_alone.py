@@ -171,6 +171,9 @@ def who_may_not_measure_is_told(check, binary, file, port):
                             check=False, preexec_fn=descriptors, close_fds=False)
     check.that(nobody.returncode == 1 and f"no daemon answers at http://127.0.0.1:{port}" in nobody.stderr and
                "sudo ssdpulse top" in nobody.stderr, f"not root: {nobody.returncode} {nobody.stderr.strip()}")
+    few = subprocess.run(["prlimit", "--nofile=11", binary, "top", "--once", "-c", file], text=True, capture_output=True, check=False,
+                         timeout=60)
+    check.that(few.returncode == 1 and "Too many open files" in few.stderr, f"few descriptors: {few.returncode} {few.stderr.strip()}")
     heard = set()
     for before in ((), CHILDREN_IGNORED):
         powerless = subprocess.run([*before, *POWERLESS, binary, "top", "--once", "-c", file], text=True, capture_output=True, check=False,
