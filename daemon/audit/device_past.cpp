@@ -145,7 +145,7 @@ PastSums::PastSums(const model::Series& series, double time_scale) : time_scale_
   past_.media_bytes_per_day = media_bytes_per_day(series.wear);
 }
 
-/// Until the first I/O of the minute. What took longer was sent while fstrim ran, and may have waited for it.
+/// Until the first I/O of the minute. What took longer may have been sent while fstrim ran, and have waited for it.
 std::optional<double> PastSums::seconds_since_fstrim(const model::MinuteOf& minute) const {
   std::optional<double> least;
   for (const Run& run : fstrims_) {

@@ -35,7 +35,8 @@ constexpr int kConfiguration = 4;
 constexpr int kAboveThose = 10;
 
 constexpr int kBacklog = 64;
-constexpr std::chrono::seconds kFarewell{2};  // a daemon stops within one, if nothing holds it up
+constexpr std::chrono::seconds kFarewell{2};    // a daemon stops within one, if nothing holds it up
+constexpr std::chrono::seconds kLastWords{10};  // from its closed sockets to its end: BPF programs go in between
 
 struct SpawnSettings {
   posix_spawn_file_actions_t actions{};
@@ -122,7 +123,13 @@ util::Result<UniqueFd> file_in_memory(const char* name, std::string_view text) {
 }
 
 /// So that no descriptor lies where another one is to be put for the child.
-UniqueFd above_those(UniqueFd fd) { return UniqueFd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kAboveThose)); }
+util::Result<UniqueFd> above_those(UniqueFd fd) {
+  UniqueFd above(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kAboveThose));
+  if (!above.valid()) {
+    return util::fail_errno("cannot give a daemon its descriptors");
+  }
+  return above;
+}
 
 /// Ours, but for what a service manager has told us: it is not about the child.
 std::vector<std::string> environment_of_child() {
@@ -150,19 +157,22 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
 /// The child, with these descriptors alone.
 util::Result<pid_t> spawn(const UniqueFd& listener, const UniqueFd& configuration, const UniqueFd& log) {
   SpawnSettings settings;
-  ::posix_spawn_file_actions_addopen(&settings.actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&settings.actions, log.get(), STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&settings.actions, log.get(), STDERR_FILENO);
-  ::posix_spawn_file_actions_adddup2(&settings.actions, listener.get(), kListener);
-  ::posix_spawn_file_actions_adddup2(&settings.actions, configuration.get(), kConfiguration);
-  ::posix_spawn_file_actions_addclosefrom_np(&settings.actions, kConfiguration + 1);
+  int error = 0;
+  const auto note = [&](int one) { error = error == 0 ? one : error; };
+  note(::posix_spawn_file_actions_addopen(&settings.actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0));
+  note(::posix_spawn_file_actions_adddup2(&settings.actions, log.get(), STDOUT_FILENO));
+  note(::posix_spawn_file_actions_adddup2(&settings.actions, log.get(), STDERR_FILENO));
+  note(::posix_spawn_file_actions_adddup2(&settings.actions, listener.get(), kListener));
+  note(::posix_spawn_file_actions_adddup2(&settings.actions, configuration.get(), kConfiguration));
+  note(::posix_spawn_file_actions_addclosefrom_np(&settings.actions, kConfiguration + 1));
   sigset_t none;
   sigset_t all;
   sigemptyset(&none);
   sigfillset(&all);
-  ::posix_spawnattr_setsigmask(&settings.attributes, &none);
-  ::posix_spawnattr_setsigdefault(&settings.attributes, &all);
-  ::posix_spawnattr_setflags(&settings.attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+  note(::posix_spawnattr_setsigmask(&settings.attributes, &none));
+  note(::posix_spawnattr_setsigdefault(&settings.attributes, &all));
+  note(::posix_spawnattr_setflags(&settings.attributes,
+                                  POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID));
   std::vector<std::string> arguments{"ssdpulse",
                                      "run",
                                      "--config",
@@ -174,8 +184,10 @@ util::Result<pid_t> spawn(const UniqueFd& listener, const UniqueFd& configuratio
                                      std::to_string(::getpid())};
   std::vector<std::string> environment = environment_of_child();
   pid_t child = 0;
-  const int error = ::posix_spawn(&child, "/proc/self/exe", &settings.actions, &settings.attributes,
-                                  pointers_to(arguments).data(), pointers_to(environment).data());
+  if (error == 0) {
+    error = ::posix_spawn(&child, "/proc/self/exe", &settings.actions, &settings.attributes,
+                          pointers_to(arguments).data(), pointers_to(environment).data());
+  }
   if (error != 0) {
     return util::fail_errno("cannot start a daemon to measure with", error);
   }
@@ -221,6 +233,8 @@ OwnDaemon::OwnDaemon(pid_t child, UniqueFd socket_file, UniqueFd log, UniqueFd f
     : child_(child), socket_file_(std::move(socket_file)), log_(std::move(log)), first_(std::move(first)) {}
 
 util::Result<std::unique_ptr<OwnDaemon>> OwnDaemon::start(config::Config wanted) {
+  // Whoever started us may have had it ignored: then nobody can wait for a child, and its number is soon another's.
+  ::signal(SIGCHLD, SIG_DFL);
   wanted.web = {};
   wanted.history.directory.clear();
   wanted.nvme.reader_socket.clear();   // of a service, which may be off as the daemon is
@@ -237,24 +251,29 @@ util::Result<std::unique_ptr<OwnDaemon>> OwnDaemon::start(config::Config wanted)
     return tl::make_unexpected(socket.error());
   }
   // Ours ends here: once the child has ended nobody listens, and whoever waits for an answer hears of it.
-  const UniqueFd listener = above_those(std::move(socket->listener));
-  const UniqueFd for_child = above_those(std::move(*configuration));
-  UniqueFd written = above_those(std::move(*log));
+  auto listener = above_those(std::move(socket->listener));
+  auto for_child = above_those(std::move(*configuration));
+  auto written = above_those(std::move(*log));
+  for (const auto* descriptor : {&listener, &for_child, &written}) {
+    if (!*descriptor) {
+      return tl::make_unexpected(descriptor->error());
+    }
+  }
   auto first = first_question(socket->file);
   if (!first) {
     return tl::make_unexpected(first.error());
   }
-  const auto child = spawn(listener, for_child, written);
+  const auto child = spawn(*listener, *for_child, *written);
   if (!child) {
     return tl::make_unexpected(child.error());
   }
   return std::unique_ptr<OwnDaemon>(
-      new OwnDaemon(*child, std::move(socket->file), std::move(written), std::move(*first)));
+      new OwnDaemon(*child, std::move(socket->file), std::move(*written), std::move(*first)));
 }
 
 OwnDaemon::~OwnDaemon() {
   const auto patience = std::chrono::steady_clock::now() + kFarewell;
-  if (!ended_) {
+  if (!ending()) {
     ::kill(child_, SIGTERM);
   }
   while (!ending() && std::chrono::steady_clock::now() < patience) {
@@ -283,21 +302,24 @@ util::Result<bool> OwnDaemon::answers_within(std::chrono::milliseconds patience)
     return true;
   }
   // Its sockets are closed a moment before it can be waited for.
+  const auto latest = std::chrono::steady_clock::now() + kLastWords;
   std::optional<std::string> words;
-  while (!(words = ending())) {
+  while (!(words = ending()) && std::chrono::steady_clock::now() < latest) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  return util::fail(*words);
+  return util::fail(words.value_or("it serves nobody, and does not end"));
 }
 
 std::optional<std::string> OwnDaemon::ending() {
   int status = 0;
-  if (!ended_ && ::waitpid(child_, &status, WNOHANG) == child_) {
-    ended_ = true;
+  const pid_t waited = ended_ ? 0 : ::waitpid(child_, &status, WNOHANG);
+  if (waited == child_ || (waited < 0 && errno == ECHILD)) {
+    ended_ = true;  // also where somebody else has waited for it: its number may be another's now
     words_ = last_words(log_);
     if (words_.empty()) {
-      words_ = WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status))
-                                   : "exit status " + std::to_string(WEXITSTATUS(status));
+      words_ = waited < 0            ? "it is gone"
+               : WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status))
+                                     : "exit status " + std::to_string(WEXITSTATUS(status));
     }
   }
   return ended_ ? std::optional(words_) : std::nullopt;

@@ -22,6 +22,7 @@ class OwnDaemon {
  public:
   /// Starts this program once more, as root, and does not wait for it. `wanted` says what is measured and how; without
   /// a history, the flash model and a service that reads log pages, and served on a socket whose file is gone already.
+  /// Sets this process's SIGCHLD to its default.
   static util::Result<std::unique_ptr<OwnDaemon>> start(config::Config wanted);
   ~OwnDaemon();
   OwnDaemon(const OwnDaemon&) = delete;
@@ -30,7 +31,8 @@ class OwnDaemon {
   /// For Where::address. Means something in this process alone.
   [[nodiscard]] std::string address() const;
 
-  /// Waits so long for its first answer; it begins to answer once it measures. Error: it has ended, in its own words.
+  /// Waits so long for its first answer; it begins to answer once it measures. Error: it has ended, in its own words,
+  /// or serves nobody any more.
   util::Result<bool> answers_within(std::chrono::milliseconds patience);
 
   /// Why it ended by itself, in its own words; nothing: it runs.

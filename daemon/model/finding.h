@@ -21,7 +21,8 @@ inline constexpr std::size_t kVerdicts = 6;
 inline constexpr std::array<std::string_view, kVerdicts> kVerdictNames{"danger", "advise", "unknown",
                                                                        "info",   "ok",     "not applicable"};
 
-/// Who measured: the daemon since its start, the history, or the kernel since the host's start.
+/// Who measured: the daemon since its start, the history, or the kernel since a path is there. How long that is the
+/// kernel does not say: Finding::observed_seconds is then the host's uptime, the most that it can be.
 enum class Observer : std::uint8_t { daemon, history, kernel };
 inline constexpr std::array<std::string_view, 3> kObserverNames{"daemon", "history", "kernel"};
 

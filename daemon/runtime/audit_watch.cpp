@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -74,9 +75,9 @@ void read_past(history::Reader* history, const model::Inventory& inventory, cons
 
 }  // namespace
 
-AuditWatch::AuditWatch(const web::CurrentSnapshot& current, Look look)
+AuditWatch::AuditWatch(const web::CurrentSnapshot& current, Look look, Clock::duration apart)
     : state_(std::make_shared<State>()),
-      thread_([state = state_, &current, look = std::move(look)] { work(*state, current, look); }) {}
+      thread_([state = state_, &current, look = std::move(look), apart] { work(*state, current, look, apart); }) {}
 
 AuditWatch::~AuditWatch() {
   std::unique_lock lock(state_->mutex);
@@ -120,10 +121,11 @@ model::SourceStatus AuditWatch::status(Clock::time_point now) const {
   return {"audit", false, "it waits for a file system that does not answer: its findings are those from before", {}};
 }
 
-void AuditWatch::work(State& state, const web::CurrentSnapshot& current, const Look& look) {
+void AuditWatch::work(State& state, const web::CurrentSnapshot& current, const Look& look, Clock::duration apart) {
   std::unique_lock lock(state.mutex);
   state.wake.wait(lock, [&] { return state.stop || state.inventory != nullptr; });
-  for (bool first = true; !state.stop;) {
+  auto next_asked = Clock::now();
+  for (bool first = true, asked = false; !state.stop;) {
     state.again = false;
     const auto inventory = state.inventory;
     const auto snapshot = current.get();  // under the lock: once stop is set, nobody looks at it any more
@@ -133,8 +135,11 @@ void AuditWatch::work(State& state, const web::CurrentSnapshot& current, const L
     lock.lock();
     state.looking_since.reset();
     state.seen = std::move(seen);
-    const std::chrono::seconds pause = first ? kSecond : std::chrono::seconds(kInterval);
-    const bool asked = state.wake.wait_for(lock, pause, [&] { return state.stop || state.again; });
+    const auto now = Clock::now();
+    const auto due = now + (first ? kSecond : std::chrono::seconds(kInterval));
+    next_asked = asked ? now + apart : next_asked;
+    state.wake.wait_until(lock, std::min(due, next_asked), [&] { return state.stop; });
+    asked = state.wake.wait_until(lock, due, [&] { return state.stop || state.again; });
     first = first && asked;  // the second look is still due
   }
   state.ended = true;

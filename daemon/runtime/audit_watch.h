@@ -30,6 +30,8 @@ class AuditWatch {
   static constexpr std::chrono::minutes kInterval{5};
   /// The second look: by then the drives' log pages were read for the first time.
   static constexpr std::chrono::seconds kSecond{20};
+  /// From the end of a look that was asked for to the next one: every local user may ask.
+  static constexpr std::chrono::seconds kApart{10};
 
   /// A look that takes longer waits for something that does not answer.
   static constexpr std::chrono::minutes kOverdue{1};
@@ -56,7 +58,7 @@ class AuditWatch {
   static Look by_the_rules(std::shared_ptr<history::Reader> history);
 
   /// `current` must live longer.
-  AuditWatch(const web::CurrentSnapshot& current, Look look);
+  AuditWatch(const web::CurrentSnapshot& current, Look look, Clock::duration apart = kApart);
   ~AuditWatch();
   AuditWatch(const AuditWatch&) = delete;
   AuditWatch& operator=(const AuditWatch&) = delete;
@@ -65,8 +67,8 @@ class AuditWatch {
   /// waits.
   void observe(std::shared_ptr<const model::Inventory> inventory);
 
-  /// Somebody has changed something: looks now, and once more after a look that is under way. Never waits. On any
-  /// thread.
+  /// Somebody has changed something: looks now, or kApart after the last look that was asked for, and once more after a
+  /// look that is under way. Never waits. On any thread.
   void look_again();
 
   /// Of the newest look, its findings sorted as the audit sorts them; null before the first one.
@@ -88,7 +90,7 @@ class AuditWatch {
     bool ended = false;
   };
 
-  static void work(State& state, const web::CurrentSnapshot& current, const Look& look);
+  static void work(State& state, const web::CurrentSnapshot& current, const Look& look, Clock::duration apart);
 
   const std::shared_ptr<State> state_;
   std::thread thread_;

@@ -114,7 +114,7 @@ std::string evidence_of(const model::Finding& one) {
 /// Over which time the evidence was measured.
 std::string observed_of(const model::Finding& one) {
   constexpr std::array<const char*, 3> kBy{", since the daemon's start", ", by the history",
-                                           ", since the host's start"};
+                                           " at most, by the kernel, of each path since it is there"};
   return one.observed_seconds && !one.evidence.empty()
              ? util::duration_text(*one.observed_seconds) + kBy[static_cast<std::size_t>(one.observer)]
              : "";

@@ -45,7 +45,7 @@ Json beside_json(const live::Buckets& reads) {
   return {{"ios", ios}, {"p99", ios < kEnoughForP99 ? Json() : latency_of(live::quantile(reads, 0.99))}};
 }
 
-/// How much of the time of I/Os was spent in the queue; null where no time is known.
+/// How much of the time of I/Os was spent in the queue; null of no time.
 Json queue_share_of(std::uint64_t queue_ns, std::uint64_t device_ns) {
   const double all = static_cast<double>(queue_ns) + static_cast<double>(device_ns);
   return all == 0 ? Json() : Json(std::round(static_cast<double>(queue_ns) / all * 1000) / 1000);
@@ -74,8 +74,11 @@ Json now_of(const Known& known) {
     sum.reads_beside_discard = live::add(sum.reads_beside_discard, known.columns[i]->reads_beside_discard);
     sum.reads_beside_flush = live::add(sum.reads_beside_flush, known.columns[i]->reads_beside_flush);
     device_reads += known.columns[i]->kind(Kind::read).device.ios;
-    sum.queue_ns += known.columns[i]->queue_ns;
-    sum.device_ns += known.columns[i]->device_ns;
+    // With iostats=0 the kernel does not say when an I/O began: its time in the device alone is known.
+    if (known.columns[i]->kind(Kind::read).queue.ios + known.columns[i]->kind(Kind::write).queue.ios > 0) {
+      sum.queue_ns += known.columns[i]->queue_ns;
+      sum.device_ns += known.columns[i]->device_ns;
+    }
   }
   if (begin == known.columns.size()) {
     return {};

@@ -40,18 +40,17 @@ SCRIPT
 # Ends by SIGTERM alone, with a code that shows whose it is.
 cat >"$tree/build/ssdpulse" <<'SCRIPT'
 #!/bin/bash
-trap 'echo HUP >>build/received' HUP
-trap 'echo TERM >>build/received; exit 7' TERM
+trap 'exit 7' TERM
 cut -d ' ' -f 22 "/proc/$$/stat" >build/daemon.began
 echo "$$" >build/daemon.pid.new
 mv build/daemon.pid.new build/daemon.pid
 while :; do sleep 0.05; done
 SCRIPT
 
-# A session of its own, as of a terminal, in which Ctrl-C is not ignored.
+# A session of its own, as of a terminal, in which Ctrl-C and Ctrl-\ are not ignored.
 start() {
-  rm -f "$tree"/build/{received,daemon.pid}
-  PATH=$tree/bin:$PATH setsid env --default-signal=INT "$tree/deploy/quickstart.sh" >"$tree/words" 2>&1 &
+  rm -f "$tree"/build/daemon.pid
+  PATH=$tree/bin:$PATH setsid env --default-signal=INT,QUIT "$tree/deploy/quickstart.sh" >"$tree/words" 2>&1 &
   script=$!
   wait_until 60 test -e "$tree/build/daemon.pid" || fail "nothing was started: $(cat "$tree/words")"
   daemon=$(cat "$tree/build/daemon.pid")
@@ -69,14 +68,19 @@ gone() { ! grep -qs '^State:[[:space:]]*[^ZX]' "/proc/$1/status"; }
 
 start
 [[ $(cat "$tree/build/daemon.began") -gt $(cat "$tree/build/cmake.began") ]] || fail "the daemon is as old as its build"
-kill -HUP "$script"
-wait_until 60 grep -qx HUP "$tree/build/received" || fail "SIGHUP does not reach the daemon"
-! gone "$script" || fail "SIGHUP ends the quick start"
-kill -TERM "$script"
-ended "SIGTERM" 7
-start
+for signal in TERM INT QUIT HUP; do
+  kill "-$signal" "$script"
+  ended "SIG$signal" 7
+  start
+done
 kill -INT -- "-$script"
 ended "Ctrl-C" 7
+start
+kill -QUIT -- "-$script"
+ended "Ctrl-\\" 7
+start
+kill -KILL "$script"
+ended "a script that was killed" 137
 start
 kill -KILL "$daemon"
 ended "a daemon that was killed" 137

@@ -21,6 +21,7 @@ from lib import rig
 BY_ITSELF = "measured by top itself since "
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 POWERLESS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
+CHILDREN_IGNORED = ("env", "--ignore-signal=CHLD")  # as some supervisors leave it to whom they start
 
 
 def wait_until(true, seconds):
@@ -157,6 +158,8 @@ def scripts_are_served(check, run, disk):
     row = next((line.split() for line in once.stdout.splitlines() if line.startswith(disk.name + " ")), ["", "?"])
     check.that(once.returncode == 0 and BY_ITSELF in once.stdout.splitlines()[0] and "?" not in row[1:4],
                f"--once has figures: {once.stdout.splitlines()[:1]} {row}")
+    ignored = run("--once", before=CHILDREN_IGNORED)
+    check.that(ignored.returncode == 0 and BY_ITSELF in ignored.stdout, f"with SIGCHLD ignored: {ignored.returncode} {ignored.stderr}")
 
 
 def who_may_not_measure_is_told(check, binary, file, port):
@@ -168,18 +171,26 @@ def who_may_not_measure_is_told(check, binary, file, port):
                             check=False, preexec_fn=descriptors, close_fds=False)
     check.that(nobody.returncode == 1 and f"no daemon answers at http://127.0.0.1:{port}" in nobody.stderr and
                "sudo ssdpulse top" in nobody.stderr, f"not root: {nobody.returncode} {nobody.stderr.strip()}")
-    powerless = subprocess.run([*POWERLESS, binary, "top", "--once", "-c", file], text=True, capture_output=True, check=False)
-    words = powerless.stderr.partition("top cannot measure by itself: ")[2].strip()
-    check.that(powerless.returncode == 1 and len(words) > 20 and not words.startswith(("exit status", "signal")),
-               f"root without capabilities hears the daemon's own words: {words}")
+    few = subprocess.run(["prlimit", "--nofile=11", binary, "top", "--once", "-c", file], text=True, capture_output=True, check=False,
+                         timeout=60)
+    check.that(few.returncode == 1 and "Too many open files" in few.stderr, f"few descriptors: {few.returncode} {few.stderr.strip()}")
+    heard = set()
+    for before in ((), CHILDREN_IGNORED):
+        powerless = subprocess.run([*before, *POWERLESS, binary, "top", "--once", "-c", file], text=True, capture_output=True, check=False,
+                                   timeout=60)
+        words = powerless.stderr.partition("top cannot measure by itself: ")[2].strip()
+        check.that(powerless.returncode == 1 and len(words) > 20 and not words.startswith(("exit status", "signal")),
+                   f"{before}: root without capabilities hears the daemon's own words: {words}")
+        heard.add(words)
+    check.equal(len(heard), 1, f"with SIGCHLD ignored, the same: {heard}")
 
 
 def test(check, state):
     with rig.ram_disks(state, 1, "64M") as [disk], load_on(disk):
         file, port = configuration(state, disk)
 
-        def run(*arguments, config=file):
-            return subprocess.run([rig.BINARY, "top", "-c", config, *arguments], capture_output=True, text=True, check=False,
+        def run(*arguments, config=file, before=()):
+            return subprocess.run([*before, rig.BINARY, "top", "-c", config, *arguments], capture_output=True, text=True, check=False,
                                   env={**os.environ, "TERM": "dumb"})
 
         scripts_are_served(check, run, disk)

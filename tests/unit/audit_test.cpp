@@ -332,12 +332,17 @@ const std::vector<Row>& table() {
       {"N14", kOk, both(two_paths("round-robin", 3), file("paths/nvme0c1n1/ana_state", "non-optimized"))},
       {"N14", kOk, both(two_paths("round-robin", 3), file("paths/nvme0c1n1/stat", "9999 0 0 99990 9999 0 0 99990"))},
       {"N14", kInfo, two_paths("round-robin", 3, 50)},
-      {"N14", kInfo, both(two_paths("numa", 3), kernel("6.10.3"))},
+      {"N14", kOk, both(two_paths("round-robin", 3),  // larger I/Os
+                        file("paths/nvme0c1n1/stat", "7 0 56 70 1000000 0 16000 3000000"))},
+      {"N14", kOk, both(two_paths("round-robin", 3),  // of a shorter time
+                        file("paths/nvme0c1n1/stat", "7 0 56 70 500000 0 4000 1500000"))},
+      {"N14", kInfo, both(two_paths("round-robin", 3), kernel("6.10.3"))},
       {"N14", kInfo, both(two_paths("queue-depth", 3), file("paths/nvme0c1n1/state", "connecting"))},
-      {"N14", kInfo, both(two_paths("numa", 3), [](Host h) { h.facts.settings.uptime_seconds.reset(); })},
-      {"N14", kInfo, both(two_paths("numa", 3), [](Host h) { h.facts.settings.uptime_seconds = 3600; })},
+      {"N14", kInfo, both(two_paths("round-robin", 3), [](Host h) { h.facts.settings.uptime_seconds.reset(); })},
+      {"N14", kInfo, both(two_paths("round-robin", 3), [](Host h) { h.facts.settings.uptime_seconds = 3600; })},
       {"N14", kAdvise, two_paths("round-robin", 3)},
-      {"N14", kAdvise, both(two_paths("numa", 3), kernel("7.0.0-rc1"))},
+      {"N14", kAdvise, both(two_paths("round-robin", 3), kernel("7.0.0-rc1"))},
+      {"N14", kInfo, two_paths("numa", 3)},
       {"N14", kUnknown, [](Host h) {
          h.disk().device.paths.resize(2);
          h.forget("ssdpulse_io_requeues_total");
@@ -392,6 +397,11 @@ const std::vector<Row>& table() {
          h.array().files.set("dm/name", "data");
          h.amplification(2);
        }},
+      {"F5", kAdvise, both(encrypted({"same_cpu_crypt"}),
+                           [](Host h) {
+                             h.array().files.set("queue/discard_max_bytes", "0");
+                             h.amplification(2);
+                           })},
       {"F5", kInfo, [](Host h) {
          h.array().files.set("queue/discard_max_bytes", "0");
          h.array().files.set("dm/uuid", "CRYPT-VERITY-x");
@@ -650,9 +660,8 @@ TEST(audit, remounts_only_with_options_that_the_file_system_has) {
 TEST(audit, lets_discards_pass_for_good_where_the_header_keeps_it_and_where_crypttab_does) {
   for (const bool luks2 : {true, false}) {
     MadeUpHost host;
+    encrypted({}, luks2 ? "CRYPT-LUKS2-x" : "CRYPT-LUKS1-x")(host);
     host.array().files.set("queue/discard_max_bytes", "0");
-    host.array().files.set("dm/uuid", luks2 ? "CRYPT-LUKS2-x" : "CRYPT-LUKS1-x");
-    host.array().files.set("dm/name", "data");
     host.amplification(2);
     const Finding one = of(judge(host.gathered()), "F5");
     EXPECT_EQ(one.change, "cryptsetup refresh --allow-discards data");
@@ -661,30 +670,17 @@ TEST(audit, lets_discards_pass_for_good_where_the_header_keeps_it_and_where_cryp
   }
 }
 
-TEST(audit, formats_no_drive_that_may_hold_data) {
+TEST(audit, gives_no_command_that_erases_a_drive) {
   MadeUpHost host;
   better_blocks(host);
   auto& settings = host.facts.settings;
   settings.arrays.clear();
   settings.mounts.clear();
   host.disk().partitions.clear();
-  const auto change = [&] { return of(judge(host.gathered()), "N1").change; };
-  EXPECT_EQ(change(), "") << "nobody knows what was written";
   host.metric("ssdpulse_io_bytes_total", "device=\"nvme0n1\",operation=\"write\"", 0);
-  EXPECT_EQ(change(), "nvme format --block-size=4096 /dev/nvme0n1");
-  EXPECT_EQ(of(judge(host.gathered()), "N1").undo, "nvme format --block-size=512 /dev/nvme0n1");
-  const MadeUpHost full;
-  settings.arrays = full.facts.settings.arrays;
-  EXPECT_EQ(change(), "");
-  settings.arrays.clear();
-  settings.mounts = full.facts.settings.mounts;
-  EXPECT_EQ(change(), "");
-  settings.mounts.clear();
-  host.disk().partitions = full.facts.settings.disks[0].partitions;
-  EXPECT_EQ(change(), "");
-  host.disk().partitions.clear();
-  host.metric("ssdpulse_io_bytes_total", "device=\"nvme0n1\",operation=\"write\"", 4096);
-  EXPECT_EQ(change(), "");
+  const Finding one = of(judge(host.gathered()), "N1");
+  EXPECT_EQ(one.change + one.persistent + one.undo, "") << "a volume that is not active is not seen";
+  EXPECT_NE(one.why.find("erases all that is on it"), std::string::npos) << one.why;
 }
 
 TEST(audit, a_drive_gets_the_memory_that_the_host_can_spare) {
@@ -716,6 +712,9 @@ TEST(audit, a_policy_of_paths_is_changed_for_good_and_back_and_no_failover_is_hi
   EXPECT_DOUBLE_EQ(*one.excess_seconds_per_day, 1000);  // a million writes, 2 ms each, in two days
   EXPECT_EQ(one.observed_seconds, 172800);
   EXPECT_EQ(one.observer, model::Observer::kernel);
+  two_paths("numa", 3)(host);
+  EXPECT_EQ(of(judge(host.gathered()), "N14").change, "") << "each path has a load of its own";
+  two_paths("round-robin", 3)(host);
   kernel("6.10")(host);
   EXPECT_EQ(of(judge(host.gathered()), "N14").change, "") << "which the kernel would refuse";
 }
@@ -735,6 +734,20 @@ TEST(audit, a_refresh_of_a_volume_keeps_the_flags_that_it_has) {
   encrypted({}, "CRYPT-LUKS1-x")(host);
   EXPECT_EQ(of(judge(host.gathered()), "F6").persistent,
             "add no-read-workqueue,no-write-workqueue to the options of data in /etc/crypttab");
+}
+
+TEST(audit, gives_no_command_that_drops_flags_which_were_not_read) {
+  for (const char* uuid : {"CRYPT-LUKS1-x", "CRYPT-LUKS2-x"}) {
+    MadeUpHost host;
+    encrypted({}, uuid)(host);
+    host.array().crypt_flags.reset();  // as whoever is not root, and the daemon
+    host.array().files.set("queue/discard_max_bytes", "0");
+    host.amplification(2);
+    const Finding one = of(judge(host.gathered()), "F5");
+    EXPECT_EQ(one.verdict, kAdvise);
+    EXPECT_EQ(one.change.rfind("run ssdpulse audit as root", 0), 0U) << one.change;
+    EXPECT_EQ(one.persistent + one.undo, "");
+  }
 }
 
 TEST(audit, two_rules_do_not_set_the_flags_of_one_volume) {

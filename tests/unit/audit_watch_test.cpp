@@ -7,7 +7,9 @@
 
 #include <atomic>
 #include <future>
+#include <mutex>
 #include <string>
+#include <vector>
 
 namespace ssdpulse::runtime {
 namespace {
@@ -61,13 +63,14 @@ TEST(AuditWatch, LooksAgainWhenAskedAlsoDuringALook) {
   };
   web::CurrentSnapshot current;
   auto looks = std::make_shared<Looks>();
-  AuditWatch watch(current, [looks](const auto&, const auto&) {
+  const auto look = [looks](const auto&, const auto&) {
     const int number = ++looks->begun;
     if (number == 2) {
       looks->ends.wait();
     }
     return one(std::to_string(number));
-  });
+  };
+  AuditWatch watch(current, look, 0s);
   watch.look_again();
   EXPECT_EQ(watch.seen(), nullptr) << "of no inventory";
   watch.observe(std::make_shared<model::Inventory>());
@@ -77,6 +80,34 @@ TEST(AuditWatch, LooksAgainWhenAskedAlsoDuringALook) {
   watch.look_again();
   looks->second_may_end.set_value();
   ASSERT_TRUE(soon([&] { return watch.seen()->findings.at(0).id == "3"; })) << "it had read the settings already";
+}
+
+TEST(AuditWatch, LooksThatAreAskedForAreApart) {
+  constexpr auto kApart = 200ms;
+  struct Looks {
+    std::mutex mutex;
+    std::vector<AuditWatch::Clock::time_point> at;
+    std::size_t count() {
+      const std::lock_guard lock(mutex);
+      return at.size();
+    }
+  };
+  web::CurrentSnapshot current;
+  auto looks = std::make_shared<Looks>();
+  const auto look = [looks](const auto&, const auto&) {
+    const std::lock_guard lock(looks->mutex);
+    looks->at.push_back(AuditWatch::Clock::now());
+    return one(std::to_string(looks->at.size()));
+  };
+  AuditWatch watch(current, look, kApart);
+  watch.observe(std::make_shared<model::Inventory>());
+  for (std::size_t looked = 1; looked < 4; ++looked) {
+    ASSERT_TRUE(soon([&] { return watch.seen() != nullptr && looks->count() == looked; })) << "one that waits is done";
+    watch.look_again();
+  }
+  ASSERT_TRUE(soon([&] { return looks->count() == 4; }));
+  EXPECT_GE(looks->at[2] - looks->at[1], kApart);
+  EXPECT_GE(looks->at[3] - looks->at[2], kApart);
 }
 
 TEST(AuditWatch, AFileSystemThatHangsIsSaidAndHoldsNothingUp) {

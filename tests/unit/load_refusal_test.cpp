@@ -35,6 +35,10 @@ TEST(LoadRefusal, SaysWhatToDo) {
       {{EINVAL, false, true, "callbacks are not allowed in non-JITed programs"},
        "; sysctl -w net.core.bpf_jit_enable=1",
        ExitCode::kernel},
+      {{kNotSupported, false, false, "", false}, "; sysctl -w net.core.bpf_jit_enable=1", ExitCode::kernel},
+      {{kNotSupported, false, false, "libbpf: full", true},
+       "(net.core.bpf_jit_limit); the last words of libbpf and the verifier:\nlibbpf: full",
+       ExitCode::kernel},
       {{EINVAL, false, false, "libbpf: no"}, "Invalid argument; please report this", ExitCode::kernel},
   };
   for (const Row& row : table) {

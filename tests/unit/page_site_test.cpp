@@ -430,6 +430,8 @@ TEST(page_site, reads_beside_others_have_a_p99_where_they_are_enough) {
   beside_both.words.resize(LATENCY_OVER_WORD + 1);
   beside_discard.words[120] += 98;
   beside_both.words[150] += 2;
+  read.queue_latency.words.resize(LATENCY_OVER_WORD + 1);
+  read.queue_latency.words[50] += 100;
   read.queue_latency.sum_ns += 250;
   beside_discard.sum_ns += 700;
   beside_both.sum_ns += 50;
@@ -439,6 +441,20 @@ TEST(page_site, reads_beside_others_have_a_p99_where_they_are_enough) {
   EXPECT_EQ(now().at("reads_beside_discard"), Json({{"ios", 100}, {"p99", bounds[150]}}));
   EXPECT_EQ(now().at("reads_beside_flush"), Json({{"ios", 2}, {"p99", nullptr}})) << "too few";
   EXPECT_EQ(now().at("queue_share"), 0.25);
+}
+
+TEST(page_site, the_share_of_a_queue_that_was_not_timed_is_not_known) {
+  Rig rig(2);
+  auto next = *rig.current;
+  next.number = 3;
+  next.taken_at += std::chrono::seconds(1);
+  auto io = *next.devices[0].io;
+  auto& device = io.operations[model::index(model::Operation::read)].device_latency[0];
+  device.words[100] += 5;
+  device.sum_ns += 5000;
+  next.devices[0].io = std::make_shared<const model::DeviceIo>(io);
+  rig.take(next);
+  EXPECT_TRUE(rig.ask("/api/v1/devices").at("devices")[0].at("now").at("queue_share").is_null()) << "as with iostats=0";
 }
 
 TEST(page_site, what_is_beside_reads_without_device_times_is_not_known) {

@@ -36,17 +36,20 @@ bool disk_below_takes_discards(const Facts& facts, const DiskSettings& array) {
 
 void refresh_crypt(Finding& finding, const DiskSettings& array, const std::set<std::string>& flags,
                    const std::string& option) {
+  if (!array.crypt_flags) {
+    finding.why += "; its table, which has the flags that must stay, was not read";
+    finding.change = "run ssdpulse audit as root: the command must name all flags that shall stay";
+    return;
+  }
   const auto name = word_or_why(array.files.text("dm/name"), finding);
   if (!name) {
     return;
   }
   finding.change = command(flags, false, *name);
-  // Where its table was not read, it may have flags that nobody knows of here.
-  const std::string others = array.crypt_flags ? "" : ", and all flags that shall stay,";
-  const std::string before = command(array.crypt_flags.value_or(std::set<std::string>{}), false, *name);
+  const std::string before = command(array.crypt_flags.value(), false, *name);
   if (kind_of_crypt(array) == CryptKind::luks2) {
     finding.persistent = command(flags, true, *name);
-    finding.undo = fmt::format("{}  # --persistent{} if it was made for good", before, others);
+    finding.undo = before + "  # --persistent if it was made for good";
   } else {  // only LUKS2 keeps flags in its header
     finding.persistent = fmt::format("add {} to the options of {} in /etc/crypttab", option, *name);
     finding.undo = fmt::format("{}  # and the former options in /etc/crypttab", before);

@@ -13,19 +13,22 @@ namespace {
 
 constexpr double kSlower = 1.5;          // a slow path than the fastest one, on average
 constexpr double kLeastPathIos = 10000;  // of one kind, on each path
+constexpr double kAlike = 1.25;          // at most so many times as large, or as many, are the I/Os of paths compared
 
-/// What a path has done since it is there: reads, writes.
-struct PathTimes {
-  std::array<double, 2> ios{};
-  std::array<double, 2> seconds{};
+/// What a path has done of one kind since it is there.
+struct PathLoad {
+  double ios = 0;
+  double sectors = 0;
+  double seconds = 0;
 };
+using PathLoads = std::array<PathLoad, 2>;  // reads, writes
 
 std::string of_path(const DiskSettings& disk, const model::Path& path, const char* file) {
   return disk.files.text(fmt::format("paths/{}/{}", path.disk_name, file));
 }
 
 /// Documentation/block/stat.rst; nothing of a file that is none.
-std::optional<PathTimes> times_of(const DiskSettings& disk, const model::Path& path) {
+std::optional<PathLoads> loads_of(const DiskSettings& disk, const model::Path& path) {
   std::istringstream text(of_path(disk, path, "stat"));
   std::array<double, 8> fields{};
   for (double& field : fields) {
@@ -33,7 +36,7 @@ std::optional<PathTimes> times_of(const DiskSettings& disk, const model::Path& p
       return std::nullopt;
     }
   }
-  return PathTimes{{fields[0], fields[4]}, {fields[3] / 1000, fields[7] / 1000}};
+  return PathLoads{{{fields[0], fields[2], fields[3] / 1000}, {fields[4], fields[6], fields[7] / 1000}}};
 }
 
 bool is_live(const DiskSettings& disk, const model::Path& path) {
@@ -54,23 +57,36 @@ struct Gap {
   double excess_seconds = 0;  // of all their I/Os together
 };
 
-Gap gap_between(const std::vector<PathTimes>& paths) {
+/// Larger I/Os take longer. Those that take turns get equally many: one that has fewer was not there all the time.
+bool have_one_load(const std::vector<PathLoad>& paths, bool take_turns) {
+  const auto is_alike = [&](double (*value)(const PathLoad&)) {
+    const auto [least, most] = std::minmax_element(paths.begin(), paths.end(),
+                                                   [&](const auto& a, const auto& b) { return value(a) < value(b); });
+    return value(*most) <= kAlike * value(*least);
+  };
+  return is_alike([](const PathLoad& one) { return one.sectors / one.ios; }) &&
+         (!take_turns || is_alike([](const PathLoad& one) { return one.ios; }));
+}
+
+Gap gap_between(const std::vector<PathLoads>& paths, bool take_turns) {
   Gap gap;
   for (std::size_t kind = 0; kind < 2; ++kind) {
-    std::optional<double> fastest;
-    const auto counts = [&](const PathTimes& path) {
-      return path.ios[kind] >= kLeastPathIos && path.seconds[kind] > 0;
-    };
-    for (const PathTimes& path : paths) {
-      if (counts(path)) {
-        fastest = std::min(fastest.value_or(path.seconds[kind] / path.ios[kind]), path.seconds[kind] / path.ios[kind]);
+    std::vector<PathLoad> compared;
+    for (const PathLoads& path : paths) {
+      if (path[kind].ios >= kLeastPathIos && path[kind].seconds > 0) {
+        compared.push_back(path[kind]);
       }
     }
-    for (const PathTimes& path : paths) {
-      if (counts(path)) {
-        gap.ratio = std::max(gap.ratio, path.seconds[kind] / path.ios[kind] / *fastest);
-        gap.excess_seconds += path.seconds[kind] - path.ios[kind] * *fastest;
-      }
+    if (compared.empty() || !have_one_load(compared, take_turns)) {
+      continue;
+    }
+    double fastest = compared[0].seconds / compared[0].ios;
+    for (const PathLoad& path : compared) {
+      fastest = std::min(fastest, path.seconds / path.ios);
+    }
+    for (const PathLoad& path : compared) {
+      gap.ratio = std::max(gap.ratio, path.seconds / path.ios / fastest);
+      gap.excess_seconds += path.seconds - path.ios * fastest;
     }
   }
   return gap;
@@ -82,7 +98,8 @@ bool has_queue_depth_policy(const std::string& release) {
   return std::sscanf(release.c_str(), "%u.%u", &major, &minor) == 2 && (major > 6 || (major == 6 && minor >= 11));
 }
 
-Finding slow_paths(const Facts& facts, const DiskSettings& disk, const std::string& found, const Gap& gap) {
+Finding slow_paths(const Facts& facts, const DiskSettings& disk, const std::string& found, const Gap& gap,
+                   bool take_turns) {
   constexpr double kSecondsOfDay = 86400;
   const auto& uptime = facts.settings.uptime_seconds;
   Finding bad = info(found, "on average a slow one takes much longer than the fastest");
@@ -93,6 +110,11 @@ Finding slow_paths(const Facts& facts, const DiskSettings& disk, const std::stri
        kExcessLimit}};
   bad.observed_seconds = uptime;
   bad.observer = model::Observer::kernel;
+  if (!take_turns) {
+    bad.evidence["path_latency_ratio"] = gap.ratio;
+    bad.why += ", but each serves CPUs of its own, whose loads may differ";
+    return bad;
+  }
   if (!has_queue_depth_policy(facts.settings.files.text("proc/sys/kernel/osrelease"))) {
     bad.evidence["path_latency_ratio"] = gap.ratio;
     bad.why += "; the policy queue-depth, which sends more to the faster ones, needs Linux 6.11";
@@ -114,15 +136,15 @@ Finding multipath(const Facts& facts, const DiskSettings& disk) {
     return unknown("its paths", "no daemon answers");
   }
   std::string lost;
-  std::vector<PathTimes> alike;
+  std::vector<PathLoads> alike;
   std::size_t optimized = 0;
   for (const model::Path& path : paths) {
     if (!is_live(disk, path)) {
       lost += fmt::format("; {} is {}", path.disk_name, of_path(disk, path, "state"));
     } else if (is_optimized(disk, path)) {
       ++optimized;
-      if (const auto times = times_of(disk, path)) {
-        alike.push_back(*times);
+      if (const auto loads = loads_of(disk, path)) {
+        alike.push_back(*loads);
       }
     }
   }
@@ -131,9 +153,10 @@ Finding multipath(const Facts& facts, const DiskSettings& disk) {
                                         policy.empty() ? "" : ", chosen by " + policy);
   const std::string failed =
       *failovers > 0 ? "; a path failed under I/Os, and each of them was sent again by another" : "";
-  const Gap gap = gap_between(alike);
+  const bool take_turns = policy == "round-robin";
+  const Gap gap = gap_between(alike, take_turns);
   if (!policy.empty() && policy != "queue-depth" && gap.ratio >= kSlower) {
-    Finding finding = slow_paths(facts, disk, found, gap);
+    Finding finding = slow_paths(facts, disk, found, gap, take_turns);
     finding.why += failed + lost;
     return finding;
   }
@@ -149,7 +172,7 @@ Finding multipath(const Facts& facts, const DiskSettings& disk) {
 
 const Rule kN14{.id = "N14",
                 .title = "Paths of NVMe multipath",
-                .limit = "of paths that are alike one takes 1.5 times as long as another, 60 s a day in all",
+                .limit = "of paths that take turns one takes 1.5 times as long as another, 60 s a day in all",
                 .source = "Documentation/admin-guide/nvme-multipath.rst; Linux commit f227345f0a70",
                 .of_disk = multipath};
 

@@ -18,17 +18,6 @@ std::optional<double> rank_of(const Facts& facts, const DiskSettings& disk, std:
                                 {{"device", disk.device.name}, {"block_bytes", std::to_string(block_bytes)}});
 }
 
-/// Something is on it, or was written to it: whoever uses the bare disk is seen by that alone.
-bool may_hold_data(const Facts& facts, const DiskSettings& disk) {
-  const auto is_on_it = [&](const auto& one) {
-    return std::find(one.disks.begin(), one.disks.end(), disk.device.name) != one.disks.end();
-  };
-  const auto& settings = facts.settings;
-  return !disk.partitions.empty() || std::any_of(settings.arrays.begin(), settings.arrays.end(), is_on_it) ||
-         std::any_of(settings.mounts.begin(), settings.mounts.end(), is_on_it) ||
-         bytes_of(facts, disk.device.name, model::Operation::write).value_or(1) > 0;
-}
-
 Finding block_size(const Facts& facts, const DiskSettings& disk) {
   if (disk.controller_name.empty()) {
     return not_applicable("it is no NVMe drive");
@@ -45,21 +34,11 @@ Finding block_size(const Facts& facts, const DiskSettings& disk) {
   if (!rank_of_other || *rank_of_other >= *rank) {
     return ok(fmt::format("the drive ranks no block size higher than its own, {} bytes", now));
   }
-  Finding finding =
-      info(fmt::format("formatted with blocks of {} bytes, which the drive ranks as {}, and {} bytes as {}", now,
-                       rank_text(*rank), other, rank_text(*rank_of_other)),
-           "the drive says so itself; what it is worth here is not measured");
-  if (may_hold_data(facts, disk)) {
-    finding.why += ", and a format erases all: for the next drive of this model, before it is used";
-    return finding;
-  }
-  if (const auto name = word_or_why(disk.device.name, finding)) {
-    finding.change = fmt::format("nvme format --block-size={} /dev/{}", other, *name);
-    finding.undo = fmt::format("nvme format --block-size={} /dev/{}", now, *name);
-    finding.risk =
-        "it erases all that is on it, of some drives all namespaces; old boot loaders and tools want 512 bytes";
-  }
-  return finding;
+  // No command: nothing here sees all that may lie on it (a volume that is not active, a mount elsewhere, swap).
+  return info(fmt::format("formatted with blocks of {} bytes, which the drive ranks as {}, and {} bytes as {}", now,
+                          rank_text(*rank), other, rank_text(*rank_of_other)),
+              "the drive says so itself; what it is worth here is not measured, and a format erases all that is on it, "
+              "of some drives all namespaces: for the next drive of this model, before it is used (man nvme-format)");
 }
 
 }  // namespace

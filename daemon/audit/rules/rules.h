@@ -65,7 +65,8 @@ enum class CryptKind : std::uint8_t { none, luks1, luks2 };
 CryptKind kind_of_crypt(const DiskSettings& array);
 
 /// Gives a finding the change of a volume's flags to these, now, for good and back: cryptsetup sets all of them at
-/// once. `option`: what crypttab calls the new ones.
+/// once. Where those that it has are not known, it gives no command, and says so. `option`: what crypttab calls the new
+/// ones.
 void refresh_crypt(Finding& finding, const DiskSettings& array, const std::set<std::string>& flags,
                    const std::string& option);
 

@@ -70,7 +70,9 @@ std::string first_line_of(const char* path) {
 util::Error explain_refusal(int error_number) {
   const bool confidential =
       first_line_of("/sys/kernel/security/lockdown").find("[confidentiality]") != std::string::npos;
-  return explain({error_number, confidential, verifier_spoke, libbpf_messages});
+  const std::string jit = first_line_of("/proc/sys/net/core/bpf_jit_enable");
+  return explain({error_number, confidential, verifier_spoke, libbpf_messages,
+                  jit.empty() ? std::nullopt : std::optional(jit != "0")});
 }
 
 void set_entries(bpf_map* map, std::uint64_t entries) {

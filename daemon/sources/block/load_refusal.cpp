@@ -7,9 +7,10 @@
 namespace ssdpulse::block {
 namespace {
 
+constexpr const char* kLastWords = "the last words of libbpf and the verifier:\n";
 constexpr int kNotSupported = 524;  // ENOTSUPP, which the kernel keeps for itself and yet returns
 
-/// Its JIT compiler is off, and its interpreter does not run these programs.
+/// It did not compile these programs, and its interpreter does not run them.
 bool needs_the_compiler(const LoadRefusal& refusal) {
   return refusal.error_number == kNotSupported || refusal.messages.find("non-JITed") != std::string::npos;
 }
@@ -27,6 +28,12 @@ util::Error explain(const LoadRefusal& refusal) {
     return {"not enough memory for the kernel's tables; allow the service more (MemoryMax), or measure fewer devices",
             ENOMEM};
   }
+  if (needs_the_compiler(refusal) && refusal.compiles.value_or(false)) {
+    return {std::string("the kernel does not support these BPF programs, or has no room to compile them "
+                        "(net.core.bpf_jit_limit); ") +
+                kLastWords + refusal.messages,
+            refusal.error_number};
+  }
   if (needs_the_compiler(refusal)) {
     return {
         "the kernel does not compile BPF programs, and this one does not interpret them; "
@@ -41,8 +48,7 @@ util::Error explain(const LoadRefusal& refusal) {
         refusal.error_number};
   }
   return {"the kernel refused the BPF programs: " + std::string(std::strerror(refusal.error_number)) +
-              "; please report this with the kernel's version and the last words of libbpf and the verifier:\n" +
-              refusal.messages,
+              "; please report this with the kernel's version and " + kLastWords + refusal.messages,
           0};
 }
 

@@ -80,6 +80,12 @@ std::optional<std::set<std::string>> crypt_flags(std::uint32_t major, std::uint3
 }
 
 void add_crypt_flags(model::HostSettings& settings) {
+  const auto is_crypt = [](const model::DiskSettings& array) {
+    return array.files.text("dm/uuid").starts_with("CRYPT-");
+  };
+  if (std::none_of(settings.arrays.begin(), settings.arrays.end(), is_crypt)) {
+    return;  // to open it would load the device mapper into the kernel
+  }
   const util::UniqueFd control(::open("/dev/mapper/control", O_RDWR | O_CLOEXEC));
   if (!control.valid()) {
     return;
@@ -89,7 +95,7 @@ void add_crypt_flags(model::HostSettings& settings) {
     return ::ioctl(control.get(), DM_TABLE_STATUS, question.data()) == 0;
   };
   for (model::DiskSettings& array : settings.arrays) {
-    if (array.files.text("dm/uuid").starts_with("CRYPT-")) {
+    if (is_crypt(array)) {
       array.crypt_flags = crypt_flags(array.device.major, array.device.minor, buffer, ask);
     }
   }
