@@ -29,10 +29,10 @@ util::Error explain(const LoadRefusal& refusal) {
             ENOMEM};
   }
   if (needs_the_compiler(refusal) && refusal.compiles.value_or(false)) {
-    return {std::string("the kernel does not support these BPF programs, or has no room to compile them "
-                        "(net.core.bpf_jit_limit); ") +
-                kLastWords + refusal.messages,
-            refusal.error_number};
+    std::string words = "the kernel does not support these BPF programs, or has no room to compile them ";
+    words += "(net.core.bpf_jit_limit); ";
+    words += kLastWords;
+    return {words + refusal.messages, refusal.error_number};
   }
   if (needs_the_compiler(refusal)) {
     return {
