@@ -9,7 +9,7 @@ from devices import Backend, Nvme, NvmeSubsystem, Slow
 KERNELS = ("6.12",)  # what is judged lies above the kernel
 PART = "decisions"
 MACHINE = {"append": "nvme_core.multipath=N", "memory": "2G", "nice": -10}
-SECONDS = 1800
+SECONDS = 2700
 HEALTHY, SICK, SEEN = 50, 180, 20  # seconds: until what is usual is known; of the faults; until a spike's end is written
 DAY = 86400  # seconds
 UNIT = 64 << 20  # reclaim unit of an FDP drive: an update of its handle has the drive count it as written whole
