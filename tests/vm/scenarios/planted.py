@@ -34,7 +34,7 @@ def devices():
             NvmeSubsystem("kept", Backend("512M", data=True), fdp=FDP),
             NvmeSubsystem("secret", Backend("512M", data=True), fdp=FDP),
             Nvme("plain", Backend("64M")),
-            Nvme("hinted", Backend("64M"))]
+            Nvme("hinted", Backend("16G"))]  # so large that random reads rarely follow one of those that are remembered
 
 
 class Fault:
