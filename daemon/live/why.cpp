@@ -48,12 +48,25 @@ double cost_of(const LatencySpike& spike) {
              : std::max(0.0, spike.peak_seconds - spike.baseline_seconds) * static_cast<double>(spike.ios);
 }
 
+/// Flushes that made commits slow at the same time: the spike of the commits says so, and its operation is what fsync's
+/// caller waits for.
+bool is_part_of_a_commit(const LatencySpike& spike, const std::vector<LatencySpike>& spikes) {
+  return spike.operation == model::SpikeOperation::flush &&
+         std::any_of(spikes.begin(), spikes.end(), [&](const LatencySpike& other) {
+           return other.operation == model::SpikeOperation::commit && other.device == spike.device &&
+                  other.begin < end_of(spike) && spike.begin < end_of(other);
+         });
+}
+
 /// The one by which most was waited; null where there is none.
 const LatencySpike* worst_of(const std::vector<LatencySpike>& spikes) {
-  const auto worst = std::max_element(spikes.begin(), spikes.end(), [](const LatencySpike& a, const LatencySpike& b) {
-    return cost_of(a) < cost_of(b);
-  });
-  return worst == spikes.end() ? nullptr : &*worst;
+  const LatencySpike* worst = nullptr;
+  for (const LatencySpike& spike : spikes) {
+    if (!is_part_of_a_commit(spike, spikes) && (worst == nullptr || cost_of(*worst) < cost_of(spike))) {
+      worst = &spike;
+    }
+  }
+  return worst;
 }
 
 /// " 2 other drives are slow too: sdb, sdc."

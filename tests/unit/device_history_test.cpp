@@ -613,9 +613,9 @@ TEST(Reading, a_day_has_its_slots_its_marks_and_its_last_hour) {
   EXPECT_EQ(device.hour_reads.count(), 3U);
   EXPECT_EQ(device.hour_writes.count(), 6U);
 
-  // Fifteen days later the hours are left; the minutes of an hour that was recorded in part are not known apart.
+  // Sixteen days later the hours are left; the minutes of an hour that was recorded in part are not known apart.
   for (int i = 0; i < 40; ++i) {
-    rig.write({}, kBegin + std::chrono::days(15));
+    rig.write({}, kBegin + std::chrono::days(16));
   }
   const auto later = ask();
   ASSERT_EQ(later.devices.size(), 1U);

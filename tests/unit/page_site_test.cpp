@@ -467,7 +467,7 @@ TEST(page_site, what_is_beside_reads_without_device_times_is_not_known) {
   next.devices[0].io = std::make_shared<const model::DeviceIo>(io);
   rig.take(next);
   const Json now = rig.ask("/api/v1/devices").at("devices")[0].at("now");
-  EXPECT_EQ(now.at("read").at("ios"), 5);
+  EXPECT_FALSE(now.at("read").at("p99").is_null());
   EXPECT_TRUE(now.at("reads_beside_discard").is_null());
   EXPECT_TRUE(now.at("reads_beside_flush").is_null());
   EXPECT_TRUE(now.at("queue_share").is_null());

@@ -116,6 +116,22 @@ TEST(why, says_of_each_cause_what_it_is) {
   }
 }
 
+TEST(why, slow_commits_are_said_rather_than_their_flushes) {
+  Host host;
+  LatencySpike flushes = spike("sda", SpikeCause::unknown, 30s, 30s);
+  flushes.operation = SpikeOperation::flush;
+  flushes.excess_seconds = 4;
+  LatencySpike commits = spike("sda", SpikeCause::flush, 30s, 30s);
+  commits.operation = SpikeOperation::commit;
+  host.snapshot.spikes_going_on = {flushes, commits};
+  EXPECT_EQ(host.ask().sentence.rfind("sda: commits (fsync) take up to 24 ms", 0), 0U) << host.ask().sentence;
+  host.snapshot.spikes_going_on[1].device = "sdb";
+  EXPECT_EQ(host.ask().sentence.rfind("sda: flushes take up to 24 ms", 0), 0U) << "those of another drive";
+  host.snapshot.spikes_going_on[1] = commits;
+  host.snapshot.spikes_going_on[1].begin = kNow - 300s;
+  EXPECT_EQ(host.ask().sentence.rfind("sda: flushes take up to 24 ms", 0), 0U) << "those of another time";
+}
+
 TEST(why, does_not_blame_a_burst_of_another_drive_or_time) {
   Host host;
   host.snapshot.spikes_going_on = {spike("sda", SpikeCause::discard, 5s, 5s)};
