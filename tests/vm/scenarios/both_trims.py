@@ -33,7 +33,7 @@ LOADS = {  # of a document database: reads, a journal, files that come and go as
     "reads": f"fio --name=r --filename={MOUNT}/data --size=192M --rw=randread --bs=4k --direct=1 --iodepth=32 --thread "
              f"--ioengine=libaio --time_based --runtime=7200 --rate_iops={READS} --output=/tmp/r.json --output-format=json",
     "journal": paced(f"dd if=/dev/zero of={MOUNT}/journal bs=16k count=4 conv=notrunc,fsync", 40),
-    "compaction": paced(f"dd if=/dev/zero of={MOUNT}/segment bs=1M count=2 conv=fsync; rm {MOUNT}/segment; sync", 80),
+    "compaction": paced(f"dd if=/dev/zero of={MOUNT}/segment bs=1M count=2 conv=fsync; rm {MOUNT}/segment; sync", 40),
 }
 SYSTEMCTL = f"""#!/bin/sh
 # There is no systemd here: what the advice needs of it.
