@@ -28,11 +28,11 @@ debian_archive() {
   echo "$uri|${keyring:-}"
 }
 
-# suite_apt SUITE ARG...: apt-get on the private root of this suite.
+# suite_apt SUITE ARG...: apt-get on the private root of this suite, once another one has left it: it does not wait by itself.
 suite_apt() {
   local root=$SUITE_CACHE/$1
   shift
-  apt-get -q -o "Dir::Etc::SourceList=$root/sources.list" -o Dir::Etc::SourceParts=/dev/null \
+  flock "$root/apt.lock" apt-get -q -o "Dir::Etc::SourceList=$root/sources.list" -o Dir::Etc::SourceParts=/dev/null \
     -o Dir::Etc::PreferencesParts=/dev/null -o "Dir::State=$root/state" -o "Dir::State::Lists=$root/lists" \
     -o "Dir::State::status=$root/status" -o "Dir::Cache=$root/cache" -o APT::Sandbox::User="$(id -un)" \
     -o Acquire::Retries=3 "$@"
@@ -58,8 +58,12 @@ open_suite() {
 # fetch_from_suite SUITE PACKAGE... DESTDIR: unpacks the packages (not what they depend on) under DESTDIR and prints
 # "package version suite" for each. Downloads are kept; a package that is already unpacked there is left alone.
 fetch_from_suite() {
-  local suite=$1 destination=${!#} packages=("${@:2:$#-2}") uris uri file size hash deb name version
+  local suite=$1 destination=${!#} packages=("${@:2:$#-2}") uris uri file size hash deb name version lock
   : "${SUITE_CACHE:=${SSDPULSE_TEST_CACHE:-$HOME/.cache/ssdpulse}/suites}"
+  # Tests that run side by side share the cache: one at a time downloads and unpacks.
+  mkdir -p "$SUITE_CACHE/$suite"
+  exec {lock}>"$SUITE_CACHE/$suite/fetch.lock"
+  flock "$lock"
   open_suite "$suite" || return 1
   mkdir -p "$destination"
   uris=$(suite_apt "$suite" download --print-uris "${packages[@]}") || return 1
@@ -80,4 +84,5 @@ fetch_from_suite() {
     name=$(dpkg-deb -f "$deb" Package) version=$(dpkg-deb -f "$deb" Version)
     echo "$name $version $suite"
   done <<<"$uris"
+  exec {lock}>&-
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 240
+# tier: long
 # alone: the daemons of other tests would measure its 64 disks, too
 """Does the memory of 64 drives with everything on leave a quarter of what the unit allows?
 
@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 from lib import cgroups, metrics, rig
@@ -21,6 +22,7 @@ UNIT = Path(os.environ["SSDPULSE_SOURCE"]) / "deploy/systemd/ssdpulse.service"
 SHARE = 0.75
 DRIVES, SIZE, SPAN = 64, "64G", 64 << 20  # of a disk, which is sparse; of what is written to
 TENANTS, SECONDS = 60, 15
+PATIENCE = 60  # seconds until the models are made, beside other work
 SETTINGS = "flash_model: { virtual_disks: true }\nwrites: { page_hints: always }\n"
 OPERATIONS = ("read", "write", "discard")
 # What each tenant does to each disk.
@@ -79,6 +81,20 @@ def load(disks):
         running.jobs()
 
 
+def modelled(scrape, names):
+    """The disks that have a flash model; it is silent, as too little was written."""
+    reasons = {dict(have)["device"]: dict(have)["reason"]
+               for have in scrape.series("ssdpulse_modelled_write_amplification_silence_info")}
+    return {name for name in names if reasons.get(name, "virtual") not in ("virtual", "no_memory")}
+
+
+def once_all_have_models(daemon, names):
+    deadline = time.monotonic() + PATIENCE
+    while len(modelled(scrape := daemon.at_rest(), names)) < DRIVES and time.monotonic() < deadline:
+        time.sleep(1)
+    return scrape
+
+
 def everything_is_on(check, scrape, names):
     """Else the memory would be that of less."""
     for operation in OPERATIONS:
@@ -86,9 +102,7 @@ def everything_is_on(check, scrape, names):
         check.equal(len(seen), DRIVES, f"disks whose {operation}s were measured")
     tenants = {dict(have)["tenant"] for have in scrape.series("ssdpulse_tenant_bytes_total")}
     check.that(sum(tenant.startswith("crowd") for tenant in tenants) >= TENANTS / 2, f"tenants: {len(tenants)}")
-    models = {dict(have)["device"] for have in scrape.series("ssdpulse_modelled_write_amplification_silence_info")
-              if dict(have)["reason"] not in ("virtual", "no_memory")}
-    check.equal(len(models & names), DRIVES, "disks that have a flash model")
+    check.equal(len(modelled(scrape, names)), DRIVES, "disks that have a flash model")
     check.equal(scrape.value("ssdpulse_source_up", source="history"), 1, "the history is up")
 
 
@@ -100,7 +114,7 @@ def test(check, state):
             readers = Readers(daemon)
             try:
                 load(disks)
-                scrape = daemon.at_rest()
+                scrape = once_all_have_models(daemon, names)
             finally:
                 readers.end()
             check.that(readers.answers > SECONDS, f"{readers.answers} answers meanwhile")
