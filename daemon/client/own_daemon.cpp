@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "daemon/config/parse.h"
+#include "daemon/util/spawn_settings.h"
 
 namespace ssdpulse::client {
 namespace {
@@ -37,22 +38,6 @@ constexpr int kAboveThose = 10;
 constexpr int kBacklog = 64;
 constexpr std::chrono::seconds kFarewell{2};    // a daemon stops within one, if nothing holds it up
 constexpr std::chrono::seconds kLastWords{10};  // from its closed sockets to its end: BPF programs go in between
-
-struct SpawnSettings {
-  posix_spawn_file_actions_t actions{};
-  posix_spawnattr_t attributes{};
-
-  SpawnSettings() {
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawnattr_init(&attributes);
-  }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-  ~SpawnSettings() {
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::posix_spawnattr_destroy(&attributes);
-  }
-};
 
 struct HiddenSocket {
   UniqueFd listener;
@@ -156,7 +141,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
 
 /// The child, with these descriptors alone.
 util::Result<pid_t> spawn(const UniqueFd& listener, const UniqueFd& configuration, const UniqueFd& log) {
-  SpawnSettings settings;
+  util::SpawnSettings settings;
   int error = 0;
   const auto note = [&](int one) { error = error == 0 ? one : error; };
   note(::posix_spawn_file_actions_addopen(&settings.actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0));

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "daemon/util/process_descriptor.h"
+#include "daemon/util/spawn_settings.h"
 
 namespace ssdpulse::nvme {
 namespace {
@@ -22,22 +23,6 @@ namespace {
 constexpr int kReaderSocket = 3;       // where the subcommand looks for it
 constexpr int kMostMessages = 64;      // in one receive(): it returns, however fast the reader is
 constexpr int kFarewellMillis = 1000;  // its supervisor never waits for a drive, so this is ample
-
-struct SpawnSettings {
-  posix_spawn_file_actions_t actions{};
-  posix_spawnattr_t attributes{};
-
-  SpawnSettings() {
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawnattr_init(&attributes);
-  }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-  ~SpawnSettings() {
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::posix_spawnattr_destroy(&attributes);
-  }
-};
 
 }  // namespace
 
@@ -48,7 +33,7 @@ util::Result<std::unique_ptr<ReaderClient>> ReaderClient::spawn(const std::strin
   }
   util::UniqueFd ours(ends[0]);
   const util::UniqueFd theirs(ends[1]);
-  SpawnSettings settings;
+  util::SpawnSettings settings;
   ::posix_spawn_file_actions_adddup2(&settings.actions, theirs.get(), kReaderSocket);
   ::posix_spawn_file_actions_addclosefrom_np(&settings.actions, kReaderSocket + 1);
   // Signals that we block or ignore are no business of its.

@@ -2,6 +2,7 @@
 // The last day of a drive as a strip, a bar for each quarter of an hour, and its last hour in figures; by the history.
 
 import { element, latency, count, duration, clock, date, exact } from "./words.js";
+import { sharpContext } from "./plot.js";
 
 const CAUSES = new Map([["discard", "discards"], ["flush", "flushes"], ["gc", "garbage collection"], ["queue", "queueing"], ["saturation", "saturation"],
   ["thermal", "heat"], ["error", "errors"], ["unknown", "an unknown cause"]]);
@@ -53,11 +54,7 @@ export function hourWords(day, device, kind) {
 
 // Spikes stand on the line, the taller the more was waited; bursts of discards hang below it.
 export function drawDay(canvas, day, device, { width, height }, inks) {
-  const ratio = window.devicePixelRatio || 1;
-  canvas.width = width * ratio;
-  canvas.height = height * ratio;
-  const context = canvas.getContext("2d");
-  context.scale(ratio, ratio);
+  const context = sharpContext(canvas, width, height);
   const none = inks.pattern(context);
   if (!device) {
     context.fillStyle = none;

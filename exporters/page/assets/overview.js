@@ -2,7 +2,7 @@
 // All drives, worst first, and what is not measured here.
 
 import { element, latency, count, bytes, percent, short, duration, clock } from "./words.js";
-import { cividis, colour, hatch } from "./plot.js";
+import { cividis, colour, hatch, sharpContext } from "./plot.js";
 import { DayTable, dayOf, dayWords, drawDay, hourWords } from "./day.js";
 
 const COLUMNS = ["Drive", "State", "Read p99", "Write p99", "fsync p99", "I/Os a second", "Data a second", "Write amplification", "Life", "Last 15 minutes", "Last 24 hours"];
@@ -91,11 +91,7 @@ function drawStrips(rows, day) {
 
 // The height and colour of a bar is the worst p99; slow times have a bar on top, bursts one below.
 function drawStrip(canvas, strip, { width, height }, inks) {
-  const ratio = window.devicePixelRatio || 1;
-  canvas.width = width * ratio;
-  canvas.height = height * ratio;
-  const context = canvas.getContext("2d");
-  context.scale(ratio, ratio);
+  const context = sharpContext(canvas, width, height);
   const none = inks.pattern(context);
   const cells = 900 / strip.columns_per_cell + 1;
   const step = width / cells;

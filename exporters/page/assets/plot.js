@@ -28,6 +28,16 @@ export const isDark = () => darkness.matches;
 export const onTheme = (changed) => darkness.addEventListener("change", changed);
 export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+// A context to draw on in CSS pixels, which is as sharp as the screen is; what was drawn before is gone.
+export function sharpContext(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = width * ratio;
+  canvas.height = height * ratio;
+  const context = canvas.getContext("2d");
+  context.scale(ratio, ratio);
+  return context;
+}
+
 export function hatch(context, ink = colour("--hatch")) {
   const tile = document.createElement("canvas");
   tile.width = tile.height = 8;
