@@ -76,3 +76,15 @@ static inline __attribute__((always_inline)) struct page_range followed_pages(st
 	followed.count = beyond - group;
 	return followed;
 }
+
+/*
+ * Whether a range may hold a followed page, for one hash: 0 is certain. A range that reaches into a second group is
+ * left to followed_pages(), as is a group beyond the last one.
+ */
+static inline __attribute__((always_inline)) int may_hold_followed(struct page_range pages, __u32 rate_bits, __u32 seed)
+{
+	__u64 mask = (1ULL << rate_bits) - 1, begin = pages.first & mask;
+	__u64 followed = keyed_hash(pages.first >> rate_bits, seed) & mask;
+
+	return (followed - begin < pages.count) | (begin + pages.count > mask + 1);
+}

@@ -5,7 +5,8 @@
  * At every successful end of a part of a request, whether its issue was seen or not, with the range that ended: what
  * fails is in no event, and what is submitted again counts once. Completions may come in another order than issues;
  * two writes of a page that were in flight together have none. Pages written are counted exactly. An event is sent only
- * where a followed page is among them: that path may call the ring buffer, and is not inlined.
+ * where a followed page is among them: that path may call the ring buffer, and is not inlined. One hash tells most
+ * writes that they need not take it.
  */
 #pragma once
 
@@ -17,12 +18,10 @@ struct {
 	__uint(max_entries, 4096); /* bytes; user space sets it */
 } samples SEC(".maps");
 
-static __always_inline struct page_range followed_of(const struct device_state *state, struct page_range pages)
+static __always_inline struct page_range of_drive(const struct device_state *state, struct page_range pages)
 {
-	const struct page_sampling *sampling = &state->sampling;
-
-	pages.first += sampling->first_page;
-	return followed_pages(pages, sampling->groups, sampling->rate_bits, sampling->seed);
+	pages.first += state->sampling.first_page;
+	return pages;
 }
 
 /*
@@ -34,15 +33,17 @@ __noinline int send_sample(__u32 device, __u64 page, __u64 pages, __u32 kind, __
 	struct device_state *state = device_state_of(device);
 	struct page_range all = {page, pages}, followed;
 	struct sample_event event = {.kind = kind, .hint = hint};
+	const struct page_sampling *sampling;
 
 	if (!state)
 		return 0;
-	followed = followed_of(state, all);
+	sampling = &state->sampling;
+	followed = followed_pages(of_drive(state, all), sampling->groups, sampling->rate_bits, sampling->seed);
 	if (!followed.count)
 		return 0;
 	event.first = followed.first;
 	event.count = followed.count;
-	event.sampling = state->sampling.sampling;
+	event.sampling = sampling->sampling;
 	BOUND(kind, SAMPLE_KINDS - 1);
 	if (bpf_ringbuf_output(&samples, &event, sizeof(event), BPF_RB_NO_WAKEUP))
 		__sync_fetch_and_add(&state->samples_lost[kind], 1);
@@ -119,10 +120,11 @@ static __always_inline void sample(const struct io *io, __u32 cpu, int error, __
 {
 	struct device_state *state = io->state;
 	__u32 class, bytes, failed, hint;
+	const struct page_sampling *sampling = &state->sampling;
 	struct page_range touched;
 	struct write_cell *cell;
 
-	if (!state->sampling.groups)
+	if (!sampling->groups)
 		return;
 	/* Copies: what is found out about them here would lead the verifier through what comes later once more. */
 	class = forgotten(io->class, io->now);
@@ -138,11 +140,11 @@ static __always_inline void sample(const struct io *io, __u32 cpu, int error, __
 	cell = write_cell_of(io->device, cpu);
 	if (!cell || !io->rq->bio)
 		return;
-	touched = touched_pages(io->rq->__sector << 9, bytes, state->sampling.page_bits);
+	touched = touched_pages(io->rq->__sector << 9, bytes, sampling->page_bits);
 	hint = forgotten(sample_hint(io->rq), io->now);
 	BOUND(hint, HINTS - 1);
 	cell->hint_pages[hint] += touched.count;
-	if (followed_of(state, touched).count)
+	if (may_hold_followed(of_drive(state, touched), sampling->rate_bits, sampling->seed))
 		send_sample(io->device, touched.first, touched.count, SAMPLE_WRITE, hint);
 }
 

@@ -28,7 +28,9 @@ std::uint64_t count_and_look(const page_sampling& sampling, std::uint64_t sector
   page_range touched = touched_pages(sector << 9, bytes, sampling.page_bits);
   pages += touched.count;
   touched.first += sampling.first_page;
-  return followed_pages(touched, sampling.groups, sampling.rate_bits, sampling.seed).count;
+  return may_hold_followed(touched, sampling.rate_bits, sampling.seed) != 0
+             ? followed_pages(touched, sampling.groups, sampling.rate_bits, sampling.seed).count
+             : 0;
 }
 
 /// Nanoseconds of one, the quickest of the runs.
