@@ -5,9 +5,12 @@
 """Has watching become dearer than it was? Ratios to a peer and to empty hooks, all in one run, never a time.
 
 The bounds are the figures of tests/bench/README.md and a quarter: from run to run these ratios differ by up to 10 %,
-and a hot path that is a third slower lies above. Whatever else the host does can only make an observer slower: so each
-one's cost is that of its quickest run, and more turns come nearer to it.
+and a hot path that is a third slower lies above. They depend on the maker of the CPU: tenants and paths are read from
+what the submitter's CPU wrote last, and an Intel CPU waits 40 ns longer for that, where an AMD one waits 10. Whatever
+else the host does can only make an observer slower: so each one's cost is that of its quickest run, and more turns come
+nearer to it.
 """
+import re
 import sys
 from pathlib import Path
 
@@ -18,6 +21,8 @@ import overhead  # noqa: E402  (the measurement itself)
 
 BOUNDS = {"full_of_peer": 0.59, "full_of_floor": 5.1, "full_without_bios_of_peer": 0.52,
           "completion_only_without_tenants_of_peer": 0.22, "completion_only_of_peer": 0.3}
+BOUNDS_INTEL = {"full_of_peer": 0.8, "full_of_floor": 8, "full_without_bios_of_peer": 0.72,
+                "completion_only_without_tenants_of_peer": 0.23, "completion_only_of_peer": 0.385}
 TURNS, RUNS, SECONDS = 6, 6, 0.25
 NAMES = ["floor", "full", "completion-only", "without tenants", "biolatency"]
 
@@ -26,7 +31,13 @@ def quickest(runs, figure):
     return min(run[figure] for run in runs)
 
 
+def bounds():
+    maker = re.search(r"^vendor_id\s*: (\S+)", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return BOUNDS_INTEL if maker and maker[1] == "GenuineIntel" else BOUNDS
+
+
 def test(check, state):
+    most = bounds()
     overhead.compile_bench_programs(state)
     costs = {name: [] for name in NAMES}
     with rig.ram_disks(state, size="512M") as [disk]:
@@ -38,9 +49,9 @@ def test(check, state):
             for name in NAMES:
                 check.figure(f"turn {number}: {name} {quickest(costs[name], 'ns'):.0f} ns per I/O, "
                              f"half of the runs above {overhead.median(costs[name], 'ns'):.0f} ns")
-            if all(ratios[name] <= bound for name, bound in BOUNDS.items()):
+            if all(ratios[name] <= bound for name, bound in most.items()):
                 break
-    for name, bound in BOUNDS.items():
+    for name, bound in most.items():
         check.that(ratios[name] <= bound, f"{name} {ratios[name]:.3f}, at most {bound}")
 
 
