@@ -27,8 +27,10 @@ std::uint64_t pages_of(double drive_writes, std::uint64_t drive_pages) {
 }  // namespace
 
 unsigned live_rate_bits(std::uint64_t drive_pages, std::uint64_t wanted_pages) {
-  constexpr unsigned kLeastBits = 7;
-  return std::max(kLeastBits, PageSample::rate_bits_for(drive_pages, wanted_pages));
+  constexpr unsigned kLeastBits = 8;  // 400 events of 100,000 writes, each some microseconds
+  constexpr unsigned kLeastBitsOfSmall = 7;
+  const bool small = drive_pages >> kLeastBits < FlashModel::kLeastFollowed;
+  return std::max(small ? kLeastBitsOfSmall : kLeastBits, PageSample::rate_bits_for(drive_pages, wanted_pages));
 }
 
 bool FlashModel::possible(const FlashModelSettings& settings) {
