@@ -472,7 +472,7 @@ TEST(FlashModels, GoOnWhenAnotherDriveComesOrGoes) {
 }
 
 TEST(FlashModels, GoOnWhenMemoryIsShortForAnotherDrive) {
-  constexpr std::uint64_t kLarger = std::uint64_t{1} << 23;  // one of 128 is followed, or of 256
+  constexpr std::uint64_t kLarger = std::uint64_t{1} << 24;  // one of 256 is followed, or of 512
   ModelSettings settings = flash_settings();
   settings.rate_bits.reset();
   settings.memory_bytes = 4'000'000;  // a base and half of one
