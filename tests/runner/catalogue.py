@@ -7,6 +7,7 @@ or when named), `alone: REASON` (nothing else runs beside it).
 import os
 import re
 import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -87,11 +88,13 @@ class Catalogue:
         return [test for kind in self.builds("sanitize") for test in self._unit(f"sanitize.{kind}", kind)]
 
     def _directory(self, level):
-        """The executable files tests/LEVEL/test_*."""
+        """The scripts tests/LEVEL/test_*. One that cannot be executed is an error, or nobody would miss it."""
         found = []
         for path in sorted((self.root / "tests" / level).glob("test_*")):
-            if not path.is_file() or not os.access(path, os.X_OK):
+            if path.suffix not in (".py", ".sh"):
                 continue
+            if not os.access(path, os.X_OK):
+                sys.exit(f"{path} is a test that is not executable")
             says = dict(re.findall(r"^# (timeout|timeout-long|tier|alone): (.*)$", path.read_text("utf-8"), re.M))
             name = f"{level}.{path.stem}"
             if says.get("tier") == "long" and not self.long and not self.named(name):
