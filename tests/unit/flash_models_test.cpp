@@ -481,7 +481,7 @@ TEST(FlashModels, GoOnWhenMemoryIsShortForAnotherDrive) {
   host.play(0.5);
   host.settle();
   const std::uint64_t before = host.drive(0).report->sampled_writes;
-  EXPECT_GT(before, 1500U);
+  EXPECT_GT(before, 750U);
   const Sampling alone = *host.models->sampling();
   host.drives.push_back(flash_drive("sdb", kLarger));
   host.drives.push_back(flash_drive("sdc", kLarger));
