@@ -104,9 +104,12 @@ struct Limits {
   bool operator==(const Limits&) const = default;
 };
 
+enum class MetricsProfile : std::uint8_t { full, fleet };
+
 /// What /metrics leaves out, unless it is asked for.
 struct Metrics {
-  std::vector<std::string> exclude;  // of model::kMetricGroups, never self
+  MetricsProfile profile = MetricsProfile::full;  // fleet: only what critical and warning alerts read
+  std::vector<std::string> exclude;               // of model::kMetricGroups, never self
   bool operator==(const Metrics&) const = default;
 };
 

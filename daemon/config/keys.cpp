@@ -128,6 +128,9 @@ struct OneOf {
 constexpr OneOf<LatencyMode, 2> kLatencyModes{
     {{{"full", LatencyMode::full}, {"completion-only", LatencyMode::completion_only}}}};
 
+constexpr OneOf<MetricsProfile, 2> kMetricsProfiles{
+    {{{"full", MetricsProfile::full}, {"fleet", MetricsProfile::fleet}}}};
+
 constexpr OneOf<TenantNames, 3> kTenantNames{
     {{{"full", TenantNames::full}, {"hashed", TenantNames::hashed}, {"off", TenantNames::off}}}};
 
@@ -414,6 +417,7 @@ const std::vector<Key>& keys() {
       key("web", "socket", &Config::web, &Web::socket, PathOrNone{kLongestSocketPath}, Takes::restart),
       key("web", "page", &Config::web, &Web::page, YesOrNo{}, Takes::restart),
       key("web", "hosts", &Config::web, &Web::hosts, HostNames{}, Takes::restart),
+      key("metrics", "profile", &Config::metrics, &Metrics::profile, kMetricsProfiles, Takes::restart),
       key("metrics", "exclude", &Config::metrics, &Metrics::exclude, GroupsToLeaveOut{}, Takes::restart),
       key("devices", "include", &Config::devices, &Devices::include, Patterns{.at_least = 1}, Takes::reload),
       key("devices", "exclude", &Config::devices, &Devices::exclude, Patterns{}, Takes::reload),

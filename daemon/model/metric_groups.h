@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which metrics may be left out together? One name for each topic of the list of metrics: metrics.exclude and
-// /metrics?collect[]= use them. Names are a contract.
+// /metrics?collect[]= use them. `fleet` cuts across all of them. Names are a contract.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +15,15 @@ namespace ssdpulse::model {
 inline constexpr std::array<std::string_view, 11> kMetricGroups{
     "io", "writes", "discards", "devices", "nvme", "nvme_logs", "flash_model", "spikes", "tenants", "web", "self"};
 
-/// By index in kMetricGroups.
-using MetricGroups = std::bitset<kMetricGroups.size()>;
+/// What critical and warning alerts read, of every group; see exporters/prometheus/fleet_profile.h.
+inline constexpr std::string_view kFleetProfile = "fleet";
+inline constexpr std::size_t kFleetGroup = kMetricGroups.size();
 
-inline MetricGroups all_metric_groups() { return MetricGroups{}.set(); }
+/// By index in kMetricGroups, and kFleetGroup.
+using MetricGroups = std::bitset<kMetricGroups.size() + 1>;
+
+inline MetricGroups all_metric_groups() { return MetricGroups{}.set().reset(kFleetGroup); }
+inline MetricGroups fleet_metric_groups() { return MetricGroups{}.set(kFleetGroup); }
 
 inline std::optional<std::size_t> metric_group(std::string_view name) {
   const auto* found = std::find(kMetricGroups.begin(), kMetricGroups.end(), name);

@@ -135,6 +135,12 @@ http::Response plain(unsigned status, const char* words) {
 
 /// Those that /metrics shows by itself.
 model::MetricGroups groups_of(const config::Metrics& metrics) {
+  if (metrics.profile == config::MetricsProfile::fleet) {
+    if (!metrics.exclude.empty()) {
+      log::warning("metrics.exclude has no effect beside metrics.profile fleet: that is a selection of its own");
+    }
+    return model::fleet_metric_groups();
+  }
   auto groups = model::all_metric_groups();
   for (const std::string& name : metrics.exclude) {
     groups.reset(model::metric_group(name).value());
@@ -148,7 +154,9 @@ std::optional<model::MetricGroups> groups_named(const std::vector<std::string>& 
   for (const std::string& name : names) {
     const auto group = model::metric_group(name);
     if (name == "all") {
-      groups.set();
+      groups |= model::all_metric_groups();
+    } else if (name == model::kFleetProfile) {
+      groups |= model::fleet_metric_groups();
     } else if (group) {
       groups.set(*group);
     } else {
@@ -168,7 +176,7 @@ http::Routes routes(const web::CurrentSnapshot& current, exposition::MetricsPage
     const auto groups = wanted.empty() ? shown : groups_named(wanted);
     if (!groups) {
       static const std::string kWords =
-          fmt::format("collect[]=: expected all, or one of {}\n", fmt::join(model::kMetricGroups, " "));
+          fmt::format("collect[]=: expected all, fleet, or one of {}\n", fmt::join(model::kMetricGroups, " "));
       return plain(400, kWords.c_str());
     }
     const auto snapshot = current.get();

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <iterator>
 
+#include "exporters/prometheus/fleet_profile.h"
+
 namespace ssdpulse::exposition {
 
 std::span<const Topic> topics() {
@@ -38,7 +40,8 @@ std::vector<Family> collect(const model::Snapshot& snapshot, model::MetricGroups
   const bool detached = snapshot.own_cost.effort == model::Effort::nothing;
   std::vector<Family> families;
   for (std::size_t group = 0; group < topics().size(); ++group) {
-    if (!groups.test(group) || (detached && topics()[group].measured)) {
+    const bool whole = groups.test(group);
+    if ((!whole && !groups.test(model::kFleetGroup)) || (detached && topics()[group].measured)) {
       continue;
     }
     for (const auto& description : topics()[group].families()) {
@@ -48,6 +51,9 @@ std::vector<Family> collect(const model::Snapshot& snapshot, model::MetricGroups
       Samples samples;
       description.collect(snapshot, samples);
       Family family{&description, samples.take()};
+      if (!whole) {
+        reduce_to_fleet(description, topics()[group].group == "self", family.samples);
+      }
       if (!family.samples.empty()) {
         families.push_back(std::move(family));
       }

@@ -45,6 +45,15 @@ Labels clean(Labels labels) {
   return labels;
 }
 
+std::vector<int> classic_indexes(const HistogramScale& scale) {
+  std::vector<int> result(scale.classic_indexes.begin(), scale.classic_indexes.end());
+  for (int index = scale.first_classic_index; scale.classic_indexes.empty() && index <= scale.last_classic_index;
+       index += scale.classic_step) {
+    result.push_back(index);
+  }
+  return result;
+}
+
 }  // namespace
 
 std::uint64_t Histogram::count() const { return std::accumulate(counts.begin(), counts.end(), zero_count); }
@@ -52,11 +61,11 @@ std::uint64_t Histogram::count() const { return std::accumulate(counts.begin(), 
 std::vector<ClassicBucket> classic_buckets(const Histogram& histogram) {
   const auto& scale = *histogram.scale;
   std::vector<ClassicBucket> buckets;
-  const int bounds = (scale.last_classic_index - scale.first_classic_index) / scale.classic_step + 1;
-  buckets.reserve(static_cast<std::size_t>(bounds));
+  const auto bounds = classic_indexes(scale);
+  buckets.reserve(bounds.size());
   std::uint64_t cumulative = histogram.zero_count;
   auto next = histogram.counts.begin();
-  for (int index = scale.first_classic_index; index <= scale.last_classic_index; index += scale.classic_step) {
+  for (const int index : bounds) {
     const auto end = histogram.counts.begin() + (index - scale.first_index + 1);
     cumulative = std::accumulate(next, end, cumulative);
     next = end;

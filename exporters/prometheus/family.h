@@ -34,6 +34,7 @@ struct HistogramScale {
   int first_classic_index;
   int last_classic_index;
   int classic_step;
+  std::span<const int> classic_indexes = {};  // these alone, ascending, if there are any
 };
 /// Classic bounds: the powers of two of a second from 2^-20 (954 ns) to 2^6 (64 s).
 inline constexpr HistogramScale kLatencyScale{3, LATENCY_FIRST_NATIVE_INDEX - 1, -160, LATENCY_LAST_NATIVE_INDEX, 8};

@@ -42,6 +42,10 @@ leaves groups out, and
 which may be repeated, asks for some alone, or with
 .Cm all
 for every one.
+.Cm fleet
+stands for what critical and warning alerts read, of every group;
+.Cm metrics.profile
+makes that the usual answer.
 .Pp
 Identity (model, serial, firmware) is on the
 .Li _info

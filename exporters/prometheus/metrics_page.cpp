@@ -40,7 +40,7 @@ class MetricsPage::Renderings {
     if (found != selections_.end()) {
       return &found->second;
     }
-    const bool counted = groups != usual && !groups.all();
+    const bool counted = groups != usual && groups != model::all_metric_groups();
     if (counted && (counted_ == kMostSelections || *held_ > kMostBytes)) {
       return nullptr;
     }

@@ -16,12 +16,13 @@ from pathlib import Path
 import dashboards
 import prometheus
 import yaml
-from alerts import CASES
+from alerts import CASES, fleet
 from lib import rig
 
 RULES = Path(__file__).resolve().parents[2] / "deploy/prometheus/rules"
 # promtool evaluates groups in no order of its own.
 GROUPS = ["ssdpulse_latency", "ssdpulse_usual", "ssdpulse_time_shares", "ssdpulse_drives", "alone"]
+OF_THE_MODEL = {rule["alert"] for group in yaml.safe_load((RULES / "modelled.yml").read_text())["groups"] for rule in group["rules"]}
 RED_WITH = {"SsdpulseAccountingDrift": ("daemon", "Drift within an hour")}
 FORMS = {"bookworm": ["classic"], "trixie": ["native"], "sid": ["classic", "native"]}
 
@@ -50,17 +51,19 @@ def every_alert_has_its_cases(check, rules):
     check.equal(set(counted) - set(rules), set(), "alerts that only the cases know")
 
 
-def test_files(state, rules):
+def test_files(state, rules, profile="full"):
     """{form: files}: the cases of one alert, which is alone with what is recorded."""
     files = defaultdict(list)
     for form in ("classic", "native"):
         for alert, rule in rules.items():
             cases = [case for case in CASES if case.alert == alert and (form == "classic" or case.has_latencies())]
+            if profile == "fleet":
+                cases, rule = [fleet.in_profile(case) for case in cases], fleet.without_words(rule)
             if not cases:
                 continue
-            alone, file = state / f"{alert}.rules.yml", state / f"{alert}.{form}.yml"
+            alone, file = state / f"{alert}.{profile}.rules.yml", state / f"{alert}.{profile}.{form}.yml"
             alone.write_text(yaml.safe_dump({"groups": [{"name": GROUPS[-1], "rules": [rule]}]}))
-            red = dashboards.red(RULES.parents[2], *RED_WITH[alert]) if alert in RED_WITH else None
+            red = dashboards.red(RULES.parents[2], *RED_WITH[alert]) if alert in RED_WITH and profile == "full" else None
             [evaluation] = {case.evaluation for case in cases}
             file.write_text(yaml.safe_dump({
                 "rule_files": [str(RULES / f"latency_{form}.yml"), str(RULES / "recording.yml"), str(alone)],
@@ -71,10 +74,17 @@ def test_files(state, rules):
     return files
 
 
+def urgent(rules):
+    return {name: rule for name, rule in rules.items()
+            if rule["labels"]["severity"] in ("critical", "warning") and name not in OF_THE_MODEL}
+
+
 def test(check, state):
     rules = alert_rules()
     every_alert_has_its_cases(check, rules)
     files = test_files(state, rules)
+    for form, of_profile in test_files(state, urgent(rules), "fleet").items():
+        files[form] += of_profile
     for suite, forms in FORMS.items():
         tool = prometheus.promtool(state, suite)
         for file in sorted(RULES.glob("*.yml")):

@@ -14,9 +14,11 @@
 namespace ssdpulse::exposition {
 namespace {
 
-const std::string kGolden = SSDPULSE_SOURCE_DIR "/tests/fixtures/prometheus/small_snapshot.txt";
+const std::string kGolden = SSDPULSE_SOURCE_DIR "/tests/fixtures/prometheus/small_snapshot";
 
-std::string page_of(const model::Snapshot& snapshot) { return render_text(collect(snapshot)); }
+std::string page_of(const model::Snapshot& snapshot, model::MetricGroups groups = model::all_metric_groups()) {
+  return render_text(collect(snapshot, groups));
+}
 
 bool has(const std::string& page, const std::string& part) { return page.find(part) != std::string::npos; }
 
@@ -25,16 +27,22 @@ std::string replace(std::string text, const std::string& from, const std::string
   return at == std::string::npos ? text : text.replace(at, from.size(), to);
 }
 
-TEST(Golden, SmallSnapshot) {
-  auto page = page_of(test::small_snapshot());
+void is_golden(std::string page, const std::string& file) {
   page = replace(page, std::string("version=\"") + model::kVersion + "\"", "version=\"VERSION\"");
   page = replace(page, std::string("revision=\"") + model::kRevision + "\"", "revision=\"REVISION\"");
   if (const char* wanted = std::getenv("SSDPULSE_TEST_GOLDEN"); wanted != nullptr && std::string(wanted) == "write") {
-    std::ofstream(kGolden) << page;
+    std::ofstream(file) << page;
   }
   std::ostringstream golden;
-  golden << std::ifstream(kGolden).rdbuf();
+  golden << std::ifstream(file).rdbuf();
   EXPECT_EQ(page, golden.str());
+}
+
+TEST(Golden, SmallSnapshot) { is_golden(page_of(test::small_snapshot()), kGolden + ".txt"); }
+
+/// system.test_fleet_profile compares it with the whole page.
+TEST(Golden, FleetProfile) {
+  is_golden(page_of(test::small_snapshot(), model::fleet_metric_groups()), kGolden + "_fleet.txt");
 }
 
 /// promtool of every version reads it: system.test_promtool.

@@ -32,7 +32,7 @@ class Case:
         for when, labels, description in self.fires:
             times.setdefault(when, []).append({
                 "exp_labels": {**self.host, **labels, **rule["labels"]},
-                "exp_annotations": {**rule["annotations"], "description": description}})
+                "exp_annotations": {**rule["annotations"], **({"description": description} if description else {})}})
         asked = sorted({*times, *self.silent})
         return {
             "name": f"{self.alert}: {self.what}",

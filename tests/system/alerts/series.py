@@ -66,11 +66,16 @@ class Latency:
         if form == "native":
             return [(selector(self.name, labels), " ".join(map(self.native, states, count, total)))]
         below = [(f"{2.0 ** bound:g}", [sum(n for e, n in state.items() if e <= bound) for state in states])
-                 for bound in range(min(states[0]) - 1, max(states[0]) + 1)]
+                 for bound in self.exponents(states[0])]
         lines = [(selector(f"{self.name}_bucket", {**labels, "le": bound}), values)
                  for bound, values in [*below, ("+Inf", count)]]
         lines += [(selector(f"{self.name}_count", labels), count), (selector(f"{self.name}_sum", labels), total)]
         return [(series, " ".join(map(number, values))) for series, values in lines]
+
+    @staticmethod
+    def exponents(used):
+        """Of the classic bounds."""
+        return range(min(used) - 1, max(used) + 1)
 
     @staticmethod
     def native(state, count, total):

@@ -1,0 +1,101 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Is the fleet profile what its documentation says, and as small: 60 series of a disk in the native form, 120 in the classic?
+
+Two pairs of pages, full and profile: those of the unit tests, which have an NVMe drive and every family, and those of a
+daemon with a busy disk. What is left of each series says fleet_profile.py, which shares nothing with the program.
+"""
+import re
+import urllib.request
+from collections import Counter
+from pathlib import Path
+
+import fleet_profile
+from lib import metric_list, rig
+
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures/prometheus"
+SAMPLE = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)$")
+LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+MOST = {"native": 60, "classic": 120}
+
+
+def samples(page):
+    """(family, part, labels, value) of a text page; part: bucket, sum, count, or nothing."""
+    types = dict(re.findall(r"^# TYPE (\S+) (\S+)$", page, re.M))
+    for line in page.splitlines():
+        if not line.startswith("#"):
+            name, text, value = SAMPLE.match(line).groups()
+            family, _, part = name.rpartition("_")
+            histogram = types.get(family) == "histogram"
+            yield family if histogram else name, part if histogram else "", dict(LABEL.findall(text or "")), float(value)
+
+
+def key(family, part, labels):
+    return family, part, tuple(sorted(labels.items()))
+
+
+def expected(page):
+    """{key: value} of the profile, from the full page. The value of a histogram's part is not added up: none are merged."""
+    of_daemon = {metric["name"] for metric in metric_list.metrics() if metric["group"] == "self"}
+    bounds = {2.0 ** exponent for exponent in fleet_profile.CLASSIC_EXPONENTS} | {float("inf")}
+    found = Counter()
+    for family, part, labels, value in samples(page):
+        left = fleet_profile.reduced(family, labels, family in of_daemon)
+        if part == "bucket" and float(labels["le"]) not in bounds or family in fleet_profile.STATES and value == 0:
+            continue
+        if left is not None:
+            found[key(family, part, left)] += value
+    return found
+
+
+def shown(page):
+    return {key(family, part, labels): value for family, part, labels, value in samples(page)}
+
+
+def series_of(page, names):
+    """{form: series} of one disk, whose device or controller has one of these names."""
+    result = Counter()
+    for family, part, labels, _ in samples(page):
+        if names & {labels.get("device"), labels.get("controller")}:
+            result["classic"] += 1
+            result["native"] += part in ("", "count")
+    return result
+
+
+def is_small(check, what, full, profile, names):
+    before, after = series_of(full, names), series_of(profile, names)
+    for form, most in MOST.items():
+        check.that(0 < after[form] <= most, f"{what}: {after[form]} series in the {form} form instead of {before[form]}, at most {most}")
+
+
+def of_unit_tests(check):
+    full, profile = ((FIXTURES / f"small_snapshot{suffix}.txt").read_text() for suffix in ("", "_fleet"))
+    check.equal(shown(profile), dict(expected(full)), "the profile of the unit tests' page")
+
+
+def of_a_daemon(check, state):
+    with rig.ram_disks(state, size="64M") as [disk], rig.daemon(state, [disk], settings="metrics: {profile: fleet}\n") as daemon:
+        rig.fio(disk, rig.fresh_seed(), rw="randrw", bs="4k", ioengine="psync", number_ios=2000, size="32M", fsync=50)
+        daemon.at_rest()
+
+        def page(query=""):
+            with urllib.request.urlopen(f"http://127.0.0.1:{daemon.port}/metrics{query}", timeout=10) as answer:
+                return answer.read().decode()
+
+        full, profile = page("?collect[]=all"), page()
+        wanted, seen = dict(expected(full)), shown(profile)
+        check.equal(set(seen) ^ set(wanted), set(), f"the {len(seen)} series of a daemon in the profile")
+        io = {one: value for one, value in seen.items() if one[0].startswith("ssdpulse_io_") and disk.name in str(one)}
+        check.equal(io, {one: wanted[one] for one in io}, f"values of its {len(io)} series of I/O")
+        check.equal(set(shown(page("?collect[]=fleet"))), set(seen), "asked for by collect[]=fleet")
+        more = {one[0] for one in shown(page("?collect[]=fleet&collect[]=tenants"))}
+        check.that("ssdpulse_tenant_bytes_total" in more and "ssdpulse_io_size_bytes" not in more, "and with tenants beside it")
+        is_small(check, "a busy disk", full, profile, {disk.name})
+
+
+def test(check, state):
+    of_unit_tests(check)
+    of_a_daemon(check, state)
+
+
+rig.main(test)
