@@ -46,7 +46,7 @@ TEST(Parse, reads_every_key) {
       "latency: {mode: completion-only}\n"
       "web:\n  listen_address: [':9090', \"[::1]:10936\", localhost:0]\n  config_file: /etc/ssdpulse/web.yaml\n"
       "devices:\n  include:\n  - nvme*\n  - sd[!a-c]\n  exclude: []\n"
-      "metrics: {exclude: [tenants, nvme_logs]}\n"
+      "metrics: {profile: fleet, exclude: [tenants, nvme_logs]}\n"
       "nvme:\n  poll_interval: 90s\n  reader_socket: /run/x.socket\n"
       "discard:\n  burst_gap: 5s\n"
       "writes:\n  page_hints: never\n"
@@ -63,6 +63,7 @@ TEST(Parse, reads_every_key) {
   expected.web.config_file = "/etc/ssdpulse/web.yaml";
   expected.devices.include = {"nvme*", "sd[!a-c]"};
   expected.devices.exclude = {};
+  expected.metrics.profile = MetricsProfile::fleet;
   expected.metrics.exclude = {"tenants", "nvme_logs"};
   expected.nvme = {std::chrono::seconds(90), "/run/x.socket"};
   expected.discard.burst_gap = std::chrono::seconds(5);
@@ -347,6 +348,7 @@ Config some_config() {
   config.web.config_file = *rc::gen::elementOf(std::vector<std::string>{"", "/w", "/a b/web.yaml"});
   config.devices.include = some_globs(1);
   config.devices.exclude = some_globs(0);
+  config.metrics.profile = *rc::gen::element(MetricsProfile::full, MetricsProfile::fleet);
   config.latency.mode = *rc::gen::element(LatencyMode::full, LatencyMode::completion_only);
   config.nvme.poll_interval = std::chrono::milliseconds(*rc::gen::inRange(10'000, 3'600'001));
   config.nvme.reader_socket = *rc::gen::elementOf(std::vector<std::string>{"", "/run/x.socket", "/~#:'\"\\*"});
@@ -380,7 +382,7 @@ TEST(Print, shows_the_defaults) {
   EXPECT_EQ(
       print(Config{}),
       "web:\n  listen_address: [\"127.0.0.1:10936\"]\n  config_file: \"\"\n  socket: \"\"\n  page: true\n  hosts: []\n"
-      "metrics:\n  exclude: []\n"
+      "metrics:\n  profile: full\n  exclude: []\n"
       "devices:\n  include: [\"*\"]\n  exclude: [\"loop*\", \"ram*\", \"zram*\"]\n"
       "latency:\n  mode: full\n"
       "nvme:\n  poll_interval: 30s\n  reader_socket: \"\"\n"
