@@ -100,8 +100,8 @@ class FlashModel {
   std::optional<std::uint64_t> full_discard_at_;  // when so many pages were written
 };
 
-/// At most one of 256 pages, so that 100,000 writes a second cost no more than half a percent of a core; of drives below
-/// 24 GiB (4 KiB pages), which would have too few then, one of 128. No such drive writes that fast.
+/// At most one of 256 pages, so that 100,000 writes a second cost no more than half a percent of a core; of drives
+/// below 24 GiB (4 KiB pages), which would have too few then, one of 128. No such drive writes that fast.
 unsigned live_rate_bits(std::uint64_t drive_pages, std::uint64_t wanted_pages);
 
 }  // namespace ssdpulse::analysis
