@@ -17,6 +17,7 @@ sys.path.insert(0, str(ROOT / "tests/runner"))
 sys.dont_write_bytecode = True
 
 import main  # noqa: E402
+from catalogue import Catalogue as RealCatalogue  # noqa: E402
 from catalogue import Test  # noqa: E402
 
 END = 20  # lines
@@ -112,6 +113,19 @@ def judge_what_runs_aside():
     expect("nothing runs beside a second try", code == 0 and said.read_text().split()[:4] == ["compiled", "begun", "ended", "again"])
 
 
+def judge_a_file_that_cannot_run():
+    """It is reported: a test that nobody runs looks as if it passed."""
+    folder = main.WORK / "tree/tests/kernel"
+    folder.mkdir(parents=True)
+    (folder / "test_forgotten.py").write_text("")
+    try:
+        RealCatalogue(main.WORK / "tree").tests("kernel")
+        said = ""
+    except SystemExit as error:
+        said = str(error)
+    expect(f"a test that is not executable: {said}", "test_forgotten.py is a test that is not executable" in said)
+
+
 main.Run._install = staticmethod(lambda: ["true"])
 main.WORK = Path(os.environ["SSDPULSE_TEST_STATE"])
 main.NEED_ROOT = ()
@@ -119,4 +133,5 @@ main.NEED_ROOT = ()
 judge_failures()
 judge_others()
 judge_what_runs_aside()
+judge_a_file_that_cannot_run()
 sys.exit(1 if failures else 0)

@@ -5,34 +5,26 @@
 The pages: that of the unit tests, which the exporter made of every family; the made-up one, whose tables are its own; and
 the live one of a daemon. None of them may show what the list does not have, and together they show all that it has.
 """
-import re
 import urllib.error
 import urllib.request
 from collections import defaultdict
 from pathlib import Path
 
 import made_up
+import text_page
 from lib import metric_list, rig
 
 GOLDEN = Path(__file__).resolve().parents[1] / "fixtures/prometheus/small_snapshot.txt"
-SAMPLE = re.compile(r"(\w+)(?:\{(.*)\})? \S+$")
-LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
 def shown(page):
     """({family: type}, {(family, label): values}) of a page."""
-    types = dict(re.findall(r"^# TYPE (\S+) (\S+)$", page, re.M))
     labels = defaultdict(set)
-    for line in page.splitlines():
-        if line.startswith("#"):
-            continue
-        name, text = SAMPLE.match(line).groups()
-        base = re.sub("_(bucket|count|sum)$", "", name)
-        family = base if types.get(base) == "histogram" else name
-        for label, value in LABEL.findall(text or ""):
+    for family, _, of_sample, _ in text_page.samples(page):
+        for label, value in of_sample.items():
             if label != "le":
                 labels[family, label].add(value)
-    return types, labels
+    return text_page.types(page), labels
 
 
 def page_of(daemon, query=""):

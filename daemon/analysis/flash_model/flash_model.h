@@ -101,7 +101,7 @@ class FlashModel {
 };
 
 /// At most one of 256 pages, so that 100,000 writes a second cost no more than half a percent of a core; of drives
-/// below 24 GiB (4 KiB pages), which would have too few then, one of 128. No such drive writes that fast.
+/// below 24 GiB (4 KiB pages), which would have too few then, one of 128, at twice the cost.
 unsigned live_rate_bits(std::uint64_t drive_pages, std::uint64_t wanted_pages);
 
 }  // namespace ssdpulse::analysis

@@ -213,11 +213,9 @@ std::uint32_t MiniatureDrive::pick_victim() {
   return blocks_[heads_ + lowest_].next;
 }
 
-/// Age times free share over valid share; compared by products, as this looks at every block and a division is slow.
 std::uint32_t MiniatureDrive::best_by_cost_and_benefit() const {
   std::uint32_t best = 0;
-  double most_gain = -1;
-  double its_cost = 1;
+  double best_score = -1;
   for (std::uint32_t number = 0; number < heads_; ++number) {
     const Block& block = blocks_[number];
     if (block.state == BlockState::closed) {
@@ -225,10 +223,9 @@ std::uint32_t MiniatureDrive::best_by_cost_and_benefit() const {
         return number;
       }
       const auto age = static_cast<double>(clock_ - block.age_from + 1);
-      const double gain = static_cast<double>(shape_.block_pages - block.valid) * age;
-      if (gain * its_cost > most_gain * block.valid) {
-        most_gain = gain;
-        its_cost = block.valid;
+      const double score = static_cast<double>(shape_.block_pages - block.valid) * age / block.valid;
+      if (score > best_score) {
+        best_score = score;
         best = number;
       }
     }

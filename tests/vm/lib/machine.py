@@ -313,9 +313,9 @@ class Daemon:
         (self.vm.state / "metrics.txt").write_bytes(body)
         return body.decode()
 
-    def scrape(self):
+    def scrape(self, query=""):
         code, body = self.vm.run(f"curl -sf -H 'Accept: {metrics.PROTOBUF}' "
-                                 f"http://127.0.0.1:{self.PORT}/metrics")
+                                 f"'http://127.0.0.1:{self.PORT}/metrics{query}'")
         if code != 0:
             raise GuestError(f"no answer from /metrics: {self.words()[-1000:]}")
         return metrics.Scrape.from_protobuf(body)

@@ -226,13 +226,13 @@ def run(vm, check):
     ranked(check, findings, excess, wear)
     for fault in (
             Fault("F17", "md1", then=("info", "it is slowed down already")),  # the check ends some time
+            Fault("F2", "/mnt/trims", then=("not applicable", "it is not trimmed: see F4")),
             Fault("F7", "/mnt/barriers", verdict="danger"),
             Fault("Q8", disks["crooked"], verdict="danger"),
             Fault("F8", "/mnt/barriers", change=mount_barriers_again(disks, ""), undo=mount_barriers_again(disks, ",data=journal")),
             Fault("Q1", disks["queue"]),
             Fault("Q5", disks["hinted"]),
             Fault("Q11", disks["hot"], verdict="info"),
-            Fault("F2", "/mnt/trims", then=("not applicable", "it is not trimmed: see F4")),
             Fault("N4", disks["full"], then=("info", "more than that is the load's own doing"),
                   change=f"addpart /dev/{disks['full']} 1 2048 {(400 << 20) // 512}",
                   undo=f"blockdev --rereadpt /dev/{disks['full']}"),

@@ -6,6 +6,7 @@ from devices import Backend, NvmeSubsystem
 KERNELS_IN_CI = ("5.10",)  # the long form has all
 
 POLL_SECONDS = 10  # the shortest that may be configured
+FLEET_SERIES = 60  # of a drive, native
 WRITING_SECONDS = 35  # a ratio is told after changes in three readings
 FDP = "fdp.runs=1M,fdp.nrg=1,fdp.nruh=4"
 # What is written to each drive in one round, and what comes of it. Updating a handle gives up the rest of its reclaim
@@ -60,6 +61,15 @@ def no_drift(check, scrape, serial, what):
     check.that(None not in bounds and bounds[0] <= 0 <= bounds[2], f"{serial}: drift {what}: {bounds}")
 
 
+def is_small(check, daemon, disk, controller):
+    """Of such a drive the fleet profile has no more series than it promises."""
+    own = {("device", disk), ("controller", controller)}
+    whole, profile = (daemon.scrape(f"?collect%5B%5D={what}") for what in ("all", "fleet"))
+    before, after = (sum(bool(own & labels) for _, labels in (*scrape.values, *scrape.histograms)) for scrape in (whole, profile))
+    print(f"TABLE wear: {disk} has {before} native series, {after} in the fleet profile")
+    check.that(after <= FLEET_SERIES, f"{after} series of {disk} in the fleet profile, at most {FLEET_SERIES}")
+
+
 def zero(vm, check, daemon, disks):
     """File systems are made, volumes zeroed: nobody is accused. Then one percent of the writes comes from elsewhere."""
     def on_both(command, what):
@@ -110,6 +120,7 @@ def run(vm, check):
                    f"{serial}: ratio {values[1]} in {values[0]}..{values[2]}, expected {ratio}")
         check.equal(after.value("ssdpulse_source_up", source="nvme", controller=controller), 1, f"{serial}: source up")
         no_drift(check, after, serial, "of writes")
+        is_small(check, daemon, disks[serial], controller)
     for serial in OCP:
         [info] = after.series("ssdpulse_nvme_info", serial=serial)
         labels = {"controller": dict(info)["controller"], "source": "ocp", "window": "5m"}
