@@ -13,6 +13,7 @@ import mmap
 import os
 import random
 import subprocess
+import time
 import urllib.request
 from dataclasses import dataclass
 from typing import TextIO
@@ -23,6 +24,7 @@ from lib import rig
 
 SIZE, UNIT = 512 << 20, 16384
 SETTINGS = "flash_model:\n  virtual_disks: true\n  sample: 1/2\n"
+BATCH, PAUSE = 1000, 0.06  # writes, and seconds between them: what a tick fetches that comes seconds late still has room
 SPARE = 0.085  # that is assumed of a drive of this size
 
 
@@ -44,7 +46,9 @@ class Load:
         buffer = mmap.mmap(-1, UNIT)
         buffer.write(random.Random(1).randbytes(UNIT))
         file = os.open(self.disk.path, os.O_WRONLY | os.O_DIRECT)
-        for _ in range(int(self.drive_writes * SIZE / UNIT)):
+        for number in range(int(self.drive_writes * SIZE / UNIT)):
+            if number % BATCH == 0:
+                time.sleep(PAUSE)
             offset = self.dice.randrange(self.span // UNIT) * UNIT
             os.pwritev(file, [buffer], offset)
             self.log.write(f"W,{offset},{UNIT}\n")
