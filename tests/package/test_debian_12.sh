@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Debian 12: is the package right as a service on its own kernel? The short form makes it of the binary that was built.
 # The long one builds it twice in a chroot of its own, where lintian must be content, and lets things go wrong.
-# alone: its daemon must find cgroups in time, and a busy host keeps an emulated guest from that
 # timeout: 900
 # timeout-long: 5400
 set -euo pipefail

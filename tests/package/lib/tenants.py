@@ -10,11 +10,14 @@ BLOCK = 4096
 CONTAINER, IN_POD = "8f3c0c1d2e5b46a7" * 4, "d00dfeed0c1d2e5b" * 4
 POD = "1c2d3e4f-aabb-4c5d-8e9f-001122334455"
 LABELS = {"operation": "read"}
+FOUND, GO = "/tmp/tenants.found", "/tmp/tenants.go"
+NAMED_SECONDS = 120  # an emulated guest walks its cgroups in slices for many ticks
 
 
 def work(disk, blocks):
-    """So much of it, and it stays for as long as the daemon needs to find its cgroup."""
-    return f"dd if=/dev/{disk} of=/dev/null bs={BLOCK} count={blocks} iflag=direct; sleep 3"
+    """Reads a little until the daemon has found its cgroup, what it did before being nobody's; then so much."""
+    read = f"dd if=/dev/{disk} of=/dev/null bs={BLOCK} iflag=direct"
+    return f"until [ -e {FOUND} ]; do {read} count=1; sleep 0.5; done; until [ -e {GO} ]; do sleep 0.2; done; {read} count={blocks}"
 
 
 def unit(name, disk, blocks, *properties):
@@ -40,13 +43,29 @@ def container(vm, name, path, disk, blocks):
     return f"crun --cgroup-manager=cgroupfs run --bundle {bundle} {name}"
 
 
-def run_all(vm, commands):
-    """At once."""
-    started = "; ".join(f"{{ {command}; }} >/tmp/tenant.{number} 2>&1 & pids=\"$pids $!\"" for number, command in enumerate(commands))
-    code, words = vm.run(f"pids=; {started}; failed=0; for pid in $pids; do wait $pid || failed=1; done; cat /tmp/tenant.*; "
-                         "rm /tmp/tenant.*; exit $failed", 120)
-    if code != 0:
-        raise machine.GuestError(f"a unit or a container fails: {' '.join(words.decode(errors='replace').split())}")
+def run_all(vm, service, commands, found):
+    """At once. Returns the scrapes before and after what they do once `found` is true of one."""
+    vm.sh("; ".join(f"{{ {command}; echo $? >/tmp/tenant.{number}.code; }} >/tmp/tenant.{number} 2>&1 &"
+                    for number, command in enumerate(commands)) + " true")
+    try:
+        service.until(lambda: found(service.scrape()), "the cgroups are found", NAMED_SECONDS)
+        vm.sh(f"touch {FOUND}; sleep 1")
+        before = service.at_rest()
+        vm.sh(f"touch {GO}")
+        service.until(lambda: vm.run(f"[ $(ls /tmp/tenant.*.code | wc -l) = {len(commands)} ]")[0] == 0, "all of them end", 120)
+        after = service.at_rest()
+    finally:
+        words = vm.run(f"touch {FOUND} {GO}; sleep 3; cat /tmp/tenant.*; rm -f {FOUND} {GO}")[1].decode(errors="replace")
+    if vm.run("codes=$(cat /tmp/tenant.*.code | sort -u); rm /tmp/tenant.*; [ \"$codes\" = 0 ]")[0] != 0:
+        raise machine.GuestError(f"a unit or a container fails: {' '.join(words.split())}")
+    return before, after
+
+
+def read_bytes(before, after, disk):
+    """{tenant: bytes} that it read since."""
+    grown = {dict(labels)["tenant"]: value - (before.value("ssdpulse_tenant_bytes_total", **dict(labels)) or 0)
+             for labels, value in after.series("ssdpulse_tenant_bytes_total", device=disk, **LABELS).items()}
+    return {tenant: size for tenant, size in grown.items() if size}
 
 
 def named(vm, check, service, serial="first"):
@@ -58,18 +77,15 @@ def named(vm, check, service, serial="first"):
         f"docker/{CONTAINER[:12]}": (container(vm, "shop", f"/docker/{CONTAINER}", disk, 250), 250, "container", f"/docker/{CONTAINER}"),
         f"pod/{POD}/{IN_POD[:12]}": (container(vm, "inpod", f"/kubepods/burstable/pod{POD}/{IN_POD}", disk, 150), 150, "container",
                                      f"/kubepods/burstable/pod{POD}/{IN_POD}")}
-    before = service.at_rest()
     try:
-        run_all(vm, [command for command, _, _, _ in expected.values()])
-        after = service.at_rest()
+        before, after = run_all(vm, service, [command for command, _, _, _ in expected.values()], lambda scrape: set(expected) <= {
+            dict(labels)["tenant"] for labels in scrape.series("ssdpulse_tenant_bytes_total", device=disk, **LABELS)})
     finally:
         # No rm -r: what is still mounted there is the guest itself.
         vm.sh("for bundle in /tmp/shop /tmp/inpod; do umount -R $bundle/rootfs && rm $bundle/config.json && rmdir $bundle/rootfs $bundle; "
               "done; find /sys/fs/cgroup/docker /sys/fs/cgroup/kubepods -depth -type d -exec rmdir {} + 2>/dev/null || true")
     # A shell that starts reads nothing of this disk.
-    have = {dict(labels)["tenant"]: value - (before.value("ssdpulse_tenant_bytes_total", **dict(labels)) or 0)
-            for labels, value in after.series("ssdpulse_tenant_bytes_total", device=disk, **LABELS).items()}
-    check.equal({name: size for name, size in have.items() if size}, {name: one[1] * BLOCK for name, one in expected.items()},
+    check.equal(read_bytes(before, after, disk), {name: one[1] * BLOCK for name, one in expected.items()},
                 "bytes read by units and containers, and by nobody else")
     info = {dict(labels)["tenant"]: (dict(labels)["kind"], dict(labels).get("cgroup"))
             for labels in after.series("ssdpulse_tenant_info")}
@@ -83,11 +99,11 @@ def hashed(vm, check, service, serial="first"):
     vm.sh(f"cp -p {config} /tmp/kept.yaml; sed -i 's/^  names: full$/  names: hashed/' {config} && systemctl restart ssdpulse", 90)
     service.until_ready()
     since = vm.sh("date +'%Y-%m-%d %H:%M:%S'")
-    run_all(vm, [unit(secret, disk, 300)])
-    scrape = service.at_rest()
-    hashes = {dict(labels)["tenant"] for labels, value in scrape.series("ssdpulse_tenant_bytes_total", device=disk, **LABELS).items()
-              if value == 300 * BLOCK}
-    check.that(len(hashes) == 1 and re.fullmatch("[0-9a-f]{16}", next(iter(hashes))), f"hashed: {hashes} read {300 * BLOCK} bytes")
+    scrapes = run_all(vm, service, [unit(secret, disk, 300)], lambda scrape: any(
+        re.fullmatch("[0-9a-f]{16}", dict(labels)["tenant"])
+        for labels in scrape.series("ssdpulse_tenant_bytes_total", device=disk, **LABELS)))
+    hashes = read_bytes(*scrapes, disk)
+    check.that(list(hashes.values()) == [300 * BLOCK] and re.fullmatch("[0-9a-f]{16}", *hashes), f"hashed: {hashes} read {300 * BLOCK} bytes")
     [alias] = hashes
     service.until(lambda: vm.run(f"grep -q {alias} {service.HISTORY}")[0] == 0, "a minute of it is in the history", 150)
     code, found = vm.run(f"curl -s http://127.0.0.1:{service.PORT}/metrics | grep {secret}; "
