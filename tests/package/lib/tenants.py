@@ -45,8 +45,8 @@ def container(vm, name, path, disk, blocks):
 
 def run_all(vm, service, commands, found):
     """At once. Returns the scrapes before and after what they do once `found` is true of one."""
-    vm.sh("; ".join(f"{{ {command}; echo $? >/tmp/tenant.{number}.code; }} >/tmp/tenant.{number} 2>&1 &"
-                    for number, command in enumerate(commands)) + " true")
+    vm.sh("\n".join(f"{{ {command}; echo $? >/tmp/tenant.{number}.code; }} >/tmp/tenant.{number} 2>&1 &"
+                    for number, command in enumerate(commands)))
     try:
         service.until(lambda: found(service.scrape()), "the cgroups are found", NAMED_SECONDS)
         vm.sh(f"touch {FOUND}; sleep 1")
