@@ -8,11 +8,16 @@ from lib import rig
 
 
 def doctor(*arguments, prefix=()):
-    """(exit status, {(id, device): finding that is not well}). `prefix`: the command that runs it."""
+    """(exit status, {(id, device): finding that is not well}). `prefix`: the command that runs it. Several sources
+    may be down: what was found is part of their keys."""
     done = subprocess.run([*prefix, rig.BINARY, "doctor", "--json", *map(str, arguments)], text=True,
                           capture_output=True, timeout=20, check=False)
-    findings = json.loads(done.stdout)["findings"]
-    return done.returncode, {(one["id"], one["device"]): one for one in findings if one["verdict"] != "ok"}
+    found = {}
+    for one in json.loads(done.stdout)["findings"]:
+        key = (one["id"], one["device"])
+        if one["verdict"] != "ok":
+            found[(*key, one["found"]) if one["id"] == "sources" else key] = one
+    return done.returncode, found
 
 
 def until(wanted, *arguments, seconds=40):

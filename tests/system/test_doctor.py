@@ -51,9 +51,8 @@ def running(check, state, disk):
 
 
 def source(found, name):
-    """What is said of this source, if it is down. Of two the doctor's caller sees the last: one test takes down one."""
-    one = found.get(("sources", ""), {})
-    return one if name in one.get("found", "") else {}
+    """What is said of this source, if it is down."""
+    return next((one for one in found.values() if one["id"] == "sources" and name in one["found"].split()), {})
 
 
 def reader_down(check, state, disk):
@@ -70,7 +69,7 @@ def reader_down(check, state, disk):
             reader = start(rig.BINARY, listener)
             try:
                 code, found = until(lambda found: not source(found, "nvme"), *where)
-                check.equal((code, source(found, "nvme")), (says(found), {}), "gone once it was started")
+                check.equal((code, source(found, "nvme")), (says(found), {}), f"gone once it was started: {[*found]}")
             finally:
                 os.kill(reader, signal.SIGKILL)
                 os.waitpid(reader, 0)
