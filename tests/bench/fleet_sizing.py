@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What does a fleet cost its Prometheus? Made-up hosts, a real server, native against classic histograms.
 
-    tests/bench/fleet_sizing.py [--hosts 25] [--disks 8] [--seconds 180] [--full]
+    tests/bench/fleet_sizing.py [--hosts 25] [--disks 8] [--seconds 180] [--full] [--profile]
 
 Every host serves the made-up page of the tests for each of its disks, less what an ordinary disk does not have (RARE), so
 that a disk has about as many series as deploy/docs/overhead.md measured; histograms have 24 filled classic buckets or 20 filled
-native ones, and all values move. --full keeps everything: every value that any label can have. Both servers (the newest of a Debian suite) run at the same
+native ones, and all values move. --full keeps everything: every value that any label can have. --profile: only what
+metrics.profile: fleet leaves. Both servers (the newest of a Debian suite) run at the same
 time, with all rules as shipped; their CPU is processor time, so a busy host matters little. Prints a table as Markdown.
 Needs SSDPULSE_BINARY (its list of metrics), SSDPULSE_TEST_STATE and SSDPULSE_TEST_CACHE, as tests do.
 """
@@ -27,6 +28,7 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(SOURCE / "tests/system"), str(SOURCE / "tests/kernel")]
 import dashboards  # noqa: E402
+import fleet_profile  # noqa: E402
 import made_up  # noqa: E402
 import prometheus  # noqa: E402
 from alerts.stack import free_port  # noqa: E402
@@ -87,11 +89,23 @@ def template(disks, full=False):
     return {name: (kind, list(labels)) for name, (kind, labels) in families.items() if labels}
 
 
+def in_profile(families):
+    """Of such a host, what the fleet profile leaves."""
+    of_daemon = {metric["name"] for metric in metric_list.metrics() if metric["group"] == "self"}
+    left = {}
+    for name, (kind, series) in families.items():
+        for labels in series:
+            kept = fleet_profile.reduced(name, dict(re.findall(r'(\w+)="([^"]*)"', labels)), name in of_daemon)
+            if kept is not None:
+                left.setdefault(name, (kind, {}))[1][",".join(f'{key}="{value}"' for key, value in kept.items())] = None
+    return {name: (kind, list(labels)) for name, (kind, labels) in left.items()}
+
+
 class Pages:
     """One page for each scrape, counters growing from one to the next."""
 
-    def __init__(self, families, form, seed=7):
-        self._families, self._form, self._random = families, form, random.Random(seed)
+    def __init__(self, families, form, bounds, seed=7):
+        self._families, self._form, self._bounds, self._random = families, form, bounds, random.Random(seed)
         self._totals = {}
 
     def _grown(self, key, most):
@@ -115,7 +129,7 @@ class Pages:
                     lines.append(f"{name}{{{labels}}} {self._value(name, kind, labels)}")
                     continue
                 below, comma = 0, "," if labels else ""
-                for bound in BOUNDS:
+                for bound in self._bounds:
                     below += self._grown((name, labels, bound), 300)
                     lines.append(f'{name}_bucket{{{labels}{comma}le="{bound}"}} {below}')
                 lines += [f'{name}_bucket{{{labels}{comma}le="+Inf"}} {below}', f"{name}_sum{{{labels}}} {below * 1e-3}",
@@ -145,8 +159,11 @@ class Pages:
                 + b"".join(field(13, zigzag(delta)) for delta in deltas))
 
 
-def serve(form, families, scrapes):
-    source = Pages(families, form)
+def serve(form, arguments):
+    families, bounds = template(arguments.disks, arguments.full), BOUNDS
+    if arguments.profile:
+        families, bounds = in_profile(families), [2.0 ** exponent for exponent in fleet_profile.CLASSIC_EXPONENTS]
+    source, scrapes = Pages(families, form, bounds), arguments.seconds // SCRAPE_SECONDS + 8
     pages = [source.next() for _ in range(scrapes)]
     begin = time.time()
     content = ("application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
@@ -174,7 +191,7 @@ class Run:
         self.form, self.place = form, state / f"sizing-{form}"
         shutil.rmtree(self.place, ignore_errors=True)
         self.place.mkdir(parents=True)
-        target, self.page_bytes = serve(form, template(arguments.disks, arguments.full), arguments.seconds // SCRAPE_SECONDS + 8)
+        target, self.page_bytes = serve(form, arguments)
         rules = SOURCE / "deploy/prometheus/rules"
         targets = "\n".join(f'      - {{targets: ["127.0.0.1:{target}"], labels: {{instance: host{host}, '
                             f'__metrics_path__: /host{host}}}}}' for host in range(arguments.hosts))
@@ -223,6 +240,7 @@ def main():
     parser.add_argument("--disks", type=int, default=8)
     parser.add_argument("--seconds", type=int, default=180)
     parser.add_argument("--full", action="store_true")
+    parser.add_argument("--profile", action="store_true")
     arguments = parser.parse_args()
     state = Path(os.environ["SSDPULSE_TEST_STATE"])
     binary = prometheus.fetch(state, "sid", "prometheus") / "usr/bin/prometheus"
