@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -139,15 +140,22 @@ void one_host(std::size_t count, std::uint64_t bytes, const std::string& scale) 
   }
   models.observe(input);
   constexpr int kSeconds = 120;
-  double used = 0;
+  constexpr int kRounds = 4;
+  double used = std::numeric_limits<double>::max();
   {
     Feed feed(models, input);
     for (int second = 0; second < kSeconds; ++second) {  // 1.2 drive writes
       feed.second(
           [](const auto& parameters) { return (std::uint64_t{parameters.followed} << parameters.rate_bits) / 100; });
     }
-    for (int second = 0; second < kSeconds; ++second) {
-      used += feed.second([&](const auto&) { return static_cast<std::uint64_t>(kIops / static_cast<double>(count)); });
+    // The least of some rounds: whoever shares the processor's caches with this host only ever adds to it.
+    for (int round = 0; round < kRounds; ++round) {
+      double of_round = 0;
+      for (int second = 0; second < kSeconds; ++second) {
+        of_round +=
+            feed.second([&](const auto&) { return static_cast<std::uint64_t>(kIops / static_cast<double>(count)); });
+      }
+      used = std::min(used, of_round);
     }
   }
   input.samples.reset();
