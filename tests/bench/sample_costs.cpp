@@ -14,7 +14,9 @@
 namespace {
 
 constexpr std::size_t kWrites = 1 << 16;
-constexpr int kRuns = 200;
+constexpr int kRuns = 300;
+constexpr int kRunsInARow = 10;
+constexpr timespec kPause{0, 250'000'000};  // so that all take 8 s: whoever shares the core with this host may go meanwhile
 constexpr double kMostNanoseconds = 5;
 
 double cpu_seconds() {
@@ -38,6 +40,9 @@ template <typename Work>
 double quickest(const std::vector<std::uint64_t>& sectors, const Work& work) {
   double best = 1;
   for (int run = 0; run < kRuns; ++run) {
+    if (run % kRunsInARow == 0) {
+      nanosleep(&kPause, nullptr);
+    }
     const double began = cpu_seconds();
     for (const std::uint64_t sector : sectors) {
       work(sector);
