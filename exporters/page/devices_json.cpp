@@ -20,22 +20,50 @@ constexpr std::size_t kStrip = 10;  // columns in one cell of the strip
 /// Of fewer, the 99th percentile is the slowest, whatever it was.
 constexpr std::uint64_t kEnoughForP99 = 100;
 
+/// What the strip and the usual need of a column, at a hundredth of its size: 15 minutes of each device are looked at
+/// for every list.
+struct Brief {
+  bool measured = false;
+  bool in_spike = false;
+  std::uint8_t marks = 0;                        // spike (1), burst (2), error (4)
+  std::array<std::uint8_t, live::kKinds> p99{};  // words
+  std::array<bool, live::kKinds> any{};          // I/Os
+};
+
 struct Known {
   const model::DeviceSnapshot* device;
   std::vector<Second> seconds;
-  std::vector<std::optional<Column>> columns;  // of each of those; with buckets in the last kNow alone
+  std::vector<Brief> briefs;                   // of each of those
+  std::vector<std::optional<Column>> columns;  // of the last kNow, with buckets
 };
 
+Brief brief_of(const Column& column) {
+  Brief brief{true, column.in_spike(), 0, {}, {}};
+  brief.marks = static_cast<std::uint8_t>((brief.in_spike ? 1U : 0U) | (column.bursts != 0 ? 2U : 0U) |
+                                          (column.errors > 0 ? 4U : 0U));
+  for (std::size_t kind = 0; kind < live::kKinds; ++kind) {
+    brief.p99[kind] = column.kinds[kind].total.p99;
+    brief.any[kind] = column.kinds[kind].total.ios > 0;
+  }
+  return brief;
+}
+
 Known look_at(const model::DeviceSnapshot& device, const live::RecentPast& past, std::uint64_t newest) {
-  Known known{&device, past.ring().after(0, device.device->name), {}};
+  Known known{&device, past.ring().after(0, device.device->name), {}, {}};
   while (!known.seconds.empty() && known.seconds.back().number > newest) {
     known.seconds.pop_back();
   }
+  known.briefs.reserve(known.seconds.size());
+  known.columns.reserve(kNow);
   for (std::size_t i = 0; i < known.seconds.size(); ++i) {
     const bool now = i + kNow >= known.seconds.size();
     const auto& bytes = known.seconds[i].bytes;
-    known.columns.push_back(
-        bytes ? std::optional(live::decode(*bytes, now ? live::Depth::buckets : live::Depth::figures)) : std::nullopt);
+    auto column =
+        bytes ? std::optional(live::decode(*bytes, now ? live::Depth::buckets : live::Depth::figures)) : std::nullopt;
+    known.briefs.push_back(column ? brief_of(*column) : Brief{});
+    if (now) {
+      known.columns.push_back(std::move(column));
+    }
   }
   return known;
 }
@@ -52,7 +80,7 @@ Json queue_share_of(std::uint64_t queue_ns, std::uint64_t device_ns) {
 }
 
 Json now_of(const Known& known) {
-  const std::size_t first = known.columns.size() - std::min(kNow, known.columns.size());
+  const std::size_t older = known.seconds.size() - known.columns.size();
   double seconds = 0;
   std::array<std::uint64_t, live::kKinds> ios{};
   std::array<std::uint64_t, live::kKinds> bytes{};
@@ -60,12 +88,12 @@ Json now_of(const Known& known) {
   Column sum;                      // of what is beside reads, and of the times
   std::uint64_t device_reads = 0;  // whose time in the device is known
   std::size_t begin = known.columns.size();
-  for (std::size_t i = first; i < known.columns.size(); ++i) {
+  for (std::size_t i = 0; i < known.columns.size(); ++i) {
     if (!known.columns[i]) {
       continue;
     }
     begin = std::min(begin, i);
-    seconds += static_cast<double>(known.seconds[i].length.count()) / 1000;
+    seconds += static_cast<double>(known.seconds[older + i].length.count()) / 1000;
     for (std::size_t kind = 0; kind < live::kKinds; ++kind) {
       ios[kind] += known.columns[i]->kinds[kind].ios;
       bytes[kind] += known.columns[i]->kinds[kind].bytes;
@@ -83,7 +111,7 @@ Json now_of(const Known& known) {
   if (begin == known.columns.size()) {
     return {};
   }
-  const Second& first_second = known.seconds[begin];
+  const Second& first_second = known.seconds[older + begin];
   Json now{{"from", first_second.number - 1},
            {"to", known.seconds.back().number},
            {"begin", seconds_of(first_second.end - first_second.length)},
@@ -113,10 +141,11 @@ Json now_of(const Known& known) {
 
 /// The median second's p99 of those without a spike: what memory says is usual. Null of fewer than ten such seconds.
 Json usual_of(const Known& known, Kind kind) {
+  const auto number = static_cast<std::size_t>(kind);
   std::vector<std::uint8_t> tails;
-  for (const auto& column : known.columns) {
-    if (column && !column->in_spike() && column->kind(kind).total.ios > 0) {
-      tails.push_back(column->kind(kind).total.p99);
+  for (const Brief& brief : known.briefs) {
+    if (!brief.in_spike && brief.any.at(number)) {
+      tails.push_back(brief.p99.at(number));
     }
   }
   if (tails.size() < 10) {
@@ -130,18 +159,20 @@ Json usual_of(const Known& known, Kind kind) {
 /// One cell for ten seconds: the worst p99 of reads and writes as a word, 0 without I/Os, null where not measured;
 /// and whether there was a spike (1), a burst (2), an error (4).
 Json strip_of(const Known& known) {
+  constexpr auto kRead = static_cast<std::size_t>(Kind::read);
+  constexpr auto kWrite = static_cast<std::size_t>(Kind::write);
   Json tails = Json::array();
   Json marks = Json::array();
-  const std::size_t spare = known.columns.size() % kStrip;  // cells keep their columns while time goes on
-  for (std::size_t i = 0; i < known.columns.size();) {
-    const std::size_t end = std::min(known.columns.size(), i + (i == 0 && spare > 0 ? spare : kStrip));
+  const std::size_t spare = known.briefs.size() % kStrip;  // cells keep their columns while time goes on
+  for (std::size_t i = 0; i < known.briefs.size();) {
+    const std::size_t end = std::min(known.briefs.size(), i + (i == 0 && spare > 0 ? spare : kStrip));
     std::optional<std::uint8_t> worst;
     unsigned mark = 0;
     for (; i < end; ++i) {
-      if (const auto& column = known.columns[i]) {
-        worst = std::max(worst.value_or(0),
-                         std::max(column->kind(Kind::read).total.p99, column->kind(Kind::write).total.p99));
-        mark |= (column->in_spike() ? 1U : 0U) | (column->bursts != 0 ? 2U : 0U) | (column->errors > 0 ? 4U : 0U);
+      const Brief& brief = known.briefs[i];
+      if (brief.measured) {
+        worst = std::max({worst.value_or(0), brief.p99[kRead], brief.p99[kWrite]});
+        mark |= brief.marks;
       }
     }
     tails.push_back(worst ? Json(*worst) : Json());
@@ -151,8 +182,8 @@ Json strip_of(const Known& known) {
 }
 
 std::size_t spike_seconds(const Known& known) {
-  return static_cast<std::size_t>(std::count_if(known.columns.begin(), known.columns.end(),
-                                                [](const auto& column) { return column && column->in_spike(); }));
+  return static_cast<std::size_t>(
+      std::count_if(known.briefs.begin(), known.briefs.end(), [](const Brief& brief) { return brief.in_spike; }));
 }
 
 Json value_of(const model::NvmeDrive& drive, model::NvmeField field, std::string_view label = "") {
@@ -293,7 +324,7 @@ Json devices_json(const model::Snapshot& snapshot, const live::RecentPast& past)
   answer["why"] = why_json(live::why(situation));
   answer["reach"] = {{"first", reach.first}, {"begin", reach.first == 0 ? Json() : Json(seconds_of(reach.begin))}};
   answer["devices"] = Json::array();
-  // One after the other: the columns of one device alone are half a megabyte.
+  // One after the other: the bytes of one device's columns alone are half a megabyte.
   using Entry = std::pair<std::tuple<double, double>, Json>;
   std::vector<Entry> entries;
   for (const model::DeviceSnapshot& device : snapshot.devices) {
