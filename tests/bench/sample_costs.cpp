@@ -16,8 +16,8 @@ namespace {
 constexpr std::size_t kWrites = 1 << 16;
 constexpr int kRuns = 300;
 constexpr int kRunsInARow = 10;
-constexpr timespec kPause{
-    0, 250'000'000};  // so that all take 8 s: whoever shares the core with this host may go meanwhile
+/// So that all take 8 s: whoever shares the core with this host may go meanwhile.
+constexpr timespec kPause{0, 250'000'000};
 constexpr double kMostNanoseconds = 5;
 
 double cpu_seconds() {
