@@ -473,6 +473,58 @@ TEST(page_site, what_is_beside_reads_without_device_times_is_not_known) {
   EXPECT_TRUE(now.at("queue_share").is_null());
 }
 
+TEST(page_site, the_list_sums_up_fifteen_minutes) {
+  Rig rig(1);
+  auto next = *rig.current;
+  next.spikes_going_on.clear();
+  auto device = next.devices[0];
+  device.discards = {};
+  device.spikes = {};
+  auto io = *device.io;
+  constexpr std::uint64_t kFirst = 2;    // snapshot of the first column
+  constexpr std::uint64_t kLast = 25;    // 24 columns: cells of 4, 10 and 10
+  constexpr std::uint64_t kAbsent = 14;  // the device is not measured: neither this column nor the next
+  constexpr std::uint64_t kLong = 16;    // the first of the last ten takes two seconds
+  for (next.number = kFirst; next.number <= kLast; ++next.number) {
+    next.taken_at += std::chrono::seconds(next.number == kLong ? 2 : 1);
+    next.devices = {device};
+    auto& reads = io.operations[model::index(model::Operation::read)];
+    auto& read = reads.total_latency.words;
+    reads.device_latency[0].words[90] += 2;
+    auto& write = io.operations[model::index(model::Operation::write)];
+    read[next.number < kAbsent ? 100 : 120] += 2;
+    if (next.number == 4) {
+      write.total_latency.words.resize(LATENCY_OVER_WORD + 1);
+      write.total_latency.words[180] += 1;
+      write.errors[0] += 1;
+    } else if (next.number == 6) {
+      next.devices[0].discards[0].active = true;
+    } else if (next.number == 7) {
+      read[170] += 2;
+      next.devices[0].spikes[0].active = model::SpikeCause::gc;
+    }
+    next.devices[0].io = std::make_shared<const model::DeviceIo>(io);
+    if (next.number == kAbsent) {
+      next.devices.clear();
+    }
+    rig.take(next);
+  }
+  const Json bounds = rig.ask("/api/v1/devices/nvme0n1/live").at("bounds_seconds");
+  const Json list = rig.ask("/api/v1/devices").at("devices")[0];
+  EXPECT_EQ(list.at("strip").at("p99"), Json({180, 170, 120}));
+  EXPECT_EQ(list.at("strip").at("marks"), Json({4, 3, 0})) << "an error; a spike and a burst; nothing";
+  EXPECT_EQ(list.at("usual_p99").at("read"), bounds[100]) << "of eleven seconds and ten slower ones, not of the spike";
+  EXPECT_TRUE(list.at("usual_p99").at("write").is_null()) << "of one second";
+  EXPECT_EQ(list.at("spike_seconds"), 1);
+  const Json& now = list.at("now");
+  EXPECT_EQ(now.at("read").at("ios"), 20);
+  EXPECT_EQ(now.at("read").at("p99"), bounds[120]);
+  EXPECT_EQ(now.at("seconds"), 11);
+  EXPECT_EQ(now.at("from"), kLong - 1);
+  EXPECT_EQ(now.at("to"), kLast);
+  EXPECT_EQ(now.at("end").get<double>() - now.at("begin").get<double>(), 11);
+}
+
 TEST(page_site, zero_and_no_data_differ) {
   Rig rig(3);
   auto gone = *rig.current;
