@@ -231,6 +231,19 @@ bool Column::in_spike() const {
   return std::any_of(spikes.begin(), spikes.end(), [](std::uint8_t spike) { return spike != 0; });
 }
 
+Brief brief_of(const Column& column) {
+  Brief brief;
+  brief.marks =
+      static_cast<std::uint8_t>((column.in_spike() ? Brief::kSpike : 0) | (column.bursts != 0 ? Brief::kBurst : 0) |
+                                (column.errors > 0 ? Brief::kError : 0));
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    const Tail& total = column.kinds[kind].total;
+    brief.p99[kind] = total.p99;
+    brief.any = static_cast<std::uint8_t>(brief.any | (total.ios > 0 ? 1U << kind : 0U));
+  }
+  return brief;
+}
+
 std::optional<Column> difference(const model::DeviceIo* before, const model::DeviceSnapshot& after) {
   if (before == nullptr || after.io == nullptr) {
     return std::nullopt;

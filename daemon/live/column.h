@@ -64,6 +64,23 @@ struct Column {
   bool operator==(const Column&) const = default;
 };
 
+/// What a strip of many columns shows of each: small, and without pointers.
+struct Brief {
+  static constexpr std::uint8_t kSpike = 1;
+  static constexpr std::uint8_t kBurst = 2;
+  static constexpr std::uint8_t kError = 4;
+
+  std::uint8_t marks = 0;                  // of those
+  std::uint8_t any = 0;                    // bit Kind: there were I/Os
+  std::array<std::uint8_t, kKinds> p99{};  // words; meaningless where there were none
+
+  [[nodiscard]] bool in_spike() const { return (marks & kSpike) != 0; }
+  [[nodiscard]] bool has(Kind kind) const { return (any >> static_cast<unsigned>(kind) & 1U) != 0; }
+  bool operator==(const Brief&) const = default;
+};
+
+Brief brief_of(const Column& column);
+
 /// Nothing where one of both is null, or counted less later on (the device was replaced).
 std::optional<Column> difference(const model::DeviceIo* before, const model::DeviceSnapshot& after);
 

@@ -37,7 +37,7 @@ void RecentPast::observe(const model::Snapshot& snapshot, std::optional<std::chr
     Known& now = known_[name];
     now.io = device.io;
     if (const auto column = difference(then.io.get(), device)) {
-      frame.columns.emplace_back(name, encode(*column));
+      frame.entries.push_back({name, brief_of(*column), encode(*column)});
     }
     note_bursts(device, then, now, snapshot.taken_at);
   }

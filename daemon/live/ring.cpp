@@ -2,12 +2,16 @@
 #include "daemon/live/ring.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace ssdpulse::live {
 namespace {
 
-// A frame's bytes: for each device the lengths of its name and column (little-endian, 2 bytes each), name, column.
-constexpr std::size_t kHeader = 4;
+// A frame's bytes: for each device the lengths of its name and column (little-endian, 2 bytes each), the column in
+// brief, name, column.
+static_assert(std::is_trivially_copyable_v<Brief>);
+constexpr std::size_t kLengths = 4;
+constexpr std::size_t kHeader = kLengths + sizeof(Brief);
 
 std::size_t number_at(const char* bytes) {
   return static_cast<std::uint8_t>(bytes[0]) | static_cast<std::size_t>(static_cast<std::uint8_t>(bytes[1])) << 8;
@@ -20,10 +24,11 @@ void append_number(std::string& out, std::size_t value) {
 
 std::string bytes_of(const Ring::Frame& frame) {
   std::string bytes;
-  for (const auto& [device, column] : frame.columns) {
+  for (const auto& [device, brief, column] : frame.entries) {
     if (device.size() <= 0xFFFF && column.size() <= 0xFFFF) {
       append_number(bytes, device.size());
       append_number(bytes, column.size());
+      bytes.append(reinterpret_cast<const char*>(&brief), sizeof brief);
       bytes += device;
       bytes += column;
     }
@@ -32,15 +37,30 @@ std::string bytes_of(const Ring::Frame& frame) {
   return bytes;
 }
 
+struct View {
+  std::string_view device;
+  std::string_view column;
+  Brief brief;
+};
+
+/// The first entry of a frame, which is taken off it; nothing: there is none left.
+std::optional<View> take_entry(std::string_view& frame) {
+  if (frame.size() < kHeader) {
+    return std::nullopt;
+  }
+  const std::size_t name = number_at(frame.data());
+  const std::size_t column = number_at(frame.data() + 2);
+  View view{frame.substr(kHeader, name), frame.substr(kHeader + name, column), {}};
+  std::memcpy(&view.brief, frame.data() + kLengths, sizeof view.brief);
+  frame.remove_prefix(kHeader + name + column);
+  return view;
+}
+
 std::optional<std::string> column_in(std::string_view frame, std::string_view device) {
-  while (frame.size() >= kHeader) {
-    const std::size_t name = number_at(frame.data());
-    const std::size_t column = number_at(frame.data() + 2);
-    frame.remove_prefix(kHeader);
-    if (frame.substr(0, name) == device) {
-      return std::string(frame.substr(name, column));
+  while (const auto entry = take_entry(frame)) {
+    if (entry->device == device) {
+      return std::string(entry->column);
     }
-    frame.remove_prefix(name + column);
   }
   return std::nullopt;
 }
@@ -89,6 +109,31 @@ std::vector<Second> Ring::after(std::uint64_t number, std::string_view device) c
     }
   }
   return seconds;
+}
+
+Ring::Glance Ring::glance(std::uint64_t newest) const {
+  Glance glance;
+  const std::lock_guard lock(mutex_);
+  std::size_t frames = frames_;
+  while (frames > 0 && place(frames - 1).number > newest) {
+    --frames;
+  }
+  glance.numbers.reserve(frames);
+  glance.ends.reserve(frames);
+  for (std::size_t i = 0; i < frames; ++i) {
+    const Place& at = place(i);
+    glance.numbers.push_back(at.number);
+    glance.ends.push_back(at.end);
+    std::string_view rest(memory_.data() + at.offset, at.size);
+    while (const auto entry = take_entry(rest)) {
+      auto found = glance.devices.find(entry->device);
+      if (found == glance.devices.end()) {
+        found = glance.devices.emplace(entry->device, frames).first;
+      }
+      found->second[i] = entry->brief;
+    }
+  }
+  return glance;
 }
 
 Ring::Reach Ring::reach() const {

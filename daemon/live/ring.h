@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -41,13 +42,28 @@ class Ring {
     std::uint64_t number = 0;
     model::WallTime end;
     std::chrono::milliseconds length{};
-    std::vector<std::pair<std::string, std::string>> columns;  // by device: encode()
+    struct Entry {
+      std::string device;
+      Brief brief;
+      std::string column;  // encode()
+    };
+    std::vector<Entry> entries;
   };
   /// A frame that is longer than the whole ring is not kept, and those before it are.
   void push(const Frame& frame);
 
   /// The device's columns of all frames whose number is greater, oldest first.
   [[nodiscard]] std::vector<Second> after(std::uint64_t number, std::string_view device) const;
+
+  /// All devices' columns in brief, of the frames up to number `newest`, oldest first. Reads no column's bytes, so that
+  /// it can be asked for once a second.
+  struct Glance {
+    std::vector<std::uint64_t> numbers;
+    std::vector<model::WallTime> ends;
+    /// As many entries as frames; none: the device was not measured then. Devices without a column are left out.
+    std::map<std::string, std::vector<std::optional<Brief>>, std::less<>> devices;
+  };
+  [[nodiscard]] Glance glance(std::uint64_t newest) const;
 
   struct Reach {
     std::uint64_t first = 0;  // numbers of the oldest and the newest frame; 0: there is none

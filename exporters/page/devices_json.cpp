@@ -20,50 +20,31 @@ constexpr std::size_t kStrip = 10;  // columns in one cell of the strip
 /// Of fewer, the 99th percentile is the slowest, whatever it was.
 constexpr std::uint64_t kEnoughForP99 = 100;
 
-/// What the strip and the usual need of a column, at a hundredth of its size: 15 minutes of each device are looked at
-/// for every list.
-struct Brief {
-  bool measured = false;
-  bool in_spike = false;
-  std::uint8_t marks = 0;                        // spike (1), burst (2), error (4)
-  std::array<std::uint8_t, live::kKinds> p99{};  // words
-  std::array<bool, live::kKinds> any{};          // I/Os
-};
-
+/// What the list says of one device is made of this.
 struct Known {
   const model::DeviceSnapshot* device;
-  std::vector<Second> seconds;
-  std::vector<Brief> briefs;                   // of each of those
-  std::vector<std::optional<Column>> columns;  // of the last kNow, with buckets
+  std::vector<std::optional<live::Brief>> briefs;  // as far as memory reaches
+  model::WallTime reach_begin;
+  std::vector<Second> seconds;                 // the last kNow
+  std::vector<std::optional<Column>> columns;  // of those, with buckets
 };
 
-Brief brief_of(const Column& column) {
-  Brief brief{true, column.in_spike(), 0, {}, {}};
-  brief.marks = static_cast<std::uint8_t>((brief.in_spike ? 1U : 0U) | (column.bursts != 0 ? 2U : 0U) |
-                                          (column.errors > 0 ? 4U : 0U));
-  for (std::size_t kind = 0; kind < live::kKinds; ++kind) {
-    brief.p99[kind] = column.kinds[kind].total.p99;
-    brief.any[kind] = column.kinds[kind].total.ios > 0;
-  }
-  return brief;
-}
-
-Known look_at(const model::DeviceSnapshot& device, const live::RecentPast& past, std::uint64_t newest) {
-  Known known{&device, past.ring().after(0, device.device->name), {}, {}};
-  while (!known.seconds.empty() && known.seconds.back().number > newest) {
+Known look_at(const model::DeviceSnapshot& device, const live::RecentPast& past, const live::Ring::Glance& glance,
+              const model::Snapshot& snapshot) {
+  const std::string& name = device.device->name;
+  const auto found = glance.devices.find(name);
+  const std::size_t frames = glance.numbers.size();
+  Known known{&device,
+              found == glance.devices.end() ? std::vector<std::optional<live::Brief>>(frames) : found->second,
+              frames == 0 ? snapshot.taken_at : glance.ends.front(),
+              past.ring().after(frames > kNow ? glance.numbers[frames - kNow - 1] : 0, name),
+              {}};
+  while (!known.seconds.empty() && known.seconds.back().number > snapshot.number) {
     known.seconds.pop_back();
   }
-  known.briefs.reserve(known.seconds.size());
-  known.columns.reserve(kNow);
-  for (std::size_t i = 0; i < known.seconds.size(); ++i) {
-    const bool now = i + kNow >= known.seconds.size();
-    const auto& bytes = known.seconds[i].bytes;
-    auto column =
-        bytes ? std::optional(live::decode(*bytes, now ? live::Depth::buckets : live::Depth::figures)) : std::nullopt;
-    known.briefs.push_back(column ? brief_of(*column) : Brief{});
-    if (now) {
-      known.columns.push_back(std::move(column));
-    }
+  for (const Second& second : known.seconds) {
+    known.columns.push_back(second.bytes ? std::optional(live::decode(*second.bytes, live::Depth::buckets))
+                                         : std::nullopt);
   }
   return known;
 }
@@ -80,7 +61,6 @@ Json queue_share_of(std::uint64_t queue_ns, std::uint64_t device_ns) {
 }
 
 Json now_of(const Known& known) {
-  const std::size_t older = known.seconds.size() - known.columns.size();
   double seconds = 0;
   std::array<std::uint64_t, live::kKinds> ios{};
   std::array<std::uint64_t, live::kKinds> bytes{};
@@ -93,7 +73,7 @@ Json now_of(const Known& known) {
       continue;
     }
     begin = std::min(begin, i);
-    seconds += static_cast<double>(known.seconds[older + i].length.count()) / 1000;
+    seconds += static_cast<double>(known.seconds[i].length.count()) / 1000;
     for (std::size_t kind = 0; kind < live::kKinds; ++kind) {
       ios[kind] += known.columns[i]->kinds[kind].ios;
       bytes[kind] += known.columns[i]->kinds[kind].bytes;
@@ -111,7 +91,7 @@ Json now_of(const Known& known) {
   if (begin == known.columns.size()) {
     return {};
   }
-  const Second& first_second = known.seconds[older + begin];
+  const Second& first_second = known.seconds[begin];
   Json now{{"from", first_second.number - 1},
            {"to", known.seconds.back().number},
            {"begin", seconds_of(first_second.end - first_second.length)},
@@ -143,9 +123,9 @@ Json now_of(const Known& known) {
 Json usual_of(const Known& known, Kind kind) {
   const auto number = static_cast<std::size_t>(kind);
   std::vector<std::uint8_t> tails;
-  for (const Brief& brief : known.briefs) {
-    if (!brief.in_spike && brief.any.at(number)) {
-      tails.push_back(brief.p99.at(number));
+  for (const auto& brief : known.briefs) {
+    if (brief && !brief->in_spike() && brief->has(kind)) {
+      tails.push_back(brief->p99.at(number));
     }
   }
   if (tails.size() < 10) {
@@ -163,16 +143,16 @@ Json strip_of(const Known& known) {
   constexpr auto kWrite = static_cast<std::size_t>(Kind::write);
   Json tails = Json::array();
   Json marks = Json::array();
-  const std::size_t spare = known.briefs.size() % kStrip;  // cells keep their columns while time goes on
-  for (std::size_t i = 0; i < known.briefs.size();) {
-    const std::size_t end = std::min(known.briefs.size(), i + (i == 0 && spare > 0 ? spare : kStrip));
+  const std::size_t columns = known.briefs.size();
+  const std::size_t spare = columns % kStrip;  // cells keep their columns while time goes on
+  for (std::size_t i = 0; i < columns;) {
+    const std::size_t end = std::min(columns, i + (i == 0 && spare > 0 ? spare : kStrip));
     std::optional<std::uint8_t> worst;
     unsigned mark = 0;
     for (; i < end; ++i) {
-      const Brief& brief = known.briefs[i];
-      if (brief.measured) {
-        worst = std::max({worst.value_or(0), brief.p99[kRead], brief.p99[kWrite]});
-        mark |= brief.marks;
+      if (const auto& brief = known.briefs[i]) {
+        worst = std::max({worst.value_or(0), brief->p99[kRead], brief->p99[kWrite]});
+        mark |= brief->marks;
       }
     }
     tails.push_back(worst ? Json(*worst) : Json());
@@ -182,8 +162,8 @@ Json strip_of(const Known& known) {
 }
 
 std::size_t spike_seconds(const Known& known) {
-  return static_cast<std::size_t>(
-      std::count_if(known.briefs.begin(), known.briefs.end(), [](const Brief& brief) { return brief.in_spike; }));
+  return static_cast<std::size_t>(std::count_if(known.briefs.begin(), known.briefs.end(),
+                                                [](const auto& brief) { return brief && brief->in_spike(); }));
 }
 
 Json value_of(const model::NvmeDrive& drive, model::NvmeField field, std::string_view label = "") {
@@ -265,9 +245,8 @@ Json device_json(const Known& known, const model::Snapshot& snapshot, const live
     }
   }
   const auto of_this = [&](const auto& mark) { return mark.device == device.name; };
-  const auto reach_begin = known.seconds.empty() ? snapshot.taken_at : known.seconds.front().end;
   const auto lately = [&](const model::LatencySpike& spike) {
-    return of_this(spike) && spike.begin + spike.duration >= reach_begin;
+    return of_this(spike) && spike.begin + spike.duration >= known.reach_begin;
   };
   Json now = now_of(known);
   const bool idle =
@@ -299,7 +278,7 @@ Json device_json(const Known& known, const model::Snapshot& snapshot, const live
       {"spike_seconds", spike_seconds(known)},
       {"bursts", std::count_if(situation.bursts.begin(), situation.bursts.end(),
                                [&](const live::Burst& burst) {
-                                 return of_this(burst) && burst.end.value_or(snapshot.taken_at) >= reach_begin;
+                                 return of_this(burst) && burst.end.value_or(snapshot.taken_at) >= known.reach_begin;
                                })},
       {"strip", strip_of(known)},
       {"modelled", modelled_json(snapshot, device.name)},
@@ -324,11 +303,11 @@ Json devices_json(const model::Snapshot& snapshot, const live::RecentPast& past)
   answer["why"] = why_json(live::why(situation));
   answer["reach"] = {{"first", reach.first}, {"begin", reach.first == 0 ? Json() : Json(seconds_of(reach.begin))}};
   answer["devices"] = Json::array();
-  // One after the other: the bytes of one device's columns alone are half a megabyte.
+  const auto glance = past.ring().glance(snapshot.number);
   using Entry = std::pair<std::tuple<double, double>, Json>;
   std::vector<Entry> entries;
   for (const model::DeviceSnapshot& device : snapshot.devices) {
-    const Known known = look_at(device, past, snapshot.number);
+    const Known known = look_at(device, past, glance, snapshot);
     entries.emplace_back(need_of(known, snapshot), device_json(known, snapshot, situation));
   }
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.first < b.first; });

@@ -135,6 +135,11 @@ TEST(live_column, has_reads_by_what_was_beside_them_and_where_time_was_spent) {
   EXPECT_EQ(decode(encode(*column), Depth::buckets), *column);
 }
 
+Brief brief(std::uint64_t number) {
+  const auto low = static_cast<std::uint8_t>(number % 200);
+  return {static_cast<std::uint8_t>(number % 8), static_cast<std::uint8_t>(number % 32), {low, 1, 2, 3, 4}};
+}
+
 RC_GTEST_PROP(live_ring, keeps_the_newest_frames_whole, ()) {
   const auto capacity = *rc::gen::inRange<std::size_t>(64, 2000);
   Ring ring(capacity);
@@ -145,7 +150,7 @@ RC_GTEST_PROP(live_ring, keeps_the_newest_frames_whole, ()) {
         std::string(*rc::gen::inRange<std::size_t>(0, capacity / 2), static_cast<char>('a' + number % 26));
     Ring::Frame frame{number, at(static_cast<std::int64_t>(number)), std::chrono::milliseconds(1), {}};
     if (*rc::gen::inRange(0, 5) > 0) {
-      frame.columns = {{"other", "x"}, {"sda", column}};
+      frame.entries = {{"other", {}, "x"}, {"sda", brief(number), column}};
       pushed.emplace_back(number, column);
     }
     ring.push(frame);
@@ -162,6 +167,21 @@ RC_GTEST_PROP(live_ring, keeps_the_newest_frames_whole, ()) {
     RC_ASSERT(second.bytes.has_value() == (found != pushed.end()));
     RC_ASSERT((!second.bytes || *second.bytes == found->second));
   }
+  const std::uint64_t newest = *rc::gen::inRange<std::uint64_t>(0, frames + 2);
+  const Ring::Glance glance = ring.glance(newest);
+  const auto of_sda = glance.devices.find("sda");
+  std::size_t i = 0;
+  for (const Second& second : kept) {
+    if (second.number <= newest) {
+      RC_ASSERT(glance.numbers.at(i) == second.number);
+      RC_ASSERT(glance.ends.at(i) == second.end);
+      const auto seen = of_sda == glance.devices.end() ? std::nullopt : of_sda->second.at(i);
+      RC_ASSERT(seen == (second.bytes ? std::optional(brief(second.number)) : std::nullopt));
+      ++i;
+    }
+  }
+  RC_ASSERT(glance.numbers.size() == i);
+  RC_ASSERT((of_sda == glance.devices.end() || of_sda->second.size() == i));
   // Nothing goes before its room is needed: of two frames of less than half the ring, both are there.
   RC_ASSERT((frames == 1 || capacity < 1000 || !kept.empty()));
 }
@@ -383,7 +403,7 @@ TEST(live_past, has_room_for_15_minutes_of_16_busy_drives) {
   for (std::uint64_t number = 1; number <= 900; ++number) {
     Ring::Frame frame{number, at(0), std::chrono::seconds(1), {}};
     for (int drive = 0; drive < 16; ++drive) {
-      frame.columns.emplace_back("nvme" + std::to_string(drive) + "n1", encode(column));
+      frame.entries.push_back({"nvme" + std::to_string(drive) + "n1", brief_of(column), encode(column)});
     }
     ring.push(frame);
   }
