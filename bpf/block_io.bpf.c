@@ -4,8 +4,9 @@
  *
  * Two programs: issue (the driver gets the request) and complete (some or all of it is done). Between them the request
  * is remembered in a slot found by device, hardware queue and tag: no hash map, no allocation, nothing that can fill
- * up. The issue only notes the time; whatever else is counted of an I/O is read at its end, where the kernel is about
- * to read the same memory. The third program is the cheaper mode: completion alone, with the kernel's own start time.
+ * up. The issue only notes the time and the path; whatever else is counted of an I/O is read at its end, where the
+ * kernel is about to read the same memory. The third program is the cheaper mode: completion alone, with the kernel's
+ * own start time.
  *
  * Nothing here needs CAP_SYS_ADMIN, decides what is exported, or ever resets a counter.
  */
@@ -97,7 +98,7 @@ static __noinline int issue_with_a_look(struct request *rq, struct issue_slot *s
 	 */
 	if (again)
 		record_early(rq, slot, state, device, now);
-	store_issue(slot, rq, io.class, now);
+	store_issue(slot, rq, io.class, PATH_UNTOLD, now);
 	return 0;
 }
 
@@ -107,6 +108,7 @@ static __always_inline int issue(struct request *rq)
 	struct issue_slot *slot;
 	struct io_cell *cell;
 	struct io io;
+	__u32 path;
 
 	if (!disk || !find_device(&io, rq, disk, true))
 		return 0;
@@ -123,7 +125,9 @@ static __always_inline int issue(struct request *rq)
 	cell = hot_cell(io.device, bpf_get_smp_processor_id(), io.class);
 	if (!cell)
 		return 0;
-	store_issue(slot, rq, io.class, io.now);
+	path = path_of_request(&io);
+	path = forgotten(path, io.now);
+	store_issue(slot, rq, io.class, path, io.now);
 	BOUND(io.class, HOT_CLASSES - 1);
 	slot->issues[io.class] += 1;
 	cell->issues += 1;
@@ -227,7 +231,7 @@ static __noinline int complete_untimed(struct request *rq, struct device_state *
 		return 0;
 	if (is_flush_data_stage(rq, io.class))
 		count_event(state, io.class, EVENT_FLUSH_DATA_STAGE);
-	attribute(&io, cpu, nr_bytes, 0);
+	attribute(&io, cpu, PATH_UNTOLD, nr_bytes, 0);
 	cell->bytes += nr_bytes;
 	cell->untimed += 1;
 	record_size(false, cell, &io);
@@ -242,7 +246,7 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 	struct device_state *drive;
 	struct issue_slot *slot;
 	struct io_cell *cell;
-	__u32 early = 0, cpu;
+	__u32 early = 0, path, cpu;
 	__u64 issued;
 	struct io io;
 
@@ -274,6 +278,7 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 		count_event(io.state, io.class, EVENT_UNISSUED);
 		return 0;
 	}
+	path = slot_path(slot->issued);
 	issued = slot_time(slot->issued, io.now);
 	if (slot->held == held_by(io.class) && last_issue_is_of(slot, rq, io.class, io.now))
 		slot->held = 0;
@@ -321,7 +326,7 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 		record_size(false, cell, &io);
 		record_queue_time(false, cell, &io, issued);
 	}
-	attribute(&io, cpu, nr_bytes, (__s64)(io.now - issued));
+	attribute(&io, cpu, path, nr_bytes, (__s64)(io.now - issued));
 	cell->bytes += nr_bytes;
 	record_completion(false, cell, &io, origin.hint, interference(drive, issued, io.now), issued);
 	if (origin.cell && ((struct bio___write *)rq->bio)->bi_next)
@@ -365,7 +370,7 @@ static __always_inline int complete_only(struct request *rq, int error, __u32 nr
 	if (is_flush_data_stage(rq, io.class))
 		count_event(io.state, io.class, EVENT_FLUSH_DATA_STAGE);
 	if (io.class < HOT_CLASSES) {
-		attribute(&io, cpu, nr_bytes, 0);
+		attribute(&io, cpu, path_of_request(&io), nr_bytes, 0);
 		cell->bytes += nr_bytes;
 		cell->completions += 1;
 		record_size(false, cell, &io);

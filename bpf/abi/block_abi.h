@@ -63,7 +63,7 @@ struct io_cell {
  * that was seen tells at the next one whether an end was missed. (In a slot that tags share, such a count may be lost.)
  */
 struct issue_slot {
-	__u64 issued;  /* operation class in the top 4 bits, time of the last issue below (36 years) */
+	__u64 issued;  /* operation class in the top 4 bits, path in 5, time of the last issue below (417 days) */
 	__u32 request; /* low half of the address of the kernel's struct request: compared, never followed */
 	union {
 		struct {
@@ -75,6 +75,7 @@ struct issue_slot {
 	};
 };
 #define SLOT_CLASS_SHIFT 60
+#define SLOT_PATH_SHIFT 55
 /* What is counted of a request once was counted before its end, while its bios were whole; its hint is in the low bits.
  */
 #define SLOT_EARLY 0x80
@@ -91,10 +92,21 @@ static inline __attribute__((always_inline)) int holds_only(__u32 held, __u32 op
 	return held << 8 == held_by(operation_class) << 8;
 }
 
+static inline __attribute__((always_inline)) __u64 slot_issued(__u32 operation_class, __u32 path, __u64 now)
+{
+	return (__u64)operation_class << SLOT_CLASS_SHIFT | (__u64)path << SLOT_PATH_SHIFT |
+	       now << (64 - SLOT_PATH_SHIFT) >> (64 - SLOT_PATH_SHIFT);
+}
+
+static inline __attribute__((always_inline)) __u32 slot_path(__u64 issued)
+{
+	return (__u32)(issued >> SLOT_PATH_SHIFT) & (PATH_CODES - 1);
+}
+
 /* The time in a slot's first word: the one that is nearest to now. */
 static inline __attribute__((always_inline)) __u64 slot_time(__u64 issued, __u64 now)
 {
-	return now - (__u64)((__s64)((now - issued) << (64 - SLOT_CLASS_SHIFT)) >> (64 - SLOT_CLASS_SHIFT));
+	return now - (__u64)((__s64)((now - issued) << (64 - SLOT_PATH_SHIFT)) >> (64 - SLOT_PATH_SHIFT));
 }
 
 /* Where a device's requests find their slots, copied into queue_entry when a queue is seen first. A line of its own in
@@ -222,6 +234,7 @@ struct host_state {
 #ifndef __cplusplus
 #define static_assert _Static_assert
 #endif
+static_assert(PATH_CODES == 1 << (SLOT_CLASS_SHIFT - SLOT_PATH_SHIFT), "a slot has room for each path");
 static_assert(sizeof(struct io_cell) % 64 == 0, "a cell starts on a cache line");
 static_assert(sizeof(struct io_cell) == 5376, "change tests/unit/kernel_memory_test.cpp too");
 static_assert(sizeof(struct issue_slot) == 16, "four slots share a cache line");

@@ -2,8 +2,9 @@
 /*
  * For whom, and by which path into the kernel, was this read, write or discard done?
  *
- * Asked when it ends, where the first bio still hangs on the request and the kernel is about to read the same memory:
- * nothing is remembered between issue and end, so nothing can be lost between them. A request that ends in parts is
+ * Asked when it ends, where the first bio still hangs on the request and the kernel is about to read the same memory.
+ * The path of most reads and writes is asked at the issue, and remembered in the slot: it is told by what the
+ * submitter has just written, which the CPU of the end would wait for. A request that ends in parts is
  * asked at each for its bytes, and at the last one for the I/O. What has no bio is of no cgroup, by PATH_OTHER.
  * To be called before the same is added to the device's cells: who reads those first finds all of it here.
  */
@@ -190,15 +191,25 @@ static __always_inline void attribute_key(struct request *rq, __u64 key, __u64 a
 	attribute_slowly(rq, key, amount, device_ns, cpu);
 }
 
-/* A read or a write that ends as a whole. */
-static __always_inline void attribute(const struct io *io, __u32 cpu, __u32 bytes, __s64 device_ns)
+/* Of a read or a write, if anybody wants to know. */
+static __always_inline __u32 path_of_request(const struct io *io)
 {
 	struct bio___write *bio = (struct bio___write *)io->rq->bio;
-	__u32 path;
+
+	if (!attributes(io))
+		return PATH_UNTOLD;
+	return bio ? path_of(bio, io->class) : PATH_OTHER;
+}
+
+/* A read or a write that ends as a whole. */
+static __always_inline void attribute(const struct io *io, __u32 cpu, __u32 path, __u32 bytes, __s64 device_ns)
+{
+	struct bio___write *bio = (struct bio___write *)io->rq->bio;
 
 	if (!attributes(io))
 		return;
-	path = bio ? path_of(bio, io->class) : PATH_OTHER;
+	if (path == PATH_UNTOLD)
+		path = bio ? path_slowly(bio, io->class) : PATH_OTHER;
 	path = forgotten(path, io->now);
 	attribute_key(io->rq, attribution_key(cgroup_serial(bio), io->device, io->class, path), AMOUNT(1, bytes),
 		      device_ns > 0 ? (__u64)device_ns : 0, cpu);

@@ -28,9 +28,9 @@ static __always_inline struct device_state *drive_of(struct device_state *state,
 	return drive == device ? state : device_state_of(drive);
 }
 
-static __always_inline void store_issue(struct issue_slot *slot, struct request *rq, __u32 class, __u64 now)
+static __always_inline void store_issue(struct issue_slot *slot, struct request *rq, __u32 class, __u32 path, __u64 now)
 {
-	slot->issued = now << (64 - SLOT_CLASS_SHIFT) >> (64 - SLOT_CLASS_SHIFT) | (__u64) class << SLOT_CLASS_SHIFT;
+	slot->issued = slot_issued(class, path, now);
 	slot->request = low_bits(rq);
 }
 

@@ -21,17 +21,17 @@ using namespace ssdpulse::block;
 using model::WriteClass;
 using model::WriteHint;
 
-TEST(SlotTime, IsTheNearestOneForYears) {
-  EXPECT_TRUE(rc::check("what was stored comes back, whatever class stands above it", [] {
+TEST(SlotTime, IsTheNearestOneForHalfAYear) {
+  EXPECT_TRUE(rc::check("what was stored comes back, whatever class and path stand above it", [] {
     const auto now = *rc::gen::arbitrary<std::uint64_t>() >> 2U;
-    const auto ago = *rc::gen::inRange<std::int64_t>(-1'000'000, std::int64_t{1} << 55U);
+    const auto ago = *rc::gen::inRange<std::int64_t>(-1'000'000, std::int64_t{1} << 54U);
     const std::uint64_t issued = now - static_cast<std::uint64_t>(ago);
     const std::uint64_t word =
-        (issued & ((1ULL << SLOT_CLASS_SHIFT) - 1)) | (*rc::gen::inRange<std::uint64_t>(0, 16) << SLOT_CLASS_SHIFT);
+        slot_issued(*rc::gen::inRange<std::uint32_t>(0, 16), *rc::gen::inRange<std::uint32_t>(0, PATH_CODES), issued);
     RC_ASSERT(slot_time(word, now) == issued);
   }));
-  // Around the moment when 60 bits are used up: 36 years of uptime.
-  const std::uint64_t wrap = 1ULL << SLOT_CLASS_SHIFT;
+  // Around the moment when 55 bits are used up: 417 days of uptime.
+  const std::uint64_t wrap = 1ULL << SLOT_PATH_SHIFT;
   EXPECT_EQ(slot_time((wrap - 5) & (wrap - 1), wrap + 7), wrap - 5);
   EXPECT_EQ(slot_time(2, wrap + 1), wrap + 2) << "clocks of two CPUs may differ a little";
 }
