@@ -257,6 +257,19 @@ TEST(Attribution, ARequestThatEndsInParts) {
   EXPECT_TRUE(by_path(seen, IoPath::libaio, IoAccess::file, 1) == (AttributedTotals{1, 65536, 1000}));
 }
 
+TEST(Attribution, ARequestIssuedBeforeAnybodyAsked) {
+  Host host;
+  const CgroupId cgroup = host.make_cgroup(2);
+  fake_request read = Host::io(0, 2, FAKE_FILE_LIBAIO);
+  fake_state.geometry.flags |= DEVICE_UNATTRIBUTED;
+  host.issue(read);
+  fake_state.geometry.flags &= ~static_cast<std::uint32_t>(DEVICE_UNATTRIBUTED);
+  host.end(read, read.bytes);
+  const DeviceAttribution& seen = host.look();
+  EXPECT_TRUE(by_path(seen, IoPath::libaio, IoAccess::file, 0) == (AttributedTotals{1, 4096, 1000}));
+  EXPECT_EQ(seen.cgroups.at(cgroup)[0].ios, 1U);
+}
+
 TEST(Attribution, AStrayHasNoTime) {
   Host host;
   const CgroupId cgroup = host.make_cgroup(2);
