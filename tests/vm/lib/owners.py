@@ -19,14 +19,38 @@ def remove_groups(vm):
     vm.sh(f"for group in {GROUPS}/*/; do rmdir $group; done; umount {GROUPS}")
 
 
+def fio_at_once(vm, jobs, mib):
+    """{group: [(I/Os, bytes) read, and written]} by members of the cgroups, all at the same time, as fio says.
+
+    jobs: {group: (options, place, kind)}.
+    """
+    start = " ".join(f"sh -c 'echo $$ >{GROUPS}/{group}/cgroup.procs; exec fio --name=job --filename={place} --direct=1 "
+                     f"--rw={kind} --bs=4k --size={mib}M --randrepeat=0 --thread --fadvise_hint=random "
+                     f"--output-format=json {options}' >/tmp/fio.{group} 2>&1 & fios=\"$fios $!\"\n"
+                     for group, (options, place, kind) in jobs.items())
+    vm.sh(f"echo 3 >/proc/sys/vm/drop_caches; fios=\n{start} for fio in $fios; do wait $fio || exit; done", 100)
+    done = {}
+    for group in jobs:
+        report = vm.sh(f"cat /tmp/fio.{group}")
+        job = json.loads(report[report.index("{"):])["jobs"][0]
+        done[group] = [(job[way]["total_ios"], job[way]["io_bytes"]) for way in ("read", "write")]
+    return done
+
+
 def fio(vm, group, options, place, kind, mib):
     """[bytes read, bytes written] by a member of the cgroup, as fio says."""
-    vm.sh(f"echo 3 >/proc/sys/vm/drop_caches; sh -c 'echo $$ >{GROUPS}/{group}/cgroup.procs; exec fio --name=job "
-          f"--filename={place} --direct=1 --rw={kind} --bs=4k --size={mib}M --randrepeat=0 --thread "
-          f"--fadvise_hint=random --output-format=json {options}' >/tmp/fio.{group} 2>&1", 100)
-    report = vm.sh(f"cat /tmp/fio.{group}")
-    job = json.loads(report[report.index("{"):])["jobs"][0]
-    return [job[way]["io_bytes"] for way in ("read", "write")]
+    return [size for _, size in fio_at_once(vm, {group: (options, place, kind)}, mib)[group]]
+
+
+def io_stat(vm, groups, disk):
+    """{group: [(I/Os, bytes) read, and written]} of the disk, as the kernel's io controller has counted them so far."""
+    number = vm.sh(f"cat /sys/block/{disk}/dev").strip()
+    counted = {}
+    for group in groups:
+        lines = [line.split() for line in vm.sh(f"cat {GROUPS}/{group}/io.stat").splitlines()]
+        words = dict(word.split("=") for line in lines if line and line[0] == number for word in line[1:])
+        counted[group] = [(int(words.get(f"{way}ios", 0)), int(words.get(f"{way}bytes", 0))) for way in "rw"]
+    return counted
 
 
 class Probe:
