@@ -185,9 +185,9 @@ static __always_inline __u32 path_of(struct bio___write *bio, __u32 class)
 {
 	__u32 function = low_bits(bio->bi_end_io);
 
-	if (cfg_has_cast && function == cfg_end_iomap_dio)
+	if (function == cfg_end_iomap_dio)
 		return path_of_direct(bio, END_IOMAP_DIO);
-	if (cfg_has_cast && function == cfg_end_blkdev_async)
+	if (function == cfg_end_blkdev_async)
 		return path_of_direct(bio, END_BLKDEV_ASYNC);
 	return path_slowly(bio, class);
 }
