@@ -5,8 +5,9 @@
 """Has watching become dearer than it was? Ratios to a peer and to empty hooks, all in one run, never a time.
 
 The bounds are the figures of tests/bench/README.md and a quarter: from run to run these ratios differ by up to 10 %,
-and a hot path that is a third slower lies above. They depend on the maker of the CPU: tenants and paths are read from
-what the submitter's CPU wrote last, and an Intel CPU waits 40 ns longer for that, where an AMD one waits 10. Whatever
+and a hot path that is a third slower lies above. They depend on the maker of the CPU: what a completion reads, the
+submitter's CPU wrote last, and an Intel CPU waits 40 ns longer for that, where an AMD one waits 10 (measured before paths
+were asked at the issue, which spares it two such lines). Whatever
 else the host does can only make an observer slower: so each one's cost is that of its quickest run, and more turns come
 nearer to it.
 """
