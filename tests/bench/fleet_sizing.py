@@ -217,7 +217,7 @@ class Run:
     def snapshot_bytes(self):
         """The head as a block, as it would be kept."""
         request = urllib.request.Request(f"http://127.0.0.1:{self.server.port}/api/v1/admin/tsdb/snapshot", method="POST")
-        urllib.request.urlopen(request, timeout=120).close()
+        urllib.request.urlopen(request, timeout=1200).close()
         chunks = (self.place / "data/snapshots").rglob("chunks/*")
         index = (self.place / "data/snapshots").rglob("index")
         return sum(file.stat().st_size for file in chunks), sum(file.stat().st_size for file in index)
@@ -261,6 +261,7 @@ def main():
                 "samples a second": (run.samples() - samples) / took,
                 "failed scrapes": sum(run.server.query("count(up == 0) or vector(0)").values()),
             }
+            print(f"{run.form}: {figures[run.form]}; writing its block", file=sys.stderr, flush=True)
             total = run.samples()
             chunks, index = run.snapshot_bytes()
             figures[run.form] |= {"bytes a sample in a block": chunks / total, "bytes of index a disk": index / disks}

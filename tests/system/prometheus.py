@@ -47,7 +47,7 @@ class Server:
 
     def ask(self, path, **parameters):
         url = f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
-        with urllib.request.urlopen(url, timeout=30) as answer:
+        with urllib.request.urlopen(url, timeout=120) as answer:
             return json.load(answer)["data"]
 
     def query(self, expression, at=None):
