@@ -107,8 +107,9 @@ static __always_inline int issue(struct request *rq)
 	struct gendisk *disk = request_disk(rq);
 	struct issue_slot *slot;
 	struct io_cell *cell;
+	__u32 path = PATH_UNTOLD;
 	struct io io;
-	__u32 path;
+	bool looks;
 
 	if (!disk || !find_device(&io, rq, disk, true))
 		return 0;
@@ -118,15 +119,18 @@ static __always_inline int issue(struct request *rq)
 	slot = slot_of(&io);
 	if (!slot)
 		return 0;
+	looks = io.class >= HOT_CLASSES || was_issued(rq) ||
+		(io.state->geometry.flags & (SLOTS_EXACT | DEVICE_RETIRING | DEVICE_UNTIMED)) != SLOTS_EXACT;
+	/* Before the clock: the device's time shall not have it. */
+	if (!looks)
+		path = path_at_issue(&io);
+	path = forgotten(path, rq->__sector);
 	io.now = bpf_ktime_get_ns();
-	if (io.class >= HOT_CLASSES || was_issued(rq) ||
-	    (io.state->geometry.flags & (SLOTS_EXACT | DEVICE_RETIRING | DEVICE_UNTIMED)) != SLOTS_EXACT)
+	if (looks)
 		return issue_with_a_look(rq, slot, io.state, io.device, io.now);
 	cell = hot_cell(io.device, bpf_get_smp_processor_id(), io.class);
 	if (!cell)
 		return 0;
-	path = path_of_request(&io);
-	path = forgotten(path, io.now);
 	store_issue(slot, rq, io.class, path, io.now);
 	BOUND(io.class, HOT_CLASSES - 1);
 	slot->issues[io.class] += 1;
@@ -286,6 +290,8 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 		early = take_slot_with_a_look(rq, slot, io.state, io.device, io.now);
 	/* The verifier follows what comes now once, however this was found out; and so below. */
 	early = forgotten(early, io.now);
+	/* The bio that the issue looked at has gone with an earlier part. */
+	path = forgotten(early ? PATH_UNTOLD : path, io.now);
 	if (early & SLOT_FOREIGN) {
 		if (!was_never_issued(rq, io.class) && was_left_out(rq, io.state, io.class, io.now)) {
 			complete_untimed(rq, io.state, io.device, nr_bytes, io.now);
@@ -370,7 +376,7 @@ static __always_inline int complete_only(struct request *rq, int error, __u32 nr
 	if (is_flush_data_stage(rq, io.class))
 		count_event(io.state, io.class, EVENT_FLUSH_DATA_STAGE);
 	if (io.class < HOT_CLASSES) {
-		attribute(&io, cpu, path_of_request(&io), nr_bytes, 0);
+		attribute(&io, cpu, path_at_end(&io), nr_bytes, 0);
 		cell->bytes += nr_bytes;
 		cell->completions += 1;
 		record_size(false, cell, &io);

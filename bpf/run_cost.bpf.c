@@ -43,7 +43,7 @@ static __always_inline struct line *next_line(__u32 *place)
 	return line;
 }
 
-/* As an issue: a queue, a device, a slot and a cell. */
+/* As an issue: a queue, a device, who waits for the I/O, a slot and a cell. */
 SEC("socket")
 int issue_alike(void *context)
 {
@@ -51,18 +51,18 @@ int issue_alike(void *context)
 	__u32 place = (__u32)now + bpf_get_smp_processor_id(), number;
 
 #pragma unroll
-	for (number = 0; number < 4; number++) {
+	for (number = 0; number < 5; number++) {
 		struct line *line = next_line(&place);
 
 		if (!line)
 			return 0;
-		if (number >= 2)
+		if (number >= 3)
 			line->word[number] = now;
 	}
 	return 0;
 }
 
-/* As a completion: those, four histograms, their sums, and who it was for. */
+/* As a completion: a queue, a device, a slot and a cell, four histograms, their sums, and for whom it was. */
 SEC("socket")
 int completion_alike(void *context)
 {
@@ -70,7 +70,7 @@ int completion_alike(void *context)
 	__u32 place = (__u32)now + bpf_get_smp_processor_id(), number;
 
 #pragma unroll
-	for (number = 0; number < 12; number++) {
+	for (number = 0; number < 11; number++) {
 		struct line *line = next_line(&place);
 		__u32 word = 1;
 

@@ -63,7 +63,7 @@ struct io_cell {
  * that was seen tells at the next one whether an end was missed. (In a slot that tags share, such a count may be lost.)
  */
 struct issue_slot {
-	__u64 issued;  /* operation class in the top 4 bits, path in 5, time of the last issue below (417 days) */
+	__u64 issued; /* operation class in the top 4 bits, path in 5, time of the last issue below (within 208 days) */
 	__u32 request; /* low half of the address of the kernel's struct request: compared, never followed */
 	union {
 		struct {

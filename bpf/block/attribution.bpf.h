@@ -2,11 +2,13 @@
 /*
  * For whom, and by which path into the kernel, was this read, write or discard done?
  *
- * Asked when it ends, where the first bio still hangs on the request and the kernel is about to read the same memory.
- * The path of most reads and writes is asked at the issue, and remembered in the slot: it is told by what the
- * submitter has just written, which the CPU of the end would wait for. A request that ends in parts is
- * asked at each for its bytes, and at the last one for the I/O. What has no bio is of no cgroup, by PATH_OTHER.
- * To be called before the same is added to the device's cells: who reads those first finds all of it here.
+ * The cgroup is asked when a request ends, where the first bio still hangs on it and the kernel is about to read the
+ * same memory. The path of most reads and writes is asked at the issue, and remembered in the slot: what tells it has
+ * mostly been written by that CPU, and the CPU of the end would wait for it. Asked at the end, too, is the path of what
+ * was issued again, of parts and what is left behind them, of what the issue did not recognise, and where tags share
+ * slots. A request that ends in parts is asked at each for its bytes, and at the last one for the I/O. What has no bio
+ * is of no cgroup, by PATH_OTHER. To be called before the same is added to the device's cells: who reads those first
+ * finds all of it here.
  */
 #pragma once
 
@@ -192,13 +194,24 @@ static __always_inline void attribute_key(struct request *rq, __u64 key, __u64 a
 }
 
 /* Of a read or a write, if anybody wants to know. */
-static __always_inline __u32 path_of_request(const struct io *io)
+static __always_inline __u32 path_at_end(const struct io *io)
 {
 	struct bio___write *bio = (struct bio___write *)io->rq->bio;
 
 	if (!attributes(io))
 		return PATH_UNTOLD;
 	return bio ? path_of(bio, io->class) : PATH_OTHER;
+}
+
+/*
+ * What is not recognised yet is asked again at the end: a bio that others are chained to may be given its function
+ * after they were submitted (iomap's writeback, Linux 6.2 to 6.8).
+ */
+static __always_inline __u32 path_at_issue(const struct io *io)
+{
+	__u32 path = path_at_end(io);
+
+	return path == PATH_OTHER ? PATH_UNTOLD : path;
 }
 
 /* A read or a write that ends as a whole. */

@@ -11,7 +11,7 @@ struct Share {
   double issue;
   double completion;
 };
-constexpr std::array<Share, model::kEfforts> kShares{{{1, 1}, {1, 0.85}, {0.2, 0.5}, {0, 0}}};
+constexpr std::array<Share, model::kEfforts> kShares{{{1, 1}, {0.85, 0.9}, {0.2, 0.5}, {0, 0}}};
 
 /// Fewer runs of a second say little about the next one's.
 constexpr std::uint64_t kRunsToLearn = 1000;

@@ -238,7 +238,7 @@ Brief brief_of(const Column& column) {
                                 (column.errors > 0 ? Brief::kError : 0));
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
     const Tail& total = column.kinds[kind].total;
-    brief.p99[kind] = total.p99;
+    brief.p99[kind] = total.ios > 0 ? total.p99 : std::uint8_t{0};
     brief.any = static_cast<std::uint8_t>(brief.any | (total.ios > 0 ? 1U << kind : 0U));
   }
   return brief;

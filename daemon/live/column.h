@@ -72,7 +72,7 @@ struct Brief {
 
   std::uint8_t marks = 0;                  // of those
   std::uint8_t any = 0;                    // bit Kind: there were I/Os
-  std::array<std::uint8_t, kKinds> p99{};  // words; meaningless where there were none
+  std::array<std::uint8_t, kKinds> p99{};  // words; 0 where there were none
 
   [[nodiscard]] bool in_spike() const { return (marks & kSpike) != 0; }
   [[nodiscard]] bool has(Kind kind) const { return (any >> static_cast<unsigned>(kind) & 1U) != 0; }

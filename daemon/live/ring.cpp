@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 namespace ssdpulse::live {
 namespace {
@@ -65,6 +66,22 @@ std::optional<std::string> column_in(std::string_view frame, std::string_view de
   return std::nullopt;
 }
 
+/// A frame mostly has the devices of the one before, in the same order: `place` is where it is then.
+std::vector<std::optional<Brief>>& columns_of(Ring::Glance& glance, std::string_view device, std::size_t place,
+                                              std::size_t frames) {
+  auto& devices = glance.devices;
+  if (place < devices.size() && devices[place].name == device) {
+    return devices[place].columns;
+  }
+  const auto found =
+      std::find_if(devices.begin(), devices.end(), [device](const auto& one) { return one.name == device; });
+  if (found != devices.end()) {
+    return found->columns;
+  }
+  return devices.emplace_back(Ring::Glance::Device{std::string(device), std::vector<std::optional<Brief>>(frames)})
+      .columns;
+}
+
 }  // namespace
 
 void Ring::drop_oldest() {
@@ -125,12 +142,9 @@ Ring::Glance Ring::glance(std::uint64_t newest) const {
     glance.numbers.push_back(at.number);
     glance.ends.push_back(at.end);
     std::string_view rest(memory_.data() + at.offset, at.size);
+    std::size_t device = 0;
     while (const auto entry = take_entry(rest)) {
-      auto found = glance.devices.find(entry->device);
-      if (found == glance.devices.end()) {
-        found = glance.devices.emplace(entry->device, frames).first;
-      }
-      found->second[i] = entry->brief;
+      columns_of(glance, entry->device, device++, frames)[i] = entry->brief;
     }
   }
   return glance;

@@ -3,12 +3,11 @@
 //
 // The memory is taken at the start and never grows. A frame is as long as its devices were busy: where they were so
 // busy that 15 minutes do not fit, the oldest frames go first and the reach is shorter, which readers can see.
-// One thread writes, any number read; both copy under a lock and do all else without it.
+// One thread writes, any number read; what they copy, they copy under a lock, and do all else without it.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -60,8 +59,11 @@ class Ring {
   struct Glance {
     std::vector<std::uint64_t> numbers;
     std::vector<model::WallTime> ends;
-    /// As many entries as frames; none: the device was not measured then. Devices without a column are left out.
-    std::map<std::string, std::vector<std::optional<Brief>>, std::less<>> devices;
+    struct Device {
+      std::string name;
+      std::vector<std::optional<Brief>> columns;  // as many as frames; none: it was not measured then
+    };
+    std::vector<Device> devices;  // those with a column
   };
   [[nodiscard]] Glance glance(std::uint64_t newest) const;
 

@@ -32,10 +32,11 @@ struct Known {
 Known look_at(const model::DeviceSnapshot& device, const live::RecentPast& past, const live::Ring::Glance& glance,
               const model::Snapshot& snapshot) {
   const std::string& name = device.device->name;
-  const auto found = glance.devices.find(name);
+  const auto found = std::find_if(glance.devices.begin(), glance.devices.end(),
+                                  [&](const live::Ring::Glance::Device& one) { return one.name == name; });
   const std::size_t frames = glance.numbers.size();
   Known known{&device,
-              found == glance.devices.end() ? std::vector<std::optional<live::Brief>>(frames) : found->second,
+              found == glance.devices.end() ? std::vector<std::optional<live::Brief>>(frames) : found->columns,
               frames == 0 ? snapshot.taken_at : glance.ends.front(),
               past.ring().after(frames > kNow ? glance.numbers[frames - kNow - 1] : 0, name),
               {}};

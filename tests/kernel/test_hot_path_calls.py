@@ -4,8 +4,8 @@
 
 A helper that the kernel inlined is no call any more. The subprograms of ours that are allowed are those for what is rare:
 a queue's first I/O, cold classes, requests that are issued again, end in parts or find their slot taken, those whose issue
-limits.cpu left out, discards, a cgroup's first I/O, the one of many writes that the flash model follows, and, once for each
-I/O, the path of what is no direct I/O. What an ordinary I/O does without them is shown by unit.block_programs_test.
+limits.cpu left out, discards, a cgroup's first I/O, the one of many writes that the flash model follows, and the path of what
+is no direct I/O, once at its issue, and once at its end where that did not recognise it. What an ordinary I/O does without them is shown by unit.block_programs_test.
 """
 import json
 import re

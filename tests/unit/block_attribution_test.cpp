@@ -257,6 +257,67 @@ TEST(Attribution, ARequestThatEndsInParts) {
   EXPECT_TRUE(by_path(seen, IoPath::libaio, IoAccess::file, 1) == (AttributedTotals{1, 65536, 1000}));
 }
 
+TEST(Attribution, ThePathIsThatOfTheIssue) {
+  Host host;
+  host.make_cgroup(2);
+  fake_request read = Host::io(0, 2, FAKE_FILE_LIBAIO);
+  host.issue(read);
+  read.way = FAKE_FILE_SYNC;  // in a real kernel it stays what it was: this shows who was asked
+  host.end(read, read.bytes);
+  EXPECT_EQ(by_path(host.look(), IoPath::libaio, IoAccess::file, 0).ios, 1U);
+}
+
+TEST(Attribution, WhatTheIssueDidNotRecogniseIsAskedAgain) {
+  Host host;
+  host.make_cgroup(2);
+  fake_request write = Host::io(1, 2, FAKE_UNKNOWN);
+  host.issue(write);
+  write.way = FAKE_WRITEBACK;
+  host.end(write, write.bytes);
+  EXPECT_EQ(by_path(host.look(), IoPath::writeback, IoAccess::file, 1).ios, 1U);
+}
+
+TEST(Attribution, TheLastPartIsOfItsOwnBio) {
+  Host host;
+  host.make_cgroup(2);
+  fake_request write = Host::io(1, 2, FAKE_FILE_LIBAIO);
+  write.bytes = 65536;
+  host.issue(write);
+  host.end(write, 16384);
+  write.bytes -= 16384;
+  write.way = FAKE_FILE_SYNC;
+  host.end(write, write.bytes);
+  const DeviceAttribution& seen = host.look();
+  EXPECT_TRUE(by_path(seen, IoPath::libaio, IoAccess::file, 1) == (AttributedTotals{0, 16384, 0}));
+  EXPECT_EQ(by_path(seen, IoPath::sync, IoAccess::file, 1).ios, 1U);
+  EXPECT_EQ(by_path(seen, IoPath::sync, IoAccess::file, 1).bytes, 49152U);
+}
+
+TEST(Attribution, WhereTagsShareASlotEachHasItsOwnPath) {
+  Host host;
+  host.make_cgroup(2);
+  fake_kernel_share_slots();
+  fake_request first = Host::io(0, 2, FAKE_FILE_LIBAIO, 1);
+  fake_request second = Host::io(0, 2, FAKE_FILE_SYNC, 1 + FAKE_TAGS / 2);
+  host.issue(first);
+  host.issue(second);
+  host.end(first, first.bytes);
+  host.end(second, second.bytes);
+  const DeviceAttribution& seen = host.look();
+  EXPECT_EQ(by_path(seen, IoPath::libaio, IoAccess::file, 0).ios, 1U);
+  EXPECT_EQ(by_path(seen, IoPath::sync, IoAccess::file, 0).ios, 1U);
+}
+
+TEST(Attribution, SwitchedOffMeanwhileNothingIsAttributed) {
+  Host host;
+  host.make_cgroup(2);
+  fake_request read = Host::io(0, 2, FAKE_FILE_LIBAIO);
+  host.issue(read);
+  fake_state.geometry.flags |= DEVICE_UNATTRIBUTED;
+  host.end(read, read.bytes);
+  EXPECT_EQ(test::attributed_to_all(0).ios, 0U);
+}
+
 TEST(Attribution, ARequestIssuedBeforeAnybodyAsked) {
   Host host;
   const CgroupId cgroup = host.make_cgroup(2);
