@@ -24,7 +24,7 @@ flags() { (cd "$source_root" && DEB_BUILD_MAINT_OPTIONS=hardening=+all dpkg-buil
 # configure PREFIX DIRECTORY OPTION...: where, by which and with what the Debian package is built, so that ccache knows it.
 configure() {
   cmake -G Ninja -S "$source_root" -B "$2" "-DCMAKE_INSTALL_PREFIX=$1" -DCMAKE_BUILD_TYPE=None -DCMAKE_INSTALL_SYSCONFDIR=/etc \
-    "-DSSDPULSE_REVISION=$revision" \
+    -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON "-DSSDPULSE_REVISION=$revision" \
     "-DCMAKE_CXX_FLAGS=$(flags CXXFLAGS) $(flags CPPFLAGS)" "-DCMAKE_C_FLAGS=$(flags CFLAGS) $(flags CPPFLAGS)" "${@:3}"
 }
 
