@@ -290,8 +290,8 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 		early = take_slot_with_a_look(rq, slot, io.state, io.device, io.now);
 	/* The verifier follows what comes now once, however this was found out; and so below. */
 	early = forgotten(early, io.now);
-	/* The bio that the issue looked at has gone with an earlier part. */
-	path = forgotten(early ? PATH_UNTOLD : path, io.now);
+	/* The bio that the issue looked at has gone with an earlier part: all ones, without a branch. */
+	path |= -(__u64)early >> 59;
 	if (early & SLOT_FOREIGN) {
 		if (!was_never_issued(rq, io.class) && was_left_out(rq, io.state, io.class, io.now)) {
 			complete_untimed(rq, io.state, io.device, nr_bytes, io.now);

@@ -209,9 +209,10 @@ static __always_inline __u32 path_at_end(const struct io *io)
  */
 static __always_inline __u32 path_at_issue(const struct io *io)
 {
-	__u32 path = path_at_end(io);
+	__u64 path = path_at_end(io);
 
-	return path == PATH_OTHER ? PATH_UNTOLD : path;
+	/* PATH_UNTOLD, all ones, of PATH_OTHER, which is 0: without a branch that the verifier would follow. */
+	return path | (path - 1) >> 59;
 }
 
 /* A read or a write that ends as a whole. */
