@@ -124,6 +124,14 @@ class Host {
     end(request, request.bytes);
   }
 
+  /// In a real kernel a request stays what it was; that it does not here shows who was asked, and when.
+  void io_that_changes(std::uint32_t operation, std::uint32_t cgroup, std::uint8_t at_issue, std::uint8_t at_end) {
+    fake_request request = io(operation, cgroup, at_issue);
+    issue(request);
+    request.way = at_end;
+    end(request, request.bytes);
+  }
+
   /// As the source does at each sample; `meanwhile` happens between its two looks.
   template <typename Meanwhile>
   const DeviceAttribution& look(Meanwhile meanwhile) {
@@ -260,20 +268,14 @@ TEST(Attribution, ARequestThatEndsInParts) {
 TEST(Attribution, ThePathIsThatOfTheIssue) {
   Host host;
   host.make_cgroup(2);
-  fake_request read = Host::io(0, 2, FAKE_FILE_LIBAIO);
-  host.issue(read);
-  read.way = FAKE_FILE_SYNC;  // in a real kernel it stays what it was: this shows who was asked
-  host.end(read, read.bytes);
+  host.io_that_changes(0, 2, FAKE_FILE_LIBAIO, FAKE_FILE_SYNC);
   EXPECT_EQ(by_path(host.look(), IoPath::libaio, IoAccess::file, 0).ios, 1U);
 }
 
 TEST(Attribution, WhatTheIssueDidNotRecogniseIsAskedAgain) {
   Host host;
   host.make_cgroup(2);
-  fake_request write = Host::io(1, 2, FAKE_UNKNOWN);
-  host.issue(write);
-  write.way = FAKE_WRITEBACK;
-  host.end(write, write.bytes);
+  host.io_that_changes(1, 2, FAKE_UNKNOWN, FAKE_WRITEBACK);
   EXPECT_EQ(by_path(host.look(), IoPath::writeback, IoAccess::file, 1).ios, 1U);
 }
 
