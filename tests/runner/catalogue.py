@@ -14,9 +14,9 @@ from pathlib import Path
 import sabotages
 
 LEVELS = ("static", "build", "unit", "kernel", "system", "package", "vm", "sanitize", "fuzz", "flash", "mutate")
-# Guests mostly wait: beside this level, whenever a CPU is idle, what `sanitize` needs is compiled, and sabotages are tried
-# that take nothing of the host.
-IDLE_LEVELS = ("vm",)
+# Daemons, their clients and guests mostly wait: beside these levels, whenever a CPU is idle, what `sanitize` needs is compiled,
+# and sabotages are tried that take nothing of the host.
+IDLE_LEVELS = ("system", "package", "vm")
 # How many tests of a level run at once. Those of kernel, system and package mostly wait; the matrix has jobs of its own.
 JOBS = {"static": 2, "unit": 2, "sanitize": 2, "fuzz": 2, "kernel": 3, "system": 4, "package": 2, "flash": 1, "mutate": 2}
 TIMEOUT, LONG_TIMEOUT = 300, 14400

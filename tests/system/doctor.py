@@ -6,17 +6,19 @@ import time
 
 from lib import rig
 
+SEVERAL = ("sources", "device-places")
+
 
 def doctor(*arguments, prefix=()):
-    """(exit status, {(id, device): finding that is not well}). `prefix`: the command that runs it. Several sources
-    may be down: what was found is part of their keys."""
+    """(exit status, {(id, device): finding that is not well}). `prefix`: the command that runs it. SEVERAL may be said of
+    one device, or of the host: what was found is part of their keys."""
     done = subprocess.run([*prefix, rig.BINARY, "doctor", "--json", *map(str, arguments)], text=True,
                           capture_output=True, timeout=20, check=False)
     found = {}
     for one in json.loads(done.stdout)["findings"]:
         key = (one["id"], one["device"])
         if one["verdict"] != "ok":
-            found[(*key, one["found"]) if one["id"] == "sources" else key] = one
+            found[(*key, one["found"]) if one["id"] in SEVERAL else key] = one
     return done.returncode, found
 
 

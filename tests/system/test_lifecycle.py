@@ -14,6 +14,7 @@ from pathlib import Path
 import host
 from lib import compare, metrics, rig
 
+UNSEEN_BY_ANYBODY = 0.01  # at most, of a load: completions for which the kernel of a virtual machine ran no BPF program
 IDLE_LIMIT = 1.0  # seconds from the signal to the end
 
 
@@ -54,7 +55,7 @@ def complete(check, difference, disk, truth, what):
             for operation in truth}
     missing = sum(truth.values()) - sum(have.values())
     good = all(have[operation] <= truth[operation] for operation in truth) and missing <= lost
-    check.that(good and missing <= sum(truth.values()) * 1e-3,
+    check.that(good and missing <= sum(truth.values()) * UNSEEN_BY_ANYBODY,
                f"{disk.name} {what}: {have}, fio {truth}, {missing} missing, {lost} counted as lost")
 
 

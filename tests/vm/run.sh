@@ -13,7 +13,7 @@ Usage: tests/vm/run.sh [OPTION...] [KERNEL...] [SCENARIO...]     all of those no
   --long       the long form of the scenarios
   --part NAME  of the long form, the scenarios that say PART = NAME (else those that say none)
   --list-long  the runs that the long form is divided into: NAME ARGUMENTS
-  --jobs N     guests at a time (3: they mostly wait, but boot on CPUs that are emulated)
+  --jobs N     guests at a time (4: they mostly wait, but boot on CPUs that are emulated)
   --keep       keep what a guest left behind also where its scenario passed
 Kernels are listed in tests/vm/kernels; a scenario is a file in tests/vm/scenarios. The daemon is SSDPULSE_BINARY
 (build/ssdpulse). Kernels and an emulator are downloaded by apt into SSDPULSE_TEST_CACHE (build-tests/cache), 200 MB the

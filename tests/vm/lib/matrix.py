@@ -21,6 +21,7 @@ from pathlib import Path
 import guest
 
 KERNELS_OF_CI = ("5.10", "newest")
+SHARING = 4  # scenarios of a guest: the run ends with its last guest, so none may take much longer than the others
 
 
 def kernels_of(scenario, kernels, whole):
@@ -41,8 +42,16 @@ def arrange(arguments):
             continue
         alone = None if getattr(scenario, "SHARES_GUEST", False) else name
         groups.setdefault((json.dumps(getattr(scenario, "MACHINE", {})), alone), []).append(name)
-    return [(kernel, fitting) for group in sorted(groups.values(), key=length, reverse=True) for kernel in kernels
-            if (fitting := [name for name in group if kernel in kernels_of(guest.load(name), kernels, whole)])]
+    fitting = [(kernel, [name for name in group if kernel in kernels_of(guest.load(name), kernels, whole)])
+               for group in groups.values() for kernel in kernels]
+    guests = [(kernel, names) for kernel, group in fitting for names in evenly(group)]
+    return sorted(guests, key=lambda one: length(one[1]), reverse=True)
+
+
+def evenly(names):
+    """As few lists as there can be of at most SHARING, which differ by one at most."""
+    parts = -(-len(names) // SHARING)
+    return [names[part::parts] for part in range(parts)]
 
 
 def length(names):
@@ -160,7 +169,7 @@ def main():
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--kernels", nargs="+", required=True)
     parser.add_argument("--scenarios", nargs="+", required=True)
-    parser.add_argument("--jobs", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--whole", action="store_true")
     parser.add_argument("--keep", action="store_true")
