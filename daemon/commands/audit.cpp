@@ -36,13 +36,14 @@ ExitCode audit(AuditArguments& arguments) {
 }  // namespace
 
 void add_audit(CLI::App& app, ExitCode& exit_code) {
-  CLI::App* command = app.add_subcommand("audit", "What should be changed on this host, by what was measured on it");
+  CLI::App* command =
+      app.add_subcommand("audit", "What should be changed on this host, based on what was measured on it");
   const auto arguments = std::make_shared<AuditArguments>();
   client::AuditOptions& options = arguments->audit;
   add_client_options(*command, arguments->client);
   command->add_flag("--markdown", options.findings.markdown, "Print Markdown");
-  command->add_flag("--all", options.findings.style.all, "Also what is well, does not apply or was accepted");
-  command->add_flag("--verbose,-v", options.findings.style.verbose, "All that is known of each finding");
+  command->add_flag("--all", options.findings.style.all, "Show also what is fine, does not apply or was accepted");
+  command->add_flag("--verbose,-v", options.findings.style.verbose, "Show everything that is known about each finding");
   command->add_option("--accepted", options.accepted_file,
                       "File of findings that were accepted (default /etc/ssdpulse/accepted.yaml)");
   command

@@ -19,8 +19,9 @@ void add_doctor(CLI::App& app, ExitCode& exit_code) {
   CLI::App* command = app.add_subcommand("doctor", "What is not measured here, why, and what would change it");
   const auto options = std::make_shared<DoctorOptions>();
   add_client_options(*command, options->client);
-  command->add_flag("--all", options->findings.style.all, "Also what is well");
-  command->add_flag("--verbose,-v", options->findings.style.verbose, "All that is known of each finding");
+  command->add_flag("--all", options->findings.style.all, "Show also what is fine");
+  command->add_flag("--verbose,-v", options->findings.style.verbose,
+                    "Show everything that is known about each finding");
   command->add_option("--root", options->findings.root, "Directory with the sys, proc and dev of another host")
       ->group("");
   command->footer("Exit status: 0 all that can be measured here is; 1 something is not; 2 wrong command line.");

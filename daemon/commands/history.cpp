@@ -19,7 +19,7 @@ struct HistoryArguments {
 }  // namespace
 
 void add_history(CLI::App& app, ExitCode& exit_code) {
-  CLI::App* command = app.add_subcommand("history", "The past of a device, for as long as it is kept");
+  CLI::App* command = app.add_subcommand("history", "Show the past of a device, as far back as the history reaches");
   const auto options = std::make_shared<HistoryArguments>();
   add_client_options(*command, options->client);
   command->add_option("--device", options->history.device,

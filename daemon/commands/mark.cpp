@@ -17,7 +17,7 @@ struct MarkArguments {
 }  // namespace
 
 void add_mark(CLI::App& app, ExitCode& exit_code) {
-  CLI::App* command = app.add_subcommand("mark", "Note in the history that something was done now");
+  CLI::App* command = app.add_subcommand("mark", "Mark in the history that something was changed now");
   const auto options = std::make_shared<MarkArguments>();
   command->add_option("TEXT", options->text, "What was done, such as 'deployed 4.2'; 128 characters at most")
       ->required();

@@ -16,9 +16,10 @@ struct ShownOptions {
 }  // namespace
 
 void add_top(CLI::App& app, ExitCode& exit_code) {
-  CLI::App* command = app.add_subcommand("top",
-                                         "Show the drives in the terminal, the one that needs somebody first; where no "
-                                         "daemon answers, root measures by itself");
+  CLI::App* command =
+      app.add_subcommand("top",
+                         "Show the drives in the terminal, the one that needs attention first; without a "
+                         "daemon, root measures by itself");
   const auto options = std::make_shared<ShownOptions>();
   add_client_options(*command, options->client);
   command->add_flag("--once", options->top.once, "Print one screen as text and end");

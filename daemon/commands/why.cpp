@@ -20,7 +20,7 @@ void add_why(CLI::App& app, ExitCode& exit_code) {
   const auto options = std::make_shared<WhyOptions>();
   add_client_options(*command, options->client);
   command->add_option("--at", options->at,
-                      "Of the minute of a time past: 03:00, 2026-11-23T03:00:12, -10m or @SECONDS");
+                      "Ask about a minute in the past: 03:00, 2026-11-23T03:00:12, -10m or @SECONDS");
   command->callback([options, &exit_code] {
     const ClientOptions& asked = options->client;
     exit_code = client::why(asked.where, config_of(asked).web, options->at, asked.json);

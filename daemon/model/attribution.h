@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose I/O was it, and by which way did it come into the kernel?
+// Whose I/O was it, and how did it enter the kernel?
 // Values only: the block source counts by cgroup, a stage turns cgroups into tenants.
 #pragma once
 

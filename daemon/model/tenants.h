@@ -53,8 +53,8 @@ struct TenantIo {
   std::chrono::system_clock::time_point since;  // created_timestamp of its series
 };
 
-/// What was done on one device, by whom and by which way. For each operation, the tenants' totals, `other` and
-/// `departed` together are the sum over all paths.
+/// What was done on one device, by whom and how it entered the kernel. For each operation, the tenants' totals, `other`
+/// and `departed` together are the sum over all paths.
 struct DeviceTenants {
   std::vector<TenantIo> tenants;  // sorted by name
   TotalsByOperation other{};      // of cgroups for which there was no place, or no name yet

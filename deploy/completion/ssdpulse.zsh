@@ -53,9 +53,9 @@ _ssdpulse() {
     metrics) _arguments '(-h --help)'{-h,--help}'[print the options]' '--json[as JSON]' '--man[as a manual page]' ;;
     top) _arguments $asking '--once[print one screen as text]' '--at[a time in the past]:time:' ;;
     why) _arguments $asking '--at[of a time past]:time' ;;
-    doctor) _arguments $asking '--all[also what is well]' '(-v --verbose)'{-v,--verbose}'[all that is known of each finding]' ;;
+    doctor) _arguments $asking '--all[show also what is fine]' '(-v --verbose)'{-v,--verbose}'[show everything that is known about each finding]' ;;
     audit)
-      _arguments $asking '--all[also what is well]' '(-v --verbose)'{-v,--verbose}'[all that is known of each finding]' '--markdown[print Markdown]' \
+      _arguments $asking '--all[show also what is fine]' '(-v --verbose)'{-v,--verbose}'[show everything that is known about each finding]' '--markdown[print Markdown]' \
         '--rules[list the rules]' '--accepted[findings that were accepted]:file:_files' '--min-observation[hours before anything is advised]:hours' \
         '--history.directory[directory of the history]:directory:_files -/' ;;
     what-if)

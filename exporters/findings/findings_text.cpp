@@ -245,7 +245,7 @@ void print_text(const Findings& findings, const Style& style, std::ostream& out)
   } else if (!groups.empty()) {
     terminal::print_table(rows, out);
   }
-  out << count(findings) << (style.all ? "" : "; --all shows what is well, too") << '\n';
+  out << count(findings) << (style.all ? "" : "; --all shows what is fine, too") << '\n';
 }
 
 void print_markdown(const Findings& findings, const Style& style, std::ostream& out) {

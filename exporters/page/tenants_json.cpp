@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose I/O is it on one device, by which way does it come, and what was said of writes? Totals since the daemon began:
-// rates are differences.
+// Whose I/O is it on one device, how does it enter the kernel, and what was said of writes? Totals since the daemon
+// began: rates are differences.
 #include <array>
 #include <vector>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose I/O it is, and by which way it came into the kernel.
+// Whose I/O it is, and how it entered the kernel.
 // A series begins with the first I/O that it counts: what nobody did has none.
 #include <set>
 #include <string>
@@ -117,7 +117,7 @@ constexpr LabelDescription kPathLabels[] = {
     kDevice,
     kAttributedOperation,
     {"path",
-     "by which way it came: direct: with O_DIRECT, where this kernel does not tell by which engine; other: not known",
+     "how it entered the kernel: direct: with O_DIRECT, on kernels that do not show the engine; other: not known",
      model::kIoPathNames},
     {"access", "raw: of the block device itself; file: of a file system, or not known to be raw",
      model::kIoAccessNames},

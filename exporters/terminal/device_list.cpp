@@ -50,7 +50,8 @@ void print_hint_paths(const std::vector<HintLine>& lines, std::ostream& out) {
 
 void print_io_accounting(model::IoAccounting accounting, std::ostream& out) {
   if (accounting == model::IoAccounting::root_only) {
-    out << "\ntenants: this host accounts all I/O to the root of its cgroups, so that nobody can be told apart; with "
+    out << "\ntenants: this host accounts all I/O to the root of its cgroups, so that tenants cannot be told apart; "
+           "with "
            "systemd, set\nDefaultIOAccounting=yes in a file of /etc/systemd/system.conf.d, and run systemctl "
            "daemon-reexec\n";
   }

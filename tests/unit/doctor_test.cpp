@@ -363,7 +363,7 @@ TEST(findings, equal_ones_are_one_line_and_hostile_bytes_are_shown) {
   std::ostringstream out;
   findings::print_text({one, other}, {}, out);
   EXPECT_EQ(out.str(),
-            "VERDICT  ID  DEVICE   FOUND\nadvise   X1  sda sdb  red ?[31m\n2 advise; --all shows what is well, too\n");
+            "VERDICT  ID  DEVICE   FOUND\nadvise   X1  sda sdb  red ?[31m\n2 advise; --all shows what is fine, too\n");
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ void add_notes(const Question& question, Comparison& comparison) {
     note_settings(question, comparison);
     if (comparison.common_load < kLeastCommon) {
       note(comparison, "other-load",
-           "the load was another one: less than half of the minutes have a load that both windows know");
+           "the load was another one: less than half of the minutes have a load that occurs in both windows");
     } else if (comparison.load_differs) {
       note(comparison, "adjusted",
            "the load differs: changes and verdicts of latencies are for minutes weighted to the load before");

@@ -277,7 +277,7 @@ def build():
         ("Interference: what discards and flushes cost", INTERFERENCE),
         ("Spikes and their causes", SPIKES),
         ("Tenants: whose I/O it is", TENANTS),
-        ("Paths: by which way it comes", PATHS),
+        ("Paths: how it enters the kernel", PATHS),
         ("Queue against device", QUEUE),
         ("Load", LOAD),
         ("Write amplification", drive.AMPLIFICATION),

@@ -52,7 +52,7 @@ export class DeviceView {
         element("div", { class: "group", role: "group", "aria-label": "Heatmap of" }, ...this.heats)),
       element("div", { class: "charts" }, this.heatmap.root),
       element("h2", {}, "What happened"), this.marksList, this.explanation,
-      element("h2", {}, "Whose I/O, and by which way"), this.tenants.root,
+      element("h2", {}, "Whose I/O, and how it entered the kernel"), this.tenants.root,
       element("h2", {}, "Writes: what was declared of them, and who made them"), this.tenants.writes,
       element("h2", {}, "The same time in lines"),
       element("div", { class: "charts" }, ...this.charts.map((chart) => chart.root)),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose I/O is it, by which way does it come, and what was said of writes? Bars by name, with a summary and a table: live, of
+// Whose I/O is it, how does it enter the kernel, and what was said of writes? Bars by name, with a summary and a table: live, of
 // the last minute; of the past, of the window that is looked at.
 
 import { element, latency, bytes, percent, duration } from "./words.js";
