@@ -117,9 +117,9 @@ Accepted accept(std::vector<Finding> findings, const std::vector<Acceptance>& ac
     const Acceptance& one = acceptances[i];
     if (one.expires <= today) {
       result.words.push_back(
-          fmt::format("what was accepted of {} on '{}' has expired on {}", one.id, one.device, one.expires));
+          fmt::format("the acceptance of {} on '{}' expired on {}", one.id, one.device, one.expires));
     } else if (!used[i]) {
-      result.words.push_back(fmt::format("nothing fits what was accepted of {} on '{}'", one.id, one.device));
+      result.words.push_back(fmt::format("no finding matches the accepted {} on '{}'", one.id, one.device));
     }
   }
   return result;

@@ -196,7 +196,7 @@ void change_file(Finding& finding, const DiskSettings& disk, const std::string& 
   finding.undo = former ? fmt::format("echo {} > {}", *former, *path) : "";
   const auto match = udev_match(disk);
   if (!match) {
-    finding.why += "; no rule for udev is given: nothing tells the disk from one that gets its name later";
+    finding.why += "; no udev rule is given: nothing distinguishes the disk from one that gets its name later";
     return;
   }
   const auto rule = shell_word(fmt::format(R"(ACTION=="add|change", {}, ATTR{{{}}}="{}")", match->keys, file, value));

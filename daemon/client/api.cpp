@@ -117,8 +117,7 @@ util::Result<nlohmann::json> Api::post(const std::string& path) {
 
 util::Result<std::string> Api::body_of(const std::string& path, util::Result<Fetched> fetched) const {
   if (!fetched && fetched.error().error_number == EPROTO) {
-    return util::fail("whoever answers at " + address_ + " is not trusted (" + fetched.error().message +
-                      "): see --cacert");
+    return util::fail("the server at " + address_ + " is not trusted (" + fetched.error().message + "): see --cacert");
   }
   if (!fetched) {
     return util::fail("no daemon answers at " + address_ + " (" + fetched.error().message +
@@ -127,7 +126,7 @@ util::Result<std::string> Api::body_of(const std::string& path, util::Result<Fet
   }
   if (fetched->status == 401) {
     return util::fail(
-        address_ + " wants a user and a password: put them into ~/.netrc, or ask as a member of the daemon's group",
+        address_ + " requires a user and a password: put them into ~/.netrc, or ask as a member of the daemon's group",
         401);
   }
   if (fetched->status >= 400 && fetched->body != "no such page\n" && !fetched->body.empty()) {
@@ -135,7 +134,7 @@ util::Result<std::string> Api::body_of(const std::string& path, util::Result<Fet
                       static_cast<int>(fetched->status));
   }
   if (fetched->status == 404) {
-    return util::fail(address_ + " has no " + path + ": web.page is false there, or it is another version", 404);
+    return util::fail(address_ + " has no " + path + ": web.page is false there, or it is a different version", 404);
   }
   if (fetched->status != 200) {
     return util::fail(address_ + " answered " + std::to_string(fetched->status) + ": " + fetched->body.substr(0, 200),
@@ -150,7 +149,7 @@ util::Result<nlohmann::json> Api::parsed(const util::Result<std::string>& body) 
   }
   auto answer = nlohmann::json::parse(*body, nullptr, false);
   if (answer.is_discarded()) {
-    return util::fail(address_ + " answered something else than JSON: " + body->substr(0, 200));
+    return util::fail(address_ + " answered something other than JSON: " + body->substr(0, 200));
   }
   return answer;
 }

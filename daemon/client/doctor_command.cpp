@@ -55,7 +55,7 @@ util::ExitCode doctor(const Where& where, const config::Config& config, const Fi
   auto all = answer ? findings::from_json(*answer) : of_host(config, options.root, answer.error());
   if (!all) {
     std::cerr << "the daemon at " << api->address()
-              << " answered something else than findings; is it another version?\n";
+              << " answered something other than findings; is it a different version?\n";
     return util::ExitCode::failure;
   }
   print(*all, options, std::cout);

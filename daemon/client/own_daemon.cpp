@@ -292,7 +292,7 @@ util::Result<bool> OwnDaemon::answers_within(std::chrono::milliseconds patience)
   while (!(words = ending()) && std::chrono::steady_clock::now() < latest) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  return util::fail(words.value_or("it serves nobody, and does not end"));
+  return util::fail(words.value_or("it does not serve, and does not end"));
 }
 
 std::optional<std::string> OwnDaemon::ending() {

@@ -102,7 +102,7 @@ util::Result<model::Window> parse_window(const std::string& text, WallTime now) 
   if (dots == std::string::npos) {
     const auto length = config::parse_duration(text);
     return length ? checked(now - std::chrono::duration_cast<WallTime::duration>(*length), now, text, now)
-                  : util::fail("'" + text + "' is no window; expected FROM..TO, such as -2h..-1h or " +
+                  : util::fail("'" + text + "' is not a window; expected FROM..TO, such as -2h..-1h or " +
                                "2026-11-23T09:00..2026-11-23T17:00, or a duration");
   }
   const auto from = parse_time(text.substr(0, dots), now);

@@ -25,7 +25,7 @@ std::optional<tm> parse_by(const std::string& text, std::initializer_list<const 
 
 util::Result<WallTime> wrong(const std::string& text) {
   return util::fail("'" + text +
-                    "' is no time; expected 03:00, 03:00:12, 2026-11-23T03:00:12, with Z at the end for UTC, " +
+                    "' is not a time; expected 03:00, 03:00:12, 2026-11-23T03:00:12, with Z at the end for UTC, " +
                     "-10m, or @SECONDS since the epoch");
 }
 

@@ -45,7 +45,7 @@ struct Source {
 
   [[nodiscard]] std::string trouble(const util::Error& error) const {
     const auto ending = own ? own->ending() : std::nullopt;
-    return ending ? "what top started to measure with has ended: " + *ending : error.message;
+    return ending ? "the daemon that top started has ended: " + *ending : error.message;
   }
 };
 
@@ -248,8 +248,7 @@ util::Result<Source> measure_if_nobody_does(Source source, const Where& where, c
   }
   const std::string nobody = "no daemon answers at " + source.api.address();
   if (::geteuid() != 0) {
-    return util::fail(nobody +
-                      "; start the service (systemctl start ssdpulse), or measure for the time: sudo ssdpulse top");
+    return util::fail(nobody + "; start the service (systemctl start ssdpulse), or measure for now: sudo ssdpulse top");
   }
   const auto cannot = [&](const util::Error& error) {
     return util::fail(nobody + ", and top cannot measure by itself: " + error.message);

@@ -145,7 +145,7 @@ void print_modelled(const Where& where, const config::Web& web, std::ostream& ou
   const auto all = api ? api->get("devices") : tl::make_unexpected(api.error());
   if (!all) {
     const bool nobody = all.error().error_number == kNobodyAnswers;
-    out << "\nmodelled write amplification: known to a running daemon only, and "
+    out << "\nmodelled write amplification: known only to a running daemon, and "
         << (nobody ? "none answers" : all.error().message) << '\n';
     return;
   }
@@ -153,8 +153,7 @@ void print_modelled(const Where& where, const config::Web& web, std::ostream& ou
   for (const json& device : all->value("devices", json::array())) {
     const json words = device.value("modelled", json());
     out << "  " << terminal::printable(device.value("name", "")) << ": "
-        << (words.is_string() ? terminal::printable(words.get<std::string>()) : "none: models are switched off")
-        << '\n';
+        << (words.is_string() ? terminal::printable(words.get<std::string>()) : "none: models are turned off") << '\n';
   }
 }
 

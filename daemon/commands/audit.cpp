@@ -42,7 +42,7 @@ void add_audit(CLI::App& app, ExitCode& exit_code) {
   client::AuditOptions& options = arguments->audit;
   add_client_options(*command, arguments->client);
   command->add_flag("--markdown", options.findings.markdown, "Print Markdown");
-  command->add_flag("--all", options.findings.style.all, "Show also what is fine, does not apply or was accepted");
+  command->add_flag("--all", options.findings.style.all, "Also show what is fine, does not apply or was accepted");
   command->add_flag("--verbose,-v", options.findings.style.verbose, "Show everything that is known about each finding");
   command->add_option("--accepted", options.accepted_file,
                       "File of findings that were accepted (default /etc/ssdpulse/accepted.yaml)");
@@ -56,8 +56,7 @@ void add_audit(CLI::App& app, ExitCode& exit_code) {
   command->add_flag("--rules", arguments->rules, "List the rules, with their limits and sources");
   command->add_option("--root", options.findings.root, "Directory with the sys, proc and etc of another host")
       ->group("");
-  command->footer(
-      "Exit status: 0 nothing is to be done; 1 something is advised, or in danger; 2 wrong command line or file.");
+  command->footer("Exit status: 0 nothing to do; 1 something is advised, or in danger; 2 wrong command line or file.");
   command->callback([arguments, &exit_code] { exit_code = audit(*arguments); });
 }
 

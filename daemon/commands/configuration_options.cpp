@@ -61,7 +61,7 @@ void add_configuration_options(CLI::App& command, ConfigurationOptions& options)
   command.add_option("--web.listen-address", options.listen_address,
                      "Where to serve metrics: HOST:PORT, [IPV6]:PORT or :PORT; repeatable (default 127.0.0.1:10936)");
   command.add_option("--web.config.file", options.web_config_file,
-                     "File with TLS and basic authentication, in the format that Prometheus exporters share");
+                     "File with TLS and basic authentication, in the format shared by Prometheus exporters");
   command.add_option("--web.socket", options.web_socket,
                      "Absolute path of a unix socket for the commands of this host; empty: none (the default)");
   command.add_option("--history.directory", options.history_directory,

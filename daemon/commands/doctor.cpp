@@ -19,7 +19,7 @@ void add_doctor(CLI::App& app, ExitCode& exit_code) {
   CLI::App* command = app.add_subcommand("doctor", "What is not measured here, why, and what would change it");
   const auto options = std::make_shared<DoctorOptions>();
   add_client_options(*command, options->client);
-  command->add_flag("--all", options->findings.style.all, "Show also what is fine");
+  command->add_flag("--all", options->findings.style.all, "Also show what is fine");
   command->add_flag("--verbose,-v", options->findings.style.verbose,
                     "Show everything that is known about each finding");
   command->add_option("--root", options->findings.root, "Directory with the sys, proc and dev of another host")

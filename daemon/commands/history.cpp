@@ -24,9 +24,9 @@ void add_history(CLI::App& app, ExitCode& exit_code) {
   add_client_options(*command, options->client);
   command->add_option("--device", options->history.device,
                       "Its name, serial number or WWID (default: which devices there are)");
-  command->add_option("--from", options->history.from, "Times as of `why --at`: 03:00, 2026-11-23T03:00, -10m");
+  command->add_option("--from", options->history.from, "Times as in `why --at`: 03:00, 2026-11-23T03:00, -10m");
   command->add_option("--to", options->history.to, "Until when (default now; --from: a day before)");
-  command->add_option("--points", options->history.points, "At most so many lines, 2 to 2000 (default 48)")
+  command->add_option("--points", options->history.points, "At most this many lines, 2 to 2000 (default 48)")
       ->check(CLI::Range(2, 2000));
   command->add_flag("--csv", options->history.csv, "Print every figure of each point as CSV")->excludes("--json");
   command->add_option("--history.directory", options->directory,

@@ -51,7 +51,7 @@ std::vector<std::string> host_gaps(const config::Config& config, const model::In
                      " does not exist; the daemon would not start");
     } else if (type != std::filesystem::file_type::directory && !error) {
       gaps.push_back("history.directory: its parent " + parent.string() +
-                     " is no directory; the daemon would not start");
+                     " is not a directory; the daemon would not start");
     }
   }
   return gaps;

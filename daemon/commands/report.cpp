@@ -29,7 +29,7 @@ void add_windows(CLI::App& command, client::AskedWindows& windows) {
   last->excludes(before);
   command.add_option("--settle", windows.settle, "What --change leaves out after the change (default 10m)")
       ->needs(change);
-  command.add_option("--width", windows.width, "The most that --change takes of either side (default 24h)")
+  command.add_option("--width", windows.width, "The most that --change takes on either side (default 24h)")
       ->needs(change);
 }
 

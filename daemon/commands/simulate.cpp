@@ -41,7 +41,8 @@ void add_simulate_options(CLI::App& command, simulation::SimulateArguments& argu
   command.add_option("--discards", arguments.discards, "honoured or ignored (default honoured)");
   auto* full =
       command.add_flag("--full", arguments.full, "Follow every page: exact, slower, 10 bytes of memory a page and run");
-  command.add_option("--sample", arguments.sample_pages, "Follow about so many pages (default 65536)")->excludes(full);
+  command.add_option("--sample", arguments.sample_pages, "Follow about this many pages (default 65536)")
+      ->excludes(full);
   command.add_option("--seed", arguments.seed, "Which pages are followed (default 1)");
   command.add_option("--start", arguments.start, "full or empty (default full, in the order of addresses)");
   command.add_option("--window", arguments.window,

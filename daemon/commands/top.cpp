@@ -22,7 +22,7 @@ void add_top(CLI::App& app, ExitCode& exit_code) {
                          "daemon, root measures by itself");
   const auto options = std::make_shared<ShownOptions>();
   add_client_options(*command, options->client);
-  command->add_flag("--once", options->top.once, "Print one screen as text and end");
+  command->add_flag("--once", options->top.once, "Print one screen as text and exit");
   command->add_option("--at", options->top.at,
                       "Begin with a time in the past: 03:00, '2026-11-23 03:00', -10m, @1763866800");
   command->callback([options, &exit_code] {

@@ -87,9 +87,10 @@ Reader file_into(std::string& out, const std::filesystem::path& directory) {
     }
     // Not repeated: what stands here by mistake may be a key.
     if (value.text.empty() || has_control_character(value.text) || value.text.find("-----BEGIN") != std::string::npos) {
-      place.wrong(value,
-                  "is no file name; expected one, or the line left out (a text in PEM format stands in the key without "
-                  "_file)");
+      place.wrong(
+          value,
+          "is not a file name; expected one, or the line left out (a text in PEM format goes in the key without "
+          "_file)");
     } else {
       out = (directory / value.text).lexically_normal().string();
     }
@@ -240,7 +241,7 @@ void read_users(const Value& value, Report& report, WebFile& out) {
     if (name.empty() || name.find(':') != std::string::npos || has_control_character(name)) {
       // Not repeated: behind the colon may be a password.
       place.wrong(held,
-                  "this can be no user's name: it is empty, or contains a colon or a control character; expected NAME: "
+                  "this cannot be a user name: it is empty, or contains a colon or a control character; expected NAME: "
                   "BCRYPT_HASH");
     } else if (held.kind != Value::Kind::scalar) {
       place.wrong(held, in_quotes(name) + ": expected a bcrypt hash, got " + std::string(describe(held.kind)));
@@ -273,7 +274,7 @@ WebFileOutcome parse_web_file(std::string_view text, const std::string& path) {
           read_users(value, report, file);
         } else {
           report.add(value.at,
-                     "rate_limit: not supported: the server has bounds of its own; expected the section left out");
+                     "rate_limit: not supported: the server has its own limits; expected the section left out");
         }
       });
     }

@@ -12,18 +12,18 @@ struct Words {
 Words words_of(int status) {
   switch (status) {
     case 401:
-      return {"the daemon wants a user and a password", "put them into ~/.netrc"};
+      return {"the daemon requires a user and a password", "put them into ~/.netrc"};
     case 403:
-      return {"the daemon does not say this to whoever asks", "ask on its own host, or as a user with a password"};
+      return {"the daemon does not show this to everyone", "ask on its own host, or as a user with a password"};
     case 404:
-      return {"the daemon does not say what it measures", "set web.page to true and restart the daemon"};
+      return {"the daemon does not show what it measures", "set web.page to true and restart the daemon"};
     case 421:
-      return {"the daemon does not know the name that it was asked by",
+      return {"the daemon does not know the name it was addressed by",
               "ask by its IP address, or list the name in web.hosts"};
     case 503:
       return {"the daemon is starting or busy", "ask again in a few seconds"};
     default:
-      return {"whether something is measured is not known", ""};
+      return {"it is not known whether anything is measured", ""};
   }
 }
 

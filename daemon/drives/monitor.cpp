@@ -183,7 +183,7 @@ void DriveMonitor::note_other_version() {
   }
   status_.up = false;
   ++status_.errors["reader_version"];
-  status_.reason = "the reader of NVMe logs is of another version: restart ssdpulse-nvme.service";
+  status_.reason = "the reader of NVMe logs is a different version: restart ssdpulse-nvme.service";
   if (const auto suppressed = limiter_.admit("version")) {
     log::error("{}; until then drives are not read suppressed={}", status_.reason, *suppressed);
   }

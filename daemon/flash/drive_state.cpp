@@ -127,12 +127,12 @@ util::Result<DriveState> read_state(std::string_view bytes, const std::string& k
   std::uint64_t format = 0;
   in(format);
   if (format != kFormat) {
-    return util::fail("it is of another version");
+    return util::fail("it is from a different version");
   }
   DriveState state;
   in(state.key);
   if (state.key != key) {
-    return util::fail("it is of another drive");
+    return util::fail("it is from a different drive");
   }
   read_settings(in, state.settings);
   for (analysis::PolicyFit::Range& range : state.fit) {

@@ -22,7 +22,7 @@ util::Result<util::HashKey> read_key(const util::UniqueFd& file, const std::stri
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
       status.st_size != static_cast<off_t>(key.size()) ||
       ::read(file.get(), key.data(), key.size()) != static_cast<ssize_t>(key.size())) {
-    return util::fail(path + " is no key of 32 bytes; remove it, and another one is made");
+    return util::fail(path + " is not a key of 32 bytes; remove it, and a new one is made");
   }
   return key;
 }

@@ -49,7 +49,7 @@ struct Reader::Implementation {
   template <typename T>
   util::Result<T> answer(const std::function<Outcome<T>(PastReader&)>& question, Deadline deadline) const {
     if (Clock::now() >= deadline) {
-      return util::fail("the history is busy: ask again later");
+      return util::fail("the history is busy: try again later");
     }
     std::error_code error;
     if (!std::filesystem::exists(path, error)) {
@@ -77,7 +77,7 @@ struct Reader::Implementation {
     {
       const std::lock_guard lock(mutex);
       if (asked >= kMostQuestions) {
-        return util::fail("the history is busy: ask again later");
+        return util::fail("the history is busy: try again later");
       }
       ++asked;
       questions.emplace_back([this, &promise, &question, deadline = Clock::now() + kDeadline] {

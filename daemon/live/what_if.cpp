@@ -125,17 +125,17 @@ void add_assumptions(const FlashEstimate& drive, WhatIfAnswer& answer) {
         fmt::format("the drive has {} of spare flash ({} to {}), as usual for its size: nothing measured says more",
                     percent(spare.likely), percent(spare.lower), percent(spare.upper)));
   }
-  answer.assumptions.push_back("the host goes on to write as it did in this window");
-  answer.assumptions.push_back(fmt::format("erase blocks of {}; wear levelling, refresh and SLC caches are left out",
+  answer.assumptions.push_back("the host keeps writing as it did in this window");
+  answer.assumptions.push_back(fmt::format("erase blocks of {}; wear levelling, refresh and SLC caches are ignored",
                                            size_words(static_cast<double>(drive.report->block_bytes))));
   if (drive.report->drive_writes < kSteady) {
     answer.assumptions.push_back(
         fmt::format("{:.2f} drive writes were seen: it is steady after {:.0f}", drive.report->drive_writes, kSteady));
   }
   if (drive.report->unknown_pages > 0.1) {
-    answer.assumptions.push_back(
-        fmt::format("{} of the drive was not written since the model began and is taken for data: an fstrim would tell",
-                    percent(drive.report->unknown_pages)));
+    answer.assumptions.push_back(fmt::format(
+        "{} of the drive was not written since the model started and is assumed to be data: an fstrim would tell",
+        percent(drive.report->unknown_pages)));
   }
 }
 

@@ -42,7 +42,7 @@ struct WhatIfAnswer {
   std::vector<double> beyond;  // over-provisioning that was asked for and is not modelled
 };
 
-/// Null: the models are switched off, or the disk has not been looked at yet.
+/// Null: the models are turned off, or the disk has not been looked at yet.
 const model::FlashEstimate* estimate_of(const model::Snapshot& snapshot, const std::string& device);
 
 WhatIfAnswer what_if(const model::Snapshot& snapshot, const model::FlashEstimate& drive,

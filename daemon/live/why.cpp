@@ -117,7 +117,7 @@ std::string blind_words(const model::Snapshot& now) {
     }
   }
   return names.empty() ? ""
-                       : fmt::format(" Of {} nothing can be said: the kernel records no times (iostats is 0).",
+                       : fmt::format(" Nothing is known about {}: the kernel records no times (iostats is 0).",
                                      fmt::join(names, ", "));
 }
 
@@ -217,9 +217,9 @@ Why not_recorded(const Situation& situation, Moment moment) {
   }
   const model::PastMoment& past = *situation.past;
   if (moment.begin < *oldest) {
-    return told(Coverage::out_of_range, fmt::format("Out of range: the history reaches back to {}; what was before is "
-                                                    "not kept.",
-                                                    clock_words(*oldest, now)));
+    return told(
+        Coverage::out_of_range,
+        fmt::format("Out of range: the history reaches back to {}; nothing older is kept.", clock_words(*oldest, now)));
   }
   std::string sentence = fmt::format("No data: nothing was recorded {}", minute_words(moment.begin, now));
   if (past.recorded_until || past.recorded_from) {
@@ -228,7 +228,7 @@ Why not_recorded(const Situation& situation, Moment moment) {
     sentence += past.recorded_until && past.recorded_from ? " and" : "";
     sentence += past.recorded_from ? " from " + clock_words(*past.recorded_from, now) + " on" : "";
   }
-  return told(Coverage::no_data, sentence + ". The daemon did not run, or its history could not be written.");
+  return told(Coverage::no_data, sentence + ". The daemon was not running, or its history could not be written.");
 }
 
 /// What keeps the answer from being whole: drives that were not measured then, or not all the time.
@@ -249,7 +249,7 @@ std::string gaps_words(const Situation& situation) {
       names.push_back(device.device->name);
     }
   }
-  std::string words = names.empty() ? "" : fmt::format(" Of {} there is no data of then.", fmt::join(names, ", "));
+  std::string words = names.empty() ? "" : fmt::format(" There is no data for {} from then.", fmt::join(names, ", "));
   const auto length = std::chrono::milliseconds(past.window.to - past.window.from).count();
   if (static_cast<double>(longest) < 0.9 * static_cast<double>(length)) {
     words += fmt::format(" Only {} of that {} were measured.", duration_words(static_cast<double>(longest) / 1000),
@@ -263,7 +263,7 @@ Why at_time(const Situation& situation, WallTime at) {
   Moment moment{Coverage::recorded, std::chrono::floor<std::chrono::minutes>(at), std::chrono::minutes(1)};
   if (at > now.taken_at + kNear) {
     moment.coverage = Coverage::to_come;
-    Why answer = unknown(clock_words(at, now.taken_at) + " is yet to come.");
+    Why answer = unknown(clock_words(at, now.taken_at) + " is in the future.");
     answer.moment = moment;
     return answer;
   }
@@ -336,11 +336,11 @@ std::string cause_words(const LatencySpike& spike, const std::vector<Burst>& bur
     case SpikeCause::queue:
       return "because requests wait on the host before they reach the drive";
     case SpikeCause::saturation:
-      return "because the drive is given more than it can do";
+      return "because the drive is given more work than it can handle";
     case SpikeCause::thermal:
-      return "because the drive slows itself down to cool";
+      return "because the drive is throttling to cool down";
     case SpikeCause::error:
-      return "because I/Os fail and are tried again";
+      return "because I/Os fail and are retried";
     case SpikeCause::unknown:
       break;
   }
@@ -438,15 +438,15 @@ std::vector<std::string> evidence_sentences(const LatencySpike& spike) {
   say("full_speed_share", share("the time the device went on at full speed"));
   say("errors", number("I/Os that failed"));
   say("requeues", number("I/Os given back by the driver"));
-  say("retry_share", share("the slow time was spent trying again"));
-  say("host_written_bytes", bytes("The drive says that the host wrote"));
-  say("media_written_bytes", bytes("The drive says that it wrote to its media"));
+  say("retry_share", share("the slow time was spent on retries"));
+  say("host_written_bytes", bytes("According to the drive, the host wrote"));
+  say("media_written_bytes", bytes("According to the drive, it wrote to its media"));
   say("normal_write_amplification", number("Its usual write amplification"));
-  say("gc_events", number("Garbage collections that it reports"));
-  say("free_blocks", number("Free blocks that it has left"));
-  say("thermal_events", number("Times that it slowed itself down to cool"));
-  say("thermal_warning", [](double) { return std::string("It warns of its temperature."); });
-  say("accepted_as_baseline", [](double) { return std::string("It lasted so long that it counts as usual now."); });
+  say("gc_events", number("Garbage collections that the drive reports"));
+  say("free_blocks", number("Free blocks that the drive has left"));
+  say("thermal_events", number("Times that the drive throttled to cool down"));
+  say("thermal_warning", [](double) { return std::string("The drive warns about its temperature."); });
+  say("accepted_as_baseline", [](double) { return std::string("It lasted so long that it now counts as usual."); });
   return sentences;
 }
 

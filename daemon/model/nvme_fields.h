@@ -38,9 +38,9 @@ namespace ssdpulse::model {
   FIELD(counter, temperature_exceeded_seconds, "seconds", "threshold", \
         "Time at or above a temperature threshold, in whole minutes.") \
   FIELD(counter, thermal_management_transitions, "", "level", \
-        "Times that the drive slowed itself down to cool.") \
+        "Times that the drive throttled to cool down.") \
   FIELD(counter, thermal_management_seconds, "seconds", "level", \
-        "Time during which the drive slowed itself down to cool.") \
+        "Time during which the drive throttled to cool down.") \
   /* Of the drive: the media and what it costs to keep it */ \
   FIELD(counter, media_read_bytes, "bytes", "", "Bytes read from the media, for the host and for the drive itself.") \
   FIELD(counter, media_erased_bytes, "bytes", "", "Bytes of media erased.") \
@@ -74,7 +74,7 @@ namespace ssdpulse::model {
         "Time during which the drive slowed down because of heat, in whole minutes.") \
   FIELD(gauge, thermal_throttle_level, "", "", "How much the drive slows down because of heat; 0: not at all.") \
   FIELD(gauge, capacitor_health_ratio, "ratio", "", \
-        "Charge of the power-loss protection against what it needs; may exceed 1.") \
+        "Charge of the power-loss protection relative to what it needs; may exceed 1.") \
   FIELD(counter, power_loss_protection_starts, "", "", "Times that the power-loss protection was needed.") \
   FIELD(counter, incomplete_shutdowns, "", "", "Shutdowns whose power-loss protection did not complete.") \
   FIELD(counter, power_state_changes, "", "", "Changes of the power state.") \
@@ -115,7 +115,7 @@ namespace ssdpulse::model {
   FIELD(counter, endurance_group_media_errors, "", "", "Unrecovered data integrity errors.") \
   FIELD(counter, endurance_group_error_log_entries, "", "", "Entries ever added to the error log.") \
   FIELD(gauge, endurance_group_capacity_bytes, "bytes", "", "Capacity.") \
-  FIELD(gauge, endurance_group_unallocated_bytes, "bytes", "", "Capacity that is allocated to no namespace.") \
+  FIELD(gauge, endurance_group_unallocated_bytes, "bytes", "", "Capacity that is not allocated to any namespace.") \
   /* Of a cloud volume */ \
   FIELD(counter, volume_operations, "", "operation", "Reads and writes completed.") \
   FIELD(counter, volume_bytes, "bytes", "operation", "Bytes read and written.") \

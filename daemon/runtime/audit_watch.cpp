@@ -33,7 +33,7 @@ std::vector<audit::Acceptance> acceptances(std::string& logged) {
   if (!loaded) {
     std::string problem = config::to_string(loaded.error());
     if (problem != logged) {
-      log::warning("nothing counts as accepted: {}", problem);
+      log::warning("no findings count as accepted: {}", problem);
     }
     logged = std::move(problem);
     return list;

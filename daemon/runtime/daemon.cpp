@@ -83,7 +83,7 @@ std::optional<analysis::TenantNamer> tenant_namer(const config::Config& config) 
   }
   auto key = config.history.directory.empty() ? util::random_hash_key() : history::kept_key(config.history.directory);
   if (!key) {
-    log::warning("tenants get other names after the next start: {}", key.error().message);
+    log::warning("tenants will have different names after the next start: {}", key.error().message);
     key = util::random_hash_key();
   }
   if (!key) {
@@ -137,7 +137,7 @@ http::Response plain(unsigned status, const char* words) {
 model::MetricGroups groups_of(const config::Metrics& metrics) {
   if (metrics.profile == config::MetricsProfile::fleet) {
     if (!metrics.exclude.empty()) {
-      log::warning("metrics.exclude has no effect beside metrics.profile fleet: that is a selection of its own");
+      log::warning("metrics.exclude has no effect with metrics.profile fleet, which is a selection of its own");
     }
     return model::fleet_metric_groups();
   }

@@ -23,7 +23,7 @@ complete -c ssdpulse -n '__fish_seen_subcommand_from top why what-if history mar
 complete -c ssdpulse -n '__fish_seen_subcommand_from top why what-if history mark doctor audit' -l cacert -r -F -d 'Certificates to trust'
 complete -c ssdpulse -n '__fish_seen_subcommand_from top why what-if history mark doctor audit' -s c -l config -r -F -d 'Configuration file of the daemon'
 complete -c ssdpulse -n '__fish_seen_subcommand_from top why what-if history mark doctor audit' -l json -d 'Print the answer as JSON'
-complete -c ssdpulse -n '__fish_seen_subcommand_from doctor audit' -l all -d 'Show also what is fine'
+complete -c ssdpulse -n '__fish_seen_subcommand_from doctor audit' -l all -d 'Also show what is fine'
 complete -c ssdpulse -n '__fish_seen_subcommand_from doctor audit' -s v -l verbose -d 'Show everything that is known about each finding'
 complete -c ssdpulse -n '__fish_seen_subcommand_from audit' -l markdown -d 'Print Markdown'
 complete -c ssdpulse -n '__fish_seen_subcommand_from audit' -l rules -d 'List the rules'
@@ -49,7 +49,7 @@ complete -c ssdpulse -n '__fish_seen_subcommand_from why' -l at -x -d 'Of a time
 complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l device -x -a '(command ls /sys/block)' -d 'Name, serial number or WWID'
 complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l from -x -d 'Since when'
 complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l to -x -d 'Until when'
-complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l points -x -d 'At most so many lines'
+complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l points -x -d 'At most this many lines'
 complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l csv -d 'Print CSV'
 complete -c ssdpulse -n '__fish_seen_subcommand_from history' -l history.directory -x -a '(__fish_complete_directories)' -d 'Where it is, without a daemon'
 

@@ -148,7 +148,7 @@ Result<Listener> listen_on_unix(const std::string& path) {
   struct stat found {};
   if (::lstat(path.c_str(), &found) == 0) {
     if (!S_ISSOCK(found.st_mode)) {
-      return fail(message + ": a file of that name is there, and is no socket; remove it, or choose another path",
+      return fail(message + ": a file of that name exists and is not a socket; remove it, or choose another path",
                   EEXIST);
     }
     const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

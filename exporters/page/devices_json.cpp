@@ -209,7 +209,7 @@ Json nvme_json(const model::NvmeDrive* drive) {
           {"temperature_celsius", value_of(*drive, model::NvmeField::temperature_celsius, "composite")}};
 }
 
-/// What the flash model says of the drive, in words; null: it was not looked at yet, or the models are switched off.
+/// What the flash model says of the drive, in words; null: it was not looked at yet, or the models are turned off.
 Json modelled_json(const model::Snapshot& snapshot, const std::string& device) {
   const model::FlashEstimate* const drive = live::estimate_of(snapshot, device);
   return drive == nullptr ? Json() : Json(text(live::flash_words(*drive)));

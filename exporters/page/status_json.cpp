@@ -36,7 +36,7 @@ void forgotten(const live::RecentPast& past, Gaps& gaps) {
   if (reach.last - reach.first + 1 < live::Ring::kFrames && past.since() && reach.first > 0 &&
       reach.begin - *past.since() > std::chrono::seconds(2)) {
     gaps.add("Seconds before " + live::clock_words(reach.begin),
-             "so many busy devices do not leave memory for 15 minutes");
+             "with so many busy devices, there is not enough memory for 15 minutes");
   }
 }
 

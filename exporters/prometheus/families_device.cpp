@@ -71,10 +71,10 @@ constexpr LabelDescription kIdentity[] = {
     {"wwid", "its world-wide identifier"},
     {"transport", "how it is attached: nvme, sata, sas, ..."},
     {"scheduler", "its I/O scheduler"},
-    {"rotational", "whether the kernel takes it for a spinning disk", kTrueOrFalse},
+    {"rotational", "whether the kernel considers it a spinning disk", kTrueOrFalse},
     {"write_back_cache", "whether it has a volatile write cache that flushes must empty", kTrueOrFalse},
     {"discard", "whether it accepts discards", kTrueOrFalse},
-    {"iostats", "whether the kernel keeps statistics of it (queue/iostats)", kTrueOrFalse},
+    {"iostats", "whether the kernel keeps statistics for it (queue/iostats)", kTrueOrFalse},
 };
 constexpr LabelDescription kMember[] = {
     {"array", "the md or dm device"},
@@ -103,12 +103,12 @@ constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_device_size_bytes", "Capacity of the disk.", "bytes", Type::gauge, Modes::all, kDeviceLabels, "",
      device_size},
     {"ssdpulse_device_member_info", "The disk is part of this md or dm device, directly or through another; always 1.",
-     "", Type::gauge, Modes::all, kMember, "the disk is part of none", device_member_info},
+     "", Type::gauge, Modes::all, kMember, "the disk is part of no such device", device_member_info},
     {"ssdpulse_filesystem_info", "A mounted file system and a disk below it; always 1.", "", Type::gauge, Modes::all,
      kFilesystem, "no file system on the disk is mounted", filesystem_info},
     {"ssdpulse_audit_finding_info",
-     "Something is in danger on this host, or a change is advised, and nobody has accepted it: see `ssdpulse audit`. "
-     "Judged every five minutes; always 1.",
+     "A finding of `ssdpulse audit` that has not been accepted: something on this host is in danger, or a change is "
+     "advised. Evaluated every five minutes; always 1.",
      "", Type::gauge, Modes::all, kAuditFinding, "there is no such finding", audit_findings},
 };
 

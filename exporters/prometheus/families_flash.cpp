@@ -214,9 +214,9 @@ constexpr std::array<std::string_view, 2> kStateFailures{"rejected", "not_writte
 constexpr std::array<std::string_view, 4> kScales{"all", "fewer_what_ifs", "smaller_samples", "fewer_drives"};
 
 constexpr LabelDescription kDrive{"controller", "the NVMe drive: the lowest live controller of its subsystem"};
-constexpr LabelDescription kDisk{"device", "the disk, where it is no NVMe drive"};
+constexpr LabelDescription kDisk{"device", "the disk, if it is not an NVMe drive"};
 constexpr LabelDescription kWindow{
-    "window", "over which time; drive_write: as long as the host took to write what the drive holds",
+    "window", "the period; drive_write: the time the host took to write as much as the drive holds",
     model::kFlashWindowNames};
 constexpr LabelDescription kHint{"hint", "the lifetime that the writer declared", model::kWriteHintNames};
 
@@ -224,18 +224,18 @@ constexpr LabelDescription kDriveLabels[]{kDrive, kDisk};
 constexpr LabelDescription kAmplificationLabels[]{
     kDrive,
     kDisk,
-    {"policy", "how the drive collects garbage; any: the bounds hold for each that may be the drive's"},
+    {"policy", "how the drive collects garbage; any: the bounds hold for every policy that the drive may use"},
     {"overprovisioning",
-     "flash beyond what the host sees, over that: a number; fitted: by the drive's media counter; usual: of drives of "
-     "this size"},
+     "flash beyond what the host sees, divided by what it sees: a number; fitted: to the drive's media counter; usual: "
+     "for drives of this size"},
     {"discards", "whether the drive makes use of them", model::kDiscardsNames},
     {"placement", "what the drive keeps apart", model::kPlacementNames},
     kWindow};
 constexpr LabelDescription kSilenceLabels[]{
     kDrive, kDisk, kWindow, {"reason", "why there is no estimate", model::kFlashSilenceNames}};
 constexpr LabelDescription kBasisLabels[]{
-    kDrive, kDisk, {"basis", "where it is known from", model::kOverprovisioningBasisNames}};
-constexpr LabelDescription kKindLabels[]{kDrive, kDisk, {"kind", "of event; discard: zeroes, too", kKinds}};
+    kDrive, kDisk, {"basis", "how it is known", model::kOverprovisioningBasisNames}};
+constexpr LabelDescription kKindLabels[]{kDrive, kDisk, {"kind", "of event; discard: also zeroes", kKinds}};
 constexpr LabelDescription kHintLabels[]{kDrive, kDisk, kHint};
 constexpr LabelDescription kLifetimeLabels[]{kDrive, kDisk, kHint, {"share", "0.1, 0.5 or 0.9 of what was written"}};
 constexpr LabelDescription kOrderLabels[]{kDrive,
@@ -252,7 +252,7 @@ constexpr std::string_view kNoModel = "the drive has no model";
 constexpr std::string_view kOff = "flash_model.enabled is false";
 constexpr std::string_view kNoDrift = "the drive has no counter of media writes, or it was not fitted a day ago";
 constexpr std::string_view kNoDiscard = "no discard of at least 95 % of the drive was seen";
-constexpr std::string_view kFewPages = "fewer than 100 followed pages were written with this hint and again";
+constexpr std::string_view kFewPages = "fewer than 100 followed pages were written with this hint and then rewritten";
 
 constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_modelled_write_amplification_ratio",
@@ -269,56 +269,55 @@ constexpr FamilyDescription kFamilies[] = {
      "Why the write amplification of a window is not modelled; always 1.", "", Type::gauge, Modes::all, kSilenceLabels,
      "there is an estimate", silence},
     {"ssdpulse_model_effective_overprovisioning_ratio",
-     "Flash beyond what the host sees, over that, which the model assumes of the drive.", "ratio", Type::gauge,
-     Modes::all, kBasisLabels, kNoModel, overprovisioning<&model::EffectiveOverprovisioning::likely>},
+     "Flash beyond what the host sees, divided by what it sees, as the model assumes for the drive.", "ratio",
+     Type::gauge, Modes::all, kBasisLabels, kNoModel, overprovisioning<&model::EffectiveOverprovisioning::likely>},
     {"ssdpulse_model_effective_overprovisioning_lower_ratio", "Lower bound of that over-provisioning.", "ratio",
      Type::gauge, Modes::all, kBasisLabels, kNoModel, overprovisioning<&model::EffectiveOverprovisioning::lower>},
     {"ssdpulse_model_effective_overprovisioning_upper_ratio", "Upper bound of that over-provisioning.", "ratio",
      Type::gauge, Modes::all, kBasisLabels, kNoModel, overprovisioning<&model::EffectiveOverprovisioning::upper>},
     {"ssdpulse_model_drift_ratio",
-     "Modelled over measured write amplification of the last day, less 1, at the over-provisioning that was fitted "
-     "before. Where 0 is outside the bounds, the drive works in another way than the model.",
+     "Modelled divided by measured write amplification of the last day, minus 1, at the over-provisioning that was "
+     "fitted before. If 0 is outside the bounds, the drive works differently from the model.",
      "ratio", Type::gauge, Modes::all, kDriveLabels, kNoDrift, drift<&model::ModelDrift::ratio>},
     {"ssdpulse_model_drift_lower_ratio", "Lower bound of that drift.", "ratio", Type::gauge, Modes::all, kDriveLabels,
      kNoDrift, drift<&model::ModelDrift::lower>},
     {"ssdpulse_model_drift_upper_ratio", "Upper bound of that drift.", "ratio", Type::gauge, Modes::all, kDriveLabels,
      kNoDrift, drift<&model::ModelDrift::upper>},
     {"ssdpulse_model_written_drive_writes",
-     "What the host wrote since the model began, over what the drive holds: it says something from 0.5 to 1 on, and is "
-     "steady from 2 on.",
+     "What the host wrote since the model started, divided by what the drive holds. The model is meaningful from 0.5 "
+     "to 1 on, and steady from 2 on.",
      "", Type::gauge, Modes::all, kDriveLabels, kNoModel, figure<&FlashReport::drive_writes>},
     {"ssdpulse_model_unknown_pages_ratio",
-     "Share of the drive that was neither written nor discarded since the model began: whether it holds data is not "
-     "known.",
+     "Share of the drive that has been neither written nor discarded since the model started: whether it holds data is "
+     "unknown.",
      "ratio", Type::gauge, Modes::all, kDriveLabels, kNoModel, figure<&FlashReport::unknown_pages>},
-    {"ssdpulse_model_sampled_writes_total", "Writes of followed pages that the model took.", "", Type::counter,
+    {"ssdpulse_model_sampled_writes_total", "Writes to followed pages that reached the model.", "", Type::counter,
      Modes::all, kDriveLabels, kNoModel, count<&FlashReport::sampled_writes>},
     {"ssdpulse_model_lost_events_total", "Events of followed pages that never reached the model.", "", Type::counter,
      Modes::all, kKindLabels, kNoModel, lost_events},
     {"ssdpulse_model_lost_events_ratio",
-     "Share of the events of the last drive write that was lost. Beyond 0.03 of writes or 0.005 of discards there is "
-     "no "
-     "estimate.",
+     "Share of the events of the last drive write that were lost. Above 0.03 of writes or 0.005 of discards, there is "
+     "no estimate.",
      "ratio", Type::gauge, Modes::all, kKindLabels, kNoModel, lost_share},
     {"ssdpulse_model_block_bytes",
-     "Size of the erase block that is modelled. Where real ones are smaller than files, the model reads high.", "bytes",
+     "Size of the modelled erase block. If real ones are smaller than files, the model reads high.", "bytes",
      Type::gauge, Modes::all, kDriveLabels, kNoModel, count<&FlashReport::block_bytes>},
     {"ssdpulse_write_lifetime_bytes",
-     "How much the host writes to the drive until this share of what was written with this hint is written again or "
+     "How much the host writes to the drive until this share of what was written with this hint is overwritten or "
      "discarded.",
      "bytes", Type::gauge, Modes::all, kLifetimeLabels, kFewPages, lifetime},
-    {"ssdpulse_write_lifetime_alive_ratio", "Share of what was written with this hint that is there still.", "ratio",
+    {"ssdpulse_write_lifetime_alive_ratio", "Share of what was written with this hint that is still there.", "ratio",
      Type::gauge, Modes::all, kHintLabels, kFewPages, alive},
     {"ssdpulse_write_hint_order_violation",
-     "Data that is declared to live shorter lives longer: its median lifetime over that of the other.", "", Type::gauge,
+     "Data declared shorter-lived lives longer: its median lifetime divided by that of the other.", "", Type::gauge,
      Modes::all, kOrderLabels, "no two hints are known to be in the wrong order", order_violation},
     {"ssdpulse_written_since_full_discard_bytes", "What the host wrote since a discard of at least 95 % of the drive.",
      "bytes", Type::gauge, Modes::all, kDriveLabels, kNoDiscard, since_discard},
     {"ssdpulse_collection_begins_lower_bytes",
-     "After so many bytes since a full discard, at the earliest, garbage collection begins.", "bytes", Type::gauge,
+     "Bytes written after a full discard before garbage collection begins, at the earliest.", "bytes", Type::gauge,
      Modes::all, kDriveLabels, kNoDiscard, collection_begins<&model::ByteRange::lower>},
     {"ssdpulse_collection_begins_upper_bytes",
-     "After so many bytes since a full discard, at the latest, garbage collection begins.", "bytes", Type::gauge,
+     "Bytes written after a full discard before garbage collection begins, at the latest.", "bytes", Type::gauge,
      Modes::all, kDriveLabels, kNoDiscard, collection_begins<&model::ByteRange::upper>},
     {"ssdpulse_model_memory_bytes",
      "Memory of all flash models.",
@@ -340,14 +339,14 @@ constexpr FamilyDescription kFamilies[] = {
      "Whether the memory suffices for all what-ifs of all drives, and if not, what was given up; always 1.", "",
      Type::gauge, Modes::all, kScaleLabels, kOff, scale},
     {"ssdpulse_model_overflowed_events_total",
-     "Events that the models' thread did not take in time: among the lost ones.",
+     "Events that the models' thread did not take in time; included in the lost ones.",
      "",
      Type::counter,
      Modes::all,
      {},
      kOff,
      overflowed},
-    {"ssdpulse_model_state_failures_total", "States of models that could not be kept or resumed over a restart.", "",
+    {"ssdpulse_model_state_failures_total", "Model states that could not be saved, or resumed after a restart.", "",
      Type::counter, Modes::all, kStateLabels, kOff, state_failures},
 };
 

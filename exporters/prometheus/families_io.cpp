@@ -113,7 +113,7 @@ void in_flight(const Snapshot& snapshot, Samples& out) {
 
 constexpr std::string_view kNoSample = "the disk has completed no such request";
 constexpr std::string_view kNoStampedSample =
-    "the disk has completed no such request, or the kernel keeps no statistics of it (queue/iostats is 0)";
+    "the disk has completed no such request, or the kernel keeps no statistics for it (queue/iostats is 0)";
 constexpr std::string_view kNoneYet = "the disk has had no such request, except for read and write";
 
 constexpr auto kOperationsAndCommit = join(model::kOperationNames, std::array<std::string_view, 1>{"commit"});

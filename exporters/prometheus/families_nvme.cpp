@@ -256,7 +256,7 @@ constexpr std::string_view kNoReading = "the drive has not been read yet";
 constexpr std::string_view kNoMediaWrites = "the drive has no counter of media writes, or it has not been read yet";
 constexpr std::string_view kWideBounds =
     "the bounds are more than 20 % apart, or fewer than three readings with writes between them are in the window";
-constexpr std::string_view kNoDrift = "not all namespaces of the drive are measured, or two readings are not there yet";
+constexpr std::string_view kNoDrift = "not all namespaces of the drive are measured, or there are not two readings yet";
 constexpr std::string_view kNoWear = "the drive does not report what it is based on, or it has not changed yet";
 
 constexpr std::array<std::string_view, 5> kWindows{"5m", "1h", "24h", "7d", "lifetime"};
@@ -265,18 +265,18 @@ constexpr std::array<std::string_view, 2> kBases{"percentage_used", "endurance_e
 
 constexpr LabelDescription kSource{"source", "the counters that are used: fdp, ocp, a vendor's page, endurance_group"};
 constexpr LabelDescription kHostSourceLabels[] = {
-    kController, {"source", "the counters that are used: as of media writes, or smart where there is none"}};
+    kController, {"source", "the counters that are used: the same as for media writes, or smart if there are none"}};
 constexpr LabelDescription kSourceLabels[] = {kController, kSource};
 constexpr LabelDescription kWindowLabels[] = {
-    kController, kSource, {"window", "over which time; lifetime: since the drive's first day", kWindows}};
-constexpr LabelDescription kCoveredLabels[] = {kController, kSource, {"window", "over which time", kWindowsOfTime}};
+    kController, kSource, {"window", "the period; lifetime: since the drive's first day", kWindows}};
+constexpr LabelDescription kCoveredLabels[] = {kController, kSource, {"window", "the period", kWindowsOfTime}};
 constexpr LabelDescription kSourceInfoLabels[] = {
     kController,
     {"source", "the counters that are used; none: the drive has none of media writes"},
     {"reason", "why no better one, or what is wrong with it"}};
-constexpr LabelDescription kBasisLabels[] = {kController, {"basis", "what the drive reports of its wear", kBases}};
+constexpr LabelDescription kBasisLabels[] = {kController, {"basis", "what the drive reports about its wear", kBases}};
 constexpr LabelDescription kRefusedLabels[] = {
-    kController, {"page", "the log page"}, {"reason", "what the drive answered, or what it has in its place"}};
+    kController, {"page", "the log page"}, {"reason", "what the drive answered, or what it has instead"}};
 constexpr LabelDescription kIdentity[] = {kController,
                                           {"model", "as the drive reports it"},
                                           {"serial", "as the drive reports it"},
@@ -301,11 +301,12 @@ constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_nvme_namespace_info", "A namespace of an NVMe drive, as a block device; always 1.", "", Type::gauge,
      Modes::all, kNamespace, "", namespace_info},
     {"ssdpulse_nvme_block_size_rank",
-     "How fast the drive says that it is if formatted with blocks of this size and no metadata. 0: best, 3: degraded.",
+     "How the drive ranks its own performance if formatted with blocks of this size and no metadata. 0: best, 3: "
+     "degraded.",
      "", Type::gauge, Modes::all, kBlockSize, "the drive has not been read yet, or it is formatted with metadata",
      block_sizes},
-    {"ssdpulse_nvme_host_memory_buffer_bytes", "Memory of the host that the drive asks for, for its own use; 0: none.",
-     "bytes", Type::gauge, Modes::all, kHostMemory, kNoReading, host_memory},
+    {"ssdpulse_nvme_host_memory_buffer_bytes", "Host memory that the drive requests for its own use; 0: none.", "bytes",
+     Type::gauge, Modes::all, kHostMemory, kNoReading, host_memory},
     {"ssdpulse_nvme_host_written_bytes_total",
      "Bytes that hosts wrote to the drive over its life, by the drive's own counter. Continues when that counter is "
      "reset. With source fdp: since placement was set up.",
@@ -317,22 +318,23 @@ constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_write_amplification_ratio", "Media writes per host write in the window.", "ratio", Type::gauge,
      Modes::all, kWindowLabels, kWideBounds, ratio<&model::WriteAmplificationRatio::ratio>},
     {"ssdpulse_write_amplification_lower_ratio",
-     "Lower bound of the write amplification, whatever the granularity of the drive's counters hides.", "ratio",
+     "Lower bound of the write amplification, allowing for the granularity of the drive's counters.", "ratio",
      Type::gauge, Modes::all, kWindowLabels, kWideBounds, ratio<&model::WriteAmplificationRatio::lower>},
     {"ssdpulse_write_amplification_upper_ratio",
-     "Upper bound of the write amplification, whatever the granularity of the drive's counters hides.", "ratio",
+     "Upper bound of the write amplification, allowing for the granularity of the drive's counters.", "ratio",
      Type::gauge, Modes::all, kWindowLabels, kWideBounds, ratio<&model::WriteAmplificationRatio::upper>},
     {"ssdpulse_write_amplification_covered_seconds",
      "How much of the window the write amplification covers: less than the window after a start.", "seconds",
      Type::gauge, Modes::all, kCoveredLabels, kWideBounds, covered_window},
     {"ssdpulse_write_amplification_age_seconds",
-     "How long before the newest reading the window ends: more than 0 where the drive's counters lag.", "seconds",
+     "How long before the newest reading the window ends: more than 0 if the drive's counters lag.", "seconds",
      Type::gauge, Modes::all, kWindowLabels, kWideBounds, window_age},
     {"ssdpulse_write_amplification_source_info", "Which of the drive's counters is used; always 1.", "", Type::gauge,
      Modes::all, kSourceInfoLabels, "the drive has not been read yet", source_info},
     {"ssdpulse_nvme_write_epochs_total",
-     "Times that the drive's write counters fell: they were reset or rolled back, or the firmware was replaced.", "",
-     Type::counter, Modes::all, kControllerLabels, kNoMediaWrites, epochs},
+     "Number of times that the drive's write counters fell: they were reset or rolled back, or the firmware was "
+     "replaced.",
+     "", Type::counter, Modes::all, kControllerLabels, kNoMediaWrites, epochs},
     {"ssdpulse_nvme_idle_media_written_bytes_total",
      "Bytes written to the media while hosts wrote nothing: refresh, garbage collection, wear levelling.", "bytes",
      Type::counter, Modes::all, kControllerLabels, kNoMediaWrites, idle_media_written},
@@ -366,7 +368,7 @@ constexpr FamilyDescription kFamilies[] = {
      "Time between two polls: longer than configured where reading log pages slows down I/O.", "seconds", Type::gauge,
      Modes::all, kControllerLabels, kNoReading, poll_interval},
     {"ssdpulse_nvme_log_read_latency_effect_ratio",
-     "99th percentile of reads and writes within 50 ms of a scheduled poll, divided by that of all others. Where polls "
+     "99th percentile of reads and writes within 50 ms of a scheduled poll, divided by that of all others. If polls "
      "hurt, drives of that model are polled less often until a day has been calm.",
      "ratio", Type::gauge, Modes::all, kControllerLabels, "too few I/Os have been compared", read_effect},
     {"ssdpulse_nvme_refused_page_info", "A log page that is not requested again for a day; always 1.", "", Type::gauge,

@@ -147,7 +147,7 @@ constexpr LabelDescription kSourceController{"controller", "with source nvme: th
 
 constexpr LabelDescription kLossLabels[] = {
     {"cause",
-     "completion_missed: the completion was never seen (another I/O took the slot, or twice the kernel itself had "
+     "completion_missed: the completion was never seen (another I/O took the slot, or the kernel itself twice had "
      "nothing in flight); stray: a completion whose issue was not seen; slot_collision: only on disks with more tags "
      "than the table holds; clock: an end before its start, counted in the zero bucket; unstamped: the kernel gave no "
      "start time, so there is no queue or total latency (queue/iostats is 0); device_table_full: the tables have no "
@@ -164,7 +164,7 @@ constexpr LabelDescription kSourceErrorLabels[] = {
     kSourceController,
     {"kind", "what failed: refused, timeout, garbage, reader_gone, dropped_row, ..."}};
 constexpr std::array<std::string_view, 2> kResolutions{"minute", "hour"};
-constexpr LabelDescription kResolutionLabels[] = {{"resolution", "how finely times can be told apart", kResolutions}};
+constexpr LabelDescription kResolutionLabels[] = {{"resolution", "how fine the times are", kResolutions}};
 constexpr LabelDescription kUseLabels[] = {{"use", "what the memory holds", kMemoryUses}};
 constexpr LabelDescription kFeatureLabels[] = {{"feature", "what was looked for in the kernel's type information"},
                                                {"decision", "what was found, and is used"}};
@@ -180,12 +180,13 @@ constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_lost_events_total", "I/Os that could not be measured, or only in part.", "", Type::counter, Modes::all,
      kLossLabels, "", lost_events},
     {"ssdpulse_accounting_drift_ios",
-     "I/Os counted by ssdpulse minus those in the kernel's diskstats, compared whenever both stand still. 0 is "
+     "I/Os counted by ssdpulse minus those in the kernel's diskstats, compared whenever both are idle. 0 is "
      "correct.",
      "ios", Type::gauge, Modes::all, kDriftLabels,
-     "the disk has not been quiet yet, or the kernel keeps no statistics of it (queue/iostats is 0)", accounting_drift},
+     "the disk has not been quiet yet, or the kernel keeps no statistics for it (queue/iostats is 0)",
+     accounting_drift},
     {"ssdpulse_config_last_reload_successful",
-     "1 if the last attempt to load the configuration succeeded, 0 if it was refused and the one before stays in "
+     "1 if the last attempt to load the configuration succeeded, 0 if it was refused and the previous one stays in "
      "force.",
      "",
      Type::gauge,
@@ -194,15 +195,15 @@ constexpr FamilyDescription kFamilies[] = {
      "",
      [](const Snapshot& s, Samples& out) { out.add({}, s.configuration.last_reload_successful ? 1 : 0); }},
     {"ssdpulse_config_last_reload_success_timestamp_seconds",
-     "When the configuration that is in force was loaded.",
+     "When the running configuration was loaded.",
      "seconds",
      Type::gauge,
      Modes::all,
      {},
      "",
      [](const Snapshot& s, Samples& out) { out.add({}, seconds_since_epoch(s.configuration.loaded_at)); }},
-    {"ssdpulse_source_up", "1 if the source delivers, 0 if it does not.", "", Type::gauge, Modes::all, kSourceLabels,
-     "", source_up},
+    {"ssdpulse_source_up", "1 if the source delivers data, 0 if it does not.", "", Type::gauge, Modes::all,
+     kSourceLabels, "", source_up},
     {"ssdpulse_source_errors_total", "Failed attempts of a source to read something.", "", Type::counter, Modes::all,
      kSourceErrorLabels, "the source has had no error of this kind", source_errors},
     {"ssdpulse_history_rows_written_total",
@@ -242,7 +243,7 @@ constexpr FamilyDescription kFamilies[] = {
        }
      }},
     {"ssdpulse_history_begin_timestamp_seconds",
-     "The oldest time of which the history has histograms: by minute, and by hour, which reach farther.", "seconds",
+     "The oldest time for which the history has histograms: by minute, and by hour, which go back further.", "seconds",
      Type::gauge, Modes::all, kResolutionLabels, "no history is kept, or nothing was written yet",
      [](const Snapshot& s, Samples& out) {
        const auto add = [&](std::string_view resolution, const std::optional<model::WallTime>& from) {
@@ -256,8 +257,8 @@ constexpr FamilyDescription kFamilies[] = {
          add(kResolutions[1], s.history->hours_from);
        }
      }},
-    {"ssdpulse_kernel_memory_bytes", "Kernel memory that the BPF maps occupy, fixed at the start.", "bytes",
-     Type::gauge, Modes::all, kUseLabels, "", kernel_memory},
+    {"ssdpulse_kernel_memory_bytes", "Kernel memory that the BPF maps occupy, fixed at startup.", "bytes", Type::gauge,
+     Modes::all, kUseLabels, "", kernel_memory},
     {"ssdpulse_kernel_feature_info", "What the running kernel offers, and what follows from it; always 1.", "",
      Type::gauge, Modes::all, kFeatureLabels, "", kernel_features},
     {"ssdpulse_latency_mode_info", "The latency mode in force; always 1.", "", Type::gauge, Modes::all, kModeLabels, "",
@@ -289,20 +290,20 @@ constexpr FamilyDescription kFamilies[] = {
     {"ssdpulse_bpf_run_seconds_total", "Time spent in a BPF program.", "seconds", Type::counter, Modes::all,
      kProgramLabels, kNoBpfStats, bpf_run_seconds},
     {"ssdpulse_estimated_bpf_cpu_ratio",
-     "Share of the time of all CPUs that the BPF programs take: their runs, by what one costs on this host as measured "
-     "at the start, or the kernel's own account while kernel.bpf_stats_enabled is on.",
+     "Share of all CPUs' time that the BPF programs take: their runs times the cost of one, as measured on this host "
+     "at startup, or the kernel's own figure while kernel.bpf_stats_enabled is on.",
      "ratio",
      Type::gauge,
      Modes::all,
      {},
-     "what a run costs could not be measured, and the kernel keeps no account",
+     "the cost of a run could not be measured, and the kernel keeps no figure",
      [](const Snapshot& s, Samples& out) {
        if (s.own_cost.ratio) {
          out.add({}, *s.own_cost.ratio);
        }
      }},
     {"ssdpulse_cpu_limit_ratio",
-     "What the share of all CPUs' time may be (limits.cpu).",
+     "Largest share of all CPUs' time that the BPF programs may take (limits.cpu).",
      "ratio",
      Type::gauge,
      Modes::all,
@@ -315,7 +316,7 @@ constexpr FamilyDescription kFamilies[] = {
      }},
     {"ssdpulse_cpu_limit_level",
      "What is turned off to stay below limits.cpu: 0 nothing; 1 tenants, paths, and samples for the flash models; 2 "
-     "also all that latency.mode completion-only does without; 3 the programs are detached until a restart.",
+     "also everything that latency.mode completion-only omits; 3 the programs are detached until a restart.",
      "",
      Type::gauge,
      Modes::all,
@@ -357,7 +358,7 @@ constexpr FamilyDescription kFamilies[] = {
      "",
      [](const Snapshot& s, Samples& out) { out.add({}, to_double(s.process.open_fds)); }},
     {"process_max_fds",
-     "File descriptors that the daemon may open at most.",
+     "Maximum number of file descriptors that the daemon may open.",
      "",
      Type::gauge,
      Modes::all,

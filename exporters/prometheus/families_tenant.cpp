@@ -106,10 +106,10 @@ void info(const Snapshot& snapshot, Samples& out) {
 constexpr LabelDescription kAttributedOperation{"operation", "what the request does", model::kAttributedOperationNames};
 constexpr LabelDescription kTenant{
     "tenant",
-    "whose: a unit of systemd, docker/ID, podman/ID, pod/UID/ID, lxc/NAME, vm/NAME, user/UID, job/ID, a name of "
-    "attribution.patterns, or the path of a cgroup; /: the root, as which the kernel counts what nobody below it is "
-    "charged with; other: tenants for which there was no series, or whose name was not known yet; a hash where "
-    "attribution.names says so"};
+    "a systemd unit, docker/ID, podman/ID, pod/UID/ID, lxc/NAME, vm/NAME, user/UID, job/ID, a name of "
+    "attribution.patterns, or the path of a cgroup; /: the root, to which the kernel charges what it charges to no "
+    "cgroup below; other: tenants that got no series, or whose name was not known yet; a hash if attribution.names "
+    "says so"};
 constexpr LabelDescription kTenantLabels[] = {kDevice, kAttributedOperation, kTenant};
 constexpr LabelDescription kDepartedLabels[] = {kDevice, kAttributedOperation};
 constexpr LabelDescription kCommitLabels[] = {kDevice, kTenant};
@@ -125,48 +125,45 @@ constexpr LabelDescription kPathLabels[] = {
 constexpr LabelDescription kInfoLabels[] = {
     kTenant,
     {"kind", "what it is", model::kTenantKindNames},
-    {"cgroup", "path of the directory that stands for it; absent where several do, and where names are hashed"},
+    {"cgroup", "path of its directory; absent if it has several, or if names are hashed"},
 };
 
-constexpr std::string_view kOff =
-    "attribution.enabled is false or attribution.names is off, and where nothing was counted";
-constexpr std::string_view kNoPaths = "attribution.enabled is false, and where nothing was counted";
+constexpr std::string_view kOff = "attribution.enabled is false, attribution.names is off, or nothing was counted";
+constexpr std::string_view kNoPaths = "attribution.enabled is false, or nothing was counted";
 
 constexpr FamilyDescription kFamilies[] = {
 
     {"ssdpulse_tenant_ios_total",
-     "I/Os that ended, by who sent them. Over all tenants, with ssdpulse_tenant_departed_ios, it is what "
-     "ssdpulse_path_ios_total is over all paths. A tenant's series ends some minutes after its last cgroup, or earlier "
-     "where another one needs the place; should it come back, it counts from 0.",
+     "Completed I/Os, by the tenant that sent them. Summed over all tenants, with ssdpulse_tenant_departed_ios, it "
+     "equals ssdpulse_path_ios_total summed over all paths. A tenant's series ends some minutes after its last cgroup, "
+     "or earlier if another tenant needs the place; if the tenant comes back, it counts from 0.",
      "ios", Type::counter, Modes::all, kTenantLabels, kOff, by_tenant<ios>},
     {"ssdpulse_tenant_bytes_total", "Bytes of those I/Os.", "bytes", Type::counter, Modes::all, kTenantLabels, kOff,
      by_tenant<bytes>},
     {"ssdpulse_tenant_device_seconds_total",
-     "Time from the issue to the end of those I/Os, summed over I/Os, without those whose issue was not seen: divided "
-     "by "
-     "the I/Os, how long the device takes for one of this tenant's.",
+     "Time from issue to completion of those I/Os, summed over I/Os, without those whose issue was not seen. Divided "
+     "by the I/Os, it is how long the device takes for one I/O of this tenant.",
      "seconds", Type::counter, Modes::full_only, kTenantLabels, kOff, by_tenant<seconds>},
-    {"ssdpulse_tenant_commits_total", "Flush sequences and FUA writes that ended, by who asked for them.", "",
-     Type::counter, Modes::all, kCommitLabels, kOff, commits},
+    {"ssdpulse_tenant_commits_total", "Completed flush sequences and FUA writes, by the tenant that asked for them.",
+     "", Type::counter, Modes::all, kCommitLabels, kOff, commits},
     {"ssdpulse_tenant_departed_ios",
-     "I/Os of tenants whose series have ended. A gauge, because it grows by a whole total at once: no rate can be "
-     "taken "
-     "of it.",
+     "I/Os of tenants whose series have ended. A gauge, because it grows by a tenant's whole total at once: do not "
+     "take its rate.",
      "ios", Type::gauge, Modes::all, kDepartedLabels, kOff, departed<ios>},
     {"ssdpulse_tenant_departed_bytes", "Bytes of those I/Os.", "bytes", Type::gauge, Modes::all, kDepartedLabels, kOff,
      departed<bytes>},
     {"ssdpulse_tenant_departed_device_seconds", "Device time of those I/Os.", "seconds", Type::gauge, Modes::full_only,
      kDepartedLabels, kOff, departed<seconds>},
-    {"ssdpulse_tenant_info", "Which tenants there are. One of several cgroups shows the first.", "", Type::gauge,
-     Modes::all, kInfoLabels, kOff, info},
+    {"ssdpulse_tenant_info", "The tenants. One with several cgroups shows the first.", "", Type::gauge, Modes::all,
+     kInfoLabels, kOff, info},
     {"ssdpulse_path_ios_total",
-     "I/Os that ended, by the way that they came into the kernel. Over all paths it is the number of I/Os of the "
+     "Completed I/Os, by how they entered the kernel. Summed over all paths, it is the number of I/Os of the "
      "operation, strays included.",
      "ios", Type::counter, Modes::all, kPathLabels, kNoPaths, by_path<ios>},
     {"ssdpulse_path_bytes_total", "Bytes of those I/Os.", "bytes", Type::counter, Modes::all, kPathLabels, kNoPaths,
      by_path<bytes>},
     {"ssdpulse_path_device_seconds_total",
-     "Time from the issue to the end of those I/Os, summed over I/Os, without those whose issue was not seen.",
+     "Time from issue to completion of those I/Os, summed over I/Os, without those whose issue was not seen.",
      "seconds", Type::counter, Modes::full_only, kPathLabels, kNoPaths, by_path<seconds>},
 };
 

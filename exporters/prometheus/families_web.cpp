@@ -65,8 +65,8 @@ constexpr FamilyDescription kFamilies[] = {
      "",
      counter<&WebFigures::accept_errors>},
     {"ssdpulse_web_failed_handshakes_total",
-     "Connections that ended before their TLS handshake did: clients that said nothing, spoke no TLS, had no "
-     "certificate that is accepted, or did not accept ours. The log names one a minute for each reason.",
+     "Connections that ended before their TLS handshake did: clients that sent nothing, did not speak TLS, had no "
+     "accepted certificate, or did not accept ours. The log reports one a minute for each reason.",
      "",
      Type::counter,
      Modes::all,

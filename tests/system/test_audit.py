@@ -146,7 +146,7 @@ def trims(check, audit, disk, state):
                          "trimmed twice")
         journals(check, audit, disk, mount)
         audit.turned("F9", str(mount), True, "info",
-                     lambda: "relatime" not in rig.run("findmnt", "-no", "OPTIONS", mount), "each read notes its time")
+                     lambda: "relatime" not in rig.run("findmnt", "-no", "OPTIONS", mount), "each read updates the access time")
     finally:
         rig.run("umount", mount)
 
@@ -225,7 +225,7 @@ def accepted(check, audit, disk):
     check.that(all(one["verdict"] != "advise" for one in answer["findings"] if one["device"] == disk.name), "and not counted")
     file.write_text(ACCEPTED.format("2020-01-01"))
     done = audit.run("--accepted", file)
-    check.that(done.returncode == 1 and "has expired" in done.stderr and "Q3" in done.stdout, "until it expires")
+    check.that(done.returncode == 1 and "expired on" in done.stderr and "Q3" in done.stdout, "until it expires")
     file.write_text("accepted:\n  - {id: Q3}\n")
     done = audit.run("--accepted", file)
     check.that(done.returncode == 2 and "reason is missing" in done.stderr, f"a reason is needed: {done.stderr.strip()}")

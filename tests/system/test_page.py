@@ -364,7 +364,7 @@ def test(check, state):
             check.that(chrome.wait(lambda: len(chrome.find("tr[data-device]")) == 3), "all drives are there")
             paint = chrome.run("return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null")
             check.figure(f"first picture after {paint} ms")
-            check.that("log pages are read of NVMe drives alone" in chrome.text("main"), "the page says what is not measured")
+            check.that("log pages are read only from NVMe drives" in chrome.text("main"), "the page says what is not measured")
             numbers_are_written_as_here(check, chrome)
             with Pages(daemon) as pages:
                 time.sleep(11)

@@ -166,8 +166,8 @@ def bad_files(check, files, daemon):
     for words, path, text, complaint in (
             ("an empty file", files.web, "", "the file protects nothing"),
             ("no YAML", files.web, "a: [", "invalid YAML"),
-            ("a key for its name", files.web, key_as_name, "is no file name"),
-            ("a password for a name", files.web, user_and_password, "can be no user's name"),
+            ("a key for its name", files.web, key_as_name, "is not a file name"),
+            ("a password for a name", files.web, user_and_password, "cannot be a user name"),
             ("a pipe", files.server[1], None, "expected a regular file"),
             ("an empty authority", files.web, of_nobody, "empty.crt: is empty"),
             ("another key", files.server[1], files.client[1].read_text(), "hold no certificate with its key"),

@@ -108,7 +108,7 @@ TEST(HostGaps, TheParentOfTheHistory) {
                                               "absent does not exist; the daemon would not start");
   config.history.directory = written("a_file", "") + "/history";
   ASSERT_EQ(host_gaps(config, host()).size(), 1U);
-  EXPECT_NE(host_gaps(config, host())[0].find("is no directory"), std::string::npos);
+  EXPECT_NE(host_gaps(config, host())[0].find("is not a directory"), std::string::npos);
 }
 
 }  // namespace

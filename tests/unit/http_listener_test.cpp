@@ -116,7 +116,7 @@ TEST_F(UnixSocket, AFileThatIsNoSocketStays) {
   std::ofstream(path_) << "precious";
   const auto listener = listen_on_unix(path_);
   ASSERT_FALSE(listener);
-  EXPECT_NE(listener.error().message.find("is no socket; remove it"), std::string::npos);
+  EXPECT_NE(listener.error().message.find("is not a socket; remove it"), std::string::npos);
   EXPECT_EQ(std::filesystem::file_size(path_), 8U);
 }
 

@@ -131,12 +131,12 @@ TEST(Poller, WhatIsNoSuchPageIsGivenUp) {
     const DriveReading reading = poll.run();
     EXPECT_EQ(reading.failures, (std::map<std::string, unsigned>{{"garbage", 1}}));
     EXPECT_EQ(reading.reason, "") << "the drive is well all the same";
-    EXPECT_EQ(choose_source(reading).reason, "ocp: not the OCP page: its GUID is another");
+    EXPECT_EQ(choose_source(reading).reason, "ocp: not the OCP page: its GUID is different");
   }
   const DriveReading reading = poll.run();
   EXPECT_EQ(drive.asked, (Names{"smart", "smart"}));
-  EXPECT_EQ(choose_source(reading).reason, "ocp: not the OCP page: its GUID is another") << "it was not refused";
-  EXPECT_EQ(reading.refused_pages.at("ocp_smart"), "not the OCP page: its GUID is another");
+  EXPECT_EQ(choose_source(reading).reason, "ocp: not the OCP page: its GUID is different") << "it was not refused";
+  EXPECT_EQ(reading.refused_pages.at("ocp_smart"), "not the OCP page: its GUID is different");
 }
 
 const Names kWithoutOcp{"controller", "namespace", "smart", "smart"};

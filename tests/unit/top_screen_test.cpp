@@ -102,7 +102,7 @@ State state() {
   result.address = "http://127.0.0.1:10936";
   result.overview = overview_from(devices());
   result.seconds = seconds_from(live());
-  result.gaps = {{"Health, wear and write amplification of sda", "log pages are read of NVMe drives alone"}};
+  result.gaps = {{"Health, wear and write amplification of sda", "log pages are read only from NVMe drives"}};
   return result;
 }
 

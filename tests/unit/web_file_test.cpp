@@ -64,7 +64,7 @@ const std::pair<std::string, std::string> kFaults[] = {
      "http_server_config, basic_auth_users, "
      "rate_limit"},
     {"rate_limit: {burst: 1}",
-     ":1:13: rate_limit: not supported: the server has bounds of its own; expected the section left out"},
+     ":1:13: rate_limit: not supported: the server has its own limits; expected the section left out"},
     {"tls_server_config:\n",
      ":1:1: tls_server_config: has nothing below it; expected cert, cert_file, key, key_file, client_ca, "
      "client_ca_file, client_auth_type, client_allowed_sans, min_version, max_version, cipher_suites, "
@@ -74,11 +74,11 @@ const std::pair<std::string, std::string> kFaults[] = {
     {"tls_server_config: {cert: a, cert_file: c, key: k}",
      ":1:20: tls_server_config: both cert and cert_file are given; expected one of them"},
     {"tls_server_config: {cert_file: '', key: k}",
-     ":1:32: tls_server_config.cert_file: is no file name; expected one, or the line left out (a text in PEM format "
-     "stands in the key without _file)"},
+     ":1:32: tls_server_config.cert_file: is not a file name; expected one, or the line left out (a text in PEM format "
+     "goes in the key without _file)"},
     {"tls_server_config: {cert: c, key_file: '-----BEGIN EC PRIVATE KEY----- MHcCAQEE'}",
-     ":1:40: tls_server_config.key_file: is no file name; expected one, or the line left out (a text in PEM format "
-     "stands in the key without _file)"},
+     ":1:40: tls_server_config.key_file: is not a file name; expected one, or the line left out (a text in PEM format "
+     "goes in the key without _file)"},
     {"tls_server_config: {cert: '', key: k}",
      ":1:27: tls_server_config.cert: is empty; expected a text in PEM format, or the line left out"},
     {"tls_server_config: {cert: [], key: k}", ":1:27: tls_server_config.cert: expected a text, got a list"},
@@ -112,7 +112,7 @@ const std::pair<std::string, std::string> kFaults[] = {
      ":1:50: http_server_config.headers.X-XSS-Protection: contains a control character"},
     {"basic_auth_users:\n", ":1:1: basic_auth_users: has no user below it; expected NAME: BCRYPT_HASH"},
     {"basic_auth_users: {'a:b': " + kHash + "}",
-     ":1:27: basic_auth_users: this can be no user's name: it is empty, or contains a colon or a control character; "
+     ":1:27: basic_auth_users: this cannot be a user name: it is empty, or contains a colon or a control character; "
      "expected NAME: BCRYPT_HASH"},
     {"basic_auth_users: {a: " + kHash + ", a: " + kHash + "}",
      ":1:85: duplicate key, first on line 1; expected each key once"},

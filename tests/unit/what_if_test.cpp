@@ -84,8 +84,8 @@ TEST(WhatIf, IsATableForAPerson) {
             "50 % is beyond what is modelled\n"
             "assumed:\n"
             "- the drive has 15 % of spare flash (10 % to 20 %), as usual for its size: nothing measured says more\n"
-            "- the host goes on to write as it did in this window\n"
-            "- erase blocks of 1.1 GB; wear levelling, refresh and SLC caches are left out\n"
+            "- the host keeps writing as it did in this window\n"
+            "- erase blocks of 1.1 GB; wear levelling, refresh and SLC caches are ignored\n"
             "- 1.50 drive writes were seen: it is steady after 2\n");
 }
 

@@ -100,9 +100,9 @@ TEST(why, says_of_each_cause_what_it_is) {
       {SpikeCause::flush, "because flushes of its cache (fsync) are in flight at the same time."},
       {SpikeCause::gc, "because the drive is collecting garbage."},
       {SpikeCause::queue, "because requests wait on the host before they reach the drive."},
-      {SpikeCause::saturation, "because the drive is given more than it can do."},
-      {SpikeCause::thermal, "because the drive slows itself down to cool."},
-      {SpikeCause::error, "because I/Os fail and are tried again."},
+      {SpikeCause::saturation, "because the drive is given more work than it can handle."},
+      {SpikeCause::thermal, "because the drive is throttling to cool down."},
+      {SpikeCause::error, "because I/Os fail and are retried."},
       {SpikeCause::unknown, "for a reason that this host does not show."},
   };
   ASSERT_EQ(cases.size(), model::kSpikeCauses);
@@ -183,7 +183,7 @@ TEST(why, does_not_say_usual_of_what_it_cannot_know) {
   Host half;
   half.device("sdz", false);
   EXPECT_EQ(half.ask().sentence,
-            "No drive is slower than usual. Of sdz nothing can be said: the kernel records no times (iostats is 0).");
+            "No drive is slower than usual. Nothing is known about sdz: the kernel records no times (iostats is 0).");
 }
 
 TEST(why, knows_no_factor_without_a_usual_time) {
@@ -208,7 +208,7 @@ TEST(why, answers_for_a_time_past) {
   EXPECT_EQ(host.ask(kNow - 2h).verdict, Verdict::unknown);
   EXPECT_EQ(host.ask(kNow - 2h).moment->coverage, Coverage::out_of_range);
   EXPECT_EQ(host.ask(kNow - 2h).sentence, "Out of range: memory reaches back to 21:13:20 UTC, and no history is kept.");
-  EXPECT_EQ(host.ask(kNow + 1min).sentence, "22:14:20 UTC is yet to come.");
+  EXPECT_EQ(host.ask(kNow + 1min).sentence, "22:14:20 UTC is in the future.");
   EXPECT_EQ(host.ask(kNow + 1min).moment->coverage, Coverage::to_come);
 }
 
@@ -288,13 +288,12 @@ TEST(why_of_the_history, zero_no_data_and_out_of_range_are_three_answers) {
   host.past->recorded_from = host.minute + 40min;
   EXPECT_EQ(host.answer().sentence,
             "No data: nothing was recorded between 03:13 and 03:14 UTC, only until 03:08:00 UTC and from 03:53:00 UTC "
-            "on. The daemon did not run, or its history could not be written.");
+            "on. The daemon was not running, or its history could not be written.");
   EXPECT_EQ(host.answer().verdict, Verdict::unknown);
   EXPECT_EQ(host.coverage(), Coverage::no_data);
 
   host.past->reach = {host.minute + 1h, host.minute + 1min, std::nullopt};
-  EXPECT_EQ(host.answer().sentence,
-            "Out of range: the history reaches back to 03:14:00 UTC; what was before is not kept.");
+  EXPECT_EQ(host.answer().sentence, "Out of range: the history reaches back to 03:14:00 UTC; nothing older is kept.");
   EXPECT_EQ(host.coverage(), Coverage::out_of_range);
   host.past->reach = {};
   EXPECT_EQ(host.answer().sentence,
@@ -304,9 +303,10 @@ TEST(why_of_the_history, zero_no_data_and_out_of_range_are_three_answers) {
 TEST(why_of_the_history, says_which_drives_and_how_much_of_the_minute_it_does_not_have) {
   LastNight host;
   host.past->devices = {{"sda", 12'000, 500}};
-  EXPECT_EQ(host.answer().sentence,
-            "No drive was slower than usual between 03:13 and 03:14 UTC. Of sdb there is no data of then. Only 12 s of "
-            "that minute were measured.");
+  EXPECT_EQ(
+      host.answer().sentence,
+      "No drive was slower than usual between 03:13 and 03:14 UTC. There is no data for sdb from then. Only 12 s of "
+      "that minute were measured.");
   host.past->window = {host.minute - 13min, host.minute + 47min};
   EXPECT_EQ(host.answer().moment->step, 1h);
 }

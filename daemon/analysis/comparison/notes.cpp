@@ -29,7 +29,7 @@ void note_settings(const Question& question, Comparison& comparison) {
   const std::size_t count = comparison.differing.size();
   if (count > 1) {
     note(comparison, "several-settings",
-         std::to_string(count) + " settings differ: no one of them can be named as the cause");
+         std::to_string(count) + " settings differ: none of them can be named as the cause");
   } else if (count == 1) {
     note(comparison, "one-setting",
          "one known setting differs; what else was done to this host or its load at that time is not known");
@@ -41,7 +41,7 @@ void note_settings(const Question& question, Comparison& comparison) {
          std::to_string(inside) + " settings changed inside a window: it is a mix of before and after");
   }
   note(comparison, "one-switch",
-       "one switch from before to after: change it back and again (A B A B) to be sure that it was no coincidence");
+       "one switch from before to after: change it back and again (A B A B) to be sure that it was not a coincidence");
 }
 
 /// Bytes that were discarded since the first window ended, beyond what was discarded at its rate.
@@ -124,13 +124,13 @@ void add_notes(const Question& question, Comparison& comparison) {
     note_settings(question, comparison);
     if (comparison.common_load < kLeastCommon) {
       note(comparison, "other-load",
-           "the load was another one: less than half of the minutes have a load that occurs in both windows");
+           "the load was different: less than half of the minutes have a load that occurs in both windows");
     } else if (comparison.load_differs) {
       note(comparison, "adjusted",
            "the load differs: changes and verdicts of latencies are for minutes weighted to the load before");
     }
     note(comparison, "this-load",
-         "all of this holds for the load of these windows; a benchmark says nothing of another load");
+         "all of this holds for the load of these windows; a benchmark says nothing about another load");
   }
   note_wear(question, comparison);
 }

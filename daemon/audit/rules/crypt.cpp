@@ -37,8 +37,8 @@ bool disk_below_takes_discards(const Facts& facts, const DiskSettings& array) {
 void refresh_crypt(Finding& finding, const DiskSettings& array, const std::set<std::string>& flags,
                    const std::string& option) {
   if (!array.crypt_flags) {
-    finding.why += "; its table, which has the flags that must stay, was not read";
-    finding.change = "run ssdpulse audit as root: the command must name all flags that shall stay";
+    finding.why += "; its table, which has the flags to keep, was not read";
+    finding.change = "run ssdpulse audit as root: the command must name all flags to keep";
     return;
   }
   const auto name = word_or_why(array.files.text("dm/name"), finding);

@@ -29,7 +29,7 @@ Finding stripe(const Facts& facts, const MountSettings& mount) {
     }
   }
   if (array == nullptr || mount.fstype != "xfs") {
-    return not_applicable("it is no XFS right on an array with parity");
+    return not_applicable("it is not an XFS directly on an array with parity");
   }
   const auto chunk = array->files.number("md/chunk_size");
   if (!chunk || *chunk == 0) {
@@ -47,7 +47,7 @@ Finding stripe(const Facts& facts, const MountSettings& mount) {
                              *chunk / 512, *chunk / 512 * data, *place);
   }
   bad.undo = "the former options";
-  bad.risk = "what is written already stays where it is";
+  bad.risk = "data already written stays where it is";
   return bad;
 }
 
@@ -55,7 +55,7 @@ Finding stripe(const Facts& facts, const MountSettings& mount) {
 
 const Rule kF10{.id = "F10",
                 .title = "Stripes of arrays with parity",
-                .limit = "never: reads of the array's own are not told apart",
+                .limit = "never: the array's own reads cannot be told apart",
                 .source = "xfs(5), sunit and swidth",
                 .of_mount = stripe};
 

@@ -27,7 +27,7 @@ Finding copy_on_write(const Facts& facts, const MountSettings& mount) {
 
 const Rule kF11{.id = "F11",
                 .title = "Copy on write under databases",
-                .limit = "never: which files a database has is not read",
+                .limit = "never: where databases keep their files is not read",
                 .source = "btrfs(5), nodatacow",
                 .of_mount = copy_on_write};
 

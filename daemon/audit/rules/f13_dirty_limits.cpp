@@ -28,7 +28,7 @@ Finding dirty_limits(const Facts& facts) {
   if (limit <= kLargeDirtyLimit) {
     return ok(found);
   }
-  Finding bad = info(found, "when it is written at once, at a sync or a checkpoint, everything else waits");
+  Finding bad = info(found, "when it is all written at once, at a sync or a checkpoint, everything else waits");
   bad.change = fmt::format("sysctl vm.dirty_background_bytes={} vm.dirty_bytes={}", kBackground, kLimit);
   bad.persistent = fmt::format(
       "printf 'vm.dirty_background_bytes=%s\\nvm.dirty_bytes=%s\\n' {} {} > /etc/sysctl.d/60-ssdpulse-dirty.conf",
@@ -58,14 +58,13 @@ Finding dirty_limits(const Facts& facts) {
 
 }  // namespace
 
-const Rule kF13{
-    .id = "F13",
-    .title = "Limits of what may wait to be written",
-    .limit =
-        "more than 4 GiB may wait, half of the writes are writeback, and 60 s a day of waiting are caused by "
-        "queueing or saturation",
-    .source = "tuned, profile postgresql; Documentation/admin-guide/sysctl/vm.rst",
-    .by_history = true,
-    .of_host = dirty_limits};
+const Rule kF13{.id = "F13",
+                .title = "Limits on data waiting to be written",
+                .limit =
+                    "more than 4 GiB may wait, half of the writes are writeback, and queueing or saturation cause 60 s "
+                    "of waiting a day",
+                .source = "tuned, profile postgresql; Documentation/admin-guide/sysctl/vm.rst",
+                .by_history = true,
+                .of_host = dirty_limits};
 
 }  // namespace ssdpulse::audit

@@ -18,18 +18,18 @@ Finding swap(const Facts& facts, const DiskSettings& disk) {
                            [&](const model::PartitionSettings& partition) { return partition.name == volume; });
       });
   if (!used) {
-    return not_applicable("nothing is swapped to it");
+    return not_applicable("it is not used for swap");
   }
   const auto swappiness = facts.settings.files.number("proc/sys/vm/swappiness");
-  Finding bad = info("the host swaps to it", "reads of the swap wait behind everything else");
+  Finding bad = info("the host swaps to it", "reads from swap wait behind everything else");
   if (swappiness && *swappiness > 1) {
     bad.change = "sysctl vm.swappiness=1";
     bad.persistent = "echo vm.swappiness=1 > /etc/sysctl.d/60-ssdpulse-swap.conf";
     bad.undo = fmt::format("sysctl vm.swappiness={}; rm -f /etc/sysctl.d/60-ssdpulse-swap.conf", *swappiness);
     bad.risk = "programs are killed earlier when memory runs out";
   } else {
-    bad.change = "more memory, or swap on zram";
-    bad.risk = "zram takes memory, too";
+    bad.change = "add memory, or swap to zram";
+    bad.risk = "zram takes memory itself";
   }
   return weigh(
       facts, std::move(bad),

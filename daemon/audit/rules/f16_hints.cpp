@@ -28,7 +28,7 @@ Finding hints(const Facts& facts, const DiskSettings& disk) {
   if (kernel != "drive" || drive == "none") {
     finding.verdict = Verdict::info;
     finding.found = fmt::format("programs send lifetime hints, which end at: kernel {}, drive {}", kernel, drive);
-    finding.why = "the drive cannot keep apart what lives for different times";
+    finding.why = "the drive cannot separate data of different lifetimes";
   }
   return finding;
 }

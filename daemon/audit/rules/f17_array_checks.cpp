@@ -11,10 +11,10 @@ constexpr std::uint64_t kModestSpeed = 50'000;  // KiB/s
 Finding array_checks(const Facts& facts, const DiskSettings& array) {
   const std::string action = array.files.text("md/sync_action");
   if (action.empty()) {
-    return not_applicable("it is no md array with redundancy");
+    return not_applicable("it is not an md array with redundancy");
   }
   if (action == "idle") {
-    return ok("no check or rebuild runs");
+    return ok("no check or rebuild is running");
   }
   Finding bad = info("a " + action + " runs", "it reads all members at once, on top of everything else");
   const std::string speed = array.files.text("md/sync_speed_max");
@@ -25,14 +25,15 @@ Finding array_checks(const Facts& facts, const DiskSettings& array) {
     bad.change = fmt::format("echo {} > {}", kModestSpeed, *path);
     bad.undo = fmt::format("echo {} > {}", *before, *path);
   }
-  bad.risk = action == "recover" || action == "resync" ? "for longer a second failure costs data" : "it takes longer";
+  bad.risk =
+      action == "recover" || action == "resync" ? "for longer, a second failure would lose data" : "it takes longer";
   const auto most = model::Attributes(array.files).number("md/sync_speed_max");
   if (action == "recover" || action == "resync" || action == "frozen" || (most && *most <= kModestSpeed) ||
       speed.rfind(std::to_string(kModestSpeed) + " ", 0) == 0) {
     bad.change.clear();
     bad.undo.clear();
     bad.risk.clear();
-    bad.why += action == "check" ? "; it is slowed down already" : "; redundancy comes first";
+    bad.why += action == "check" ? "; it is already slowed down" : "; redundancy comes first";
     return bad;
   }
   std::optional<double> excess;
@@ -47,7 +48,7 @@ Finding array_checks(const Facts& facts, const DiskSettings& array) {
 
 const Rule kF17{.id = "F17",
                 .title = "Checks of md arrays",
-                .limit = "while one runs, 60 s a day of waiting on the members are caused by queueing or saturation",
+                .limit = "while one runs, queueing or saturation cause 60 s of waiting a day on the members",
                 .source = "md(4), SYNC_ACTION",
                 .by_history = true,
                 .of_array = array_checks};

@@ -6,7 +6,7 @@ namespace {
 
 Finding virtual_machines(const Facts& facts) {
   if (facts.settings.virtual_machines.empty()) {
-    return not_applicable("no virtual machine of qemu runs here");
+    return not_applicable("no QEMU virtual machine is running here");
   }
   for (const std::string& line : facts.settings.virtual_machines) {
     if (line.empty()) {
@@ -14,19 +14,19 @@ Finding virtual_machines(const Facts& facts) {
     }
     if (line.find("aio=threads") != std::string::npos ||
         (line.find("aio=") == std::string::npos && line.find("\"aio\"") == std::string::npos)) {
-      return info("a virtual machine does its I/O by threads",
+      return info("a virtual machine uses threads for its I/O",
                   "on fast drives they cost more than the drive's own time; "
                   "aio=io_uring with an iothread for each disk does not");
     }
   }
-  return ok("virtual machines do their I/O without threads of their own");
+  return ok("virtual machines use no threads for their I/O");
 }
 
 }  // namespace
 
 const Rule kF18{.id = "F18",
                 .title = "How virtual machines reach their disks",
-                .limit = "never: what happens inside of them is not measured",
+                .limit = "never: what happens inside them is not measured",
                 .source = "qemu(1), -drive aio=",
                 .of_host = virtual_machines};
 

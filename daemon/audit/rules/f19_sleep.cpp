@@ -16,14 +16,16 @@ Finding sleep(const Facts& facts) {
   if (*facts.settings.deepest_sleep_us < kLong) {
     return ok(found);
   }
-  return info(found, "at low load each completion may wait for it; tuned's force_latency holds them awake, for power");
+  return info(
+      found,
+      "at low load each completion may wait for it; tuned's force_latency keeps them awake, at the cost of power");
 }
 
 }  // namespace
 
 const Rule kF19{.id = "F19",
                 .title = "Sleep of CPUs",
-                .limit = "never: what it adds is not told apart",
+                .limit = "never: what it adds cannot be told apart",
                 .source = "tuned, profile latency-performance",
                 .of_host = sleep};
 

@@ -25,10 +25,10 @@ Finding both_trims(const Facts& facts, const MountSettings& mount) {
     return unknown("whether it is trimmed twice", "whether fstrim.timer is enabled cannot be seen");
   }
   if (!online || !*facts.settings.fstrim.enabled) {
-    return ok(online ? "it is trimmed online alone" : "it is not trimmed online");
+    return ok(online ? "it is trimmed online only" : "it is not trimmed online");
   }
   if (!takes_discards(facts, mount)) {
-    return not_applicable("no disk below takes discards, or none passes to it: see F5");
+    return not_applicable("no disk below accepts discards, or none reaches it: see F5");
   }
   Finding bad = info("it is trimmed twice: mounted with discard, and fstrim.timer is enabled",
                      "the second one does the work again, in bursts");
@@ -54,7 +54,7 @@ Finding both_trims(const Facts& facts, const MountSettings& mount) {
     bad.undo = "systemctl enable --now fstrim.timer";
     bad.risk = "file systems on disks that are not measured are no longer trimmed";
   } else {
-    bad.risk = "until the next fstrim the drive takes deleted data for data";
+    bad.risk = "until the next fstrim the drive treats deleted data as live";
     drop_online_discard(bad, mount);
   }
   return weigh(facts, std::move(bad), {{"fstrim_bytes_per_day", by_fstrim, 1}, {"online_bytes_per_day", by_mount, 1}});

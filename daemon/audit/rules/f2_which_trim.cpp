@@ -16,11 +16,11 @@ Finding which_trim(const Facts& facts, const MountSettings& mount) {
     return not_applicable("it is trimmed twice: see F1");
   }
   if (!takes_discards(facts, mount)) {
-    return not_applicable("no disk below takes discards, or none passes to it: see F5");
+    return not_applicable("no disk below accepts discards, or none reaches it: see F5");
   }
   const TrimCost cost = trim_cost(facts, mount.disks);
-  Finding bad = info("it is trimmed online alone",
-                     "authorities disagree whether that or fstrim is better: this host's own numbers decide");
+  Finding bad = info("it is trimmed online only",
+                     "authorities disagree on whether that or fstrim is better: this host's own numbers decide");
   bad.risk = "fstrim makes one long burst: choose its hour, and compare";
   if (drop_online_discard(bad, mount)) {
     bad.persistent += "; systemctl enable --now fstrim.timer";
@@ -36,7 +36,7 @@ Finding which_trim(const Facts& facts, const MountSettings& mount) {
 
 const Rule kF2{.id = "F2",
                .title = "Online discard against fstrim",
-               .limit = "60 s a day of waiting are caused by discards while online discard alone trims",
+               .limit = "discards cause 60 s of waiting a day while online discard alone trims",
                .source = "fstrim(8) and RHEL advise fstrim, ScyllaDB online discard; decided by measurement",
                .by_history = true,
                .of_mount = which_trim};

@@ -17,14 +17,14 @@ Finding trim_time(const Facts& facts) {
   const auto& mounts = facts.settings.mounts;
   const auto is_trimmed = [&](const MountSettings& mount) { return takes_discards(facts, mount); };
   if (timer_is_needless(facts) && std::any_of(mounts.begin(), mounts.end(), is_trimmed)) {
-    return not_applicable("all is trimmed online for less: see F1");
+    return not_applicable("everything is trimmed online at a lower cost: see F1");
   }
   const std::string when = timer.calendar.empty() ? "weekly" : timer.calendar;
-  Finding bad = info("fstrim runs " + when, "it trims everything at once, and right after a start that missed it");
+  Finding bad = info("fstrim runs " + when, "it trims everything at once, and right after a boot that missed it");
   bad.change =
       "systemctl edit fstrim.timer  # [Timer] OnCalendar= (empty), then OnCalendar=Sun 04:00, Persistent=false";
   bad.undo = "systemctl revert fstrim.timer";
-  bad.risk = "none that is known";
+  bad.risk = "none known";
   std::vector<std::string> trimmed;  // by fstrim, while it was measured
   std::optional<double> seconds;
   for (const DiskSettings& disk : facts.settings.disks) {
@@ -41,7 +41,7 @@ Finding trim_time(const Facts& facts) {
     bad.evidence["longest_fstrim_burst_seconds"] = *cost.fstrim.longest_burst_seconds;
   }
   if ((!facts.measured.empty() || !facts.pasts.empty()) && seconds.value_or(0) == 0) {
-    return ok("fstrim runs " + when + ", and did not while it was measured");
+    return ok("fstrim runs " + when + ", but did not during the measurement");
   }
   return weigh(facts, std::move(bad),
                {{"fstrim_seconds_per_day", seconds, 1}, {"excess_seconds_per_day", excess, kExcessLimit}});
@@ -51,7 +51,7 @@ Finding trim_time(const Facts& facts) {
 
 const Rule kF3{.id = "F3",
                .title = "Time of fstrim",
-               .limit = "60 s a day of waiting are caused by discards on disks that fstrim trims",
+               .limit = "discards cause 60 s of waiting a day on disks that fstrim trims",
                .source = "util-linux, fstrim.timer; systemd.timer(5), Persistent=",
                .days = 7,  // it may happen once a week
                .by_history = true,

@@ -32,7 +32,7 @@ Finding no_trim(const Facts& facts, const MountSettings& mount) {
     }
   }
   if (!takes_discards(facts, mount)) {
-    return not_applicable("no disk below takes discards, or none passes to it: see F5");
+    return not_applicable("no disk below accepts discards, or none reaches it: see F5");
   }
   if (discarded.value_or(0) > 0) {
     return ok("something else trims it, or its disks");
@@ -40,13 +40,13 @@ Finding no_trim(const Facts& facts, const MountSettings& mount) {
   if (!facts.settings.fstrim.enabled) {
     return unknown("whether it is trimmed", "whether fstrim.timer is enabled cannot be seen");
   }
-  Finding bad = info("nothing trims it", "the drive takes deleted data for data, and moves it around");
+  Finding bad = info("nothing trims it", "the drive treats deleted data as live, and moves it around");
   if (const auto place = word_or_why(mount.mountpoint, bad)) {
     bad.change = fmt::format("fstrim -v {}", *place);
   }
   bad.persistent = "systemctl enable --now fstrim.timer";
   bad.undo = "systemctl disable --now fstrim.timer";
-  bad.risk = "the first one takes long: run it off hours; deleted data cannot be recovered afterwards";
+  bad.risk = "the first run takes long: do it off hours; deleted data cannot be recovered afterwards";
   return weigh(facts, std::move(bad),
                {{"write_amplification_lower_ratio", write_amplification_at_least(facts, mount.disks), kCostly},
                 {"wear_bytes_per_day", wear, kWearLimit}});
@@ -57,7 +57,8 @@ Finding no_trim(const Facts& facts, const MountSettings& mount) {
 const Rule kF4{
     .id = "F4",
     .title = "File systems that nothing trims",
-    .limit = "no discard was seen, and write amplification is at least 1.5 for sure, at a cost of 10 GB a day",
+    .limit =
+        "no discard was seen, and the lower bound of write amplification is at least 1.5, at a cost of 10 GB a day",
     .source = "fstrim(8)",
     .days = 7,  // it may happen once a week
     .by_history = true,

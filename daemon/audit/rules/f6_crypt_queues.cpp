@@ -18,10 +18,10 @@ bool lies_on_flash(const Facts& facts, const DiskSettings& array) {
 Finding crypt_queues(const Facts& facts, const DiskSettings& array) {
   const CryptKind kind = kind_of_crypt(array);
   if (kind == CryptKind::none) {
-    return not_applicable("it is no volume of dm-crypt whose flags cryptsetup can change");
+    return not_applicable("it is not a dm-crypt volume whose flags cryptsetup can change");
   }
   if (!lies_on_flash(facts, array)) {
-    return not_applicable("no SSD lies below it");
+    return not_applicable("there is no SSD below it");
   }
   if (!array.crypt_flags) {
     return unknown("whether dm-crypt hands each I/O to a thread",
@@ -36,15 +36,15 @@ Finding crypt_queues(const Facts& facts, const DiskSettings& array) {
   Finding finding = info(fmt::format("dm-crypt hands each {} to a thread", !writes  ? "read"
                                                                            : !reads ? "write"
                                                                                     : "read and write"),
-                         "what an SSD does in microseconds waits for that thread, too");
+                         "an I/O that an SSD does in microseconds also waits for that thread");
   // Whoever refreshes the volume twice keeps the flags of the second time.
   if (array.files.number("queue/discard_max_bytes") == std::uint64_t{0} && flags.count("allow_discards") == 0 &&
       disk_below_takes_discards(facts, array)) {
-    finding.why += "; no command is given as long as F5 has one, which sets all flags, too";
+    finding.why += "; no command is given as long as F5 has one, which also sets all flags";
     return finding;
   }
   refresh_crypt(finding, array, flags, "no-read-workqueue,no-write-workqueue");
-  finding.risk = "encryption takes the CPU of whoever reads or writes; cryptsetup knows it since 2.3.4";
+  finding.risk = "encryption takes the CPU of whoever reads or writes; the flags need cryptsetup 2.3.4";
   return finding;
 }
 

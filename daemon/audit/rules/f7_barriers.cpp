@@ -22,7 +22,7 @@ Finding barriers(const Facts& facts, const MountSettings& mount) {
     return info("it is mounted without barriers", "no disk below has a volatile cache, so they would cost nothing");
   }
   Finding finding = danger("it is mounted without barriers, on a disk with a volatile cache",
-                           "when the power fails the file system is damaged, and what was synced is lost");
+                           "a power failure damages the file system and loses synced data");
   if (const auto place = word_or_why(mount.mountpoint, finding)) {
     finding.change = fmt::format("mount -o remount,barrier {}", *place);
     finding.persistent = fmt::format("remove the option from {} in /etc/fstab", *place);

@@ -10,11 +10,11 @@ constexpr double kJournalShare = 0.3;  // of the bytes written
 
 Finding journal_mode(const Facts& facts, const MountSettings& mount) {
   if (mount.fstype != "ext4" && mount.fstype != "ext3") {
-    return not_applicable("it is no ext4");
+    return not_applicable("it is not ext4");
   }
   if (mount.options.count("data=writeback") > 0) {
     Finding finding = info("data is not ordered before the journal (data=writeback)",
-                           "after a crash files may hold what others had deleted: a trade, not a fix");
+                           "after a crash, files may contain deleted data of others: a trade-off, not a fix");
     if (const auto place = word_or_why(mount.mountpoint, finding)) {
       finding.change =
           fmt::format("remove data=writeback from the options of {} in /etc/fstab, then mount it again", *place);

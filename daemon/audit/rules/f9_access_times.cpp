@@ -14,13 +14,13 @@ Finding access_times(const Facts& facts, const MountSettings& mount) {
       return ok(fmt::format("it is mounted with {}", option));
     }
   }
-  Finding bad = info("each read notes its time", "reads become writes");
+  Finding bad = info("each read updates the access time", "reads become writes");
   if (const auto place = word_or_why(mount.mountpoint, bad)) {
     bad.change = fmt::format("mount -o remount,relatime {}", *place);
     bad.persistent = fmt::format("add relatime to the options of {} in /etc/fstab", *place);
     bad.undo = fmt::format("mount -o remount,strictatime {}  # and the former options in /etc/fstab", *place);
   }
-  bad.risk = "programs that look for the time of the last read do not see each";
+  bad.risk = "programs that rely on access times do not see every read";
   std::optional<double> metadata;
   std::optional<double> all;
   for (const std::string& disk : mount.disks) {

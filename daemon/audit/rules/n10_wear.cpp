@@ -8,7 +8,7 @@ namespace {
 
 Finding wear(const Facts& facts, const DiskSettings& disk) {
   if (disk.controller_name.empty()) {
-    return not_applicable("wear is read of NVMe drives alone");
+    return not_applicable("wear is read only from NVMe drives");
   }
   const Measurements::Labels drive{{"controller", disk.controller_name}};
   const auto used = facts.measured.sum("ssdpulse_nvme_percentage_used_ratio", drive);
@@ -26,7 +26,7 @@ Finding wear(const Facts& facts, const DiskSettings& disk) {
   if (low || warnings.value_or(0) > 0 || *used >= 1) {
     finding.verdict = Verdict::danger;
     finding.why = low ? "its spare is below what it needs: it may become read-only"
-                      : (*used >= 1 ? "its rated life is over" : "it warns of itself");
+                      : (*used >= 1 ? "its rated life is used up" : "it reports a critical warning");
   } else if (errors.value_or(0) > 0) {
     finding.verdict = Verdict::advise;
     finding.why = "it has lost data that it had accepted";
@@ -34,7 +34,7 @@ Finding wear(const Facts& facts, const DiskSettings& disk) {
     return finding;
   }
   finding.change = "replace it";
-  finding.risk = "the copy reads all of it; have a backup first";
+  finding.risk = "copying reads all of it; have a backup first";
   return finding;
 }
 
@@ -42,7 +42,7 @@ Finding wear(const Facts& facts, const DiskSettings& disk) {
 
 const Rule kN10{.id = "N10",
                 .title = "Wear, spare and warnings",
-                .limit = "an unrecovered error; danger: it warns, its spare is too low or its life is over",
+                .limit = "an unrecovered error; danger: it warns, its spare is too low or its life is used up",
                 .source = "NVM Express Base, SMART / Health Information",
                 .days = 0,
                 .of_disk = wear};

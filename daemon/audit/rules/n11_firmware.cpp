@@ -44,7 +44,7 @@ Finding firmware(const Facts& facts, const DiskSettings& disk) {
   const std::string& revision = disk.device.firmware;
   if (disk.device.model.empty() || revision.empty()) {
     return disk.device.transport == "nvme" || disk.device.transport == "sata"
-               ? unknown("its firmware", "neither sysfs nor the drive says it")
+               ? unknown("its firmware", "neither sysfs nor the drive reports it")
                : not_applicable("it has no firmware of its own");
   }
   static const auto& table = *new std::vector<BadFirmware>(read_table());
@@ -59,7 +59,7 @@ Finding firmware(const Facts& facts, const DiskSettings& disk) {
       finding.evidence["hours_left"] = static_cast<double>(*bad.hours) - *on / 3600;
     }
     finding.change = "a backup first, then the vendor's newer firmware";
-    finding.risk = "an update that fails costs the drive";
+    finding.risk = "a failed update can cost the drive";
     return finding;
   }
   return ok("firmware " + revision + " is not known to be bad");

@@ -32,16 +32,16 @@ void raise_limit(const Facts& facts, double bytes, Finding& finding) {
 
 Finding host_memory(const Facts& facts, const DiskSettings& disk) {
   if (disk.controller_name.empty()) {
-    return not_applicable("it is no NVMe drive");
+    return not_applicable("it is not an NVMe drive");
   }
   const auto preferred = wanted(facts, disk, "preferred");
   const auto minimum = wanted(facts, disk, "minimum");
   if (!preferred || !minimum) {
-    return unknown("whether it wants memory of the host",
+    return unknown("whether it wants host memory",
                    facts.measured.empty() ? "no daemon answers" : "the drive was not read yet");
   }
   if (*preferred <= 0) {
-    return not_applicable("it asks for no memory of the host");
+    return not_applicable("it requests no host memory");
   }
   const auto limit = facts.settings.files.number("sys/module/nvme/parameters/max_host_mem_size_mb");
   if (!limit) {
@@ -61,7 +61,7 @@ Finding host_memory(const Facts& facts, const DiskSettings& disk) {
     return finding;
   }
   if (disk.controller.text("hmb") == "0") {
-    return info(asks + ", and has none", "the kernel found no room for it, or somebody turned it off");
+    return info(asks + ", and has none", "the kernel found no room for it, or it was turned off");
   }
   if (*preferred > most) {
     Finding finding = info(fmt::format("{}, and gets {} MiB", asks, *limit), why);

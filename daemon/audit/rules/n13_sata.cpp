@@ -10,7 +10,7 @@ namespace {
 
 Finding sata(const Facts& facts, const DiskSettings& disk) {
   if (disk.device.transport != "sata") {
-    return not_applicable("it is no SATA drive");
+    return not_applicable("it is not a SATA drive");
   }
   const auto depth = disk.files.number("device/queue_depth");
   if (!depth) {
@@ -22,9 +22,9 @@ Finding sata(const Facts& facts, const DiskSettings& disk) {
     return ok("the controller takes one command at a time");
   }
   if (*depth == 1) {
-    Finding bad = info("commands are sent one by one", "the drive cannot work on several at once");
+    Finding bad = info("commands are sent one at a time", "the drive cannot work on several at once");
     change_file(bad, disk, "device/queue_depth", std::to_string(most));
-    bad.risk = "where the kernel knows the drive to be faulty, it refuses";
+    bad.risk = "the kernel refuses if it knows the drive to be faulty";
     return weigh(
         facts, std::move(bad),
         {{"excess_seconds_per_day", excess_per_day(facts, disk.device.name, {"queue", "saturation"}), kExcessLimit}});
@@ -40,7 +40,7 @@ Finding sata(const Facts& facts, const DiskSettings& disk) {
 
 const Rule kN13{.id = "N13",
                 .title = "Queue and link of SATA drives",
-                .limit = "60 s a day of waiting are caused by queueing or saturation",
+                .limit = "queueing or saturation cause 60 s of waiting a day",
                 .source = "drivers/ata/libata-core.c",
                 .by_history = true,
                 .of_disk = sata};

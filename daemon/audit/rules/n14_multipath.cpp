@@ -152,7 +152,7 @@ Finding multipath(const Facts& facts, const DiskSettings& disk) {
   const std::string found = fmt::format("{} paths, {} of them live and optimized{}", paths.size(), optimized,
                                         policy.empty() ? "" : ", chosen by " + policy);
   const std::string failed =
-      *failovers > 0 ? "; a path failed under I/Os, and each of them was sent again by another" : "";
+      *failovers > 0 ? "; a path failed with I/Os in flight, and each was sent again over another" : "";
   const bool take_turns = policy == "round-robin";
   const Gap gap = gap_between(alike, take_turns);
   if (!policy.empty() && policy != "queue-depth" && gap.ratio >= kSlower) {
@@ -172,7 +172,7 @@ Finding multipath(const Facts& facts, const DiskSettings& disk) {
 
 const Rule kN14{.id = "N14",
                 .title = "Paths of NVMe multipath",
-                .limit = "of paths that take turns one takes 1.5 times as long as another, 60 s a day in all",
+                .limit = "of paths used in turn, one takes 1.5 times as long as another, 60 s a day in total",
                 .source = "Documentation/admin-guide/nvme-multipath.rst; Linux commit f227345f0a70",
                 .of_disk = multipath};
 

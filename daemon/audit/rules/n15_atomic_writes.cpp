@@ -11,10 +11,10 @@ constexpr std::uint64_t kPageOfDatabases = 16384;  // bytes
 Finding atomic_writes(const Facts&, const DiskSettings& disk) {
   const auto most = disk.files.number("queue/atomic_write_unit_max_bytes");
   if (!most || *most < kPageOfDatabases) {
-    return not_applicable("it promises no whole writes of 16 KiB");
+    return not_applicable("it does not promise atomic writes of 16 KiB");
   }
   return info(
-      fmt::format("writes of up to {} KiB are whole or not at all", *most / 1024),
+      fmt::format("writes of up to {} KiB are all or nothing", *most / 1024),
       "a database that asks for them (RWF_ATOMIC) needs no copy of each page; one that does not ask still does");
 }
 
@@ -22,7 +22,7 @@ Finding atomic_writes(const Facts&, const DiskSettings& disk) {
 
 const Rule kN15{.id = "N15",
                 .title = "Atomic writes",
-                .limit = "never: relied upon wrongly they cost data",
+                .limit = "never: relying on them wrongly loses data",
                 .source = "Documentation/ABI/stable/sysfs-block, atomic_write_unit_max_bytes",
                 .of_disk = atomic_writes};
 

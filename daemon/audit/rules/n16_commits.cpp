@@ -47,7 +47,7 @@ Finding commits(const Facts& facts, const DiskSettings& disk) {
 
 const Rule kN16{.id = "N16",
                 .title = "Cost of commits",
-                .limit = "a commit takes 2 ms on average, all together 600 s a day",
+                .limit = "commits take 2 ms on average, and 600 s a day in total",
                 .source = "PostgreSQL, Reliability",
                 .by_history = true,
                 .of_disk = commits};

@@ -20,7 +20,7 @@ std::optional<double> rank_of(const Facts& facts, const DiskSettings& disk, std:
 
 Finding block_size(const Facts& facts, const DiskSettings& disk) {
   if (disk.controller_name.empty()) {
-    return not_applicable("it is no NVMe drive");
+    return not_applicable("it is not an NVMe drive");
   }
   const std::uint32_t now = disk.device.logical_block_bytes;
   const auto rank = rank_of(facts, disk, now);
@@ -37,15 +37,15 @@ Finding block_size(const Facts& facts, const DiskSettings& disk) {
   // No command: nothing here sees all that may lie on it (a volume that is not active, a mount elsewhere, swap).
   return info(fmt::format("formatted with blocks of {} bytes, which the drive ranks as {}, and {} bytes as {}", now,
                           rank_text(*rank), other, rank_text(*rank_of_other)),
-              "the drive says so itself; what it is worth here is not measured, and a format erases all that is on it, "
-              "of some drives all namespaces: for the next drive of this model, before it is used (man nvme-format)");
+              "the drive says so itself; the benefit here is not measured, and a format erases everything on it, on "
+              "some drives all namespaces: for the next drive of this model, before it is used (man nvme-format)");
 }
 
 }  // namespace
 
 const Rule kN1{.id = "N1",
                .title = "Block size that an NVMe drive is formatted with",
-               .limit = "never: what another one is worth is not measured, and a format erases the drive",
+               .limit = "never: the benefit of another size is not measured, and a format erases the drive",
                .source = "NVM Express NVM Command Set, LBA format, relative performance",
                .of_disk = block_size};
 

@@ -30,7 +30,7 @@ Finding alignment(const Facts& facts, const DiskSettings& disk) {
   bad.change = fmt::format("repartition: sgdisk --set-alignment={} aligns new partitions; move the data",
                            std::max<std::uint64_t>(2048, preferred / 512));
   bad.undo = "the former partition table and data, from a backup";
-  bad.risk = "partitions are made again: everything on them is lost";
+  bad.risk = "the partitions are recreated: everything on them is lost";
   const auto misaligned = misaligned_bytes_of(facts, disk, preferred);
   const auto written =
       facts.measured.sum("ssdpulse_io_bytes_total", {{"device", disk.device.name}, {"operation", "write"}});

@@ -50,7 +50,7 @@ Members look_at(const Facts& facts, const DiskSettings& array) {
 Finding member_offsets(const Facts& facts, const DiskSettings& array) {
   const auto chunk = array.files.number("md/chunk_size");
   if (!array.files.has("md/level")) {
-    return not_applicable("it is no md array");
+    return not_applicable("it is not an md array");
   }
   const Members members = look_at(facts, array);
   if (!members.crooked.empty()) {

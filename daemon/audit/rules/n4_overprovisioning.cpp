@@ -11,11 +11,11 @@ constexpr double kSpare = 0.07;           // of the drive that is in no partitio
 
 Finding overprovisioning(const Facts& facts, const DiskSettings& disk) {
   if (disk.controller_name.empty()) {
-    return not_applicable("write amplification is known of NVMe drives alone");
+    return not_applicable("write amplification is known only for NVMe drives");
   }
   const auto lower = write_amplification_at_least(facts, disk);
   if (!lower) {
-    return unknown("write amplification", "it is not known yet over a day, or the drive does not say");
+    return unknown("write amplification", "it is not known for a whole day yet, or the drive does not report it");
   }
   std::uint64_t used = 0;
   for (const model::PartitionSettings& partition : disk.partitions) {
@@ -32,12 +32,12 @@ Finding overprovisioning(const Facts& facts, const DiskSettings& disk) {
     return ok(bad.found);
   }
   if (spare >= kSpare) {
-    bad.why += "; more than that is the load's own doing";
+    bad.why += "; anything beyond that is due to the load";
     return bad;
   }
   bad.change = "leave 7 to 28 % of the drive in no partition, and trim it once with blkdiscard";
   bad.undo = "grow the last partition again";
-  bad.risk = "as much capacity is lost; shrinking needs a backup";
+  bad.risk = "that capacity is lost; shrinking needs a backup";
   const auto host = bytes_per_day(facts, disk.device.name, model::Operation::write);
   const DevicePast* past = past_of(facts, disk.device.name);
   if (past != nullptr && past->media_bytes_per_day) {
@@ -53,7 +53,7 @@ Finding overprovisioning(const Facts& facts, const DiskSettings& disk) {
 const Rule kN4{
     .id = "N4",
     .title = "Over-provisioning",
-    .limit = "write amplification is at least 2 for sure, at a cost of 10 GB a day, with less than 7 % spare",
+    .limit = "the lower bound of write amplification is at least 2, at a cost of 10 GB a day, with less than 7 % spare",
     .source = "RHEL 7, SSD guidelines; NetApp E-series, optimization capacity",
     .by_history = true,
     .of_disk = overprovisioning};

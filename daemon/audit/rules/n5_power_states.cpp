@@ -8,14 +8,14 @@ namespace {
 
 Finding power_states(const Facts& facts, const DiskSettings& disk) {
   if (disk.controller_name.empty()) {
-    return not_applicable("it is no NVMe drive");
+    return not_applicable("it is not an NVMe drive");
   }
   const auto tolerance = disk.controller.text("power/pm_qos_latency_tolerance_us");
   const auto most = facts.settings.files.number("sys/module/nvme_core/parameters/default_ps_max_latency_us");
   // The file is there while the kernel uses the drive's power states, and not where the drive has none.
   if (tolerance.empty()) {
     return disk.controller.has("state") ? not_applicable("the kernel does not put it to sleep")
-                                        : unknown("whether it may sleep", "nothing is readable of its controller");
+                                        : unknown("whether it may sleep", "nothing about its controller is readable");
   }
   if (tolerance == "0") {
     return ok("the drive is kept awake");
@@ -38,7 +38,7 @@ Finding power_states(const Facts& facts, const DiskSettings& disk) {
 
 const Rule kN5{.id = "N5",
                .title = "Sleep of NVMe drives (APST)",
-               .limit = "never: the first I/O after a pause is not told apart",
+               .limit = "never: the first I/O after a pause cannot be told apart",
                .source = "drivers/nvme/host/core.c, nvme_configure_apst",
                .of_disk = power_states};
 

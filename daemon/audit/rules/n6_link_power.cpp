@@ -29,7 +29,7 @@ Finding link_power(const Facts& facts) {
 
 const Rule kN6{.id = "N6",
                .title = "Power management of PCI Express links",
-               .limit = "never: the first I/O after a pause is not told apart",
+               .limit = "never: the first I/O after a pause cannot be told apart",
                .source = "Documentation/admin-guide/kernel-parameters.txt, pcie_aspm",
                .of_host = link_power};
 

@@ -17,7 +17,7 @@ double speed(const std::string& text) {
 Finding link(const Facts&, const DiskSettings& disk) {
   const auto text = [&](const char* file) { return disk.controller.text(std::string("device/") + file); };
   if (disk.controller_name.empty() || text("max_link_speed").empty()) {
-    return not_applicable("it is no NVMe drive on PCI Express");
+    return not_applicable("it is not a PCI Express NVMe drive");
   }
   const auto width = disk.controller.number("device/current_link_width");
   const auto most = disk.controller.number("device/max_link_width");
@@ -31,9 +31,9 @@ Finding link(const Facts&, const DiskSettings& disk) {
   if (*width >= *most && now >= best) {
     return ok(found);
   }
-  Finding finding = info(found, "large transfers are slower than the drive; the slot or the board may have no more");
+  Finding finding = info(found, "large transfers are slower than the drive; the slot or the board may not have more");
   finding.change = "put it into another slot, or seat it again";
-  finding.risk = "the host is off meanwhile";
+  finding.risk = "the host is down meanwhile";
   return finding;
 }
 

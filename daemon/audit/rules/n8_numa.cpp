@@ -13,7 +13,7 @@ Finding numa(const Facts& facts, const DiskSettings& disk) {
   if (node.empty() || node == "-1") {
     return unknown("the node that it is attached to", "the kernel does not say");
   }
-  return info("it is attached to node " + node, "programs that need its shortest times belong there");
+  return info("it is attached to node " + node, "run programs that need its lowest latency there");
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ constexpr double kThrottled = 60;  // seconds a day
 
 Finding heat(const Facts& facts, const DiskSettings& disk) {
   if (disk.controller_name.empty()) {
-    return not_applicable("temperatures are read of NVMe drives alone");
+    return not_applicable("temperatures are read only from NVMe drives");
   }
   const Measurements::Labels drive{{"controller", disk.controller_name}};
   const auto degrees = facts.measured.sum("ssdpulse_nvme_temperature_celsius",
@@ -37,8 +37,8 @@ Finding heat(const Facts& facts, const DiskSettings& disk) {
     finding.evidence = {{"temperature_celsius", *degrees}};
     return finding;
   }
-  Finding bad = info(found, "it has slowed down to cool, or waited because of heat");
-  bad.change = "more air for it: a free slot beside it, faster fans, a heat sink";
+  Finding bad = info(found, "it has throttled to cool down, or I/Os waited because of heat");
+  bad.change = "improve its cooling: a free slot next to it, faster fans, a heat sink";
   bad.risk = "noise and power";
   if (share) {
     bad.evidence["throttled_seconds_per_day_of_its_life"] = per_day;
@@ -50,7 +50,7 @@ Finding heat(const Facts& facts, const DiskSettings& disk) {
 
 const Rule kN9{.id = "N9",
                .title = "Heat",
-               .limit = "60 s a day of waiting are caused by heat",
+               .limit = "heat causes 60 s of waiting a day",
                .source = "NVM Express Base, Host Controlled Thermal Management",
                .by_history = true,
                .of_disk = heat};

@@ -25,7 +25,7 @@ Finding polling(const Facts& facts) {
 
 const Rule kQ12{.id = "Q12",
                 .title = "Queues for polling",
-                .limit = "never: who polls is not seen",
+                .limit = "never: programs that poll are not seen",
                 .source = "drivers/nvme/host/pci.c, poll_queues",
                 .of_host = polling};
 

@@ -30,7 +30,7 @@ Finding discard_size(const Facts& facts, const DiskSettings& disk) {
     return unknown("the largest discard", "queue/discard_max_bytes is not readable");
   }
   if (*most == 0) {
-    return not_applicable("the disk takes no discards");
+    return not_applicable("the disk accepts no discards");
   }
   const std::string found = fmt::format("a discard may be {} MiB", *most >> 20U);
   if (*most <= kLargeDiscard) {
@@ -40,7 +40,7 @@ Finding discard_size(const Facts& facts, const DiskSettings& disk) {
   if (granularity > 0 && kModestDiscard % granularity != 0) {
     return not_applicable("the disk discards in larger pieces");
   }
-  Finding bad = info(found, "a drive that takes long for one lets reads wait");
+  Finding bad = info(found, "a drive that takes long for one makes reads wait");
   // The kernel refuses what is no multiple (EINVAL), and its own default may be none.
   const std::uint64_t before = granularity > 0 ? *most / granularity * granularity : *most;
   change_file(bad, disk, "queue/discard_max_bytes", std::to_string(kModestDiscard), std::to_string(before));
@@ -58,7 +58,7 @@ Finding discard_size(const Facts& facts, const DiskSettings& disk) {
 
 const Rule kQ13{.id = "Q13",
                 .title = "Largest discard",
-                .limit = "60 s a day of waiting are caused by discards of 16 MiB and more on average",
+                .limit = "discards of 16 MiB and more on average cause 60 s of waiting a day",
                 .source = "Documentation/ABI/stable/sysfs-block, discard_max_bytes",
                 .by_history = true,
                 .of_disk = discard_size};

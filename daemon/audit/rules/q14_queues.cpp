@@ -13,14 +13,14 @@ Finding queues(const Facts& facts, const DiskSettings& disk) {
   const std::uint32_t count = disk.device.paths.front().hardware_queues;
   const std::string& transport = disk.device.transport;
   if (transport != "nvme" && transport != "virtio") {
-    return not_applicable("it has one queue by its nature");
+    return not_applicable("it has a single queue by design");
   }
   const std::string found = fmt::format("{} hardware queues for {} CPUs", count, *facts.settings.cpus);
   if (count >= *facts.settings.cpus) {
     return ok(found);
   }
   Finding bad = info(found, "CPUs that share a queue wait for its lock");
-  bad.change = transport == "virtio" ? "give the virtual disk num-queues= as many as it has CPUs, and restart it" : "";
+  bad.change = transport == "virtio" ? "set num-queues= of the virtual disk to the number of CPUs, and restart it" : "";
   bad.risk = transport == "virtio" ? "memory of the virtual machine" : "";
   if (bad.change.empty()) {
     bad.why += "; the drive has no more";
@@ -34,7 +34,7 @@ Finding queues(const Facts& facts, const DiskSettings& disk) {
 
 const Rule kQ14{.id = "Q14",
                 .title = "Hardware queues against CPUs",
-                .limit = "60 s a day of waiting in a virtual machine are caused by queueing",
+                .limit = "queueing causes 60 s of waiting a day in a virtual machine",
                 .source = "QEMU, virtio-blk num-queues",
                 .by_history = true,
                 .of_disk = queues};

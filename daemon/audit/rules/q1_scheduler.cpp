@@ -37,7 +37,7 @@ Finding scheduler(const Facts& facts, const DiskSettings& disk) {
     return unknown("the scheduler", "queue/scheduler is not readable");
   }
   if (disk.device.rotational) {
-    return not_applicable("the kernel takes it for a spinning disk");
+    return not_applicable("the kernel considers it a spinning disk");
   }
   const std::string zoned = disk.files.text("queue/zoned");
   if (!zoned.empty() && zoned != "none") {
@@ -51,7 +51,7 @@ Finding scheduler(const Facts& facts, const DiskSettings& disk) {
     return not_applicable("the kernel offers no other scheduler");
   }
   Finding bad =
-      info("the scheduler is " + active, "on a drive with queues of its own it is work and a lock for each I/O");
+      info("the scheduler is " + active, "on a drive with its own queues it costs work and a lock for each I/O");
   change_file(bad, disk, "queue/scheduler", "none");
   bad.risk = active == "bfq" ? "weights of bfq are lost" : "nothing orders reads before writes any more";
   const auto [queue, total] = waiting_per_day(facts, disk.device.name);

@@ -37,8 +37,8 @@ Finding queue_depth(const Facts& facts, const DiskSettings& disk) {
     return ok(fmt::format("room for {} requests", *requests));
   }
   Finding bad =
-      info(fmt::format("room for {} requests", *requests), "when all are in use, the next one waits for its end");
-  bad.risk = "a deeper queue is a longer tail inside the drive";
+      info(fmt::format("room for {} requests", *requests), "when all are in use, the next one waits until one ends");
+  bad.risk = "a deeper queue means a longer tail inside the drive";
   const std::vector<Evidence> evidence{{"queue_full_share", share, kFullShare},
                                        {"excess_seconds_per_day", per_day, kExcessLimit}};
   if (most && *requests < *most) {
@@ -55,7 +55,7 @@ Finding queue_depth(const Facts& facts, const DiskSettings& disk) {
   if (disk.device.transport == "nvme" && tags) {
     bad.persistent = fmt::format("echo options nvme io_queue_depth={} > /etc/modprobe.d/ssdpulse-nvme.conf",
                                  std::min<std::uint64_t>(4095, 2 * (*tags + 1)));
-    bad.change = "if it goes on, raise the driver's depth, and restart the host: " + bad.persistent;
+    bad.change = "if it continues, raise the driver's depth, and restart the host: " + bad.persistent;
     bad.undo = "rm /etc/modprobe.d/ssdpulse-nvme.conf";
   }
   return bad;

@@ -16,7 +16,7 @@ Finding merges(const Facts& facts, const DiskSettings& disk) {
     return ok("neighbouring I/Os are merged");
   }
   Finding bad = info(*nomerges == 1 ? "only simple merges are tried" : "neighbouring I/Os are not merged",
-                     "small sequential writes become as many commands");
+                     "each small sequential write becomes a command of its own");
   change_file(bad, disk, "queue/nomerges", "0");
   bad.risk = "a little CPU for each I/O";
   const Measurements::Labels writes{{"device", disk.device.name}, {"operation", "write"}};

@@ -27,9 +27,8 @@ Finding read_ahead(const Facts& facts, const DiskSettings& disk) {
   if (!facts.measured.empty() && (fullness.value_or(0) < kReadAheadUsed || sequential.value_or(0) > 1 - kRandom)) {
     return ok(fmt::format("read-ahead is {} KiB, and the reads do not look like it", *kilobytes));
   }
-  Finding bad =
-      info(fmt::format("read-ahead is {} KiB", *kilobytes),
-           "where reads are random it reads more than was asked for, and drives better data out of the cache");
+  Finding bad = info(fmt::format("read-ahead is {} KiB", *kilobytes),
+                     "with random reads it reads more than was asked for, and evicts better data from the cache");
   change_file(bad, disk, "queue/read_ahead_kb", std::to_string(kSmall));
   bad.risk = "scans and backups become slower";
   return weigh(facts, std::move(bad),

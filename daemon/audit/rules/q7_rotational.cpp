@@ -29,23 +29,23 @@ Finding rotational(const Facts& facts, const DiskSettings& disk) {
     return unknown("whether it spins", "queue/rotational is not readable");
   }
   if (!disk.device.rotational) {
-    return ok("the kernel takes it for an SSD");
+    return ok("the kernel considers it an SSD");
   }
   const auto [seconds, count] = reads_of(facts, disk.device.name);
   if (seconds.value_or(1) >= kFasterThanAnyHead) {
     Finding finding =
-        info("the kernel takes it for a spinning disk", "it is as slow as one, or too little was read to tell");
+        info("the kernel considers it a spinning disk", "it is as slow as one, or too little was read to tell");
     finding.evidence["reads"] = count.value_or(0);
     if (seconds) {
       finding.evidence["mean_read_seconds"] = *seconds;
     }
     return finding;
   }
-  Finding bad = info("the kernel takes it for a spinning disk",
-                     "reads are faster than any; writeback, swap and file "
+  Finding bad = info("the kernel considers it a spinning disk",
+                     "its reads are faster than any spinning disk's; writeback, swap and file "
                      "systems choose what suits spinning disks");
   change_file(bad, disk, "queue/rotational", "0");
-  bad.risk = "none that is known";
+  bad.risk = "none known";
   bad.evidence["mean_read_seconds"] = *seconds;
   return weigh(facts, std::move(bad), {{"reads", count, kReads}});
 }
@@ -53,7 +53,7 @@ Finding rotational(const Facts& facts, const DiskSettings& disk) {
 }  // namespace
 
 const Rule kQ7{.id = "Q7",
-               .title = "SSDs that the kernel takes for spinning disks",
+               .title = "SSDs that the kernel considers spinning disks",
                .limit = "the mean of 10,000 reads is below 1 ms",
                .source = "Documentation/ABI/stable/sysfs-block, rotational",
                .by_history = true,

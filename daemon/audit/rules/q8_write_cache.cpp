@@ -17,7 +17,7 @@ Finding write_cache(const Facts&, const DiskSettings& disk) {
   const bool volatile_cache = drive.rfind("write back", 0) == 0;
   if (kernel == "write through" && volatile_cache) {
     Finding finding = danger("the kernel sends no flushes to a drive with a volatile cache",
-                             "what was synced is lost when the power fails");
+                             "synced data is lost when the power fails");
     change_file(finding, disk, "queue/write_cache", "write back");
     finding.risk = "each sync waits for the drive, as it must";
     return finding;

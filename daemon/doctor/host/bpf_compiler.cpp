@@ -10,7 +10,7 @@ Findings bpf_compiler(const Start& start) {
     return {};
   }
   auto one = finding(model::Verdict::advise, "", "the kernel does not compile BPF programs",
-                     "interpreted they take several times as long, and newer kernels refuse them",
+                     "interpreted, they take several times as long, and newer kernels refuse them",
                      "sysctl -w net.core.bpf_jit_enable=1");
   one.persistent = "echo net.core.bpf_jit_enable=1 > /etc/sysctl.d/60-ssdpulse-jit.conf";
   one.undo = "sysctl -w net.core.bpf_jit_enable=0; rm -f /etc/sysctl.d/60-ssdpulse-jit.conf";

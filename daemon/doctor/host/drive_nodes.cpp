@@ -14,7 +14,7 @@ Findings drive_nodes(const Start& start) {
                               "give the container the drive's device nodes, or run udevadm trigger"));
     } else if (!node.readable) {
       found.push_back(finding(model::Verdict::unknown, controller, "whether log pages can be read",
-                              "whoever asks may not open " + node.path, "ask as root"));
+                              "this user may not open " + node.path, "ask as root"));
     }
   }
   return found;

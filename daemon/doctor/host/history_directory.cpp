@@ -18,12 +18,12 @@ Findings history_directory(const Start& start) {
                     "started by systemd or by root, the daemon makes it")};
   }
   if (!place->directory) {
-    return {finding(model::Verdict::advise, "", "no history could be kept", place->path + " is no directory",
+    return {finding(model::Verdict::advise, "", "no history could be kept", place->path + " is not a directory",
                     "name a directory in history.directory")};
   }
   if (!place->writable) {
     return {finding(model::Verdict::unknown, "", "whether a history can be kept",
-                    "whoever asks may not write to " + place->path, "ask as root")};
+                    "this user may not write to " + place->path, "ask as root")};
   }
   if (place->free_ratio.value_or(1) < kFull) {
     auto one = finding(model::Verdict::advise, "", "the history has no room",

@@ -13,7 +13,7 @@ Findings kernel_symbols(const Start& start) {
     return {};
   }
   return {no_kernel_symbols("classes of writes would be guessed from flags and pages alone",
-                            "kernel.kptr_restrict is 2: the kernel shows nobody where its functions are",
+                            "kernel.kptr_restrict is 2: the kernel hides where its functions are",
                             "sysctl kernel.kptr_restrict=1")};
 }
 

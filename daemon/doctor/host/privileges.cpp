@@ -30,7 +30,7 @@ Findings privileges(const Start& start) {
   }
   if (!missing.empty()) {
     return {finding(model::Verdict::unknown, "", "whether the block programs can be loaded",
-                    "whoever asks lacks " + missing + ", as a daemon started like this would",
+                    "this user lacks " + missing + ", as a daemon started like this would",
                     "ask as root, or start ssdpulse.service, which has them")};
   }
   return {finding(model::Verdict::info, "", "log pages cannot be read by this user", "CAP_SYS_ADMIN is missing",
@@ -39,6 +39,6 @@ Findings privileges(const Start& start) {
 
 }  // namespace
 
-const HostCheck kPrivileges{"capabilities", "whoever asks may load programs and read log pages", privileges};
+const HostCheck kPrivileges{"capabilities", "this user may load programs and read log pages", privileges};
 
 }  // namespace ssdpulse::doctor

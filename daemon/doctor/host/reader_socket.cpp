@@ -10,7 +10,7 @@ Findings reader_socket(const Start& start) {
     return {};
   }
   return {finding(model::Verdict::advise, "", "no log page could be read: the reader does not listen",
-                  place->path + (place->exists ? " is no socket" : " is not there"),
+                  place->path + (place->exists ? " is not a socket" : " is not there"),
                   "systemctl enable --now ssdpulse-nvme.socket  # or set nvme.reader_socket to ''")};
 }
 

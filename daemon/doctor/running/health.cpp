@@ -9,7 +9,7 @@ Findings health(const model::Snapshot& snapshot) {
   for (const model::DeviceSnapshot& entry : snapshot.devices) {
     if (entry.device->transport != "nvme") {
       found.push_back(finding(model::Verdict::info, entry.device->name, "no health, wear and write amplification",
-                              "log pages are read of NVMe drives alone"));
+                              "log pages are read only from NVMe drives"));
     }
   }
   return found;

@@ -8,7 +8,7 @@ Findings history(const model::Snapshot& snapshot) {
   if (snapshot.history) {
     return {};
   }
-  auto one = finding(model::Verdict::info, "", "nothing is kept of what was before the last 15 minutes",
+  auto one = finding(model::Verdict::info, "", "nothing older than the last 15 minutes is kept",
                      "history.directory is empty", "name a directory in history.directory and restart the daemon");
   one.risk = "about 1 KB a minute for each drive";
   return {one};

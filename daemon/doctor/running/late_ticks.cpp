@@ -14,7 +14,7 @@ Findings late_ticks(const model::Snapshot& snapshot) {
   if (ratio <= kMany) {
     return {};
   }
-  auto one = finding(model::Verdict::info, "", "seconds came late, so that short spikes lie in longer intervals",
+  auto one = finding(model::Verdict::info, "", "samples came late, so short spikes fall into longer intervals",
                      "the daemon did not get the CPU in time", "raise CPUWeight= of ssdpulse.service");
   one.evidence = {{"late_ticks", static_cast<double>(snapshot.missed_ticks)}, {"late_ratio", ratio}};
   return {one};

@@ -10,10 +10,10 @@ Findings write_amplification(const model::Snapshot& snapshot) {
     const auto& waf = drive.write_amplification;
     if (waf.source.empty()) {
       found.push_back(finding(model::Verdict::info, drive.identity->controller, "write amplification is not known",
-                              waf.reason.empty() ? "the drive has not said what it has" : waf.reason));
+                              waf.reason.empty() ? "the drive has not reported what it has" : waf.reason));
     } else if (waf.ratios.empty()) {
       found.push_back(finding(model::Verdict::info, drive.identity->controller, "write amplification is not known yet",
-                              "too little was written so far to know it within 20 %; its counters are coarse"));
+                              "too little has been written so far to know it within 20 %; its counters are coarse"));
     }
   }
   return found;

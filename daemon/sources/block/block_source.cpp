@@ -77,7 +77,7 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
   if (const auto cost = measure_run_cost(choices.completion_only)) {
     source->run_cost_ = *cost;
   } else {
-    log::warning("it is not known what the programs in the kernel cost: {}", cost.error().message);
+    log::warning("the cost of the programs in the kernel is unknown: {}", cost.error().message);
   }
   source->open_discards(inventory);
   if (source->end_functions_) {

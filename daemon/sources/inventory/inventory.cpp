@@ -123,7 +123,7 @@ util::Result<model::Inventory> read_inventory(const InventoryRoots& roots, const
                                               const model::Inventory* previous) {
   const auto names = sysfs::list_directory(roots.sys + "/block");
   if (!names) {
-    return tl::unexpected<util::Error>(names.error().within("no block devices to be seen (is sysfs mounted?)"));
+    return tl::unexpected<util::Error>(names.error().within("no block devices found (is sysfs mounted?)"));
   }
   const HiddenPaths hidden = find_hidden_paths(roots.sys);
   std::vector<std::string> disks;

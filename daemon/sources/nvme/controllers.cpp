@@ -103,7 +103,7 @@ void add_namespaces(const std::string& directory, NvmeSubsystem& drive, std::vec
     std::string_view rest = text;
     const auto nsid = take_number(rest);
     if (!nsid || !rest.empty() || *nsid == 0 || *nsid == kBroadcastNsid) {
-      warnings.push_back(name + " is left out: '" + text + "' is no namespace identifier");
+      warnings.push_back(name + " is left out: '" + text + "' is not a namespace identifier");
       continue;
     }
     drive.namespaces.push_back({name, *nsid, 0});

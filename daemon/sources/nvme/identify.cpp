@@ -144,7 +144,7 @@ util::Result<std::vector<std::uint16_t>> parse_endurance_group_list(Bytes bytes)
   for (std::size_t entry = 1; entry <= count; ++entry) {
     const std::uint16_t group = little16(bytes, 2 * entry);
     if (group <= (groups.empty() ? 0 : groups.back())) {
-      return util::fail("the endurance group list does not ascend");
+      return util::fail("the endurance group list is not in ascending order");
     }
     groups.push_back(group);
   }

@@ -100,7 +100,7 @@ util::Result<std::uint64_t> ReaderClient::send(Request request) {
     return util::fail("the NVMe reader has ended", EPIPE);
   }
   if (misunderstood_) {
-    return util::fail("the NVMe reader is of another version", EPROTO);
+    return util::fail("the NVMe reader is a different version", EPROTO);
   }
   if (outstanding_.size() >= kMostOutstanding) {
     return util::fail("the NVMe reader is busy", EAGAIN);

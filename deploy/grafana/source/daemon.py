@@ -21,21 +21,21 @@ def poll(name, text):
 NOW = [
     number("Answering", "Daemons that Prometheus could scrape, of those it knows.", "percentunit",
            (f"avg(up{{{HOST}}})", "up"), ((None, RED), (1, GREEN)), span=4),
-    number("Sources down", "Sources that deliver nothing: the block layer's programs, a drive that does not answer.",
+    number("Sources down", "Sources that deliver no data: the block layer's programs, a drive that does not answer.",
            "short", (f"count(ssdpulse_source_up{{{HOST}}} == 0) or vector(0)", "down"), ANY, span=4),
-    number("Lost events", "I/Os that could not be measured, all causes, over the shown time.", "short",
+    number("Lost events", "I/Os that could not be measured, all causes, over the time shown.", "short",
            (f"sum(increase(ssdpulse_lost_events_total{{{HOST}}}[$__range]))", "lost"), ((None, GREEN), (1, YELLOW)),
            span=4, decimals=0),
-    number("Drift within an hour", "Most I/Os by which our count moved against the kernel's own within an hour. Less than "
-           "a thousandth of the hour's I/Os counts as none; 0 is right.", "short",
+    number("Drift within an hour", "Largest number of I/Os by which our count drifted from the kernel's own within an "
+           "hour. Less than a thousandth of the hour's I/Os counts as none; 0 is right.", "short",
            (f"max(({MOVED} unless {MOVED} <= {FEW}) or 0 * {MOVED})", "drift"), ((None, GREEN), (10, RED)), span=4,
            nothing="n/a"),
-    number("Age of the values", "Oldest sample that is being served: scrape time less the time it was taken. About a "
+    number("Age of the values", "Oldest sample that is being served: scrape time minus the time it was taken. About a "
            "second is normal.", "s",
            (f"max({AGE})", "age"), ((None, GREEN), (5, YELLOW), (30, RED)), span=4,
            decimals=1),
-    number("CPU, worst host", "Processor time of the daemon, as a share of one CPU, on the host where it is "
-           "highest. The programs in the kernel come on top.", "percentunit",
+    number("CPU, worst host", "Processor time of the daemon, as a share of one CPU, on the host where it is highest. The "
+           "programs in the kernel add to this.", "percentunit",
            (f"max(rate(process_cpu_seconds_total{{{HOST}}}[{RANGE}]))", "CPU"), ((None, GREEN), (0.05, YELLOW)), span=4,
            decimals=2),
 ]
@@ -45,19 +45,19 @@ SEEING = [
           "its beginning was not; recursion: the kernel skipped a run of a program; others: see ssdpulse-metrics(7).", "reqps",
           (f'{rate("ssdpulse_lost_events_total", "cause", HOST)} > 0', "{{cause}}"), stack="normal",
           nothing="none lost"),
-    lines("Drift against the kernel", "Our count of I/Os less that in the kernel's diskstats, whenever both stand "
-          "still; 0 is right.", "short",
+    lines("Drift against the kernel", "Our count of I/Os minus that in the kernel's diskstats, whenever both are idle; 0 "
+          "is right.", "short",
           (f"sum by (instance, device, operation) (ssdpulse_accounting_drift_ios{{{HOST}}}) != 0",
            "{{instance}} {{device}} {{operation}}"), minimum=None, nothing="no drift"),
-    lines("Drift of drives' host counters", "The drive's own count of written bytes less what the block layer wrote, "
-          "where neither rounding explains it nor what the drive may count besides writes.", "bytes",
+    lines("Drift of drives' host counters", "The drive's own count of written bytes minus what the block layer wrote, "
+          "where neither rounding nor what the drive may count besides writes explains it.", "bytes",
           [(f"ssdpulse_nvme_host_written_drift_bytes{{{HOST}}} and "
             f"(ssdpulse_nvme_host_written_drift_lower_bytes{{{HOST}}}"
             f" > 0 or ssdpulse_nvme_host_written_drift_upper_bytes{{{HOST}}} < 0)", "{{instance}} {{controller}}")],
           minimum=None, nothing="no drift"),
-    states("Sources", "Whether each source delivers; with a controller: whether that drive answers.",
+    states("Sources", "Whether each source delivers data; with a controller: whether that drive answers.",
            (f"ssdpulse_source_up{{{HOST}}}", "{{instance}} {{source}} {{controller}}"), texts=UP, height=7),
-    lines("Failed attempts of sources", "Attempts of a source to read something that failed, by kind.", "ops",
+    lines("Failed attempts of sources", "Failed attempts of a source to read something, by kind.", "ops",
           (f'{rate("ssdpulse_source_errors_total", "source, kind", HOST)} > 0', "{{source}}: {{kind}}"), span=6,
           nothing="none failed"),
     lines("Requests without a disk", "NVMe admin commands, SCSI probing: they are in no other series.", "reqps",
@@ -67,8 +67,8 @@ SEEING = [
 COST = [
     lines("CPU of the daemon", "Processor time of the daemon, as a share of one CPU.", "percentunit",
           (rate("process_cpu_seconds_total", "instance", HOST), HOST_OF)),
-    lines("Share of the host's CPUs, estimated", "Time of the BPF programs, as a share of the time of all CPUs: their runs by "
-          "what one costs on the host; and what it may be (limits.cpu).", "percentunit",
+    lines("Share of the host's CPUs, estimated", "Time of the BPF programs, as a share of the time of all CPUs: their "
+          "runs times the cost of one on the host; and the limit (limits.cpu).", "percentunit",
           [(f"ssdpulse_estimated_bpf_cpu_ratio{{{HOST}}}", "{{instance}}"),
            (f"ssdpulse_cpu_limit_ratio{{{HOST}}}", "{{instance}} limit")], nothing="not known"),
     states("What is turned off", "What the daemon does not measure, to stay below limits.cpu.",
@@ -84,7 +84,7 @@ COST = [
     lines("Memory of the daemon", "Resident memory, and address space.", "bytes",
           [(f"process_resident_memory_bytes{{{HOST}}}", "{{instance}} resident"),
            (f"process_virtual_memory_bytes{{{HOST}}}", "{{instance}} virtual")], log=10),
-    lines("Memory in the kernel", "Memory of the BPF maps, by what they hold; fixed at the start.", "bytes",
+    lines("Memory in the kernel", "Memory of the BPF maps, by what they hold; fixed at startup.", "bytes",
           (f"max by (use) (ssdpulse_kernel_memory_bytes{{{HOST}}})", "{{use}}"), stack="normal"),
     lines("Descriptors and threads", "Open file descriptors as a share of those allowed, and threads.", "short",
           [(f"process_open_fds{{{HOST}}}", "{{instance}} open"), (f"process_max_fds{{{HOST}}}", "{{instance}} allowed"),
@@ -92,7 +92,7 @@ COST = [
 ]
 
 PUNCTUAL = [
-    lines("Age of the values", "Time of the scrape less the time that its values were taken.", "s",
+    lines("Age of the values", "Time of the scrape minus the time that its values were taken.", "s",
           (AGE, HOST_OF)),
     lines("Late samplings", "Samplings that began more than half an interval late.", "short",
           (increase("ssdpulse_missed_ticks_total", "instance", HOST, "$__interval"), HOST_OF), bars=True),
@@ -108,17 +108,17 @@ PUNCTUAL = [
 ]
 
 POLLS = [
-    lines("Age of the drives' logs", "Time since the logs of each drive were last read with success.", "s",
+    lines("Age of the drives' logs", "Time since the logs of each drive were last read successfully.", "s",
           (f"time() - ssdpulse_nvme_last_poll_timestamp_seconds{{{HOST}}}", "{{instance}} {{controller}}")),
     lines("Duration of a reading", "How long the drive took for the commands of the last reading of its logs.", "s",
           poll("last_poll_duration_seconds", ""), log=10),
     lines("Interval of readings", "Time between two readings of a drive's logs; longer than configured where reading "
           "hurts.", "s", poll("poll_interval_seconds", "")),
-    lines("Readings", "Readings of a drive's logs that were begun.", "ops",
+    lines("Readings", "Readings of a drive's logs that were started.", "ops",
           (f"rate(ssdpulse_nvme_polls_total{{{HOST}}}[{RANGE}])", "{{instance}} {{controller}}")),
-    lines("What reading does to latency", "99th percentile of reads and writes within 50 ms of a log read, over that "
-          "of the others; 1: nothing.", "x", poll("log_read_latency_effect_ratio", ""), nothing="not known yet"),
-    listing("Refused pages", "Log pages that a drive refused, or that are something else than their numbers say.",
+    lines("What reading does to latency", "99th percentile of reads and writes within 50 ms of a log read, divided by "
+          "that of the others; 1: no effect.", "x", poll("log_read_latency_effect_ratio", ""), nothing="not known yet"),
+    listing("Refused pages", "Log pages that a drive refused, or that are something other than their numbers say.",
             [("", "short", f"ssdpulse_nvme_refused_page_info{{{HOST}}}", None)],
             order=("instance", "controller", "page", "reason"), span=8, height=7, nothing="none refused"),
 ]

@@ -54,7 +54,7 @@ LATENCY = [
       for percent, level in (("50", 0.5), ("99", 0.99), ("99.9", 0.999))),
 ]
 
-COMMIT = "A commit is what a caller of fsync waits for: a flush sequence from its begin to its end, or a FUA write."
+COMMIT = "A commit is what a caller of fsync waits for: a flush sequence from beginning to end, or a FUA write."
 COMMITS = [
     latency_heatmap("Commit latency", f"How many commits took how long. {COMMIT} Needs native histograms.",
                     (f'sum(rate({TOTAL_TIME}{{{of("commit")}}}[{RANGE}]))', "commit")),
@@ -77,8 +77,9 @@ INTERFERENCE = [
             f"by what else was in flight. {BESIDE}", "s",
             (quantile("$quantile", DEVICE_TIME, "during", of(operation)), "{{during}}"), "during", log=10, span=9)
       for operation in ("read", "write")),
-    lines("How much interference costs", "Device latency at the chosen quantile of requests that overlap a discard or a flush, "
-          "as a multiple of that of undisturbed requests. 1: it costs nothing. What overlaps both is left out.", "x",
+    lines("How much interference costs", "Device latency at the chosen quantile of requests that overlap a discard or a "
+          "flush, as a multiple of that of undisturbed requests. 1: it costs nothing. Requests that overlap both are "
+          "left out.", "x",
           [(f'({quantile("$quantile", DEVICE_TIME, "operation", f"{DEVICE},during={chr(34)}{during}{chr(34)}")})'
             f'\n/\n({quantile("$quantile", DEVICE_TIME, "operation", f"{DEVICE},during={chr(34)}none{chr(34)}")})',
             during + ", {{operation}}") for during in ("discard", "flush")], "beside", span=6,
@@ -219,10 +220,10 @@ TENANTS = [
     lines("Commits and discards, by tenant", "Commits (fsync), and bytes discarded per second in MiB.", "none",
           [(most(tenants("commits", DEVICE)), "{{tenant}}: commits"),
            (f'{most(tenants("bytes", of("discard")))} / 1048576', "{{tenant}}: MiB discarded")], nothing=NOBODY),
-    listing("Tenants", "Whose I/O was seen on this host, and which directory stands for it.",
+    listing("Tenants", "Whose I/O was seen on this host, and its directory.",
             [("", "short", f"max by (tenant, kind, cgroup) (ssdpulse_tenant_info{{{HOST}}})", None)],
             order=("tenant", "kind", "cgroup"), span=14),
-    listing("Tenants that are gone", "What tenants did whose series have ended.",
+    listing("Tenants that are gone", "I/O of tenants whose series have ended.",
             [(heading, unit, f"sum by (operation) (ssdpulse_tenant_departed_{what}{{{DEVICE}}})", None)
              for heading, unit, what in (("I/Os", "short", "ios"), ("Bytes", "decbytes", "bytes"),
                                          ("Device time", "s", "device_seconds"))], order=("operation",), span=10,
@@ -230,7 +231,7 @@ TENANTS = [
 ]
 
 PATHS = [
-    lines("Read and written, by path", "Bytes of reads and writes, by the way they came into the kernel, and whether of a file "
+    lines("Read and written, by path", "Bytes of reads and writes, by how they entered the kernel, and whether of a file "
           "system or of the device itself (raw).", "Bps",
           (f'{rate("ssdpulse_path_bytes_total", "path, access", READ_OR_WRITE)} > 0', BY_PATH), stack="normal", nothing=NOBODY),
     lines("Time in the device, by path", "Time that requests spent in the device, in seconds per second.", "none",

@@ -32,8 +32,8 @@ AMPLIFICATION = [
     lines("Write amplification by window", "Bytes written to the media per byte that the host wrote. Absent while the "
           "counters' granularity leaves more than 20 % of doubt.", "none",
           (f"max by (window) (ssdpulse_write_amplification_ratio{{{CONTROLLER}}})", "{{window}}"), "window", span=8),
-    lines("Write amplification, $window, with its bounds", "The ratio and the bounds that hold whatever the drive's "
-          "counters hide by rounding.", "none",
+    lines("Write amplification, $window, with its bounds", "The ratio, and its bounds, which allow for the rounding of "
+          "the drive's counters.", "none",
           [(f'max(ssdpulse_write_amplification_{name}{{{CONTROLLER},window="$window"}})', text)
            for name, text in (("upper_ratio", "upper"), ("ratio", "ratio"), ("lower_ratio", "lower"))], "bound",
           span=8),
@@ -45,8 +45,8 @@ AMPLIFICATION = [
           "before the newest reading it ends.", "s",
           [(f'max(ssdpulse_write_amplification_covered_seconds{{{CONTROLLER},window="$window"}})', "covered"),
            (f'max(ssdpulse_write_amplification_age_seconds{{{CONTROLLER},window="$window"}})', "age")], height=6),
-    lines("What the host wrote: drive against kernel", "The drive's own host counter less what the block layer wrote "
-          "to it, with its bounds. Away from 0: someone else writes, or a counter is wrong.", "bytes",
+    lines("What the host wrote: drive against kernel", "The drive's own host counter minus what the block layer wrote to "
+          "it, with its bounds. Away from 0: someone else writes, or a counter is wrong.", "bytes",
           [gauge(f"host_written_drift_{bound}bytes", text)
            for bound, text in (("upper_", "upper"), ("", "drift"), ("lower_", "lower"))], "bound", minimum=None, span=8,
           height=6),
@@ -67,27 +67,27 @@ MODELLED = [
           (f'max by (policy, overprovisioning, discards, placement) (ssdpulse_modelled_write_amplification_ratio{{'
            f'{CONTROLLER},window="24h",overprovisioning!~"fitted|usual"}})',
            "{{overprovisioning}} {{policy}} {{discards}} {{placement}}"), span=8),
-    listing("Why nothing is modelled", "By window, the reason for which there is no modelled write amplification.",
+    listing("Why nothing is modelled", "By window, the reason why there is no modelled write amplification.",
             [("", "short", f"ssdpulse_modelled_write_amplification_silence_info{{{CONTROLLER}}}", None)],
             hide=("instance",), order=("controller", "window", "reason"), span=8, height=6),
     lines("Spare flash that the model assumes", "Over-provisioning by the size of the drive, or fitted to its media "
           "counter, with its bounds.", "percentunit",
           [(f"max by (basis) (ssdpulse_model_effective_overprovisioning_{name}{{{CONTROLLER}}})", f"{text} {{{{basis}}}}")
            for name, text in (("upper_ratio", "upper"), ("ratio", ""), ("lower_ratio", "lower"))], span=8),
-    lines("The model against the drive's counter", "Modelled over measured write amplification, less 1, with bounds. "
-          "Away from 0: the drive works in another way than the model.", "percentunit",
+    lines("The model against the drive's counter", "Modelled divided by measured write amplification, minus 1, with "
+          "bounds. Away from 0: the drive works differently from the model.", "percentunit",
           [(f"max(ssdpulse_model_drift_{name}{{{CONTROLLER}}})", text)
            for name, text in (("upper_ratio", "upper"), ("ratio", "drift"), ("lower_ratio", "lower"))], "bound",
           minimum=None, span=8),
-    lines("How much the model knows", "Share of the drive of which nothing was heard, and of the events that were lost.",
+    lines("How much the model knows", "Share of the drive about which nothing is known, and of the events that were lost.",
           "percentunit",
           [(f"ssdpulse_model_unknown_pages_ratio{{{CONTROLLER}}}", "unknown pages"),
            (f"ssdpulse_model_lost_events_ratio{{{CONTROLLER}}}", "lost {{kind}} events")], span=8),
-    lines("Drive writes that the model has seen", "What the host wrote since the model began, over what the drive "
-          "holds. It is steady from 2 on.", "short",
+    lines("Drive writes that the model has seen", "What the host wrote since the model started, divided by what the "
+          "drive holds. The model is steady from 2 on.", "short",
           (f"ssdpulse_model_written_drive_writes{{{CONTROLLER}}}", "drive writes"), span=8),
     lines("Lifetime of what is written, by hint", "How much the host writes until half of what was written with this "
-          "hint is written again or discarded.", "decbytes",
+          "hint is overwritten or discarded.", "decbytes",
           (f'ssdpulse_write_lifetime_bytes{{{CONTROLLER},share="0.5"}}', "{{hint}}"), span=8),
     lines("Until garbage collection begins", "What the host wrote since the last full discard, and the range in which "
           "collection begins.", "decbytes",
@@ -113,17 +113,16 @@ WEAR = [
            gauge("endurance_group_available_spare_threshold_ratio", "endurance group warns below", GROUP)], maximum=1),
     lines("Temperature", "Temperature of the drive, composite or by sensor.", "celsius",
           gauge("temperature_celsius", "", "{{sensor}}"), minimum=None),
-    lines("Slowed down by heat", "Share of the time that the drive slowed itself down to stay cool or was above a "
-          "temperature threshold. Drives count whole minutes.", "percentunit",
+    lines("Slowed down by heat", "Share of the time that the drive throttled to stay cool or was above a temperature "
+          "threshold. Drives count whole minutes.", "percentunit",
           [growth("thermal_management_seconds", "thermal management", "{{level}}"),
            growth("thermal_throttle_seconds", "throttled"),
            growth("temperature_exceeded_seconds", "above threshold", "{{threshold}}")]),
-    lines("Thermal events", "Times that the drive slowed itself down to stay cool, and how much it does so now (0: not "
-          "at all).", "short",
+    lines("Thermal events", "Times that the drive throttled to stay cool, and how much it does so now (0: not at all).", "short",
           [added("thermal_management_transitions", "transitions", "{{level}}"),
            added("thermal_throttle_events", "throttle events"),
            gauge("thermal_throttle_level", "level now")], bars=True),
-    states("Warnings of the drive", "What the drive, or one of its endurance groups, warns of.",
+    states("Warnings of the drive", "What the drive, or one of its endurance groups, warns about.",
            [gauge("critical_warning", "{{warning}}"), gauge("endurance_groups_warning", "a group:", "{{warning}}"),
             gauge("endurance_group_warning", "group", GROUP, "{{warning}}")], texts=ALARM, span=16, height=7),
     lines("Bytes that the drive is good for", "What can be written over the drive's life by its own estimate, and what "
@@ -197,7 +196,7 @@ WORK = [
            added("incomplete_shutdowns", "incomplete shutdowns"),
            added("power_loss_protection_starts", "protection used"), added("power_state_changes", "power states")],
           bars=True),
-    lines("Charge of the power-loss protection", "Charge against what it needs; below 100 % a loss of power may lose "
+    lines("Charge of the power-loss protection", "Charge relative to what it needs; below 100 % a loss of power may lose "
           "data.", "percentunit", gauge("capacitor_health_ratio", "charge")),
     lines("PCI Express link", "Errors and retrainings of the link between host and drive.", "short",
           [added("pcie_correctable_errors", "correctable"), added("pcie_crc_errors", "CRC"),
@@ -214,7 +213,7 @@ GROUPS = [
            growth("endurance_group_media_written_bytes", "media", GROUP)]),
     lines("Commands of endurance groups", "Read and write commands completed, by endurance group.", "ops",
           growth("endurance_group_host_commands", GROUP, OPERATION)),
-    lines("Capacity of endurance groups", "Capacity, and what of it no namespace has.", "decbytes",
+    lines("Capacity of endurance groups", "Capacity, and how much of it belongs to no namespace.", "decbytes",
           [gauge("endurance_group_capacity_bytes", "capacity", GROUP),
            gauge("endurance_group_unallocated_bytes", "unallocated", GROUP)]),
 ]
@@ -224,8 +223,7 @@ VOLUME = [
           growth("volume_operations", "", OPERATION)),
     lines("Bytes of the volume", "Bytes read and written, by the cloud volume's own count.", "Bps",
           growth("volume_bytes", "", OPERATION)),
-    lines("Mean time in the volume", "Time spent on reads and writes over their number, by the volume's own "
-          "count.", "s",
+    lines("Mean time in the volume", "Time spent on reads and writes divided by their number, by the volume's own count.", "s",
           (f"rate(ssdpulse_nvme_volume_io_seconds_total{{{CONTROLLER}}}[$__rate_interval]) / "
            f"(rate(ssdpulse_nvme_volume_operations_total{{{CONTROLLER}}}[$__rate_interval]) > 0)", OPERATION)),
     lines("Above the limits", "Share of the time in which hosts requested more than the volume or the instance allows.",

@@ -64,7 +64,7 @@ AT_A_GLANCE = [
     number("Slow now", "Devices whose read or write tail is above its own normal at this moment.", "short",
            (f"count(max by ({EACH}) (ssdpulse_latency_spike_active{{{DEVICE}}}) > 0) or vector(0)", "slow"),
            ((None, GREEN), (1, RED)), span=3),
-    number("Discarding", "Devices that work off a burst of discards (fstrim, online discard, ...) now.",
+    number("Discarding", "Devices that are processing a burst of discards (fstrim, online discard, ...) now.",
            "short", (f"count(max by ({EACH}) (ssdpulse_discard_burst_active{{{DEVICE}}}) > 0) or vector(0)", "burst"),
            ((None, GREEN), (1, YELLOW)), span=3),
     number("Warning", "Drives with a critical warning set, by their own health page or that of one of their "
@@ -84,8 +84,8 @@ WORST = [
           top(8, tail("read")), PLAIN, DEVICES, links=TO_DEVICE, nothing="nothing was read"),
     worst("Slowest writes", "99th percentile of total write latency over the shown time, queueing included.", "s",
           top(8, tail("write")), PLAIN, DEVICES, links=TO_DEVICE, nothing="nothing was written"),
-    worst("Most write amplification, 24 h", "Bytes written to the media per byte that the host wrote, over 24 hours. "
-          "A drive whose counters do not tell is not in the list.", "none",
+    worst("Most write amplification, 24 h", "Bytes written to the media per byte that the host wrote, over 24 hours. A "
+          "drive whose counters do not show it is not listed.", "none",
           top(8, waf("24h")), WAF, DRIVES, nothing="no drive reports it"),
     worst("Worn out first", "Time until the rated endurance is used up, at the current rate; the shortest "
           "first.", "s", f"bottomk(8, {LIFE_REMAINING})", LIFE, DRIVES, reverse=True,
@@ -93,7 +93,7 @@ WORST = [
 ]
 
 TABLE = [
-    listing("All devices", "One row a device, over the shown time; what a drive does not tell is empty. Click a device "
+    listing("All devices", "One row a device, over the time shown; what a drive does not report is empty. Click a device "
             "to see it.",
             [("Size", "decbytes", of_model(f"sum by ({EACH}) (ssdpulse_device_size_bytes{{{DEVICE}}})"), None),
              ("Read p99", "s", tail("read"), None),
@@ -168,8 +168,8 @@ STANDING = [
               f"instance, array) group_left () (max by (job, instance, array) "
               f"(ssdpulse_array_discard_burst_active{{{HOST}}}))", ((None, GREEN), (1, RED)))],
             order=("instance", "array", "name", "kind", "device"), span=12, height=6, nothing="no arrays"),
-    worst("Misaligned writes", "Share of written bytes whose requests begin or end off the drive's preferred "
-          "granularity (it must read, modify and write), over the shown time.", "percentunit",
+    worst("Misaligned writes", "Share of written bytes whose requests begin or end off the drive's preferred granularity "
+          "(it must read, modify and write), over the time shown.", "percentunit",
           top(8, of_model(f'{increase("ssdpulse_write_misaligned_bytes_total", EACH, window="$__range")}\n/\n('
                           + increase("ssdpulse_io_bytes_total", EACH, f'{DEVICE},operation="write"', "$__range")
                           + " > 0)")), ((None, GREEN), (0.1, YELLOW), (0.5, RED)), DEVICES,

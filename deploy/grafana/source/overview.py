@@ -40,7 +40,7 @@ NOW = [
            "day.", "short",
            (total("job_operation:ssdpulse_io_latency_seconds:count_above_3x_usual", ',operation="read"'), "reads"),
            ALARM, span=3, nothing="no reads yet"),
-    number("Discarding", "Devices that work off a burst of discards.", "short",
+    number("Discarding", "Devices that are processing a burst of discards.", "short",
            (total("job:ssdpulse_discard_burst_active:count"), "burst"), ((None, GREEN), (1, YELLOW)), span=3,
            nothing=NO_RULES),
     number("Warning", "Drives with a critical warning set.", "short",
@@ -54,7 +54,7 @@ WORST = [
             "device's own median of the last day. 1: as usual. Click a device to see it.", "x",
             recorded(OF_USUAL, f',operation="{operation}"'), MORE, (("instance", "Host"), ("device", "Device")), span=8,
             links=TO_DEVICE, nothing=f"no {operation}s") for operation in ("read", "write", "commit")),
-    listing("Alerts that fire", "Alerts of ssdpulse that fire now, and for how many drives or hosts.",
+    listing("Alerts that fire", "Alerts of ssdpulse that are firing now, and for how many drives or hosts.",
             [("Firing", "short", recorded("job_alertname_severity:ssdpulse_alerts:count"), ((None, RED),))],
             order=("alertname", "severity"), sort="Firing", span=12, height=7, nothing="none"),
     lines("Slow time by cause", "Latency spikes of all devices by cause, in seconds per second: how many devices are slow on "
@@ -69,8 +69,8 @@ MODELS = [
             (recorded(f"job_model_operation:ssdpulse_io_latency_seconds:{what}_p99_rate5m",
                       f',operation="{operation}"'), "{{model}}"), log=10, span=6, nothing=f"no {operation}s")
       for operation in ("read", "write") for what, name in (("median", "median"), ("p95", "95th percentile"))),
-    listing("Models", "Drives, write amplification over 24 hours and wear of each model; what its drives do not tell is "
-            "empty.",
+    listing("Models", "Drives, write amplification over 24 hours and wear of each model; what its drives do not report "
+            "is empty.",
             [("Devices", "short", recorded("job_model:ssdpulse_device_info:count"), None),
              ("WAF, median", "none", recorded("job_model:ssdpulse_write_amplification_ratio:median_24h"), WAF),
              ("WAF, highest", "none", recorded("job_model:ssdpulse_write_amplification_ratio:max_24h"), WAF),

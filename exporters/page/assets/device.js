@@ -76,8 +76,8 @@ export class DeviceView {
     const shown = answer && !this.bySeconds && answer.wear.length > 0;
     let words = "";
     if (!this.inPast) words = "It is in the history, by the minute or longer. ";
-    else if (this.bySeconds) words = "Of single seconds there is none: choose a longer time.";
-    else if (answer && !shown) words = known && !known.nvme ? "No data: only NVMe drives say how they wear." : "No data: no log page of the drive was read in this time.";
+    else if (this.bySeconds) words = "There is none for single seconds: choose a longer time.";
+    else if (answer && !shown) words = known && !known.nvme ? "No data: only NVMe drives report their wear." : "No data: no log page of the drive was read in this time.";
     this.wearPlace.hidden = !shown;
     if (words === this.saidWear) return;
     this.saidWear = words;
@@ -260,7 +260,7 @@ export class DeviceView {
     this.app.store.look(this.inPast ? null : this.device, this.heat);
     if (this.inPast) this.lookBack(overview.taken_at);
     else if (!this.lookNow(overview.taken_at)) return;
-    const trouble = this.inPast ? this.past.trouble && `Nothing of the past can be shown: ${this.past.trouble}.` : missing && `${missing} is not measured now: it is gone, or not included.`;
+    const trouble = this.inPast ? this.past.trouble && `The past cannot be shown: ${this.past.trouble}.` : missing && `${missing} is not measured now: it is gone, or not included.`;
     this.notice.hidden = !trouble;
     if (trouble) this.notice.textContent = trouble;
     this.ranges.forEach((button, i) => button.setAttribute("aria-pressed", RANGES[i][0] === this.range && !this.window));

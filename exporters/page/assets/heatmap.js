@@ -39,7 +39,7 @@ export class Heatmap extends Plot {
       element("span", {}, "1 I/O ", this.colours, this.most),
       element("span", {}, element("i", { class: "box" }), "none: zero I/Os"),
       element("span", {}, element("i", { class: "box none" }), "no data: not measured"),
-      element("span", {}, element("i", { class: "box out" }), "out of range: not kept, or yet to come"),
+      element("span", {}, element("i", { class: "box out" }), "out of range: not kept, or in the future"),
       element("span", {}, "top and bottom row: beyond the scale"), this.toggle), this.summary);
   }
 

@@ -101,7 +101,7 @@ class Bars {
     }));
     const more = rows.length - shown.length;
     this.summary.textContent = rows.length === 0 ? "Device time is not measured here (latency.mode is completion-only)." :
-      `${rows[0].name} has most: ${words(value(rows[0]), this.seconds)}. In ${duration(this.seconds)}${more > 0 ? `; ${more} more in the table` : ""}.`;
+      `${rows[0].name} has the most: ${words(value(rows[0]), this.seconds)}. In ${duration(this.seconds)}${more > 0 ? `; ${more} more in the table` : ""}.`;
     this.table.replaceChildren(element("table", {},
       element("thead", {}, element("tr", {}, element("th", {}, "name"), ...this.columns.map(([head]) => element("th", { class: "number" }, head)))),
       element("tbody", {}, ...this.rows.map((one) => element("tr", {}, element("td", {}, one.name), ...this.columns.map(([, text]) => element("td", { class: "number" }, text(one, this.seconds))))))));
@@ -152,11 +152,11 @@ export class Tenants {
       this.hintPath.textContent = "";
       return;
     }
-    this.tenants.show(between(before.tenants, after.tenants), seconds, after.tenants ? undefined : "Not known: this kernel does not tell, or names are switched off (tenants.names).");
-    this.paths.show(between(before.paths, after.paths), seconds, after.paths ? undefined : "Not known: this kernel does not tell.");
+    this.tenants.show(between(before.tenants, after.tenants), seconds, after.tenants ? undefined : "Not known: this kernel does not report it, or names are turned off (tenants.names).");
+    this.paths.show(between(before.paths, after.paths), seconds, after.paths ? undefined : "Not known: this kernel does not report it.");
     const known = before.writes && after.writes;
     for (const [bars, list, name] of [[this.hints, "hints", (one) => one.replace("_", " ")], [this.classes, "classes", (one) => one], [this.streams, "streams", (one) => "stream " + one]]) {
-      bars.show(writesBetween(before.writes, after.writes, list, name), seconds, known ? undefined : "Not known: it is counted in latency.mode full alone.");
+      bars.show(writesBetween(before.writes, after.writes, list, name), seconds, known ? undefined : "Not known: it is counted only in latency.mode full.");
     }
     const { hint_path: path, placement_handles: handles } = after;
     this.hintPath.textContent = (path ? `Hints: ${path.kernel}. Drive: ${path.drive}.` : "How far hints go is not known yet.") +
@@ -167,7 +167,7 @@ export class Tenants {
   showPast(past) {
     const seconds = past.measured;
     const rows = past.tenants?.map((one) => sum(one.name, one));
-    this.tenants.show(rows?.length ? rows : null, seconds, "The history has no tenants of this time.");
+    this.tenants.show(rows?.length ? rows : null, seconds, "The history has no tenants for this time.");
     this.paths.show(null, seconds, "The history does not keep paths: they are live only.");
     this.byWrites.hidden = true;
     this.hintPath.textContent = "The history keeps neither hints nor classes nor streams: they are live only.";

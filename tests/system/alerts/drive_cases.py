@@ -149,8 +149,8 @@ def modelled(lower, ratio, overprovisioning="usual", **drive):
 
 
 def modelled_say(drive):
-    return (f"On db1:10936, write amplification of {drive} is at least 3.4 over 24 hours by the model: the drive does not "
-            "count it.")
+    return (f"On db1:10936, write amplification of {drive} is at least 3.4 over 24 hours according to the model: the drive "
+            "does not count it.")
 
 
 def counted(controller):
@@ -316,10 +316,10 @@ HEALTH += [
            *[step_gauge("ssdpulse_nvme_critical_warning", 0, then, 0, **DRIVE, warning=warning)
              for warning, then in (("reliability", 1), ("available_spare", 0))], *spare(0.5),
            fires=((THEN, {**DRIVE, "warning": "reliability"},
-                   "On db1:10936, nvme0 warns: reliability. Spare blocks left: 50%."),)),
+                   "On db1:10936, nvme0 reports: reliability. Spare blocks left: 50%."),)),
     health("CriticalWarning", "an endurance group became read-only", silent=BOTH, fires=((
         THEN, {**DRIVE, "warning": "read_only", "endurance_group": "2"},
-        "On db1:10936, nvme0 (endurance group 2) warns: read_only."),), *[
+        "On db1:10936, nvme0 (endurance group 2) reports: read_only."),), *[
             step_gauge("ssdpulse_nvme_endurance_group_warning", 0, 1, 0, **DRIVE, warning="read_only",
                        endurance_group="2")]),
     health("CriticalWarning", "none", *[gauge("ssdpulse_nvme_critical_warning", [(180, 0)], **DRIVE, warning=warning)
@@ -327,7 +327,7 @@ HEALTH += [
 
     health("AuditDanger", "a file system is mounted without barriers", silent=(*BOTH, 65 * MINUTE), fires=((
         THEN, {"id": "F7", "device": "/srv", "verdict": "danger"},
-        "On db1:10936, the audit finds danger by its rule F7 on /srv. `ssdpulse audit` says what it is, and what to change."),),
+        "On db1:10936, the audit reports danger by rule F7 on /srv. `ssdpulse audit` shows what it is and what to change."),),
         *[gauge("ssdpulse_audit_finding_info", [(60, None), (60, 1), (60, None)], id="F7", device="/srv", verdict="danger")]),
     health("AuditDanger", "something is advised", silent=(THEN,), *[
         gauge("ssdpulse_audit_finding_info", [(180, 1)], id="F1", device="/srv", verdict="advise")]),
@@ -336,7 +336,7 @@ HEALTH += [
 
 HOT = gauge("ssdpulse_nvme_temperature_celsius", [(180, 84)], **DRIVE, sensor="composite")
 THROTTLED = {"silent": (59 * MINUTE, LATER), "fires": ((
-    70 * MINUTE, DRIVE, "On db1:10936, nvme0 slowed itself down in the last 15 minutes because of heat; its "
+    70 * MINUTE, DRIVE, "On db1:10936, nvme0 throttled because of heat in the last 15 minutes; its "
     "temperature is 84 degrees Celsius."),)}
 
 

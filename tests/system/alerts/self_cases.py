@@ -38,7 +38,7 @@ def losing_says(cause, share, ios):
 
 
 def drift_says(ios):
-    return f"On db1:10936, the count of reads on nvme0n1 moved by {ios} I/Os against the kernel's within an hour."
+    return f"On db1:10936, the count of reads on nvme0n1 drifted by {ios} I/Os from the kernel's within an hour."
 
 
 def last_read(interval):
@@ -80,8 +80,8 @@ CASES = [
          source_info([(60, 1), (60, None), (60, 1)], "ocp", ""), silent=BOTH,
          *[source_info([(60, None), (60, 1), (60, None)], "none", "no page counts media writes")],
          fires=((THEN, {**DRIVE, "source": "none", "reason": "no page counts media writes"},
-                 "On db1:10936, nothing counts the media writes of nvme0 any more (no page counts media writes), although "
-                 "something did within the last day. Write amplification is unknown."),)),
+                 "On db1:10936, media writes of nvme0 are no longer counted (no page counts media writes), although "
+                 "they were within the last day. Write amplification is unknown."),)),
     case("WriteAmplificationSourceLost", "a drive that never had one",
          source_info([(180, 1)], "none", "no page counts media writes"), silent=(THEN,)),
     case("WriteAmplificationSourceLost", "from one page to another", source_info([(60, 1), (60, None)], "ocp", ""),
@@ -103,7 +103,7 @@ CASES = [
          *[latency([(60, {-13: 60000})])],
          silent=(50 * MINUTE, 70 * MINUTE, 160 * MINUTE),
          fires=((THEN, {}, "db1:10936 reads and writes 1MiB a second, but no latency is recorded for it: alerts that need "
-                           "one are silent."),)),
+                           "latencies are silent."),)),
     case("LatencyNotRecorded", "all is recorded", IO, latency([(180, {-13: 60000})]), silent=(THEN,)),
     case("LatencyNotRecorded", "a host that does nothing", counter("ssdpulse_io_bytes_total", [(180, 0)], **READS),
          silent=(THEN,)),
@@ -111,26 +111,26 @@ CASES = [
     case("SourceDown", "nobody reads the drives", source_up([(60, 1), (60, 0), (60, 1)]), silent=BOTH,
          *[counter("ssdpulse_source_errors_total", [(60, 0), (60, 2), (60, 0)], source="nvme", kind="reader")],
          fires=((THEN, {"source": "nvme"},
-                 "On db1:10936, the source nvme of ssdpulse is down. Errors: reader 30."),)),
+                 "On db1:10936, the ssdpulse source nvme is down. Errors: reader 30."),)),
     case("SourceDown", "all are up", source_up([(180, 1)], "block"), source_up([(180, 1)], "inventory"), silent=(THEN,)),
     case("SourceDown", "one drive does not answer", source_up([(180, 1)]), source_up([(180, 0)], **DRIVE), silent=(THEN,)),
     case("SourceDown", "a restart of a minute", source_up([(60, 1), (1, 0), (60, 1)]), silent=(61 * MINUTE,)),
 
     case("ReloadFailed", "a file with a mistake", gauge("ssdpulse_config_last_reload_successful", [(60, 1), (60, 0), (60, 1)]),
          gauge("ssdpulse_config_last_reload_success_timestamp_seconds", [(180, 0)]), silent=BOTH,
-         fires=((THEN, {}, "On db1:10936, the last reload was refused; the configuration in force was loaded 1h 30m 0s "
+         fires=((THEN, {}, "On db1:10936, the last reload was refused; the running configuration was loaded 1h 30m 0s "
                  "ago. The next start will fail."),)),
     case("ReloadFailed", "fixed at once", gauge("ssdpulse_config_last_reload_successful", [(60, 1), (3, 0), (60, 1)]),
          silent=(62 * MINUTE, 66 * MINUTE)),
 
     case("LimitingItself", "tenants are off", gauge("ssdpulse_cpu_limit_level", [(60, 0), (60, 1), (60, 0)]), silent=BOTH,
-         fires=((THEN, {}, "On db1:10936, the programs in the kernel would take more than limits.cpu: tenants, paths and "
+         fires=((THEN, {}, "On db1:10936, the BPF programs would use more CPU than limits.cpu allows: tenants, paths and "
                  "samples for the flash models are off."),)),
     case("LimitingItself", "issues are off", gauge("ssdpulse_cpu_limit_level", [(60, 0), (60, 2), (60, 0)]), silent=BOTH,
-         fires=((THEN, {}, "On db1:10936, the programs in the kernel would take more than limits.cpu: total latency alone is "
+         fires=((THEN, {}, "On db1:10936, the BPF programs would use more CPU than limits.cpu allows: only total latency is "
                  "measured, as with latency.mode completion-only."),)),
     case("LimitingItself", "everything is off", gauge("ssdpulse_cpu_limit_level", [(60, 0), (120, 3)]), silent=(30 * MINUTE,),
-         fires=((THEN, {}, "On db1:10936, the programs in the kernel would take more than limits.cpu: no I/O is measured until "
+         fires=((THEN, {}, "On db1:10936, the BPF programs would use more CPU than limits.cpu allows: no I/O is measured until "
                  "ssdpulse is restarted."),)),
     case("LimitingItself", "a burst", gauge("ssdpulse_cpu_limit_level", [(60, 0), (8, 1), (60, 0)]), silent=(69 * MINUTE,)),
 
@@ -147,6 +147,6 @@ CASES = [
     case("Restarting", "it runs", started(0), silent=(THEN,)),
 
     case("Stale", "sampling stands still", STOPPED, silent=BOTH,
-         fires=((THEN, {}, "ssdpulse on db1:10936 answers, but its figures are 30m 0s old."),)),
+         fires=((THEN, {}, "ssdpulse on db1:10936 answers, but its data is 30m 0s old."),)),
     case("Stale", "sampled half a minute ago", FRESH, silent=(THEN,)),
 ]

@@ -81,7 +81,7 @@ def waiting(usual, slow, ios):
 TROUBLED = [(CALM, 0), (TROUBLE, 1), (AFTER, 0)]
 COMMIT = {"device": "nvme0n1", "operation": "commit"}
 FREEZES = [(CALM, 0), *[(1, 1), (2, 0)] * (TROUBLE // 3), (AFTER, 0)]  # one in 45 s
-RARE = ("On db1:10936, 68.99% of the time that reads on nvme0n1 waited in the last 15 minutes was beyond what is usual, "
+RARE = ("On db1:10936, 68.99% of the time that reads on nvme0n1 waited in the last 15 minutes was in excess of the usual, "
         "although 99 % of them are as fast as ever.")
 LASTING = RARE.replace("68.99%", "47.91%")
 
@@ -147,8 +147,8 @@ CASES = [
                  "On db1:10936, reads on nvme0n1 were slow without a known cause in 100% of the last 5 minutes."),)),
     tail("SpikeUnexplained", "a tenant floods the drive", spike("unknown", TROUBLED), *FLOOD,
          fires=((DURING, {**READ, "cause": "unknown"},
-                 "On db1:10936, reads on nvme0n1 were slow without a known cause in 100% of the last 5 minutes; most is read and "
-                 "written by backup.service (100MB/s)."),)),
+                 "On db1:10936, reads on nvme0n1 were slow without a known cause in 100% of the last 5 minutes; top tenant by I/O: "
+                 "backup.service (100MB/s)."),)),
     tail("SpikeUnexplained", "the cause is known", spike("gc", TROUBLED), spike("unknown", [(ALL, 0)])),
     tail("SpikeUnexplained", "unknown only until the drive was asked, a minute later",
          spike("unknown", [(CALM, 0), (4, 1), (TROUBLE + AFTER, 0)]),
@@ -180,8 +180,8 @@ CASES = [
           *(counter("ssdpulse_tenant_commits_total", [(CALM, growth), (TROUBLE, growth), (AFTER, growth)], device="nvme0n1", tenant=tenant)
             for tenant, growth in (("db.service", 3000), ("/", 15)))],
          fires=((DURING, {"device": "nvme0n1", "operation": "commit", "cause": "flush"},
-                 "On db1:10936, commits on nvme0n1 were slow in 100% of the last 5 minutes (cause: flush); most commits are those of "
-                 "db.service."),), silent=(BEFORE, LATER)),
+                 "On db1:10936, commits on nvme0n1 were slow in 100% of the last 5 minutes (cause: flush); top tenant by "
+                 "commits: db.service."),), silent=(BEFORE, LATER)),
     Case("SsdpulseCommitsSlow", "one of 10 s in 5 minutes, and slow reads",
          [counter("ssdpulse_latency_spike_seconds_total", [(CALM, 0), (1, 10), (80, 0)], cause="flush", **COMMIT),
           spike("flush", TROUBLED)], silent=(BEGIN + 2 * MINUTE, DURING)),
@@ -216,7 +216,7 @@ CASES = [
     tail("LatencyHigh", "sixteen times the usual p99 for ten minutes", whole(-7, 3000), fires=((DURING, READ,
          "On db1:10936, reads on nvme0n1 take 0.0078 s (99th percentile over 5 minutes); 0.00012 s is usual."),)),
     tail("LatencyHigh", "a tenant floods the drive", whole(-7, 3000), *FLOOD, fires=((DURING, READ,
-         "On db1:10936, reads on nvme0n1 take 0.0078 s (99th percentile over 5 minutes); 0.00012 s is usual; most is read and written by "
+         "On db1:10936, reads on nvme0n1 take 0.0078 s (99th percentile over 5 minutes); 0.00012 s is usual; top tenant by I/O: "
          "backup.service (100MB/s)."),)),
     tail("LatencyHigh", "ten times the usual, but quick: 2 ms", whole(-9, 3000)),
     tail("LatencyHigh", "twice the usual", latency([(CALM, {-8: 3000}), (TROUBLE, {-7: 3000}), (AFTER, {-8: 3000})])),

@@ -226,7 +226,7 @@ def run(vm, check):
     decisions.show("audit -v", host.audit("-v"))
     ranked(check, findings, excess, wear)
     for fault in (
-            Fault("F17", "md1", then=("info", "it is slowed down already")),  # the check ends some time
+            Fault("F17", "md1", then=("info", "it is already slowed down")),  # the check ends some time
             Fault("F2", "/mnt/trims", then=("not applicable", "it is not trimmed: see F4")),
             Fault("F7", "/mnt/barriers", verdict="danger"),
             Fault("Q8", disks["crooked"], verdict="danger"),
@@ -234,7 +234,7 @@ def run(vm, check):
             Fault("Q1", disks["queue"]),
             Fault("Q5", disks["hinted"]),
             Fault("Q11", disks["hot"], verdict="info"),
-            Fault("N4", disks["full"], then=("info", "more than that is the load's own doing"),
+            Fault("N4", disks["full"], then=("info", "anything beyond that is due to the load"),
                   change=f"addpart /dev/{disks['full']} 1 2048 {(400 << 20) // 512}",
                   undo=f"blockdev --rereadpt /dev/{disks['full']}"),
             Fault("F5", "dm-0", instead=REFRESH, says="--allow-discards"),
@@ -244,7 +244,7 @@ def run(vm, check):
             Fault("F4", "/mnt/kept", change="fstrim -v /mnt/kept; sleep 5", comes_back=False)):  # deleted data do not come back
         fault.try_advice(vm, host, check)
     hot = host.finding("N9", disks["hot"])
-    check.equal((hot["verdict"], "slowed down to cool" in hot["why"]), ("advise", True), f"N9: {hot['found']}: {hot['why']}")
+    check.equal((hot["verdict"], "throttled to cool down" in hot["why"]), ("advise", True), f"N9: {hot['found']}: {hot['why']}")
     hints = host.finding("F16", disks["hinted"])
     check.equal((hints["verdict"], hints["evidence"].get("hinted_bytes")), ("info", 1 << 20), f"F16: {hints['found']}: {hints['why']}")
     trims = host.finding("F2", "/mnt/trims")

@@ -30,7 +30,7 @@ FLOOR = "300ms"  # of those that were blind spots: the guest is held up by its h
 EXCESS = 0.1
 OPERATIONS = ("read", "write", "flush", "commit")
 CAUSE_WORDS = {"discard": "trim", "flush": "because flushes", "gc": "collecting garbage", "queue": "wait on the host",
-               "saturation": "more than it can do", "error": "I/Os fail", "unknown": "does not show"}
+               "saturation": "more work than it can handle", "error": "I/Os fail", "unknown": "does not show"}
 EXCESS_TOTAL = "ssdpulse_latency_excess_seconds_total"
 # Nothing is wrong with these: jobs, and settings of the backend. The last becomes ten times slower in 150 s.
 HEALTH = {

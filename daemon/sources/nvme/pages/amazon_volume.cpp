@@ -80,7 +80,7 @@ util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*ident
   }
   const auto magic = read_number(*page, 0, 4);
   if (magic != kBlockStore && magic != kInstanceStore) {
-    return util::fail("not Amazon's page: its magic number is another");
+    return util::fail("not Amazon's page: its magic number is different");
   }
   PageContent content;
   add_fields(*page, kFields, content.values);

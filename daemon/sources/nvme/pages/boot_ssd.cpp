@@ -71,7 +71,7 @@ util::Result<PageContent> decode_boot(Bytes bytes, const model::NvmeIdentity& /*
     return util::fail(page.error().message);
   }
   if (!std::equal(kGuid.begin(), kGuid.end(), page->begin() + kGuidOffset)) {
-    return util::fail("not the boot SSD page: its GUID is another");
+    return util::fail("not the boot SSD page: its GUID is different");
   }
   PageContent content = decode_layout(*page);
   add_fields(*page, kBootFields, content.values);

@@ -72,7 +72,7 @@ util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*ident
     return util::fail(page.error().message);
   }
   if (!std::equal(kGuid.begin(), kGuid.end(), page->begin() + kGuidOffset)) {
-    return util::fail("not the OCP page: its GUID is another");
+    return util::fail("not the OCP page: its GUID is different");
   }
   PageContent content;
   add_fields(*page, kFields, content.values);
