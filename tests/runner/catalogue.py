@@ -13,12 +13,15 @@ from pathlib import Path
 
 import sabotages
 
-LEVELS = ("static", "build", "unit", "kernel", "system", "package", "vm", "sanitize", "fuzz", "flash", "mutate")
+# Levels in their order. Those of one line run side by side: the guest of `package` is one more beside those of `vm`.
+BATCHES = (("static",), ("build",), ("unit",), ("kernel",), ("system",), ("package", "vm"), ("sanitize",), ("fuzz",), ("flash",),
+           ("mutate",))
+LEVELS = tuple(level for batch in BATCHES for level in batch)
 # Daemons, their clients and guests mostly wait: beside these levels, whenever a CPU is idle, what `sanitize` needs is compiled,
 # and sabotages are tried that take nothing of the host.
 IDLE_LEVELS = ("system", "package", "vm")
-# How many tests of a level run at once. Those of kernel, system and package mostly wait; the matrix has jobs of its own.
-JOBS = {"static": 2, "unit": 2, "sanitize": 2, "fuzz": 2, "kernel": 3, "system": 4, "package": 2, "flash": 1, "mutate": 2}
+# How many tests of a batch run at once. Those of kernel, system and package mostly wait; the matrix has jobs of its own.
+JOBS = {"static": 2, "unit": 2, "sanitize": 2, "fuzz": 2, "kernel": 3, "system": 5, "package": 2, "flash": 1, "mutate": 2}
 TIMEOUT, LONG_TIMEOUT = 300, 14400
 NEED_ROOT = ("kernel", "system", "package", "vm")
 SANITIZERS = {"address": "address", "thread": "thread"}
@@ -108,7 +111,7 @@ class Catalogue:
         """The matrix of virtual machines: in CI one test, in the long tier one for each kernel and each long story."""
         script = str(self.root / "tests/vm/run.sh")
         if not self.long:
-            return [Test("vm.matrix", [script], 1800, alone=True)]
+            return [Test("vm.matrix", [script], 1800)]
         listing = subprocess.run([script, "--list-long"], text=True, capture_output=True, check=True)
         return [Test(f"vm.{name}", [script, "--long", *arguments.split()], LONG_TIMEOUT, alone=True)
                 for name, arguments in (line.split(" ", 1) for line in listing.stdout.splitlines())]

@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from catalogue import IDLE_LEVELS, JOBS, LEVELS, NEED_ROOT, Catalogue, Test
+from catalogue import BATCHES, IDLE_LEVELS, JOBS, LEVELS, NEED_ROOT, Catalogue, Test
 from execution import Execution, Outcome, clean, excerpt, read_skips, reason, tried_again, whole
 from parts import PARTS, missing
 
@@ -62,7 +62,7 @@ class Run:
         self._tries = 0 if arguments.long or arguments.names or arguments.part else SECOND_TRIES
         self._running, self._built, self.outcomes, self.again = [], {}, {}, {}
         self._later, self._aside = None, None  # tests to be run aside, once they are known; the one that runs
-        self.walls = {}  # level -> seconds from its begin to its end
+        self.spans = {}  # level -> when its first test began, and its last one ended, but for those that ran aside
 
     def stop(self):
         for execution in [*self._running, *([self._aside] if self._aside else [])]:
@@ -71,28 +71,28 @@ class Run:
     def everything(self):
         if not self._arguments.no_build and not self._run([Test("packages", self._install(), 1200)], 1):
             return
-        for level in LEVELS:
-            if self._catalogue.wants(level):
-                self._level(level)
+        for batch in BATCHES:
+            if wanted := [level for level in batch if self._catalogue.wants(level)]:
+                self._batch(wanted)
 
     @staticmethod
     def _install():
         return ["deploy/install-packages.sh", "build", "test"]
 
-    def _level(self, level):
-        if level in NEED_ROOT and os.geteuid() != 0:
-            self._report(Test(level, []), Outcome("FAIL", 0, "must run as root"))
+    def _batch(self, levels):
+        if levels[0] in NEED_ROOT and os.geteuid() != 0:
+            for level in levels:
+                self._report(Test(level, []), Outcome("FAIL", 0, "must run as root"))
             return
-        began = time.monotonic()
-        if level not in IDLE_LEVELS:
+        idle = levels[0] in IDLE_LEVELS
+        if not idle:
             self._end_aside()
-        builds = [self._build(kind) for kind in self._catalogue.builds(level)]
+        builds = [self._build(kind) for kind in dict.fromkeys(kind for level in levels for kind in self._catalogue.builds(level))]
         if all(builds):
-            tests = [test for test in self._catalogue.tests(level) if test.name not in self.outcomes]
-            if level in IDLE_LEVELS and self._later is None and not self._arguments.no_build:
+            tests = [test for level in levels for test in self._catalogue.tests(level) if test.name not in self.outcomes]
+            if idle and self._later is None and not self._arguments.no_build:
                 self._later = self._tests_aside()
-            self._run(tests, self._arguments.jobs or JOBS.get(level, 1), aside=level in IDLE_LEVELS)
-        self.walls[level] = time.monotonic() - began
+            self._run(tests, self._arguments.jobs or JOBS.get(levels[0], 1), aside=idle)
 
     def _tests_aside(self):
         """What later levels would do, in their order; they do the rest."""
@@ -149,9 +149,11 @@ class Run:
             while waiting and len(self._running) < jobs:
                 self._running.append(Execution(waiting.pop(0), WORK, self._skips))
                 self._running[-1].start(second_try)
+                self.spans.setdefault(self._running[-1].test.level, [time.monotonic(), 0])
             for execution in list(self._running):
                 if outcome := execution.poll():
                     self._running.remove(execution)
+                    self.spans[execution.test.level][1] = time.monotonic()
                     if outcome.verdict == "FAIL" and not second_try:
                         failed.append((execution.test, outcome))
                     else:
@@ -170,14 +172,14 @@ class Run:
             print(f"      the whole output: {outcome.log}")
 
 
-def print_times(outcomes, walls, seconds):
+def print_times(outcomes, spans, seconds):
     by_level = {}
     for name, outcome in outcomes.items():
         level = name.split(".")[0]
         by_level.setdefault(level, []).append(outcome.seconds)
     print(f"\ntime by level, from its begin to its end, and summed over its tests (the whole took {seconds:.0f} s):")
     for level, times in by_level.items():
-        wall = f"{walls[level]:7.1f} s" if level in walls else " " * 9
+        wall = f"{spans[level][1] - spans[level][0]:7.1f} s" if level in spans else " " * 9
         print(f"  {level:10} {wall} {sum(times):8.1f} s  {len(times)} tests")
     print(f"the {SLOWEST} slowest:")
     for name, outcome in sorted(outcomes.items(), key=lambda item: -item[1].seconds)[:SLOWEST]:
@@ -207,7 +209,7 @@ def close(run, seconds):
     verdicts = [outcome.verdict for outcome in run.outcomes.values()]
     failed = [name for name, outcome in run.outcomes.items() if outcome.verdict == "FAIL"]
     print_failed(run.outcomes, failed)
-    print_times(run.outcomes, run.walls, seconds)
+    print_times(run.outcomes, run.spans, seconds)
     print_again(run.again, run.outcomes)
     if failed:
         print(f"failed: {' '.join(failed)}")

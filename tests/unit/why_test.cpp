@@ -72,7 +72,7 @@ TEST(why, names_who_moved_most_and_who_was_slowed) {
   one.slowed = {{"db.service", 3'000'000, 3.1}};
   host.snapshot.spikes_going_on = {one};
   EXPECT_NE(host.ask().sentence.find(
-                "than it can do. backup.service moved most (1.2 GB), db.service was slowed most (by 3.1 s)."),
+                "than it can handle. backup.service moved most (1.2 GB), db.service was slowed most (by 3.1 s)."),
             std::string::npos)
       << host.ask().sentence;
   const auto sentences = evidence_sentences(one);
