@@ -152,7 +152,7 @@ export class Tenants {
       this.hintPath.textContent = "";
       return;
     }
-    this.tenants.show(between(before.tenants, after.tenants), seconds, after.tenants ? undefined : "Not known: this kernel does not report it, or names are turned off (tenants.names).");
+    this.tenants.show(between(before.tenants, after.tenants), seconds, after.tenants ? undefined : "Not known: this kernel does not report it, or names are turned off (attribution.names).");
     this.paths.show(between(before.paths, after.paths), seconds, after.paths ? undefined : "Not known: this kernel does not report it.");
     const known = before.writes && after.writes;
     for (const [bars, list, name] of [[this.hints, "hints", (one) => one.replace("_", " ")], [this.classes, "classes", (one) => one], [this.streams, "streams", (one) => "stream " + one]]) {

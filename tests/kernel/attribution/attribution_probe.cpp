@@ -82,8 +82,16 @@ void print(const model::DeviceSample& sample, bool completion_only) {
   std::cout << "}}";
 }
 
-void print(const model::BlockSample& sample, bool completion_only) {
-  std::cout << "{\"devices\":{";
+/// Runs that the kernel skipped, of all programs: an I/O of which something may lack. 0 where the kernel does not
+/// count.
+std::uint64_t skipped_runs(const std::vector<model::ProgramStats>& programs) {
+  return std::accumulate(
+      programs.begin(), programs.end(), std::uint64_t{0},
+      [](std::uint64_t sum, const model::ProgramStats& one) { return sum + one.recursion_misses.value_or(0); });
+}
+
+void print(const model::BlockSample& sample, std::uint64_t skipped, bool completion_only) {
+  std::cout << "{\"skipped\":" << skipped << ",\"devices\":{";
   const char* comma = "";
   for (const model::DeviceSample& device : sample.devices) {
     std::cout << std::exchange(comma, ",") << '"' << device.device->name << "\":";
@@ -129,7 +137,8 @@ int main(int count, char** arguments) {
     if (word == "gone") {
       (*source)->give_back({std::istream_iterator<model::CgroupId>(words), {}});
     }
-    print((*source)->sample(), choices.completion_only);
+    const auto sample = (*source)->sample();
+    print(sample, skipped_runs((*source)->program_stats()), choices.completion_only);
   }
   return 0;
 }

@@ -25,6 +25,7 @@ MAKE = {"ext4": "mke2fs -q -F -t ext4 -E nodiscard,lazy_itable_init=0,lazy_journ
 ENGINE_UNKNOWN = ("5.10", "6.1")
 STAT_COUNTS_TWICE = ("5.10",)  # each I/O, but not its bytes
 MORE_THAN_FIO_KNOWS = ("buffered_read raw read", "other file read")  # on a disk
+ROUNDS = 4
 ONCE_MORE = 8 * 4096  # who reads through the page cache may find that a page has gone
 
 
@@ -95,6 +96,29 @@ def judge(vm, check, what, look, done, ids, access):
     check.equal(short, {}, f"{what}: bytes by path that are not as fio says")
 
 
+def lacks(look, done, ids):
+    """Bytes that fio has done, and the look has not."""
+    return sum(max(0, sizes[number][1] - look.owners.get(ids[group], {}).get(operation, [0, 0, 0])[BYTES])
+               for group, sizes in done.items() for number, operation in enumerate(("read", "write")))
+
+
+def observed(vm, check, what, disk, ids, node=None):
+    """(look, fio's figures, io.stat's) of a load of which nothing is lacking because the kernel skipped a program: within
+    itself, on an interrupt that does I/O, it runs none, and counts that. An emulated guest is slow enough for it to happen."""
+    for left in reversed(range(ROUNDS)):
+        probe = Probe(vm, [disk])
+        check.figure(f"{what}: {probe.features}")
+        before = owners.io_stat(vm, ENGINES, disk)
+        done = load(vm, node)
+        look = probe.looks()[disk]
+        stat = since(before, owners.io_stat(vm, ENGINES, disk))
+        probe.end()
+        lacking = lacks(look, done, ids)
+        if not (look.skipped and lacking and left):
+            return look, done, stat
+        print(f"AGAIN {vm.name} attribution: {what}: {lacking} bytes are lacking; the kernel skipped {look.skipped} runs of programs")
+
+
 def run(vm, check):
     disk = vm.disk("owned")
     node = f"/dev/{disk}"
@@ -102,26 +126,17 @@ def run(vm, check):
     ids = owners.make_groups(vm, ENGINES)
     # Also of its path, where the disk is the head of a multipath one.
     vm.sh(f"for queue in /sys/block/nvme*/queue; do echo 2 >$queue/nomerges; done; echo 0 >/sys/block/{disk}/queue/read_ahead_kb")
-    probe = Probe(vm, [disk])
-    check.figure(f"{probe.features}")
-    before = owners.io_stat(vm, ENGINES, disk)
-    done = load(vm, node)
-    look = probe.looks()[disk]
+    look, done, stat = observed(vm, check, "device", disk, ids, node)
     judge(vm, check, "device", look, done, ids, "raw")
-    judge_by_kernel(vm, check, "device", look, since(before, owners.io_stat(vm, ENGINES, disk)), ids, "raw")
+    judge_by_kernel(vm, check, "device", look, stat, ids, "raw")
     check.equal({group: look.seen.get(ids[group], [0, ""])[1] for group in ENGINES}, {group: group for group in ENGINES},
                 "names")
-    probe.end()
     for fstype, make in MAKE.items():
         vm.sh(f"{make} {node} && mkdir -p /mnt/a && mount {node} /mnt/a && "
               + "; ".join(f"dd if=/dev/zero of=/mnt/a/{group} bs=1M count={MIB} conv=fsync" for group in ENGINES)
               + "; sync; echo 3 >/proc/sys/vm/drop_caches")
-        probe = Probe(vm, [disk])
-        before = owners.io_stat(vm, ENGINES, disk)
-        done = load(vm)
-        look = probe.looks()[disk]
+        look, done, stat = observed(vm, check, fstype, disk, ids)
         judge(vm, check, fstype, look, done, ids, "file")
-        judge_by_kernel(vm, check, fstype, look, since(before, owners.io_stat(vm, ENGINES, disk)), ids, "file")
-        probe.end()
+        judge_by_kernel(vm, check, fstype, look, stat, ids, "file")
         vm.sh("umount /mnt/a")
     owners.remove_groups(vm)
