@@ -248,7 +248,8 @@ util::Result<Source> measure_if_nobody_does(Source source, const Where& where, c
   }
   const std::string nobody = "no daemon answers at " + source.api.address();
   if (::geteuid() != 0) {
-    return util::fail(nobody + "; start the service (systemctl start ssdpulse), or measure for now: sudo ssdpulse top");
+    return util::fail(nobody +
+                      "; start the service (systemctl start ssdpulse), or measure without it: sudo ssdpulse top");
   }
   const auto cannot = [&](const util::Error& error) {
     return util::fail(nobody + ", and top cannot measure by itself: " + error.message);

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import sabotages
 
-# Levels in their order. Those of one line run side by side: the guest of `package` is one more beside those of `vm`.
+# Levels in order. Those of one batch run side by side: the guest of `package` is one more beside those of `vm`.
 BATCHES = (("static",), ("build",), ("unit",), ("kernel",), ("system",), ("package", "vm"), ("sanitize",), ("fuzz",), ("flash",),
            ("mutate",))
 LEVELS = tuple(level for batch in BATCHES for level in batch)

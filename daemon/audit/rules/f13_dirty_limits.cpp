@@ -58,13 +58,14 @@ Finding dirty_limits(const Facts& facts) {
 
 }  // namespace
 
-const Rule kF13{.id = "F13",
-                .title = "Limits on data waiting to be written",
-                .limit =
-                    "more than 4 GiB may wait, half of the writes are writeback, and queueing or saturation cause 60 s "
-                    "of waiting a day",
-                .source = "tuned, profile postgresql; Documentation/admin-guide/sysctl/vm.rst",
-                .by_history = true,
-                .of_host = dirty_limits};
+const Rule kF13{
+    .id = "F13",
+    .title = "Limits on data waiting to be written",
+    .limit =
+        "more than 4 GiB may wait, half of the writes are writeback, and queueing or saturation causes 60 s "
+        "of waiting a day",
+    .source = "tuned, profile postgresql; Documentation/admin-guide/sysctl/vm.rst",
+    .by_history = true,
+    .of_host = dirty_limits};
 
 }  // namespace ssdpulse::audit

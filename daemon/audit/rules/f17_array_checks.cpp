@@ -48,7 +48,7 @@ Finding array_checks(const Facts& facts, const DiskSettings& array) {
 
 const Rule kF17{.id = "F17",
                 .title = "Checks of md arrays",
-                .limit = "while one runs, queueing or saturation cause 60 s of waiting a day on the members",
+                .limit = "while one runs, queueing or saturation causes 60 s of waiting a day on the members",
                 .source = "md(4), SYNC_ACTION",
                 .by_history = true,
                 .of_array = array_checks};

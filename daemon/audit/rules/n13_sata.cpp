@@ -40,7 +40,7 @@ Finding sata(const Facts& facts, const DiskSettings& disk) {
 
 const Rule kN13{.id = "N13",
                 .title = "Queue and link of SATA drives",
-                .limit = "queueing or saturation cause 60 s of waiting a day",
+                .limit = "queueing or saturation causes 60 s of waiting a day",
                 .source = "drivers/ata/libata-core.c",
                 .by_history = true,
                 .of_disk = sata};

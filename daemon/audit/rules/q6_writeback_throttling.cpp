@@ -29,7 +29,7 @@ Finding writeback_throttling(const Facts& facts, const DiskSettings& disk) {
 
 const Rule kQ6{.id = "Q6",
                .title = "Target of writeback throttling",
-               .limit = "queueing or saturation cause 60 s of waiting a day",
+               .limit = "queueing or saturation causes 60 s of waiting a day",
                .source = "block/blk-wbt.c; Documentation/ABI/stable/sysfs-block, wbt_lat_usec",
                .by_history = true,
                .of_disk = writeback_throttling};

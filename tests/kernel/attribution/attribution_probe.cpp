@@ -82,16 +82,20 @@ void print(const model::DeviceSample& sample, bool completion_only) {
   std::cout << "}}";
 }
 
-/// Runs that the kernel skipped, of all programs: an I/O of which something may lack. 0 where the kernel does not
-/// count.
-std::uint64_t skipped_runs(const std::vector<model::ProgramStats>& programs) {
-  return std::accumulate(
-      programs.begin(), programs.end(), std::uint64_t{0},
-      [](std::uint64_t sum, const model::ProgramStats& one) { return sum + one.recursion_misses.value_or(0); });
+/// Runs of each program that the kernel skipped, as far as it counts them: an I/O whose end was skipped is missing.
+void print_skipped(const std::vector<model::ProgramStats>& programs) {
+  std::cout << "\"skipped\":{";
+  const char* comma = "";
+  for (const model::ProgramStats& program : programs) {
+    std::cout << std::exchange(comma, ",") << '"' << program.name << "\":" << program.recursion_misses.value_or(0);
+  }
+  std::cout << '}';
 }
 
-void print(const model::BlockSample& sample, std::uint64_t skipped, bool completion_only) {
-  std::cout << "{\"skipped\":" << skipped << ",\"devices\":{";
+void print(const model::BlockSample& sample, const std::vector<model::ProgramStats>& programs, bool completion_only) {
+  std::cout << '{';
+  print_skipped(programs);
+  std::cout << ",\"devices\":{";
   const char* comma = "";
   for (const model::DeviceSample& device : sample.devices) {
     std::cout << std::exchange(comma, ",") << '"' << device.device->name << "\":";
@@ -138,7 +142,7 @@ int main(int count, char** arguments) {
       (*source)->give_back({std::istream_iterator<model::CgroupId>(words), {}});
     }
     const auto sample = (*source)->sample();
-    print(sample, skipped_runs((*source)->program_stats()), choices.completion_only);
+    print(sample, (*source)->program_stats(), choices.completion_only);
   }
   return 0;
 }

@@ -17,7 +17,7 @@ class Look:
     """One sample of one disk: {cgroup id or "departed" or "other": {operation: [I/Os, bytes, device ns]}} and so on."""
 
     def __init__(self, answer, disk):
-        device, self.skipped = answer["devices"][disk.name], answer["skipped"]
+        device, self.skipped = answer["devices"][disk.name], answer["skipped"]  # {program: runs}
         self.own, self.paths, self.commits = device["own"], device["paths"], device["commits"]
         self.seen = {int(cgroup): name for cgroup, name in answer["seen"].items()}
         self.owners = {int(cgroup): totals for cgroup, totals in device["cgroups"].items()}
