@@ -85,14 +85,13 @@ def answers(check, port, disk):
 def test(check, state):
     settings = "  size: 64MiB\n"
     with rig.ram_disks(state, 1, "64M") as (disk,):
-        read_ahead = rig.run("cat", f"/sys/block/{disk.name}/queue/read_ahead_kb").strip()
+        read_ahead = disk.queue("read_ahead_kb")
         with rig.daemon(state, [disk], settings=settings, include=[disk.name]) as daemon:
             load(disk, 1)
             before = counted(daemon.at_rest(), disk)
             check.equal(command(state, "mark", "deployed 4.2").returncode, 0, "ssdpulse mark")
             marks(check, daemon.port)
-        with open(f"/sys/block/{disk.name}/queue/read_ahead_kb", "w") as file:
-            file.write("516\n")
+        disk.set_queue("read_ahead_kb", 516)
         with rig.daemon(state, [disk], settings=settings, include=[disk.name]) as daemon:
             load(disk, 2)
             after = counted(daemon.at_rest(), disk)

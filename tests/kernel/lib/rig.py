@@ -107,6 +107,7 @@ def loop_disk(file, size=None, direct=False):
         disk.set_queue("nomerges", 2)
         disk.set_queue("scheduler", "none")
         disk.set_queue("iostats", 1)
+        disk.set_queue("read_ahead_kb", 128)  # the kernel's default: a loop device keeps what an earlier test has set
         yield disk
     finally:
         for _ in range(50):
