@@ -328,6 +328,10 @@ TEST(FlashModel, DrivesThatAreNotSpokenOf) {
   EXPECT_EQ(with([](auto& drive) { drive.written_elsewhere = 0.01; }), std::nullopt);
   EXPECT_EQ(with([](auto& drive) { drive.virtual_device = true; }), FlashSilence::virtual_device);
   EXPECT_EQ(with([](auto& drive) { drive.virtual_device = drive.wanted_though_virtual = true; }), std::nullopt);
+  // Hypervisors often present flash as rotational.
+  EXPECT_EQ(with([](auto& drive) { drive.virtual_device = drive.rotational = true; }), FlashSilence::virtual_device);
+  EXPECT_EQ(with([](auto& drive) { drive.virtual_device = drive.rotational = drive.wanted_though_virtual = true; }),
+            std::nullopt);
   std::vector<std::string> words;
   for (std::size_t i = 0; i < model::kFlashSilences; ++i) {
     words.push_back(in_words(static_cast<FlashSilence>(i)));

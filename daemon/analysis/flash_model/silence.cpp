@@ -4,14 +4,15 @@
 namespace ssdpulse::analysis {
 
 std::optional<FlashSilence> silence_of(const FlashDriveFacts& facts) {
-  if (facts.rotational) {
+  if (facts.virtual_device && !facts.wanted_though_virtual) {
+    return FlashSilence::virtual_device;
+  }
+  // Hypervisors often present flash as rotational, so of a virtual disk the flag says nothing.
+  if (facts.rotational && !facts.virtual_device) {
     return FlashSilence::rotational;
   }
   if (facts.zoned) {
     return FlashSilence::zoned;
-  }
-  if (facts.virtual_device && !facts.wanted_though_virtual) {
-    return FlashSilence::virtual_device;
   }
   if (facts.compresses) {
     return FlashSilence::compression;
