@@ -20,22 +20,39 @@ def devices():
 class Watch:
     def __init__(self, daemon, disk):
         self.daemon, self.disk, self.scrape = daemon, disk, daemon.at_rest(2.2)
+        self.skipped = {}  # {program: runs that the kernel skipped, by its own count, in the last difference}
 
     def since(self):
         now = self.daemon.at_rest(2.2)
         difference, self.scrape = metrics.Difference(self.scrape, now), now
+        before, after = (figures.skipped_runs(scrape) for scrape in (difference.before, now))
+        self.skipped = {program: runs - before.get(program, 0) for program, runs in after.items()}
         return difference
 
     def classes(self, check, what):
-        """{class: bytes} of those that have any; together they are all that was written."""
+        """{class: bytes} of those that have any. Together they are all that was written, but for writes whose issue the
+        kernel skipped, by its own count: they end as strays, which have bytes but no class."""
         difference = self.since()
         have = {name: int(difference.value("ssdpulse_write_class_bytes_total", device=self.disk, **{"class": name}))
                 for name in CLASSES}
         total = int(difference.value("ssdpulse_io_bytes_total", device=self.disk, operation="write"))
-        check.equal(sum(have.values()), total, f"{what}: bytes of all classes")
+        strays = difference.value("ssdpulse_lost_events_total", device=self.disk, cause="stray")
+        if 0 < strays <= self.skipped["on_issue"]:
+            check.that(sum(have.values()) < total, f"{what}: bytes of all classes, less {strays:.0f} strays: {have} of {total}")
+        else:
+            check.equal(sum(have.values()), total, f"{what}: bytes of all classes")
         have = {name: size for name, size in have.items() if size}
         print(f"TABLE {what}: {have}")
         return have
+
+
+def all_of(check, watch, have, name, size, what):
+    """All bytes are of this class; where the kernel skipped runs, at least nothing is of another one."""
+    have = {kind: bytes_of_it for kind, bytes_of_it in have.items() if bytes_of_it}
+    if any(watch.skipped.values()):
+        check.that(list(have) == [name] and have[name] <= size, f"{what}: {have} of {size}; runs the kernel skipped: {watch.skipped}")
+    else:
+        check.equal(have, {name: size}, what)
 
 
 def device(vm, check, watch, node, what):
@@ -45,7 +62,7 @@ def device(vm, check, watch, node, what):
         if name == "writeback" and vm.name == "newest":
             # A device's page cache has larger pages there, and from 7.0 on their heads cannot be found.
             have[name] = have.get(name, 0) + have.pop("other", 0)
-        check.equal(have, {name: SIZE}, f"{what} {name}: all of its class")
+        all_of(check, watch, have, name, SIZE, f"{what} {name}: all of its class")
 
 
 def file_system(vm, check, watch, node, fstype, what):
@@ -56,8 +73,8 @@ def file_system(vm, check, watch, node, fstype, what):
     for options, name in (("direct", "direct"), ("", "writeback")):
         vm.sh(f"tagged_write /mnt/c/{name} {SIZE} block={BLOCK} {options}")
         have = watch.classes(check, f"{what} {name}")
-        check.equal({kind: have.get(kind, 0) for kind in ("direct", "writeback", "swap")},
-                    {"direct": 0, "writeback": 0, "swap": 0, name: SIZE}, f"{what} {name}: data")
+        data = {kind: have.get(kind, 0) for kind in ("direct", "writeback", "swap")}
+        all_of(check, watch, data, name, SIZE, f"{what} {name}: data")
         seen.update(have)
     # Many small changes of names, written home at the end.
     vm.sh("for i in $(seq 300); do : >/mnt/c/f$i; done; sync; umount /mnt/c")
@@ -74,7 +91,7 @@ def swap(vm, check, watch, node):
     before = int(vm.sh("sed -n 's/^pswpout //p' /proc/vmstat"))
     vm.sh(f"tagged_write swap {SIZE}")
     swapped = (int(vm.sh("sed -n 's/^pswpout //p' /proc/vmstat")) - before) * 4096
-    check.equal(watch.classes(check, "swap"), {"swap": swapped}, "swap: as vmstat says")
+    all_of(check, watch, watch.classes(check, "swap"), "swap", swapped, "swap: as vmstat says")
     check.that(swapped >= SIZE // 2, f"swap: {swapped} bytes went out")
     vm.sh(f"swapoff {node}")
 
