@@ -98,7 +98,9 @@ class Machine:
         if self._process.poll() is not None:
             self._gone(f"QEMU ended with exit code {self._process.returncode}: {self.state / 'qemu.log'}")
         if time.monotonic() > deadline:
-            raise GuestError(f"{what} in time: {self.state / 'console'}")
+            console = self.state / "console"
+            said = console.read_text(errors="replace").split("\n") if console.exists() else []
+            raise GuestError(f"{what} in time; its console ends: {' | '.join(line.strip() for line in said[-3:]) or 'empty'}")
 
     def _gone(self, what):
         if self._process.returncode == -signal.SIGABRT:
