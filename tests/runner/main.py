@@ -110,9 +110,8 @@ class Run:
             self._report(test, outcome)
         if more and self._later and not self._aside:
             test = self._later.pop(0)
-            test.command = ["chrt", "--idle", "0", *test.command]
             self._aside = Execution(test, WORK, self._skips)
-            self._aside.start()
+            self._aside.start(idle=True)
 
     def _end_aside(self):
         while self._aside:
