@@ -307,8 +307,8 @@ std::uint64_t one_life(Random& random, std::uint64_t windows) {
         }
       }
       rig.observe(devices, begin + std::chrono::seconds(second), restart);
-      if (restart) {
-        for (BusyDevice& device : devices) {
+      for (BusyDevice& device : devices) {
+        if (restart || below(random, 100) == 0) {
           device.restart();
         }
       }
@@ -808,6 +808,29 @@ TEST(Room, goes_to_hours_first_and_tenants_have_a_fifth) {
   EXPECT_EQ(rig.load("sda", {kBegin, kBegin + std::chrono::minutes(kMinutes)}).operations[0].ios, ios);
   std::cout << "2 MiB: minutes of " << (kBegin + std::chrono::minutes(kMinutes) - *reach.minutes).count() / 60
             << " hours, hours of all " << kMinutes / 60 << "\n";
+}
+
+TEST(Room, tenants_have_a_fifth_also_where_nothing_else_needs_the_rest) {
+  constexpr std::uint64_t kBytes = std::uint64_t{2} << 20U;
+  Rig rig({std::chrono::hours(90 * 24), kBytes});
+  Random random = seeded();
+  constexpr std::int64_t kMinutes = 6 * 24 * 60;
+  for (std::int64_t minute = 0; minute < kMinutes; minute += 10) {
+    Batch batch;
+    for (std::int64_t i = minute; i < minute + 10; ++i) {
+      auto row = minute_of_sda(i);
+      for (int tenant = 0; tenant < 12; ++tenant) {
+        row.tenants.push_back({"tenant " + std::to_string(tenant), {{{1, 4096, random() % 1'000'000}}}});
+      }
+      batch.device_minutes.push_back(std::move(row));
+    }
+    const auto reach = rig.write(batch, kBegin + std::chrono::minutes(minute + 10));
+    ASSERT_EQ(reach.minutes, kBegin) << "minute " << minute << " needed the room of others";
+  }
+  auto connection = Connection::open_to_read(rig.file());
+  const auto bytes = connection->number("SELECT tenant_bytes FROM account").value();
+  EXPECT_LE(bytes, static_cast<std::int64_t>(kBytes / 5) + 10'000);
+  EXPECT_GE(bytes, static_cast<std::int64_t>(kBytes / 6)) << "and most of it is used";
 }
 
 }  // namespace
