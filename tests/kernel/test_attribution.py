@@ -224,7 +224,7 @@ def losses(check, disk, mode):
     starts, looks, tenants = (20, 50, 60) if rig.LONG else (2, 10, 60)
     wrong, strays, without_cell, ios, started = [], 0, 0, 0, 0
     with crowd(disk, tenants):
-        while started < starts or (mode == "full" and not strays and started < 10 * starts):
+        while started < starts or (mode == "full" and not strays and started < starts + 10):
             started += 1
             with attribution.probe([disk], mode, cgroups=1) as probe:
                 for number in range(looks):

@@ -38,7 +38,7 @@ class Execution:
         self._began = self._deadline = 0
 
     def start(self, second_try=False, idle=False):
-        """`idle`: it gets the CPU time that nothing else wants."""
+        """`idle`: it gets the CPU time that nothing else wants, and so may take long."""
         self.state.mkdir(parents=True, exist_ok=True)
         environment = {**os.environ, **self.test.environment, "SSDPULSE_TEST_STATE": str(self.state),
                        "SSDPULSE_TEST_SECOND_TRY": "1" if second_try else ""}
@@ -49,7 +49,7 @@ class Execution:
         if idle:
             _weigh_least(self._process.pid)
         self._began = time.monotonic()
-        self._deadline = self._began + self.test.timeout
+        self._deadline = self._began + self.test.timeout * (4 if idle else 1)
 
     def poll(self):
         """The Outcome, or None while it runs."""

@@ -99,8 +99,9 @@ class Machine:
             self._gone(f"QEMU ended with exit code {self._process.returncode}: {self.state / 'qemu.log'}")
         if time.monotonic() > deadline:
             console = self.state / "console"
-            said = console.read_text(errors="replace").split("\n") if console.exists() else []
-            raise GuestError(f"{what} in time; its console ends: {' | '.join(line.strip() for line in said[-3:]) or 'empty'}")
+            text = console.read_text(errors="replace") if console.exists() else ""
+            said = [line.strip() for line in text.splitlines() if line.strip()]
+            raise GuestError(f"{what} in time; its console ends: {' | '.join(said[-3:]) or 'empty'}")
 
     def _gone(self, what):
         if self._process.returncode == -signal.SIGABRT:
