@@ -10,7 +10,7 @@ BLOCK = 4096
 CONTAINER, IN_POD = "8f3c0c1d2e5b46a7" * 4, "d00dfeed0c1d2e5b" * 4
 POD = "1c2d3e4f-aabb-4c5d-8e9f-001122334455"
 LABELS = {"operation": "read"}
-FOUND, GO = "/tmp/tenants.found", "/tmp/tenants.go"
+FOUND, GO = "/var/tmp/tenants.found", "/var/tmp/tenants.go"  # containers see them too: /tmp is a mount since Debian 13
 NAMED_SECONDS = 120  # an emulated guest walks its cgroups in slices for many ticks
 
 
