@@ -96,9 +96,12 @@ def judge_what_runs_aside():
     """The guests wait for it; a sabotage that takes the host for itself waits for its level."""
     said = main.WORK / "said"
     tell, heard = f"echo %s >>{said}", f"n=0; until grep -q %s {said}; do n=$((n + 1)); [ $n -lt 600 ] || exit 1; sleep 0.05; done"
+    # Where the scheduler groups sessions, this one's group weighs least.
+    weighs_least = ("n=0; while grep -q autogroup- /proc/self/autogroup && ! grep -q 'nice 19' /proc/self/autogroup; "
+                    "do n=$((n + 1)); [ $n -lt 100 ] || exit 1; sleep 0.05; done")
     scripts = {
         "vm.matrix!": f"{heard % 'tried'}; {tell % 'guests'}",
-        "build.address": tell % "compiled",
+        "build.address": f"{weighs_least}; chrt -p $$ | grep -q SCHED_IDLE || exit 1; {tell % 'compiled'}",
         "sanitize.one": tell % "sanitized",
         "mutate.area.unit": tell % "tried",
         "mutate.area.kernel!": tell % "alone",
