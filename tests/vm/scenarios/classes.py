@@ -45,7 +45,7 @@ class Watch:
         without_class = total - sum(have.values())
         check.that(0 <= without_class <= strays * LARGEST,
                    f"{what}: bytes of all classes {have}, all bytes {total}, strays {strays:.0f}")
-        self.unseen = without_class + missed * LARGEST
+        self.unseen = min(without_class, strays * LARGEST) + missed * LARGEST
         have = {name: size for name, size in have.items() if size}
         print(f"TABLE {what}: {have}")
         return have
