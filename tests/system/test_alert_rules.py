@@ -95,9 +95,13 @@ def test(check, state):
         check.that(code == 0, f"promtool of {suite}: prometheus.yml{'' if code == 0 else ': ' + output}")
         for form in forms if rig.LONG or suite == "sid" else ():
             with ThreadPoolExecutor(2) as pool:
-                done = list(pool.map(lambda file: promtool(tool, "test", "rules", file[0]), files[form]))
-            for (file, _), (code, output) in zip(files[form], done):
-                check.that(code == 0, f"promtool of {suite}: {file.name}{'' if code == 0 else ': ' + output}")
+                done = [pool.submit(promtool, tool, "test", "rules", file) for file, _ in files[form]]
+                try:
+                    for (file, _), future in zip(files[form], done):
+                        code, output = future.result()
+                        check.that(code == 0, f"promtool of {suite}: {file.name}{'' if code == 0 else ': ' + output}")
+                finally:
+                    pool.shutdown(cancel_futures=True)
             check.figure(f"promtool of {suite}: {sum(n for _, n in files[form])} cases with {form} histograms")
 
 

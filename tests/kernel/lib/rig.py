@@ -26,6 +26,7 @@ BUILD = Path(os.environ.get("SSDPULSE_BUILD", "build"))
 BINARY = Path(os.environ.get("SSDPULSE_BINARY", BUILD / "ssdpulse"))
 TRACER = BUILD / "ssdpulse_iotrace"
 LONG = os.environ.get("SSDPULSE_TEST_LONG") == "1"
+FIRST_FAILURE_ENDS = os.environ.get("SSDPULSE_TEST_FIRST_FAILURE_ENDS") == "1"
 SETTLE_SECONDS = 2.5  # more than two of the daemon's ticks
 
 
@@ -363,6 +364,8 @@ class Check:
     def that(self, holds, text):
         print(f"{'ok  ' if holds else 'FAIL'} {text}")
         self.failures += not holds
+        if FIRST_FAILURE_ENDS and not holds:
+            sys.exit(1)
 
     def equal(self, have, want, text):
         self.that(have == want, f"{text}: {have}" + ("" if have == want else f", expected {want}"))
