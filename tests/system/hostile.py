@@ -205,21 +205,42 @@ def fuzz(port, tls, seconds, seed, out):
     out.put([f"{request!r} -> {answer!r}" for request, answer in wrong[:3]])
 
 
+class Attack:
+    """A process that calls `function`, once begin() lets it: what said() gives is what that has put into its queue.
+
+    Make it while this process has no other thread: one that is just then within OpenSSL would leave its locks locked for ever
+    in the new process.
+    """
+
+    def __init__(self, function, arguments):
+        self._go, self._out = multiprocessing.Event(), multiprocessing.Queue()
+        self._process = multiprocessing.Process(target=self._run, args=(function, arguments))
+        self._process.start()
+
+    def _run(self, function, arguments):
+        os.nice(10)
+        self._go.wait()
+        function(*arguments, self._out)
+
+    def begin(self):
+        self._go.set()
+
+    def wait(self):
+        self._process.join(900)
+
+    def said(self):
+        return self._out.get(timeout=10)
+
+    def end(self):
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+
 @contextmanager
 def attack(function, *arguments):
-    """Runs beside the block; its words come from the queue that is the value."""
-    out = multiprocessing.Queue()
-
-    def run():
-        os.nice(10)
-        function(*arguments, out)
-
-    process = multiprocessing.Process(target=run)
-    process.start()
+    attacker = Attack(function, arguments)
     try:
-        yield out
-        process.join(900)
+        yield attacker
     finally:
-        if process.is_alive():
-            process.kill()
-            process.join()
+        attacker.end()

@@ -148,13 +148,15 @@ def attacks(check, daemon, client, make_client, tls, seed):
     if tls:
         todo.append(("guessing", guess, (port, tls, 5)))
     for name, function, arguments in todo:
-        with judged(check, f"{words}, {name}", daemon, client, tls):
-            with hostile.attack(function, *arguments) as said:
+        with hostile.attack(function, *arguments) as attacker:
+            with judged(check, f"{words}, {name}", daemon, client, tls):
+                attacker.begin()
                 if name == "guessing":
                     log_in(check, make_client(port, "late"))
-            check.figure(said.get())
+                attacker.wait()
+            check.figure(attacker.said())
             if name == "fuzzer":
-                check.equal(said.get(), [], f"{words}, {name}: answers that must not be")
+                check.equal(attacker.said(), [], f"{words}, {name}: answers that must not be")
     check.that(client.metric(CUT) > 0, f"{words}: connections were cut: {client.metric(CUT):.0f}")
 
 
