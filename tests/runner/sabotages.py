@@ -21,8 +21,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 KEYS = ("name", "what", "tier", "file", "edit", "kill")
 FIRST_REASON = re.compile(r"FAIL: .*|^ +FAIL .*|^FAIL \S.*|\[  FAILED  \] \S+|[A-Za-z]*Error: .*|SIG[A-Z]+", re.M)
-# One failure is enough: the rest of the test is not run.
-FIRST_FAILURE_ENDS = {"SSDPULSE_TEST_FIRST_FAILURE_ENDS": "1", "GTEST_FAIL_FAST": "1"}
+# One failure is enough: a test that uses rig.Check ends at once, a unit test after the case that failed.
+ENDS_EARLY = {"SSDPULSE_TEST_FIRST_FAILURE_ENDS": "1", "GTEST_FAIL_FAST": "1"}
 # What a test needs to be rebuilt; a unit test is a target of its own, and the rest need all but those.
 EVERYTHING_BUT_UNIT_TESTS = ["daemon/all", "deploy/all", "tests/kernel/all", "tests/system/all", "tests/bench/all"]
 
@@ -124,7 +124,8 @@ def judge(sabotage):
         print("\n".join(built.stdout.splitlines()[-30:]), f"\nFAIL: {sabotage.name} does not build")
         return 1
     command, log = killer(sabotage.kill)
-    done = run(*command, env={**os.environ, **FIRST_FAILURE_ENDS})
+    # A scenario of the matrix gathers what its guest left after a failure.
+    done = run(*command, env={**os.environ, **({} if sabotage.kill.startswith("vm ") else ENDS_EARLY)})
     if done.returncode == 1:
         output = log.read_text("utf-8", errors="replace") if log and log.exists() else done.stdout
         reason = FIRST_REASON.search(output)

@@ -8,6 +8,7 @@ import select
 import selectors
 import socket
 import ssl
+import threading
 import time
 from collections import Counter
 from contextlib import contextmanager, suppress
@@ -206,15 +207,18 @@ def fuzz(port, tls, seconds, seed, out):
 
 
 class Attack:
-    """A process that calls `function`, once begin() lets it: what said() gives is what that has put into its queue.
+    """A process that calls `function` after begin(). said() is the next thing that the function has put into its queue.
 
-    Make it while this process has no other thread: one that is just then within OpenSSL would leave its locks locked for ever
-    in the new process.
+    It is a fork, so this process must have no other thread: a lock that one holds just then (OpenSSL has some) is never
+    released in the child.
     """
 
     def __init__(self, function, arguments):
-        self._go, self._out = multiprocessing.Event(), multiprocessing.Queue()
-        self._process = multiprocessing.Process(target=self._run, args=(function, arguments))
+        if threading.active_count() > 1:
+            raise RuntimeError("an attack must be made before there are threads")
+        context = multiprocessing.get_context("fork")
+        self._go, self._out = context.Event(), context.Queue()
+        self._process = context.Process(target=self._run, args=(function, arguments))
         self._process.start()
 
     def _run(self, function, arguments):
@@ -225,8 +229,12 @@ class Attack:
     def begin(self):
         self._go.set()
 
-    def wait(self):
-        self._process.join(900)
+    def wait(self, seconds=240):
+        """An error unless the function has returned in time. Each gets some seconds, in the long tier up to 150."""
+        self._process.join(seconds)
+        if self._process.exitcode != 0:
+            raise RuntimeError(f"the attack is not over after {seconds} s" if self._process.exitcode is None else
+                               f"the attack ended with {self._process.exitcode}")
 
     def said(self):
         return self._out.get(timeout=10)

@@ -65,8 +65,10 @@ def turn(audit, disk, attribute, value, rule, verdict, what):
     before = disk.queue(attribute)
     disk.set_queue(attribute, value)
     now = disk.queue(attribute)
-    audit.turned(rule, disk.name, now, verdict, lambda: disk.queue(attribute), what)
-    disk.set_queue(attribute, before.split("[")[1].split("]")[0] if "[" in before else before)
+    try:
+        audit.turned(rule, disk.name, now, verdict, lambda: disk.queue(attribute), what)
+    finally:  # a loop device would keep it
+        disk.set_queue(attribute, before.split("[")[1].split("]")[0] if "[" in before else before)
 
 
 def settings(check, audit, disk):
@@ -161,10 +163,12 @@ def journals(check, audit, disk, mount):
     audit.turned("F7", str(mount), True, "danger", lambda: "nobarrier" in options(), "no barriers")
     rig.run("mount", "-o", "remount,barrier", mount)
     disk.set_queue("write_cache", "write through")
-    rig.run("mount", "-o", "remount,nobarrier", mount)
-    check.equal(audit.finding("F7", str(mount))["verdict"], "info", "no barriers, and no cache to be flushed")
-    rig.run("mount", "-o", "remount,barrier", mount)
-    disk.set_queue("write_cache", "write back")
+    try:
+        rig.run("mount", "-o", "remount,nobarrier", mount)
+        check.equal(audit.finding("F7", str(mount))["verdict"], "info", "no barriers, and no cache to be flushed")
+        rig.run("mount", "-o", "remount,barrier", mount)
+    finally:
+        disk.set_queue("write_cache", "write back")
 
 
 DIRTY = ("dirty_ratio", "dirty_background_ratio", "dirty_bytes", "dirty_background_bytes")
@@ -206,12 +210,15 @@ def memory(check, audit, disk):
 def partitions(check, audit, disk):
     subprocess.run(["sfdisk", "-q", "--no-reread", disk.path], input="start=63,size=40000\n", text=True, check=True)
     rig.run("partx", "-u", disk.path, check=False)
-    one = audit.finding("N2", disk.name)
-    check.that(one["verdict"] == "info" and f"{disk.name}p1" in one["why"], f"a misaligned partition: {one['why']}")
-    subprocess.run(["sfdisk", "-q", "--no-reread", "--wipe=always", disk.path], input="start=2048,size=40000\n", text=True, check=True)
-    rig.run("partx", "-u", disk.path, check=False)
-    check.equal(audit.finding("N2", disk.name)["verdict"], "ok", "one that is aligned")
-    rig.run("partx", "-d", disk.path, check=False)
+    try:
+        one = audit.finding("N2", disk.name)
+        check.that(one["verdict"] == "info" and f"{disk.name}p1" in one["why"], f"a misaligned partition: {one['why']}")
+        subprocess.run(["sfdisk", "-q", "--no-reread", "--wipe=always", disk.path], input="start=2048,size=40000\n", text=True,
+                       check=True)
+        rig.run("partx", "-u", disk.path, check=False)
+        check.equal(audit.finding("N2", disk.name)["verdict"], "ok", "one that is aligned")
+    finally:
+        rig.run("partx", "-d", disk.path, check=False)
     rig.run("wipefs", "-qa", disk.path)
 
 

@@ -62,14 +62,15 @@ bool noted(const Comparison& comparison, const std::string& id) {
   return std::any_of(comparison.notes.begin(), comparison.notes.end(), [&](const Note& note) { return note.id == id; });
 }
 
-/// A drive with these counters: bytes to the media for each of the host's, `host` bytes a minute.
-void add_wear(Side& of, double amplification, double host, double grain) {
+/// A drive whose host writes `host` bytes a minute, and which writes `amplification` times as many, more or less by
+/// `variation`.
+void add_wear(Side& of, double amplification, double host, double grain, double variation = 0.2) {
   double media = 0;
   double shown = 0;
   for (PastTime at = of.window.from; at < of.window.to; at += 1min) {
     model::PastWear point;
     point.at = at;
-    const double wobble = 1 + 0.2 * std::sin(static_cast<double>(at.time_since_epoch().count()));
+    const double wobble = 1 + variation * std::sin(static_cast<double>(at.time_since_epoch().count()));
     media += amplification * host * wobble;
     const double now = std::floor(media / grain) * grain;
     point.media_bytes = now - shown;
@@ -411,6 +412,35 @@ TEST(Wear, CoarseCountersWidenTheInterval) {
   };
   EXPECT_GT(width(16e9), width(1));
   EXPECT_EQ(width(200e9), -1);  // 480 GB in all: no ratio within 5 %
+}
+
+TEST(Wear, TheIntervalHoldsWhatCoarseCountersAllow) {
+  constexpr double kMediaStep = 4e9;
+  constexpr double kHostStep = 2e9;
+  Question asked = question(disk(), disk());
+  // Nothing varies, so that by chance alone the interval would be narrow: each minute moves both counters by a step,
+  // one by two.
+  add_wear(*asked.before, 2, kHostStep, kMediaStep, 0);
+  add_wear(asked.after, 2, kHostStep, kMediaStep, 0);
+  asked.after.wear[9].media_bytes = 2 * kMediaStep;
+  const auto amplification = [](const Side& of, double media_error, double host_error) {
+    double media = media_error;
+    double host = host_error;
+    for (std::size_t i = 1; i < of.wear.size(); ++i) {  // the first look has none before it
+      media += *of.wear[i].media_bytes;
+      host += *of.wear[i].host_bytes;
+    }
+    return media / host;
+  };
+  const Comparison compared = compare(asked);
+  const auto& raw = find(compared, "wear.write_amplification")->raw;
+  ASSERT_TRUE(raw);
+  const double most =
+      amplification(asked.after, kMediaStep, -kHostStep) / amplification(*asked.before, -kMediaStep, kHostStep);
+  const double least =
+      amplification(asked.after, -kMediaStep, kHostStep) / amplification(*asked.before, kMediaStep, -kHostStep);
+  EXPECT_GE(raw->upper, most * (1 - 1e-12));
+  EXPECT_LE(raw->lower, least * (1 + 1e-12));
 }
 
 TEST(Wear, PercentsUsedDifferForSureOrNotAtAll) {

@@ -12,6 +12,9 @@ namespace {
 
 class SkipsAreNamed : public testing::EmptyTestEventListener {
   void OnTestEnd(const testing::TestInfo& info) override {
+    if (GTEST_FLAG_GET(fail_fast) && testing::UnitTest::GetInstance()->Failed()) {
+      return;  // GoogleTest itself skips what is left
+    }
     std::ifstream list(kSkips);
     const std::string test = std::string(info.test_suite_name()) + '.' + info.name();
     if (info.result()->Skipped() && !may_skip(list, ::program_invocation_short_name, test)) {

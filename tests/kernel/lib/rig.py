@@ -356,7 +356,10 @@ def fresh_seed():
 
 
 class Check:
-    """Collects what holds and what does not, prints both, and turns them into an exit code."""
+    """Collects what holds and what does not, prints both, and turns them into an exit code.
+
+    In a sabotage the first that does not hold ends the test: put back in `finally` what the host would keep.
+    """
 
     def __init__(self):
         self.failures = 0
