@@ -188,11 +188,18 @@ def configuration(subject):
                 "what it prints, it reads")
 
 
+def empty_loops():
+    """Each with the number that the kernel changes when something is attached: other tests attach and detach them."""
+    return {(path.name, (path / "diskseq").read_text()) for path in Path("/sys/block").glob("loop*")
+            if not (path / "loop/backing_file").exists()}
+
+
 def devices_as_json(check, subject):
+    before = empty_loops()
     code, out, lines = subject.run("devices", "--config", "", "--json")
     listed = json.loads(out)
     names = {one["device"] for one in listed["devices"]}
-    empty = {path.name for path in Path("/sys/block").glob("loop*") if not (path / "loop/backing_file").exists()}
+    empty = {name for name, _ in before & empty_loops()}  # all the while
     check.that(code == STOPPED and not lines and set(listed) == {"devices", "drives", "drives_failure"},
                "devices --json")
     check.that(names and not names & empty, f"lists {len(names)} devices, and none of {len(empty)} empty loops")
