@@ -411,6 +411,21 @@ TEST(LatencySpikes, HiccupsAreSilent) {
   expect_silence(sim);
 }
 
+TEST(LatencySpikes, AFewErrorsWithinAStallDoNotSettleIt) {
+  // They would be the cause, were there nothing better: the drive is asked, and says that it collected garbage.
+  Steady sim(27);
+  int failures = 0;
+  sim.law = [&](double now, Operation operation, double) {
+    const bool bad = within(now) && operation == Operation::read && failures < 3;
+    failures += bad ? 1 : 0;
+    return Service{0, within(now) ? kEnd - now + sim.around(kBase) : sim.around(kBase), bad};
+  };
+  sim.account(true);
+  sim.poll_interval = 3600;
+  sim.run(130);
+  expect_cause(sim, SpikeCause::gc);
+}
+
 TEST(LatencySpikes, LogsAreAskedForSoonAndSparingly) {
   Steady sim(26);
   sim.stall();
