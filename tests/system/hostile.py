@@ -11,7 +11,7 @@ import ssl
 import threading
 import time
 from collections import Counter
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 # What a request that was tampered with may be told: never an internal error.
@@ -213,7 +213,7 @@ class Attack:
     released in the child.
     """
 
-    def __init__(self, function, arguments):
+    def __init__(self, function, *arguments):
         if threading.active_count() > 1:
             raise RuntimeError("an attack must be made before there are threads")
         context = multiprocessing.get_context("fork")
@@ -239,16 +239,10 @@ class Attack:
     def said(self):
         return self._out.get(timeout=10)
 
-    def end(self):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
-
-
-@contextmanager
-def attack(function, *arguments):
-    attacker = Attack(function, arguments)
-    try:
-        yield attacker
-    finally:
-        attacker.end()

@@ -148,7 +148,7 @@ def attacks(check, daemon, client, make_client, tls, seed):
     if tls:
         todo.append(("guessing", guess, (port, tls, 5)))
     for name, function, arguments in todo:
-        with hostile.attack(function, *arguments) as attacker:
+        with hostile.Attack(function, *arguments) as attacker:
             with judged(check, f"{words}, {name}", daemon, client, tls):
                 attacker.begin()
                 if name == "guessing":
