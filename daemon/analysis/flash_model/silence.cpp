@@ -7,7 +7,8 @@ std::optional<FlashSilence> silence_of(const FlashDriveFacts& facts) {
   if (facts.virtual_device && !facts.wanted_though_virtual) {
     return FlashSilence::virtual_device;
   }
-  // Hypervisors often present flash as rotational. Someone who asks for a model of a virtual disk knows what is behind it.
+  // Hypervisors often present flash as rotational. Someone who asks for a model of a virtual disk knows what is behind
+  // it.
   if (facts.rotational && !facts.virtual_device) {
     return FlashSilence::rotational;
   }
