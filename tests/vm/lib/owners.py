@@ -9,8 +9,12 @@ GROUPS = "/tmp/cgroups"
 
 
 def make_groups(vm, names):
-    """On version 2, with both controllers: {name: its identity}."""
-    vm.sh(f"mkdir -p {GROUPS}; mount -t cgroup2 cgroup {GROUPS}; echo '+io +memory' >{GROUPS}/cgroup.subtree_control; "
+    """On version 2, with both controllers: {name: its identity}.
+
+    No huge pages: khugepaged reads missing pages of mapped files itself, and the kernel charges them to the root.
+    """
+    vm.sh(f"echo never >/sys/kernel/mm/transparent_hugepage/enabled; mkdir -p {GROUPS}; "
+          f"mount -t cgroup2 cgroup {GROUPS}; echo '+io +memory' >{GROUPS}/cgroup.subtree_control; "
           + "; ".join(f"mkdir {GROUPS}/{name}" for name in names))
     return {name: int(vm.sh(f"stat -c %i {GROUPS}/{name}")) for name in names}
 
