@@ -4,7 +4,7 @@
  *
  * Two programs: issue (the driver gets the request) and complete (some or all of it is done). Between them the request
  * is remembered in a slot found by device, hardware queue and tag: no hash map, no allocation, nothing that can fill
- * up. The issue only notes the time and the path; whatever else is counted of an I/O is read at its end, where the
+ * up. The issue only notes the time and the path; whatever else is counted about an I/O is read at its end, when the
  * kernel is about to read the same memory. The third program is the cheaper mode: completion alone, with the kernel's
  * own start time.
  *
@@ -18,9 +18,9 @@
 #include "block/samples.bpf.h"
 
 /*
- * A request loses bios before its end: a first part of it has ended, or the driver gave it back and gets it again. What
- * is counted of the whole request is counted now, and the slot remembers that, and its hint. Not inlined, as all that
- * is rare. By atomic adds: the issue program calls it, too, and a completion may interrupt that.
+ * For a request that loses bios before its end: a first part of it has ended, or the driver gave it back and gets it
+ * again. What is counted once for the whole request is counted now; the slot remembers that, and the hint. Not inlined,
+ * like everything rare. Uses atomic adds: the issue program calls it, too, and a completion may interrupt that.
  */
 static __noinline int record_early(struct request *rq, struct issue_slot *slot, struct device_state *state,
 				   __u32 device, __u64 now)
@@ -37,7 +37,7 @@ static __noinline int record_early(struct request *rq, struct issue_slot *slot, 
 	drive = drive_of(state, device);
 	if (!drive)
 		return 0;
-	/* Others there have ended unseen, and what was counted early was of one of them. */
+	/* Other requests in the slot have ended unseen, and what was counted early belonged to one of them. */
 	if (!holds_only(slot->held, io.class)) {
 		free_slot(slot, state, drive, true, io.class, now);
 		slot->held = held_by(io.class);
@@ -60,9 +60,9 @@ static __noinline int record_early(struct request *rq, struct issue_slot *slot, 
 }
 
 /*
- * An issue that must look into its slot: of a cold class, whose last one may disturb others until it is known to have
- * ended; of a request that the driver has had before; where tags share slots; on a device that retires, where only what
- * is held still counts.
+ * An issue that must look into its slot: of a cold class, whose previous request may disturb others until it is known
+ * to have ended; of a request that the driver has had before; where tags share slots; on a device that is retiring,
+ * where only requests that are held still count.
  */
 static __noinline int issue_with_a_look(struct request *rq, struct issue_slot *slot, struct device_state *state,
 					__u32 device, __u64 now)
@@ -94,8 +94,8 @@ static __noinline int issue_with_a_look(struct request *rq, struct issue_slot *s
 		cell->reissues += 1;
 	else
 		cell->issues += 1;
-	/* With the time of the first issue; towards the end, as the verifier follows what comes behind it very often.
-	 */
+	/* With the time of the first issue. Placed near the end, because the verifier follows the code after it very
+	 * often. */
 	if (again)
 		record_early(rq, slot, state, device, now);
 	store_issue(slot, rq, io.class, PATH_UNTOLD, now);
@@ -113,7 +113,7 @@ static __always_inline int issue(struct request *rq)
 
 	if (!disk || !find_device(&io, rq, disk, true))
 		return 0;
-	/* One that was issued before that may be issued again: its end shall have the time of its last issue. */
+	/* A request that was issued earlier may be issued again: its end needs the time of its last issue. */
 	if (leaves_out(io.state, io.class) && !was_issued(rq))
 		return 0;
 	slot = slot_of(&io);
@@ -121,7 +121,7 @@ static __always_inline int issue(struct request *rq)
 		return 0;
 	looks = io.class >= HOT_CLASSES || was_issued(rq) ||
 		(io.state->geometry.flags & (SLOTS_EXACT | DEVICE_RETIRING | DEVICE_UNTIMED)) != SLOTS_EXACT;
-	/* Before the clock: the device's time shall not have it. */
+	/* Before the clock is read: this must not count as device time. */
 	if (!looks)
 		path = path_at_issue(&io);
 	path = forgotten(path, rq->__sector);
@@ -138,7 +138,7 @@ static __always_inline int issue(struct request *rq)
 	return 0;
 }
 
-/* The request that started a flush sequence, at its end: its data, if any, has been a stage of its own. */
+/* The request that started a flush sequence, at its end: its data, if any, was a stage of its own. */
 static __always_inline bool is_flush_parent(struct request *rq, __u32 class)
 {
 	return class < HOT_CLASSES && rq->__data_len == 0 && rq->bio;
@@ -155,7 +155,7 @@ static __always_inline bool is_flush_data_stage(struct request *rq, __u32 class)
 	return class == CLASS_WRITE && rq->rq_flags & cfg_flush_sequence_flag;
 }
 
-/* The parent of a flush sequence ends with the error that its stage was already counted with. */
+/* The parent of a flush sequence ends with the error that was already counted for its stage. */
 static __always_inline bool is_error_of_its_own(struct request *rq, __u32 class)
 {
 	return rq->__data_len > 0 || class >= HOT_CLASSES;
@@ -167,7 +167,7 @@ static __always_inline bool is_failover(struct request *rq, __u32 class, int err
 	return !error && rq->__data_len == 0 && !rq->bio && class != CLASS_FLUSH && class < CLASS_ZONE;
 }
 
-/* After they were attributed. */
+/* To be called after the bytes were attributed. */
 static __always_inline void count_bytes(const struct io *io, struct io_cell *cell, __u32 nr_bytes)
 {
 	if (io->class < HOT_CLASSES)
@@ -176,10 +176,10 @@ static __always_inline void count_bytes(const struct io *io, struct io_cell *cel
 		__sync_fetch_and_add(&cell->bytes, nr_bytes);
 }
 
-/* What the completion programs have in common. Whether the request has ended as a whole. */
+/* What the completion programs have in common. Returns whether the request has ended as a whole. */
 static __always_inline bool take_end(const struct io *io, int error, __u32 nr_bytes)
 {
-	/* A copy: what is found out about its class here would lead the verifier through all that follows once more. */
+	/* A copy: what the verifier learns about its class here would make it follow all later code again. */
 	struct io copy = *io;
 
 	copy.class = forgotten(io->class, io->now);
@@ -196,8 +196,8 @@ static __always_inline bool take_end(const struct io *io, int error, __u32 nr_by
 }
 
 /*
- * The slot holds something else than this request, or more. Returns what was counted of it early (SLOT_EARLY and its
- * hint), 0 if nothing was, or SLOT_FOREIGN if its issue was not seen.
+ * The slot holds something other than this request, or more. Returns SLOT_EARLY and the hint if the request was counted
+ * early, 0 if it was not, or SLOT_FOREIGN if its issue was not seen.
  */
 #define SLOT_FOREIGN 0x100
 static __noinline int take_slot_with_a_look(struct request *rq, struct issue_slot *slot, struct device_state *state,
@@ -288,9 +288,9 @@ static __always_inline int complete(struct request *rq, int error, __u32 nr_byte
 		slot->held = 0;
 	else
 		early = take_slot_with_a_look(rq, slot, io.state, io.device, io.now);
-	/* The verifier follows what comes now once, however this was found out; and so below. */
+	/* Lets the verifier follow the rest only once, whichever path led here; the same below. */
 	early = forgotten(early, io.now);
-	/* The bio that the issue looked at has gone with an earlier part: all ones, without a branch. */
+	/* If counted early, the bio seen at the issue is gone with an earlier part: all ones, without a branch. */
 	path |= -(__u64)early >> 59;
 	if (early & SLOT_FOREIGN) {
 		if (!was_never_issued(rq, io.class) && was_left_out(rq, io.state, io.class, io.now)) {

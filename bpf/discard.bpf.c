@@ -2,9 +2,9 @@
 /*
  * Who sends discards, and to which disk or partition.
  *
- * A discard is issued to the drive by whoever happens to dispatch it, mostly a kernel worker; only where it is made is
- * the current task its cause. So the hook is on the functions that make discard bios, which nothing else passes
- * through: other I/O costs nothing. User space chooses the programs by the kernel's own types.
+ * A discard is issued to the drive by whatever task happens to dispatch it, mostly a kernel worker; only where the
+ * discard is made is the current task its cause. So the hooks are on the functions that make discard bios. Nothing else
+ * passes through those, so other I/O costs nothing. User space chooses the programs by the kernel's own types.
  */
 #include "block/discard_cells.bpf.h"
 
@@ -21,7 +21,7 @@ static __always_inline int queued(struct bio *bio)
 		count_discard(bio->bi_bdev->bd_disk, bio->bi_bdev->bd_dev, bio->bi_iter.bi_size);
 		return 0;
 	}
-	/* Its partition is forgotten before it passes here (blk_partition_remap). */
+	/* The bio's partition is lost before it gets here (blk_partition_remap). */
 	disk = ((struct bio___until_5_12 *)bio)->bi_disk;
 	if (disk)
 		count_discard(disk, disk_number(disk), bio->bi_iter.bi_size);
@@ -29,8 +29,8 @@ static __always_inline int queued(struct bio *bio)
 }
 
 /*
- * Since Linux 6.10 file systems, md and the discard ioctl make their bios in different places, partly inlined into one
- * another; each of these bios passes here once. So do a few of other operations, and nothing else.
+ * Since Linux 6.10, file systems, md and the discard ioctl make their bios in different places, partly inlined into one
+ * another; each of these bios passes through here once. So do a few bios of other operations, and nothing else.
  */
 SEC("fentry/bio_chain_and_submit")
 int BPF_PROG(on_discard_bio, struct bio *previous, struct bio *bio)
@@ -38,7 +38,7 @@ int BPF_PROG(on_discard_bio, struct bio *previous, struct bio *bio)
 	return queued(bio);
 }
 
-/* Before: all of them call this one, with the whole range, which it refuses or takes. */
+/* Before 6.10: all of them call this function with the whole range, which it refuses or accepts. */
 SEC("fexit/__blkdev_issue_discard")
 int BPF_PROG(on_discard, struct block_device *bdev, __u64 sector, __u64 sectors, unsigned int gfp, struct bio **bios,
 	     int error)
@@ -58,7 +58,7 @@ int BPF_PROG(on_discard_5_18, struct block_device *bdev, __u64 sector, __u64 sec
 	return 0;
 }
 
-/* The last resort, where functions cannot be hooked: every bio of the host passes here. */
+/* The last resort, where functions cannot be hooked: every bio of the host passes through here. */
 SEC("tp_btf/block_bio_queue")
 int BPF_PROG(on_bio_queue, struct bio *bio)
 {

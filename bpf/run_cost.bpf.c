@@ -2,10 +2,10 @@
 /*
  * What does a run of the block programs cost on this host?
  *
- * Those cannot be run without a request. These two do work of the same kind and amount on tables of their own: the same
- * clock and CPU number, as many cache lines, the same bucket arithmetic. The kernel runs them in a loop and tells the
- * time of one run. What differs from host to host is in it: the processor, how dear its clock is, whether programs are
- * compiled or interpreted. Never attached to anything.
+ * The block programs cannot be run without a request. These two do the same kind and amount of work on tables of their
+ * own: the same clock and CPU number, as many cache lines, the same bucket arithmetic. The kernel runs them in a loop
+ * and reports the time of one run. That includes what differs from host to host: the processor, how expensive its clock
+ * is, whether programs are compiled or interpreted. Never attached to anything.
  */
 #include "kernel/verifier.bpf.h"
 #include "abi/latency_buckets.h"
@@ -23,7 +23,7 @@ struct {
 	__type(value, struct line);
 } lines SEC(".maps");
 
-/* Not the same lines in each run, nor such as a processor foretells. */
+/* Different lines in each run, and not ones that a processor can predict. */
 static __always_inline __u32 next_place(__u32 place)
 {
 	return place * 2654435761U + 12345;
@@ -37,13 +37,13 @@ static __always_inline struct line *next_line(__u32 *place)
 	*place = next_place(*place);
 	key = *place >> 20 & (LINES - 1);
 	line = bpf_map_lookup_elem(&lines, &key);
-	/* The one behind it is found by what is here. */
+	/* The next line depends on what is in this one. */
 	if (line)
 		*place += (__u32)line->word[0] & 1;
 	return line;
 }
 
-/* As an issue: a queue, a device, who waits for the I/O, a slot and a cell. */
+/* Like an issue: a queue, a device, what waits for the I/O, a slot and a cell. */
 SEC("socket")
 int issue_alike(void *context)
 {
@@ -62,7 +62,7 @@ int issue_alike(void *context)
 	return 0;
 }
 
-/* As a completion: a queue, a device, a slot and a cell, four histograms, their sums, and for whom it was. */
+/* Like a completion: a queue, a device, a slot and a cell, four histograms, their sums, and the attribution. */
 SEC("socket")
 int completion_alike(void *context)
 {

@@ -24,7 +24,7 @@ constexpr commands::AddCommand* kCommands[] = {
     commands::add_audit,   commands::add_report,       commands::add_nvme_reader,
 };
 
-/// Of the commands, or of the options of the command that was given.
+/// From the commands, or from the options of the command that was given.
 std::optional<std::string> suggestion(const CLI::App& app, const std::string& wrong) {
   std::vector<std::string> words;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -41,7 +41,7 @@ std::optional<std::string> suggestion(const CLI::App& app, const std::string& wr
   return commands::nearest(wrong.substr(0, wrong.find('=')), words);
 }
 
-/// The first argument that no command or option has; empty: none.
+/// The first argument that no command or option takes; `first` if the parser has not seen any.
 std::string unknown_word(const CLI::App& app, const std::string& first) {
   const auto rest = app.remaining(true);
   return !rest.empty() ? rest.front() : first;
@@ -60,7 +60,7 @@ int parse_and_run(int argc, char** argv) {
     add(app, exit_code);
   }
   try {
-    // The parser would only say that a command is missing.
+    // The parser would only report that a command is missing.
     const auto is_first = [argv](const CLI::App* command) { return command->check_name(argv[1]); };
     if (argc > 1 && argv[1][0] != '-' && std::as_const(app).get_subcommands(is_first).empty()) {
       throw CLI::ExtrasError({argv[1]});

@@ -2,32 +2,32 @@
 /*
  * What the block programs count by cgroup and by path into the kernel.
  *
- * Part of block_abi.h, whose rules hold here too. Each CPU has a table of its own, of small cells that are found by
- * what they count: cgroup, device, operation and path. So memory follows what happens, not the product of what could,
- * no cell is written by two CPUs, and a new cgroup needs nothing that CPUs would have to share. A cell that is free is
- * taken by the completion program of its CPU; user space alone gives cells back.
+ * Part of block_abi.h, whose rules apply here too. Each CPU has its own table of small cells, looked up by what they
+ * count: cgroup, device, operation and path. So memory use follows the combinations that occur, not the product of all
+ * possible ones; no cell is written by two CPUs; and a new cgroup needs nothing that CPUs would have to share. The
+ * completion program takes free cells of its own CPU; only user space gives cells back.
  *
- * A cgroup is known by its css.serial_nr, which is never reused, while css ids are, dozens of times in a second. What
- * it is called is announced before its first cell on a CPU is taken: a cgroup may be gone before anybody looks.
+ * A cgroup is identified by its css.serial_nr, which is never reused, whereas css ids are, dozens of times a second.
+ * Its name is announced before its first cell on a CPU is taken, because a cgroup may be gone before anybody looks.
  */
 #pragma once
 
 #include "latency_buckets.h" /* for the types' names in user space */
 
-/* Operations that are attributed; commits are counted, nothing else. */
+/* Operations that are attributed; commits are only counted. */
 #define ATTRIBUTED_READ 0 /* as CLASS_READ and CLASS_WRITE */
 #define ATTRIBUTED_WRITE 1
 #define ATTRIBUTED_DISCARD 2
 #define ATTRIBUTED_COMMIT 3
 #define ATTRIBUTED_OPERATIONS 4
 
-/* How an I/O was submitted; PATH_RAW beside it: to the block device itself. */
+/* How an I/O was submitted; PATH_RAW is added to it for I/O to the block device itself. */
 #define PATH_OTHER 0
 #define PATH_IO_URING 1
 #define PATH_SQPOLL 2
 #define PATH_LIBAIO 3
 #define PATH_SYNC 4
-#define PATH_DIRECT 5 /* by an engine that this kernel does not tell */
+#define PATH_DIRECT 5 /* by an engine that this kernel does not reveal */
 #define PATH_BUFFERED_READ 6
 #define PATH_WRITEBACK 7
 #define PATH_JOURNAL 8
@@ -36,12 +36,12 @@
 #define PATH_LOOP 11
 #define PATH_STACKED 12
 #define PATH_RAW 16
-#define PATH_UNTOLD 31 /* nobody has looked yet: in a slot, never in a key */
+#define PATH_UNTOLD 31 /* not determined yet: in a slot, never in a key */
 #define PATH_CODES 32
 
 /*
- * What the function that ends a bio (or a buffer, or a kiocb) says of its path, in an entry of end_functions: bits 3 to
- * 7 of its lowest byte.
+ * What the function that ends a bio (or a buffer, or a kiocb) reveals about its path: bits 3 to 7 of the lowest byte of
+ * an entry in end_functions.
  */
 #define END_UNKNOWN 0
 #define END_IOMAP_DIO 1	   /* bi_private is a struct iomap_dio */
@@ -49,10 +49,10 @@
 #define END_BLKDEV_ASYNC 3 /* the bio is inside a struct blkdev_dio */
 #define END_BLKDEV_SIMPLE 4
 #define END_DIO 5    /* bi_private is a struct dio */
-#define END_WAIT 6   /* somebody waits for it: the page tells */
-#define END_CHAIN 7  /* a piece that was split off: bi_private is the bio that waits */
+#define END_WAIT 6   /* a task waits for it: the page must be checked */
+#define END_CHAIN 7  /* a piece that was split off: bi_private is the bio that waits for it */
 #define END_PAGES 8  /* of the page cache */
-#define END_BUFFER 9 /* bi_private is a struct buffer_head with a function of its own, until 7.x */
+#define END_BUFFER 9 /* bi_private is a struct buffer_head with an end function of its own; until 7.x */
 #define END_JOURNAL 10
 #define END_METADATA 11
 #define END_SWAP 12
@@ -65,16 +65,16 @@
 /* One cgroup, device, operation and path on one CPU. */
 struct attributed {
 	__u64 key; /* see attribution_key, or one of the two below */
-	__u64 ios; /* final completions, with strays */
+	__u64 ios; /* final completions, including strays */
 	__u64 bytes;
 	__u64 device_ns;
 };
-/* The key of a cell that is free; its counts are 0. And of one that user space is about to give back: nothing is added
- * any more, and nobody takes it. */
+/* Keys of a free cell, whose counts are 0, and of one that user space is about to give back: nothing is added to that
+ * one any more, and no program takes it. */
 #define ATTRIBUTION_FREE 0
 #define ATTRIBUTION_LEAVING 1
 
-/* A set of neighbours is searched; a cell is in one of the two sets of its key. */
+/* A set of neighbouring cells is searched; a key's cell is in one of its two sets. */
 #define ATTRIBUTED_IN_SET 4
 struct attribution_set {
 	struct attributed cell[ATTRIBUTED_IN_SET];
@@ -83,7 +83,7 @@ struct attribution_set {
 #define ATTRIBUTION_SERIAL_SHIFT 20
 #define ATTRIBUTION_DEVICE_SHIFT 10
 #define ATTRIBUTION_DEVICE_MASK 0x3ff
-#define ATTRIBUTION_TAKEN 0x80 /* so that no key is one of the two above */
+#define ATTRIBUTION_TAKEN 0x80 /* so that no key equals either of the two above */
 #define ATTRIBUTION_OPERATION_SHIFT 5
 
 /* Serial 0: no cgroup. */
@@ -104,7 +104,7 @@ static inline __attribute__((always_inline)) __u32 attribution_second_set(__u64 
 	return (__u32)(((key ^ key >> 23) * 0xc2b2ae3d27d4eb4fULL >> 32) * sets >> 32);
 }
 
-/* One device on some CPUs (cfg_other_mask), atomic adds: what found no cell. */
+/* One device on some CPUs (cfg_other_mask), atomic adds: I/Os that found no cell. */
 struct unattributed {
 	__u64 events; /* added to last */
 	__u64 pad[7];
@@ -125,13 +125,13 @@ struct announced_cgroup {
 	char name[CGROUP_NAME_LEN]; /* of the directory; empty for the root */
 };
 
-/* One CPU: a ring of announcements, and those that were made lately. */
+/* One CPU: its ring of announcements, and the serials announced recently. */
 #define CGROUPS_KNOWN 128
 struct announcements {
 	__u64 written; /* announcements so far */
 	__u64 taken;   /* cells taken so far */
 	__u64 kernel_pad[6];
-	__u64 read; /* by user space, and written by it alone */
+	__u64 read; /* by user space, which alone writes it */
 	__u64 reader_pad[7];
 	__u64 known[CGROUPS_KNOWN]; /* serials; user space clears one that it forgets, and may clear another with it */
 };

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The maps of the block programs: what the kernel counts there, and what user space puts there for it.
+ * The maps of the block programs: what the kernel counts in them, and what user space writes there for the kernel.
  *
- * The only description of the maps that both sides share: plain C, fixed widths, no unnamed padding. The kernel only
+ * The only description of the maps, shared by both sides: plain C, fixed widths, no unnamed padding. The kernel only
  * ever adds; user space reads through the mapping and never resets a counter. User space writes the control tables
  * (which disks are measured) and the geometry in device_state; the kernel only caches them in queue_entries.
  *
- * Words are single-writer: a word of a per-CPU cell is written by one program on one CPU, and the kernel never runs a
- * program inside itself on one CPU; what the other program of the same CPU adds to it, rarely, are atomic adds. So are
- * words that several CPUs share. (Before Linux 6.1 there is no such
- * guard: an interrupt inside an increment can lose it, and nothing counts how often.)
+ * Words have a single writer: a word of a per-CPU cell is written by one program on one CPU, and the kernel never runs
+ * a program inside itself on one CPU. When the other program of that CPU adds to such a word, which is rare, it does so
+ * atomically. Words that several CPUs share also need atomic adds. (Before Linux 6.1 there is no such guard: an
+ * interrupt inside an increment can lose it, and nothing counts how often.)
  */
 #pragma once
 
@@ -36,7 +36,7 @@
 
 /* One operation of one device: on one CPU (read, write), or on all of them (the rest, atomic adds). */
 struct io_cell {
-	/* What every I/O adds to is the first line. The change stamp is issues, reissues, completions and bytes. */
+	/* Every I/O adds to the first cache line. The change stamp is issues, reissues, completions and bytes. */
 	__u64 issues;	   /* first issues; the issue program writes this word and reissues, and nothing else */
 	__u64 completions; /* final completions of issued requests */
 	__u64 bytes;
@@ -45,10 +45,10 @@ struct io_cell {
 	__u64 queue_sum_ns;
 	__u64 total_sum_ns;
 	__u64 device_sum_ns[DURINGS];
-	__u64 reissues; /* issues of a request that was in flight already */
+	__u64 reissues; /* issues of a request that was already in flight */
 	__u64 queue_full_ns;
 	__u64 untimed; /* final completions of requests whose issue was left out (DEVICE_UNTIMED): reads and writes
-			  alone */
+			  only */
 	__u64 counter_pad[2];
 	__u32 size[SIZE_WORDS];
 	__u32 queue[LATENCY_WORDS];
@@ -58,35 +58,35 @@ struct io_cell {
 };
 
 /*
- * An issued request: 16 bytes, so four share a line. A tag serves one request after the other, so a slot has one writer
- * at a time. Reads and writes are put there without a look at what was there: how many of them were since the last end
- * that was seen tells at the next one whether an end was missed. (In a slot that tags share, such a count may be lost.)
+ * An issued request: 16 bytes, so four share a cache line. A tag serves one request at a time, so a slot has one writer
+ * at a time. Reads and writes are stored without checking what was there before, but they are counted: at the next end
+ * that is seen, the count shows whether one was missed. (Slots that tags share may lose such a count.)
  */
 struct issue_slot {
-	__u64 issued; /* operation class in the top 4 bits, path in 5, time of the last issue below (within 208 days) */
-	__u32 request; /* low half of the address of the kernel's struct request: compared, never followed */
+	__u64 issued;  /* top 4 bits: operation class; next 5: path; rest: time of the last issue (within 208 days) */
+	__u32 request; /* low half of the address of the kernel's struct request: compared, never dereferenced */
 	union {
 		struct {
 			__u8 issues[HOT_CLASSES]; /* first issues of reads and writes without an end, modulo 256 */
 			__u8 cold;		  /* class of a request of a cold class without an end, or 0 */
-			__u8 early;		  /* see SLOT_EARLY; 0: not so */
+			__u8 early;		  /* see SLOT_EARLY; 0: not counted early */
 		};
 		__u32 held; /* all four; 0: free */
 	};
 };
 #define SLOT_CLASS_SHIFT 60
 #define SLOT_PATH_SHIFT 55
-/* What is counted of a request once was counted before its end, while its bios were whole; its hint is in the low bits.
- */
+/* Whatever is counted once per request was counted before its end, while its bios were complete; the low bits hold its
+ * hint. */
 #define SLOT_EARLY 0x80
 
-/* `held` of a slot with one request of this class, whose issue and end were both seen, and nothing else. */
+/* Value of `held` when a slot holds one request of this class, whose issue and end are both seen, and nothing else. */
 static inline __attribute__((always_inline)) __u32 held_by(__u32 operation_class)
 {
 	return operation_class < HOT_CLASSES ? 1U << (8 * operation_class) : operation_class << 16;
 }
 
-/* Whether a slot holds nothing but a request of this class, told early or not. */
+/* Whether a slot holds nothing but a request of this class, counted early or not. */
 static inline __attribute__((always_inline)) int holds_only(__u32 held, __u32 operation_class)
 {
 	return held << 8 == held_by(operation_class) << 8;
@@ -103,32 +103,32 @@ static inline __attribute__((always_inline)) __u32 slot_path(__u64 issued)
 	return (__u32)(issued >> SLOT_PATH_SHIFT) & (PATH_CODES - 1);
 }
 
-/* The time in a slot's first word: the one that is nearest to now. */
+/* The time in a slot's first word: of all possible times, the one nearest to now. */
 static inline __attribute__((always_inline)) __u64 slot_time(__u64 issued, __u64 now)
 {
 	return now - (__u64)((__s64)((now - issued) << (64 - SLOT_PATH_SHIFT)) >> (64 - SLOT_PATH_SHIFT));
 }
 
-/* Where a device's requests find their slots, copied into queue_entry when a queue is seen first. A line of its own in
- * device_state that user space alone writes: before the device is made known, later the flags, the drive and what
- * writes are preferred. */
-#define SLOTS_EXACT 1	  /* one slot for each hardware queue and tag: a foreign request is a missed completion */
-#define DEVICE_RETIRING 2 /* gone or excluded: nothing new is measured, what is in flight still ends */
-/* Left out for the sake of the host's CPUs, for a while: ... */
-#define DEVICE_UNATTRIBUTED 4 /* ... by whom and by which path */
-#define DEVICE_UNTIMED 8      /* ... issues of reads and writes, whose ends then have a total time alone */
+/* Where a device's requests find their slots; copied into queue_entry when a queue is first seen. A cache line of its
+ * own in device_state, written only by user space: all of it before the device is made known; later only the flags, the
+ * drive and the preferred write granularity and alignment. */
+#define SLOTS_EXACT 1	  /* one slot for each hardware queue and tag: a foreign request there is a missed completion */
+#define DEVICE_RETIRING 2 /* gone or excluded: nothing new is measured; what is in flight may still end */
+/* Left out for a while, to spare the host's CPUs: ... */
+#define DEVICE_UNATTRIBUTED 4 /* ... who does the I/O, and by which path */
+#define DEVICE_UNTIMED 8      /* ... issues of reads and writes, whose ends then have only a total time */
 struct device_geometry {
 	__u32 slot_base;
 	__u32 slot_mask;
 	__u32 slot_stride; /* tags of one hardware queue */
 	__u32 flags;
-	__u32 drive;		 /* device whose interference state counts: paths of one multipath head share one */
-	__u32 write_granularity; /* bytes, not 0: what writes had best be a multiple of, and begin at */
+	__u32 drive;		 /* device whose interference state is used: paths of one multipath head share one */
+	__u32 write_granularity; /* bytes, not 0: writes should end at a multiple of it, begin at one of the next */
 	__u32 write_alignment;
 	__u32 pad;
 };
 
-/* Rare things, one counter for each operation class of a device; atomic adds. */
+/* Rare events, one counter for each operation class of a device; atomic adds. */
 #define EVENT_UNISSUED 0 /* completed without ever being issued */
 #define EVENT_FAILOVER 1 /* a multipath path gave the request back with nothing done */
 #define EVENT_COMPLETION_MISSED 2
@@ -137,7 +137,7 @@ struct device_geometry {
 #define EVENT_CLOCK 5
 #define EVENT_UNSTAMPED 6
 #define EVENT_FLUSH_DATA_STAGE 7 /* write that is a stage of a flush sequence: diskstats counts the parent */
-#define EVENT_LONE_FLUSH 8	 /* flush that is no stage of a sequence: diskstats counts a read */
+#define EVENT_LONE_FLUSH 8	 /* flush that is not a stage of a sequence: diskstats counts a read */
 #define EVENTS 9
 #define STATUSES 32 /* blk_status_t, larger ones in the last */
 struct operation_events {
@@ -149,10 +149,10 @@ struct operation_events {
 struct device_state {
 	struct device_geometry geometry;
 	struct page_sampling sampling;
-	/* Requests that were allocated until then may have been issued while DEVICE_UNTIMED was set. In the geometry's
-	 * line, and written by user space alone. */
+	/* Requests allocated up to this time may have been issued while DEVICE_UNTIMED was set. In the geometry's cache
+	 * line, and written only by user space. */
 	__u64 timed_since_ns;
-	/* What every completion looks at, in one line: interference, which only discards and flushes write, ... */
+	/* What every completion reads, in one cache line: interference, which only discards and flushes write, ... */
 	__u64 discards_started;
 	__u64 discards_ended;
 	__u64 discard_last_end_ns;
@@ -160,9 +160,9 @@ struct device_state {
 	__u64 flushes_ended;
 	__u64 flush_last_end_ns;
 	/* ... and time at full depth, written only while a request waits for a tag. */
-	__u64 full_since;     /* ns since boot, but the low bits (QUEUE_FULL_CPU_MASK): the CPU that keeps the time */
-	__u64 full_paused_ns; /* first completion since that saw none wait; 0 while one does */
-	/* Looked at only while a discard or a flush is in flight. */
+	__u64 full_since;     /* ns since boot, except the low bits (QUEUE_FULL_CPU_MASK): the CPU keeping time */
+	__u64 full_paused_ns; /* first completion since then that saw no request wait; 0 while one waits */
+	/* Read only while a discard or a flush is in flight. */
 	__u64 discard_last_start_ns;
 	__u64 flush_last_start_ns;
 	__u64 samples_lost[SAMPLE_KINDS]; /* events for which the ring buffer had no room; atomic adds */
@@ -170,11 +170,11 @@ struct device_state {
 	struct operation_events events[CLASSES];
 };
 #define QUEUE_FULL_CPU_MASK 0xfffU
-#define QUEUE_FULL_UPDATE_NS 65536ULL	      /* the line is not written more often than this */
-#define QUEUE_FULL_TAKEOVER_NS 10000000ULL    /* a CPU that completes nothing for so long keeps no time any more */
-#define INTERFERENCE_STALE_NS 300000000000ULL /* an end that is missing for so long was missed by us */
+#define QUEUE_FULL_UPDATE_NS 65536ULL	      /* the cache line is not written more often than this */
+#define QUEUE_FULL_TAKEOVER_NS 10000000ULL    /* a CPU that completes nothing for this long no longer keeps the time */
+#define INTERFERENCE_STALE_NS 300000000000ULL /* an end that has been missing for this long was missed by us */
 
-/* Sequential streams: where an I/O of the device ended lately, direct-mapped. */
+/* Sequential streams: where I/Os of the device ended recently, direct-mapped. */
 #define STREAM_ENDS 2048
 struct stream_ends {
 	__u32 end[STREAM_ENDS];
@@ -205,14 +205,14 @@ static inline __attribute__((always_inline)) __u32 known_disk_hash(const __u64 n
 }
 
 /*
- * Cache of the decision for a request queue, by queue id, with where its requests find their slots (as in
- * device_geometry). The disk is written last, and read first. Where loads may overtake each other (not on x86), an I/O
- * beside a queue's first may see the disk before the rest: its request is then put into a slot that is not its own, and
- * counts as a stray or a missed completion.
+ * Cache of the decision for a request queue, by queue id, and of where its requests find their slots (as in
+ * device_geometry). The disk is written last and read first. On machines that reorder loads (not on x86), an I/O
+ * concurrent with a queue's first may see the disk before the rest: its request is then put into a slot that is not its
+ * own, and counts as a stray or a missed completion.
  */
 #define QUEUE_IDS 8192
 struct queue_entry {
-	__u64 disk; /* identity << 16 | as in known_disk */
+	__u64 disk; /* identity << 16 | device as in known_disk */
 	__u32 slot_base;
 	__u32 slot_mask;
 	__u32 slot_stride;

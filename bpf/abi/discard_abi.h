@@ -2,12 +2,12 @@
 /*
  * The maps of the discard programs: which volume has which place, and what is counted there.
  *
- * One cell for each volume (disk or partition) that has a place and each kind of submitter. Words are atomic adds or
- * plain stores of the latest value; user space reads through the mapping and never writes.
+ * One cell for each kind of submitter of each volume (disk or partition) that has a place. Words are changed by atomic
+ * adds, or by plain stores of the latest value; user space reads the cells through the mapping and never writes them.
  */
 #pragma once
 
-/* Who submits, by its name; user space tells kernel threads apart by what is mounted. */
+/* Who submits, by process name; user space distinguishes kernel threads by what is mounted. */
 #define SUBMITTER_FSTRIM 0
 #define SUBMITTER_KERNEL 1
 #define SUBMITTER_BLKDISCARD 2
@@ -17,12 +17,12 @@
 
 #define SUBMITTER_NAME_LEN 16 /* TASK_COMM_LEN of every kernel */
 
-/* Silence after which the next submission is a first one: what user space takes for a burst's gap is never shorter. */
+/* After this silence, the next submission is a first one; user space's gap between bursts is never shorter. */
 #define DISCARD_SILENCE_NS 1000000000ULL
 
 /*
  * Volumes that have a place, written by user space; open addressing, DISCARD_VOLUME_PROBES steps. An entry is one word,
- * so it changes at once: the kernel's device number (dev_t), above it the place + 1; 0: free.
+ * so it changes atomically: the kernel's device number (dev_t), with the place + 1 above it; 0: free.
  */
 #define DISCARD_VOLUMES 8192
 #define DISCARD_VOLUME_PROBES 8

@@ -34,7 +34,7 @@ def rows(values, per_row, fmt):
 
 
 def main() -> None:
-    # Word 0 is the zero bucket, word 1 the under bucket, then one per native index, last over.
+    # Word 0 is the zero bucket, word 1 the under bucket, then one word per native index, and last the over bucket.
     upper = [0] + [bound_ns(i) for i in range(FIRST_INDEX - 1, LAST_INDEX + 1)]
     over = len(upper)
     upper += [2**63 - 1] * (256 - len(upper))

@@ -34,8 +34,8 @@
 #define SIZE_WORDS 34
 
 /*
- * 1 << shift if value > bound, else 0; both below 2^63. BPF has neither a count of leading zeros nor a conditional
- * move, and a branch on a latency is one that no processor foretells.
+ * 1 << shift if value > bound, else 0; both below 2^63. BPF has neither an instruction to count leading zeros nor a
+ * conditional move, and no processor can predict a branch on a latency.
  */
 static inline __attribute__((always_inline)) __u64 bit_if_above(__u64 value, __u64 bound, __u32 shift)
 {
@@ -69,17 +69,17 @@ static inline __attribute__((always_inline)) __u32 latency_word(__s64 latency_ns
 
 	if (latency_ns <= 0)
 		return LATENCY_ZERO_WORD;
-	/* Six octaves a piece: one holds most that a device does. */
+	/* Six octaves a piece: most latencies of a device fall into one of them. */
 	piece = bit_if_above(value, (1ULL << 14) - 1, 0) + bit_if_above(value, (1ULL << 20) - 1, 0) +
 		bit_if_above(value, (1ULL << 26) - 1, 0);
-	if (value >> 32) { /* above 4 s: foretold well */
+	if (value >> 32) { /* above 4 s: well predicted */
 		if (value >> 38)
 			return LATENCY_OVER_WORD;
 		piece = 4;
 	}
 	step = value >> (4 + 6 * piece) & (LATENCY_STEPS - 1);
 #ifdef __bpf__
-	/* clang knows this bound and leaves the mask out, but the verifier wants to see it. */
+	/* clang knows this bound and leaves the mask out, but the verifier needs to see it. */
 	asm volatile("%0 &= 1023" : "+r"(step));
 #endif
 	word = latency_first_word[piece * LATENCY_STEPS + step];

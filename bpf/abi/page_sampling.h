@@ -2,9 +2,9 @@
 /*
  * Which pages does a range of a drive touch or cover, and which of them does the flash model follow?
  *
- * Of every aligned group of 2^rate_bits pages it follows the one that a keyed hash picks, so that the followed pages of
- * a range have consecutive indexes (their groups) and cost two hashes, however long the range. Both sides include this
- * header: the kernel side samples by it, and the model by the same.
+ * In every aligned group of 2^rate_bits pages, it follows the one page that a keyed hash picks. So the followed pages
+ * of a range have consecutive indexes (their groups), and finding them costs two hashes, however long the range is.
+ * Both sides include this header, so that the kernel side and the model sample the same pages.
  */
 #pragma once
 
@@ -55,7 +55,7 @@ static inline __attribute__((always_inline)) __u64 followed_page(__u64 group, __
 	return (group << rate_bits) + (keyed_hash(group, seed) & ((1U << rate_bits) - 1));
 }
 
-/* Indexes of the followed pages in a range of a drive's pages; what lies beyond its last group has none. */
+/* Indexes of the followed pages in a range of a drive's pages; pages beyond its last group have none. */
 static inline __attribute__((always_inline)) struct page_range followed_pages(struct page_range pages, __u64 groups,
 									      __u32 rate_bits, __u32 seed)
 {
@@ -66,7 +66,7 @@ static inline __attribute__((always_inline)) struct page_range followed_pages(st
 		return none;
 	if (end > groups << rate_bits)
 		end = groups << rate_bits;
-	/* The group behind the last followed one; not below the first, so that nothing wraps. */
+	/* The group after the last followed one; not below the first, so that nothing wraps. */
 	beyond = (end - 1) >> rate_bits;
 	beyond += followed_page(beyond, rate_bits, seed) < end;
 	group += followed_page(group, rate_bits, seed) < pages.first;
@@ -78,8 +78,8 @@ static inline __attribute__((always_inline)) struct page_range followed_pages(st
 }
 
 /*
- * Whether a range may hold a followed page, for one hash: 0 is certain. A range that reaches into a second group is
- * left to followed_pages(), as is a group beyond the last one.
+ * Whether a range may hold a followed page, at the cost of one hash: 0 means certainly not. A range that reaches into a
+ * second group is left to followed_pages(), as is a group beyond the last one.
  */
 static inline __attribute__((always_inline)) int may_hold_followed(struct page_range pages, __u32 rate_bits, __u32 seed)
 {

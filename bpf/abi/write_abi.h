@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the block programs count of writes alone: hint, stream, class, alignment.
+ * What the block programs count only for writes: hint, stream, class, alignment.
  *
- * Part of block_abi.h, whose rules hold here too. Write cells are per CPU and plainly added to; tagged cells, which
- * only writes with a hint or a stream touch, and commit cells may be shared by several CPUs and need atomic adds.
+ * Part of block_abi.h, whose rules apply here too. Write cells are per CPU and need only plain adds; tagged cells,
+ * which only writes with a hint or a stream touch, and commit cells may be shared by several CPUs and need atomic adds.
  */
 #pragma once
 
@@ -11,8 +11,8 @@
 
 /* 1 ... 5 are the kernel's own: none, short, medium, long, extreme (enum rw_hint). */
 #define HINT_DEFAULT 0 /* carries nothing: not set, or, where bios carry no hints, unknown */
-#define HINT_NOT_SET 6 /* the file of the page was asked, and has none */
-#define HINTS 8	       /* a power of two, as WRITE_CLASSES: an index is bounded without a branch */
+#define HINT_NOT_SET 6 /* the page's file was checked, and has none */
+#define HINTS 8	       /* a power of two, like WRITE_CLASSES, so that an index is bounded without a branch */
 
 #define WRITE_JOURNAL 0
 #define WRITE_METADATA 1
@@ -20,7 +20,7 @@
 #define WRITE_DIRECT 3
 #define WRITE_SWAP 4
 #define WRITE_OTHER 5
-#define WRITE_UNTOLD 6 /* on the way: the page must be asked */
+#define WRITE_UNTOLD 6 /* intermediate: the page must be checked */
 #define WRITE_CLASSES 8
 
 /* One device on one CPU. */
@@ -29,7 +29,7 @@ struct write_cell {
 	__u64 hint_bytes[HINTS];
 	__u64 misaligned_bytes;
 	__u64 small_bytes;
-	__u64 stream_bytes; /* in any stream; readers look at the tagged cells only when it grew */
+	__u64 stream_bytes; /* in any stream; readers look at the tagged cells only when this has grown */
 	__u64 pad;
 	__u32 hint_ios[HINTS];
 	__u64 hint_pages[HINTS]; /* of the drive, while the device is sampled (sample_abi.h) */
@@ -39,7 +39,7 @@ struct write_cell {
 #define WRITE_STREAMS 256
 struct tagged_cell {
 	__u64 stream_bytes[WRITE_STREAMS];
-	__u64 latency_sum_ns[HINTS]; /* of HINT_DEFAULT: never, user space subtracts */
+	__u64 latency_sum_ns[HINTS]; /* never for HINT_DEFAULT, which user space gets by subtracting */
 	__u32 latency[HINTS][LATENCY_WORDS];
 };
 
@@ -52,10 +52,10 @@ struct commit_cell {
 };
 
 /*
- * Functions that end bios and show who made them: low half of the address << 8 | END_* << 3 | WRITE_* + 1, or 0 where
- * either is not shown. (The kernel's text and its modules lie within 2 GiB, and the half is what a program may have of
- * a pointer.) A set of neighbours is searched, so one load of a line answers. Written by user space, each entry at
- * once; 0: free.
+ * Functions that end bios and reveal what made them: low half of the address << 8 | END_* << 3 | WRITE_* + 1, with 0
+ * for either of the two that is not revealed. (The kernel's text and its modules lie within 2 GiB, and the low half is
+ * all that a program may have of a pointer.) A set of neighbours is searched, so one load of a cache line answers.
+ * Written by user space, each entry atomically; 0: free.
  */
 #define END_WRITE_MASK 0x7
 #define END_PATH_SHIFT 3 /* END_* in attribution_abi.h */

@@ -2,23 +2,23 @@
 /*
  * For whom, and by which path into the kernel, was this read, write or discard done?
  *
- * The cgroup is asked when a request ends, where the first bio still hangs on it and the kernel is about to read the
- * same memory. The path of most reads and writes is asked at the issue, and remembered in the slot: what tells it has
- * mostly been written by that CPU, and the CPU of the end would wait for it. Asked at the end, too, is the path of what
- * was issued again, of parts and what is left behind them, of what the issue did not recognise, and where tags share
- * slots. A request that ends in parts is asked at each for its bytes, and at the last one for the I/O. What has no bio
- * is of no cgroup, by PATH_OTHER. To be called before the same is added to the device's cells: who reads those first
- * finds all of it here.
+ * The cgroup is read when a request ends: its first bio is still attached, and the kernel is about to read the same
+ * memory. The path of most reads and writes is determined at the issue and remembered in the slot: the memory that
+ * shows it was mostly written by that CPU, and the CPU of the end would have to wait for it. It is determined at the
+ * end for requests that were issued again, for parts and what remains after them, for what the issue did not recognise,
+ * and where tags share slots. When a request ends in parts, each part counts its bytes, and the last one counts the
+ * I/O. A request without a bio has no cgroup, and PATH_OTHER. To be called before the same I/O is added to the device's
+ * cells: a reader of those finds all of it here.
  */
 #pragma once
 
 #include "io_path.bpf.h"
 
-/* All of it costs nothing where it is switched off. */
+/* All of this costs nothing where it is switched off. */
 const volatile bool cfg_attribution = false;
 const volatile __u32 cfg_attribution_sets = 1; /* of one CPU */
 const volatile __u32 cfg_announced = 1;	       /* a power of two: the ring of one CPU */
-/* CPUs share what found no cell: cell = CPU number & mask. */
+/* CPUs share the counts of I/Os that found no cell: cell = CPU number & mask. */
 const volatile __u32 cfg_other_mask = 0;
 
 ARRAY_MAP(attributions, struct attribution_set);       /* [CPU][set] */
@@ -35,7 +35,7 @@ static __always_inline struct cgroup_subsys_state *cgroup_of(struct bio___write 
 	return &bio->bi_blkg->blkcg->css;
 }
 
-/* Of a bio, if there is one, that is charged to nobody: 0. */
+/* 0: there is no bio, or it is charged to no cgroup. */
 static __always_inline __u64 cgroup_serial(struct bio___write *bio)
 {
 	if (!bio || !bpf_core_field_exists(bio->bi_blkg))
@@ -104,7 +104,7 @@ static __always_inline bool announce(struct announcements *own, struct bio___wri
 	return true;
 }
 
-/* In the set: the cell of the key, else the first that is free; ATTRIBUTED_IN_SET: neither. */
+/* Finds the key's cell in the set, or else the first free one; ATTRIBUTED_IN_SET: neither. */
 static __always_inline __u32 place_in_set(const struct attribution_set *set, __u64 key)
 {
 	__u32 place = ATTRIBUTED_IN_SET, way;
@@ -123,8 +123,8 @@ static __always_inline __u32 place_in_set(const struct attribution_set *set, __u
 }
 
 /*
- * What has no cell in the first set of its key: it is in the second, or gets one, or is counted as unattributed. Not
- * inlined, like all that is rare.
+ * For a key that has no cell in its first set: it has one in the second, or gets one, or its I/O is counted as
+ * unattributed. Not inlined, like everything rare.
  */
 static __noinline int attribute_slowly(struct request *rq, __u64 key, __u64 amount, __u64 device_ns, __u32 cpu)
 {
@@ -141,7 +141,7 @@ static __noinline int attribute_slowly(struct request *rq, __u64 key, __u64 amou
 	if (!set || !other)
 		return 0;
 	place = forgotten(place_in_set(other, key), unknown);
-	/* A cell that is there counts on; a new one is rather in the first set. */
+	/* An existing cell keeps counting; a new one is preferably in the first set. */
 	BOUND(place, 2 * ATTRIBUTED_IN_SET - 1);
 	if (place >= ATTRIBUTED_IN_SET || other->cell[place].key != key) {
 		__u32 rather = forgotten(place_in_set(set, key), unknown);
@@ -169,7 +169,7 @@ static __noinline int attribute_slowly(struct request *rq, __u64 key, __u64 amou
 			return 0;
 		}
 		*(volatile __u64 *)&cell->key = key;
-		/* User space looks for new cells when it sees this one. */
+		/* User space looks for new cells when this counter grows. */
 		*(volatile __u64 *)&own->taken += 1;
 	}
 	add_attributed(cell, amount, device_ns);
@@ -193,7 +193,7 @@ static __always_inline void attribute_key(struct request *rq, __u64 key, __u64 a
 	attribute_slowly(rq, key, amount, device_ns, cpu);
 }
 
-/* Of a read or a write, if anybody wants to know. */
+/* The path of a read or a write; PATH_UNTOLD if it is not attributed. */
 static __always_inline __u32 path_at_end(const struct io *io)
 {
 	struct bio___write *bio = (struct bio___write *)io->rq->bio;
@@ -204,14 +204,14 @@ static __always_inline __u32 path_at_end(const struct io *io)
 }
 
 /*
- * What is not recognised yet is asked again at the end: a bio that others are chained to may be given its function
- * after they were submitted (iomap's writeback, Linux 6.2 to 6.8).
+ * A path that is not recognised yet is determined again at the end: a bio that others are chained to may get its end
+ * function only after they were submitted (iomap's writeback, Linux 6.2 to 6.8).
  */
 static __always_inline __u32 path_at_issue(const struct io *io)
 {
 	__u64 path = path_at_end(io);
 
-	/* PATH_UNTOLD, all ones, of PATH_OTHER, which is 0: without a branch that the verifier would follow. */
+	/* Turns PATH_OTHER, which is 0, into PATH_UNTOLD, all ones, without a branch that the verifier would follow. */
 	return path | (path - 1) >> 59;
 }
 
@@ -229,7 +229,7 @@ static __always_inline void attribute(const struct io *io, __u32 cpu, __u32 path
 		      device_ns > 0 ? (__u64)device_ns : 0, cpu);
 }
 
-/* Everything else: parts, what was not seen to begin or never began, discards, commits. */
+/* Everything else: parts, requests whose issue was not seen or never happened, discards, commits. */
 static __noinline int attribute_rare(struct request *rq, __u32 device, __u32 operation, __u64 amount, __u64 device_ns)
 {
 	struct bio___write *bio = (struct bio___write *)rq->bio;

@@ -46,7 +46,7 @@ static __always_inline struct io_cell *cell_of(const struct io *io, __u32 cpu)
 	return io->class < HOT_CLASSES ? hot_cell(io->device, cpu, io->class) : cold_cell(io->device, io->class);
 }
 
-/* Size and place on the disk, of the whole request. */
+/* Size and position on the disk, of the whole request. */
 static __always_inline void record_size(bool shared, struct io_cell *cell, const struct io *io)
 {
 	__u32 bytes = io->rq->__data_len;
@@ -72,7 +72,7 @@ static __always_inline void record_queue_time(bool shared, struct io_cell *cell,
 	ADD(shared, cell->queue[bounded_latency_word(waited)], 1);
 }
 
-/* The total, from the kernel's own start time. */
+/* The total time, from the kernel's own start time. */
 static __always_inline void record_total(bool shared, struct io_cell *cell, const struct io *io)
 {
 	__u64 start = request_start_ns(io->rq, io->class == CLASS_FLUSH);
@@ -90,7 +90,7 @@ static __always_inline void record_total(bool shared, struct io_cell *cell, cons
 	ADD(shared, cell->total[bounded_latency_word(total)], 1);
 }
 
-/* Before the same is added to the hot cell: a reader that reads that first never sees more writes than hinted ones. */
+/* Call it before adding to the hot cell: a reader that reads that one first never misses a hinted write here. */
 static __always_inline void record_hinted(__u32 device, __u32 hint, __s64 device_ns, __u32 word)
 {
 	struct tagged_cell *tagged = tagged_cell_of(device);

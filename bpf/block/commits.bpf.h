@@ -3,9 +3,9 @@
  * Commits: what callers of fsync wait for, and for how long.
  *
  * A commit is a flush sequence, from the allocation of its parent to its end, or a write that the drive itself makes
- * durable (FUA). It counts once, at the end, whatever stages it went through and whether we saw them. The bio still
- * has the flags that it was submitted with; the request has lost those that the sequence took care of, and a queue
- * without a write cache has removed them from both.
+ * durable (FUA). It counts once, at the end, whatever stages it went through and whether or not we saw them. The bio
+ * still has the flags that it was submitted with; the request has lost those that the sequence took care of, and a
+ * queue without a write cache has removed them from both.
  */
 #pragma once
 
@@ -19,13 +19,13 @@ static __always_inline bool is_commit(struct request *rq, __u32 class)
 {
 	const __u32 fua = REQUEST_FLAG(__REQ_FUA);
 
-	/* Request-based device mapper runs the sequence itself: below, a flush is no stage of any. */
+	/* Request-based device mapper runs the sequence itself: below it, a flush is not a stage of any. */
 	if (class != CLASS_WRITE)
 		return class == CLASS_FLUSH && !(rq->rq_flags & cfg_flush_sequence_flag);
 	/* A parent has no data left, or was never started because a stage failed. */
 	if (rq->__data_len && rq->state != MQ_RQ_IDLE && !(rq->cmd_flags & fua))
 		return false;
-	/* A stage is none of its own. On failover the bio is gone: it is submitted again, and ends elsewhere. */
+	/* A stage is not a commit. On failover the bio is gone: it is submitted again, and ends elsewhere. */
 	if (rq->rq_flags & cfg_flush_sequence_flag || !rq->bio)
 		return false;
 	return rq->bio->bi_opf & (fua | REQUEST_FLAG(__REQ_PREFLUSH));
@@ -44,7 +44,7 @@ static __always_inline void record_commit(const struct io *io)
 	struct commit_cell *cell = commit_cell_of(io->device);
 	__u64 start = request_start_ns(io->rq, io->class == CLASS_FLUSH);
 	__s64 total = (__s64)(io->now - start);
-	/* Others have a total of their own, and what is wrong with their times is counted there. */
+	/* Others have a total of their own, and whatever is wrong with their times is counted there. */
 	bool is_parent = io->class == CLASS_WRITE && !io->rq->__data_len;
 
 	if (io->class == CLASS_FLUSH)

@@ -10,8 +10,8 @@
 #include "maps.bpf.h"
 
 /*
- * Not inlined, so that the hot path stays free of calls but the clock and the CPU number: a test reads the translated
- * programs and allows this one. Two CPUs may run it for one queue at a time; they write the same.
+ * Not inlined, so that the hot path makes no calls except for the clock and the CPU number: a test reads the translated
+ * programs and allows this call. Two CPUs may run it for the same queue at the same time; they write the same values.
  */
 static __noinline __u64 adopt_queue(struct gendisk *disk, struct queue_entry *queue, __u64 identity)
 {
@@ -37,8 +37,8 @@ static __noinline __u64 adopt_queue(struct gendisk *disk, struct queue_entry *qu
 			continue;
 		if (known->identity && known->identity != identity)
 			continue;
-		/* User space closes an entry before it changes the name: the same device before and after, the same
-		 * disk. */
+		/* User space closes an entry before it changes the name: if the device is the same before and after, so
+		 * is the disk. */
 		if (*(volatile __u32 *)&known->device != device)
 			break;
 		entry = (identity & QUEUE_ENTRY_IDENTITY_MASK) << QUEUE_ENTRY_DEVICE_BITS | (device & 0xffff);
@@ -56,7 +56,7 @@ static __noinline __u64 adopt_queue(struct gendisk *disk, struct queue_entry *qu
 	return 0;
 }
 
-/* What is remembered of the request's queue; NULL if its id is beyond the table. */
+/* What is remembered about the request's queue; NULL if its id is beyond the table. */
 static __always_inline struct queue_entry *queue_of(struct request *rq)
 {
 	__u64 queue_id = (__u32)rq->q->id;
@@ -67,7 +67,7 @@ static __always_inline struct queue_entry *queue_of(struct request *rq)
 	return &queue_entries[queue_id];
 }
 
-/* What a program knows of the request that its tracepoint is about. */
+/* What a program knows about the request of its tracepoint. */
 struct io {
 	struct request *rq;
 	struct queue_entry *queue;
@@ -108,7 +108,7 @@ static __always_inline __u32 device_of(struct queue_entry *queue, struct gendisk
 	return 0;
 }
 
-/* Whether the request is of a device that is measured; `io` holds all but the time then. */
+/* Whether the request belongs to a measured device; `io` then holds everything but the time. */
 static __always_inline bool find_device(struct io *io, struct request *rq, struct gendisk *disk, bool adopt)
 {
 	__u32 device;

@@ -2,7 +2,7 @@
 /*
  * Finds the cell of a submitted discard and adds to it.
  *
- * Not the hot path: discards are few and large, helpers are fine here.
+ * Not the hot path: discards are few and large, so calls of helpers are fine here.
  */
 #pragma once
 
@@ -51,7 +51,7 @@ struct submitter_name {
 	__u64 words[SUBMITTER_NAME_LEN / 8];
 };
 
-/* Does the name begin with `text`, a literal of at most 8 characters? (`whole`: and ends there.) */
+/* Does the name begin with `text`, a literal of at most 15 characters? (`whole`: and end there?) */
 static __always_inline bool name_is(const struct submitter_name *name, const char *text, __u32 length, bool whole)
 {
 	const char *have = (const char *)name->words;
@@ -84,7 +84,7 @@ static __always_inline __u32 submitter_of(const struct submitter_name *name)
 	return SUBMITTER_OTHER;
 }
 
-/* What a partition without a place is sent counts for its disk: it may be newer than user space's last look. */
+/* Discards of a partition without a place count for its disk: it may be newer than user space's last update. */
 static __always_inline void count_discard(struct gendisk *disk, __u32 device, __u64 bytes)
 {
 	__u64 now = bpf_ktime_get_ns();
@@ -102,7 +102,7 @@ static __always_inline void count_discard(struct gendisk *disk, __u32 device, __
 	cell = bpf_map_lookup_elem(&discard_cells, &key);
 	if (!cell)
 		return;
-	/* Two CPUs may both find silence: both then have the time of a first submission. Another's may be later. */
+	/* If two CPUs both find silence, both set the time of a first submission. Another CPU's time may be later. */
 	if ((__s64)(now - cell->last_ns) > (__s64)DISCARD_SILENCE_NS)
 		cell->first_ns = now;
 	cell->last_ns = now;

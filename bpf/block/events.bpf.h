@@ -9,8 +9,8 @@
 #include "maps.bpf.h"
 
 /*
- * `shared` is a compile-time constant. Words of a per-CPU cell have one writer and are plainly added to; cold cells are
- * shared by all CPUs, and need atomic adds, as does what the issue program adds where a completion may interrupt it.
+ * `shared` is a compile-time constant. Words of a per-CPU cell have one writer and need only plain adds; cold cells are
+ * shared by all CPUs and need atomic adds, as do adds of the issue program that a completion may interrupt.
  */
 #define ADD(shared, word, amount)                                                                                      \
 	do {                                                                                                           \
@@ -31,7 +31,7 @@ static __always_inline void count_event(struct device_state *state, __u32 class,
 	count_events(state, class, event, 1);
 }
 
-/* Errors come as blk_status_t, until Linux 5.17 as an errno that the status was translated to. */
+/* Errors come as blk_status_t; until Linux 5.17, as the errno that the status was translated to. */
 static __always_inline __u32 status_of(int error)
 {
 	switch (error) {

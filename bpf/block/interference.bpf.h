@@ -2,7 +2,7 @@
 /*
  * Was a discard or a flush in flight on the same drive during this read or write?
  *
- * Decided per I/O from three words each that only discards and flushes write: intervals are closed and reach from
+ * Decided per I/O from words that only discards and flushes write, three each: intervals are closed and reach from
  * issue to final completion, so they intersect iff the other one is in flight at our end, or ended after our issue.
  */
 #pragma once
@@ -21,10 +21,10 @@ static __always_inline void interference_started(struct device_state *drive, __u
 	}
 }
 
-/* Call at the end, or when it is found out that the end was missed. */
+/* Call at the end, or when it turns out that the end was missed. */
 static __always_inline void interference_ended(struct device_state *drive, __u32 class, __u64 now)
 {
-	/* The end before the count: who sees the count sees the end. */
+	/* The end is stored before the count: a reader that sees the count sees the end. */
 	if (class == CLASS_DISCARD) {
 		drive->discard_last_end_ns = now;
 		__sync_fetch_and_add(&drive->discards_ended, 1);
@@ -34,7 +34,7 @@ static __always_inline void interference_ended(struct device_state *drive, __u32
 	}
 }
 
-/* Ended is read before started: a difference was then truly in flight. Volatile, or clang may choose the order. */
+/* `ended` is read before `started`: any difference was truly in flight. Volatile, or clang may choose the order. */
 static __always_inline bool in_flight(const __u64 *started, const __u64 *ended, const __u64 *last_start_ns, __u64 now)
 {
 	__u64 ends = *(const volatile __u64 *)ended;

@@ -2,9 +2,9 @@
 /*
  * By which path did a bio come into the kernel?
  *
- * Told by the function that ends it, and, where that is one of direct I/O, by the kiocb that waits for it: each names
- * its maker. Since Linux 6.2 they can be followed by plain loads (bpf_rdonly_cast); before, each step would be a
- * helper's call, so direct I/O is of no known engine there. What is not recognised is PATH_OTHER, never a guess.
+ * Determined from the function that ends it and, for direct I/O, from the kiocb that waits for it: each identifies what
+ * made it. Since Linux 6.2 these can be followed by plain loads (bpf_rdonly_cast); before, each step would be a helper
+ * call, so direct I/O has no known engine there. What is not recognised is PATH_OTHER, never a guess.
  */
 #pragma once
 
@@ -42,7 +42,7 @@ struct io_kiocb {
 
 #pragma clang attribute pop
 
-const volatile __u32 cfg_ki_io_uring = 1; /* as the two in write_details.bpf.h */
+const volatile __u32 cfg_ki_io_uring = 1; /* like the two in write_details.bpf.h */
 const volatile __u32 cfg_ki_libaio = 1;
 
 #define SETUP_SQPOLL (1U << 1)	     /* IORING_SETUP_SQPOLL in include/uapi/linux/io_uring.h */
@@ -57,7 +57,7 @@ static __always_inline __u32 path_of_io_uring(struct kiocb *iocb)
 	return CAST(iocb, struct io_kiocb)->ctx->flags & SETUP_SQPOLL ? PATH_SQPOLL : PATH_IO_URING;
 }
 
-/* By the kiocb that waits for a direct I/O. */
+/* The path, from the kiocb that waits for a direct I/O. */
 static __always_inline __u32 path_of_iocb(struct kiocb *iocb)
 {
 	__u32 function;
@@ -88,7 +88,7 @@ static __always_inline struct blkdev_dio *blkdev_dio_around(struct bio___write *
 	return CAST(address_of(bio) - bpf_core_field_offset(struct blkdev_dio, bio), struct blkdev_dio);
 }
 
-/* The page cache of a block device, or of a file. */
+/* PATH_RAW for a page in the page cache of a block device, 0 for one of a file. */
 static __always_inline __u32 access_of_page(struct page *page)
 {
 	struct address_space *mapping;
@@ -114,7 +114,7 @@ static __always_inline __u32 path_unknown(struct bio___write *bio)
 	return bio->bi_opf & REQUEST_FLAG(__REQ_META) ? PATH_METADATA : PATH_OTHER;
 }
 
-/* Of direct I/O, where it is known who waits for it; where the kernel lets us follow nothing: of no known engine. */
+/* The path of direct I/O, from what waits for it; of no known engine where the kernel lets us follow nothing. */
 static __always_inline __u32 path_of_direct(struct bio___write *bio, __u32 end)
 {
 	if (end == END_IOMAP_DIO)
@@ -133,7 +133,7 @@ static __always_inline __u32 path_of_direct(struct bio___write *bio, __u32 end)
 	return path_of_iocb(CAST(bio->bi_private, struct blkdev_dio)->iocb) | PATH_RAW;
 }
 
-/* The function of the bio, or, until 7.x, that of the buffer that it was made for. */
+/* END_* of the bio's function or, until 7.x, of the function of the buffer that the bio was made for. */
 static __always_inline __u32 end_of_bio(struct bio___write *bio)
 {
 	__u32 end = end_entry(low_bits(bio->bi_end_io)) >> END_PATH_SHIFT;
@@ -143,7 +143,7 @@ static __always_inline __u32 end_of_bio(struct bio___write *bio)
 	return end_entry(low_bits(CAST(bio->bi_private, struct buffer_head)->b_end_io)) >> END_PATH_SHIFT;
 }
 
-/* Whatever bio it is. */
+/* The path of any bio. */
 static __noinline int path_slowly(struct bio___write *bio, __u32 class)
 {
 	__u32 end;

@@ -11,7 +11,7 @@
 #include "../kernel/request.bpf.h"
 #include "../abi/block_abi.h"
 
-/* Possible CPUs that the tables are sized for, and devices. */
+/* Possible CPUs and devices that the tables are sized for. */
 const volatile __u32 cfg_cpus = 1;
 const volatile __u32 cfg_devices = 1;
 /* Operation class of each request op code, from the kernel's enum req_op (req_opf until 5.x). */
@@ -38,9 +38,9 @@ ARRAY_MAP(streams, struct stream_ends);		   /* [device] */
 ARRAY_MAP(host_states, struct host_state);	   /* [0] */
 
 /*
- * The two tables that every I/O waits for, one after the other, are each one value, in which an element is found by
- * arithmetic: a lookup by its key would pass the key through memory. The queues are of a fixed number and need no
- * lookup at all; that of the states does not wait for the device.
+ * Every I/O waits for these two tables, one after the other. Each is a single value, in which an element is found by
+ * arithmetic: a lookup by key would pass the key through memory. The number of queues is fixed, so that they need no
+ * lookup at all; the lookup of the states does not wait for the device.
  */
 struct queue_entry queue_entries[QUEUE_IDS]; /* [queue id] */
 

@@ -2,7 +2,7 @@
 /*
  * For how long the device was at its full queue depth, with a request waiting for a tag.
  *
- * Checked when a request ends, where the block layer is about to read the same words itself; the state is written only
+ * Checked when a request ends, when the block layer is about to read the same words itself; the state is written only
  * while the queue is full.
  */
 #pragma once
@@ -13,9 +13,9 @@
 
 /*
  * Time since a request first waited for a tag. One CPU at a time keeps it, so that no interval counts twice; another
- * takes over when that one has nothing to complete any more. A waiter that was woken and is just taking its tags leaves
- * a moment without one: that is a pause, and ends the interval only if further completions see no request wait either.
- * Returns the nanoseconds to add.
+ * takes over when that one has nothing left to complete. When a waiter was woken and is just taking its tag, there is a
+ * moment without waiters: that is a pause, and it ends the interval only if further completions see no request wait
+ * either. Returns the nanoseconds to add.
  */
 static __always_inline __u64 queue_full_ns(struct request *rq, struct device_state *state, __u64 now)
 {
@@ -50,7 +50,7 @@ static __always_inline __u64 queue_full_ns(struct request *rq, struct device_sta
 		return 0;
 	state->full_paused_ns = 0;
 	state->full_since = now | self;
-	/* After a long silence it is unknown whether the pause was one. */
+	/* After a long silence it is unknown whether the pause was only a pause. */
 	if (paused && now > paused + QUEUE_FULL_TAKEOVER_NS)
 		return paused > since ? paused - since : 0;
 	return now - since;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tells the flash model what a device's pages go through.
+ * Reports to the flash model what happens to a device's pages.
  *
- * At every successful end of a part of a request, whether its issue was seen or not, with the range that ended: what
- * fails is in no event, and what is submitted again counts once. Completions may come in another order than issues;
- * two writes of a page that were in flight together have none. Pages written are counted exactly. An event is sent only
- * where a followed page is among them: that path may call the ring buffer, and is not inlined. One hash tells most
- * writes that they need not take it.
+ * Runs at every successful end of a part of a request, whether its issue was seen or not, with the range that ended:
+ * failed I/O is in no event, and I/O that is submitted again counts once. Completions may come in a different order
+ * than issues; two writes of a page that were in flight together have no order. Pages written are counted exactly. An
+ * event is sent only if a followed page is among them: that path may call the ring buffer, and is not inlined. For most
+ * writes, one hash shows that it need not be taken.
  */
 #pragma once
 
@@ -25,8 +25,8 @@ static __always_inline struct page_range of_drive(const struct device_state *sta
 }
 
 /*
- * Sends the followed pages among these. Neither inlined nor static: the verifier looks at it once, whoever calls.
- * Nobody waits for events: they are fetched once a tick.
+ * Sends the followed pages among these. Neither inlined nor static: the verifier checks it only once, whatever calls
+ * it. Nothing waits for events: they are fetched once a tick.
  */
 __noinline int send_sample(__u32 device, __u64 page, __u64 pages, __u32 kind, __u32 hint)
 {
@@ -50,7 +50,7 @@ __noinline int send_sample(__u32 device, __u64 page, __u64 pages, __u32 kind, __
 	return 0;
 }
 
-/* Of a discard. Called once for each range: see send_sample. */
+/* The same for a discard. Called once for each range: see send_sample. */
 __noinline int send_discard(__u32 device, __u64 sector, __u32 bytes, __u32 kind)
 {
 	struct device_state *state = device_state_of(device);
@@ -70,8 +70,8 @@ static __always_inline __u32 sample_kind(struct request *rq, __u32 class)
 }
 
 /*
- * Discards and zeroes. A discard of several ranges has one bio for each; of one range, its bios are neighbours and the
- * drive saw them as one. Not inlined, as they are few.
+ * Discards and zeroes. A discard of several ranges has one bio for each; in a discard of one range, the bios are
+ * neighbours and the drive saw them as one. Not inlined, because they are few.
  */
 static __noinline int sample_ranges(struct request *rq, struct device_state *state, __u32 device, __u32 class,
 				    __u32 nr_bytes)
@@ -92,7 +92,7 @@ static __noinline int sample_ranges(struct request *rq, struct device_state *sta
 
 		if (!bio || !left)
 			return 0;
-		/* What of it ended, without a branch that the verifier would follow at each turn. */
+		/* How much of it ended, without a branch that the verifier would follow in each iteration. */
 		beyond = (__u64)left - bio->bi_iter.bi_size;
 		beyond &= ~(beyond >> 63) + 1;
 		send_discard(device, bio->bi_iter.bi_sector, bio->bi_iter.bi_size + (__u32)beyond, kind);
@@ -104,7 +104,7 @@ static __noinline int sample_ranges(struct request *rq, struct device_state *sta
 	return 0;
 }
 
-/* Of the first bio: the kernel merges no different ones. */
+/* The hint of the first bio: the kernel does not merge bios with different hints. */
 static __always_inline __u32 sample_hint(struct request *rq)
 {
 	struct bio___write *bio = (struct bio___write *)rq->bio;
@@ -115,7 +115,7 @@ static __always_inline __u32 sample_hint(struct request *rq)
 	return hint;
 }
 
-/* Call it at each end of a part, before anything else is found out about the request. */
+/* Call it at each end of a part, before anything else is determined about the request. */
 static __always_inline void sample(const struct io *io, __u32 cpu, int error, __u32 nr_bytes)
 {
 	struct device_state *state = io->state;
@@ -126,7 +126,7 @@ static __always_inline void sample(const struct io *io, __u32 cpu, int error, __
 
 	if (!sampling->groups)
 		return;
-	/* Copies: what is found out about them here would lead the verifier through what comes later once more. */
+	/* Copies: otherwise, what the verifier learns about them here would make it follow the later code again. */
 	class = forgotten(io->class, io->now);
 	bytes = forgotten(nr_bytes, io->now);
 	failed = forgotten((__u32)error, io->now);
@@ -149,8 +149,8 @@ static __always_inline void sample(const struct io *io, __u32 cpu, int error, __
 }
 
 /*
- * The same in a frame of its own, which leaves the verifier nothing to tell its paths by: inlined into the completion
- * program of the cheaper mode, they take Linux 5.10 beyond its limit.
+ * The same in a frame of its own, after which the verifier cannot distinguish the paths any more: inlined into the
+ * completion program of the cheaper mode, they take Linux 5.10 beyond its limit.
  */
 static __noinline int sample_apart(struct request *rq, struct device_state *state, __u32 device, int error,
 				   __u32 nr_bytes)

@@ -3,15 +3,15 @@
  * Does this I/O start where an earlier one of the same operation ended?
  *
  * A table of recent ends serves any number of interleaved streams, because each stream finds its own entry. It errs
- * only by forgetting: about one I/O in STREAM_ENDS for each further stream.
+ * only by forgetting: about one I/O in STREAM_ENDS for each additional stream.
  */
 #pragma once
 
 #include "events.bpf.h"
 
 /*
- * The ends in 64 KiB of the disk share a line, the next 64 KiB have one anywhere else: streams in step that collide do
- * not go on doing so. Where in the line is turned as well, or large I/Os would use a few of its places.
+ * The ends in 64 KiB of the disk share a cache line, the next 64 KiB have one elsewhere: streams in step that collide
+ * do not keep colliding. The position in the line is rotated as well, or large I/Os would use few of its places.
  */
 static __always_inline __u32 stream_end_place(__u64 sector)
 {

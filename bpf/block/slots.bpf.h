@@ -2,9 +2,9 @@
 /*
  * Remembers a request between its issue and its end.
  *
- * In a table indexed by device, hardware queue and tag. A read or a write is stored there blindly, and taken for the
+ * Uses a table indexed by device, hardware queue and tag. A read or a write is stored there blindly, and taken for the
  * one that ends if its address, its class and its time agree: a slot filled before the request was allocated is not its
- * own. Whatever else is in the slot has ended unseen, as a tag serves one request at a time.
+ * own. Anything else in the slot has ended unseen, because a tag serves one request at a time.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ static __always_inline struct issue_slot *slot_of(const struct io *io)
 	return bpf_map_lookup_elem(&issue_slots, &key);
 }
 
-/* Whose interference counts: mostly the device itself. */
+/* The device whose interference state is used: mostly the device itself. */
 static __always_inline struct device_state *drive_of(struct device_state *state, __u32 device)
 {
 	__u32 drive = state->geometry.drive;
@@ -34,8 +34,8 @@ static __always_inline void store_issue(struct issue_slot *slot, struct request 
 	slot->request = low_bits(rq);
 }
 
-/* The last issue in the slot was of this request, if what is held there is of its class. An unstamped one is believed.
- */
+/* Whether the last issue in the slot was of this request, provided that the slot holds its class. An unstamped one is
+ * believed. */
 static __always_inline bool last_issue_is_of(const struct issue_slot *slot, struct request *rq, __u32 class, __u64 now)
 {
 	__u64 issued = slot->issued;
@@ -53,21 +53,21 @@ static __always_inline bool holds_class(const struct issue_slot *slot, __u32 cla
 	return slot->cold == class;
 }
 
-/* The slot holds this very request. */
+/* Whether the slot holds this very request. */
 static __always_inline bool holds(const struct issue_slot *slot, struct request *rq, __u32 class, __u64 now)
 {
 	return holds_class(slot, class) && last_issue_is_of(slot, rq, class, now);
 }
 
-/* Issues of this class are left out for now. Flushes and discards never are: others are measured against them. */
+/* Whether issues of this class are left out now. Flushes and discards never are: others are measured against them. */
 static __always_inline bool leaves_out(const struct device_state *state, __u32 class)
 {
 	return class < HOT_CLASSES && state->geometry.flags & DEVICE_UNTIMED;
 }
 
-#define UNSTAMPED_FOR_NS 30000000000ULL /* where the kernel stamps no request, one is believed to be younger */
+#define UNSTAMPED_FOR_NS 30000000000ULL /* a request that the kernel did not stamp is assumed to be younger */
 
-/* Whether the issue of this request, which no slot holds, may have been left out: its allocation came before it. */
+/* Whether the issue of this request, which no slot holds, may have been left out: its allocation came earlier. */
 static __always_inline bool was_left_out(struct request *rq, const struct device_state *state, __u32 class, __u64 now)
 {
 	__u64 start = request_start_ns(rq, false);
@@ -79,21 +79,21 @@ static __always_inline bool was_left_out(struct request *rq, const struct device
 	return (start ? start : now - UNSTAMPED_FOR_NS) <= *(const volatile __u64 *)&state->timed_since_ns;
 }
 
-/* The ends of all that the slot holds were missed, but of `own`, whose class is the one given: that ends now. */
+/* The ends of all requests that the slot holds were missed, except that one of the given class ends now if `own`. */
 static __always_inline void free_slot(struct issue_slot *slot, struct device_state *state, struct device_state *drive,
 				      bool own, __u32 class, __u64 now)
 {
 	__u32 event = state->geometry.flags & SLOTS_EXACT ? EVENT_COMPLETION_MISSED : EVENT_SLOT_COLLISION;
 	__u32 reads = slot->issues[CLASS_READ], writes = slot->issues[CLASS_WRITE], cold = slot->cold;
 
-	/* The slot may have been cleared since it was found to be its own. */
+	/* The slot may have been cleared since it was found to hold this request. */
 	if (own && class == CLASS_READ)
 		reads -= reads > 0;
 	else if (own && class == CLASS_WRITE)
 		writes -= writes > 0;
 	else if (own)
 		cold = 0;
-	/* The verifier need not follow each way to here any further. */
+	/* The verifier need not follow each path that leads here any further. */
 	event = forgotten(event, now);
 	reads = forgotten(reads, now);
 	writes = forgotten(writes, now);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who made a write, which hint and stream it carries, and whether it fits what the drive prefers.
+ * What made a write, which hint and stream it carries, and whether it matches what the drive prefers.
  *
- * Looked at once, at the end, or when a first part ends or is given back, as that takes bios away: they stay on the
- * request until the tracepoint is over. A request consists of bios, mostly one; each counts for itself. What the flags,
- * the function that ends the bio and its first page do not show is WRITE_OTHER, never a guess.
+ * Determined once: at the end, or when a first part ends or is given back, because that takes bios away. Bios stay on
+ * the request until the tracepoint is over. A request consists of bios, mostly one; each is counted separately.
+ * Whatever the flags, the function that ends the bio and its first page do not show is WRITE_OTHER, never a guess.
  */
 #pragma once
 
@@ -12,17 +12,17 @@
 #include "maps.bpf.h"
 #include "events.bpf.h"
 
-/* Pages are asked for the hint of their file where bios do not bring it: all on some kernels, ext4's on others,
- * or as the configuration says. */
+/* Whether hints are read from the file of a page where bios do not carry them: for all writes on some kernels, for
+ * ext4's on others, or as configured. */
 const volatile bool cfg_hints_of_pages = false;
 /* CPUs share tagged cells: cell = CPU number & mask. */
 const volatile __u32 cfg_tagged_mask = 0;
 
-/* What most I/Os end with, known before the load: immediates of the program, no table. Low halves; 1: none. */
+/* The functions that end most I/Os, known before the load: immediates, not a table. Low halves; 1: none. */
 const volatile __u32 cfg_end_iomap_dio = 1;
 const volatile __u32 cfg_end_blkdev_async = 1;
 
-#define MERGED_BIOS 16 /* of one request are looked at one by one: verifying takes time, too */
+#define MERGED_BIOS 16 /* of one request are examined one by one: verifying takes time, too */
 #define MODE_FORMAT 0170000
 #define MODE_BLOCK_DEVICE 0060000
 
@@ -40,7 +40,7 @@ static __always_inline struct tagged_cell *tagged_cell_of(__u32 device)
 	return bpf_map_lookup_elem(&tagged_cells, &key);
 }
 
-/* What a function shows: see struct end_function_set; 0: nothing. */
+/* What a function reveals: see struct end_function_set; 0: nothing. */
 static __always_inline __u32 end_entry(__u32 function)
 {
 	__u32 key = end_function_hash(function);
@@ -69,13 +69,13 @@ static __always_inline __u32 class_of_page(struct page *page)
 	flags = page_flags(page);
 	if (has_page_flag(flags, bpf_core_enum_value(enum pageflags, PG_writeback)))
 		return WRITE_WRITEBACK;
-	/* Anonymous or shared memory: of a process, written without the page cache. */
+	/* Anonymous or shared memory: it belongs to a process, and is written without the page cache. */
 	if (has_page_flag(flags, bpf_core_enum_value(enum pageflags, PG_swapbacked)))
 		return WRITE_DIRECT;
 	return WRITE_OTHER;
 }
 
-/* By the flags and the function alone: WRITE_UNTOLD where the page must be asked. */
+/* The class from the flags and the function alone; WRITE_UNTOLD where the page must be checked. */
 static __always_inline __u32 class_told(__u32 flags, __u32 end_function)
 {
 	const __u32 log = REQUEST_FLAG(__REQ_SYNC) | REQUEST_FLAG(__REQ_IDLE);
@@ -91,11 +91,11 @@ static __always_inline __u32 class_told(__u32 flags, __u32 end_function)
 		return known - 1;
 	if (!(flags & REQUEST_FLAG(__REQ_META)))
 		return WRITE_UNTOLD;
-	/* jbd2 writes back what it has logged with the flags of the log, but those buffers are marked PRIO. */
+	/* jbd2 writes back what it has logged with the same flags as the log, but those buffers are marked PRIO. */
 	return (flags & (log | REQUEST_FLAG(__REQ_PRIO))) == log ? WRITE_JOURNAL : WRITE_METADATA;
 }
 
-/* A page under writeback has its file, and no other page looks like one (a direct write from shared memory). */
+/* A page under writeback has its file; no other page looks like one (a direct write from shared memory does not). */
 static __always_inline __u32 hint_of_page(struct page *page, bool bios_have_hints)
 {
 	struct address_space *mapping;
@@ -112,7 +112,7 @@ static __always_inline __u32 hint_of_page(struct page *page, bool bios_have_hint
 	hint = inode_hint(inode);
 	if (hint || bios_have_hints)
 		return hint;
-	/* Kernels whose bios have none do not hand a hint on to the block device's own inode either. */
+	/* Kernels whose bios carry no hints do not pass one on to the block device's own inode either. */
 	return (inode->i_mode & MODE_FORMAT) == MODE_BLOCK_DEVICE ? HINT_DEFAULT : HINT_NOT_SET;
 }
 
@@ -171,7 +171,7 @@ struct write_origin {
 	__u32 hint;
 };
 
-/* The first bio of a write: of most, the only one. */
+/* The first bio of a write: mostly the only one. */
 static __always_inline void record_write(bool shared, struct request *rq, __u32 device,
 					 const struct device_geometry *geometry, __u32 cpu, struct write_origin *origin)
 {
@@ -200,7 +200,7 @@ static __always_inline void record_write(bool shared, struct request *rq, __u32 
 	origin->hint = hint;
 }
 
-/* Of a bio that was merged to a first one: the first's class where both are of one kind. */
+/* The class of a bio that was merged with a first one: the first's class if both are of the same kind. */
 static __always_inline __u32 merged_class(struct bio___write *bio, struct bio___write *first, __u32 told)
 {
 	if (bio->bi_opf != first->bi_opf || low_bits(bio->bi_end_io) != low_bits(first->bi_end_io))
@@ -209,9 +209,9 @@ static __always_inline __u32 merged_class(struct bio___write *bio, struct bio___
 }
 
 /*
- * What was merged to the first bio. The kernel merges no different hints; bios of another kind than the first are
- * merged to it so rarely that they need not be counted. Of a long row, the last one stands for those that were not
- * looked at. To be called last: the verifier follows what comes behind the loop from each of its turns.
+ * The bios that were merged with the first. The kernel does not merge different hints; bios of a different kind are
+ * merged with the first so rarely that they need not be classified. In a long chain, the last one stands for those that
+ * were not examined. To be called last: the verifier follows the code after the loop from each of its iterations.
  */
 static __always_inline void record_merged(bool shared, struct request *rq, const struct write_origin *origin)
 {

@@ -2,7 +2,7 @@
 /*
  * Reads a bio's hint, stream and first page, on every kernel.
  *
- * All by plain dereference. Where a kernel lacks a field the accessor says so at load time, and the branch is dropped.
+ * All by plain dereference. Where a kernel lacks a field, the accessor notices at load time, and the branch is dropped.
  */
 #pragma once
 
@@ -11,11 +11,11 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-/* What struct inode and struct bio call a hint was an integer until Linux 6.9 (449813515d3e "block, fs: Restore the
+/* The hint in struct inode and struct bio was an integer until Linux 6.9 (449813515d3e "block, fs: Restore the
  * per-bio/request data lifetime fields"), and CO-RE finds a field only as the kind that it is. */
 enum rw_hint {
 	WRITE_LIFE_EXTREME = 5,
-} __attribute__((packed)); /* one byte, as in the kernel: libbpf widens no load of an enum */
+} __attribute__((packed)); /* one byte, as in the kernel: libbpf does not widen the load of an enum */
 
 struct inode {
 	__u16 i_mode;
@@ -36,7 +36,7 @@ struct list_head {
 
 struct page {
 	unsigned long flags;
-	struct list_head lru;	     /* its first word is the next of a tail page */
+	struct list_head lru;	     /* its first word is compound_head in a tail page */
 	unsigned long compound_head; /* address of the head + 1; until 7.0 */
 	struct address_space *mapping;
 };
@@ -142,13 +142,13 @@ static __always_inline __u64 page_flags(struct page *page)
 	return page->flags;
 }
 
-/* Since Linux 6.2 (a35b9af4ec2c "bpf: Add a kfunc for generic type cast"); the verifier makes a move of it. */
+/* Since Linux 6.2 (a35b9af4ec2c "bpf: Add a kfunc for generic type cast"); the verifier turns it into a move. */
 extern void *bpf_rdonly_cast(const void *pointer, __u32 type) __weak __ksym;
 const volatile bool cfg_has_cast = false;
 
 /*
- * The page that has the flags and the mapping: of a larger page, its head. NULL where no helper's price would be paid
- * for it: before Linux 6.2, when larger pages were few, and since 7.0, when compound_info became a mask.
+ * The page that has the flags and the mapping: for a larger page, its head. NULL where finding it is not worth the
+ * price of a helper: before Linux 6.2, when larger pages were few, and since 7.0, when compound_info became a mask.
  */
 static __always_inline struct page *page_head(struct page *page)
 {

@@ -13,7 +13,7 @@
 
 /* rq_flags bit of a request that is a stage of a flush sequence. */
 const volatile __u32 cfg_flush_sequence_flag = 1U << 4;
-/* rq_flags bit that says start_time_ns is fresh; 0 where a stale one is zero. */
+/* rq_flags bit that is set if start_time_ns is fresh; 0 where a stale start_time_ns is zero. */
 const volatile __u32 cfg_stamped_flag = 0;
 
 #define OPERATION_MASK 0xff /* REQ_OP_BITS is 8 on every kernel since 4.10 */
@@ -25,13 +25,13 @@ static __always_inline struct gendisk *request_disk(struct request *rq)
 	return ((struct request_queue___since_5_15 *)rq->q)->disk;
 }
 
-/* As block_device.bd_dev has it (MINORBITS in include/linux/kdev_t.h). */
+/* The device number as in block_device.bd_dev (MINORBITS in include/linux/kdev_t.h). */
 static __always_inline __u32 disk_number(struct gendisk *disk)
 {
 	return (__u32)disk->major << 20 | (__u32)disk->first_minor;
 }
 
-/* Tells one incarnation of a disk from the next; without diskseq, at least from other disks. */
+/* Distinguishes one incarnation of a disk from the next or, without diskseq, at least from other disks. */
 static __always_inline __u64 disk_identity(struct gendisk *disk)
 {
 	if (bpf_core_field_exists(((struct gendisk___since_5_15 *)disk)->diskseq))
@@ -71,7 +71,7 @@ static __always_inline bool has_waiters(struct blk_mq_tags *tags)
 
 /*
  * Whether a request waits for a tag of this request's hardware queue: it is at full depth. Under a scheduler,
- * submitters wait for one of its tags; the driver's own are waited for without a trace where the tag set has one user.
+ * submitters wait for the scheduler's tags; waits for the driver's own leave no trace where the tag set has one user.
  */
 static __always_inline bool tags_exhausted(struct request *rq)
 {
@@ -81,16 +81,16 @@ static __always_inline bool tags_exhausted(struct request *rq)
 }
 
 /*
- * Whether the driver has had this request before. Its allocation clears the deadline, each start sets it behind the
- * tracepoint of the issue (blk_mq_rq_ctx_init() and blk_mq_start_request() in block/blk-mq.c; a flush's is cleared as a
- * whole by blk_rq_init()). True where nobody can tell.
+ * Whether the driver has had this request before. Its allocation clears the deadline, and each start sets it after the
+ * issue tracepoint (blk_mq_rq_ctx_init() and blk_mq_start_request() in block/blk-mq.c; a flush request is cleared as a
+ * whole by blk_rq_init()). True where this cannot be determined.
  */
 static __always_inline bool was_issued(struct request *rq)
 {
 	return !bpf_core_field_exists(rq->deadline) || rq->deadline;
 }
 
-/* The whole request ends with this call: nr_bytes is what ends now, __data_len what was left. */
+/* Whether the whole request ends with this call: nr_bytes is what ends now, __data_len what was left. */
 static __always_inline bool is_final_completion(struct request *rq, __u32 nr_bytes)
 {
 	return nr_bytes >= rq->__data_len;

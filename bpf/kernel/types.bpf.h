@@ -114,7 +114,7 @@ struct request {
 	int tag;
 	int internal_tag;
 	unsigned int __data_len;
-	unsigned short nr_phys_segments; /* of a discard: its ranges */
+	unsigned short nr_phys_segments; /* of a discard: the number of its ranges */
 	__u64 __sector;
 	struct bio *bio;
 	__u64 start_time_ns;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What does the verifier need to be told that the compiler would leave out?
+ * What must the verifier see that the compiler would leave out?
  *
- * Instructions written out by hand. The unit tests compile the programs for their own machine, where no verifier looks.
+ * Instructions written out by hand. The unit tests compile the programs for their own machine, which has no verifier.
  */
 #pragma once
 
@@ -14,10 +14,10 @@
 /* Keeps clang from dropping a bound that the verifier needs to see. */
 #define BOUND(value, mask) asm volatile("%0 &= %1" : "+r"(value) : "i"(mask))
 
-/* Keeps clang from using another copy of the value than the one whose bound the verifier sees checked. */
+/* Keeps clang from using a different copy of the value than the one whose bound the verifier sees checked. */
 #define ONE_COPY(value) asm volatile("" : "+r"(value))
 
-/* Lets the verifier forget what a value is on each of its paths: it follows only one of them further then. */
+/* Makes the verifier forget what a value is on each of its paths, so that it follows only one of them further. */
 static __always_inline __u32 forgotten(__u32 value, __u64 unknown)
 {
 	__u64 wide = value;
@@ -26,7 +26,7 @@ static __always_inline __u32 forgotten(__u32 value, __u64 unknown)
 	return (__u32)wide;
 }
 
-/* The same of 64 bits. */
+/* The same for 64 bits. */
 static __always_inline __u64 forgotten_wide(__u64 value, __u64 unknown)
 {
 	asm volatile("%0 ^= %1\n%0 ^= %1" : "+&r"(value) : "r"(unknown));
@@ -42,7 +42,7 @@ static __always_inline __u32 low_bits(const void *pointer)
 	return bits;
 }
 
-/* The whole of a pointer as a number: the verifier takes what was negated for one. */
+/* The whole of a pointer as a number: the verifier takes anything that was negated for a number. */
 static __always_inline __u64 address_of(const void *pointer)
 {
 	__u64 address;

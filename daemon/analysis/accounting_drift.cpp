@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Differences of counters between two moments of rest. Unsigned subtraction, then the sign: no count is ever too large.
+// Counter differences between two moments of rest. Unsigned subtraction, then a signed cast: no count is too large.
 #include "daemon/analysis/accounting_drift.h"
 
 #include <initializer_list>
@@ -51,7 +51,7 @@ OurCounts compose_counts(const model::DeviceIo& io, const model::OperationEvents
     std::uint64_t count = 0;
     for (const Operation operation : operations) {
       const model::OperationIo& one = io.operation(operation);
-      // On failover the path's request ends for good; its bios come back in another one.
+      // On failover the path's request ends for good; its bios return in another one.
       count += one.completions + one.unissued_completions + one.requeues[index(model::RequeueReason::failover)] +
                unseen.missed[index(operation)] + unseen.strays[index(operation)];
     }
@@ -97,7 +97,7 @@ void AccountingDrift::observe(const OurCounts& before, const model::DiskStats& k
   }
   last_ = Sides{after, kernel_after};
   if (!lead_from_) {
-    lead_from_ = Sides{before, kernel_after};  // what ends in between makes the lead too small, never too large
+    lead_from_ = Sides{before, kernel_after};  // I/Os that end in between make the lead too small, never too large
   }
   const bool at_rest = before == after && after.in_flight == 0 && same_counts(kernel_before, kernel_after) &&
                        kernel_before.in_flight == 0 && kernel_after.in_flight == 0;

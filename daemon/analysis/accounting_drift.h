@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares our I/O counts with diskstats, the kernel's own and independent account, whenever both are at rest. A
+// Compares our I/O counts with diskstats, the kernel's own, independent account, whenever both are at rest. A
 // difference that no counted loss explains is drift, and is exported.
 //
 // The identity, by the kernel's rules (blk_account_io_done, op_stat_group):
 //   read = reads + flushes outside of sequences; write = writes + write_zeroes + secure_erase + zone management +
 //   flush-sequence parents; discard = discards; flush = other flush requests; passthrough is not counted.
-// Each is every request that ended, whether or not it was issued (a failover ends a request as well). A multipath head
-// compares with the sum over its paths. No verdict where iostats=0: the caller does not observe then.
+// Each counts every request that ended, whether or not it was issued (a failover also ends a request). A multipath head
+// is compared with the sum over its paths. No verdict where iostats=0: observe() is not called then.
 #pragma once
 
 #include <array>
@@ -31,18 +31,18 @@ struct OurCounts {
   bool operator==(const OurCounts&) const = default;
 };
 
-/// An explained loss was an I/O all the same: missed and stray ones count. A request with data that is one stage of a
-/// flush sequence ends twice for us (the data stage; its parent, among unissued_completions) and once for diskstats. A
-/// flush that is no stage of a sequence, as request-based dm sends them to its paths, is counted there by its
-/// direction, as a read.
+/// An explained loss was still an I/O: missed and stray ones count. A request with data that is one stage of a flush
+/// sequence ends twice in our counts (the data stage; its parent, among unissued_completions) and once in diskstats. A
+/// flush that is not a stage of a sequence, such as those that request-based dm sends to its paths, is counted there by
+/// its direction, as a read.
 OurCounts compose_counts(const model::DeviceIo& io, const model::OperationEvents& unseen);
 
-/// The kernel's side for a multipath head; what one path lacks, the sum lacks.
+/// The kernel's side for a multipath head; a count that one path lacks is absent from the sum.
 model::DiskStats sum_of_paths(const std::vector<model::DiskStats>& paths);
 
-/// How many more I/Os the kernel has ended than we have, since the last time that both were at rest, or, before that,
-/// since the first look. At least so many of ours in flight have ended unseen. Writes are all that it counts in that
-/// direction, discards too.
+/// How many more I/Os the kernel has ended than we have since both were last at rest or, before that, since the first
+/// reading. At least that many of ours in flight have ended unseen. `writes` covers everything that the kernel counts
+/// in that direction, including discards.
 struct KernelLead {
   std::int64_t reads = 0;
   std::int64_t writes = 0;
@@ -50,17 +50,17 @@ struct KernelLead {
 
 class AccountingDrift {
  public:
-  /// One look from both sides, taken in the order of the arguments. It counts only if nothing moved in between and
-  /// nothing was in flight. The first one that counts is the baseline. A counter that runs backwards (replaced disk,
-  /// 32-bit wrap) starts all over.
+  /// One reading from both sides, taken in the order of the arguments. It counts only if nothing moved in between and
+  /// nothing was in flight. The first one that counts is the baseline. If a counter runs backwards (replaced disk,
+  /// 32-bit wrap), everything starts over.
   void observe(const OurCounts& before, const model::DiskStats& kernel_before, const model::DiskStats& kernel_after,
                const OurCounts& after);
 
-  /// Ours less the kernel's since the baseline, as of the last look that counted. Absent before the baseline, and for
-  /// operations that this kernel does not report.
+  /// Our counts minus the kernel's since the baseline, as of the last reading that counted. Absent before the baseline,
+  /// and for operations that this kernel does not report.
   [[nodiscard]] const model::AccountingDrift& value() const { return value_; }
 
-  /// At any moment at which nothing ends. Absent before the first look, and after a counter ran backwards.
+  /// Valid at any moment at which nothing ends. Absent before the first reading, and after a counter ran backwards.
   [[nodiscard]] std::optional<KernelLead> lead(const OurCounts& ours, const model::DiskStats& kernel) const;
 
   void restart();
@@ -75,7 +75,7 @@ class AccountingDrift {
 
   std::optional<Sides> baseline_;
   std::optional<Sides> last_;       // whether it counted or not: to notice counters that run backwards
-  std::optional<Sides> lead_from_;  // the first look, then the last that counted
+  std::optional<Sides> lead_from_;  // the first reading, then the last that counted
   model::AccountingDrift value_;
 };
 

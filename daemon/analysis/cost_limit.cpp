@@ -24,7 +24,7 @@ std::optional<CostLimit::Step> CostLimit::observe(const OwnCost::Ratios& ratios,
     return std::nullopt;
   }
   const auto higher = ratio_of(at_ - 1);
-  // Without a limit, everything is done again at once.
+  // Without a limit, effort goes up again without waiting.
   if (rule.ratio <= 0) {
     return go_to(at_ - 1, higher.value_or(0));
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CostLimit: how much may the programs in the kernel do, so that they take no more than their share?
+// CostLimit: how much may the programs in the kernel do without taking more than their share of CPU time?
 //
-// Above the limit on the mean of a while: one effort less. Where the next higher effort would have stayed well below
-// it, at every look for five times as long: one more. Nothing is ever done again after `nothing`. Pure: no clock.
+// If the mean over `after` is above the limit, effort goes down one step. If the next higher effort would have stayed
+// well below the limit at every look for five times as long, it goes up one step. `nothing` is final. Pure: no clock.
 #pragma once
 
 #include <chrono>
@@ -32,12 +32,12 @@ class CostLimit {
   /// `efforts`: those that this daemon can make, the highest first; at least one.
   explicit CostLimit(std::vector<model::Effort> efforts) : efforts_(std::move(efforts)) {}
 
-  /// Once a look. Where a ratio is absent nothing is decided by it.
+  /// Call once per look. An absent ratio decides nothing.
   std::optional<Step> observe(const OwnCost::Ratios& ratios, std::chrono::nanoseconds elapsed, const Rule& rule);
 
   [[nodiscard]] model::Effort effort() const { return efforts_[at_]; }
 
-  /// The next step up needs the higher effort below this share of the limit.
+  /// A step up requires that the higher effort stay below this share of the limit.
   static constexpr double kWellBelow = 0.7;
   static constexpr int kLongerUp = 5;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Submissions make a trigger's bytes pending; completions take them away. Whatever completes without a submission to
-// the device goes to those who submit to the arrays above it, and else to `other`. An array that hands discards down on
-// threads of its own (dm-thin's pool) is no submitter: its bytes would be counted once more.
+// Submissions make a trigger's bytes pending; completions take them away. Bytes that complete without a submission to
+// the device go to the triggers that submit to the arrays above it, or else to `other`. An array that passes discards
+// down on its own threads (dm-thin's pool) is not a submitter: its bytes would be counted twice.
 #include "daemon/analysis/discard_bursts.h"
 
 #include <algorithm>
@@ -14,10 +14,10 @@ using model::DiscardTrigger;
 
 constexpr std::size_t index(DiscardTrigger trigger) { return static_cast<std::size_t>(trigger); }
 
-/// In flight without a change for so long was missed by us, or never ends: no burst is kept open for it.
+/// A request in flight without a change for this long was missed by us or never ends: no burst is kept open for it.
 constexpr std::uint64_t kStuckNs = 300'000'000'000;
 
-/// No drive takes longer for a discard that an array hands down.
+/// No drive takes longer for a discard that an array passes down.
 constexpr std::uint64_t kSlowestNs = 60'000'000'000;
 
 constexpr std::uint64_t kSectorBytes = 512;
@@ -27,8 +27,8 @@ bool hands_down(std::size_t submitter, const DiscardVolume& volume) {
          !volume.mounted_with_discard;
 }
 
-/// Splits `total` in proportion to `weights`, which are multiples of `unit`, into such; what the total has beyond them
-/// goes to the last. No part exceeds its weight unless the total does.
+/// Splits `total` into multiples of `unit`, in proportion to `weights`, which are multiples of `unit` themselves; any
+/// remainder goes to the last part. No part exceeds its weight unless the total exceeds their sum.
 template <typename Array>
 Array split(std::uint64_t total, const Array& weights, std::uint64_t unit) {
   Array parts{};
@@ -80,12 +80,12 @@ std::vector<DiscardBurst> DiscardBurstFinder::observe(const DiscardTick& tick) {
   return ended;
 }
 
-/// Something of what was submitted to arrays may still be in the device, which a large discard keeps busy for seconds.
+/// Some of what was submitted to arrays may still be in the device: a large discard keeps it busy for seconds.
 bool DiscardBurstFinder::may_be_below(const Trigger& trigger, const DiscardTick& tick) const {
   return trigger.above > 0 && trigger.last_ns >= idle_ns_ && trigger.last_ns + kSlowestNs > tick.now_ns;
 }
 
-/// What came since the last look. Of a volume not seen before, what is long over is not new.
+/// Takes the submissions since the last tick. For a volume not seen before, submissions that are long past are not new.
 void DiscardBurstFinder::take(const std::string& name, const DiscardVolume& volume, const DiscardTick& tick) {
   const auto [cursor, is_new] = cursors_.try_emplace(name);
   const auto increments = cursor->second.advance(*volume.submitters);
@@ -115,7 +115,7 @@ DiscardBurstFinder::Bytes DiscardBurstFinder::share_out(std::uint64_t bytes, con
   Bytes above{};
   for (std::size_t i = 0; i < triggers_.size(); ++i) {
     pending[i] = triggers_[i].pending;
-    // A submitter that fell silent has no part in what comes now, as long as another has.
+    // A submitter that fell silent has no part in what completes now if another one has.
     const bool silent = triggers_[i].last_ns + tick.gap_ns < tick.now_ns && !may_be_below(triggers_[i], tick);
     above[i] = silent ? 0 : triggers_[i].above;
   }
@@ -136,7 +136,7 @@ DiscardBurstFinder::Bytes DiscardBurstFinder::share_out(std::uint64_t bytes, con
   return parts;
 }
 
-/// By bytes, and one for everybody who had any, as far as they go.
+/// In proportion to bytes, but first one for each trigger that had any bytes, as far as the requests go.
 DiscardBurstFinder::Bytes DiscardBurstFinder::share_out_requests(const Bytes& bytes) {
   Bytes requests{};
   for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -160,7 +160,7 @@ void DiscardBurstFinder::count(std::size_t number, std::uint64_t bytes, std::uin
   if (bytes == 0 && !at_work) {
     return;
   }
-  // The end is the device's, of whichever trigger; it never lies before this one's beginning.
+  // The end is the device's last one, whichever trigger it belongs to; it is never before this burst's beginning.
   const std::uint64_t last_end = tick.requests.last_end_ns == 0 ? tick.now_ns : tick.requests.last_end_ns;
   if (!trigger.burst) {
     trigger.burst.emplace();
@@ -208,7 +208,7 @@ void DiscardBurstFinder::settle(std::vector<DiscardBurst>& ended, const DiscardT
       }
     }
     figures.active = trigger.burst.has_value();
-    // What was submitted and never became a request of the device (refused on its way, or merged away) is forgotten.
+    // Submissions that never became a request of the device (refused on the way, or merged away) are forgotten.
     if (over) {
       trigger.pending = trigger.above = trigger.first_ns = trigger.ranges = 0;
       trigger.handed_down = false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the bursts of discards on a device, and who caused them.
-// Joins what was submitted (who, to this device, its partitions or an array above it) with what the device completed.
+// Finds the bursts of discards on a device, and what caused them.
+// Matches submissions (by whom; to this device, its partitions or an array above it) with what the device completed.
 // Pure: one object per device, one call per tick. Bytes are always the device's own completed bytes, each in exactly
-// one trigger; when several triggers are active, each gets its share of what is still to come of it, in whole sectors.
+// one trigger; when several are active, they share those bytes in proportion to what is outstanding, in whole sectors.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 
 namespace ssdpulse::analysis {
 
-/// Cumulative; read before the submissions, so that nothing completes that was not submitted.
+/// Cumulative; read before the submissions, so that no completion is seen before its submission.
 struct DiscardRequests {
   std::uint64_t issues = 0;
   std::uint64_t completions = 0;
@@ -28,16 +28,16 @@ struct DiscardRequests {
   std::uint64_t last_end_ns = 0;  // 0: unknown
 };
 
-/// Where the discards of the device are submitted: itself, a partition of it, or an array above it.
+/// Where the discards of the device are submitted: the device itself, a partition of it, or an array above it.
 struct DiscardVolume {
   const model::DiscardSubmitters* submitters = nullptr;
   bool is_array = false;
-  bool mounted_with_discard = false;  // its kernel threads are `online`
-  bool carries_array = false;         // its kernel threads hand down what an array was sent, and submit nothing
+  bool mounted_with_discard = false;  // its kernel threads count as `online`
+  bool carries_array = false;         // its kernel threads pass down an array's discards, and submit none themselves
 };
 
 struct DiscardTick {
-  std::uint64_t now_ns = 0;  // CLOCK_MONOTONIC, as all times here
+  std::uint64_t now_ns = 0;  // CLOCK_MONOTONIC, like all times here
   std::uint64_t gap_ns = 0;  // silence that ends a burst
   DiscardRequests requests;
   std::map<std::string, DiscardVolume> volumes;  // by name; absent: not known
@@ -49,14 +49,14 @@ struct DiscardBurst {
   std::uint64_t end_ns = 0;    // last completion so far
   std::uint64_t bytes = 0;
   std::uint64_t requests = 0;
-  std::optional<std::uint64_t> ranges;  // submitted; not known once an array has handed down some of the bytes
-  std::string submitter;                // the last one's name; empty where none was seen
-  std::set<std::string> volumes;        // that it was submitted to, the uppermost of those that lie on one another
+  std::optional<std::uint64_t> ranges;  // submitted; unknown once an array has passed down some of the bytes
+  std::string submitter;                // the last one's name; empty if none was seen
+  std::set<std::string> volumes;        // that it was submitted to; of stacked volumes, the uppermost
 };
 
 class DiscardBurstFinder {
  public:
-  /// The bursts that ended.
+  /// Returns the bursts that ended.
   std::vector<DiscardBurst> observe(const DiscardTick& tick);
 
   [[nodiscard]] const model::DiscardBurstsByTrigger& figures() const { return figures_; }
@@ -68,18 +68,18 @@ class DiscardBurstFinder {
   using Bytes = std::array<std::uint64_t, model::kDiscardTriggers>;
   struct Trigger {
     std::uint64_t pending = 0;   // bytes submitted to the device and not completed
-    std::uint64_t above = 0;     // bytes submitted to arrays, whatever of it reaches the device
-    std::uint64_t first_ns = 0;  // submission that began the next or the running burst; 0: none
+    std::uint64_t above = 0;     // bytes submitted to arrays, however many reach the device
+    std::uint64_t first_ns = 0;  // the submission that began the next or the running burst; 0: none
     std::uint64_t last_ns = 0;
     std::uint64_t ranges = 0;  // submitted to the device
     bool handed_down = false;  // bytes of this burst were submitted elsewhere
     std::string submitter;
     std::set<std::string> volumes;   // that are submitted to
-    std::set<std::string> carriers;  // the same, and an array lies on them
+    std::set<std::string> carriers;  // the same, with an array on top
     std::uint64_t ended_ns = 0;      // of the last burst
     std::uint64_t finished_ns = 0;   // duration of all bursts that ended
     std::optional<DiscardBurst> burst;
-    bool is_new = false;  // the burst began with this tick: it is seen under way once, however short it was
+    bool is_new = false;  // the burst began with this tick: it is shown as active once, however short it was
   };
 
   void take(const std::string& name, const DiscardVolume& volume, const DiscardTick& tick);
@@ -91,9 +91,9 @@ class DiscardBurstFinder {
 
   DiscardRequests last_;
   std::uint64_t looked_ns_ = 0;                      // at the last tick
-  std::uint64_t idle_ns_ = 0;                        // what was submitted before had left the device
+  std::uint64_t idle_ns_ = 0;                        // everything submitted before this had left the device
   std::uint64_t moved_ns_ = 0;                       // when the requests last changed
-  std::uint64_t uncounted_requests_ = 0;             // completed, of no trigger yet
+  std::uint64_t uncounted_requests_ = 0;             // completed, not assigned to a trigger yet
   std::map<std::string, SubmissionCursor> cursors_;  // by volume
   std::array<Trigger, model::kDiscardTriggers> triggers_;
   model::DiscardBurstsByTrigger figures_{};

@@ -25,7 +25,7 @@ std::vector<model::FilesystemDiscards> FilesystemDiscardCounter::observe(
     for (const std::string& volume : filesystem.volumes) {
       const auto sent = submitted.find(volume);
       const Key key{volume, filesystem.mountpoint, filesystem.discard};
-      // One that lies on an array is listed for each of its drives.
+      // A file system on an array is listed for each of the array's drives.
       if (sent == submitted.end() || entries_.count(key) != 0) {
         continue;
       }

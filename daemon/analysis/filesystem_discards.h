@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who discards on each mounted file system, and which are trimmed by fstrim although they are mounted with discard.
-// Pure: one call per tick. A file system that is remounted, or mounted with other options, counts from 0.
+// What discards on each mounted file system, and which ones are trimmed by fstrim although they are mounted with
+// discard. Pure: one call per tick. A file system that is remounted, or mounted with other options, counts from 0.
 #pragma once
 
 #include <chrono>
@@ -17,12 +17,12 @@ namespace ssdpulse::analysis {
 
 class FilesystemDiscardCounter {
  public:
-  /// `submitted` by volume. Returns those that are now seen to be trimmed twice: each once, as long as it is mounted.
+  /// `submitted` is by volume. Returns those now seen to be trimmed twice: each once while it is mounted.
   std::vector<model::FilesystemDiscards> observe(const std::vector<model::Filesystem>& filesystems,
                                                  const std::map<std::string, model::DiscardSubmitters>& submitted,
                                                  std::chrono::system_clock::time_point now);
 
-  /// Of all whose volume is in `submitted`, sorted by it.
+  /// For all file systems whose volume is in `submitted`, sorted by volume.
   [[nodiscard]] std::vector<model::FilesystemDiscards> figures() const;
 
  private:

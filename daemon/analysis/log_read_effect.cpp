@@ -25,7 +25,7 @@ std::optional<double> LogReadEffect::ratio() const {
 }
 
 void LogReadEffect::fade() {
-  // The near ones are kept a part of all: both are rounded down, and near <= all in each word.
+  // The near I/Os stay a subset of all: both are rounded down, and near <= all in each word.
   for (LatencyWords* words : {&near_, &all_}) {
     for (std::uint64_t& word : *words) {
       word /= 2;

@@ -14,16 +14,16 @@ using model::LatencyWords;
 
 class LogReadEffect {
  public:
-  /// Beyond so many near ones, half of all is forgotten: what the drive did last week says little of today.
+  /// Beyond this many near I/Os, half of everything is forgotten: what the drive did last week says little about today.
   static constexpr std::uint64_t kMostIos = 1'000'000;
-  /// Below so many I/Os near log reads there is no result: their 99th percentile would be a handful of them.
+  /// Below this many I/Os near log reads there is no result: a handful of them would decide the 99th percentile.
   static constexpr std::uint64_t kLeastIos = 2000;
 
   void add_near(const LatencyWords& ios);
-  /// All I/Os, the near ones included, of the whole time.
+  /// All I/Os of the whole time, including the near ones.
   void add_all(const LatencyWords& ios);
 
-  /// p99 near, over p99 of the others; by the upper bounds of the buckets (9 % apart). Absent until both have enough.
+  /// p99 of the near I/Os over p99 of the others, by bucket upper bounds (9 % apart). Absent until both have enough.
   [[nodiscard]] std::optional<double> ratio() const;
 
  private:

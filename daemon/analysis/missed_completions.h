@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds requests that are in flight by our count alone, because no program saw them end.
+// Finds requests that are in flight only in our count, because no program saw them end.
 //
-// A kernel may end a request without calling any program (on some virtual machines while an interrupt falls on certain
+// A kernel may end a request without calling any program (on some virtual machines while an interrupt hits certain
 // tasks, for milliseconds at a time). We keep such a request in flight until another one takes its slot, which on an
 // idle disk looks like a stall. The kernel's own count tells the two apart: if it has nothing in flight at two reads,
 // and nothing happened in between, our requests have ended.
 //
 // The kernel's count has gaps of its own. It leaves out flushes and passthrough, and counts zone management under
-// either direction, depending on its version: no verdict on these. It also leaves out a request that the driver gave
-// back and that waits to be issued again; but diskstats show that this one has not ended.
+// either direction, depending on its version: there is no verdict on these. It also leaves out a request that the
+// driver gave back and that waits to be issued again; but diskstats show that such a request has not ended.
 #pragma once
 
 #include <array>
@@ -27,12 +27,12 @@ inline constexpr std::array kReading{model::Operation::read};
 inline constexpr std::array kWriting{model::Operation::write, model::Operation::discard, model::Operation::write_zeroes,
                                      model::Operation::secure_erase};
 
-/// `kernel`, unless it has none in flight where we have some, and diskstats do not show that those have ended. `lead`
-/// is AccountingDrift's; without one, nothing shows it.
+/// Returns `kernel`, unless it has none in flight where we have some and diskstats do not show that those have ended.
+/// `lead` comes from AccountingDrift; without it, diskstats show nothing.
 std::optional<model::KernelInFlight> believed(const model::KernelInFlight& kernel, const model::DeviceIo& ours,
                                               const std::optional<KernelLead>& lead);
 
-/// One device, one look each tick.
+/// For one device; one look per tick.
 class MissedCompletions {
  public:
   /// Whether to ask the kernel: something is in flight, and nothing has ended since the last look.
@@ -43,7 +43,7 @@ class MissedCompletions {
     bool reads = false;
     bool writes = false;
   };
-  /// `kernel`: absent where it was not asked or is not believed.
+  /// `kernel`: absent if it was not asked or is not believed.
   Ended look(const model::DeviceIo& ours, const std::optional<model::KernelInFlight>& kernel);
 
  private:

@@ -6,16 +6,16 @@
 namespace ssdpulse::analysis {
 namespace {
 
-/// What a run takes of the time that it takes when it does everything; as measured by tests/bench/overhead.sh.
+/// How much of a full run's time a run takes at each effort, as measured by tests/bench/overhead.sh.
 struct Share {
   double issue;
   double completion;
 };
 constexpr std::array<Share, model::kEfforts> kShares{{{1, 1}, {0.85, 0.9}, {0.2, 0.5}, {0, 0}}};
 
-/// Fewer runs of a second say little about the next one's.
+/// Fewer runs in one second say little about the next second.
 constexpr std::uint64_t kRunsToLearn = 1000;
-/// Of a new look at how far the measurement is off.
+/// Weight of a new sample of how far the measurement is off.
 constexpr double kWeight = 0.2;
 
 double ns_of(const Work& work, const model::RunCost& cost, std::size_t effort) {

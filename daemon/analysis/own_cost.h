@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // OwnCost: the share of all CPUs' time that the programs in the kernel take, and what other efforts would take.
 //
-// Runs are counted exactly; what one costs was measured at the start, on tables that stood in for the real ones. While
-// the kernel accounts programs (kernel.bpf_stats_enabled), its figure replaces the estimate, and how far the two are
-// apart corrects it from then on. Pure: no clock, no I/O.
+// Runs are counted exactly; the cost of one was measured at the start, on stand-ins for the real tables. While the
+// kernel accounts for programs (kernel.bpf_stats_enabled), its figure replaces the estimate, and the difference between
+// the two corrects the estimate from then on. Pure: no clock, no I/O.
 #pragma once
 
 #include <array>
@@ -19,20 +19,20 @@ namespace ssdpulse::analysis {
 struct Work {
   std::uint64_t issues = 0;       // runs of the issue program
   std::uint64_t completions = 0;  // runs of the completion program
-  /// By the kernel's own account, of all programs; 0 runs where it keeps none.
+  /// According to the kernel's own account, for all programs; 0 runs if it keeps none.
   std::uint64_t accounted_runs = 0;
   std::uint64_t accounted_ns = 0;
 };
 
 class OwnCost {
  public:
-  /// By effort; absent where neither a measurement nor the kernel's account tells.
+  /// By effort; absent if there is neither a measurement nor the kernel's account.
   using Ratios = std::array<std::optional<double>, model::kEfforts>;
 
-  /// `cost`: absent where it could not be measured. `cpus`: of the host, at least 1.
+  /// `cost`: absent if it could not be measured. `cpus`: of the host, at least 1.
   OwnCost(const std::optional<model::RunCost>& cost, unsigned cpus);
 
-  /// `effort`: in force while it was done. `elapsed` is more than 0.
+  /// `effort`: the one in force during `work`. `elapsed` is more than 0.
   [[nodiscard]] Ratios observe(const Work& work, std::chrono::nanoseconds elapsed, model::Effort effort);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RecentLosses: how much of a device's I/O was not measured lately. The counters only say how much ever was not.
+// RecentLosses: how much of a device's I/O was not measured recently? The counters only show the total since the start.
 #pragma once
 
 #include <array>
@@ -12,23 +12,23 @@
 
 namespace ssdpulse::analysis {
 
-/// I/Os of which not both ends were seen.
+/// Losses of I/Os whose start or end was not seen.
 inline constexpr std::array kLostIos{model::Loss::completion_missed, model::Loss::stray, model::Loss::slot_collision};
 
-/// What happened from one moment to another.
+/// What happened between two moments.
 struct LostShare {
   std::array<std::uint64_t, kLostIos.size()> lost{};
-  std::uint64_t ios = 0;  // that ended, the lost ones too
+  std::uint64_t ios = 0;  // that ended, including the lost ones
   std::chrono::duration<double> duration{};
 };
 
-/// Of one device: another one that takes its name has an object of its own.
+/// For one device: a different device that takes over its name gets its own object.
 class RecentLosses {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// Once each tick. The account of a minute when it is over, if more than one I/O in a thousand was lost (what
-  /// SsdpulseLosingEvents alerts at) and it was more than a handful.
+  /// Call once per tick. Returns the account of a minute when it is over, if more than one I/O in a thousand was lost
+  /// (the threshold of the SsdpulseLosingEvents alert) and it was at least a handful.
   std::optional<LostShare> observe(const model::DeviceIo& io, Time at);
 
  private:

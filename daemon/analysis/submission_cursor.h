@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SubmissionCursor: what was submitted to a volume since the last call, and by which trigger. Pure; the figures it is
-// shown are cumulative and may restart at 0.
+// SubmissionCursor: what was submitted to a volume since the last call, and by which trigger. Pure; the figures passed
+// in are cumulative and may restart at 0.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace ssdpulse::analysis {
 
-/// `submitter`: a model::DiscardSubmitter. Threads of the kernel work for a file system's mount option, or for none
-/// that is known.
+/// `submitter`: a model::DiscardSubmitter. Kernel threads act for a file system's mount option, or for an unknown
+/// reason.
 model::DiscardTrigger trigger_of(std::size_t submitter, bool mounted_with_discard);
 
 struct SubmissionIncrement {
@@ -20,10 +20,10 @@ struct SubmissionIncrement {
   std::uint64_t ranges = 0;
 };
 
-/// How far one volume's submitters were counted.
+/// How far one volume's submitters have been counted.
 class SubmissionCursor {
  public:
-  /// By submitter, since the last call; at the first one, all.
+  /// By submitter, since the last call; at the first call, everything.
   std::array<SubmissionIncrement, model::kDiscardSubmitters> advance(const model::DiscardSubmitters& now);
 
  private:

@@ -13,7 +13,7 @@
 namespace ssdpulse::audit {
 namespace {
 
-/// Over which time did the daemon or the history measure it, of all the disks that it is about?
+/// For how long did the daemon or the history measure all the disks that the finding is about?
 void note_time(const Facts& facts, const Rule& rule, const std::vector<std::string>& disks, Finding& finding) {
   std::optional<double> observed;
   for (const std::string& disk : disks) {
@@ -26,7 +26,7 @@ void note_time(const Facts& facts, const Rule& rule, const std::vector<std::stri
   finding.observed_seconds = observed ? observed : facts.measured.observed_seconds();
 }
 
-/// Too short a time takes an advice back.
+/// Withdraws advice if the time was too short.
 void settle(const Facts& facts, const Rule& rule, Finding& finding) {
   const double needed = static_cast<double>(facts.enough.count()) * rule.days;
   if (finding.verdict == Verdict::advise && rule.days > 0 && finding.observed_seconds.value_or(0) < needed) {

@@ -12,10 +12,10 @@ using model::Latency;
 using model::SparseHistogram;
 
 constexpr double kDay = 86400;
-constexpr std::uint64_t kEnoughAlone = 30;    // I/Os of a minute that say what is usual in it
+constexpr std::uint64_t kEnoughAlone = 30;    // I/Os of a minute that show what is usual in it
 constexpr std::uint64_t kLeastForP99 = 3000;  // 30 of them are beyond it
-constexpr double kTick = 1;                   // seconds between two looks of the recorder
-constexpr double kMostSeconds = 30 * kDay;    // of a burst, whatever the file says
+constexpr double kTick = 1;                   // seconds between two readings by the recorder
+constexpr double kMostSeconds = 30 * kDay;    // of a burst, whatever the file contains
 
 model::WallTime::duration wall_seconds(double seconds) {
   return std::chrono::duration_cast<model::WallTime::duration>(std::chrono::duration<double>(seconds));
@@ -41,7 +41,8 @@ Sides sides_of(const model::DeviceLoad& load, bool reads) {
                        sum_of(load, Latency::write_device_none, Latency::write_device_flush)};
 }
 
-/// Those that took at least so long, and the others. The sum is exact for both together; bounds of words share it out.
+/// Those that took at least that long, and the others. The sum is exact for both together, and divided between them by
+/// the bounds of their words.
 std::pair<SparseHistogram, SparseHistogram> split(const SparseHistogram& all, double least_seconds) {
   SparseHistogram longer;
   SparseHistogram shorter;
@@ -113,8 +114,8 @@ std::optional<double> read_p99_beside_discards(const DevicePast& past) { return 
 std::optional<double> read_p99_alone(const DevicePast& past) { return p99(sides_of(past.load, true).alone); }
 
 PastSums::PastSums(const model::Series& series, double time_scale) : time_scale_(time_scale) {
-  // I/Os of the second in which it began are in the row of the minute before, if a minute began in it, too. Where the
-  // clock is scaled, a burst is placed up to a tick late.
+  // I/Os of the second in which a burst began are in the row of the previous minute if a minute also began in that
+  // second. With a scaled clock, a burst is placed up to a tick late.
   const auto early = wall_seconds(kTick * (2 * time_scale - 1));
   for (const model::PastBurst& burst : series.bursts) {
     const bool fstrim = burst.trigger == "fstrim";
@@ -145,7 +146,8 @@ PastSums::PastSums(const model::Series& series, double time_scale) : time_scale_
   past_.media_bytes_per_day = media_bytes_per_day(series.wear);
 }
 
-/// Until the first I/O of the minute. What took longer may have been sent while fstrim ran, and have waited for it.
+/// Until the first I/O of the minute. I/Os that took longer may have been sent while fstrim ran, and have waited for
+/// it.
 std::optional<double> PastSums::seconds_since_fstrim(const model::MinuteOf& minute) const {
   std::optional<double> least;
   for (const Run& run : fstrims_) {
@@ -191,7 +193,7 @@ DevicePast PastSums::take() {
     for (const bool reads : {true, false}) {
       const auto alone = sides_of(past_.load, reads).alone;
       const Waiting& waiting = waiting_.at(fstrim ? 0 : 1).at(reads ? 0 : 1);
-      if (alone.count() >= kEnoughAlone) {  // else nobody knows what is usual
+      if (alone.count() >= kEnoughAlone) {  // else it is unknown what is usual
         trim.excess_seconds += waiting.seconds - waiting.ios * seconds_of(alone) / static_cast<double>(alone.count());
       }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DevicePast: what the history knows of one device over the last days, in the sums that rules ask for. Pure.
+// DevicePast: what the history knows about one device over the last days, as the sums that rules need. Pure.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@ namespace ssdpulse::audit {
 /// What discards of one kind did. I/Os: reads and writes that overlapped one.
 struct TrimPast {
   std::uint64_t ios = 0;
-  /// By which they took longer than those of the same minutes that overlapped none, together. At most what the discards
-  /// cost: whatever else went on at that time is in it. Never negative.
+  /// How much longer they took in total than those of the same minutes that overlapped none. An upper bound of what the
+  /// discards cost: whatever else went on at that time is included. Never negative.
   double excess_seconds = 0;
   std::uint64_t bursts = 0;
   std::uint64_t bytes = 0;
@@ -28,22 +28,22 @@ struct TrimPast {
 
 struct DevicePast {
   model::DeviceLoad load;  // of all minutes that were measured
-  TrimPast fstrim;         // minutes in which a burst of fstrim ran, and what was sent in those and ended later
+  TrimPast fstrim;         // minutes in which a burst of fstrim ran, and I/Os sent in those that ended later
   TrimPast online;         // all others
-  /// By which I/Os took longer than usual, in spikes.
+  /// How much longer than usual I/Os took, in spikes.
   std::array<std::array<double, model::kSpikeCauses>, model::kSpikeOperations> excess_seconds{};
-  double spikes_observed_seconds = 0;  // less than observed_seconds() where there are more spikes than are read
-  bool excess_is_known = true;         // false: some of the spikes were written by a version that did not note it
+  double spikes_observed_seconds = 0;  // less than observed_seconds() if there are more spikes than are read
+  bool excess_is_known = true;         // false: some of the spikes were written by a version that did not record it
   std::optional<double> media_bytes_per_day = {};
 
   [[nodiscard]] double observed_seconds() const { return static_cast<double>(load.measured_ms) / 1000; }
   [[nodiscard]] double per_day(double amount) const;
-  /// Nothing if the excess is not known. `pending`: seconds of a spike that is not among those of the history yet.
+  /// Nothing if the excess is unknown. `pending`: seconds of a spike that is not in the history yet.
   [[nodiscard]] std::optional<double> excess_per_day(model::SpikeOperation operation, model::SpikeCause cause,
                                                      double pending = 0) const;
 };
 
-/// Of some of a device's histograms.
+/// Totals of some of a device's histograms.
 struct Timed {
   double ios = 0;
   double seconds = 0;
@@ -51,17 +51,17 @@ struct Timed {
 };
 Timed timed(const DevicePast& past, std::initializer_list<model::Latency> latencies);
 
-/// 99th percentile of reads that overlapped a discard, or of those that did not; nothing of fewer than 3,000.
+/// 99th percentile of reads that overlapped a discard, or of those that did not; nothing for fewer than 3,000.
 std::optional<double> read_p99_beside_discards(const DevicePast& past);
 std::optional<double> read_p99_alone(const DevicePast& past);
 
 /// Adds up minutes as they are read.
 class PastSums {
  public:
-  static constexpr std::size_t kMostSpikes = 2000;  // that the history answers with
+  static constexpr std::size_t kMostSpikes = 2000;  // that the history returns
 
-  /// `series`: of the whole window, for its spikes, bursts and wear. `time_scale`: how much faster than the host's the
-  /// clock of the recorder ran, which is 1 but in tests.
+  /// `series`: of the whole window, for its spikes, bursts and wear. `time_scale`: how much faster the recorder's clock
+  /// ran than the host's; 1 except in tests.
   PastSums(const model::Series& series, double time_scale);
 
   void add(const model::MinuteOf& minute);
@@ -70,10 +70,10 @@ class PastSums {
 
  private:
   struct Run {
-    model::WallTime begin;  // of the first I/Os that may have met it
+    model::WallTime begin;  // of the first I/Os that may have overlapped it
     model::WallTime end;
   };
-  /// Minutes in which too few I/Os overlapped no discard: compared with those of the whole window.
+  /// For minutes in which too few I/Os overlapped no discard: compared with those of the whole window.
   struct Waiting {
     double ios = 0;
     double seconds = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that the rules of the audit look at, gathered once: a rule is a pure function of it.
+// Everything that the audit's rules examine, gathered once: a rule is a pure function of it.
 #pragma once
 
 #include <chrono>
@@ -15,9 +15,9 @@ namespace ssdpulse::audit {
 struct Facts {
   model::HostSettings settings;
   Measurements measured;
-  std::map<std::string, DevicePast> pasts = {};  // by the disk's name: what the history knows of it
-  /// For how long must have been observed before a rule advises something; some need a multiple of it (Rule::days).
-  /// A day by default: loads have daily habits.
+  std::map<std::string, DevicePast> pasts = {};  // by the disk's name: what the history knows about it
+  /// How long the host must have been observed before a rule advises something; some rules need a multiple of it
+  /// (Rule::days). A day by default: loads have daily habits.
   std::chrono::seconds enough = std::chrono::hours(24);
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the running daemon has measured, as its metrics page says it. Empty where no daemon answers.
+// What the running daemon has measured, according to its metrics page. Empty if no daemon answers.
 #pragma once
 
 #include <initializer_list>
@@ -16,22 +16,22 @@ class Measurements {
  public:
   using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
-  /// Of Prometheus' text format. Lines that are none are left out, and so are buckets. Never fails.
-  /// `time_scale`: how much faster than the host's the daemon's clock ran, which is 1 but in tests.
+  /// Reads Prometheus' text format. Leaves out invalid lines, and buckets. Never fails.
+  /// `time_scale`: how much faster the daemon's clock ran than the host's; 1 except in tests.
   static Measurements parse(std::string_view page, double time_scale = 1);
 
   [[nodiscard]] bool empty() const { return samples_.empty(); }
 
-  /// Of all series with these labels; nothing if there is none.
+  /// Over all series with these labels; nothing if there is none.
   [[nodiscard]] std::optional<double> sum(std::string_view name, Labels where) const;
   /// The largest of them.
   [[nodiscard]] std::optional<double> largest(std::string_view name, Labels where) const;
   /// A label of the first of them; empty if there is none.
   [[nodiscard]] std::string label(std::string_view name, std::string_view label, Labels where) const;
 
-  /// For how long the daemon has been counting. Everything else is since then.
+  /// For how long the daemon has been counting. Everything else counts from then on.
   [[nodiscard]] std::optional<double> observed_seconds() const;
-  /// sum(), over the days of observed_seconds(); nothing within the first second.
+  /// sum(), divided by the days of observed_seconds(); nothing within the first second.
   [[nodiscard]] std::optional<double> per_day(std::string_view name, Labels where) const;
 
  private:

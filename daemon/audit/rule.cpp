@@ -28,7 +28,7 @@ model::SpikeCause cause_of(std::string_view name) {
              : static_cast<model::SpikeCause>(found - model::kSpikeCauseNames.begin());
 }
 
-/// scheduler of queue/scheduler, as a part of a file's name.
+/// The "scheduler" of queue/scheduler, as a part of a file's name.
 std::string tail(const std::string& file) { return file.substr(file.rfind('/') + 1); }
 
 /// sysfs has '!' where the device's node has a slash.
@@ -43,9 +43,9 @@ struct UdevMatch {
   std::string file_name;  // a part of it
 };
 
-/// sda may be another disk after a restart: disks of SCSI are matched by their own identification, which holds the
-/// serial number or a name of its maker's. Nothing if there is none, or if it has a character that udev takes for a
-/// pattern.
+/// sda may be another disk after a reboot: SCSI disks are matched by their own identification, which contains the
+/// serial number or a name given by the vendor. Nothing if there is none, or if it has a character that is special in
+/// udev's patterns.
 std::optional<UdevMatch> udev_match(const DiskSettings& disk) {
   const auto is_plain = [](const std::string& text) {
     return !any_of(text, [](char c) {
@@ -73,8 +73,8 @@ bool counts_misaligned_to(const DiskSettings& disk, std::uint64_t unit) {
   return disk.device.write_granularity_bytes >= unit;
 }
 
-/// A spike is booked when it ends, after ten minutes at the latest, and later where few I/Os end. Until then its
-/// waiting is pending, under no cause: it is charged to the cause of the spike that goes on.
+/// A spike is booked when it ends, after ten minutes at the latest, or later if few I/Os end. Until then its waiting is
+/// pending, without a cause; here it is charged to the cause of the ongoing spike.
 std::optional<double> spike_excess_per_day(const Facts& facts, const std::string& device,
                                            model::SpikeOperation operation, std::string_view cause) {
   const std::string_view name = model::name(operation, model::kSpikeOperationNames);
@@ -210,7 +210,7 @@ std::optional<double> excess_per_day(const Facts& facts, const std::string& devi
                                      const std::vector<std::string_view>& causes) {
   std::optional<double> total;
   for (const std::string_view cause : causes) {
-    // Commits contain the flushes and writes that they are made of.
+    // Not commits: they consist of flushes and writes, which are counted here.
     for (const auto operation :
          {model::SpikeOperation::read, model::SpikeOperation::write, model::SpikeOperation::flush}) {
       const auto one = spike_excess_per_day(facts, device, operation, cause);

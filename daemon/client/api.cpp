@@ -16,7 +16,7 @@ namespace ssdpulse::client {
 
 namespace {
 
-/// The file may have users alone. Whoever may not read it is sent by TLS: passwords never go out in clear by mistake.
+/// The file may have only users. If this user may not read it, TLS is used: passwords never go out in clear by mistake.
 bool has_tls(const std::string& web_file) {
   if (web_file.empty()) {
     return false;
@@ -25,7 +25,7 @@ bool has_tls(const std::string& web_file) {
   return !loaded || loaded->tls.has_value();
 }
 
-/// The unix socket where this user may connect to it, because that takes neither TLS nor a password.
+/// The unix socket if this user may connect to it, because that takes neither TLS nor a password.
 std::string address_of(const config::Web& web) {
   return somebody_listens_on(web.socket) ? "unix:" + web.socket : url_of(web);
 }
@@ -40,7 +40,7 @@ bool somebody_listens_on(const std::string& path) {
   }
   std::memcpy(address.sun_path, path.c_str(), path.size());
   const util::UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  // EAGAIN: too many wait to be accepted. A daemon that is busy is there nevertheless.
+  // EAGAIN: too many are waiting to be accepted. A busy daemon is there nevertheless.
   return probe.valid() &&
          (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 || errno == EAGAIN);
 }

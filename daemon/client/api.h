@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where does the daemon answer, and what does it say? For the commands that ask it.
+// Where does the daemon answer, and what does it answer? For the commands that query it.
 #pragma once
 
 #include <memory>
@@ -13,40 +13,40 @@
 
 namespace ssdpulse::client {
 
-/// What the command line says of it.
+/// What the command line specifies.
 struct Where {
   std::string address;  // http://HOST:PORT, https://HOST:PORT, HOST:PORT or unix:PATH; empty: the
                         // configured unix socket if this user may connect to it, else the listen address
-  std::string ca_file;  // of certificates that are trusted; empty: the system's
+  std::string ca_file;  // of trusted certificates; empty: the system's
 };
 
-/// On this unix socket, and this user may connect to it; also where a daemon is too busy to accept anybody.
+/// Somebody listens on this unix socket, and this user may connect to it; true also if a daemon is too busy to accept.
 bool somebody_listens_on(const std::string& path);
 
-/// The URL that the daemon of this configuration answers at, seen from this host.
+/// The URL at which a daemon with this configuration answers, seen from this host.
 std::string url_of(const config::Web& web);
 
-/// Of a query: all but letters, digits and -._~ as %XX.
+/// For a query: all but letters, digits and -._~ as %XX.
 std::string escaped(std::string_view text);
 
-/// Error::error_number where nobody answered. Else it is the status of HTTP, if there is one.
+/// Error::error_number if nobody answered. Otherwise that is the HTTP status, if there is one.
 inline constexpr int kNobodyAnswers = 111;
 
 class Api {
  public:
   static util::Result<Api> open(const Where& where, const config::Web& web);
 
-  /// `path` below /api/v1/. An error says where nobody answered, and what to do.
+  /// `path` below /api/v1/. An error explains where nobody answered, and what to do.
   util::Result<nlohmann::json> get(const std::string& path);
 
-  /// The page at `path`, as it is: /metrics.
+  /// The page at `path`, unchanged, such as /metrics.
   util::Result<std::string> page(const std::string& path);
   /// Asks for something to be done; `path` as above, with a query.
   util::Result<nlohmann::json> post(const std::string& path);
 
   [[nodiscard]] const std::string& address() const { return address_; }
 
-  /// Nothing listens there at all. A daemon that is slow, busy or wants a password is there.
+  /// Nothing listens there at all. A daemon that is slow, busy or requires a password is there.
   bool nobody_is_there();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathers what is set on this host and what its daemon has measured, and says what should be changed.
+// Gathers this host's settings and what its daemon has measured, and reports what should be changed.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@
 namespace ssdpulse::client {
 namespace {
 
-/// Nothing where the file has problems, which are then on stderr. Without a name, a file that is not there is none.
+/// Nothing if the file has problems, which are then on stderr. If no name was given, a missing file is an empty one.
 std::optional<std::vector<audit::Acceptance>> acceptances(const AuditOptions& options) {
   const std::string path =
       options.accepted_file.empty() ? options.findings.root + config::kAcceptedFile : options.accepted_file;
@@ -39,7 +39,7 @@ std::optional<std::vector<audit::Acceptance>> acceptances(const AuditOptions& op
   return list;
 }
 
-/// What is wrong with the history, if it was asked for.
+/// Returns what is wrong with the history, if it was asked for.
 std::string add_pasts(const model::Inventory& inventory, const AuditOptions& options, audit::Facts& facts) {
   if (options.history_file.empty()) {
     return {};
@@ -72,7 +72,7 @@ util::Result<audit::Facts> gather(const Where& where, const config::Config& conf
   }
   facts.enough = options.enough;
   auto api = Api::open(where, config.web);
-  const std::string past = add_pasts(*inventory, options, facts);  // before the page: nothing that ends is in both
+  const std::string past = add_pasts(*inventory, options, facts);  // before the page: nothing that ends is then in both
   const auto page = api ? api->page("/metrics?collect%5B%5D=all") : tl::make_unexpected(api.error());
   if (page) {
     facts.measured = audit::Measurements::parse(*page, options.time_scale);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What do the commands do that ask a running daemon? Each returns whether it got its answer; trouble goes to stderr.
+// What do the commands that query a running daemon do? Each returns whether it got its answer; errors go to stderr.
 #pragma once
 
 #include <chrono>
@@ -13,8 +13,8 @@
 
 namespace ssdpulse::client {
 
-/// The first line, and what to do next; of now, or of the minute that holds `at` (see time_text.h). `usage`: that is no
-/// time; `no_data`: nothing is known of it, and the answer says why.
+/// Prints the first line, and what to do next, for now or for the minute that holds `at` (see time_text.h). `usage`:
+/// `at` is not a time; `no_data`: nothing is known about it, and the answer explains why.
 util::ExitCode why(const Where& where, const config::Web& web, const std::string& at, bool json);
 
 struct TopOptions {
@@ -24,7 +24,7 @@ struct TopOptions {
 };
 
 struct HistoryOptions {
-  std::string device;  // name, serial number or WWID; empty: which there are
+  std::string device;  // name, serial number or WWID; empty: lists the devices
   std::string from;    // see time_text.h; empty: a day before `to`
   std::string to;      // empty: now
   std::size_t points = 48;
@@ -32,26 +32,26 @@ struct HistoryOptions {
   bool csv = false;
 };
 
-/// The past of one device, or which are known; from the daemon, else from the file of its history.
+/// The past of one device, or the list of known ones; from the daemon, else from its history file.
 bool history(const Where& where, const config::Config& config, const HistoryOptions& options);
 
 /// Has the daemon note that something was done now.
 bool mark(const Where& where, const config::Web& web, const std::string& text);
 
-/// Where nobody named an address and no daemon is there, root measures meanwhile, as `config` says what. `usage`: its
-/// time is none, or cannot be asked for so.
+/// If no address was named and no daemon is there, root measures meanwhile, as `config` specifies. `usage`: its time is
+/// not valid, or cannot be asked for like this.
 util::ExitCode top(const Where& where, const config::Config& config, const TopOptions& options);
 
 struct FindingsOptions {
   findings::Style style;
   bool json = false;
   bool markdown = false;
-  std::string root;  // of another tree than this host's, for tests; empty: this host
+  std::string root;  // of a tree other than this host's, for tests; empty: this host
 };
 
 void print(const findings::Findings& all, const FindingsOptions& options, std::ostream& out);
 
-/// What is not measured here. Success: all that could be is; failure: something is not.
+/// Reports what is not measured here. Success: all that can be measured is; failure: something is not.
 util::ExitCode doctor(const Where& where, const config::Config& config, const FindingsOptions& options);
 struct WhatIfOptions {
   std::string device;                           // empty: every drive
@@ -60,27 +60,27 @@ struct WhatIfOptions {
   bool json = false;
 };
 
-/// `no_data`: the daemon answered, but nothing is known of any drive yet; the answer says why.
+/// `no_data`: the daemon answered, but nothing is known about any drive yet; the answer explains why.
 util::ExitCode what_if(const Where& where, const config::Web& web, const WhatIfOptions& options);
 
-/// An answer of devices/NAME/what-if, for a person.
+/// Prints an answer of devices/NAME/what-if for people.
 void print_what_if(const nlohmann::json& answer, std::ostream& out);
 
-/// What the daemon models of each drive, in words, a line each.
+/// Prints what the daemon models for each drive, in words, one line each.
 void print_modelled(const Where& where, const config::Web& web, std::ostream& out);
 
 struct AuditOptions {
   FindingsOptions findings;
-  std::string accepted_file;                             // empty: that of the service, if it is there
+  std::string accepted_file;                             // empty: that of the service, if it exists
   std::chrono::seconds enough = std::chrono::hours(24);  // of measuring, before something is advised
   std::string history_file = {};                         // empty: none is read
   double time_scale = 1;                                 // see PastSums: other than 1 in tests
 };
 
-/// What should be changed. Success: nothing; failure: something; usage: a file that is wrong.
+/// Reports what should be changed. Success: nothing; failure: something; usage: a wrong file.
 util::ExitCode audit(const Where& where, const config::Config& config, const AuditOptions& options);
 
-/// Every rule, with its limit and its source, as a table of Markdown.
+/// Every rule, with its limit and its source, as a Markdown table.
 void print_rules(std::ostream& out);
 struct ReportOptions {
   AskedWindows windows;
@@ -92,8 +92,8 @@ struct ReportOptions {
   double time_scale = 1;  // see PastSums: other than 1 in tests
 };
 
-/// What is different between two windows of the history, and how sure that is. `failure` too where a row is worse and
-/// that was asked for; `no_data` where nothing was measured in a window.
+/// Reports what differs between two windows of the history, and how certain that is. `failure` also if a row is worse
+/// and that was asked for; `no_data` if nothing was measured in a window.
 util::ExitCode report(const std::string& history_file, const ReportOptions& options);
 
 }  // namespace ssdpulse::client

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostBytes = 16U << 20;
 
-/// The functions that are used, by their own types.
+/// The functions that are used, with their own types.
 struct Library {
   decltype(&::curl_easy_init) init;
   decltype(&::curl_easy_cleanup) cleanup;

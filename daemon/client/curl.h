@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How is a page fetched? By libcurl, which is looked for when the first one is wanted.
+// How is a page fetched? By libcurl, which is loaded when the first one is needed.
 #pragma once
 
 #include <memory>
@@ -14,16 +14,16 @@ struct Fetched {
   std::string body;
 };
 
-/// One connection that is kept between pages. Not thread-safe. Users come from ~/.netrc, TLS is verified.
+/// One connection that is kept between pages. Not thread-safe. Credentials come from ~/.netrc; TLS is verified.
 class Fetcher {
  public:
-  /// `ca_file`: whose certificates are trusted; empty: the system's.
+  /// `ca_file`: of trusted certificates; empty: the system's.
   static util::Result<std::unique_ptr<Fetcher>> open(const std::string& ca_file);
   virtual ~Fetcher() = default;
 
-  /// `unix_socket`: connect there, whatever the URL's host; empty: to the host. At most ten seconds and 16 MiB.
-  /// EPROTO: somebody answered, but not as TLS is trusted. ECONNREFUSED: no connection could be made; not where
-  /// somebody took too long.
+  /// `unix_socket`: connect there, whatever the URL's host; empty: to the host. At most ten seconds and 16 MiB. EPROTO:
+  /// somebody answered, but not with trusted TLS. ECONNREFUSED: no connection could be made; not if the answer took too
+  /// long.
   virtual util::Result<Fetched> get(const std::string& url, const std::string& unix_socket) = 0;
 
   /// Asks for something to be done; without a body, and with the header X-Ssdpulse.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks the running daemon; where none answers, looks at the host as a daemon would that is started now.
+// Asks the running daemon; if none answers, examines the host as a daemon that is started now would.
 #include <algorithm>
 #include <iostream>
 #include <iterator>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks the daemon, and opens the file itself only where none answers; both say the same JSON, which is then told.
+// Asks the daemon, and opens the file itself only if none answers; both return the same JSON, which is then shown.
 #include <chrono>
 #include <iostream>
 

@@ -167,7 +167,7 @@ std::string csv_field(const Json& value) {
   if (!value.is_string()) {
     return value.dump();
   }
-  // A spreadsheet takes what begins so for a formula.
+  // A spreadsheet treats anything that begins like this as a formula.
   std::string text = value.get<std::string>();
   if (!text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos) {
     text.insert(0, "'");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How is the history told to people, and to spreadsheets? Pure: answers of /api/v1/history in, text out.
+// How is the history shown to people, and to spreadsheets? Pure: answers of /api/v1/history in, text out.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,9 +9,9 @@ namespace ssdpulse::client {
 
 /// A table of points, then what happened; local time. What was not measured is "-", never 0.
 std::string history_text(const nlohmann::json& answer);
-/// Which devices there are, settings that changed, marks.
+/// The list of devices, settings that changed, marks.
 std::string history_list_text(const nlohmann::json& answer);
-/// One line a point, under a line of names (RFC 4180); empty fields were not measured. Times in seconds since the
+/// One line per point, under a line of names (RFC 4180); empty fields were not measured. Times in seconds since the
 /// epoch.
 std::string history_csv(const nlohmann::json& answer);
 

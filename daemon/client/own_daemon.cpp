@@ -30,14 +30,14 @@ namespace {
 
 using util::UniqueFd;
 
-// Where the child finds them: the first that systemd would pass, and the next.
+// The child's descriptors: the first that systemd would pass, and the next.
 constexpr int kListener = 3;
 constexpr int kConfiguration = 4;
 constexpr int kAboveThose = 10;
 
 constexpr int kBacklog = 64;
-constexpr std::chrono::seconds kFarewell{2};    // a daemon stops within one, if nothing holds it up
-constexpr std::chrono::seconds kLastWords{10};  // from its closed sockets to its end: BPF programs go in between
+constexpr std::chrono::seconds kFarewell{2};    // a daemon stops within one second unless held up
+constexpr std::chrono::seconds kLastWords{10};  // from closing its sockets to its end: BPF programs are unloaded
 
 struct HiddenSocket {
   UniqueFd listener;
@@ -56,8 +56,8 @@ util::Result<sockaddr_un> socket_address(const std::string& path) {
 
 std::string path_of(const UniqueFd& fd) { return "/proc/self/fd/" + std::to_string(fd.get()); }
 
-/// Listens in `directory`, which root alone may enter, under a name that is gone again when this returns: whoever holds
-/// `file` can still connect. An abstract socket would be everybody's.
+/// Listens in `directory`, which only root may enter, under a name that is gone when this returns: whoever holds `file`
+/// can still connect. Anybody could connect to an abstract socket.
 util::Result<HiddenSocket> listen_in(const std::string& directory) {
   const std::string path = directory + "/socket";
   const auto address = socket_address(path);
@@ -107,7 +107,7 @@ util::Result<UniqueFd> file_in_memory(const char* name, std::string_view text) {
   return file;
 }
 
-/// So that no descriptor lies where another one is to be put for the child.
+/// Moves a descriptor above the numbers that the child's descriptors get.
 util::Result<UniqueFd> above_those(UniqueFd fd) {
   UniqueFd above(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kAboveThose));
   if (!above.valid()) {
@@ -116,7 +116,7 @@ util::Result<UniqueFd> above_those(UniqueFd fd) {
   return above;
 }
 
-/// Ours, but for what a service manager has told us: it is not about the child.
+/// Ours, except for what a service manager passed to us: that does not concern the child.
 std::vector<std::string> environment_of_child() {
   std::vector<std::string> all{"LISTEN_FDS=1", "LISTEN_FDNAMES=web"};
   constexpr std::array<std::string_view, 4> kOfManagers{"LISTEN_", "NOTIFY_SOCKET=", "WATCHDOG_", "JOURNAL_STREAM="};
@@ -139,7 +139,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-/// The child, with these descriptors alone.
+/// The child, with only these descriptors.
 util::Result<pid_t> spawn(const UniqueFd& listener, const UniqueFd& configuration, const UniqueFd& log) {
   util::SpawnSettings settings;
   int error = 0;
@@ -179,8 +179,8 @@ util::Result<pid_t> spawn(const UniqueFd& listener, const UniqueFd& configuratio
   return child;
 }
 
-/// A connection that asks whether it is well. It waits in the backlog until the daemon serves, which is when it
-/// measures, and breaks when the daemon ends before.
+/// A connection that asks whether the daemon is healthy. It waits in the backlog until the daemon serves, which is when
+/// it measures, and breaks if the daemon ends before that.
 util::Result<UniqueFd> first_question(const UniqueFd& socket_file) {
   constexpr std::string_view kQuestion = "GET /-/healthy HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
   const auto address = socket_address(path_of(socket_file));
@@ -218,12 +218,12 @@ OwnDaemon::OwnDaemon(pid_t child, UniqueFd socket_file, UniqueFd log, UniqueFd f
     : child_(child), socket_file_(std::move(socket_file)), log_(std::move(log)), first_(std::move(first)) {}
 
 util::Result<std::unique_ptr<OwnDaemon>> OwnDaemon::start(config::Config wanted) {
-  // Whoever started us may have had it ignored: then nobody can wait for a child, and its number is soon another's.
+  // Whoever started us may have left it ignored: then nobody can wait for a child, and its pid is soon reused.
   ::signal(SIGCHLD, SIG_DFL);
   wanted.web = {};
   wanted.history.directory.clear();
-  wanted.nvme.reader_socket.clear();   // of a service, which may be off as the daemon is
-  wanted.flash_model.enabled = false;  // it says nothing before hours have passed
+  wanted.nvme.reader_socket.clear();   // of a service, which may be off like the daemon
+  wanted.flash_model.enabled = false;  // it reports nothing for hours
   auto socket = hidden_socket();
   auto configuration = file_in_memory("ssdpulse.yaml", config::print(wanted));
   auto log = file_in_memory("log", "");
@@ -235,7 +235,7 @@ util::Result<std::unique_ptr<OwnDaemon>> OwnDaemon::start(config::Config wanted)
   if (!socket) {
     return tl::make_unexpected(socket.error());
   }
-  // Ours ends here: once the child has ended nobody listens, and whoever waits for an answer hears of it.
+  // Our copy is closed here: once the child has ended, nobody listens, and whoever waits for an answer notices.
   auto listener = above_those(std::move(socket->listener));
   auto for_child = above_those(std::move(*configuration));
   auto written = above_those(std::move(*log));
@@ -286,7 +286,7 @@ util::Result<bool> OwnDaemon::answers_within(std::chrono::milliseconds patience)
     first_.reset();
     return true;
   }
-  // Its sockets are closed a moment before it can be waited for.
+  // Its sockets close a moment before it can be waited for.
   const auto latest = std::chrono::steady_clock::now() + kLastWords;
   std::optional<std::string> words;
   while (!(words = ending()) && std::chrono::steady_clock::now() < latest) {
@@ -299,7 +299,7 @@ std::optional<std::string> OwnDaemon::ending() {
   int status = 0;
   const pid_t waited = ended_ ? 0 : ::waitpid(child_, &status, WNOHANG);
   if (waited == child_ || (waited < 0 && errno == ECHILD)) {
-    ended_ = true;  // also where somebody else has waited for it: its number may be another's now
+    ended_ = true;  // also if somebody else has waited for it: its pid may be another's now
     words_ = last_words(log_);
     if (words_.empty()) {
       words_ = waited < 0            ? "it is gone"

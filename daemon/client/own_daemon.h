@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OwnDaemon: a private `ssdpulse run` of a command that finds no daemon, on a socket that nobody else can reach.
+// OwnDaemon: a private `ssdpulse run` for a command that finds no daemon, on a socket that nobody else can reach.
 #pragma once
 
 #include <sys/types.h>
@@ -16,26 +16,26 @@
 namespace ssdpulse::client {
 
 /// A child of this process, in a session of its own: keys that stop or end a command do not reach it. It ends with this
-/// object, and also with this process, whatever ends that: SIGKILL, too. It leaves no file and no BPF program behind.
-/// For the process's first thread alone: the kernel watches the thread that started a child. Not thread-safe.
+/// object, and also with this process, however that ends, even by SIGKILL. It leaves no file and no BPF program behind.
+/// Only for the process's first thread: the kernel watches the thread that started a child. Not thread-safe.
 class OwnDaemon {
  public:
-  /// Starts this program once more, as root, and does not wait for it. `wanted` says what is measured and how; without
-  /// a history, the flash model and a service that reads log pages, and served on a socket whose file is gone already.
-  /// Sets this process's SIGCHLD to its default.
+  /// Starts this program again, as root, and does not wait for it. `wanted`: what is measured and how, except that
+  /// there is no history, no flash model and no service that reads log pages, and that it serves on a socket whose file
+  /// is already gone. Sets this process's SIGCHLD to its default.
   static util::Result<std::unique_ptr<OwnDaemon>> start(config::Config wanted);
   ~OwnDaemon();
   OwnDaemon(const OwnDaemon&) = delete;
   OwnDaemon& operator=(const OwnDaemon&) = delete;
 
-  /// For Where::address. Means something in this process alone.
+  /// For Where::address. Valid only in this process.
   [[nodiscard]] std::string address() const;
 
-  /// Waits so long for its first answer; it begins to answer once it measures. Error: it has ended, in its own words,
-  /// or serves nobody any more.
+  /// Waits this long for its first answer, which comes once it measures. Error: it has ended, in its own words, or no
+  /// longer serves anybody.
   util::Result<bool> answers_within(std::chrono::milliseconds patience);
 
-  /// Why it ended by itself, in its own words; nothing: it runs.
+  /// Why it ended by itself, in its own words; nothing: it is running.
   std::optional<std::string> ending();
 
  private:
@@ -47,7 +47,7 @@ class OwnDaemon {
   bool answered_ = false;
   util::UniqueFd socket_file_;  // O_PATH: the way to a socket without a name
   util::UniqueFd log_;          // what it writes to stderr
-  util::UniqueFd first_;        // a connection whose answer says that it serves
+  util::UniqueFd first_;        // a connection whose answer shows that it serves
 };
 
 }  // namespace ssdpulse::client

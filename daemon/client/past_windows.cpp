@@ -27,7 +27,7 @@ util::Result<Minutes> parse_minutes(const char* option, const std::string& text)
   return std::chrono::floor<Minutes>(*duration);
 }
 
-/// What was done, the latest of it last: everything that was done within a short time of each other is one change.
+/// The last change: things that were done within a short time of each other are one change.
 struct Done {
   WallTime first;
   WallTime last;
@@ -41,7 +41,7 @@ util::Result<Done> last_change(const std::vector<model::Mark>& marks,
     all.emplace_back(mark.at, "mark \"" + mark.text + "\"");
   }
   for (const model::SettingChange& change : settings) {
-    if (change.before) {  // else it was only seen for the first time
+    if (change.before) {  // otherwise it was only seen for the first time
       all.emplace_back(change.at, (change.device.empty() ? "" : change.device + " ") + change.name);
     }
   }

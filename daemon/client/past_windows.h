@@ -13,20 +13,20 @@
 
 namespace ssdpulse::client {
 
-/// As they are on the command line; empty: not given.
+/// As given on the command line; empty: not given.
 struct AskedWindows {
   std::string before = {};  // FROM..TO, or a duration that ends where `after` begins
   std::string after = {};   // FROM..TO, or a duration that ends now
   std::string change = {};  // a time, or "last"
   std::string last = {};    // a duration that ends now
   std::string settle = "10m";
-  std::string width = "24h";  // the most that --change takes of either side
+  std::string width = "24h";  // the most that --change takes on either side
 };
 
 struct PastWindows {
   std::optional<model::Window> before;
   model::Window after;
-  std::string change;  // in words: what lies between
+  std::string change;  // in words: what lies between the two
 };
 
 /// "2026-11-23T09:00..2026-11-23T17:00", "-2h..-1h" (times as in time_text.h; without TO: until now), or "2h". At least

@@ -22,14 +22,14 @@ using analysis::comparison::Side;
 using Clock = std::chrono::steady_clock;
 using history::Reader;
 
-/// Everything the history may still have.
+/// All that the history may still have.
 model::Window all_times(WallTime now) {
   constexpr auto kLongest = std::chrono::hours(24 * 3650);
   const auto end = std::chrono::ceil<std::chrono::minutes>(now);
   return {end - kLongest, end + std::chrono::minutes(1)};
 }
 
-/// From the second second on, one line that is written again and again; none where nobody looks.
+/// After two seconds, one line that is rewritten again and again; none without a terminal.
 class Progress {
  public:
   void show(const std::string& device, double share) {
@@ -50,7 +50,7 @@ class Progress {
   bool shown_ = false;
 };
 
-/// Of a disk of this host that still has this name.
+/// Of the disk, if this host still has one of this name.
 std::optional<double> capacity_of(const std::string& device) {
   constexpr std::size_t kLongestNumber = 32;
   constexpr double kSectorBytes = 512;

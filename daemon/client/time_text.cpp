@@ -11,7 +11,7 @@
 namespace ssdpulse::client {
 namespace {
 
-/// By one of these formats, to its end.
+/// Matches one of these formats, to the end of the text.
 std::optional<tm> parse_by(const std::string& text, std::initializer_list<const char*> formats, const tm& defaults) {
   for (const char* format : formats) {
     tm parsed = defaults;

@@ -11,8 +11,8 @@ namespace ssdpulse::client {
 
 using WallTime = std::chrono::system_clock::time_point;
 
-/// "03:00", "03:00:12" (the last such time), "2026-11-23 03:00", "2026-11-23T03:00:12", all by the local clock or, with
-/// a Z at the end, by UTC; "-10m" (s, m, h, d ago); "@1763866800".
+/// "03:00", "03:00:12" (the last such time), "2026-11-23 03:00", "2026-11-23T03:00:12", all in local time or, with a Z
+/// at the end, in UTC; "-10m" (s, m, h, d ago); "@1763866800".
 util::Result<WallTime> parse_time(const std::string& text, WallTime now);
 
 }  // namespace ssdpulse::client

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks once a second, draws, and listens to keys in between. Where there is no daemon, root starts one for the time.
+// Asks once a second, draws, and listens to keys in between. If there is no daemon, root starts one for the duration.
 #include <langinfo.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -32,12 +32,12 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kTick{1};
 constexpr std::size_t kWidthOfText = 200;  // where there is no terminal
 
-constexpr double kWholeTick = 1;   // seconds; of a part of one, rates say little
-constexpr int kNoSampleYet = 503;  // what a daemon answers that has only begun
+constexpr double kWholeTick = 1;   // seconds; over a part of one, rates mean little
+constexpr int kNoSampleYet = 503;  // what a daemon that has just started answers
 
 constexpr std::size_t kMinutes = 120;  // of the heatmap of the past
 
-/// Whom we ask.
+/// The daemon that we ask.
 struct Source {
   Api api;
   std::unique_ptr<OwnDaemon> own = nullptr;  // null: a daemon that somebody else has started
@@ -49,7 +49,7 @@ struct Source {
   }
 };
 
-/// Those of now, and those that the history alone knows from that time: a drive that is gone was there then.
+/// The current ones, and those that only the history knows from that time: a drive that is gone was there then.
 nlohmann::json devices_of(const nlohmann::json& now, const nlohmann::json& history, double from, double to) {
   nlohmann::json all = now;
   for (const auto& known : history.value("devices", nlohmann::json::array())) {
@@ -64,8 +64,9 @@ nlohmann::json devices_of(const nlohmann::json& now, const nlohmann::json& histo
   return all;
 }
 
-/// Of one minute (the hour that holds it where minutes are no longer kept), and of the drive that is looked at, of the
-/// minutes before. Which of both says the first line's answer, so that all is of the same time.
+/// Asks about one minute (the hour that holds it where minutes are no longer kept) and, for the drive on the screen,
+/// about the minutes before. The first line's answer decides between minute and hour, so that everything is from the
+/// same time.
 void ask_the_past(Api& api, const top::View& view, top::State& state) {
   const auto at = static_cast<std::int64_t>(*view.at);
   const auto range = [](std::int64_t from, std::int64_t to) {
@@ -83,7 +84,7 @@ void ask_the_past(Api& api, const top::View& view, top::State& state) {
   const auto devices =
       known ? devices_of(*now, *known, static_cast<double>(begin), static_cast<double>(begin + step)) : *now;
   std::map<std::string, nlohmann::json> histories;
-  std::string trouble = known ? "" : known.error().message;  // as where no history is kept
+  std::string trouble = known ? "" : known.error().message;  // such as if no history is kept
   for (const auto& device : devices.value("devices", nlohmann::json::array())) {
     const std::string name = device.value("name", "");
     auto history = api.get("history/" + escaped(name) + range(begin, begin + step) + "&points=2");
@@ -111,7 +112,7 @@ void ask_the_past(Api& api, const top::View& view, top::State& state) {
                                      : std::nullopt;
 }
 
-/// What the screen needs now. Answers that do not come leave the last ones, and say so.
+/// Asks for what the screen needs now. If an answer does not come, the last one stays, and a note says so.
 void ask(Source& source, const top::View& view, top::State& state, Clock::time_point& status_at) {
   Api& api = source.api;
   if (view.at && source.own) {
@@ -170,7 +171,7 @@ bool print_once(Source& source, const top::View& view, top::State& state) {
   return true;
 }
 
-/// Beyond the last minute that the history can have is the present.
+/// Anything beyond the last minute that the history can have is the present.
 void bound(top::View& view) {
   constexpr std::chrono::seconds kWritten{10};  // after its end, a minute is in the history
   const auto current = std::chrono::floor<std::chrono::minutes>(std::chrono::system_clock::now() - kWritten);
@@ -199,7 +200,7 @@ void run(Source& source, top::View view, top::State& state) {
     bound(view);
     if (before.screen != view.screen || before.heat != view.heat || before.at != view.at) {
       state.seconds.reset();
-      due = Clock::now();  // what is new on the screen is not known yet
+      due = Clock::now();  // what is new on the screen must be fetched
       if (view.at || before.at || (view.paused && view.screen == top::Screen::device)) {
         ask(source, view, state, status_at);
       }
@@ -207,12 +208,12 @@ void run(Source& source, top::View view, top::State& state) {
   }
 }
 
-/// Until it has measured for so long. What takes long says so.
+/// Waits until it has measured for this long. Prints a note if that takes a while.
 util::Result<void> wait_until_measured(Source& source, double seconds) {
   constexpr std::chrono::milliseconds kPause{50};
   const auto told_at = Clock::now() + std::chrono::seconds(2);
   bool told = false;
-  std::optional<double> first;  // when the first sample was taken that we saw
+  std::optional<double> first;  // when the first sample that we saw was taken
   while (true) {
     const auto answers = source.own->answers_within(kPause);
     if (!answers) {
@@ -240,7 +241,7 @@ util::Result<void> wait_until_measured(Source& source, double seconds) {
   }
 }
 
-/// A daemon of our own, if that is to be; else the source as it is.
+/// A daemon of our own, if one is needed; else the source as it is.
 util::Result<Source> measure_if_nobody_does(Source source, const Where& where, const config::Config& config,
                                             double seconds) {
   if (!where.address.empty() || !source.api.nobody_is_there()) {
@@ -294,7 +295,7 @@ util::ExitCode top(const Where& where, const config::Config& config, const TopOp
     return ExitCode::failure;
   }
   util::Result<Source> source = Source{std::move(*api)};
-  if (!view.at) {  // who has only begun to measure has no past
+  if (!view.at) {  // a daemon that has just begun to measure has no past
     const bool once = options.once || options.json || dumb();
     source = measure_if_nobody_does(std::move(*source), where, config, once ? kWholeTick : 0);
   }

@@ -82,7 +82,7 @@ void print_what_if(const json& answer, std::ostream& out) {
 
 namespace {
 
-/// One of each drive's namespaces, or the one that was asked for.
+/// The answers for one of each drive's namespaces, or for the device that was asked for.
 util::Result<std::vector<json>> ask(Api& api, const WhatIfOptions& options) {
   std::string query = "/what-if?op=" + options.overprovisioning;
   query += options.window.empty() ? "" : "&window=" + options.window;

@@ -11,7 +11,7 @@
 namespace ssdpulse::commands {
 namespace {
 
-/// The file that web.config_file names, and the certificates; or their problems on stderr.
+/// Checks the file that web.config_file names, and its certificates; their problems go to stderr.
 bool web_security_is_good(const config::Config& configured) {
   if (configured.web.config_file.empty()) {
     return true;
@@ -25,7 +25,7 @@ bool web_security_is_good(const config::Config& configured) {
   return loaded.outcome.has_value();
 }
 
-/// They do not make the file wrong: no influence on the exit code, which a reload of the service waits for.
+/// Gaps do not make the file wrong: they do not affect the exit code, on which a reload of the service depends.
 void warn_of_host_gaps(const config::Config& configured) {
   const auto inventory = inventory::read_inventory({}, {configured.devices.include, configured.devices.exclude});
   if (!inventory) {

@@ -19,7 +19,7 @@ void add_client_options(CLI::App& command, ClientOptions& options) {
 
 void ask_the_service(config::Web& web) {
   constexpr const char* kServiceSocket =
-      "/run/ssdpulse/web.socket";  // on the unit's command line, which wins over a file
+      "/run/ssdpulse/web.socket";  // on the unit's command line, which overrides a file
   if (web.socket.empty() || client::somebody_listens_on(kServiceSocket)) {
     web.socket = kServiceSocket;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which commands has ssdpulse(1)? A file each: its options, and the one function of another room that does it.
+// Which commands does ssdpulse(1) have? One file each: its options, and the one function of another room that runs it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,8 +10,8 @@ namespace ssdpulse::commands {
 
 using util::ExitCode;
 
-/// Adds one command, with its options, to `app`. When it is parsed it runs, and sets `exit_code`, which must outlive
-/// `app`.
+/// Adds one command, with its options, to `app`. The command runs when it is parsed, and sets `exit_code`, which must
+/// outlive `app`.
 using AddCommand = void(CLI::App& app, ExitCode& exit_code);
 
 AddCommand add_run;

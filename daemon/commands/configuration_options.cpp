@@ -18,11 +18,11 @@ constexpr const char* kStandardInput = "-";
 
 bool is_there(const std::string& path) {
   std::error_code error;
-  // What cannot be looked at may be there: reading it says why it cannot be read.
+  // A file whose status cannot be read may exist: reading the file will report what is wrong.
   return std::filesystem::status(path, error).type() != std::filesystem::file_type::not_found;
 }
 
-/// Empty: there is none.
+/// Empty if there is none.
 std::string file_of(const ConfigurationOptions& options) {
   if (options.config_file) {
     return *options.config_file;
@@ -31,7 +31,7 @@ std::string file_of(const ConfigurationOptions& options) {
 }
 
 config::ParseOutcome read_standard_input() {
-  constexpr std::size_t kMostBytes = std::size_t{1} << 20;  // as of a file
+  constexpr std::size_t kMostBytes = std::size_t{1} << 20;  // as for a file
   std::string text(kMostBytes + 1, '\0');
   std::cin.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(std::cin.gcount()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that the commands with a configuration share: a file, and what the command line says instead.
+// The options that the commands with a configuration share: a file, and the command line's overrides.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -17,7 +17,7 @@ inline constexpr const char* kDefaultConfigFile = SSDPULSE_DEFAULT_CONFIG_FILE;
 
 struct ConfigurationOptions {
   std::optional<std::string> config_file;         // must exist; empty: the built-in defaults; none: default_file
-  std::string default_file = kDefaultConfigFile;  // read where there is one
+  std::string default_file = kDefaultConfigFile;  // read if it exists
   bool standard_input = false;                    // whether a config_file of "-" is the standard input
   std::vector<std::string> listen_address;
   std::string web_config_file;
@@ -34,10 +34,10 @@ void add_configuration_options(CLI::App& command, ConfigurationOptions& options)
 /// Where the configuration comes from, in words: the path, or that there is none.
 std::string describe_origin(const ConfigurationOptions& options);
 
-/// File, then command line; or every problem of both.
+/// The file, overridden by the command line; or every problem of both.
 tl::expected<config::Config, std::vector<std::string>> configure(const ConfigurationOptions& options);
 
-/// For commands that end at once: the configuration, or its problems on stderr.
+/// For commands that exit at once: the configuration, or its problems on stderr.
 std::optional<config::Config> configure_or_complain(const ConfigurationOptions& options);
 
 }  // namespace ssdpulse::commands

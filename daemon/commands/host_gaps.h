@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a host lack that its configuration counts on? For `ssdpulse check-config`: warnings, no errors, as the file
-// may be checked before the host is ready, or on another one.
+// What does a host lack that its configuration counts on? For `ssdpulse check-config`: warnings, not errors, as the
+// file may be checked before the host is ready, or on another one.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace ssdpulse::commands {
 
-/// One line each, beginning with the key. Patterns that are the default are not looked at: most hosts have no zram.
+/// One line each, beginning with the key. Default patterns are not checked: most hosts have no zram.
 std::vector<std::string> host_gaps(const config::Config& config, const model::Inventory& inventory);
 
 }  // namespace ssdpulse::commands

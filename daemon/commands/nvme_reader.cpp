@@ -5,7 +5,7 @@
 namespace ssdpulse::commands {
 namespace {
 
-constexpr int kNvmeReaderSocket = 3;  // where ReaderClient puts it, and service managers theirs
+constexpr int kNvmeReaderSocket = 3;  // where ReaderClient and service managers put the socket
 
 }  // namespace
 

@@ -51,7 +51,7 @@ void add_options(CLI::App& command, ReportArguments& arguments) {
       "line, or no such windows; 6 nothing was measured in them.");
 }
 
-/// The database in the directory that was named, else configured.
+/// The database in the directory that was named, or else in the configured one.
 std::string history_file(const ReportArguments& arguments) {
   const std::string configured = config_in(arguments.config_file).history.directory;
   const std::string& directory = arguments.history_directory.empty() ? configured : arguments.history_directory;

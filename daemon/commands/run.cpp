@@ -21,14 +21,14 @@ struct RunOptions {
   ConfigurationOptions configuration;
   std::string log_level = "info";
   std::string log_format = "text";
-  pid_t ends_with = 0;  // the process that this one is private to; 0: none
+  pid_t ends_with = 0;  // the command that this daemon is private to; 0: none
 };
 
-/// Never outlives the command that started it, whatever ends that one. False: it has ended already.
+/// Makes this process end with the command that started it, however that ends. False: the command has already ended.
 bool belong_to(pid_t command) {
   ::prctl(PR_SET_NAME, "ssdpulse", 0, 0, 0);  // exec named us after the link that it followed
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  // The socket is passed as systemd does it, whose protocol has our number: nobody knew it before we were there.
+  // The socket is passed as systemd does it. That protocol needs our process ID, which nobody knew before we started.
   ::setenv("LISTEN_PID", std::to_string(::getpid()).c_str(), 1);  // NOLINT(concurrency-mt-unsafe): no other thread yet
   return ::getppid() == command;
 }
@@ -67,7 +67,7 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
                     "Serve only on the sockets that systemd passes with FileDescriptorName=web");
   command->add_option("--log.level", options->log_level, "debug, info, warning or error (default info)");
   command->add_option("--log.format", options->log_format, "text, or json: one object per line (default text)");
-  command->add_option("--ends-with", options->ends_with)->group("");  // hidden: of `top`, where no daemon answers
+  command->add_option("--ends-with", options->ends_with)->group("");  // hidden: used by `top` if no daemon answers
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

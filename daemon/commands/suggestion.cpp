@@ -8,7 +8,7 @@
 namespace ssdpulse::commands {
 namespace {
 
-/// Levenshtein's distance, a row at a time.
+/// The Levenshtein distance, one row at a time.
 std::size_t distance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
@@ -26,7 +26,7 @@ std::size_t distance(const std::string& a, const std::string& b) {
 }  // namespace
 
 std::optional<std::string> nearest(const std::string& wrong, const std::vector<std::string>& words) {
-  constexpr std::size_t kMostLetters = 64;  // nobody means a longer one
+  constexpr std::size_t kMostLetters = 64;  // no known word is longer
   if (wrong.size() > kMostLetters) {
     return std::nullopt;
   }

@@ -8,8 +8,8 @@
 
 namespace ssdpulse::commands {
 
-/// The word that the fewest changes of single letters make of `wrong`: at most a third of its letters, and no more than
-/// three. Nothing if there is none; the first of several.
+/// The word that differs from `wrong` by the fewest single-letter changes: at most a third of its letters, and no more
+/// than three. Nothing if there is none; the first if there are several.
 std::optional<std::string> nearest(const std::string& wrong, const std::vector<std::string>& words);
 
 }  // namespace ssdpulse::commands

@@ -17,7 +17,7 @@ struct WhatIfArguments {
   client::WhatIfOptions what_if;
 };
 
-/// What goes into a URL as it is.
+/// Accepts only these characters, which go into a URL unescaped.
 CLI::Validator made_of(std::string characters, const std::string& name) {
   return CLI::Validator(
       [characters = std::move(characters)](const std::string& text) {

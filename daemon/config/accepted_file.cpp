@@ -13,7 +13,7 @@ namespace {
 
 const std::vector<std::string> kAcceptedKeys{"id", "device", "reason", "expires"};
 
-/// YYYY-MM-DD, so that dates compare as texts.
+/// YYYY-MM-DD, so that dates can be compared as text.
 bool is_date(std::string_view text) {
   constexpr std::string_view kForm = "dddd-dd-dd";
   if (text.size() != kForm.size()) {

@@ -17,8 +17,8 @@ namespace ssdpulse::config {
 inline constexpr const char* kAcceptedFile = "/etc/ssdpulse/accepted.yaml";
 
 struct AcceptedEntry {
-  std::string id;      // shell pattern of rules
-  std::string device;  // shell pattern of devices and mount points; *: all, and the host
+  std::string id;      // shell pattern for rules
+  std::string device;  // shell pattern for devices and mount points; *: all, and the host
   std::string reason;
   std::string expires;  // YYYY-MM-DD
   bool operator==(const AcceptedEntry&) const = default;

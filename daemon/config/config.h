@@ -15,8 +15,8 @@ namespace ssdpulse::config {
 /// queue latency, no in-flight, no requeues.
 enum class LatencyMode : std::uint8_t { full, completion_only };
 
-/// Whether a write of the page cache without a hint is asked for that of its file: automatic: on kernels whose bios
-/// lose it on the way.
+/// Whether a page-cache write without a hint gets the hint of its file. automatic: on kernels whose bios lose it on the
+/// way.
 enum class PageHints : std::uint8_t { automatic, always, never };
 
 /// Bytes: sockaddr_un has room for no more.
@@ -25,10 +25,10 @@ inline constexpr std::size_t kLongestSocketPath = 107;
 struct Web {
   std::vector<std::string> listen_address{"127.0.0.1:10936"};  // HOST:PORT, [IPV6]:PORT or :PORT (all addresses)
   std::string config_file;         // absolute; empty: plain HTTP, open to anyone who can connect
-  bool page = true;                // whether people are served too, or Prometheus alone
-  std::vector<std::string> hosts;  // names, besides localhost, by which people's browsers may call this host
+  bool page = true;                // whether people are served too, or only Prometheus
+  std::vector<std::string> hosts;  // names other than localhost by which people's browsers may address this host
   std::string socket;              // absolute path of a unix socket for commands of this host; empty: none
-  bool systemd_socket = false;     // of the command line alone: sockets come from systemd instead
+  bool systemd_socket = false;     // only from the command line: sockets come from systemd instead
   bool operator==(const Web&) const = default;
 };
 
@@ -45,7 +45,7 @@ struct Latency {
 
 struct Nvme {
   std::chrono::nanoseconds poll_interval = std::chrono::seconds(30);  // between two readings of one drive
-  std::string reader_socket;  // of a reader that is a service of its own; empty: the daemon starts one
+  std::string reader_socket;  // of a reader that runs as a separate service; empty: the daemon starts one
   bool operator==(const Nvme&) const = default;
 };
 
@@ -60,33 +60,33 @@ struct Writes {
 };
 
 struct Spikes {
-  std::chrono::nanoseconds floor = std::chrono::milliseconds(2);  // what is quicker is no spike, whatever it used to be
+  std::chrono::nanoseconds floor = std::chrono::milliseconds(2);  // anything faster is no spike, whatever is usual
   bool operator==(const Spikes&) const = default;
 };
 
-/// A shell glob on the path of a cgroup, and the name of whom it belongs to.
+/// A shell glob on the path of a cgroup, and the name of its owner.
 struct TenantPattern {
   std::string match;
   std::string tenant;
   bool operator==(const TenantPattern&) const = default;
 };
 
-/// Whether names of tenants are shown, hidden behind keyed hashes, or not told at all.
+/// Whether names of tenants are shown, hidden behind keyed hashes, or not shown at all.
 enum class TenantNames : std::uint8_t { full, hashed, off };
 
 struct Attribution {
   bool enabled = true;         // whether the kernel side counts by cgroup and by path at all
-  std::uint64_t tenants = 64;  // series of a device and operation; the rest is `other`
+  std::uint64_t tenants = 64;  // series per device and operation; the rest is `other`
   TenantNames names = TenantNames::full;
-  std::vector<TenantPattern> patterns;  // the first that matches wins over what the path says
+  std::vector<TenantPattern> patterns;  // the first that matches wins over the name in the path
   bool operator==(const Attribution&) const = default;
 };
 
 struct FlashModel {
   bool enabled = true;
   std::uint64_t memory_bytes = std::uint64_t{128} << 20;  // of all drives' models
-  bool virtual_disks = false;                             // also disks of which nobody knows what is behind them
-  std::uint32_t sample = 0;  // one of so many pages is followed, a power of two; 0: by the drive's size
+  bool virtual_disks = false;                             // also disks whose hardware is unknown
+  std::uint32_t sample = 0;  // one of this many pages is followed, a power of two; 0: by the drive's size
   bool operator==(const FlashModel&) const = default;
 };
 
@@ -97,19 +97,19 @@ struct History {
   bool operator==(const History&) const = default;
 };
 
-/// What the daemon bounds itself by.
+/// The daemon's limits on itself.
 struct Limits {
   double cpu_ratio = 0.02;  // of all CPUs' time, for the programs in the kernel; 0: none
-  std::chrono::nanoseconds after{std::chrono::minutes(1)};  // so long above it until something is left out
+  std::chrono::nanoseconds after{std::chrono::minutes(1)};  // time above it until something is left out
   bool operator==(const Limits&) const = default;
 };
 
 enum class MetricsProfile : std::uint8_t { full, fleet };
 
-/// What /metrics leaves out, unless it is asked for.
+/// What /metrics leaves out unless it is requested.
 struct Metrics {
   MetricsProfile profile = MetricsProfile::full;  // fleet: only what critical and warning alerts read
-  std::vector<std::string> exclude;               // of model::kMetricGroups, never self
+  std::vector<std::string> exclude;               // from model::kMetricGroups, never self
   bool operator==(const Metrics&) const = default;
 };
 

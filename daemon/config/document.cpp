@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// yaml-cpp's events -> Value, and Value -> YAML. The only file that includes yaml-cpp, and the border at which what it
-// throws becomes a problem in the report.
+// yaml-cpp's events -> Value, and Value -> YAML. The only file that includes yaml-cpp, and the boundary where its
+// exceptions become problems in the report.
 #include "daemon/config/document.h"
 
 #include <utf8.h>
@@ -22,15 +22,15 @@ Position position_of(const YAML::Mark& mark) {
   return mark.is_null() ? Position{} : Position{mark.line + 1, mark.column + 1};
 }
 
-/// Valid YAML that we do not take. Throwing is the only way to stop yaml-cpp half way; read_document catches it.
+/// Valid YAML that we do not accept. Throwing is the only way to stop yaml-cpp halfway; read_document catches it.
 struct Refusal : YAML::ParserException {
   using YAML::ParserException::ParserException;
 };
 
 [[noreturn]] void stop(const YAML::Mark& mark, const std::string& message) { throw Refusal(mark, message); }
 
-/// Where the first NUL, byte that is no UTF-8, or code point that is no character (U+FFFE, U+FDD0 and their like)
-/// stands, or the end: yaml-cpp would let them in, and write something else.
+/// The position of the first NUL, byte that is not UTF-8, or code point that is not a character (U+FFFE, U+FDD0 and the
+/// like), or the end: yaml-cpp would accept them, and write something else.
 std::size_t first_that_is_no_text(std::string_view text) {
   auto at = text.begin();
   for (const auto valid = utf8::find_invalid(text.begin(), text.end()); at != valid;) {
@@ -147,7 +147,7 @@ std::string_view line_of(std::string_view text, int line) {
   return text.substr(0, text.find('\n'));
 }
 
-/// yaml-cpp's own words, and what usually lies behind them in a file such as ours.
+/// yaml-cpp's own message, and its usual cause in a file like ours.
 std::string explain(const YAML::Exception& failure, std::string_view text) {
   const std::string_view line = line_of(text, failure.mark.line + 1);
   const std::string_view indent = line.substr(0, line.find_first_not_of(" \t"));
@@ -237,8 +237,8 @@ std::optional<Value> read_document(std::string_view text, Report& report) {
     return std::nullopt;
   }
   try {
-    // yaml-cpp takes the end of the input for a closing quote, so that a file cut off within one would pass; at an
-    // explicit end of document it complains.
+    // yaml-cpp treats the end of the input as a closing quote, so a file cut off within a quoted text would pass; it
+    // complains at an explicit end of document.
     std::istringstream input(std::string(text) + "\n...\n");
     YAML::Parser parser(input);
     TreeBuilder builder;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Value: a YAML document as a tree, before its meaning is looked at.
+// Value: a YAML document as a tree, before it is interpreted.
 // A tree of our own, because yaml-cpp's keeps only the first of two equal keys and expands aliases without bound. Size,
 // depth and number of values are bounded whatever the input; anchors, aliases and tags are rejected.
 #pragma once
@@ -42,12 +42,12 @@ Value make_scalar(std::string_view text, bool plain);
 /// "a list", "a mapping", ...: what the operator wrote instead of what was expected.
 std::string_view describe(Value::Kind kind);
 
-/// The one document of `text` (null when there is none); nothing, and one problem reported, if it is no valid YAML or
-/// beyond the bounds.
+/// The one document of `text` (null when there is none); nothing, and one problem reported, if it is not valid YAML or
+/// exceeds the bounds.
 std::optional<Value> read_document(std::string_view text, Report& report);
 
-/// YAML that read_document reads back. Every scalar is quoted unless marked plain, so that no other reader takes
-/// `on`, `0755` or `*` for what it is not.
+/// YAML that read_document reads back. Every scalar is quoted unless marked plain, so that no other reader
+/// takes `on`, `0755` or `*` for something else.
 std::string write_document(const Value& root);
 
 }  // namespace ssdpulse::config

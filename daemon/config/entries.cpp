@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks one mapping along the names that may stand in it, and reads the file that holds it.
+// Checks one mapping against the names that it may contain, and reads the file that holds it.
 #include "daemon/config/entries.h"
 
 #include <sys/stat.h>
@@ -16,7 +16,7 @@
 namespace ssdpulse::config {
 namespace {
 
-/// Levenshtein's: how many letters to insert, delete or replace.
+/// Levenshtein distance: how many letters to insert, delete or replace.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -32,7 +32,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string unknown_key(const std::string& name, const std::vector<std::string>& known) {
-  constexpr std::size_t kMostLetters = 64;  // no key is that long, and the distance to a hostile one takes its time
+  constexpr std::size_t kMostLetters = 64;  // no key is that long, and the distance to a hostile one would take long
   std::string_view nearest;
   std::size_t least = kMostLetters;
   for (const std::string& candidate : known) {
@@ -65,7 +65,7 @@ void visit_entries(const Value& mapping, const std::vector<std::string>& known, 
       continue;
     }
     if (const auto [first, is_new] = seen.emplace(name.text, name.at); !is_new) {
-      // A key of no list of ours may be a secret in the wrong place.
+      // A key that is not in a list of ours may be a secret in the wrong place.
       report.add(name.at, "duplicate key" + (known.empty() ? "" : " " + in_quotes(name.text)) + ", first on line " +
                               std::to_string(first->second.line) + "; expected each key once");
     }
@@ -75,7 +75,7 @@ void visit_entries(const Value& mapping, const std::vector<std::string>& known, 
     }
     Value value = entry.value;
     if (value.kind == Value::Kind::null) {
-      value.at = name.at;  // yaml-cpp places what is absent at the next token
+      value.at = name.at;  // yaml-cpp places an absent value at the next token
     }
     visit(name.text, value);
   }
@@ -91,7 +91,7 @@ util::Result<std::string> read_regular_file(const std::string& path) {
   }
   auto text = util::read_file(path, kMaxBytes);
   if (!text) {
-    // Its words name the path, as those of a problem do already.
+    // Its message names the path, which a problem does already.
     return text.error().error_number == EFBIG
                ? util::fail("is longer than " + std::to_string(kMaxBytes) + " bytes", EFBIG)
                : util::fail_errno("cannot be read", text.error().error_number);

@@ -17,8 +17,8 @@ std::string joined(const std::vector<std::string>& names);
 
 using Visit = std::function<void(const std::string& name, const Value& value)>;
 
-/// Calls `visit` for each entry with a known name, also for a second one of that name: its value may be wrong too.
-/// Without known names, any name is one.
+/// Calls `visit` for each entry with a known name, also for a second one of that name: its value may be wrong too. If
+/// no names are given, any name counts as known.
 void visit_entries(const Value& mapping, const std::vector<std::string>& known, Report& report, const Visit& visit);
 
 /// At most kMaxBytes of a regular file (never blocks on a pipe or a terminal). The error does not name the path.

@@ -195,9 +195,9 @@ struct SizeWithin {
   [[nodiscard]] Value write(std::uint64_t bytes) const { return make_scalar(format_size(bytes), true); }
 };
 
-/// A share in per cent; 0% for none.
+/// A share in percent; 0% for none.
 struct PercentOrNone {
-  double least;  // that is not none
+  double least;  // other than none
 
   void read(const Value& value, const Field& field, double& out) const {
     double percent = 0;
@@ -366,7 +366,7 @@ struct HostNames {
   [[nodiscard]] Value write(const std::vector<std::string>& names) const { return list_of(names); }
 };
 
-/// A list of groups of metrics. What says how far the others can be trusted is never left out.
+/// A list of metric groups. The group that shows how far the others can be trusted is never left out.
 struct GroupsToLeaveOut {
   void read(const Value& value, const Field& field, std::vector<std::string>& out) const {
     constexpr std::string_view kSelf = "self";
@@ -394,7 +394,7 @@ struct GroupsToLeaveOut {
   [[nodiscard]] Value write(const std::vector<std::string>& groups) const { return list_of(groups); }
 };
 
-enum class Takes : std::uint8_t { reload, restart };  // what it takes for a change of the key to have effect
+enum class Takes : std::uint8_t { reload, restart };  // what it takes for a change of the key to take effect
 
 template <typename Section, typename Held, typename Kind>
 Key key(std::string section, std::string name, Section Config::*in, Held Section::*at, Kind kind, Takes takes) {

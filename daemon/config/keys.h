@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of keys: which there are, what they may hold, and where a value goes.
+// The table of keys: which keys exist, what they may hold, and where a value goes.
 // A new key is one line of the table in keys.cpp and a field in config.h; the parser, print, the list of known keys and
 // the check for restarts all follow from it.
 #pragma once
@@ -27,7 +27,7 @@ struct Key {
   std::string section;
   std::string name;
   bool needs_restart = false;
-  std::function<void(const Value&, const Field&, Config&)> read;  // reports, and leaves the Config, when wrong
+  std::function<void(const Value&, const Field&, Config&)> read;  // if wrong, reports it and leaves Config unchanged
   std::function<Value(const Config&)> write;
   std::function<bool(const Config&, const Config&)> equal;
 

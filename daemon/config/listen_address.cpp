@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and writes listen addresses. Spellings of one address become one, so that duplicates can be seen.
+// Reads and writes listen addresses. All spellings of an address become one, so that duplicates can be detected.
 #include "daemon/config/listen_address.h"
 
 #include <arpa/inet.h>
@@ -18,7 +18,7 @@ constexpr std::size_t kMaxHostName = 253;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// The address as inet_ntop spells it; empty if it is none.
+/// The address as inet_ntop spells it; empty if it is not an address.
 std::string canonical_address(int family, const std::string& text) {
   std::array<unsigned char, sizeof(in6_addr)> address{};
   std::array<char, INET6_ADDRSTRLEN> spelling{};
@@ -29,7 +29,7 @@ std::string canonical_address(int family, const std::string& text) {
   return spelling.data();
 }
 
-/// Letters, digits, '-', '_' and '.' in lower case; empty if it is no host name.
+/// Letters, digits, '-', '_' and '.' in lower case; empty if it is not a host name.
 std::string canonical_name(std::string name) {
   std::transform(name.begin(), name.end(), name.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
@@ -69,7 +69,7 @@ util::Result<ListenAddress> parse_listen_address(std::string_view text) {
   if (host.find(':') != std::string::npos) {
     return wrong("has more than one colon: an IPv6 address needs brackets");
   }
-  // Only digits and dots: an IPv4 address is meant, and "127.1" would resolve to something else than it says.
+  // Only digits and dots: an IPv4 address is meant, and "127.1" would resolve to something else than it seems.
   const bool numeric = std::all_of(host.begin(), host.end(), [](char c) { return is_digit(c) || c == '.'; });
   address.host = numeric ? canonical_address(AF_INET, host) : canonical_name(host);
   if (address.host.empty()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the document along the table of keys: what is unknown or given twice is found here, for every key alike.
+// Checks the document against the table of keys: unknown and duplicate keys are found here, in the same way for all.
 #include "daemon/config/parse.h"
 
 #include <map>

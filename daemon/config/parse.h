@@ -15,7 +15,7 @@
 namespace ssdpulse::config {
 
 /// A whole Config, or every problem in the order of the text (invalid YAML is one problem: what comes after it has no
-/// meaning yet). Never a Config in part.
+/// meaning yet). Never a partial Config.
 using ParseOutcome = tl::expected<Config, std::vector<Problem>>;
 
 /// `file_name` only appears in the problems. Any bytes are safe, in bounded time and memory.

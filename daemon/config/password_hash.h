@@ -8,7 +8,7 @@
 
 namespace ssdpulse::config {
 
-/// What is wrong with it, nothing if it is right. Never repeats the text.
+/// What is wrong with it; nothing if it is right. Never repeats the text.
 std::optional<std::string> flaw_of_password_hash(std::string_view text);
 
 }  // namespace ssdpulse::config

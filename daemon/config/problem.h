@@ -30,7 +30,7 @@ std::string to_string(const Problem& problem);
 /// One line each, in the order given.
 std::string to_string(const std::vector<Problem>& problems);
 
-/// The text between single quotes, fit for one line of a log: shortened, and what is not printable ASCII escaped.
+/// The text between single quotes, fit for one log line: shortened, with everything but printable ASCII escaped.
 std::string in_quotes(std::string_view text);
 
 class Report {

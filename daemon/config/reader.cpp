@@ -39,7 +39,7 @@ std::optional<Configured> ConfigurationReader::answer() {
     if (!std::exchange(asked_again_, false)) {
       return configured;
     }
-    begin();  // the file may be another by now
+    begin();  // the file may have changed by now
     return std::nullopt;
   } catch (const std::exception& error) {  // out of memory, mostly
     return tl::make_unexpected(std::vector<std::string>{error.what()});

@@ -16,15 +16,15 @@ namespace ssdpulse::config {
 
 using Configured = tl::expected<Config, std::vector<std::string>>;
 
-/// Makes the effective configuration, from file and command line: at the start, and again on SIGHUP.
-/// Or every problem with it, one line each. May outlive its caller: captures values alone.
+/// Returns the effective configuration, from file and command line, at the start and again on SIGHUP; or every problem
+/// with it, one line each. May outlive its caller: captures only values.
 using Configure = std::function<Configured()>;
 
 class ConfigurationReader {
  public:
   explicit ConfigurationReader(Configure configure) : configure_(std::move(configure)) {}
 
-  /// Begins to read, or, while that is under way, will read once more.
+  /// Begins a reading or, while one is under way, schedules another.
   void ask();
 
   /// What was read, once for each reading. Never waits.

@@ -17,7 +17,7 @@ struct Unit {
   std::uint64_t factor;
 };
 
-// Each table by falling factor: the writer takes the first that divides, an error names the units in this order.
+// Each table by descending factor: the writer takes the first that divides; an error names the units in this order.
 constexpr Unit kDurationUnits[] = {{"d", 86'400'000'000'000},
                                    {"h", 3'600'000'000'000},
                                    {"m", 60'000'000'000},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The keys of the web configuration file, section by section. What only a TLS library can judge (whether a certificate
-// is one, whether a cipher suite is known) is left to the user of this.
+// is valid, whether a cipher suite is known) is left to the caller.
 #include "daemon/config/web_file.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ const std::vector<std::string> kClientAuthTypes{
     "NoClientCert",      "RequestClientCert",       "RequireAnyClientCert",
     "RequireClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert"};
 
-/// Which values a header may have; none: any. The exporters allow no other header either.
+/// Which values a header may have; none: any. The exporters do not allow other headers either.
 const std::map<std::string, std::vector<std::string>> kHeaders{{"Content-Security-Policy", {}},
                                                                {"Strict-Transport-Security", {}},
                                                                {"X-Content-Type-Options", {"nosniff"}},
@@ -32,7 +32,7 @@ bool has_control_character(std::string_view text) {
   return std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
 
-/// One key of a section: where it stands, and where its faults are reported.
+/// One key of a section: its full name, and where its faults are reported.
 struct Place {
   std::string key;
   Report& report;
@@ -69,7 +69,7 @@ void read_mapping(const std::string& section, const Value& value, Report& report
   });
 }
 
-/// A text that is not empty: PEM, where it stands in the file itself.
+/// A non-empty text: PEM that is in the file itself.
 Reader text_into(std::string& out) {
   return [&out](const Value& value, const Place& place) {
     if (place.is_scalar("a text", value) && value.text.empty()) {
@@ -85,7 +85,7 @@ Reader file_into(std::string& out, const std::filesystem::path& directory) {
     if (!place.is_scalar("a file name", value)) {
       return;
     }
-    // Not repeated: what stands here by mistake may be a key.
+    // Not repeated: what was put here by mistake may be a key.
     if (value.text.empty() || has_control_character(value.text) || value.text.find("-----BEGIN") != std::string::npos) {
       place.wrong(
           value,
@@ -146,7 +146,7 @@ std::size_t rank(const std::string& version) {
   return static_cast<std::size_t>(std::find(kVersions.begin(), kVersions.end(), version) - kVersions.begin());
 }
 
-/// What holds between the keys of the section.
+/// Checks what must hold between the keys of the section.
 void check_tls(const WebFile::Tls& tls, const Value& section, Report& report) {
   const Place place{"tls_server_config", report};
   const auto one_of_two = [&](const std::string& text, const std::string& file, const std::string& name, bool needed) {
@@ -207,7 +207,7 @@ void read_headers(const Value& value, const Place& place, WebFile& out) {
   visit_entries(value, names, place.report, [&](const std::string& name, const Value& held) {
     const Place header{place.key + "." + name, place.report};
     if (held.kind == Value::Kind::null || (held.kind == Value::Kind::scalar && held.text.empty())) {
-      return;  // as with the exporters: blank is not set
+      return;  // like the exporters: blank means not set
     }
     if (!header.is_scalar("a text", held)) {
       return;
@@ -224,7 +224,7 @@ void read_headers(const Value& value, const Place& place, WebFile& out) {
 }
 
 void read_http(const Value& value, Report& report, WebFile& out) {
-  bool http2 = false;  // permits it; HTTP/1.1 is what every client of HTTP/2 falls back to
+  bool http2 = false;  // only permits it; every HTTP/2 client can fall back to HTTP/1.1
   read_mapping("http_server_config", value, report,
                {{"http2", boolean_into(http2)},
                 {"headers", [&out](const Value& held, const Place& place) { read_headers(held, place, out); }}});
@@ -239,7 +239,7 @@ void read_users(const Value& value, Report& report, WebFile& out) {
   visit_entries(value, {}, report, [&](const std::string& name, const Value& held) {
     const Place place{section.key, report};
     if (name.empty() || name.find(':') != std::string::npos || has_control_character(name)) {
-      // Not repeated: behind the colon may be a password.
+      // Not repeated: there may be a password after the colon.
       place.wrong(held,
                   "this cannot be a user name: it is empty, or contains a colon or a control character; expected NAME: "
                   "BCRYPT_HASH");

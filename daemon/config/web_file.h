@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// WebFile: TLS, users and headers, as the file behind web.config_file has them, in the format that Prometheus exporters
-// share (github.com/prometheus/exporter-toolkit, docs/web-configuration.md).
+// WebFile: TLS, users and headers from the file in web.config_file, in the format that Prometheus exporters share
+// (github.com/prometheus/exporter-toolkit, docs/web-configuration.md).
 // Only parses: reads no certificate and knows no TLS library. No message repeats a secret. Stricter than the exporters:
-// an empty file or section is an error, so that a truncated file cannot remove the protection, and so is what we do not
-// support (rate_limit).
+// an empty file or section is an error, so that a truncated file cannot remove the protection, and so is anything that
+// we do not support (rate_limit).
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ namespace ssdpulse::config {
 
 struct WebFile {
   struct Tls {
-    std::string cert;  // PEM text; or else
+    std::string cert;  // PEM text; or instead
     std::string cert_file;
     std::string key;
     std::string key_file;
@@ -29,7 +29,7 @@ struct WebFile {
     std::vector<std::string> client_allowed_sans;
     std::string min_version = "TLS12";
     std::string max_version = "TLS13";
-    std::vector<std::string> cipher_suites;      // the names of the IANA
+    std::vector<std::string> cipher_suites;      // IANA's names
     std::vector<std::string> curve_preferences;  // as Go calls them
     bool prefer_server_cipher_suites = true;
     bool operator==(const Tls&) const = default;

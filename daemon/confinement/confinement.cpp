@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list names what is refused, not what is allowed: a C library that does an old thing with a new call must not
-// break the daemon. The unit for systemd adds the list of what is allowed.
+// The list names the calls that are refused, not those allowed: a C library that does an old thing with a new call must
+// not break the daemon. The systemd unit adds the list of allowed calls.
 #include "daemon/confinement/confinement.h"
 
 #include <fcntl.h>
@@ -27,22 +27,22 @@ constexpr mode_t kHistoryMode = 0750;
 constexpr std::uint64_t kSocketType = 0xf;  // the rest are flags
 
 constexpr SystemCall kRefused[] = {
-    // The tables are mapped and the programs attached: bpf() only reports how often they ran.
+    // The tables are mapped and the programs attached: bpf() is only needed to report how often they ran.
     {"bpf", When::argument_is_not, 0, BPF_OBJ_GET_INFO_BY_FD},
-    // Listening sockets, the journal's and the one for uevents are there. A stream is how one speaks to those who run
-    // other programs (service managers, container engines), and AF_UNIX takes SOCK_RAW for a datagram.
+    // The listening sockets, the journal's and the one for uevents are already open. A stream leads to services that
+    // run other programs (service managers, container engines), and AF_UNIX treats SOCK_RAW as a datagram.
     {"socket", When::argument_is_not, 0, AF_UNIX},
     {"socket", When::argument_is, 1, SOCK_STREAM, kSocketType},
     {"socket", When::argument_is, 1, SOCK_RAW, kSocketType},
-    {"socketpair"},  // of which one end can still send to anybody
-    // What is open is read, written, mapped. This alone is how the C library finds out what is a terminal.
+    {"socketpair"},  // one end of which can still send to anybody
+    // Open files are read, written, mapped. The only ioctl needed is the one by which the C library recognizes a
+    // terminal.
     {"ioctl", When::argument_is_not, 1, TCGETS},
-    // What files are, and the length of those that were never opened; SQLite as root tries to give its journal away to
-    // the owner of the database, who is root then, and continues.
+    // The attributes of files, and the length of those never opened. As root, SQLite tries to give its journal to the
+    // owner of the database, which then is root, and continues if that fails.
     {"truncate"},
     {"truncate64"},
-    // Opening a file to read, or for nothing at all, empties it too if asked to, and before 6.2 Landlock lets that
-    // pass.
+    // O_TRUNC empties a file even if it is opened to read, or for nothing at all, and before 6.2 Landlock allows that.
     {"open", When::argument_is, 1, O_TRUNC, O_TRUNC | O_ACCMODE},
     {"open", When::argument_is, 1, O_TRUNC | O_ACCMODE, O_TRUNC | O_ACCMODE},
     {"openat", When::argument_is, 2, O_TRUNC, O_TRUNC | O_ACCMODE},
@@ -98,11 +98,11 @@ constexpr SystemCall kRefused[] = {
     {"personality"},
     {"userfaultfd"},
     {"perf_event_open"},
-    // Would do all of the above, and open files, without asking this list.
+    // These could do all of the above, and open files, bypassing this list.
     {"io_uring_setup"},
     {"io_uring_enter"},
     {"io_uring_register"},
-    // What the host looks like.
+    // The layout of the host: mounts, namespaces, swap, nodes.
     {"mount"},
     {"umount2"},
     {"pivot_root"},
@@ -157,7 +157,7 @@ constexpr SystemCall kRefused[] = {
 
 util::Result<void> refuse_calls_of_others(Partners partners) {
   std::vector<SystemCall> refused(std::begin(kRefused), std::end(kRefused));
-  // abort() is a signal to oneself.
+  // abort() sends a signal to its own process.
   refused.push_back({"tgkill", When::argument_is_not, 0, static_cast<std::uint64_t>(::getpid())});
   if (!partners.log_reader) {
     refused.push_back({"socket", When::argument_is, 1, SOCK_SEQPACKET, kSocketType});
@@ -171,7 +171,7 @@ util::Result<void> refuse_calls_of_others(Partners partners) {
 
 util::Result<void> confine(const std::string& history_directory, Partners partners) {
   if (!history_directory.empty()) {
-    ::mkdir(history_directory.c_str(), kHistoryMode);  // what is wrong with it, the history will say
+    ::mkdir(history_directory.c_str(), kHistoryMode);  // if this fails, the history reports why
   }
   if (auto dropped = keep_capabilities({}); !dropped) {
     return dropped;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What remains to the process that serves clients, once its programs are attached and its reader runs: its memory, its
-// sockets, files to read and its history. Whoever took it over could do no more.
+// What can the process that serves clients still use, once its programs are attached and its reader runs? Its memory,
+// its sockets, files to read and its history. An attacker who took it over could use no more.
 #pragma once
 
 #include <string>
@@ -9,20 +9,20 @@
 
 namespace ssdpulse::confinement {
 
-/// Which new sockets may still be opened. A filter cannot see to whom: such a socket can be sent to any listener of its
+/// Which new sockets may still be opened. A filter cannot see the peer: such a socket can send to any listener of its
 /// kind that the user may reach.
 struct Partners {
-  bool log_reader = false;       // unix sockets of messages
+  bool log_reader = false;       // unix sockets for messages (SOCK_SEQPACKET)
   bool service_manager = false;  // unix datagrams
 };
 
-/// For good: no capability, nothing to open below /dev, nothing to write but in `history_directory` (made if its parent
-/// is there; "": none), bpf() only to ask for information, no new program, no signal to others, no mount, no module, no
-/// socket but to `partners`. Before there are other threads. A kernel without Landlock leaves opening files to the
-/// user's rights: that is logged.
+/// Permanently: no capability, nothing opened below /dev, nothing written except in `history_directory` (made if its
+/// parent exists; "": none), bpf() only to ask for information, no new program, no signal to others, no mount, no
+/// module, no socket except to `partners`. Call it before there are other threads. Without Landlock in the kernel, only
+/// the user's rights limit which files can be opened: that is logged.
 util::Result<void> confine(const std::string& history_directory, Partners partners);
 
-/// The last part alone: the system calls that are refused.
+/// Only the last part: refuses the system calls.
 util::Result<void> refuse_calls_of_others(Partners partners);
 
 }  // namespace ssdpulse::confinement

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// By system call: the C library has no wrappers, and headers of older kernels not all rights.
+// Makes the system calls itself: the C library has no wrappers, and headers of older kernels lack some of the rights.
 #include "daemon/confinement/file_access.h"
 
 #include <dirent.h>
@@ -28,7 +28,7 @@ constexpr std::uint64_t kWrite = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS
                                  LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM;
 constexpr std::uint64_t kOfDirectoriesAlone = ~(kRead | LANDLOCK_ACCESS_FS_WRITE_FILE | kTruncate);
 
-/// What lies there, as it is known without asking anybody: a mount whose server is gone would be waited for for ever.
+/// The status of the file as it is known without asking a server: a mount whose server is gone would block forever.
 std::optional<struct statx> status_of(const util::UniqueFd& place) {
   struct statx status {};
   constexpr int kFlags = AT_EMPTY_PATH | AT_STATX_DONT_SYNC;
@@ -40,7 +40,7 @@ std::optional<struct statx> status_of(const util::UniqueFd& place) {
 
 class Ruleset {
  public:
-  /// Handles what this kernel knows of reading and writing.
+  /// Handles all rights to read and write that this kernel knows.
   static util::Result<Ruleset> make(long version) {
     landlock_ruleset_attr handled{};
     handled.handled_access_fs = kRead | kWrite | (version >= 3 ? kTruncate : 0);
@@ -51,7 +51,7 @@ class Ruleset {
     return Ruleset(std::move(fd), handled.handled_access_fs);
   }
 
-  /// What is not there is not allowed, and no error.
+  /// A path that does not exist is not allowed, which is no error.
   util::Result<void> allow(const util::UniqueFd& path, std::uint64_t access) {
     const auto status = status_of(path);
     if (!status) {
@@ -91,13 +91,13 @@ bool is_same(const util::UniqueFd& a, const util::UniqueFd& b) {
          one->stx_ino == other->stx_ino;
 }
 
-/// Not a device, to which a link in the root may lead.
+/// False for a device, to which a link in the root may lead.
 bool is_file_or_directory(const util::UniqueFd& place) {
   const auto status = status_of(place);
   return status && (S_ISREG(status->stx_mode) || S_ISDIR(status->stx_mode));
 }
 
-/// Rules allow, none forbids: all that is in the root but /dev is named.
+/// Rules can only allow, not forbid: so they name everything in the root except /dev.
 util::Result<void> allow_reading_all_but_devices(Ruleset& rules) {
   const std::unique_ptr<DIR, int (*)(DIR*)> root(::opendir("/"), ::closedir);
   if (!root) {

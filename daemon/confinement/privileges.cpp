@@ -12,7 +12,7 @@ namespace {
 
 using Capabilities = std::unique_ptr<std::remove_pointer_t<cap_t>, int (*)(void*)>;
 
-/// Those of `wanted` that `held` has, permitted and effective alike.
+/// Copies those of `wanted` that `held` has, both as permitted and as effective.
 bool copy_permitted(cap_t held, std::span<const int> wanted, cap_t kept) {
   for (const cap_value_t capability : wanted) {
     cap_flag_value_t permitted = CAP_CLEAR;

@@ -8,8 +8,8 @@
 
 namespace ssdpulse::confinement {
 
-/// Gives up every capability but those of `wanted` (CAP_...) that the process has: in all sets, the bounding set where
-/// permitted, and the way to gain any back (no_new_privs). None of `wanted` need be there.
+/// Gives up every capability except those of `wanted` (CAP_...) that the process has: in all sets, in the bounding set
+/// if permitted, and with no way to regain any (no_new_privs). The process need not have any of `wanted`.
 /// Applies to the calling thread and to threads started later: call it before there are others.
 util::Result<void> keep_capabilities(std::span<const int> wanted);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is a check? It returns what is wrong; nothing where all is well. A new one is a file in `running` or `host` and
-// one line in checks.h and check_list.cpp.
+// What is a check? It returns the problems that it finds; none if all is well. A new one needs a file in `running` or
+// `host`, and a line each in checks.h and check_list.cpp.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace ssdpulse::doctor {
 template <typename Facts>
 struct Check {
   std::string_view id;    // stable; of letters, digits and hyphens
-  std::string_view well;  // what is to be said where nothing is wrong
+  std::string_view well;  // what to say if nothing is wrong
   Findings (*look)(const Facts&);
 };
 using RunningCheck = Check<model::Snapshot>;

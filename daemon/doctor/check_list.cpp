@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which order is it said? What costs most first: no device, no source, then single things.
+// In which order are the findings shown? What costs most comes first: no device, no source, then single things.
 #include <algorithm>
 #include <array>
 

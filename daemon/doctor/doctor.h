@@ -16,11 +16,11 @@ namespace ssdpulse::doctor {
 
 using Findings = std::vector<model::Finding>;
 
-/// Of a running daemon, in the order of the list of checks. Every check is there: `ok` where all is measured.
-/// `info`: it is not measured, and nothing on this host would change that, or somebody wanted it so.
+/// For a running daemon, in the order of the list of checks. Every check is included: `ok` if everything is measured.
+/// `info`: something is not measured, but nothing on this host would change that, or somebody chose it.
 Findings examine(const model::Snapshot& snapshot);
 
-/// What a daemon would meet that was started with this configuration by whoever asks.
+/// What a daemon would find if the caller started it with this configuration.
 struct Start {
   model::HostProbe host;
   std::vector<std::uint16_t> ports;    // that it would listen on
@@ -28,8 +28,8 @@ struct Start {
 };
 Findings examine(const Start& start);
 
-/// Instead of what a daemon knows. `status`: of HTTP, of an answer without findings; 0: whatever else came instead of
-/// one; nothing: nobody answered. `why`: the same in words, and what to do.
+/// Replaces the findings of a daemon that gave none. `status`: the HTTP status of its answer; 0: something else came
+/// instead of an answer; nothing: nobody answered. `why`: the same in words, and what to do.
 model::Finding unanswered(std::optional<int> status, const std::string& why);
 
 /// Whether something is not measured that could be.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings that a running daemon and a host without one share: what changes it, and what that costs, is said once.
+// Findings that a running daemon and a host without one share: the remedy, and what it costs, is written only once.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace ssdpulse::doctor {
 /// The kernel does not stamp the requests of this device.
 model::Finding not_stamped(const std::string& device);
 
-/// The kernel shows no addresses of its functions. `found`, `why` and `change`: in the words of whoever noticed.
+/// The kernel shows no addresses of its functions. `found`, `why` and `change`: in the words of the caller.
 model::Finding no_kernel_symbols(std::string found, std::string why, std::string change);
 
 }  // namespace ssdpulse::doctor

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Since when is something not measured? Remembers when each finding of the doctor was first seen, for as long as it
-// stays. One thread feeds it, any number read.
+// stays. One thread feeds it, any number may read it.
 #pragma once
 
 #include <chrono>
@@ -15,10 +15,10 @@ namespace ssdpulse::doctor {
 
 class Onsets {
  public:
-  /// Looks at every tenth Snapshot: what is missing for good does not come and go by the second.
+  /// Looks at every tenth Snapshot: what is permanently missing does not change by the second.
   void observe(const model::Snapshot& snapshot);
 
-  /// The findings of this Snapshot, each with its beginning where it has none of its own.
+  /// The findings of this Snapshot, each with the time of its beginning, unless it already has one.
   [[nodiscard]] Findings examine(const model::Snapshot& snapshot) const;
 
  private:

@@ -33,7 +33,7 @@ model::Finding unanswered(std::optional<int> status, const std::string& why) {
   const Words words = status ? words_of(*status) : Words{"nothing is measured", "systemctl enable --now ssdpulse"};
   model::Finding finding;
   finding.id = "daemon";
-  // Whoever answers may well measure.
+  // A daemon that answers may well be measuring.
   finding.verdict = status ? model::Verdict::unknown : model::Verdict::danger;
   finding.found = words.found;
   finding.why = why;

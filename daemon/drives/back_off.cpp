@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 constexpr auto kNear = 50ms;  // how long after a log read an I/O may suffer from it
 constexpr auto kCalm = 24h;
 
-/// A drive whose reads and writes take this much longer near log reads is asked less often.
+/// A drive whose reads and writes take this much longer near log reads is polled less often.
 constexpr double kBearableEffect = 2.0;
 constexpr unsigned kMostPatience = 8;
 
@@ -54,7 +54,7 @@ void LogReadWatch::measure(const model::LatencyWords& words, const std::string& 
     measured_at_ = patience_.of(model);
   };
   if (measured_at_ != patience_.of(model)) {
-    begin_anew();  // an equal drive has changed the pace
+    begin_anew();  // a drive of the same model has changed the pace
   }
   if (const auto near = model::added(words_before_, words); near && !for_a_spike_) {
     effect_.add_near(*near);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BlockLayer: what the block layer reports about a device right now, for those who cannot wait for the next snapshot.
-// Implemented by the sampler; tests have their own.
+// BlockLayer: what the block layer reports about a device right now, for callers that cannot wait for the next
+// snapshot. Implemented by the sampler; tests have their own.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ class BlockLayer {
   BlockLayer& operator=(const BlockLayer&) = delete;
   virtual ~BlockLayer() = default;
 
-  /// Counted up to this moment, all zero before the first I/O; null where the device is not measured, or has no place.
+  /// Counted up to this moment, all zero before the first I/O; null if the device is not measured, or has no place.
   virtual std::shared_ptr<const model::DeviceIo> device(const std::string& name) = 0;
 
-  /// Bytes that one request to the device can have at most; nothing where that is not known.
+  /// The largest size of one request to the device, in bytes; nothing if it is not known.
   [[nodiscard]] virtual std::optional<std::uint64_t> largest_request_bytes(const std::string& name) const = 0;
 
   /// Runs of our programs that the kernel has skipped so far, whatever device they were for.

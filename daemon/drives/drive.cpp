@@ -44,7 +44,7 @@ void PolledDrive::update(nvme::NvmeSubsystem subsystem) {
   subsystem_ = std::move(subsystem);
 }
 
-/// Polls are so far apart.
+/// The time from one poll to the next.
 std::chrono::nanoseconds PolledDrive::pace() const { return interval_ * lessons_.patience.of(subsystem_.model); }
 
 void PolledDrive::cannot_be_read(const char* kind, const std::string& reason) {
@@ -73,7 +73,7 @@ bool PolledDrive::can_be_asked() {
     cannot_be_read("not_live", "controller state " + subsystem_.state);
     return false;
   }
-  // Between a removal and the news of it, the number may have been given to another drive.
+  // Before we hear of a removal, the number may have been given to another drive.
   const std::string serial = nvme::controller_serial(subsystem_.controller, lessons_.sys_root);
   if (!serial.empty() && serial != subsystem_.serial) {
     replaced_ = true;
@@ -83,7 +83,7 @@ bool PolledDrive::can_be_asked() {
   return true;
 }
 
-/// Under a shorter interval the drive is asked as much sooner, which leaves drives spread out.
+/// With a shorter interval, the wait for the next poll shrinks in proportion, which keeps drives spread out.
 void PolledDrive::keep_interval(std::chrono::nanoseconds interval, SteadyTime now) {
   const auto slack_before = slack(now);
   const auto before = std::exchange(interval_, interval);
@@ -136,7 +136,7 @@ void PolledDrive::begin_poll(SteadyTime now, bool early, bool asked_for, BlockLa
     const bool wanted = asked_for || written || counters_in_doubt_ || now - media_read_at_ >= kMediaAtLeast;
     poller_.begin(wanted ? Extent::media : Extent::wear);
   }
-  finish_poll(now, block);  // where there is nothing to ask
+  finish_poll(now, block);  // in case there is nothing to ask
 }
 
 void PolledDrive::sent(SteadyTime now) {
@@ -224,19 +224,19 @@ void PolledDrive::tell_state(SteadyTime now) {
   }
 }
 
-/// So much older than it should be may a figure be.
+/// How much older than it should be a figure may be.
 std::chrono::nanoseconds PolledDrive::slack(SteadyTime now) const {
   const auto former = now < former_slack_until_ ? former_slack_ : 0ns;
   return std::max<std::chrono::nanoseconds>(kForgetAfterIntervals * pace(), former);
 }
 
-/// Old figures are no figures.
+/// Figures that are too old count as unknown.
 bool PolledDrive::known_now(SteadyTime now) const {
   const auto forgotten = std::max<std::chrono::nanoseconds>(slack(now), kForgetAfter);
   return identity_ && succeeded_at_ && now - *succeeded_at_ <= forgotten;
 }
 
-/// Counters of a drive that is not written to need not be read to be right.
+/// The counters of a drive that is not written to stay right without being read.
 std::vector<model::NvmeValue> PolledDrive::values(SteadyTime now) const {
   return values_.since(now - kMediaAtLeast - slack(now));
 }

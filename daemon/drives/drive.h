@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// PolledDrive: one drive from its first poll to its removal: when it is asked for what, and what is known of it.
-// Keeps the schedule of the drive and passes its answers to what knows their meaning: values, back-off, readings for
-// the stages. Holds no descriptor and sends nothing itself: the monitor carries requests and answers. One thread.
+// PolledDrive: one drive from its first poll to its removal: when is it asked for what, and what is known about it?
+// Keeps the drive's schedule and passes its answers to the code that interprets them: values, back-off, readings for
+// the stages. Holds no descriptor and sends nothing itself: the monitor carries requests and answers. Used by one
+// thread.
 #pragma once
 
 #include <chrono>
@@ -27,39 +28,39 @@ struct DriveLessons {
   nvme::RefusedPages refused;
   Patience patience;
   std::string sys_root = "/sys";
-  log::Limiter limiter{std::chrono::minutes(10)};  // of lines that one drive could write all the time
+  log::Limiter limiter{std::chrono::minutes(10)};  // for lines that one drive could cause all the time
 };
 
 class PolledDrive {
  public:
-  /// `stagger`: by how much the drive's second poll is later than an interval, so that drives are spread out.
+  /// `stagger`: how much later than one interval the drive's second poll is, so that drives are spread out.
   PolledDrive(nvme::NvmeSubsystem subsystem, DriveLessons& lessons, SteadyTime first_poll,
               std::chrono::nanoseconds stagger);
 
-  /// What sysfs says of it now; its controller may be another one of the same subsystem.
+  /// What sysfs reports about the drive now; its controller may be another one of the same subsystem.
   void update(nvme::NvmeSubsystem subsystem);
 
   /// Begins a poll if one is due and the drive can be asked.
   void advance(SteadyTime now, std::chrono::nanoseconds interval, BlockLayer& block);
-  /// Someone needs more than the last poll reported. Polled early, but never nearer to the last poll than the
+  /// Someone needs more than the last poll reported: polls early, but never sooner after the last poll than the
   /// shortest interval that may be configured.
   void poll_soon() { soon_ = true; }
-  /// The next command; the caller says with sent() that it is on its way.
+  /// The next command; the caller reports with sent() that it is on its way.
   std::optional<nvme::Request> next() { return poller_.next(); }
   void sent(SteadyTime now);
   void answer(const nvme::Response& response, SteadyTime now, BlockLayer& block);
 
   /// When advance() has something to do before the next tick.
   [[nodiscard]] std::optional<SteadyTime> deadline() const { return watch_.near_until(); }
-  /// The command that is unanswered will not be: no drive takes that long, so its answer was lost.
+  /// The outstanding command will never be answered: no drive takes that long, so the answer was lost.
   [[nodiscard]] bool given_up(SteadyTime now) const;
-  /// Another drive has the controller's number by now: sysfs must be read again.
+  /// Another drive now has the controller's number: sysfs must be read again.
   [[nodiscard]] bool replaced() const { return replaced_; }
 
-  /// The newest reading of its write counters needs another one to confirm it, however idle the drive.
+  /// The newest reading of its write counters needs another one to confirm it, however idle the drive is.
   void read_counters_again() { counters_in_doubt_ = true; }
 
-  /// With the readings since the last call.
+  /// Includes the readings since the last call.
   model::DriveTick look(SteadyTime now);
   [[nodiscard]] std::string name() const { return "nvme" + std::to_string(subsystem_.controller); }
 
@@ -84,7 +85,7 @@ class PolledDrive {
   bool changed_ = false;   // since poller_ was made
   bool replaced_ = false;  // and not updated yet
   std::chrono::nanoseconds interval_{};
-  std::chrono::nanoseconds former_slack_{};  // of a longer interval, which holds until the drive could be asked again
+  std::chrono::nanoseconds former_slack_{};  // of a longer interval; valid until the drive could be polled again
   SteadyTime former_slack_until_;
   SteadyTime due_;
   SteadyTime polled_at_;
@@ -94,9 +95,9 @@ class PolledDrive {
   SteadyTime media_read_at_;            // last reading of the pages that count media writes
   DriveWrites before_;                  // block layer, when the poll began
   DriveWrites at_media_;                // when the last reading of those pages began
-  std::optional<SteadyTime> asked_at_;  // of the command that is unanswered
+  std::optional<SteadyTime> asked_at_;  // of the outstanding command
   bool silence_noticed_ = false;        // of that command
-  bool told_up_ = false;                // what the log says of it
+  bool told_up_ = false;                // what the log last reported
 
   std::shared_ptr<const model::NvmeIdentity> identity_;
   model::NvmePolling polling_;

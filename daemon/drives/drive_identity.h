@@ -9,10 +9,10 @@
 
 namespace ssdpulse::drives {
 
-/// Until the drive has said more.
+/// Used until the drive itself has reported more.
 std::shared_ptr<const model::NvmeIdentity> identity_from_sysfs(const nvme::NvmeSubsystem& subsystem);
 
-/// Namespaces come and go between two identifications of their drive: those that sysfs has now.
+/// With the namespaces that sysfs has now: they appear and disappear between two identifications of their drive.
 std::shared_ptr<const model::NvmeIdentity> with_namespaces(std::shared_ptr<const model::NvmeIdentity> identity,
                                                            const nvme::NvmeSubsystem& subsystem);
 

@@ -12,7 +12,7 @@ std::uint64_t losses_of(const model::DeviceIo& io) {
   return io.losses[model::index(model::Loss::completion_missed)] + io.losses[model::index(model::Loss::stray)];
 }
 
-/// Passthrough may write, and says neither whether nor how much.
+/// Passthrough may write, but shows neither whether nor how much.
 std::uint64_t activity_of(const model::DeviceIo& io) {
   const model::OperationIo& passthrough = io.operation(Operation::passthrough);
   return io.operation(Operation::write).bytes + io.operation(Operation::write_zeroes).bytes + passthrough.issues +

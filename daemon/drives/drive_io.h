@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the block layer did on all namespaces of a drive.
+// What did the block layer do on all namespaces of a drive?
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace ssdpulse::drives {
 
-/// Up to one moment. Absent: not all namespaces are measured, or there is none.
+/// Totals up to one moment. Absent: not all namespaces are measured, or there is none.
 struct DriveWrites {
   std::optional<analysis::BlockWrites> done;
-  /// Differs from an earlier one if anything was done that may have written.
+  /// Differs from an earlier value if anything was done that may have written.
   std::optional<std::uint64_t> activity;
   std::optional<std::uint64_t> largest_request_bytes;
 };

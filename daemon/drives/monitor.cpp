@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Refused pages are tried again now and then: FDP can be switched on, firmware can learn.
+/// Refused pages are tried again now and then: FDP can be switched on, new firmware can support more.
 constexpr auto kRefusalsLast = 24h;
 
 std::string key_of(const nvme::NvmeSubsystem& subsystem) { return subsystem.nqn + '\n' + subsystem.serial; }
@@ -26,7 +26,7 @@ util::Result<std::unique_ptr<DriveMonitor>> DriveMonitor::start(std::chrono::nan
     return tl::make_unexpected(reader.error());
   }
   auto monitor = std::make_unique<DriveMonitor>(std::move(*reader), poll_interval);
-  monitor->reconnect(std::chrono::steady_clock::now());  // to one that is somewhere else, if it is there
+  monitor->reconnect(std::chrono::steady_clock::now());  // to a reader that is a separate service, if it is there
   return monitor;
 }
 
@@ -85,7 +85,7 @@ void DriveMonitor::refresh_drives() {
     }
     ++number;
   }
-  // What is gone does not get its answer.
+  // Drives that are gone do not get their answers.
   for (auto entry = outstanding_.begin(); entry != outstanding_.end();) {
     entry = drives_.count(entry->second) == 0 ? outstanding_.erase(entry) : std::next(entry);
   }
@@ -152,8 +152,9 @@ void DriveMonitor::reconnect(SteadyTime now) {
   }
 }
 
-/// A connection alone says little: systemd takes it for a reader that cannot start, and one that serves another daemon
-/// ends it at once. So an answer is waited for, or, where there is nothing to ask, whether it lasts.
+/// A connection alone proves little: systemd accepts it for a reader that cannot start, and a reader that serves
+/// another daemon closes it at once. So this waits for an answer or, if there is nothing to ask, for the connection to
+/// last.
 void DriveMonitor::note_that_it_serves(SteadyTime now) {
   const bool lasts = drives_.empty() && reconnected_at_ && now - *reconnected_at_ >= reconnect_pause_;
   if (!may_ask_ || status_.up || !(answered_ || lasts)) {
@@ -176,7 +177,7 @@ void DriveMonitor::note_garbage() {
   }
 }
 
-/// It would read other pages than are meant. Its socket is kept, to see it end.
+/// Such a reader would read other pages than those meant. Its socket is kept, to notice when it ends.
 void DriveMonitor::note_other_version() {
   if (!reader_->misunderstood() || !std::exchange(may_ask_, false)) {
     return;
@@ -189,7 +190,7 @@ void DriveMonitor::note_other_version() {
   }
 }
 
-/// The answer was in a message that was dropped, or the kernel itself has lost the command.
+/// The answer was in a message that was dropped, or the kernel itself lost the command.
 void DriveMonitor::give_up(PolledDrive& drive, const std::string& key, BlockLayer& block) {
   for (auto entry = outstanding_.begin(); entry != outstanding_.end(); ++entry) {
     if (entry->second == key) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DriveMonitor: the host's NVMe drives, and when each is polled.
+// DriveMonitor: which NVMe drives does the host have, and when is each polled?
 // Keeps one PolledDrive per subsystem, carries its requests to the reader process and the answers back, and never waits
 // for any of it. Owned by the daemon's one thread.
 #pragma once
@@ -22,37 +22,37 @@ namespace ssdpulse::drives {
 
 class DriveMonitor {
  public:
-  /// Starts the reader process, which takes along the right to send admin commands: before the daemon gives up its own,
-  /// and before it has threads. A host without NVMe drives has a reader too, for those that will come.
-  /// Or asks the one that a service manager keeps at `reader_socket`, whenever it is there.
+  /// Starts the reader process, which inherits the right to send admin commands: call this before the daemon gives up
+  /// its own, and before it has threads. A host without NVMe drives has a reader too, for drives added later.
+  /// Or uses the reader that a service manager keeps at `reader_socket`, whenever it is there.
   static util::Result<std::unique_ptr<DriveMonitor>> start(std::chrono::nanoseconds poll_interval,
                                                            const std::string& reader_socket);
-  /// With a reader that was started already, and another sysfs. `reconnect_pause`: between two attempts to reach one
-  /// that is a service of its own.
+  /// With a reader that is already started, and another sysfs. `reconnect_pause`: between two attempts to reach a
+  /// reader that is a separate service.
   DriveMonitor(std::unique_ptr<nvme::ReaderClient> reader, std::chrono::nanoseconds poll_interval,
                std::string sys_root = "/sys", std::chrono::nanoseconds reconnect_pause = std::chrono::seconds(5));
 
   void set_poll_interval(std::chrono::nanoseconds interval) { interval_ = interval; }
 
-  /// Readable when an answer has come; -1 when there is no reader any more.
+  /// Readable when an answer has arrived; -1 when there is no reader any more.
   [[nodiscard]] int descriptor() const;
-  /// When advance() wants to be called before the next tick.
+  /// When advance() must be called before the next tick.
   [[nodiscard]] std::optional<SteadyTime> deadline() const;
 
-  /// Drives came or went, or may have.
+  /// Drives were added or removed, or may have been.
   void refresh_drives();
-  /// Takes answers, begins polls that are due, sends what there is to send. Cheap when there is nothing.
+  /// Takes answers, begins polls that are due, sends requests that are waiting. Cheap when there is nothing to do.
   void advance(BlockLayer& block);
 
-  /// The drive of this controller (nvme0) is asked early: see PolledDrive::poll_soon.
+  /// The drive of this controller (nvme0) is polled early: see PolledDrive::poll_soon.
   void poll_soon(const std::string& controller);
 
   /// The drive of this key is asked for its write counters again: see PolledDrive::read_counters_again.
   void read_counters_again(const std::string& key);
 
-  /// What is known of the drives, sorted by controller, and what was read since the last call.
+  /// What is known about the drives, sorted by controller, and what was read since the last call.
   std::vector<model::DriveTick> look(SteadyTime now);
-  /// How well they can be read together.
+  /// How well the drives can be read as a whole.
   [[nodiscard]] const model::SourceStatus& status() const { return status_; }
 
  private:
@@ -72,9 +72,9 @@ class DriveMonitor {
   std::map<std::uint64_t, std::string> outstanding_;  // request -> drive
   SteadyTime refusals_forgotten_at_ = std::chrono::steady_clock::now();
   std::optional<SteadyTime> reconnected_at_;  // or tried to
-  bool may_ask_;                              // there is a reader, or something that takes connections for one
-  bool answered_ = false;                     // anything, since then
-  std::uint64_t garbage_ = 0;                 // messages of the reader, that were logged
+  bool may_ask_;                              // there is a reader, or something that accepts connections for one
+  bool answered_ = false;                     // anything, since reconnected_at_
+  std::uint64_t garbage_ = 0;                 // invalid messages of the reader, as last counted
   model::SourceStatus status_;
   log::Limiter limiter_{std::chrono::minutes(10)};
 };

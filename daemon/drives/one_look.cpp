@@ -24,7 +24,7 @@ struct Asked {
   std::string failure = "did not answer within 5 s";
 };
 
-/// Sends what the drive wants to know next.
+/// Takes the drive's reading if it is complete, else sends the next request.
 void ask(Asked& drive, nvme::ReaderClient& reader, std::map<std::uint64_t, Asked*>& outstanding) {
   if (auto reading = drive.poller.take()) {
     drive.failure = reading->reason;

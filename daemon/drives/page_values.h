@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PageValues: what a drive's pages said when each was last read. Values of a page that is no longer read expire after a
-// while, and at once with new firmware.
+// PageValues: what did a drive's pages contain when each was last read? Values of a page that is no longer read expire
+// after a while, and at once with new firmware.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ class PageValues {
 
   void take(const nvme::DriveReading& reading, const analysis::SettledUnits& units, Time now);
 
-  /// Of pages that were read since; each series once.
+  /// Values of the pages that were read since then; each series once.
   [[nodiscard]] std::vector<model::NvmeValue> since(Time oldest) const;
 
  private:

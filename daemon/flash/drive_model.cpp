@@ -13,12 +13,12 @@ namespace ssdpulse::flash {
 namespace {
 
 constexpr double kDay = 24 * 3600;
-/// Without a counter of the drive, what the host wrote while nobody looked is not known: a restart takes less.
+/// Without a counter of the drive, what the host wrote during an absence is unknown. A restart takes less than this.
 constexpr double kShortAbsence = 60;
 constexpr double kLongestAbsence = 3650 * kDay;
-/// A counter that was there before the restart and is not back by then may never be: nobody may read it any more.
+/// A counter that was there before the restart and is not back by then may never be: it may be unreadable now.
 constexpr std::chrono::seconds kCounterPatience{60};
-/// Counters of drives are coarse: a share of less than this is not taken.
+/// Drive counters are coarse: no share is computed from less than this.
 constexpr double kLeastCompared = 1 << 30;
 /// Shares of a drive: what it must have lost that no discard explains, and what it may still hold when it is empty.
 constexpr double kEmptied = 0.25;
@@ -36,7 +36,7 @@ DriveModel::DriveModel(const FlashDrive& drive, const analysis::FlashModelSettin
 
 util::Result<std::unique_ptr<DriveModel>> DriveModel::resume(const FlashDrive& drive, DriveState state,
                                                              std::chrono::nanoseconds at, model::WallTime wall) {
-  // Of when it was kept, by today's clock: the wall's, as the monotonic one may be that of another boot.
+  // When it was saved, in terms of today's clock: by the wall clock, as the monotonic one may be that of another boot.
   const double away = seconds_of(wall) - state.kept_at;
   const auto kept = std::chrono::nanoseconds(std::llround(std::clamp(away, 0.0, kLongestAbsence) * 1e9));
   auto model = analysis::FlashModel::restore(state.settings, state.model, at - kept);
@@ -67,7 +67,7 @@ void DriveModel::know(const FlashDrive& drive, model::WallTime wall) {
   account_for_gap();
   watch_counters();
   if (drift_ && seconds_of(wall) - fitted_at_ > 2 * kDay) {
-    drift_.reset();  // the counter has gone
+    drift_.reset();  // the counter is gone
   }
 }
 
@@ -83,7 +83,7 @@ void DriveModel::account_for_gap() {
   }
 }
 
-/// Whether only the drive's counter can say how much was written while nobody looked, and it has not said it yet.
+/// Whether only the drive's counter can show how much was written during the absence, and it has not been read yet.
 bool DriveModel::gap_is_unknown() const { return kept_host_bytes_ && absence_ > kShortAbsence; }
 
 void DriveModel::give_up_counter() {
@@ -93,7 +93,7 @@ void DriveModel::give_up_counter() {
   kept_host_bytes_.reset();
 }
 
-/// Which share of what the drive counted was not written through block devices of this host?
+/// What share of what the drive counted was not written through block devices of this host?
 void DriveModel::watch_counters() {
   if (!drive_.host_written_bytes) {
     return;
@@ -136,9 +136,9 @@ void DriveModel::end_tick(std::chrono::nanoseconds at) {
 
 double DriveModel::unused() const { return 1 - model_->lifetimes().unmapped_share() - *said_used_; }
 
-/// Pages that nothing was heard of count as used, and drives may free what was discarded late: but what they have less
-/// all at once, and no discard explains, was formatted, sanitized or written by another host. Discards and writes of
-/// just now are in the model at this look, and were not when the drive spoke: either way they make a format of nothing.
+/// Pages without an event count as used, and drives may free discarded data late. But if suddenly less is in use and no
+/// discard explains it, it was formatted, sanitized or written by another host. Very recent discards and writes are in
+/// the model now but were not when the drive reported: the smaller difference counts, so that they look like no format.
 void DriveModel::notice_format() {
   if (!unused_then_) {
     return;
@@ -194,7 +194,7 @@ void DriveModel::watch_collection(const model::FlashReport& report) {
   }
 }
 
-/// The fit of yesterday is what today is judged by: a fit always agrees with what it was made of.
+/// Today is judged by yesterday's fit: a fit always agrees with the data it was made from.
 void DriveModel::fit(const model::FlashReport& report, model::WallTime wall) {
   const auto day = model::FlashWindow::day;
   if (!drive_.measured_day || analysis::curve_of(report, day).size() < 2) {
@@ -243,9 +243,9 @@ model::FlashEstimate DriveModel::estimate() const {
     result.drift = drift_;
   }
   if (report_ && report_->written_since_full_discard_bytes) {
-    // In the model at 1.000 of the flash for every load; real drives began at 0.98 to 1.02 of it.
+    // It begins at 1.000 of the flash in the model, for every load; real drives began at 0.98 to 1.02 of it.
     constexpr double kDoubt = 0.02;
-    constexpr double kLeastKnown = 0.0737;  // a GiB for each GB
+    constexpr double kLeastKnown = 0.0737;  // a GiB per GB
     constexpr double kMostKnown = 0.5;
     const auto size = static_cast<double>(result.size_bytes);
     const bool fitted = result.overprovisioning.basis == model::OverprovisioningBasis::media_counter;

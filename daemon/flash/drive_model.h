@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// DriveModel: the flash model of one drive that is there, from its first tick to its last: it takes the events of all
-// its namespaces, fits its over-provisioning to the drive's own counter where there is one, starts over when the drive
-// says that it was emptied by somebody else, and is kept over restarts.
+// DriveModel: the flash model of one drive, from the drive's first tick to its last: it takes the events of all its
+// namespaces, fits its over-provisioning to the drive's own counter if there is one, starts over when the drive reports
+// that something else emptied it, and is kept across restarts.
 // Not thread-safe.
 #pragma once
 
@@ -21,20 +21,20 @@ namespace ssdpulse::flash {
 class DriveModel {
  public:
   DriveModel(const FlashDrive& drive, const analysis::FlashModelSettings& settings);
-  /// What was kept of the same drive goes on, and what was written meanwhile is a gap; an error where it does not fit.
+  /// Continues the saved state of the same drive; what was written meanwhile is a gap. An error if it does not fit.
   static util::Result<std::unique_ptr<DriveModel>> resume(const FlashDrive& drive, DriveState state,
                                                           std::chrono::nanoseconds at, model::WallTime wall);
 
-  /// What is known of the drive now, at every tick and before its events.
+  /// What is known about the drive now; call at every tick, before its events.
   void know(const FlashDrive& drive, model::WallTime wall);
-  /// Of one of its namespaces: `device` is an index among those of `samples`.
+  /// An event of one of its namespaces; its `device` is an index into those of `samples`.
   void collect(const model::FlashEvent& event) { events_.push_back(event); }
   void count(const model::DeviceFlashSamples& since_last_tick);
   void count_lost(const std::array<std::uint64_t, model::kFlashEventKinds>& events);
-  /// All of a tick was collected and counted.
+  /// Everything of a tick has been collected and counted.
   void end_tick(std::chrono::nanoseconds at);
 
-  /// Looks at all that is modelled: milliseconds.
+  /// Looks at everything that is modelled: takes milliseconds.
   void look(model::WallTime wall);
   [[nodiscard]] model::FlashEstimate estimate() const;
   [[nodiscard]] DriveState state(model::WallTime wall) const;
@@ -42,7 +42,7 @@ class DriveModel {
   [[nodiscard]] const analysis::FlashModelSettings& settings() const { return model_->settings(); }
   [[nodiscard]] const std::string& key() const { return drive_.key; }
   void keep_what_ifs(std::size_t most) { model_->keep_what_ifs(most); }
-  /// Of its namespaces.
+  /// The sampling of its namespaces.
   [[nodiscard]] Sampling sampling() const;
   [[nodiscard]] std::uint64_t written_bytes() const { return written_pages_ * settings().page_bytes; }
 
@@ -61,26 +61,26 @@ class DriveModel {
   FlashDrive drive_;
   std::unique_ptr<analysis::FlashModel> model_;
   bool resumed_ = false;
-  std::vector<model::FlashEvent> events_;  // of this tick, as what follows
+  std::vector<model::FlashEvent> events_;  // of this tick, like the next three
   model::PagesByHint written_{};
   std::uint64_t lost_writes_ = 0;
   std::uint64_t lost_discards_ = 0;
-  std::uint64_t written_pages_ = 0;  // by this process, as the next
+  std::uint64_t written_pages_ = 0;  // by this process, like the next two
   std::uint64_t all_lost_writes_ = 0;
   std::uint64_t all_lost_discards_ = 0;
 
-  // By the drive's counter when the state was kept. Absent: all that was written since then is accounted for.
+  // The drive's counter when the state was saved. Absent: everything written since then is accounted for.
   std::optional<double> kept_host_bytes_;
   std::uint64_t seen_bytes_ = 0;  // written since then, by processes before this one
-  double absence_ = 0;            // seconds in which nobody looked, since then
+  double absence_ = 0;            // seconds without observation, since then
   std::chrono::nanoseconds resumed_at_{0};
   std::optional<double> first_host_bytes_;  // when this process first saw it
   analysis::PolicyFit fit_;
   analysis::CollectionWatch collection_;
   double fitted_at_ = 0;  // seconds since the epoch; 0: never
   std::optional<model::ModelDrift> drift_;
-  // Shares of the drive: what it last said to be in use, and what the model held for used though it was not: when that
-  // came, until it was looked at, and at most until then.
+  // Shares of the drive: what it last reported as in use; what the model wrongly took for used when that report came,
+  // until it is looked at; and the most of that so far.
   std::optional<double> said_used_;
   std::optional<double> unused_then_;
   std::optional<double> most_unused_;

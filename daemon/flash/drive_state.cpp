@@ -9,7 +9,7 @@ namespace {
 using analysis::BinaryReader;
 using analysis::BinaryWriter;
 
-constexpr std::uint64_t kFormat = 0x33302D6576697264;  // "drive-03"; another one for any other layout
+constexpr std::uint64_t kFormat = 0x33302D6576697264;  // "drive-03"; a different one for any other layout
 constexpr std::uint64_t kMostWhatIfs = 32;
 
 void write(BinaryWriter& out, const std::optional<double>& value) { out(value.value_or(-1.0)); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of one drive's model, besides the model itself: whose it is, and what was known when it was kept.
+// What is saved of one drive's model, besides the model itself: whose it is, and what was known when it was saved.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,18 @@ struct DriveState {
   analysis::FlashModelSettings settings;
   analysis::PolicyFit::Ranges fit = analysis::PolicyFit().ranges();
   analysis::CollectionWatch::State collection;
-  double fitted_at = 0;  // when it last was; seconds since the epoch, as the next
+  double fitted_at = 0;  // when it was last fitted; seconds since the epoch, like the next
   double kept_at = 0;
   std::optional<double> host_written_bytes;  // by the drive's own counter
-  // Since that was read, where it was not read again since an earlier state:
+  // Since that was read, if it was not read again since an earlier state:
   std::uint64_t seen_bytes = 0;  // written
-  double absence = 0;            // seconds in which nobody looked
+  double absence = 0;            // seconds without observation
   std::string model;             // FlashModel::save()
 };
 
 std::string bytes_of(const DriveState& state);
 
-/// Not trusted: an error says what is wrong with the bytes.
+/// The bytes are not trusted: an error says what is wrong with them.
 util::Result<DriveState> read_state(std::string_view bytes, const std::string& key);
 
 }  // namespace ssdpulse::flash

@@ -11,14 +11,14 @@ namespace ssdpulse::flash {
 namespace {
 
 constexpr std::uint64_t kUsualPage = 4096;
-constexpr std::uint64_t kLargestPage = 65536;  // what large drives map as one; a larger preference is a stripe
+constexpr std::uint64_t kLargestPage = 65536;  // the largest unit that drives map; a larger preference is a stripe
 
 bool any_of(std::string_view text, std::initializer_list<std::string_view> parts) {
   return std::any_of(parts.begin(), parts.end(),
                      [text](std::string_view part) { return text.find(part) != std::string_view::npos; });
 }
 
-/// Drives that are somebody's software: what flash there is behind them, and who else writes to it, cannot be known.
+/// Drives that are really software: what flash there is behind them, and what else writes to it, cannot be known.
 bool is_virtual(const model::Device& device, const model::NvmeIdentity* identity) {
   constexpr std::array<std::string_view, 5> kReal{"nvme", "sata", "sas", "usb", "mmc"};
   if (std::find(kReal.begin(), kReal.end(), device.transport) == kReal.end()) {
@@ -44,7 +44,7 @@ std::uint64_t page_of(std::uint64_t preferred_bytes) {
 
 bool has_lasting_key(const model::Device& device) { return !device.serial.empty() || !device.wwid.empty(); }
 
-/// Without a serial number it is the same disk until it is detached.
+/// Without a serial number, a disk is the same one until it is detached.
 std::string key_of(const model::Device& device) {
   if (!device.serial.empty()) {
     return device.model + '\n' + device.serial;
@@ -69,7 +69,7 @@ void add(FlashDrive& drive, const stages::DeviceTick& entry) {
   drive.facts.partly_measured |= !entry.block.io || !entry.block.whole;
 }
 
-/// A controller's number soon belongs to another drive: after a replacement, what is published is still of the old one.
+/// A controller's number is soon reused: after a replacement, what is published is still that of the old drive.
 const model::NvmeDrive* published(const stages::Tick& tick, const model::NvmeIdentity& identity) {
   if (tick.before) {
     for (const model::NvmeDrive& drive : tick.before->nvme_drives) {
@@ -82,7 +82,7 @@ const model::NvmeDrive* published(const stages::Tick& tick, const model::NvmeIde
   return nullptr;
 }
 
-/// Of all namespaces; absent where one does not say.
+/// The share over all namespaces; absent if one does not report it.
 std::optional<double> used_share(const FlashDrive& drive, const model::NvmeIdentity& identity) {
   double used = 0;
   for (const FlashNamespace& one : drive.namespaces) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does one tick bring to the flash models? The drives that are there, what is known of each besides its events,
-// and the events. Values only: they cross to the models' thread.
+// What does one tick bring to the flash models? The drives that are there, what is known about each besides its events,
+// and the events. Values only: they are passed to the models' thread.
 #pragma once
 
 #include <array>
@@ -22,25 +22,25 @@ namespace ssdpulse::flash {
 struct FlashNamespace {
   std::string device;
   std::uint64_t size_bytes = 0;
-  std::string made_as = {};  // another one where it was made anew, or formatted to blocks of another size
+  std::string made_as = {};  // differs if it was created again, or formatted with another block size
   bool operator==(const FlashNamespace&) const = default;
 };
 
 struct FlashDrive {
-  std::string key;                           // the same for as long as it is the same drive, over boots where it can be
-  bool has_lasting_key = true;               // false: nobody would know it again, so no state of it is kept
-  std::string controller;                    // empty: no NVMe drive
-  std::vector<FlashNamespace> namespaces;    // or the one disk; sorted by device
-  std::uint64_t page_bytes = 4096;           // that it maps: a power of two
-  bool settled = true;                       // nothing above will change because the drive has not answered yet
-  analysis::FlashDriveFacts facts;           // but what the configuration and the models say
-  std::optional<double> host_written_bytes;  // by the drive's own counter
-  std::optional<double> media_written_bytes;  // the same, of the media
-  double host_doubt_bytes = 0;                // a difference of the counters may be off by
+  std::string key;                            // the same for as long as it is the same drive, across boots if possible
+  bool has_lasting_key = true;                // false: it could not be recognized again, so no state of it is kept
+  std::string controller;                     // empty: no NVMe drive
+  std::vector<FlashNamespace> namespaces;     // or the one disk; sorted by device
+  std::uint64_t page_bytes = 4096;            // that it maps: a power of two
+  bool settled = true;                        // false: the above may change, because the drive has not answered yet
+  analysis::FlashDriveFacts facts;            // except those that the configuration and the models add
+  std::optional<double> host_written_bytes;   // by the drive's own counter
+  std::optional<double> media_written_bytes;  // the same, for the media
+  double host_doubt_bytes = 0;                // how far off a difference of the counters may be
   double media_doubt_bytes = 0;
-  std::optional<double> written_elsewhere_bytes;  // of them, at least, since the daemon's start
+  std::optional<double> written_elsewhere_bytes;  // of host_written_bytes, at least, since the daemon started
   std::optional<model::Estimate> measured_day;    // write amplification of the last 24 hours, by its counters
-  std::optional<double> used_share;               // of the drive, by its own word at its last Identify
+  std::optional<double> used_share;               // of the drive, as it reported at its last Identify
 
   [[nodiscard]] const std::string& name() const {
     return controller.empty() && !namespaces.empty() ? namespaces.front().device : controller;
@@ -57,8 +57,8 @@ struct FlashInput {
   model::WallTime wall;
   std::vector<FlashDrive> drives;                      // sorted by name
   std::shared_ptr<const model::FlashSamples> samples;  // null: none
-  std::shared_ptr<const Sampling> sampling;            // that was in force when they were taken; null: none
-  EventsByDevice overflowed;                           // of ticks before, for which the queue had no room
+  std::shared_ptr<const Sampling> sampling;            // the one in force when they were taken; null: none
+  EventsByDevice overflowed;                           // of earlier ticks, for which the queue had no room
 };
 
 /// The drives of a tick, sorted by name.

@@ -21,7 +21,7 @@ ModelRunner::~ModelRunner() {
 
 std::size_t ModelRunner::events_of(const FlashInput& input) { return input.samples ? input.samples->events.size() : 0; }
 
-/// Counts are cumulative and come with the next tick: only the events are missing.
+/// Counts are cumulative and come again with the next tick: only the events are missing.
 EventsByDevice ModelRunner::counted(const FlashInput& input) {
   EventsByDevice result;
   if (input.samples) {
@@ -56,7 +56,7 @@ void ModelRunner::observe(FlashInput input) {
     wake_.notify_one();
     return;
   }
-  // Up to some hundred thousand events, so not under the lock.
+  // Up to a few hundred thousand events, so not under the lock.
   const EventsByDevice missed = counted(input);
   const std::lock_guard lock(mutex_);
   for (const auto& [device, events] : missed) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ModelRunner: the flash models on a thread of their own, so that a tick is never delayed.
 // Ticks wait in a bounded queue; events for which it has no room are counted, and the models learn how many they
-// missed. The thread ends, and the states are kept, with the ModelRunner.
+// missed. When the ModelRunner is destroyed, the thread ends and the states are saved.
 #pragma once
 
 #include <condition_variable>

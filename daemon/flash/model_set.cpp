@@ -15,10 +15,10 @@ using analysis::FlashModel;
 using analysis::FlashModelSettings;
 using model::FlashSilence;
 
-/// An NVMe drive that has not said who it is by then will not: nobody may read it.
+/// An NVMe drive that has not identified itself by then never will: it may be unreadable.
 constexpr std::chrono::seconds kPatience{60};
-/// A state of some megabytes is written for as much of the host's writes at least: half a percent of them.
-constexpr std::uint64_t kWorthKeeping = 256;  // one of so many of the drive's bytes
+/// A state of some megabytes is written only after enough host writes, of which it is half a percent at most.
+constexpr std::uint64_t kWorthKeeping = 256;  // the host wrote 1/256 of the drive's bytes
 
 bool same_place(const FlashDrive& a, const FlashDrive& b) {
   return a.key == b.key && a.namespaces == b.namespaces && a.page_bytes == b.page_bytes;
@@ -107,7 +107,7 @@ FlashModelSettings ModelSet::settings_of(const FlashDrive& drive) const {
 
 void ModelSet::plan(const FlashInput& input) {
   std::vector<FlashModelSettings> running;
-  std::vector<FlashModelSettings> wanted;  // by those that come
+  std::vector<FlashModelSettings> wanted;  // for the drives that come
   std::vector<Entry*> coming;
   for (auto& [name, entry] : drives_) {
     entry.lasting = entry.silence = lasting_silence(entry.drive);
@@ -150,7 +150,7 @@ void ModelSet::plan(const FlashInput& input) {
   sampling_ = std::move(sampling);
 }
 
-/// Of the models as they are: what one was not given, or gave up, does not come back with the memory.
+/// For the models as they are: what one was not given, or gave up, does not come back when there is memory again.
 analysis::ModelScale ModelSet::scale() const {
   using analysis::ModelScale;
   const analysis::ModelPlan most = analysis::ModelBudget(settings_.memory_bytes, settings_.rate_bits).plan({});
@@ -193,7 +193,7 @@ void ModelSet::report_scale() {
 }
 
 void ModelSet::make_model(Entry& entry, const FlashModelSettings& wanted, const FlashInput& input) {
-  // A smaller sample than there is memory for is resumed: restarting would cost days.
+  // A smaller sample than there is memory for is still resumed: restarting would cost days.
   const auto fits = [&](const FlashModelSettings& settings) {
     return is_of(settings, wanted) && settings.rate_bits >= wanted.rate_bits && FlashModel::possible(settings);
   };
@@ -290,7 +290,7 @@ void ModelSet::distribute(const FlashInput& input) {
   }
 }
 
-/// Also of disks without a model: another one must not take what was counted before it.
+/// Also for disks without a model: a later model must not take what was counted before it.
 model::DeviceFlashSamples ModelSet::since_last_tick(const model::DeviceFlashSamples& now) {
   model::DeviceFlashSamples& before = totals_[now.device];
   if (before.sampling != now.sampling) {
@@ -307,7 +307,7 @@ model::DeviceFlashSamples ModelSet::since_last_tick(const model::DeviceFlashSamp
   return result;
 }
 
-/// Whether any was looked at: that takes milliseconds, so at most one in a tick, the one that waits longest.
+/// Whether a model was looked at: that takes milliseconds, so at most one per tick, the one that has waited longest.
 bool ModelSet::look(const FlashInput& input) {
   Entry* next = nullptr;
   for (auto& [name, entry] : drives_) {
@@ -343,7 +343,7 @@ void ModelSet::keep(Entry& entry, model::WallTime wall) {
   }
 }
 
-/// Its losses go on counting: a total of a drive never falls.
+/// Its losses still count: a drive's total never falls.
 void ModelSet::end(Entry& entry, model::WallTime wall) {
   if (!entry.model) {
     return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ModelSet: the flash models of all drives of the host, within one budget of memory.
-// Makes a model for each drive that has one, brings it its events, gives up what-ifs where memory is short, and keeps
-// states over restarts. A running model does not restart because another drive came or went: the other one gets what
-// the running ones leave, a smaller sample or no model. No thread, no clock: times come with the input. Not
+// Makes a model for each drive that has one, passes events to it, gives up what-ifs if memory is short, and keeps
+// states across restarts. A running model does not restart because another drive appears or disappears: a new drive
+// gets what the running ones leave, a smaller sample or no model. No thread, no clock: times come with the input. Not
 // thread-safe.
 #pragma once
 
@@ -26,9 +26,9 @@ struct ModelSettings {
   std::uint64_t memory_bytes = analysis::ModelBudget::kDefault;
   /// Instead of the usual rate, one of 2^rate_bits pages: for tests on small disks.
   std::optional<unsigned> rate_bits;
-  bool virtual_too = false;                  // also drives of which nobody knows what is behind them
-  std::string directory;                     // for states; empty: none are kept
-  std::function<std::uint32_t()> make_seed;  // secret
+  bool virtual_too = false;                                           // also drives that hide what is behind them
+  std::string directory;                                              // for states; empty: none are kept
+  std::function<std::uint32_t()> make_seed;                           // secret
   std::chrono::nanoseconds look_interval = std::chrono::seconds(10);  // between looks at a model
   std::chrono::nanoseconds keep_interval = std::chrono::hours(1);
 };
@@ -38,10 +38,10 @@ class ModelSet {
   explicit ModelSet(ModelSettings settings);
 
   void observe(const FlashInput& input);
-  /// At the end.
+  /// Call at the end.
   void keep_all(model::WallTime wall);
 
-  /// Of all drives that have a model.
+  /// The sampling of all drives that have a model.
   [[nodiscard]] std::shared_ptr<const Sampling> sampling() const { return sampling_; }
   [[nodiscard]] std::shared_ptr<const model::FlashFigures> figures() const { return figures_; }
 
@@ -50,12 +50,12 @@ class ModelSet {
     FlashDrive drive;
     std::optional<model::FlashSilence> silence;  // why there is no model
     std::unique_ptr<DriveModel> model;
-    std::optional<model::FlashSilence> lasting;  // what the drive was planned as, as the next
+    std::optional<model::FlashSilence> lasting;  // what the drive was planned as, like the next
     bool was_ready = false;
     std::chrono::nanoseconds seen_at{0};  // first
-    std::chrono::nanoseconds look_at{0};  // due, as the next
+    std::chrono::nanoseconds look_at{0};  // due, like the next
     std::chrono::nanoseconds keep_at{0};
-    std::uint64_t kept_bytes = 0;  // written_bytes() of the model then
+    std::uint64_t kept_bytes = 0;  // written_bytes() of the model when last kept
   };
 
   struct Lost {
@@ -85,7 +85,7 @@ class ModelSet {
   std::shared_ptr<const Sampling> sampling_ = std::make_shared<Sampling>();
   std::shared_ptr<const model::FlashFigures> figures_ = std::make_shared<model::FlashFigures>();
   analysis::ModelScale scale_ = analysis::ModelScale::all;
-  std::map<std::string, Lost> lost_before_;  // by key of the drive: events, by its models that ended
+  std::map<std::string, Lost> lost_before_;  // by key of the drive: events lost by its models that ended
   std::uint64_t overflowed_ = 0;
   std::uint64_t states_rejected_ = 0;
   std::uint64_t state_failures_ = 0;

@@ -36,7 +36,7 @@ util::Result<void> write_all(const std::string& path, std::string_view bytes) {
     }
     bytes.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(written, 0)));
   }
-  // A name that outlives its bytes would be a damaged state after a crash of the host.
+  // If the name reached the disk before the bytes, a crash of the host would leave a damaged state.
   return ::fdatasync(file.get()) == 0 ? util::Result<void>{} : util::fail_errno(path);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far has the work on the rows of devices come? One row of the file; see schema/v4.sql.
+// How far has the work on the device rows come? One row of the file; see schema/v4.sql.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Account {
   bool operator==(const Account&) const = default;
 };
 
-/// Nothing: no row was ever written by this version.
+/// Nothing: this version has never written a row.
 Outcome<std::optional<Account>> load_account(Connection& connection);
 Outcome<void> save_account(Connection& connection, const Account& account);
 
@@ -37,7 +37,7 @@ inline constexpr std::int64_t kHour = 60;  // minutes
 /// The hour that a minute is in: its first minute.
 inline std::int64_t hour_of(std::int64_t minute) { return minute - (minute % kHour + kHour) % kHour; }
 
-/// Keys of device_minute and the like. Minutes beyond 32 bits are no time of ours.
+/// Keys of device_minute and the like. No minute of ours exceeds 32 bits.
 inline constexpr std::int64_t kMinutesOfADevice = std::int64_t{1} << 32U;
 inline std::int64_t key_of(std::int64_t device, std::int64_t minute) { return device * kMinutesOfADevice + minute; }
 inline std::int64_t minute_of_key(std::int64_t key) { return key % kMinutesOfADevice; }

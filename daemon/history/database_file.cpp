@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rollback journal and not a write-ahead log: the log's index is mapped into memory, and on a full copy-on-write file
-// system a store to it is a SIGBUS, which would end the daemon. Others may also read the file meanwhile.
+// A rollback journal, not a write-ahead log: the log's index is mapped into memory, and on a full copy-on-write file
+// system a store to it raises SIGBUS, which would end the daemon. Others may also read the file meanwhile.
 //
 // PERSIST with synchronous=FULL: the journal is on the disk before the first page is overwritten, the pages before the
 // journal's header is cleared, and that before COMMIT returns. A power cut at any point undoes the whole transaction or
@@ -38,8 +38,8 @@ Outcome<std::optional<struct stat>> look_at(const std::string& path) {
   return status;
 }
 
-/// Before SQLite sees the file: it takes one that is shorter than a header for a new one, and would open a write-ahead
-/// log where the header says so.
+/// For use before SQLite sees the file: SQLite treats one that is shorter than a header as new, and would open a
+/// write-ahead log if the header names one.
 Outcome<void> look_at_header(const std::string& path, const struct stat& status) {
   constexpr std::size_t kHeaderBytes = 100;
   if (status.st_size == 0) {
@@ -61,7 +61,7 @@ Outcome<void> look_at_header(const std::string& path, const struct stat& status)
   return {};
 }
 
-/// Everything that shapes the content, as text. Statistics that someone had SQLite gather are not part of it.
+/// Everything that shapes the content, as text. Statistics that someone made SQLite gather are not part of it.
 Outcome<std::string> shape(Connection& connection) {
   Statement statement(connection,
                       "SELECT type || ' ' || name || ' ' || tbl_name || ' ' || coalesce(sql, '') FROM sqlite_schema "
@@ -81,7 +81,7 @@ Outcome<std::string> shape(Connection& connection) {
 
 static_assert(kSchemaSteps.size() == kSchemaVersion);
 
-/// The SQL that makes a file of version `to` out of one of version `from`; 0: an empty one.
+/// The SQL that turns a file of version `from` into one of version `to`; 0: an empty file.
 std::string steps(std::int64_t from, std::int64_t to) {
   std::string sql;
   for (std::int64_t step = from; step < to; ++step) {
@@ -114,7 +114,7 @@ Outcome<void> compare_shapes(const std::string& found, std::int64_t version) {
   });
 }
 
-/// Whether it is a history at all, and of a version that we know.
+/// Whether it is a history at all, of a version that we know.
 Outcome<void> identify(Connection& connection) {
   const auto found = shape(connection);
   if (!found) {
@@ -126,7 +126,7 @@ Outcome<void> identify(Connection& connection) {
     return tl::unexpected(application ? version.error() : application.error());
   }
   if (*application == 0 && *version == 0 && found->empty()) {
-    return begin_new(connection);  // a file that was just created, or whose creation a full disk ended
+    return begin_new(connection);  // a file that was just created, or whose creation a full disk interrupted
   }
   if (*application != kApplicationId) {
     return damaged("is a database, but no history of ssdpulse");
@@ -141,7 +141,7 @@ Outcome<void> identify(Connection& connection) {
   return compare_shapes(*found, *version);
 }
 
-/// A whole file of an older version; at once or not at all.
+/// Upgrades a whole file of an older version, all at once or not at all.
 Outcome<void> upgrade(Connection& connection) {
   return connection.number("PRAGMA user_version").and_then([&](std::int64_t version) -> Outcome<void> {
     return version == kSchemaVersion
@@ -152,11 +152,11 @@ Outcome<void> upgrade(Connection& connection) {
 }
 
 Outcome<void> look_through(Connection& connection, const std::string& path, const std::atomic<bool>& stop) {
-  constexpr int kSteps = 10'000;  // of SQLite's virtual machine between two looks at `stop`
+  constexpr int kSteps = 10'000;  // of SQLite's virtual machine between two checks of `stop`
   sqlite3_progress_handler(
       connection.get(), kSteps, [](void* flag) { return static_cast<std::atomic<bool>*>(flag)->load() ? 1 : 0; },
       const_cast<std::atomic<bool>*>(&stop));
-  // Not quick_check, which does not see rows out of order, and is no quicker here: there is no index to compare with.
+  // Not quick_check, which misses rows out of order and is no quicker here: there is no index to compare with.
   Statement statement(connection, "PRAGMA integrity_check(1)");
   const auto row = statement.step();
   sqlite3_progress_handler(connection.get(), 0, nullptr, nullptr);
@@ -166,8 +166,8 @@ Outcome<void> look_through(Connection& connection, const std::string& path, cons
   if (const auto verdict = *row ? statement.text(0) : std::nullopt; verdict != "ok") {
     return damaged("is damaged: " + on_one_line(verdict.value_or("no verdict")));
   }
-  // SQLite takes what is missing of the last page for zeros. Looked at last: an unfinished transaction is undone by
-  // now.
+  // SQLite reads the missing part of a last page as zeros. Checked last, when an unfinished transaction has been
+  // undone.
   return connection.number("PRAGMA page_size").and_then([&](std::int64_t page_bytes) -> Outcome<void> {
     const auto status = look_at(path);
     const bool whole = !status || !*status || (*status)->st_size % page_bytes == 0;
@@ -192,8 +192,8 @@ Outcome<Connection> open_database(const std::string& path, std::uint64_t size_li
   if (!connection) {
     return connection;
   }
-  // What SQLite keeps of a journal after use is bounded too. No memory mapping of the file: a disk that fails, or a
-  // file that someone truncates, would be a SIGBUS.
+  // The journal that SQLite keeps after use is bounded too. The file is not mapped into memory: a failing disk, or
+  // somebody truncating the file, would raise SIGBUS.
   const auto done = connection
                         ->execute(
                             "PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON; "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opens a history file, or creates it, and checks that it is ours and intact. Changes nothing in a file that it
-// rejects; set_aside.h decides what becomes of such a file.
+// rejects; set_aside.h decides what happens to such a file.
 #pragma once
 
 #include <sys/types.h>
@@ -16,23 +16,23 @@ namespace ssdpulse::history {
 
 inline constexpr std::int64_t kApplicationId = 0x53534450;  // "SSDP"
 inline constexpr std::int64_t kSchemaVersion = 4;
-/// Of new files: an hour of a busy device is some 2 to 4 KiB, of which pages of 4 KiB would hold one and waste the
-/// rest. A file that is there keeps its own: to change it means writing the whole file again, next to the old one.
+/// Of new files: an hour of a busy device is some 2 to 4 KiB; a 4 KiB page would hold one hour and waste the rest. An
+/// existing file keeps its page size: changing it would mean rewriting the whole file next to the old one.
 inline constexpr std::int64_t kPageBytesOfNewFiles = 16384;
 
-/// Which file a path named; a file is read through once, not at every attempt on a full disk.
+/// The file that a path referred to; a file is checked in full once, not at every attempt on a full disk.
 struct FileIdentity {
   dev_t device = 0;
   ino_t inode = 0;
   bool operator==(const FileIdentity&) const = default;
 };
 
-/// `checked`: the file that needs no other look through, and after success the one that was opened.
-/// `stop` ends a look through early, as a failure of the environment.
+/// `checked`: the file that needs no other check; on success it becomes the one that was opened. `stop` ends a check
+/// early, as a failure of the environment.
 Outcome<Connection> open_database(const std::string& path, std::uint64_t size_limit_bytes,
                                   std::optional<FileIdentity>& checked, const std::atomic<bool>& stop);
 
-/// How many of the file's own pages that size is.
+/// That size in pages of the file.
 Outcome<std::int64_t> pages_of(Connection& connection, std::uint64_t bytes);
 
 }  // namespace ssdpulse::history

@@ -13,7 +13,7 @@ using Tenants = std::vector<NumberedTenant>;
 
 constexpr std::int64_t kLastMinute = kMinutesOfADevice - 1;
 
-/// A row that nobody of us wrote is as good as none: what it held is lost, and what is added is right.
+/// A row that we did not write counts as none: its content is lost, but what is added to it is right.
 template <typename Value, typename Decode>
 Outcome<std::optional<Value>> value_at(Connection& connection, const std::string& sql, std::int64_t key,
                                        Decode decode_bytes) {
@@ -29,7 +29,7 @@ Outcome<void> replace(Connection& connection, const char* table, std::int64_t ke
   return row.with(key).with(std::span<const std::uint8_t>(bytes)).run();
 }
 
-/// The heaviest of all that were seen; the rest under the number 0, which no name has.
+/// The heaviest of all that were seen; the rest go under number 0, which no name has.
 Tenants heaviest_of(Tenants tenants) {
   std::vector<model::TenantLoad> named;
   named.reserve(tenants.size());
@@ -195,7 +195,7 @@ Outcome<std::uint64_t> DeviceRows::thin_hour(std::int64_t end) {
 }
 
 Outcome<std::uint64_t> DeviceRows::forget_hours(std::int64_t end) {
-  constexpr std::int64_t kStep = 10 * kHour;  // of as many devices as there are
+  constexpr std::int64_t kStep = 10 * kHour;  // of all devices
   const auto oldest = first("device_hour");
   if (!oldest) {
     return tl::unexpected(oldest.error());
@@ -225,7 +225,7 @@ Outcome<std::uint64_t> DeviceRows::forget_tenants() {
   return 0;
 }
 
-/// `column`: whose bytes are counted in the account, or null.
+/// `column`: the one whose bytes are counted in the account, or null.
 Outcome<std::uint64_t> DeviceRows::erase(const char* table, const char* column, std::int64_t from, std::int64_t to) {
   const auto devices = device_ids();
   if (!devices) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeviceRows: what devices did, by minute and by hour, as rows. Adding is exact: whatever is put in is found in the sum
-// of any window, word for word, also what comes late or twice.
+// DeviceRows: what devices did, by minute and by hour, as rows. Adding is exact: everything added is found in the sum
+// of any window, word for word, even if it comes late or twice.
 //
-// An hour's row is made once the hour is over, and is the sum of its minutes from then on: what comes later is added to
-// both. Minutes can then go. For one thread, within a transaction of the caller's.
+// An hour's row is made once the hour is over, and from then on is the sum of its minutes: later additions go to both.
+// After that, minutes can be removed. For one thread, within a transaction of the caller's.
 #pragma once
 
 #include <cstdint>
@@ -17,27 +17,27 @@ namespace ssdpulse::history {
 
 class DeviceRows {
  public:
-  /// Both must live as long.
+  /// Both must outlive this object.
   DeviceRows(Connection& connection, Account& account) : connection_(connection), account_(account) {}
 
   Outcome<void> add(const DeviceMinute& row);
 
-  /// Makes the rows of one hour that is over, the oldest that has none yet; false: there is none.
+  /// Makes the rows of the oldest finished hour that has none yet; false: there is no such hour.
   Outcome<bool> make_hour(Minute now);
 
-  /// Removes the minutes of the oldest hour that has them, if it lies before `end` and its row is made. How many rows.
+  /// Removes the minutes of the oldest hour that has any, if it is before `end` and its row is made. Returns how many.
   Outcome<std::uint64_t> thin_hour(std::int64_t end);
 
   /// Removes hours that ended before `end`, about a thousand at a time.
   Outcome<std::uint64_t> forget_hours(std::int64_t end);
 
-  /// Removes the tenants of about a day of one device, the oldest, minutes before hours.
+  /// Removes the oldest tenants of a device, about a day of them, minutes before hours.
   Outcome<std::uint64_t> forget_tenants();
 
-  /// Names of devices that have no row any more, and of tenants that have none since then: numbers are given again.
+  /// Removes names of devices that have no row any more, and of tenants that have none since then: numbers are reused.
   Outcome<void> forget_names(std::int64_t last_kept);
 
-  /// The oldest there are.
+  /// The oldest minute in a table.
   Outcome<std::optional<std::int64_t>> first(const char* table, std::int64_t from = 0);
 
  private:

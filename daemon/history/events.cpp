@@ -9,7 +9,7 @@
 namespace ssdpulse::history {
 namespace {
 
-/// The oldest beyond `most`, of a table whose order is its key's.
+/// Removes the oldest rows beyond `most` from a table that is ordered by its key.
 Outcome<void> keep_newest(Connection& connection, const char* table, const char* column, std::int64_t most) {
   const std::string name(table);
   const std::string key(column);
@@ -17,7 +17,7 @@ Outcome<void> keep_newest(Connection& connection, const char* table, const char*
                             " ORDER BY " + key + " DESC LIMIT 1 OFFSET " + std::to_string(most - 1) + ")");
 }
 
-/// First what was, then what is, each by its age.
+/// Removes former values first, then current ones, each by age.
 Outcome<void> forget_settings(Connection& connection, std::int64_t rows) {
   return connection.execute(
       "DELETE FROM setting WHERE (device, name, at_ms) IN (SELECT device, name, at_ms FROM setting ORDER BY value <> "

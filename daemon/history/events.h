@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happened, as rows: bursts, the seconds around spikes, settings, marks. Each kind is bounded by itself.
+// What happened, as rows: bursts, the seconds around spikes, settings, marks. Each kind has its own bound.
 // For one thread, within a transaction of the caller's.
 #pragma once
 
@@ -11,24 +11,23 @@
 namespace ssdpulse::history {
 
 inline constexpr std::uint64_t kMostSpikeSecondsBytes = std::uint64_t{64} << 20U;
-/// How the evidence of a spike begins, with the seconds that were waited in it beyond what is usual.
+/// How the evidence of a spike begins, followed by the seconds waited in it beyond the usual.
 inline constexpr std::string_view kExcess = "excess_seconds=";
 
-inline constexpr std::int64_t kMostBursts = 100'000;  // rows of 60 bytes, as of the next two
+inline constexpr std::int64_t kMostBursts = 100'000;  // rows of 60 bytes, like the next two
 inline constexpr std::int64_t kMostSettings = 20'000;
 inline constexpr std::int64_t kMostMarks = 10'000;
 
 Outcome<void> insert(Connection& connection, const model::PastBurst& burst);
-/// Seconds of the same device that overlap become one row; the least bad go first where there are more than
-/// `most_bytes`.
+/// Overlapping seconds of the same device become one row; the least bad go first if there are more than `most_bytes`.
 Outcome<void> insert(Connection& connection, const SpikeSeconds& seconds, std::uint64_t most_bytes);
-/// A row only where the last one says something else.
+/// Adds a row only if the last one has another value.
 Outcome<void> insert(Connection& connection, const Setting& setting, std::chrono::system_clock::time_point at);
-/// At the first millisecond from its own on that no other mark has.
+/// At its own millisecond, or the next one that no other mark has.
 Outcome<void> insert(Connection& connection, const model::Mark& mark);
 
-/// What is older, and what is beyond the bounds. Of settings the last one stays, however old, unless it is empty or
-/// there are too many.
+/// Removes what is older, and what exceeds the bounds. The last value of a setting stays, however old, unless it is
+/// empty or there are too many.
 Outcome<void> forget_events(Connection& connection, Minute last_kept);
 
 }  // namespace ssdpulse::history

@@ -36,7 +36,7 @@ bool within_bounds(const DeviceMinute& row) {
                      [](const model::TenantLoad& tenant) { return fits({tenant.name}); });
 }
 
-/// Leaves out what no file would take; how many.
+/// Removes rows that no file would accept. Returns how many.
 std::size_t remove_unfit(Batch& batch) {
   return std::erase_if(
              batch.minutes,
@@ -68,7 +68,8 @@ Outcome<void> make_directory(const std::string& directory) {
   return {};
 }
 
-/// Two daemons that wrote the same minutes would each undo what the other knows. The kernel lets go of it when we end.
+/// Two daemons writing the same minutes would each undo what the other knows. The kernel releases the lock when we
+/// exit.
 Outcome<util::UniqueFd> lock_directory(const std::string& directory) {
   util::UniqueFd lock(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!lock.valid()) {
@@ -79,7 +80,7 @@ Outcome<util::UniqueFd> lock_directory(const std::string& directory) {
                                       ": stop one of them, or give each a history.directory of its own",
                                   false});
   }
-  return lock;  // a file system without locks has none to respect
+  return lock;  // a file system without locks has nothing to respect
 }
 
 }  // namespace
@@ -156,7 +157,7 @@ void History::drop_replaced_states() {
 }
 
 void History::drop_surplus() {
-  // All that waits is looked at: not again where no state came since.
+  // This goes through everything that is waiting, so it is repeated only if new states have come.
   if (pending_rows_ > options_.most_pending_rows && states_came_) {
     drop_replaced_states();
     states_came_ = false;
@@ -177,7 +178,7 @@ void History::work() {
     answer_questions();
     write_batches();
   } while (wait_for_work());
-  // Whoever made room on a full disk may restart the daemon before its next try.
+  // Somebody who made room on a full disk may restart the daemon before its next try.
   if (!store_ && rows_wait()) {
     open_store();
   }
@@ -203,7 +204,7 @@ bool History::wait_for_work() {
 
 void History::open_store() {
   const auto open = [&] {
-    lock_.reset();  // our own would refuse us
+    lock_.reset();  // our own lock would keep us out
     return make_directory(options_.directory)
         .and_then([&] { return lock_directory(options_.directory); })
         .and_then([&](util::UniqueFd lock) {
@@ -226,7 +227,7 @@ void History::open_store() {
   const std::lock_guard lock(mutex_);
   status_.bytes_on_disk = store_->bytes_on_disk();
   if (batches_.empty()) {
-    declare_up();  // otherwise when the first is written: a full disk can be opened all the same
+    declare_up();  // otherwise once the first is written: opening works even on a full disk
   }
 }
 
@@ -237,10 +238,10 @@ void History::declare_up() {
   }
 }
 
-/// Anything that went wrong: the connection ends, which undoes what was begun, and a minute later there is another.
+/// Anything that went wrong: the connection is closed, which undoes what was begun, and reopened a minute later.
 void History::fail(const Failure& failure) {
   store_.reset();
-  lock_.reset();  // a file system that is to be repaired can be unmounted
+  lock_.reset();  // so that a file system in need of repair can be unmounted
   next_try_ = std::chrono::steady_clock::now() + options_.retry_interval;
   const std::lock_guard lock(mutex_);
   ++status_.failures;
@@ -250,7 +251,7 @@ void History::fail(const Failure& failure) {
   }
 }
 
-/// A new file is begun only a minute later: where every file goes bad, it is one a minute at most.
+/// A new file is started only a minute later: if every file goes bad, that is one a minute at most.
 void History::fail_in_use(const Failure& failure) {
   if (!failure.damaged || set_file_aside(failure.message)) {
     fail(failure);
@@ -329,7 +330,7 @@ void History::write_batches() {
       declare_up();
       continue;
     }
-    if (written.error().refused) {  // however often it is tried
+    if (written.error().refused) {  // now and on every retry
       status_.rows_dropped += batch.rows();
       ++status_.failures;
       log::warning("history dropped rows={} reason=\"{}\"", batch.rows(), written.error().message);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// History: minutes and the ledgers' states of the past, kept in ssdpulse.db by a thread of its own.
+// History: past minutes and the states of the ledgers, kept in ssdpulse.db by a thread of its own.
 //
 // Nothing here makes the caller wait for a disk. A file that cannot be used (full disk, no permission, no directory)
 // stops the history with a reason, and is retried every minute; a damaged one is set aside and a new one started.
@@ -29,18 +29,18 @@ namespace ssdpulse::history {
 inline constexpr const char* kFileName = "ssdpulse.db";
 
 struct Options {
-  std::string directory;  // absolute; made when its parent exists
+  std::string directory;  // absolute; created if its parent exists
   StoreLimits limits = {};
-  std::size_t most_pending_rows = 4096;                                // that wait for the disk
+  std::size_t most_pending_rows = 4096;                                // waiting for the disk
   std::chrono::milliseconds retry_interval = std::chrono::minutes(1);  // while the history is down
-  std::function<std::chrono::system_clock::time_point()> now = std::chrono::system_clock::now;  // of any thread
+  std::function<std::chrono::system_clock::time_point()> now = std::chrono::system_clock::now;  // called by any thread
 };
 
 struct Status {
   bool up = false;
   std::string reason = "not opened yet";  // why not up; empty when up
-  std::uint64_t rows_written = 0;         // and on the disk; all counts are of this process
-  std::uint64_t rows_dropped = 0;         // too many waited, one was beyond its bound, or the file refused it
+  std::uint64_t rows_written = 0;         // and on the disk; all counts are for this process
+  std::uint64_t rows_dropped = 0;         // too many were waiting, one exceeded its bound, or the file refused it
   std::uint64_t rows_deleted = 0;         // older than the retention, or the oldest beyond the size limit
   std::uint64_t rows_unreadable = 0;      // found by recall: someone edited the file
   std::uint64_t failures = 0;             // of opening, reading or writing
@@ -53,21 +53,21 @@ struct Status {
 
 class History {
  public:
-  /// Starts the thread (which holds the rights and the signal mask of the caller); the file is opened there. An error
-  /// is one of the options; whatever is wrong with the disk shows in status().
+  /// Starts the thread (which inherits the rights and the signal mask of the caller); the file is opened there. An
+  /// error means that the options are wrong; anything wrong with the disk shows in status().
   static util::Result<std::unique_ptr<History>> open(Options options);
 
-  /// Tries once more to write what waits, and to open the file for that (where it was open before: looking through one
-  /// that never was takes too long for an end).
+  /// Tries a last time to write what is waiting, and to open the file for that (only if it was open before: checking
+  /// one that never was would take too long on exit).
   ~History();
   History(const History&) = delete;
   History& operator=(const History&) = delete;
 
-  /// One transaction. While the history is down batches wait. Beyond the bound states go that later ones replace, which
-  /// is no loss; then the oldest batches.
+  /// One transaction. While the history is down, batches wait. Beyond the bound, states that later ones replace are
+  /// dropped first, which is no loss; then the oldest batches.
   void add(Batch batch);
 
-  /// Answered by the thread, before what is added later; an error while the history is down. Rows from `since` to now,
+  /// Answered by the thread, before anything added later; an error while the history is down. Rows from `since` to now,
   /// of any firmware of that drive.
   std::future<util::Result<Recalled>> recall(DriveKey drive, Minute since);
 
@@ -91,18 +91,18 @@ class History {
   void fail(const Failure& failure);
   void fail_in_use(const Failure& failure);
   bool set_file_aside(const std::string& why);
-  void declare_up();  // with the mutex held, as the next
+  void declare_up();  // with the mutex held, like the next two
   void drop_replaced_states();
   void drop_surplus();
   [[nodiscard]] Minute this_minute() const { return std::chrono::floor<std::chrono::minutes>(options_.now()); }
   [[nodiscard]] std::string path() const { return options_.directory + "/" + kFileName; }
 
   const Options options_;
-  mutable std::mutex mutex_;  // of what follows, up to the thread's own
+  mutable std::mutex mutex_;  // guards what follows, up to the thread's own
   std::condition_variable wake_;
   std::deque<Batch> batches_;
   std::size_t pending_rows_ = 0;
-  bool states_came_ = false;  // since those that later ones replace were dropped
+  bool states_came_ = false;  // since replaced ones were last dropped
   std::deque<Question> questions_;
   Status status_;
 

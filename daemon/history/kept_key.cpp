@@ -27,7 +27,7 @@ util::Result<util::HashKey> read_key(const util::UniqueFd& file, const std::stri
   return key;
 }
 
-/// Whole or not at all: a name of its own until it is on the disk.
+/// Whole or not at all: it has a temporary name until it is on the disk.
 util::Result<util::HashKey> make_key(const std::string& path) {
   auto key = util::random_hash_key();
   if (!key) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which key hides the names of tenants? One made at random the first time and kept beside the history, so that a name
-// is hidden behind the same text after a restart: `tenant-names.key`, 32 bytes, for its owner alone.
+// Which key hides the names of tenants? One made at random the first time and kept next to the history, so that a name
+// is hidden behind the same text after a restart: `tenant-names.key`, 32 bytes, readable by its owner only.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace ssdpulse::history {
 
 inline constexpr const char* kKeyFileName = "tenant-names.key";
 
-/// Reads the file, or makes it. `directory`: that of the history. Never replaces what is no key.
+/// Reads the file, or creates it. `directory`: that of the history. Never replaces a file that is not a key.
 util::Result<util::HashKey> kept_key(const std::string& directory);
 
 }  // namespace ssdpulse::history

@@ -27,7 +27,7 @@ class Writer {
   std::vector<std::uint8_t> bytes_;
 };
 
-/// Ends in good() only if every number was there, within its bound, and nothing is left.
+/// Ends in good() only if every number was there and within its bound, and nothing is left.
 class Parser {
  public:
   explicit Parser(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes in which a device's load is kept in the file, and its tenants. Exact both ways. Pure.
+// How a device's load and its tenants are encoded as bytes in the file. Exact both ways. Pure.
 //
-// Numbers are variable-length: seven bits a byte, the lowest first, the eighth bit says that more follow. A load is
+// Numbers are variable-length: seven bits a byte, the lowest first; the eighth bit means that more follow. A load is
 //   1                            the layout
 //   milliseconds measured
 //   mask of operations           bit i: operation i of model::Operation did something; for each of them
 //     ios, bytes, sequential bytes, ns with a full queue, errors
 //   mask of losses               by bit of model::Loss; a number for each
 //   mask of histograms           by bit of model::Latency; for each of them
-//     how many words, the sum in ns, and for each word: how far behind the one before, and how many I/Os
+//     how many words, the sum in ns, and for each word: its distance from the one before, and how many I/Os
 // Tenants are: how many, and for each its id in the file, a mask of model::AttributedOperation, and for each of those
 // ios, bytes, ns in the device.
-// What comes from a file is believed only as far as it is whole: anything else is nothing.
+// What comes from a file is accepted only if it is complete: anything else decodes to nothing.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ namespace ssdpulse::history {
 std::vector<std::uint8_t> encode(const model::DeviceLoad& load);
 std::optional<model::DeviceLoad> decode(std::span<const std::uint8_t> bytes);
 
-/// A tenant as it stands in the file, where names have numbers.
+/// A tenant as stored in the file, where names have numbers.
 struct NumberedTenant {
   std::int64_t id = 0;
   model::TotalsByOperation totals{};

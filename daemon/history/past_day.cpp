@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was the last day like, of all devices at once? Reads no more of a row than it tells.
+// What was the last day like, for all devices at once? Reads no more of a row than it reports.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -22,10 +22,10 @@ PastDay::Device* device_of(PastDay& day, const std::string& name) {
   return found == day.devices.end() ? nullptr : &*found;
 }
 
-/// Calls `each` with the slots that the time touches; none where it lies outside of the day.
+/// Calls `each` with the slots that the time touches; none if it lies outside the day.
 template <typename Each>
 bool each_slot(PastDay& day, PastDay::Device& device, std::int64_t begin_ms, double seconds, Each each) {
-  constexpr double kMostSeconds = 7 * 86'400.0;  // longer is no mark of ours
+  constexpr double kMostSeconds = 7 * 86'400.0;  // we never write a longer one
   const auto length = static_cast<std::int64_t>(std::llround(std::clamp(seconds, 0.0, kMostSeconds) * 1000));
   const std::int64_t begin = begin_ms - milliseconds_of(day.window.from);
   const std::int64_t last = begin + std::max<std::int64_t>(length - 1, 0);
@@ -171,7 +171,7 @@ Outcome<model::PastDay> PastReader::day(model::PastTime at) {
     if (after->minutes_from == before->minutes_from || number_of(day.window.from) >= after->minutes_from) {
       return day;
     }
-    // The minutes became hours meanwhile.
+    // The minutes became hours meanwhile: try again.
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a drive said in the past, at the end of each point of a series; and the quantiles of older versions.
+// What a drive reported in the past, at the end of each point of a series; and the quantiles of older versions.
 #include <algorithm>
 #include <optional>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of one minute, of all devices? And of the seconds around the spikes of one?
+// What is known about one minute, for all devices? And about the seconds around the spikes of one device?
 #include <algorithm>
 #include <numeric>
 
@@ -48,7 +48,7 @@ Outcome<void> PastReader::add_measured(const std::vector<Found>& devices, model:
     if (minute == (number_of(at) >= after->minutes_from)) {
       return {};
     }
-    // The minutes became hours meanwhile.
+    // The minutes became hours meanwhile: try again.
   }
 }
 
@@ -123,7 +123,7 @@ Outcome<model::PastMoment> PastReader::moment(model::PastTime at) {
 }
 
 Outcome<std::vector<Bytes>> PastReader::seconds(const Which& device, const model::Window& window) {
-  constexpr std::chrono::minutes kLongestSeconds{15};  // what memory had when they were kept
+  constexpr std::chrono::minutes kLongestSeconds{15};  // as many as memory held when they were kept
   const auto found = find(device);
   if (!found) {
     return tl::unexpected(found.error());

@@ -41,7 +41,7 @@ std::chrono::minutes step_of(const Window& window, std::size_t most) {
   constexpr std::array<std::int64_t, 17> kSteps{1,   2,   3,   5,   10,  15,   20,    30,   60,
                                                 120, 180, 240, 360, 720, 1440, 10080, 43200};
   const auto length = (window.to - window.from).count();
-  const auto points = static_cast<std::int64_t>(std::max<std::size_t>(most, 2)) - 1;  // one more where it is askew
+  const auto points = static_cast<std::int64_t>(std::max<std::size_t>(most, 2)) - 1;  // one more if unaligned
   const auto* step = std::find_if(kSteps.begin(), kSteps.end(), [&](auto one) { return one * points >= length; });
   return std::chrono::minutes(step == kSteps.end() ? std::max(kSteps.back(), (length / points / kHour + 1) * kHour)
                                                    : *step);
@@ -74,7 +74,7 @@ Outcome<void> PastReader::first_and_last(Found& found) {
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
   std::int64_t last = 0;
   for (const char* table : {"device_hour", "device_minute"}) {
-    for (const char* what : {"min(at)", "max(at)"}) {  // apart, each is one look into the tree
+    for (const char* what : {"min(at)", "max(at)"}) {  // separately, each is one lookup in the tree
       Statement row(connection_,
                     ("SELECT " + std::string(what) + " FROM " + table + " WHERE at BETWEEN ? AND ?").c_str());
       if (const auto there = row.with(key_of(found.id, 0)).with(key_of(found.id, kMinutesOfADevice - 1)).step();
@@ -158,7 +158,7 @@ Outcome<void> PastReader::loads(const Found& found, const char* table, std::int6
       "SELECT at, load FROM " + std::string(table) + " WHERE at BETWEEN ? AND ? ORDER BY at",
       key_of(found.id, std::max<std::int64_t>(from, 0)), key_of(found.id, to), [&](const Statement& row) {
         auto load = decode(row.blob(1).value_or(Bytes{}));
-        if (load) {  // else somebody edited it: that time is not known
+        if (load) {  // else somebody edited it: that time is unknown
           each({found.device.name, minute_of(minute_of_key(row.integer(0).value_or(0))), length, std::move(*load)});
         }
         return true;
@@ -338,8 +338,8 @@ namespace {
 std::string kind_of(const model::PastSpike&) { return {}; }
 std::string kind_of(const model::PastBurst& burst) { return burst.trigger; }
 
-/// The newest marks of the device that touch the window; of bursts those of each trigger, for those of a file system
-/// that is mounted with discard would leave no room for the weekly fstrim.
+/// The newest marks of the device that touch the window. For bursts, the newest of each trigger: otherwise those of a
+/// file system mounted with discard would leave no room for the weekly fstrim.
 template <typename Mark>
 auto into(std::vector<Mark>& marks, model::Series& series) {
   return [&marks, &series, counts = std::map<std::string, std::size_t>()](Mark&& one) mutable {
@@ -385,8 +385,8 @@ Outcome<std::vector<model::Mark>> PastReader::marks(const Window& window) {
       .map([&] { return std::move(marks); });
 }
 
-/// Bounded by kMostSettings; few rows, so in one go. The newest, of which the first is read to know that there are
-/// more.
+/// Bounded by kMostSettings: few rows, so read in one go. Returns the newest; one more is read to know whether there
+/// are more.
 Outcome<std::vector<model::SettingChange>> PastReader::settings(const Window& window, const std::string& device,
                                                                 bool* cut) {
   constexpr std::size_t kMost = Reader::kMostMarks;

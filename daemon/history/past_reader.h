@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PastReader: rows of the past to answers, by one connection, until a deadline. See reader.h, which gives it a thread.
+// PastReader: answers from past rows, over one connection, until a deadline. See reader.h, which gives it a thread.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 namespace ssdpulse::history {
 
-/// Spikes end after ten minutes at the latest, when what is slow counts as usual; bursts may go on for longer.
+/// Spikes end after ten minutes at the latest, when the slow has become the usual; bursts may last longer.
 inline constexpr std::chrono::hours kLongestMark{6};
 
 inline constexpr const char* kNoSuchDevice = "no device of that name in the history";
 
 class PastReader {
  public:
-  /// Opens the file to read it, and checks that it is of this version.
+  /// Opens the file to read it, and checks that it has this version.
   static Outcome<PastReader> open(const std::string& path, std::chrono::milliseconds slice, Deadline deadline);
 
   using EachLoad = std::function<void(model::MinuteOf&&)>;
@@ -53,14 +53,14 @@ class PastReader {
   Outcome<void> first_and_last(Found& found);
   Outcome<void> loads(const Found& found, const char* table, std::int64_t from, std::int64_t to,
                       std::chrono::minutes length, const EachLoad& each);
-  /// Minutes, and hours where there are none; again from the start where minutes became hours meanwhile.
+  /// Minutes, and hours where there are none; starts over if minutes became hours meanwhile.
   Outcome<void> minutes_of(const Found& found, const model::Window& window, bool hours_alone, const EachLoad& each,
                            const std::function<void()>& restart);
   Outcome<void> add_points(const Found& found, model::Series& series);
   Outcome<void> add_tenants(const Found& found, bool hours_alone, model::Series& series);
   using EachSpike = std::function<void(model::PastSpike&&)>;
   using EachBurst = std::function<void(model::PastBurst&&)>;
-  /// Those of all devices that began in these milliseconds, rising.
+  /// Those of all devices that began in these milliseconds, ascending.
   Outcome<void> spikes(std::int64_t from, std::int64_t to, const EachSpike& each);
   Outcome<void> bursts(std::int64_t from, std::int64_t to, const EachBurst& each);
   Outcome<void> add_spikes(model::Series& series);
@@ -69,7 +69,7 @@ class PastReader {
   Outcome<void> add_neighbours(const std::vector<Found>& devices, model::PastMoment& moment);
   Outcome<void> add_events(model::PastTime at, model::PastMoment& moment);
   Outcome<void> add_drive(const Found& found, model::Series& series);
-  /// Of each name the device that had it last, if it was there since then.
+  /// For each name the device that had it last, if that device was seen since then.
   Outcome<std::vector<Found>> seen_since(model::PastTime since);
   Outcome<void> add_day_of(const Found& found, std::int64_t minutes_from, model::PastDay& day);
   Outcome<void> add_day_spikes(model::PastDay& day);
@@ -80,10 +80,10 @@ class PastReader {
   Deadline deadline_;
 };
 
-/// What was waited in a spike, as its evidence says; nothing in rows of versions that did not note it.
+/// The seconds waited in a spike, from its evidence; nothing in rows of versions that did not record them.
 std::optional<double> excess_in(const std::string& evidence);
 
-/// The length of each of at most `most` points of a window: round, and hours where it is an hour or more.
+/// The length of each of at most `most` points of a window: round, and whole hours if it is an hour or more.
 std::chrono::minutes step_of(const model::Window& window, std::size_t most);
 
 }  // namespace ssdpulse::history

@@ -24,7 +24,7 @@ Outcome<model::PastReach> reach_of(Connection& connection, Account& account) {
       .and_then(old)
       .map(put(reach.quantiles))
       .map([&] {
-        // Of an hour that is not over there are minutes alone.
+        // An hour that is not over has only minutes.
         reach.hours = reach.hours ? reach.hours : reach.minutes;
         return reach;
       });

@@ -26,7 +26,7 @@ struct Reader::Implementation {
   std::mutex mutex;
   std::condition_variable wake;
   std::deque<std::function<void()>> questions;
-  std::size_t asked = 0;  // that wait or are being answered
+  std::size_t asked = 0;  // waiting or being answered
   bool stop = false;
   std::thread thread;
 

@@ -2,8 +2,8 @@
 // Reader: answers questions about the past from ssdpulse.db, while the History writes to it.
 //
 // It never holds up the writer: it has a thread and a connection of its own, which reads in slices of at most kSlice
-// and lets go of the file in between. Each question has a deadline; more than kMostQuestions at once are refused.
-// Without a daemon it reads the same file from another process.
+// and releases the file in between. Each question has a deadline; more than kMostQuestions at once are refused. Without
+// a daemon it reads the same file from another process.
 #pragma once
 
 #include <chrono>
@@ -23,8 +23,8 @@ namespace ssdpulse::history {
 /// The device that is asked about.
 struct Which {
   Which(const char* name) : words(name) {}
-  Which(std::string name) : words(std::move(name)) {}  // the kernel's, a serial number or a WWID; who had it last
-  Which(const model::PastDevice& one) : words(one.identity), by_identity(true) {}  // this one, whoever has its name now
+  Which(std::string name) : words(std::move(name)) {}  // kernel's name, serial number or WWID; the last to have it
+  Which(const model::PastDevice& one) : words(one.identity), by_identity(true) {}  // this one, whatever its name is now
 
   std::string words;
   bool by_identity = false;
@@ -33,10 +33,10 @@ struct Which {
 class Reader {
  public:
   static constexpr std::chrono::milliseconds kSlice{25};
-  static constexpr std::chrono::milliseconds kDeadline{8000};  // the web server gives an answer ten seconds
+  static constexpr std::chrono::milliseconds kDeadline{8000};  // the web server allows ten seconds
   static constexpr std::size_t kMostQuestions = 8;
   static constexpr std::size_t kMostPoints = 2000;
-  static constexpr std::size_t kMostSeconds = 8;   // of a mebibyte at most
+  static constexpr std::size_t kMostSeconds = 8;   // a mebibyte at most each
   static constexpr std::size_t kMostMarks = 2000;  // of spikes, of bursts of each trigger, of changes, of marks
 
   /// Starts the thread; the file is opened for each question, and may appear later. `path`: of ssdpulse.db.
@@ -45,13 +45,13 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  // All of them wait for their answer, from any thread. An error says what to do: no file, busy, too late, or
+  // All of them wait for their answer, from any thread. An error explains what to do: no file, busy, too late, or
   // (ENOENT) no such device.
 
   util::Result<std::vector<model::PastDevice>> devices();
 
-  /// The minutes of a window in their order; hours where minutes are no longer kept. An hour that lies in it in part is
-  /// not there. Calls `each` on the reader's thread.
+  /// The minutes of a window in order; hours where minutes are no longer kept. An hour that lies only partly in it is
+  /// left out. Calls `each` on the reader's thread.
   util::Result<void> minutes(const Which& device, const model::Window& window,
                              const std::function<void(model::MinuteOf&&)>& each);
   util::Result<std::vector<model::MinuteOf>> minutes(const Which& device, const model::Window& window);
@@ -63,17 +63,17 @@ class Reader {
   util::Result<model::Series> series(const Which& device, const model::Window& window,
                                      std::size_t points = kMostPoints);
 
-  /// The seconds around spikes that touch the window, in the bytes of whoever saw them; by their end. At most
+  /// The seconds around spikes that touch the window, in the encoding of whatever recorded them; by their end. At most
   /// kMostSeconds of them.
   util::Result<std::vector<std::vector<std::uint8_t>>> seconds(const Which& device, const model::Window& window);
 
-  /// What is known of the minute that holds `at`.
+  /// What is known about the minute that holds `at`.
   util::Result<model::PastMoment> moment(model::PastTime at);
 
-  /// The 24 hours to the end of the quarter of an hour that holds `at`, of all devices, and the hour before `at`.
+  /// The 24 hours up to the end of the quarter-hour that holds `at`, for all devices, and the hour before `at`.
   util::Result<model::PastDay> day(model::PastTime at);
 
-  /// Marks and changes of settings (of the host and of all devices), rising; the newest kMostMarks of each.
+  /// Marks and changes of settings (of the host and of all devices), ascending; the newest kMostMarks of each.
   util::Result<std::vector<model::Mark>> marks(const model::Window& window);
   util::Result<std::vector<model::SettingChange>> settings(const model::Window& window);
 

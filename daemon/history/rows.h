@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is stored: of each drive and of each device for each minute, and what happened. Values only.
+// What is stored: for each drive and each device in each minute, and what happened. Values only.
 #pragma once
 
 #include <chrono>
@@ -35,17 +35,17 @@ struct DriveMinute {
   std::string source;                 // of both counters; empty: none
   model::WriteCounters writes;
   std::optional<model::Uint128> host_count_before;  // of writes.host, before media was read; absent: at the same time
-  std::optional<double> percentage_used;            // 0.01 = one percent, as the spare
+  std::optional<double> percentage_used;            // 0.01 = one percent, like the spare
   std::optional<double> available_spare;
   std::optional<double> temperature_celsius;
-  std::optional<double> read_p50_seconds;  // of the I/Os of this minute, as the next three
+  std::optional<double> read_p50_seconds;  // of the I/Os of this minute, like the next three
   std::optional<double> read_p99_seconds;
   std::optional<double> write_p50_seconds;
   std::optional<double> write_p99_seconds;
   std::uint64_t discard_bytes = 0;  // of this minute
 };
 
-/// What the ledger wants to find again. Its layout and version are the ledger's own.
+/// What the ledger needs to find again. Its layout and version are the ledger's own.
 struct DriveState {
   DriveKey drive;
   Bytes bytes;
@@ -56,7 +56,7 @@ inline constexpr std::size_t kMostNameBytes = 256;  // of a serial, a model, a f
 
 /// A device as the block layer knows it.
 struct DeviceKey {
-  std::string identity;  // what stays when the kernel gives it another name: WWID, else serial number and model
+  std::string identity;  // what stays when the kernel renames it: WWID, else serial number and model
   std::string name;
   std::string model;
   std::string serial;
@@ -68,10 +68,10 @@ struct DeviceMinute {
   DeviceKey device;
   Minute minute;
   model::DeviceLoad load;
-  std::vector<model::TenantLoad> tenants = {};  // the heaviest and the rest; none where they are not known
+  std::vector<model::TenantLoad> tenants = {};  // the heaviest and the rest; none where they are unknown
 };
 
-/// The seconds around a spike, in the bytes of whoever saw them.
+/// The seconds around a spike, in the encoding of whatever recorded them.
 struct SpikeSeconds {
   std::string device;  // the kernel's name
   std::chrono::system_clock::time_point begin;
@@ -80,7 +80,7 @@ struct SpikeSeconds {
   Bytes seconds;
 };
 
-/// As it is now: it becomes a row where it is another than the last one in the file.
+/// The current value: it becomes a row if it differs from the last one in the file.
 struct Setting {
   std::string device;  // DeviceKey::identity; empty: of the host
   std::string name;
@@ -90,7 +90,7 @@ struct Setting {
 inline constexpr std::size_t kMostSettingBytes = 512;  // of a name, of a value
 inline constexpr std::size_t kMostMarkBytes = 500;
 
-/// What is added together, such as everything of one minute: all of it is on disk, or nothing.
+/// What is added together, such as everything of one minute: all of it reaches the disk, or nothing.
 struct Batch {
   std::vector<DriveMinute> minutes;
   std::vector<DriveState> states;
@@ -124,11 +124,11 @@ inline void append(Batch& batch, Batch more) {
   move(batch.marks, more.marks);
 }
 
-/// What is known of a drive of some subsystem, serial and model, whatever firmware it had.
+/// What is known about a drive of a given subsystem, serial and model, whatever firmware it had.
 struct Recalled {
-  std::vector<DriveMinute> minutes;  // by rising minute; the newest kMostRecalled
-  std::optional<DriveState> state;   // the last one saved, and the firmware of then
-  std::uint64_t unreadable = 0;      // rows that hold what no row of ours holds: left out
+  std::vector<DriveMinute> minutes;  // ascending by minute; the newest kMostRecalled
+  std::optional<DriveState> state;   // the last one saved, and its firmware at that time
+  std::uint64_t unreadable = 0;      // rows with content that we never write: left out
 };
 
 inline constexpr std::size_t kMostRecalled = std::size_t{14} * 24 * 60;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Renames, so that a full disk is no hindrance.
+// Renames files, so it works on a full disk.
 #include "daemon/history/set_aside.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 namespace ssdpulse::history {
 namespace {
 
-// What belongs to a database, the file itself last: should we die in between, the rest is not taken for stale and lost.
+// The files of a database, the main one last: if we die in between, the others are not considered stale and lost.
 constexpr std::array kSuffixes{"-journal", "-wal", "-shm", ""};
 constexpr std::size_t kStampLetters = 16;  // YYYYmmddTHHMMSSZ
 
@@ -29,7 +29,7 @@ std::string stamp_of(std::chrono::sys_seconds now) {
   return {text.data(), letters};
 }
 
-/// Stamps of what was set aside before, oldest first.
+/// Stamps of files set aside before, oldest first.
 std::vector<std::string> stamps_in(const std::string& directory, const std::string& prefix) {
   std::vector<std::string> stamps;
   std::error_code error;
@@ -80,7 +80,7 @@ util::Result<SetAside> set_aside(const std::string& directory, const std::string
     }
   }
   if (const util::UniqueFd opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)); opened.valid()) {
-    ::fsync(opened.get());  // as far as the file system goes: the names are not worth stopping for
+    ::fsync(opened.get());  // best effort: the names are not worth failing for
   }
   return result;
 }

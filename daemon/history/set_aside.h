@@ -16,12 +16,11 @@ inline constexpr std::size_t kMostSetAside = 3;
 
 struct SetAside {
   std::string path;                  // where the file is now
-  std::vector<std::string> removed;  // files that went for it
+  std::vector<std::string> removed;  // files removed to make room for it
 };
 
-/// `file` in `directory` becomes file.damaged-YYYYmmddTHHMMSSZ, and the oldest beyond kMostSetAside are removed: never
-/// one of the last day, because where every file goes bad the first of them is the one with something in it. Then it
-/// fails.
+/// `file` in `directory` becomes file.damaged-YYYYmmddTHHMMSSZ, and the oldest beyond kMostSetAside are removed. Fails
+/// rather than remove one of the last day: if every file goes bad, the first of them is the one with something in it.
 util::Result<SetAside> set_aside(const std::string& directory, const std::string& file, std::chrono::sys_seconds now);
 
 }  // namespace ssdpulse::history

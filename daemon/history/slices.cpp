@@ -8,7 +8,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// For a writer that waits: it tries again every few milliseconds.
+/// For a waiting writer, which tries again every few milliseconds.
 constexpr std::chrono::milliseconds kPause{2};
 
 }  // namespace

@@ -50,7 +50,7 @@ Outcome<Connection> Connection::open(const std::string& path, int flags) {
   sqlite3_extended_result_codes(handle, 1);
   sqlite3_busy_timeout(handle, kMostMillisecondsOfWaiting);
   sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kMostBytesOfOneValue);
-  // Whatever was edited into the file must not control what we do.
+  // Anything edited into the file must not control what we do.
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
@@ -78,7 +78,7 @@ std::uint64_t Connection::changed_rows() const { return static_cast<std::uint64_
 
 Failure Connection::failure(int code) const {
   const int primary = code & 0xff;
-  // Our SQL never changes: where it is in error, the file lacks what it names, or is of a format of the future.
+  // Our SQL never changes: if it is in error, the file lacks what it names, or has a future format.
   const bool damaged = primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB || primary == SQLITE_ERROR;
   Failure failure{sqlite3_errstr(code), damaged, primary == SQLITE_CONSTRAINT};
   if (handle_ != nullptr) {

@@ -20,10 +20,10 @@ namespace ssdpulse::history {
 struct Failure {
   std::string message;
   bool damaged = false;  // the file is not what it should be; otherwise the environment is
-  bool refused = false;  // neither: a row is against the schema, and will be the next time
+  bool refused = false;  // neither: a row violates the schema, and would do so again
 };
 
-/// SQLite's words, which may quote what the file says: bounded, printable and without a heading.
+/// SQLite's message, which may quote the file: bounded, printable and without a heading.
 std::string on_one_line(std::string words);
 
 template <typename T>
@@ -31,12 +31,12 @@ using Outcome = tl::expected<T, Failure>;
 
 class Connection {
  public:
-  /// Creates the file when there is none; SQLite itself touches it only later.
+  /// Creates the file if there is none; SQLite itself touches it only later.
   static Outcome<Connection> open(const std::string& path);
-  /// Of a file that is there, by whoever may not change it.
+  /// Opens an existing file for a caller that may not change it.
   static Outcome<Connection> open_to_read(const std::string& path);
 
-  /// One statement or several, without parameters; rows are not looked at.
+  /// One statement or several, without parameters; rows are ignored.
   Outcome<void> execute(const std::string& sql);
   /// The first column of the first row.
   Outcome<std::int64_t> number(const std::string& sql);
@@ -52,14 +52,14 @@ class Connection {
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
-/// A statement and its parameters, in their order. What goes wrong on the way shows at the next step().
+/// A statement and its parameters, in order. An error on the way shows at the next step().
 class Statement {
  public:
   Statement(Connection& connection, const char* sql);
 
   Statement& with(std::int64_t value);
   Statement& with(const std::optional<double>& value);
-  Statement& with(const std::string& text);  // must outlive the steps, as the blob
+  Statement& with(const std::string& text);  // must outlive the steps, like the blob
   Statement& with(std::span<const std::uint8_t> blob);
   Statement& with_null();
 
@@ -68,7 +68,7 @@ class Statement {
   /// To the end.
   Outcome<void> run();
 
-  /// Of the row, columns from 0; nothing where the column holds another type.
+  /// Of the row, columns from 0; nothing if the column holds another type.
   [[nodiscard]] std::optional<std::int64_t> integer(int column) const;
   [[nodiscard]] std::optional<double> real(int column) const;  // finite
   [[nodiscard]] std::optional<std::string> text(int column) const;
@@ -83,7 +83,7 @@ class Statement {
 
   Connection* connection_;
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
-  int code_ = 0;  // the first that went wrong
+  int code_ = 0;  // the first error
   int bound_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SQL. What is read back is believed only as far as its types go: the file may have been edited.
+// The SQL. Of what is read back, only the types are trusted: the file may have been edited.
 #include "daemon/history/store.h"
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace ssdpulse::history {
 namespace {
 
 constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
-constexpr std::chrono::minutes kMinutesKept = std::chrono::days(14);        // older ones become hours
-constexpr std::chrono::minutes kMinutesAlwaysKept = std::chrono::hours(2);  // whatever the size
+constexpr std::chrono::minutes kMinutesKept = std::chrono::days(14);        // then they become hours
+constexpr std::chrono::minutes kMinutesAlwaysKept = std::chrono::hours(2);  // whatever the file's size
 
 template <typename Row, typename Insert>
 Outcome<void> insert_all(const std::vector<Row>& rows, Insert insert_one) {
@@ -30,7 +30,7 @@ Outcome<void> insert_all(const std::vector<Row>& rows, Insert insert_one) {
   return {};
 }
 
-/// The evidence, with what it cost in front: excess_seconds=1.5 gc_score=0.5.
+/// The evidence, preceded by the cost of the spike: excess_seconds=1.5 gc_score=0.5.
 std::string evidence_with_excess(const model::LatencySpike& spike) {
   std::ostringstream text;
   const std::string evidence = model::evidence_text(spike);
@@ -56,7 +56,7 @@ model::Uint128 from_big_endian(const Bytes& bytes) {
   return count;
 }
 
-/// Three columns; `bytes` must live until the statement was run.
+/// Three columns; `bytes` must live until the statement has run.
 void bind(Statement& statement, const std::optional<model::ByteCounter>& counter, const CountBytes& bytes) {
   if (!counter) {
     statement.with_null().with_null().with_null();
@@ -67,7 +67,7 @@ void bind(Statement& statement, const std::optional<model::ByteCounter>& counter
       .with(static_cast<std::int64_t>(counter->rounding));
 }
 
-/// One row of kSelectMinutes, column by column; `good` turns false at the first that holds what we never wrote.
+/// One row of kSelectMinutes, column by column; `good` turns false at the first one that we cannot have written.
 class RowReader {
  public:
   explicit RowReader(const Statement& statement) : statement_(statement) {}
@@ -133,7 +133,7 @@ std::optional<DriveMinute> read_minute(const Statement& statement, const DriveKe
   RowReader reader(statement);
   DriveMinute row;
   row.drive = drive;
-  row.minute = minute_of(reader.integer());  // within what was asked for
+  row.minute = minute_of(reader.integer());  // within the range asked for
   row.boottime = std::chrono::nanoseconds(reader.integer());
   row.drive.firmware = reader.name();
   row.source = reader.name();
@@ -172,7 +172,7 @@ Outcome<Store::Written> Store::write(const Batch& batch, Minute now) {
       return tl::unexpected(undone.error());
     }
   }
-  return written;  // any other failure leaves the rollback to the connection's end
+  return written;  // after any other failure, closing the connection rolls back
 }
 
 Outcome<Store::Written> Store::write_within_transaction(const Batch& batch, Minute now) {
@@ -215,7 +215,7 @@ Outcome<void> Store::insert_events(const Batch& batch) {
           [&] { return insert_all(batch.marks, [&](const auto& row) { return history::insert(connection_, row); }); });
 }
 
-/// With room for what comes next: a sixteenth stays free.
+/// Leaves room for what comes next: a sixteenth stays free.
 Outcome<bool> Store::is_full() {
   const auto pages = connection_.number("PRAGMA page_count");
   const auto free_pages = connection_.number("PRAGMA freelist_count");
@@ -227,8 +227,8 @@ Outcome<bool> Store::is_full() {
   });
 }
 
-/// In the order in which room is shared out: tenants have a fifth, old minutes become hours, minutes go before hours,
-/// and what older versions wrote before them.
+/// In the order in which room is made: tenants are held to a fifth, and old minutes become hours. If the file is full,
+/// rows of older versions go first, then minutes, then hours.
 Outcome<std::uint64_t> Store::make_room(Minute now, Account& account) {
   const auto full = is_full();
   if (!full) {
@@ -253,7 +253,7 @@ Outcome<std::uint64_t> Store::make_room(Minute now, Account& account) {
     if (!old) {
       return old;
     }
-    // The hour that has just ended is looked at most.
+    // The hour that has just ended is viewed most.
     const auto minutes = *old > 0 ? old : devices.thin_hour(number_of(now - kMinutesAlwaysKept));
     if (!minutes) {
       return minutes;
@@ -265,7 +265,7 @@ Outcome<std::uint64_t> Store::make_room(Minute now, Account& account) {
   });
 }
 
-/// What a drive said stays once an hour: counters lose nothing but time resolution. Not what older versions wrote.
+/// Keeps one row per drive and hour: counters lose only time resolution. Leaves rows of older versions alone.
 Outcome<void> Store::thin_drive_minutes(std::int64_t end, Account& account) {
   const auto first = connection_.number("SELECT coalesce(min(minute), " + std::to_string(kLast) +
                                         ") FROM drive_minute WHERE minute >= " +
@@ -284,7 +284,7 @@ Outcome<void> Store::thin_drive_minutes(std::int64_t end, Account& account) {
   return rows.with(begin).with(hour_of(*first) + 59).run();
 }
 
-/// A thousand at most, that are older than `end`.
+/// At most a thousand, older than `end`.
 Outcome<std::uint64_t> Store::delete_drive_minutes(std::int64_t end) {
   Statement rows(
       connection_,
@@ -318,7 +318,7 @@ Outcome<std::uint64_t> Store::delete_old_rows(Minute now, bool too_much, DeviceR
   Statement rows(connection_, "DELETE FROM drive_minute WHERE minute <= ?");
   return rows.with(end).run().and_then([&] {
     const std::uint64_t deleted = connection_.changed_rows() + *hours;
-    // A drive goes after its last row; should it come back, it starts over.
+    // A drive is removed after its last row; if it comes back, it starts over.
     Statement drives(connection_,
                      "DELETE FROM drive WHERE last_minute < ? AND last_minute < "
                      "coalesce((SELECT min(minute) FROM drive_minute), ?)");
@@ -326,7 +326,7 @@ Outcome<std::uint64_t> Store::delete_old_rows(Minute now, bool too_much, DeviceR
   });
 }
 
-/// In steps, as minutes.
+/// In steps, like minutes.
 Outcome<void> Store::delete_old_spikes(Minute last_kept, bool too_much) {
   const auto begin = std::chrono::duration_cast<std::chrono::milliseconds>(last_kept.time_since_epoch()).count();
   Statement rows(connection_,
@@ -351,7 +351,7 @@ Outcome<void> Store::insert(const model::LatencySpike& spike) {
       .run();
 }
 
-/// Free pages are kept for what comes next; only many of them, left by a shorter retention, go back, a few at a time.
+/// Free pages are kept for what comes next; a large surplus, left by a shorter retention, is freed, a little at a time.
 Outcome<void> Store::give_space_back() {
   constexpr std::uint64_t kKeptFree = 1U << 20U;  // bytes
   const auto most = pages_of(connection_, kKeptFree);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Store: minutes to rows, and rows to minutes. One transaction per batch, which also deletes what is old or too much.
-// For one thread. The caller decides whether to retry after a failure, and what becomes of the file.
+// Store: minutes to rows, and rows to minutes. One transaction per batch, which also deletes what is old or surplus.
+// For one thread. The caller decides whether to retry after a failure, and what happens to the file.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ struct StoreLimits {
 
 class Store {
  public:
-  /// For `checked` and `stop` see open_database.
+  /// For `checked` and `stop`, see open_database.
   static Outcome<Store> open(const std::string& path, const StoreLimits& limits, std::optional<FileIdentity>& checked,
                              const std::atomic<bool>& stop);
 
@@ -34,8 +34,8 @@ class Store {
     std::uint64_t deleted_rows = 0;  // too old, or the oldest of too many; minutes whose hour is kept are not counted
     model::PastReach reach;
   };
-  /// On the disk when it returns. After a failure nothing of the batch is there, and the Store is of no more use,
-  /// unless the batch alone was refused.
+  /// On the disk when it returns. After a failure, nothing of the batch is there, and the Store cannot be used any
+  /// more, unless only the batch was refused.
   Outcome<Written> write(const Batch& batch, Minute now);
 
   /// From `since` to `until`, both included.

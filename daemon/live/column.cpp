@@ -15,7 +15,7 @@ using model::Operation;
 constexpr std::array<Operation, 4> kOperationOfKind{Operation::read, Operation::write, Operation::flush,
                                                     Operation::discard};
 
-/// Thrown where a cumulative count went back.
+/// Thrown when a cumulative count went backwards.
 struct BeganAnew {};
 
 std::uint64_t less(std::uint64_t after, std::uint64_t before) {
@@ -71,7 +71,7 @@ KindColumn kind_between(const model::OperationIo& before, const model::Operation
   return column;
 }
 
-/// What a drive's reads had beside them, and where its I/Os waited.
+/// What was in flight during a drive's reads, and where its I/Os waited.
 void add_times(Column& column, const model::DeviceIo& before, const model::DeviceIo& now) {
   using model::During;
   const auto& reads = now.operation(Operation::read).device_latency;
@@ -255,8 +255,8 @@ std::optional<Column> difference(const model::DeviceIo* before, const model::Dev
   }
 }
 
-// Figures first, so that they can be had without the buckets. What is idle is one bit. The history keeps these bytes:
-// what is new comes last.
+// Figures first, so that they can be read without the buckets. Anything idle is one bit. The history keeps these bytes:
+// new fields go last.
 std::string encode(const Column& column) {
   std::string out;
   std::uint64_t busy = 0;

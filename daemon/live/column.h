@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What did one device do between two snapshots, about a second apart?
-// Values only, and the few bytes that a column is kept in: counts are variable-length, empty buckets are left out.
+// Values only, and the few bytes in which a column is kept: counts are variable-length, empty buckets are left out.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ inline constexpr std::array<std::string_view, kKinds> kKindNames{"read", "write"
 /// Word of bpf/abi/latency_buckets.h and how many I/Os fell into it, never 0; ascending.
 using Buckets = std::vector<std::pair<std::uint8_t, std::uint64_t>>;
 
-/// The words in which the quantiles of so many I/Os end. Meaningless where there were none.
+/// The words in which the quantiles of this many I/Os end. Meaningless if there were none.
 struct Tail {
   std::uint64_t ios = 0;
   std::uint8_t p50 = 0;
@@ -35,10 +35,10 @@ struct Tail {
 
 struct KindColumn {
   std::uint64_t ios = 0;
-  std::uint64_t bytes = 0;  // not of commits
-  Tail total;               // allocation until the end: what the host waited
-  Tail device;              // last issue until the end; reads, writes, flushes and discards in latency mode full
-  Tail queue;               // allocation until the first issue; likewise
+  std::uint64_t bytes = 0;  // not for commits
+  Tail total;               // allocation to the end: what the host waited
+  Tail device;              // last issue to the end; reads, writes, flushes and discards in latency mode full
+  Tail queue;               // allocation to the first issue; likewise
   std::int64_t in_flight = 0;
   Buckets buckets;  // of total
   bool operator==(const KindColumn&) const = default;
@@ -48,29 +48,29 @@ struct Column {
   std::array<KindColumn, kKinds> kinds;
   /// Device times of reads and writes by what else was in flight on the drive: [0] reads, [1] writes.
   std::array<std::array<Tail, model::kDurings>, 2> during;
-  /// Device times of the reads beside which a discard was in flight, and a flush; those with both are in both.
+  /// Device times of the reads during which a discard, or a flush, was in flight; those with both are in both.
   Buckets reads_beside_discard;
   Buckets reads_beside_flush;
-  /// Of reads and writes, added up, in nanoseconds: in the queue and in the device. Both 0 where neither was timed.
+  /// Sums over reads and writes, in nanoseconds: in the queue and in the device. Both 0 if neither was timed.
   std::uint64_t queue_ns = 0;
   std::uint64_t device_ns = 0;
   std::uint64_t errors = 0;
   std::uint64_t losses = 0;                                    // I/Os that could not be measured
   std::uint8_t bursts = 0;                                     // bit DiscardTrigger: a burst of it was active
-  std::array<std::uint8_t, model::kSpikeOperations> spikes{};  // 1 + SpikeCause of one that goes on, 0: none
+  std::array<std::uint8_t, model::kSpikeOperations> spikes{};  // 1 + SpikeCause of an ongoing one, 0: none
 
   [[nodiscard]] const KindColumn& kind(Kind wanted) const { return kinds[static_cast<std::size_t>(wanted)]; }
   [[nodiscard]] bool in_spike() const;
   bool operator==(const Column&) const = default;
 };
 
-/// What a strip of many columns shows of each: small, and without pointers.
+/// What a strip of many columns shows for each: small, and without pointers.
 struct Brief {
   static constexpr std::uint8_t kSpike = 1;
   static constexpr std::uint8_t kBurst = 2;
   static constexpr std::uint8_t kError = 4;
 
-  std::uint8_t marks = 0;                  // of those
+  std::uint8_t marks = 0;                  // the bits above
   std::uint8_t any = 0;                    // bit Kind: there were I/Os
   std::array<std::uint8_t, kKinds> p99{};  // words; 0 where there were none
 
@@ -81,20 +81,20 @@ struct Brief {
 
 Brief brief_of(const Column& column);
 
-/// Nothing where one of both is null, or counted less later on (the device was replaced).
+/// Nothing if either is null, or if a count decreased (the device was replaced).
 std::optional<Column> difference(const model::DeviceIo* before, const model::DeviceSnapshot& after);
 
 std::string encode(const Column& column);
 
-/// Of encode()'s own bytes. Figures: without buckets and added times, at a fraction of the price. What the bytes of an
-/// older version do not have is empty or 0.
+/// Decodes encode()'s own bytes. figures: without buckets and added-up times, at a fraction of the cost. What the bytes
+/// of an older version do not have is empty or 0.
 enum class Depth : std::uint8_t { figures, buckets };
 Column decode(std::string_view bytes, Depth depth);
 
-/// In seconds; of the last word 64, though what is in it took longer.
+/// In seconds; 64 for the last word, although its I/Os took longer.
 double upper_bound(std::uint8_t word);
 
-/// Of the I/Os in the buckets; not of none.
+/// Of the I/Os in the buckets; there must be some.
 std::uint8_t quantile(const Buckets& buckets, double share);
 Buckets add(const Buckets& a, const Buckets& b);
 std::uint64_t count(const Buckets& buckets);

@@ -20,7 +20,7 @@ std::optional<Value> number_in(std::string_view text) {
   return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
-/// Takes what stands before the separator, which goes too.
+/// Takes the text before the separator off it, and the separator too.
 std::string_view take_until(std::string_view& text, char separator) {
   const auto part = text.substr(0, text.find(separator));
   text.remove_prefix(std::min(text.size(), part.size() + 1));
@@ -58,7 +58,7 @@ void take_evidence(std::string_view text, model::LatencySpike& spike) {
       spike.heaviest = tenants_in(said, &model::SpikeTenant::bytes);
     } else if (what == "slowed") {
       spike.slowed = tenants_in(said, &model::SpikeTenant::waited_seconds);
-    } else if (const auto number = number_in<double>(said); number && what != "excess_seconds") {  // has a field
+    } else if (const auto number = number_in<double>(said); number && what != "excess_seconds") {  // it has a field
       spike.evidence.emplace(what, *number);
     }
   }

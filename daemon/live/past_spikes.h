@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A spike and a burst as the history has them, as those that were seen: so that both are told in the same words. Pure.
+// A spike and a burst from the history, as if they had been seen now, so that both are described in the same words.
+// Pure.
 #pragma once
 
 #include "daemon/live/recent_past.h"
@@ -7,7 +8,7 @@
 
 namespace ssdpulse::live {
 
-/// `excess_seconds` is 0 where it was not kept, as by older versions. What does not look like evidence is left out.
+/// `excess_seconds` is 0 if it was not kept, as by older versions. Whatever does not look like evidence is left out.
 model::LatencySpike spike_of(const model::PastSpike& past);
 Burst burst_of(const model::PastBurst& past);
 

@@ -6,9 +6,9 @@
 namespace ssdpulse::live {
 namespace {
 
-/// Of a column within which the clock was set back.
+/// The length of a column during which the clock was set back.
 constexpr std::chrono::milliseconds kUsualLength{1000};
-constexpr std::chrono::milliseconds kClockStep{500};  // less is a clock that is being slewed
+constexpr std::chrono::milliseconds kClockStep{500};  // less means that the clock is being slewed
 
 template <typename Mark>
 void keep_newest(std::vector<Mark>& marks, std::size_t most) {
@@ -23,7 +23,7 @@ void RecentPast::observe(const model::Snapshot& snapshot, std::optional<std::chr
   std::map<std::string, Known> before;
   before.swap(known_);
   Ring::Frame frame{snapshot.number, snapshot.taken_at, {}, {}};
-  // Of rounded ends, so that lengths add up to what is between two of them.
+  // From rounded ends, so that lengths add up to the time between any two of them.
   const auto rounded = [](model::WallTime time) { return std::chrono::round<std::chrono::milliseconds>(time); };
   frame.length = rounded(snapshot.taken_at) - rounded(last_.value_or(snapshot.taken_at));
   if (at && last_at_) {
@@ -49,7 +49,7 @@ void RecentPast::observe(const model::Snapshot& snapshot, std::optional<std::chr
   }
   last_ = snapshot.taken_at;
   const std::lock_guard lock(mutex_);
-  // What went with its device is over. What a device of that name has later is something else.
+  // A burst ends when its device disappears. A later burst of a device of that name is another one.
   for (Burst& burst : bursts_) {
     if (!burst.end && known_.count(burst.device) == 0) {
       burst.end = snapshot.taken_at;

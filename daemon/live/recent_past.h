@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has happened lately, as far as memory reaches: the columns of the last 15 minutes, the latest spikes and bursts.
-// One thread feeds it with each Snapshot, any number read.
+// What has happened recently, as far as memory reaches: the columns of the last 15 minutes, the latest spikes and
+// bursts.
+// One thread feeds it with each Snapshot; any number of threads read.
 #pragma once
 
 #include <array>
@@ -21,7 +22,7 @@ struct Burst {
   std::string device;
   model::DiscardTrigger trigger{};
   model::WallTime begin;               // within a snapshot's interval
-  std::optional<model::WallTime> end;  // nothing: it goes on
+  std::optional<model::WallTime> end;  // nothing: it is ongoing
   std::uint64_t bytes = 0;             // completed so far
 };
 
@@ -31,23 +32,23 @@ class RecentPast {
 
   explicit RecentPast(std::size_t ring_bytes = Ring::kBytes) : ring_(ring_bytes) {}
 
-  /// `at`: when it was taken, by a clock that nobody sets. It tells a column that took long from a wall clock that was
-  /// set, or a host that slept; without it, the wall clock is believed.
+  /// `at`: when it was taken, by a clock that is never set. It distinguishes a column that took long from a wall clock
+  /// that was set, or a host that slept; without it, the wall clock is trusted.
   void observe(const model::Snapshot& snapshot, std::optional<std::chrono::steady_clock::time_point> at = std::nullopt);
 
   [[nodiscard]] const Ring& ring() const { return ring_; }
-  [[nodiscard]] std::vector<model::LatencySpike> ended_spikes() const;  // in the order in which their cause was final
+  [[nodiscard]] std::vector<model::LatencySpike> ended_spikes() const;  // in the order in which causes became final
   [[nodiscard]] std::vector<Burst> bursts() const;                      // by their beginning
   /// When measuring began; what was before is unknown.
   [[nodiscard]] std::optional<model::WallTime> since() const;
-  /// How far back no spike was forgotten; not before since().
+  /// The time since which no spike was forgotten; not before since().
   [[nodiscard]] std::optional<model::WallTime> remembered_since() const;
 
  private:
   struct Known {
     std::shared_ptr<const model::DeviceIo> io;
     std::array<bool, model::kDiscardTriggers> bursting{};
-    std::array<std::uint64_t, model::kDiscardTriggers> burst_bytes{};  // cumulative, before the burst if one goes on
+    std::array<std::uint64_t, model::kDiscardTriggers> burst_bytes{};  // cumulative, before the burst if one is active
     bool seen = false;
   };
   void note_bursts(const model::DeviceSnapshot& device, const Known& before, Known& now, model::WallTime at);
@@ -58,7 +59,7 @@ class RecentPast {
   std::optional<model::WallTime> last_;
   std::optional<std::chrono::steady_clock::time_point> last_at_;
 
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards what follows
   std::vector<model::LatencySpike> spikes_;
   std::vector<Burst> bursts_;
   std::optional<model::WallTime> since_;

@@ -34,7 +34,7 @@ std::string bytes_of(const Ring::Frame& frame) {
       bytes += column;
     }
   }
-  bytes.push_back('\0');  // no two frames are at one place, even those without devices
+  bytes.push_back('\0');  // so that no two frames are at the same place, even without devices
   return bytes;
 }
 
@@ -44,7 +44,7 @@ struct View {
   Brief brief;
 };
 
-/// The first entry of a frame, which is taken off it; nothing: there is none left.
+/// Takes the first entry off a frame and returns it; nothing: there is none left.
 std::optional<View> take_entry(std::string_view& frame) {
   if (frame.size() < kHeader) {
     return std::nullopt;
@@ -66,7 +66,7 @@ std::optional<std::string> column_in(std::string_view frame, std::string_view de
   return std::nullopt;
 }
 
-/// A frame mostly has the devices of the one before, in the same order: `place` is where it is then.
+/// A frame mostly has the devices of the one before, in the same order: `place` is then the device's place.
 std::vector<std::optional<Brief>>& columns_of(Ring::Glance& glance, std::string_view device, std::size_t place,
                                               std::size_t frames) {
   auto& devices = glance.devices;
@@ -96,7 +96,7 @@ void Ring::push(const Frame& frame) {
     return;
   }
   if (head_ + bytes.size() > memory_.size()) {
-    // The rest of the memory stays empty, and what was there from the last round is the oldest.
+    // The rest of the memory stays empty; frames there from the last round are the oldest.
     while (frames_ > 0 && place(0).offset >= head_) {
       drop_oldest();
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which columns were there in the last 15 minutes? One frame a snapshot, with the columns of all devices.
+// Which columns were there in the last 15 minutes? One frame per snapshot, with the columns of all devices.
 //
-// The memory is taken at the start and never grows. A frame is as long as its devices were busy: where they were so
-// busy that 15 minutes do not fit, the oldest frames go first and the reach is shorter, which readers can see.
-// One thread writes, any number read; what they copy, they copy under a lock, and do all else without it.
+// The memory is allocated at the start and never grows. The busier the devices, the longer a frame: if 15 minutes do
+// not fit, the oldest frames go first and the reach is shorter, which readers can see. One thread writes, any number
+// read; they only copy under a lock, and do everything else without it.
 #pragma once
 
 #include <chrono>
@@ -19,8 +19,8 @@
 
 namespace ssdpulse::live {
 
-/// When a column was, and its bytes; none: the device was not measured then. Where it does not begin when the one
-/// before ended, the wall clock was set, or the host slept: the time between belongs to nobody.
+/// The time of a column, and its bytes; none: the device was not measured then. If a column does not begin where the
+/// one before ended, the wall clock was set or the host slept: the time in between belongs to no column.
 struct Second {
   std::uint64_t number = 0;  // of the snapshot at its end
   model::WallTime end;
@@ -30,7 +30,7 @@ struct Second {
 
 class Ring {
  public:
-  static constexpr std::size_t kFrames = 900;  // 15 minutes at a snapshot a second
+  static constexpr std::size_t kFrames = 900;  // 15 minutes at one snapshot per second
 
   /// A busy column is 300 to 600 bytes: 8 MiB hold 15 minutes of 16 busy devices.
   static constexpr std::size_t kBytes = 8U << 20;
@@ -48,20 +48,20 @@ class Ring {
     };
     std::vector<Entry> entries;
   };
-  /// A frame that is longer than the whole ring is not kept, and those before it are.
+  /// A frame that is longer than the whole ring is not kept, but those before it are.
   void push(const Frame& frame);
 
   /// The device's columns of all frames whose number is greater, oldest first.
   [[nodiscard]] std::vector<Second> after(std::uint64_t number, std::string_view device) const;
 
-  /// All devices' columns in brief, of the frames up to number `newest`, oldest first. Reads no column's bytes, so that
-  /// it can be asked for once a second.
+  /// All devices' columns in brief, of the frames up to number `newest`, oldest first. Reads no column's bytes, so it
+  /// can be called once a second.
   struct Glance {
     std::vector<std::uint64_t> numbers;
     std::vector<model::WallTime> ends;
     struct Device {
       std::string name;
-      std::vector<std::optional<Brief>> columns;  // as many as frames; none: it was not measured then
+      std::vector<std::optional<Brief>> columns;  // one per frame; none: it was not measured then
     };
     std::vector<Device> devices;  // those with a column
   };

@@ -28,7 +28,7 @@ std::optional<std::uint64_t> take_number(std::string_view& in) {
   return std::nullopt;
 }
 
-/// Buckets rise, and are buckets.
+/// Buckets are ascending and exist.
 bool is_sound(const Buckets& buckets) {
   const auto falls = [](const auto& a, const auto& b) { return a.first >= b.first; };
   return std::adjacent_find(buckets.begin(), buckets.end(), falls) == buckets.end() &&
@@ -96,7 +96,7 @@ void SpikeContext::take(const model::LatencySpike& spike) {
 }
 
 std::vector<SpikeSeconds> SpikeContext::due(const model::Snapshot& snapshot, const Ring& ring) {
-  // Memory reaches a quarter of an hour back: what goes on and on is kept in parts.
+  // Memory reaches a quarter of an hour back: what lasts longer is kept in parts.
   constexpr std::chrono::minutes kLongest{12};
   for (const model::LatencySpike& spike : snapshot.spikes_ended) {
     take(spike);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which seconds around a spike are worth keeping? Those from a minute before it to a minute after, as long as memory
-// still has them. Spikes of one device that lie close together share theirs. Owned by one thread.
+// Which seconds around a spike are worth keeping? Those from a minute before it to a minute after, if memory still has
+// them. Spikes of one device that lie close together share theirs. Owned by one thread.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 namespace ssdpulse::live {
 
 /// Second by second: number of the snapshot, end in ms since the epoch, length in ms, and the column with its length in
-/// bytes (0: the device was not measured then), all variable-length numbers but the column.
+/// bytes (0: the device was not measured then), all variable-length numbers except the column.
 struct SpikeSeconds {
   std::string device;
   model::WallTime begin;
@@ -23,7 +23,7 @@ struct SpikeSeconds {
   std::string bytes;
 };
 
-/// Of the bytes of SpikeSeconds, as far as they are whole: what a file holds is not believed further.
+/// From the bytes of SpikeSeconds, up to the first that are not valid: nothing in a file is trusted beyond that.
 std::vector<Second> seconds_in(std::string_view bytes);
 
 class SpikeContext {
@@ -31,7 +31,7 @@ class SpikeContext {
   static constexpr std::chrono::seconds kAround{60};
   static constexpr std::size_t kMostBytes = 1U << 20;
 
-  /// Takes in the spikes that ended, and gives the seconds around those whose minute after is over.
+  /// Takes in the spikes that ended, and returns the seconds around those that ended at least a minute ago.
   std::vector<SpikeSeconds> due(const model::Snapshot& snapshot, const Ring& ring);
 
  private:

@@ -94,7 +94,7 @@ void add_curve(const FlashEstimate& drive, const WhatIfQuestion& question, WhatI
   }
 }
 
-/// All else was modelled at one over-provisioning alone.
+/// Everything else was modelled at only one over-provisioning.
 void add_others(const FlashEstimate& drive, WhatIfAnswer& answer) {
   std::optional<model::WhatIf> base;
   for (const model::ModelledAmplification& found : drive.report->amplification) {

@@ -16,8 +16,8 @@ using model::SpikeCause;
 using model::WallTime;
 using Seconds = std::chrono::duration<double>;
 
-constexpr std::chrono::seconds kTooEarly{15};  // what is usual takes the detectors so long to learn
-constexpr std::chrono::minutes kLately{15};    // a slow time that is over is still worth a word
+constexpr std::chrono::seconds kTooEarly{15};  // the detectors take this long to learn what is usual
+constexpr std::chrono::minutes kLately{15};    // a slow time that is over is still worth mentioning
 constexpr std::chrono::seconds kNear{2};       // people name a time to the second, spikes begin in between
 
 WallTime end_of(const LatencySpike& spike) {
@@ -41,15 +41,15 @@ std::string slowness_words(const LatencySpike& spike, std::string_view verb) {
   return words;
 }
 
-/// What was waited beyond the usual; where that was not kept, an estimate by the worst second.
+/// The waiting beyond the usual; if that was not kept, an estimate from the worst second.
 double cost_of(const LatencySpike& spike) {
   return spike.excess_seconds > 0
              ? spike.excess_seconds
              : std::max(0.0, spike.peak_seconds - spike.baseline_seconds) * static_cast<double>(spike.ios);
 }
 
-/// Flushes that made commits slow at the same time: the spike of the commits says so, and its operation is what fsync's
-/// caller waits for.
+/// Flushes that made commits slow at the same time: the spike of the commits shows that, and commits are what a caller
+/// of fsync waits for.
 bool is_part_of_a_commit(const LatencySpike& spike, const std::vector<LatencySpike>& spikes) {
   return spike.operation == model::SpikeOperation::flush &&
          std::any_of(spikes.begin(), spikes.end(), [&](const LatencySpike& other) {
@@ -58,7 +58,7 @@ bool is_part_of_a_commit(const LatencySpike& spike, const std::vector<LatencySpi
          });
 }
 
-/// The one by which most was waited; null where there is none.
+/// The one with the most waiting; null if there is none.
 const LatencySpike* worst_of(const std::vector<LatencySpike>& spikes) {
   const LatencySpike* worst = nullptr;
   for (const LatencySpike& spike : spikes) {
@@ -108,7 +108,7 @@ Why slow(const LatencySpike& spike, std::string sentence) {
           spike.device};
 }
 
-/// What keeps the answer from being whole: drives whose latency nobody records.
+/// What makes the answer incomplete: drives whose latency nobody records.
 std::string blind_words(const model::Snapshot& now) {
   std::vector<std::string> names;
   for (const model::DeviceSnapshot& device : now.devices) {
@@ -154,7 +154,7 @@ Why right_now(const Situation& situation) {
   return usual;
 }
 
-/// Spikes of the minute: those that memory has, and those that only the history has.
+/// Spikes of the minute: those in memory, and those that only the history has.
 std::vector<LatencySpike> spikes_of(const Situation& situation, const Moment& moment) {
   std::vector<LatencySpike> then;
   const auto take = [&](const LatencySpike& spike) {
@@ -231,7 +231,7 @@ Why not_recorded(const Situation& situation, Moment moment) {
   return told(Coverage::no_data, sentence + ". The daemon was not running, or its history could not be written.");
 }
 
-/// What keeps the answer from being whole: drives that were not measured then, or not all the time.
+/// What makes the answer incomplete: drives that were not measured then, or not all the time.
 std::string gaps_words(const Situation& situation) {
   if (!situation.past || situation.past->devices.empty()) {
     return "";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which drive is slow, since when, by how much, why, and what to do next? One sentence, the first line wherever people
-// look. Pure: it says what the newest snapshot and the recent past hold, and no more.
+// look. Pure: it reports what the newest snapshot and the recent past contain, and no more.
 #pragma once
 
 #include <optional>
@@ -16,47 +16,47 @@ namespace ssdpulse::live {
 enum class Verdict : std::uint8_t {
   usual,    // no drive is slower than usual
   slow,     // one is, at the time that was asked for
-  unknown,  // nothing can be said, and why
+  unknown,  // nothing can be said; the answer explains why
 };
 inline constexpr std::array<std::string_view, 3> kVerdictNames{"usual", "slow", "unknown"};
 
-/// What is known of a time past? Zero I/Os, no data and out of range are never told alike.
+/// What is known about a past time? Zero I/Os, no data and out of range are always distinguished.
 enum class Coverage : std::uint8_t {
   recorded,
   no_data,       // nobody measured then, or it could not be kept
-  out_of_range,  // before all that is kept
+  out_of_range,  // before everything that is kept
   to_come,
 };
 inline constexpr std::array<std::string_view, 4> kCoverageNames{"recorded", "no_data", "out_of_range", "to_come"};
 
-/// The time that an answer is of: the whole minute, whatever second of it was asked for, as in tables of the past.
+/// The time that an answer is about: the whole minute, whatever second of it was asked for, as in tables of the past.
 struct Moment {
   Coverage coverage = Coverage::recorded;
   model::WallTime begin;
-  std::chrono::minutes step{1};  // of the figures that are kept of then: an hour where minutes are no longer kept
+  std::chrono::minutes step{1};  // of the figures kept for then: an hour where minutes are no longer kept
 };
 
 struct Why {
   Verdict verdict = Verdict::usual;
   std::string sentence;               // plain text; names of devices come from the kernel
   std::string next;                   // what to do; empty: nothing
-  std::string runbook;                // name of the page that says more; empty: none
+  std::string runbook;                // name of the page with more about it; empty: none
   std::string device;                 // the slow one; empty: none
-  std::optional<Moment> moment = {};  // absent: the answer is of now
+  std::optional<Moment> moment = {};  // absent: the answer is about now
 };
 
-/// What the answer goes by.
+/// What the answer is based on.
 struct Situation {
   const model::Snapshot* now = nullptr;
   std::vector<model::LatencySpike> ended;
   std::vector<Burst> bursts;
   std::optional<model::WallTime> known_since;            // when measuring began
   std::optional<model::WallTime> remembered_since = {};  // no spike after it was forgotten; absent: as known_since
-  std::optional<model::PastMoment> past = {};            // what the history has of the minute that is asked for
-  std::string no_past = "no history is kept";            // why it has nothing to say
+  std::optional<model::PastMoment> past = {};            // what the history has about the minute asked for
+  std::string no_past = "no history is kept";            // why it has nothing
 };
 
-/// Of the newest snapshot, or of the minute that holds `at`.
+/// About the newest snapshot, or the minute that holds `at`.
 Why why(const Situation& situation, std::optional<model::WallTime> at = std::nullopt);
 
 /// The parts that explain one spike, for lists of them.

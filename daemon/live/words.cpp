@@ -11,7 +11,7 @@
 namespace ssdpulse::live {
 namespace {
 
-/// 850, 24.1, 2.4, 0.85: what follows the third digit says nothing.
+/// 850, 24, 2.4, 0.9: further digits would mean nothing.
 std::string digits(double value) {
   if (value >= 100 || value == std::floor(value)) {
     return fmt::format("{:.0f}", value);

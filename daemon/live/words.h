@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How is a number said to people? Three digits at most, with the unit that fits.
+// How is a number shown to people? Three digits at most, with the unit that fits.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@ std::string duration_words(double seconds);                           // 8 s, 3 
 std::string factor_words(double factor);                              // 1.4 times, 12 times
 std::string size_words(double bytes);                                 // 512 B, 1.8 MB, 2 GB: powers of ten
 std::string clock_words(std::chrono::system_clock::time_point time);  // 14:03:12 UTC
-/// With its date where that is another than that of `now`: 2026-11-24 03:12:41 UTC.
+/// With its date if that differs from the date of `now`: 2026-11-24 03:12:41 UTC.
 std::string clock_words(std::chrono::system_clock::time_point time, std::chrono::system_clock::time_point now);
 /// The minute that begins at `time`: "between 03:12 and 03:13 UTC", with its date likewise.
 std::string minute_words(std::chrono::system_clock::time_point time, std::chrono::system_clock::time_point now);

@@ -19,8 +19,8 @@ inline constexpr std::size_t kAttributedOperations = 3;
 inline constexpr std::array<std::string_view, kAttributedOperations> kAttributedOperationNames{"read", "write",
                                                                                                "discard"};
 
-/// How an I/O was submitted. `direct`: by O_DIRECT, but this kernel does not tell by which engine. `other`: by a way
-/// that is not known; never a guess.
+/// How an I/O was submitted. `direct`: by O_DIRECT, but this kernel does not show which engine. `other`: in an unknown
+/// way; never a guess.
 enum class IoPath : std::uint8_t {
   io_uring,
   sqpoll,
@@ -41,9 +41,9 @@ inline constexpr std::array<std::string_view, kIoPaths> kIoPathNames{
     "io_uring", "sqpoll",   "libaio", "sync", "direct",  "buffered_read", "writeback",
     "journal",  "metadata", "swap",   "loop", "stacked", "other"};
 
-/// Of a file system (its files and its own data), or of the block device itself, through its page cache or not. What
-/// is not known to be of the device itself is `file`. Discards have no path that could be told: all are `other`,
-/// `file`.
+/// To a file system (its files and its own data), or to the block device itself, through its page cache or not.
+/// Whatever is not known to go to the device itself is `file`. The path of a discard cannot be determined: all are
+/// `other`, `file`.
 enum class IoAccess : std::uint8_t { file, raw };
 inline constexpr std::size_t kIoAccesses = 2;
 inline constexpr std::array<std::string_view, kIoAccesses> kIoAccessNames{"file", "raw"};
@@ -83,19 +83,19 @@ struct SeenCgroup {
   std::string leaf;  // the directory's name, empty for the root; any bytes but '/', at most 255
 };
 
-/// The I/O of one device. The sums over `cgroups`, `departed` and `other` equal those over `paths`, for each operation,
-/// at every look: all are made from the same cells.
+/// The I/O of one device. For each operation, the sums over `cgroups`, `departed` and `other` equal those over `paths`
+/// in every reading: all come from the same cells.
 struct DeviceAttribution {
   std::map<CgroupId, TotalsByOperation> cgroups;  // commits too, below
-  TotalsByOperation departed{};                   // of cgroups that were given back since the start
-  TotalsByOperation other{};                      // while no slot was left for their cgroup: counted, never a remainder
+  TotalsByOperation departed{};                   // of cgroups that were released since the start
+  TotalsByOperation other{};                      // of cgroups without a slot: counted, never computed as a remainder
   std::array<std::array<TotalsByOperation, kIoAccesses>, kIoPaths> paths{};
   std::map<CgroupId, std::uint64_t> commits;  // flush sequences' parents and FUA writes that ended, by cgroup
   std::uint64_t departed_commits = 0;
   std::uint64_t other_commits = 0;
 };
 
-/// Cgroups by identity; of all devices together.
+/// Cgroups by identity, for all devices together.
 using SeenCgroups = std::map<CgroupId, SeenCgroup>;
 
 }  // namespace ssdpulse::model

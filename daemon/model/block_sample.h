@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What did the block layer do on each device, up to one look at the kernel's cells?
+// What did the block layer do on each device, up to one reading of the kernel's cells?
 // Values only; the block source fills them in.
 #pragma once
 
@@ -31,7 +31,7 @@ struct DeviceSample {
   std::shared_ptr<const Device> device;
   std::shared_ptr<const DeviceIo> io;  // null: nothing of the device is measured
   OperationEvents events;
-  std::uint64_t last_discard_end_ns = 0;                      // CLOCK_MONOTONIC; 0: none, or the mode does not tell
+  std::uint64_t last_discard_end_ns = 0;                      // CLOCK_MONOTONIC; 0: none, or unknown in this mode
   std::shared_ptr<const DeviceAttribution> attribution = {};  // null: switched off, or nothing is measured
   bool whole = true;                                          // all its paths are measured
 };
@@ -40,8 +40,8 @@ struct BlockSample {
   std::vector<DeviceSample> devices;  // measured ones, sorted by name
   std::array<std::uint64_t, kHostLosses> losses{};
   std::uint64_t diskless_requests = 0;
-  std::map<std::string, DiscardSubmitters> discards;  // by volume, of stacked disks too; read after the devices
-  std::shared_ptr<const SeenCgroups> cgroups = {};    // those that are named in any attribution; null: switched off
+  std::map<std::string, DiscardSubmitters> discards;  // by volume, including stacked disks; read after the devices
+  std::shared_ptr<const SeenCgroups> cgroups = {};    // those named in any attribution; null: switched off
   std::shared_ptr<const FlashSamples> flash;          // null where no device is sampled
 };
 

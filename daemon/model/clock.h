@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// On which clocks are times? WallTime (snapshot.h) is the host's, which may be set; the others only go on.
+// Which clocks are times on? WallTime (snapshot.h) is the host's clock, which may be set; the others only move forward.
 #pragma once
 
 #include <time.h>
@@ -8,9 +8,9 @@
 
 namespace ssdpulse::model {
 
-using SteadyTime = std::chrono::steady_clock::time_point;  // CLOCK_MONOTONIC, as the kernel side's: stands while asleep
+using SteadyTime = std::chrono::steady_clock::time_point;  // CLOCK_MONOTONIC, like the kernel side; stops in suspend
 
-/// A moment on CLOCK_BOOTTIME, which goes on while the host sleeps: the clock of the ledgers.
+/// A moment on CLOCK_BOOTTIME, which keeps running while the host sleeps: the clock of the ledgers.
 inline std::chrono::nanoseconds boot_time(SteadyTime at) {
   timespec now{};
   clock_gettime(CLOCK_BOOTTIME, &now);

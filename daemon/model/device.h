@@ -50,7 +50,7 @@ struct Device {
   std::uint32_t physical_block_bytes = 512;
   std::optional<std::uint64_t> largest_request_bytes;  // max_hw_sectors_kb
   std::uint32_t write_granularity_bytes = 512;         // the drive's preferred one, else its physical block; never 0
-  std::uint32_t write_streams = 0;  // that writes to the device may name; 0: none, or the kernel has none
+  std::uint32_t write_streams = 0;  // that writes to the device may name; 0: none, or the kernel lacks streams
   bool rotational = false;
   bool zoned = false;  // zones that the host writes in order, or one that it manages: queue/zoned is not none
   bool write_back_cache = false;
@@ -66,13 +66,13 @@ struct Membership {
   std::string name;  // dm's own name (queue of LVM, multipath, crypt), else empty
 };
 
-/// What a file system or an array may lie on: a disk, stacked ones too, or a partition of one.
+/// What a file system or an array may lie on: a disk (also a stacked one) or a partition of one.
 struct Volume {
   std::string name;  // nvme0n1, nvme0n1p2, dm-0
   std::uint32_t major = 0;
   std::uint32_t minor = 0;
-  std::string device;          // the disk that it is, or is a part of
-  bool carries_array = false;  // an md or dm device lies right on it
+  std::string device;          // the disk that it is or belongs to
+  bool carries_array = false;  // an md or dm device lies directly on it
 };
 
 /// A mounted file system and the measured disk under it; one entry per disk when it lies on an array.
@@ -81,7 +81,7 @@ struct Filesystem {
   std::string mountpoint;
   std::string fstype;
   bool discard = false;                   // mounted with online discard
-  std::vector<std::string> volumes = {};  // right below it: more than one of btrfs alone
+  std::vector<std::string> volumes = {};  // directly below it; only btrfs has more than one
   std::set<std::string> options = {};     // of the mount and of the super block
 };
 
@@ -98,7 +98,7 @@ struct DiskStats {
   std::optional<std::uint64_t> flushes;
 };
 
-/// Everything that one look at sysfs and mountinfo gave.
+/// Everything found in one reading of sysfs and mountinfo.
 struct Inventory {
   std::vector<Device> devices;  // sorted by name; all disks, whatever their coverage
   std::vector<Membership> memberships;

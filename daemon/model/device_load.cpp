@@ -7,7 +7,7 @@
 namespace ssdpulse::model {
 namespace {
 
-/// Thrown where a cumulative count went back.
+/// Thrown when a cumulative count went backwards.
 struct BeganAnew {};
 
 std::uint64_t less(std::uint64_t after, std::uint64_t before) {

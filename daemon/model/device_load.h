@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What did a device do in a stretch of time? Exact sums: the load of an hour is that of its minutes added up, word for
-// word, and so is that of any other window. Values only.
+// What did a device do in a stretch of time? Exact sums: the load of an hour, or of any other window, is that of its
+// minutes added up, word for word. Values only.
 #pragma once
 
 #include <array>
@@ -34,11 +34,11 @@ void add(SparseHistogram& sum, const SparseHistogram& more);
 
 /// What has a latency histogram. `total`: allocation to final completion. `device`: last issue to final completion, by
 /// what else was in flight on the drive. `queue`: allocation to first issue. Flushes and discards: device time where it
-/// is measured, else total time. Commits: what a caller of fsync waits for. The order is that of files: add at the end.
+/// is measured, else total time. Commits: what a caller of fsync waits for. Files depend on this order: add at the end.
 enum class Latency : std::uint8_t {
   read_total,
   write_total,
-  read_device_none,  // by During, as the next
+  read_device_none,  // by During, like the next ones
   read_device_discard,
   read_device_flush,
   read_device_both,
@@ -79,7 +79,7 @@ struct OperationLoad {
 };
 
 struct DeviceLoad {
-  std::uint64_t measured_ms = 0;  // of the stretch: less where the daemon or the device was not there all the time
+  std::uint64_t measured_ms = 0;  // of the stretch: less if the daemon or the device was absent for part of it
   std::array<OperationLoad, kOperations> operations{};
   std::array<std::uint64_t, kLosses> losses{};
   std::array<SparseHistogram, kLatencies> latencies;
@@ -92,11 +92,11 @@ struct DeviceLoad {
 
 void add(DeviceLoad& sum, const DeviceLoad& more);
 
-/// Nothing where one of the counts went back: the device's counters restarted. `measured`: between the two.
+/// Nothing if a count went backwards: the device's counters restarted. `measured`: the time between the two.
 std::optional<DeviceLoad> load_between(const DeviceIo& before, const DeviceIo& after,
                                        std::chrono::milliseconds measured);
 
-/// What one tenant did. The heaviest have their names, all others together are kOtherTenants.
+/// What one tenant did. The heaviest keep their names; all others together are kOtherTenants.
 struct TenantLoad {
   std::string name;
   TotalsByOperation totals{};
@@ -105,8 +105,8 @@ struct TenantLoad {
 inline constexpr std::size_t kHeaviestTenants = 8;
 inline constexpr std::string_view kOtherTenants = "other";
 
-/// Keeps the heaviest, by device time and, where there is none, by bytes; the rest becomes kOtherTenants. Exact: the
-/// sums over all stay what they were.
+/// Keeps the heaviest, by device time or, where there is none, by bytes; the rest becomes kOtherTenants. Exact: the
+/// sums over all do not change.
 std::vector<TenantLoad> heaviest(std::vector<TenantLoad> tenants, std::size_t most = kHeaviestTenants);
 void add(std::vector<TenantLoad>& sum, const std::vector<TenantLoad>& more);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Discards: who submits them, what was submitted by whom, and the bursts that they form. Values only.
+// Discards: what submits them, how much each submitter sent, and the bursts that they form. Values only.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace ssdpulse::model {
 
-/// Found from who submitted a discard, never from who dispatched it. `online`: a thread of the kernel, for a file
+/// Determined by what submitted a discard, never by what dispatched it. `online`: a kernel thread, for a file
 /// system that is mounted with discard.
 enum class DiscardTrigger : std::uint8_t { fstrim, online, blkdiscard, mkfs, other };
 inline constexpr std::size_t kDiscardTriggers = 5;
@@ -23,7 +23,7 @@ inline constexpr std::array<std::string_view, kDiscardTriggers> kDiscardTriggerN
 struct DiscardSubmissions {
   std::uint64_t ranges = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t first_ns = 0;  // the first one since a silence of a second
+  std::uint64_t first_ns = 0;  // the first one after a second without any
   std::uint64_t last_ns = 0;
   std::string submitter;  // name of the last one
 };
@@ -33,7 +33,7 @@ enum class DiscardSubmitter : std::uint8_t { fstrim, kernel, blkdiscard, mkfs, o
 inline constexpr std::size_t kDiscardSubmitters = 5;
 using DiscardSubmitters = std::array<DiscardSubmissions, kDiscardSubmitters>;
 
-/// Bursts of one device and trigger, cumulative; what is still running is counted as it goes.
+/// Bursts of one device and trigger, cumulative, including those still running.
 struct DiscardBursts {
   std::uint64_t bursts = 0;
   std::uint64_t bytes = 0;  // completed
@@ -44,14 +44,14 @@ using DiscardBurstsByTrigger = std::array<DiscardBursts, kDiscardTriggers>;
 
 /// What was submitted to the volume under a mounted file system, since it was first seen mounted like this.
 struct FilesystemDiscards {
-  std::string volume;  // the partition or disk that it lies right on: dm-0 rather than the drive below
+  std::string volume;  // the partition or disk that it lies directly on: dm-0 rather than the drive below
   std::string mountpoint;
   bool mounted_with_discard = false;
   std::array<std::uint64_t, kDiscardTriggers> bytes{};
   std::chrono::system_clock::time_point since;
 };
 
-/// Whether members of an md or dm device have a burst at this moment that was submitted to it.
+/// Whether members of an md or dm device currently have a burst that was submitted to that device.
 struct ArrayDiscards {
   std::string array;
   std::array<bool, kDiscardTriggers> active{};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does one second know of an NVMe drive? What the drive said and how asking it goes, and what its write counters
-// said since the last tick, each reading with its own brackets: what the block layer had written just before and after.
+// What is known about an NVMe drive in one second? What it reported and how polling it goes, and the readings of its
+// write counters since the last tick, each with its own brackets: what the block layer had written just before and
+// after.
 #pragma once
 
 #include <algorithm>
@@ -23,14 +24,14 @@ struct BlockWrites {
   std::uint64_t zeroed_bytes = 0;
   std::uint64_t discarded_bytes = 0;
   std::uint64_t losses = 0;     // requests that may not have been counted
-  std::uint64_t in_flight = 0;  // writes: a drive counts them at some time until they end, we when they do
-  bool erasing = false;         // write zeroes or discards are in flight, whose sizes are not known
+  std::uint64_t in_flight = 0;  // writes: a drive counts them at any time up to their end, we at their end
+  bool erasing = false;         // write zeroes or discards are in flight, whose sizes are unknown
   bool operator==(const BlockWrites&) const = default;
 };
 
 /// The counters that were chosen from one poll: see analysis/write_amplification/source_choice.h.
 struct CounterReading {
-  std::shared_ptr<const NvmeIdentity> identity;  // of who said it
+  std::shared_ptr<const NvmeIdentity> identity;  // of the drive that reported it
   std::string source;                            // empty: no page counts media writes
   std::string reason;                            // why no better source, or why none
   std::chrono::nanoseconds at{};                 // CLOCK_BOOTTIME, when the media counter had been read
@@ -41,7 +42,7 @@ struct CounterReading {
   std::optional<ByteCounter> host_after;
   std::optional<ByteCounter> endurance_estimate;
   std::optional<double> percentage_used;
-  bool counted_since_birth = true;          // both counters count from the drive's first day on
+  bool counted_since_birth = true;          // both counters count since the drive's first day
   std::optional<BlockWrites> block_before;  // the brackets; absent where not all namespaces are measured
   std::optional<BlockWrites> block_after;
   std::optional<std::uint64_t> largest_request_bytes;
@@ -49,10 +50,10 @@ struct CounterReading {
 
 struct DriveTick {
   std::shared_ptr<const NvmeDrive> drive;  // without its write amplification
-  std::string key = {};                    // the same for as long as it is the same drive
-  bool identified = false;                 // it has said itself who it is; else that is sysfs' word
-  bool known_now = false;                  // it answers, or did so lately: old figures are no figures
-  std::chrono::nanoseconds interval{};     // such readings come so far apart
+  std::string key = {};                    // the same while it is the same drive
+  bool identified = false;                 // the drive itself reported its identity; otherwise it is from sysfs
+  bool known_now = false;                  // it answers, or did so recently: old figures do not count
+  std::chrono::nanoseconds interval{};     // between two such readings
   std::vector<CounterReading> readings = {};
 };
 

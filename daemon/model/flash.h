@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the flash model says of one drive: the write amplification that follows from what the host writes, for drives of
-// this size that work as named. Modelled, never measured: write_amplification in nvme.h is what a drive counts.
+// What the flash model reports about one drive: the write amplification that follows from what the host writes, for
+// drives of this size that work as assumed. Modelled, never measured: write_amplification in nvme.h is what a drive
+// counts.
 // Values only.
 #pragma once
 
@@ -26,12 +27,12 @@ inline constexpr std::array<std::string_view, kCollectionPolicies> kCollectionPo
 enum class Discards : std::uint8_t { honoured, ignored };
 inline constexpr std::array<std::string_view, 2> kDiscardsNames{"honoured", "ignored"};
 
-/// What is kept apart: nothing, data of different hints, or data whose version before lived for different times.
+/// What is kept apart: nothing, data of different hints, or data whose previous versions had different lifetimes.
 enum class Placement : std::uint8_t { none, hints, last_lifetime };
 inline constexpr std::array<std::string_view, 3> kPlacementNames{"none", "hints", "last_lifetime"};
 
-/// Whether pages that nothing was heard of since the start hold data. Where they are many, a run of each kind bounds
-/// what nobody knows.
+/// Whether pages without any event since the start are assumed to hold data. If there are many of them, one run of each
+/// kind bounds the unknown.
 enum class UnknownPages : std::uint8_t { mapped, empty };
 
 struct WhatIf {
@@ -43,7 +44,7 @@ struct WhatIf {
   bool operator==(const WhatIf&) const = default;
 };
 
-/// Of write amplification. The bounds hold for a drive that works as its model does.
+/// Of write amplification. The bounds hold for a drive that works like its model.
 struct Estimate {
   double ratio = 1;
   double lower = 1;
@@ -51,7 +52,7 @@ struct Estimate {
   bool operator==(const Estimate&) const = default;
 };
 
-/// Why there is no estimate. In words: daemon/analysis/flash_model/silence.h.
+/// Why there is no estimate. The wording is in daemon/analysis/flash_model/silence.h.
 enum class FlashSilence : std::uint8_t {
   rotational,
   zoned,
@@ -74,7 +75,7 @@ inline constexpr std::array<std::string_view, kFlashSilences> kFlashSilenceNames
     "too_small",  "no_memory",   "partly_measured", "written_elsewhere", "warming_up",
     "few_writes", "events_lost", "wide_bounds",     "unknown_pages"};
 
-/// The last day or week, or as long as the host took to write as much as the drive holds.
+/// The last day or week, or the time the host took to write as much as the drive holds.
 enum class FlashWindow : std::uint8_t { day, week, drive_write };
 inline constexpr std::size_t kFlashWindows = 3;
 inline constexpr std::array<std::string_view, kFlashWindows> kFlashWindowNames{"24h", "7d", "drive_write"};
@@ -91,7 +92,7 @@ struct WriteLifetime {
   double bytes = 0;  // that the host wrote in the meantime
 };
 
-/// Data declared to live shorter lives longer.
+/// Data declared as shorter-lived lives longer.
 struct HintOrderViolation {
   std::uint8_t shorter = 0;  // WriteHint, as declared
   std::uint8_t longer = 0;
@@ -109,7 +110,7 @@ struct FlashReport {
   std::uint64_t sampled_writes = 0;
   std::uint64_t block_bytes = 0;  // that were modelled
   std::vector<WriteLifetime> lifetimes;
-  std::array<std::optional<double>, 8> alive;  // by hint: share of the versions born since the start that live
+  std::array<std::optional<double>, 8> alive;  // by hint: share of the versions born since the start still live
   std::vector<HintOrderViolation> order_violations;
   std::optional<std::uint64_t> written_since_full_discard_bytes;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a host offer to the daemon, seen from outside while none answers? Values only; what could not be read is
-// absent, which is never the same as zero or no.
+// What does a host offer to the daemon, seen from outside while no daemon answers? Values only; what could not be read
+// is absent, which never means zero or no.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,21 @@
 
 namespace ssdpulse::model {
 
-/// How a place in the file system looks to whoever asks.
+/// How a place in the file system looks to the calling process.
 struct PlaceProbe {
   std::string path;
   bool exists = false;
   bool directory = false;
   bool socket = false;
-  bool readable = false;  // by whoever asks; root may read and write all
+  bool readable = false;  // by the calling process; root may read and write all
   bool writable = false;
   std::optional<double> free_ratio;  // of its file system
 };
 
 struct HostProbe {
-  std::string kernel;                       // release, as uname has it
+  std::string kernel;                       // release, as uname reports it
   std::optional<bool> kernel_types;         // BTF of the kernel
-  std::optional<std::uint64_t> privileges;  // effective capabilities of whoever asks, a bit each (linux/capability.h)
+  std::optional<std::uint64_t> privileges;  // effective capabilities of the caller, one bit each (linux/capability.h)
   std::string lockdown;                     // none, integrity, confidentiality; empty: not known
   std::optional<std::uint64_t> locked_memory_bytes;  // limit; absent: none, or not known
   std::optional<std::int64_t> bpf_jit_enable;        // 0: programs are interpreted

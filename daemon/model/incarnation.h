@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is it still the same device? Names are given again: to the next disk in a slot, to the next loop device. One rule for
-// all who keep something of a device.
+// Is it still the same device? Names are reused: for the next disk in a slot, for the next loop device. One rule for
+// all code that keeps state about a device.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,7 @@
 
 namespace ssdpulse::model {
 
-/// The disk of one queue: under the same name, and, since Linux 5.15, with the same number of its life. Before that the
-/// name has to do.
+/// The disk of one queue: the same name and, since Linux 5.15, the same diskseq. Before that the name has to suffice.
 inline bool same_disk(const std::string& name, std::uint64_t diskseq, const Path& now) {
   return name == now.disk_name && diskseq == now.diskseq;
 }
@@ -24,8 +23,8 @@ inline bool same_paths(const Device& before, const Device& now) {
                     [](const Path& a, const Path& b) { return same_disk(a, b); });
 }
 
-/// The same piece of hardware under the same name: its counters go on, whatever paths come and go. Another one has
-/// counters of its own, with a DeviceIo::since of its own, which is what tells them apart later on.
+/// The same piece of hardware under the same name: its counters continue, whichever paths appear or disappear.
+/// Different hardware has its own counters, with its own DeviceIo::since, which distinguishes them later.
 inline bool same_device(const Device& before, const Device& now) {
   if (before.paths.size() == 1 && now.paths.size() == 1) {
     return same_disk(before.paths[0], now.paths[0]) && before.major == now.major && before.minor == now.minor;

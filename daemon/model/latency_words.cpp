@@ -43,8 +43,8 @@ std::optional<LatencyWords> added(const LatencyWords& before, const LatencyWords
 }
 
 std::size_t quantile_word(const LatencyWords& words, double share) {
-  // 0.07 of 100 samples is the 7th, but as a product of doubles it is a little more than 7: less two units in the last
-  // place, which is as much as a share and a product can be rounded up, it is not taken for the 8th.
+  // 0.07 of 100 samples is the 7th, but as a product of doubles it is a little more than 7. Subtracting two units in
+  // the last place, the most by which a share and a product can be rounded up, keeps it from becoming the 8th.
   constexpr double kRounding = 1 - 2 * std::numeric_limits<double>::epsilon();
   auto rank = static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(count(words)) * kRounding));
   std::size_t word = 0;

@@ -20,10 +20,10 @@ LatencyWords device_time_words(const DeviceIo& io, std::initializer_list<Operati
 void add(LatencyWords& sum, const LatencyWords& more);
 std::uint64_t count(const LatencyWords& words);
 
-/// What was added between two cumulative counts; nothing if one is smaller later on (a device was reset).
+/// What was added between two cumulative counts; nothing if a count decreased (a device was reset).
 std::optional<LatencyWords> added(const LatencyWords& before, const LatencyWords& after);
 
-/// The word in which this share (0..1) of the samples ends. Not of no samples.
+/// The word in which this share (0..1) of the samples ends. There must be samples.
 std::size_t quantile_word(const LatencyWords& words, double share);
 
 /// The upper bound of a word, in seconds; 0 for the word of differences that were not positive, 64 for the last.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which metrics may be left out together? One name for each topic of the list of metrics: metrics.exclude and
-// /metrics?collect[]= use them. `fleet` cuts across all of them. Names are a contract.
+// Which metrics may be left out together? One name for each topic in the list of metrics, used by metrics.exclude and
+// /metrics?collect[]=. `fleet` cuts across all of them. Names are a contract.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace ssdpulse::model {
 inline constexpr std::array<std::string_view, 11> kMetricGroups{
     "io", "writes", "discards", "devices", "nvme", "nvme_logs", "flash_model", "spikes", "tenants", "web", "self"};
 
-/// What critical and warning alerts read, of every group; see exporters/prometheus/fleet_profile.h.
+/// What the critical and warning alerts read, from every group; see exporters/prometheus/fleet_profile.h.
 inline constexpr std::string_view kFleetProfile = "fleet";
 inline constexpr std::size_t kFleetGroup = kMetricGroups.size();
 

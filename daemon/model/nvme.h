@@ -16,38 +16,38 @@
 
 namespace ssdpulse::model {
 
-/// A namespace of the drive that this host has as a block device.
+/// A namespace of the drive that this host sees as a block device.
 struct NvmeNamespace {
   std::string device;                          // nvme0n1: the head, never a path
   std::uint32_t nsid = 0;                      // 1..FFFFFFFEh
   std::uint16_t endurance_group = 0;           // Identify Namespace bytes 103:102; 0: none
   std::uint32_t write_granularity_blocks = 0;  // NPWG, NPWA: preferred, in logical blocks; 0: unknown
   std::uint32_t write_alignment_blocks = 0;
-  std::optional<double> used_share = {};  // NUSE of NSZE: blocks in use, 0 to 1; many drives always say all
-  /// Bytes of a logical block -> RP of the format that has it: 0 best, 3 degraded. Of formats without metadata, and
-  /// empty where the one in use has some.
+  std::optional<double> used_share = {};  // NUSE of NSZE: blocks in use, 0 to 1; many drives always report 1
+  /// Bytes of a logical block -> RP of its format: 0 best, 3 degraded. Only formats without metadata; empty if the
+  /// format in use has metadata.
   std::map<std::uint32_t, std::uint8_t> block_sizes = {};
   bool operator==(const NvmeNamespace&) const = default;
 };
 
-/// Who the drive is and what it says it can do: sysfs and the Identify data structures (NVM Express Base 2.x, 5.1.13).
+/// What the drive is and can do, as it reports: sysfs and the Identify data structures (NVM Express Base 2.x, 5.1.13).
 struct NvmeIdentity {
   std::string controller;  // nvme0: the lowest live one of its subsystem
   std::string subsystem_nqn;
   std::string transport;  // pcie, tcp, rdma, fc, loop
   std::uint16_t vendor_id = 0;
   std::uint16_t subsystem_vendor_id = 0;
-  std::string serial;  // blanks at the ends removed
+  std::string serial;  // leading and trailing blanks removed
   std::string model;
   std::string firmware;
   std::uint32_t version = 0;                // VER, e.g. 0x10400
   std::uint32_t controller_attributes = 0;  // CTRATT: bit 4 endurance groups, bit 9 UUID list, bit 19 FDP
   std::uint16_t endurance_group_max = 0;    // ENDGIDMAX
-  std::uint16_t admin_commands = 0;         // OACS: bit 5 directives, which streams are
+  std::uint16_t admin_commands = 0;         // OACS: bit 5 directives, which include streams
   std::vector<std::uint16_t> endurance_groups;
   std::vector<std::array<std::uint8_t, 16>> uuids;           // UUID list; the UUID index of the first is 1
   std::array<std::uint8_t, 1024> vendor_specific{};          // Identify Controller bytes 4095:3072
-  std::optional<std::uint64_t> host_memory_preferred_bytes;  // HMPRE: for its own use; 0: it wants none
+  std::optional<std::uint64_t> host_memory_preferred_bytes;  // HMPRE: for its own use; 0: it requests none
   std::optional<std::uint64_t> host_memory_minimum_bytes;    // HMMIN
   std::vector<NvmeNamespace> namespaces;
 };
@@ -68,7 +68,7 @@ struct ByteCounter {
   Rounding rounding = Rounding::exact;
 };
 
-/// What one page says of writes. A counter that the drive does not report (0 where a standard says so) is absent.
+/// What one page reports about writes. A counter that the drive does not report (0 where a standard says so) is absent.
 struct WriteCounters {
   std::optional<ByteCounter> host;   // written by the host
   std::optional<ByteCounter> media;  // written to the media: host, garbage collection, refresh, metadata
@@ -91,7 +91,7 @@ struct LifeRemaining {
   double seconds = 0;
 };
 
-/// What is known of a drive's write amplification, and from where.
+/// What is known about a drive's write amplification, and from which source.
 struct WriteAmplification {
   std::string source;                        // fdp, ocp, a vendor page, endurance_group; empty: none
   std::string reason;                        // why no better source, or why none
@@ -102,15 +102,15 @@ struct WriteAmplification {
   std::optional<double> host_written_drift_lower_bytes;
   std::optional<double> host_written_drift_upper_bytes;
   std::chrono::system_clock::time_point since;
-  std::uint64_t epochs = 0;                                      // times that the counters were reset
-  double host_doubt_bytes = 0;                                   // a difference of the bytes written may be off by:
-  double media_doubt_bytes = 0;                                  // counters count whole units
-  std::optional<std::chrono::steady_clock::time_point> read_at;  // of the newest reading of counters that is believed
+  std::uint64_t epochs = 0;                                      // how often the counters were reset
+  double host_doubt_bytes = 0;                                   // how far a difference of bytes written may be off,
+  double media_doubt_bytes = 0;                                  // because counters count whole units
+  std::optional<std::chrono::steady_clock::time_point> read_at;  // of the newest reading of counters that was accepted
   std::vector<WriteAmplificationRatio> ratios;                   // those whose bounds are narrow enough
   std::vector<LifeRemaining> life_remaining;
 };
 
-/// How reading a drive goes.
+/// How polling a drive goes.
 struct NvmePolling {
   bool up = false;
   std::string reason;                                // why not, in words
@@ -119,7 +119,7 @@ struct NvmePolling {
   std::optional<double> last_success_seconds;        // since the epoch
   double last_duration_seconds = 0;                  // of all the commands of one poll
   double interval_seconds = 0;                       // between polls: longer than configured where reading logs hurts
-  std::map<std::string, std::string> refused_pages;  // pages that are not asked for again: why, in words
+  std::map<std::string, std::string> refused_pages;  // pages that are not requested again: why, in words
   std::optional<std::chrono::steady_clock::time_point> read_at;  // last_success_seconds by the monotonic clock
   std::optional<double> read_effect_ratio;  // p99 of reads and writes near a log read, over that of the others
 };

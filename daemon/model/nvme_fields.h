@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fields of NVMe log pages that are exported, and their metric names.
 // One entry per metric, whatever page it comes from: decoders (sources/nvme/pages) fill it and exporters render it,
-// without knowing each other. Fields of an endurance group or a cloud volume have names of their own, because a sum
-// over them and the drive would count twice. Bytes written are in WriteCounters: where a ledger keeps them, it exports
-// them.
+// without knowing about each other. Fields of an endurance group or a cloud volume have names of their own, because a
+// sum over them and the drive would count twice. Bytes written are in WriteCounters: where a ledger keeps them, the
+// ledger exports them.
 #pragma once
 
 #include <array>
@@ -140,7 +140,7 @@ struct NvmeFieldDescription {
   std::string_view metric;  // whole name; counters end in _total
   std::string_view help;
   std::string_view unit;   // base unit that the name carries, or empty
-  std::string_view label;  // name of the one label besides `controller` and `endurance_group`, or empty
+  std::string_view label;  // name of the one label other than `controller` and `endurance_group`, or empty
   bool counter;
 };
 
@@ -164,7 +164,7 @@ struct NvmeValue {
   NvmeField field;
   std::string label;  // value of the description's label
   double value;
-  std::uint16_t endurance_group = 0;  // set by the caller for the page of one; 0: of the whole drive, no label
+  std::uint16_t endurance_group = 0;  // set by the caller for a page of a group; 0: of the whole drive, no label
 };
 
 }  // namespace ssdpulse::model

@@ -62,7 +62,7 @@ inline constexpr std::array<std::string_view, kLosses> kLossNames{"completion_mi
 /// Losses that belong to no device.
 enum class HostLoss : std::uint8_t {
   device_table_full,  // more devices than the tables were sized for
-  device_pending,     // I/Os of a new device before the daemon had given it a place
+  device_pending,     // I/Os of a new device before the daemon had given it a slot
   queue_id_range,     // a request queue whose number is beyond the table
 };
 inline constexpr std::size_t kHostLosses = 3;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What do the programs in the kernel cost this host, and how much do they do therefore?
+// What do the programs in the kernel cost this host, and how much do they do as a result?
 #pragma once
 
 #include <array>
@@ -15,13 +15,13 @@ namespace ssdpulse::model {
 enum class Effort : std::uint8_t {
   everything,   // as configured
   essentials,   // without tenants, paths, and samples for the flash models
-  completions,  // and without issues of reads and writes: as latency.mode completion-only
+  completions,  // also without issues of reads and writes, like latency.mode completion-only
   nothing,      // the programs are detached; until a restart
 };
 inline constexpr std::array<std::string_view, 4> kEffortNames{"everything", "essentials", "completions", "nothing"};
 inline constexpr std::size_t kEfforts = kEffortNames.size();
 
-/// What is not measured then, as words.
+/// What is not measured at this effort, in words.
 constexpr std::string_view what_is_off(Effort effort) {
   switch (effort) {
     case Effort::everything:
@@ -42,9 +42,9 @@ struct RunCost {
   double completion_ns = 0;
 };
 
-/// What the snapshot says of it.
+/// What the snapshot reports about it.
 struct OwnCostFigures {
-  std::optional<double> ratio;  // of the time of all CPUs; absent: what a run costs is not known
+  std::optional<double> ratio;  // of the time of all CPUs; absent: the cost of a run is unknown
   double limit = 0;             // 0: none
   Effort effort = Effort::everything;
   std::uint64_t steps_down = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the history know of a window of time? Answers of history/reader.h. Values only.
+// What does the history know about a window of time? The answers of history/reader.h. Values only.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@ namespace ssdpulse::model {
 
 using PastTime = std::chrono::sys_time<std::chrono::minutes>;
 
-/// What a device did from `start` on. A minute, or an hour where the minutes are no longer kept. A time that is missing
-/// was not measured: it is never a load of zero.
+/// What a device did from `start` on, for a minute, or for an hour where the minutes are no longer kept. A missing time
+/// was not measured; it never means a load of zero.
 struct MinuteOf {
   std::string device;  // the kernel's name when it was last seen
   PastTime start;
@@ -26,7 +26,7 @@ struct MinuteOf {
   DeviceLoad load;
 };
 
-/// From, included, to, not included.
+/// `from` is included, `to` is not.
 struct Window {
   PastTime from;
   PastTime to;
@@ -38,26 +38,27 @@ struct PastDevice {
   std::string name;  // the last one
   std::string model;
   std::string serial;
-  PastTime first;  // of what is kept
+  PastTime first;  // that is kept
   PastTime last;
-  std::string identity = {};  // what no other device of the history has: DeviceKey::identity
+  std::string identity = {};  // unique in the history: DeviceKey::identity
 };
 
-/// How far back it goes. Before `minutes` there are hours alone, before `quantiles` nothing; absent: there are none.
+/// How far back the history goes. Before `minutes` there are only hours, before `quantiles` nothing. Absent: there are
+/// none.
 struct PastReach {
   std::optional<PastTime> minutes;
   std::optional<PastTime> hours;
   std::optional<PastTime>
-      quantiles;  // rows of versions before histograms: p50 and p99 of a minute, which cannot be added
+      quantiles;  // rows of versions before histograms: p50 and p99 of a minute, which cannot be added up
 };
 
-/// What somebody did to the host and wanted to be found again: `ssdpulse mark`.
+/// Something that somebody did to the host and wanted to find again later: `ssdpulse mark`.
 struct Mark {
   WallTime at;
   std::string text;
 };
 
-/// A setting that was seen to be another than before. `before` absent: it was seen for the first time.
+/// A setting that was seen to have changed. `before` absent: it was seen for the first time.
 struct SettingChange {
   WallTime at;
   std::string device;  // empty: of the host
@@ -90,7 +91,7 @@ struct PastBurst {
   std::uint64_t bytes = 0;
 };
 
-/// What is known of one minute, of all devices.
+/// What is known about one minute, for all devices.
 struct PastMoment {
   /// What one device did in `window`.
   struct Measured {
@@ -101,8 +102,8 @@ struct PastMoment {
   Window window;                           // the minute; the hour that holds it where minutes are no longer kept
   std::vector<Measured> devices;           // none: nothing was recorded then
   std::vector<PastSpike> spikes;           // that touch the minute, however coarse the window
-  std::vector<PastBurst> bursts;           // that touch one of those
-  std::optional<PastTime> recorded_until;  // where nothing was recorded: the end of what was before,
+  std::vector<PastBurst> bursts;           // that touch one of these windows
+  std::optional<PastTime> recorded_until;  // where nothing was recorded: the end of what came before,
   std::optional<PastTime> recorded_from;   // and the beginning of what came after
   PastReach reach;
 };
@@ -112,7 +113,8 @@ struct PastDay {
   static constexpr std::chrono::minutes kSlot{15};
   static constexpr std::size_t kSlots = 96;
 
-  /// The spike by which most was waited; of rows of older versions, which do not say it, the one with the highest peak.
+  /// The spike with the most waiting; among rows of older versions, which do not record that, the one with the highest
+  /// peak.
   struct Worst {
     WallTime begin;
     std::string operation;
@@ -122,18 +124,18 @@ struct PastDay {
     std::optional<double> excess_seconds;
   };
   struct Slot {
-    std::uint32_t measured_minutes = 0;  // 0: nothing was recorded, and no spike or burst is not known to be none
-    std::uint64_t spikes = 0;            // that touch the slot, as the next
+    std::uint32_t measured_minutes = 0;  // 0: nothing was recorded, so no spike or burst does not mean none
+    std::uint64_t spikes = 0;            // that touch the slot, like the next
     std::uint64_t bursts = 0;
     std::optional<Worst> worst = {};  // of its spikes
   };
   struct Device {
-    std::string name;  // the kernel's, of whichever had it last
+    std::string name;  // the kernel's; of the device that had it last
     std::array<Slot, kSlots> slots{};
-    std::uint64_t spikes = 0;  // each once, however many slots it touches; as the next
+    std::uint64_t spikes = 0;  // each once, however many slots it touches; like the next
     std::uint64_t bursts = 0;
-    std::uint64_t hour_measured_ms = 0;  // of the last hour; 0: nothing is known of it
-    SparseHistogram hour_reads;          // total latency, as the next
+    std::uint64_t hour_measured_ms = 0;  // of the last hour; 0: nothing is known about it
+    SparseHistogram hour_reads;          // total latency, like the next
     SparseHistogram hour_writes;
   };
   Window window;                // of the slots; the last one is not over
@@ -142,20 +144,20 @@ struct PastDay {
   PastReach reach;
 };
 
-/// What a drive said, and what was computed from it.
+/// What a drive reported, and what was computed from it.
 struct PastWear {
   PastTime at;
-  std::optional<double> percentage_used;  // 0.01 is one percent, as the spare
+  std::optional<double> percentage_used;  // 0.01 is one percent, like the spare
   std::optional<double> available_spare;
   std::optional<double> temperature_celsius;
-  std::optional<double> host_bytes;   // written since the point before, by the drive's own counters
+  std::optional<double> host_bytes;   // written since the previous point, by the drive's own counters
   std::optional<double> media_bytes;  // likewise: media / host is the write amplification
   std::string source;                 // of both
-  double host_unit_bytes = 0;         // in which the drive counts: a difference is off by less than one; 0: not known
+  double host_unit_bytes = 0;         // in which the drive counts: a difference is off by less than one; 0: unknown
   double media_unit_bytes = 0;
 };
 
-/// From before histograms were kept: the largest of the minutes in a point. No mean, no sum, nothing to add up.
+/// From before histograms were kept: the largest values of the minutes in a point. No mean, no sum, nothing to add up.
 struct PastQuantiles {
   PastTime at;
   std::optional<double> read_p50_seconds;
@@ -164,19 +166,19 @@ struct PastQuantiles {
   std::optional<double> write_p99_seconds;
 };
 
-/// One stretch of a series; of what was measured in it.
+/// One stretch of a series, and what was measured in it.
 struct SeriesPoint {
   PastTime start;
   DeviceLoad load;
 };
 
-/// Everything that is to be shown of a device in a window.
+/// Everything to be shown about a device in a window.
 struct Series {
   PastDevice device;
-  Window window;  // as far as it is known: outside there is nothing
+  Window window;  // as far as it is known: there is nothing outside it
   std::chrono::minutes step{1};
-  std::vector<SeriesPoint> points;               // rising; gaps were not measured
-  std::vector<std::vector<TenantLoad>> tenants;  // as many as points, each may be empty; or none at all
+  std::vector<SeriesPoint> points;               // ascending; gaps were not measured
+  std::vector<std::vector<TenantLoad>> tenants;  // one for each point, each may be empty; or none at all
   std::vector<PastQuantiles> quantiles;
   std::vector<PastWear> wear;
   std::vector<PastSpike> spikes;

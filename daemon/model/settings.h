@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How is this host set up for its disks? What the files of sysfs, procfs and /etc say, as they say it. Values only.
+// How is this host set up for its disks? What the files in sysfs, procfs and /etc contain, verbatim. Values only.
 #pragma once
 
 #include <charconv>
@@ -16,7 +16,7 @@
 
 namespace ssdpulse::model {
 
-/// Small files by their path, without surrounding blanks. What was not there, or not readable, is absent.
+/// Small files by their path, without surrounding blanks. What did not exist or was not readable is absent.
 class Attributes {
  public:
   void set(std::string path, std::string text) { texts_[std::move(path)] = std::move(text); }
@@ -26,14 +26,14 @@ class Attributes {
     const auto found = texts_.find(path);
     return found == texts_.end() ? std::string() : found->second;
   }
-  /// Decimal, the whole text; nothing if absent or something else.
+  /// The whole text as a decimal number; nothing if absent or anything else.
   [[nodiscard]] std::optional<std::uint64_t> number(const std::string& path) const {
     const std::string said = text(path);
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(said.data(), said.data() + said.size(), value);
     return error == std::errc() && end == said.data() + said.size() ? std::optional(value) : std::nullopt;
   }
-  /// Of "a [b] c" the b; of anything else all of it.
+  /// Of "a [b] c", the b; of anything else, all of it.
   [[nodiscard]] std::string chosen(const std::string& path) const {
     const std::string said = text(path);
     const auto open = said.find('[');
@@ -52,7 +52,7 @@ struct PartitionSettings {
   std::uint64_t size_bytes = 0;
 };
 
-/// A disk that is measured, or an md or dm device above some that are.
+/// A measured disk, or an md or dm device above measured disks.
 struct DiskSettings {
   Device device;
   Attributes files;       // below its directory in sysfs: queue/scheduler; of its NVMe paths: paths/nvme0c1n1/stat
@@ -60,7 +60,7 @@ struct DiskSettings {
   std::string controller_name = {};
   std::vector<PartitionSettings> partitions = {};
   std::vector<std::string> disks = {};  // of an array: the measured ones below
-  /// Of a volume of dm-crypt, by the names that its table has for them; nothing: it could not be asked for.
+  /// Of a dm-crypt volume, by their names in its table; nothing: the table could not be read.
   std::optional<std::set<std::string>> crypt_flags = {};
 };
 
@@ -77,19 +77,19 @@ struct MountSettings {
   std::string mountpoint;
   std::string fstype;
   std::set<std::string> options;       // of the mount and of the super block
-  std::vector<std::string> volumes;    // right below
+  std::vector<std::string> volumes;    // directly below
   std::vector<std::string> disks;      // measured ones
   std::optional<double> used_ratio{};  // of what unprivileged users may fill
 };
 
-/// A timer of systemd, by the files that say so.
+/// A systemd timer, according to its unit files.
 struct TimerSettings {
-  std::optional<bool> enabled;  // nothing: there is no systemd, or it cannot be seen
+  std::optional<bool> enabled;  // nothing: there is no systemd, or it is not visible
   std::string calendar = {};    // the last OnCalendar=, over all drop-ins
   std::string delay = {};       // RandomizedDelaySec=
 };
 
-/// What people turn of a device, or of the host, by the names that the history has for it.
+/// The settings that people change on a device or the host, by their names in the history.
 struct RecordedSettings {
   std::string device;                         // the kernel's name; empty: of the host
   std::map<std::string, std::string> values;  // by name, such as scheduler; what could not be read is not here
@@ -105,9 +105,9 @@ struct HostSettings {
   std::optional<std::uint32_t> cpus{};
   std::optional<std::uint32_t> numa_nodes{};
   std::vector<std::string> swap_volumes{};             // names of disks and partitions, zram among them
-  std::set<std::string> programs{};                    // names of processes that run
-  std::vector<std::string> virtual_machines{};         // command lines of qemu, cut
-  std::map<std::string, std::string> cgroup_limits{};  // file below the cgroup tree -> content, of those that limit I/O
+  std::set<std::string> programs{};                    // names of running processes
+  std::vector<std::string> virtual_machines{};         // command lines of qemu, truncated
+  std::map<std::string, std::string> cgroup_limits{};  // file below the cgroup tree -> content; those that limit I/O
   TimerSettings fstrim{};
   std::optional<std::uint64_t> deepest_sleep_us{};  // exit latency of the deepest enabled state of the first CPU
 };

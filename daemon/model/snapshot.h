@@ -36,11 +36,11 @@ struct FlashFigures;  // flash_estimate.h
 /// One operation class on one device.
 struct OperationIo {
   std::uint64_t issues = 0;                // first issues
-  std::uint64_t completions = 0;           // final completions of issued requests, untimed ones among them
-  std::uint64_t untimed = 0;               // of those whose issue was left out for the sake of the host's CPUs
-  std::uint64_t bytes = 0;                 // sum of nr_bytes over all completions, also partial ones
+  std::uint64_t completions = 0;           // final completions of issued requests, including untimed ones
+  std::uint64_t untimed = 0;               // those whose issue was skipped to spare the host's CPUs
+  std::uint64_t bytes = 0;                 // sum of nr_bytes over all completions, including partial ones
   std::uint64_t unissued_completions = 0;  // requests that ended without ever reaching the driver (flush parents, ...)
-  std::uint64_t sequential_bytes = 0;      // begin where an earlier I/O of the same operation ended
+  std::uint64_t sequential_bytes = 0;      // of I/Os that begin where an earlier I/O of the same operation ended
   std::uint64_t queue_full_ns = 0;         // time in which a request waited for a tag of the device
   std::int64_t in_flight = 0;              // issued, not yet completed
   std::array<std::uint64_t, kRequeueReasons> requeues{};
@@ -49,7 +49,7 @@ struct OperationIo {
   LatencyHistogram queue_latency;                         // allocation to first issue
   LatencyHistogram total_latency;                         // allocation to final completion
   SizeHistogram size;                                     // of those that ended
-  bool active = false;                                    // something was ever counted: absent series otherwise
+  bool active = false;                                    // anything was ever counted; otherwise there are no series
 };
 
 /// Everything measured in the block layer for one device.
@@ -65,7 +65,7 @@ struct DeviceIo {
   [[nodiscard]] const OperationIo& operation(Operation op) const { return operations[index(op)]; }
 };
 
-/// Our counts less the kernel's diskstats, once both could be compared at rest; see analysis/accounting_drift.h.
+/// Our counts less the kernel's diskstats, once both could be compared while idle; see analysis/accounting_drift.h.
 struct AccountingDrift {
   std::array<std::optional<std::int64_t>, kOperations> ios;  // read, write, discard and flush only
 };
@@ -84,10 +84,10 @@ struct DeviceSnapshot {
   DiscardBurstsByTrigger discards{};
   std::array<SpikeFigures, kSpikeOperations> spikes;
   std::optional<WriteHintPath> hint_path = {};  // absent until it is known
-  /// Asked only where something is in flight by our count and nothing completed since the last tick; absent too where
-  /// the kernel keeps no count (iostats is 0) or contradicts itself.
+  /// Read only if something is in flight by our count and nothing completed since the last tick. Also absent if the
+  /// kernel keeps no count (iostats is 0) or contradicts itself.
   std::optional<KernelInFlight> kernel_in_flight = {};
-  std::shared_ptr<const DeviceTenants> tenants = {};  // null where the kernel side does not say whose I/O it is
+  std::shared_ptr<const DeviceTenants> tenants = {};  // null where the kernel side does not report whose I/O it is
 };
 
 /// One of our BPF programs, as the kernel accounts it.
@@ -104,7 +104,7 @@ struct SourceStatus {
   bool up = false;
   std::string reason;                           // why not, in words; empty when up
   std::map<std::string, std::uint64_t> errors;  // by kind, cumulative
-  std::string controller = {};                  // where it is the source's view of one NVMe drive
+  std::string controller = {};                  // if this is the source's view of one NVMe drive
 };
 
 /// Bytes of kernel memory that the maps occupy, by what they hold.
@@ -125,14 +125,14 @@ struct ProcessStats {
 
 /// What is kept on disk.
 struct HistoryFigures {
-  std::uint64_t rows_written = 0;  // by this process, as the next
-  std::uint64_t rows_deleted = 0;  // beyond the retention or the size limit
+  std::uint64_t rows_written = 0;  // by this process, like the next
+  std::uint64_t rows_deleted = 0;  // past the retention or the size limit
   std::uint64_t bytes_on_disk = 0;
   std::optional<WallTime> minutes_from = {};  // the oldest minute of a device that is kept; absent: none is
   std::optional<WallTime> hours_from = {};    // the oldest hour
 };
 
-/// The configuration that is in force, and what became of the last attempt to load another.
+/// The configuration in force, and the outcome of the last attempt to load another.
 struct ConfigurationFigures {
   bool last_reload_successful = true;
   WallTime loaded_at;  // the one in force
@@ -147,13 +147,13 @@ struct Snapshot {
   std::vector<Membership> memberships;
   std::vector<Filesystem> filesystems;
   std::vector<ArrayDiscards> array_discards;            // one for each md or dm device, sorted
-  std::vector<FilesystemDiscards> filesystem_discards;  // of those whose volume is watched
+  std::vector<FilesystemDiscards> filesystem_discards;  // of file systems whose volume is watched
   std::vector<NvmeDrive> nvme_drives;                   // sorted by controller
   std::vector<LatencySpike> spikes_ended;               // whose cause became final since the last snapshot
   std::vector<LatencySpike> spikes_going_on;            // with the best cause so far
   std::vector<LatencySpike> spikes_unjudged = {};  // over, but their drive's log pages are still to be read; likewise
 
-  std::string latency_mode;                            // full | completion-only, as it is in force now
+  std::string latency_mode;                            // full | completion-only, currently in force
   std::map<std::string, std::string> kernel_features;  // feature -> decision, each logged once
   KernelMemory kernel_memory;
   std::vector<ProgramStats> programs;
@@ -165,8 +165,8 @@ struct Snapshot {
   ConfigurationFigures configuration;
   OwnCostFigures own_cost;
   std::optional<WebFigures> web;                      // absent until there is a server
-  std::shared_ptr<const FlashFigures> flash;          // what the flash models say; null where they are switched off
-  std::shared_ptr<const std::vector<Finding>> audit;  // what is in danger or advised; null before the first look
+  std::shared_ptr<const FlashFigures> flash;          // what the flash models report; null where they are switched off
+  std::shared_ptr<const std::vector<Finding>> audit;  // findings of danger and advice; null before the first audit
 };
 
 }  // namespace ssdpulse::model

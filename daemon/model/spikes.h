@@ -23,14 +23,14 @@ inline constexpr std::size_t kSpikeCauses = 8;
 inline constexpr std::array<std::string_view, kSpikeCauses> kSpikeCauseNames{
     "discard", "flush", "gc", "queue", "saturation", "thermal", "error", "unknown"};
 
-/// Spikes are looked for in these. `flush`: flush requests; `commit`: what a caller of fsync waits for, see
+/// Spikes are detected in these. `flush`: flush requests; `commit`: what a caller of fsync waits for, see
 /// DeviceIo::commit_latency. The first three stand for the block layer's operations of these names, in this order.
 enum class SpikeOperation : std::uint8_t { read, write, flush, commit };
 inline constexpr std::size_t kSpikeOperations = 4;
 inline constexpr std::array<std::string_view, kSpikeOperations> kSpikeOperationNames{"read", "write", "flush",
                                                                                      "commit"};
 
-/// What a tenant had to do with a spike; see model/tenants.h.
+/// A tenant's part in a spike; see model/tenants.h.
 struct SpikeTenant {
   std::string name;
   std::uint64_t bytes = 0;    // read and written in it; discarded, where the cause is discards
@@ -42,14 +42,14 @@ inline constexpr std::size_t kMostSpikeTenants = 3;
 struct LatencySpike {
   std::string device;
   SpikeOperation operation = SpikeOperation::read;
-  std::chrono::system_clock::time_point begin;  // by the clock of when it was seen; the end is begin + duration
+  std::chrono::system_clock::time_point begin;  // by the clock at the time it was seen; the end is begin + duration
   std::chrono::nanoseconds duration{};
   double peak_seconds = 0;      // in the worst second: 99th percentile of total latency, or the few that waited longest
   double baseline_seconds = 0;  // what the 99th percentile was before
-  double excess_seconds = 0;    // waited in it beyond what is usual, by all I/Os together
+  double excess_seconds = 0;    // waited in it beyond the usual, by all I/Os together
   std::uint64_t ios = 0;        // slower than the limit
   SpikeCause cause = SpikeCause::unknown;
-  std::map<std::string, double> evidence;  // what the cause was found from
+  std::map<std::string, double> evidence;  // what the cause was derived from
   std::vector<std::string> missing;        // what could not be known, in words
   std::vector<SpikeTenant> heaviest = {};  // tenants with most bytes, the first most; at most kMostSpikeTenants
   std::vector<SpikeTenant> slowed = {};    // tenants that waited longest beyond their own usual; likewise
@@ -86,12 +86,12 @@ inline std::string missing_text(const LatencySpike& spike) {
 
 /// One operation of one device.
 struct SpikeFigures {
-  std::array<std::uint64_t, kSpikeCauses> spikes{};  // that are over, by their final cause; as the next
+  std::array<std::uint64_t, kSpikeCauses> spikes{};  // that are over, by their final cause; like the next
   std::array<double, kSpikeCauses> seconds{};
   std::array<double, kSpikeCauses>
-      excess_seconds{};               // waited beyond what is usual, in spikes that are over; outside: unknown
-  double pending_excess_seconds = 0;  // the same in spikes that last, or whose cause is not final: in none of those yet
-  std::optional<SpikeCause> active;   // the best cause so far of one that lasts
+      excess_seconds{};               // waited beyond the usual, in spikes that are over; outside: unknown
+  double pending_excess_seconds = 0;  // the same in ongoing spikes, or whose cause is not final: not yet counted above
+  std::optional<SpikeCause> active;   // the best cause so far of an ongoing one
 };
 
 }  // namespace ssdpulse::model

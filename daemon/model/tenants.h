@@ -30,11 +30,10 @@ struct Tenant {
   bool operator==(const Tenant&) const = default;
 };
 
-/// Where the cgroups that have sent I/O lie, from the root of their hierarchy. Absent: not known yet.
+/// Paths of the cgroups that have sent I/O, from the root of their hierarchy. Absent: not known yet.
 using CgroupPaths = std::map<CgroupId, std::string>;
 
-/// By cgroup: of those that have sent I/O and are not forgotten yet. Without names (config::TenantNames::off) there are
-/// none.
+/// By cgroup: those that have sent I/O and are not forgotten yet. Empty without names (config::TenantNames::off).
 using Tenants = std::map<CgroupId, Tenant>;
 
 /// How far this host accounts I/O to cgroups.
@@ -53,15 +52,15 @@ struct TenantIo {
   std::chrono::system_clock::time_point since;  // created_timestamp of its series
 };
 
-/// What was done on one device, by whom and how it entered the kernel. For each operation, the tenants' totals, `other`
+/// The I/O of one device: whose it was, and how it entered the kernel. For each operation, the tenants' totals, `other`
 /// and `departed` together are the sum over all paths.
 struct DeviceTenants {
   std::vector<TenantIo> tenants;  // sorted by name
-  TotalsByOperation other{};      // of cgroups for which there was no place, or no name yet
-  TotalsByOperation departed{};   // of tenants that have no series any more: grows by a whole total at once
+  TotalsByOperation other{};      // of cgroups for which there was no room, or no name yet
+  TotalsByOperation departed{};   // of tenants whose series have ended: grows by a whole total at once
   std::uint64_t other_commits = 0;
   std::array<std::array<TotalsByOperation, kIoAccesses>, kIoPaths> paths{};
-  bool named = true;  // false: names are off, and all there is to tell are the paths
+  bool named = true;  // false: names are off, and only the paths are known
 };
 
 }  // namespace ssdpulse::model

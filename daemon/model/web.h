@@ -6,11 +6,11 @@
 
 namespace ssdpulse::model {
 
-/// Cumulative since the daemon's start, but `connections`.
+/// Cumulative since the daemon's start, except `connections`.
 struct WebFigures {
-  std::uint64_t answers = 0;            // sent completely, whatever they said
-  std::uint64_t refused_requests = 0;   // of those: as many as permitted were being answered
-  std::uint64_t refused_logins = 0;     // as many passwords as permitted were waiting to be checked
+  std::uint64_t answers = 0;            // sent completely, whatever their status
+  std::uint64_t refused_requests = 0;   // of those: the permitted number was already being answered
+  std::uint64_t refused_logins = 0;     // the permitted number of passwords was already waiting to be checked
   std::uint64_t refused_users = 0;      // no or wrong credentials
   std::uint64_t cut_connections = 0;    // reset at a deadline
   std::uint64_t accept_errors = 0;      // out of file descriptors or memory

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is measured of writes alone: their hint and stream, who made them, how they fit the drive.
+// What is measured only for writes: their hint and stream, what made them, how they fit the drive.
 // Values only, cumulative; part of DeviceIo.
 #pragma once
 
@@ -20,7 +20,7 @@ inline constexpr std::size_t kWriteHints = 7;
 inline constexpr std::array<std::string_view, kWriteHints> kWriteHintNames{"not_set", "none",    "short",  "medium",
                                                                            "long",    "extreme", "unknown"};
 
-/// Who made a write. `writeback`: the page cache, `direct`: straight from a process; `other`: unknown.
+/// What made a write. `writeback`: the page cache, `direct`: straight from a process; `other`: unknown.
 enum class WriteClass : std::uint8_t { journal, metadata, writeback, direct, swap, other };
 inline constexpr std::size_t kWriteClasses = 6;
 inline constexpr std::array<std::string_view, kWriteClasses> kWriteClassNames{"journal", "metadata", "writeback",
@@ -31,12 +31,12 @@ struct WriteDetails {
   std::array<std::uint64_t, kWriteHints> hint_ios{};
   std::array<LatencyHistogram, kWriteHints> hint_latency;  // device time
   std::array<std::uint64_t, kWriteClasses> class_bytes{};
-  std::map<std::uint8_t, std::uint64_t> stream_bytes;  // by stream, of those that were used; 0 is no stream
+  std::map<std::uint8_t, std::uint64_t> stream_bytes;  // by stream, only those that were used; 0 is no stream
   std::uint64_t misaligned_bytes = 0;  // in writes that begin or end inside a preferred unit of the drive
   std::uint64_t small_bytes = 0;       // in writes smaller than one
 };
 
-/// Writes had best begin at a multiple of the one and end at a multiple of the other; in bytes, not 0.
+/// Writes should begin at a multiple of `alignment` and end at a multiple of `granularity`; in bytes, not 0.
 struct WritePreference {
   std::uint32_t alignment = 0;
   std::uint32_t granularity = 0;

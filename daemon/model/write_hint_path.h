@@ -12,7 +12,7 @@ namespace ssdpulse::model {
 /// How far the kernel carries it.
 enum class HintReach : std::uint8_t {
   dropped,                     // bios carry none
-  file_system_drops_buffered,  // bios carry hints, but ext4 does not hand on those of the page cache
+  file_system_drops_buffered,  // bios carry hints, but ext4 does not pass on those of the page cache
   block_layer,                 // and no farther
   drive,                       // to the drive as a stream or placement handle, if written to the device itself
 };
@@ -25,7 +25,7 @@ inline constexpr std::array<std::string_view, 4> kHintReachWords{
 /// What the drive could do with it.
 enum class DriveSeparation : std::uint8_t {
   none,
-  directives,  // it has the commands by which streams are named, and says nowhere here whether it has streams
+  directives,  // it has the commands that name streams, but nothing read here shows whether it has streams
   fdp,
   unknown,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the reader and its supervisor do themselves, and what the C library does for them, in Debian 12 and 13.
+// System calls that the reader and its supervisor make, and that the C library makes for them, in Debian 12 and 13.
 #include "daemon/nvme_reader/calls.h"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@ namespace {
 using util::SystemCall;
 using When = SystemCall::When;
 
-/// Whoever opens without these reads. O_TMPFILE takes one of them.
+/// Opening a file without these flags only allows reading. O_TMPFILE needs one of them.
 constexpr std::uint64_t kWriting = O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND;
 
 constexpr SystemCall kAllowed[] = {
@@ -69,15 +69,15 @@ constexpr SystemCall kAllowed[] = {
     {"rt_sigaction"},
     {"rt_sigprocmask"},
     {"rt_sigreturn"},
-    {"sigaltstack"},  // of the thread alone; a sanitized build ends without it
+    {"sigaltstack"},  // affects only the thread; a sanitized build dies without it
     {"brk"},
     {"getrandom"},
     {"madvise"},
     {"mmap"},
     {"mprotect"},
     {"munmap"},
-    {"prlimit64", When::argument_is, 0, 0},  // its own
-    {"seccomp"},                             // only ever takes away
+    {"prlimit64", When::argument_is, 0, 0},  // only its own
+    {"seccomp"},                             // can only take rights away
 };
 
 constexpr SystemCall kOfSupervisorAlone[] = {
@@ -92,7 +92,7 @@ util::Result<void> refuse_calls_but_the_readers() { return util::allow_only_syst
 
 util::Result<void> refuse_calls_of_the_supervisor() {
   std::vector<SystemCall> refused(std::begin(kOfSupervisorAlone), std::end(kOfSupervisorAlone));
-  // abort() is a signal to oneself.
+  // abort() sends the process a signal.
   refused.push_back({"tgkill", When::argument_is_not, 0, static_cast<std::uint64_t>(::getpid())});
   return util::refuse_system_calls(refused);
 }

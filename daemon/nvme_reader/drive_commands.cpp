@@ -20,7 +20,7 @@ constexpr std::size_t kMaxStateBytes = 4096;
 constexpr std::uint8_t kMaxUuidIndex = 127;
 constexpr std::uint32_t kAllNamespaces = 0xffffffff;
 
-/// The fields that only log_page has a use for.
+/// Whether the fields that only log_page uses are 0.
 bool plain(const Request& request) {
   return request.page == 0 && request.endurance_group == 0 && request.uuid_index == 0;
 }
@@ -77,7 +77,7 @@ std::optional<Command> log_page(const Request& request, std::span<const nvme::Lo
                  request.endurance_group, page.bytes, nsid_of(page.scope)};
 }
 
-/// libnvme returns -1 and errno, or the drive's status.
+/// libnvme returns -1 and sets errno, or returns the drive's status.
 int result_of(int returned) { return returned < 0 ? -std::max(errno, 1) : returned; }
 
 }  // namespace
@@ -93,8 +93,8 @@ std::optional<Command> command_of(const Request& request, std::span<const nvme::
 LibnvmeCommands::LibnvmeCommands(std::string sys_root, std::string dev_root)
     : sys_root_(std::move(sys_root)), dev_root_(std::move(dev_root)) {}
 
-// Opened for each command and closed after it: a descriptor that is kept would hold on to a controller that is gone,
-// and to its number and driver, for one system call saved in ten seconds.
+// Opened for each command and closed after it: keeping the descriptor would hold on to a controller that is gone, and
+// to its number and driver, to save one system call in ten seconds.
 util::Result<util::UniqueFd> LibnvmeCommands::open(std::uint32_t controller) {
   const std::string name = "nvme" + std::to_string(controller);
   const std::string directory = sys_root_ + "/class/nvme/" + name;
@@ -103,7 +103,7 @@ util::Result<util::UniqueFd> LibnvmeCommands::open(std::uint32_t controller) {
     const int error = state.error().error_number;
     return util::fail(state.error().message, error == 0 || error == ENOENT ? ENODEV : error);
   }
-  // Of a controller that is not live an ioctl would fail, or have to wait for its reset.
+  // On a controller that is not live, an ioctl would fail, or have to wait for its reset.
   if (util::printable_text(*state) != "live") {
     return util::fail(name + " is " + util::printable_text(*state), EAGAIN);
   }
@@ -118,7 +118,7 @@ util::Result<util::UniqueFd> LibnvmeCommands::open(std::uint32_t controller) {
   }
   const auto number = util::read_file(directory + "/dev", kMaxStateBytes);
   const std::string opened = std::to_string(major(status.st_rdev)) + ":" + std::to_string(minor(status.st_rdev));
-  // Not another device of that name: a command for it would be an ioctl that means something else there.
+  // It must not be another device of that name: a command would be an ioctl that means something else there.
   if (!S_ISCHR(status.st_mode) || !number || util::printable_text(*number) != opened) {
     return util::fail(path + " is not the controller", ENXIO);
   }
@@ -151,7 +151,7 @@ int LibnvmeCommands::execute(int fd, const Command& command, std::span<std::uint
   arguments.lsi = command.lsi;
   arguments.lsp = command.lsp;
   arguments.uuidx = command.uuid_index;
-  arguments.rae = true;  // leave events to those who wait for them
+  arguments.rae = true;  // leave events to the programs that wait for them
   arguments.result = &completion;
   arguments.log = data.data();
   return result_of(nvme_get_log(&arguments));

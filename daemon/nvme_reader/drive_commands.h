@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands that may reach a drive, and how they do. Identify and the listed log pages, nothing else: a request
-// names one of these, it does not describe a command. All of them only read. No command has a timeout but the kernel's
-// own: when an admin command times out, the kernel resets the controller under everyone's I/O.
+// The commands that may reach a drive, and how they are sent. Identify and the listed log pages, nothing else: a
+// request names one of these, it does not describe a command. All of them only read. No command has a timeout other
+// than the kernel's own: when an admin command times out, the kernel resets the controller under everyone's I/O.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,10 @@ struct Command {
   std::uint32_t nsid = 0;
 };
 
-/// Nothing: such a request is not allowed.
+/// Returns nothing if such a request is not allowed.
 std::optional<Command> command_of(const Request& request, std::span<const nvme::LogPage> pages);
 
-/// Called by several threads at once, but by one for each controller.
+/// Called by several threads at once, but by only one for each controller.
 class DriveCommands {
  public:
   DriveCommands() = default;
@@ -39,14 +39,14 @@ class DriveCommands {
   DriveCommands& operator=(const DriveCommands&) = delete;
   virtual ~DriveCommands() = default;
 
-  /// A controller that can take a command now; the error always has a number (EAGAIN: it is not live).
+  /// Opens a controller that can take a command now; the error always has a number (EAGAIN: it is not live).
   virtual util::Result<util::UniqueFd> open(std::uint32_t controller) = 0;
 
-  /// Waits for as long as the drive takes. 0, the drive's status or -errno; `data` has command.bytes bytes.
+  /// Waits for as long as the drive takes. Returns 0, the drive's status or -errno; `data` has command.bytes bytes.
   virtual int execute(int fd, const Command& command, std::span<std::uint8_t> data) = 0;
 };
 
-/// Through libnvme, to /dev/nvmeN of controllers that sysfs says are live.
+/// Sends commands through libnvme, to /dev/nvmeN of controllers that are live according to sysfs.
 class LibnvmeCommands final : public DriveCommands {
  public:
   explicit LibnvmeCommands(std::string sys_root = "/sys", std::string dev_root = "/dev");

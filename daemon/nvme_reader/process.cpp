@@ -49,12 +49,12 @@ bool is_listening(int socket) {
   return ::getsockopt(socket, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) == 0 && listening != 0;
 }
 
-/// Log pages take CAP_SYS_ADMIN on every kernel; /dev/nvmeN is root's, so that others take a capability to open it.
+/// Log pages need CAP_SYS_ADMIN on every kernel; /dev/nvmeN is root's, so others need a capability to open it.
 std::vector<int> wanted_capabilities() {
   return ::geteuid() == 0 ? std::vector{CAP_SYS_ADMIN} : std::vector{CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH};
 }
 
-/// Standard streams and the socket stay.
+/// The standard streams and the socket stay open.
 void close_others(int socket) {
   const auto kept = static_cast<unsigned>(socket);
   ::close_range(kept + 1, UINT_MAX, 0);
@@ -68,7 +68,7 @@ std::string how_it_ended(int status) {
                              : "exit_code=" + std::to_string(WEXITSTATUS(status));
 }
 
-/// The process; or -1. The child does not return.
+/// Returns the process, or -1. The child does not return.
 pid_t start(const std::function<void()>& work) {
   const pid_t supervisor = ::getpid();
   const pid_t child = ::fork();
@@ -102,7 +102,7 @@ void turn_away(int listener) {
   }
 }
 
-/// Until the worker has ended, or the daemon has: false.
+/// Waits until the worker has ended, or the daemon: then returns false.
 bool watch(int socket, const util::UniqueFd& worker, int listener) {
   std::array<pollfd, 3> events{{{socket, POLLRDHUP, 0}, {worker.get(), POLLIN, 0}, {listener, POLLIN, 0}}};
   while (true) {
@@ -142,7 +142,7 @@ bool supervise(int socket, const std::function<void()>& work, std::chrono::milli
       return true;
     }
     log::warning("NVMe reader died, restarting it {}", ending);
-    // What the dead one had taken is lost, and only the daemon knows what that was.
+    // The requests that the dead worker had taken are lost, and only the daemon knows which they were.
     Response notice;
     notice.result = -ECONNRESET;
     if (send_message(socket, notice, 0) != 0) {
@@ -152,7 +152,7 @@ bool supervise(int socket, const std::function<void()>& work, std::chrono::milli
 }
 
 bool serve_clients(int listener, const std::function<void(int)>& work, std::chrono::milliseconds pause) {
-  log::Limiter limiter{std::chrono::minutes(1)};  // one that comes and goes all the time would fill the log
+  log::Limiter limiter{std::chrono::minutes(1)};  // a client that keeps reconnecting would fill the log
   while (true) {
     const util::UniqueFd client(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
     if (!client.valid()) {
@@ -197,7 +197,7 @@ int run_nvme_reader(int socket) {
   // NVMe over TCP raises SIGPIPE in the thread that sends a command while the connection breaks.
   std::signal(SIGPIPE, SIG_IGN);
   if (!is_service) {
-    // Terminals and service managers signal everybody; we go when the daemon has gone.
+    // Terminals and service managers signal every process; we exit when the daemon is gone.
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
       std::signal(signal, SIG_IGN);
     }
@@ -224,7 +224,7 @@ int run_nvme_reader(int socket) {
   if (is_service) {
     return serve_clients(socket, work, kRestartPause) ? 0 : kFailure;
   }
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);  // should something else hold the socket open
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);  // in case something else holds the socket open
   return supervise(
              socket, [&] { work(socket); }, kRestartPause)
              ? 0

@@ -2,7 +2,7 @@
 // `ssdpulse nvme-reader`: two processes with the one capability that the daemon gave up. A worker does what the daemon
 // asks; its supervisor only restarts the worker when it dies, because the daemon no longer could. Started by the
 // daemon, both end with it; started by a service manager, with a socket to listen on, they serve one client after the
-// other. Neither waits for a drive to end.
+// other. Neither waits for a drive before it exits.
 #pragma once
 
 #include <chrono>
@@ -10,15 +10,15 @@
 
 namespace ssdpulse::nvme_reader {
 
-/// The exit code: 0 when the daemon closed the socket, 1 on a failure, 2 if `socket` is none (started by hand).
+/// The exit code: 0 when the daemon closed the socket, 1 on a failure, 2 without a message socket (started by hand).
 int run_nvme_reader(int socket);
 
 /// Runs `work` in a process of its own, and again each time that it dies, at most once per `pause`; notifies the other
-/// end of the socket each time. Returns when that end is closed: true; or when there can be no supervision: false.
-/// Whoever comes to `listener` (-1: none) meanwhile is sent away. To be called while the process has one thread.
+/// end of the socket each time. Returns true when that end is closed, or false if supervision is impossible. Clients
+/// that connect to `listener` (-1: none) meanwhile are turned away. To be called while the process has one thread.
 bool supervise(int socket, const std::function<void()>& work, std::chrono::milliseconds pause, int listener = -1);
 
-/// Supervises work(client) for one client after the other; returns false, on a failure.
+/// Supervises work(client) for one client after the other; returns only on a failure: false.
 bool serve_clients(int listener, const std::function<void(int)>& work, std::chrono::milliseconds pause);
 
 }  // namespace ssdpulse::nvme_reader

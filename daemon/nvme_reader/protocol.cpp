@@ -10,12 +10,12 @@
 namespace ssdpulse::nvme_reader {
 namespace {
 
-constexpr std::uint32_t kMeaningOfMessages = 1;  // to be counted up when their fields come to mean something else
+constexpr std::uint32_t kMeaningOfMessages = 1;  // to be incremented when the meaning of their fields changes
 
 template <typename Message>
 Reception receive(int socket, Message& message, int flags) {
   while (true) {
-    // MSG_TRUNC: the true length, also of a message that is too long. Descriptors that come with it are not taken.
+    // MSG_TRUNC: the true length, even of a message that is too long. Descriptors sent with it are not taken.
     const ssize_t length = ::recv(socket, &message, sizeof message, flags | MSG_TRUNC);
     if (length == static_cast<ssize_t>(sizeof message)) {
       return message.mark == Message::kMark ? Reception::message : Reception::garbage;
@@ -44,7 +44,7 @@ int send(int socket, const Message& message, int flags) {
 
 }  // namespace
 
-// FNV-1a, of what a page's number stands for.
+// FNV-1a hash of what the page numbers stand for.
 std::uint32_t version_with(std::span<const nvme::LogPage> pages) {
   std::uint32_t hash = 2166136261U;
   const auto fold = [&hash](std::uint32_t number) {

@@ -107,7 +107,7 @@ CommandQueue* ReaderWorker::queue_of(std::uint32_t controller) {
     auto queue = std::make_unique<CommandQueue>(controller, [this](const CommandQueue::Job& job) { perform(job); });
     return queues_.emplace(controller, std::move(queue)).first->second.get();
   } catch (const std::system_error&) {
-    return nullptr;  // no more threads to be had
+    return nullptr;  // no more threads available
   }
 }
 
@@ -136,7 +136,7 @@ void ReaderWorker::perform(const CommandQueue::Job& job) const {
   } else {
     response.data.fill(0);
   }
-  send_message(socket_, response, 0);  // fails only if there is no reader left
+  send_message(socket_, response, 0);  // fails only if the other end is gone
 }
 
 }  // namespace ssdpulse::nvme_reader

@@ -53,18 +53,18 @@ class ReaderWorker {
  public:
   static constexpr std::size_t kMostControllers = 256;
 
-  /// Owns neither; all outlive the worker.
+  /// Owns none of these; all must outlive the worker.
   ReaderWorker(int socket, DriveCommands& commands, std::span<const nvme::LogPage> pages);
 
-  /// Until the other end is gone. Commands may still be under way then: destroying the worker waits for them, ending
-  /// the process does not.
+  /// Runs until the other end is gone. Commands may still be under way then: destroying the worker waits for them,
+  /// ending the process does not.
   void serve();
 
  private:
   void take(const Request& request);
   void refuse(const Request& request, int error) const;
   void perform(const CommandQueue::Job& job) const;
-  /// Null: there are enough.
+  /// Null if there are enough already, or no thread can be started.
   CommandQueue* queue_of(std::uint32_t controller);
 
   int socket_;

@@ -22,8 +22,8 @@
 namespace ssdpulse::runtime {
 namespace {
 
-/// None where the file cannot be used: better one alert too many than a danger that nobody hears of. What is wrong with
-/// it is logged once, until it changes.
+/// Empty if the file cannot be used: better one alert too many than a danger that nobody hears of. A problem with the
+/// file is logged once, until it changes.
 std::vector<audit::Acceptance> acceptances(std::string& logged) {
   std::vector<audit::Acceptance> list;
   if (::access(config::kAcceptedFile, F_OK) != 0) {
@@ -53,14 +53,14 @@ std::vector<std::string> names_of(const model::Inventory& inventory) {
   return names;
 }
 
-/// From one look to the next.
+/// Kept from one check to the next.
 struct Known {
   std::map<std::string, audit::DevicePast> pasts;
   gathering::PastAge age{AuditWatch::kPastInterval};
-  std::string problem;  // of the file of acceptances, as it was logged
+  std::string problem;  // with the file of acceptances, as it was logged
 };
 
-/// Where it cannot be read the evidence stays what it was: the history says so itself.
+/// If the history cannot be read, the old evidence stays: the history reports the failure itself.
 void read_past(history::Reader* history, const model::Inventory& inventory, const audit::Measurements& measured,
                Known& known) {
   const auto now = AuditWatch::Clock::now();
@@ -128,7 +128,7 @@ void AuditWatch::work(State& state, const web::CurrentSnapshot& current, const L
   for (bool first = true, asked = false; !state.stop;) {
     state.again = false;
     const auto inventory = state.inventory;
-    const auto snapshot = current.get();  // under the lock: once stop is set, nobody looks at it any more
+    const auto snapshot = current.get();  // under the lock: once stop is set, `current` is not used any more
     state.looking_since = Clock::now();
     lock.unlock();
     auto seen = std::make_shared<const Seen>(look(*inventory, snapshot));
@@ -140,7 +140,7 @@ void AuditWatch::work(State& state, const web::CurrentSnapshot& current, const L
     next_asked = asked ? now + apart : next_asked;
     state.wake.wait_until(lock, std::min(due, next_asked), [&] { return state.stop; });
     asked = state.wake.wait_until(lock, due, [&] { return state.stop || state.again; });
-    first = first && asked;  // the second look is still due
+    first = first && asked;  // the second check is still due
   }
   state.ended = true;
   state.wake.notify_all();
@@ -152,7 +152,7 @@ AuditWatch::Look AuditWatch::by_the_rules(std::shared_ptr<history::Reader> histo
     audit::Facts facts;
     facts.settings = settings::read({}, inventory);
     if (snapshot) {
-      // A page of its own, whose bytes are gone afterwards.
+      // A separate page, so that its bytes are freed afterwards.
       exposition::MetricsPage page;
       facts.measured = audit::Measurements::parse(page.get(snapshot, "text/plain", "")->bytes);
     }

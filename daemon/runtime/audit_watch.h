@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// AuditWatch: judges by the rules of the audit every few minutes, on a thread of its own, because asking a file system
-// how full it is may wait for that file system. It keeps what is in danger or advised, and nobody has accepted.
-// The thread ends with the AuditWatch, unless it waits for a file system that does not answer: then it is left behind,
-// so that nothing else waits for it.
+// AuditWatch: applies the rules of the audit every few minutes, on a thread of its own, because asking a file system
+// how full it is may block on that file system. It keeps the findings of danger and advice that nobody has accepted.
+// The thread ends with the AuditWatch, unless it is waiting for a file system that does not answer: then it is left
+// behind, so that nothing else has to wait for it.
 #pragma once
 
 #include <chrono>
@@ -26,65 +26,65 @@ namespace ssdpulse::runtime {
 /// Thread-safe.
 class AuditWatch {
  public:
-  /// Between two looks: some fifty small files for each device, and one rendering of the metrics.
+  /// Between two checks: each reads some fifty small files per device and renders the metrics once.
   static constexpr std::chrono::minutes kInterval{5};
-  /// The second look: by then the drives' log pages were read for the first time.
+  /// From the first check to the second: by then the drives' log pages have been read for the first time.
   static constexpr std::chrono::seconds kSecond{20};
-  /// From the end of a look that was asked for to the next one: every local user may ask.
+  /// From the end of a requested check to the next one: every local user may request them.
   static constexpr std::chrono::seconds kApart{10};
 
-  /// A look that takes longer waits for something that does not answer.
+  /// A check that takes longer is waiting for something that does not answer.
   static constexpr std::chrono::minutes kOverdue{1};
 
   /// Between two readings of the history, unless a spike has ended: a week of a busy disk takes a tenth of a second.
   static constexpr std::chrono::minutes kPastInterval{60};
 
-  /// How long the end waits for a look that is under way; it takes milliseconds.
+  /// How long the destructor waits for a check that is under way, which usually takes milliseconds.
   static constexpr std::chrono::seconds kPatience{2};
 
   using Findings = std::vector<model::Finding>;
 
   struct Seen {
     Findings findings;
-    model::RecordedSettings settings;  // of the host, in files on a disk, which nothing else may wait for
+    model::RecordedSettings settings;  // of the host; read from files on a disk, which no other thread may wait for
   };
 
   using Clock = std::chrono::steady_clock;
-  /// May wait for ever; `snapshot` may be null. Called by the thread alone.
+  /// May block forever; `snapshot` may be null. Called only by the thread.
   using Look =
       std::function<Seen(const model::Inventory& inventory, const std::shared_ptr<const model::Snapshot>& snapshot)>;
 
-  /// By the rules, of this host. `history` may be null: then evidence is what the snapshot has alone.
+  /// Applies the rules to this host. `history` may be null: then the snapshot is the only evidence.
   static Look by_the_rules(std::shared_ptr<history::Reader> history);
 
-  /// `current` must live longer.
+  /// `current` must outlive the AuditWatch.
   AuditWatch(const web::CurrentSnapshot& current, Look look, Clock::duration apart = kApart);
   ~AuditWatch();
   AuditWatch(const AuditWatch&) = delete;
   AuditWatch& operator=(const AuditWatch&) = delete;
 
-  /// What is on the host from now on; the first call, when a Snapshot was published, starts the first look. Never
-  /// waits.
+  /// The host's inventory from now on; the first call, made after a Snapshot was published, starts the first check.
+  /// Never waits.
   void observe(std::shared_ptr<const model::Inventory> inventory);
 
-  /// Somebody has changed something: looks now, or kApart after the last look that was asked for, and once more after a
-  /// look that is under way. Never waits. On any thread.
+  /// Somebody has changed something: checks now, or kApart after the last requested check, and again after a check that
+  /// is under way. Never waits. May be called on any thread.
   void look_again();
 
-  /// Of the newest look, its findings sorted as the audit sorts them; null before the first one.
+  /// The result of the newest check, its findings sorted as the audit sorts them; null before the first check.
   [[nodiscard]] std::shared_ptr<const Seen> seen() const;
 
-  /// The source `audit`: down while a look is overdue.
+  /// The source `audit`: down while a check is overdue.
   [[nodiscard]] model::SourceStatus status(Clock::time_point now = Clock::now()) const;
 
  private:
-  // Outlives the AuditWatch where its thread is left behind.
+  // Outlives the AuditWatch if its thread is left behind.
   struct State {
-    std::mutex mutex;  // never held during a look
+    std::mutex mutex;  // never held during a check
     std::condition_variable wake;
     std::shared_ptr<const model::Inventory> inventory;
     std::shared_ptr<const Seen> seen;
-    std::optional<Clock::time_point> looking_since;  // nothing between two looks
+    std::optional<Clock::time_point> looking_since;  // empty between two checks
     bool again = false;
     bool stop = false;
     bool ended = false;

@@ -69,7 +69,7 @@ stages::AnalysisSettings settings_of(const config::Config& config) {
           config.limits.after};
 }
 
-/// Nothing where names are not to be told. Hidden names stay the same as long as the key is kept.
+/// Nothing if names are not to be shown. Hidden names stay the same as long as the key is kept.
 std::optional<analysis::TenantNamer> tenant_namer(const config::Config& config) {
   std::vector<analysis::TenantPattern> patterns;
   for (const config::TenantPattern& pattern : config.attribution.patterns) {
@@ -93,7 +93,7 @@ std::optional<analysis::TenantNamer> tenant_namer(const config::Config& config) 
   return analysis::TenantNamer(std::move(patterns), *key);
 }
 
-/// Whoever knew which pages are followed could write beside them.
+/// A tenant that knew which pages are sampled could write only to other pages.
 std::uint32_t secret_seed() {
   std::uint32_t seed = 0;
   return ::getrandom(&seed, sizeof seed, 0) == sizeof seed
@@ -119,7 +119,7 @@ history::Batch of_mark(model::Mark mark) {
   return batch;
 }
 
-/// Clients beyond the usual 1024 descriptors are answered too; what the hard limit does not allow waits in the backlog.
+/// Allows more clients than the usual 1024 descriptors; those beyond the hard limit wait in the backlog.
 void raise_file_limit() {
   rlimit limit{};
   const rlim_t wanted = http::Limits{}.fds(16) + 256;
@@ -133,7 +133,7 @@ http::Response plain(unsigned status, const char* words) {
   return {status, "text/plain; charset=utf-8", "", {}, std::make_shared<const std::string>(words)};
 }
 
-/// Those that /metrics shows by itself.
+/// The groups that /metrics shows by default.
 model::MetricGroups groups_of(const config::Metrics& metrics) {
   if (metrics.profile == config::MetricsProfile::fleet) {
     if (!metrics.exclude.empty()) {
@@ -148,7 +148,7 @@ model::MetricGroups groups_of(const config::Metrics& metrics) {
   return groups;
 }
 
-/// Those that were asked for by name; nothing: one of them does not exist.
+/// The groups that were requested by name; nothing if one of them does not exist.
 std::optional<model::MetricGroups> groups_named(const std::vector<std::string>& names) {
   model::MetricGroups groups;
   for (const std::string& name : names) {
@@ -193,7 +193,7 @@ http::Routes routes(const web::CurrentSnapshot& current, exposition::MetricsPage
   return http::daemon_pages(std::move(metrics), [&current] { return current.fresh(); });
 }
 
-/// Somebody may wait for what the configuration leaves out.
+/// Somebody may be waiting for a device that the configuration leaves out.
 void warn_of_what_is_not_measured(const Sampler& sampler, const config::Config& config) {
   for (const auto& [device, reason] : inventory::named_and_not_measured(config.devices.include, sampler.inventory())) {
     log::warning("device={} is included by name and not measured: {}", device, reason);
@@ -206,7 +206,7 @@ void warn_of_what_is_not_measured(const Sampler& sampler, const config::Config& 
   }
 }
 
-/// A good configuration is applied as far as a running daemon can, a bad one changes nothing.
+/// A good configuration is applied as far as a running daemon can apply it; a bad one changes nothing.
 void apply(const config::Configured& wanted, config::Config& running, model::ConfigurationFigures& figures,
            Sampler& sampler, drives::DriveMonitor& nvme) {
   figures.last_reload_successful = wanted.has_value();
@@ -232,8 +232,8 @@ void apply(const config::Configured& wanted, config::Config& running, model::Con
   warn_of_what_is_not_measured(sampler, running);
 }
 
-/// When a look at the inventory is due. Disks are looked for at once, but no more often than five times a second;
-/// mounts at the next tick; and now and then unprompted, as not everything in sysfs is announced.
+/// When is a refresh of the inventory due? When disks changed, at once, but no more often than five times a second;
+/// when mounts changed, at the next tick; and now and then unprompted, as not everything in sysfs is announced.
 class InventoryClock {
  public:
   bool due(const Wakeup& wakeup, bool saw_unknown_disks) {
@@ -318,7 +318,7 @@ ExitCode run(const config::Configure& configure) {
   if (!events) {
     return give_up(ExitCode::failure, events.error().message);
   }
-  // The address first: it is the cheapest thing to find taken, and nothing has to be undone.
+  // The address first: it is the cheapest thing to check, and if it is taken, nothing has to be undone.
   auto listeners = web::open_web_listeners(config->web);
   if (!listeners) {
     return give_up(ExitCode::address, listeners.error().message);
@@ -327,7 +327,7 @@ ExitCode run(const config::Configure& configure) {
   if (!local) {
     return give_up(ExitCode::address, local.error().message);
   }
-  // Errors there are reported before the kernel is touched. What counts is read later, without any privilege.
+  // Reports errors in this file before the kernel is touched. It is read for use later, without any privilege.
   if (const auto security = web::WebServer::read(config->web.config_file); !security) {
     return security.error();
   }
@@ -343,7 +343,7 @@ ExitCode run(const config::Configure& configure) {
   if (auto confined = confinement::confine(config->history.directory, partners); !confined) {
     return give_up(ExitCode::failure, confined.error().message);
   }
-  // Only now are there threads: they hold what this one holds, nothing.
+  // Threads start only now: they have the capabilities of this one, which are none.
   std::unique_ptr<history::History> history;
   std::shared_ptr<history::Reader> reader;  // the audit's thread may outlive everything else
   if (!config->history.directory.empty()) {
@@ -384,7 +384,7 @@ ExitCode run(const config::Configure& configure) {
     if (reader) {
       const auto keep_mark = [&history, &audit](model::Mark mark) {
         history->add(of_mark(std::move(mark)));
-        audit.look_again();  // what was done may be a setting
+        audit.look_again();  // the mark may stand for a changed setting
       };
       web::add_history(pages, *reader, keep_mark, config->web.hosts);
     }
@@ -394,7 +394,7 @@ ExitCode run(const config::Configure& configure) {
     return web.error();
   }
   model::ConfigurationFigures figures{true, std::chrono::system_clock::now()};
-  ::malloc_trim(0);  // ten megabytes that the kernel's type information took
+  ::malloc_trim(0);  // frees ten megabytes that the kernel's type information took
   log::info("measuring devices={} mode={}", (*sampler)->measured_devices(),
             config->latency.mode == config::LatencyMode::full ? "full" : "completion-only");
   warn_of_what_is_not_measured(**sampler, *config);

@@ -23,7 +23,7 @@
 namespace ssdpulse::runtime {
 namespace {
 
-/// By device, of the drives that answered.
+/// Of the drives that answered, by device.
 using Identities = std::map<std::string, std::shared_ptr<const model::NvmeIdentity>>;
 
 std::vector<std::string> pages_of(const nvme::DriveReading& reading) {
@@ -54,12 +54,12 @@ terminal::DriveLine line_of(const drives::DriveAnswer& answer) {
   return line;
 }
 
-/// What was asked of the host, once.
+/// What the host reported, once.
 struct Look {
   model::Inventory inventory;
   terminal::DriveList drives;
   std::vector<terminal::HintLine> hints;
-  std::string no_hints;  // why there are none; empty: there are
+  std::string no_hints;  // why there are none; empty if there are some
 };
 
 Identities look_at_drives(terminal::DriveList& list) {
@@ -102,7 +102,7 @@ util::Result<Look> look(const config::Config& config) {
   }
   Look result;
   result.inventory = std::move(*inventory);
-  // A loop device that nothing is attached to is a number, no disk; a host has eight of them from the start.
+  // A loop device with nothing attached is only a number, not a disk; a host has eight of them from the start.
   auto& devices = result.inventory.devices;
   devices.erase(
       std::remove_if(devices.begin(), devices.end(),

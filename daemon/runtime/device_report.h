@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does `ssdpulse devices` look at? Asks the sources once and prints what they say.
+// What does `ssdpulse devices` show? Asks the sources once and prints what they report.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace ssdpulse::runtime {
 
 enum class ReportForm : std::uint8_t { text, json };
 
-/// Both leave out loop devices that nothing is attached to. The JSON is described at terminal::devices_json; why there
-/// is none goes to stderr.
+/// Both forms leave out loop devices with nothing attached. The JSON is described at terminal::devices_json; if there
+/// is none, the reason goes to stderr.
 util::ExitCode report_devices(const config::Config& config, ReportForm form, std::ostream& out);
 
 }  // namespace ssdpulse::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events: what woke the daemon: the second's tick, a signal, a change of disks or mounts, an answer, a deadline. One
+// Events: what woke the daemon? A second's tick, a signal, a change of disks or mounts, an answer, a deadline. One
 // thread waits for all of them in one place; nothing else in the daemon sleeps.
 #pragma once
 
@@ -28,7 +28,8 @@ class Events {
   /// Blocks SIGTERM, SIGINT and SIGHUP (and ignores SIGPIPE) for this thread and all that it starts later.
   static util::Result<Events> open(std::chrono::nanoseconds tick);
 
-  /// Sleeps until something happened, or until the deadline (CLOCK_MONOTONIC). `watched`: one more descriptor to read.
+  /// Sleeps until something happens, or until the deadline (CLOCK_MONOTONIC). `watched`: one more descriptor to wait
+  /// for.
   Wakeup wait(int watched = -1, std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt);
 
  private:

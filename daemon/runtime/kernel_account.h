@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the kernel itself count of one device? Reads its account next to ours, and says which of our I/Os in flight
-// it shows to have ended although no program saw them end.
+// What does the kernel itself count for one device? Reads its account alongside ours, and determines which of our I/Os
+// in flight have ended by the kernel's account although no program saw them end.
 #pragma once
 
 #include <functional>
@@ -17,30 +17,30 @@ namespace ssdpulse::runtime {
 
 class KernelAccount {
  public:
-  /// Nothing where the kernel keeps none of the device (iostats is 0), or it cannot be read.
-  /// `number`: tells it from all others, not 0.
+  /// Nothing if the kernel keeps no account of the device (iostats is 0), or the account cannot be read.
+  /// `number`: different for each account, never 0.
   static std::optional<KernelAccount> open(const inventory::InventoryRoots& roots, const model::Device& device,
                                            std::uint64_t number);
 
-  /// Whether the device still is the one that this was opened for; else its files tell of one that is gone.
+  /// Whether the device is still the one that this was opened for; if not, the files belong to one that is gone.
   [[nodiscard]] bool is_of(const model::Device& now) const;
 
   [[nodiscard]] std::uint64_t number() const { return number_; }
 
-  /// Whether there was a comparison. Until then it is not known which requests have ended unseen: the first is due at
-  /// once.
+  /// Whether there has been a comparison. Until then it is not known which requests ended unseen: the first one is due
+  /// at once.
   [[nodiscard]] bool compared() const { return compared_; }
 
-  /// One look from both sides. `sample_again`: our side once more; nothing where it fails.
+  /// Reads both accounts once. `sample_again`: samples our side again; nothing if that fails.
   std::optional<stages::AccountLook> compare(const model::DeviceSample& ours,
                                              const std::function<std::optional<model::DeviceSample>()>& sample_again);
 
   struct InFlight {
-    std::optional<model::KernelInFlight> kernel;  // asked only where nothing moves, and only if believed
-    analysis::MissedCompletions::Ended ended;     // all that we have in flight in that direction
+    std::optional<model::KernelInFlight> kernel;  // read only when nothing moves, set only if believed
+    analysis::MissedCompletions::Ended ended;     // whether all that we have in flight in a direction has
   };
-  /// Once each tick. A completion that no program saw leaves its request in flight, which looks like a standstill: the
-  /// kernel's own count tells the two apart.
+  /// Called once each tick. A completion that no program saw leaves its request in flight, which looks like a
+  /// standstill: the kernel's own count distinguishes the two.
   InFlight look_for_missed(const model::DeviceSample& ours);
 
  private:
@@ -52,7 +52,7 @@ class KernelAccount {
   std::uint64_t number_;
   std::vector<inventory::DiskStatsFile> files_;  // one for each path
   bool compared_ = false;
-  analysis::AccountingDrift drift_;  // tells how far the kernel is ahead of us
+  analysis::AccountingDrift drift_;  // how far the kernel is ahead of us
   analysis::MissedCompletions missed_;
 };
 

@@ -69,7 +69,7 @@ void Publisher::publish(const stages::AnalysisSettings& settings, std::uint64_t 
   keep_seconds(*snapshot);
   write_rows();
   parts_.current.publish(std::move(snapshot));
-  parts_.audit.observe(tick.inventory);  // after it: the first look needs what was measured
+  parts_.audit.observe(tick.inventory);  // after that: the first check needs the measurements
 }
 
 void Publisher::finish(const stages::AnalysisSettings& settings) {
@@ -84,7 +84,7 @@ void Publisher::finish(const stages::AnalysisSettings& settings) {
   write_rows();
 }
 
-/// All that one tick gives becomes one transaction: each costs the disk two flushes.
+/// All rows of one tick become one transaction: each transaction costs the disk two flushes.
 void Publisher::keep(history::Batch rows, const stages::Tick& tick) {
   history::append(rows_, std::move(rows));
   rows_.at = tick.wall;
@@ -115,7 +115,7 @@ void Publisher::feed_models(const stages::Tick& tick) {
   }
 }
 
-/// Those that are there by now; what is gone does not get its past.
+/// The pasts that have arrived by now; a drive that is gone does not get its past.
 std::map<std::string, Publisher::Past> Publisher::take_pasts(const stages::Tick& tick) {
   std::map<std::string, Past> pasts;
   std::map<std::string, std::future<Past>> waiting = std::exchange(recalls_, {});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens each second? What is seen becomes a Tick, each analysis looks at it, what they find is put into a
-// Snapshot and published, and what they ask for is done: here and nowhere else. Owned by one thread.
+// What happens each second? The observations become a Tick, each analysis looks at it, the findings are put into a
+// Snapshot and published, and the requested effects are carried out: here and nowhere else. Owned by one thread.
 #pragma once
 
 #include <cstdint>
@@ -24,17 +24,17 @@
 
 namespace ssdpulse::runtime {
 
-/// Owned by somebody else, and there for as long as the Publisher.
+/// Not owned; all of them outlive the Publisher.
 struct Parts {
   Sampler& sampler;
   drives::DriveMonitor& drives;
-  history::History* history;  // null where none is kept
+  history::History* history;  // null if none is kept
   web::WebServer& web;
   live::RecentPast& past;
   doctor::Onsets& onsets;
   web::CurrentSnapshot& current;
   const model::ConfigurationFigures& configuration;
-  flash::ModelRunner* models;  // null where they are switched off
+  flash::ModelRunner* models;  // null if they are switched off
   AuditWatch& audit;
 };
 
@@ -42,10 +42,10 @@ class Publisher {
  public:
   explicit Publisher(const Parts& parts);
 
-  /// `missed_ticks`: so far.
+  /// `missed_ticks`: since the start.
   void publish(const stages::AnalysisSettings& settings, std::uint64_t missed_ticks);
 
-  /// A last look, for the sake of what is to be kept.
+  /// A last tick, for the rows that are still to be kept.
   void finish(const stages::AnalysisSettings& settings);
 
  private:
@@ -62,8 +62,8 @@ class Publisher {
   Parts parts_;
   std::vector<std::unique_ptr<stages::Stage>> stages_;
   std::map<std::string, std::future<Past>> recalls_;  // by key of the drive
-  std::shared_ptr<const AuditWatch::Seen> seen_;      // of the last tick; null before the audit's first look
-  std::shared_ptr<const flash::Sampling> sampling_;   // for the models, that is in force; null: none
+  std::shared_ptr<const AuditWatch::Seen> seen_;      // as of the last tick; null before the audit's first check
+  std::shared_ptr<const flash::Sampling> sampling_;   // in force for the models; null: none
   history::Batch rows_;                               // of this tick
   live::SpikeContext spikes_;
 };

@@ -13,15 +13,15 @@
 namespace ssdpulse::runtime {
 namespace {
 
-/// A device's own account is compared at every so many ticks: two reads of sysfs are dearer than all its cells.
+/// The kernel's account of a device is compared every so many ticks: two reads of sysfs cost more than all its cells.
 constexpr std::uint64_t kTicksBetweenComparisons = 4;
-/// Whether I/O is accounted below the root changes with a configuration of systemd, if ever.
+/// Whether I/O is accounted below the root changes only with systemd's configuration, if ever.
 constexpr std::uint64_t kTicksBetweenAccountingLooks = 60;
 
-/// Settings of each device are read once in so many ticks.
+/// The settings of each device are read once every so many ticks.
 constexpr std::uint64_t kTicksOfSettings = 60;
 
-/// Devices whose requests the kernel gives no start time, so that completion alone tells no latency of them.
+/// Devices whose requests get no start time from the kernel, so that a completion alone gives no latency.
 std::vector<std::string> unstamped_devices(const model::Inventory& inventory) {
   std::vector<std::string> names;
   for (const model::Device& device : inventory.devices) {
@@ -198,9 +198,9 @@ void Sampler::look_at_cgroups(stages::Tick& tick) {
   tick.io_accounting = io_accounting_;
 }
 
-/// Arrays and dm devices right above the disk, as they are set up.
+/// The settings of the arrays and dm devices directly above the disk.
 std::vector<model::DiskSettings> Sampler::volumes_above(const std::string& disk) const {
-  constexpr std::size_t kMost = 16;  // a disk of a hundred volumes is looked at by its first ones
+  constexpr std::size_t kMost = 16;  // of a disk with a hundred volumes, only the first are read
   std::vector<model::DiskSettings> volumes;
   for (const model::Membership& member : inventory_->memberships) {
     const auto is = [&](const model::Device& device) { return device.name == member.array; };
@@ -212,7 +212,7 @@ std::vector<model::DiskSettings> Sampler::volumes_above(const std::string& disk)
   return volumes;
 }
 
-/// Fifty small files of each device, so that only the first tick waits for those of all.
+/// Fifty small files per device; each tick reads those of a few devices, so that only the first one waits for all.
 void Sampler::read_settings(stages::Tick& tick) const {
   const std::uint64_t turn = looks_ % kTicksOfSettings;
   if (turn == 1) {

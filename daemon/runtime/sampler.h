@@ -24,7 +24,7 @@ namespace ssdpulse::runtime {
 
 class Sampler final : public drives::BlockLayer {
  public:
-  /// Looks at the host and starts counting: needs the capabilities to load BPF programs, later calls need none.
+  /// Looks at the host and starts counting: needs the capabilities to load BPF programs; later calls need none.
   static util::Result<std::unique_ptr<Sampler>> open(const inventory::InventoryRoots& roots,
                                                      const inventory::DeviceFilter& filter,
                                                      const block::BlockChoices& choices);
@@ -33,11 +33,11 @@ class Sampler final : public drives::BlockLayer {
   void refresh_inventory();
   void set_filter(const inventory::DeviceFilter& filter);
 
-  /// What the block layer, the kernel's account and the inventory say now; the drives and the settings are left to the
-  /// caller.
+  /// The current state of the block layer, the kernel's account and the inventory; the drives and the settings of the
+  /// analyses are left to the caller.
   stages::Tick look();
 
-  /// The Snapshot of a tick, to be completed by other sources and by what the analyses find.
+  /// The Snapshot of a tick, to be completed by other sources and by the findings of the analyses.
   std::shared_ptr<model::Snapshot> describe(const stages::Tick& tick, std::uint64_t missed_ticks);
 
   /// Without it, tenants are not named.
@@ -47,7 +47,7 @@ class Sampler final : public drives::BlockLayer {
   void set_sampling(std::map<std::string, model::SamplingParameters> parameters) {
     source_->set_sampling(std::move(parameters));
   }
-  /// What drives prefer, by device.
+  /// How the drives prefer to be written, by device.
   void set_write_preferences(std::map<std::string, model::WritePreference> preferences) {
     source_->set_write_preferences(std::move(preferences));
   }
@@ -59,7 +59,7 @@ class Sampler final : public drives::BlockLayer {
   [[nodiscard]] std::optional<std::uint64_t> largest_request_bytes(const std::string& name) const override;
   [[nodiscard]] std::uint64_t skipped_runs() const override;
 
-  /// Disks sent I/O at the last sample that the inventory did not know: it is out of date.
+  /// At the last sample there was I/O on disks that the inventory did not know: it is out of date.
   [[nodiscard]] bool saw_unknown_disks() const { return saw_unknown_disks_; }
 
   [[nodiscard]] std::size_t measured_devices() const { return source_->measured_devices(); }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells the service manager how the daemon is (sd_notify(3)); does nothing without one.
+// Reports the state of the daemon to the service manager (sd_notify(3)); does nothing without one.
 #pragma once
 
 #include <string>
 
 namespace ssdpulse::service {
 
-/// Whether there is a service manager; that does not change.
+/// Whether there is a service manager; this never changes.
 bool has_manager();
 
 void ready(const std::string& status);

@@ -12,10 +12,10 @@ namespace ssdpulse::service {
 
 struct PassedSockets {
   std::vector<util::UniqueFd> wanted;
-  std::vector<std::string> others;  // names of those that were passed for somebody else; they stay open
+  std::vector<std::string> others;  // names of those that were passed for another use; they stay open
 };
 
-/// Those with FileDescriptorName=`name`. Once: no child process is to take them for its own.
+/// The sockets with FileDescriptorName=`name`. Works only once, so that no child process takes them for its own.
 util::Result<PassedSockets> take_sockets(const std::string& name);
 
 }  // namespace ssdpulse::service

@@ -20,7 +20,7 @@ std::string_view trimmed(std::string_view text) {
   return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-/// As in a message: printable, and not too long.
+/// As shown in a message: printable, and not too long.
 std::string shown(std::string_view text) {
   std::string result(text.substr(0, kMostShown));
   std::replace_if(

@@ -12,7 +12,7 @@
 namespace ssdpulse::simulation {
 namespace {
 
-/// Percent as it was asked for: 7, 12.5.
+/// Percent as requested: 7, 12.5.
 std::string percent(double share) { return fmt::format("{:.6g}", std::round(share * 1e8) / 1e6); }
 
 std::string number(const std::optional<model::Estimate>& estimate, double model::Estimate::*which,

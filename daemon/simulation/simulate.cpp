@@ -83,7 +83,7 @@ util::Result<std::vector<model::WhatIf>> what_ifs_of(const SimulateArguments& ar
   return result;
 }
 
-/// Once a second what was done so far, after two seconds of silence.
+/// Shows once a second how much is done, after two seconds of silence.
 class Progress {
  public:
   Progress(std::ostream& err, std::uint64_t input_bytes) : err_(err), input_bytes_(input_bytes) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What would drives of a size relocate under a recorded load? For people: `ssdpulse simulate`.
+// What would drives of a given size relocate under a recorded load? For people: `ssdpulse simulate`.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace ssdpulse::simulation {
 
-/// As it was asked on the command line.
+/// As given on the command line.
 struct SimulateArguments {
   std::string input;  // a file, or - for standard input
   std::uint64_t size_bytes = 0;
@@ -33,17 +33,17 @@ struct SimulateArguments {
   bool json = false;
 };
 
-/// Of 4096, 960GB (1000^3), 1.92TB or 894GiB (1024^3); upper and lower case alike, below 2^64.
+/// Parses 4096, 960GB (1000^3), 1.92TB or 894GiB (1024^3); upper and lower case alike, below 2^64.
 util::Result<std::uint64_t> size_in_bytes(std::string_view text);
 
 struct SimulatePlan {
   analysis::OfflineSettings settings;
   analysis::OfflineModel::Window window;
 };
-/// What is asked for, or what is wrong with it.
+/// What was requested, or what is wrong with it.
 util::Result<SimulatePlan> plan_simulation(const SimulateArguments& arguments);
 
-/// Results on `out`; problems and, of what takes longer than two seconds, progress on `err`.
+/// Results go to `out`; problems, and progress if it takes longer than two seconds, go to `err`.
 util::ExitCode simulate(const SimulateArguments& arguments, std::ostream& out, std::ostream& err);
 
 }  // namespace ssdpulse::simulation

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few primitives over sysfs that the sources are made of.
+// The few primitives over sysfs that the sources are built on.
 #include "daemon/sources/sysfs.h"
 
 #include <dirent.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads sysfs: small, bounded and forgiving. What cannot be read is absent, because disks come and go. Also the one
-// place that knows how block devices are named there.
+// Reads sysfs: small, bounded and forgiving. What cannot be read is absent, because disks appear and disappear. Also
+// the one place that knows how block devices are named there.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> parse_device_number(std::
 /// The names in a directory, sorted, without . and ..
 util::Result<std::vector<std::string>> list_directory(const std::string& path);
 
-/// Where a symbolic link points; empty if it is none.
+/// Where a symbolic link points; empty if it is not one.
 std::string link_target(const std::string& path);
 
 /// The last component of a path.

@@ -42,7 +42,7 @@ Findings Attribution::observe(const Tick& tick) {
   return findings;
 }
 
-/// A host that charges all I/O to the root has one tenant, and nobody would know why.
+/// A host that charges all I/O to the root has only one tenant: without a log line nobody would know why.
 void Attribution::look_at_accounting(const Tick& tick, Effects& effects) {
   const auto before = std::exchange(accounting_, tick.io_accounting);
   if (before == accounting_) {

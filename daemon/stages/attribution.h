@@ -20,7 +20,7 @@ class Attribution final : public Stage {
   struct Device {
     analysis::TenantSteps steps;
     analysis::TenantPlaces places;
-    std::optional<model::WallTime> seen;  // the last look
+    std::optional<model::WallTime> seen;  // when it was last seen
   };
   void look_at_accounting(const Tick& tick, Effects& effects);
 

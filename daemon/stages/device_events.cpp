@@ -14,12 +14,12 @@ namespace {
 
 using model::IoError;
 
-/// Answers rather than failures: try again without waiting (REQ_NOWAIT), and a command that the device does not know.
+/// Answers rather than failures: a REQ_NOWAIT request that would have to wait, and a command the device does not know.
 bool ignored(IoError error) { return error == IoError::again || error == IoError::unsupported; }
 
 struct Errors {
   std::uint64_t count = 0;
-  std::string kinds;  // operation/kind, of all that were ever seen
+  std::string kinds;  // operation/kind, of all errors ever seen
 };
 
 Errors errors_of(const model::DeviceIo& io) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeviceEvents: the log lines that an operator looks for first. Which disk came, which one is gone, and which one
-// returns errors? What is there at the first tick did not come.
+// DeviceEvents: the log lines that an operator looks for first. Which disk appeared, which one is gone, and which one
+// returns errors? Disks that are there at the first tick have not appeared.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ class DeviceEvents final : public Stage {
  private:
   struct State {
     std::uint64_t errors = 0;  // so far, without those of kIgnored
-    bool seen = false;         // a later look at it is not its arrival
+    bool seen = false;         // when it is seen again, it has not just arrived
   };
 
   PerDevice<State> devices_;
   std::map<std::string, std::shared_ptr<const model::Device>> before_;  // of the last tick
   bool first_ = true;
-  log::Limiter limiter_{std::chrono::minutes(10)};  // lines on errors, by device
+  log::Limiter limiter_{std::chrono::minutes(10)};  // lines about errors, by device
 };
 
 }  // namespace ssdpulse::stages

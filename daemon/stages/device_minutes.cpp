@@ -8,7 +8,7 @@ namespace ssdpulse::stages {
 
 namespace {
 
-/// As the stage for tenants said a second ago; null where it said nothing of this device.
+/// What the tenant stage reported a second ago; null if it reported nothing about this device.
 std::shared_ptr<const model::DeviceTenants> tenants_of(const Tick& tick, const DeviceTick& device) {
   if (!tick.before) {
     return nullptr;
@@ -33,8 +33,8 @@ void take_away(model::TotalsByOperation& sum, const model::TotalsByOperation& le
   }
 }
 
-/// What each did in between. Whose series ended meanwhile is in the rest, without what it had done before: the sum over
-/// all is exact.
+/// What each tenant did in between. If a tenant's series ended meanwhile, it is in the rest, without what it had done
+/// before: the sum over all is exact.
 std::vector<model::TenantLoad> tenants_between(const model::DeviceTenants& before, const model::DeviceTenants& after) {
   std::vector<model::TenantLoad> loads;
   model::TotalsByOperation rest = after.other;
@@ -76,14 +76,14 @@ Findings DeviceMinutes::observe(const Tick& tick) {
   return findings;
 }
 
-/// What is there now; what went, or is another one under the name, has done its last.
+/// Takes what is there now. A device that is gone, or replaced by another one of that name, gets its last row.
 void DeviceMinutes::take(const Tick& tick, history::Minute minute, history::Batch& rows) {
   std::map<std::string, Known> before = std::exchange(known_, {});
   keys_.look(tick.devices);
   for (const DeviceTick& device : tick.devices) {
     const auto& io = device.block.io;
     auto old = before.extract(device.block.device->name);
-    if (!io) {  // not read this time: what it had done is not done again
+    if (!io) {  // not read this time: what it did before must not count again
       if (!old.empty()) {
         known_.insert(std::move(old));
       }

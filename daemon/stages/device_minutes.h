@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What did each measured device do in each minute? Turns cumulative counters into rows of history: every I/O is in
-// exactly one of them, also where a device goes within a minute, or another one comes under its name.
+// What did each measured device do in each minute? Turns cumulative counters into history rows: every I/O is in exactly
+// one of them, even if a device disappears within a minute, or another one takes its name.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ class DeviceMinutes final : public Stage {
     model::SteadyTime begin_at;
     std::shared_ptr<const model::DeviceIo> last;
     model::SteadyTime last_at;
-    std::shared_ptr<const model::DeviceTenants> begin_tenants = {};  // as the counters; null: nobody yet
+    std::shared_ptr<const model::DeviceTenants> begin_tenants = {};  // like the counters; null: nobody yet
     std::shared_ptr<const model::DeviceTenants> last_tenants = {};
   };
   void end(const Known& known, history::Minute minute, history::Batch& rows) const;

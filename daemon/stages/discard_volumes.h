@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins each device with the volumes to which its discards are submitted, and what is on them. Pure.
+// Joins each device with the volumes to which its discards are submitted, and with what is on them. Pure.
 #pragma once
 
 #include <map>
@@ -11,10 +11,10 @@
 
 namespace ssdpulse::stages {
 
-/// Those whose file system is mounted with discard.
+/// The volumes whose file system is mounted with discard.
 std::set<std::string> volumes_with_discard(const model::Inventory& inventory);
 
-/// Of the file systems that lie right on these volumes.
+/// Of the file systems that lie directly on these volumes.
 std::set<std::string> mountpoints(const std::set<std::string>& volumes, const model::Inventory& inventory);
 
 /// Those of the volumes that are not on the device itself; for a partition of an array, the array.
@@ -23,9 +23,9 @@ std::set<std::string> arrays_among(const std::set<std::string>& volumes, const s
 
 using VolumesByDevice = std::map<std::string, std::map<std::string, analysis::DiscardVolume>>;
 
-/// Volumes that are watched, by the device that does what they are sent; they point into `submitted`. `with_discard`:
-/// those where threads of the kernel are `online`. A disk is used as its partitions are: what is sent to one that
-/// cannot be told apart counts for the disk.
+/// The watched volumes, by the device that carries out what is sent to them; they point into `submitted`.
+/// `with_discard`: the volumes where kernel threads are `online`. A disk is used like its partitions: what is sent to a
+/// partition that cannot be distinguished counts for the disk.
 VolumesByDevice volumes_by_device(const std::map<std::string, model::DiscardSubmitters>& submitted,
                                   const model::Inventory& inventory, const std::set<std::string>& with_discard);
 

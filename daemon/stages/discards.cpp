@@ -14,7 +14,7 @@ namespace ssdpulse::stages {
 namespace {
 
 constexpr std::uint64_t kLongNs = 60'000'000'000;  // a burst this long is announced before it ends
-/// What deleting small files discards online comes with each commit of the journal, and nobody looks it up.
+/// Online discards of small deleted files come with each commit of the journal, and nobody looks them up.
 constexpr std::uint64_t kSmallBytes = 64 << 20;
 constexpr std::size_t kMostLooks = 600;
 
@@ -36,7 +36,7 @@ std::string_view name_of(model::DiscardTrigger trigger) {
 
 }  // namespace
 
-/// Of a time on CLOCK_MONOTONIC, as the wall clock had it then: it may have been set since.
+/// Converts a time on CLOCK_MONOTONIC to what the wall clock showed then: it may have been set since.
 model::WallTime Discards::wall_of(std::uint64_t at_ns) const {
   const auto next = std::lower_bound(looks_.begin(), looks_.end(), at_ns,
                                      [](const Look& look, std::uint64_t at) { return look.at_ns < at; });
@@ -53,7 +53,7 @@ Findings Discards::observe(const Tick& tick) {
     looks_.pop_front();
   }
   const model::Inventory& inventory = *tick.inventory;
-  // What was unmounted since the last look had discarded until then.
+  // What was unmounted since the last tick discarded until then.
   std::set<std::string> online = std::exchange(with_discard_, volumes_with_discard(inventory));
   online.insert(with_discard_.begin(), with_discard_.end());
   VolumesByDevice volumes = volumes_by_device(tick.discards, inventory, online);
@@ -93,7 +93,7 @@ void Discards::observe_device(const DeviceTick& device, Device& known,
   seen.now_ns = monotonic_ns(tick);
   seen.gap_ns = static_cast<std::uint64_t>(tick.settings.discard_gap.count());
   seen.requests = {io.issues, io.completions, io.bytes, io.in_flight,
-                   // A device may have been read once more, after the tick began.
+                   // A device may have been read again, after the tick began.
                    std::min(device.block.last_discard_end_ns, seen.now_ns)};
   seen.volumes = std::move(volumes);
   for (const analysis::DiscardBurst& burst : known.finder.observe(seen)) {
@@ -142,7 +142,7 @@ std::vector<model::ArrayDiscards> Discards::arrays(const Tick& tick) const {
   }
   std::vector<model::ArrayDiscards> arrays;
   for (const std::string& array : names) {
-    // Where nobody was watched, nothing is known.
+    // Where nothing was watched, nothing is known.
     if (tick.discards.count(array) != 0) {
       arrays.push_back({array, active_on(array, *tick.inventory)});
     }
@@ -150,7 +150,7 @@ std::vector<model::ArrayDiscards> Discards::arrays(const Tick& tick) const {
   return arrays;
 }
 
-/// A member's burst is the array's as well if it was submitted there.
+/// A member's burst is also the array's if it was submitted there.
 std::array<bool, model::kDiscardTriggers> Discards::active_on(const std::string& array,
                                                               const model::Inventory& inventory) const {
   std::array<bool, model::kDiscardTriggers> active{};

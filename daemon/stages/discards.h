@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which bursts of discards does the host have, and what is said of them?
-// Hands each device's requests, and who submitted to it, its partitions and the arrays above it, to the analysis; each
-// burst's end is a line of the log, with the names of what was discarded on.
+// Which bursts of discards does the host have, and what is reported about them?
+// Passes each device's requests, and what submitted to it, its partitions and the arrays above it, to the analysis;
+// each burst's end is a log line, with the names of what was discarded on.
 #pragma once
 
 #include <array>
@@ -26,9 +26,9 @@ class Discards final : public Stage {
  private:
   struct Device {
     analysis::DiscardBurstFinder finder;
-    std::array<std::uint64_t, model::kDiscardTriggers> announced{};  // beginnings of bursts that are in the log
+    std::array<std::uint64_t, model::kDiscardTriggers> announced{};  // bursts whose beginning is in the log
   };
-  /// The two clocks of one look.
+  /// The two clocks at one tick.
   struct Look {
     std::uint64_t at_ns = 0;
     model::WallTime wall;
@@ -45,7 +45,7 @@ class Discards final : public Stage {
 
   PerDevice<Device> devices_;
   std::deque<Look> looks_;              // the last ones, oldest first
-  std::set<std::string> with_discard_;  // volumes whose file system is mounted so, at the last look
+  std::set<std::string> with_discard_;  // volumes whose file system is mounted so, at the last tick
   analysis::FilesystemDiscardCounter filesystems_;
   log::Limiter limiter_{std::chrono::minutes(1)};
   log::Limiter small_limiter_{std::chrono::hours(1)};  // of small bursts

@@ -11,12 +11,12 @@
 namespace ssdpulse::stages {
 namespace {
 
-/// Another source than the one so far is taken when it was the best so often in a row: a page may fail now and then.
+/// Another source replaces the current one once it was the best this often in a row: a page may fail now and then.
 constexpr unsigned kReadingsToSwitch = 3;
 
 constexpr std::size_t kMostWaiting = 1024;
 
-/// So many epochs are a line each; a drive that has more, has them all the time.
+/// Up to this many epochs are a line each; a drive that has more has them all the time.
 constexpr unsigned kEpochsToldEach = 16;
 
 analysis::WriteSample sample_of(const model::CounterReading& reading) {
@@ -37,7 +37,7 @@ analysis::WriteSample sample_of(const model::CounterReading& reading) {
   return sample;
 }
 
-/// A window that ended before it began says nothing about now: the drive has not been written to for so long.
+/// A window that ended longer ago than its width says nothing about now: the drive has not been written to for so long.
 void forget_old(std::vector<model::WriteAmplificationRatio>& ratios, std::chrono::nanoseconds age) {
   const auto& named = analysis::RatioWindows::kNamed;
   std::erase_if(ratios, [&](const model::WriteAmplificationRatio& ratio) {
@@ -47,7 +47,7 @@ void forget_old(std::vector<model::WriteAmplificationRatio>& ratios, std::chrono
   });
 }
 
-/// Counters that only grow say the same by fewer readings, less finely; a fall needs those around it.
+/// Where counters only grow, fewer readings show the same, less finely; a fall needs the readings around it.
 void remember_for_recall(std::vector<analysis::WriteSample>& waiting, const analysis::WriteSample& sample) {
   waiting.push_back(sample);
   if (waiting.size() % kMostWaiting != 0) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // DriveLedgers: how much one drive has written, by which of its counters, including what was known before this process.
-// One ledger for each source that the drive ever had: a page may fail for a while, and what its counters said before
-// must not be lost. Readings go into the ledgers at once; when the history arrives, however late, the ledgers continue
-// from it and the readings of this process are observed again. Each epoch of the counters is a log line.
+// One ledger for each source that the drive ever had: a page may fail for a while, and what its counters reported
+// before must not be lost. Readings go into the ledgers at once; when the history arrives, however late, the ledgers
+// continue from it and the readings of this process are observed again. Each epoch of the counters is a log line.
 #pragma once
 
 #include <chrono>
@@ -28,10 +28,10 @@ class DriveLedgers {
   using Time = std::chrono::nanoseconds;
   using Lines = std::vector<LogLine>;
 
-  /// `limiter`: of lines that one drive could write all the time.
+  /// `limiter`: for lines that one drive could cause all the time.
   explicit DriveLedgers(log::Limiter& limiter) : limiter_(limiter) {}
 
-  /// `interval`: such readings come so far apart; `now`: of the tick.
+  /// `interval`: between two such readings; `now`: of the tick.
   void observe(const model::CounterReading& reading, Time interval, model::SteadyTime now, Lines& lines);
 
   /// A reading waits for the next one to confirm it.
@@ -43,10 +43,10 @@ class DriveLedgers {
   [[nodiscard]] const std::string& source() const { return source_; }
   /// Why no better source, and what is wrong with this one.
   [[nodiscard]] std::string reason() const;
-  /// What the ledger of the source says; `at`: now, CLOCK_BOOTTIME.
+  /// What the ledger of the source reports; `at`: now, CLOCK_BOOTTIME.
   [[nodiscard]] model::WriteAmplification amplification(Time at) const;
 
-  /// The counters of the row's minute; nothing where no reading had any.
+  /// Fills in the counters of the row's minute; nothing if no reading had any.
   void fill(history::DriveMinute& row) const;
   /// All ledgers, to be stored; nothing before the history is known, because it would be overwritten.
   [[nodiscard]] std::optional<history::Bytes> state() const;
@@ -70,7 +70,7 @@ class DriveLedgers {
   std::string source_;
   std::string reason_;
   bool chosen_ = false;
-  unsigned other_source_ = 0;  // readings in a row in which another source than ours was the best
+  unsigned other_source_ = 0;  // readings in a row for which a source other than ours was the best
   bool knows_past_ = false;
   unsigned epochs_told_ = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of the block layer for each minute of a drive?
+// What is kept from the block layer for each minute of a drive?
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace ssdpulse::stages {
 
-/// What a row of history says of the block layer: of the time between two of these, on all namespaces of a drive.
+/// What a history row reports about the block layer, from the difference of two of these; all namespaces of a drive.
 struct DriveIo {
   model::LatencyWords reads;
   model::LatencyWords writes;
@@ -20,7 +20,7 @@ DriveIo io_of(const model::DriveTick& drive, const Tick& tick);
 
 class DriveMinutes {
  public:
-  /// The minute that ends now: what was done since the one before it ended.
+  /// The minute that ends now: what was done since the previous one ended.
   history::DriveMinute end(history::Minute minute, const DriveIo& now);
 
  private:

@@ -27,7 +27,7 @@ analysis::WriteSample sample_of(const history::DriveMinute& minute, std::chrono:
   return sample;
 }
 
-/// The readings that the minutes hold, by source and on today's clock. A drive that was not asked has the same reading
+/// The readings that the minutes hold, by source and on today's clock. A drive that was not polled has the same reading
 /// in many minutes.
 std::map<std::string, std::vector<analysis::WriteSample>> samples_of(const history::Recalled& recalled,
                                                                      std::chrono::nanoseconds until, const Tick& now) {
@@ -39,7 +39,7 @@ std::map<std::string, std::vector<analysis::WriteSample>> samples_of(const histo
       continue;
     }
     const std::chrono::nanoseconds by_wall = now.boot - (now.wall - minute.minute);
-    // The same boot's clock is exact; of another boot, the wall clock's minute is all there is.
+    // Within the same boot the clock is exact; from another boot, the wall clock's minute is all there is.
     const bool this_boot = minute.boottime <= now.boot && std::chrono::abs(by_wall - minute.boottime) <= 2min;
     const auto at = this_boot ? minute.boottime : by_wall;
     if (at < until) {
@@ -53,7 +53,7 @@ std::map<std::string, std::vector<analysis::WriteSample>> samples_of(const histo
 std::map<std::string, analysis::CheckedLedger> kept_ledgers(const history::Bytes& bytes,
                                                             std::chrono::nanoseconds interval, const Tick& now,
                                                             std::vector<LogLine>& said) {
-  constexpr std::size_t kMostSources = 32;  // of as many as a drive could ever have had
+  constexpr std::size_t kMostSources = 32;  // more than a drive could ever have had
   std::map<std::string, analysis::CheckedLedger> ledgers;
   std::istringstream lines(std::string(bytes.begin(), bytes.end()));
   std::string source;

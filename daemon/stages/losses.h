@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is ssdpulse losing I/Os just now? Counters tell Prometheus; a line of the log tells whoever reads that.
+// Is ssdpulse losing I/Os right now? Counters tell Prometheus; a log line tells those who read the log.
 #pragma once
 
 #include "daemon/analysis/recent_losses.h"

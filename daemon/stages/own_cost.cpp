@@ -11,7 +11,7 @@ namespace {
 
 using model::Effort;
 
-/// Whatever ended has passed the completion program, and what it passed was issued, seen or not.
+/// Every I/O that ended ran the completion program, and was issued before, whether we saw that or not.
 std::pair<std::uint64_t, std::uint64_t> runs_of(const model::DeviceSample& sample) {
   std::uint64_t issues = 0;
   std::uint64_t completions = 0;
@@ -81,7 +81,7 @@ Findings OwnCost::observe(const Tick& tick) {
   const auto before = std::exchange(last_, tick.at);
   const analysis::Work work = work_since_last(tick);
   figures_.limit = tick.settings.cpu_limit;
-  figures_.effort = limit_->effort();  // that this tick was seen with
+  figures_.effort = limit_->effort();  // in effect during this tick
   if (before && tick.at > *before && !tick.last) {
     const auto elapsed = tick.at - *before;
     const auto ratios = cost_->observe(work, elapsed, limit_->effort());

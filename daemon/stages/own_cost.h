@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What do the programs in the kernel cost this host, and what shall they leave out therefore?
+// What do the programs in the kernel cost this host, and what should they leave out as a result?
 #pragma once
 
 #include <optional>

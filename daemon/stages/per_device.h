@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a stage remember of each device? A State for as long as the device is the same one: see
-// model/incarnation.h. It goes with the device, and another one under the name gets a new one.
+// What does a stage remember about each device? A State, while the device is the same one: see model/incarnation.h. It
+// goes with the device, and another device of the same name gets a new one.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace ssdpulse::stages {
 
-/// A State is made from nothing, or from the name of its device.
+/// A State is constructed from nothing, or from the name of its device.
 template <typename State>
 class PerDevice {
  public:

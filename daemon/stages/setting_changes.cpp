@@ -10,14 +10,14 @@ namespace ssdpulse::stages {
 namespace {
 
 constexpr std::string_view kMount = "mount ";
-constexpr std::size_t kMostText = 512;  // of options, which the history is to keep
+constexpr std::size_t kMostText = 512;  // of options that the history keeps
 
-/// Names of what may go away; whatever else is missing could not be read.
+/// Names of what may disappear; anything else that is missing could not be read.
 bool may_go_away(std::string_view name) {
   return name.starts_with(kMount) || name.starts_with("partition ") || name.starts_with("volume ");
 }
 
-/// What a file system of the device is mounted as.
+/// Adds how the device's file systems are mounted.
 void add_mounts(const model::Inventory& inventory, model::RecordedSettings& settings) {
   for (const model::Filesystem& filesystem : inventory.filesystems) {
     if (filesystem.device == settings.device) {

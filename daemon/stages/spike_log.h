@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SpikeLog: which latency spikes are logged, and when.
 //
-// One line per kInterval for each device and operation. Of several that end in between, the worst is kept, the one with
-// the longest excess waiting, and written when the interval is over. One that lasts is logged after kLong, and then
-// every kAgain. Only decides what to write. Not thread-safe.
+// One line per kInterval for each device and operation. Of several that end in between, the worst, with the longest
+// excess waiting, is kept and logged when the interval is over. An ongoing one is logged after kLong, and then every
+// kAgain. Only decides what to write. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -27,10 +27,10 @@ class SpikeLog {
   struct Line {
     model::LatencySpike spike;
     bool goes_on = false;
-    std::uint64_t suppressed = 0;  // that were over and had no line
+    std::uint64_t suppressed = 0;  // those that ended without a line
   };
 
-  /// Those that are over since the last call, and all that still last.
+  /// Those that ended since the last call, and all that are ongoing.
   std::vector<Line> observe(Time now, std::vector<model::LatencySpike> over, std::vector<model::LatencySpike> going_on);
 
  private:

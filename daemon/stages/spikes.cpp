@@ -11,7 +11,7 @@
 namespace ssdpulse::stages {
 namespace {
 
-/// With its write amplification, which was found a tick ago.
+/// With its write amplification, which was computed a tick ago.
 const model::NvmeDrive* drive_of(const DeviceTick& device, const Tick& tick) {
   if (!device.drive || !tick.before) {
     return device.drive.get();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is an analysis, to the daemon? It looks at one Tick after the other and says what it found: values for the
-// Snapshot, and what is to be done because of them, which the runtime alone does. Pure but for what it remembers: no
-// I/O, no clock. Stages do not know each other, and their order means nothing: what others said is in
-// Tick::before. Owned by one thread.
+// What is an analysis to the daemon? It examines one Tick after the other and returns what it found: values for the
+// Snapshot, and effects, which only the runtime carries out. Pure except for what it remembers: no I/O, no clock.
+// Stages do not know about each other, and their order does not matter: what others reported is in Tick::before. Owned
+// by one thread.
 //
 // A new analysis is one class here and one line in stages.cpp: see deploy/docs/contributing.md.
 #pragma once
@@ -40,7 +40,7 @@ struct Effects {
   history::Batch rows;
   std::vector<Recall> recalls;
   std::vector<std::string> read_counters_again;  // keys of drives whose newest reading needs another to confirm it
-  std::vector<std::string> poll_soon;  // controllers of drives whose log pages would tell more, were they read now
+  std::vector<std::string> poll_soon;            // controllers of drives whose log pages would show more if read now
   /// What the drives themselves prefer, by device; absent: as before.
   std::optional<std::map<std::string, model::WritePreference>> write_preferences;
   std::optional<model::Effort> effort;  // from now on; absent: as before

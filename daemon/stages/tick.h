@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What did one second show? All that the analyses look at, taken together at one moment and never changed afterwards.
+// What did one second show? All that the analyses examine, collected at one moment and never changed afterwards.
 #pragma once
 
 #include <array>
@@ -33,49 +33,49 @@ struct AccountLook {
 
 struct DeviceTick {
   model::DeviceSample block;
-  std::uint64_t kernel_account = 0;  // number of what the kernel keeps of it: 0 none, another one since it restarted
-  std::optional<AccountLook> account = {};                     // only at every few ticks
+  std::uint64_t kernel_account = 0;  // number of the kernel's account of it; 0: none; another one after it restarted
+  std::optional<AccountLook> account = {};                     // only every few ticks
   std::optional<model::KernelInFlight> kernel_in_flight = {};  // see model::DeviceSnapshot
   std::shared_ptr<const model::NvmeDrive> drive = {};          // the one that it is a namespace of; null: none
   const model::NvmeNamespace* drive_namespace = nullptr;       // of that drive
 };
 
-/// What the configuration says to the analyses; it may be another at the next tick.
+/// What the analyses need from the configuration; it may change at the next tick.
 struct AnalysisSettings {
   std::chrono::nanoseconds discard_gap{std::chrono::seconds(1)};       // silence that ends a burst
-  std::chrono::nanoseconds spike_floor{std::chrono::milliseconds(2)};  // what is faster is no spike
-  std::size_t tenants = 64;                                            // that have series of their own on a device
+  std::chrono::nanoseconds spike_floor{std::chrono::milliseconds(2)};  // anything faster is no spike
+  std::size_t tenants = 64;                                            // with series of their own on a device
   double cpu_limit = 0;  // of all CPUs' time, for the programs in the kernel; 0: none
-  std::chrono::nanoseconds limit_after{std::chrono::minutes(1)};  // so long above it until something is left out
+  std::chrono::nanoseconds limit_after{std::chrono::minutes(1)};  // time above it until something is left out
 };
 
 struct Tick {
-  bool last = false;     // the daemon ends: what is to be kept is said now
+  bool last = false;     // the daemon is ending: what is to be kept must be returned now
   model::SteadyTime at;  // the two clocks, when the block layer had been read
   model::WallTime wall;
   std::chrono::nanoseconds boot{};  // the same moment on CLOCK_BOOTTIME
   std::shared_ptr<const model::Inventory> inventory;
   std::vector<DeviceTick> devices;                           // measured ones, sorted by name
-  std::map<std::string, model::DiscardSubmitters> discards;  // this and the next three: see BlockSample
+  std::map<std::string, model::DiscardSubmitters> discards;  // this, cgroups, flash and losses: see BlockSample
   std::shared_ptr<const model::SeenCgroups> cgroups = {};
-  std::vector<model::CgroupId> cgroups_gone = {};      // of those, whose directory is no more; sorted
-  std::shared_ptr<const model::Tenants> tenants = {};  // whose those cgroups are; null: names are off
+  std::vector<model::CgroupId> cgroups_gone = {};      // those whose directory no longer exists; sorted
+  std::shared_ptr<const model::Tenants> tenants = {};  // the owners of those cgroups; null: names are off
   model::IoAccounting io_accounting = model::IoAccounting::unknown;
   std::shared_ptr<const model::FlashSamples> flash;
   std::array<std::uint64_t, model::kHostLosses> losses{};
   std::uint64_t diskless_requests = 0;
   std::vector<model::DriveTick> drives;                          // sorted by controller
-  bool keeps_history = true;                                     // else no drive has a past
+  bool keeps_history = true;                                     // otherwise no drive has a past
   std::map<std::string, util::Result<history::Recalled>> pasts;  // that were asked for, by the key of their drive
   model::HintReach hint_reach = model::HintReach::dropped;       // how far this kernel carries write hints
   std::vector<model::ProgramStats> programs;
-  std::optional<model::RunCost> run_cost = {};  // of those programs; absent: not known
-  unsigned cpus = 1;                            // of the host, that are online
+  std::optional<model::RunCost> run_cost = {};  // of those programs; absent: unknown
+  unsigned cpus = 1;                            // of the host, online
   bool completion_only = false;                 // as configured
   AnalysisSettings settings;
   std::vector<model::RecordedSettings>
       settings_read;  // of the host, or of a few devices: each has its turn every minute
-  /// What was published a second ago; null at first. This is where a stage finds what other stages said.
+  /// What was published a second ago; null at first. This is where a stage finds what other stages reported.
   std::shared_ptr<const model::Snapshot> before;
 };
 

@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kAskAgain = 10s;
-/// A disk that answers later than this is waited for, but not with what is known without it.
+/// If the disk answers later than this, we keep waiting, but report what is known without it.
 constexpr auto kPatienceWithHistory = 10s;
 constexpr auto kPastOfInterest = std::chrono::days(7);
 
@@ -70,7 +70,7 @@ void WriteAmplification::observe_drive(const model::DriveTick& seen, Drive& driv
     }
   }
   take_past(seen, drive, tick, effects);
-  // Also where the past, which came just now, is what contradicts the newest reading.
+  // Also if it is the past, which has just arrived, that contradicts the newest reading.
   if (drive.ledgers.in_doubt()) {
     effects.read_counters_again.push_back(seen.key);
   }
@@ -94,7 +94,7 @@ void WriteAmplification::take_past(const model::DriveTick& seen, Drive& drive, c
   }
 }
 
-/// As soon as the drive has said who it is, and until there is an answer.
+/// Asks as soon as the drive has identified itself, and until there is an answer.
 void WriteAmplification::ask_for_past(const model::DriveTick& seen, Drive& drive, const Tick& tick, Effects& effects) {
   if (drive.ledgers.knows_past() || drive.asked_at || !seen.identified || tick.at < drive.asks_again_at) {
     return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much does each NVMe drive write to its media for what the host writes, and what of it outlives the process?
+// How much does each NVMe drive write to its media for what the host writes, and how much of that outlives the process?
 // Keeps the ledgers of each drive, asks for their past, and makes the history's rows of each minute.
 #pragma once
 
@@ -24,10 +24,10 @@ class WriteAmplification final : public Stage {
     explicit Drive(log::Limiter& limiter) : ledgers(limiter) {}
     DriveLedgers ledgers;
     DriveMinutes minutes;
-    std::optional<model::SteadyTime> believed_at;  // the last reading of counters that is believed
-    std::optional<model::SteadyTime> asked_at;     // for its past, and waits for the answer
+    std::optional<model::SteadyTime> believed_at;  // the last reading of counters that was accepted
+    std::optional<model::SteadyTime> asked_at;     // for its past; waiting for the answer
     model::SteadyTime asks_again_at;
-    bool without_past = false;  // it takes its time: what is known without it is said
+    bool without_past = false;  // that takes long: what is known without it is reported
   };
   void forget_others(const Tick& tick);
   void observe_drive(const model::DriveTick& seen, Drive& drive, const Tick& tick, Effects& effects);
@@ -38,7 +38,7 @@ class WriteAmplification final : public Stage {
 
   std::map<std::string, Drive> drives_;  // by key
   std::optional<history::Minute> minute_;
-  log::Limiter limiter_{std::chrono::minutes(10)};  // of lines that one drive could write all the time
+  log::Limiter limiter_{std::chrono::minutes(10)};  // for lines that one drive could cause all the time
 };
 
 }  // namespace ssdpulse::stages

@@ -10,7 +10,7 @@ Findings WriteHints::observe(const Tick& tick) {
   std::map<std::string, model::WritePreference> preferences;
   for (const DeviceTick& entry : tick.devices) {
     const model::Device& device = *entry.block.device;
-    // Until a drive has answered, all that is known of it is what sysfs says.
+    // Until a drive has answered, all that is known about it comes from sysfs.
     const bool has_answered = entry.drive && entry.drive->identity->version != 0;
     const model::NvmeIdentity* identity = has_answered ? entry.drive->identity.get() : nullptr;
     paths.push_back(analysis::write_hint_path(tick.hint_reach, device, identity));

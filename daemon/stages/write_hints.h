@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where does the lifetime hint of a write end, and what does the drive itself prefer of writes?
+// Where does the lifetime hint of a write end, and which writes does the drive itself prefer?
 #pragma once
 
 #include "daemon/stages/stage.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Durations as people say them: 27 s, 1 min 27 s, 3 h 48 min, 6 d 3 h.
+// Durations as people write them: 27 s, 1 min 27 s, 3 h 48 min, 6 d 3 h.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace ssdpulse::util {
 /// The two largest units; below ten seconds with one decimal.
 inline std::string duration_text(double seconds) {
   constexpr double kMostDays = 1e6;
-  if (!(seconds >= 10)) {  // nor a number that is none
+  if (!(seconds >= 10)) {  // also true for NaN
     return fmt::format("{:.3g} s", std::round(10 * std::max(0.0, seconds)) / 10);
   }
   const auto whole = static_cast<long long>(std::llround(std::min(seconds, kMostDays * 86400)));
@@ -34,7 +34,7 @@ inline std::string duration_text(double seconds) {
   return two(hours / 24, "d", hours % 24, "h");
 }
 
-/// What is said wherever the clock of the recorder was not the host's, which tests do.
+/// The note shown wherever the recorder's clock was not the host's, as in tests.
 inline std::string time_scale_text(double scale) {
   return fmt::format("time is scaled: a minute of the history was {} of the host, and so are its dates",
                      duration_text(60 / scale));

@@ -8,15 +8,15 @@ namespace ssdpulse::util {
 
 enum class ExitCode : int {
   success = 0,        // stopped on request
-  failure = 1,        // something broke that should not, or may be whole a moment later
+  failure = 1,        // something broke that should not have, or that may work again a moment later
   usage = 2,          // command line or configuration is wrong
   not_permitted = 3,  // a privilege is missing, or the kernel is locked down
   kernel = 4,         // the kernel lacks a required feature (BTF, BPF, a known block layer)
   address = 5,        // cannot listen on the address
-  no_data = 6,        // nothing was measured, or nothing is known yet, of what was asked for; the answer says why
+  no_data = 6,        // what was asked for was not measured, or is not known yet; the answer says why
 };
 
-/// Of an error at the start: a refusal stays one; what the machine was short of may be there a moment later.
+/// For an error at the start: a refusal stays a refusal; a resource that was short may be available a moment later.
 constexpr ExitCode exit_code_of(int error_number) {
   switch (error_number) {
     case EPERM:

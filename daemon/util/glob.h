@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shell globs on names, by fnmatch(3), so that devices.include means what it means to a shell.
+// Shell globs on names, by fnmatch(3), so that devices.include matches as it would in a shell.
 #pragma once
 
 #include <fnmatch.h>

@@ -13,7 +13,7 @@
 namespace ssdpulse::log {
 namespace {
 
-// A value with a line break comes with its length, 64 bits little-endian, instead of "=".
+// A value with a line break is preceded by its length, 64 bits little-endian, instead of "=".
 void append_field(std::string& entry, std::string_view name, std::string_view value) {
   entry += name;
   if (value.find('\n') == std::string_view::npos) {
@@ -55,7 +55,7 @@ std::optional<Journal> Journal::open(std::string_view path) {
     return std::nullopt;
   }
   Journal journal(std::move(socket), std::string(path));
-  return journal.send("") ? std::optional(std::move(journal)) : std::nullopt;  // the journal ignores what is empty
+  return journal.send("") ? std::optional(std::move(journal)) : std::nullopt;  // the journal ignores an empty entry
 }
 
 bool Journal::send(const std::string& entry) const {

@@ -20,17 +20,17 @@ class Journal {
  public:
   static constexpr std::string_view kSocket = "/run/systemd/journal/socket";
 
-  /// Nothing where no journal listens. `path` is shorter than 108 bytes.
+  /// Nothing if no journal listens. `path` must be shorter than 108 bytes.
   static std::optional<Journal> open(std::string_view path = kSocket);
 
-  /// False if the entry was not taken: the journal is gone, full, or the entry too large. Never waits. Any thread.
+  /// False if not accepted: the journal is gone or full, or the entry is too large. Never waits. Any thread.
   [[nodiscard]] bool send(const std::string& entry) const;
 
  private:
   Journal(util::UniqueFd socket, std::string path) : socket_(std::move(socket)), path_(std::move(path)) {}
 
   util::UniqueFd socket_;
-  std::string path_;  // named at each send, so that a journal that was started again is found
+  std::string path_;  // passed with each send, so that a restarted journal is found
 };
 
 }  // namespace ssdpulse::log

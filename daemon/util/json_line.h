@@ -9,7 +9,7 @@
 namespace ssdpulse::log {
 
 /// {"time":"2026-01-31T23:59:59.123Z","level":"info","message":"...","fields":{"device":"sda"}}, without a line break.
-/// `fields`: see line_fields.h; left out where there are none. Bytes that are no UTF-8 become U+FFFD.
+/// `fields`: see line_fields.h; left out if there are none. Bytes that are not UTF-8 become U+FFFD.
 std::string json_line(std::chrono::system_clock::time_point time, std::string_view level, std::string_view message);
 
 }  // namespace ssdpulse::log

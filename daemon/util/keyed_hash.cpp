@@ -17,7 +17,7 @@ Result<HashKey> random_hash_key() {
 std::string keyed_hash(const HashKey& key, std::string_view text, std::size_t digits) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::array<std::uint8_t, 32> hash{};
-  // Fails for nothing but an algorithm that is not there; then the text is hidden all the same.
+  // Fails only if the algorithm is not available; even then the text stays hidden.
   gnutls_hmac_fast(GNUTLS_MAC_SHA256, key.data(), key.size(), text.data(), text.size(), hash.data());
   std::string shown;
   for (const std::uint8_t byte : hash) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hides a text, so that the same one is the same again and nobody without the key can say, or try out, which it
-// was? HMAC-SHA-256.
+// How is a text hidden, so that the same text always looks the same and nobody without the key can say, or find by
+// trial, what it was? HMAC-SHA-256.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ using HashKey = std::array<std::uint8_t, 32>;
 /// From the kernel's random numbers.
 Result<HashKey> random_hash_key();
 
-/// The first `digits` (at most 64) hexadecimal digits.
+/// The first `digits` (at most 64) hexadecimal digits of the hash.
 std::string keyed_hash(const HashKey& key, std::string_view text, std::size_t digits);
 
 }  // namespace ssdpulse::util

@@ -18,7 +18,7 @@ bool is_key(std::string_view text) {
          std::all_of(text.begin(), text.end(), is_key_character);
 }
 
-// `rest` begins behind the "=": takes the value away. A quoted one ends at a quote that a blank or the end follows.
+// `rest` begins after the "=": removes the value from it. A quoted value ends at a quote before a blank or the end.
 std::string_view take_value(std::string_view& rest) {
   std::size_t begin = 0;
   std::size_t end = 0;

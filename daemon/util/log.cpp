@@ -33,7 +33,7 @@ char priority_of(spdlog::level::level_enum level) {
   }
 }
 
-/// The level as a syslog priority, the way sd-daemon(3) wants it before a line.
+/// The level as a syslog priority, as sd-daemon(3) expects it before a line.
 class PriorityFlag : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm& /*time*/, spdlog::memory_buf_t& out) override {
@@ -47,7 +47,7 @@ class PriorityFlag : public spdlog::custom_flag_formatter {
   }
 };
 
-/// What the journal does not take goes to stderr, which the journal reads too, and waits for.
+/// Lines that the journal does not accept go to stderr, which the journal reads too; writing there waits for it.
 class JournalSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit JournalSink(Journal journal) : journal_(std::move(journal)) {}

@@ -17,18 +17,18 @@
 
 namespace ssdpulse::log {
 
-/// Where lines go when stderr is systemd's journal: past stderr, with their fields apart (journal.h); or to stderr, for
-/// a process that keeps no other socket.
+/// Where lines go when stderr is systemd's journal: directly to the journal, with separate fields (journal.h); or to
+/// stderr, for a process that keeps no other socket.
 enum class InJournal { fields, lines };
 
-/// `text`: for people, with fields for the journal. `json`: one object per line on stderr, whoever reads it.
+/// `text`: for people, with fields for the journal. `json`: one object per line on stderr, whatever reads it.
 enum class Format { text, json };
 
-/// By what the operator should do: error = we are leaving, warning = less is measured, info = life cycle, debug = for
+/// By what the operator should do: error = we are exiting, warning = less is measured, info = life cycle, debug = for
 /// us.
 enum class Level { debug, info, warning, error };
 
-/// One line, if this level is heard. The format is checked when it is compiled, by the functions below. Thread-safe.
+/// One line, if this level is enabled. The functions below check the format at compile time. Thread-safe.
 void write(Level level, fmt::string_view format, fmt::format_args arguments);
 
 template <typename... Arguments>
@@ -48,17 +48,17 @@ void error(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   write(Level::error, format, fmt::make_format_args(arguments...));
 }
 
-/// Sends what is written from now on to stderr. Under journald (JOURNAL_STREAM names our stderr) lines that go there
-/// carry the priority prefix "<3>".."<7>", elsewhere a time stamp; what the journal does not take with its fields goes
-/// there too. `level`: debug, info, warning or error; `format`: text or json. May be called again.
+/// Sends all lines from now on to stderr. Under journald (JOURNAL_STREAM names our stderr) lines that go there carry
+/// the priority prefix "<3>".."<7>", elsewhere a time stamp; lines that the journal does not accept with their fields
+/// go there too. `level`: debug, info, warning or error; `format`: text or json. May be called again.
 util::Result<void> set_up(const std::string& level, InJournal in_journal = InJournal::fields,
                           Format format = Format::text);
 
 /// Nothing for any other name.
 std::optional<Format> format_by_name(const std::string& name);
 
-/// "At most once per interval and key, and say how many were left out." Thread-safe; remembers a bounded number
-/// of keys, those beyond it share one.
+/// "At most once per interval and key, and say how many were left out." Thread-safe; remembers a bounded number of
+/// keys; those beyond it share one.
 ///
 ///     if (const auto suppressed = limiter.admit("poll " + device)) {
 ///       log::warning("cannot poll device={} suppressed={}", device, *suppressed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does hardware call itself, fit for a label? Padding at the ends removed, whatever is not printable ASCII as '?'.
+// What does hardware call itself, fit for a label? Padding at the ends removed, '?' for all but printable ASCII.
 #pragma once
 
 #include <algorithm>

@@ -10,8 +10,8 @@
 
 namespace ssdpulse::util {
 
-/// Of a child: readable once all of its threads have ended. By number: the C library's header of pidfd_open() is not
-/// fit for C++ before its version 2.37.
+/// The descriptor of a child: readable once all of its threads have ended. Called by number: before version 2.37, the C
+/// library's header for pidfd_open() cannot be used in C++.
 inline UniqueFd process_descriptor(pid_t child) {
   return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
 }

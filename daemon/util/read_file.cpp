@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads until end of file: a procfs file may be given out in pieces.
+// Reads until end of file: a procfs file may arrive in pieces.
 #include "daemon/util/read_file.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@ Result<std::string> read_file(const std::string& path, std::size_t limit) {
   if (!fd.valid()) {
     return fail_errno("cannot open " + path);
   }
-  constexpr std::size_t kFirstPiece = 4096;  // an attribute of sysfs is one page at most
+  constexpr std::size_t kFirstPiece = 4096;  // a sysfs attribute is at most one page
   std::string text;
   std::size_t length = 0;
   while (length <= limit) {

@@ -16,7 +16,7 @@ int add(scmp_filter_ctx filter, std::uint32_t action, const SystemCall& call) {
   const int known = seccomp_syscall_resolve_name(call.name);
   const int number = known == __NR_SCMP_ERROR ? call.number : known;
   if (number == -1) {
-    return 0;  // it is another machine's
+    return 0;  // the call exists only on other machines
   }
   if (call.when == SystemCall::When::always) {
     return seccomp_rule_add(filter, action, number, 0);
@@ -44,7 +44,7 @@ Result<void> apply(std::uint32_t otherwise, std::uint32_t action, std::span<cons
   if (!filter) {
     return fail("cannot make a filter of system calls");
   }
-  // Also for calls in the manner of another architecture (32 bit, x32), and for threads that run already.
+  // Also for calls made as on another architecture (32 bit, x32), and for threads that are already running.
   int error = seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(EPERM));
   if (error == 0) {
     error = seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_TSYNC, 1);

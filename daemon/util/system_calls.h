@@ -19,8 +19,8 @@ namespace ssdpulse::util {
 struct SystemCall {
   enum class When : std::uint8_t {
     always,
-    argument_is,          // in the bits of `of`; as the kernel takes an int, without the upper half of the register
-    argument_is_not,      // all of it
+    argument_is,          // in the bits of `of`; for an int, as in the kernel, without the upper half of the register
+    argument_is_not,      // compares all of its bits
     argument_has_any_of,  // the bits of `value`
   };
 
@@ -29,17 +29,17 @@ struct SystemCall {
   unsigned argument = 0;  // its number, from 0
   std::uint64_t value = 0;
   std::uint64_t of = 0xffffffff;
-  int number = -1;  // for a libseccomp that is older than the call: calls since Linux 5.1 have one on all machines
+  int number = -1;  // for a libseccomp older than the call: calls since Linux 5.1 have the same one on all machines
 };
 
-/// Flags of clone that make namespaces. CLONE_NEWTIME is none of its: that bit is part of the signal there.
+/// Flags of clone that make namespaces. CLONE_NEWTIME is not one of them: clone takes that bit as part of the signal.
 inline constexpr std::uint64_t kNewNamespaces =
     CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 
-/// Everything else is unchanged. Names that this machine does not have mean nothing. Sets no_new_privs.
+/// All other calls stay allowed. Names that this machine does not have are ignored. Sets no_new_privs.
 Result<void> refuse_system_calls(std::span<const SystemCall> refused);
 
-/// Everything else is refused. A call may stand there several times, with different conditions.
+/// All other calls are refused. A call may be listed several times, with different conditions.
 Result<void> allow_only_system_calls(std::span<const SystemCall> allowed);
 
 }  // namespace ssdpulse::util

@@ -11,12 +11,12 @@
 
 namespace ssdpulse::web {
 
-/// Thread-safe; get() gives null until the first publish().
+/// Thread-safe; get() returns null until the first publish().
 class CurrentSnapshot {
  public:
-  using Clock = std::chrono::steady_clock;  // the host's clock may be set; while the host sleeps nothing gets stale
+  using Clock = std::chrono::steady_clock;  // never set, unlike the wall clock; stops while the host sleeps
 
-  /// Beyond it the sampling stands still: it has a tick a second, and the service manager waits as long.
+  /// An older Snapshot means that sampling stands still: it ticks once a second, and the service manager waits as long.
   static constexpr std::chrono::seconds kFresh{30};
 
   [[nodiscard]] std::shared_ptr<const model::Snapshot> get() const { return current_.load(); }

@@ -38,7 +38,7 @@ http::Response json(const http::Request& request, std::string bytes) {
   return response;
 }
 
-/// Busy, late, or without a file: not the fault of who asked, and perhaps better later.
+/// Busy, late, or without a file: not the client's fault, and perhaps better later.
 http::Response trouble(const util::Error& error) {
   return words(error.error_number == ENOENT ? 404 : 503, error.message);
 }
@@ -50,8 +50,8 @@ std::optional<std::int64_t> number_of(const std::string& text) {
   return good ? std::optional(number) : std::nullopt;
 }
 
-/// from= and to=, in seconds since the epoch; without them the last day, or what an answer with histograms has room
-/// for. Whole minutes that touch it.
+/// from= and to=, in seconds since the epoch; without them the last day, or as much as an answer with histograms may
+/// span. Widened to whole minutes.
 std::optional<model::Window> window_of(const http::Request& request) {
   const auto now = std::chrono::system_clock::now();
   const std::string from = request.parameter("from");
@@ -79,10 +79,10 @@ http::Response list(const http::Request& request, history::Reader& reader, const
   return json(request, page::history_list_json(*devices, *settings, *marks));
 }
 
-/// One at a time: the others would each take as much memory.
+/// One request at a time: each takes this much memory.
 http::Response minutes_of(const http::Request& request, history::Reader& reader, const model::Window& window,
                           std::mutex& one_at_a_time) {
-  if (window.to - window.from > kMostMinutes + std::chrono::minutes(1)) {  // which askew seconds touch
+  if (window.to - window.from > kMostMinutes + std::chrono::minutes(1)) {  // one more by widening to whole minutes
     return words(400, "minutes=1: six hours at most; ask for the rest in another request");
   }
   const std::unique_lock turn(one_at_a_time, std::try_to_lock);

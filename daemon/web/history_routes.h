@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where in the web server is the past? /api/v1/history: which devices are known, settings that changed, marks;
-// /api/v1/history/DEVICE: one of them in any window; POST /api/v1/marks: something that somebody did.
+// Where does the web server serve the past? /api/v1/history: which devices are known, settings that changed, marks;
+// /api/v1/history/DEVICE: one device in any window; POST /api/v1/marks: records something that somebody did.
 #pragma once
 
 #include <functional>
@@ -12,14 +12,14 @@
 
 namespace ssdpulse::web {
 
-/// Keeps a mark. On any thread.
+/// Keeps a mark. Called on any thread.
 using KeepMark = std::function<void(model::Mark)>;
 
 /// Adds the routes. `hosts` as in page_routes.h. The reader must outlive them.
 ///
-/// Marks are the only thing that can be changed from outside. They are taken from this host (or over a unix socket) and
-/// from whoever has a user's password, with the header X-Ssdpulse: a page of another site in somebody's browser can
-/// send neither that header nor a Host of ours. At most 60 a minute.
+/// Marks are the only thing that can be changed from outside. They are accepted from this host (or over a unix socket)
+/// and from clients with a user's password, if the request has the header X-Ssdpulse: a page of another site in
+/// somebody's browser can send neither that header nor a Host of ours. At most 60 a minute.
 void add_history(http::Routes& routes, history::Reader& reader, KeepMark keep_mark, std::vector<std::string> hosts);
 
 }  // namespace ssdpulse::web

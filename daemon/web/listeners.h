@@ -11,7 +11,7 @@
 
 namespace ssdpulse::web {
 
-/// From systemd: the sockets of the name "web" (FileDescriptorName=web), of which there must be one at least.
+/// From systemd: the sockets named "web" (FileDescriptorName=web), of which there must be at least one.
 util::Result<std::vector<http::Listener>> open_web_listeners(const config::Web& web);
 
 /// The unix socket of the configuration; nothing if it has none.

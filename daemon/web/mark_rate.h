@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MarkRate: may another mark be kept now? A script that loops must not push out what people marked.
+// MarkRate: may another mark be kept now? A script that loops must not push out the marks of people.
 #pragma once
 
 #include <chrono>
@@ -7,12 +7,12 @@
 
 namespace ssdpulse::web {
 
-/// On any thread.
+/// Thread-safe.
 class MarkRate {
  public:
-  static constexpr int kMostAMinute = 60;  // history keeps 10,000: nobody marks by hand more often
+  static constexpr int kMostAMinute = 60;  // the history keeps 10,000 marks; nobody marks more often by hand
 
-  /// At most kMostAMinute times in a minute, which begins with the first that is taken.
+  /// True at most kMostAMinute times in a minute, which begins with the first mark that is taken.
   bool take(std::chrono::steady_clock::time_point now) {
     const std::lock_guard lock(mutex_);
     if (taken_ == 0 || now - begin_ >= std::chrono::minutes(1)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all answers for browsers share: their headers, and whose questions they are.
+// What do all answers for browsers share? Their headers, and the check of the host that they ask for.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace ssdpulse::web {
 
-/// Nothing but our own files may run, be shown or be asked, and nobody may frame the page.
+/// Only our own files may run, be shown or be requested, and no other page may frame ours.
 const http::Headers& page_headers();
 
 /// Refuses a Host that is neither an address, nor localhost, nor one of these: a page of another site that gave its own
-/// name our address would have one (DNS rebinding).
+/// name our address would send such a Host (DNS rebinding).
 http::Handler for_own_hosts(std::vector<std::string> hosts, http::Handler handler);
 
 }  // namespace ssdpulse::web

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 constexpr auto kLookInterval = 5s;
 constexpr auto kRest = 1s;
 
-/// The text, or what stands in the file.
+/// The text, or the content of the file.
 std::string pem_of(const std::string& text, const std::string& file, std::vector<std::string>& problems) {
   if (file.empty()) {
     return text;
@@ -30,7 +30,7 @@ std::string pem_of(const std::string& text, const std::string& file, std::vector
     problems.push_back(file + ": " + read.error().message + "; needed: PEM that the user of the daemon may read");
     return {};
   }
-  // Half of a rotation. Without its authority the page would be closed to all.
+  // A rotation is half done. Without its authority the page would be closed to everybody.
   if (read->empty()) {
     problems.push_back(file + ": is empty; needed: PEM");
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What protects the pages, as web.config_file and the certificates that it names say now.
-// Read with no privilege but those of the daemon's user, at the start as later, so that whatever starts can also be
-// reloaded.
+// What protects the pages, according to web.config_file and the certificates that it names now? Read with only the
+// privileges of the daemon's user, at the start and later, so that whatever starts can also be reloaded.
 #pragma once
 
 #include <atomic>
@@ -22,18 +21,18 @@ namespace ssdpulse::web {
 struct LoadedWebSecurity {
   tl::expected<std::shared_ptr<const http::Protection>, std::vector<std::string>> outcome;  // or every problem
   std::vector<std::string> files;  // all that were, or would have to be, read
-  std::string stamps;              // of them, from before each was read: what changes meanwhile is seen
-  bool file_is_right = false;      // the web file itself: what it names may be about to be replaced
+  std::string stamps;              // of these files, from before each was read: a change meanwhile is noticed
+  bool file_is_right = false;      // the web file itself: the files it names may be about to be replaced
 };
 
 LoadedWebSecurity load_web_security(const std::string& path, const http::Protection* previous = nullptr);
 
-/// Looks every few seconds whether one of the files has changed, on a thread of its own: a file system that hangs holds
-/// up no sample. A change is believed once the files have been at rest for a second, as certificate and key are not
-/// replaced in one step. What is wrong is logged once a change, and what was in force stays.
+/// Checks every few seconds whether one of the files has changed, on a thread of its own: a file system that hangs
+/// delays no sample. A change takes effect once the files have been left alone for a second, as certificate and key are
+/// not replaced in one step. Problems are logged once per change, and the protection in force stays.
 class WebSecurityWatch {
  public:
-  /// Takes a Protection into use; false where it cannot be without a restart.
+  /// Puts a Protection into force; false if that needs a restart.
   using Use = std::function<bool(std::shared_ptr<const http::Protection>)>;
 
   WebSecurityWatch(std::string path, LoadedWebSecurity in_force, Use use);
@@ -41,7 +40,7 @@ class WebSecurityWatch {
 
   void reload();  // now, changed or not; returns at once
 
-  [[nodiscard]] bool good() const { return good_; }  // what the files say is in force
+  [[nodiscard]] bool good() const { return good_; }  // the content of the files is in force
   [[nodiscard]] std::uint64_t failures() const { return failures_; }
 
  private:

@@ -9,7 +9,7 @@
 namespace ssdpulse::web {
 namespace {
 
-// People at a terminal, and a script or two.
+// For people at a terminal, and a script or two.
 http::Limits limits_of_local_server() {
   http::Limits limits;
   limits.connections = 64;
@@ -122,7 +122,7 @@ void WebServer::describe(model::Snapshot& snapshot) const {
 }
 
 void WebServer::stop() {
-  // First: the watch may wait for a disk that hangs, and the next daemon wants the address.
+  // First: the watch may be waiting for a disk that hangs, and the next daemon needs the address.
   server_->stop();
   if (local_server_) {
     local_server_->stop();

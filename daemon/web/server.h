@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WebServer: serves the pages while the daemon runs: the HTTP server, what protects it, and the figures of both.
+// WebServer: serves the pages while the daemon runs: the HTTP server, its protection, and the figures of both.
 #pragma once
 
 #include <memory>
@@ -16,11 +16,11 @@ namespace ssdpulse::web {
 
 class WebServer {
  public:
-  /// The config file and what it names, or the exit code for what is wrong with them, which is logged.
+  /// The config file and the files it names, or the exit code for a problem with them, which is logged.
   static tl::expected<LoadedWebSecurity, util::ExitCode> read(const std::string& config_file);
 
   /// `config_file` empty: plain HTTP for everybody. `local`: null, or a unix socket, which has neither TLS nor users:
-  /// its own mode says who may connect. Problems are logged.
+  /// its file mode decides who may connect. Problems are logged.
   static tl::expected<std::unique_ptr<WebServer>, util::ExitCode> start(std::vector<http::Listener> listeners,
                                                                         std::optional<http::Listener> local,
                                                                         http::Routes routes,

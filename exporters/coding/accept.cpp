@@ -21,7 +21,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-// Takes what stands before the separator (outside quotes) off the front of `rest`.
+// Takes the text before the separator (outside quotes) off the front of `rest`.
 std::string_view take_until(std::string_view& rest, char separator) {
   bool quoted = false;
   std::size_t end = 0;

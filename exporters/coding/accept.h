@@ -38,7 +38,7 @@ inline auto named(std::string_view name) {
   return [name](const AcceptItem& item) { return item.name == name; };
 }
 
-/// Whether to compress, by Accept-Encoding: gzip (or *) accepted and not less liked than identity. Not without a
+/// Whether to compress, by Accept-Encoding: gzip (or *) accepted and not less preferred than identity. False without a
 /// header.
 bool prefers_gzip(std::string_view accept_encoding);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How is a page made smaller? By libdeflate: less than half the time of zlib, and smaller.
+// How is a page made smaller? With libdeflate: in less than half the time of zlib, and smaller.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace ssdpulse::coding {
 
-/// Levels of libdeflate. Of a page of metrics of 64 busy devices the fastest leaves 15 %. Those beyond 9 take megabytes
-/// of memory while they work, for 3 % less.
+/// Levels of libdeflate. The fastest shrinks a page of metrics of 64 busy devices to 15 %. Those beyond 9 take
+/// megabytes of memory while they work, for 3 % less.
 enum class Effort : std::uint8_t { fastest = 1, usual = 6, small = 9 };
 
 /// The bytes in gzip format; nothing if there is no memory for it: then send them as they are.

@@ -7,12 +7,12 @@
 
 namespace ssdpulse::coding {
 
-/// Valid UTF-8 of at most 128 characters, and "…" where there was more. Bytes that are none, control characters, and
-/// marks that turn the direction of text become U+FFFD.
+/// Valid UTF-8 of at most 128 characters, and "…" if there was more. Invalid bytes, control characters, and marks that
+/// change the direction of text become U+FFFD.
 std::string outside_text(std::string_view from_outside);
 
-/// The same of a sentence of ours that may hold such names: it is never cut within what a person reads or copies, but
-/// after 4,000 characters.
+/// The same for a sentence of ours that may contain such names: it is cut only after 4,000 characters, not within what
+/// a person reads or copies.
 std::string outside_sentence(std::string_view words);
 
 }  // namespace ssdpulse::coding

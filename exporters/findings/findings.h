@@ -16,24 +16,23 @@ using Findings = std::vector<model::Finding>;
 
 /// {"findings": [{"id", "verdict", "device", "found", "why", "evidence", "change", "persistent", "undo", "risk",
 /// "source", "proof", "since", "excess_seconds_per_day", "wear_bytes_per_day", "observed_seconds", "observed_by"}]}.
-/// Texts that there are not are empty, numbers and times that are not known are null. Times are seconds since the
-/// epoch.
+/// Missing texts are empty, unknown numbers and times are null. Times are seconds since the epoch.
 nlohmann::ordered_json to_json(const Findings& findings);
 
-/// The same, read back; what does not fit is left out, and an answer without a list is nothing.
+/// The same, read back; what does not fit is left out; nothing if the answer has no list.
 std::optional<Findings> from_json(const nlohmann::json& answer);
 
 struct Style {
-  bool all = false;      // also what is well, or does not apply
-  bool verbose = false;  // everything that is known of each
+  bool all = false;      // also what is fine, or does not apply
+  bool verbose = false;  // everything that is known about each
 };
 
-/// What it costs and what speaks for it, over which time; empty where nothing was measured. "At most 5 min of waiting a
-/// day, all I/Os together, measured over 7 d, by the history: queue time 30 %"
+/// What the finding costs, over which time, and the evidence for it; empty if nothing was measured. "At most 5 min of
+/// waiting a day, all I/Os together, measured over 7 d, by the history: queue time 30 %"
 std::string evidence_sentence(const model::Finding& one);
 
-/// One line each, equal ones of several devices in one, and a last line that counts. What comes from outside loses
-/// every byte that a terminal would obey.
+/// One line each, equal ones of several devices in one, and a last line with counts. Text from outside loses every byte
+/// that a terminal would interpret.
 void print_text(const Findings& findings, const Style& style, std::ostream& out);
 void print_markdown(const Findings& findings, const Style& style, std::ostream& out);
 

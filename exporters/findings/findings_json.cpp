@@ -64,7 +64,7 @@ std::optional<model::Finding> finding_in(const nlohmann::json& object) {
   if (observer != model::kObserverNames.end()) {
     one.observer = static_cast<model::Observer>(observer - model::kObserverNames.begin());
   }
-  constexpr double kFarthest = 1e10;  // seconds; what is beyond no clock can say
+  constexpr double kFarthest = 1e10;  // seconds; no clock shows a time beyond it
   if (const auto since = number_in(object, "since"); since && *since > -kFarthest && *since < kFarthest) {
     one.since = std::chrono::system_clock::time_point(
         std::chrono::duration_cast<std::chrono::system_clock::duration>(std::chrono::duration<double>(*since)));

@@ -15,7 +15,7 @@
 namespace ssdpulse::findings {
 namespace {
 
-/// The same finding, of one or more devices.
+/// The same finding, on one or more devices.
 struct Group {
   std::vector<const model::Finding*> members;
   [[nodiscard]] const model::Finding& first() const { return *members.front(); }
@@ -68,7 +68,7 @@ std::string bytes_text(double bytes) {
                         : fmt::format("{:.3g} kB", bytes / 1e3);
 }
 
-/// Name and value as people say them: the name carries the unit.
+/// Name and value as people write them: the name carries the unit.
 std::string evidence_text(const std::string& name, double value) {
   struct Unit {
     std::string_view suffix;
@@ -132,7 +132,7 @@ std::string cost_of(const model::Finding& one) {
   return text;
 }
 
-/// What there is to say of one device, in the order in which it is read.
+/// The details of one finding, in the order in which they are read.
 std::vector<std::pair<std::string_view, std::string>> details(const model::Finding& one) {
   std::vector<std::pair<std::string_view, std::string>> lines{{"why", one.why},
                                                               {"since", one.since ? local_time(*one.since) : ""},
@@ -150,7 +150,7 @@ std::vector<std::pair<std::string_view, std::string>> details(const model::Findi
   return lines;
 }
 
-/// As code of Markdown, whatever backticks are in it: the fence is longer than the longest run of them.
+/// As Markdown code, whatever backticks are in it: the fence is longer than the longest run of them.
 std::string code(const std::string& text) {
   std::size_t run = 0;
   std::size_t longest = 0;
@@ -163,7 +163,7 @@ std::string code(const std::string& text) {
   return fence + space + text + space + fence;
 }
 
-/// As text of Markdown: no code, links or HTML come from a name.
+/// As Markdown text: a name produces no code, links or HTML.
 std::string prose(const std::string& text) {
   std::string safe;
   for (const char c : terminal::printable(text)) {
@@ -173,7 +173,7 @@ std::string prose(const std::string& text) {
   return safe;
 }
 
-/// What an advice costs, and what speaks for it.
+/// What the finding costs, and over which time that was measured.
 std::string measured_of(const model::Finding& one) {
   if (cost_of(one).empty()) {
     return "";
@@ -188,7 +188,7 @@ std::string sentence(const Group& group) {
   if (!quiet(one)) {
     text += one.why.empty() ? "" : ": " + one.why;
     text += measured_of(one);
-    // What is only worth knowing is no advice: its change is among the details.
+    // A finding that is only worth knowing is not advice: its change is among the details.
     text += one.change.empty() || one.verdict == model::Verdict::info ? "" : "; change: " + one.change;
   } else if (one.verdict == model::Verdict::not_applicable && !one.why.empty()) {
     text += ": " + one.why;

@@ -95,7 +95,7 @@ Request request_of(MHD_Connection* connection, std::string_view path) {
 bool is_local(const Peer& peer) {
   constexpr char kLoopback = 127;
   constexpr std::size_t kVersion4 = 4;
-  // Of version 6 a peer is the network, and that of ::1 has no other host.
+  // An IPv6 peer is identified by its network, and that of ::1 has no other host.
   return peer.size() == kVersion4 ? peer[0] == kLoopback
                                   : std::all_of(peer.begin(), peer.end(), [](char byte) { return byte == 0; });
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Connections: which are open, and the deadline of each.
-// libmicrohttpd bounds silence only; a client that sends or takes a byte now and then would stay forever. Here every
+// libmicrohttpd limits only silence; a client that sends or takes a byte now and then would stay forever. Here every
 // phase of a connection has a deadline; a client that misses it is reset, which also frees what the kernel buffered for
-// it. While others wait for a place, connections that hold one without requesting anything have less time. One thread
-// only; does not close sockets (their owner does, once it sees the shutdown).
+// it. While others wait for a place, connections that hold one without requesting anything have less time. Used by one
+// thread only; does not close sockets (their owner does, once it sees the shutdown).
 #pragma once
 
 #include <chrono>
@@ -23,8 +23,8 @@ class Connections {
     int fd;
     Clock::time_point deadline;
     Clock::time_point pressed_deadline;  // while others wait; no later than `deadline`
-    bool cut = false;                    // at a deadline: it has no further ones
-    bool hung_up = false;                // the client sends nothing more: its deadline moves no further
+    bool cut = false;                    // reset at a deadline: it has no further ones
+    bool hung_up = false;                // the client sends nothing more: its deadline is not extended
     std::shared_ptr<const void> held;    // what must live as long as the connection
     Handshake handshake = {};
   };
@@ -33,13 +33,13 @@ class Connections {
   Connection& add(int fd, Clock::time_point deadline, Clock::time_point pressed_deadline);
   void remove(const Connection& connection);
   void set_deadline(Connection& connection, Clock::time_point deadline, Clock::time_point pressed_deadline);
-  /// The client has ended its side: what it asked for may still be answered until `deadline`.
+  /// The client has closed its side: its requests may still be answered until `deadline`.
   void hang_up(int fd, Clock::time_point deadline);
 
   /// Resets the connections whose deadline has passed and returns how many. `pressed`: others wait for a place.
   std::size_t cut_overdue(Clock::time_point now, bool pressed);
 
-  /// When cut_overdue() is to be called next; nothing without connections. May be early, is never late.
+  /// When cut_overdue() must be called next; nothing without connections. May be early, is never late.
   [[nodiscard]] std::optional<Clock::time_point> next_deadline(bool pressed) const;
   [[nodiscard]] std::size_t size() const { return open_.size(); }
 

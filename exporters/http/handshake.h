@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handshake: how far the TLS handshake of one connection came. Written by the server's thread alone, in the course of
-// the handshake; lives as long as the connection.
+// Handshake: how far did the TLS handshake of one connection get? Written only by the server's thread, during the
+// handshake; lives as long as the connection.
 #pragma once
 
 #include <string_view>
@@ -12,13 +12,13 @@ class Tls;
 struct Handshake {
   const Tls* tls = nullptr;  // whose certificates were shown; null: the connection has no TLS
   bool began = false;        // the client's first message was understood
-  bool refused = false;      // its certificate was
-  bool sent = false;         // our last message
-  bool received = false;     // the client's last one
+  bool refused = false;      // the client's certificate was refused
+  bool sent = false;         // our last message was sent
+  bool received = false;     // the client's last message was received
 
   [[nodiscard]] bool failed() const { return tls != nullptr && !(sent && received); }
 
-  /// Of one that failed, as far as the server can know.
+  /// Why the handshake failed, as far as the server can know.
   [[nodiscard]] std::string_view reason() const {
     if (!began) {
       return "the client said nothing, or spoke no TLS, or no version or cipher of it that is allowed";

@@ -22,7 +22,7 @@ using util::fail;
 using util::Result;
 using util::UniqueFd;
 
-// Bounded by net.core.somaxconn: a thousand clients at one instant find room where that is 4096 (Linux >= 5.4).
+// Bounded by net.core.somaxconn: a thousand clients at one instant fit if that is 4096 (Linux >= 5.4).
 constexpr int kBacklog = 4096;
 
 std::string join(const std::string& host, const std::string& port) {
@@ -89,7 +89,7 @@ UniqueFd try_listen(const addrinfo& candidate, bool dual_stack) {
 Result<Listener> listen_on(const ListenAddress& wanted) {
   const auto port = std::to_string(wanted.port);
   const auto text = join(wanted.host, port);
-  // Without a host: the IPv6 wildcard serves IPv4 too; where the kernel has no IPv6, the IPv4 wildcard.
+  // Without a host: the IPv6 wildcard serves IPv4 too; if the kernel has no IPv6, the IPv4 wildcard is used.
   const bool everywhere = wanted.host.empty();
   const std::vector<const char*> hosts =
       everywhere ? std::vector<const char*>{"::", "0.0.0.0"} : std::vector<const char*>{wanted.host.c_str()};
@@ -160,7 +160,7 @@ Result<Listener> listen_on_unix(const std::string& path) {
     }
   }
   UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  // Nobody can connect before listen(), so that its mode is right from the first connection on.
+  // Nobody can connect before listen(), so the socket's mode is right from the first connection on.
   if (!socket.valid() || ::bind(socket.get(), generic, sizeof(address)) != 0 || ::chmod(path.c_str(), 0660) != 0 ||
       ::listen(socket.get(), kBacklog) != 0) {
     return util::fail_errno(message);

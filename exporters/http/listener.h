@@ -22,11 +22,11 @@ struct Listener {
   std::string address;    // as bound, with the real port: 127.0.0.1:10936, [::1]:10936
 };
 
-/// A name that has several addresses is bound to the first that works. "0.0.0.0" is IPv4 alone and "::" IPv6 alone.
+/// A name that has several addresses is bound to the first that works. "0.0.0.0" is IPv4 only and "::" IPv6 only.
 util::Result<std::vector<Listener>> listen_on(const std::vector<ListenAddress>& addresses);
 
 /// A unix socket for the owner and the group of this process (0660). One that a daemon left behind is replaced; one
-/// that somebody listens on, and a file that is no socket, are errors.
+/// that somebody listens on, and a file that is not a socket, are errors.
 util::Result<Listener> listen_on_unix(const std::string& path);
 
 /// A socket that was opened elsewhere: bound, listening, TCP or unix.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logins: hashes passwords on one thread, while known clients are still answered. The caller bounds how many wait for
-// it. A wrong password is followed by a pause of three times what it took, so guessing gets a quarter of one CPU.
+// Logins: hashes passwords on one thread, while known clients are still answered. The caller limits how many wait for
+// it. A wrong password is followed by a pause three times as long as the check, so guessing gets a quarter of one CPU.
 #pragma once
 
 #include <condition_variable>
@@ -14,7 +14,7 @@ namespace ssdpulse::http {
 class Logins {
  public:
   Logins() : worker_(1, "http-login") {}
-  ~Logins();  // those that wait are done first, without pauses
+  ~Logins();  // checks all that wait first, without pauses
 
   /// `check` must not throw; it returns whether the password was right.
   void submit(std::function<bool()> check) noexcept;

@@ -26,7 +26,7 @@ struct Request {
   bool logged_in = false;                                      // with a user's password
   std::multimap<std::string, std::string, std::less<>> query;  // decoded, in the order of the request; at most 16
 
-  /// The first of this name; empty if absent.
+  /// The first parameter of this name; empty if absent.
   [[nodiscard]] std::string parameter(std::string_view name) const {
     const auto found = query.lower_bound(name);
     return found == query.end() || found->first != name ? "" : found->second;
@@ -44,17 +44,18 @@ struct Response {
   unsigned status = 200;
   std::string content_type = "text/plain; charset=utf-8";
   std::string content_encoding;             // empty: none
-  Headers headers;                          // besides; one that the operator has configured too is his
+  Headers headers;                          // additional; if the operator configured the same one, that one wins
   std::shared_ptr<const std::string> body;  // null: empty
 };
 
-/// Runs on a worker thread, several at a time. It may take its time (others are still answered or refused), but must
-/// return: until it does it occupies one of Limits::requests, and stop() waits for it.
-/// An exception becomes a 500. That of a path that begins with /-/ runs on the server's own thread, and must not wait;
-/// that of one that begins with /api/v1/history or /api/v1/day runs on threads of its own, as it may take seconds.
+/// Runs on a worker thread, several at a time. It may take long (others are still answered or refused), but must
+/// return: until then it occupies one of Limits::requests, and stop() waits for it.
+/// An exception becomes a 500. The handler of a path that begins with /-/ runs on the server's own thread, and must not
+/// wait; that of a path that begins with /api/v1/history or /api/v1/day runs on separate threads, as it may take
+/// seconds.
 using Handler = std::function<Response(const Request&)>;
-/// By exact path; a key that ends in /* is for what lies below, where no other fits. A key that begins with "POST " is
-/// for that method, and for an empty body: all that is said is in the query. All others are for GET and HEAD.
+/// By exact path; a key that ends in /* is for all paths below, if no other key fits. A key that begins with "POST " is
+/// for that method, and for an empty body: all data is in the query. All others are for GET and HEAD.
 using Routes = std::map<std::string, Handler, std::less<>>;
 
 }  // namespace ssdpulse::http

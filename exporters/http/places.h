@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places: a bounded number of waiting requests, of which one peer may have only a part, so that no client locks out the
 // others. A peer is an address (the first 64 bits for IPv6, because a host chooses the rest itself). Clients of unix
-// sockets are one peer. One thread only.
+// sockets are one peer. Used by one thread only.
 #pragma once
 
 #include <sys/socket.h>
@@ -22,7 +22,7 @@ class Places {
  public:
   Places(unsigned all, unsigned of_one) : all_(all), of_one_(of_one) {}
 
-  bool take(const Peer& peer);  // false: none for this one
+  bool take(const Peer& peer);  // false: none left for this peer
   void leave(const Peer& peer);
 
  private:

@@ -31,7 +31,7 @@ util::Result<void> Server::Implementation::start() {
     return util::fail_errno("cannot start the HTTP server: eventfd or epoll");
   }
   for (const auto& listener : listeners_) {
-    // Accepted sockets inherit them. Best effort: without them the kernel's own limits hold.
+    // Accepted sockets inherit these. Best effort: without them the kernel's own limits apply.
     const int socket = listener.socket.get();
     ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &limits_.send_buffer, sizeof(limits_.send_buffer));
     ::setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &limits_.receive_buffer, sizeof(limits_.receive_buffer));
@@ -53,7 +53,7 @@ util::Result<void> Server::Implementation::start() {
   }
   daemon_fd_ = info->epoll_fd;
 
-  // Threads inherit the mask: signals are main's alone, and SIGPIPE must reach no thread.
+  // Threads inherit the mask: signals are only for the main thread, and SIGPIPE must reach no thread.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -97,7 +97,7 @@ void Server::Implementation::on_connection(void* self, MHD_Connection* connectio
     epoll_event once{};
     once.events = EPOLLRDHUP | EPOLLONESHOT;
     once.data.fd = added.fd;
-    // Best effort: without it an unnoticed end is an idle connection. Closing the socket takes it out again.
+    // Best effort: without it an unnoticed hang-up is an idle connection. Closing the socket removes it again.
     ::epoll_ctl(server.hang_ups_.get(), EPOLL_CTL_ADD, added.fd, &once);
     if (const auto tls = server.protection()->tls) {
       const auto* session = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
@@ -178,7 +178,7 @@ void Server::Implementation::loop() {
   }
 }
 
-// What a crowd needed stays in the allocator's free lists, and will not be needed for long.
+// Memory that a crowd needed stays in the allocator's free lists, and will not be needed again for a long time.
 void Server::Implementation::give_back_memory() {
   crowded_ = crowded_ || connections_.size() >= kCrowd;
   if (crowded_ && connections_.size() <= kFew) {
@@ -187,7 +187,7 @@ void Server::Implementation::give_back_memory() {
   }
 }
 
-// Before anything is closed or accepted, so that each descriptor still is the connection that was meant.
+// Called before anything is closed or accepted, so that each descriptor still stands for the same connection.
 void Server::Implementation::note_hang_ups() {
   std::array<epoll_event, 64> events;
   const int count = ::epoll_wait(hang_ups_.get(), events.data(), static_cast<int>(events.size()), 0);

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // Server: serves pages to many clients at once, without their number or slowness costing anything.
-// A small HTTP/1.1 server over libmicrohttpd, plain or TLS: GET and HEAD of fixed paths (POST of few), no request
+// A small HTTP/1.1 server over libmicrohttpd, plain or TLS: GET and HEAD of fixed paths (POST of a few), no request
 // bodies.
 //
 // One thread moves all bytes, Limits::workers threads run the page handlers; a slow client holds neither. Paths that
 // begin with /-/ are answered by the first, whatever the others do. Everything is bounded from the start:
 //   pages being made          Limits::requests, and Limits::requests_of_one for one address; one more gets 503 with
-//                             Retry-After at once. A page that is being sent counts no more: a client that takes none
-//                             keeps others from no page
+//                             Retry-After at once. A page that is being sent no longer counts: a client that does not
+//                             receive it keeps no page from others
 //   logins                    one password is hashed at a time, Limits::logins wait, Limits::logins_of_one of one
 //                             address; one more gets 503, too
-//   open connections          Limits::connections; more wait in the kernel's backlog, they are neither lost nor
+//   open connections          Limits::connections; more wait in the kernel's backlog and are neither lost nor
 //                             refused; while they do, a connection that asks for nothing, or does not take what it
 //                             asked for, has Limits::pressed_time
 //   memory                    Limits::connection_memory for each connection (TLS needs about as much again), and in the
 //                             kernel Limits::send_buffer and Limits::receive_buffer (Linux doubles both): together
-//                             200 MiB if all connections fill both; bodies are shared, and a body whose successor is
-//                             served already lives at most Limits::answer_time longer
+//                             200 MiB if all connections fill both; bodies are shared, and a body
+//                             lives at most Limits::answer_time longer once its successor is served
 //   request line and headers  about half of Limits::connection_memory (8 KiB), else 414 or 431, or a close within a few
 //                             bytes of that bound; a request with a body gets 413
 //   time                      headers within Limits::request_time of the connection, the next request within
 //                             Limits::idle_time, making and sending an answer within Limits::answer_time: all total
-//                             times, not silences; a client that ends its side has Limits::answer_time for all that it
-//                             asked. A client that misses one is reset.
+//                             times, not silences; a client that closes its side has Limits::answer_time for all its
+//                             requests. A client that misses one of these is reset.
 #pragma once
 
 #include <chrono>
@@ -58,7 +58,7 @@ struct Limits {
   [[nodiscard]] std::size_t fds(std::size_t listeners) const { return connections + listeners + 4; }
 };
 
-/// Cumulative, but `connections`.
+/// Cumulative, except `connections`.
 struct Counters {
   std::uint64_t answered = 0;           // answers handed to the kernel completely, whatever their status
   std::uint64_t refused = 0;            // of those, 503 because too many pages were being made
@@ -79,8 +79,8 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  /// Closes the sockets, cuts what is being sent, waits for handlers that run. Prompt if they are. Idempotent; one
-  /// thread.
+  /// Closes the sockets, cuts off answers being sent, waits for running handlers. Prompt if they are prompt.
+  /// Idempotent; one thread.
   void stop();
 
   /// Takes effect for connections and requests that begin afterwards (with TLS, connections that are open end with

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The insides of the server, for server.cpp, which moves connections and bytes, and server_requests.cpp, which answers.
+// The internals of the server: for server.cpp, which moves connections and bytes, and for server_requests.cpp.
 //
 // libmicrohttpd runs without threads and listening sockets of its own: the loop polls its epoll descriptor along with
 // ours, so that connections, deadlines and counters belong to one thread and need no lock. A request that waits for its
@@ -26,7 +26,7 @@
 namespace ssdpulse::http {
 
 // One request that waits for another thread: for its login, or for its page. Made, read and deleted by the loop; in
-// between it is the other thread's.
+// between it belongs to the other thread.
 struct Exchange {
   MHD_Connection* connection = nullptr;
   Peer peer;
@@ -99,14 +99,14 @@ class Server::Implementation {
   int daemon_fd_ = -1;  // its epoll descriptor
   util::UniqueFd wake_event_;
   util::UniqueFd
-      hang_ups_;  // an epoll of all connections: libmicrohttpd misses some ends, and would keep those as idle
+      hang_ups_;  // an epoll of all connections: libmicrohttpd misses some hang-ups, and would keep those as idle
   std::atomic<bool> stopping_{false};
   std::thread thread_;
   std::unique_ptr<Workers> workers_;
   std::unique_ptr<Workers> slow_workers_;
   std::unique_ptr<Logins> login_thread_;
 
-  // The loop's own.
+  // Used only by the loop.
   Connections connections_;
   Places requests_{limits_.requests, limits_.requests_of_one};  // whose pages are being made
   Places logins_{limits_.logins, limits_.logins_of_one};        // waiting or being checked

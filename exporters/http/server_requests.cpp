@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way of one request: method and body, login, page; each of them may end it.
+// The path of one request: method and body, login, page; each step may end it.
 #include <algorithm>
 #include <iterator>
 
@@ -13,7 +13,7 @@ constexpr std::string_view kInstantPages = "/-/";
 constexpr std::string_view kSlowPages[] = {"/api/v1/history", "/api/v1/day"};
 const Headers kRetryLater{{MHD_HTTP_HEADER_RETRY_AFTER, "1"}};  // seconds
 
-// What libmicrohttpd holds for a request whose headers it has shown us and which has no Exchange.
+// What libmicrohttpd keeps for a request whose headers it has passed to us and which has no Exchange.
 char headers_seen;
 
 Peer peer_at(MHD_Connection* connection) {
@@ -52,7 +52,7 @@ MHD_Result Server::Implementation::on_request(void* self, MHD_Connection* connec
   }
 }
 
-// An answer given here is final for the connection too: libmicrohttpd closes it, as a body may still be under way.
+// An answer given here is final for the connection too: libmicrohttpd closes it, as a body may still be on its way.
 MHD_Result Server::Implementation::begin(MHD_Connection* connection, std::string_view method, std::string_view path) {
   set_deadline(connection, limits_.answer_time, limits_.answer_time);
   const bool posts = method == MHD_HTTP_METHOD_POST && routes_.find(path) != routes_.end();
@@ -96,7 +96,7 @@ MHD_Result Server::Implementation::log_in(MHD_Connection* connection, std::share
   return MHD_YES;
 }
 
-// Who gets here may read everything.
+// A client that gets here may read everything.
 MHD_Result Server::Implementation::serve(MHD_Connection* connection, std::string_view path, void** exchange) {
   const auto route = route_of(routes_, path);
   if (route == routes_.end()) {
@@ -183,7 +183,7 @@ void Server::Implementation::make_page(Exchange& exchange) {
   hand_back(exchange);
 }
 
-// From here on the exchange is the loop's.
+// From here on the exchange belongs to the loop.
 void Server::Implementation::hand_back(const Exchange& exchange) {
   MHD_resume_connection(exchange.connection);
   // libmicrohttpd's own signal can be swallowed by a run that looked for resumed connections just before it.

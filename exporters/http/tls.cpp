@@ -14,7 +14,7 @@
 namespace ssdpulse::http {
 namespace {
 
-// A client's certificates, and whatever else it may say in one message of its handshake: GnuTLS would hold 128 KiB for
+// The most that a client may send in one handshake message, such as its certificates: GnuTLS would hold 128 KiB for
 // each of many clients.
 constexpr std::size_t kMostHandshakeBytes = std::size_t{24} * 1024;
 
@@ -84,7 +84,7 @@ util::Result<void> Tls::load(const TlsSettings& settings) {
   }
   const auto certificate = datum(settings.certificate);
   const auto key = datum(settings.key);
-  // Where the two do not belong together, GnuTLS says so.
+  // If the two do not belong together, GnuTLS reports it.
   if (const int code = gnutls_certificate_set_x509_key_mem(credentials_, &certificate, &key, GNUTLS_X509_FMT_PEM);
       code < 0) {
     return refuse("cert_file and key_file hold no certificate with its key in PEM format", code);
@@ -111,7 +111,7 @@ void Tls::prepare(gnutls_session_t session, Handshake& handshake) const {
   gnutls_priority_set(session, priorities_);
   gnutls_certificate_server_set_request(session, request_);
   gnutls_handshake_set_max_packet_length(session, kMostHandshakeBytes);
-  // libmicrohttpd keeps the session's own pointer for itself.
+  // libmicrohttpd uses the session's own pointer itself.
   gnutls_db_set_ptr(session, &handshake);
   gnutls_handshake_set_hook_function(session, GNUTLS_HANDSHAKE_ANY, GNUTLS_HOOK_POST, &Tls::note_progress);
   if (verify_client_) {
@@ -128,7 +128,7 @@ int Tls::note_progress(gnutls_session_t session, unsigned message, unsigned, uns
   return 0;
 }
 
-// Asked for every certificate that a client gives; a client that must give one and does not never gets this far.
+// Called for every certificate that a client gives; a client that must give one and does not never gets this far.
 int Tls::judge_client(gnutls_session_t session) {
   auto& handshake = *static_cast<Handshake*>(gnutls_db_get_ptr(session));
   handshake.refused = !handshake.tls->accepts_client(session);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The TLS session of a connection, before its handshake and while it lives. For server.cpp alone. libmicrohttpd makes a
+// The TLS session of a connection, before its handshake and while it lives. Only for the server. libmicrohttpd makes a
 // session and drives it; certificates, versions and the check of the client's certificate are set here, per connection,
 // so that new certificates need no new server.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace ssdpulse::http {
 
-/// For libmicrohttpd, which wants to know where certificates come from before any session is prepared.
+/// For libmicrohttpd, which needs to know where certificates come from before any session is prepared.
 gnutls_certificate_retrieve_function2* no_certificate();
 
 class Tls {
@@ -27,7 +27,7 @@ class Tls {
   Tls(const Tls&) = delete;
   Tls& operator=(const Tls&) = delete;
 
-  /// Before the handshake. The session borrows from this object and from `handshake` until it ends.
+  /// Call it before the handshake. The session borrows from this object and from `handshake` until it ends.
   void prepare(gnutls_session_t session, Handshake& handshake) const;
 
  private:

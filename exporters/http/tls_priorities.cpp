@@ -24,7 +24,7 @@ constexpr std::array<Name, 4> kCurves{{{"CurveP256", "GROUP-SECP256R1"},
 
 struct Suite {
   std::string_view name;
-  std::string_view exchange;  // empty: TLS 1.3, where it is no part of the suite
+  std::string_view exchange;  // empty: TLS 1.3, where it is not part of the suite
   std::string_view cipher;
   std::string_view mac;
 };
@@ -56,7 +56,7 @@ bool holds(const Words& words, std::string_view word) {
   return word.empty() || std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Of this kind, these alone.
+/// Allows only these words of this kind.
 std::string only(std::string_view kind, const Words& words) {
   std::string text = ":-" + std::string(kind) + "-ALL";
   for (const auto word : words) {

@@ -99,7 +99,7 @@ std::pair<std::size_t, bool> Users::find(const std::string& name) const {
   if (user != users_.end()) {
     return {static_cast<std::size_t>(user - users_.begin()), true};
   }
-  // The same one for the same name, as if the hash were its own; hashes may differ in cost.
+  // Always the same one for the same name, as if the hash were its own; hashes may differ in cost.
   const auto chosen = digest(name);
   return {(std::size_t{chosen[0]} << 8U | chosen[1]) % users_.size(), false};
 }

@@ -29,15 +29,16 @@ struct Credentials {
   ~Credentials();  // leaves no password behind in freed memory
 };
 
-/// Of an Authorization header; nothing if it is none of Basic, or malformed.
+/// From an Authorization header; nothing if not Basic, or malformed.
 std::optional<Credentials> parse_basic(std::string_view header);
 
 class Users {
  public:
-  /// At least one user. `previous`: what it has seen to be right is taken over where name and hash are the same.
+  /// At least one user. `previous`: passwords that it has seen to be right are taken over if name and hash are the
+  /// same.
   Users(const std::vector<std::pair<std::string, std::string>>& name_and_hash, const Users* previous);
 
-  /// True if verify() has said so before. Takes microseconds; any thread.
+  /// True if verify() has accepted them before. Takes microseconds; any thread.
   [[nodiscard]] bool remembers(const Credentials& credentials) const;
 
   /// Takes as long as bcrypt does, milliseconds to a second; any thread.
@@ -52,12 +53,12 @@ class Users {
     std::optional<Digest> seen;  // of the last password that was right
   };
 
-  /// The user that is meant, or another one to compare with in vain.
+  /// The user that is meant, or another one for a comparison in vain.
   [[nodiscard]] std::pair<std::size_t, bool> find(const std::string& name) const;
   [[nodiscard]] Digest digest(std::string_view text) const;
 
   std::shared_ptr<const Digest> key_;  // random, of this process
-  mutable std::mutex mutex_;           // of what is seen
+  mutable std::mutex mutex_;           // protects `seen`
   mutable std::vector<User> users_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files does the page consist of? They are in the binary, as they lie in assets/ and in deploy/runbooks.
+// Which files does the page consist of? They are in the binary, as they are in assets/ and in deploy/runbooks.
 #pragma once
 
 #include <span>
@@ -18,7 +18,7 @@ struct EmbeddedFile {
 
 std::span<const EmbeddedFile> embedded_files();
 
-/// Null if there is none of this path.
+/// Null if there is none with this path.
 const EmbeddedFile* embedded_file(std::string_view path);
 
 }  // namespace ssdpulse::page

@@ -65,7 +65,7 @@ Json window_json(const model::Window& window) {
   return {{"from", seconds_of(window.from)}, {"to", seconds_of(window.to)}};
 }
 
-/// Before it nothing is kept.
+/// The time before which nothing is kept.
 Json oldest(const model::PastReach& reach) {
   if (!reach.minutes && !reach.hours) {
     return {};

@@ -14,13 +14,13 @@ using live::Column;
 using live::Kind;
 using live::Second;
 
-constexpr std::size_t kNow = 10;    // columns that "now" is made of: enough I/Os for a p99, few enough to be now
+constexpr std::size_t kNow = 10;    // columns that make up "now": enough I/Os for a p99, few enough to be now
 constexpr std::size_t kStrip = 10;  // columns in one cell of the strip
 
-/// Of fewer, the 99th percentile is the slowest, whatever it was.
+/// With fewer I/Os, the 99th percentile is simply the slowest one.
 constexpr std::uint64_t kEnoughForP99 = 100;
 
-/// What the list says of one device is made of this.
+/// The list's entry for one device is made from this.
 struct Known {
   const model::DeviceSnapshot* device;
   std::vector<std::optional<live::Brief>> briefs;  // as far as memory reaches
@@ -55,7 +55,7 @@ Json beside_json(const live::Buckets& reads) {
   return {{"ios", ios}, {"p99", ios < kEnoughForP99 ? Json() : latency_of(live::quantile(reads, 0.99))}};
 }
 
-/// How much of the time of I/Os was spent in the queue; null of no time.
+/// The share of the I/Os' time that was spent in the queue; null without any time.
 Json queue_share_of(std::uint64_t queue_ns, std::uint64_t device_ns) {
   const double all = static_cast<double>(queue_ns) + static_cast<double>(device_ns);
   return all == 0 ? Json() : Json(std::round(static_cast<double>(queue_ns) / all * 1000) / 1000);
@@ -66,7 +66,7 @@ Json now_of(const Known& known) {
   std::array<std::uint64_t, live::kKinds> ios{};
   std::array<std::uint64_t, live::kKinds> bytes{};
   std::array<live::Buckets, live::kKinds> buckets;
-  Column sum;                      // of what is beside reads, and of the times
+  Column sum;                      // of reads beside discards and flushes, and of the times
   std::uint64_t device_reads = 0;  // whose time in the device is known
   std::size_t begin = known.columns.size();
   for (std::size_t i = 0; i < known.columns.size(); ++i) {
@@ -83,7 +83,7 @@ Json now_of(const Known& known) {
     sum.reads_beside_discard = live::add(sum.reads_beside_discard, known.columns[i]->reads_beside_discard);
     sum.reads_beside_flush = live::add(sum.reads_beside_flush, known.columns[i]->reads_beside_flush);
     device_reads += known.columns[i]->kind(Kind::read).device.ios;
-    // With iostats=0 the kernel does not say when an I/O began: its time in the device alone is known.
+    // With iostats=0 the kernel does not record when an I/O began: only its time in the device is known.
     if (known.columns[i]->kind(Kind::read).queue.ios + known.columns[i]->kind(Kind::write).queue.ios > 0) {
       sum.queue_ns += known.columns[i]->queue_ns;
       sum.device_ns += known.columns[i]->device_ns;
@@ -120,7 +120,7 @@ Json now_of(const Known& known) {
   return now;
 }
 
-/// The median second's p99 of those without a spike: what memory says is usual. Null of fewer than ten such seconds.
+/// The median p99 of the seconds without a spike: what is usual, by memory. Null with fewer than ten such seconds.
 Json usual_of(const Known& known, Kind kind) {
   const auto number = static_cast<std::size_t>(kind);
   std::vector<std::uint8_t> tails;
@@ -137,7 +137,7 @@ Json usual_of(const Known& known, Kind kind) {
   return latency_of(*middle);
 }
 
-/// One cell for ten seconds: the worst p99 of reads and writes as a word, 0 without I/Os, null where not measured;
+/// One cell per ten seconds: the worst p99 of reads and writes as a word, 0 without I/Os, null if not measured;
 /// and whether there was a spike (1), a burst (2), an error (4).
 Json strip_of(const Known& known) {
   constexpr auto kRead = static_cast<std::size_t>(Kind::read);
@@ -145,7 +145,7 @@ Json strip_of(const Known& known) {
   Json tails = Json::array();
   Json marks = Json::array();
   const std::size_t columns = known.briefs.size();
-  const std::size_t spare = columns % kStrip;  // cells keep their columns while time goes on
+  const std::size_t spare = columns % kStrip;  // cells keep their columns as time passes
   for (std::size_t i = 0; i < columns;) {
     const std::size_t end = std::min(columns, i + (i == 0 && spare > 0 ? spare : kStrip));
     std::optional<std::uint8_t> worst;
@@ -176,7 +176,7 @@ Json value_of(const model::NvmeDrive& drive, model::NvmeField field, std::string
   return {};
 }
 
-/// The longest window that is there: what a drive wears in five minutes says little.
+/// The longest window that is known, and lifetime before 5m: what a drive wears in five minutes means little.
 Json amplification_of(const model::WriteAmplification& waf) {
   const model::WriteAmplificationRatio* best = nullptr;
   for (const char* window : {"5m", "lifetime", "1h", "24h", "7d"}) {
@@ -209,7 +209,7 @@ Json nvme_json(const model::NvmeDrive* drive) {
           {"temperature_celsius", value_of(*drive, model::NvmeField::temperature_celsius, "composite")}};
 }
 
-/// What the flash model says of the drive, in words; null: it was not looked at yet, or the models are turned off.
+/// What the flash model reports about the drive, in words; null: not modelled yet, or the models are turned off.
 Json modelled_json(const model::Snapshot& snapshot, const std::string& device) {
   const model::FlashEstimate* const drive = live::estimate_of(snapshot, device);
   return drive == nullptr ? Json() : Json(text(live::flash_words(*drive)));

@@ -28,7 +28,7 @@ Json mean(const SparseHistogram& histogram) {
              : rounded(static_cast<double>(histogram.sum_ns) / 1e9 / static_cast<double>(histogram.count()));
 }
 
-/// Bounds of the quickest and of the slowest: the words in which they are.
+/// Bounds of the quickest and of the slowest I/O: those of the words that hold them.
 Json least(const SparseHistogram& histogram) {
   const std::uint8_t word = histogram.empty() ? std::uint8_t{0} : histogram.words.front().first;
   return histogram.empty() ? Json() : word == 0 ? Json(0.0) : latency_of(static_cast<std::uint8_t>(word - 1));
@@ -314,7 +314,7 @@ std::string history_list_json(const std::vector<model::PastDevice>& devices,
 bool is_heat(const std::string& name) { return !name.empty() && kind_in(name).has_value(); }
 
 bool is_printable(const std::string& words) {
-  constexpr std::size_t kMost = 128;  // characters, as text() keeps
+  constexpr std::size_t kMost = 128;  // characters, as many as text() keeps
   return !words.empty() && words.size() <= 4 * kMost && text(words) == words;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the history answers, as JSON: see api.schema.json. Values in, text out; who read them does not matter.
+// The answers of the history as JSON: see api.schema.json. Values in, text out, wherever the values come from.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,22 @@
 namespace ssdpulse::page {
 
 struct HistoryWish {
-  std::string heat;            // read, write, flush, discard or commit: with a column of a heatmap for each point
-  bool tenant_totals = false;  // tenants of the whole window instead of each point
+  std::string heat;            // read, write, flush, discard or commit: adds a heatmap column for each point
+  bool tenant_totals = false;  // tenants for the whole window instead of for each point
 };
 
-/// One device in a window: points as arrays by field, of which all are as long.
+/// One device in a window: points as arrays by field, all of the same length.
 std::string history_json(const model::Series& series, const HistoryWish& wish = {});
 
 /// The seconds around spikes, as the history keeps them, within a window.
 std::string past_seconds_json(const std::string& device, const std::vector<std::vector<std::uint8_t>>& blobs,
                               const model::Window& window, const std::string& heat);
 
-/// Whether it is one of those.
+/// Whether HistoryWish::heat may have this name.
 bool is_heat(const std::string& name);
 
-/// The minutes of a device with their histograms, for whoever computes from them. One after the other: only
-/// their text is held.
+/// The minutes of a device with their histograms, for clients that compute from them. Added one by one: only their text
+/// is kept.
 class MinutesJson {
  public:
   void add(const model::MinuteOf& minute);
@@ -41,7 +41,7 @@ class MinutesJson {
 std::string history_list_json(const std::vector<model::PastDevice>& devices,
                               const std::vector<model::SettingChange>& settings, const std::vector<model::Mark>& marks);
 
-/// Whether a text of a person can be kept: 1 to 128 characters of UTF-8, none that controls or turns what follows.
+/// Whether a person's text can be kept: 1 to 128 characters of UTF-8, none of them a control or direction character.
 bool is_printable(const std::string& text);
 
 }  // namespace ssdpulse::page

@@ -35,7 +35,7 @@ std::string heat_text(const live::Buckets& buckets) {
   if (buckets.empty()) {
     return "";
   }
-  // An answer with two levels an octave is a third longer, and the eye sees no difference.
+  // An answer with two levels per octave is a third longer, and the eye sees no difference.
   const auto level_of = [](std::uint64_t ios) {
     return static_cast<char>('0' + (ios == 0 ? 0 : 64 - __builtin_clzll(ios)));
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How do values of the model become JSON? For the files of this room alone.
-// Times are seconds since the epoch, to the millisecond; all else is in base units. What is not known is null.
+// How do values of the model become JSON? Only for the files of this room.
+// Times are seconds since the epoch, to the millisecond; all else is in base units. Unknown values are null.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@ namespace ssdpulse::page {
 
 using Json = nlohmann::ordered_json;
 
-/// For whatever comes from outside: models, mount points, names of programs.
+/// For all text that comes from outside: models, mount points, names of programs.
 inline std::string text(std::string_view from_outside) { return coding::outside_text(from_outside); }
 inline std::string sentence(std::string_view words) { return coding::outside_sentence(words); }
 
@@ -32,8 +32,8 @@ Json bounds_json();                  // of all words
 /// Upper bound of the word in which this share of the I/Os has ended; null without I/Os.
 Json quantile_of(const model::SparseHistogram& histogram, double share);
 
-/// One column of a heatmap, "FIRST:LEVELS": the word of the first level, and one level a word. '0': none, '1': one I/O,
-/// '2': two or three, '3': four to seven, and so on. Empty without I/Os.
+/// One column of a heatmap, "FIRST:LEVELS": the word of the first level, and one level per word. '0': none, '1': one
+/// I/O, '2': two or three, '3': four to seven, and so on. Empty without I/Os.
 std::string heat_text(const live::Buckets& buckets);
 std::optional<live::Kind> kind_in(const std::string& name);  // empty: reads; nothing: no such kind
 
@@ -54,10 +54,10 @@ Json devices_json(const model::Snapshot& snapshot, const live::RecentPast& past)
 Json live_json(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
                std::uint64_t since, live::Kind heat);
 Json column_json(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
-                 std::uint64_t number);  // null if memory does not reach there
+                 std::uint64_t number);  // null if memory does not reach that far
 Json tenants_json(const model::DeviceSnapshot& device, const model::Snapshot& snapshot);
 Json what_if_json(const model::Snapshot& snapshot, const std::string& device, const live::WhatIfQuestion& question);
-/// `past` null: nothing is known, and `reason`.
+/// `past` null: nothing is known, for this `reason`.
 Json day_json(const model::PastDay* past, std::string_view reason);
 Json status_json(const model::Snapshot& snapshot, const live::RecentPast& past);
 Json doctor_json(const model::Snapshot& snapshot, const doctor::Onsets& onsets);

@@ -15,14 +15,14 @@ using live::KindColumn;
 using live::Second;
 using live::Tail;
 
-constexpr std::chrono::milliseconds kRounding{2};  // of the ends of columns
+constexpr std::chrono::milliseconds kRounding{2};  // of the times at which columns end
 
-/// Null where I/Os ended and none was timed.
+/// Null if I/Os ended but none was timed.
 Json heat_of(const KindColumn& kind) {
   return kind.buckets.empty() && kind.ios > 0 ? Json() : Json(heat_text(kind.buckets));
 }
 
-/// The arrays of an answer; each has one entry a column.
+/// The arrays of an answer; each has one entry per column.
 class Columns {
  public:
   void add(const Second& second, Kind heat) {
@@ -35,7 +35,7 @@ class Columns {
       for (std::size_t during = 0; during < model::kDurings; ++during) {
         const std::string name = fmt::format("{}_beside_{}", live::kKindNames[operation], model::kDuringNames[during]);
         const auto of = [&](const Column& column) -> const Tail& { return column.during[operation][during]; };
-        if (during != 0) {  // the rest of all
+        if (during != 0) {  // else it is the rest of the total
           put(name + "_ios", [&](const Column& column) { return Json(of(column).ios); });
         }
         put(name + "_p99", [&](const Column& column) { return word(of(column), of(column).p99); });
@@ -59,7 +59,7 @@ class Columns {
     json_[name].push_back(column_ ? value(*column_) : Json());
   }
 
-  /// Null without I/Os: no quantile of nothing.
+  /// Null without I/Os: there is no quantile then.
   static Json word(const Tail& tail, std::uint8_t of) { return tail.ios > 0 ? Json(of) : Json(); }
 
   void add_kind(Kind kind) {
@@ -86,7 +86,7 @@ class Columns {
   std::optional<Column> column_;
 };
 
-/// Those of the device that go on, or ended after `from`.
+/// Those of the device that are going on, or ended after `from`.
 Json marks_of(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
               model::WallTime from) {
   Json marks{{"spikes", Json::array()}, {"bursts", Json::array()}};
@@ -120,7 +120,7 @@ Json marks_of(const model::Snapshot& snapshot, const live::RecentPast& past, con
 
 Json live_json(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
                std::uint64_t since, Kind heat) {
-  auto seconds = past.ring().after(since == 0 ? 0 : since - 1, device);  // and the one before
+  auto seconds = past.ring().after(since == 0 ? 0 : since - 1, device);  // also the one before
   Columns columns;
   Json first;
   Json steps = Json::array();
@@ -188,7 +188,7 @@ std::string past_seconds_json(const std::string& device, const std::vector<std::
   std::vector<Second> seconds;
   for (const auto& blob : blobs) {
     for (Second& second : live::seconds_in({reinterpret_cast<const char*>(blob.data()), blob.size()})) {
-      const bool follows = seconds.empty() || second.end > seconds.back().end;  // else another one had it, too
+      const bool follows = seconds.empty() || second.end > seconds.back().end;  // else an earlier one contained it
       if (follows && second.end > window.from && second.end - second.length < window.to) {
         seconds.push_back(std::move(second));
       }

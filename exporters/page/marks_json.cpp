@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spikes, bursts and the first line.
+// Spikes, bursts and the page's first line.
 #include <fmt/format.h>
 
 #include "daemon/live/words.h"

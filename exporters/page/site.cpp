@@ -16,8 +16,8 @@
 namespace ssdpulse::page {
 namespace {
 
-constexpr std::size_t kSlots = 512;     // answers of one snapshot that are kept: 64 devices with a few viewers each
-constexpr std::uint64_t kCatchUp = 30;  // snapshots; who is farther behind gets all, so that there are few answers
+constexpr std::size_t kSlots = 512;     // answers kept per snapshot: 64 devices with a few viewers each
+constexpr std::uint64_t kCatchUp = 30;  // snapshots; a client farther behind gets all, so that answers are few
 constexpr const char* kJsonType = "application/json";
 
 std::shared_ptr<const Answer> plain(unsigned status, std::string_view words) {
@@ -54,7 +54,7 @@ std::shared_ptr<const Answer> unless_known(std::shared_ptr<const Answer> answer,
   return std::make_shared<const Answer>(Answer{304, answer->content_type, "", answer->etag, ""});
 }
 
-/// What of the API is asked for, made canonical: the key under which the answer is kept, and how it is made.
+/// A request to the API in canonical form: the key under which the answer is kept, and how it is made.
 struct Wanted {
   std::string key;
   std::function<Json()> make;

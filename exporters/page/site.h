@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What does a browser, or `ssdpulse top`, get? The page's files, the runbooks, and /api/v1 as JSON.
 //
-// An answer of the API is made once a snapshot and coding, on first demand, and shared by all who ask; they are
-// forgotten with the next snapshot. That of the day is made once a minute. Files never change: they are compressed
-// once. Knows nothing of sockets.
+// An answer of the API is made once per snapshot and coding, on first demand, and shared by all clients; all are
+// dropped with the next snapshot. That for the day is made once a minute. Files never change: they are compressed once.
+// Knows nothing about sockets.
 #pragma once
 
 #include <array>
@@ -38,10 +38,10 @@ struct Answer {
   std::string bytes;
 };
 
-/// What the history has of the minute that begins then; may take seconds. From any thread.
+/// What the history knows about the minute that begins then; may take seconds. Called on any thread.
 using AskMoment = std::function<util::Result<model::PastMoment>(model::PastTime)>;
 
-/// What the history has of the day until then; likewise.
+/// What the history knows about the day until then; likewise.
 using AskDay = std::function<util::Result<model::PastDay>(model::PastTime)>;
 
 /// Thread-safe; the past and the onsets must outlive it. `ask_moment` and `ask_day` empty: no history is kept.
@@ -50,14 +50,14 @@ class Site {
   Site(const live::RecentPast& past, const doctor::Onsets& onsets, AskMoment ask_moment = {}, AskDay ask_day = {})
       : past_(past), onsets_(onsets), ask_moment_(std::move(ask_moment)), ask_day_(std::move(ask_day)) {}
 
-  /// Paths of the page's files and runbooks, "/" among them.
+  /// Paths of the page's files and runbooks, including "/".
   [[nodiscard]] std::shared_ptr<const Answer> file(const Question& question);
 
   /// Paths that begin with /api/v1/. `snapshot` null: no sample was taken yet.
   [[nodiscard]] std::shared_ptr<const Answer> api(const std::shared_ptr<const model::Snapshot>& snapshot,
                                                   const Question& question);
 
-  /// How many answers were made so far.
+  /// How many answers have been made.
   [[nodiscard]] std::uint64_t renderings() const;
 
  private:
@@ -75,20 +75,20 @@ class Site {
   const AskMoment ask_moment_;
   const AskDay ask_day_;
   mutable std::mutex mutex_;  // never held while an answer is made
-  std::string version_;       // run and snapshot that slots_ are of
+  std::string version_;       // run and snapshot that slots_ belong to
   std::map<std::string, std::shared_ptr<Slot>> slots_;
   std::map<std::string, std::shared_ptr<Slot>> files_;
   std::uint64_t made_ = 0;
 
-  /// The answer of /api/v1/day: for all of a minute, or for some seconds where the history did not answer.
+  /// The answer of /api/v1/day: valid for a minute, or for some seconds if the history did not answer.
   struct Day {
-    model::WallTime begin;  // of the time for which it is good; as the end
+    model::WallTime begin;  // of the time for which it is valid; `end` likewise
     model::WallTime end;
     std::string etag;
     std::string text;
     std::array<std::shared_ptr<const Answer>, 2> answers;  // plain, gzip
   };
-  std::mutex day_mutex_;  // held while the history is asked: whoever asks meanwhile gets the same answer
+  std::mutex day_mutex_;  // held while the history is asked: all requests meanwhile get the same answer
   Day day_;
   std::uint64_t days_ = 0;
 };

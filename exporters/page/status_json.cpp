@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How is the daemon itself, and what is not measured here, and why?
+// How is the daemon itself doing, what is not measured here, and why?
 #include <algorithm>
 
 #include "daemon/live/words.h"
@@ -40,7 +40,7 @@ void forgotten(const live::RecentPast& past, Gaps& gaps) {
   }
 }
 
-/// What is wrong for good, not for a moment.
+/// What is wrong permanently, not just for a moment.
 Json findings_of(const model::Snapshot& snapshot) {
   Json findings = Json::array();
   const auto is_judged = [&](const std::string& mountpoint) {

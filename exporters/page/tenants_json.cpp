@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose I/O is it on one device, how does it enter the kernel, and what was said of writes? Totals since the daemon
-// began: rates are differences.
+// Whose I/O is it on one device, how does it enter the kernel, and what was declared about writes? Totals since the
+// daemon started: rates are differences.
 #include <array>
 #include <vector>
 
@@ -27,7 +27,7 @@ Json named(std::string name, const model::TotalsByOperation& totals) {
   return one;
 }
 
-/// Counted in one mode alone; null in the other, as nothing is known then.
+/// Counted only in full mode; null in completion-only mode, as nothing is known then.
 Json writes_json(const model::DeviceSnapshot& device, const model::Snapshot& snapshot) {
   if (snapshot.latency_mode == "completion-only" || !device.io) {
     return {};
@@ -57,7 +57,7 @@ Json hint_path_json(const model::DeviceSnapshot& device) {
           {"drive", model::kDriveSeparationWords.at(static_cast<std::size_t>(device.hint_path->drive))}};
 }
 
-/// Reclaim unit handles of flexible data placement, by who uses them; null where the drive does not say.
+/// Reclaim unit handles of flexible data placement, by their use; null if the drive does not report it.
 Json handles_json(const model::NvmeDrive* drive) {
   constexpr std::array<std::string_view, 3> kUses{"unused", "host", "controller"};
   std::array<std::uint64_t, kUses.size()> handles{};

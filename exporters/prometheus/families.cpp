@@ -31,7 +31,7 @@ std::optional<model::WallTime> daemon_start(const model::Snapshot& snapshot) {
     return std::nullopt;
   }
   const std::chrono::duration<double> since_epoch(snapshot.process.start_time_seconds);
-  // A double of today holds whole microseconds exactly, not nanoseconds.
+  // A double holds a time of today exactly to the microsecond, not to the nanosecond.
   return model::WallTime(std::chrono::round<std::chrono::microseconds>(since_epoch));
 }
 

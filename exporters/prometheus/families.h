@@ -16,7 +16,7 @@ struct Topic {
   std::string_view group;  // of model::kMetricGroups, in the same order
   std::string_view title;
   std::span<const FamilyDescription> (*families)();
-  bool measured;  // by the programs in the kernel: gone where those are detached
+  bool measured;  // by the programs in the kernel: gone if those are detached
 };
 
 /// Every family, by topic, in the order of the page.

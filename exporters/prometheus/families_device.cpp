@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The disks of the host and what lives on them. Identity is on the info metrics alone; join with
+// The disks of the host and what lives on them. Identity is only on the info metrics; join with
 // `* on (device) group_left (model) ssdpulse_device_info`.
 #include <array>
 #include <string>

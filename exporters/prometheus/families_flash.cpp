@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the flash models say. Their names say `model`: no alert may take them for what a drive counted.
+// What the flash models report. Modelled amplification has `model` in its name: no alert may take it for a drive's own.
 #include <fmt/format.h>
 
 #include <string>
@@ -22,7 +22,7 @@ std::string word(Enum value, const std::array<std::string_view, N>& names) {
   return std::string(names[static_cast<std::size_t>(value)]);
 }
 
-/// For each drive: visit(estimate, {{"controller", NAME}}), or "device" where it is no NVMe drive.
+/// For each drive: visit(estimate, {{"controller", NAME}}), or "device" if it is not an NVMe drive.
 template <typename Visit>
 void for_each_drive(const Snapshot& snapshot, Visit visit) {
   if (snapshot.flash) {
@@ -32,7 +32,7 @@ void for_each_drive(const Snapshot& snapshot, Visit visit) {
   }
 }
 
-/// Of which a model has said something.
+/// For each drive that a model has reported on.
 template <typename Visit>
 void for_each_report(const Snapshot& snapshot, Visit visit) {
   for_each_drive(snapshot, [&](const FlashEstimate& drive, Labels labels) {

@@ -28,7 +28,7 @@ struct OperationView {
   }
 };
 
-// A device that is present and not measured yet counts from 0 too.
+// A device that is present but not measured yet counts from 0 too.
 const model::DeviceIo kNothingYet{};
 
 template <typename Visit>
@@ -83,7 +83,7 @@ void device_latency(const Snapshot& snapshot, Samples& out) {
   });
 }
 
-// Commits are an operation of their own here alone: elsewhere they are the writes and flushes that they are made of.
+// Only here are commits an operation of their own: elsewhere they count as the writes and flushes that they consist of.
 void total_latency(const Snapshot& snapshot, Samples& out) {
   add_histograms(
       snapshot, out, [](const OperationIo& io) -> const auto& { return io.total_latency; });

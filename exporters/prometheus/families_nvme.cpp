@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVMe drives: what they report, how fast they wear, and how polling them goes.
+// NVMe drives: what they report, how fast they wear, and how well they can be polled.
 // The fields of log pages come from model/nvme_fields.h, one family each; everything else has an entry in kFamilies. A
 // figure that is not known is absent.
 #include <string>
@@ -22,7 +22,7 @@ void for_each_drive(const Snapshot& snapshot, Visit visit) {
   }
 }
 
-/// Those whose writes to the media are known, with the label `source`.
+/// For each drive whose writes to the media are known, with the label `source`.
 template <typename Visit>
 void for_each_source(const Snapshot& snapshot, Visit visit) {
   for_each_drive(snapshot, [&](const NvmeDrive& drive, Labels labels) {
@@ -99,7 +99,7 @@ void host_written(const Snapshot& snapshot, Samples& out) {
   for_each_drive(snapshot, [&](const NvmeDrive& drive, Labels labels) {
     const auto& waf = drive.write_amplification;
     if (waf.host_written_bytes) {
-      // Every drive has the health page; without a source of media writes, the host's counter is that one's.
+      // Every drive has the health page; without a source of media writes, the host's counter is from that page.
       labels.push_back({"source", waf.source.empty() ? "smart" : waf.source});
       out.add(std::move(labels), *waf.host_written_bytes);
     }
@@ -150,7 +150,7 @@ void window_age(const Snapshot& snapshot, Samples& out) {
 void source_info(const Snapshot& snapshot, Samples& out) {
   for_each_drive(snapshot, [&](const NvmeDrive& drive, Labels labels) {
     const auto& waf = drive.write_amplification;
-    if (!waf.reason.empty()) {  // else the drive has not said yet what it has
+    if (!waf.reason.empty()) {  // else the drive has not yet reported what it has
       labels.push_back({"source", waf.source.empty() ? "none" : waf.source});
       labels.push_back({"reason", waf.reason});
       out.add_info(std::move(labels));
@@ -197,7 +197,7 @@ void life_window(const Snapshot& snapshot, Samples& out) {
 
 void epochs(const Snapshot& snapshot, Samples& out) {
   for_each_source(snapshot, [&](const model::WriteAmplification& waf, const Labels& source) {
-    if (waf.since != decltype(waf.since){}) {  // else there is no reading that is not too old
+    if (waf.since != decltype(waf.since){}) {  // else there is no recent enough reading
       out.add({source.front()}, to_double(waf.epochs), waf.since);
     }
   });
@@ -394,7 +394,7 @@ void log_field(const Snapshot& snapshot, Samples& out) {
   });
 }
 
-// The log pages have the values; each page, and so each vendor, has a few of them.
+// The values come from the log pages; each page, and so each vendor, has only a few of them.
 constexpr LabelDescription kFieldLabels[] = {
     {"warning", "available_spare, temperature, reliability, read_only, volatile_backup or persistent_memory"},
     {"sensor", "composite, or the sensor's number"},

@@ -19,7 +19,7 @@ bool visible(Loss loss, bool completion_only) {
     case Loss::completion_missed:
     case Loss::stray:
     case Loss::slot_collision:
-      return !completion_only;  // only who sees issues can miss one
+      return !completion_only;  // only a mode that sees issues can miss one
     case Loss::clock:
     case Loss::unstamped:
       return true;

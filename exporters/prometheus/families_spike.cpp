@@ -62,7 +62,7 @@ constexpr FamilyDescription kFamilies[] = {
      [](const Snapshot& s, Samples& out) {
        for_each_cause(
            s, out, true, [](const SpikeFigures& figures, std::size_t cause) { return figures.excess_seconds[cause]; },
-           // Where the kernel stamps no requests, no total latency is known.
+           // If the kernel stamps no requests, no total latency is known.
            [](const model::Device& device) { return device.iostats; });
      }},
     {"ssdpulse_latency_spike_pending_excess_seconds",

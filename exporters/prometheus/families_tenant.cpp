@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whose I/O it is, and how it entered the kernel.
-// A series begins with the first I/O that it counts: what nobody did has none.
+// A series begins with the first I/O that it counts: operations that never happened have none.
 #include <set>
 #include <string>
 
@@ -21,7 +21,7 @@ using Value = double (*)(const AttributedTotals&);
 
 constexpr const char* kOther = "other";
 
-/// One sample for each operation of which anything was counted; `more`: labels behind device and operation.
+/// One sample for each operation with anything counted; `more`: labels after device and operation.
 void add_operations(const std::string& device, const TotalsByOperation& totals, const Labels& more,
                     std::optional<model::WallTime> since, Value value, Samples& out) {
   for (std::size_t operation = 0; operation < totals.size(); ++operation) {
@@ -89,7 +89,7 @@ void commits(const Snapshot& snapshot, Samples& out) {
                     });
 }
 
-/// One for each name, so that others can be joined with it.
+/// One per name, so that other metrics can be joined with it.
 void info(const Snapshot& snapshot, Samples& out) {
   std::set<std::string> named;
   each_named_device(snapshot, [&](const std::string&, const model::DeviceTenants& counted, model::WallTime) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is measured of writes alone: their hints, who made them, how they fit the disk.
+// What is measured only for writes: their hints, who made them, how well they fit the disk.
 // Counters exist from 0 for every present device, streams and histograms from their first sample.
 #include <string>
 
@@ -12,7 +12,7 @@ namespace {
 using model::Snapshot;
 using model::WriteDetails;
 
-// A device that is present and not measured yet counts from 0 too.
+// A device that is present but not measured yet counts from 0 too.
 const WriteDetails kNothingYet{};
 
 template <typename Visit>

@@ -27,14 +27,14 @@ struct Label {
 using Labels = std::vector<Label>;
 
 /// Which native index each word has, and at which native indexes the classic bounds lie. Classic bounds are a subset
-/// of the native ones, so deriving them loses nothing; what lies above the last is in le="+Inf" alone.
+/// of the native ones, so deriving them loses nothing; anything above the last is only in le="+Inf".
 struct HistogramScale {
   int schema;       // index i holds (2^((i-1)/2^schema), 2^(i/2^schema)]
   int first_index;  // native index of the first word after the zero word
   int first_classic_index;
   int last_classic_index;
   int classic_step;
-  std::span<const int> classic_indexes = {};  // these alone, ascending, if there are any
+  std::span<const int> classic_indexes = {};  // only these, ascending, if there are any
 };
 /// Classic bounds: the powers of two of a second from 2^-20 (954 ns) to 2^6 (64 s).
 inline constexpr HistogramScale kLatencyScale{3, LATENCY_FIRST_NATIVE_INDEX - 1, -160, LATENCY_LAST_NATIVE_INDEX, 8};
@@ -57,7 +57,7 @@ struct ClassicBucket {
   double upper_bound;  // inclusive
   std::uint64_t cumulative_count;
 };
-/// All classic buckets but +Inf, which is the histogram's count().
+/// All classic buckets except +Inf, which is the histogram's count().
 std::vector<ClassicBucket> classic_buckets(const Histogram& histogram);
 
 /// Seconds and bytes are doubles in both formats. The sums below are kept exactly as integers; the one rounding is
@@ -66,8 +66,8 @@ std::vector<ClassicBucket> classic_buckets(const Histogram& histogram);
 inline double to_double(std::uint64_t value) { return static_cast<double>(value); }
 inline double to_seconds(std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
 
-Histogram to_histogram(const model::LatencyHistogram& latency);  // not of an empty one
-Histogram to_histogram(const model::SizeHistogram& size);        // not of an empty one
+Histogram to_histogram(const model::LatencyHistogram& latency);  // not for an empty one
+Histogram to_histogram(const model::SizeHistogram& size);        // not for an empty one
 
 struct Sample {
   Labels labels;
@@ -75,8 +75,9 @@ struct Sample {
   std::optional<model::WallTime> created;  // counters and histograms: when they began at zero
 };
 
-/// Collects the samples of one family. Label values are made valid UTF-8 (what is not becomes U+FFFD, and so do control
-/// characters other than tab and newline); labels with an empty value are left out, as Prometheus sees no difference.
+/// Collects the samples of one family. Label values are made valid UTF-8 (invalid bytes become U+FFFD, and so do
+/// control characters other than tab and newline); labels with an empty value are left out, as Prometheus sees no
+/// difference.
 class Samples {
  public:
   void add(Labels labels, double value, std::optional<model::WallTime> created = std::nullopt);
@@ -93,7 +94,7 @@ class Samples {
 
 enum class Type : std::uint8_t { counter, gauge, histogram };
 
-/// Which latency modes can see what the family counts; elsewhere it is absent, never 0.
+/// Which latency modes can see what the family counts; in the others it is absent, never 0.
 enum class Modes : std::uint8_t { all, full_only };
 
 struct LabelDescription {
@@ -102,7 +103,7 @@ struct LabelDescription {
   std::span<const std::string_view> values = {};  // every value that there can be; empty if they are not enumerated
 };
 
-/// One entry of a list in families_*.cpp: what a page shows of the family, and what `ssdpulse metrics` says of it.
+/// One entry of a list in families_*.cpp: what a page shows of the family, and what `ssdpulse metrics` prints about it.
 struct FamilyDescription {
   std::string_view name;
   std::string_view help;  // sentences

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::string_view kOther = "other";
 
-/// 0.5, 2, 8, 16, 31 and 125 ms: chosen so that each alert fires on its case and stays silent on the healthy one beside
-/// it (system.test_alert_rules), which five, or 4 ms for 8, did not do.
+/// 0.5, 2, 8, 16, 31 and 125 ms: chosen so that each alert fires on its case and stays silent on the healthy one next
+/// to it (system.test_alert_rules), which five, or 4 ms instead of 8, did not achieve.
 constexpr std::array kClassicIndexes{-88, -72, -56, -48, -40, -24};
 constexpr HistogramScale kFleetLatencyScale{kLatencyScale.schema,
                                             kLatencyScale.first_index,
@@ -38,13 +38,13 @@ void forget(Labels& labels, std::string_view name) {
   std::erase_if(labels, [&](const Label& label) { return label.name == name; });
 }
 
-/// What is kept of a sample: false leaves it out; changed labels add it to those that have the same.
+/// What is kept of a sample: false leaves it out; samples whose labels have become equal are added up.
 using Cut = bool (*)(Labels&);
 
 bool whole(Labels&) { return true; }
 bool reads_and_writes(Labels& labels) { return is_one_of(labels, "operation", {"read", "write"}); }
 
-/// Whose cause an alert names: the drive's garbage collection, or nothing that is known. Of commits none.
+/// Keeps the causes that alerts name: the drive's garbage collection, or unknown. For commits none.
 bool by_cause(Labels& labels) {
   const bool commit = is_one_of(labels, "operation", {"commit"});
   if (!commit && !reads_and_writes(labels)) {
@@ -92,7 +92,7 @@ bool of_any_level(Labels& labels) {
 struct Kept {
   std::string_view family;
   Cut cut;
-  bool zeroes = true;  // false: a state that is 0 is left out, as nobody asks for its absence
+  bool zeroes = true;  // false: a state that is 0 is left out, as nothing reads its zeroes
 };
 
 constexpr Kept kProfile[] = {

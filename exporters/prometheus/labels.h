@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The labels that families of several topics share: their names, their values, and what `ssdpulse metrics` says of
+// The labels that families of several topics share: their names, their values, and what `ssdpulse metrics` prints about
 // them.
 #pragma once
 

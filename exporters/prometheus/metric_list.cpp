@@ -100,7 +100,7 @@ std::string text_of(const LabelDescription& label) {
                               : fmt::format("{} ({})", label.meaning, fmt::join(label.values, ", "));
 }
 
-/// Lines of at most kColumns, each indented, the first one less.
+/// Lines of at most kColumns, each indented, the first one separately.
 std::string wrapped(std::string_view text, std::size_t first_indent, std::size_t indent) {
   std::string result(first_indent, ' ');
   std::size_t column = first_indent;
@@ -119,7 +119,7 @@ std::string wrapped(std::string_view text, std::size_t first_indent, std::size_t
   return result;
 }
 
-/// As mdoc wants it: each sentence on a line of its own.
+/// As mdoc expects it: each sentence on a line of its own.
 std::string escaped(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {

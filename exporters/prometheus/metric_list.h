@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of every metric that ssdpulse exports, for people and programs: what `ssdpulse metrics` prints.
-// Comes from the tables that pages are made of, so it cannot disagree with them.
+// Comes from the tables that pages are made from, so it cannot disagree with them.
 #pragma once
 
 #include <string>
@@ -11,8 +11,7 @@ namespace ssdpulse::exposition {
 std::string metric_list_text();
 
 /// {"metrics": [{"name", "topic", "group", "type", "unit", "labels": [{"name", "values", "meaning"}], "help",
-/// "absent_when"}]} `values` is null where they are not enumerated, `absent_when` null where the family is always
-/// there.
+/// "absent_when"}]} `values` is null if they are not enumerated, `absent_when` is null if the family is always there.
 std::string metric_list_json();
 
 /// The manual page ssdpulse-metrics(7), in mdoc.

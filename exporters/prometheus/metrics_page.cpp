@@ -81,7 +81,7 @@ class MetricsPage::Renderings {
     return slot.body;
   }
 
-  // Its bytes count until the last client has them.
+  // Its bytes count until the last client has received them.
   std::shared_ptr<const Body> counted(Body body) {
     const std::size_t bytes = body.bytes.size();
     *held_ += bytes;
@@ -94,7 +94,7 @@ class MetricsPage::Renderings {
   const std::shared_ptr<const model::Snapshot> snapshot_;
   std::atomic<std::uint64_t>& count_;
   const Held held_;
-  std::mutex mutex_;  // of the two below; never held while rendering
+  std::mutex mutex_;  // protects the two below; never held while rendering
   std::size_t counted_ = 0;
   std::map<unsigned long, Selection> selections_;
 };

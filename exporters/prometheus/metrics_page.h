@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MetricsPage: the page of one Snapshot in the format and coding that the client prefers.
 // Owns the bytes of the newest Snapshot: each (format, coding) is rendered at most once per Snapshot, on first demand,
-// and every client shares them. Knows nothing of sockets.
+// and every client shares them. Knows nothing about sockets.
 #pragma once
 
 #include <atomic>
@@ -23,32 +23,32 @@ struct Body {
   std::string bytes;
 };
 
-/// Thread-safe. Callers who want the same rendering at the same time wait for the one that makes it; none holds a
-/// lock once the body is returned, however slowly it is sent. Memory: six bodies of the usual selection of groups and
-/// of the whole page for each Snapshot of which one is still being sent, and kMostBytes of other selections.
+/// Thread-safe. Callers that need the same rendering at the same time wait for the one that makes it; none holds a
+/// lock once the body is returned, however slowly it is sent. Memory: six bodies each of the usual selection of groups
+/// and of the whole page, for each Snapshot of which one is still being sent, and kMostBytes of other selections.
 class MetricsPage {
  public:
-  /// Selections of groups that are rendered of one Snapshot besides the usual one and the whole page: whoever asks for
-  /// more has to wait for the next. A handful of servers with needs of their own; each may cost six renderings a
-  /// second.
+  /// Selections of groups that are rendered per Snapshot besides the usual one and the whole page: further ones have to
+  /// wait for the next. Enough for a handful of servers with needs of their own; each may cost six renderings a second.
   static constexpr std::size_t kMostSelections = 4;
-  /// What the bodies of such selections may hold together, those still being sent included: a client that reads slowly
-  /// holds one for as long as its connection lasts. Three whole text pages of 64 busy disks.
+  /// The most that the bodies of such selections may hold together, including those still being sent: a client that
+  /// reads slowly holds one for as long as its connection lasts. Enough for three whole text pages of 64 busy disks.
   static constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 
-  /// `usual`: the selection that is rendered whatever else was asked for, so that nobody keeps a scrape from its page.
+  /// `usual`: the selection that is rendered whatever else is requested, so that no client keeps a scrape from its
+  /// page.
   explicit MetricsPage(model::MetricGroups usual = model::all_metric_groups());
   ~MetricsPage();
 
   /// `snapshot` must not be null. One with a smaller number than an earlier call's gets the newer page, so that
   /// requests that overtake each other render nothing twice. `native_alone`: see choose_format. Null: too many
-  /// different selections of groups were asked for of this Snapshot, or their bodies hold too much.
+  /// different selections of groups were requested for this Snapshot, or their bodies hold too much.
   [[nodiscard]] std::shared_ptr<const Body> get(const std::shared_ptr<const model::Snapshot>& snapshot,
                                                 std::string_view accept, std::string_view accept_encoding,
                                                 bool native_alone = false,
                                                 model::MetricGroups groups = model::all_metric_groups());
 
-  /// How many renderings were made so far, each format and coding by itself.
+  /// How many renderings have been made; each format and coding counts.
   [[nodiscard]] std::uint64_t renderings() const;
 
  private:

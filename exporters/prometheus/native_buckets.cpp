@@ -10,7 +10,7 @@ NativeBuckets native_buckets(std::span<const std::uint64_t> counts, std::int32_t
   bool in_span = false;
   for (const std::uint64_t count : counts) {
     if (count == 0) {
-      // The gap counts on from an open span's end.
+      // After an open span, the gap counts from its end.
       gap = in_span ? 1 : gap + 1;
       in_span = false;
       continue;

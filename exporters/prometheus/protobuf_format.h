@@ -15,8 +15,8 @@ inline constexpr const char* kProtobufContentType =
     "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited";
 
 enum class Buckets : std::uint8_t {
-  native_and_classic,  // who stores no native histograms takes the others
-  native,              // a quarter less
+  native_and_classic,  // a server that stores no native histograms takes the others
+  native,              // a quarter smaller
 };
 
 std::string render_protobuf(const std::vector<Family>& families, Buckets buckets = Buckets::native_and_classic);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Histograms are nine tenths of a page and written here: a stream per number made them six times as expensive.
+// Histograms are nine tenths of a page and are written here: a stream per number made them six times as expensive.
 #include "exporters/prometheus/text_format.h"
 
 #include <prometheus/text_serializer.h>
@@ -51,7 +51,7 @@ void append_escaped(std::string_view value, std::string& page) {
   }
 }
 
-/// `{a="b",` of a sample: what its lines begin with, to be ended by one more label or, less its comma, by a brace.
+/// `{a="b",`: how the lines of a sample begin, to be ended by one more label, or by a brace instead of the comma.
 std::string opening(const Labels& labels) {
   std::string text = "{";
   for (const auto& label : labels) {
@@ -62,7 +62,7 @@ std::string opening(const Labels& labels) {
   return text;
 }
 
-/// Of all histograms of one family, in digits.
+/// The bounds of all histograms of one family, in digits.
 std::vector<std::string> classic_bounds(const Family& family) {
   std::vector<std::string> bounds;
   std::array<char, 32> room;

@@ -67,7 +67,7 @@ std::string data_uri(const Bitmap& bitmap) {
   append(bytes, static_cast<std::uint32_t>(bitmap.width), 4);
   append(bytes, static_cast<std::uint32_t>(height), 4);
   append(bytes, 1, 2);  // plane
-  append(bytes, 8, 2);  // bits a pixel
+  append(bytes, 8, 2);  // bits per pixel
   append(bytes, 0, 4);  // not compressed
   append(bytes, static_cast<std::uint32_t>(stride * height), 4);
   append(bytes, 0, 4);  // no size on paper

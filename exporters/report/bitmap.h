@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small picture for a page: 256 colours, as a data: URI. For the files of this room alone.
+// A small picture for a page: 256 colours, as a data: URI. Only for the files of this room.
 #pragma once
 
 #include <array>
@@ -15,18 +15,18 @@ struct Colour {
   std::uint8_t blue = 0;
 };
 
-/// Cividis (Nunez and others, 2018), which the colour-blind read like everybody else: 0 light, 1 dark.
+/// Cividis (Nunez and others, 2018), which the colour-blind read as well as everybody else: 0 light, 1 dark.
 Colour cividis(double share);
 std::string css(const Colour& colour);
 
-/// Rows from the top, each `width` bytes that are places in the palette.
+/// Rows from the top, each of `width` bytes that are indexes into the palette.
 struct Bitmap {
   std::size_t width = 0;
   std::vector<std::uint8_t> pixels;
   std::array<Colour, 256> palette{};
 };
 
-/// Windows bitmap, which every browser shows and which needs no library, in base64.
+/// A Windows bitmap in base64, which every browser shows and which needs no library.
 std::string data_uri(const Bitmap& bitmap);
 
 }  // namespace ssdpulse::report

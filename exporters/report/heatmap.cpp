@@ -54,7 +54,7 @@ std::vector<Column> columns_of(const Side& side, model::Latency latency) {
   return columns;
 }
 
-/// I/Os a minute of a row; rows count from the lowest latency.
+/// I/Os per minute in a row; rows count from the lowest latency.
 double cell(const Column& column, const HeatScale& scale, std::size_t row) {
   std::uint64_t count = 0;
   for (std::size_t i = 0; i < scale.merged; ++i) {
@@ -78,17 +78,17 @@ constexpr std::uint8_t kNone = 0;
 constexpr std::uint8_t kGap = 255;
 constexpr int kLevels = 254;
 
-/// 0 for none; else the place of a count in the palette, by its logarithm.
+/// 0 for none; else the index of a count in the palette, by its logarithm.
 std::uint8_t level(double count, double most) {
   if (count <= 0) {
     return kNone;
   }
-  constexpr double kLeast = 1.0 / 60;  // one I/O an hour
+  constexpr double kLeast = 1.0 / 60;  // one I/O per hour
   const double share = std::log(std::max(count, kLeast) / kLeast) / std::log(std::max(most, 1.0) / kLeast);
   return static_cast<std::uint8_t>(1 + std::lround(std::clamp(share, 0.0, 1.0) * (kLevels - 1)));
 }
 
-/// The rows of the scale, a gap and the row of what is out of range on both sides.
+/// The rows of the scale, with a gap and a row for what is out of range on both sides.
 Bitmap bitmap_of(const std::vector<Column>& columns, const HeatScale& scale) {
   Bitmap bitmap;
   bitmap.width = columns.size();
@@ -152,9 +152,9 @@ std::string hatches(const std::vector<Column>& columns) {
   return svg;
 }
 
-/// A quantile of each column that has enough of them.
+/// A quantile of each column that has enough I/Os.
 std::string line(const std::vector<Column>& columns, const HeatScale& scale, double share, const char* dashes) {
-  constexpr std::uint64_t kLeastBeyond = 3;  // a line of many points shows by itself how sure it is
+  constexpr std::uint64_t kLeastBeyond = 3;  // a line of many points itself shows how certain it is
   const double width = kWidth / static_cast<double>(columns.size());
   std::string path;
   bool drawing = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A window as a picture: time by latency, the colour is how many I/Os a minute. For the files of this room alone.
+// A window as a picture: latency over time, the colour shows I/Os per minute. Only for the files of this room.
 //
-// Three states that never look alike: none (ground), a time that was not measured (hatched), out of range (rows of
+// Three states that never look alike: none (background), a time that was not measured (hatched), out of range (rows of
 // their own at the top and the bottom).
 #pragma once
 
@@ -14,17 +14,17 @@
 
 namespace ssdpulse::report {
 
-/// One scale for both windows: words from `first` to `last`, `merged` of them a row.
+/// One scale for both windows: words from `first` to `last`, `merged` of them per row.
 struct HeatScale {
   std::size_t first = 0;
   std::size_t last = 0;
   std::size_t merged = 1;
-  double most = 0;  // I/Os a minute in one cell
+  double most = 0;  // I/Os per minute in one cell
 
   [[nodiscard]] std::size_t rows() const { return (last - first) / merged + 1; }
 };
 
-/// Nothing where neither has an I/O.
+/// Nothing if neither has an I/O.
 std::optional<HeatScale> heat_scale(const std::vector<const analysis::comparison::Side*>& sides,
                                     model::Latency latency);
 

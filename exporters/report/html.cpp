@@ -55,7 +55,7 @@ std::string html_escaped(const std::string& from_outside) {
   return result;
 }
 
-/// A shape beside the colour.
+/// A shape in addition to the colour.
 std::string cell_html(const std::string& field) {
   if (field == name(Verdict::better)) {
     return "<td class=\"better\">&#9660; better</td>";
@@ -161,7 +161,7 @@ void print_html(const Report& report, std::ostream& out) {
       html += "<p>mark " + minute_text(mark.at) + ": " + html_escaped(mark.text) + "</p>\n";
     }
   }
-  // Tables first: they are small. What is left is for pictures.
+  // Tables first: they are small. The remaining room is for pictures.
   std::vector<std::pair<std::string, std::string>> parts;
   std::size_t size = html.size() + kForTheEnd;
   for (const DeviceReport& device : report.devices) {

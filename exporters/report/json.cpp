@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times are seconds since the epoch; all else is in base units, changes are ratios after / before. What is not known is
+// Times are seconds since the epoch; all else is in base units, changes are ratios after / before. Unknown values are
 // null.
 #include <cmath>
 #include <nlohmann/json.hpp>

@@ -9,7 +9,7 @@ namespace ssdpulse::report {
 
 namespace {
 
-/// Printable ASCII, and nothing that Markdown or the HTML in it obeys.
+/// Printable ASCII, and nothing that Markdown or the HTML in it interprets.
 std::string markdown_escaped(const std::string& text) {
   constexpr std::string_view kSpecial = "\\`*_{}[]()<>#+-.!|~&";
   std::string result;
@@ -22,7 +22,7 @@ std::string markdown_escaped(const std::string& text) {
   return result;
 }
 
-/// Our own words: no pipe in them.
+/// For our own words, which contain no pipe.
 void print_table(const Table& table, std::ostream& out) {
   for (std::size_t row = 0; row < table.size(); ++row) {
     for (const std::string& field : table[row]) {

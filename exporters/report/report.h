@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is reported of some disks: a comparison of each, and the minutes behind it. Values in, bytes out.
+// What is reported about some disks: a comparison of each, and the minutes behind it. Values in, bytes out.
 //
-// Names of devices, models, settings and marks come from outside: each form shows them without bytes that it obeys.
+// Names of devices, models, settings and marks come from outside: each form shows them without bytes that it would
+// interpret.
 #pragma once
 
 #include <ostream>
@@ -29,8 +30,8 @@ void print_text(const Report& report, std::ostream& out);
 void print_markdown(const Report& report, std::ostream& out);
 void print_json(const Report& report, std::ostream& out);
 
-/// One page that needs nothing else: no script, no request. At most kMostHtmlBytes; devices beyond that are named
-/// alone.
+/// One page that needs nothing else: no script, no request. At most kMostHtmlBytes; devices that do not fit are left
+/// out.
 void print_html(const Report& report, std::ostream& out);
 inline constexpr std::size_t kMostHtmlBytes = 300'000;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How are the figures of a report written for people? For the files of this room alone.
+// How are the figures of a report written for people? Only for the files of this room.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ std::string value_text(std::optional<double> value, Unit unit);
 /// "-12 % (-18 to -5)": the change and its interval.
 std::string change_text(const std::optional<Change>& change);
 
-/// "1.2M", "340 GB" of the rows of wear.
+/// "1.2M", "340 GB" for the rows about wear.
 std::string count_text(const Row& row, double count);
 
 /// "2026-11-23 09:00 to 17:00 UTC"
@@ -36,7 +36,7 @@ using Table = std::vector<std::vector<std::string>>;
 Table verdict_table(const Comparison& comparison);
 Table load_table(const Comparison& comparison);
 
-/// What is said of rows below the table: "reads p99: cannot tell: ... ".
+/// The remarks on rows, below the table: "reads p99: cannot tell: ... ".
 std::vector<std::string> row_remarks(const Comparison& comparison);
 
 /// "better 3, same 2, cannot tell 1"

@@ -14,8 +14,8 @@ namespace ssdpulse::terminal {
 /// {"devices": [{"device", "size_bytes", "transport", "model", "serial", "firmware", "wwid", "scheduler", "queues",
 /// "queue_depth", "rotational", "discard", "write_back_cache", "iostats", "state", "write_hints", "write_separation"}],
 /// "drives": [{"controller", "devices", "firmware", "log_pages", "write_amplification_source", "reason", "failure"}],
-/// "drives_failure"}. Texts that there are not are empty. Null: what is not known, `failure` of a drive that answered,
-/// and `drives_failure` where the drives could be asked. `state`: measured, excluded, stacked or empty.
+/// "drives_failure"}. Missing texts are empty. Null: what is not known, `failure` of a drive that answered, and
+/// `drives_failure` if the drives could be asked. `state`: measured, excluded, stacked or empty.
 std::string devices_json(const model::Inventory& inventory, const DriveList& drives,
                          const std::vector<HintLine>& hints);
 

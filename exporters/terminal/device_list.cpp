@@ -35,7 +35,7 @@ void print_devices(const model::Inventory& inventory, std::ostream& out) {
   print_table(rows, out);
 }
 
-/// People tag their writes for years without knowing that nothing arrives.
+/// People tag their writes for years without knowing that no hint arrives.
 void print_hint_paths(const std::vector<HintLine>& lines, std::ostream& out) {
   std::vector<std::vector<std::string>> rows{{"DEVICE", "WRITE HINTS", "THE DRIVE"}};
   for (const HintLine& line : lines) {

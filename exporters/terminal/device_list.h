@@ -20,10 +20,10 @@ struct HintLine {
   model::WriteHintPath path;
 };
 
-/// Prints nothing where there is no device.
+/// Prints nothing if there is no device.
 void print_hint_paths(const std::vector<HintLine>& lines, std::ostream& out);
 
-/// Prints nothing where I/O is accounted below the root, or nothing is known.
+/// Prints nothing if I/O is accounted below the root, or nothing is known.
 void print_io_accounting(model::IoAccounting accounting, std::ostream& out);
 
 }  // namespace ssdpulse::terminal

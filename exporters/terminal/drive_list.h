@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which NVMe drives does this host have, what can each tell, and where would its write amplification come from?
+// Which NVMe drives does this host have, what can each report, and where would its write amplification come from?
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ struct DriveLine {
   std::string controller;
   std::vector<std::string> namespaces;
   std::string firmware;
-  std::vector<std::string> log_pages;  // that it answers with
+  std::vector<std::string> log_pages;  // that it provides
   std::string source;                  // of its write amplification; empty: unknown
   std::string reason;                  // why this source
   std::optional<std::string> failure;  // why it cannot be read; absent: it can
@@ -25,7 +25,7 @@ struct DriveList {
   std::string failure;  // empty: they were asked
 };
 
-/// Prints nothing where there is no drive.
+/// Prints nothing if there is no drive.
 void print_drives(const std::vector<DriveLine>& lines, std::ostream& out);
 
 }  // namespace ssdpulse::terminal

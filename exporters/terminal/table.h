@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists on a terminal, in columns as wide as needed and without bytes that a terminal would obey.
+// Lists on a terminal, in columns as wide as needed and without bytes that a terminal would interpret.
 #pragma once
 
 #include <ostream>

@@ -40,7 +40,7 @@ void BlockDraws::add_up(std::vector<double>& starts, const MinuteSums& sums, std
   starts.resize(minutes_ * width_);
   std::vector<double> sum(width_);
   for (std::size_t start = 0; start < minutes_; ++start) {
-    // Each from scratch: what a running sum loses to rounding would stay in it.
+    // Each from scratch: a running sum would keep its rounding errors.
     std::fill(sum.begin(), sum.end(), 0.0);
     for (std::size_t i = 0; i < length; ++i) {
       add(sum, sums.minute((start + i) % minutes_).data());

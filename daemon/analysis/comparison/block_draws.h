@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // BlockDraws: the circular block bootstrap of sums over minutes.
 //
-// Each draw puts together as many minutes as there were, in blocks of neighbours (the last minute's neighbour is the
-// first), and adds up what they hold. Minutes in a row are alike, and so are the I/Os of one: whoever draws them one by
-// one believes in far too narrow an interval. Pure; the same seed gives the same draws on every machine.
+// Each draw combines as many minutes as there were, in blocks of neighbours (the last minute's neighbour is the first),
+// and adds up their contents. Consecutive minutes are alike, and so are the I/Os within one: drawing them one by one
+// would give far too narrow an interval. Pure; the same seed gives the same draws on every machine.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace ssdpulse::analysis::comparison {
 
-/// What can be added up, `width` numbers for each minute, one minute after the other.
+/// Numbers to be added up: `width` of them for each minute, minute by minute.
 struct MinuteSums {
   std::size_t width = 0;
   std::vector<double> cells;

@@ -26,10 +26,10 @@ std::vector<double> autocovariances(std::span<const double> series, std::size_t 
   return result;
 }
 
-/// 1 up to a half, then down to 0 at 1.
+/// 1 up to one half, then falling to 0 at 1.
 double flat_top(double at) { return std::clamp(2 * (1 - std::fabs(at)), 0.0, 1.0); }
 
-/// The last lag before a run of `run` autocorrelations that cannot be told from none.
+/// The last lag before a run of `run` autocorrelations that are indistinguishable from zero.
 std::size_t last_lag(const std::vector<double>& covariance, std::size_t run, double count) {
   const double threshold = 2 * std::sqrt(std::log10(count) / count) * covariance[0];
   std::size_t quiet = 0;

@@ -20,7 +20,7 @@ std::optional<double> value_of(const Columns& columns, const MinuteSums& sums) {
   return value ? std::optional(std::exp(*value)) : columns.figure.value_of_none(total);
 }
 
-/// Absent, with the reason in the row, where the minutes are too few.
+/// Absent, with the reason in the row, if there are too few minutes.
 std::optional<Change> change_of(Row& row, const RowPlan& plan, const Figure& figure, const MinuteSums& before,
                                 const MinuteSums& after, EstimateSettings chance, double hours) {
   if (before.cells == after.cells) {
@@ -92,7 +92,7 @@ std::optional<Row> latency_row(const Question& question, const RowPlan& plan, co
     row.hours_needed.reset();
     row.adjusted = change_of(row, plan, columns.figure, weighted(columns.before, match.before),
                              weighted(columns.after, match.after), question.chance, hours);
-    row.raw = row.adjusted ? row.raw : std::nullopt;  // no verdict of another load than the one asked for
+    row.raw = row.adjusted ? row.raw : std::nullopt;  // no verdict about a load other than the one asked for
   }
   if (plan.usual) {
     compare_usual_minutes(row, plan, columns);
@@ -100,7 +100,7 @@ std::optional<Row> latency_row(const Question& question, const RowPlan& plan, co
   return row;
 }
 
-/// What a drive wears in a day goes with what is written in a day: no weight of minutes takes that out.
+/// A drive's wear per day depends on the bytes written per day: weighting the minutes cannot remove that.
 bool goes_with_load(const Row& row) { return row.id == "wear.media_bytes" || row.id == "wear.percentage_used"; }
 
 void judge(Comparison& comparison) {
@@ -128,7 +128,7 @@ void judge(Comparison& comparison) {
   }
 }
 
-/// By more than what makes no difference.
+/// Whether the load differs by more than the margin that makes no difference.
 bool differs(const std::vector<LoadRow>& rows) {
   return std::any_of(rows.begin(), rows.end(), [](const LoadRow& row) {
     const bool counts =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparison: what is different on one disk between two windows of time, how sure that is, and what cannot be said.
+// Comparison: what is different on one disk between two windows of time, how certain that is, and what is unknown.
 //
 // How the verdicts are made: deploy/docs/report.md. Pure: no I/O, no clock; the same seed gives the same answer.
 #pragma once
@@ -15,11 +15,11 @@
 
 namespace ssdpulse::analysis::comparison {
 
-/// What is known of one window.
+/// What is known about one window.
 struct Side {
   model::Window window;
-  std::vector<model::MinuteOf> minutes;  // rising
-  std::vector<model::PastWear> wear;     // rising; the first one's bytes are since before the window and do not count
+  std::vector<model::MinuteOf> minutes;  // in order of time
+  std::vector<model::PastWear> wear;     // likewise; the first one's bytes are from before the window and do not count
 };
 
 struct Question {
@@ -27,11 +27,11 @@ struct Question {
   std::optional<Side> before;  // absent: one window alone, without verdicts
   Side after;
   std::vector<model::MinuteOf> between;        // what happened between the windows
-  std::vector<model::SettingChange> settings;  // from the begin of the first window to the end of the second
+  std::vector<model::SettingChange> settings;  // from the beginning of the first window to the end of the second
   std::vector<model::Mark> marks;              // likewise
   std::optional<double> capacity_bytes = {};
   EstimateSettings chance = {};
-  double time_scale = 1;  // how much faster than the host's the clock of the recorder ran: other than 1 in tests
+  double time_scale = 1;  // how much faster the recorder's clock ran than the host's: other than 1 only in tests
 };
 
 enum class Unit : std::uint8_t {
@@ -53,19 +53,19 @@ struct Row {
   Unit unit = Unit::seconds;
   std::optional<double> before = {};
   std::optional<double> after = {};
-  double n_before = 0;  // I/Os; of wear, bytes from the host
+  double n_before = 0;  // I/Os; for wear, bytes from the host
   double n_after = 0;
   std::optional<Change> raw = {};
-  std::optional<Change> adjusted = {};      // for the load of before; only where the load differs
+  std::optional<Change> adjusted = {};      // to the load before; only if the load differs
   std::optional<double> usual = {};         // ratio of the usual minutes
   std::optional<Verdict> verdict = {};      // absent with one window
-  std::string reason = {};                  // of cannot_tell and not_comparable
-  std::optional<double> hours_needed = {};  // of each window, where more of the same would decide
+  std::string reason = {};                  // for cannot_tell and not_comparable
+  std::optional<double> hours_needed = {};  // of each window, if more of the same would decide
 
   [[nodiscard]] const std::optional<Change>& answer() const { return adjusted ? adjusted : raw; }
 };
 
-/// Shown beside: no verdict, as more or less of it is neither good nor bad.
+/// Shown alongside, without a verdict: more or less of it is neither good nor bad.
 struct LoadRow {
   std::string id;
   std::string what;
@@ -74,7 +74,7 @@ struct LoadRow {
   std::optional<double> after = {};
 };
 
-/// What has to be known to read the table, and what it does not say.
+/// What the reader of the table has to know, and what it does not show.
 struct Note {
   std::string id;  // stable: several-settings
   std::string text;
@@ -97,7 +97,7 @@ struct Comparison {
 /// Calls `progress` with a share from 0 to 1, now and then.
 Comparison compare(const Question& question, const std::function<void(double)>& progress = {});
 
-/// Whether a row is worse.
+/// Whether any row is worse.
 bool any_worse(const Comparison& comparison);
 
 }  // namespace ssdpulse::analysis::comparison

@@ -12,10 +12,10 @@ namespace ssdpulse::analysis::comparison {
 namespace {
 
 constexpr double kLeastBlocks = 8;
-// Circular blocks overlap: a variance of theirs is as certain as one of half as many more (Meketon and Schmeiser 1984).
+// Circular blocks overlap: their variance is as certain as that of 1.5 times as many (Meketon and Schmeiser 1984).
 constexpr double kOverlap = 1.5;
 
-/// By how much each minute moves the figure: what it would be without that minute.
+/// How much each minute moves the figure, compared with its value without that minute.
 std::vector<double> influences(const MinuteSums& sums, const std::vector<double>& total, const Figure& figure,
                                double log_value) {
   std::vector<double> result(sums.minutes());
@@ -28,8 +28,8 @@ std::vector<double> influences(const MinuteSums& sums, const std::vector<double>
   return result;
 }
 
-/// Blocks forget that their ends are alike, and that a mean is nearer to its own minutes than the true one: what they
-/// lack, of a series in which each minute takes over `correlation` of the one before.
+/// Blocks ignore that their ends are alike, and that a mean is closer to its own minutes than the true mean is. By what
+/// factor is their variance too small, if each minute takes over `correlation` of the one before?
 double missing_variance(double correlation, double block, double minutes) {
   constexpr double kMost = 0.97;
   const double corrected = std::clamp(correlation + (1 + 3 * correlation) / minutes, 0.0, kMost);  // Kendall 1954
@@ -45,7 +45,7 @@ double missing_variance(double correlation, double block, double minutes) {
   return whole / std::max(seen - block * whole / minutes, kLeastSeen * whole);
 }
 
-/// As many equal blocks would be as uneven.
+/// The effective number of blocks: fewer than there are if the mass is uneven.
 double carrying_blocks(const std::vector<double>& masses, std::size_t block) {
   double sum = 0;
   double squares = 0;
@@ -95,7 +95,7 @@ std::optional<Estimate> estimate(const MinuteSums& sums, const Figure& figure, c
   }
   const double carrying = std::clamp(carrying_blocks(masses, result.block_minutes), 1.0, minutes / block);
   result.blocks = carrying;
-  // That a variance of few blocks is itself uncertain is counted here, by Student's distribution, and nowhere else.
+  // A variance from few blocks is itself uncertain: that is included here, by Student's distribution, and nowhere else.
   result.degrees = std::max(1.0, kOverlap * (result.blocks - 1));
   result.variance = variance_of_draws(sums, result.block_minutes, figure, settings, *log_value) *
                     missing_variance(length.autocorrelation, block, minutes);

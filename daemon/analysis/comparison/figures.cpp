@@ -66,7 +66,7 @@ void widen(Range& range, const Latencies& histogram, const std::vector<model::Mi
   }
 }
 
-/// The words of a range alone: a tenth of all, and ten times as fast.
+/// Only the words of a range: a tenth of all of them, and ten times as fast.
 MinuteSums histogram_sums(const Latencies& histogram, const std::vector<model::MinuteOf>& minutes, const Range& range) {
   MinuteSums sums;
   sums.width = range.last - range.first + 1;

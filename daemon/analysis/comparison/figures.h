@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of a report, and how each is taken from minutes. For the files of this room alone.
+// The figures of a report, and how each is computed from minutes. Only for the files of this directory.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace ssdpulse::analysis::comparison {
 
-/// What a figure needs of both windows: sums with the same columns.
+/// What a figure needs from both windows: sums with the same columns.
 struct Columns {
   MinuteSums before;
   MinuteSums after;
@@ -28,21 +28,21 @@ struct RowPlan {
   double quantile = 0;
   std::vector<model::Latency> numerator = {};  // ... or the ratio of two sums of times
   std::vector<model::Latency> denominator = {};
-  bool usual = false;  // of the usual minute, too
+  bool usual = false;  // also for the usual minute
 };
 std::vector<RowPlan> latency_rows();
 
 /// The ratio of two sums.
 Figure ratio_figure();
 
-/// I/Os behind it.
+/// The number of I/Os behind a row.
 double samples(const RowPlan& plan, const std::vector<model::MinuteOf>& minutes);
 Columns columns_of(const RowPlan& plan, const std::vector<model::MinuteOf>& before,
                    const std::vector<model::MinuteOf>& after);
-/// Logarithms, of the minutes that have enough samples.
+/// The figure's logarithm in each minute that has enough samples.
 std::vector<double> of_each_minute(const MinuteSums& sums, const Figure& figure, double least_samples);
 
-/// Each minute with its weight; those of none are left out.
+/// Each minute multiplied by its weight; minutes without a weight are left out.
 MinuteSums weighted(const MinuteSums& sums, const std::vector<double>& weights);
 
 std::vector<LoadRow> load_rows(const Question& question);
@@ -53,7 +53,7 @@ double bytes_of(const std::vector<model::MinuteOf>& minutes, model::Operation op
 /// Write amplification and wear: rows without a verdict yet.
 std::vector<Row> wear_rows(const Question& question);
 
-/// What is to be known beside the table; a verdict that may not be given is taken back.
+/// Notes to go with the table; a verdict that must not be given is withdrawn.
 void add_notes(const Question& question, Comparison& comparison);
 
 }  // namespace ssdpulse::analysis::comparison

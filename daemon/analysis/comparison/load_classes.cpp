@@ -14,9 +14,9 @@ constexpr double kMostClasses = 5;
 constexpr double kApart = 1.5;
 constexpr double kIdle = 65536;  // bytes per second
 
-/// Classes of equal width in logarithms, from the least rate on.
+/// Classes of equal width in logarithms, starting at the lowest rate.
 struct Scale {
-  double least = 0;  // logarithm, as the next
+  double least = 0;  // logarithm, like `width`
   double width = 1;
 };
 using Scales = std::array<Scale, 2>;

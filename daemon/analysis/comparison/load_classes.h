@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Was the load the same? Minutes are put into classes by what was read and written in them. Pure.
+// Was the load the same? Minutes are sorted into classes by how much was read and written in them. Pure.
 #pragma once
 
 #include <array>
@@ -12,16 +12,16 @@ namespace ssdpulse::analysis::comparison {
 using Rates = std::array<double, 2>;
 
 struct LoadMatch {
-  double common = 0;           // share of minutes in classes that both windows have: of the window with less
-  std::vector<double> before;  // weights of the minutes, 0 outside of the common classes
-  std::vector<double> after;   // such that each class has the share that it has before
+  double common = 0;           // share of minutes in classes that both windows have; the smaller of the two shares
+  std::vector<double> before;  // weights of the minutes, 0 outside the common classes
+  std::vector<double> after;   // they give each class the share that it has before
 };
 
-/// Less than this, and a latency of one window says nothing of the other.
+/// Below this, a latency of one window says nothing about the other.
 inline constexpr double kLeastCommon = 0.5;
 
-/// Up to five classes for each of the two, equally wide in logarithms over all minutes of both windows: at least half
-/// as much again, and all below 64 KiB/s is one.
+/// Up to five classes each for reads and writes, equally wide in logarithms over all minutes of both windows. Each
+/// class spans at least a factor of 1.5, and everything below 64 KiB/s is in one class.
 LoadMatch match_load(const std::vector<Rates>& before, const std::vector<Rates>& after);
 
 }  // namespace ssdpulse::analysis::comparison

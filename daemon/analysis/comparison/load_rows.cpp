@@ -70,7 +70,7 @@ Value sequential(Operation operation) {
   };
 }
 
-/// Little's law: the time that all spent, by the time that passed.
+/// Little's law: the total time of all I/Os divided by the time that passed.
 Value depth(Latency total) {
   return
       [=](const Side& side) { return ratio(in_flight_seconds(side.minutes, total), measured_seconds(side.minutes)); };

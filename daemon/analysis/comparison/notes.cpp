@@ -18,7 +18,7 @@ void note(Comparison& comparison, const char* id, std::string text) {
   comparison.notes.push_back({id, std::move(text)});
 }
 
-/// Which settings could have done it? One alone may have, of several none can be named.
+/// Which settings could be the cause? A single one may be; if there are several, none can be named.
 void note_settings(const Question& question, Comparison& comparison) {
   const auto between_windows = [&](const model::SettingChange& change) {
     return change.at >= question.before->window.to - std::chrono::minutes(1) && change.at <= question.after.window.from;
@@ -44,7 +44,7 @@ void note_settings(const Question& question, Comparison& comparison) {
        "one switch from before to after: change it back and again (A B A B) to be sure that it was not a coincidence");
 }
 
-/// Bytes that were discarded since the first window ended, beyond what was discarded at its rate.
+/// Bytes discarded since the first window ended, beyond what its rate of discards would give.
 double unusual_discards(const Question& question) {
   const double seconds = measured_seconds(question.before->minutes);
   const double usual = seconds > 0 ? bytes_of(question.before->minutes, Operation::discard) / seconds : 0;
@@ -92,7 +92,7 @@ void note_wear(const Question& question, Comparison& comparison) {
   }
 }
 
-/// `minutes` and what they should be.
+/// Notes that less was measured than the window's length, or that only hours are kept.
 void note_missing(Comparison& comparison, const char* id, const Side& side, const char* which, double time_scale) {
   const double whole = std::chrono::duration<double>(side.window.to - side.window.from).count() / time_scale;
   const double measured = measured_seconds(side.minutes);

@@ -17,32 +17,32 @@ inline constexpr std::array<std::string_view, 5> kVerdictNames{"better", "worse"
                                                                "not comparable"};
 constexpr std::string_view name(Verdict verdict) { return kVerdictNames[static_cast<std::size_t>(verdict)]; }
 
-/// Two windows that are as far apart as this are the same to whoever uses the disk.
+/// Two windows no further apart than this are the same to users of the disk.
 inline constexpr double kMargin = 0.10;
 inline constexpr double kConfidence = 0.95;
 
 /// after / before.
 struct Change {
   double ratio = 1;
-  double lower = 1;  // of the interval of kConfidence, for this row alone
+  double lower = 1;  // of the interval at kConfidence, for this row alone
   double upper = 1;
-  double p_value = 1;  // of a ratio this far from one that `resolution` allows, if nothing has changed
+  double p_value = 1;  // of a ratio this far beyond what `resolution` allows, if nothing has changed
 };
 
-/// `resolution`: a smaller change cannot be seen at all (0.044 of quantiles).
+/// `resolution`: a smaller change cannot be seen at all (0.044 for quantiles).
 Change change_between(const Estimate& before, const Estimate& after, double resolution);
 
-/// By bounds that hold for sure: no chance in it.
+/// From bounds that are certain: no chance is involved.
 Change change_within(double ratio, double lower, double upper);
 
-/// For each change, whether it is one, by Holm over all of them: at most 5 in 100 reports call any row better or worse
-/// that is not. Changes that are absent count for nothing.
+/// For each change, whether it is real, by Holm's method over all of them: at most 5 in 100 reports call any row better
+/// or worse that is not. Absent changes do not count.
 std::vector<bool> holm(const std::vector<std::optional<Change>>& changes);
 
-/// `shown`: by Holm. Less is better, in every row.
+/// `shown`: the result of holm(). Less is better in every row.
 Verdict verdict_of(const Change& change, bool shown, double margin = kMargin);
 
-/// How many times longer both windows would have to be, for a verdict; the interval shrinks with the root of time.
+/// How many times longer both windows must be for a verdict; the interval shrinks with the square root of time.
 double times_longer(const Change& change, double resolution, double margin = kMargin);
 
 }  // namespace ssdpulse::analysis::comparison

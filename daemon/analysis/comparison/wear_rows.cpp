@@ -10,7 +10,7 @@ namespace ssdpulse::analysis::comparison {
 
 namespace {
 
-/// What a drive wrote between two looks at its counters.
+/// What a drive wrote between two readings of its counters.
 struct Step {
   double media_bytes = 0;
   double host_bytes = 0;
@@ -20,7 +20,7 @@ struct Step {
 struct Wear {
   std::vector<Step> steps;
   Step sum;
-  Step grain;                  // by which the counters move: bytes that a sum can be off by
+  Step grain;                  // the steps in which the counters move: bytes that a sum can be off by
   std::optional<double> used;  // rise of the percentage used, 0.01 = one percent
 };
 
@@ -33,7 +33,7 @@ double grain_of(const std::vector<Step>& steps, double Step::*bytes) {
   return static_cast<double>(grain);
 }
 
-/// As many looks together as the counter needs to move once.
+/// Combines as many readings as the counter needs to move once.
 std::vector<Step> put_together(const std::vector<Step>& steps) {
   const auto moved = static_cast<std::size_t>(
       std::count_if(steps.begin(), steps.end(), [](const Step& s) { return s.media_bytes > 0; }));
@@ -95,7 +95,7 @@ Bounds bounds_of(const Wear& wear, double Step::*numerator, double Step::*denomi
       high > 0 ? (wear.sum.*numerator + wear.grain.*numerator) / high : HUGE_VAL};
 }
 
-/// What counters cannot show, and what chance does: the wider of both.
+/// The wider of the bounds from coarse counters and the interval from chance.
 Change widened(Change change, const Bounds& before, const Bounds& after) {
   change.lower = std::min(change.lower, after.lower / before.upper);
   change.upper = std::max(change.upper, before.lower > 0 ? after.upper / before.lower : HUGE_VAL);
@@ -107,7 +107,7 @@ Change widened(Change change, const Bounds& before, const Bounds& after) {
 
 constexpr double kLeastPrecision = 0.05;
 
-/// Whether counters this coarse give a ratio within 5 % (of a write amplification of 1.5).
+/// Whether counters this coarse give a ratio to within 5 % (at a write amplification of 1.5).
 bool enough_bytes(const Wear& wear) {
   return wear.sum.media_bytes > 0 &&
          wear.sum.host_bytes * kLeastPrecision >= wear.grain.host_bytes + wear.grain.media_bytes / 1.5;
@@ -142,7 +142,7 @@ std::optional<double> quotient(double numerator, double denominator) {
   return denominator > 0 ? std::optional(numerator / denominator) : std::nullopt;
 }
 
-/// The drive's own figure moves by whole percents, so two windows differ for sure or not at all.
+/// The drive's own figure moves in whole percents, so two windows certainly differ or not at all.
 void compute_used(Row& row, const Wear& before, const Wear& after) {
   constexpr double kGrain = 0.01;
   constexpr double kLeastRise = 2 * kGrain;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How does a model of megabytes keep its state across a restart of the daemon?
-// As numbers of fixed width, least significant byte first, and arrays of them. Bytes that are read are not trusted:
-// what does not fit makes the whole reading fail.
+// How does a model of several megabytes keep its state across a restart of the daemon?
+// As numbers of fixed width, least significant byte first, and arrays of them. The bytes that are read are not trusted:
+// anything that does not fit fails the whole read.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace ssdpulse::analysis {
 
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they are");
 
-/// FNV-1a by words: against a file that was damaged, not against one that was forged.
+/// FNV-1a by words: protects against a damaged file, not against a forged one.
 inline std::uint64_t checksum(std::string_view bytes) {
   std::uint64_t result = 0xCBF29CE484222325U;
   std::uint64_t word = 0;
@@ -64,7 +64,7 @@ class BinaryReader {
     static_assert((std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) || std::is_enum_v<T>);
     take(&value, sizeof value);
   }
-  /// Exactly as many as there are elements: the reader knows what it wants.
+  /// Exactly as many as there are elements: the caller knows how many it expects.
   template <typename T>
   void operator()(std::vector<T>& values) {
     std::uint64_t size = 0;
@@ -81,7 +81,7 @@ class BinaryReader {
   }
   void fail() { good_ = false; }
   [[nodiscard]] bool good() const { return good_; }
-  /// Whether all was well, and nothing is left.
+  /// Whether everything was read without an error, and nothing is left.
   [[nodiscard]] bool complete() const { return good_ && rest_.empty(); }
 
  private:

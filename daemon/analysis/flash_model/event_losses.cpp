@@ -20,7 +20,7 @@ void EventLosses::add(const Seen& seen, std::uint64_t drive_pages) {
     newest_ = (newest_ + 1) % parts_.size();
     parts_[newest_] = {};
   }
-  // Where it ends: what came at once stays, also if the host wrote more than the drive holds meanwhile.
+  // Counted where it ends: what came at once stays, even if the host wrote more than the drive holds meanwhile.
   Seen& part = parts_[newest_];
   part.writes += seen.writes;
   part.lost_writes += seen.lost_writes;

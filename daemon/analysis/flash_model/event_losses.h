@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which share of the events of the last drive write was lost?
-// What a lost event has left behind, a page that seems to hold data still or no more, is written again within about
-// that time.
+// What share of the events of the last drive write was lost?
+// The trace of a lost event, a page that wrongly seems to hold data or none, is written over within about that time.
 #pragma once
 
 #include <array>
@@ -24,7 +23,7 @@ class EventLosses {
     std::uint64_t discards = 0;
     std::uint64_t lost_discards = 0;
   };
-  /// What came while the host wrote `drive_pages`.
+  /// Adds what came while the host wrote `drive_pages`.
   void add(const Seen& seen, std::uint64_t drive_pages);
 
   struct Rates {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is a miniature drive told of the host's I/O?
+// What does a miniature drive learn about the host's I/O?
 // The kernel side samples (PageSample) and sends one event for each completed write, discard or write of zeroes that
-// holds a followed page; the indexes of those pages are consecutive. Beside them it counts every page that was written,
-// by hint, because the log moves with all of them. Completions may come in another order than they were issued: wear
-// does not mind, for two writes of a page that were in flight together have no order.
+// contains a followed page; the indexes of those pages are consecutive. It also counts every page that was written, by
+// hint, because the log moves with all of them. Completions may come in a different order than the I/Os were issued.
+// That does not matter for wear: two writes of a page that were in flight together have no order.
 #pragma once
 
 #include <chrono>
@@ -18,11 +18,11 @@ using model::FlashEvent;
 using model::FlashEventKind;
 using model::PagesByHint;
 
-/// What happened to one drive between two ticks. Events in the order in which they came.
+/// What happened to one drive between two ticks. Events are in the order in which they came.
 struct FlashTick {
   std::chrono::nanoseconds at{0};  // monotonic
   std::span<const FlashEvent> events;
-  PagesByHint written{};            // pages of the drive, exactly: those of events that were lost, too
+  PagesByHint written{};            // pages of the drive, exactly: including those of lost events
   std::uint64_t lost_writes = 0;    // events
   std::uint64_t lost_discards = 0;  // discards and zeroes
 };

@@ -9,12 +9,12 @@ namespace ssdpulse::analysis {
 namespace {
 
 constexpr double kFullDiscard = 0.95;  // of the drive holds nothing
-constexpr double kWarmAtUsual = 0.5;   // drive writes until anything is said, up to kUsual over-provisioning
+constexpr double kWarmAtUsual = 0.5;   // drive writes before anything is reported, up to kUsual over-provisioning
 constexpr double kUsual = 0.12;
 constexpr double kWarmAtMore = 1;
 constexpr double kWarmAfterGap = 0.25;
 
-/// The base and what-ifs that differ from it in the unknown pages only.
+/// Whether a what-if differs from the base only in the unknown pages.
 bool bounds_unknown(const WhatIf& what, WhatIf base) {
   base.unknown = UnknownPages::empty;
   return what == base;
@@ -27,7 +27,7 @@ std::uint64_t pages_of(double drive_writes, std::uint64_t drive_pages) {
 }  // namespace
 
 unsigned live_rate_bits(std::uint64_t drive_pages, std::uint64_t wanted_pages) {
-  constexpr unsigned kLeastBits = 8;  // 400 events of 100,000 writes, each some microseconds
+  constexpr unsigned kLeastBits = 8;  // 400 events in 100,000 writes, some microseconds each
   constexpr unsigned kLeastBitsOfSmall = 7;
   const bool small = drive_pages >> kLeastBits < FlashModel::kLeastFollowed;
   return std::max(small ? kLeastBitsOfSmall : kLeastBits, PageSample::rate_bits_for(drive_pages, wanted_pages));
@@ -74,7 +74,7 @@ void FlashModel::observe(const FlashTick& tick) {
   const bool was_empty = lifetimes_.unmapped_share() >= kFullDiscard;
   std::uint64_t discarded = 0;  // followed pages
   EventLosses::Seen seen{0, tick.lost_writes, 0, tick.lost_discards};
-  // When within the tick an event came is not known of each hint: evenly is near enough, for blocks are far larger.
+  // When in the tick each hint's pages were written is unknown: evenly is close enough, as blocks are far larger.
   PagesByHint told{};
   for (std::size_t i = 0; i < tick.events.size(); ++i) {
     PagesByHint now{};
@@ -190,7 +190,7 @@ const WindowMark* FlashModel::begin_of(model::FlashWindow window) const {
   return nullptr;
 }
 
-/// Of the first what-if, with what the losses and the unknown pages add to its bounds.
+/// The estimate of the first what-if, with bounds widened by the losses and the unknown pages.
 std::optional<Estimate> FlashModel::base(const WindowMark& from, const WindowMark& now) const {
   auto result = estimate(from.counts[0], now.counts[0], runs_[0].drive().replicates());
   if (!result) {

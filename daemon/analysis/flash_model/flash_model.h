@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does one drive relocate, by what the host writes? The model of one drive, fed with live events.
+// What does one drive relocate, given what the host writes? The model of one drive, fed with live events.
 //
 // How it is used: one thread of the daemon owns all models. Sources put events into a bounded queue, which that thread
-// empties once a tick, with the exact counts of pages that were read after the events; what does not fit is counted as
-// lost. Reports are made every half minute and handed to the snapshot. State is saved when the daemon stops, and at
+// empties once a tick, with exact counts of pages that were read after the events; events that do not fit are counted
+// as lost. Reports are made every ten seconds and passed to the snapshot. State is saved when the daemon stops, and at
 // most once an hour: see daemon/flash.
 //
-// Costs: 60 to 100 ns for each event, what-if and copy; 1.2 MB for a what-if at 65,536 followed pages, 1.8 MB for the
-// base. Pure: times come with the ticks. Not thread-safe.
+// Costs: 60 to 100 ns per event, what-if and copy; 1.2 MB for a what-if at 65,536 followed pages, 1.8 MB for the base.
+// Pure: times come with the ticks. Not thread-safe.
 #pragma once
 
 #include <memory>
@@ -26,8 +26,8 @@
 namespace ssdpulse::analysis {
 
 struct FlashModelSettings {
-  std::string serial;               // of the drive, and what else tells its data from others
-  std::uint64_t size_bytes = 0;     // all namespaces and what they leave unused
+  std::string serial;               // of the drive, and whatever else distinguishes its data
+  std::uint64_t size_bytes = 0;     // of all its namespaces
   std::uint64_t page_bytes = 4096;  // what the drive maps: its preferred write granularity
   unsigned rate_bits = 0;           // one of 2^rate_bits pages is followed; see live_rate_bits()
   std::uint32_t seed = 0;
@@ -37,25 +37,25 @@ struct FlashModelSettings {
 
 class FlashModel {
  public:
-  static constexpr std::uint64_t kLeastFollowed = 24576;      // pages: blocks of halves are too small with fewer
+  static constexpr std::uint64_t kLeastFollowed = 24576;      // pages; with fewer, the halves' blocks are too small
   static constexpr std::uint64_t kLeastSampledWrites = 1024;  // in a window: 1 % of noise
   static constexpr double kWidestBounds = 0.25;
   static constexpr double kMuchUnknown = 0.1;
-  static constexpr double kLongGap = 0.02;  // drive writes that nobody looked at
+  static constexpr double kLongGap = 0.02;  // drive writes that were not observed
 
   /// A drive of at least kLeastFollowed followed pages.
   explicit FlashModel(const FlashModelSettings& settings);
   [[nodiscard]] static bool possible(const FlashModelSettings& settings);
   [[nodiscard]] static std::size_t memory_bytes(const FlashModelSettings& settings);
 
-  /// Indexes beyond the sample, of a drive that was resized, are left out.
+  /// Indexes beyond the sample, of a drive that was resized, are ignored.
   void observe(const FlashTick& tick);
 
   /// After format, sanitize or creation: no page holds data, and nothing is unknown.
   void start_empty();
-  /// Memory is short: what-ifs beyond the first `most` are not asked any more.
+  /// Memory is short: drops the what-ifs beyond the first `most`.
   void keep_what_ifs(std::size_t most);
-  /// The host wrote so much while nobody looked.
+  /// The host wrote this much unobserved.
   void mark_gap(std::uint64_t bytes);
 
   [[nodiscard]] model::FlashReport report() const;
@@ -65,7 +65,7 @@ class FlashModel {
   [[nodiscard]] const std::vector<WhatIfRun>& runs() const { return runs_; }
 
   [[nodiscard]] std::string save() const;
-  /// What goes on bit for bit as what was saved; only of the same drive, size, seed and what-ifs. `at`: now.
+  /// A model that continues bit for bit as the saved one; only for the same drive, size, seed and what-ifs. `at`: now.
   static util::Result<std::unique_ptr<FlashModel>> restore(const FlashModelSettings& settings, std::string_view state,
                                                            std::chrono::nanoseconds at);
 
@@ -95,13 +95,13 @@ class FlashModel {
   WindowMarks marks_;
   std::chrono::nanoseconds now_{0};
   std::uint64_t written_ = 0;  // pages of the drive
-  std::uint64_t warm_at_ = 0;  // when so many were written
+  std::uint64_t warm_at_ = 0;  // once this many are written
   std::uint64_t sampled_writes_ = 0;
-  std::optional<std::uint64_t> full_discard_at_;  // when so many pages were written
+  std::optional<std::uint64_t> full_discard_at_;  // when this many pages were written
 };
 
-/// At most one of 256 pages, so that 100,000 writes a second cost no more than half a percent of a core; of drives
-/// below 24 GiB (4 KiB pages), which would have too few then, one of 128, at twice the cost.
+/// At most one in 256 pages, so that 100,000 writes a second cost no more than half a percent of a core; on drives
+/// below 24 GiB (4 KiB pages), which would then have too few, one in 128, at twice the cost.
 unsigned live_rate_bits(std::uint64_t drive_pages, std::uint64_t wanted_pages);
 
 }  // namespace ssdpulse::analysis

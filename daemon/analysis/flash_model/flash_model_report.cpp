@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model of one drive says, and what it keeps of itself.
+// What a model of one drive reports, and what it saves of its state.
 #include "daemon/analysis/flash_model/flash_model.h"
 #include "daemon/analysis/flash_model/hint_order.h"
 
 namespace ssdpulse::analysis {
 namespace {
 
-constexpr std::uint64_t kFormat = 0x31302D6873616C66;  // "flash-01"; another one for any other layout
+constexpr std::uint64_t kFormat = 0x31302D6873616C66;  // "flash-01"; a different one for any other layout
 constexpr std::array kQuantiles{0.1, 0.5, 0.9};
 
 void save_key(BinaryWriter& out, const FlashModelSettings& settings) {

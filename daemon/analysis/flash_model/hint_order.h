@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does data that was declared to live shorter live longer?
+// Does data that was declared to have the shorter life live longer?
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ inline constexpr std::uint64_t kLeastDistinctPages = 100;  // of a hint: resolut
 inline constexpr std::uint64_t kLeastDeaths = 100;
 inline constexpr double kLeastObserved = 0.25;  // drive writes
 
-/// Bytes are those that the host writes to a drive of `drive_bytes`.
+/// Lifetimes are in bytes that the host writes to a drive of `drive_bytes`.
 std::vector<model::HintOrderViolation> hint_order_violations(const Lifetimes& lifetimes, double drive_bytes);
 
 }  // namespace ssdpulse::analysis

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which data would be kept apart by a drive that goes by how long the version before lived?
-// Four classes of equal volume; their limits follow the lifetimes of late.
+// Which data would a drive keep apart that goes by how long the previous version lived?
+// Four classes of equal volume; their limits follow recent lifetimes.
 #pragma once
 
 #include <array>
@@ -15,14 +15,14 @@ class LifetimeClasses {
  public:
   static constexpr std::uint32_t kClasses = 4;
 
-  /// Of a page whose version before lived for this, in units of Lifetimes; absent: nobody knows, so for long.
+  /// For a page whose previous version lived this long, in units of Lifetimes; absent: unknown, so taken as long.
   std::uint32_t next(std::optional<std::uint32_t> lifetime);
 
   void save(BinaryWriter& out) const;
   bool restore(BinaryReader& in);
 
  private:
-  static constexpr std::uint64_t kLearnEvery = 4096;  // writes of the sample; what was learned before then weighs half
+  static constexpr std::uint64_t kLearnEvery = 4096;  // writes of the sample; what was learned before then counts half
 
   void learn();
 

@@ -10,7 +10,7 @@ namespace ssdpulse::analysis {
 namespace {
 
 constexpr double kNormal95 = 1.96;
-constexpr int kMostRounds = 500;  // of the fixed point; each brings it nearer by a factor
+constexpr int kMostRounds = 500;  // of the fixed-point iteration; each gets closer by a factor
 
 std::uint64_t total(const LifetimeHistogram& histogram) {
   return std::accumulate(histogram.counts.begin(), histogram.counts.end(), std::uint64_t{0});
@@ -43,7 +43,7 @@ double laps_until(double end, double lap) {
   return lap * whole * (whole - 1) / 2 + whole * (end - whole * lap);
 }
 
-/// Lifetimes are spread evenly over their bucket: with steps in it the fixed point would stop at one of them.
+/// Lifetimes are spread evenly over their bucket: with steps in it, the iteration would stop at one of them.
 double relocations(const LifetimeHistogram& histogram, double lap) {
   double result = 0;
   for (std::size_t bucket = 0; bucket < LifetimeHistogram::kBuckets; ++bucket) {
@@ -180,7 +180,7 @@ Lifetimes::Laps Lifetimes::laps() const {
 
 std::optional<double> Lifetimes::fifo_write_amplification(const Laps& from, const Laps& to,
                                                           double overprovisioning) const {
-  // In followed pages, of which the host writes as many in a drive write as there are.
+  // In followed pages: in one drive write, the host writes as many of them as there are.
   const double host = static_cast<double>(to.volume - from.volume) / static_cast<double>(drive_pages_) *
                       static_cast<double>(hint_.size());
   if (host <= 0) {

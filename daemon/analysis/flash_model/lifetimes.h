@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long does what is written live, by the hint it was written with?
-// The clock is what the host writes to the whole drive, in units of 1/65536 of it, so that lifetimes compare with
-// over-provisioning. A lifetime ends with the next write or discard of the page. What still lives counts, too, with its
-// age (Kaplan and Meier), or the longest lifetimes would be missing. Versions that were there before the start are left
-// out: nobody knows how old they are.
+// How long does written data live, by the hint it was written with?
+// The clock is the volume that the host writes to the whole drive, in units of 1/65536 of it, so that lifetimes can be
+// compared with over-provisioning. A lifetime ends with the next write or discard of the page. Versions that still live
+// count too, with their age (Kaplan and Meier), or the longest lifetimes would be missing. Versions from before the
+// start are left out: their age is unknown.
 //
-// The same lifetimes tell what a log with FIFO collection would relocate (fifo_write_amplification()): one that lives
-// tau is relocated once a lap of the log. That costs no simulation, but is right for scattered loads only: it is up to
-// twice what greedy collection does to files.
+// The same lifetimes show what a log with FIFO collection would relocate (fifo_write_amplification()): a version that
+// lives for tau is relocated once per lap of the log. That needs no simulation, but is right only for scattered loads:
+// for files it is up to twice what greedy collection relocates.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 
 namespace ssdpulse::analysis {
 
-/// Counts of lifetimes, 16 buckets an octave.
+/// Counts of lifetimes, 16 buckets per octave.
 class LifetimeHistogram {
  public:
   static constexpr std::size_t kBuckets = 16 * 29;
@@ -32,7 +32,7 @@ class LifetimeHistogram {
   std::vector<std::uint64_t> counts = std::vector<std::uint64_t>(kBuckets);
 };
 
-/// Of one quantile, in drive writes: pages that the host wrote, over those that the drive has.
+/// One quantile, in drive writes: pages that the host wrote divided by those that the drive has.
 struct LifetimeQuantile {
   double lifetime;
   double lower;  // 95 %, by Greenwood's formula
@@ -44,42 +44,42 @@ class Lifetimes {
   static constexpr std::size_t kHints = 8;
   static constexpr double kUnitsPerDriveWrite = 65536;
 
-  /// `pages`: followed, of `drive_pages`.
+  /// `pages`: those followed, out of `drive_pages`.
   Lifetimes(std::uint32_t pages, std::uint64_t drive_pages);
 
   void advance(std::uint64_t drive_pages) { volume_ += drive_pages; }
-  /// The lifetime in units of the version that ends here, if it was born since the start.
+  /// The lifetime, in units, of the version that ends here, if it was born since the start.
   std::optional<std::uint32_t> write(std::uint32_t page, std::uint8_t hint);
   void discard(std::uint32_t page);
 
-  /// Deaths and live pages, of versions born since the start.
+  /// Deaths and live pages, for versions born since the start.
   struct Survival {
     LifetimeHistogram deaths;
     LifetimeHistogram alive;
     std::uint64_t ended = 0;
     std::uint64_t living = 0;
     std::uint32_t pages = 0;  // of which a version died
-    /// The lifetime that a share of `quantile` does not reach; absent where so many have not died yet.
+    /// The lifetime that a share of `quantile` does not reach; absent if not that many have died yet.
     [[nodiscard]] std::optional<LifetimeQuantile> quantile(double quantile) const;
   };
-  /// Looks at every page: not for each event.
+  /// Looks at every page: not meant for every event.
   [[nodiscard]] Survival survival(std::uint8_t hint) const;
 
-  /// Every version's, whatever its hint; what was there before the start was born at it.
+  /// Lifetimes of all versions, whatever their hint; what was there before the start counts as born then.
   struct Laps {
     LifetimeHistogram ended;
     LifetimeHistogram ages;
     std::uint64_t volume = 0;  // pages of the drive
   };
   [[nodiscard]] Laps laps() const;
-  /// Of a drive with FIFO collection, between two moments; absent where the host wrote nothing.
+  /// For a drive with FIFO collection, between two moments; absent if the host wrote nothing.
   [[nodiscard]] std::optional<double> fifo_write_amplification(const Laps& from, const Laps& to,
                                                                double overprovisioning) const;
 
-  /// Of all followed pages, those that nothing was heard of since the start, and those that hold nothing.
+  /// Shares of all followed pages: those without an event since the start, and those that hold nothing.
   [[nodiscard]] double unknown_share() const { return share(unknown_); }
   [[nodiscard]] double unmapped_share() const { return share(unmapped_); }
-  /// After a full discard or format: none holds data, and all is known.
+  /// After a full discard or format: no page holds data, and nothing is unknown.
   void forget_all();
   [[nodiscard]] double drive_writes() const;
 
@@ -88,7 +88,7 @@ class Lifetimes {
   [[nodiscard]] std::size_t memory_bytes() const;
 
  private:
-  static constexpr std::uint8_t kUnknown = 0xFE;  // instead of a hint: mapped or not, nobody knows
+  static constexpr std::uint8_t kUnknown = 0xFE;  // instead of a hint: unknown whether it is mapped
   static constexpr std::uint8_t kUnmapped = 0xFF;
 
   [[nodiscard]] std::uint32_t now() const { return static_cast<std::uint32_t>(volume_ / unit_pages_); }

@@ -16,12 +16,12 @@ std::uint32_t open_blocks(const MiniatureShape& shape) { return shape.streams * 
 
 std::uint32_t reserved_blocks(const MiniatureShape& shape) { return collects_apart(shape) ? shape.streams : 1; }
 
-/// Over-provisioning without what collection itself needs: with this many, write amplification at a given
-/// over-provisioning does not depend on the reserve (theory of greedy and FIFO to 0.1 %).
+/// Over-provisioning excludes what collection itself needs: with this many blocks, write amplification at a given
+/// over-provisioning does not depend on the reserve (it matches the theory of greedy and FIFO to 0.1 %).
 std::uint32_t blocks_of(const MiniatureShape& shape) {
   const double data = (1 + shape.overprovisioning) * shape.pages / shape.block_pages;
   const double all = data + reserved_blocks(shape) + 0.5 * open_blocks(shape) + 0.5;
-  // A drive that is too small to scale must be able to collect at all.
+  // A drive that is too small to scale must still be able to collect.
   const std::uint32_t least =
       (shape.pages + shape.block_pages - 1) / shape.block_pages + reserved_blocks(shape) + open_blocks(shape) + 1;
   return std::max(static_cast<std::uint32_t>(all), least);
@@ -87,7 +87,7 @@ void MiniatureDrive::write(std::uint32_t page, std::uint32_t stream) {
       return;  // absorbed
     }
     invalidate(old);
-    slot_of_[page] = kNone;  // collection must not take the old copy along
+    slot_of_[page] = kNone;  // collection must not move the old copy
   }
   program(page, stream);
 }
@@ -110,7 +110,7 @@ void MiniatureDrive::advance(std::uint32_t stream, std::uint64_t drive_pages) {
   }
 }
 
-/// The page is not mapped, or is none: dead on arrival.
+/// The page is not mapped, or is kNone: dead on arrival.
 void MiniatureDrive::program(std::uint32_t page, std::uint32_t stream) {
   if (blocks_[frontiers_[stream]].used == shape_.block_pages) {
     make_room(stream);
@@ -149,8 +149,8 @@ void MiniatureDrive::invalidate(std::uint32_t slot) {
   }
 }
 
-/// Where collected pages share the frontier they are the first in its next block; otherwise they are out of the way
-/// when it gets one.
+/// If collected pages share the frontier, they come first in its next block; otherwise they are out of the way when it
+/// gets one.
 void MiniatureDrive::make_room(std::uint32_t frontier) {
   if (collects_apart()) {
     while (erased_.size() <= reserve_) {
@@ -237,8 +237,8 @@ std::uint32_t MiniatureDrive::bucket_of(const Block& block) const {
   return shape_.policy == CollectionPolicy::fifo ? 0 : block.valid;
 }
 
-/// In front of its bucket's list, but of FIFO's one list at the end. Of blocks that are equally empty the newest is
-/// collected: with small blocks that is nearer to what large ones do, of which hardly two are equal (90/10 with a
+/// At the front of its bucket's list, but at the end of FIFO's one list. Of equally empty blocks, the newest is
+/// collected: with small blocks that is closer to what large ones do, hardly two of which are equal (90/10 with a
 /// frontier for collected pages, blocks of 64 pages: 5.21 against 4.94, where blocks of 512 pages have 5.41 and 5.35).
 void MiniatureDrive::link(std::uint32_t block) {
   const std::uint32_t bucket = bucket_of(blocks_[block]);

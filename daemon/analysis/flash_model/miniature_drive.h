@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What would a drive relocate, if it held these pages only?
-// A page-mapped flash translation layer: pages are appended to open blocks, the frontiers; where erased blocks run out,
+// What would a drive relocate if it held only these pages?
+// A page-mapped flash translation layer: pages are appended to open blocks, the frontiers; when erased blocks run out,
 // a block is collected: its valid pages are appended elsewhere, and it is erased. Write amplification is what was
-// programmed over what the host wrote.
+// programmed divided by what the host wrote.
 //
-// It is a scale model: of one followed page in `scale` pages of the drive, in blocks that are as many times smaller, so
-// that the number of blocks is the drive's. The log of a drive moves with everything that is written, so the volume
-// lock keeps this one in step with the true volume of writes (advance()). Where the sample was written less than its
-// share, a page is programmed that is dead on arrival; where it was written more, a write whose present copy lies in an
-// open block is absorbed. Pages that are not followed but hot become the former, followed hot ones do not count `scale`
-// times.
+// It is a scale model: it has one followed page for every `scale` pages of the drive, in blocks that are smaller by the
+// same factor, so that the number of blocks is the drive's. The log of a drive moves with everything that is written,
+// so the volume lock keeps this one in step with the true volume of writes (advance()). If the sample was written less
+// than its share, a page is programmed that is dead on arrival; if it was written more, a write whose present copy lies
+// in an open block is absorbed. So hot pages that are not followed show up as dead pages, and followed hot ones do not
+// count `scale` times.
 //
-// A drive of no pages is possible, and does nothing. Not thread-safe.
+// A drive without pages is possible, and does nothing. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,10 @@ using model::CollectionPolicy;
 struct MiniatureShape {
   std::uint32_t pages = 0;        // logical
   std::uint32_t block_pages = 1;  // a power of two
-  double overprovisioning = 0.1;  // physical pages that can hold data over logical ones, less 1
+  double overprovisioning = 0.1;  // physical pages that can hold data over logical ones, minus 1
   CollectionPolicy policy = CollectionPolicy::greedy;
-  std::uint32_t streams = 1;  // kinds of data that the host keeps apart; each has frontiers of its own
-  std::uint32_t scale = 1;    // pages of the drive to one of these; a power of two
+  std::uint32_t streams = 1;  // kinds of data that the host keeps apart; each has its own frontiers
+  std::uint32_t scale = 1;    // pages of the drive per page here; a power of two
   bool operator==(const MiniatureShape&) const = default;
 };
 
@@ -48,10 +48,10 @@ class MiniatureDrive {
   /// `mapped`: each page holds data, written in the order of addresses; otherwise none does.
   MiniatureDrive(const MiniatureShape& shape, bool mapped);
 
-  /// `page` below pages, `stream` below streams.
+  /// `page` is below the shape's pages, `stream` below its streams.
   void write(std::uint32_t page, std::uint32_t stream);
   void discard(std::uint32_t page);
-  /// The host wrote so many pages of the whole drive, followed or not.
+  /// The host wrote this many pages of the whole drive, followed or not.
   void advance(std::uint32_t stream, std::uint64_t drive_pages);
 
   [[nodiscard]] const MiniatureShape& shape() const { return shape_; }
@@ -60,17 +60,17 @@ class MiniatureDrive {
   [[nodiscard]] std::size_t memory_bytes() const;
   static std::size_t memory_bytes(const MiniatureShape& shape);
 
-  /// What must hold at any time, or what does not: for tests, and of a state that was read from a file.
+  /// The invariant that does not hold, or null: for tests, and for a state that was read from a file.
   [[nodiscard]] const char* broken_invariant() const;
 
-  /// Its whole state, so that what is restored goes on bit for bit as what was saved.
+  /// Saves the whole state, so that a restored drive continues bit for bit as the saved one.
   void save(BinaryWriter& out) const;
-  /// Into a drive of the same shape. False: the bytes are not those of one, and this drive is not to be used.
+  /// Restores into a drive of the same shape. False: the bytes are not such a state, and this drive must not be used.
   bool restore(BinaryReader& in);
 
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
-  static constexpr std::uint64_t kLeastSlack = 8;  // pages by which the log may be off the true volume; or b/8
+  static constexpr std::uint64_t kLeastSlack = 8;  // pages by which the log may differ from the true volume; or b/8
 
   enum class BlockState : std::uint8_t { erased, open, closed };
   struct Block {
@@ -114,10 +114,10 @@ class MiniatureDrive {
   unsigned scale_bits_ = 0;
   std::uint64_t slack_ = kLeastSlack;
   std::uint32_t reserve_ = 1;           // blocks kept erased
-  std::uint32_t heads_ = 0;             // where those are in blocks_
+  std::uint32_t heads_ = 0;             // where the heads of the lists are in blocks_
   std::vector<std::uint32_t> slot_of_;  // by page; kNone: not mapped
   std::vector<std::uint32_t> page_of_;  // by slot; a copy is valid if its page's slot is this one
-  std::vector<Block> blocks_;           // and behind them the heads of the buckets' lists
+  std::vector<Block> blocks_;           // followed by the heads of the buckets' lists
   std::vector<std::uint32_t> erased_;
   std::vector<std::uint32_t> frontiers_;  // open blocks: by stream, then those for collected pages by stream
   std::vector<Stream> streams_;

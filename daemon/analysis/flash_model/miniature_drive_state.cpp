@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of a miniature drive, and what must be true of it. The owners of slots, the counts of valid pages and
-// the buckets follow from where each page is and in which order the blocks come.
+// What is saved of a miniature drive, and what must be true of it. The owners of slots, the counts of valid pages and
+// the buckets follow from where each page is and from the order of the blocks.
 #include <algorithm>
 #include <numeric>
 
@@ -75,7 +75,7 @@ std::size_t MiniatureDrive::memory_bytes() const {
          blocks_.capacity() * sizeof(Block);
 }
 
-/// Closed blocks as they are in their buckets, then the erased ones.
+/// Closed blocks in the order of their buckets, then the erased ones, then the frontiers.
 std::vector<std::uint32_t> MiniatureDrive::order() const {
   std::vector<std::uint32_t> result;
   result.reserve(heads_);

@@ -12,7 +12,7 @@ struct Step {
   std::size_t what_ifs;
 };
 
-// The base alone still has its bounds, by its quarters; its over-provisioning curve then comes from lifetimes.
+// The base alone still has its bounds, from its quarters; its over-provisioning curve then comes from lifetimes.
 constexpr std::array kSteps{
     Step{ModelScale::all, PageSample::kUsualPages, 9},
     Step{ModelScale::fewer_what_ifs, PageSample::kUsualPages, 7},

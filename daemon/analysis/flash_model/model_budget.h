@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much may be asked of each drive, when all models share one budget of memory?
-// All drives get the same. Where it does not suffice for all, fewer what-ifs are asked, then fewer pages are followed,
-// and at last the drives that come last get no model. A model that runs may lose what-ifs to those that come, but never
-// pages: with fewer of them it would restart.
+// How much may be modelled for each drive when all models share one memory budget?
+// All drives get the same. If it does not suffice for all, fewer what-ifs are run, then fewer pages are followed, and
+// finally the drives that come last get no model. A running model may lose what-ifs to new ones, but never pages: with
+// fewer pages it would restart.
 #pragma once
 
 #include <array>
@@ -23,9 +23,9 @@ inline constexpr std::array<std::string_view, 4> kModelScaleNames{"all", "fewer_
 struct ModelPlan {
   ModelScale scale = ModelScale::all;
   std::uint64_t wanted_pages = PageSample::kUsualPages;  // for live_rate_bits()
-  std::size_t what_ifs = 0;                              // at most, the base among them
-  std::size_t drives = 0;                                // of those that come, the first
-  std::uint64_t bytes = 0;                               // that all models take
+  std::size_t what_ifs = 0;                              // at most, including the base
+  std::size_t drives = 0;                                // how many of the new drives get a model, in order
+  std::uint64_t bytes = 0;                               // of all models
   std::optional<unsigned> rate_bits = {};                // instead of wanted_pages
 };
 
@@ -34,12 +34,12 @@ class ModelBudget {
   static constexpr std::uint64_t kDefault = std::uint64_t{128} << 20;
   static constexpr std::uint64_t kMostOfADrive = std::uint64_t{16} << 20;
 
-  /// `rate_bits`: of all samples, whatever the size of their drive.
+  /// `rate_bits`: for all samples, whatever the size of their drive.
   explicit ModelBudget(std::uint64_t bytes = kDefault, std::optional<unsigned> rate_bits = std::nullopt)
       : bytes_(bytes), rate_bits_(rate_bits) {}
 
-  /// What the models of drives that come get, beside those that run. Settings of the former are filled in but for rate
-  /// and what-ifs' number, which the plan says; of the latter, for what-ifs' number alone.
+  /// What the models of new drives get, next to the running ones. Settings of new ones are complete except for the rate
+  /// and the number of what-ifs, which the plan decides; those of running ones, for the latter alone.
   [[nodiscard]] ModelPlan plan(std::span<const FlashModelSettings> coming,
                                std::span<const FlashModelSettings> running = {}) const;
 

@@ -22,7 +22,7 @@ std::optional<model::Estimate> at_overprovisioning(std::span<const CurvePoint> c
   if (!result) {
     return std::nullopt;
   }
-  // More spare relocates less. A bound beyond the curve is that of its end.
+  // More spare flash means less relocation. A bound beyond the curve is the one at its end.
   const auto at = [curve](double value) {
     return interpolate(curve, std::clamp(value, curve.front().overprovisioning, curve.back().overprovisioning));
   };

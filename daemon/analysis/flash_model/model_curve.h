@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a report say of a drive with another over-provisioning, or of one whose policy is not known?
+// What does a report say about a drive with another over-provisioning, or about one whose policy is unknown?
 #pragma once
 
 #include <optional>
@@ -10,13 +10,13 @@
 
 namespace ssdpulse::analysis {
 
-/// The policy that is asked of with several over-provisionings, and that the first what-if has.
+/// The policy that is modelled with several over-provisionings, and that the first what-if has.
 inline constexpr model::CollectionPolicy kMiddlePolicy = model::CollectionPolicy::greedy_gc_frontier;
 
-/// By over-provisioning: the runs of a window that differ in nothing else. Empty where the window is silent.
+/// Sorted by over-provisioning: the runs of a window that differ in nothing else. Empty if the window is silent.
 std::vector<CurvePoint> curve_of(const model::FlashReport& report, model::FlashWindow window);
 
-/// For a drive of this over-provisioning, and its bounds.
+/// The estimate for a drive with this over-provisioning and its bounds.
 std::optional<model::Estimate> at_overprovisioning(std::span<const CurvePoint> curve, const Fitted& overprovisioning);
 
 /// The base, with bounds that hold for each policy that was modelled at its over-provisioning.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What would a drive relocate under a load that somebody recorded? The model on a log instead of on live events.
+// What would a drive relocate under a recorded load? Runs the model on a log instead of live events.
 // Memory depends on the sample and the number of what-ifs, not on the length of the log.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace ssdpulse::analysis {
 struct OfflineSettings {
   std::uint64_t size_bytes = 0;
   std::uint64_t page_bytes = 4096;            // what the drive maps
-  std::optional<std::uint64_t> sample_pages;  // about so many are followed; absent: all
+  std::optional<std::uint64_t> sample_pages;  // about this many are followed; absent: all
   bool starts_full = true;                    // in the order of addresses; otherwise empty
   std::uint32_t seed = 1;
   std::vector<WhatIf> what_ifs;
@@ -23,12 +23,12 @@ struct OfflineSettings {
 
 class OfflineModel {
  public:
-  /// Followed pages, at least: blocks of halves of them are too small.
+  /// The fewest followed pages: with fewer, the blocks of the halves are too small.
   static constexpr std::uint64_t kLeastSample = 16384;
 
   explicit OfflineModel(const OfflineSettings& settings);
 
-  /// Ranges that end beyond the drive are cut off there.
+  /// Ranges that end beyond the drive are cut off at its end.
   void write(std::uint64_t offset, std::uint64_t bytes, std::uint8_t hint);
   void discard(std::uint64_t offset, std::uint64_t bytes);
 
@@ -36,8 +36,7 @@ class OfflineModel {
     double from = 0.5;  // shares of all that was written
     double to = 1;
   };
-  /// By what-if, absent where nothing was written in the window. The window's ends are off by at most 1/1000 of the
-  /// log.
+  /// By what-if; absent if nothing was written in the window. The window's ends are off by at most 1/1000 of the log.
   [[nodiscard]] std::vector<std::optional<Estimate>> estimates(Window window) const;
 
   [[nodiscard]] std::uint64_t written_pages() const { return written_; }
@@ -59,12 +58,12 @@ class OfflineModel {
   std::uint64_t page_bytes_;
   std::uint64_t drive_pages_;
   PageSample sample_;
-  std::optional<Lifetimes> lifetimes_;  // where a what-if places by them
+  std::optional<Lifetimes> lifetimes_;  // if a what-if places data by them
   LifetimeClasses classes_;
   std::vector<WhatIfRun> runs_;
   std::uint64_t written_ = 0;
   std::uint64_t next_mark_ = 0;
-  std::uint64_t mark_every_ = 1;  // pages; twice as many whenever there are too many marks
+  std::uint64_t mark_every_ = 1;  // pages; doubled whenever there are too many marks
   std::vector<Mark> marks_;
 };
 

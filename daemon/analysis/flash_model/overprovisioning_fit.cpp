@@ -9,14 +9,14 @@
 namespace ssdpulse::analysis {
 namespace {
 
-constexpr double kLeastRatio = 1 + 1e-6;  // a write amplification of exactly 1 has no over-provisioning
+constexpr double kLeastRatio = 1 + 1e-6;  // a write amplification of exactly 1 matches no over-provisioning
 constexpr double kMostRatio = 1e6;
 
 using Bound = double model::Estimate::*;
 
-/// The over-provisioning at which a uniform load would have this write amplification, with the oldest block collected:
+/// The over-provisioning at which a uniform load would have this write amplification if the oldest block is collected:
 /// a share of 1 - 1/A of a block is still valid after alpha/A laps, so alpha = -A ln(1 - 1/A) (Xiang and Kurkoski).
-/// Its logarithm is nearly straight over that of the over-provisioning, whatever the load and the policy.
+/// Its logarithm is nearly linear in that of the over-provisioning, whatever the load and the policy.
 double of_uniform_load(double ratio) {
   const double within = std::clamp(ratio, kLeastRatio, kMostRatio);
   return std::log(-within * std::log1p(-1 / within) - 1);
@@ -24,7 +24,7 @@ double of_uniform_load(double ratio) {
 
 double of_uniform_load(const CurvePoint& point, Bound which) { return of_uniform_load(point.estimate.*which); }
 
-/// The inverse, which has no closed form: by halves, to the last bits of a double.
+/// The inverse, which has no closed form: by bisection, to the last bits of a double.
 double ratio_of(double uniform) {
   double low = kLeastRatio;
   double high = kMostRatio;
@@ -48,7 +48,7 @@ struct Crossing {
   double overprovisioning;
 };
 
-/// The more is spare, the less is relocated: the first segment that falls to the level has it.
+/// The more is spare, the less is relocated: the first segment that falls to the level crosses it.
 Crossing crossing(std::span<const CurvePoint> curve, Bound which, double ratio) {
   const double level = of_uniform_load(ratio);
   if (of_uniform_load(curve.front(), which) > level) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which pages of a drive does the model follow?
-// One of each `rate` pages: of every aligned group of `rate` pages the one that a keyed hash picks, by the arithmetic
-// that the kernel side uses, too (bpf/abi/page_sampling.h). What is written over and over within one group is therefore
-// followed with luck only; the volume lock of MiniatureDrive makes up for it. Against a threshold on a hash of each
-// page it has the same accuracy, but no variance in the number of pages, and a range of any length costs two hashes:
-// the followed pages of a range have consecutive indexes.
+// One in `rate` pages: of every aligned group of `rate` pages, the one that a keyed hash picks, with the same
+// arithmetic as on the kernel side (bpf/abi/page_sampling.h). So what is written over and over within one group is
+// followed only by luck; the volume lock of MiniatureDrive makes up for that. Compared with a threshold on a hash of
+// each page, this is as accurate, but has no variance in the number of pages, and a range of any length costs two
+// hashes: the followed pages of a range have consecutive indexes.
 #pragma once
 
 #include <bit>
@@ -15,7 +15,7 @@
 
 namespace ssdpulse::analysis {
 
-/// As page_range.
+/// The same as page_range.
 struct PageRange {
   std::uint64_t first = 0;
   std::uint64_t count = 0;
@@ -41,16 +41,16 @@ class PageSample {
  public:
   /// Fewer followed pages are not accurate, more are not needed: n lies in [kUsualPages * 3/4, kUsualPages * 3/2).
   static constexpr std::uint64_t kUsualPages = 65536;
-  static constexpr unsigned kMostRateBits = 31;  // 2^31 pages of 4 KiB a followed one: beyond any drive
+  static constexpr unsigned kMostRateBits = 31;  // 2^31 pages of 4 KiB per followed one: beyond any drive
 
-  /// `rate_bits`: one of 2^rate_bits pages. `seed`: secret, so that nobody writes beside the sample on purpose.
+  /// `rate_bits`: one of 2^rate_bits pages. `seed`: secret, so that nobody can avoid the sample on purpose.
   PageSample(std::uint64_t drive_pages, unsigned rate_bits, std::uint32_t seed)
       : rate_bits_(rate_bits), seed_(seed), pages_(whole(drive_pages >> rate_bits)) {}
 
-  /// The rate for about that many followed pages; 0 where the drive has no more.
+  /// The rate for about that many followed pages; 0 if the drive has no more.
   static unsigned rate_bits_for(std::uint64_t drive_pages, std::uint64_t wanted_pages);
 
-  /// Indexes of the followed pages in a range of the drive's pages. What lies beyond the drive has none.
+  /// Indexes of the followed pages in a range of the drive's pages. Pages beyond the drive have none.
   [[nodiscard]] PageRange followed(PageRange range) const {
     return as_range(followed_pages({range.first, range.count}, pages_, rate_bits_, seed_));
   }

@@ -15,7 +15,7 @@ using model::CollectionPolicy;
 
 constexpr double kOpen = std::numeric_limits<double>::infinity();
 constexpr PolicyFit::Range kNothingKnown{0, kOpen, 0};
-// Of a curve that was not modelled but moved through one point (see through_point()), in shares of the
+// The doubt about a curve that was not modelled but shifted through one point (see through_point()), in shares of the
 // over-provisioning: near the point, and for each factor of e away from it.
 constexpr double kDoubtNear = 0.03;
 constexpr double kDoubtAway = 0.3;
@@ -25,7 +25,7 @@ struct PolicyCurve {
   std::optional<double> known;  // the one over-provisioning that was modelled; absent: all were
 };
 
-/// Empty where the policy or the curve was not modelled.
+/// Empty if the policy or the curve was not modelled.
 PolicyCurve curve_of_policy(const model::FlashReport& report, model::FlashWindow window, CollectionPolicy policy) {
   auto middle = curve_of(report, window);
   if (policy == kMiddlePolicy) {
@@ -120,7 +120,7 @@ std::optional<Fitted> PolicyFit::fitted(std::size_t policy) const {
   if (!(range.likely > 0) || !analysis::possible(range)) {
     return std::nullopt;
   }
-  // Within the slack the bounds may have crossed: then all between them is as likely.
+  // Within the slack the bounds may have crossed: then everything between them is equally likely.
   const double lower = std::min({range.lower, range.upper, kMost});
   const double upper = std::min(std::max(range.lower, range.upper), kMost);
   return Fitted{std::clamp(range.likely, lower, upper), lower, upper};

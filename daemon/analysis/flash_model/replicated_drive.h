@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How far can the write amplification of a miniature drive be trusted?
-// Small blocks amplify less than large ones, by about a constant over their size, whatever the policy. So the sample is
-// also split into halves, each a miniature drive with blocks half as large and the same number of them: what the halves
-// fall short of the whole is what the whole falls short of the drive (a jackknife). Quarters of the sample show the
-// scatter that its choice brings.
+// Small blocks amplify less than large ones, by about a constant divided by their size, whatever the policy. So the
+// sample is also split into halves, each a miniature drive with blocks half as large and the same number of them: the
+// halves fall short of the whole by as much as the whole falls short of the drive (a jackknife). Quarters of the sample
+// show the scatter that its choice causes.
 #pragma once
 
 #include <array>
@@ -44,8 +44,8 @@ class ReplicatedDrive {
   bool restore(BinaryReader& in);
 
  private:
-  /// Which quarter a page belongs to, and which of its pages it is. Structures of a period of four followed pages end
-  /// up in different quarters, because the order of the quarters is turned by a hash.
+  /// Which quarter a page belongs to. Structures with a period of four followed pages end up in different quarters,
+  /// because a hash rotates the order of the quarters.
   static std::uint32_t quarter_of(std::uint32_t page);
 
   template <typename Do>
@@ -55,8 +55,8 @@ class ReplicatedDrive {
   std::vector<MiniatureDrive> copies_;
 };
 
-/// Between two moments. `scatter`: the relative standard error, where it is known from another run of the same sample.
-/// Absent where the host wrote nothing.
+/// Between two moments. `scatter`: the relative standard error, if it is known from another run of the same sample.
+/// Absent if the host wrote nothing.
 std::optional<Estimate> estimate(const ReplicatedDrive::Counts& from, const ReplicatedDrive::Counts& to,
                                  ReplicatedDrive::Replicates replicates, double scatter = 0);
 

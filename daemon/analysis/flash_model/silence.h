@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of which drives does the flash model not speak at all, and how is that said to a person?
+// For which drives does the flash model report nothing at all, and how is that explained to people?
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace ssdpulse::analysis {
 
 using model::FlashSilence;
 
-/// What is known of a drive besides its events.
+/// What is known about a drive besides its events.
 struct FlashDriveFacts {
   std::uint64_t size_bytes = 0;
   bool rotational = false;
@@ -24,7 +24,7 @@ struct FlashDriveFacts {
   double written_elsewhere = 0;  // share of the drive's own host counter that no block device wrote
 };
 
-/// Passthrough and other hosts may write this share before the model is wrong by as much.
+/// Passthrough and other hosts may write this share before the model is off by as much.
 inline constexpr double kMostWrittenElsewhere = 0.02;
 
 std::optional<FlashSilence> silence_of(const FlashDriveFacts& facts);

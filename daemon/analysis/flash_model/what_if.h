@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of which drive is it asked what it would relocate?
+// Which hypothetical drives are modelled?
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ using model::Placement;
 using model::UnknownPages;
 using model::WhatIf;
 
-/// What is asked of each drive, the most useful first: the middle policy at what this drive is thought to have, the
-/// other policies, the start from empty, discards ignored, hints used, and other over-provisioning. Where memory is
-/// short, the last ones are left out.
+/// The what-ifs for each drive, the most useful first: the middle policy at the presumed over-provisioning of this
+/// drive, the other policies, the start from empty, discards ignored, hints used, and other over-provisioning. If
+/// memory is short, the last ones are left out.
 std::vector<WhatIf> default_what_ifs(double overprovisioning);
 
 /// Published or usual over-provisioning by the nominal size: 960 GB and its multiples keep 10 to 20 %, 800 GB and its
-/// multiples are the same flash with 30 to 45 %, all others, client drives most likely, 7 to 10 %.
+/// multiples are the same flash with 30 to 45 %, all others, most likely client drives, have 7 to 10 %.
 struct UsualOverprovisioning {
   double likely;
   double lower;
@@ -28,8 +28,8 @@ struct UsualOverprovisioning {
 };
 UsualOverprovisioning usual_overprovisioning(std::uint64_t drive_bytes);
 
-/// Blocks of a drive of so many followed pages: as many as a drive of 1000 to 2000 superblocks has, and a power of two.
-/// 64 pages at the usual 65,536 followed ones.
+/// Pages per block of a drive with this many followed pages: a power of two that gives 768 to 1,536 blocks, about as
+/// many as drives have superblocks. 64 pages at the usual 65,536 followed ones.
 std::uint32_t model_block_pages(std::uint64_t pages);
 
 }  // namespace ssdpulse::analysis

@@ -14,16 +14,16 @@ namespace ssdpulse::analysis {
 
 class WhatIfRun {
  public:
-  /// `pages` followed pages, each for `scale` of the drive.
+  /// `pages` followed pages, each standing for `scale` pages of the drive.
   WhatIfRun(const WhatIf& what, std::uint32_t pages, std::uint32_t scale, ReplicatedDrive::Replicates replicates,
             bool mapped);
 
-  /// The host wrote `drive_pages` pages of the whole drive with this hint: before what it wrote of the sample.
+  /// The host wrote `drive_pages` pages of the whole drive with this hint; call before write() for those of the sample.
   void advance(std::uint8_t hint, std::uint64_t drive_pages);
-  /// Of the sample. `lifetime_class`: of the version that ends here.
+  /// A page of the sample. `lifetime_class`: that of the version that ends here.
   void write(std::uint32_t page, std::uint8_t hint, std::uint32_t lifetime_class);
   void discard(std::uint32_t page);
-  /// The page holds nothing, whatever the drive makes of discards: it was formatted.
+  /// The page holds nothing, however the drive treats discards: it was formatted.
   void forget(std::uint32_t page) { drive_.discard(page); }
 
   [[nodiscard]] const WhatIf& what() const { return what_; }
@@ -38,12 +38,12 @@ class WhatIfRun {
 
   WhatIf what_;
   ReplicatedDrive drive_;
-  // Pages of the drive that its copies were not told of yet: less than one of the sample. By stream; of lifetimes,
-  // which nobody counts, in the first: what was written since the write before is taken for alike.
+  // Pages of the drive that were not passed to its copies yet: less than one of the sample. By stream; for lifetimes,
+  // by which pages are not counted, in the first: what was written since the last write is assumed to be alike.
   std::array<std::uint64_t, MiniatureDrive::kMostStreams> untold_{};
 };
 
-/// The stream of a hint (model::WriteHint): those that say nothing share one.
+/// The stream of a hint (model::WriteHint): hints that say nothing share one.
 std::uint32_t stream_of_hint(std::uint8_t hint);
 
 }  // namespace ssdpulse::analysis

@@ -22,7 +22,7 @@ void WindowMarks::add(WindowMark mark) {
   }
 }
 
-/// Leaves out the mark whose neighbours are the closest for their age, in time as in volume.
+/// Removes the mark whose neighbours are the closest for their age, in both time and volume.
 void WindowMarks::thin() {
   const WindowMark& now = marks_.back();
   std::size_t least = 1;

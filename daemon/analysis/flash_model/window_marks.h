@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where did the runs of a model stand a day, a week, a drive write ago?
-// Keeps some hundred moments, the closer together the younger they are: a window is off by a few percent.
+// Keeps almost two hundred moments, closer together the newer they are: a window is off by a few percent.
 #pragma once
 
 #include <chrono>
@@ -25,11 +25,11 @@ class WindowMarks {
   explicit WindowMarks(std::uint64_t drive_pages) : step_pages_(drive_pages / 64 + 1) {}
 
   [[nodiscard]] bool due(std::chrono::nanoseconds at, std::uint64_t written_pages) const;
-  /// In the order of time and volume.
+  /// Marks come in the order of time and volume.
   void add(WindowMark mark);
-  /// Time goes on, by so much more.
+  /// Moves all times by this much.
   void shift(std::chrono::nanoseconds by);
-  /// Of each mark the counts of the first runs.
+  /// Keeps only the counts of the first runs in each mark.
   void keep_runs(std::size_t most);
 
   /// The oldest mark of the window; null: none yet.

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kLeast = 1e-6;  // the first bucket: nothing is shorter, and 0 has no octave
 
-constexpr double kMostSeconds = 5;  // that one window counts for
+constexpr double kMostSeconds = 5;  // the most that one window counts for
 constexpr std::size_t kLeastWindows = 2;
 
 double octave_of(double seconds) { return std::log2(std::max(seconds, kLeast)); }
@@ -27,7 +27,7 @@ void Baseline::learn(SteadyTime begin, SteadyTime end, double figure_seconds) {
 void Baseline::take(const Held& held) {
   double weight = 1 - std::exp(-held.seconds / (held.octave > octave_ ? kRiseSeconds : fall_seconds_));
   if (!seconds()) {
-    weight = held.seconds / (learned_seconds_ + held.seconds);  // an average, at first
+    weight = held.seconds / (learned_seconds_ + held.seconds);  // a plain average at first
   }
   octave_ += weight * (held.octave - octave_);
   learned_seconds_ += held.seconds;

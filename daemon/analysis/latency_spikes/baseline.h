@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Baseline: how slow one operation of one device is when nothing is wrong.
 //
-// The upper envelope of a figure of its windows (99th percentile, mean, median), in octaves. It follows a slow rise
-// within seconds, so that a growing load is no spike, and a fall within tens of minutes, so that a quiet night does not
-// turn the morning into one. Every window is held back for a few seconds before it counts: what comes just before a
-// spike may be part of it, and is dropped when the spike opens. Windows within a spike are not shown to it at all.
+// The upper envelope of one statistic of the operation's windows (99th percentile, mean or median), in octaves. It
+// follows a slow rise within seconds, so that a growing load is not a spike, and a fall over tens of minutes, so that a
+// quiet night does not turn the morning into one. Each window is held back for a few seconds before it counts: those
+// just before a spike may be part of it, and are dropped when it opens. Windows within a spike never count.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +20,15 @@ class Baseline {
   static constexpr double kRiseSeconds = 15;  // time constants
   static constexpr double kFallSeconds = 1200;
   static constexpr double kHoldSeconds = 6;
-  static constexpr double kLeastSeconds = 5;  // of healthy windows, and two of them: with less nothing is known
+  static constexpr double kLeastSeconds = 5;  // of healthy windows, at least two; with less, nothing is known
 
   explicit Baseline(double fall_seconds = kFallSeconds) : fall_seconds_(fall_seconds) {}
 
-  /// A healthy window's figure; a long one, as when ticks were missed, counts for more.
+  /// Learns a healthy window's figure. A long window (after missed ticks) counts for more.
   void learn(SteadyTime begin, SteadyTime end, double figure_seconds);
-  /// A spike opens.
+  /// Call when a spike opens.
   void forget_held() { held_.clear(); }
-  /// What was a spike is the new normal.
+  /// Call when what was a spike has become the new normal.
   void accept(double figure_seconds);
 
   [[nodiscard]] std::optional<double> seconds() const;

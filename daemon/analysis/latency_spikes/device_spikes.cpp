@@ -11,7 +11,7 @@ using model::SpikeOperation;
 
 bool has_long(const OperationWindow& window) { return slowest_seconds(window.total) >= kLongSeconds; }
 
-/// What an operation does to what it usually does, in I/Os, in bytes, or in bytes of an I/O.
+/// An operation's load relative to its usual one: in I/Os, in bytes, or in bytes per I/O, whichever is highest.
 double load_of(double ios, double bytes, double seconds, const UsualOperation& usual) {
   constexpr double kLargerIos = 1.2;  // size matters a little less
   const auto ratio = [](double part, double whole) { return whole > 0 ? part / whole : part; };
@@ -68,7 +68,7 @@ void DeviceSpikes::take_window(const IoWindow& window, const SpikeTick& tick) {
   }
 }
 
-/// Over the last seconds, and in this window alone: what comes and goes by chance is no other load.
+/// The higher of the load over the last seconds and in this window alone. Random fluctuation is not a different load.
 double DeviceSpikes::load(SpikeOperation operation) const {
   constexpr std::size_t kWindows = 5;
   constexpr double kByChance = 1.6;
@@ -125,20 +125,20 @@ void DeviceSpikes::claim(Recent& recent, Waiting& spike) {
   const OperationWindow& window = recent.window.operation(spike.operation);
   recent.in_spike[index(spike.operation)] = true;
   if (spike.usual_wait && spike.span.kind == EvidenceKind::rare) {
-    // All but the outliers are well, for as long as it goes on: what they wait is usual.
+    // All I/Os except the outliers are fine while the spike lasts: their wait is the usual one.
     spike.excess_seconds += excess_above(window.total, spike.span.limit, *spike.usual_wait);
   } else if (spike.usual_wait) {
     spike.excess_seconds += window.total_seconds - *spike.usual_wait * static_cast<double>(count(window.total));
   }
-  // What follows until it has been quiet for long enough says nothing about the cause.
+  // The windows after its end, until it has been quiet for long enough, say nothing about the cause.
   if (recent.window.begin < spike.span.ended) {
     spike.tally.add(recent.window, spike.usual);
     spike.tenants.add(recent.tenants);
   }
 }
 
-/// No spike can claim it any more: without one it was as usual, and so was each of its operations, but for what lies
-/// beyond the limit.
+/// No spike can claim this window any more. If none did, the window was normal, and so were its operations, except for
+/// the I/Os beyond the limit.
 void DeviceSpikes::forget(const Recent& oldest) {
   for (std::size_t operation = 0; operation < channels_.size(); ++operation) {
     Channel& channel = channels_[operation];
@@ -185,7 +185,7 @@ std::vector<model::LatencySpike> DeviceSpikes::finish(SteadyTime now) {
       add_pending(*channel.open);
       const CauseVerdict verdict = judge(*channel.open, now);
       figures_[operation].active = verdict.cause;
-      // Once while it lasts, and once after its end: not all the time.
+      // Ask for logs once while the spike lasts and once after its end, not all the time.
       const DriveVerdict since = readings_.judge(channel.open->span.began, channel.open->span.began);
       wants_logs_ = wants_logs_ || (has_drive_ && !verdict.host_side && !since.complete);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // DeviceSpikes: the latency spikes of one device, and their causes.
-// Joins windows, detectors, tallies and the drive's log pages, tick by tick. A spike's cause is final when the host's
-// numbers decide it, or when log pages were read after its end; until then it waits, and others may follow. Pure: it
-// only sees what a tick saw.
+// Combines windows, detectors, tallies and the drive's log pages, tick by tick. A spike's cause is final once the
+// host's own numbers decide it or log pages have been read after its end. Until then the spike waits; more spikes may
+// follow meanwhile. Pure: the ticks are its only input.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@
 
 namespace ssdpulse::analysis {
 
-/// What one tick saw of a device.
+/// What one tick observed of a device.
 struct SpikeTick {
   SteadyTime at;
   model::WallTime wall;
@@ -31,29 +31,29 @@ struct SpikeTick {
   const model::NvmeDrive* drive = nullptr;    // null: no NVMe drive
   std::optional<model::KernelInFlight> kernel_in_flight = {};
   double floor_seconds = 0.002;
-  TenantWork tenants = {};  // since the tick before
+  TenantWork tenants = {};  // since the previous tick
 };
 
-/// Another device that takes the name of this one has an object of its own.
+/// A different device that takes over the name gets its own object.
 class DeviceSpikes {
  public:
-  static constexpr double kWaitForLogsSeconds = 90;  // a drive that is not read in this time is not heard
-  static constexpr std::size_t kMostWaiting = 16;   // spikes that wait for logs; beyond it the oldest is judged at once
-  static constexpr double kCommitPoolSeconds = 20;  // commits and flushes are few, and each of them is waited for
-  static constexpr double kUnseenSeconds = 600;     // completions were missed that lately
+  static constexpr double kWaitForLogsSeconds = 90;  // after this time, we stop waiting for the drive's logs
+  static constexpr std::size_t kMostWaiting = 16;    // spikes waiting for logs; beyond it, the oldest is judged at once
+  static constexpr double kCommitPoolSeconds = 20;   // commits and flushes are few, and something waits for each one
+  static constexpr double kUnseenSeconds = 600;      // how long a missed completion counts as recent
   using Figures = std::array<model::SpikeFigures, model::kSpikeOperations>;
 
   explicit DeviceSpikes(std::string device) : device_(std::move(device)) {}
 
-  /// The spikes whose cause became final.
+  /// Returns the spikes whose cause became final.
   std::vector<model::LatencySpike> observe(const SpikeTick& tick);
 
   [[nodiscard]] const Figures& figures() const { return figures_; }
-  /// Those that last, with what is known so far; their cause and numbers may change.
+  /// Spikes that are still open, with what is known so far; their cause and numbers may change.
   [[nodiscard]] std::vector<model::LatencySpike> going_on() const;
-  /// Those that are over and wait for the drive's log pages; their cause may change.
+  /// Spikes that have ended and wait for the drive's log pages; their cause may change.
   [[nodiscard]] std::vector<model::LatencySpike> unjudged() const;
-  /// The drive's log pages would show more, if they were read now.
+  /// Whether reading the drive's log pages now would show more.
   [[nodiscard]] bool wants_logs() const { return wants_logs_; }
 
  private:
@@ -64,7 +64,7 @@ class DeviceSpikes {
     SpikeSpan span;
     model::WallTime begin;
     SpikeTally tally;
-    UsualLoad usual;  // of before
+    UsualLoad usual;  // from before the spike
     std::optional<double> usual_wait;
     SpikeTenants tenants;
     double excess_seconds = 0;
@@ -110,7 +110,7 @@ class DeviceSpikes {
   bool drive_up_ = false;
   std::deque<Waiting> waiting_;
   SteadyTime last_spike_end_;
-  std::optional<SteadyTime> missed_at_;  // completions, last
+  std::optional<SteadyTime> missed_at_;  // when completions were last missed
   SteadyTime now_;
   Figures figures_;
   bool wants_logs_ = false;

@@ -11,7 +11,7 @@ namespace {
 using model::NvmeField;
 using model::NvmeValue;
 
-/// Counters and levels by which a drive says that it slows itself down because of heat.
+/// Counters and levels with which a drive reports that it is slowing itself down because of heat.
 bool is_heat_event(const NvmeValue& value) {
   return value.field == NvmeField::thermal_management_transitions ||
          value.field == NvmeField::thermal_management_seconds || value.field == NvmeField::thermal_throttle_events ||
@@ -26,7 +26,7 @@ bool is_gc_event(const NvmeValue& value) {
          (value.field == NvmeField::background_operations && value.label == "forced_garbage_collection");
 }
 
-/// By how much those counters rose that both readings have: one that was not known before covers the drive's life.
+/// How much the counters that both readings have rose: one that was unknown before covers the drive's life.
 double risen(const std::vector<NvmeValue>& before, const std::vector<NvmeValue>& after) {
   double sum = 0;
   for (const NvmeValue& now : after) {
@@ -60,7 +60,7 @@ void DriveReadings::observe(const model::NvmeDrive& drive, bool healthy) {
   const auto& read_at = drive.polling.read_at;
   spoiled_ = spoiled_ || !healthy;
   const bool known = !readings_.empty() && readings_.back().at == read_at;
-  // What a reading's counters mean may be known a moment later than what they are.
+  // The meaning of a reading's counters may become known a moment later than their values.
   if (known && !readings_.back().media_bytes && drive.write_amplification.media_written_bytes &&
       media_at_ == drive.write_amplification.read_at) {
     media_at_.reset();
@@ -74,7 +74,7 @@ void DriveReadings::observe(const model::NvmeDrive& drive, bool healthy) {
   if (writes.read_at && writes.read_at != media_at_) {
     media_at_ = writes.read_at;
     if (std::exchange(epochs_, writes.epochs) != writes.epochs) {
-      for (Reading& earlier : readings_) {  // what was lost when the counters fell is in no difference
+      for (Reading& earlier : readings_) {  // no difference shows what was lost when the counters fell
         earlier.host_bytes = earlier.media_bytes = std::nullopt;
       }
     }
@@ -95,7 +95,7 @@ void DriveReadings::observe(const model::NvmeDrive& drive, bool healthy) {
   }
 }
 
-/// Between readings without a spike in between; before there is enough of that, of the drive's whole life.
+/// From intervals between readings without a spike; until there are enough, from the drive's whole life.
 void DriveReadings::learn_usual(const Reading& before, const Reading& now) {
   if (spoiled_ || !now.host_bytes || !now.media_bytes) {
     return;
@@ -134,11 +134,11 @@ DriveVerdict DriveReadings::judge(SteadyTime began, SteadyTime ended) const {
   return verdict;
 }
 
-/// The whole time around the spike, and the part from a reading within it, where there is one: a short spike is little
-/// of a long interval.
+/// Judges the whole interval around the spike, and the parts of it that begin at a reading within the spike, if there
+/// are any: a short spike is only a small part of a long interval.
 void DriveReadings::judge_media(Position first, const Position& end, DriveVerdict& verdict) const {
   const bool read_since = end - first >= 2;
-  // While nothing is written, media writes are not read: those of long before are those before the spike.
+  // While nothing is written, media writes are not read: an old value then still holds just before the spike.
   while (first != readings_.begin() && !first->media_bytes) {
     --first;
   }
@@ -154,7 +154,7 @@ void DriveReadings::judge_media(Position first, const Position& end, DriveVerdic
     const double host = *last.host_bytes - *counted[from]->host_bytes;
     const double media = *last.media_bytes - *counted[from]->media_bytes;
     const double seconds = seconds_between(counted[from]->at, last.at);
-    // Two counters of large units seldom step in the same poll: what counts is what the units cannot have hidden.
+    // Two counters with large units seldom step in the same poll: only a difference that the units cannot hide counts.
     const double most_host = host + last.host_doubt_bytes;
     const double least_media = media - last.media_doubt_bytes;
     const double usual = before.usual_ratio * most_host + before.usual_background * seconds;
@@ -182,7 +182,7 @@ void DriveReadings::judge_collection(const Reading& before, const Reading& after
     verdict.gc = true;
     verdict.evidence["gc_events"] = events;
   }
-  // A share that never moves says nothing: the least must be new.
+  // A share that never moves says nothing: the low value must be new.
   if (before.free_blocks && after.free_blocks && *after.free_blocks <= kFewFreeBlocks &&
       *after.free_blocks < *before.free_blocks) {
     verdict.gc = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // DriveReadings: what the drive itself reports about a spike.
 // Keeps the last readings of one drive's log pages, and compares those around a spike with each other and with what is
-// normal for this drive. Garbage collection and heat are claimed from here alone.
+// normal for this drive. Only these readings can show garbage collection or heat as a cause.
 #pragma once
 
 #include <deque>
@@ -17,22 +17,22 @@
 namespace ssdpulse::analysis {
 
 struct DriveVerdict {
-  bool complete = false;  // pages were read after the spike's end: nothing more will be known
+  bool complete = false;  // pages were read after the spike's end: nothing more will become known
   bool gc = false;
   bool thermal = false;
   std::map<std::string, double> evidence;
-  std::vector<std::string> missing;  // why it says no more
+  std::vector<std::string> missing;  // why there is no more evidence
 };
 
 class DriveReadings {
  public:
   static constexpr std::size_t kMost = 64;
-  static constexpr double kOutrun = 1.5;                  // media writes against what is usual for what the host wrote
-  static constexpr double kLeastExcessBytes = 256 << 10;  // and by so much, whatever the counters' units hide
-  static constexpr double kHeatSeconds = 600;             // a flag that is on for longer is no news
+  static constexpr double kOutrun = 1.5;                  // media writes relative to the usual for these host writes
+  static constexpr double kLeastExcessBytes = 256 << 10;  // and this much more, beyond what the counters' units hide
+  static constexpr double kHeatSeconds = 600;             // a flag that has been on for longer is not news
   static constexpr double kFewFreeBlocks = 0.1;
 
-  /// What the drive said last, at every tick; the same again is no reading. `healthy`: no spike now.
+  /// Call at every tick with the drive's latest data; unchanged data is not a new reading. `healthy`: no spike is open.
   void observe(const model::NvmeDrive& drive, bool healthy);
 
   [[nodiscard]] DriveVerdict judge(SteadyTime began, SteadyTime ended) const;
@@ -40,15 +40,15 @@ class DriveReadings {
  private:
   struct Reading {
     SteadyTime at;
-    std::optional<double> host_bytes;  // where the pages that count media writes were read now
+    std::optional<double> host_bytes;  // set if the pages that count media writes were read this time
     std::optional<double> media_bytes;
-    double host_doubt_bytes = 0;  // a difference may be off by
+    double host_doubt_bytes = 0;  // how far off a difference may be
     double media_doubt_bytes = 0;
-    std::vector<model::NvmeValue> heat_events;  // counters, of the pages known by then
+    std::vector<model::NvmeValue> heat_events;  // counters, from the pages known by then
     std::vector<model::NvmeValue> gc_events;
-    bool hot = false;  // flags
+    bool hot = false;  // from flags
     std::optional<double> free_blocks;
-    double usual_ratio = 1;  // as known then
+    double usual_ratio = 1;  // as known at that time
     double usual_background = 0;
   };
   using Position = std::deque<Reading>::const_iterator;

@@ -19,7 +19,7 @@ std::optional<Evidence> ExcessSignal::look(const SignalWindow& now, double limit
   return is_long ? is_long : broad;
 }
 
-/// A process that reads one at a time has one slow I/O in a stall, and then many fast ones.
+/// A process that issues one read at a time sees one slow I/O in a stall, and then many fast ones.
 std::optional<Evidence> ExcessSignal::look_for_long(const SignalWindow& now, double limit) const {
   Evidence slow = evidence_beyond(now, limit);
   const bool most = seconds_above(now.io.total, limit) >= kMostWaiting * seconds_above(now.io.total, 0);
@@ -34,7 +34,7 @@ std::optional<Evidence> ExcessSignal::look_for_long(const SignalWindow& now, dou
   return slow;
 }
 
-/// It may have begun in the window before.
+/// The stall may have begun in the previous window.
 bool ExcessSignal::stood_still(const SignalWindow& now, double slowest) const {
   const double done = last_ios_ + static_cast<double>(now.io.ios);
   const double usual = now.around.usual_rate * (last_seconds_ + now.seconds());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// ExcessSignal: was more time spent waiting than is usual?
+// ExcessSignal: was more time spent waiting than usual?
 //
-// Either long I/Os are most of a second's waiting, as after a freeze: they are many, or the work of that time is
-// missing. Or all I/Os are somewhat slower for longer: median and mean are both kTimesUsual times their usual value,
-// without more load or larger I/Os. (A few I/Os move a mean, another mixture of sizes a median.)
+// Either long I/Os account for most of a second's waiting, as after a freeze: there are many of them, or the work of
+// that time is missing. Or all I/Os are somewhat slower for a while: median and mean are both kTimesUsual times their
+// usual value, without more load or larger I/Os. (A few I/Os move a mean; a different mix of sizes moves a median.)
 #pragma once
 
 #include <optional>
@@ -15,16 +15,16 @@ namespace ssdpulse::analysis {
 
 class ExcessSignal {
  public:
-  static constexpr double kMostWaiting = 0.5;  // of a second's waiting, is that of long I/Os
+  static constexpr double kMostWaiting = 0.5;  // of a second's waiting is due to long I/Os
   static constexpr double kFewShare = 0.01;    // of a second's I/Os: fewer are outliers, unless they took kAloneSeconds
-  static constexpr double kStoodStill = 0.5;   // of the slowest one's time: as much work is missing
-  static constexpr double kMoreLoad = 1.25;    // may make I/Os somewhat slower
-  static constexpr double kMuchMoreLoad = 2.5;  // the same, in a spike
+  static constexpr double kStoodStill = 0.5;   // of the usual work in the slowest I/O's time is missing
+  static constexpr double kMoreLoad = 1.25;    // this much more load may make I/Os somewhat slower
+  static constexpr double kMuchMoreLoad = 2.5;  // the same, within a spike
   static constexpr double kTimesUsual = 2;
-  // A time constant: what is usual is not what single bad seconds are; that the load is not more keeps the morning
-  // silent.
+  // Time constant. It is short, so that a few bad seconds do not stay usual; mornings stay silent because more load is
+  // excluded.
   static constexpr double kUsualFallSeconds = 60;
-  static constexpr double kBroadSeconds = 5;  // for so long, and two windows
+  static constexpr double kBroadSeconds = 5;  // for at least this long, and two windows
 
   [[nodiscard]] std::optional<Evidence> look(const SignalWindow& now, double limit, double floor_seconds);
 
@@ -45,8 +45,8 @@ class ExcessSignal {
 
   Usual usual_;
   Usual changed_;
-  std::optional<Evidence> run_;  // all are somewhat slower, but not for long enough
-  double last_seconds_ = 0;      // of the window before, and its I/Os
+  std::optional<Evidence> run_;  // all I/Os are somewhat slower, but not yet for long enough
+  double last_seconds_ = 0;      // of the previous window, with its I/Os below
   double last_ios_ = 0;
 };
 

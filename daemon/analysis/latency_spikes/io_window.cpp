@@ -33,7 +33,7 @@ class Difference {
   bool good_ = true;
 };
 
-/// A full file system, a command that is not known or a request not to wait say nothing about the device.
+/// A full file system, an unsupported command and a request not to wait say nothing about the device.
 std::uint64_t telling_errors(const OperationIo& io) {
   const auto all = std::accumulate(io.errors.begin(), io.errors.end(), std::uint64_t{0});
   return all - io.errors[index(IoError::again)] - io.errors[index(IoError::nospace)] -
@@ -127,7 +127,7 @@ double seconds_above(const LatencyWords& words, double limit) {
 }
 
 double excess_above(const LatencyWords& words, double limit, double usual) {
-  constexpr double kToMiddle = 0.957603;  // 2^(-1/16): of eight words an octave
+  constexpr double kToMiddle = 0.957603;  // 2^(-1/16): there are eight words to an octave
   double sum = 0;
   for (std::size_t word = first_word_above(limit); word < words.size(); ++word) {
     const double over = words[word] == 0 ? 0 : upper_bound_seconds(word) * kToMiddle - usual;

@@ -32,7 +32,7 @@ inline std::chrono::nanoseconds nanoseconds_of(double seconds) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
 }
 
-/// Reads, writes, flushes or commits. Of commits there are total latencies alone.
+/// Reads, writes, flushes or commits. Commits only have total latencies.
 struct OperationWindow {
   LatencyWords total;
   double total_seconds = 0;  // total latencies added up
@@ -43,7 +43,7 @@ struct OperationWindow {
   std::uint64_t errors = 0;     // those that say something about the device
   std::uint64_t failovers = 0;  // to another path
   std::uint64_t requeues = 0;   // by the driver: retries, or a device that is busy
-  double busy_seconds = 0;      // device times added up: over the window's length, the mean depth
+  double busy_seconds = 0;      // device times added up; divided by the window's length, the mean depth
   double queue_full_seconds = 0;
   std::int64_t in_flight_before = 0;
   std::int64_t in_flight_after = 0;
@@ -55,7 +55,7 @@ struct OperationWindow {
   [[nodiscard]] bool stalled(std::int64_t leaked = 0) const { return ios == 0 && least_in_flight() > leaked; }
 };
 
-/// Discards or flushes: the dose of interference.
+/// Discards or flushes: the amount of interference.
 struct InterferenceWindow {
   std::uint64_t issues = 0;
   std::int64_t in_flight = 0;  // at the end
@@ -68,7 +68,7 @@ struct IoWindow {
   std::array<OperationWindow, model::kSpikeOperations> operations;
   InterferenceWindow discards;
   InterferenceWindow flushes;
-  std::uint64_t missed = 0;  // completions of earlier I/Os that turned out never to have been seen
+  std::uint64_t missed = 0;  // completions of earlier I/Os that, as it turned out, were never seen
 
   [[nodiscard]] const OperationWindow& operation(model::SpikeOperation which) const { return operations[index(which)]; }
   [[nodiscard]] double seconds() const { return seconds_between(begin, end); }
@@ -81,16 +81,16 @@ struct IoWindow {
 std::optional<IoWindow> window_between(const model::DeviceIo& before, SteadyTime begin, const model::DeviceIo& after,
                                        SteadyTime end);
 
-/// Words of latencies beyond `limit` seconds: those above the word that holds it.
+/// The first word for latencies beyond `limit` seconds: the one above the word that holds `limit`.
 std::size_t first_word_above(double limit);
 std::uint64_t count_above(const LatencyWords& words, double limit);
-/// The time that the I/Os beyond the limit took, added up, by the upper bounds of their words.
+/// The total time of the I/Os beyond the limit, using the upper bounds of their words.
 double seconds_above(const LatencyWords& words, double limit);
-/// What the I/Os beyond the limit took beyond `usual`, added up, by the middles of their words.
+/// The total time beyond `usual` of the I/Os beyond the limit, using the middles of their words.
 double excess_above(const LatencyWords& words, double limit, double usual);
-/// The slowest, by the upper bound of its word; 0 of none.
+/// The slowest latency: the upper bound of its word; 0 if there is none.
 double slowest_seconds(const LatencyWords& words);
-/// Of those beyond the last bound the sum tells more: their mean, at least.
+/// For latencies beyond the last bound, the sum is more informative: it gives at least their mean.
 double slowest_seconds(const OperationWindow& window);
 
 }  // namespace ssdpulse::analysis

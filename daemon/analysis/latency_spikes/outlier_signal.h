@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OutlierSignal: do a few I/Os, too few for the 99th percentile, hold much of the waiting time? Looks at the last
-// minute: single slow ones are normal, and a healthy drive's hold a few hundredths.
+// OutlierSignal: do a few I/Os, too few for the 99th percentile, account for much of the waiting time? Looks at the
+// last minute: single slow I/Os are normal, and on a healthy drive account for a few hundredths of it.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ class OutlierSignal {
  public:
   static constexpr double kPoolSeconds = 60;
   static constexpr std::uint64_t kLeastOutliers = 3;
-  static constexpr std::uint64_t kLeastAll = 300;  // I/Os: of fewer, three are not rare
+  static constexpr std::uint64_t kLeastAll = 300;  // I/Os; out of fewer, three are not rare
   static constexpr double kLeastShare = 0.15;      // of the waiting time
-  static constexpr double kTimesUsual = 2;         // what went on for so long that it is normal, must double
+  static constexpr double kTimesUsual = 2;         // a share that has become normal must double
 
   [[nodiscard]] std::optional<Evidence> look(const SignalWindow& now, double limit);
 
-  /// A spike opens: what was slow is part of it.
+  /// Call when a spike opens: what was slow is part of it.
   void open();
   void accept() { usual_share_ = last_share_; }
 

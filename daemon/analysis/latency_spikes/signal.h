@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a signal of slowness looks at, and what it answers.
+// What a signal of slowness looks at, and what it returns.
 //
-// Each signal (tail, excess, outlier, stall) looks at the windows of one operation, one after the other, and decides
-// whether each is evidence that something was slow. What it has learned from healthy windows is its own.
+// Each signal (tail, excess, outlier, stall) looks at the windows of one operation in turn, and decides for each
+// whether it is evidence that something was slow. Each signal learns from healthy windows separately.
 #pragma once
 
 #include <cstdint>
@@ -12,32 +12,32 @@
 
 namespace ssdpulse::analysis {
 
-/// What else happens meanwhile.
+/// What else is happening on the device.
 struct Surroundings {
-  double load = 0;             // to the usual one, of I/Os, bytes or their size, whichever is most; 0: not known
-  double usual_rate = 0;       // I/Os of the operation in a second; 0: not known
-  bool others_long = false;    // I/Os of another operation ended that took kLongSeconds
-  bool unseen_lately = false;  // completions were missed, of an operation whose I/Os the kernel does not count
-  std::optional<std::int64_t> kernel_in_flight = {};  // see model::KernelInFlight; no less than of this operation
+  double load = 0;             // relative to the usual: I/Os, bytes or I/O size, whichever is highest; 0: unknown
+  double usual_rate = 0;       // I/Os of the operation per second; 0: unknown
+  bool others_long = false;    // I/Os of another operation ended after kLongSeconds or more
+  bool unseen_lately = false;  // completions were missed, for an operation that the kernel does not count
+  std::optional<std::int64_t> kernel_in_flight = {};  // see model::KernelInFlight; at least those of this operation
 };
 
 struct SignalWindow {
   SteadyTime begin;
   SteadyTime end;
   const OperationWindow& io;
-  const LatencyWords& pooled;  // of this window, and of those before it that it takes for enough I/Os
-  bool enough = false;         // there are
-  bool in_spike = false;       // that lasts
+  const LatencyWords& pooled;  // of this window, and of as many before it as it takes to have enough I/Os
+  bool enough = false;         // `pooled` has enough I/Os
+  bool in_spike = false;       // a spike is open
   Surroundings around;
 
   [[nodiscard]] double seconds() const { return seconds_between(begin, end); }
 };
 
-/// How a spike that was opened by some evidence continues and ends.
+/// What kind of evidence opened a spike: it decides how the spike continues and ends.
 enum class EvidenceKind : std::uint8_t {
-  clear,  // tail, stall, or a second whose waiting was that of a few long I/Os
-  broad,  // all are somewhat slower
-  rare    // one in hundreds is slow by far
+  clear,  // tail, stall, or a second whose waiting was due to a few long I/Os
+  broad,  // all I/Os are somewhat slower
+  rare    // one I/O in hundreds is far slower
 };
 
 struct Evidence {
@@ -45,20 +45,20 @@ struct Evidence {
   SteadyTime end;
   EvidenceKind kind = EvidenceKind::clear;
   bool alone = false;     // no second window is needed
-  double limit = 0;       // seconds: what is beyond it is slow
-  std::uint64_t ios = 0;  // that are
+  double limit = 0;       // seconds; an I/O beyond it is slow
+  std::uint64_t ios = 0;  // beyond the limit
   double tail = 0;
   double slowest = 0;
   double share = 0;                      // of the I/Os that completed
-  std::optional<SteadyTime> since = {};  // where the signal itself knows when it began to be slow
+  std::optional<SteadyTime> since = {};  // set if the signal itself knows when the slowness began
 };
 
 inline constexpr double kTail = 0.99;
-inline constexpr std::uint64_t kLeastIos = 10;  // in a pool
+inline constexpr std::uint64_t kLeastIos = 10;  // needed in a pool
 inline constexpr double kLongSeconds = 0.5;
-inline constexpr double kAloneSeconds = 1;  // so slow, one window is enough
+inline constexpr double kAloneSeconds = 1;  // for one window to be enough
 
-/// The I/Os of the window that are beyond the limit.
+/// Evidence from the I/Os of the window that are beyond the limit.
 Evidence evidence_beyond(const SignalWindow& now, double limit);
 
 }  // namespace ssdpulse::analysis

@@ -14,14 +14,14 @@ using model::SpikeCause;
 using Sum = SpikeTally::Sum;
 
 constexpr double kCauseTail = 0.99;
-constexpr double kQueueAlone = 2;         // queue time is a cause of its own where its tail is so much longer
-constexpr std::uint64_t kToCompare = 10;  // I/Os that overlap neither
+constexpr double kQueueAlone = 2;         // queue time is a cause of its own if its tail is this much longer
+constexpr std::uint64_t kToCompare = 10;  // I/Os that did not overlap the interference
 constexpr double kMoreLoad = 1.25;
 constexpr double kDeeper = 1.5;
 constexpr double kMoreFull = 0.2;
 constexpr double kSteady = 0.7;
 constexpr double kSure = 0.9;
-constexpr double kSurer = 0.95;  // heat explains also what garbage collection would
+constexpr double kSurer = 0.95;  // heat also explains what garbage collection would
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 double share(std::uint64_t part, std::uint64_t whole) {
@@ -43,21 +43,21 @@ SpikeTally::Beside beside(const Sum& sum, std::initializer_list<During> durings)
 
 constexpr double kMore = 2;
 
-/// Discards (or flushes) that come as often as usual for what the host reads and writes: a busy host sends more of
+/// The number of discards (or flushes) that is usual for what the host reads and writes: a busy host sends more of
 /// them.
 double expected_issues(const Sum& sum, const UsualInterference& usual, double load) {
   return usual.per_second * std::max(1.0, load) * sum.seconds;
 }
 
-/// Not by chance: of a few, twice as many are nothing unusual.
+/// Whether the excess is more than chance: if few are expected, twice as many are nothing unusual.
 bool is_more(double issues, double expected) { return issues >= kMore * expected + std::sqrt(expected); }
 
 /// How much of the device's slow time overlaps discards (or flushes), 0..1.
 ///
-/// A slow I/O overlaps a lot just because it takes long. So there must be more of them than usual. Or else, which is
-/// less sure, they take up more of the time than usual (a process that waits for each flush sends fewer when they
-/// become slow), and second by second the I/Os that overlap none were fast while those that do were not. There are few
-/// of those where one is under way for most of the time; then reads and writes are taken together.
+/// A slow I/O overlaps a lot just because it takes long. So there must be more discards (or flushes) than usual. A less
+/// certain sign is that they take up more of the time than usual (a process that waits for each flush sends fewer when
+/// they become slow), and that second by second the I/Os that overlap none were fast while those that do were not. Few
+/// I/Os overlap none when one is under way most of the time; then reads and writes are taken together.
 double interference(const Sum& sum, During only, const SpikeTally::Interference& seen, double expected,
                     const UsualInterference& usual) {
   constexpr double kClearlyMore = 1.25;
@@ -68,13 +68,13 @@ double interference(const Sum& sum, During only, const SpikeTally::Interference&
   const auto others = all.ios - with.ios;
   const double slow_share = ratio(with.slow_seconds, all.slow_seconds);
   if (others >= kToCompare && share(all.slow_ios - with.slow_ios, others) > share(with.slow_ios, with.ios) / 2) {
-    return 0;  // those that overlap none suffer alike
+    return 0;  // I/Os that overlap none suffer just as much
   }
   if (seen.issues > 0 && is_more(static_cast<double>(seen.issues), expected)) {
     return slow_share;
   }
   const double depth = ratio(seen.busy_seconds, sum.seconds);
-  // Of one at a time, all of the time is the most there can be.
+  // If there is only one at a time, it can take up no more than all of the time.
   const double more = std::max(kClearlyMore * usual.depth, std::min(kMore * usual.depth, (1 + usual.depth) / 2));
   const bool more_of_the_time = depth > 0 && depth >= more;
   const bool contrast =
@@ -82,15 +82,15 @@ double interference(const Sum& sum, During only, const SpikeTally::Interference&
   return more_of_the_time && contrast ? slow_share * kLessSure : 0;
 }
 
-/// What it does, in I/Os or in bytes, to what it usually does.
+/// The load relative to the usual load, in I/Os or in bytes.
 double load_of(const Sum& sum, const UsualLoad& usual) {
   const double bytes = ratio(static_cast<double>(sum.all_bytes), sum.seconds);
   const double ios = ratio(static_cast<double>(sum.all_ios), sum.seconds);
   return std::max(ratio(bytes, usual.bytes_per_second()), ratio(ios, usual.ios_per_second()));
 }
 
-/// At its ceiling: it is given more than usual, goes through more of it or has all its tags taken, and gets on
-/// steadily. A device that stalls is deep too, but does less.
+/// The device is at its ceiling: its load is higher than usual or all its tags are taken, it has more in flight, and it
+/// makes steady progress. A device that stalls also has more in flight, but does less.
 double saturation(const SpikeTally& tally, const UsualLoad& usual, CauseVerdict& verdict) {
   const Sum& sum = tally.sum();
   const UsualOperation& own = usual.operation(tally.measured_by());
@@ -106,7 +106,7 @@ double saturation(const SpikeTally& tally, const UsualLoad& usual, CauseVerdict&
   return at_ceiling && steady >= kSteady && depth >= kDeeper ? kSure : 0;
 }
 
-/// A commit is slow because the device's flushes are: those within it took most of its time.
+/// A commit is slow because the device's flushes are slow: those within it took most of its time.
 double flushes_within(const Sum& sum, CauseVerdict& verdict) {
   constexpr double kMostOfIt = 0.5;
   const double part = ratio(tail(sum.flush_words), tail(sum.total_words));
@@ -114,7 +114,7 @@ double flushes_within(const Sum& sum, CauseVerdict& verdict) {
   return part >= kMostOfIt ? kSure : 0;
 }
 
-/// Errors are rare enough that any of them in a spike says something; how many say how much.
+/// Errors are rare enough that any of them in a spike means something; their number shows how much.
 double errors(const Sum& sum, std::uint64_t slow_ios, double device_seconds, CauseVerdict& verdict) {
   const double own = static_cast<double>(sum.errors + sum.failovers);
   const auto other = static_cast<double>(sum.errors_of_other);
@@ -143,8 +143,8 @@ double errors(const Sum& sum, std::uint64_t slow_ios, double device_seconds, Cau
   return 0.5 * std::min(1.0, static_cast<double>(sum.requeues) / slow);
 }
 
-/// Nothing that was slow has completed yet: what else is in flight is all that there is to go by. What comes in
-/// any such time is in flight because all else is.
+/// Nothing that was slow has completed yet: all there is to go by is what else is in flight. Discards or flushes that
+/// come in any such period are in flight only because everything is.
 SpikeCause of_a_stall(const Sum& sum, const UsualLoad& usual) {
   const auto in_flight = [&sum](const SpikeTally::Interference& seen, const UsualInterference& before) {
     return seen.in_flight > 0 && is_more(static_cast<double>(seen.in_flight), expected_issues(sum, before, 1));
@@ -179,7 +179,7 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
   const double parts = all.slow_seconds + sum.slow_queue_seconds;
 
   const bool commits = tally.operation() == model::SpikeOperation::commit;
-  // Where the device is slow too, what waits for it is its consequence.
+  // If the device is slow too, the wait in the queue is a consequence.
   const bool queue_alone = tail(sum.queue_words) >= kQueueAlone * tail(sum.device_words);
   const double queue = queue_alone ? ratio(sum.slow_queue_seconds, parts) : 0;
   // What is in flight is at the device.

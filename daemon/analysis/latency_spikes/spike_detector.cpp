@@ -10,7 +10,7 @@ constexpr double kNearlyAll = 0.9;
 
 }  // namespace
 
-/// This window, and as many before it as it takes for enough I/Os.
+/// This window, and as many before it as it takes to have enough I/Os.
 LatencyWords SpikeDetector::pool(SteadyTime end, const LatencyWords& total) {
   while (!parts_.empty() && seconds_between(parts_.front().end, end) >= pool_seconds_) {
     parts_.pop_front();
@@ -27,7 +27,7 @@ std::optional<double> SpikeDetector::limit_seconds(double floor_seconds) const {
   return baseline_seconds() ? std::optional(tail_.limit(floor_seconds)) : std::nullopt;
 }
 
-/// The clearest evidence there is. Each signal sees each window, as long as it may say something.
+/// Returns the clearest evidence there is. Each signal sees each window about which it may say something.
 std::optional<Evidence> SpikeDetector::look(const SignalWindow& now, double floor_seconds) {
   const double limit = tail_.limit(floor_seconds);
   const auto stall = stall_.look(now, limit);
@@ -35,7 +35,7 @@ std::optional<Evidence> SpikeDetector::look(const SignalWindow& now, double floo
     return baseline_seconds() || span_ ? stall : std::nullopt;
   }
   std::optional<Evidence> slow;
-  // A spike that lasts, a stall that ends, or an I/O that took as long as all that is pooled may be why there are few.
+  // An open spike, a stall that just ended, or an I/O that took as long as the whole pool may be why there are few.
   if (now.enough || now.in_spike || stall_.just_over() || slowest_seconds(now.io) >= pool_seconds_) {
     slow = excess_.look(now, limit, floor_seconds);
     if (const auto tail = tail_.look(now, limit); tail && (!slow || slow->kind != EvidenceKind::clear)) {
@@ -83,7 +83,7 @@ SpikeDetector::Event SpikeDetector::watch(const SignalWindow& now, const std::op
     first_slow_ = slow;
     return Event::none;
   }
-  // What is clear by itself needs nothing before it: a hiccup that had passed is not its begin.
+  // Evidence that is clear by itself needs nothing before it: a hiccup that had passed is not its beginning.
   if (first_slow_ && alone && begin_of(*slow) > first_slow_->end) {
     first_slow_.reset();
   }
@@ -108,7 +108,7 @@ void SpikeDetector::open(const Evidence& first) {
   outlier_.open();
 }
 
-/// When the I/Os that completed in this window began to be slow: by the time that the slowest took.
+/// When the I/Os that completed in this window began to be slow, judging by how long the slowest one took.
 SteadyTime SpikeDetector::begin_of(const Evidence& slow) const {
   if (slow.since) {
     return std::max(*slow.since, last_over_);
@@ -117,13 +117,13 @@ SteadyTime SpikeDetector::begin_of(const Evidence& slow) const {
   const SteadyTime seen = from_its_begin ? slow.begin : middle(slow.begin, slow.end);
   SteadyTime begin = seen - nanoseconds_of(slow.slowest);
   if (slow.ios == 0) {
-    begin = slow.end - nanoseconds_of(slow.slowest + 0.5);  // stalled since some time in the window before
+    begin = slow.end - nanoseconds_of(slow.slowest + 0.5);  // stalled since some time in the previous window
   }
   return std::max(begin, last_over_);
 }
 
 void SpikeDetector::add(const Evidence& slow) {
-  // After a stall, the first completions say better when it began.
+  // After a stall, the first completions show more precisely when it began.
   if (span_->ios == 0 && slow.ios > 0) {
     span_->began = std::min(span_->began, begin_of(slow));
   }
@@ -154,11 +154,11 @@ SpikeDetector::Event SpikeDetector::go_on(const SignalWindow& now, std::optional
   }
   over_ = true;
   last_over_ = span_->ended;
-  parts_.clear();  // what was slow in it is no evidence of another
+  parts_.clear();  // what was slow in this spike is not evidence of another
   return Event::ended;
 }
 
-/// What went on for so long is the new normal, if enough was seen of it.
+/// A change that lasted this long is the new normal, if enough of it was seen.
 bool SpikeDetector::accept() {
   if (span_->kind == EvidenceKind::rare) {
     outlier_.accept();

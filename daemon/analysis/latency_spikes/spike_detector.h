@@ -2,10 +2,10 @@
 // SpikeDetector: from when to when one operation of one device was slower than usual.
 //
 // Asks the signals about each window. A spike opens with two windows of evidence close together, or with one that is
-// enough alone (what was slow earlier, and had passed, is then no part of it), and ends when there was none for
-// kQuietSeconds (kRareQuietSeconds for rare outliers; kIdleSeconds where nothing completed that shows its end). Windows
-// of few I/Os are pooled; too few are no evidence. Nothing is known until the first healthy seconds have shown what is
-// usual. Knows nothing of causes.
+// enough alone (anything that was slow earlier and had passed is then not part of it). It ends after kQuietSeconds
+// without evidence (kRareQuietSeconds for rare outliers; kIdleSeconds if nothing has completed that would show its
+// end). Windows with few I/Os are pooled; if that is still too few, they are not evidence. Nothing is known until the
+// first healthy seconds have shown what is usual. Knows nothing about causes.
 #pragma once
 
 #include <cstdint>
@@ -20,22 +20,22 @@
 
 namespace ssdpulse::analysis {
 
-/// One that lasts, or has just ended.
+/// A spike that is open or has just ended.
 struct SpikeSpan {
   SteadyTime began;
-  SteadyTime ended;  // up to now, while it lasts
+  SteadyTime ended;  // while it is open: up to now
   EvidenceKind kind = EvidenceKind::clear;
-  double limit = 0;  // seconds: what is beyond it is slow
+  double limit = 0;  // seconds; an I/O beyond it is slow
   double baseline = 0;
   double peak = 0;
   std::uint64_t ios = 0;
-  bool accepted = false;  // it ended because it went on for so long that it is the new normal
+  bool accepted = false;  // it ended because it lasted so long that it is the new normal
 };
 
 class SpikeDetector {
  public:
   static constexpr double kPoolSeconds = 5;
-  static constexpr double kTogetherSeconds = 2;  // two windows no farther apart open a spike, and so does one as long
+  static constexpr double kTogetherSeconds = 2;  // two windows no farther apart open a spike, and so does one this long
   static constexpr double kQuietSeconds = 3;
   static constexpr double kIdleSeconds = 10;
   static constexpr double kRareQuietSeconds = 30;
@@ -48,11 +48,11 @@ class SpikeDetector {
   Event observe(SteadyTime begin, SteadyTime end, const OperationWindow& window, double floor_seconds,
                 const Surroundings& around = {});
 
-  /// The one that lasts; after Event::ended, until the next observe(), the one that ended.
+  /// The open spike; after Event::ended, until the next observe(), the one that ended.
   [[nodiscard]] const std::optional<SpikeSpan>& span() const { return span_; }
   [[nodiscard]] bool open() const { return span_ && !over_; }
   [[nodiscard]] std::optional<double> baseline_seconds() const { return tail_.baseline_seconds(); }
-  /// An I/O beyond it is slow, whether there is a spike or not. Nothing while nothing is known.
+  /// An I/O beyond it is slow, whether there is a spike or not. Absent until a baseline is known.
   [[nodiscard]] std::optional<double> limit_seconds(double floor_seconds) const;
 
  private:
@@ -75,7 +75,7 @@ class SpikeDetector {
   OutlierSignal outlier_;
   StallSignal stall_;
   std::deque<Part> parts_;              // the windows before this one that may be pooled
-  std::optional<Evidence> first_slow_;  // evidence that waits for a second
+  std::optional<Evidence> first_slow_;  // evidence that needs a second window
   std::optional<SpikeSpan> span_;
   bool over_ = false;
   SteadyTime last_slow_end_;

@@ -4,7 +4,7 @@
 namespace ssdpulse::analysis {
 namespace {
 
-/// A second with this part of the usual throughput was no stall.
+/// A second with this share of the usual throughput was not a stall.
 constexpr double kFullSpeed = 0.8;
 
 bool at_full_speed(const IoWindow& window, const UsualLoad& usual) {
@@ -13,9 +13,9 @@ bool at_full_speed(const IoWindow& window, const UsualLoad& usual) {
          static_cast<double>(window.bytes()) / seconds >= kFullSpeed * usual.bytes_per_second();
 }
 
-/// I/Os of a window by whether they overlapped discards (or flushes).
+/// I/Os of a window, split by whether they overlapped discards (or flushes).
 struct Split {
-  std::uint64_t slow = 0;  // that overlapped some
+  std::uint64_t slow = 0;  // that overlapped one
   std::uint64_t others = 0;
   std::uint64_t slow_others = 0;
 };
@@ -35,7 +35,7 @@ Split split(const OperationWindow& window, model::During only, double limit) {
 }
 
 /// Within this window alone, I/Os that overlapped discards (or flushes) were slow and the others, of which there were
-/// some, not.
+/// some, were not.
 bool shows_contrast(const Split& split, std::uint64_t least_others) {
   return split.slow > 0 && split.others >= least_others && split.slow_others * 10 <= split.others;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SpikeTally: where the time of a spike's slow I/Os went: everything that the host itself knows about the cause, summed
-// over the spike's windows. Looks for parts of a slow I/O beyond half the limit, because two halves may make it slow.
+// SpikeTally: where did the time of a spike's slow I/Os go? All that the host itself knows about the cause, summed over
+// the spike's windows. Queue or device time counts as slow beyond half the limit: two halves may make an I/O slow.
 #pragma once
 
 #include <array>
@@ -25,10 +25,10 @@ class SpikeTally {
   /// Discards, or flushes.
   struct Interference {
     std::uint64_t issues = 0;
-    std::int64_t in_flight = 0;       // now
+    std::int64_t in_flight = 0;       // in the last window
     double busy_seconds = 0;          // their device times added up
     double contrast_seconds = 0;      // of windows in which I/Os that overlapped it were slow, and others were not
-    double any_contrast_seconds = 0;  // the same, with reads and writes taken together and few others enough
+    double any_contrast_seconds = 0;  // the same with reads and writes taken together, where fewer others suffice
   };
   struct Sum {
     double seconds = 0;  // of the windows
@@ -37,12 +37,12 @@ class SpikeTally {
     std::uint64_t errors = 0;
     std::uint64_t failovers = 0;
     std::uint64_t requeues = 0;
-    std::uint64_t errors_of_other = 0;  // failed or tried again, of writes; for writes, of reads
+    std::uint64_t errors_of_other = 0;  // failed or retried writes; in a spike of writes, reads
     double busy_seconds = 0;
     double queue_full_seconds = 0;
     std::uint64_t all_ios = 0;  // of both operations
     std::uint64_t all_bytes = 0;
-    double full_speed_seconds = 0;  // of windows with no less throughput than usual
+    double full_speed_seconds = 0;  // of windows with nearly the usual throughput, or more
     Interference discards;
     Interference flushes;
     std::array<Beside, model::kDurings> device;
@@ -50,12 +50,12 @@ class SpikeTally {
     double slow_queue_seconds = 0;
     LatencyWords device_words;
     LatencyWords queue_words;
-    LatencyWords total_words;  // of the operation itself, and of flushes meanwhile
+    LatencyWords total_words;  // of the operation itself, with flushes meanwhile below
     LatencyWords flush_words;
   };
   [[nodiscard]] const Sum& sum() const { return sum_; }
   [[nodiscard]] model::SpikeOperation operation() const { return operation_; }
-  /// Whose queue and device times describe it: of commits there are none, but their writes and flushes have them.
+  /// The operation whose queue and device times describe the spike. Commits have none, but their writes and flushes do.
   [[nodiscard]] model::SpikeOperation measured_by() const {
     return operation_ == model::SpikeOperation::commit ? model::SpikeOperation::write : operation_;
   }

@@ -30,7 +30,7 @@ AttributedOperation told_by(model::SpikeOperation operation) {
 }
 
 void UsualTenants::learn(const TenantWork& work, AttributedOperation operation, double seconds) {
-  constexpr double kForgotten = 1e-3;  // I/Os: the last one was a quarter of an hour ago, or longer
+  constexpr double kForgotten = 1e-3;  // I/Os: the last one was a quarter of an hour ago or longer
   const double past = std::exp(-seconds / kSeconds);
   for (auto& [tenant, means] : tenants_) {
     Mean& mean = means[static_cast<std::size_t>(operation)];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who did most in a spike, and who was slowed by it?
+// Which tenants did most in a spike, and which were slowed by it?
 //
-// Heaviest: the tenants with most bytes of reads and writes, or of discards where those are the cause. Slowed: those
-// whose reads (writes, for a spike of writes or commits) took longest in the device beyond the mean of their own
-// usual ones, all of them together; of a tenant that was not seen before the spike nothing is usual, and nothing is
-// said. Pure, and bounded by the number of tenants that there are at a time.
+// Heaviest: the tenants with the most bytes of reads and writes, or of discards if discards are the cause. Slowed:
+// those whose reads (writes, for a spike of anything other than reads) took the most device time in total beyond the
+// usual mean of the same tenant. A tenant that was not seen before the spike has no usual mean, and is not listed.
+// Pure, and bounded by the number of tenants at a time.
 #pragma once
 
 #include <array>
@@ -23,16 +23,16 @@ namespace ssdpulse::analysis {
 /// What tenants did in a window, by name.
 using TenantWork = std::map<std::string, model::TotalsByOperation>;
 
-/// Mean device times of each tenant when nothing is wrong, over about the last two minutes in which it did something.
+/// Mean device times of each tenant when nothing is wrong, over about the last two minutes in which it was active.
 class UsualTenants {
  public:
   static constexpr double kSeconds = 120;  // time constant
   static constexpr std::size_t kMost = 2048;
 
-  /// A window outside of spikes of this operation.
+  /// Learns from a window outside spikes of this operation.
   void learn(const TenantWork& work, model::AttributedOperation operation, double seconds);
 
-  /// Seconds for an I/O; nothing while none was seen.
+  /// Seconds per I/O; absent until one has been seen.
   [[nodiscard]] std::optional<double> seconds(const std::string& tenant, model::AttributedOperation operation) const;
 
  private:
@@ -45,7 +45,7 @@ class UsualTenants {
 
 class SpikeTenants {
  public:
-  /// `usual`: of before the spike.
+  /// `usual`: from before the spike.
   explicit SpikeTenants(UsualTenants usual) : usual_(std::move(usual)) {}
 
   void add(const TenantWork& work);
@@ -57,7 +57,7 @@ class SpikeTenants {
   TenantWork done_;
 };
 
-/// Whose device times tell who is slowed in a spike of this operation.
+/// The operation whose device times show which tenants a spike of this operation slows.
 model::AttributedOperation told_by(model::SpikeOperation operation);
 
 }  // namespace ssdpulse::analysis

@@ -22,8 +22,8 @@ std::optional<Evidence> StallSignal::look(const SignalWindow& now, double limit)
   return believed(now) && slow.tail > limit ? std::optional(slow) : std::nullopt;
 }
 
-/// Less is in flight, or one has completed that was all through that stall. The longest that can be known is
-/// kLongestSeconds.
+/// Corrects the leak count: fewer are in flight, or one has completed that was in flight all through that stall. The
+/// longest latency that can be recognized is kLongestSeconds.
 void StallSignal::find_again(const SignalWindow& now, double slowest) {
   leaked_ = std::min(leaked_, now.io.least_in_flight());
   if (leaked_ > 0 && slowest > 0 && slowest >= std::min(kLongestSeconds, seconds_between(leaked_since_, now.begin))) {
@@ -32,7 +32,7 @@ void StallSignal::find_again(const SignalWindow& now, double slowest) {
 }
 
 void StallSignal::end(const SignalWindow& now, double slowest) {
-  // What fails over to another path completes there, and quickly, as an I/O of its own.
+  // An I/O that fails over to another path completes there quickly, as an I/O of its own.
   if (since_ && !confirmed_ && now.io.ios > 0 && now.io.failovers == 0 && now.io.errors == 0 &&
       slowest < std::min(kLongSeconds, seconds_between(*since_, now.begin) / 2)) {
     leaked_ = std::min(stalled_, now.io.least_in_flight());

@@ -17,10 +17,10 @@ class TailSignal {
   [[nodiscard]] std::optional<Evidence> look(const SignalWindow& now, double limit) const;
 
   void learn(const SignalWindow& healthy);
-  /// A spike opens; its own windows show what is the new normal if they last.
+  /// Call when a spike opens; if it lasts, its own windows show the new normal.
   void open();
   void learn_changed(const SignalWindow& slow);
-  /// They have: false where too few were seen to say what it is.
+  /// The spike has lasted. False if too few windows were seen to know the new normal.
   bool accept();
 
   [[nodiscard]] double limit(double floor_seconds) const;

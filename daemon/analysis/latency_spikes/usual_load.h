@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UsualLoad: what a device does when nothing is wrong: how much of what, and how deep. Averages over the last minutes
-// of windows with I/O in which nothing was slow; the caller makes sure of that.
+// UsualLoad: what a device does when nothing is wrong: how much of each kind, and at what depth. Averages over the last
+// minutes of windows with I/O in which nothing was slow; the caller makes sure of that.
 #pragma once
 
 #include <array>

@@ -40,8 +40,8 @@ void UsualMedia::learn_life(double host_bytes, double media_bytes, double doubt_
   }
 }
 
-/// What a byte costs by each interval and those of another load: the median of the slopes between them (Siegel). Of
-/// what the intervals say, the lower quartile; the background is the median of what is left.
+/// What a byte costs according to each interval: the median of the slopes between it and the intervals of a different
+/// load (Siegel). The ratio is the lower quartile of these costs; the background is the median of what is left.
 void UsualMedia::estimate() {
   std::vector<double> costs;
   for (const Interval& own : intervals_) {

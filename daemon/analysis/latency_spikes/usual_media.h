@@ -16,14 +16,14 @@ namespace ssdpulse::analysis {
 class UsualMedia {
  public:
   static constexpr std::size_t kMost = 64;        // intervals that count: half an hour of readings, or more
-  static constexpr double kLeastBytes = 1 << 20;  // in an interval; with fewer it is added to the next,
-  static constexpr double kLeastDoubts = 8;       // as with less than so much more than the counters' units hide
-  static constexpr double kDifferentLoad = 0.05;  // of the host's rates: two intervals that say what a byte costs
-  static constexpr double kLowerQuartile = 0.25;  // of what they say: where that scatters, the background is more
+  static constexpr double kLeastBytes = 1 << 20;  // in an interval; a smaller one is added to the next,
+  static constexpr double kLeastDoubts = 8;       // as is one below this multiple of what the counters' units hide
+  static constexpr double kDifferentLoad = 0.05;  // between host rates: two such intervals show what a byte costs
+  static constexpr double kLowerQuartile = 0.25;  // of these costs: if they scatter, the background is larger
 
-  /// A healthy interval; `doubt_bytes`: by how much its differences may be off.
+  /// Learns from a healthy interval; `doubt_bytes`: how far off its differences may be.
   void learn(double host_bytes, double media_bytes, double seconds, double doubt_bytes);
-  /// Of the drive's whole life: holds as long as there is no interval.
+  /// Totals of the drive's whole life: used until there is an interval.
   void learn_life(double host_bytes, double media_bytes, double doubt_bytes);
 
   [[nodiscard]] double ratio() const { return ratio_; }            // at least 1

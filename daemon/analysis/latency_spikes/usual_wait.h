@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// UsualWait: how long I/Os of one operation usually wait, and how much longer these did.
+// UsualWait: how long do I/Os of one operation usually wait?
 //
-// Usual is the mean total latency of those within the spike limit, over about the last two minutes of windows outside
-// spikes. In a spike, every I/O counts with what it waited beyond that, and waiting less counts against it. Outside,
-// and in a spike of rare outliers, only I/Os beyond the limit count: what the others wait is usual.
+// Usual is the mean total latency of the I/Os within the spike limit, over about the last two minutes of windows
+// outside spikes. In a spike, every I/O's wait beyond that counts, and a shorter wait counts against it. Outside
+// spikes, and in a spike of rare outliers, only I/Os beyond the limit count: the wait of the others is usual.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ class UsualWait {
   /// A window outside spikes; `limit`: beyond it an I/O is slow.
   void learn(const OperationWindow& window, double seconds, double limit);
 
-  /// Seconds for an I/O. Nothing while none was seen.
+  /// Seconds per I/O. Absent until one has been seen.
   [[nodiscard]] std::optional<double> seconds() const;
 
  private:

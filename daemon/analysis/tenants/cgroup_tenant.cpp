@@ -90,7 +90,7 @@ bool is_unit(std::string_view part) {
   });
 }
 
-/// qemu-3-db1 and lxc-17-web, as libvirt registers them: with the number of the run, which is not the guest's.
+/// qemu-3-db1 and lxc-17-web, as libvirt registers them: with a run number that is not part of the guest's name.
 std::optional<std::string> guest_of(std::string_view registered, std::string_view driver) {
   if (!strip_prefix(registered, driver) || !strip_prefix(registered, "-")) {
     return std::nullopt;
@@ -100,7 +100,7 @@ std::optional<std::string> guest_of(std::string_view registered, std::string_vie
   return std::string(numbered && dash + 1 < registered.size() ? registered.substr(dash + 1) : registered);
 }
 
-/// Goes down the path until a tenant is found. What it found above, and takes if there is nothing better: a pod, a
+/// Goes down the path until it finds a tenant. What it found on the way, to use if there is nothing better: a pod, a
 /// user, slices.
 class Search {
  public:
@@ -132,12 +132,12 @@ class Search {
       return;
     }
     if (unknown_) {
-      return;  // whatever it calls itself
+      return;  // whatever its name
     }
     if (slice() || guest() || system_container() || pod() || unit()) {
       return;
     }
-    // Groups that a runtime or a manager makes for those in it.
+    // Groups that a runtime or a manager creates to hold others.
     constexpr std::array<std::string_view, 9> kHolders{"kubepods", "burstable",   "besteffort",  "docker", "lxc",
                                                        "machine",  "lxc.payload", "lxc.monitor", "kubelet"};
     unknown_ = std::find(kHolders.begin(), kHolders.end(), part()) == kHolders.end();
@@ -163,7 +163,7 @@ class Search {
     return true;
   }
 
-  /// SLICE:RUNTIME:HEX: what a runtime without systemd makes of a path that was written for systemd.
+  /// SLICE:RUNTIME:HEX: what a runtime without systemd makes of a path meant for systemd.
   bool slice_with_container() {
     const std::size_t last = part().rfind(':');
     if (last == std::string_view::npos || !is_identity(part().substr(last + 1))) {
@@ -251,7 +251,7 @@ class Search {
     if (!is_unit(part())) {
       return false;
     }
-    // A user's units are the user's; Slurm's are its jobs'; a container of Kubernetes may lie in its runtime's unit.
+    // A user's units belong to the user, Slurm's to its jobs; a Kubernetes container may lie in its runtime's unit.
     const bool of_jobs = part().substr(0, 5) == "slurm";
     const bool holds_pods = at_ + 1 < parts_.size() && parts_[at_ + 1].find(':') != std::string_view::npos;
     if (!user_.empty() || !pod_.empty()) {

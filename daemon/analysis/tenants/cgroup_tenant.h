@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whom does a cgroup stand for? Told from its path alone, so that no runtime has to be asked, and what has gone can
-// still be named.
+// Which tenant does a cgroup belong to? Determined from its path alone, so that no runtime has to be asked, and a
+// cgroup that is gone can still be named.
 //
-// What lies below a tenant is the tenant's: a container that runs systemd is one tenant, not thirty. Names of different
+// Everything below a tenant belongs to it: a container that runs systemd is one tenant, not thirty. Names of different
 // kinds cannot be the same: units end in .service, .scope and so on, paths begin with a slash, and all others with
-// their kind or runtime and a slash, which no directory's name has. What a user, a container or a guest calls its own
-// directories can therefore not pass for somebody else.
+// their kind or runtime and a slash, which no directory name has. So no user, container or guest can name its own
+// directories to pass for another tenant.
 //
 //   nginx.service, session-3.scope, system.slice     units and slices of systemd
 //   docker/0123456789ab, podman/..., container/...   containers, by the first 12 digits of their identity
 //   pod/UID, pod/UID/0123456789ab                    pods of Kubernetes, and their containers
 //   lxc/NAME, machine/NAME                           system containers
 //   vm/NAME                                          virtual machines of libvirt and Proxmox
-//   user/UID, user/UID/podman/0123456789ab           users, and the containers that are theirs
-//   job/NUMBER                                       of Slurm
+//   user/UID, user/UID/podman/0123456789ab           users, and their containers
+//   job/NUMBER                                       jobs of Slurm
 //   /PATH                                            none of these
 #pragma once
 
@@ -29,8 +29,8 @@ inline constexpr std::size_t kLongestTenantName = 128;
 /// `path`: from the root of the hierarchy; any bytes.
 model::Tenant tenant_of_cgroup(std::string_view path);
 
-/// Fit for labels, lines and lists: what is not printable, a blank, a quote or a comma becomes `_`. A name
-/// that had such bytes, or is longer than kLongestTenantName, ends in ~ and a checksum, so that different ones remain
+/// Makes a name safe for labels, lines and lists: unprintable bytes, blanks, quotes and commas become `_`. A name that
+/// had such bytes, or is longer than kLongestTenantName, ends in ~ and a checksum, so that different names remain
 /// different.
 std::string clean_tenant_name(std::string_view name);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How does systemd write names of others into names of units?
+// How does systemd encode other names in unit names?
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace ssdpulse::analysis {
 
-/// \xNN becomes the byte; what is no escape stays.
+/// \xNN becomes the byte; anything else stays.
 std::string without_escapes(std::string_view name);
 
-/// The name without the suffix, if it has it and is longer.
+/// Removes the suffix, if the name has it and is longer; returns whether it did.
 bool strip_suffix(std::string_view& name, std::string_view suffix);
 bool strip_prefix(std::string_view& name, std::string_view prefix);
 

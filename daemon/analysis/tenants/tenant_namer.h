@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TenantNamer: which tenant does each cgroup belong to, under the name that may be shown?
-// Patterns of the configuration come first, then what the path says. Where names are hashed, the name is hidden here,
-// before anybody else sees it: metrics, lines and the history cannot differ, nor leak. Not thread-safe.
+// TenantNamer: which tenant does each cgroup belong to, and under which name may it be shown?
+// Patterns from the configuration come first, then the path itself. If names are hashed, they are hidden here, before
+// anything else sees them: metrics, lines and the history cannot differ or leak them. Not thread-safe.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace ssdpulse::analysis {
 
-/// A shell glob on the path of a cgroup (* matches slashes, too), and whose it is.
+/// A shell glob on the path of a cgroup (* matches slashes, too), and the tenant it belongs to.
 struct TenantPattern {
   std::string match;
   std::string tenant;
@@ -27,7 +27,7 @@ class TenantNamer {
   TenantNamer(std::vector<TenantPattern> patterns, std::optional<util::HashKey> key)
       : patterns_(std::move(patterns)), key_(key) {}
 
-  /// Of these cgroups, and of what has none.
+  /// The tenants of these cgroups, and of I/O that has none.
   const model::Tenants& name(const model::CgroupPaths& paths);
 
  private:

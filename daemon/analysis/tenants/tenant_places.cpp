@@ -20,12 +20,12 @@ void TenantPlaces::observe(const TenantStep& step, model::SteadyTime at, WallTim
     }
   }
   take_leave(step, at);
-  while (places_.size() > most) {  // fewer than before
+  while (places_.size() > most) {  // `most` was lowered
     make_room(at, 0);
   }
   std::stable_sort(newcomers.begin(), newcomers.end(),
                    [](const auto* a, const auto* b) { return a->done.bytes() > b->done.bytes(); });
-  Places taken;  // nobody departs who was never seen
+  Places taken;  // a tenant that was never shown does not depart
   for (const TenantStep::Tenant* tenant : newcomers) {
     if (places_.size() + taken.size() < most || make_room(at, most)) {
       taken.emplace(tenant->who.name,
@@ -51,7 +51,7 @@ void TenantPlaces::take_leave(const TenantStep& step, model::SteadyTime at) {
   }
 }
 
-/// False: all of them are in use. Without any to keep, whoever did nothing for longest goes.
+/// False: all places are in use. If `most` is 0, the tenant that has been gone or idle for longest goes in any case.
 bool TenantPlaces::make_room(model::SteadyTime at, std::size_t most) {
   const auto least = std::min_element(places_.begin(), places_.end(), [](const auto& a, const auto& b) {
     const auto worth = [](const Place& place) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // TenantPlaces: the tenants of one device that have series of their own, and what they did since they got them.
 //
-// There are so many places and no more. A tenant gets one with its first I/O, if one is free, and what it does without
-// one is `other`'s. One whose cgroups are all gone keeps its place for a while, so that a service that restarts goes on
-// where it was and the last seconds of a container are still seen; then its series end, and what it had done is
-// `departed`. It is gone with its directories, seconds before its counts are given back. Where a newcomer finds no
-// place, whoever has been gone for longest gives up his, or else who has done nothing for longest, if that is long
-// enough. No total ever moves to a tenant or to `other`: both count what happens from then on, so that their rates are
-// of what happened. Not thread-safe.
+// The number of places is limited. A tenant gets one with its first I/O, if one is free; what it does without one
+// counts as `other`. A tenant whose cgroups are all gone keeps its place for a while, so that a service that restarts
+// continues where it was and the last seconds of a container are still seen; then its series end, and its totals move
+// to `departed`. It is gone as soon as its directories are, seconds before its counts are returned. If a newcomer finds
+// no place, the tenant that has been gone for longest gives up its own, or else the one that has been idle for longest,
+// if that is long enough. No total ever moves to a tenant or to `other`: both count what happens from then on, so that
+// their rates show what really happened. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -23,14 +23,14 @@ namespace ssdpulse::analysis {
 
 class TenantPlaces {
  public:
-  static constexpr std::chrono::minutes kGoneStays{5};     // the usual scrape intervals several times over
-  static constexpr std::chrono::minutes kIdleGivesUp{10};  // its place, to somebody who needs it
+  static constexpr std::chrono::minutes kGoneStays{5};     // several times the usual scrape interval
+  static constexpr std::chrono::minutes kIdleGivesUp{10};  // its place, to a newcomer
   using WallTime = std::chrono::system_clock::time_point;
 
   /// `since`: when the step began.
   void observe(const TenantStep& step, model::SteadyTime at, WallTime since, std::size_t most);
 
-  /// All but the paths.
+  /// Everything except the paths.
   [[nodiscard]] model::DeviceTenants value() const;
 
  private:

@@ -61,7 +61,7 @@ TenantStep TenantSteps::observe(const model::DeviceAttribution& now, const model
     if (auto seen = before.extract(id); !seen.empty()) {
       known.who = std::move(seen.mapped().who);
       if (counted_less(done, seen.mapped().done)) {
-        gone.push_back({known.who, seen.mapped().done});  // it was given back, and came again
+        gone.push_back({known.who, seen.mapped().done});  // its counts were given back, and it came back
       } else {
         part -= seen.mapped().done;
       }
@@ -82,7 +82,7 @@ TenantStep TenantSteps::observe(const model::DeviceAttribution& now, const model
   for (auto& entry : before) {
     gone.push_back(std::move(entry.second));
   }
-  // What the gone had done comes back in `departed`: the rest is what they did since the last look.
+  // The counts of gone cgroups come back in `departed`: the rest is what they did since the last reading.
   TenantDone rest{now.departed, now.departed_commits};
   rest -= std::exchange(departed_, rest);
   for (const Known& one : gone) {

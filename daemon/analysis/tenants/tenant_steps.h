@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// TenantSteps: what did each tenant do on one device between two looks?
+// TenantSteps: what did each tenant do on one device between two readings?
 //
-// The kernel side counts by cgroup, and its cgroups come and go: each step is the difference to the look before, and
-// what a cgroup had done before it went is in no later step. The steps added up are all that was ever counted: what
-// went with a cgroup between the last look at it and its end is its tenant's, or, if several went at once, `other`.
+// The kernel side counts by cgroup, and cgroups appear and disappear: each step is the difference from the previous
+// reading, and what a cgroup did before it disappeared is in no later step. The steps add up to all that was ever
+// counted: what a cgroup did after the last reading of it goes to its tenant or, if several ended at once, to `other`.
 // Not thread-safe.
 #pragma once
 
@@ -32,14 +32,14 @@ struct TenantStep {
     TenantDone done;
     bool stays = false;  // has a cgroup that is not gone
   };
-  std::map<std::string, Tenant> tenants;  // by name: all that have a cgroup here, and those whose last one went
+  std::map<std::string, Tenant> tenants;  // by name: all that have a cgroup here, and those whose last one is gone
   TenantDone other;                       // by cgroups without a name or a slot
 };
 
 class TenantSteps {
  public:
-  /// The first step is all that was counted so far. `is_gone`: cgroups whose directory is no more, sorted; what they
-  /// counted is with them for some looks yet.
+  /// The first step is everything counted so far. `is_gone`: cgroups whose directory no longer exists, sorted; their
+  /// counts stay with them for a few more readings.
   TenantStep observe(const model::DeviceAttribution& now, const model::Tenants& tenants,
                      const std::vector<model::CgroupId>& is_gone = {});
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // CheckedLedger: a ledger that no single absurd page can poison.
-// Such a page costs windows, never totals. A page that no drive can mean costs nothing. One that shows a possible fall
-// costs the windows, which restart with the next reading, as that fall would have. If the daemon is stopped while a
-// page waits, it costs windows and the lifetime's ratio. Growth within what a drive can write (64 GB/s) is believed,
-// and so is the very first reading of a drive without history.
+// Such a page costs windows, never totals. A page with impossible values costs nothing. A page that shows a possible
+// fall costs the windows, which restart with the next reading, just as after a real fall. If the daemon is stopped
+// while a page waits, that costs the windows and the lifetime's ratio. Growth within what a drive can write (64 GB/s)
+// is believed, and so is the very first reading of a drive without history.
 #pragma once
 
 #include <chrono>
@@ -25,16 +25,16 @@ class CheckedLedger {
   explicit CheckedLedger(Time poll_interval) : ledger_(poll_interval) {}
   void set_poll_interval(Time interval) { ledger_.set_poll_interval(interval); }
 
-  /// In the order of `at`.
+  /// Samples come in the order of `at`.
   void observe(const WriteSample& sample);
 
   [[nodiscard]] const WriteLedger& ledger() const { return ledger_; }
-  /// The newest sample that is believed, of this process.
+  /// The newest believed sample of this process.
   [[nodiscard]] const std::optional<WriteSample>& newest() const { return newest_; }
-  /// A sample waits for the next one to confirm it.
+  /// Whether a sample is waiting for the next one to confirm it.
   [[nodiscard]] bool in_doubt() const { return gate_.held().has_value(); }
 
-  /// As WriteLedger's. A sample that waits is doubted, because the next process will not know of it.
+  /// Like WriteLedger's. A waiting sample is doubted, because the next process will not know about it.
   [[nodiscard]] std::string save() const;
   static util::Result<CheckedLedger> restore(std::string_view text, Time poll_interval, Time at,
                                              std::chrono::system_clock::time_point wall);

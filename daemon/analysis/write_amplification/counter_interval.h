@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interval of bytes that a counter can mean.
-// A counter of whole units says that the true bytes lie in an interval; so does the difference of two readings, and the
-// ratio of two differences. Unsigned 128-bit integers, exact; what does not fit saturates: a lower bound remains one,
-// an upper bound becomes unbounded. Differences are taken of counts, so that only they have to fit, not the products.
+// The interval of bytes that a counter can stand for.
+// A counter of whole units shows that the true bytes lie in an interval; so do the difference of two readings, and the
+// ratio of two differences. Exact, in unsigned 128-bit integers; what does not fit saturates: a lower bound stays
+// valid, an upper bound becomes unbounded. Differences are taken between counts, so that only counts have to fit.
 #pragma once
 
 #include <chrono>
@@ -22,15 +22,15 @@ constexpr Uint128 subtract(Uint128 a, Uint128 b) { return a > b ? a - b : 0; }
 constexpr Uint128 multiply(Uint128 a, Uint128 b) { return b != 0 && a > kUnbounded / b ? kUnbounded : a * b; }
 
 /// More than any drive writes in that time, to its media or for the host. The rate is more than four lanes of PCI
-/// Express 7 carry. Part of a second counts as a whole one, because two counters of a sample are not read at the same
-/// time.
+/// Express 7 carry. A fraction of a second counts as a whole one, because two counters of a sample are not read at the
+/// same time.
 constexpr Uint128 most_bytes_in(std::chrono::nanoseconds time) {
   constexpr Uint128 kMostBytesPerSecond = 64'000'000'000;
   const auto whole = std::chrono::ceil<std::chrono::seconds>(time).count();
   return kMostBytesPerSecond * static_cast<Uint128>(whole < 1 ? 1 : whole);
 }
 
-/// Bytes: at least, at most.
+/// Bytes: at least `low`, at most `high`.
 struct Interval {
   Uint128 low = 0;
   Uint128 high = 0;
@@ -42,10 +42,10 @@ struct Interval {
 };
 
 constexpr Interval add(Interval a, Interval b) { return {add(a.low, b.low), add(a.high, b.high)}; }
-/// Of two moments of what only grows: never below 0.
+/// The growth, between two moments, of something that only grows: never below 0.
 constexpr Interval subtract(Interval a, Interval b) { return {subtract(a.low, b.high), subtract(a.high, b.low)}; }
 
-/// Counts between which a counter stood at the moment in question.
+/// The counts between which a counter stood at the moment in question.
 struct CountRange {
   Uint128 low = 0;
   Uint128 high = 0;
@@ -67,14 +67,14 @@ class CounterFormat {
   [[nodiscard]] bool known() const { return unit_ != 0; }
   [[nodiscard]] model::ByteCounter counter(Uint128 count) const { return {count, unit_, rounding_}; }
 
-  /// Bytes of `counts` units. An unknown unit counts as kUnknownUnit: right in ratios of counters that share it.
+  /// Bytes in `counts` units. An unknown unit counts as kUnknownUnit: correct in ratios of counters that share it.
   [[nodiscard]] Uint128 bytes(Uint128 counts) const { return multiply(counts, step()); }
   [[nodiscard]] Interval interval(CountRange counts) const;
   /// Bytes from one moment to a later one.
   [[nodiscard]] Interval difference(CountRange from, CountRange to) const;
-  /// By how much a difference of counts can be off.
+  /// How many bytes a difference of counts can be off by.
   [[nodiscard]] Uint128 doubt() const { return above() + below(); }
-  /// Bytes that were counted while the unit was not known, in this format.
+  /// Converts bytes that were counted while the unit was unknown into this format.
   [[nodiscard]] Uint128 relearn(Uint128 bytes) const { return multiply(bytes / kUnknownUnit, step()); }
   [[nodiscard]] Interval relearn(Interval bytes) const { return {relearn(bytes.low), relearn(bytes.high)}; }
 
@@ -87,7 +87,7 @@ class CounterFormat {
   static constexpr Uint128 kUnknownUnit = Uint128{64} << 20;
 
   [[nodiscard]] Uint128 step() const { return known() ? unit_ : kUnknownUnit; }
-  // Nothing is known of the grain below an unknown unit, so its doubt is the whole unit and not all but one byte of it.
+  // Nothing is known about the grain of an unknown unit, so its doubt is the whole unit, not one byte less.
   [[nodiscard]] Uint128 grain() const { return known() ? unit_ - 1 : kUnknownUnit; }
   [[nodiscard]] Uint128 below() const { return rounding_ == model::Rounding::exact ? 0 : grain(); }
   [[nodiscard]] Uint128 above() const { return rounding_ == model::Rounding::unknown ? grain() : 0; }
@@ -103,13 +103,13 @@ struct RatioBounds {
   double upper = 0;
 };
 
-/// The last steps of arithmetic are in doubles: the bounds are moved by more than all their rounding.
+/// The last steps of the arithmetic use doubles: the bounds are moved outwards by more than all rounding errors.
 RatioBounds rounded_outwards(RatioBounds bounds);
 
-/// Whether the bounds say enough to show the ratio.
+/// Whether the bounds are narrow enough to show the ratio.
 bool worth_showing(const RatioBounds& bounds);
 
-/// media/host; absent where the host may have written nothing, the media certainly nothing, or a bound is none.
+/// media/host; absent if the host may have written nothing, the media certainly wrote nothing, or either is unbounded.
 std::optional<RatioBounds> ratio_of(Interval media, Interval host);
 
 }  // namespace ssdpulse::analysis

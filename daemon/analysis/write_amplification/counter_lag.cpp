@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changes and standstills prove of a counter's period: see the header.
+// What changes and standstills prove about a counter's period: see the header.
 #include "daemon/analysis/write_amplification/counter_lag.h"
 
 #include <algorithm>
@@ -26,19 +26,19 @@ void CounterLag::observe(Time at, Uint128 count, const WriteEvidence& evidence, 
     last_->stale_for = at - last_->unmoved_since;
     longest_stale_ = std::max(longest_stale_, last_->stale_for);
   } else if (possible(evidence.block, then.block) == 0) {
-    // Nothing was written: there was nothing to show until now.
+    // Nothing was written, so there was nothing to show until now.
     last_->unmoved_since = at;
     last_->then = evidence;
   }
 }
 
 CounterLag::Time CounterLag::lag(Time poll_interval) const {
-  // Changes in two successive polls: no period that leaves a whole poll without one, however late those polls came.
+  // Changes in two successive polls: the period cannot leave a whole poll without one, however late those polls came.
   const bool follows = shortest_period_ <= poll_interval * 5 / 2;
   if (follows && longest_stale_ == Time{0}) {
     return Time{0};
   }
-  // One poll more, because the host's counter is not read at the very time of the media's.
+  // One more poll, because the host's counter is not read at exactly the same time as the media's.
   return std::max(longest_stale_, shortest_period_) + poll_interval;
 }
 

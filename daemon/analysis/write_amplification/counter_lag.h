@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // CounterLag: how old a counter's value can be when it is read.
-// Some drives update a counter only now and then. From the readings alone follows:
-// - The counter was seen to change twice: its period is shorter than the time around both changes.
-// - It did not move while more was certainly written than its granules (and the drive's write buffer) can hide: it was
-//   stale, for at least that long.
+// Some drives update a counter only now and then. The readings alone show this much:
+// - If the counter was seen to change twice, its period is shorter than the time around both changes.
+// - If it did not move while certainly more was written than its granules (and the drive's write buffer) can hide, it
+//   was stale for at least that long.
 // Covered: a counter with a fixed period between 3 poll intervals and an hour, from the first reading on (an hour is
-// assumed until two changes were seen); and one with a varying period, once its longest stale stretch was seen. Not
-// visible: a period below 3 poll intervals (the value is then older than it seems by less than that); a varying period
-// before its longest stretch; a stale host counter where the block layer is not measured.
+// assumed until two changes have been seen); and one with a varying period, once its longest stale stretch has been
+// seen. Not detected: a period below 3 poll intervals (the value is then older than it seems by less than that); a
+// varying period before its longest stretch; a stale host counter if the block layer is not measured.
 #pragma once
 
 #include <chrono>
@@ -17,11 +17,11 @@
 
 namespace ssdpulse::analysis {
 
-/// What else is known of writes at a reading: bytes since any time, at least and at most. What is not measured is
-/// unbounded, and so proves nothing.
+/// What else is known about writes at a reading: bytes since some fixed time, at least and at most. What is not
+/// measured is unbounded, and so proves nothing.
 struct WriteEvidence {
-  Interval host{0, kUnbounded};   // by the drive's own host counter
-  Interval block{0, kUnbounded};  // by the block layer
+  Interval host{0, kUnbounded};   // according to the drive's own host counter
+  Interval block{0, kUnbounded};  // according to the block layer
 };
 
 class CounterLag {
@@ -34,15 +34,15 @@ class CounterLag {
   /// The value read at t is that of some time in [t - lag, t]. 0 for a counter that follows every poll.
   [[nodiscard]] Time lag(Time poll_interval) const;
 
-  /// For how long it has now been standing still although it must move.
+  /// How long it has been standing still although it should have moved.
   [[nodiscard]] Time stale_for() const { return last_ ? last_->stale_for : Time{0}; }
 
-  /// It does so for longer than it ever took between two changes, or was never seen to change twice.
+  /// It has stood still for longer than ever between two changes, or was never seen to change twice.
   [[nodiscard]] bool stuck() const {
     return stale_for() > (shortest_period_ == kLongestPeriod ? Time{0} : shortest_period_);
   }
 
-  /// Time has gone back: what was learned stays.
+  /// Time has gone backwards: what was learned is kept.
   void forget_times() { last_.reset(), before_change_.reset(); }
 
   template <typename Self, typename Archive>
@@ -57,7 +57,7 @@ class CounterLag {
     Time at;
     Uint128 count;
     Time unmoved_since;  // since when it may be standing still
-    WriteEvidence then;  // and what was known of writes at that time
+    WriteEvidence then;  // and what was known about writes at that time
     Time stale_for{0};
   };
 

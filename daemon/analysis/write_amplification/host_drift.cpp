@@ -19,8 +19,8 @@ struct HostDrift::Growth {
 };
 
 std::optional<HostDrift::Growth> HostDrift::growth(const HostPoint& from, const HostPoint& to) {
-  // Whatever was not counted may have been a write, and one of the largest. So may what is in flight: the drive may
-  // have counted it at the begin (we did later), or now (we shall).
+  // Any uncounted request may have been a write, and one of the largest. So may requests in flight: the drive may have
+  // counted them at the beginning (we did later), or now (we will).
   const std::uint64_t uncounted = to.after.losses - from.before.losses + to.after.in_flight;
   if (uncounted + from.after.in_flight > 0 && !to.largest_request_bytes) {
     return std::nullopt;
@@ -38,7 +38,7 @@ std::optional<HostDrift::Growth> HostDrift::growth(const HostPoint& from, const 
   return growth;
 }
 
-/// What the drive's counter has of these bytes.
+/// How many of these bytes the drive's counter includes.
 Interval HostDrift::counted(std::size_t command, Interval bytes) const {
   switch (counts_[command]) {
     case Counts::yes:

@@ -2,13 +2,13 @@
 // HostDrift: does the drive's host counter grow by what the block layer wrote?
 // Every drive counts writes. No standard says whether it counts the other commands that change data, write zeroes and
 // discards: an FDP drive may count write zeroes that its health page leaves out. Until that is known, the bounds of the
-// drift allow for either. It is learned, per command, from what the counter grew by beyond the writes
-//   less than half of what was zeroed (discarded)                              it does not count that
-//   as much as was zeroed, to a quarter, and that was more than all the rest   it does
-// between two readings, or since the start. A drive that is inconsistent (it may look at the command's deallocate bit)
-// stays unknown. Only counters that follow every poll teach this.
-// The bounds do not cover what the drift is meant to show: what the block layer counts as none of these, such as
-// passthrough, and what other hosts write.
+// drift allow for either. It is learned per command, from how much the counter grew beyond the writes:
+//   less than half of what was zeroed (discarded)                                         it does not count that
+//   about as much as was zeroed (within a quarter), and that was more than all the rest   it does
+// between two readings or since the start. An inconsistent drive (it may look at the command's deallocate bit) stays
+// unknown. Only counters that follow every poll can show this.
+// The bounds do not cover what the drift is meant to show: commands that the block layer counts as none of these, such
+// as passthrough, and writes by other hosts.
 #pragma once
 
 #include <array>
@@ -23,13 +23,13 @@ namespace ssdpulse::analysis {
 
 using model::BlockWrites;
 
-/// Both sides at one reading of the host's counter. The block layer's, just before and just after it.
+/// Both sides at one reading of the host's counter; the block layer's side just before and just after it.
 struct HostPoint {
   CountRange host;
   CounterFormat format;
   BlockWrites before;
   BlockWrites after;
-  std::optional<std::uint64_t> largest_request_bytes;  // of those that are lost or in flight
+  std::optional<std::uint64_t> largest_request_bytes;  // of the requests that are lost or in flight
 };
 
 class HostDrift {
@@ -37,7 +37,7 @@ class HostDrift {
   /// `prompt`: the counter follows every poll. The counter's format stays the same until forget_begin().
   void observe(const HostPoint& point, bool prompt);
 
-  /// The drift is that since the next point.
+  /// From now on, the drift is the one since the next point.
   void forget_begin() { begin_.reset(), now_.reset(); }
 
   struct Drift {
@@ -45,8 +45,8 @@ class HostDrift {
     double lower;
     double upper;
   };
-  /// The growth of the drive's counter less that of ours: absent before the first point, and where requests were lost
-  /// of unknown sizes.
+  /// The growth of the drive's counter minus that of ours. Absent before the first point, and if requests of unknown
+  /// size were lost or in flight.
   [[nodiscard]] std::optional<Drift> drift() const;
 
  private:

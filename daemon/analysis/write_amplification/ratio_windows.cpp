@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thinning, and the truth at a time from lagging counters.
+// Thins out readings, and finds the true counts at a given time from lagging counters.
 #include "daemon/analysis/write_amplification/ratio_windows.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using std::chrono::seconds;
 
 struct Tier {
   Time age;      // up to this age
-  Time spacing;  // one reading in each of these; a multiple of the one before, so that what stays once, stays
+  Time spacing;  // one reading per spacing; a multiple of the previous one, so that coarser tiers keep a subset
 };
 constexpr std::array<Tier, 4> kTiers{
     {{minutes(5), seconds(2)}, {hours(1), minutes(1)}, {hours(24), minutes(10)}, {hours(24 * 7), hours(1)}}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RatioWindows: the readings behind the windows of 5 minutes, an hour, a day and a week. Keeps what is needed of one
-// epoch's readings: all of the last 5 minutes (at least 2 s apart), one a minute of the last hour, one in 10 minutes of
-// the last day, one an hour of the last week; below 500 in all. Knows no units.
+// RatioWindows: the readings behind the windows of 5 minutes, an hour, a day and a week. Keeps the readings of one
+// epoch that are needed: all of the last 5 minutes (at least 2 s apart), one per minute for the last hour, one per 10
+// minutes for the last day, one per hour for the last week; fewer than 500 in all. Knows nothing about units.
 #pragma once
 
 #include <array>
@@ -33,8 +33,8 @@ class RatioWindows {
                                                 {"24h", std::chrono::hours(24)},
                                                 {"7d", std::chrono::hours(24 * 7)}}};
 
-  /// In the order of time; a time that was there already adds nothing. Counters that fell, or time that goes back,
-  /// forget what was before.
+  /// Points come in the order of time; a repeated time adds nothing. If a counter falls or time goes backwards,
+  /// everything before that is forgotten.
   void add(const WritePoint& point);
   void clear() { points_.clear(); }
 
@@ -43,7 +43,7 @@ class RatioWindows {
     Time host{0};
     Time media{0};
   };
-  /// What the counters say of the truth at one time.
+  /// What the counters say about the true counts at one time.
   struct Moment {
     Time at;
     CountRange host;
@@ -53,12 +53,12 @@ class RatioWindows {
     Moment begin;
     Moment end;
   };
-  /// The newest moment of which all is known.
+  /// The newest moment about which everything is known.
   [[nodiscard]] std::optional<Moment> newest(const Lags& lags) const;
-  /// From the oldest moment kept within `width` of that one.
+  /// The window that ends there and begins at the oldest kept moment within `width` of it.
   [[nodiscard]] std::optional<Window> window(Time width, const Lags& lags) const;
 
-  /// Of the newest reading.
+  /// The time of the newest reading.
   [[nodiscard]] Time newest_at() const { return points_.empty() ? Time{0} : points_.back().at; }
   [[nodiscard]] const std::vector<WritePoint>& points() const { return points_; }
 

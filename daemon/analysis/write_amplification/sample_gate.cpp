@@ -7,12 +7,12 @@
 namespace ssdpulse::analysis {
 namespace {
 
-constexpr Uint128 kGrains = 2;  // by which whole units can be off at either end
+constexpr Uint128 kGrains = 2;  // whole units can be off by one at either end
 
 using Counter = std::optional<model::ByteCounter>;
 using Time = std::chrono::nanoseconds;
 
-/// A unit that is not known yet is the one that will be.
+/// A unit that is not known yet is assumed to be the one that will be found.
 bool comparable(const Counter& from, const Counter& to) {
   return from && to && (from->unit_bytes == to->unit_bytes || from->unit_bytes == 0 || to->unit_bytes == 0);
 }
@@ -28,18 +28,18 @@ bool leaps(const Counter& from, const Counter& to, Time time) {
          (to->count == kUnbounded || multiply(to->count - from->count, to->unit_bytes) > most);
 }
 
-/// No fall, and no more than a drive can do in the time. (A late counter may show more: the next sample confirms it.)
+/// No fall, and no growth beyond what a drive can do. (A late counter may show more: the next sample confirms it.)
 bool goes_on(const WriteSample& from, const WriteSample& to) {
   const Time time = to.at - from.at;
   return !fell(from, to) && !leaps(from.host_after, to.host_after, time) && !leaps(from.media, to.media, time);
 }
 
-/// Tells nothing of a counter that the other has.
+/// Lacks a counter that the other has.
 bool lacks_counter(const WriteSample& sample, const WriteSample& other) {
   return !sample.host_before || !sample.host_after || (other.media && !sample.media);
 }
 
-/// The one held between the newest that is believed and the next.
+/// The held sample, between the newest believed one and the next.
 struct Trio {
   const WriteLedger::Newest& newest;
   const WriteSample& held;
@@ -62,8 +62,8 @@ struct Trio {
   }
 };
 
-/// Whether one counter fell to what is held of it, from there, or between the two reads of it. A count that takes a
-/// leap is none. `certain`: what comes after is true.
+/// Whether one counter fell to its held value, from that value, or between its two reads. A count that leaps is
+/// ignored. `certain`: the value after it is true.
 bool may_have_fallen(const Trio& samples, Time behind, const Counter& before, std::initializer_list<Counter> held,
                      const Counter& after, bool certain) {
   Counter previous = before;

@@ -16,8 +16,8 @@ using model::ByteCounter;
 constexpr std::uint8_t kEnduranceGroupLid = 0x09;
 constexpr std::uint8_t kFdpStatisticsLid = 0x22;  // cleared when an administrator sets the feature
 
-/// What one page said, of all endurance groups that have it: counters of several groups are one drive's, those of some
-/// of them have no owner.
+/// The content of one page over all endurance groups that have it: the counters of all those groups together are the
+/// drive's; those of only some of them mean nothing.
 std::optional<nvme::PageContent> content_of(const nvme::DriveReading& reading, const nvme::LogPage& page) {
   std::optional<nvme::PageContent> content;
   std::size_t answered = 0;
@@ -38,9 +38,9 @@ std::optional<nvme::PageContent> content_of(const nvme::DriveReading& reading, c
   return asked != reading.asked.end() && answered == asked->second ? content : std::nullopt;
 }
 
-/// A sum of `parts` counters that were each rounded up hides as many units as there are parts: expressed in units so
-/// much coarser, because a counter's doubt is one unit. The true value is within one of them of the result. A counter
-/// that is at its end stays there. (No page of endurance groups rounds in another way.)
+/// A sum of `parts` counters that were each rounded up hides as many units as there are parts. It is expressed in units
+/// coarser by that factor, because a counter's doubt is one unit. The true value is within one such unit of the result.
+/// A saturated counter stays saturated. (No page of endurance groups rounds in another way.)
 std::optional<ByteCounter> told_coarsely(std::optional<ByteCounter> sum, std::size_t parts) {
   if (sum && sum->rounding == model::Rounding::up && parts > 1 && sum->count != ~model::Uint128{0}) {
     sum->count /= parts;
@@ -60,7 +60,7 @@ std::chrono::nanoseconds read_at(const nvme::DriveReading& reading, const nvme::
 
 bool may_misstate_unit(const nvme::LogPage& page) { return page.lid == kEnduranceGroupLid; }
 
-/// The unit of a page's counters where its vendor does not say it, or may say it wrongly; 0: not known.
+/// The unit of a page's counters if its vendor does not state it, or may state it wrongly; 0: not known.
 std::uint64_t find_unit(const nvme::LogPage& page, const model::WriteCounters& writes,
                         const std::optional<ByteCounter>& smart) {
   if (!smart) {
@@ -75,7 +75,7 @@ std::uint64_t find_unit(const nvme::LogPage& page, const model::WriteCounters& w
   return page.media_in_bytes_or_data_units ? unit_of_media_counter(writes.media->count, smart->count) : 0;
 }
 
-/// Settles the unit of this page's counters if it can be now.
+/// Settles the unit of this page's counters if that is possible now.
 void settle_unit(const nvme::LogPage& page, const model::WriteCounters& writes, const std::optional<ByteCounter>& smart,
                  SettledUnits& units) {
   const bool stated = writes.media && writes.media->unit_bytes != 0 && !may_misstate_unit(page);
@@ -95,7 +95,7 @@ std::uint64_t unit_of(const nvme::LogPage& page, const ByteCounter& media, const
   return may_misstate_unit(page) ? 0 : media.unit_bytes;
 }
 
-/// Fills in the choice from this page; otherwise says why it is none.
+/// Fills in the choice from this page; otherwise returns why the page cannot be used.
 std::string take(const nvme::LogPage& page, const nvme::PageContent& content, const nvme::DriveReading& reading,
                  SourceChoice& choice) {
   if (!content.writes.media) {
@@ -141,7 +141,7 @@ std::string why_not_read(const nvme::DriveReading& reading, const nvme::LogPage&
   return some ? "not read of all endurance groups" : "not read";
 }
 
-/// A page that some groups do not have describes the others: no reason against it, but worth mentioning.
+/// A page that some groups do not have describes the others: no reason to reject it, but worth mentioning.
 std::string not_of_all_groups(const nvme::DriveReading& reading, const nvme::LogPage& page) {
   const std::size_t asked = reading.asked.at(&page);
   const std::size_t all = reading.identity->endurance_groups.size();
@@ -159,7 +159,7 @@ SourceChoice choose_source(const nvme::DriveReading& reading, const SettledUnits
   }
   for (const nvme::LogPage& page : nvme::log_pages()) {
     if (page.source.empty() || !page.offered(*reading.identity)) {
-      continue;  // of other vendors' pages there is nothing to say
+      continue;  // there is nothing to say about other vendors' pages
     }
     const auto content = content_of(reading, page);
     if (content) {

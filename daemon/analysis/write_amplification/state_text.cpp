@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of lower-case hexadecimal digits, one blank after each; texts with an x before theirs, two digits a character.
+// Words of lower-case hexadecimal digits, one blank after each; strings with a leading x, two digits per character.
 #include "daemon/analysis/write_amplification/state_text.h"
 
 #include <algorithm>

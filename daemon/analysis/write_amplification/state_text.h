@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores what an analysis knows across a restart of the daemon, as words of text. Each type lists its fields once, for
-// writing and reading, in
+// Stores what an analysis has learned across a restart of the daemon, as words of text. Each type lists its fields
+// once, for writing and reading, in
 //   template <typename Self, typename Archive> static void archive(Self& self, Archive& fields) { fields(self.a_, ...);
 //   }
-// Text is not trusted: what does not fit makes the whole reading fail, and sums of numbers that pass do not overflow.
+// The text is not trusted: what does not fit fails the whole read, and sums of accepted numbers do not overflow.
 #pragma once
 
 #include <algorithm>
@@ -69,7 +69,7 @@ class StateReader {
   void operator()(Fields&... fields) {
     (read(fields), ...);
   }
-  /// Whether all was well so far, and nothing is left.
+  /// Whether everything was read without an error, and nothing is left.
   [[nodiscard]] bool complete() const { return good_ && rest_.empty(); }
 
  private:

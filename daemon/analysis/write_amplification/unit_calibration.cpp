@@ -12,12 +12,12 @@ constexpr std::uint64_t kBillion = 1'000'000'000;
 constexpr std::array<std::uint64_t, 9> kUnits{
     1, 512, 4096, kDataUnit, 1'000'000, 1U << 20U, 32U << 20U, kBillion, std::uint64_t{1} << 30U};
 
-/// Media writes of the factory and of a young drive are no measure.
+/// Media writes from the factory and from a young drive are not representative.
 constexpr model::Uint128 kLeastDataUnits = 100'000;
 constexpr double kLeastAmplification = 0.3;
 constexpr double kMostAmplification = 1000;
 
-/// Bytes by the one counter over bytes by the other, each being off by one unit.
+/// Bytes by one counter divided by bytes by the other, with each off by up to one unit.
 struct Agreement {
   double lower;
   double upper;
@@ -31,7 +31,7 @@ Agreement compare(model::Uint128 count, std::uint64_t unit, model::Uint128 data_
           .upper = (counted + 1) / (reference - 1) * units_ratio};
 }
 
-/// The one unit that can agree within the tolerance, if it does so for certain; 0 where another could as well.
+/// The only unit that can agree within the tolerance, if it certainly does; 0 if another could as well.
 std::uint64_t only_unit(std::span<const std::uint64_t> units, model::Uint128 count, model::Uint128 data_units,
                         double tolerance) {
   std::uint64_t fitting = 0;

@@ -43,7 +43,7 @@ std::optional<model::LifeRemaining> WearRate::life_remaining() const {
   if (last.percent - first.percent < kLeastRise) {
     return std::nullopt;
   }
-  // Both at the very same time would give no rate.
+  // Two sightings at the same time give no rate.
   if (last.first_at == first.first_at) {
     return std::nullopt;
   }

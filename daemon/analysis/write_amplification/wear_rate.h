@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// WearRate: how long until the drive's rated endurance is used up, by the percentage that it reports. Remembers when
-// each of the last few percent was first seen; a rate needs a rise of 2 points among them. A percent that lasts longer
-// than the average of those before it shows by itself that wear has slowed down.
+// WearRate: how long until the drive's rated endurance is used up, judging by the percentage that it reports? Remembers
+// when each of the last few percentages was first seen; a rate needs a rise of 2 points among them. A percent that
+// lasts longer than the average of those before it shows by itself that wear has slowed down.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ class WearRate {
   /// `used`: 0.01 = one percent. A fall starts over.
   void observe(Time at, double used);
   [[nodiscard]] std::optional<model::LifeRemaining> life_remaining() const;
-  /// The clock has another zero now.
+  /// The clock's zero has changed.
   void move_times(Time by);
 
   template <typename Self, typename Archive>
@@ -45,7 +45,7 @@ class WearRate {
   Time now_{0};                      // of the newest observation: set again after a restart
 };
 
-/// By the bytes that the media is rated for: `rate` bytes were written in `window`. Absent if nothing was.
+/// From the bytes that the media is rated for: `rate` bytes were written in `window_seconds`. Absent if nothing was.
 std::optional<model::LifeRemaining> life_by_endurance(double rated, double written, double rate, double window_seconds);
 
 }  // namespace ssdpulse::analysis

@@ -47,7 +47,7 @@ std::optional<WriteLedger::Reading> WriteLedger::usable(const WriteSample& sampl
 void WriteLedger::observe(const WriteSample& sample) {
   meet_drive(sample);
   if (!host_.seen()) {
-    at_ = sample.at;  // of what wear says without any reading
+    at_ = sample.at;  // the time of the wear data, without any reading
     wall_ = sample.wall;
   }
   wear_.observe(sample.at, sample.percentage_used.value_or(-1));
@@ -98,7 +98,7 @@ void WriteLedger::observe(const WriteSample& sample) {
     media_.advance(reading->media_format, {*reading->media, *reading->media});
   }
   watch_lag(*reading);
-  if (!new_epoch) {  // which may have begun in the midst of the sample
+  if (!new_epoch) {  // an epoch may have begun in the middle of the sample
     if (reading->media) {
       windows_.add({reading->at, reading->host, *reading->media});
     }
@@ -132,7 +132,7 @@ void WriteLedger::learn_units(const Reading& reading) {
 }
 
 void WriteLedger::watch_lag(const Reading& reading) {
-  // What a drive holds in its protected buffer is written to the media later, though the counters are prompt.
+  // Data in a drive's protected buffer is written to the media later, even if the counters are prompt.
   constexpr Uint128 kMostBuffered = Uint128{64} << 20;
   WriteEvidence evidence;
   if (reading.block && host_.format().known()) {
@@ -230,8 +230,8 @@ util::Result<WriteLedger> WriteLedger::restore(std::string_view text, Time poll_
   if (!reader.complete()) {
     return util::fail("the text of the write ledger is damaged");
   }
-  // The old clock may have ended with its boot. How long it is since then, only the other clock knows; where that
-  // went backwards, no time has passed; nor where it went forward by decades, as it does on a host without a battery.
+  // The old clock may have ended with its boot. Only the wall clock knows how long ago that was. If it went backwards,
+  // no time is taken to have passed; likewise if it went forward by decades, as it does on a host without a battery.
   constexpr auto kLongestAbsence = std::chrono::hours(24 * 3650);
   const auto since = wall - ledger.wall_;
   const bool absent = since > since.zero() && since < kLongestAbsence;

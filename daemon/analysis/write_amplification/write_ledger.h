@@ -3,12 +3,12 @@
 // One drive and one source of counters: fed one sample per poll, it keeps totals that continue when counters are reset,
 // and the ratios of several windows. It has no clock, no thread and no I/O; the same samples give the same results.
 //
-// Epochs. A fallen counter, another firmware or another unit starts a new epoch: no window spans one, totals continue
-// (written_total.h has the rule). Another serial number is another drive: everything starts over. Samples are believed
-// here: what a drive may misreport goes through checked_ledger.h first.
-// Bounds. The truth of a covered window lies within them, whatever granularity, rounding, the time between the reads of
-// one sample and rarely updated counters hide (the latter as far as counter_lag.h covers them). A ratio is reported
-// only while its bounds are narrow. A counter at all-ones has saturated and means nothing.
+// Epochs. A fallen counter, another firmware or another unit starts a new epoch: no window spans two epochs, totals
+// continue (written_total.h has the rule). Another serial number is another drive: everything starts over. Samples are
+// trusted here: checked_ledger.h filters out what a drive may misreport.
+// Bounds. The true ratio of a covered window lies within them, whatever granularity, rounding, the time between the
+// reads of one sample and rarely updated counters hide (the latter as far as counter_lag.h covers them). A ratio is
+// reported only while its bounds are narrow. A counter at all-ones has saturated and means nothing.
 #pragma once
 
 #include <chrono>
@@ -31,13 +31,13 @@ namespace ssdpulse::analysis {
 
 /// One poll of a drive.
 struct WriteSample {
-  std::chrono::nanoseconds at{0};                 // CLOCK_BOOTTIME of the media read; of history, mapped to this boot
-  std::chrono::system_clock::time_point wall;     // may jump: only for what is stored
+  std::chrono::nanoseconds at{0};                 // CLOCK_BOOTTIME of the media read; for history, mapped to this boot
+  std::chrono::system_clock::time_point wall;     // may jump: used only for what is stored
   std::optional<model::ByteCounter> host_before;  // the host's counter, read just before the media's and just after;
-  std::optional<model::ByteCounter> media;        // all three the same reading where one page has both counters
+  std::optional<model::ByteCounter> media;        // all three the same reading if one page has both counters
   std::optional<model::ByteCounter> host_after;
-  // The block layer, at the two reads of the host's counter; absent when not all namespaces are measured, and in
-  // history.
+  // The block layer's writes at the two reads of the host's counter; absent when not all namespaces are measured, and
+  // in history.
   std::optional<BlockWrites> block_before;
   std::optional<BlockWrites> block_after;
   std::optional<std::uint64_t> block_largest_request_bytes;
@@ -52,31 +52,31 @@ class WriteLedger {
  public:
   using Time = std::chrono::nanoseconds;
 
-  /// `poll_interval`: how often a drive is asked while it is written to.
+  /// `poll_interval`: how often a drive is polled while it is written to.
   explicit WriteLedger(Time poll_interval) : poll_interval_(poll_interval) {}
   void set_poll_interval(Time interval) { poll_interval_ = interval; }
 
-  /// In the order of `at`. A sample that lacks a counter is as good as none, but where media was never seen the host's
-  /// counter continues alone.
+  /// Samples come in the order of `at`. One that lacks a counter does not count, except that the host's counter
+  /// continues alone if media was never seen.
   void observe(const WriteSample& sample);
 
-  /// A sample that is not believed, and may have shown a fall after the last one that was: an epoch, in case it did.
-  /// `fell_further`: and then another, or it is unknown.
+  /// A sample that is not believed, but may show a real fall since the last believed one: opens an epoch, in case it
+  /// does. `fell_further`: another fall followed, or that is unknown.
   void doubt(const WriteSample& sample, bool fell_further);
-  /// Nothing before can be compared with anything after: the next sample opens an epoch, and the lifetime is lost.
+  /// Nothing before can be compared with anything after: the next sample opens an epoch, the lifetime ratio is lost.
   void interrupt();
 
   [[nodiscard]] model::WriteAmplification amplification() const;
 
-  /// The newest sample that could be used; not of remember().
+  /// The newest sample that could be used; not one from remember().
   struct Newest {
     WriteSample sample;         // its counters, time, serial number and firmware
-    bool timed;                 // false: its time is of a clock that may have been set since
-    RatioWindows::Lags behind;  // a counter's growth may be of so much more time than passed between two readings
+    bool timed;                 // false: its time is from a clock that may have been set since
+    RatioWindows::Lags behind;  // a counter's growth may cover this much more time than passed between readings
   };
   [[nodiscard]] std::optional<Newest> newest() const;
 
-  /// The newest of this process: when it began, why, and what the counters showed, in their own units.
+  /// The newest epoch of this process: when it began, why, and what the counters showed, in their own units.
   struct Epoch {
     Time at;
     std::string cause;
@@ -90,20 +90,20 @@ class WriteLedger {
   [[nodiscard]] const std::optional<Epoch>& epoch() const { return epoch_; }
 
   struct Staleness {
-    Time lag;           // the values read may be that old
-    Time stands_still;  // how long a counter has now not moved although it must
-    bool stuck;         // for longer than it ever took between two changes
+    Time lag;           // the values read may be this old
+    Time stands_still;  // how long a counter has not moved although it should have
+    bool stuck;         // for longer than ever between two changes
   };
   [[nodiscard]] Staleness host_staleness() const { return staleness(host_lag_); }
   [[nodiscard]] Staleness media_staleness() const { return staleness(media_lag_); }
 
-  /// All but the windows, as text. To be stored together with the newest sample.
+  /// Everything except the windows, as text. To be stored together with the newest sample.
   [[nodiscard]] std::string save() const;
   /// `at`, `wall`: now, on both clocks.
   static util::Result<WriteLedger> restore(std::string_view text, Time poll_interval, Time at,
                                            std::chrono::system_clock::time_point wall);
-  /// After restore() and before observe(), in the order of time: samples that save() had seen. They fill the windows
-  /// and nothing else. (A ledger that could not be restored observes its history instead.)
+  /// Call after restore() and before observe(), in the order of time, with samples that the saved state includes. They
+  /// fill the windows and nothing else. (A ledger that could not be restored observes its history instead.)
   void remember(const WriteSample& sample);
 
  private:
@@ -154,7 +154,7 @@ class WriteLedger {
   std::chrono::system_clock::time_point wall_;
   Time at_{0};
   bool counted_since_birth_ = true;
-  bool interrupted_ = false;  // the next reading opens an epoch, whatever it says
+  bool interrupted_ = false;  // the next reading opens an epoch, whatever it shows
   std::uint64_t epochs_ = 0;
   Time epoch_at_{0};
   WrittenTotal host_;

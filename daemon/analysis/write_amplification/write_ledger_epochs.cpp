@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When counters were reset, or may have been: what of a ledger still holds, and why.
+// When counters were reset, or may have been: what still holds in a ledger, and why.
 #include <utility>
 
 #include "daemon/analysis/write_amplification/write_ledger.h"
@@ -7,7 +7,7 @@
 namespace ssdpulse::analysis {
 namespace {
 
-/// Of an epoch, for the log.
+/// The cause of an epoch, for the log.
 std::string cause_of(const Lifetime::CounterFall& host, const Lifetime::CounterFall& media, bool other_firmware,
                      bool interrupted) {
   const auto fate = [](const WrittenTotal::Fall& fall) { return fall.restarted ? " restarted" : " rolled back"; };
@@ -46,7 +46,7 @@ void WriteLedger::open_epoch(Time at, std::string cause, Epoch::Counts then) {
   epoch_ = Epoch{at, std::move(cause), {host_.last().high, media_.last().high}, then};
 }
 
-/// As counter_lag.h has it: a counter that seems to follow may still be almost 3 polls late.
+/// As counter_lag.h explains, a counter that seems to follow may still be almost 3 polls late.
 WriteLedger::Time WriteLedger::behind(const CounterLag& lag) const {
   return lag.lag(poll_interval_) + 3 * poll_interval_;
 }
@@ -75,7 +75,7 @@ void WriteLedger::begin_epoch(const Reading& reading, const std::string& firmwar
     media_.begin_epoch(reading.media_format, {*reading.media, *reading.media}, media);
   }
   if (interrupted_ && !host && !media) {
-    lifetime_.lose();  // the restarted counter has already grown beyond what it was
+    lifetime_.lose();  // the restarted counter has already grown beyond its old value
   }
   lifetime_.fell(host, media);
   host_lag_ = CounterLag();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a ledger says: totals, ratios, drift and remaining life, as values of the model.
+// What a ledger reports: totals, ratios, drift and remaining life, as values of the model.
 #include <algorithm>
 #include <cmath>
 

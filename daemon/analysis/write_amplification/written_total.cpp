@@ -7,8 +7,8 @@
 namespace ssdpulse::analysis {
 namespace {
 
-/// The largest (top + some of tops)/(bottom + the same of bottoms). Every addition that is above the best so far raises
-/// it, and none below the best can belong to it: ends after at most as many rounds as there are additions.
+/// The largest (top + some of the tops)/(bottom + the matching bottoms). Every addition whose ratio is above the best
+/// so far raises it, and none below the best can belong to it: ends after at most one round per addition.
 template <typename Falls, typename Top, typename Bottom>
 double largest_ratio(double top, double bottom, const Falls& falls, Top top_of, Bottom bottom_of) {
   double best = top / bottom;

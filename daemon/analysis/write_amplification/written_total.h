@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // WrittenTotal: how much was written in the drive's life, even if its counters were reset in between.
-// A counter that fell has either restarted from zero (what it shows now comes on top), or was rolled back a little by a
-// power loss (only its further growth does). The rule: a counter that kept at least half of its value (a drive may lose
-// minutes of counting, never half its life), or shows more than can have been written since zero, was rolled back; any
-// other restarted. The bounds of the lifetime's ratio contain either reading of every fall; both counters fell for the
-// same reason unless the rule says otherwise. What was written between the last reading before a fall and the fall is
-// in no reading. A fall that one reading shows and the next has made up for may be an absurd page: the total takes it
-// for one, the bounds contain all three explanations. A fall that no reading shows cannot be seen.
+// A counter that fell has either restarted from zero (its value now comes on top), or was rolled back a little by a
+// power loss (only its further growth comes on top). The rule: a counter that kept at least half of its value (a drive
+// may lose minutes of counting, never half its life), or shows more than can have been written since a restart, was
+// rolled back; any other restarted. The bounds of the lifetime's ratio cover both explanations of every fall; both
+// counters fell for the same reason unless the rule says otherwise. Bytes written between the last reading before a
+// fall and the fall are in no reading. A fall that one reading shows and the next has made up for may be an absurd
+// page: the total treats it as one, the bounds cover all three cases. A fall that no reading shows cannot be seen.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,10 @@ namespace ssdpulse::analysis {
 /// One counter through all epochs.
 class WrittenTotal {
  public:
-  /// Whether `next` belongs to another epoch than what was seen so far.
+  /// Whether `next` belongs to a different epoch than the readings so far.
   [[nodiscard]] bool breaks(const CounterFormat& format, CountRange next) const;
 
-  /// What would come on top if the counter had restarted.
+  /// A fall, with what would come on top if the counter had restarted.
   struct Fall {
     Interval if_restarted;
     bool restarted;  // by the rule
@@ -31,10 +31,10 @@ class WrittenTotal {
   /// How the counter fell, if it did; `most`: bytes that can have been written since the last reading.
   [[nodiscard]] std::optional<Fall> fall(const CounterFormat& format, CountRange next, Uint128 most) const;
 
-  /// Bytes that were counted before and are not in `next`. Also of a counter that did not fall: whole units hide some.
+  /// Bytes that were counted before and are not in `next`. Also for a counter that did not fall: whole units hide some.
   [[nodiscard]] Interval lost(const CounterFormat& format, CountRange next) const;
 
-  /// Begins an epoch with `next`, after such a fall or none.
+  /// Begins an epoch with `next`, after a fall or without one.
   void begin_epoch(const CounterFormat& format, CountRange next, const std::optional<Fall>& fall);
 
   /// Within an epoch.
@@ -47,7 +47,7 @@ class WrittenTotal {
   [[nodiscard]] Uint128 bytes() const { return add(earlier_, format_.bytes(last().high)); }
   /// Bytes since birth when the counter stood at `counts` in this epoch, if no fall was a restart.
   [[nodiscard]] Interval since_birth(CountRange counts) const { return add(earlier_bounds_, format_.interval(counts)); }
-  /// The drive's unit may be found out only now (and when it is not said any more, it is the known one).
+  /// Whether the drive's unit becomes known only now. (If it is no longer stated, it is the known one.)
   [[nodiscard]] bool would_learn(const CounterFormat& format) const {
     return seen() && !format_.known() && format.known();
   }
@@ -65,22 +65,22 @@ class WrittenTotal {
 
   CounterFormat format_;
   std::optional<CountRange> last_;
-  // What was written before, beyond what the counter shows: by the rule, and if no fall was a restart.
+  // What was written before, beyond what the counter shows: by the rule, and assuming that no fall was a restart.
   Uint128 earlier_ = 0;
   Interval earlier_bounds_;
 };
 
-/// The lifetime's ratio, with all readings of all falls.
+/// The lifetime's ratio, with all explanations of all falls.
 class Lifetime {
  public:
-  /// At the begin of an epoch.
+  /// Call at the beginning of an epoch.
   using CounterFall = std::optional<WrittenTotal::Fall>;
   void fell(const CounterFall& host, const CounterFall& media);
-  /// Perhaps, by what is lost, and they have made up for it.
+  /// The counters may have fallen, by what was lost, and have made up for it since.
   void may_have_fallen(const CounterFall& host, Interval host_lost, const CounterFall& media, Interval media_lost);
-  /// The counters do not cover the lifetime any more.
+  /// The counters no longer cover the lifetime.
   void lose() { lost_ = true, falls_.clear(); }
-  /// The unit was found out.
+  /// The unit has become known.
   void learn_host(const CounterFormat& format);
   void learn_media(const CounterFormat& format);
 
@@ -92,7 +92,7 @@ class Lifetime {
     fields(self.lost_, self.falls_);
   }
 
-  /// What would come on top by one cause.
+  /// What one cause would add on top.
   struct Fall {
     Interval host;
     Interval media;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PastAge: is what was read of the history still all that there is to judge by? Not once a spike has ended since: its
-// waiting would be neither in the past nor in the metric of those that go on. Pure.
+// PastAge: is the part of the history that was read still all there is to judge by? Not once another spike has ended:
+// its waiting would be neither in that part nor in the metric of ongoing spikes. Pure.
 #pragma once
 
 #include <chrono>

@@ -18,7 +18,7 @@ util::Result<std::map<std::string, audit::DevicePast>> read_pasts(history::Reade
   const model::Window window{end - kReach, end};
   std::map<std::string, audit::DevicePast> pasts;
   for (const std::string& disk : disks) {
-    const model::PastDevice* device = nullptr;  // who had the name last
+    const model::PastDevice* device = nullptr;  // the one that had the name last
     for (const model::PastDevice& one : *known) {
       if (one.name == disk && (device == nullptr || one.last > device->last)) {
         device = &one;
@@ -27,7 +27,7 @@ util::Result<std::map<std::string, audit::DevicePast>> read_pasts(history::Reade
     if (device == nullptr) {
       continue;
     }
-    constexpr std::size_t kFewPoints = 2;  // minutes are asked for one by one
+    constexpr std::size_t kFewPoints = 2;  // minutes are read one by one
     const auto series = history.series(*device, window, kFewPoints);
     if (!series) {
       return tl::make_unexpected(series.error());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rules on volumes of dm-crypt share.
+// What the rules for dm-crypt volumes share.
 #include <fmt/format.h>
 
 #include <algorithm>

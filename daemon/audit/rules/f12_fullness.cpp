@@ -7,7 +7,7 @@ namespace ssdpulse::audit {
 namespace {
 
 constexpr double kFullFilesystem = 0.9;
-constexpr double kCostlyAmplification = 2;  // write amplification that holds for sure
+constexpr double kCostlyAmplification = 2;  // lower bound of write amplification
 
 Finding fullness(const Facts& facts, const MountSettings& mount) {
   if (!mount.used_ratio) {

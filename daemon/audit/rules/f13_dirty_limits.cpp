@@ -6,7 +6,7 @@
 namespace ssdpulse::audit {
 namespace {
 
-// A drive of 1 GB/s needs more than four seconds for it, in which everything else waits.
+// A drive that writes 1 GB/s needs more than four seconds for this, during which everything else waits.
 constexpr double kLargeDirtyLimit = 4.0 * (1U << 30U);  // bytes
 constexpr double kWriteback = 0.5;                      // of the bytes written
 constexpr std::uint64_t kLimit = 1U << 30U;

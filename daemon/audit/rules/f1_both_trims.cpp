@@ -8,7 +8,7 @@
 namespace ssdpulse::audit {
 namespace {
 
-/// What each of the two costs.
+/// Adds what each of the two costs.
 void tell_costs(const TrimCost& cost, Finding& finding) {
   for (const auto& [name, value] : {std::pair("fstrim_excess_seconds_per_day", cost.fstrim.excess_seconds),
                                     std::pair("online_excess_seconds_per_day", cost.online.excess_seconds),
@@ -42,7 +42,7 @@ Finding both_trims(const Facts& facts, const MountSettings& mount) {
   const auto by_mount = bytes("online", cost.online);
   tell_costs(cost, bad);
   add_tail(facts, mount.disks, bad);
-  // The dearer one goes. Where nothing tells, the option does: fstrim picks its hour.
+  // The more expensive one goes. If neither is known to be, the mount option goes: fstrim runs at a chosen hour.
   const bool fstrim_goes = fstrim_is_dearer(facts, mount);
   bad.excess_seconds_per_day = fstrim_goes ? cost.fstrim.excess_seconds : cost.online.excess_seconds;
   if (fstrim_goes) {

@@ -4,7 +4,7 @@
 namespace ssdpulse::audit {
 namespace {
 
-constexpr double kHarm = 1.2;  // p99 beside log reads, against the rest
+constexpr double kHarm = 1.2;  // p99 during log reads, relative to the rest
 
 Finding ourselves(const Facts& facts, const DiskSettings& disk) {
   if (disk.controller_name.empty()) {

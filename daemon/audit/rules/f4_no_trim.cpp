@@ -6,7 +6,7 @@
 namespace ssdpulse::audit {
 namespace {
 
-constexpr double kCostly = 1.5;  // write amplification that holds for sure
+constexpr double kCostly = 1.5;  // lower bound of write amplification
 
 Finding no_trim(const Facts& facts, const MountSettings& mount) {
   if (has_online_discard(mount) || facts.settings.fstrim.enabled.value_or(false)) {

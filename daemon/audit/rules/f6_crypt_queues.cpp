@@ -37,7 +37,7 @@ Finding crypt_queues(const Facts& facts, const DiskSettings& array) {
                                                                            : !reads ? "write"
                                                                                     : "read and write"),
                          "an I/O that an SSD does in microseconds also waits for that thread");
-  // Whoever refreshes the volume twice keeps the flags of the second time.
+  // If somebody refreshes the volume twice, it keeps only the flags of the second time.
   if (array.files.number("queue/discard_max_bytes") == std::uint64_t{0} && flags.count("allow_discards") == 0 &&
       disk_below_takes_discards(facts, array)) {
     finding.why += "; no command is given as long as F5 has one, which also sets all flags";

@@ -11,11 +11,11 @@
 namespace ssdpulse::audit {
 namespace {
 
-constexpr double kSlower = 1.5;          // a slow path than the fastest one, on average
+constexpr double kSlower = 1.5;          // mean time of a slow path, relative to the fastest
 constexpr double kLeastPathIos = 10000;  // of one kind, on each path
-constexpr double kAlike = 1.25;          // at most so many times as large, or as many, are the I/Os of paths compared
+constexpr double kAlike = 1.25;          // I/Os of compared paths differ at most by this factor in size, or number
 
-/// What a path has done of one kind since it is there.
+/// What a path has done of one kind of I/O since it appeared.
 struct PathLoad {
   double ios = 0;
   double sectors = 0;
@@ -27,7 +27,7 @@ std::string of_path(const DiskSettings& disk, const model::Path& path, const cha
   return disk.files.text(fmt::format("paths/{}/{}", path.disk_name, file));
 }
 
-/// Documentation/block/stat.rst; nothing of a file that is none.
+/// Documentation/block/stat.rst; nothing if the file has another format.
 std::optional<PathLoads> loads_of(const DiskSettings& disk, const model::Path& path) {
   std::istringstream text(of_path(disk, path, "stat"));
   std::array<double, 8> fields{};
@@ -44,20 +44,20 @@ bool is_live(const DiskSettings& disk, const model::Path& path) {
   return state.empty() || state == "live";
 }
 
-/// A drive without ANA has no such file, and paths that are all alike. The kernel uses others only where none of these
-/// is left, whatever the policy: they may be slower, and are not compared.
+/// A drive without ANA has no such file, and its paths are all equal. The kernel uses other paths only if no optimized
+/// one is left, whatever the policy: they may be slower, and are not compared.
 bool is_optimized(const DiskSettings& disk, const model::Path& path) {
   const std::string state = of_path(disk, path, "ana_state");
   return state.empty() || state == "optimized";
 }
 
-/// How much slower some paths are than the fastest of them.
+/// How much slower some paths are than the fastest.
 struct Gap {
   double ratio = 1;
   double excess_seconds = 0;  // of all their I/Os together
 };
 
-/// Larger I/Os take longer. Those that take turns get equally many: one that has fewer was not there all the time.
+/// Larger I/Os take longer. Paths used in turn get equally many: one with fewer was not there all the time.
 bool have_one_load(const std::vector<PathLoad>& paths, bool take_turns) {
   const auto is_alike = [&](double (*value)(const PathLoad&)) {
     const auto [least, most] = std::minmax_element(paths.begin(), paths.end(),

@@ -4,7 +4,7 @@
 namespace ssdpulse::audit {
 namespace {
 
-constexpr double kSlow = 0.002;         // seconds: what drives with power-loss protection stay far below
+constexpr double kSlow = 0.002;         // seconds: drives with power-loss protection stay far below
 constexpr double kWaitingPerDay = 600;  // seconds
 
 struct Commits {

@@ -29,12 +29,12 @@ Finding block_size(const Facts& facts, const DiskSettings& disk) {
                                                      ? "no daemon answers"
                                                      : "it was not read yet, or it is formatted with metadata");
   }
-  const std::uint32_t other = now == 512 ? 4096 : 512;  // all that file systems can rely on
+  const std::uint32_t other = now == 512 ? 4096 : 512;  // the only two that file systems can rely on
   const auto rank_of_other = rank_of(facts, disk, other);
   if (!rank_of_other || *rank_of_other >= *rank) {
     return ok(fmt::format("the drive ranks no block size higher than its own, {} bytes", now));
   }
-  // No command: nothing here sees all that may lie on it (a volume that is not active, a mount elsewhere, swap).
+  // No command: nothing here sees everything that may be on it (an inactive volume, a mount elsewhere, swap).
   return info(fmt::format("formatted with blocks of {} bytes, which the drive ranks as {}, and {} bytes as {}", now,
                           rank_text(*rank), other, rank_text(*rank_of_other)),
               "the drive says so itself; the benefit here is not measured, and a format erases everything on it, on "

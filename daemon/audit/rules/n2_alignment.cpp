@@ -11,7 +11,7 @@ namespace {
 constexpr double kMisalignedShare = 0.05;  // of the bytes written
 
 Finding alignment(const Facts& facts, const DiskSettings& disk) {
-  // NVMe's preferred write granularity arrives as minimum_io_size, its alignment at most as the physical block.
+  // NVMe's preferred write granularity appears as minimum_io_size; its alignment appears at most as the physical block.
   const std::uint64_t preferred = std::max<std::uint64_t>({kFlashPage, disk.device.write_granularity_bytes});
   if (disk.partitions.empty()) {
     return ok("it has no partitions");

@@ -8,7 +8,7 @@
 namespace ssdpulse::audit {
 namespace {
 
-/// Members of an array that are a disk, or partitions of it, and whose data do not begin at a multiple of `unit`.
+/// Members of an array that are this disk or partitions of it, and whose data does not begin at a multiple of `unit`.
 std::string crooked_members(const DiskSettings& array, const DiskSettings& disk, std::uint64_t unit) {
   std::string crooked;
   for (const std::string& member : model::names_of_volumes(disk)) {
@@ -22,9 +22,9 @@ std::string crooked_members(const DiskSettings& array, const DiskSettings& disk,
 
 struct Members {
   std::uint64_t largest_unit = kFlashPage;  // of all
-  std::uint64_t crooked_unit = 0;           // of those that are crooked, the largest
+  std::uint64_t crooked_unit = 0;           // the largest of those that are crooked
   std::string crooked;                      // their names
-  std::optional<double> wear = 0;           // bytes a day of theirs; nothing where one of them is not counted
+  std::optional<double> wear = 0;           // their bytes a day; nothing if one of them is not counted
 };
 
 Members look_at(const Facts& facts, const DiskSettings& array) {

@@ -6,7 +6,7 @@
 namespace ssdpulse::audit {
 namespace {
 
-constexpr double kHighAmplification = 2;  // of the ratio that holds for sure
+constexpr double kHighAmplification = 2;  // of the lower bound of the ratio
 constexpr double kSpare = 0.07;           // of the drive that is in no partition
 
 Finding overprovisioning(const Facts& facts, const DiskSettings& disk) {

@@ -12,7 +12,7 @@ Finding power_states(const Facts& facts, const DiskSettings& disk) {
   }
   const auto tolerance = disk.controller.text("power/pm_qos_latency_tolerance_us");
   const auto most = facts.settings.files.number("sys/module/nvme_core/parameters/default_ps_max_latency_us");
-  // The file is there while the kernel uses the drive's power states, and not where the drive has none.
+  // The file exists while the kernel uses the drive's power states, and not if the drive has none.
   if (tolerance.empty()) {
     return disk.controller.has("state") ? not_applicable("the kernel does not put it to sleep")
                                         : unknown("whether it may sleep", "nothing about its controller is readable");

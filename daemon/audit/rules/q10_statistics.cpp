@@ -18,7 +18,7 @@ Finding statistics(const Facts& facts, const DiskSettings& disk) {
   const auto blind =
       facts.measured.sum("ssdpulse_lost_events_total", {{"device", disk.device.name}, {"cause", "unstamped"}});
   bad.evidence["unstamped_ios"] = blind.value_or(0);
-  if (blind.value_or(0) > 0) {  // nothing to be weighed: each of them was not measured
+  if (blind.value_or(0) > 0) {  // nothing to weigh: none of them was measured
     bad.verdict = Verdict::advise;
   } else {
     bad.evidence.erase("unstamped_ios");

@@ -41,7 +41,7 @@ Finding discard_size(const Facts& facts, const DiskSettings& disk) {
     return not_applicable("the disk discards in larger pieces");
   }
   Finding bad = info(found, "a drive that takes long for one makes reads wait");
-  // The kernel refuses what is no multiple (EINVAL), and its own default may be none.
+  // The kernel refuses anything but a multiple (EINVAL), yet its own default may not be one.
   const std::uint64_t before = granularity > 0 ? *most / granularity * granularity : *most;
   change_file(bad, disk, "queue/discard_max_bytes", std::to_string(kModestDiscard), std::to_string(before));
   bad.risk = "more commands, and longer bursts";

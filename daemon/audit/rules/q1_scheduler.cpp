@@ -4,10 +4,10 @@
 namespace ssdpulse::audit {
 namespace {
 
-// Below it the scheduler's work is lost in the drive's own time.
+// Below this, the scheduler's work is negligible next to the drive's own time.
 constexpr double kQueueShare = 0.1;
 
-/// Seconds that reads and writes spend before the drive, and in all.
+/// Seconds that reads and writes spend before the drive, and in total.
 struct Waiting {
   std::optional<double> queue;
   std::optional<double> total;

@@ -8,10 +8,10 @@
 namespace ssdpulse::audit {
 namespace {
 
-constexpr double kFullShare = 0.001;               // of the time, in which requests waited for a tag
+constexpr double kFullShare = 0.001;               // of the time, with requests waiting for a tag
 constexpr std::uint64_t kMostOfSchedulers = 2048;  // MAX_SCHED_RQ of the kernel
 
-/// Seconds in which requests waited for a tag.
+/// Seconds during which requests waited for a tag.
 std::optional<double> full_per_day(const Facts& facts, const std::string& name) {
   if (const DevicePast* past = past_of(facts, name)) {
     double seconds = 0;
@@ -29,7 +29,7 @@ Finding queue_depth(const Facts& facts, const DiskSettings& disk) {
     return unknown("nr_requests", "queue/nr_requests is not readable");
   }
   const auto tags = disk.files.number("mq/0/nr_tags");
-  // The kernel refuses more (EINVAL): than the driver's tags under `none`, than its own limit under a scheduler.
+  // The kernel refuses more (EINVAL) than the driver's tags under `none`, or than its own limit under a scheduler.
   const auto most = tags && disk.device.scheduler != "none" ? std::min(*tags, kMostOfSchedulers) : tags;
   const auto per_day = full_per_day(facts, disk.device.name);
   const auto share = ratio(per_day, 86400);
@@ -45,7 +45,7 @@ Finding queue_depth(const Facts& facts, const DiskSettings& disk) {
     change_file(bad, disk, "queue/nr_requests", std::to_string(*most));
     return weigh(facts, std::move(bad), evidence);
   }
-  // Whether they were full before nr_requests was raised or after it is not known: no advice.
+  // It is unknown whether they were full before or after nr_requests was raised: no advice.
   bad.evidence["queue_full_share"] = share.value_or(0);
   if (tags && *requests < *tags) {
     bad.why += "; a scheduler takes no more";

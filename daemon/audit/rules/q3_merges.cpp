@@ -5,7 +5,7 @@ namespace ssdpulse::audit {
 namespace {
 
 constexpr double kSequential = 0.5;      // of the bytes written
-constexpr double kWritesPerDay = 100e3;  // fewer cost nothing that could be seen
+constexpr double kWritesPerDay = 100e3;  // fewer have no visible cost
 
 Finding merges(const Facts& facts, const DiskSettings& disk) {
   const auto nomerges = disk.files.number("queue/nomerges");

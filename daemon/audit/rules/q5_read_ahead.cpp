@@ -6,9 +6,9 @@
 namespace ssdpulse::audit {
 namespace {
 
-constexpr double kReadAheadUsed = 0.75;    // of the read-ahead, by which the mean read is one
-constexpr double kRandom = 0.8;            // of the bytes read that are not sequential
-constexpr double kReadBytesPerDay = 10e9;  // fewer are no loss
+constexpr double kReadAheadUsed = 0.75;    // of the read-ahead: from this mean size on, reads are read-ahead
+constexpr double kRandom = 0.8;            // share of the bytes read that is not sequential
+constexpr double kReadBytesPerDay = 10e9;  // fewer do not matter
 constexpr std::uint64_t kSmall = 16;       // KiB: what databases ask for
 
 Finding read_ahead(const Facts& facts, const DiskSettings& disk) {

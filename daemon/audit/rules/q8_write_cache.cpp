@@ -11,7 +11,7 @@ Finding write_cache(const Facts&, const DiskSettings& disk) {
   if (kernel.empty()) {
     return unknown("the write cache", "queue/write_cache is not readable");
   }
-  // What the drive says of itself, where the kernel shows it: SCSI and virtio.
+  // What the drive reports about itself, where the kernel shows it: SCSI and virtio.
   const std::string drive =
       disk.files.has("scsi_cache_type") ? disk.files.text("scsi_cache_type") : disk.files.text("cache_type");
   const bool volatile_cache = drive.rfind("write back", 0) == 0;

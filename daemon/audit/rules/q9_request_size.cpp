@@ -9,7 +9,7 @@ namespace ssdpulse::audit {
 namespace {
 
 constexpr std::uint64_t kTooSmall = 128;     // KiB
-constexpr std::uint64_t kOldDefault = 1280;  // KiB, which every drive is known to take
+constexpr std::uint64_t kOldDefault = 1280;  // KiB, which every drive is known to accept
 
 Finding request_size(const Facts& facts, const DiskSettings& disk) {
   const auto most = disk.files.number("queue/max_sectors_kb");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All rules, each in the file of its name in this folder; rule_list.cpp puts them in order. And what several share.
+// All rules, each in the file of its name in this folder, and what several of them share; rule_list.cpp orders them.
 // Q: queues and the block layer; N: drives; F: file systems and the host.
 #pragma once
 
@@ -59,14 +59,14 @@ extern const Rule kF19;
 extern const Rule kF20;
 extern const Rule kF21;
 
-/// Volumes of dm-crypt whose flags cryptsetup can change by their name alone, while they are open. In a LUKS2 header it
-/// keeps them, too. A plain one is `none`: all that it was opened with would have to be said again.
+/// dm-crypt volumes whose flags cryptsetup can change by name alone while they are open. A LUKS2 header also keeps
+/// them. A plain volume is `none`: everything it was opened with would have to be given again.
 enum class CryptKind : std::uint8_t { none, luks1, luks2 };
 CryptKind kind_of_crypt(const DiskSettings& array);
 
-/// Gives a finding the change of a volume's flags to these, now, for good and back: cryptsetup sets all of them at
-/// once. Where those that it has are not known, it gives no command, and says so. `option`: what crypttab calls the new
-/// ones.
+/// Adds to a finding the change of a volume's flags to these, for now, permanently, and the undo: cryptsetup sets all
+/// flags at once. If the current ones are unknown, it adds no command, and a note that explains it. `option`: what
+/// crypttab calls the new ones.
 void refresh_crypt(Finding& finding, const DiskSettings& array, const std::set<std::string>& flags,
                    const std::string& option);
 
@@ -76,15 +76,15 @@ bool disk_below_takes_discards(const Facts& facts, const DiskSettings& array);
 /// Mounted with the option discard, in any of its forms.
 bool has_online_discard(const MountSettings& mount);
 
-/// Gives a finding the change that ends it, now, for good and back; false where no command can be given.
+/// Adds to a finding the change that ends it, for now, permanently, and the undo; false if no command can be given.
 bool drop_online_discard(Finding& finding, const MountSettings& mount);
 
-/// What one way of trimming costs, a day; absent: not measured.
+/// What one way of trimming costs per day; absent: not measured.
 struct WayOfTrimming {
   std::optional<double> burst_seconds;
   std::optional<double> longest_burst_seconds;
   std::optional<double> bytes;
-  /// By which reads and writes beside its discards took longer than the others: what only the history tells apart.
+  /// How much longer reads and writes took during its discards than the others: only the history distinguishes them.
   std::optional<double> excess_seconds;
 };
 
@@ -92,21 +92,21 @@ struct WayOfTrimming {
 struct TrimCost {
   WayOfTrimming online;
   WayOfTrimming fstrim;
-  std::optional<double> excess_seconds;  // of waiting in spikes that discards caused, or by both ways if that is more
+  std::optional<double> excess_seconds;  // waiting in spikes that discards caused, or of both ways if that is more
 };
 TrimCost trim_cost(const Facts& facts, const std::vector<std::string>& disks);
 
-/// The tail of reads beside discards against the others, of the disk that has the worst one, and the longest burst.
+/// Adds the tail of reads during discards and of the others, for the disk with the worst one, and the longest burst.
 void add_tail(const Facts& facts, const std::vector<std::string>& disks, Finding& finding);
 
 /// Whether fstrim is known to cost the disks of a mount more than online discard does.
 bool fstrim_is_dearer(const Facts& facts, const MountSettings& mount);
 
-/// Whether a disk below it does, and no array or volume in between stops them: fstrim fails otherwise (EOPNOTSUPP).
+/// Whether a disk below it does, and no array or volume in between stops them: otherwise fstrim fails (EOPNOTSUPP).
 bool takes_discards(const Facts& facts, const MountSettings& mount);
 
-/// fstrim.timer is the host's: it is needless if every mount, of those whose disks take discards, is trimmed online for
-/// less.
+/// fstrim.timer belongs to the host: it is unnecessary if every mount whose disks take discards is trimmed online at a
+/// lower cost.
 bool timer_is_needless(const Facts& facts);
 
 }  // namespace ssdpulse::audit

@@ -9,13 +9,13 @@
 namespace ssdpulse::audit {
 namespace {
 
-/// Of others, such as vfat, the kernel refuses a remount with nodiscard: they have no such option.
+/// For others, such as vfat, the kernel refuses a remount with nodiscard: they have no such option.
 bool knows_nodiscard(const std::string& fstype) {
   constexpr std::array<std::string_view, 8> kKnow{"ext3", "ext4", "btrfs", "f2fs", "gfs2", "jfs", "nilfs2", "xfs"};
   return std::find(kKnow.begin(), kKnow.end(), fstype) != kKnow.end();
 }
 
-/// Whether an array or volume that has this name, or this partition, keeps discards from the disks below.
+/// Whether an array or volume with this name, or with this partition, keeps discards from the disks below.
 bool stops_discards(const Facts& facts, const std::string& volume) {
   return std::any_of(facts.settings.arrays.begin(), facts.settings.arrays.end(), [&](const DiskSettings& array) {
     const bool is = array.device.name == volume ||
@@ -34,7 +34,7 @@ void add_past(const DevicePast& past, const TrimPast& trim, WayOfTrimming& way) 
   add(way.burst_seconds, past.per_day(trim.burst_seconds));
   add(way.bytes, past.per_day(static_cast<double>(trim.bytes)));
   way.longest_burst_seconds = std::max(way.longest_burst_seconds, std::optional(trim.longest_burst_seconds));
-  // Where device times are not measured, nobody knows what ran beside a discard.
+  // Where device times are not measured, it is unknown what ran during a discard.
   const Timed device =
       timed(past, {Latency::read_device_none, Latency::read_device_discard, Latency::read_device_flush,
                    Latency::read_device_both, Latency::write_device_none, Latency::write_device_discard,
@@ -63,7 +63,7 @@ bool drop_online_discard(Finding& finding, const MountSettings& mount) {
     finding.undo = "add discard to its options again, unmount it and mount it again";
     return true;
   }
-  // XFS takes the option at a remount, and goes on as before.
+  // XFS accepts the option at a remount, but continues as before.
   const bool again = mount.fstype == "xfs";
   const std::string how = again ? fmt::format("umount {} && mount -o ", *place) : "mount -o remount,";
   finding.change = fmt::format("{}nodiscard {}", how, *place);
@@ -74,7 +74,7 @@ bool drop_online_discard(Finding& finding, const MountSettings& mount) {
               "/etc/fstab"
             : "";
   if (again && mount.mountpoint == "/") {
-    finding.change.clear();  // nobody can unmount it: only the lasting change, and a restart of the host
+    finding.change.clear();  // it cannot be unmounted: only the permanent change, and a reboot
     finding.undo.clear();
     finding.persistent += " and from rootflags= on the kernel command line, then reboot";
   }

@@ -4,7 +4,7 @@
 namespace ssdpulse::doctor {
 namespace {
 
-/// Where the setting cannot be read (a container has none), a daemon that is refused by it says so itself.
+/// If the setting cannot be read (a container has none), a daemon that fails because of it reports that itself.
 Findings bpf_compiler(const Start& start) {
   if (start.host.bpf_jit_enable.value_or(1) != 0) {
     return {};

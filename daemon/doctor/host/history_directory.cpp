@@ -6,7 +6,7 @@
 namespace ssdpulse::doctor {
 namespace {
 
-constexpr double kFull = 0.01;  // of the file system that is free
+constexpr double kFull = 0.01;  // the free share of the file system
 
 Findings history_directory(const Start& start) {
   const auto& place = start.host.history_directory;

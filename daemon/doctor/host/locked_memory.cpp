@@ -8,7 +8,7 @@
 namespace ssdpulse::doctor {
 namespace {
 
-constexpr std::uint64_t kEnough = std::uint64_t{64} << 20U;  // bytes; tables of a large host
+constexpr std::uint64_t kEnough = std::uint64_t{64} << 20U;  // bytes; for the tables of a large host
 
 Findings locked_memory(const Start& start) {
   int major = 0;

@@ -6,7 +6,7 @@
 namespace ssdpulse::doctor {
 namespace {
 
-// Tracepoints of BPF are attached as raw ones, which CAP_PERFMON allows whatever this is; without it nothing does.
+// BPF programs are attached to raw tracepoints. CAP_PERFMON allows that whatever this setting is; nothing else does.
 constexpr unsigned kCapPerfmon = 38;
 
 Findings perf_events(const Start& start) {

@@ -4,11 +4,11 @@
 namespace ssdpulse::doctor {
 namespace {
 
-// One late second in a hundred says that the host was busy for a moment.
+// One late second in a hundred only shows that the host was busy for a moment.
 constexpr double kMany = 0.01;
 
 Findings late_ticks(const model::Snapshot& snapshot) {
-  constexpr std::uint64_t kEnough = 300;  // ticks; a start is busy
+  constexpr std::uint64_t kEnough = 300;  // ticks; the start is busy
   const double ratio =
       snapshot.number < kEnough ? 0 : static_cast<double>(snapshot.missed_ticks) / static_cast<double>(snapshot.number);
   if (ratio <= kMany) {

@@ -6,7 +6,7 @@ namespace {
 
 Findings latency_mode(const model::Snapshot& snapshot) {
   if (snapshot.latency_mode != "completion-only" || snapshot.own_cost.effort >= model::Effort::completions) {
-    return {};  // what limits.cpu turned off is said by itself
+    return {};  // what limits.cpu turned off is a finding of its own
   }
   auto one = finding(model::Verdict::info, "", "no device time, queue time, I/Os in flight and requeues",
                      "latency.mode is completion-only", "set latency.mode to full and restart the daemon");

@@ -8,7 +8,7 @@
 namespace ssdpulse::doctor {
 namespace {
 
-// Below it a quantile of a minute is not moved by what was not seen.
+// Below this share, the unseen I/Os do not move a quantile of a minute.
 constexpr double kMuch = 0.01;
 
 Findings lost_ios(const model::Snapshot& snapshot) {

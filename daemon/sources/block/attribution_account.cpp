@@ -48,7 +48,7 @@ model::IoPath path_of(std::uint32_t code) {
   }
 }
 
-/// As much of `waiting` as `room` has; its time in proportion.
+/// Takes as much of `waiting` as fits into `room`; its time in proportion.
 model::AttributedTotals take(model::AttributedTotals& waiting, model::AttributedTotals& room) {
   model::AttributedTotals taken{std::min(waiting.ios, room.ios), std::min(waiting.bytes, room.bytes), 0};
   taken.device_ns = taken.ios == waiting.ios ? waiting.device_ns : waiting.device_ns / waiting.ios * taken.ios;
@@ -81,7 +81,7 @@ void AttributionAccount::publish(std::size_t operation, const Owner& owner, Path
   operations_[operation].published += totals;
 }
 
-/// What waits, as far as there is room.
+/// Publishes what is waiting, as far as there is room.
 void AttributionAccount::publish_all(std::size_t which, model::AttributedTotals room) {
   Operation& operation = operations_[which];
   for (auto entry = operation.waiting.begin(); entry != operation.waiting.end();) {

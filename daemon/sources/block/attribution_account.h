@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// AttributionAccount: the I/O of one device by cgroup and path, as many as the device's own counts tell.
+// AttributionAccount: the I/O of one device by cgroup and path, as much of it as the device's own counts show.
 //
-// A device's own cells are read first, then the attributed ones: those hold what ended in between, too, and it must not
-// be in the one sum and not in the other. So what is more than the device's own count waits for the next look. What is
-// still more then, although the device's count stood still, is published all the same: a true difference stays visible.
+// A device's own cells are read first, then the attributed ones, which therefore include what ended in between. That
+// must not be in only one of the sums, so what exceeds the device's own count waits for the next reading. If there is
+// still more then, although the device's count stood still, it is published anyway: a true difference stays visible.
 #pragma once
 
 #include <array>
@@ -22,16 +22,16 @@ class AttributionAccount {
  public:
   void add(const AttributedIncrement& increment);
 
-  /// The device's own counts of one operation since the start: ends that were timed, strays, and bytes. Once a look.
+  /// The device's own counts of an operation since the start: timed and untimed ends, strays, bytes. Once per reading.
   void settle(model::AttributedOperation operation, std::uint64_t ios, std::uint64_t bytes);
 
-  /// The same while nothing is attributed: what the device counts meanwhile is nobody's, then and later.
+  /// The same while nothing is attributed: what the device counts meanwhile belongs to nobody, then and later.
   void leave_out(model::AttributedOperation operation, std::uint64_t ios, std::uint64_t bytes);
 
-  /// What was counted for the cgroup goes to those that departed.
+  /// Moves what was counted for the cgroup to the departed ones.
   void depart(model::CgroupId cgroup);
 
-  /// The same one while nothing changed.
+  /// Returns the same object while nothing changes.
   std::shared_ptr<const model::DeviceAttribution> published();
 
  private:
@@ -40,10 +40,10 @@ class AttributionAccount {
   using Path = std::uint32_t;  // PATH_*, with PATH_RAW
   struct Operation {
     std::map<std::pair<Owner, Path>, model::AttributedTotals> waiting;
-    model::AttributedTotals target{};     // the device's own, at the last look
+    model::AttributedTotals target{};     // the device's own counts, at the last reading
     model::AttributedTotals published{};  // of all owners
-    model::AttributedTotals left_out{};   // of the device's own
-    bool waited = false;                  // some of it since the last look
+    model::AttributedTotals left_out{};   // of the device's own counts
+    bool waited = false;                  // some of it has waited since the last reading
   };
 
   void publish_all(std::size_t operation, model::AttributedTotals room);

@@ -48,7 +48,7 @@ std::size_t AttributionReader::cells_in_use() const {
   return cells;
 }
 
-/// Nobody but us gives a cell back, so those that were taken before still are.
+/// Only we give cells back, so those that were taken before still are.
 void AttributionReader::find_new(std::size_t number, Cpu& cpu) {
   std::vector<View> views;
   auto known = cpu.views.begin();
@@ -134,7 +134,7 @@ const std::vector<AttributedIncrement>& AttributionReader::read() {
       find_new(number, cpu);
       cpu.taken = taken;
     }
-    // A cell is announced before it is taken.
+    // A cgroup is announced before its cell is taken.
     hear(number);
     for (View& view : cpu.views) {
       read_view(view);
@@ -162,7 +162,7 @@ AttributionReader::Serials AttributionReader::serials_of(const std::unordered_se
   return serials;
 }
 
-/// Nothing is added to their cells any more but by a program that is doing so right now.
+/// From here on nothing is added to their cells, except by a program that is doing so right now.
 void AttributionReader::close(const std::unordered_set<model::CgroupId>& cgroups) {
   const Serials serials = serials_of(cgroups);
   for (const auto& [serial, cgroup] : serials) {
@@ -183,7 +183,7 @@ void AttributionReader::close(const std::unordered_set<model::CgroupId>& cgroups
   }
 }
 
-/// Those of which nothing is left are forgotten: the others have got cells again.
+/// Cgroups of which nothing is left are forgotten; the others have been given cells again.
 void AttributionReader::release(const std::unordered_set<model::CgroupId>& cgroups) {
   const Serials serials = serials_of(cgroups);
   std::unordered_set<model::CgroupId> left;
@@ -213,7 +213,7 @@ void AttributionReader::release(const std::unordered_set<model::CgroupId>& cgrou
   }
 }
 
-/// All of them in one pass over the cells for each step: a node drains a thousand at once.
+/// All of them in one pass over the cells for each step: draining a node removes a thousand at once.
 std::vector<model::CgroupId> AttributionReader::depart() {
   std::unordered_set<model::CgroupId> closing, closed;
   for (auto& [cgroup, step] : leaving_) {

@@ -36,13 +36,13 @@ class AttributionReader {
  public:
   AttributionReader(const Tables& tables, const MemoryPlan& plan);
 
-  /// To be called after the devices' own cells were read: whatever those count is here then. Valid until the next call.
+  /// Call it after the devices' own cells were read: it then includes all that they count. Valid until the next call.
   const std::vector<AttributedIncrement>& read();
 
   /// See BlockSource::give_back.
   void give_back(const std::vector<model::CgroupId>& gone);
-  /// One step of giving back, at least a tick after the last one, and after read(): returns the cgroups that have
-  /// departed with it. What they counted has been read.
+  /// One step of giving back, at least a tick after the last one, and after read(). Returns the cgroups that have
+  /// departed with it; what they counted has been read.
   std::vector<model::CgroupId> depart();
 
   [[nodiscard]] const std::shared_ptr<const model::SeenCgroups>& cgroups() const { return published_; }
@@ -54,7 +54,7 @@ class AttributionReader {
     std::size_t index;
     std::uint64_t key;
     model::AttributedTotals last{};
-    bool was_unknown = false;  // at an earlier look: its announcement may still come
+    bool was_unknown = false;  // at an earlier reading: its announcement may still come
     bool leaving = false;
   };
   struct Cpu {

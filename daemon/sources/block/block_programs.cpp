@@ -18,9 +18,9 @@
 #include "daemon/sources/block/program_stats.h"
 #include "daemon/sources/block/sample_reader.h"
 
-// Before Linux 6.2 libbpf looks for bpf_rdonly_cast, which is optional, among the modules' types. The kernel lists
-// those for CAP_SYS_ADMIN alone, and libbpf takes "not permitted" for the end of loading. To us it means: no module has
-// it. So its own function, which it calls like any other program would, is replaced by this one.
+// Before Linux 6.2, libbpf looks for bpf_rdonly_cast, which is optional, among the modules' types. The kernel lists
+// those only for CAP_SYS_ADMIN, and libbpf aborts the load on "not permitted". For us that means that no module has it.
+// So libbpf's own function, which it calls like any other program would, is replaced by this one.
 extern "C" int bpf_btf_get_next_id(__u32 start_id, __u32* next_id) {
   bpf_attr attributes{};
   attributes.start_id = start_id;
@@ -35,7 +35,7 @@ extern "C" int bpf_btf_get_next_id(__u32 start_id, __u32* next_id) {
 namespace ssdpulse::block {
 namespace {
 
-/// The end of libbpf's own words during the current load: the verifier's log is in there, its reason last.
+/// The end of libbpf's own messages during the current load. They include the verifier's log, with its reason last.
 thread_local std::string libbpf_messages;
 thread_local bool verifier_spoke = false;
 
@@ -130,7 +130,7 @@ void configure(block_io& skeleton, const KernelBtf& btf, const MemoryPlan& plan,
 }  // namespace
 
 void Tables::forget_requests(const Allocation& allocation) const {
-  // It may have disturbed the other paths of a drive that stays.
+  // A request there may have disturbed the other paths of a drive that stays.
   device_state& drive = writable_states[geometry(allocation.device).drive];
   for (issue_slot& slot : issue_slots.subspan(allocation.slot_base, allocation.slots)) {
     if (slot.cold == CLASS_DISCARD) {
@@ -145,7 +145,7 @@ void Tables::forget_requests(const Allocation& allocation) const {
   device_state& state = writable_states[allocation.device];
   state.discards_ended = state.discards_started;
   state.flushes_ended = state.flushes_started;
-  // What the next disk would take for its own, with the time in between.
+  // The next disk would otherwise take these for its own, with the time in between.
   state.discard_last_end_ns = state.flush_last_end_ns = 0;
   state.full_since = state.full_paused_ns = 0;
   stop_sampling(state.sampling);

@@ -41,11 +41,11 @@ struct Tables {
   std::span<const unattributed> unattributed_cells;
   std::span<const announced_cgroup> announced_cgroups;
   std::span<announcements> announcement_states;
-  std::span<device_state> writable_states;  // the same as device_states, for the two functions alone
+  std::span<device_state> writable_states;  // the same as device_states, but writable
 
   [[nodiscard]] device_geometry& geometry(std::uint32_t device) const { return writable_states[device].geometry; }
   [[nodiscard]] page_sampling& sampling(std::uint32_t device) const { return writable_states[device].sampling; }
-  /// What was in flight there holds no slot any more, and disturbs nobody. No queue may still lead there.
+  /// Requests that were in flight there no longer hold a slot, and disturb nothing. No queue may still lead there.
   void forget_requests(const Allocation& allocation) const;
 };
 
@@ -54,7 +54,7 @@ class BlockPrograms {
   /// Opens, sizes, verifies and maps; attaches nothing yet. Errors say what is missing and what to do.
   static util::Result<std::unique_ptr<BlockPrograms>> load(const KernelBtf& btf, const MemoryPlan& plan,
                                                            const CommonFunctions& common, bool completion_only);
-  /// None: somebody else counts in these tables, which outlive it.
+  /// No programs: something else counts in these tables, which outlive the result.
   static std::unique_ptr<BlockPrograms> none(const Tables& tables);
   ~BlockPrograms();
   BlockPrograms(const BlockPrograms&) = delete;
@@ -62,7 +62,7 @@ class BlockPrograms {
 
   /// From here on I/O is counted, for the disks that the control tables name.
   util::Result<void> attach();
-  /// For good: needs no right. What was counted can still be read.
+  /// For good; needs no privilege. What was counted can still be read.
   void detach();
 
   [[nodiscard]] const Tables& tables() const { return tables_; }

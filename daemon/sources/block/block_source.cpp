@@ -73,7 +73,7 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
     return tl::make_unexpected(programs.error());
   }
   source->take(std::move(*programs));
-  // Behind the load, which says it better where the rights are missing.
+  // After the load, which explains it better where privileges are missing.
   if (const auto cost = measure_run_cost(choices.completion_only)) {
     source->run_cost_ = *cost;
   } else {
@@ -93,7 +93,7 @@ util::Result<std::unique_ptr<BlockSource>> BlockSource::open(const model::Invent
                                                                            : "direct I/O of no known engine";
     source->btf_.features["io_cgroup"] = source->btf_.bios_have_cgroup ? "bio" : "absent";
   }
-  // The disks are made known first: whatever is issued after the attach is counted from its first I/O.
+  // The disks are made known first, so that they are counted from their first I/O after the attach.
   source->update(inventory);
   if (auto attached = source->programs_->attach(); !attached) {
     return tl::make_unexpected(attached.error());
@@ -118,7 +118,7 @@ void BlockSource::take(std::unique_ptr<BlockPrograms> programs) {
 
 BlockSource::~BlockSource() = default;
 
-/// Without it all discards are `other`, and nothing else is lost.
+/// Without this, all discards are `other`, and nothing else is lost.
 void BlockSource::open_discards(const model::Inventory& inventory) {
   const std::uint32_t places = discard_places(inventory);
   auto programs = DiscardPrograms::open(btf_, places, rules_.issues_are_seen);
@@ -166,12 +166,12 @@ void BlockSource::update(const model::Inventory& inventory) {
     for (Place& place : gone.places) {
       retire(place);
       stop_sampling(programs_->tables().sampling(place.allocation.device));
-      // It may be released, and its index given to another disk, before the decisions are published.
+      // The place may be released, and its index given to another disk, before the decisions are published.
       close_entries_of(place.allocation.device + 1, programs_->tables().known_disks);
       retiring_.push_back(std::move(place));
     }
   }
-  // What was counted so far belongs to those that have the places, before these are released and given to others.
+  // What was counted so far must be read before the places are released and given to other devices.
   read_places();
   read_attribution();
   release_finished();
@@ -182,13 +182,13 @@ void BlockSource::update(const model::Inventory& inventory) {
   publish_decisions(inventory);
 }
 
-/// Paths that came get places, those of paths that went retire: what they still finish counts for the device.
+/// New paths get places; those of paths that are gone retire, and what they still finish counts for the device.
 void BlockSource::keep_places(MeasuredDevice& measured) {
   const std::vector<model::Path>& paths = measured.device->paths;
   for (Place& place : measured.places) {
     const auto path =
         std::find_if(paths.begin(), paths.end(), [&](const model::Path& candidate) { return place.is_of(candidate); });
-    // Seen before its queue was registered: slots useless.
+    // Seen before its queue was registered: its slots are useless.
     const bool useless = path != paths.end() && place.demand.queue_depth == 0 && path->queue_depth > 0;
     if (path == paths.end() || useless) {
       retire(place);
@@ -196,7 +196,7 @@ void BlockSource::keep_places(MeasuredDevice& measured) {
     }
     prefer(*measured.device, place);
     if (!slots_are_exact(demand_of(*path), place.allocation.slots) || path->queue_depth > place.demand.queue_depth) {
-      // The queue has grown: requests may share slots now, which is no missed completion.
+      // The queue has grown: requests may share slots now, which does not mean a missed completion.
       programs_->tables().geometry(place.allocation.device).flags &= ~static_cast<__u32>(SLOTS_EXACT);
     }
   }
@@ -210,7 +210,7 @@ void BlockSource::keep_places(MeasuredDevice& measured) {
   }
 }
 
-/// A device that was excluded for a while finds its old place, with whatever is still in flight there.
+/// A device that was excluded for a while gets its old place back, with whatever is still in flight there.
 bool BlockSource::take_back(MeasuredDevice& measured, const model::Path& path) {
   const auto place = std::find_if(retiring_.begin(), retiring_.end(),
                                   [&](const Place& candidate) { return candidate.is_of(path) && path.diskseq != 0; });
@@ -249,7 +249,7 @@ bool BlockSource::give_place(MeasuredDevice& measured, const model::Path& path) 
   geometry.slot_stride = path.queue_depth;
   geometry.flags = slots_are_exact(demand_of(path), allocation->slots) ? SLOTS_EXACT : 0;
   geometry.drive = measured.drive;
-  // Whatever queue still remembers this index belonged to a disk that is gone, and has a copy of its geometry.
+  // Any queue that still remembers this index belonged to a disk that is gone, and has a copy of its geometry.
   forget_queues_of(device + 1, tables.queue_entries);
   measured.places.emplace_back(tables, plan_, path, *allocation);
   prefer(*measured.device, measured.places.back());
@@ -264,7 +264,7 @@ void BlockSource::retire(Place& place) {
   }
 }
 
-/// Its interference state may serve the other paths of the same drive.
+/// Whether the place's interference state serves other paths of the same drive.
 bool BlockSource::serves_others(const Place& place) const {
   const auto relies_on_it = [&](const Place& other) {
     return &other != &place &&
@@ -276,7 +276,7 @@ bool BlockSource::serves_others(const Place& place) const {
          });
 }
 
-/// Before the attribution: what they count now is there then.
+/// To be called before the attribution is read, which then includes what these count now.
 void BlockSource::read_places() {
   const auto now = std::chrono::steady_clock::now();
   const auto read = [&](std::vector<Place>& places, MeasuredDevice& measured) {
@@ -302,7 +302,7 @@ void BlockSource::release_finished() {
   }
 }
 
-/// Of the places that retire, those where nothing is in flight any more, or nothing will be seen to end.
+/// Releases the retiring places where nothing is in flight any more, or nothing will be seen to end.
 void BlockSource::release_from(std::vector<Place>& places, MeasuredDevice& measured) {
   const auto now = std::chrono::steady_clock::now();
   std::vector<bool> over;
@@ -329,7 +329,7 @@ void BlockSource::release_from(std::vector<Place>& places, MeasuredDevice& measu
 }
 
 void BlockSource::publish_decisions(const model::Inventory& inventory) {
-  // Disks that have a place come first: a full table must not cost those that are measured.
+  // Disks that have a place come first: a full table must not leave out those that are measured.
   std::vector<DiskDecision> decisions;
   if (discards_) {
     discards_->update(inventory);
@@ -349,7 +349,7 @@ void BlockSource::publish_decisions(const model::Inventory& inventory) {
     for (const model::Path& path : device.paths) {
       decisions.push_back({path.disk_name, path.diskseq, DEVICE_EXCLUDED, false});
     }
-    // Stacked devices have no paths; request-based ones must be known all the same.
+    // Stacked devices have no paths; request-based ones must be known nevertheless.
     if (device.paths.empty()) {
       decisions.push_back({device.name, 0, DEVICE_EXCLUDED, false});
     }
@@ -376,7 +376,7 @@ void BlockSource::give_back(const std::vector<model::CgroupId>& gone) {
   }
 }
 
-/// Of devices that are measured no more, and of places that retire, it is read and forgotten.
+/// What belongs to devices that are no longer measured is read and forgotten.
 void BlockSource::read_attribution() {
   if (!attribution_) {
     return;
@@ -438,8 +438,8 @@ void BlockSource::set_sampling(std::map<std::string, model::SamplingParameters> 
   sampling_ = std::move(parameters);
 }
 
-/// Gives the device's places the parameters that it shall have, while all that is written to it passes them. They never
-/// change while a program may be using them: between two sets lies a tick.
+/// Gives the device's places the parameters that it should have, while all that is written to it passes through them.
+/// Parameters never change while a program may be using them: there is a tick between two sets.
 void BlockSource::follow_sampling(const std::string& name, MeasuredDevice& measured) {
   const Tables& tables = programs_->tables();
   const bool may = measured.whole() && effort_ == model::Effort::everything;
@@ -465,7 +465,7 @@ void BlockSource::follow_sampling(const std::string& name, MeasuredDevice& measu
   }
 }
 
-/// Events first: what was written is at least what they tell.
+/// Events first: then the pages counted as written include at least those of the events.
 std::shared_ptr<const model::FlashSamples> BlockSource::read_samples() {
   const std::vector<sample_event>& events = programs_->samples().fetch();
   auto result = std::make_shared<model::FlashSamples>();
@@ -496,7 +496,7 @@ DeviceSample BlockSource::read_device(MeasuredDevice& measured) {
   if (!measured.published) {
     measured.published = std::make_shared<const model::DeviceIo>(measured.io);
   }
-  // Without a place nothing was measured, which is not the same as nothing happened.
+  // Without a place nothing was measured, which does not mean that nothing happened.
   if (measured.places.empty() || effort_ == model::Effort::nothing) {
     return {measured.device, nullptr, measured.events, 0, nullptr, false};
   }

@@ -32,13 +32,13 @@ using model::DeviceSample;
 using model::OperationEvents;
 using model::WritePreference;
 
-/// What is decided before the programs are loaded, and not by the kernel.
+/// Choices made before the programs are loaded, other than by the kernel.
 struct BlockChoices {
   bool completion_only = false;
-  std::optional<bool> hints_of_pages;     // without: where this kernel loses hints on the way
+  std::optional<bool> hints_of_pages;     // absent: only where this kernel loses hints on the way
   bool attribution = true;                // count reads, writes and discards by cgroup and by path into the kernel
-  std::uint32_t attributed_cgroups = 64;  // that find room; what comes beyond them counts as `other`
-  bool flash_samples = true;              // else set_sampling() is never called, and no memory is taken for it
+  std::uint32_t attributed_cgroups = 64;  // for which there is room; any others count as `other`
+  bool flash_samples = true;              // if false, set_sampling() is never called, and no memory is used for it
 };
 
 class BlockSource {
@@ -46,34 +46,34 @@ class BlockSource {
   /// Loads and attaches the programs, sized for the measured disks of the inventory; counting begins here.
   static util::Result<std::unique_ptr<BlockSource>> open(const model::Inventory& inventory,
                                                          const BlockChoices& choices);
-  /// On tables in which somebody else counts, without a kernel: for tests.
+  /// On tables in which something else counts, without a kernel: for tests.
   static std::unique_ptr<BlockSource> on(const Tables& tables, const MemoryPlan& plan);
   ~BlockSource();
 
-  /// Disks came, went, or changed their coverage. Cheap when nothing did.
+  /// To be called when disks appeared, disappeared or changed their coverage. Cheap when none did.
   void update(const model::Inventory& inventory);
 
-  /// What the drives themselves prefer, by device; until known, what the kernel says.
+  /// What the drives themselves prefer, by device; until that is known, what the kernel reports is used.
   void set_write_preferences(std::map<std::string, WritePreference> preferences);
 
-  /// Which devices are sampled for the flash model, and how; no others are. Takes effect at the next look; where other
-  /// parameters were in effect, at the one after that. A device that went and came back, or a path of which has been
-  /// without a place, is sampled from the start again. Names of devices that are not measured may be there.
+  /// Which devices are sampled for the flash model, and how; no others are. Takes effect at the next sample or, if
+  /// other parameters were in effect, at the one after that. A device that disappeared and came back, or a path of
+  /// which had no place for a while, is sampled from the start again. Devices that are not measured may be named.
   void set_sampling(std::map<std::string, model::SamplingParameters> parameters);
 
-  /// How much the programs do, from now on. `nothing` lasts: they are detached, and no device has any I/O at later
-  /// looks. Needs no right.
+  /// How much the programs do, from now on. `nothing` is permanent: they are detached, and no device has any I/O in
+  /// later samples. Needs no privilege.
   void set_effort(model::Effort effort);
 
   BlockSample sample();
-  /// One device alone, with its attribution of the last sample; nothing if it is not measured.
+  /// One device alone, with its attribution as of the last sample; nothing if it is not measured.
   std::optional<DeviceSample> sample_device(const std::string& name);
-  /// The caller knows that everything in flight in these operations of a device has ended unseen: it counts as missed
-  /// now, and no longer as in flight. Unknown devices are ignored.
+  /// To be called when everything in flight in these operations of a device is known to have ended unseen: it counts as
+  /// missed now, and no longer as in flight. Unknown devices are ignored.
   void give_up(const std::string& device, std::span<const model::Operation> operations);
-  /// Cgroups whose directories are gone; those that are known already, or not at all, are ignored. Once the counts of
-  /// one rest, they move to `departed`, within a few samples, and it is no more among the cgroups. If it sends I/O
-  /// afterwards (what a page cache still holds), it is among them again.
+  /// Cgroups whose directories are gone; those already reported, or never seen, are ignored. Once the counts of one
+  /// stand still, they move to `departed` within a few samples, and it is no longer among the cgroups. If it sends I/O
+  /// afterwards (from what a page cache still holds), it is among them again.
   void give_back(const std::vector<model::CgroupId>& gone);
   [[nodiscard]] std::size_t measured_devices() const { return measured_.size(); }
 

@@ -35,7 +35,7 @@ struct EventIncrements {
 EventIncrements increments(const operation_events& now, const operation_events& before);
 
 /// Normalises a blk_status_t (include/linux/blk_types.h). 16 and 17 are both `offline`: the number moved when
-/// BLK_STS_ZONE_RESOURCE was removed, and what else they can mean concerns zoned drives and command duration limits.
+/// BLK_STS_ZONE_RESOURCE was removed, and their other meanings concern zoned drives and command duration limits.
 model::IoError error_of_status(std::size_t status);
 
 void decode_events(const EventIncrements& events, model::DeviceIo& device, model::OperationIo& io);

@@ -13,7 +13,7 @@ static_assert(offsetof(io_cell, issues) == 0);
 static_assert(offsetof(io_cell, size) == kCounterWords * sizeof(__u64));
 static_assert(offsetof(io_cell, pad) == kCounterWords * sizeof(__u64) + kHistogramWords * sizeof(__u32));
 
-/// A cell rests this many looks before it counts as quiet: re-reading all quiet cells is the price of waking one.
+/// A cell counts as quiet after this many idle readings: re-reading all quiet cells is the price of waking one.
 constexpr std::uint32_t kTicksToQuiet = 30;
 
 }  // namespace
@@ -27,7 +27,7 @@ void CellWords::add_completions(const io_cell& cell) { add_counters(cell, 1, kCo
 
 void CellWords::add_the_rest(const io_cell& cell) {
   add_counters(cell, 0, 1);
-  // Aligned words: a copy may be vectorised but never splits one on the supported machines.
+  // Aligned words: a copy may be vectorised, but never splits a word on the supported machines.
   std::array<std::uint32_t, kHistogramWords> words;
   std::memcpy(words.data(), cell.size, sizeof(words));
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -63,7 +63,7 @@ CellReader::CellReader(std::span<const io_cell> cells, std::size_t first, std::s
 }
 
 std::uint64_t CellReader::stamp_of(const io_cell& cell) {
-  // Every event adds to at least one of these, and none ever shrinks: their sum stands still iff nothing happened.
+  // Every event adds to at least one of these, and none ever decreases: their sum stands still iff nothing happened.
   return load(cell.issues) + load(cell.reissues) + load(cell.completions) + load(cell.bytes);
 }
 
@@ -79,7 +79,7 @@ const CellWords* CellReader::read() {
       watch.stamp = stamp;
       watch.ticks_to_quiet = kTicksToQuiet;
     } else if (watch.ticks_to_quiet > 0) {
-      // A program may have been between its stamp and its histograms at the last look: look once more.
+      // At the last reading a program may have been between its stamp and its histograms: read again.
       changed = changed || watch.ticks_to_quiet == kTicksToQuiet;
       if (--watch.ticks_to_quiet == 0) {
         quiet_.add(cell(i));
@@ -92,7 +92,7 @@ const CellWords* CellReader::read() {
   if (woke) {
     quiet_ = CellWords{};
   }
-  // All completions before any issue: what is in flight may be overstated by what is issued meanwhile, never negative.
+  // All completions before any issue: the number in flight may be overstated by new issues, but is never negative.
   CellWords sum;
   for (std::size_t i = 0; i < watches_.size(); ++i) {
     if (watches_[i].ticks_to_quiet > 0) {

@@ -2,8 +2,8 @@
 // CellReader: how much a cell has counted since the last read.
 //
 // The kernel's histogram words have 32 bits, are per CPU for reads and writes, and are never reset. The sum over the
-// CPUs, modulo 2^32, minus the previous sum is the exact increment as long as less than 2^32 I/Os fall in one bucket
-// between two reads. A cell whose change stamp has not moved is not read: cells that were quiet for a while are kept as
+// CPUs, modulo 2^32, minus the previous sum is the exact increment if fewer than 2^32 I/Os fall into one bucket between
+// two reads. A cell whose change stamp has not moved is not read: cells that have been quiet for a while are kept as
 // one sum.
 #pragma once
 
@@ -19,14 +19,14 @@
 namespace ssdpulse::block {
 
 /// The words of a cell as arrays, in the cell's own order.
-inline constexpr std::size_t kCounterWords = 16;  // u64: issues ... queue_full_ns, and padding
+inline constexpr std::size_t kCounterWords = 16;  // u64: issues ... untimed, and padding
 inline constexpr std::size_t kHistogramWords = SIZE_WORDS + (2 + DURINGS) * LATENCY_WORDS;
 struct CellWords {
   std::array<std::uint64_t, kCounterWords> counters{};
   std::array<std::uint32_t, kHistogramWords> histograms{};
 
   void add(const io_cell& cell);
-  void add_completions(const io_cell& cell);  // all counters but the issues
+  void add_completions(const io_cell& cell);  // all counters except the issues
   void add_the_rest(const io_cell& cell);     // the issues and the histograms
   /// this - earlier, each word modulo its width.
   [[nodiscard]] CellWords since(const CellWords& earlier) const;
@@ -57,7 +57,7 @@ class CellReader {
   std::size_t stride_;
   std::vector<Watch> watches_;
   CellWords quiet_;  // sum of the quiet cells
-  CellWords last_;   // sum of all cells at the last look
+  CellWords last_;   // sum of all cells at the last reading
   CellWords increments_;
 };
 

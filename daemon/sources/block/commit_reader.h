@@ -16,7 +16,7 @@ class CommitReader {
   /// The cells of one device. What they hold now becomes the baseline.
   explicit CommitReader(std::span<const commit_cell> cells);
 
-  /// Adds what was counted since the last call. Exact as long as less than 2^32 fall in one bucket between two calls.
+  /// Adds what was counted since the last call. Exact if fewer than 2^32 fall into one bucket between two calls.
   void read(model::LatencyHistogram& latency);
 
  private:

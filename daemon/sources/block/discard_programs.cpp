@@ -32,7 +32,7 @@ bpf_program* program_of(const discard& skeleton, DiscardHook hook) {
   return nullptr;
 }
 
-/// A table of the kernel; empty with errno if it cannot be mapped.
+/// A table of the kernel; empty, with errno set, if it cannot be mapped.
 template <typename Entry>
 std::span<Entry> map_table(const bpf_map* map, int protection) {
   const std::size_t entries = bpf_map__max_entries(map);
@@ -107,7 +107,7 @@ util::Result<void> DiscardPrograms::hook(const KernelBtf& btf, DiscardHook hook,
   }
   bpf_map__set_max_entries(skeleton_->maps.discard_cells, places * SUBMITTERS);
   if (discard::load(skeleton_.get()) != 0) {
-    // Not in the kernel's words, which are those of a missing right: many kernels let no function of theirs be hooked.
+    // Not the kernel's message, which suggests a missing privilege: many kernels let none of their functions be hooked.
     return util::fail("not hookable on this kernel (errno " + std::to_string(errno) + ")");
   }
   if (discard::attach(skeleton_.get()) != 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DiscardPrograms: loads and attaches the programs that see discards being made. The second of the two files that
-// include a skeleton. Only open() needs capabilities; afterwards everything is read and written through mappings.
+// DiscardPrograms: loads and attaches the programs that see discards being made. One of the three files that include a
+// skeleton. Only open() needs capabilities; afterwards everything is read and written through mappings.
 #pragma once
 
 #include <linux/types.h>
@@ -22,7 +22,7 @@ namespace ssdpulse::block {
 
 class DiscardPrograms {
  public:
-  /// Takes the best hook that this kernel lets us have; one that every bio passes only if `may_hook_every_bio`.
+  /// Takes the best hook that this kernel allows; one that every bio passes through only if `may_hook_every_bio`.
   static util::Result<std::unique_ptr<DiscardPrograms>> open(const KernelBtf& btf, std::uint32_t places,
                                                              bool may_hook_every_bio);
   ~DiscardPrograms();
@@ -38,7 +38,7 @@ class DiscardPrograms {
   /// In words: which hook, and why no better one.
   [[nodiscard]] const std::string& decision() const { return decision_; }
   [[nodiscard]] std::vector<model::ProgramStats> program_stats() const;
-  /// For good, as BlockPrograms::detach().
+  /// For good, like BlockPrograms::detach().
   void detach();
 
  private:

@@ -17,7 +17,7 @@ static_assert(SUBMITTERS == model::kDiscardSubmitters);
 static_assert(SUBMITTER_KERNEL == static_cast<int>(model::DiscardSubmitter::kernel));
 static_assert(SUBMITTER_OTHER == static_cast<int>(model::DiscardSubmitter::other));
 
-/// Of disks that are measured, and of what lies on them.
+/// Volumes of measured disks, and of the devices stacked on disks.
 std::vector<const model::Volume*> volumes_of_interest(const model::Inventory& inventory) {
   std::set<std::string_view> disks;
   for (const model::Device& device : inventory.devices) {
@@ -34,7 +34,7 @@ std::vector<const model::Volume*> volumes_of_interest(const model::Inventory& in
   return volumes;
 }
 
-/// As block_device.bd_dev has it (MINORBITS in include/linux/kdev_t.h).
+/// The device number as in block_device.bd_dev (MINORBITS in include/linux/kdev_t.h).
 __u32 device_number(const model::Volume& volume) { return volume.major << 20U | volume.minor; }
 
 std::optional<std::size_t> free_entry(const std::vector<__u64>& table, __u32 device) {
@@ -52,7 +52,7 @@ std::uint64_t acquire(const __u64& word) {
   return std::atomic_ref(const_cast<__u64&>(word)).load(std::memory_order_acquire);
 }
 
-/// A process names itself: what would end the line or the quotes around the name becomes '?'.
+/// A process chooses its own name: what would end the line or the quotes around the name becomes '?'.
 std::string told_name(std::string_view name) {
   std::string told(name);
   std::replace_if(

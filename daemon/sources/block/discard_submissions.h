@@ -18,18 +18,18 @@
 
 namespace ssdpulse::block {
 
-/// Measured disks, stacked ones and their partitions, plus places for new ones; further ones are not counted by
-/// submitter.
+/// Places for measured disks, stacked ones and their partitions, plus spare ones for new volumes; any beyond that are
+/// not counted by submitter.
 std::uint32_t discard_places(const model::Inventory& inventory);
 
 class DiscardSubmissionReader {
  public:
-  /// `cells` [place][submitter], `volumes` as in discard_abi.h: the mapped kernel tables. Without `sees_partitions`
-  /// nothing is known of partitions, and all counts for their disk.
+  /// `cells` [place][submitter], `volumes` as in discard_abi.h: the mapped kernel tables. Without `sees_partitions`,
+  /// nothing is known about partitions, and everything counts for their disk.
   DiscardSubmissionReader(std::span<const discard_cell> cells, std::span<__u64> volumes, bool sees_partitions);
 
   void update(const model::Inventory& inventory);
-  /// Cumulative since the volume got its place; by its name. Volumes without a place are absent.
+  /// Cumulative since the volume got its place, by volume name. Volumes without a place are absent.
   [[nodiscard]] std::map<std::string, model::DiscardSubmitters> read() const;
 
  private:

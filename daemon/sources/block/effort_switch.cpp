@@ -18,7 +18,7 @@ void switch_effort(model::Effort effort, device_state& state, std::uint64_t (*no
   const bool timed = effort < model::Effort::completions;
   const bool begins = timed && (flags & DEVICE_UNTIMED) != 0;
   if (begins) {
-    // Until it is known since when, any request that no slot holds may have been issued before.
+    // Until that time is known, any request that no slot holds may have been issued before it.
     __atomic_store_n(&state.timed_since_ns, std::numeric_limits<__u64>::max(), __ATOMIC_SEQ_CST);
   }
   __u32 wanted = flags & ~static_cast<__u32>(DEVICE_UNATTRIBUTED | DEVICE_UNTIMED);
@@ -26,7 +26,7 @@ void switch_effort(model::Effort effort, device_state& state, std::uint64_t (*no
   wanted |= timed ? 0U : static_cast<__u32>(DEVICE_UNTIMED);
   __atomic_store_n(&flags, wanted, __ATOMIC_SEQ_CST);
   if (begins) {
-    // Read behind the switch: whoever still saw it untimed has a request that was allocated before.
+    // Read after the switch: a program that still saw it untimed has a request that was allocated before this time.
     __atomic_store_n(&state.timed_since_ns, __u64{now_ns()}, __ATOMIC_SEQ_CST);
   }
 }

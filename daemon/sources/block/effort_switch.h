@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Has the programs do more or less on one device, through its mapped state alone: needs no right.
+// Makes the programs do more or less on one device, only through its mapped state: needs no privilege.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace ssdpulse::block {
 /// CLOCK_MONOTONIC in nanoseconds, as the programs read it.
 std::uint64_t monotonic_ns();
 
-/// Requests in flight meanwhile are neither lost nor counted twice: what was issued before ends with its device time,
-/// and what was not seen to be issued ends as untimed. Detaching is the caller's. `now_ns`: for tests.
+/// Requests in flight meanwhile are neither lost nor counted twice: those issued before end with their device time, and
+/// those whose issue was not seen end as untimed. Detaching is up to the caller. `now_ns`: for tests.
 void switch_effort(model::Effort effort, device_state& state, std::uint64_t (*now_ns)() = monotonic_ns);
 
 }  // namespace ssdpulse::block

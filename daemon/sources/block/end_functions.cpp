@@ -20,7 +20,7 @@ namespace {
 struct Known {
   std::string_view name;
   std::uint32_t end;          // END_*
-  std::uint32_t write_class;  // WRITE_* + 1; 0: it does not tell
+  std::uint32_t write_class;  // WRITE_* + 1; 0: not revealed
 };
 constexpr std::uint32_t kJournal = WRITE_JOURNAL + 1, kMetadata = WRITE_METADATA + 1, kWriteback = WRITE_WRITEBACK + 1,
                         kDirect = WRITE_DIRECT + 1, kOther = WRITE_OTHER + 1;
@@ -58,7 +58,7 @@ constexpr Known kKnown[] = {
     {"raid10_end_write_request", END_STACKED, 0},
     {"raid5_end_read_request", END_STACKED, 0},
     {"raid5_end_write_request", END_STACKED, 0},
-    // Functions of buffers; since 7.x those of bios themselves.
+    // Functions of buffers; since 7.x, of bios themselves.
     {"end_bio_bh_io_sync", END_BUFFER, 0},
     {"end_buffer_async_read", END_PAGES, 0},
     {"end_buffer_async_read_io", END_PAGES, 0},
@@ -78,7 +78,7 @@ constexpr Known kKnown[] = {
     {"lo_rw_aio_complete", END_KI_LOOP, 0},
 };
 
-/// "ffffffff81aeda00 t blkdev_bio_end_io_async", with a module's name behind a tab where it is of one.
+/// "ffffffff81aeda00 t blkdev_bio_end_io_async", followed by a tab and a module's name if it belongs to one.
 void find_in_line(std::string_view line, EndFunctions& found) {
   const std::size_t type = line.find(' ');
   if (type == std::string_view::npos || line.size() < type + 4 || (line[type + 1] | 0x20) != 't') {
@@ -94,7 +94,7 @@ void find_in_line(std::string_view line, EndFunctions& found) {
   }
 }
 
-/// Calls visit(text) with whole lines until the file ends. Twice in a row gives the file twice.
+/// Calls visit(text) with whole lines until the file ends. Calling it again reads the file again.
 template <typename Visit>
 void read_lines(int fd, Visit visit) {
   constexpr std::size_t kPiece = std::size_t{1} << 17;
@@ -126,7 +126,7 @@ EndFunctions search(int symbols) {
   return found;
 }
 
-/// Names and addresses: how often a module is used changes all the time.
+/// Only names and addresses: the use count of a module changes all the time.
 std::string loaded_modules(int fd) {
   std::string result;
   read_lines(fd, [&](std::string_view text) {

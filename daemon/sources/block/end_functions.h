@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel functions that end bios, buffers and kiocbs, by which the class of a write and the path of an I/O are
 // recognised. Finds them among the kernel's symbols and puts their addresses where the block programs look them up.
-// Repeats this when modules come or go, on a thread of its own: there are 100,000 symbols.
+// Repeats this when modules are loaded or unloaded, on a thread of its own: there are 100,000 symbols.
 #pragma once
 
 #include <linux/types.h>
@@ -22,7 +22,7 @@ namespace ssdpulse::block {
 /// Address -> the lowest byte of its entry; see end_function_set in bpf/abi/write_abi.h.
 using EndFunctions = std::map<std::uint64_t, std::uint8_t>;
 
-/// What ends most I/Os: low halves of the addresses, 1 where there is none. The programs have them as constants.
+/// Functions that end most I/Os, constants in the programs: low halves of the addresses, 1 where there is none.
 struct CommonFunctions {
   std::uint32_t end_iomap_dio = 1;
   std::uint32_t end_blkdev_async = 1;
@@ -31,23 +31,23 @@ struct CommonFunctions {
 };
 CommonFunctions common_functions(const EndFunctions& functions);
 
-/// The ones in a text like /proc/kallsyms. Empty where the kernel shows no addresses.
+/// Finds them in a text like /proc/kallsyms. Empty where the kernel shows no addresses.
 EndFunctions find_end_functions(std::string_view symbols);
 
-/// Changes entry by entry what differs. Returns how many found no room.
+/// Changes the entries that differ, one by one. Returns how many functions found no room.
 std::size_t publish_end_functions(const EndFunctions& functions, std::span<end_function_set> table);
 
 class EndFunctionWatch {
  public:
-  /// Opens the files: what they show depends on the privileges with which they are opened. Reads them.
+  /// Opens and reads the files: what they show depends on the privileges with which they are opened.
   explicit EndFunctionWatch(const std::string& proc = "/proc");
 
-  /// What was found first.
+  /// What the first search found.
   [[nodiscard]] const EndFunctions& functions() const { return functions_; }
-  /// From here on they are published there.
+  /// From here on, functions are published in this table.
   void serve(std::span<end_function_set> table);
 
-  /// Modules may have come or gone.
+  /// To be called when modules may have been loaded or unloaded.
   void refresh();
   /// Publishes what was found meanwhile; cheap.
   void advance();

@@ -15,7 +15,7 @@ void InFlight::add(std::uint64_t issues, std::uint64_t completions, EventIncreme
   requests_ += static_cast<std::int64_t>(issues - completions - events.count[EVENT_FAILOVER] -
                                          events.count[EVENT_COMPLETION_MISSED] - events.count[EVENT_SLOT_COLLISION]);
   if (requests_ < 0) {
-    // A request that was given up was seen to end after all: the kernel's count had left it out.
+    // A request that was given up was seen to end after all: the kernel does not count it as missed.
     const std::uint64_t back = std::min(static_cast<std::uint64_t>(-requests_), given_up_);
     requests_ += static_cast<std::int64_t>(back);
     given_up_ -= back;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// InFlight: how many requests of one operation have been issued and not ended, at one place in the kernel's tables.
+// InFlight: how many requests of one operation have been issued but not ended, at one place in the kernel's tables.
 //
 // Issues minus ends. A request whose end no program saw stays in its slot until another one takes it, which the kernel
 // side counts as a missed completion. If user space finds out earlier, it gives the request up: the missed completion

@@ -24,7 +24,7 @@ const btf_type* find(const Btf& types, const char* name, __u32 kind) {
   return id < 0 ? nullptr : btf__type_by_id(types.get(), static_cast<__u32>(id));
 }
 
-/// Arguments of a tracepoint, less the void * that every btf_trace_ prototype begins with; -1 if there is none.
+/// Number of arguments of a tracepoint, without the void * that btf_trace_ prototypes begin with; -1: no such one.
 int tracepoint_arguments(const Btf& types, const char* tracepoint) {
   const btf_type* type = find(types, tracepoint, BTF_KIND_TYPEDEF);
   if (type != nullptr) {
@@ -37,7 +37,7 @@ int tracepoint_arguments(const Btf& types, const char* tracepoint) {
   return type != nullptr && btf_is_func_proto(type) ? static_cast<int>(btf_vlen(type)) - 1 : -1;
 }
 
-/// Arguments of a function; -1 if there is none.
+/// Number of arguments of a function; -1 if there is no such function.
 int function_arguments(const Btf& types, const char* function) {
   const btf_type* type = find(types, function, BTF_KIND_FUNC);
   if (type != nullptr) {
@@ -46,7 +46,7 @@ int function_arguments(const Btf& types, const char* function) {
   return type != nullptr && btf_is_func_proto(type) ? static_cast<int>(btf_vlen(type)) : -1;
 }
 
-/// A field of a struct, with modifiers skipped; anonymous unions and structs are searched too.
+/// The type of a struct's field, with modifiers skipped; anonymous unions and structs are searched too.
 const btf_type* member(const Btf& types, const btf_type* type, std::string_view field) {
   if (type == nullptr) {
     return nullptr;
@@ -68,7 +68,7 @@ const btf_type* member(const Btf& types, const btf_type* type, std::string_view 
   return nullptr;
 }
 
-/// Value of an enumerator of any enum: those of request flags are anonymous on some kernels.
+/// Value of an enumerator of any enum: the enums of request flags are anonymous on some kernels.
 std::optional<std::uint32_t> enumerator(const Btf& types, std::string_view wanted) {
   for (__u32 id = 1; id < btf__type_cnt(types.get()); ++id) {
     const btf_type* type = btf__type_by_id(types.get(), id);
@@ -137,8 +137,8 @@ void read_request_flags(const Btf& types, KernelBtf& result) {
   result.flush_sequence_flag = 1U << bit;
   result.features["flush_sequence_flag"] = (flush_sequence ? "enum bit " : "macro bit ") + std::to_string(bit);
 
-  // Since 6.13 start_time_ns is left stale for requests that diskstats do not account; before, it was 0 then. Kernels
-  // with the enum that still clear it are served by the flag as well.
+  // Since 6.13, start_time_ns is left stale for requests that diskstats do not account; before, it was 0 for those. On
+  // kernels that have the enum but still clear the time, the flag works as well.
   const auto stamped = enumerator(types, "__RQF_IO_STAT");
   result.stamped_flag = stamped ? 1U << *stamped : 0;
   result.features["start_time"] = stamped ? "vouched for by RQF_IO_STAT" : "zero when unstamped";
@@ -162,7 +162,7 @@ void read_discard_hooks(const Btf& types, KernelBtf& result) {
 }
 
 /// Bios carried no hint from 5.17 to 6.8 (c75e707fe1aa "block: remove the per-bio/request write hint"). When they got
-/// it back (449813515d3e), ext4 did not fill it in; that came about with the streams of 6.16.
+/// it back (449813515d3e), ext4 did not fill it in; that came with the streams of 6.16.
 void read_write_hints(const Btf& types, KernelBtf& result) {
   const btf_type* bio = find(types, "bio", BTF_KIND_STRUCT);
   const btf_type* hint = member(types, bio, "bi_write_hint");
@@ -181,7 +181,7 @@ void read_write_hints(const Btf& types, KernelBtf& result) {
 }  // namespace
 
 util::Result<KernelBtf> read_kernel_btf() {
-  libbpf_set_print(nullptr);  // what it would say in a line of its own is in ours
+  libbpf_set_print(nullptr);  // what it would print is in our own message
   const Btf types(btf__load_vmlinux_btf());
   if (!types) {
     return util::fail(
@@ -203,8 +203,8 @@ util::Result<KernelBtf> read_kernel_btf() {
   read_write_hints(types, result);
   result.bios_have_cgroup = member(types, find(types, "bio", BTF_KIND_STRUCT), "bi_blkg") != nullptr;
 
-  // Tracepoint programs are guarded and counted since 6.1 (05b24ff9b2cf "bpf: Prevent bpf program recursion for raw
-  // tracepoint probes"), which gave the counter this name; the field in bpf_prog_info is older.
+  // Tracepoint programs are guarded, and their skipped runs counted, since 6.1 (05b24ff9b2cf "bpf: Prevent bpf program
+  // recursion for raw tracepoint probes"), which gave the counter this name; the field in bpf_prog_info is older.
   result.counts_skipped_runs = find(types, "bpf_prog_inc_misses_counter", BTF_KIND_FUNC) != nullptr;
   result.features["skipped_runs"] = result.counts_skipped_runs ? "counted by the kernel" : "not told";
 

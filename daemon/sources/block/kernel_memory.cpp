@@ -13,12 +13,12 @@ namespace ssdpulse::block {
 
 namespace {
 
-/// Of all devices together: more would only make it rarer that two CPUs that tag their writes meet.
+/// For all devices together: more would only make it rarer that two CPUs with tagged writes share a cell.
 constexpr std::uint64_t kMostTaggedBytes = 1'500'000;
-/// Of all cells together, as long as it is up to those that can be shared.
+/// For all cells together, as far as sharing cells can achieve it.
 constexpr std::uint64_t kMostCellBytes = 202'000'000;
 
-/// Cells of one device: a power of two that `bytes` are enough for; one for each CPU is the most that is of use.
+/// Cells of one device: a power of two that fits into `bytes`; more than one for each CPU would be of no use.
 std::uint32_t shared_cells(std::uint64_t bytes, const MemoryPlan& plan, std::size_t cell_bytes) {
   const std::uint64_t affordable = std::max<std::uint64_t>(bytes / (plan.devices * cell_bytes), 1);
   return static_cast<std::uint32_t>(std::min(std::bit_floor(affordable), std::uint64_t{std::bit_ceil(plan.cpus)}));

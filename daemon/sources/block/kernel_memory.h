@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // MemoryPlan: the sizes of the kernel's tables for this host.
 // Pure arithmetic on counts, done once before the programs are loaded. Budget: cells at most 16 MB at 8 devices x 64
-// CPUs and 202 MB at 64 x 256; slots at most 16 MiB and 128 MiB. Cells that can be shared are: their number is what the
-// budget leaves.
+// CPUs and 202 MB at 64 x 256; slots at most 16 MiB and 128 MiB. Cells that can be shared are shared: their number is
+// what the budget leaves.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace ssdpulse::block {
 
-/// Slots that one disk wants: hardware queues x tags of each, so that no two requests in flight share one.
+/// Slots that one disk needs: hardware queues x tags of each, so that no two requests in flight share one.
 struct SlotDemand {
   std::uint32_t hardware_queues = 1;
   std::uint32_t queue_depth = 0;
@@ -40,9 +40,9 @@ struct MemoryPlan {
   }
 };
 
-/// Largest region of one device: 2 MiB of slots. Beyond it slots are direct-mapped and collisions are counted.
+/// Largest region of one device: 2 MiB of slots. Beyond that, slots are direct-mapped and collisions are counted.
 inline constexpr std::uint32_t kMaxSlotsPerDevice = 1U << 17;
-/// Smallest region: what a disk gets whose depth is unknown, or when the pool is nearly empty.
+/// Smallest region: for a disk whose depth is unknown, or when the pool is nearly empty.
 inline constexpr std::uint32_t kMinSlotsPerDevice = 1U << 10;
 
 /// Slots for one disk: the power of two that holds queues x depth, within the two limits above.
@@ -51,24 +51,24 @@ std::uint32_t slots_for(const SlotDemand& demand);
 /// Whether `slots` give every request of the disk a slot of its own.
 bool slots_are_exact(const SlotDemand& demand, std::uint32_t slots);
 
-/// Beyond it disks find no place, and their I/O is counted as `device_table_full`. The states of all devices are one
-/// value of a map, which has 4 MiB at most on Linux 5.10 (KMALLOC_MAX_SIZE, array_map_alloc_check() in
+/// Any further disks find no place, and their I/O is counted as `device_table_full`. The states of all devices are one
+/// value of a map, which is at most 4 MiB on Linux 5.10 (KMALLOC_MAX_SIZE, array_map_alloc_check() in
 /// kernel/bpf/arraymap.c).
 inline constexpr std::uint32_t kMaxDevices = 1024;
 static_assert(kMaxDevices * sizeof(device_state) <= 4U << 20);
 
-/// Room for the events of 87 drives at the most that one drive should send (500 a second), or of a trim of a whole
-/// file system in small pieces: 43,690 events of 24 bytes.
+/// Room for the events of 87 drives at the highest rate that one drive should reach (500 a second), or of a trim of a
+/// whole file system in small pieces: 43,690 events of 24 bytes.
 inline constexpr std::uint32_t kSampleBytes = 1U << 20;
-/// Where nothing is ever sampled: the largest page of any machine.
+/// Where nothing is ever sampled: the largest page size of any machine.
 inline constexpr std::uint32_t kLeastSampleBytes = 1U << 16;
 inline constexpr std::uint32_t kSampleEventBytes = sizeof(sample_event) + 8;  // BPF_RINGBUF_HDR_SZ
 
 /// Places kept free for disks that are plugged in later.
 std::uint32_t spare_devices(std::size_t present);
 
-/// Cells for so many cgroups on each CPU: 16 each, as one has a few operations by a few paths on a few devices, and 16
-/// for each device, whose root has more. Within 32 MB, 2 MB of which are for what finds none and 4 for announcements.
+/// Cells for this many cgroups on each CPU: 16 each, as one has a few operations by a few paths on a few devices, and
+/// 16 for each device, whose root has more. Within 32 MB: 2 MB of them for I/O without a cell, 4 MB for announcements.
 void plan_attribution(MemoryPlan& plan, std::uint32_t cgroups);
 
 MemoryPlan plan_memory(const std::vector<SlotDemand>& present, std::uint32_t possible_cpus);

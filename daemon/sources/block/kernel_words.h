@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Words of the kernel's tables, which it writes while we read. Each is read once, whole, and before whatever is read
-// later; what is stored is seen after whatever was stored before.
+// later; a store is seen after all earlier stores.
 #pragma once
 
 #include <linux/types.h>

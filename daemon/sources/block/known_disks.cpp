@@ -38,8 +38,8 @@ std::vector<known_disk> lay_out(const std::vector<DiskDecision>& decisions, std:
   return table;
 }
 
-/// Where disks have no number of their own (before Linux 5.15), a disk that came under the name of one that retires has
-/// mostly its queue id, too, and none of the old requests is left. One that is excluded from now on is still the same.
+/// Where disks have no number of their own (before Linux 5.15), a disk that took the name of a retiring one mostly has
+/// its queue id, too, and none of the old requests are left. One that is excluded from now on is still the same.
 bool is_succeeded(const DiskDecision& retiring, const std::vector<DiskDecision>& decisions) {
   return retiring.retiring && std::any_of(decisions.begin(), decisions.end(), [&](const DiskDecision& other) {
            return !other.retiring && other.device < DEVICE_WITHOUT_PLACE && other.disk_name == retiring.disk_name;
@@ -77,7 +77,7 @@ std::size_t publish_decisions(const std::vector<DiskDecision>& decisions, std::s
     }
     // The entry is closed while it changes; a disk that is looked up meanwhile is pending for that one I/O.
     store(table[i].device, 0);
-    // Each store keeps those before it, also the closing one, ahead of itself.
+    // Each store keeps the earlier ones, including the closing one, ahead of itself.
     for (std::size_t word = 0; word < std::size(table[i].name); ++word) {
       store(table[i].name[word], wanted[i].name[word]);
     }
@@ -92,7 +92,7 @@ std::size_t publish_decisions(const std::vector<DiskDecision>& decisions, std::s
     const __u32 device = cached & 0xffff;
     const __u64 identity = cached >> QUEUE_ENTRY_DEVICE_BITS;
     const bool still_true = std::any_of(decisions.begin(), decisions.end(), [&](const DiskDecision& decision) {
-      // Any disk may be excluded, so there the identity must agree; an index belongs to one disk.
+      // Any disk may be excluded, so the identity must match then; an index belongs to one disk.
       return decision.device == device &&
              ((decision.identity & QUEUE_ENTRY_IDENTITY_MASK) == identity ||
               (decision.identity == 0 && device < DEVICE_WITHOUT_PLACE && !is_succeeded(decision, decisions)));

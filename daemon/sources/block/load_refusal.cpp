@@ -8,9 +8,9 @@ namespace ssdpulse::block {
 namespace {
 
 constexpr const char* kLastWords = "the last words of libbpf and the verifier:\n";
-constexpr int kNotSupported = 524;  // ENOTSUPP, which the kernel keeps for itself and yet returns
+constexpr int kNotSupported = 524;  // ENOTSUPP, which is internal to the kernel, and returned nevertheless
 
-/// It did not compile these programs, and its interpreter does not run them.
+/// The kernel did not compile these programs, and its interpreter does not run them.
 bool needs_the_compiler(const LoadRefusal& refusal) {
   return refusal.error_number == kNotSupported || refusal.messages.find("non-JITed") != std::string::npos;
 }
@@ -40,7 +40,7 @@ util::Error explain(const LoadRefusal& refusal) {
         "sysctl -w net.core.bpf_jit_enable=1",
         refusal.error_number};
   }
-  // The verifier, too, refuses with EACCES; then it has said why.
+  // The verifier refuses with EACCES, too, but then it has said why.
   if ((refusal.error_number == EPERM || refusal.error_number == EACCES) && !refusal.verifier_spoke) {
     return {
         "not permitted to load BPF programs; run as root, or with CAP_BPF and CAP_PERFMON (and CAP_SYS_RESOURCE "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why does the kernel refuse BPF to us, and what can be done? Pure.
+// Why does the kernel refuse to load our BPF programs, and what can be done about it? Pure.
 #pragma once
 
 #include <optional>
@@ -9,13 +9,13 @@
 
 namespace ssdpulse::block {
 
-/// What is known of a call that failed.
+/// What is known about a call that failed.
 struct LoadRefusal {
-  int error_number = 0;               // errno, or one of the kernel's own
-  bool confidential = false;          // the kernel is locked down so far that nobody may read its memory
-  bool verifier_spoke = false;        // it says why in `messages`
-  std::string messages = {};          // the end of libbpf's own words
-  std::optional<bool> compiles = {};  // net.core.bpf_jit_enable is not 0; nothing: not readable
+  int error_number = 0;               // errno, or an error number of the kernel's own
+  bool confidential = false;          // the kernel is locked down so tightly that its memory cannot be read
+  bool verifier_spoke = false;        // `messages` says why
+  std::string messages = {};          // the end of libbpf's own messages
+  std::optional<bool> compiles = {};  // net.core.bpf_jit_enable is not 0; absent: not readable
 };
 
 /// For the log, and for the exit status.

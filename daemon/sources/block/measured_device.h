@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was read of a device so far, and from which places in the kernel's tables?
+// What has been read about a device so far, and from which places in the kernel's tables?
 // A device as users know it has one place, or one for each path of a multipath head; what they count is added up.
 #pragma once
 
@@ -27,12 +27,12 @@ namespace ssdpulse::block {
 
 using model::OperationEvents;
 
-/// A disk's part of the kernel's tables, and what was read there. The baseline is what the tables hold when it is made.
+/// A disk's part of the kernel's tables, and what was read there. What the tables hold at construction is the baseline.
 struct Place {
   Place(const Tables& tables, const MemoryPlan& plan, const model::Path& path, const Allocation& given);
 
   [[nodiscard]] bool in_flight() const;
-  /// Of all operations; below 0 where their issues were not seen.
+  /// Over all operations; negative where their issues were not seen.
   [[nodiscard]] std::int64_t requests_in_flight() const;
   [[nodiscard]] bool is_of(const model::Path& path) const { return model::same_disk(disk_name, diskseq, path); }
 
@@ -49,14 +49,14 @@ struct Place {
   std::optional<Retirement> retirement;  // nothing new is measured there; kept until what is in flight has ended
 };
 
-/// How a device is sampled for the flash model, and what was counted since.
+/// How a device is sampled for the flash model, and what has been counted since.
 struct Sampling {
   model::SamplingParameters parameters;
   model::DeviceFlashSamples totals;
 };
 
 struct MeasuredDevice {
-  /// Each of its paths has a place that does not retire.
+  /// Whether each of its paths has a place that is not retiring.
   [[nodiscard]] bool whole() const;
 
   std::shared_ptr<const model::Device> device;
@@ -69,16 +69,16 @@ struct MeasuredDevice {
   AttributionAccount attribution;
 };
 
-/// What depends on the mode and the kernel alone.
+/// What depends only on the mode and the kernel.
 struct ReadingRules {
   bool issues_are_seen = true;                           // not in completion-only mode
-  model::WriteHint no_hint = model::WriteHint::unknown;  // what a write is that brought none
+  model::WriteHint no_hint = model::WriteHint::unknown;  // the hint of a write that carries none
 };
 
 /// Adds to measured.io what the place counted since the last call.
 void read_place(const Tables& tables, const ReadingRules& rules, Place& place, MeasuredDevice& measured);
 
-/// Tells the attribution what the device itself has counted; `attributes`: and that it attributed it.
+/// Passes to the attribution what the device itself has counted; `attributes`: whether it also attributed it.
 void settle_attribution(const ReadingRules& rules, bool attributes, MeasuredDevice& measured);
 
 /// Everything in flight there in this operation has ended unseen: it counts as missed now.

@@ -26,10 +26,10 @@ class PlaceAllocator {
   /// All of it is free.
   PlaceAllocator(std::uint32_t devices, std::uint32_t slots);
 
-  /// Best fit, and a smaller region rather than none: then requests share slots. Nothing when either has run out.
+  /// Best fit, or else a smaller region, whose slots requests then share. Nothing when either has run out.
   std::optional<Allocation> allocate(const SlotDemand& demand);
 
-  /// Neighbouring free regions grow together again. The allocation must be live.
+  /// Neighbouring free regions are merged again. The allocation must be live.
   void release(const Allocation& allocation);
 
   [[nodiscard]] std::size_t free_devices() const { return free_devices_.size(); }
@@ -44,7 +44,7 @@ class PlaceAllocator {
   Regions free_regions_;
 };
 
-/// A request that has not ended for so long after its disk retired ended unseen: as INTERFERENCE_STALE_NS. Drivers give
+/// A request that has not ended this long after its disk retired ended unseen: see INTERFERENCE_STALE_NS. Drivers give
 /// up sooner (NVMe after two timeouts of 30 s). If one does end later, its queue is forgotten and nothing is counted.
 inline constexpr std::chrono::seconds kEndedUnseenAfter{300};
 
@@ -54,8 +54,8 @@ class Retirement {
 
   explicit Retirement(Time now) : last_end_(now) {}
 
-  /// Call it after each look at the counts. Nothing begins at a place that retires, so what is in flight there changes
-  /// by ends alone; other counts may grow, as the disk may be in use without being measured.
+  /// Call it after each reading of the counts. Nothing begins at a retiring place, so the number in flight there
+  /// changes only by ends; other counts may grow, as the disk may be in use without being measured.
   void look(std::int64_t in_flight, Time now) {
     if (in_flight_ != in_flight) {
       in_flight_ = in_flight;
@@ -63,7 +63,7 @@ class Retirement {
     }
   }
 
-  /// Whether all requests have ended: none is in flight, or none has been seen to end for so long.
+  /// Whether all requests have ended: none is in flight, or none has been seen to end for kEndedUnseenAfter.
   [[nodiscard]] bool over(bool in_flight, Time now) const { return !in_flight || now - last_end_ >= kEndedUnseenAfter; }
 
  private:

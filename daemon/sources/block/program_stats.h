@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the kernel accounts our programs, through descriptors that are already open: no capability is needed.
+// What the kernel accounts for our programs, read through descriptors that are already open: no capability is needed.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ struct bpf_object;
 
 namespace ssdpulse::block {
 
-/// Adds those programs of the object that are loaded.
+/// Adds the statistics of the object's loaded programs.
 void add_program_stats(const bpf_object* object, bool kernel_counts_skipped_runs,
                        std::vector<model::ProgramStats>& all);
 

@@ -14,13 +14,13 @@
 namespace ssdpulse::block {
 namespace {
 
-/// Of a row of runs; other work of the host may disturb some rows.
+/// Series of runs, of which the median counts: other work of the host may disturb some of them.
 constexpr std::size_t kRows = 7;
 constexpr int kRunsOfRow = 10'000;
 
 util::Result<double> time_of_run(const bpf_program* program) {
   std::array<std::uint32_t, kRows> rows{};
-  std::array<char, 64> packet{};  // programs of this kind are run on one
+  std::array<char, 64> packet{};  // programs of this kind need one to run on
   for (std::uint32_t& row : rows) {
     LIBBPF_OPTS(bpf_test_run_opts, options);
     options.data_in = packet.data();
@@ -49,7 +49,7 @@ util::Result<model::RunCost> measure_run_cost(bool completion_only) {
   }
   cost.completion_ns = *completion;
   if (completion_only) {
-    // It reads no slot, and fills two histograms of four.
+    // This mode reads no slot, and fills two of the four histograms.
     constexpr double kShare = 0.5;
     cost.completion_ns *= kShare;
     return cost;

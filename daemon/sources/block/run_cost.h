@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a run of the block programs cost on this host? Needs the rights to load programs; takes some 20 ms.
+// What does a run of the block programs cost on this host? Needs the privileges to load programs; takes about 20 ms.
 #pragma once
 
 #include "daemon/model/own_cost.h"
@@ -7,8 +7,8 @@
 
 namespace ssdpulse::block {
 
-/// By programs that do work of the same kind and amount (bpf/run_cost.bpf.c). Kernels that refuse to run programs for
-/// the caller are an error.
+/// Measured with programs that do the same kind and amount of work (bpf/run_cost.bpf.c). It is an error if the kernel
+/// refuses to run programs for the caller.
 util::Result<model::RunCost> measure_run_cost(bool completion_only);
 
 }  // namespace ssdpulse::block

@@ -20,8 +20,8 @@ class SampleReader {
   /// The cells and the state of one device. What they hold now becomes the baseline.
   SampleReader(std::span<const write_cell> cells, const device_state& state);
 
-  /// Adds what was counted since the last call. To be called after the events were fetched: then the pages of each are
-  /// among them. `default_hint`: what a write is that carries none.
+  /// Adds what was counted since the last call. To be called after the events were fetched: then it includes the pages
+  /// of each. `default_hint`: the hint of a write that carries none.
   void read(model::WriteHint default_hint, model::DeviceFlashSamples& totals);
 
  private:
@@ -34,11 +34,11 @@ class SampleReader {
 /// Index of a device in FlashSamples::devices, by the number of its parameters.
 using SampledDevices = std::map<__u32, std::uint16_t>;
 
-/// Events of other numbers are left out: they were sent before a device got its present parameters, or went.
+/// Events with other numbers are left out: they were sent before a device got its present parameters, or disappeared.
 std::vector<model::FlashEvent> decode_samples(std::span<const sample_event> events, const SampledDevices& devices,
                                               model::WriteHint default_hint);
 
-/// Has the programs sample a device; one that is sampled already must have been stopped at an earlier look.
+/// Makes the programs sample a device; if it is sampled already, that must have been stopped in an earlier tick.
 void start_sampling(const model::SamplingParameters& parameters, __u32 number, page_sampling& sampling);
 void stop_sampling(page_sampling& sampling);
 

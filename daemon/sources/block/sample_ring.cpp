@@ -20,7 +20,7 @@ util::Result<SampleRing> SampleRing::open(int map_fd, std::size_t most) {
   return result;
 }
 
-/// Below 0: no more are wanted now. This one counts as taken either way.
+/// Returns a negative value when no more events are wanted now. This one counts as taken either way.
 int SampleRing::take(void* batch, void* data, std::size_t bytes) {
   auto& [most, events] = *static_cast<Batch*>(batch);
   if (bytes == sizeof(sample_event)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SampleRing: the ring buffer through which the block programs send events for the flash model.
-// Opening it maps it, which needs the descriptor alone; fetching makes no system call. Not thread-safe.
+// Opening it maps it, which needs only the descriptor; fetching makes no system call. Not thread-safe.
 #pragma once
 
 #include <linux/types.h>
@@ -18,19 +18,19 @@ namespace ssdpulse::block {
 
 class SampleRing {
  public:
-  /// Nothing is ever sent.
+  /// Nothing is ever sent through this one.
   SampleRing() = default;
-  /// `most`: events that one fetch takes, so that it ends however many come meanwhile.
+  /// `most`: the most events that one fetch takes, so that it ends however many arrive meanwhile.
   static util::Result<SampleRing> open(int map_fd, std::size_t most);
 
-  /// What was sent since the last call, in that order. Valid until the next call.
+  /// What was sent since the last call, in the order of sending. Valid until the next call.
   const std::vector<sample_event>& fetch();
 
  private:
   struct Deleter {
     void operator()(ring_buffer* ring) const;
   };
-  /// What libbpf's callback writes to; it stays where it is.
+  /// What libbpf's callback writes to; it never moves.
   struct Batch {
     std::size_t most = 0;
     std::vector<sample_event> events;

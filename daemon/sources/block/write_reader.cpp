@@ -13,7 +13,7 @@ static_assert(model::index(model::WriteClass::direct) == WRITE_DIRECT);
 static_assert(model::index(model::WriteClass::other) == WRITE_OTHER);
 static_assert(model::index(model::WriteHint::extreme) == 5, "hints 1 to 5 are the kernel's");
 
-/// A cell is nothing but words of one width: `first` names the first of them.
+/// A part of a cell that consists of words of one width: `first` is the first of them.
 template <typename Word>
 std::span<Word> words(Word& first, std::size_t bytes) {
   return {&first, bytes / sizeof(Word)};
@@ -26,7 +26,7 @@ void add(std::span<Word> sum, std::span<const Word> cell) {
   }
 }
 
-/// now - before into `difference`, and now becomes before; each word modulo its width.
+/// Stores now - before in `difference` and copies `now` to `before`; each word modulo its width.
 template <typename Word>
 void advance(std::span<const Word> now, std::span<Word> before, std::span<Word> difference) {
   for (std::size_t i = 0; i < now.size(); ++i) {

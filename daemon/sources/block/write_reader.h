@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WriteReader: what was measured of writes alone since the last read, from a device's write cells and tagged cells, as
+// WriteReader: what was measured only for writes since the last read, from a device's write cells and tagged cells, as
 // the model's values.
 #pragma once
 
@@ -30,24 +30,24 @@ class WriteReader {
  private:
   std::span<const write_cell> cells_;
   std::span<const tagged_cell> tagged_;
-  bool hinted_ = false;  // a write ever had a hint: the others' tagged cells need not be read
+  bool hinted_ = false;  // a write has had a hint; until then, the tagged cells need not be read
   WriteIncrements last_;
   WriteIncrements increments_;
 };
 
-/// What a write that carries no hint is: where bios bring hints, one that has none.
+/// The hint of a write that carries none: where bios carry hints, it has none; else unknown.
 constexpr model::WriteHint default_hint(bool bios_have_hints) {
   return bios_have_hints ? model::WriteHint::not_set : model::WriteHint::unknown;
 }
 
-/// What the kernel side calls a hint, as the model does.
+/// Converts the kernel side's code for a hint to the model's.
 model::WriteHint hint_of(std::size_t code, model::WriteHint default_hint);
 
 void decode_writes(const WriteIncrements& increments, model::WriteHint default_hint, model::WriteDetails& writes);
 
-/// Latency is kept per hint only where there is one; that of the others is what remains of all writes. It never falls,
-/// and is exact at rest: all writes are read first, so that a hinted one may be missing from them, but is never counted
-/// as one without a hint.
+/// Latency is kept per hint only for writes that have one; that of the others is what remains of all writes. It never
+/// decreases, and is exact at rest: all writes are read first, so a hinted one may be missing from them, but is never
+/// counted as one without a hint.
 void complete_latency(const model::OperationIo& all, model::WriteHint default_hint, model::WriteDetails& writes);
 
 }  // namespace ssdpulse::block

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which hierarchy of cgroups does the kernel charge I/O to, and where is it mounted?
-// That of v1's blkio where it is mounted, else v2's.
+// Which hierarchy of cgroups does the kernel charge I/O to, and where is it mounted? v1's blkio hierarchy if that is
+// mounted, else v2's.
 #pragma once
 
 #include <optional>
@@ -13,13 +13,13 @@ namespace ssdpulse::cgroups {
 struct Hierarchy {
   std::string directory;  // where it is mounted
   bool unified = true;    // v2
-  bool whole = true;      // false in a namespace of cgroups, and where a part is mounted: others are not seen
+  bool whole = true;      // false in a cgroup namespace, or if only a part is mounted: not all are visible
 };
 
-/// Nothing where there is none, or mounts cannot be read. `proc`: usually /proc.
+/// Nothing if there is none, or mounts cannot be read. `proc`: usually /proc.
 std::optional<Hierarchy> find_hierarchy(const std::string& proc);
 
-/// v2: whether the root hands the io controller down; v1: whether there is a cgroup at all.
+/// v2: whether the root enables the io controller for its children; v1: whether there is any cgroup at all.
 model::IoAccounting accounting_of(const Hierarchy& hierarchy);
 
 }  // namespace ssdpulse::cgroups

@@ -10,7 +10,7 @@
 namespace ssdpulse::cgroups {
 namespace {
 
-/// Of a cgroup whose place is not known: no directory of the host is called so at the top.
+/// For a cgroup whose place is not known: no directory at the top of the host's hierarchy has this name.
 constexpr const char* kSomewhere = "/?";
 
 }  // namespace
@@ -54,7 +54,7 @@ CgroupPaths::Look CgroupPaths::look(const model::SeenCgroups& seen, model::Stead
   return look;
 }
 
-/// Whether it has ended.
+/// Returns whether the walk has ended.
 bool CgroupPaths::walk() {
   const auto begin = std::chrono::steady_clock::now();
   const bool ended = walking_->advance(kSlice);
@@ -86,8 +86,8 @@ std::optional<std::string> CgroupPaths::path_of(model::CgroupId id) const {
   return std::nullopt;
 }
 
-/// By what the walk saw, else by its parent's place. What not even the walk after its first I/O has seen, nor its
-/// parent, has gone with it; where others are not seen, it lies somewhere else. A walk that missed some says neither.
+/// Uses what the walk saw, or else its parent's place. If not even a walk that began after its first I/O saw it or its
+/// parent, both are gone; where not all cgroups are visible, it is somewhere else. An incomplete walk shows neither.
 void CgroupPaths::find(model::CgroupId id, const model::SeenCgroup& seen, Known& known) const {
   known.found = true;
   if (seen.leaf.empty()) {
@@ -105,7 +105,7 @@ void CgroupPaths::find(model::CgroupId id, const model::SeenCgroup& seen, Known&
   }
 }
 
-/// Or may be: whether nobody can tell now.
+/// Also true if this cannot be determined now.
 bool CgroupPaths::is_there(model::CgroupId id, const std::string& path) const {
   struct stat status {};
   if (::lstat((hierarchy_->directory + path).c_str(), &status) != 0) {

@@ -17,7 +17,7 @@
 namespace ssdpulse::cgroups {
 
 struct Directory {
-  model::CgroupId parent = model::kNoCgroup;  // kNoCgroup: of the root
+  model::CgroupId parent = model::kNoCgroup;  // kNoCgroup for the root
   std::string leaf;                           // empty: the root
 };
 
@@ -29,14 +29,14 @@ struct Walk {
 inline constexpr std::size_t kMostDirectories = 65'536;  // about 10 MiB
 inline constexpr std::size_t kDeepest = 64;              // levels; the kernel's own bound is cgroup.max.depth
 
-/// What comes and goes below while it is under way may be in it or not.
+/// Directories that appear or disappear during the walk may or may not be in it.
 class CgroupWalk {
  public:
   using OpenDirectory = std::unique_ptr<DIR, int (*)(DIR*)>;
 
   explicit CgroupWalk(const std::string& directory);
 
-  /// Goes on for so long, or for one entry of a directory if that takes longer. Whether it has ended.
+  /// Continues for this long, or for one entry of a directory if that takes longer. Returns whether it has ended.
   bool advance(std::chrono::nanoseconds most);
   [[nodiscard]] Walk take() { return std::move(walk_); }
 
@@ -48,7 +48,7 @@ class CgroupWalk {
   void step();
 
   Walk walk_;
-  std::vector<Level> levels_;  // that it is in, at most kDeepest; empty: it has ended
+  std::vector<Level> levels_;  // the directories it is in, at most kDeepest; empty: it has ended
 };
 
 }  // namespace ssdpulse::cgroups

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which disks are measured, and why others are not, in words for people.
+// Which disks are measured, and why others are not, in human-readable words.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace ssdpulse::inventory {
 
-/// The disks that the configuration includes by name (a pattern names none) and that are not measured all the same:
-/// each with the reason in words, in the order of `include`.
+/// The disks that the configuration includes by name (not by a pattern) and that are nevertheless not measured: each
+/// with the reason in words, in the order of `include`.
 std::vector<std::pair<std::string, std::string>> named_and_not_measured(const std::vector<std::string>& include,
                                                                         const model::Inventory& inventory);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where each subsystem keeps its identity, and what a queue says in sysfs (Documentation/ABI/stable/sysfs-block).
+// Where each subsystem keeps its identity, and what a queue reports in sysfs (Documentation/ABI/stable/sysfs-block).
 #include "daemon/sources/inventory/disk.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::uint32_t clamp_to_u32(std::uint64_t value) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(value, std::numeric_limits<std::uint32_t>::max()));
 }
 
-/// "[none] mq-deadline" -> "none"; a disk without choice says "none" alone.
+/// "[none] mq-deadline" -> "none"; a disk without a choice just shows "none".
 std::string active_scheduler(const std::string& line) {
   const std::size_t open = line.find('[');
   const std::size_t close = line.find(']', open == std::string::npos ? 0 : open);
@@ -37,7 +37,7 @@ std::string active_scheduler(const std::string& line) {
   return line.substr(open + 1, close - open - 1);
 }
 
-/// SCSI disks of every kind look alike; what carries them is seen in their place in the device tree.
+/// SCSI disks of every kind look alike; their transport shows in their place in the device tree.
 std::string scsi_transport(std::string_view device_path) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kMarks{{
       {"/ata", "sata"},
@@ -58,7 +58,7 @@ std::string scsi_transport(std::string_view device_path) {
 std::string read_transport(const std::string& directory, const std::string& disk_name) {
   const std::string subsystem = sysfs::link_target(directory + "/device/subsystem");
   if (subsystem.empty()) {
-    // A virtual disk is named for its driver: loop0, zram1, dm-0.
+    // A virtual disk is named after its driver: loop0, zram1, dm-0.
     return disk_name.substr(0, disk_name.find_first_of("0123456789-"));
   }
   const std::string_view name = sysfs::base_name(subsystem);
@@ -68,7 +68,7 @@ std::string read_transport(const std::string& directory, const std::string& disk
   return name == "scsi" ? scsi_transport(sysfs::link_target(directory)) : std::string(name);
 }
 
-/// Page 80h as the drive gave it: a header of four bytes, the last two the length, then the serial number.
+/// Page 80h as the drive returned it: a header of four bytes, the last two the length, then the serial number.
 std::string scsi_serial(const std::string& directory) {
   constexpr std::size_t kHeader = 4;
   const auto page = sysfs::read_raw(directory + "/device/vpd_pg80");
@@ -130,7 +130,7 @@ model::Path read_path(const std::string& directory, const std::string& disk_name
       continue;
     }
     if (queues == 0) {
-      // All queues of a disk have the depth of their common tag set; to read each of hundreds would be the whole cost.
+      // All queues of a disk have the depth of their common tag set; reading each of hundreds would be the whole cost.
       tags = read_number(directory + "/mq/" + queue + "/nr_tags").value_or(0);
     }
     queues = std::max(queues, *number + 1);

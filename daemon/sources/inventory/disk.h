@@ -13,8 +13,8 @@ namespace ssdpulse::inventory {
 /// Queue attributes of the disk in `directory` (hidden paths too). `disk_name` in sysfs spelling.
 model::Path read_path(const std::string& directory, const std::string& disk_name);
 
-/// Everything but coverage and paths. Nothing if the disk is hidden (no device number), or vanished meanwhile.
-/// `known_serial` is taken for a virtio disk's instead of asking it, if there is one.
+/// Everything except coverage and paths. Nothing if the disk is hidden (no device number), or vanished meanwhile.
+/// `known_serial`, if there is one, is used for a virtio disk instead of asking the disk.
 std::optional<model::Device> read_device(const std::string& directory, const std::string& disk_name,
                                          const std::optional<std::string>& known_serial);
 

@@ -13,16 +13,16 @@
 
 namespace ssdpulse::inventory {
 
-/// 11 fields, since Linux 4.18 also discards (15), since 5.5 also flushes (17); later ones are left alone.
+/// 11 fields; since Linux 4.18 also discards (15), since 5.5 also flushes (17); further ones are ignored.
 util::Result<model::DiskStats> parse_disk_stats(std::string_view text);
 
-/// Once; `disk_name` may be that of a hidden multipath path.
+/// Reads them once; `disk_name` may be that of a hidden multipath path.
 util::Result<model::DiskStats> read_disk_stats(const InventoryRoots& roots, const std::string& disk_name);
 
-/// Reads and writes.
+/// Reads and writes in flight.
 util::Result<model::KernelInFlight> parse_in_flight(std::string_view text);
 
-/// For reading each second: keeps the files open. Belongs to one incarnation of the disk: once that is gone, every
+/// For reading every second: keeps the files open. Belongs to one incarnation of the disk: once that is gone, every
 /// read fails, even if a new disk has taken the name.
 class DiskStatsFile {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// mountinfo says which super block is mounted where; sysfs says which disk that is. btrfs has device numbers of its own
-// invention: there the mount's source, and btrfs' own list of members, lead to the disks.
+// mountinfo shows which super block is mounted where; sysfs shows which disk that is. btrfs invents its own device
+// numbers: there, the mount's source and btrfs' own list of members lead to the disks.
 #include "daemon/sources/inventory/filesystems.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ std::string unescape(std::string_view text) {
   return plain;
 }
 
-/// btrfs spells it discard=async as well.
+/// btrfs also spells it discard=async.
 bool has_discard(std::string_view super_options) {
   const auto options = split(super_options, ',');
   return std::any_of(options.begin(), options.end(),
@@ -89,7 +89,7 @@ std::optional<Mount> parse_line(std::string_view line) {
   return mount;
 }
 
-/// All members of the btrfs that `disk_or_partition` belongs to, as links of sysfs; itself is among them.
+/// All members of the btrfs that `node` belongs to, as links of sysfs; `node` itself is among them.
 std::vector<std::string> btrfs_member_paths(const std::string& sys_root, const std::string& node) {
   const std::string all = sys_root + "/fs/btrfs";
   for (const std::string& id : sysfs::list_directory(all).value_or(std::vector<std::string>{})) {
@@ -105,7 +105,7 @@ std::vector<std::string> btrfs_member_paths(const std::string& sys_root, const s
   return {};
 }
 
-/// Of each disk or partition that the file system lies right on: its link in sysfs.
+/// The link in sysfs of each disk or partition that the file system lies on directly.
 std::vector<std::string> volume_paths(const Mount& mount, const Stacking& stacking, const std::string& sys_root) {
   if (mount.device_number.rfind("0:", 0) != 0) {
     return {sysfs::link_target(sys_root + "/dev/block/" + mount.device_number)};
@@ -169,7 +169,7 @@ std::vector<model::Filesystem> filesystems_of(const std::vector<Mount>& mounts, 
   }
   const auto less = [](const auto& a, const auto& b) { return sort_key(a) < sort_key(b); };
   std::stable_sort(filesystems.begin(), filesystems.end(), less);
-  // Mounted over one another: the entry of the lower mount stays, metrics must not repeat a pair.
+  // Of mounts over each other, the entry of the lower one stays: metrics must not repeat a pair.
   const auto same = [](const auto& a, const auto& b) { return sort_key(a) == sort_key(b); };
   filesystems.erase(std::unique(filesystems.begin(), filesystems.end(), same), filesystems.end());
   return filesystems;

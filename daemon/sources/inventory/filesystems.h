@@ -15,7 +15,7 @@ namespace ssdpulse::inventory {
 /// One line of mountinfo (proc(5)), with its octal escapes decoded.
 struct Mount {
   std::string device_number;  // MAJOR:MINOR of the super block; MAJOR is 0 for anonymous ones (btrfs, tmpfs, ...)
-  std::string root;           // of the mount within its file system; "/" but for bind mounts and subvolumes
+  std::string root;           // of the mount within its file system; "/" except for bind mounts and subvolumes
   std::string mountpoint;
   std::string fstype;
   std::string source;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the look together: disks, their hidden paths, what is measured, what lies on what.
+// Assembles the inventory: disks, their hidden paths, what is measured, what lies on what.
 #include "daemon/sources/inventory/inventory.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t kMaxMountinfoBytes = 16U << 20U;
 
-/// Hidden disk -> its directory, by head. All kernels keep a hidden disk below its controller, not all list it in
+/// Hidden disk -> its directory, by head. All kernels keep a hidden disk below its controller, but not all list it in
 /// /sys/block.
 using HiddenPaths = std::map<std::string, std::map<std::string, std::string>>;
 
@@ -66,8 +66,8 @@ void read_paths(const std::string& directory, const HiddenPaths& hidden, model::
   }
 }
 
-/// The serial number, perhaps none, that this incarnation of the disk reported before. Without diskseq (before 5.15)
-/// the device number has to do.
+/// The serial number, perhaps none, that this incarnation of the disk reported before. Without diskseq (before 5.15),
+/// the device number has to be enough.
 std::optional<std::string> known_serial(const model::Inventory* previous, const std::string& directory,
                                         const std::string& name) {
   if (previous == nullptr) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host's disks, what they are part of, and what is mounted on them. One pass over sysfs and mountinfo,
-// cheap enough for every uevent. Knows nothing of BPF and keeps no state.
+// cheap enough for every uevent. Knows nothing about BPF and keeps no state.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct InventoryRoots {
   std::string proc = "/proc";
 };
 
-/// Shell globs on device names (the head's name for NVMe multipath). A name wins over a pattern, also over those that
+/// Shell globs on device names (the head's name for NVMe multipath). A name wins over a pattern, even over those that
 /// are excluded by default, because naming a disk is deliberate. Between two names or two patterns, exclude wins.
 struct DeviceFilter {
   std::vector<std::string> include{"*"};
@@ -25,10 +25,10 @@ struct DeviceFilter {
   [[nodiscard]] bool takes(const std::string& device) const;
 };
 
-/// Fails only if there is no list of block devices at all; whatever else is missing takes its default, or a line in
-/// `warnings` where it matters. Disks that vanish during the look are left out.
-/// `previous` (may be null) spares virtio disks the request that reading their serial number costs, as long as
-/// their diskseq is the same.
+/// Fails only if there is no list of block devices at all; anything else that is missing gets its default value, or a
+/// line in `warnings` if it matters. Disks that vanish meanwhile are left out.
+/// `previous` (may be null) saves virtio disks the request that reading their serial number costs, while their diskseq
+/// is the same.
 util::Result<model::Inventory> read_inventory(const InventoryRoots& roots, const DeviceFilter& filter,
                                               const model::Inventory* previous = nullptr);
 

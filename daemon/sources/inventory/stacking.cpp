@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph of <sys>/block/*/slaves. The kernel keeps it free of loops; a look while it changes may not be, so visited
-// disks are remembered.
+// The graph of <sys>/block/*/slaves. The kernel keeps it free of loops, but a reading while it changes may contain one,
+// so visited disks are remembered.
 #include "daemon/sources/inventory/stacking.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ bool starts_with(std::string_view text, std::string_view prefix) { return text.s
 bool is_dm(std::string_view disk) { return starts_with(disk, "dm-"); }
 bool is_md(std::string_view disk) { return starts_with(disk, "md"); }
 
-/// Stacked by trade, even while nothing is below.
+/// Always stacked, even while there is nothing below.
 bool is_stacking_driver(std::string_view disk) {
   return is_dm(disk) || is_md(disk) || starts_with(disk, "bcache") || starts_with(disk, "drbd");
 }

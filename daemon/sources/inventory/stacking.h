@@ -42,8 +42,8 @@ class Stacking {
 
   std::string sys_root_;
   std::set<std::string> disks_;
-  std::map<std::string, std::vector<std::string>> lower_;  // of each stacked disk: the disks right below it
-  std::set<std::string> carriers_;                         // disks and partitions right below a stacked disk
+  std::map<std::string, std::vector<std::string>> lower_;  // of each stacked disk: the disks directly below it
+  std::set<std::string> carriers_;                         // disks and partitions directly below a stacked disk
   std::map<std::string, std::string> dm_names_;            // disk -> dm's own name
 };
 

@@ -69,7 +69,7 @@ bool UeventMonitor::drain() const {
       continue;
     }
     if (length < 0 && errno == ENOBUFS) {
-      changed = true;  // the socket overflowed: something was lost, perhaps ours
+      changed = true;  // the socket overflowed: something was lost, perhaps about disks
       continue;
     }
     if (length < 0) {

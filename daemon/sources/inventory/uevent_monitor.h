@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UeventMonitor: reports when the kernel announces that disks came, went or changed. It only says that sysfs must be
-// read again, and takes nothing else from the message, so a lost one costs time but never correctness.
+// UeventMonitor: reports when the kernel announces that disks appeared, disappeared or changed. It only reports that
+// sysfs must be read again, and takes nothing else from the message, so a lost one costs time but never correctness.
 #pragma once
 
 #include <string_view>
@@ -27,8 +27,8 @@ class UeventMonitor {
   util::UniqueFd fd_;
 };
 
-/// A uevent ("ACTION@PATH", then KEY=VALUE, each ended by a NUL) of the block subsystem; or of nvme, because the
-/// coming of a hidden multipath path is announced by its controller alone.
+/// A uevent ("ACTION@PATH", then KEY=VALUE, each ended by a NUL) of the block subsystem; or of nvme, because only its
+/// controller announces that a hidden multipath path has appeared.
 bool concerns_disks(std::string_view message);
 
 }  // namespace ssdpulse::inventory

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where sysfs has namespaces: a multipath head below its subsystem, any other block device below its controller. Hidden
-// paths (nvme0c1n1) are not block devices to anybody. A block device's first number is not always its controller's.
+// paths (nvme0c1n1) do not count as block devices. A block device's first number is not always its controller's.
 #include "daemon/sources/nvme/controllers.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ constexpr std::size_t kMaxAttributeBytes = 4096;
 constexpr std::string_view kDiscoveryNqn = "nqn.2014-08.org.nvmexpress.discovery";
 constexpr std::uint32_t kBroadcastNsid = 0xffffffff;
 
-/// A number as the kernel prints it, at the front of `text`, which then begins behind it.
+/// Takes a number, as the kernel prints it, from the front of `text`.
 std::optional<std::uint32_t> take_number(std::string_view& text) {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

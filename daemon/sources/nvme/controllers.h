@@ -31,11 +31,11 @@ struct NvmeHost {
   std::vector<std::string> warnings;      // what had to be left out, and why
 };
 
-/// Fails only if the kernel's list of controllers is there but cannot be read. Discovery controllers are no drives.
+/// Fails only if the kernel's list of controllers is there but cannot be read. Discovery controllers are not drives.
 /// `sys_root`: where sysfs is mounted; tests put a tree of their own there.
 util::Result<NvmeHost> read_nvme_host(const std::string& sys_root = "/sys");
 
-/// The serial number of the drive that is nvme3, say, at this moment; empty if there is none.
+/// The serial number of the drive that is, for example, nvme3 at this moment; empty if there is none.
 std::string controller_serial(std::uint32_t controller, const std::string& sys_root = "/sys");
 
 }  // namespace ssdpulse::nvme

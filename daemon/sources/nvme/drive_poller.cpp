@@ -13,17 +13,17 @@ namespace ssdpulse::nvme {
 namespace {
 
 constexpr unsigned kDoNotRetry = 0x4000;   // in a status as Linux passes it on (include/linux/nvme.h NVME_STATUS_DNR)
-constexpr unsigned kStatusCode = 0x07ff;   // with its type
+constexpr unsigned kStatusCode = 0x07ff;   // including its type
 constexpr unsigned kFdpDisabled = 0x0029;  // in this endurance group (TP4146)
 constexpr std::uint32_t kFdpAttribute = 1U << 19;
 
-/// The only answers that hold for all drives of the kind: invalid opcode, invalid field, invalid log page.
+/// The only answers that apply to all drives of the same kind: invalid opcode, invalid field, invalid log page.
 constexpr std::array kNoSuchPage{0x0001U, 0x0002U, 0x0109U};
 
-/// A page that is not what its number says, this often in a row and never otherwise, is another vendor's.
+/// A page that was never what its number suggests, this often in a row, is another vendor's.
 constexpr unsigned kTriesToUnderstand = 3;
 
-/// Of more, a drive that lies could make a poll as long as it likes.
+/// Without these limits, a drive that lies could make a poll arbitrarily long.
 constexpr std::size_t kMaxEnduranceGroups = 8;
 constexpr std::size_t kMaxNamespaces = 32;
 
@@ -205,7 +205,7 @@ void DrivePoller::understand(const Step& step, const Response& response) {
     understand_page(step, response);
     return;
   }
-  // Only Identify Controller is needed: the others say more of some drives, and their pages are as good without.
+  // Only Identify Controller is needed: the others report more about some drives, whose pages are as good without them.
   const auto garbage = [&] { ++reading_.failures["garbage"]; };
   switch (step.kind) {
     case RequestKind::identify_controller: {
@@ -269,7 +269,7 @@ void DrivePoller::finish_identification() {
   if (identified_ || identity_ == nullptr || !steps_.empty()) {
     return;
   }
-  // A drive that does not list its groups may still say which one a namespace lies in.
+  // A drive that does not list its groups may still report which one a namespace is in.
   for (const model::NvmeNamespace& entry : identity_->namespaces) {
     auto& groups = identity_->endurance_groups;
     if (entry.endurance_group != 0 && std::find(groups.begin(), groups.end(), entry.endurance_group) == groups.end()) {
@@ -287,9 +287,9 @@ void DrivePoller::understand_page(const Step& step, const Response& response) {
     const std::string kind = bytes.size() < step.page->bytes ? "short" : "garbage";
     if (is_smart(*step.page)) {
       fail(kind, content.error().message);
-      return;  // which every drive has: one that is not itself yet is asked until it is
+      return;  // every drive has this page: one that is not ready yet is asked until it is
     }
-    ++reading_.failures[kind];  // a page that every drive may lack: the poll is as good as without it
+    ++reading_.failures[kind];  // any drive may lack this page: the poll is as good as without it
     if (understood_.count(step.page) == 0 && ++misunderstood_[step.page] >= kTriesToUnderstand) {
       refused_->add_other(*identity_, *step.page, content.error().message);
     }
@@ -314,14 +314,14 @@ void DrivePoller::refuse(const Step& step, unsigned status) {
     text += kDigits[(status >> shift) & 0xf];
   }
   const std::string what = step.page != nullptr ? std::string(step.page->name) : std::string("identify");
-  // Only SMART and Identify Controller are a drive's duty; that it has no more is no failure of the poll.
+  // Only SMART and Identify Controller are mandatory; that a drive has nothing else is not a failure of the poll.
   const bool for_good = (status & kDoNotRetry) != 0;
   ++reading_.failures[for_good ? "refused" : "error"];
   const bool duty = step.page != nullptr ? is_smart(*step.page) : step.kind == RequestKind::identify_controller;
   if (duty && reading_.reason.empty()) {
     reading_.reason = "the drive refuses " + what + " with status " + text;
   } else if (step.page == nullptr || duty) {
-    // Nothing is remembered of these.
+    // Nothing is remembered about these.
   } else if ((status & kStatusCode) == kFdpDisabled && step.page->per_endurance_group) {
     refused_->add(*identity_, *step.page, step.endurance_group);
   } else if (for_good && std::count(kNoSuchPage.begin(), kNoSuchPage.end(), status & kStatusCode) != 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // DrivePoller: the next request for one drive, and the meaning of its answers.
 // The state machine of one controller: it neither talks to a drive nor reads a clock. One command at a time, because
-// host counter, media counter and host counter must be read in this order to be one sample.
+// the host counter, the media counter and the host counter again must be read in this order to be one sample.
 #pragma once
 
 #include <chrono>
@@ -32,9 +32,9 @@ class DrivePoller {
   DrivePoller(NvmeSubsystem subsystem, RefusedPages& refused) : subsystem_(std::move(subsystem)), refused_(&refused) {}
 
   enum class Extent : std::uint8_t {
-    wear,   // SMART alone: nothing was written to the drive, so its media counter can wait
+    wear,   // only SMART: nothing was written to the drive, so its media counter can wait
     media,  // all pages
-    all,    // identify again, too
+    all,    // and identifies the drive again
   };
   /// Not while a poll is under way.
   void begin(Extent extent);
@@ -44,7 +44,7 @@ class DrivePoller {
   std::optional<Request> next();
   void answer(const Response& response);
 
-  /// The poll that has just finished, once.
+  /// The poll that has just finished; returned only once.
   std::optional<DriveReading> take();
 
   [[nodiscard]] const NvmeSubsystem& subsystem() const { return subsystem_; }
@@ -72,7 +72,7 @@ class DrivePoller {
 
   NvmeSubsystem subsystem_;
   RefusedPages* refused_;
-  std::shared_ptr<model::NvmeIdentity> identity_;  // while it is put together; then shared as it is
+  std::shared_ptr<model::NvmeIdentity> identity_;  // changed while it is put together; then shared
   bool identified_ = false;
   bool busy_ = false;
   bool finished_ = false;

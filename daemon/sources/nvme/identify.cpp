@@ -91,7 +91,7 @@ util::Result<model::NvmeIdentity> parse_identify_controller(Bytes bytes) {
   identity.host_memory_preferred_bytes = little32(bytes, 272) * kHostMemoryUnit;
   identity.host_memory_minimum_bytes = little32(bytes, 276) * kHostMemoryUnit;
   std::copy_n(bytes.begin() + 3072, identity.vendor_specific.size(), identity.vendor_specific.begin());
-  // A vendor identifier of 0 is no fault: the kernel's own target has it.
+  // A vendor identifier of 0 is not an error: the kernel's own target has it.
   if (identity.vendor_id == 0xffff || (identity.serial.empty() && identity.model.empty())) {
     return util::fail("Identify Controller names no drive");
   }

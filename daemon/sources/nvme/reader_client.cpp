@@ -36,7 +36,7 @@ util::Result<std::unique_ptr<ReaderClient>> ReaderClient::spawn(const std::strin
   util::SpawnSettings settings;
   ::posix_spawn_file_actions_adddup2(&settings.actions, theirs.get(), kReaderSocket);
   ::posix_spawn_file_actions_addclosefrom_np(&settings.actions, kReaderSocket + 1);
-  // Signals that we block or ignore are no business of its.
+  // The signals that we block or ignore must not affect it.
   sigset_t none;
   sigset_t all;
   sigemptyset(&none);
@@ -70,7 +70,7 @@ util::Result<void> ReaderClient::reconnect() {
     return util::fail_errno("no NVMe reader at '" + path_ + "'", path_.empty() ? EPIPE : ENAMETOOLONG);
   }
   std::copy(path_.begin(), path_.end(), address.sun_path);
-  // Not blocking: where many wait to be accepted, connecting would wait, too.
+  // Non-blocking: where many wait to be accepted, connecting would wait, too.
   util::UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.valid() || ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return util::fail_errno("no NVMe reader at " + path_);
@@ -91,7 +91,7 @@ ReaderClient::~ReaderClient() {
   const util::UniqueFd process = util::process_descriptor(reader_);
   pollfd end{process.get(), POLLIN, 0};
   const bool ends = process.valid() && (::poll(&end, 1, kFarewellMillis) > 0 || ::kill(reader_, SIGKILL) == 0);
-  // One that stays, and that a confined daemon may not kill, dies with us: it asked the kernel for that.
+  // A reader that stays, and that a confined daemon may not kill, dies with us: it asked the kernel for that.
   ::waitpid(reader_, nullptr, ends ? 0 : WNOHANG);
 }
 
@@ -150,7 +150,7 @@ void ReaderClient::accept(Response response, std::vector<Response>& answers) {
   } else if (outstanding_.erase(response.id) != 0) {
     answers.push_back(response);
   }
-  // Otherwise it was given up already: sent before the reader died, and taken by its successor.
+  // Otherwise the request was already given up: sent before the reader died, and taken by its successor.
 }
 
 void ReaderClient::fail_outstanding(int error, std::vector<Response>& answers) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReaderClient: the daemon's end of the connection to the NVMe reader. Never waits: answers come later, when the
 // descriptor is readable. Every request is answered exactly once, by the drive or by an error; if a drive hangs, when
-// the kernel gives up on it. The reader is our child, or a service that listens. For one thread; has none of its own.
+// the kernel gives up on it. The reader is our child, or a service that listens. Used by one thread; has none itself.
 #pragma once
 
 #include <sys/types.h>
@@ -26,12 +26,12 @@ class ReaderClient {
  public:
   static constexpr std::size_t kMostOutstanding = 256;
 
-  /// Starts the reader, `program` nvme-reader, with the rights that this process has: before it gives them up, from the
+  /// Starts the reader, `program` nvme-reader, with the privileges of this process: before it gives them up, from the
   /// thread that lives longest (the reader dies with it).
   static util::Result<std::unique_ptr<ReaderClient>> spawn(const std::string& program = "/proc/self/exe");
 
-  /// One that is a service, listening on the unix socket `path`. It need not be there now: then this
-  /// one has ended, and may reconnect().
+  /// For a reader that is a service, listening on the unix socket `path`. It need not be there now: the client counts
+  /// as ended until it can reconnect().
   static std::unique_ptr<ReaderClient> at(std::string path);
 
   /// `reader`: our child at the other end, or 0.
@@ -44,20 +44,20 @@ class ReaderClient {
   /// For poll(): readable when there is something to receive, or the reader has ended.
   [[nodiscard]] int descriptor() const { return socket_.get(); }
 
-  /// The number that the answer will bear. EAGAIN: there is too much under way; EPIPE: the reader has ended.
+  /// Returns the id that the answer will carry. EAGAIN: too much is under way; EPIPE: the reader has ended.
   util::Result<std::uint64_t> send(Request request);
 
-  /// What is there now; more may be left, and the descriptor readable. Errors of ours: -ECONNRESET, the reader died
-  /// with the request and was started again; -EPIPE, it has ended.
+  /// The answers that are there now; more may be left, and the descriptor readable. Our own errors: -ECONNRESET, the
+  /// reader died with the request and was started again; -EPIPE, it has ended.
   std::vector<Response> receive();
 
-  /// Stops waiting for its answer: if it comes, it is dropped.
+  /// Stops waiting for this answer: if it comes, it is dropped.
   void give_up(std::uint64_t id) { outstanding_.erase(id); }
 
-  /// The reader is gone: for good, unless it can be connected to.
+  /// Whether the reader is gone: for good, unless can_reconnect().
   bool ended();
 
-  /// The reader is of another version: all requests fail (EPROTO) for as long as it is there.
+  /// Whether the reader is of a different version: all requests fail (EPROTO) while it is there.
   [[nodiscard]] bool misunderstood() const { return misunderstood_; }
 
   /// Reconnects to a reader that has ended; requests that were under way have been answered by then. Never waits.

@@ -6,7 +6,7 @@
 namespace ssdpulse::nvme {
 namespace {
 
-/// A drive that lies could be of another kind at each identification.
+/// A drive that lies could claim to be of another kind at each identification.
 constexpr std::size_t kMostUnderstood = 4096;
 
 constexpr const char* kRefused = "refused";
@@ -41,7 +41,7 @@ void RefusedPages::understood(const model::NvmeIdentity& identity, const LogPage
   if (understood_.size() < kMostUnderstood) {
     understood_.insert(key_of(identity, page));
   }
-  missing_.erase(key_of(identity, page));  // said by a sick one, which was asked first
+  missing_.erase(key_of(identity, page));  // reported by a faulty drive that was asked first
 }
 
 bool RefusedPages::contains(const model::NvmeIdentity& identity, const LogPage& page) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RefusedPages: the pages that are not requested again, and why. Many drives log each refused command as an error. What
-// one drive does not have, no drive of its kind has, unless one of them had it. Any other fault is that of one drive,
-// which may be sick; what is switched off is switched off in one endurance group.
+// RefusedPages: the pages that are not requested again, and why. Many drives log each refused command as an error. A
+// page that one drive lacks is missing from all drives of its kind, unless one of them had it. Any other error concerns
+// only that drive, which may be faulty; a page that is switched off is off only in one endurance group.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,21 @@ namespace ssdpulse::nvme {
 
 class RefusedPages {
  public:
-  /// The drive says that there is no such page.
+  /// The drive reports that there is no such page.
   void add_missing(const model::NvmeIdentity& identity, const LogPage& page);
-  /// Of this drive alone.
+  /// Only for this drive.
   void add(const model::NvmeIdentity& identity, const LogPage& page, std::uint16_t endurance_group = kWholeDrive);
-  /// Of this drive alone: it has something else there; `what`: in words.
+  /// Only for this drive: it has something else there; `what`: in words.
   void add_other(const model::NvmeIdentity& identity, const LogPage& page, std::string what);
   /// A drive of this kind has the page.
   void understood(const model::NvmeIdentity& identity, const LogPage& page);
-  /// By the drive, or by its kind.
+  /// Whether the page is refused by the drive, or by its kind.
   [[nodiscard]] bool contains(const model::NvmeIdentity& identity, const LogPage& page) const;
   [[nodiscard]] bool contains(const model::NvmeIdentity& identity, const LogPage& page,
                               std::uint16_t endurance_group) const;
-  /// Of a page that is not asked for: "refused", or what it is.
+  /// Why a page is not asked for: "refused", or what it is instead.
   [[nodiscard]] std::string reason(const model::NvmeIdentity& identity, const LogPage& page) const;
-  /// Everything may be asked once more: FDP can be switched on, firmware can learn. What a kind has, it keeps.
+  /// Everything may be asked again: FDP can be switched on, firmware can gain pages. What a kind has, it keeps.
   void forget();
 
  private:

@@ -70,7 +70,7 @@ std::optional<std::uint64_t> effective_capabilities(const std::string& proc) {
   return line ? hexadecimal(*line) : std::nullopt;
 }
 
-/// "Max locked memory  SOFT  HARD  bytes": the daemon raises its own as far as the hard one.
+/// "Max locked memory  SOFT  HARD  bytes": the daemon raises its own limit up to the hard one.
 std::optional<std::uint64_t> locked_memory(const std::string& proc) {
   const auto limits = util::read_file(proc + "/self/limits", 1U << 16U);
   const auto line = limits ? line_of(*limits, "Max locked memory") : std::nullopt;
@@ -90,7 +90,7 @@ std::string chosen(const std::string& line) {
   return open == std::string::npos || close == std::string::npos ? "" : line.substr(open + 1, close - open - 1);
 }
 
-/// Of a table of sockets (proc_net_tcp(5)): "sl local_address rem_address st ...", where 0A is a listening one.
+/// Adds ports of a table of sockets (proc_net_tcp(5)): "sl local_address rem_address st ...", where 0A is listening.
 void add_ports(const std::string& table, std::vector<std::uint16_t>& ports) {
   std::size_t at = table.find('\n');
   while (at != std::string::npos && at + 1 < table.size()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at what a host offers to the daemon: a pass over sysfs, procfs and a few places of the file system. Opens no
+// Checks what a host offers the daemon: one pass over sysfs, procfs and a few places in the file system. Opens no
 // drive, sends nothing, changes nothing, and keeps no state.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace ssdpulse::probe {
 
-/// Where the host begins; tests put a tree of their own there, with sys, proc and dev in it.
+/// The root of the host's tree; tests put a tree of their own there, with sys, proc and dev in it.
 struct ProbeRoot {
   std::string directory;  // empty: this host
 };

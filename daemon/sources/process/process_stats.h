@@ -9,11 +9,11 @@
 
 namespace ssdpulse::process {
 
-/// In seconds since the epoch. Apart and to be asked once: the boot time stands in /proc/stat, for which the kernel
-/// sums up every interrupt of every CPU.
+/// In seconds since the epoch. Separate, and to be called only once: the boot time is in /proc/stat, for which the
+/// kernel sums up every interrupt of every CPU.
 util::Result<double> read_process_start_time(const std::string& proc_root = "/proc");
 
-/// All but the start time, which is handed through.
+/// All but the start time, which is passed through.
 util::Result<model::ProcessStats> read_process_stats(double start_time_seconds, const std::string& proc_root = "/proc");
 
 }  // namespace ssdpulse::process

@@ -53,7 +53,7 @@ std::optional<std::set<std::string>> flags_in(std::span<const char> answer) {
                          : std::nullopt;
 }
 
-/// As the kernel does in huge_encode_dev.
+/// Encodes a device number as the kernel does in huge_encode_dev.
 std::uint64_t number_of(std::uint32_t major, std::uint32_t minor) {
   return (minor & 0xffU) | (major << 8U) | (std::uint64_t{minor & ~0xffU} << 12U);
 }
@@ -84,7 +84,7 @@ void add_crypt_flags(model::HostSettings& settings) {
     return array.files.text("dm/uuid").starts_with("CRYPT-");
   };
   if (std::none_of(settings.arrays.begin(), settings.arrays.end(), is_crypt)) {
-    return;  // to open it would load the device mapper into the kernel
+    return;  // opening it would load the device mapper into the kernel
   }
   const util::UniqueFd control(::open("/dev/mapper/control", O_RDWR | O_CLOEXEC));
   if (!control.valid()) {

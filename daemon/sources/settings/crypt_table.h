@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which flags does a volume of dm-crypt have? Only its table says so, which only root may ask for, and which may hold
-// the volume's key: nothing but names of flags that are known here is taken out of it, and the rest is wiped.
+// Which flags does a dm-crypt volume have? Only its table shows them, which only root may ask for, and which may
+// contain the volume's key: only the names of flags that are known here are taken from it, and the rest is wiped.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 
 namespace ssdpulse::settings {
 
-/// Asks the kernel what a struct dm_ioctl in the buffer asks for; the answer is in the buffer. False: refused.
+/// Passes the struct dm_ioctl in the buffer to the kernel; the answer is in the buffer. False: refused.
 using AskDeviceMapper = std::function<bool(std::span<char> buffer)>;
 
-/// Of the dm device with this number. Nothing where it is refused, is no volume of dm-crypt, has more than one target,
-/// or `buffer` is too small for the answer. The buffer is all zeroes afterwards, whatever the answer was.
+/// The flags of the dm device with this number. Nothing if refused, if it is no dm-crypt volume or has several targets,
+/// or if `buffer` is too small for the answer. The buffer is all zeroes afterwards, whatever the answer was.
 std::optional<std::set<std::string>> crypt_flags(std::uint32_t major, std::uint32_t minor, std::span<char> buffer,
                                                  const AskDeviceMapper& ask);
 
-/// Fills DiskSettings::crypt_flags of all arrays of this host that are volumes of cryptsetup. For a command that root
-/// runs: nobody else gets an answer, and a daemon had better never hold a key.
+/// Fills DiskSettings::crypt_flags of all arrays of this host that are cryptsetup volumes. For a command that root
+/// runs: nobody else gets an answer, and a daemon should never hold a key.
 void add_crypt_flags(model::HostSettings& settings);
 
 }  // namespace ssdpulse::settings

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files of a disk, an array and a controller are read? A rule that wants another one adds it here.
+// Which files of a disk, an array and a controller are read? A rule that needs another one adds it here.
 #include "daemon/sources/settings/disk_files.h"
 
 #include <array>
@@ -70,7 +70,7 @@ void take(const std::string& directory, const char* file, model::Attributes& fil
   }
 }
 
-/// Where a number is in the name of the directory: the file of the first one, under a name without it.
+/// For directories with a number in their name: the file of the first one, under a name without the number.
 void take_first(const std::string& directory, const char* file, const char* as, model::Attributes& files) {
   const auto names = sysfs::list_directory(directory);
   if (names && !names->empty()) {

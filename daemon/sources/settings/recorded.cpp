@@ -10,7 +10,7 @@ namespace {
 
 struct Recorded {
   const char* file;
-  const char* name;  // never changes: the history knows it
+  const char* name;  // must never change: the history contains it
 };
 
 constexpr Recorded kOfDisk[] = {
@@ -75,7 +75,7 @@ void take(const Recorded (&list)[kCount], const model::Attributes& files, model:
   }
 }
 
-/// A number of dm-N is another volume's after a restart: its own name is not.
+/// After a restart, dm-N may be another volume, so its own name is used.
 void take_volume(const model::DiskSettings& volume, const model::DiskSettings& disk,
                  model::RecordedSettings& settings) {
   const std::string own = volume.files.text("dm/name");

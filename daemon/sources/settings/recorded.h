@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which settings does the history keep, and under which names? Those that somebody turns: what moves by itself, such as
-// a link's speed or the check of an array, is none. Pure.
+// Which settings does the history keep, and under which names? Those that somebody sets: what changes by itself, such
+// as a link's speed or the check of an array, is not one. Pure.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace ssdpulse::settings {
 
-/// Of a disk, its partitions, and `volumes` above it, which are arrays and dm devices.
+/// Those of a disk, its partitions, and `volumes` above it, which are arrays and dm devices.
 model::RecordedSettings recorded(const model::DiskSettings& disk, const std::vector<model::DiskSettings>& volumes = {});
 
-/// Of the host; `files` as HostSettings::files.
+/// Those of the host; `files`: as in HostSettings::files.
 model::RecordedSettings recorded(const model::Attributes& files);
 
-/// Of the host: a timer, by its name; no values where it cannot be seen.
+/// A timer of the host, by its name; no values where it cannot be seen.
 model::RecordedSettings recorded(const std::string& name, const model::TimerSettings& timer);
 
 }  // namespace ssdpulse::settings

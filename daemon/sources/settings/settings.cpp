@@ -63,7 +63,7 @@ std::string controller_directory(const SettingsRoot& root, const model::DiskSett
   return root.directory + "/sys/class/nvme/" + disk.controller_name;
 }
 
-/// Of hidden paths of NVMe multipath, and of the controllers that they lead through.
+/// Adds the files of hidden NVMe multipath paths, and of the controllers that they lead through.
 void add_path_files(const SettingsRoot& root, model::DiskSettings& disk) {
   for (const model::Path& path : disk.device.paths) {
     const auto directory = sysfs::disk_directory(root.directory + "/sys", path.disk_name);

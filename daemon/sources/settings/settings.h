@@ -9,19 +9,19 @@
 
 namespace ssdpulse::settings {
 
-/// Where the host begins; tests put a tree of their own there, with sys, proc and etc in it.
+/// The root of the host's tree; tests put a tree of their own there, with sys, proc and etc in it.
 struct SettingsRoot {
   std::string directory;  // empty: this host
 };
 
-/// One disk alone, or one array without its disks; without its PCIe link. Asks the kernel and no device, so that it may
-/// be called where nothing may wait.
+/// Only one disk, or one array without its disks; without its PCIe link. Asks only the kernel, no device, so that it
+/// may be called where nothing may wait.
 model::DiskSettings read_disk(const SettingsRoot& root, const model::Device& device);
 
-/// HostSettings::files alone.
+/// Only HostSettings::files.
 model::Attributes read_host_files(const SettingsRoot& root);
 
-/// `inventory` says which disks and arrays there are, and what is mounted on them.
+/// `inventory` lists the disks and arrays that there are, and what is mounted on them.
 model::HostSettings read(const SettingsRoot& root, const model::Inventory& inventory);
 
 }  // namespace ssdpulse::settings

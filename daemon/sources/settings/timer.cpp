@@ -20,7 +20,7 @@ constexpr std::size_t kMaxUnitBytes = 1U << 16U;
 constexpr std::array<const char*, 4> kPlaces{"/etc/systemd/system/", "/run/systemd/system/", "/usr/lib/systemd/system/",
                                              "/lib/systemd/system/"};
 
-/// An empty OnCalendar= takes back those before.
+/// An empty OnCalendar= cancels earlier ones.
 void take_lines(const std::string& unit, model::TimerSettings& timer) {
   std::istringstream lines(unit);
   for (std::string line; std::getline(lines, line);) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What do the files of systemd say of a timer? Of no use where somebody starts timers by hand, and it does not ask
+// What do systemd's files contain about a timer? Does not help where somebody starts timers by hand, and does not ask
 // the manager, which needs a bus.
 #pragma once
 

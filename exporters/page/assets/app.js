@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is shown is in the URL's fragment: #/ or #/device/NAME?range=300&heat=write&to=TIME, or ?from=TIME&to=TIME, with
-// by=seconds for the seconds around a slow time; times in seconds since the epoch. Everything else follows.
+// The URL's fragment holds what is shown: #/ or #/device/NAME?range=300&heat=write&to=TIME, or ?from=TIME&to=TIME, with
+// by=seconds for the seconds around a slow time; times in seconds since the epoch. Everything else follows from it.
 
 import { Store } from "./store.js";
 import { Overview } from "./overview.js";
@@ -37,11 +37,11 @@ class App {
     let device = null;
     try {
       device = match ? decodeURIComponent(match[1]) : null;
-    } catch (error) { /* no name of ours */ }
+    } catch (error) { /* not a name of ours */ }
     return { device, range: number("range"), heat: parameters.get("heat") ?? "read", from: number("from"), to: number("to"), by: parameters.get("by") === "seconds" ? "seconds" : null };
   }
 
-  // The way back leads to what was seen before, but not through each pause.
+  // The browser's way back leads to the view before, but not through every pause.
   go(change, again = false) {
     const { device, ...view } = { ...this.where(), ...change };
     const parameters = new URLSearchParams();

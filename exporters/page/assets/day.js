@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last day of a drive as a strip, a bar for each quarter of an hour, and its last hour in figures; by the history.
+// The last day of a drive as a strip, a bar for each quarter of an hour, and its last hour in figures; from the
+// history.
 
 import { element, latency, count, duration, clock, date, exact } from "./words.js";
 import { sharpContext } from "./plot.js";
@@ -26,7 +27,7 @@ function stateOf({ day, hour, oldest, slot_seconds: length }, device, slot) {
   return "none";
 }
 
-// What the strip shows, for whoever does not see it.
+// What the strip shows, for those who cannot see it.
 export function dayWords(day, device) {
   if (!day) return "asking the history …";
   if (!device) return "no data";
@@ -43,16 +44,16 @@ export function dayWords(day, device) {
   return parts.join("; ");
 }
 
-// Of reads or writes, beside the figures of now.
+// For reads or writes, next to the current figures.
 export function hourWords(day, device, kind) {
   if (!day) return "";
   const hour = device?.hour?.[kind];
   if (!hour) return "1 h: no data";
-  const whole = (words) => words.replaceAll(" ", "\u00a0"); // never broken within
+  const whole = (words) => words.replaceAll(" ", "\u00a0"); // never broken across lines
   return hour.ios === 0 ? "1 h: none" : `${whole(`1 h: ${latency(hour.p99)}`)}, ${whole(`n ${count(hour.ios)}`)}`;
 }
 
-// Spikes stand on the line, the taller the more was waited; bursts of discards hang below it.
+// Spikes stand on the line, the taller the longer I/Os waited; bursts of discards hang below it.
 export function drawDay(canvas, day, device, { width, height }, inks) {
   const context = sharpContext(canvas, width, height);
   const none = inks.pattern(context);

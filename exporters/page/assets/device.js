@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One drive: the heatmap, the lines below it on the same time, and what happened, explained. The last quarter of an hour
-// second by second out of the daemon's memory, any other time out of its history.
+// One drive: the heatmap, the lines below it over the same time, and an explanation of what happened. The last quarter
+// of an hour comes second by second from the daemon's memory, any other time from its history.
 
 import { element, latency, count, bytes, short, percent, duration, clock, date, localTime, exact, plural } from "./words.js";
 import { Heatmap } from "./heatmap.js";
@@ -9,7 +9,7 @@ import { Past } from "./past.js";
 import { Tenants } from "./tenants.js";
 
 const RANGES = [[60, "1 min"], [300, "5 min"], [900, "15 min"], [3600, "1 h"], [21600, "6 h"], [86400, "24 h"], [604800, "7 d"], [7776000, "90 d"]];
-const MEMORY = 900; // seconds that the daemon has second by second
+const MEMORY = 900; // seconds that the daemon keeps second by second
 const SHORTEST = 60;
 const LONGEST = 10 * 366 * 86400;
 const UNITS = { 1: "second", 60: "minute", 3600: "hour", 86400: "day" };
@@ -59,7 +59,7 @@ export class DeviceView {
       element("h2", {}, "Wear over time"), this.wearNote, this.wearPlace);
   }
 
-  // Of the history alone: how the drive wore, as it said itself.
+  // Only from the history: how the drive wore, as it reported itself.
   makeWear() {
     const worn = (field) => (i) => this.columns.worn?.[i]?.[field] ?? null;
     const options = { isMissing: (i) => !this.columns.worn?.[i], none: "not reported" };
@@ -127,7 +127,7 @@ export class DeviceView {
   series(name) { return this.source.series(name); }
   get oldest() { return this.inPast ? this.past.oldest : null; }
   get newest() { return this.inPast ? Math.min(this.until, Date.now() / 1000) : null; }
-  // How long the newest column may be on its way.
+  // How late the newest column may arrive.
   get patience() {
     if (!this.inPast) return 2.5;
     return this.until < Date.now() / 1000 - this.past.step - 130 ? 0.6 : this.past.step + 70;
@@ -139,7 +139,7 @@ export class DeviceView {
   }
   get units() { return UNITS[this.step] ? UNITS[this.step] + "s" : `stretches of ${duration(this.step)}`; }
 
-  // When a column was, as people say it.
+  // The time of a column, as people write it.
   moment(i) {
     const { end, seconds } = this.columns;
     if (this.step === 1) return clock(end[i]);
@@ -151,7 +151,7 @@ export class DeviceView {
     return this.inPast && date(seconds) !== date(Date.now() / 1000) ? `${date(seconds)} ${clock(seconds)}` : clock(seconds);
   }
 
-  // How many columns more there would be, had all been recorded.
+  // How many more columns there would be if all had been recorded.
   unrecorded(visible) {
     if (!this.inPast || !this.past.answer) return 0;
     const { end, seconds } = this.columns;
@@ -165,12 +165,12 @@ export class DeviceView {
     return missing + Math.max(0, Math.floor((until - known) / this.step + 0.01));
   }
 
-  // How many I/Os; "none" are all those that overlap none of the others.
+  // How many I/Os; "none" stands for all that overlap none of the others.
   besides(kind, during, i) {
     if (during !== "none") return this.series(`${kind}_beside_${during}_ios`)[i];
     return ["discard", "flush", "both"].reduce((rest, other) => rest - this.series(`${kind}_beside_${other}_ios`)[i], this.series(kind + "_ios")[i]);
   }
-  // Whether a column begins where the one before ended: no line leads over a gap.
+  // Whether a column begins where the one before ended: no line crosses a gap.
   follows(i) {
     const { end, seconds } = this.columns;
     return i > 0 && Math.abs(end[i] - seconds[i] - end[i - 1]) < 0.6;
@@ -209,10 +209,10 @@ export class DeviceView {
     this.update();
   }
 
-  // Paused within what memory has: the same time of another length.
+  // Paused within the seconds in memory: another range then ends at the same time.
   get pausedAt() { return this.to && !this.window && Date.now() / 1000 - this.to < MEMORY ? this.to : null; }
 
-  // Whether the wanted time lies beyond the seconds that the daemon has in memory. What was paused may leave it by half.
+  // Whether the wanted time lies beyond the seconds that the daemon has in memory. A paused view may lie half outside.
   isPast(now) {
     if (this.range > MEMORY || this.bySeconds) return true;
     if (this.window) return this.window[0] < Math.max(now - MEMORY, (this.app.store.overview.reach.begin ?? now) - 1);
@@ -278,7 +278,7 @@ export class DeviceView {
     const ends = this.columns.end;
     if (!ends || !ends.length) return false;
     const newest = ends[ends.length - 1];
-    // Without a wish, as much as is known.
+    // Without a requested range, as much as is known.
     if (!this.asked && !this.window) this.range = RANGES.map(([seconds]) => seconds).find((seconds) => seconds >= newest - ends[0] || seconds === MEMORY);
     this.until = this.window ? this.window[1] : this.to ?? Math.max(newest, now);
     this.from = this.until - this.range;
@@ -291,7 +291,7 @@ export class DeviceView {
     this.past.look(this.device, this.heat, this.from, this.until, !this.to, this.bySeconds);
   }
 
-  // What is shown, unless somebody is writing there.
+  // Fills in the times shown, unless somebody is typing there.
   sayTimes() {
     const said = [this.from, this.until].map(localTime);
     if (this.times.includes(document.activeElement) || String(said) === this.saidTimes) return;
@@ -345,7 +345,7 @@ export class DeviceView {
       this.marksList.replaceChildren(element("li", { class: "faint" }, "No slow time and no burst of discards in this range."));
       return;
     }
-    // Of many, the slow times by which most was waited, and what is no slow time.
+    // Of many, the slow times that cost most waiting, and all changes and marks; bursts only if there is room.
     const cost = (mark) => (mark.kind === "spikes" ? mark.excess_seconds ?? mark.peak_seconds : mark.kind === "bursts" ? 0 : Infinity);
     const worst = [...this.marks].sort((a, b) => cost(b) - cost(a)).slice(0, MOST_MARKS);
     const listed = this.marks.filter((mark) => worst.includes(mark));
@@ -387,7 +387,7 @@ export class DeviceView {
       element("p", {}, "No slow time and no burst was near. ", element("button", { type: "button", id: "closer", onclick: () => this.show(time - half, time + half) }, `Show ${duration(2 * half)} around it (+)`))));
   }
 
-  // What the colours only hint at.
+  // The exact figures at which the colours only hint.
   async exactColumn() {
     const at = this.cursorIndex();
     if (at === null) return;
@@ -399,7 +399,7 @@ export class DeviceView {
       this.chosen = null;
       this.explanation.replaceChildren(element("div", { class: "explain" }, element("h3", {}, `${plural(this.heat)} in the second to ${clock(column.end)}`),
         element("table", {}, element("thead", {}, element("tr", {}, element("th", { class: "number" }, "latency"), element("th", { class: "number" }, "I/Os"))), element("tbody", {}, ...rows))));
-    } catch (error) { /* the connection says it */ }
+    } catch (error) { /* the connection status shows it */ }
   }
 
   explain(mark, focus) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where are all I/Os of each second? One pixel a bucket and second on a canvas of its own, drawn scaled in one step.
+// Where are all I/Os of each second? One pixel per bucket and second on a canvas of its own, drawn scaled in one step.
 
 import { Plot, cividis, colour, isDark } from "./plot.js";
 import { element, latency, exact, plural } from "./words.js";
@@ -7,7 +7,7 @@ import { element, latency, exact, plural } from "./words.js";
 const ZERO = 0; // words of bpf/abi/latency_buckets.h
 const UNDER = 1;
 const OVER = 210;
-const HOLD = 30000; // milliseconds that a scale is kept at least, so that it does not flicker
+const HOLD = 30000; // the least time that a scale is kept, in milliseconds, so that it does not flicker
 
 // "FIRST:LEVELS" -> [first word, levels]; null: no data.
 function parse(text) {
@@ -43,7 +43,8 @@ export class Heatmap extends Plot {
       element("span", {}, "top and bottom row: beyond the scale"), this.toggle), this.summary);
   }
 
-  // Which words are shown, and which level is the last colour: what is visible decides, and is held for a while.
+  // Which words are shown, and which level is the last colour: what is visible decides, and the choice is held for a
+  // while.
   rescale(visible) {
     let low = OVER;
     let high = 2;
@@ -73,7 +74,7 @@ export class Heatmap extends Plot {
     }
   }
 
-  // Rows from above: over, high .. low, under (with zero).
+  // Rows from the top: over, high .. low, under (with zero).
   rowOf(word) {
     if (word === OVER) return 0;
     if (word === UNDER || word === ZERO) return this.scale.high - this.scale.low + 2;

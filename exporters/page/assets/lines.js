@@ -7,8 +7,8 @@ import { element, latency } from "./words.js";
 const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3]];
 
 export class Lines extends Plot {
-  // lines: [{name, values(i) -> number | null, n(i)?}]; values of i are of the view's column i. `none`: what a column without a
-  // value is called that is not missing.
+  // lines: [{name, values(i) -> number | null, n(i)?}]; i is a column of the view. `none`: the words for a column
+  // without a value that is not missing.
   constructor(view, title, lines, words, logarithmic, { none = "none", isMissing = (i) => view.isMissing(i) } = {}) {
     super(view, title, false);
     this.none = none;
@@ -113,7 +113,7 @@ export class Lines extends Plot {
     context.setLineDash([]);
   }
 
-  // A second between gaps has no line.
+  // A second between gaps has no line, so it gets a dot.
   dot(context, [x, y]) {
     context.fillStyle = context.strokeStyle;
     context.fillRect(x - 1.5, y - 1.5, 3, 3);

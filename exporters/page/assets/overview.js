@@ -76,7 +76,7 @@ function stripWords(device) {
   return `Worst p99 by ten seconds; ${slow} of ${device.strip.marks.length} cells with a slow time, ${bursts} with a burst of discards`;
 }
 
-// All at once: each look at a size after a change of another would lay out the whole table again.
+// All at once: reading one size after changing another would lay out the whole table again each time.
 function drawStrips(rows, day) {
   const box = rows[0]?.strip.getBoundingClientRect();
   const dayBox = rows[0]?.dayStrip.getBoundingClientRect();

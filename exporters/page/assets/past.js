@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One drive in any window of the history, in the shape of the live store: columns by name, levels, marks. A column is a
-// minute or more here; times that are missing were not measured.
+// minute or more here; missing times were not measured.
 
 const POINTS = 600;
-const REFRESH = 60; // seconds, of a window that ends now
-const DOUBT = 0.2; // of a ratio: between its bounds, at most
+const REFRESH = 60; // seconds, for a window that ends now
+const DOUBT = 0.2; // the largest distance between a ratio's bounds, as a share of the ratio
 
 // Latencies come in seconds, rounded; charts and heatmap count in words.
 function wordOf(bounds, seconds) {
@@ -19,7 +19,8 @@ function wordOf(bounds, seconds) {
   return low;
 }
 
-// Media writes by host writes since the point before. Both counters count whole units: null where these leave too much open.
+// Media writes divided by host writes since the point before. Both counters count whole units: null if these leave too
+// much doubt.
 function amplificationOf(wear) {
   const { host_bytes: host, media_bytes: media, host_unit_bytes: hostUnit, media_unit_bytes: mediaUnit } = wear ?? {};
   if (!hostUnit || !mediaUnit || media === null || !(host > hostUnit)) return null;
@@ -69,7 +70,7 @@ export class Past {
     this.asked = "";
   }
 
-  // Asks where another window is wanted, or this one ends now and has grown.
+  // Asks if another window is wanted, or this one ends now and has grown.
   look(device, heat, from, to, ends, bySeconds) {
     const key = [device, heat, ends ? from - to : from, ends ? "now" : to, bySeconds].join(" ");
     const now = Date.now() / 1000;
@@ -80,7 +81,7 @@ export class Past {
     this.ask(key, device, heat, from, to, bySeconds);
   }
 
-  // Of a column of seconds, words are words already.
+  // In columns of single seconds, latencies are words already.
   async ask(key, device, heat, from, to, bySeconds) {
     let answer = null;
     let seconds = null;
@@ -97,7 +98,7 @@ export class Past {
     } catch (error) {
       trouble = "no answer";
     }
-    if (key !== this.asked) return; // somebody looks elsewhere now
+    if (key !== this.asked) return; // the user looks elsewhere now
     this.trouble = trouble === "no such page" ? "no history is kept here" : trouble;
     if (answer) {
       this.answer = answer;
@@ -124,7 +125,7 @@ export class Past {
 
   get step() { return this.bySeconds ? 1 : this.answer?.step_seconds ?? 60; }
 
-  // What was before it is not kept.
+  // Nothing before it is kept.
   get oldest() {
     const { minutes, hours } = this.answer?.reach ?? {};
     const known = [minutes, hours].filter((one) => one !== null && one !== undefined);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How are seconds drawn? A frame with axes that line charts and the heatmap share, one time cursor for all of them, and
-// the three states that never look alike: a value, none to have (a gap), and no data (hatched).
+// the three states that never look alike: a value, no value to measure (a gap), and no data (hatched).
 
 import { element, clock, date } from "./words.js";
 
@@ -15,7 +15,7 @@ const STEPS = [10, 15, 30, 60, 120, 180, 300, 600, 900, 1800, 3600, 7200, 10800,
 const CIVIDIS = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"]
   .map((colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)));
 
-// 0..1 -> [red, green, blue]; on light ground the many are dark, on dark ground bright.
+// 0..1 -> [red, green, blue]; high shares are dark on a light background, bright on a dark one.
 export function cividis(share) {
   const at = Math.min(0.9999, Math.max(0, isDark() ? share : 1 - share)) * (CIVIDIS.length - 1);
   const low = CIVIDIS[Math.floor(at)];
@@ -28,7 +28,7 @@ export const isDark = () => darkness.matches;
 export const onTheme = (changed) => darkness.addEventListener("change", changed);
 export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// A context to draw on in CSS pixels, which is as sharp as the screen is; what was drawn before is gone.
+// A context to draw on in CSS pixels, as sharp as the screen; earlier drawings are erased.
 export function sharpContext(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1;
   canvas.width = width * ratio;
@@ -101,7 +101,7 @@ export class Plot {
   timeAxis(context) {
     const span = this.view.until - this.view.from;
     const step = STEPS.find((one) => span / one <= Math.max(2, this.box.width / 85)) ?? STEPS[STEPS.length - 1];
-    const zone = new Date(this.view.from * 1000).getTimezoneOffset() * 60; // days begin at midnight here
+    const zone = new Date(this.view.from * 1000).getTimezoneOffset() * 60; // days begin at local midnight
     context.fillStyle = colour("--faint");
     context.textAlign = "center";
     context.textBaseline = "top";
@@ -128,7 +128,8 @@ export class Plot {
     }
   }
 
-  // Where no column is, or none of this device: hatched, never empty. What is not kept any more, or is yet to come: grey.
+  // Times without a column, or without this device in it, are hatched, never empty. Times not kept any more, or yet to
+  // come, are grey.
   noData(context, isMissing) {
     const { end, seconds } = this.view.columns;
     const fill = (from, to, style) => {
@@ -151,7 +152,7 @@ export class Plot {
       if (isMissing(i)) fill(start, end[i], none);
       known = Math.max(known, end[i]);
     }
-    // The newest column may be on its way.
+    // The newest column may still be on its way.
     if (now - known > this.view.patience) fill(known, now, none);
   }
 
@@ -198,7 +199,7 @@ export class Plot {
     context.stroke();
   }
 
-  // Rows: [cells of one column], the newest first; at most 60, so that it can be read out.
+  // Rows: [cells of one column], the newest first; at most 60, so that the table can be read aloud.
   fillTable(heads, row) {
     if (!this.details.open) return;
     const { end } = this.view.columns;

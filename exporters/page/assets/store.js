@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the daemon say? Asks once a second while anybody looks, keeps the columns of one device, and knows since
-// when there was no answer.
+// What does the daemon report? Asks once a second while the page is visible, keeps the columns of one device, and knows
+// since when there has been no answer.
 
 const REACH = 900; // columns that the daemon keeps
 const DAY_EVERY = 60000; // milliseconds: as often as the answer changes
-const DAY_AGAIN = 10000; // where there was none
+const DAY_AGAIN = 10000; // if there was none
 
 export class Store {
   constructor(changed) {
@@ -55,7 +55,7 @@ export class Store {
     return answer.json();
   }
 
-  // The history takes its time: nothing waits for it.
+  // The history may take a while: nothing waits for it.
   async askDay() {
     if (this.askingDay || Date.now() < this.dayAt) return;
     this.askingDay = true;
@@ -63,7 +63,7 @@ export class Store {
     try {
       this.day = (await this.ask("day")) ?? { reason: "this daemon does not tell", devices: [] };
       if (!this.day.reason) wait = DAY_EVERY;
-    } catch (error) { /* the connection says it */ }
+    } catch (error) { /* the connection status shows it */ }
     this.dayAt = Date.now() + wait;
     this.askingDay = false;
     this.changed();
@@ -112,13 +112,13 @@ export class Store {
   // An answer may begin earlier than asked: then it is all there is.
   take(live) {
     if (live.run !== this.run) return;
-    if (live.from !== 0 && live.from !== this.to) return; // of a question that is out of date
+    if (live.from !== 0 && live.from !== this.to) return; // the answer to a question that is out of date
     if (live.from === 0) this.forget();
     if (live.bounds_seconds) this.bounds = live.bounds_seconds;
     for (const [name, values] of Object.entries(live.columns)) {
       (this.columns[name] ??= []).push(...values);
     }
-    // Columns follow each other without a gap but for steps of the clock, and so do their snapshots' numbers.
+    // Columns follow each other without a gap except for steps of the clock, and so do their snapshots' numbers.
     let end = live.begin;
     let number = live.to - live.heat.levels.length;
     this.columns.end ??= [];
@@ -153,7 +153,7 @@ export class Store {
     return this.columns[name] ?? [];
   }
 
-  // By their beginning; of the visible time alone.
+  // Sorted by their beginning; only those of the visible time.
   marksBetween(from, to) {
     return [...this.marks.spikes.values(), ...this.marks.bursts.values(), ...this.marks.clock.values()]
       .filter((mark) => mark.begin <= to && (mark.end ?? Infinity) >= from)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose I/O is it, how does it enter the kernel, and what was said of writes? Bars by name, with a summary and a table: live, of
-// the last minute; of the past, of the window that is looked at.
+// Whose I/O is it, how does it enter the kernel, and what was declared about writes? Bars by name, with a summary and a
+// table: live, for the last minute; for the past, over the window that is shown.
 
 import { element, latency, bytes, percent, duration } from "./words.js";
 
 const EVERY = 5; // seconds
-const LIVE = 60; // seconds that the live figures are of
+const LIVE = 60; // seconds that the live figures cover
 const MOST = 9;
 const OPERATIONS = ["read", "write", "discard"];
 const MEASURES = {
@@ -21,7 +21,7 @@ const TABLE = {
   mean: ["mean latency", (one) => latency(MEASURES.mean[1](one))],
 };
 
-// Of one name: reads, writes and discards together.
+// For one name: reads, writes and discards together.
 function sum(name, one) {
   const total = { name, ios: 0, bytes: 0, device: 0 };
   for (const operation of OPERATIONS) {
@@ -32,7 +32,7 @@ function sum(name, one) {
   return total;
 }
 
-// What was done between two answers; who was not there before began then.
+// The I/O between two answers; a name that the first one lacks began in between.
 function between(before, after) {
   if (!after) return null;
   const known = new Map((before ?? []).map((one) => [one.name, sum(one.name, one)]));
@@ -43,7 +43,7 @@ function between(before, after) {
   }).filter((one) => one.ios > 0 || one.bytes > 0);
 }
 
-// The same of writes by hint, class or stream; what is not counted by these is null.
+// The same for writes by hint, class or stream; what is not counted by these is null.
 function writesBetween(before, after, list, name) {
   if (!before || !after) return null;
   const known = new Map(before[list].map((one) => [one.name, one]));
@@ -70,7 +70,7 @@ class Bars {
       this.list, this.summary, this.details = element("details", {}, element("summary", {}, "As a table"), this.table));
   }
 
-  // `rows` null: nothing is known, and `why`.
+  // `rows` null: nothing is known, for the reason `why`.
   show(rows, seconds, why) {
     const key = JSON.stringify([rows, seconds, why]);
     if (key === this.shown) return;
@@ -125,10 +125,10 @@ export class Tenants {
     this.writes = element("div", { id: "writes" }, this.hintPath, this.byWrites);
   }
 
-  // Of the last minute, as far as this page has seen it.
+  // For the last minute, as far as this page has seen it.
   async live() {
     const now = Date.now() / 1000;
-    // Two soon, so that there is something to see.
+    // The first two soon, so that there is something to see.
     if (document.hidden || this.asking || now - this.askedAt < (this.samples.length < 2 ? 2 : EVERY)) return;
     this.asking = true;
     this.askedAt = now;
@@ -137,7 +137,7 @@ export class Tenants {
       if (answer && this.samples.length && this.samples[0].run !== answer.run) this.samples = [];
       if (answer) this.samples.push(answer);
       while (this.samples.length > 2 && this.samples[this.samples.length - 1].taken_at - this.samples[1].taken_at >= LIVE) this.samples.shift();
-    } catch (error) { /* the connection says it */ }
+    } catch (error) { /* the connection status shows it */ }
     this.asking = false;
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How are numbers said, and elements made? No text is ever taken for markup.
+// How are numbers written, and elements made? No text is ever taken as markup.
 
 export function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
@@ -48,7 +48,7 @@ export function date(seconds) {
   const at = new Date(seconds * 1000);
   return `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())}`;
 }
-// Of an input of type datetime-local, which knows no zone but this one.
+// For an input of type datetime-local, which knows only the local time zone.
 export const localTime = (seconds) => `${date(seconds)}T${pad(new Date(seconds * 1000).getHours())}:${pad(new Date(seconds * 1000).getMinutes())}`;
 // Never by a locale: some of them call midnight 24:00.
 export function clock(seconds) {

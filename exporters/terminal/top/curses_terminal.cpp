@@ -28,7 +28,7 @@ void set_colours() {
   start_color();
   use_default_colors();
   const bool many = COLORS >= 256;
-  // Cividis from few to many; on eight colours what comes near.
+  // Cividis from few to many; with eight colours, the closest ones.
   constexpr std::array<short, 4> kHeat{24, 59, 143, 220};
   constexpr std::array<short, 4> kHeatOfEight{COLOR_BLUE, COLOR_CYAN, COLOR_YELLOW, COLOR_WHITE};
   const auto pair = [](Style style, short colour) {
@@ -41,8 +41,8 @@ void set_colours() {
   }
 }
 
-/// Gives the terminal back, stops as if nobody had asked for the signal, and draws all again once it goes on. ncurses'
-/// own handler would do so anywhere, also within the resize of a wgetch(), and crash.
+/// Releases the terminal, stops as the signal does by default, and redraws everything once the process continues.
+/// ncurses' own handler would do so anywhere, even during a resize within wgetch(), and crash.
 void pause_here() {
   is_to_pause = 0;
   ::endwin();
@@ -77,7 +77,7 @@ CursesTerminal::CursesTerminal(bool colours) : colours_(colours) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     handle(signal, on_signal);
   }
-  handle(SIGTSTP, on_stop);  // before initscr(), which leaves alone what is handled
+  handle(SIGTSTP, on_stop);  // before initscr(), which leaves existing handlers alone
   ::initscr();
   ::cbreak();
   ::noecho();

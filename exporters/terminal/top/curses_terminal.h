@@ -10,8 +10,8 @@
 
 namespace ssdpulse::top {
 
-/// The terminal of this process, of which there is one. It is put right again when this ends, on SIGINT and SIGTERM as
-/// well (interrupted() then says so), and while the process is stopped.
+/// The terminal of this process, of which there is one. It is restored when this object ends, also on SIGINT, SIGTERM
+/// and SIGHUP (interrupted() is true then), and while the process is stopped.
 class CursesTerminal {
  public:
   explicit CursesTerminal(bool colours);
@@ -23,7 +23,7 @@ class CursesTerminal {
   [[nodiscard]] std::size_t height() const;
   void show(const Grid& grid);
 
-  /// Nothing when none came in time, or when the size has changed.
+  /// Nothing if no key came in time, or if the size has changed.
   std::optional<Press> key(std::chrono::milliseconds patience);
 
   [[nodiscard]] static bool interrupted();

@@ -11,7 +11,7 @@
 namespace ssdpulse::top {
 namespace {
 
-constexpr std::size_t kAxis = 8;  // columns of the latencies on the left
+constexpr std::size_t kAxis = 8;  // columns for the latencies on the left
 constexpr std::array<const char*, 5> kBlocks{" ", "░", "▒", "▓", "█"};
 constexpr std::array<const char*, 5> kSigns{" ", ".", ":", "*", "#"};
 constexpr std::array<Style, 5> kHeatStyles{Style::plain, Style::heat1, Style::heat2, Style::heat3, Style::heat4};
@@ -70,14 +70,14 @@ void draw_heatmap(Grid& grid, std::size_t top, std::size_t bottom, const Seconds
   const std::size_t columns = grid.width() - kAxis;
   const std::size_t rows = bottom - top - 1;
   const std::size_t each =
-      std::max<std::size_t>(1, (seconds.levels.size() + columns - 1) / columns);  // seconds, or minutes, a column
+      std::max<std::size_t>(1, (seconds.levels.size() + columns - 1) / columns);  // seconds, or minutes, per column
   const auto words = words_of(seconds, 0);
   if (!words) {
     grid.put(kAxis, top, seconds.until ? "no I/Os of this kind in the history" : "no I/Os of this kind in memory",
              Style::faint);
     return;
   }
-  const std::size_t tall = std::max<std::size_t>(1, (words->high - words->low + rows) / rows);  // words a row
+  const std::size_t tall = std::max<std::size_t>(1, (words->high - words->low + rows) / rows);  // words per row
   for (std::size_t row = 0; row < rows; ++row) {
     const std::size_t low = words->low + (rows - 1 - row) * tall;
     const std::size_t high = low + tall - 1;

@@ -36,7 +36,7 @@ std::vector<std::string> characters(std::string_view text) {
     const auto character = text.substr(0, whole ? length : 1);
     result.emplace_back(whole && is_narrow(character) ? character : "?");
     text.remove_prefix(character.size());
-    while (!whole && !text.empty() && follows(text.front())) {  // the rest of what is no character, or a long one
+    while (!whole && !text.empty() && follows(text.front())) {  // the rest of an invalid or a long character
       text.remove_prefix(1);
     }
   }

@@ -27,7 +27,7 @@ class Grid {
   [[nodiscard]] const Cell& at(std::size_t x, std::size_t y) const { return cells_.at(y * width_ + x); }
 
   /// Writes from there to the right; what lies outside is left out. Characters that are not one place wide (controls,
-  /// combining marks, wide ones) become '?', and so do bytes that are no UTF-8. Returns where it ended.
+  /// combining marks, wide ones) become '?', and so do bytes that are not UTF-8. Returns where it ended.
   std::size_t put(std::size_t x, std::size_t y, std::string_view text, Style style = Style::plain);
   /// Ends at `end`, exclusive; what does not fit is cut at its beginning.
   void put_right(std::size_t end, std::size_t y, std::string_view text, Style style = Style::plain);
@@ -45,7 +45,7 @@ class Grid {
 /// The characters of a text, as put() takes them.
 std::vector<std::string> characters(std::string_view text);
 
-/// At blanks, into lines of at most `width` characters; what is longer is cut.
+/// Breaks at blanks, into lines of at most `width` characters; longer words are cut.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
 }  // namespace ssdpulse::top

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All drives, one a row; columns that do not fit are left out, the least important first.
+// All drives, one per row; columns that do not fit are left out, the least important first.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::string known(const Drive& drive, double value, std::string (*words)(std::op
   return drive.measured ? words(value) : "?";
 }
 
-// Which goes first on a narrow screen is documented in ssdpulse(1).
+// Which column goes first on a narrow screen is documented in ssdpulse(1).
 constexpr Column kColumns[] = {
     {"r p50", 7, 9, [](const Drive& d) { return tail(d, d.read, d.read.p50); }},
     {"r p99", 7, 1, [](const Drive& d) { return tail(d, d.read, d.read.p99); }},
@@ -63,7 +63,7 @@ constexpr Column kColumns[] = {
 };
 
 constexpr int kLeastImportant = 11;
-// What is less important than this is shown only where a cause has its place beside it.
+// Columns that are less important than this are shown only if there is also room for a cause next to them.
 constexpr int kBeforeWords = 7;
 constexpr std::size_t kPlaceOfWords = 32;
 constexpr std::size_t kNameWidth = 12;

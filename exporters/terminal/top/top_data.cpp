@@ -90,7 +90,7 @@ Drive drive_from(const Json& device) {
   return drive;
 }
 
-/// The last point that began at `at` or before; nothing if none did, or it was over by then.
+/// The last point that began at `at_time` or before; nothing if none did, or if it was over by then.
 std::optional<std::size_t> point_at(const Json& history, double at_time) {
   const Json& starts = at(at(history, "points"), "start");
   const double step = number(at(history, "step_seconds")).value_or(60);
@@ -120,7 +120,7 @@ Tails past_tails(const Json& points, std::size_t i, const char* kind, double sec
   return tails;
 }
 
-/// Of a history: what took part in the time from `from` to `to`.
+/// The spikes of a history that overlap the time from `from` to `to`.
 std::vector<Spike> past_spikes(const Json& history, double from, double to) {
   std::vector<Spike> spikes;
   for (const Json& one : at(history, "spikes")) {
@@ -166,7 +166,7 @@ Drive drive_at(double at_time, const Json& device, const Json& history) {
   return drive;
 }
 
-/// As a live answer has it: '1' for one I/O, 2 for two or three, and so on.
+/// As in a live answer: 1 for one I/O, 2 for two or three, and so on.
 unsigned level_of(std::uint64_t ios) { return ios == 0 ? 0 : static_cast<unsigned>(64 - __builtin_clzll(ios)); }
 
 std::vector<unsigned> levels_of_minute(const Json& minute, const std::string& heat, std::size_t words) {

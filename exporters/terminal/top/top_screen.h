@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is on the screen? A pure function of what the daemon said, what the person wants, and how much room there is.
+// What is on the screen? A pure function of the daemon's answers, what the person wants, and how much room there is.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,13 @@
 
 namespace ssdpulse::top {
 
-/// All that was answered so far.
+/// All answers so far.
 struct State {
   std::string address;
   std::optional<Overview> overview;  // nothing: there was no answer yet
-  std::optional<Seconds> seconds;    // of the selected drive, while it is looked at
+  std::optional<Seconds> seconds;    // of the selected drive, while it is shown
   std::vector<Gap> gaps;
-  std::string trouble;  // why there is no answer now; empty: there is
+  std::string trouble;  // why there is no answer now; empty: there is one
 };
 
 Grid draw(const State& state, const View& view, std::size_t width, std::size_t height, bool utf8);

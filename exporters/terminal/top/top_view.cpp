@@ -57,13 +57,13 @@ void move(View& view, int by, const Overview& overview) {
   view.selected = drives[static_cast<std::size_t>(next)]->name;
 }
 
-/// Beyond the present is the present.
+/// A step beyond the present ends at the present.
 void step(View& view, double seconds, const Overview& overview) {
   if (!view.at && seconds > 0) {
     return;
   }
   const double next = view.at.value_or(overview.taken_at) + seconds;
-  // The newest answer is of now, as far as is known here, or of the past: then the caller bounds it.
+  // The newest answer may be of the past, so the present is not known here: the caller bounds the time.
   view.at = next > 0 ? next : 0;
 }
 

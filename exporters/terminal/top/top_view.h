@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the person at the terminal want to see? What keys change, and nothing that the daemon says.
+// What does the person at the terminal want to see? All that keys change, and nothing that the daemon reports.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,11 @@ struct View {
   Order order = Order::need;
   Heat heat = Heat::read;
   std::string filter;
-  bool typing = false;  // of the filter
+  bool typing = false;  // into the filter
   bool paused = false;
-  std::optional<double> at;  // the past that is looked at, in seconds since the epoch; nothing: now
+  std::optional<double> at;  // the time in the past that is shown, in seconds since the epoch; nothing: now
   std::string selected;      // name; empty: the first
-  bool over = false;         // to be left
+  bool over = false;         // the person wants to quit
 };
 
 /// The drives that the filter leaves, in the wanted order.

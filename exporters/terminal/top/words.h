@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How are numbers said in a column of a few places? "-": there is none, "?": not known.
+// How are numbers written in a column of a few characters? "-": there is none, "?": not known.
 #pragma once
 
 #include <optional>

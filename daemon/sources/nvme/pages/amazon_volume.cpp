@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// D0h of Amazon's volumes, EBS and instance store: what the host asked of the volume, which limits it met, and how long
-// it waited. Nothing of the media.
-// Each bin of its histograms is a series of its own, not summed into those above it: bins are 32 bits and wrap, which a
-// counter of one bin survives as a reset, while a cumulative one would jump.
+// D0h of Amazon's volumes, EBS and instance store: what the host requested from the volume, which limits it reached,
+// and how long it waited. Nothing about the media.
+// Each bin of its histograms is a series of its own, not summed into those above it: bins have 32 bits and wrap around,
+// which a counter of one bin survives as a reset, while a cumulative one would jump.
 #include <string>
 
 #include "daemon/sources/nvme/pages/fields.h"
@@ -26,7 +26,7 @@ constexpr Field kFields[] = {
     {80, 8, F::volume_limit_exceeded_seconds, kMicroseconds, "instance_throughput"},
     {88, 8, F::volume_queue_length},
 };
-// An instance store has no limits besides those of the instance.
+// An instance store has no limits other than those of the instance.
 constexpr Field kBlockStoreFields[] = {
     {56, 8, F::volume_limit_exceeded_seconds, kMicroseconds, "volume_iops"},
     {64, 8, F::volume_limit_exceeded_seconds, kMicroseconds, "volume_throughput"},
@@ -39,7 +39,7 @@ constexpr std::size_t kBin = 24;
 constexpr std::uint64_t kMostBins = 64;
 constexpr std::uint64_t kUnbounded = ~std::uint64_t{0};
 
-/// Microseconds in seconds, without the rounding of a double.
+/// Converts microseconds to seconds, without the rounding of a double.
 std::string seconds(std::uint64_t microseconds) {
   if (microseconds == kUnbounded) {
     return "+Inf";
@@ -54,7 +54,7 @@ std::string seconds(std::uint64_t microseconds) {
   return text;
 }
 
-/// Whether it is a histogram: bounds that do not grow would be two series of one name.
+/// Returns whether it is a histogram: bounds that do not increase would give two series of the same name.
 bool add_histogram(Bytes histogram, F field, std::vector<model::NvmeValue>& values) {
   const auto bins = read_number(histogram, 0, 8);
   if (bins > kMostBins) {

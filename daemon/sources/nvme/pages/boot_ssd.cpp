@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // C0h of Hyperscale boot SSDs, identified by its GUID, and FBh of Micron's data center drives, which has the same
-// layout: media writes are those to TLC and those to SLC. Whether in bytes or in data units is not certain.
+// layout: media writes are those to TLC and those to SLC. It is not certain whether in bytes or in data units.
 #include <algorithm>
 
 #include "daemon/sources/nvme/pages/fields.h"

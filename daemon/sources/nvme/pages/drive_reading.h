@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What did one poll of a drive give? Values only: the poller fills them in, the choice of counters reads them.
+// What did one poll of a drive return? Only values: the poller fills them in, the choice of counters reads them.
 #pragma once
 
 #include <chrono>
@@ -21,26 +21,26 @@ inline constexpr std::uint8_t kSmartLid = 0x02;
 struct PageReading {
   const LogPage* page = nullptr;
   std::uint16_t endurance_group = 0;  // 0 where the page is the controller's
-  std::chrono::nanoseconds at{};      // CLOCK_MONOTONIC, when it had been read
+  std::chrono::nanoseconds at{};      // CLOCK_MONOTONIC, when its reading was complete
   PageContent content;
 };
 
 /// One finished poll.
 struct DriveReading {
-  std::shared_ptr<const model::NvmeIdentity> identity;    // null while the drive did not identify itself
-  std::vector<PageReading> pages;                         // that were read and understood
-  std::optional<PageReading> smart_again;                 // behind the pages that count media writes
-  std::map<const LogPage*, std::size_t> asked;            // of how many endurance groups; 1 for the controller's pages
+  std::shared_ptr<const model::NvmeIdentity> identity;    // null if the drive has not identified itself
+  std::vector<PageReading> pages;                         // those that were read and understood
+  std::optional<PageReading> smart_again;                 // after the pages that count media writes
+  std::map<const LogPage*, std::size_t> asked;            // for how many endurance groups; 1 for the controller's pages
   std::chrono::nanoseconds spent{};                       // by the drive on all commands
   std::map<std::string, unsigned> failures;               // by kind: refused, garbage, short, error, not_live, gone,
                                                           // timeout, reader, io
   std::map<std::string_view, std::string> refused_pages;  // not asked for (again): why, in words
-  std::map<const LogPage*, std::string> not_understood;   // what was read in the place of a page, in words
-  bool media_asked = false;                               // for the pages that count media writes, too
+  std::map<const LogPage*, std::string> not_understood;   // what was read instead of a page, in words
+  bool media_asked = false;                               // also for the pages that count media writes
   std::string reason;                                     // why the poll failed, in words; empty where SMART was read
 
   [[nodiscard]] const PageReading* smart() const;
-  /// Data units (512000 bytes) that SMART says were written; nothing where it does not say.
+  /// Data units (512000 bytes) that were written according to SMART; nothing where it does not report them.
   [[nodiscard]] std::optional<model::ByteCounter> host_before_media() const;
   [[nodiscard]] std::optional<model::ByteCounter> host_after_media() const;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 09h, Endurance Group Information (NVM Express Base 2.x, 5.1.12.1.10): host and media writes of one group, in begun
-// units of 10^9 bytes; 0 means not reported. Firmware that counts in other units is found out by unit_calibration.h.
+// 09h, Endurance Group Information (NVM Express Base 2.x, 5.1.12.1.10): host and media writes of one group, in units of
+// 10^9 bytes, rounded up; 0 means not reported. unit_calibration.h detects firmware that counts in other units.
 #include "daemon/sources/nvme/pages/fields.h"
 #include "daemon/sources/nvme/pages/gates.h"
 #include "daemon/sources/nvme/pages/pages.h"
@@ -24,7 +24,7 @@ constexpr Field kFields[] = {
     {144, 16, F::endurance_group_error_log_entries},
     {160, 16, F::endurance_group_capacity_bytes, kCount, {}, Zero::not_reported},
 };
-// Where the capacity is reported, nothing left of it is a value.
+// Where the capacity is reported, 0 unallocated bytes is a value.
 constexpr Field kUnallocated[] = {{176, 16, F::endurance_group_unallocated_bytes}};
 
 constexpr WarningBit kWarnings[] = {{0, "available_spare"}, {2, "reliability"}, {3, "read_only"}};
@@ -35,7 +35,7 @@ util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*ident
     return util::fail(page.error().message);
   }
   if (all_zero(*page)) {
-    return PageContent{};  // a group of which nothing is reported: no spare of 0 either
+    return PageContent{};  // nothing is reported about this group: its spare is not 0 either
   }
   constexpr auto kUnit = std::uint64_t{1'000'000'000};
   const auto read = [&](std::size_t offset) {

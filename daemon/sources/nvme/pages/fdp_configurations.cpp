@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 20h, FDP Configurations (NVM Express Base 2.x, 5.1.12.1.28): what each configuration of an endurance group offers.
-// A list of descriptors that say their own length. Not which configuration is on: that is a feature, not a log.
+// 20h, FDP Configurations (NVM Express Base 2.x, 5.1.12.1.28): what each configuration of an endurance group offers. A
+// list of descriptors that contain their own length. It does not show which one is on: that is a feature, not a log.
 #include <string>
 
 #include "daemon/sources/nvme/pages/fields.h"
@@ -37,7 +37,7 @@ util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*ident
   if (size < kHeader) {
     return util::fail("the page says that it is " + std::to_string(size) + " bytes long");
   }
-  // A longer page is read as far as it was asked for.
+  // Of a longer page, only what was asked for is read.
   Bytes rest = page->first(std::min<std::size_t>(size, page->size())).subspan(kHeader);
   PageContent content;
   const auto configurations = read_number(*page, 0, 2) + 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 23h, FDP Events (NVM Express Base 2.x, 5.1.12.1.31): what went against the host's placement. Two logs, by who caused
-// it. Only the kinds are counted: those in the log now, not those that ever were.
+// 23h, FDP Events (NVM Express Base 2.x, 5.1.12.1.31): what violated the host's placement. Two logs, by what caused the
+// events. They are only counted by kind: those in the log now, not all that ever occurred.
 #include <algorithm>
 #include <array>
 #include <string_view>

@@ -34,7 +34,7 @@ inline constexpr Scale kBillions{.numerator = 1'000'000'000};
 /// What a count of 0 means.
 enum class Zero : std::uint8_t { is_a_value, not_reported };
 
-/// Two bytes or more that are all ones are how drives say "not implemented", whatever the page.
+/// Drives report "not implemented" as two or more bytes that are all ones, whatever the page.
 struct Field {
   std::uint16_t offset;
   std::uint8_t width;  // bytes, 1 to 16
@@ -48,10 +48,10 @@ struct Field {
 std::optional<model::Uint128> read_count(Bytes bytes, std::size_t offset, std::size_t width,
                                          Zero zero = Zero::is_a_value);
 
-/// As read_count, for what is no count: 0 where it is not within the bytes.
+/// Like read_count, for numbers that are not counts: 0 where it is not within the bytes.
 std::uint64_t read_number(Bytes bytes, std::size_t offset, std::size_t width);
 
-/// One rounding, to the nearest double, unless the product is beyond 128 bits.
+/// Rounds once, to the nearest double, unless the product exceeds 128 bits.
 double scaled(model::Uint128 count, const Scale& scale);
 
 void add_fields(Bytes bytes, std::span<const Field> table, std::vector<model::NvmeValue>& values);
@@ -72,7 +72,7 @@ std::optional<model::ByteCounter> read_counter(Bytes bytes, std::size_t offset, 
 /// Saturates at the largest number.
 model::Uint128 saturating_sum(model::Uint128 one, model::Uint128 other);
 
-/// Two cell types, one counter of the media.
+/// Sums the counters of two cell types into one counter of the media.
 std::optional<model::ByteCounter> sum_counters(const std::optional<model::ByteCounter>& one,
                                                const std::optional<model::ByteCounter>& other);
 

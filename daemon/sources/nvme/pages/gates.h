@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which drives may have a page: vendors by PCI vendor identifier, families by how the model begins. Vendor pages
-// collide on their numbers, and a drive counts every page that it refuses as an error.
+// Which drives may have a page: vendors by PCI vendor identifier, families by how the model begins. The numbers of
+// vendor pages collide, and a drive counts every page that it refuses as an error.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ inline constexpr std::uint16_t kScaleflux = 0xcc53;
 inline constexpr std::uint32_t kHasEnduranceGroups = 1U << 4;
 inline constexpr std::uint32_t kHasDataPlacement = 1U << 19;
 
-/// Drives of a vendor whose model begins so; an empty beginning: all of them.
+/// Drives of a vendor whose model begins like this; empty: all of them.
 struct Family {
   std::uint16_t vendor;
   std::string_view model_begins;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CAh as Intel made it and others took it over: twelve-byte items, F4h media and F5h host writes. What the other keys
+// CAh as Intel designed it and others adopted it: twelve-byte items, F4h media and F5h host writes. What the other keys
 // mean differs by vendor, and so does whether the unit of 32 MiB is certain.
-// Memblaze says at byte 511 which of its formats it is; the one with ten-byte items is also SSSTC's. Memblaze's oldest
-// format is not read: its two counters begin at different events.
+// On Memblaze's drives, byte 511 shows which of its formats it is; the one with ten-byte items is also SSSTC's.
+// Memblaze's oldest format is not read: its two counters begin at different events.
 #include "daemon/sources/nvme/pages/gates.h"
 #include "daemon/sources/nvme/pages/items.h"
 #include "daemon/sources/nvme/pages/pages.h"
@@ -19,14 +19,14 @@ constexpr std::uint32_t kUnknownUnit = 0;
 constexpr Scale kUnits{.numerator = kUnit};
 constexpr Uuid kAskWith{0x96, 0x19, 0x58, 0x6e, 0xc1, 0x1b, 0x43, 0xad, 0xaa, 0xaa, 0x65, 0x41, 0x87, 0xf6, 0xbb, 0xb2};
 
-// In the formats of all vendors, of twelve and of ten bytes.
+// In the formats of all vendors, with items of twelve and of ten bytes.
 constexpr ItemField kCommon[] = {
     {0xab, {0, 6, F::program_failures, kCount, "all"}},
     {0xac, {0, 6, F::erase_failures, kCount, "all"}},
     {0xad, {0, 2, F::block_erases_min, kCount, "all"}},
     {0xad, {2, 2, F::block_erases_max, kCount, "all"}},
     {0xad, {4, 2, F::block_erases_mean, kCount, "all"}},
-    {0xea, {1, 4, F::thermal_throttle_events}},  // after a byte of how much it throttles now
+    {0xea, {1, 4, F::thermal_throttle_events}},  // after a byte that shows how much it throttles now
 };
 constexpr ItemField kTwelveByteItems[] = {
     {0xb8, {0, 6, F::end_to_end_errors, kCount, "detected"}},
@@ -38,7 +38,7 @@ constexpr ItemField kIntelItems[] = {
 constexpr ItemField kCrcItems[] = {
     {0xc7, {0, 6, F::pcie_crc_errors}},
 };
-// Of version 0 alone: later ones count corrected DRAM errors under this key.
+// Only in version 0: later ones count corrected DRAM errors under this key.
 constexpr ItemField kMemblazeItems[] = {
     {0xfa, {0, 6, F::media_read_bytes, kUnits}},
 };
@@ -66,7 +66,7 @@ constexpr Format kOtherFormat{kTwelveBytes, kUnknownUnit, kTwelveByteItems, kCrc
 constexpr Format kTenByteFormat{kTenBytes, kUnknownUnit, {}, kTenByteItems};
 
 util::Result<PageContent> decode_list(Bytes list, const Format& format) {
-  // The first item of every drive that is known: without it this is some other vendor page.
+  // The first item of every known drive: without it, this is some other vendor page.
   if (list.empty() || list[0] != kCommon[0].key) {
     return util::fail("not a list of items: it does not begin with key abh");
   }
@@ -145,7 +145,7 @@ const LogPage kDapustorSmart = items_page(
     "dapustor_smart", "dapustor", [](const model::NvmeIdentity& identity) { return identity.vendor_id == kDapustor; },
     [](Bytes bytes, const model::NvmeIdentity&) { return decode(bytes, kOtherFormat); });
 
-// It compresses: less than one byte written to the media for a byte from the host is no error.
+// It compresses: writing less than one byte to the media for a byte from the host is not an error.
 const LogPage kScalefluxSmart = items_page(
     "scaleflux_smart", "scaleflux",
     [](const model::NvmeIdentity& identity) { return identity.vendor_id == kScaleflux; },

@@ -28,7 +28,7 @@ model::WriteCounters read_item_counters(Bytes list, const ItemLayout& layout, st
     return raw ? read_counter(*raw, 0, kRawBytes, unit_bytes, model::Rounding::unknown) : std::nullopt;
   };
   model::WriteCounters writes{.host = read(host_key), .media = read(media_key)};
-  // Drives exist that have the items and never count: both stay 0 while the health page shows terabytes.
+  // Some drives have the items but never count: both stay 0 while the health page shows terabytes.
   if ((!writes.media || writes.media->count == 0) && (!writes.host || writes.host->count == 0)) {
     return {};
   }

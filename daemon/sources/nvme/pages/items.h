@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads pages that are lists of keyed items. An item is identified by its key, never by its place; the list ends with
-// key 0 or with the page. Of a key that occurs twice the first counts.
+// key 0 or with the page. If a key occurs twice, the first counts.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ std::optional<Bytes> find_item(Bytes list, const ItemLayout& layout, std::uint8_
 void add_items(Bytes list, const ItemLayout& layout, std::span<const ItemField> table,
                std::vector<model::NvmeValue>& values);
 
-/// The whole raw value of an item as a counter of bytes. Both are absent where neither ever counted: 0 and 0.
+/// The whole raw value of an item as a counter of bytes. Both are absent where neither has ever counted: 0 and 0.
 model::WriteCounters read_item_counters(Bytes list, const ItemLayout& layout, std::uint8_t media_key,
                                         std::uint8_t host_key, std::uint64_t unit_bytes);
 

@@ -33,7 +33,7 @@ util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& /*ident
 }
 
 constexpr ItemField kClientItems[] = {
-    {0xea, {1, 4, F::thermal_throttle_seconds, kMinutes}},  // after a byte of whether it throttles now
+    {0xea, {1, 4, F::thermal_throttle_seconds, kMinutes}},  // after a byte that shows whether it throttles now
     {0xfa, {0, 6, F::media_read_bytes, {.numerator = kGibibyte}}},
 };
 

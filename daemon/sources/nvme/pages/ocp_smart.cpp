@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // C0h, SMART / Health Information Extended (OCP Datacenter NVMe SSD, 4.8.6): media writes in bytes. Many vendors use
-// C0h for something else, so only the GUID at its end says that it is this page.
+// C0h for something else, so only the GUID at its end shows that it is this page.
 #include <algorithm>
 
 #include "daemon/sources/nvme/pages/fields.h"
@@ -44,7 +44,7 @@ constexpr Field kFields[] = {
     {200, 8, F::power_state_changes},
 };
 
-// Reserved before version 4, and zero where a drive of that version has nothing to say.
+// Reserved before version 4, and zero where a drive of that version has nothing to report.
 constexpr std::uint64_t kDiesSince = 4;
 constexpr Field kNewerFields[] = {
     {216, 2, F::dies, kCount, "total", Zero::not_reported},

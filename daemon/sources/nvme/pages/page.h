@@ -23,7 +23,7 @@ using Uuid = std::array<std::uint8_t, 16>;
 inline constexpr std::size_t kMaxPageBytes = 4096;
 inline constexpr std::size_t kIdentifyBytes = 4096;  // every Identify data structure
 
-/// What a page said.
+/// What a page contained.
 struct PageContent {
   std::vector<model::NvmeValue> values;
   model::WriteCounters writes;                           // both absent on pages that count no writes
@@ -44,7 +44,7 @@ struct LogPage {
   Scope scope;
   bool per_endurance_group;  // log specific identifier = endurance group
   const Uuid* uuid;          // ask with this UUID's index where the drive lists it; null: index 0
-  /// Whether the drive may have it: what it says it supports, its vendor, its model. Never by trial alone.
+  /// Whether the drive may have it, by what it claims to support, its vendor and its model. Never by trial alone.
   bool (*offered)(const model::NvmeIdentity&);
   /// Never reads beyond `bytes` and never trusts a count in it. An error says in words what the page is not.
   util::Result<PageContent> (*decode)(Bytes bytes, const model::NvmeIdentity&);
@@ -56,8 +56,8 @@ struct LogPage {
 /// All pages; those with a source in the order of precedence.
 std::span<const LogPage> log_pages();
 
-/// Adds to a drive's values those that no earlier page had: a drive may say the same on two pages, and one series has
-/// one value. Call it in the order of log_pages().
+/// Adds to a drive's values those that no earlier page had: a drive may report the same on two pages, and one series
+/// has one value. Call it in the order of log_pages().
 void add_values(std::vector<model::NvmeValue>& drive, const std::vector<model::NvmeValue>& page);
 
 }  // namespace ssdpulse::nvme

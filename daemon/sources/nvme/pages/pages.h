@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All log pages. Each is defined in the file of its name in this folder; page_list.cpp puts them in order. Pages that
+// All log pages. Each is defined in the file of that name in this folder; page_list.cpp puts them in order. Pages that
 // share a layout share a file.
 #pragma once
 

@@ -33,7 +33,7 @@ constexpr AttributeField kFields[] = {
 };
 constexpr std::uint8_t kErasedLow = 100;
 constexpr std::uint8_t kMediaLow = 233;
-constexpr std::uint8_t kHostLow = 241;  // the high half has the number after
+constexpr std::uint8_t kHostLow = 241;  // the high half has the next number
 
 struct Page {
   Bytes bytes;
@@ -49,7 +49,7 @@ struct Page {
     return std::nullopt;
   }
 
-  /// Of version 1 only while the high half is 0: how many bits its low half has is not certain.
+  /// In version 1, only while the high half is 0: it is not certain how many bits the low half has.
   [[nodiscard]] std::optional<model::Uint128> find_wide(std::uint8_t low_number) const {
     const auto low = find(low_number);
     const auto high = find(static_cast<std::uint8_t>(low_number + 1)).value_or(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // 02h, SMART / Health Information (NVM Express Base 2.x, 5.1.12.1.3): what every drive has.
-// Its data units written are the host counter for all pages that count the media alone.
+// Its data units written are the host counter for all pages that count only the media.
 #include "daemon/sources/nvme/pages/fields.h"
 #include "daemon/sources/nvme/pages/gates.h"
 #include "daemon/sources/nvme/pages/pages.h"
@@ -50,7 +50,7 @@ util::Result<PageContent> decode(Bytes bytes, const model::NvmeIdentity& identit
   if (!page) {
     return util::fail(page.error().message);
   }
-  // Controllers that fail this way answer with success; a temperature of 0 K is no drive's.
+  // Controllers that fail this way still report success; no drive has a temperature of 0 K.
   if (all_zero(*page)) {
     return util::fail("the page is all zero");
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CAh of Western Digital's data center drives, which comes in two customers' layouts and says nowhere which: one of
-// fixed places with media writes in bytes, and one of Intel's items under keys 0 to Ch. The second is recognised by its
-// keys, the first by what it leaves empty; a page that is neither is refused.
+// CAh of Western Digital's data center drives, which comes in two customers' layouts and does not show which: one with
+// fixed places and media writes in bytes, and one with Intel's items under keys 0 to Ch. The second is recognised by
+// its keys, the first by what it leaves empty; a page that is neither is refused.
 #include "daemon/sources/nvme/pages/gates.h"
 #include "daemon/sources/nvme/pages/items.h"
 #include "daemon/sources/nvme/pages/pages.h"
@@ -25,7 +25,7 @@ constexpr Field kFields[] = {
     {65, 4, F::block_erases_max, kCount, "all"},
     {69, 4, F::block_erases_min, kCount, "all"},
     {73, 8, F::refreshes},
-    {83, 6, F::program_failures, kCount, "all"},  // after two bytes, normalized
+    {83, 6, F::program_failures, kCount, "all"},  // after two bytes of a normalized value
     {91, 6, F::erase_failures, kCount, "user"},
     {99, 6, F::erase_failures, kCount, "system"},
     {105, 1, F::thermal_throttle_level},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// D0h of Western Digital's data center drives: wear at fixed places. No source of write amplification: it counts media
-// writes in pages whose size it does not report, and host writes in a unit that need not be the same.
+// D0h of Western Digital's data center drives: wear at fixed places. Not a source of write amplification: it counts
+// media writes in pages whose size it does not report, and host writes in a unit that need not be the same.
 #include "daemon/sources/nvme/pages/fields.h"
 #include "daemon/sources/nvme/pages/gates.h"
 #include "daemon/sources/nvme/pages/pages.h"
