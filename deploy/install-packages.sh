@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Are the Debian packages of these sections of deploy/packages installed? Installs what is missing and nothing else;
-# when nothing is missing, apt is not even asked.
+# when nothing is missing, apt is not even called.
 set -euo pipefail
 shopt -s inherit_errexit
 
@@ -26,10 +26,10 @@ needs() {
     }' "$(dirname "${BASH_SOURCE[0]}")/packages"
 }
 
-# alternatives NEED: one name a line.
+# alternatives NEED: one name per line.
 alternatives() { tr '|' '\n' <<<"$1" | tr -d ' '; }
 
-# missing SECTION...: the needs of which no alternative is installed.
+# missing SECTION...: the needs for which no alternative is installed.
 missing() {
   local need name installed lines
   lines=$(needs "$@")
@@ -42,7 +42,7 @@ missing() {
   done <<<"$lines"
 }
 
-# first_offered NEED: the first alternative that the machine's apt sources have.
+# first_offered NEED: the first alternative that the machine's apt sources offer.
 first_offered() {
   local name
   for name in $(alternatives "$1"); do

@@ -54,14 +54,14 @@ step "build (some minutes the first time)" cmake --build build --parallel
 
 echo "look at  http://127.0.0.1:10936/  or, in another terminal, at  build/ssdpulse top  (Ctrl-C ends the daemon)"
 echo "from another host:  ssh -L 10936:127.0.0.1:10936 $(hostname)  and the same address there"
-# Not by exec: a process that was this shell before is as old as the build, and its rates since the start are too low.
-# What ends the script ends the daemon, by SIGTERM: what a script starts in the background begins with SIGINT and SIGQUIT
-# ignored. Where the script is killed, the kernel sends it.
+# Not with exec: a process that used to be this shell is as old as the build, and its rates since the start are too low.
+# Whatever ends the script ends the daemon with SIGTERM, because a script's background processes start with SIGINT and
+# SIGQUIT ignored. If the script is killed, the kernel sends the SIGTERM.
 trap 'kill -TERM "$!" 2>/dev/null || true' INT QUIT TERM HUP
 with_us=()
 if setpriv --pdeathsig TERM true 2>/dev/null; then with_us=(setpriv --pdeathsig TERM); fi
 "${with_us[@]}" build/ssdpulse run &
 daemon=$!
-# A signal ends the wait, and not the daemon.
+# A signal ends the wait, but not the daemon.
 while kill -0 "$daemon" 2>/dev/null; do wait "$daemon" || true; done
 wait "$daemon"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes all artefacts of a version, with the same bytes whenever it is made of the same commit by the same packages.
+# Makes all artefacts of a version; the same commit and the same packages always give the same bytes.
 set -euo pipefail
 shopt -s inherit_errexit
 # shellcheck source=deploy/debian/suite_root.sh
@@ -31,7 +31,7 @@ wrong_use() {
   exit 2
 }
 
-# check_version: every place that says which version this is says the same.
+# check_version: every place that states the version states the same one.
 check_version() {
   local in_cmake in_debian in_changelog
   in_cmake=$(sed -nE 's/^project\(ssdpulse VERSION ([0-9.]+).*/\1/p' "$source_root/CMakeLists.txt")
@@ -51,7 +51,7 @@ check_tree() {
   echo "from a tree that is not that of a commit"
 }
 
-# step TITLE COMMAND...: its output goes to the log, of which the end is shown if it fails. Bash does not heed -e in there.
+# step TITLE COMMAND...: its output goes to the log, whose end is shown if it fails. Bash ignores -e in there.
 step() {
   local title=$1 began=$SECONDS
   shift

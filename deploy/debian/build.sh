@@ -24,7 +24,7 @@ fail() {
   exit 1
 }
 
-# What is done where it is built: $1 is the source, $2 another version or nothing.
+# Runs where the package is built: $1 is the source, $2 another version or nothing.
 # shellcheck disable=SC2016  # for the shell there
 build_script='set -e
 . /etc/os-release

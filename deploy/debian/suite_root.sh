@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# How does this source tree get into a chroot of a Debian suite that has what it takes to build it? Sourced; needs root.
+# How does this source tree get into a chroot of a Debian suite that has all it takes to build it? Sourced; needs root.
 
 source_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
-# prepare_source DIRECTORY [VERSION]: the tree as dpkg wants it, with another version than its own if one is given.
+# prepare_source DIRECTORY [VERSION]: the tree in the form dpkg expects, with VERSION instead of its own if given.
 prepare_source() {
   local directory=$1 version=${2:-} cmake_version needs
   mkdir -p "$directory"
@@ -35,8 +35,8 @@ install_needs() {
   rm -r "$1/needs"
 }
 
-# in_suite SUITE KIND PLACE NEEDS COMMAND...: in the chroot PLACE/root, whose /build/source is PLACE/source; NEEDS, as in a
-# Build-Depends field, beside those of the source. KIND names what the chroot begins with, which is kept.
+# in_suite SUITE KIND PLACE NEEDS COMMAND...: in the chroot PLACE/root, whose /build/source is PLACE/source, with NEEDS
+# (as in a Build-Depends field) in addition to those of the source. KIND names the initial chroot, which is kept.
 in_suite() {
   # shellcheck source=tests/lib/debian_root.sh
   source "$source_root/tests/lib/debian_root.sh"
@@ -45,7 +45,7 @@ in_suite() {
   debian_root "$suite" "$kind" "$place/root" install_needs "$needs${more:+, $more}" || fail "no chroot of $suite"
   mkdir -p "$place/root/build" "$ccache"
   mv "$place/source" "$place/root/build/source"
-  # What ccache takes to know precompiled headers.
+  # What ccache needs to cache code compiled with precompiled headers.
   IN_ROOT_BIND=$ccache in_root "$place/root" env CCACHE_DIR=/bound ${CCACHE_RECACHE:+CCACHE_RECACHE=1} \
     CCACHE_SLOPPINESS=pch_defines,time_macros DEB_CXXFLAGS_APPEND=-fpch-preprocess \
     "DEB_BUILD_OPTIONS=${DEB_BUILD_OPTIONS:-parallel=$(nproc)}" "${@:5}"

@@ -5,7 +5,7 @@
 Needs the package of requirements.txt, for instance
     python3 -m pip install --require-hashes --target build/grafana -r deploy/grafana/requirements.txt
     PYTHONPATH=build/grafana deploy/grafana/generate.py
-Whoever uses the dashboards needs neither: the JSON is in the repository, and a test compares it with its source.
+Using the dashboards requires neither: the JSON is in the repository, and a test compares it with its source.
 """
 import pathlib
 import sys

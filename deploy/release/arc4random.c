@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the private libraries use of glibc 2.36, for hosts with an older one. As there, without random bytes there is no
-// way to go on.
+// The functions of glibc 2.36 that the private libraries use, for hosts with an older one. As in glibc, the process
+// aborts if there are no random bytes.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { kMostAtOnce = 256 };  // of getentropy
+enum { kMostAtOnce = 256 };  // per call of getentropy
 
 void arc4random_buf(void* buffer, size_t size) {
   unsigned char* next = buffer;

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What does a directory of binaries and libraries take from the host? Prints each, and fails if it is more than promised.
+"""What does a directory of binaries and libraries need from the host? Prints it, and fails if it is more than promised.
 
 Usage: check_elf.py DIRECTORY NEWEST_GLIBC HOST_LIBRARY...
-Of each ELF file: the newest version of glibc that it asks for, and the libraries that are not in the directory.
+For each ELF file: the newest glibc version that it requires, and the libraries that are not in the directory.
 """
 import re
 import subprocess
@@ -16,7 +16,7 @@ def number(version):
 
 
 def asks(file):
-    """Its newest GLIBC version, what it needs, and where it has libraries looked for."""
+    """Its newest GLIBC version, the libraries it needs, and where they are searched for."""
     text = subprocess.run(["objdump", "-p", file], check=True, capture_output=True, text=True).stdout
     versions = re.findall(r"0x[0-9a-f]+ 0x[0-9a-f]{2} \d+ GLIBC_([\d.]+)$", text, re.M)
     return (max(versions, key=number, default="-"), re.findall(r"^ +NEEDED +(\S+)", text, re.M),

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Whose code is in a binary, or loaded with it? libraries.sh BINARY [BUILD] prints a line for each library and package of
-# Debian, with tabs between: how, package, version, source package, its version, file. How is `shared` (needed by the binary,
-# or by libcurl, which is loaded when a command asks a daemon) or `headers` (compiled in: BUILD is the directory of the
-# build, whose ninja knows every header).
+# Whose code is in a binary, or loaded with it? libraries.sh BINARY [BUILD] prints one tab-separated line for each
+# library and Debian package: how, package, version, source package, its version, file. How is `shared` (needed by the
+# binary, or by libcurl, which is loaded when a command queries a daemon) or `headers` (compiled in: BUILD is the build
+# directory, whose ninja knows every header).
 set -euo pipefail
 shopt -s inherit_errexit
 
-# loaded FILE...: the files that the loader loads with these.
+# loaded FILE...: the files that the loader loads along with these.
 loaded() { ldd "$@" | sed -nE 's|^.* => (/\S+) .*|\1|p' | LC_ALL=C sort -u; }
 
-# owners: reads files, and prints package, tab, file. Debian's database knows many below /lib, where /usr/lib/... is real.
+# owners: reads files and prints package, tab, file. Debian's database lists many in /lib that are really in /usr/lib.
 owners() {
   local files
   files=$(cat)

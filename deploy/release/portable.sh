@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds for hosts of other distributions, in the chroot of Debian 12 that deploy/release.sh makes: portable.sh OUTPUT KIND...
-# makes of the source tree that it is in a tarball (for any prefix) or an RPM, each with its debug symbols beside it. Both hold the same binary, the libraries that it loads but for glibc and libgcc, and a list of what that is.
+# Builds for hosts of other distributions, in the Debian 12 chroot that deploy/release.sh makes: portable.sh OUTPUT
+# KIND... turns the source tree it is in into a tarball (for any prefix) or an RPM, each with its debug symbols
+# alongside. Both contain the same binary, the libraries that it loads except glibc and libgcc, and a list of all that.
 set -euo pipefail
 shopt -s inherit_errexit
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -18,18 +19,18 @@ SOURCE_DATE_EPOCH=$(dpkg-parsechangelog -l "$source_root/debian/changelog" -S Ti
 export SOURCE_DATE_EPOCH LC_ALL=C.UTF-8 TZ=UTC PATH=/usr/lib/ccache:$PATH
 umask 022
 
-# flags NAME: those of the Debian package. With these and its locale, ccache knows what was compiled for it.
+# flags NAME: the Debian package's flags. With these and its locale, ccache finds what was compiled for that package.
 flags() { (cd "$source_root" && DEB_BUILD_MAINT_OPTIONS=hardening=+all dpkg-buildflags --get "$1"); }
 
-# configure PREFIX DIRECTORY OPTION...: where, by which and with what the Debian package is built, so that ccache knows it.
+# configure PREFIX DIRECTORY OPTION...: the Debian package's place, compiler and flags, so that ccache hits.
 configure() {
   cmake -G Ninja -S "$source_root" -B "$2" "-DCMAKE_INSTALL_PREFIX=$1" -DCMAKE_BUILD_TYPE=None -DCMAKE_INSTALL_SYSCONFDIR=/etc \
     -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON "-DSSDPULSE_REVISION=$revision" \
     "-DCMAKE_CXX_FLAGS=$(flags CXXFLAGS) $(flags CPPFLAGS)" "-DCMAKE_C_FLAGS=$(flags CFLAGS) $(flags CPPFLAGS)" "${@:3}"
 }
 
-# build: the binary, in $build. It looks for libraries beside itself, and so do they: that is what RPATH means, and RUNPATH
-# does not.
+# build: the binary, in $build. The binary and its libraries all look for libraries relative to the binary, which RPATH
+# provides and RUNPATH does not.
 build() {
   build=$source_root/obj-$(gcc -print-multiarch)
   configure /usr "$build" "-DCMAKE_INSTALL_RPATH=\$ORIGIN/../lib/ssdpulse" -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON \
@@ -41,7 +42,7 @@ build() {
   objcopy --only-keep-debug --compress-debug-sections "$build/ssdpulse" "$work/debug"
 }
 
-# lay_out PREFIX ROOT: all that is installed below the prefix; the binary is the one that was built.
+# lay_out PREFIX ROOT: everything installed below the prefix; the binary is the one already built.
 lay_out() {
   local binary=$2$1/bin/ssdpulse documents=$2$1/share/doc/ssdpulse package
   [[ $1 == /usr ]] || { configure "$1" "$work/configured" && cp "$build/ssdpulse" "$work/configured/"; }
@@ -57,7 +58,7 @@ lay_out() {
   python3 "$here/check_elf.py" "$2$1" "$newest_glibc" "${of_host[@]}" >"$documents/libraries.txt"
 }
 
-# lay_out_debug DIRECTORY: the symbols, where debuggers look for them by the build's number.
+# lay_out_debug DIRECTORY: the symbols, where debuggers look for them by build ID.
 lay_out_debug() {
   local id
   id=$(file -b "$build/ssdpulse" | sed -nE 's/.*BuildID\[sha1\]=([0-9a-f]+).*/\1/p')
@@ -73,7 +74,7 @@ pack() {
 make_tarball() {
   local name=ssdpulse-$version-linux-$machine top=$work/tarball/usr/local
   lay_out /usr/local "$work/tarball"
-  # The configuration is in share/ssdpulse/config as well: /etc is the host's.
+  # The configuration is in share/ssdpulse/config as well, because /etc belongs to the host.
   (cd "$top" && find . -type f ! -name SHA256SUMS -printf '%P\0' | sort -z | xargs -0 sha256sum) >"$work/sums"
   cp "$work/sums" "$top/share/doc/ssdpulse/SHA256SUMS"
   pack "$top" "$name"

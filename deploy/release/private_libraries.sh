@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Which libraries go with a binary to hosts of other distributions? private_libraries.sh DIRECTORY BINARY HOST_LIBRARY...
-# puts into DIRECTORY all that the binary loads, and libcurl, which commands load by hand, but for what every host has.
-# They are Debian's own files, except the two that ask for a newer glibc than the others: these are linked anew, from
-# Debian's archives of their objects, with what they miss (arc4random.c).
+# puts into DIRECTORY what the binary loads, and libcurl, which commands load at run time, except what every host has.
+# They are Debian's own files, except the two that need a newer glibc than the others: these are relinked from Debian's
+# archives of their objects, together with what they lack (arc4random.c).
 set -euo pipefail
 shopt -s inherit_errexit
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -21,7 +21,7 @@ link_anew() {
   strip --strip-unneeded "$directory/$1"
 }
 
-# versions LIBRARY PREFIX: a version script with what the library has under names of versions that begin so.
+# versions LIBRARY PREFIX: a version script with the library's symbols whose version names begin with PREFIX.
 versions() {
   objdump -T "$1" | awk -v prefix="$2" '
     NF > 6 && !/\*UND\*|\*ABS\*/ && index($(NF - 1), prefix) == 1 { names[$(NF - 1)] = names[$(NF - 1)] " " $NF ";" }
@@ -36,6 +36,7 @@ done
 gcc -O2 -fPIC -fvisibility=hidden -Wall -Wextra -Werror -c "$here/arc4random.c" -o "$work/arc4random.o"
 versions "$directory/libcrypt.so.1" XCRYPT_ >"$work/libcrypt.map"
 link_anew libcrypt.so.1 "/usr/lib/$multiarch/libcrypt.a" "$work/libcrypt.map" -lc
-# Some objects are for programs of older compilers alone and not in this archive; the few that others refer to are.
+# Some objects serve only programs from older compilers and are not in this archive; the static one has the few that
+# others refer to.
 pic=$(g++ -print-file-name=libstdc++_pic.a)
 link_anew libstdc++.so.6 "$pic" "${pic%.a}.map" "$(g++ -print-file-name=libstdc++.a)" -lm -lc -lgcc_s -lgcc

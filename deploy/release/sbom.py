@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What is in the artefacts? Writes SPDX 2.3 (JSON), from what libraries.sh prints, to the standard output.
+"""What is in the artefacts? Writes SPDX 2.3 (JSON), from what libraries.sh prints, to standard output.
 
 Usage: libraries.sh BINARY BUILD | sbom.py VERSION REVISION SECONDS [HOST_PACKAGE...]
-SECONDS, since 1970, is the time that the document bears. A HOST_PACKAGE is loaded from the host and not shipped.
+SECONDS (since 1970) is the document's creation time. A HOST_PACKAGE is loaded from the host and not shipped.
 """
 import datetime
 import json
@@ -39,7 +39,7 @@ def document(lines, version, revision, seconds, of_host):
             continue
         packages[name] = of_debian(name, number, source, source_number)
         if how == "headers":
-            # Of a library that is shared as well, they say how to call it. Of another, they are the library.
+            # For a library that is also shared, the headers only say how to call it; otherwise they are the library.
             link = "STATIC_LINK" if source not in shared else "DEV_DEPENDENCY_OF"
         else:
             link = "DEPENDS_ON" if name in of_host else "DYNAMIC_LINK"

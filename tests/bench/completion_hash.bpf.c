@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What does the least that tells a device's latencies cost? Completion alone, the kernel's own time of the start, and
- * powers of two in a hash of each CPU, by device and flags. It knows no losses, requeues, parts, flush parents, errors.
+ * What does the cheapest way to measure a device's latencies cost? Completion only, the kernel's own start time, and
+ * powers of two in a per-CPU hash, by device and flags. It knows no losses, requeues, parts, flush parents or errors.
  */
 // The types come first.
 // clang-format off

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What do a sampling tick and a scrape cost on large hosts that are not here? Figures as JSON lines for scrape.sh.
-// The same code as the daemon's on made-up tables: so many devices, all of them active, by so many CPUs. Cells are
-// changed between ticks, outside of what is timed.
+// What do a sampling tick and a scrape cost on hosts larger than this one? Prints JSON lines for scrape.sh.
+// Runs the daemon's own code on made-up tables for a given number of CPUs and of devices, all of them active. Cells
+// change between ticks, outside the timed part.
 #include <linux/types.h>
 #include <time.h>
 
@@ -34,7 +34,7 @@ double cpu_milliseconds() {
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
 }
 
-/// Median of some runs; `prepare` is not timed.
+/// Median of several runs; `prepare` is not timed.
 double median_ms(const std::function<void()>& prepare, const std::function<void()>& work) {
   std::vector<double> times;
   for (int i = 0; i < 9; ++i) {
@@ -47,7 +47,7 @@ double median_ms(const std::function<void()>& prepare, const std::function<void(
   return times[4];
 }
 
-/// A device's latencies as they are on a busy host: two humps, spread over about eighty of the buckets.
+/// A device's latencies as on a busy host: two humps, spread over about eighty of the buckets.
 class Latencies {
  public:
   std::size_t word() {
@@ -110,10 +110,10 @@ class Tables {
   std::vector<model::OperationIo> operations_;
 };
 
-/// I/Os beside nothing, a discard, a flush, both.
+/// I/Os during nothing, a discard, a flush, both.
 constexpr std::array<int, model::kDurings> kSamples{20'000, 500, 2'000, 50};
 
-/// A host of so many busy NVMe drives, every family in use.
+/// A host with this many busy NVMe drives, every family in use.
 model::Snapshot host(std::uint32_t devices) {
   Latencies latencies;
   const auto latency = [&](int samples) {
@@ -134,7 +134,7 @@ model::Snapshot host(std::uint32_t devices) {
     model::Device device = *one_device.device;
     device.name = "nvme" + std::to_string(number) + "n1";
     model::DeviceIo io = *one_device.io;
-    // Reads and writes beside everything; flushes and discards as a database with a journal has them.
+    // Reads and writes during everything; flushes and discards like those of a database with a journal.
     for (const auto operation :
          {model::Operation::read, model::Operation::write, model::Operation::flush, model::Operation::discard}) {
       model::OperationIo& of = io.operations[index(operation)];
@@ -193,7 +193,7 @@ void tick_of(std::uint32_t devices, std::uint32_t cpus) {
   Tables tables(devices, cpus);
   const double busy_ms = median_ms([&] { tables.some_io(); }, [&] { tables.tick(); });
   for (int i = 0; i < 40; ++i) {
-    tables.tick();  // cells come to rest
+    tables.tick();  // cells settle
   }
   const double idle_ms = median_ms([] {}, [&] { tables.tick(); });
   std::printf("{\"what\": \"tick\", \"devices\": %u, \"cpus\": %u, \"busy_ms\": %.3f, \"idle_ms\": %.3f}\n", devices,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* What do the two hooks cost by themselves, before any program does anything? The floor that overhead.py compares with.
+/* What do the two hooks cost by themselves, before any program does any work? The floor that overhead.py compares with.
  */
 // The types come first.
 // clang-format off

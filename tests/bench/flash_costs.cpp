@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the flash model cost for each event, and at 100,000 writes of 4 KiB a second? CPU time of this thread, and
-// memory as the allocator counts it. Exit code 1 where it is more than it may be.
+// What does the flash model cost per event, and at 100,000 writes of 4 KiB a second? CPU time of this thread, and
+// memory as the allocator counts it. Exit code 1 if a limit is exceeded.
 #include <malloc.h>
 #include <time.h>
 
@@ -82,13 +82,13 @@ void one_policy(model::CollectionPolicy policy) {
       drive.advance(0, 64);
       drive.write(static_cast<std::uint32_t>(dice.below(kPages)), 0);
     }
-    best = run < kTicks / 2 ? 1 : std::min(best, (cpu_seconds() - began) / kWrites);  // steady by then
+    best = run < kTicks / 2 ? 1 : std::min(best, (cpu_seconds() - began) / kWrites);  // steady state by then
   }
   const auto name = model::kCollectionPolicyNames[static_cast<std::size_t>(policy)];
   std::printf("%.*s: %.0f ns a write and copy\n", static_cast<int>(name.size()), name.data(), best * 1e9);
 }
 
-/// A second of a host: each drive has so many pages written.
+/// One second of a host, with a given number of pages written to each drive.
 class Feed {
  public:
   Feed(flash::ModelSet& models, flash::FlashInput& input) : models_(models), input_(input) {
@@ -123,8 +123,8 @@ class Feed {
   test::FlashDice dice_{3};
 };
 
-/// All that the models' thread does, looks at models that are warm among it: so many drives of so many bytes share
-/// 100,000 writes a second. `scale`: what memory shall suffice for.
+/// Everything the models' thread does, including periodic checks of warm models: `count` drives of `bytes` bytes share
+/// 100,000 writes a second. `scale`: what the memory must suffice for.
 void one_host(std::size_t count, std::uint64_t bytes, const std::string& scale) {
   const double before = megabytes_in_use();
   flash::ModelSettings settings;
@@ -148,7 +148,7 @@ void one_host(std::size_t count, std::uint64_t bytes, const std::string& scale) 
       feed.second(
           [](const auto& parameters) { return (std::uint64_t{parameters.followed} << parameters.rate_bits) / 100; });
     }
-    // The least of some rounds: whoever shares the processor's caches with this host only ever adds to it.
+    // The minimum of several rounds: other users of the processor's caches can only add to it.
     for (int round = 0; round < kRounds; ++round) {
       double of_round = 0;
       for (int second = 0; second < kSeconds; ++second) {

@@ -4,11 +4,11 @@
 
     tests/bench/fleet_sizing.py [--hosts 25] [--disks 8] [--seconds 180] [--full] [--profile]
 
-Every host serves the made-up page of the tests for each of its disks, less what an ordinary disk does not have (RARE), so
+Every host serves the made-up page of the tests for each of its disks, without what an ordinary disk lacks (RARE), so
 that a disk has about as many series as deploy/docs/overhead.md measured; histograms have 24 filled classic buckets or 20 filled
 native ones, and all values move. --full keeps everything: every value that any label can have. --profile: only what
-metrics.profile: fleet leaves. Both servers (the newest of a Debian suite) run at the same
-time, with all rules as shipped; their CPU is processor time, so a busy host matters little. Prints a table as Markdown.
+metrics.profile: fleet keeps. Both servers (the newest of a Debian suite) run at the same
+time, with all rules as shipped; CPU means processor time, so a busy host matters little. Prints a table as Markdown.
 Needs SSDPULSE_BINARY (its list of metrics), SSDPULSE_TEST_STATE and SSDPULSE_TEST_CACHE, as tests do.
 """
 import argparse
@@ -38,7 +38,7 @@ SCRAPE_SECONDS = 15
 WARM_UP_SECONDS = 30
 BOUNDS = [2.0 ** exponent for exponent in range(-20, 4)]
 NATIVE_BUCKETS, SCHEMA, FIRST_BUCKET = 20, 3, -110
-# Tenants, paths and the model (which is on only for what is asked of it), operations that few disks see, errors, and hints.
+# Tenants, paths and the model (which is on only where requested), operations that few disks see, errors, and hints.
 RARE = re.compile(r"^ssdpulse_(tenant|path|model|modelled|write_lifetime|write_hint_order|collection|array|cloud|endurance)_"
                   r'|operation="(write_zeroes|secure_erase|zone|passthrough)"|during="(both|flush)"'
                   r'|hint="(short|medium|long|extreme|none|unknown)"|^ssdpulse_io_(errors|requeues)_total'
@@ -90,7 +90,7 @@ def template(disks, full=False):
 
 
 def in_profile(families):
-    """Of such a host, what the fleet profile leaves."""
+    """What the fleet profile keeps of such a host."""
     of_daemon = {metric["name"] for metric in metric_list.metrics() if metric["group"] == "self"}
     left = {}
     for name, (kind, series) in families.items():
@@ -215,7 +215,7 @@ class Run:
         return self.own("prometheus_tsdb_head_samples_appended_total")
 
     def snapshot_bytes(self):
-        """The head as a block, as it would be kept."""
+        """The size of the head as a block, as it would be stored."""
         request = urllib.request.Request(f"http://127.0.0.1:{self.server.port}/api/v1/admin/tsdb/snapshot", method="POST")
         urllib.request.urlopen(request, timeout=1200).close()
         chunks = (self.place / "data/snapshots").rglob("chunks/*")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ssdpulse_history_reach DRIVES DAYS [MIB [EACH [DIRECTORY]]]: how far does a history reach, and how large is it?
-// Writes days of minutes of so many busy drives (600,000 I/Os a minute each, log-normal latencies) as fast as it can.
-// With EACH 60, one row stands for an hour: that shows what the hours take in a sixtieth of the time, and nothing of
-// minutes.
+// Writes DAYS of minutes for DRIVES busy drives (600,000 I/Os a minute each, log-normal latencies) as fast as it can.
+// With EACH 60, one row stands for an hour: that shows the space the hours take in a sixtieth of the time, and nothing
+// about minutes.
 #include <unistd.h>
 
 #include <atomic>
@@ -23,7 +23,7 @@ using model::Latency;
 
 constexpr std::int64_t kBegin = 29'000'040;
 
-/// So many I/Os around a median, as a drive under load has them.
+/// `ios` I/Os around a median, as on a drive under load.
 model::SparseHistogram log_normal(std::mt19937_64& random, std::uint64_t ios, double median_seconds, double sigma) {
   constexpr std::uint64_t kDrawn = 20'000;
   std::lognormal_distribution<double> seconds(std::log(median_seconds), sigma);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What does the daemon itself take of a host? CPU time and anonymous memory, on an idle host and on a busy one.
+"""What does the daemon itself cost a host? CPU time and anonymous memory, on an idle host and on a busy one.
 
-A scrape every five seconds, as a server would ask, is part of both. Busy: as many 4-KiB I/Os a second as asked for, or
-as this machine can; what it reached is printed beside the figures.
+Both include a scrape every five seconds, as a server would send. Busy: as many 4-KiB I/Os a second as requested, or as
+this machine can do; the rate reached is printed next to the figures.
 """
 import argparse
 import json
@@ -63,7 +63,7 @@ def main():
         sys.exit("needs root")
     with rig.state_directory() as state, rig.ram_disks(state, size="512M") as [disk], rig.daemon(state, [disk]) as daemon:
         pid = daemon.process.pid
-        time.sleep(3)  # what starting costs is no part of it
+        time.sleep(3)  # leaves out the cost of starting
         with Scrapes(daemon):
             idle, _ = share_of_a_core(pid, lambda: time.sleep(arguments.seconds))
             busy, job = share_of_a_core(pid, lambda: rig.fio(

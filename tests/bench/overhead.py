@@ -2,13 +2,13 @@
 """What does watching cost? Nanoseconds per I/O of each observer, in turns, on one loop device over tmpfs.
 
 Observers: nothing; two empty hooks (the floor: what the kernel's own accounting of a run costs); ssdpulse in full mode,
-asking each page of a buffered write for its file's hint, and with completions alone; biolatency -D of libbpf-tools; the
-least that tells latencies (completion_hash.bpf.c). Each
-is run several times in random order, so that a machine that grows slower meets all of them; what is judged is ratios of
-medians, never a time. First with the kernel's accounting of BPF programs on (nanoseconds by hook), then with it off
-(IOPS, p99 and CPU time of the load itself). Asking pages has a load of its own, buffered writes, as direct ones have
-none to ask. Full mode takes turns under two names: what these differ by is noise. Full mode without samples for the flash
-model and, with --old, other builds take turns as well: full mode's cost above the floor is divided by theirs.
+also looking up each buffered page's file for its hint, and with completions only; biolatency -D of libbpf-tools; the
+cheapest way to measure latencies (completion_hash.bpf.c). Each is run several times in random order, so that a machine
+that becomes slower affects all of them; only ratios of medians are judged, never a time. First with the kernel's
+accounting of BPF programs on (nanoseconds by hook), then with it off (IOPS, p99 and CPU time of the load itself).
+Looking up pages has its own load, buffered writes, because direct ones have no page to look up. Full mode takes turns
+under two names: their difference is noise. Full mode without samples for the flash model and, with --old, other builds
+take turns as well: full mode's cost above the floor is divided by theirs.
 """
 import argparse
 import ctypes
@@ -30,7 +30,7 @@ from lib import rig  # noqa: E402  (the disks, the load and the daemon of the ke
 STATS = Path("/proc/sys/kernel/bpf_stats_enabled")
 NOISE_BAND = 0.05
 ATTEMPTS = 3
-EVERY_BIO = ("on_bio_queue", "on_bio_5_10")  # hooks that are there only where the kernel lets no function be hooked
+EVERY_BIO = ("on_bio_queue", "on_bio_5_10")  # hooks that exist only where the kernel refuses function hooks
 LOAD = {"rw": "randrw", "ioengine": "io_uring", "iodepth": 32, "bs": "4k", "size": "512M", "time_based": None}
 
 BUFFERED = {"rw": "randwrite", "ioengine": "psync", "direct": 0, "bs": "4k", "size": "512M", "fsync": 256,
@@ -45,7 +45,7 @@ def programs():
 
 
 def own_programs():
-    """Ids of those that this process or a child of it holds open: others on the host come and go meanwhile."""
+    """IDs of those that this process or a child of it holds open: others on the host appear and disappear meanwhile."""
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     found = set()
     for process in [os.getpid(), *children]:
@@ -73,7 +73,7 @@ def nothing(_state, _disk):
 
 
 def bench_programs(name):
-    """Those of tests/bench/NAME.bpf.c, all of them, through libbpf itself: bpftool of Debian 12 attaches none."""
+    """Attaches all programs of tests/bench/NAME.bpf.c through libbpf itself: Debian 12's bpftool cannot attach any."""
     @contextmanager
     def observer(state, _disk):
         libbpf = ctypes.CDLL("libbpf.so.1")
@@ -164,7 +164,7 @@ def _run(disk, load, seconds, mine):
 
 
 def in_turns(names, runs, state, disk, seconds, say):
-    """{name: [run, ...]}, each name once a round, in a fresh order."""
+    """{name: [run, ...]}, each name once per round, in a new order each time."""
     results = {name: [] for name in names}
     for number in range(runs):
         for name in random.sample(names, len(names)):
@@ -178,13 +178,13 @@ def median(runs, figure):
 
 
 def band(runs, figure):
-    """Half of the runs lie in it: distance of the quartiles, as a share of the median."""
+    """The interquartile range, as a share of the median: half of the runs lie within it."""
     low, _, high = statistics.quantiles((run[figure] for run in runs), n=4, method="inclusive")
     return (high - low) / median(runs, figure)
 
 
 def by_accounting(arguments, state, disk, say):
-    """Nanoseconds per I/O; repeated while the machine is too noisy for a judgement."""
+    """Nanoseconds per I/O; repeated while the machine is too noisy to judge."""
     names = [name for name in OBSERVERS if name != "nothing"]
     for attempt in range(1, ATTEMPTS + 1):
         with accounting(True):
@@ -201,7 +201,7 @@ def by_accounting(arguments, state, disk, say):
 
 
 def but_every_bio(runs):
-    """The same on a kernel that lets functions be hooked: nothing is paid for bios."""
+    """The same on a kernel that allows function hooks: bios cost nothing there."""
     return [{**run, "ns": run["ns"] - sum(run["by_hook"].get(hook, 0) for hook in EVERY_BIO),
              "by_hook": {hook: ns for hook, ns in run["by_hook"].items() if hook not in EVERY_BIO}} for run in runs]
 
@@ -237,7 +237,7 @@ def ratios(costs, of=median):
 
 
 def above_floor(costs, others, of=median):
-    """Full mode of each of the others, above the floor and with no hook on every bio: what every build pays there is the same."""
+    """Full mode divided by the others, above the floor and without the hook on every bio (the same in every build)."""
     floor = of(costs["floor"], "ns")
     above = {name: of(but_every_bio(costs[name]), "ns") - floor for name in ("full", *others)}
     return {f"full_of_{name.replace(' ', '_')}_above_floor": above["full"] / above[name] for name in others}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a write cost in the kernel that holds no followed page? The compiled arithmetic of the block programs, over
-// an empty loop, CPU time of this thread. Exit code 1 where it is more than kMostNanoseconds.
+// What does a write that contains no followed page cost in the kernel? The compiled arithmetic of the block programs,
+// above an empty loop, as CPU time of this thread. Exit code 1 if it is more than kMostNanoseconds.
 #include <time.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kWrites = 1 << 16;
 constexpr int kRuns = 300;
 constexpr int kRunsInARow = 10;
-/// So that all take 8 s: whoever shares the core with this host may go meanwhile.
+/// So that all runs take 8 s, in which other users of the core may go away.
 constexpr timespec kPause{0, 250'000'000};
 constexpr double kMostNanoseconds = 5;
 
@@ -36,7 +36,7 @@ std::uint64_t count_and_look(const page_sampling& sampling, std::uint64_t sector
              : 0;
 }
 
-/// Nanoseconds of one, the quickest of the runs.
+/// Nanoseconds for one write, in the quickest of the runs.
 template <typename Work>
 double quickest(const std::vector<std::uint64_t>& sectors, const Work& work) {
   double best = 1;

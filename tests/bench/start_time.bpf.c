@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* How much earlier than the driver got a request does the kernel's io_start_time_ns say that it did? See start_time.py.
+/* How much earlier is the kernel's io_start_time_ns than the moment when the driver got the request? See start_time.py.
  */
 // The types come first.
 // clang-format off
@@ -21,7 +21,7 @@ struct {
   __uint(max_entries, 65536);
   __type(key, __u32);
   __type(value, __u64);
-} issues SEC(".maps"); /* [request], a time of our own */
+} issues SEC(".maps"); /* [request], our own time stamp */
 
 struct differences {
   __u64 ios, without, early_sum_ns, early_most_ns, device_sum_ns;

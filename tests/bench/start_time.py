@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Where does the kernel's io_start_time_ns lie? By how much it is earlier than the issue, by how many I/Os are submitted
-at once: since Linux 6.10 it comes from a clock that is read once for each plug. Needs root."""
+"""How much earlier than the issue is the kernel's io_start_time_ns, by the number of I/Os submitted at once?
+Since Linux 6.10 it comes from a clock that is read once for each plug. Needs root."""
 import argparse
 import json
 import subprocess

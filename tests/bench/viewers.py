@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What do people who look at the page cost the daemon? CPU time, memory and bytes, of some viewers of many busy drives.
-Exits with 1 where one of them is more than it must be.
+"""What do people viewing the page cost the daemon? CPU time, memory and bytes, for several viewers of many busy drives.
+Exits with 1 if one of them exceeds its limit.
 
-Each viewer does what the page does: once a second the list of drives, and the newest second of a drive of his own.
+Each viewer does what the page does: once a second the list of drives, and the newest second of its own drive.
 """
 import argparse
 import http.client
@@ -77,7 +77,7 @@ def main():
         viewers = [Viewer(daemon.port, disk.name) for disk in disks[:arguments.viewers]]
         for viewer in viewers:
             viewer.start()
-        time.sleep(5)  # the first answers are no part of it
+        time.sleep(5)  # leaves out the first answers
         watched, _ = share_of_a_core(pid, lambda: time.sleep(arguments.seconds))
         with_viewers = anonymous_bytes(pid)
         for viewer in viewers:

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Do the flash models keep their bounds? In the kernel 5 ns for a write that holds no followed page; in the daemon, at 100,000
-# writes a second and with the usual what-ifs, half a percent of a core, 16 MB a drive and 128 MB in all, with 8, 24 and 64
-# drives. The programs print each figure, and judge it.
+# Do the flash models stay within their bounds? In the kernel, 5 ns for a write that holds no followed page. In the
+# daemon, at 100,000 writes a second and with the usual what-ifs, half a percent of a core, 16 MB a drive and 128 MB in
+# all, with 8, 24 and 64 drives. The programs print each figure and check it.
 # tier: long
 # timeout: 900
 # alone: it measures CPU time in nanoseconds

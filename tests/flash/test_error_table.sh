@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# How far is a sample of 65,536 pages off a drive that is simulated in full? Thirty loads and policies, ten samples each.
-# The figures are those of deploy/docs/flash-model.md. SSDPULSE_FLASH_TABLE_GIB=2 makes the drives smaller than 8 GiB, for a
-# slow host.
+# How far off is a sample of 65,536 pages from a drive that is simulated in full? Thirty loads and policies, ten samples
+# each. The figures are those in deploy/docs/flash-model.md. SSDPULSE_FLASH_TABLE_GIB=2 makes the drives smaller than 8
+# GiB, for a slow host.
 # tier: long
 # timeout: 14400
 set -euo pipefail

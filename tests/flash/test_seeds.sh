@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Do the oracles of the flash model hold with twenty seeds, and a million drives without a broken invariant?
+# Do the oracles of the flash model hold with twenty seeds, and do the invariants hold for a million drives?
 # tier: long
 # timeout: 14400
 set -euo pipefail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Can any text make the parser of the configuration, or that of the web file, crash, hang, or contradict itself? What
-// is accepted as configuration is printed as a text that means the same; what is not accepted has its reasons.
+// Can any text make the configuration parser or the web file parser crash, hang or contradict itself? An accepted
+// configuration is printed as a text that means the same; a rejected one comes with reasons.
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Can any bytes of the history's file make the decoder of loads crash, hang or contradict itself? What it believes
-// means the same once it was written again.
+// Can any bytes in the history file make the decoder of loads crash, hang or contradict itself? Whatever it accepts
+// still means the same after it has been written again.
 #include <cstdio>
 #include <cstdlib>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Can any bytes make a log page decoder crash, or say what no drive says?
-// Input: a byte that chooses the page, two of the drive's vendor, then the page as it was read.
+// Can any bytes make a log page decoder crash, or report something that no drive can report?
+// Input: one byte that chooses the page, two bytes for the drive's vendor, then the page as read.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Does fuzzing find anything in the page decoders, the configuration parser, or what reads the loads of the history? Twenty
-# seconds each, twenty minutes in the long tier, all at once. What earlier runs found interesting is kept in the cache
-# and gone on from.
+# Does fuzzing find anything in the page decoders, the configuration parser, or the decoder of the history's loads?
+# Twenty seconds each, twenty minutes in the long tier, all at once. Interesting inputs of earlier runs are kept in the
+# cache and used as a starting point.
 # timeout: 1500
 # timeout-long: 3600
 set -euo pipefail
@@ -19,7 +19,7 @@ mkdir -p "$seeds/config" "$seeds/load"
 printf '\x01\xe0\xd4\x03\x01\x07\x80\x20\x00\x00\x00\x00\x01\x02\x09\x28\x03\x01\x04' >"$seeds/load/one"  # a minute with seven reads
 cp deploy/config/*.yaml tests/fixtures/config/*.yaml "$seeds/config"
 
-# fuzz NAME MAX_LEN: fails if a finding was made, and shows the input that makes it again.
+# fuzz NAME MAX_LEN: fails if there is a finding, and prints the input that reproduces it.
 fuzz() {
   local name=$1 corpus=$SSDPULSE_TEST_CACHE/fuzz/$1 findings=$SSDPULSE_TEST_STATE/findings/$1 finding
   mkdir -p "$corpus" "$findings"

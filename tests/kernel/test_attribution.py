@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Is every I/O told under the cgroup that sent it and the path by which it came?
+"""Is every I/O attributed to the cgroup that sent it and to the path by which it entered the kernel?
 
-Cgroups, each with an engine of its own, at once on a disk and on a file system; looks under load, in the long form a
-thousand in each mode, at each of which the sums by cgroup, by path and of the device itself must be equal although I/O
-is lost; cgroups that come and go.
+Cgroups, each with its own I/O engine, run at once on a disk and on a file system. Samples are taken under load (in the
+long tier, a thousand in each mode), and in each the sums by cgroup, by path and of the device itself must be equal even
+though I/Os are lost. Cgroups appear and disappear.
 
-fio knows what each of them did. What no program saw (see README.md) is missing from exactly one cgroup and one path:
-all that is missing together is what the device itself lacks beside diskstats.
+fio reports what each of them did. What no program saw (see README.md) is missing from exactly one cgroup and one path:
+all that is missing adds up to what the device's own counts lack compared with diskstats.
 """
 import os
 import subprocess
@@ -30,12 +30,12 @@ ENGINES = {
     "buffered": ({"ioengine": "psync", "direct": 0, "end_fsync": 1}, "buffered_read", "writeback"),
     "mmap": ({"ioengine": "mmap", "direct": 0, "rw": "randread"}, "buffered_read", "writeback"),
 }
-# The page cache of a whole disk is written back by whoever synchronises any of it.
+# The page cache of a whole disk is written back by any process that syncs any part of it.
 ON_A_DISK = {"buffered": {"rw": "randread"}}
 
 
 def start(disk, cgroup, number, engine, seed, filename, mib):
-    # Each its own part of the disk, each block once: what is written is what was dirtied.
+    # Each has its own part of the disk and accesses each block once: the bytes written are the bytes made dirty.
     options = {"rw": "randrw", "bs": "4k", "size": f"{mib}M", "offset": f"{number * mib}M", "filename": filename,
                **ENGINES[engine][0], **(ON_A_DISK.get(engine, {}) if filename == disk.path else {})}
     command = rig.fio_command(disk, seed, [{}], **options)
@@ -52,11 +52,11 @@ def load(disk, made, seed, filename, mib):
 
 
 CACHED = ("buffered", "mmap", "buffered_read file", "buffered_read raw")
-NEIGHBOURS = 8 * 4096  # who reads through the page cache may find a page there, or read one more
+NEIGHBOURS = 8 * 4096  # a reader through the page cache may find a page already there, or read one more
 
 
 def accounted(check, name, deficits, unseen):
-    """Each is short of nothing but what nobody saw."""
+    """None is short of anything except what nobody saw."""
     exact = [deficit for user, deficit in deficits.items() if user not in CACHED]
     cached = [deficit for user, deficit in deficits.items() if user in CACHED]
     check.that(all(deficit >= 0 for deficit in exact) and sum(exact) <= unseen and
@@ -65,7 +65,7 @@ def accounted(check, name, deficits, unseen):
 
 
 def judge(check, name, disk, before, look, done, made, access):
-    """By bytes, as the page cache merges its writes."""
+    """Compares bytes, as the page cache merges its writes."""
     stat = {op: disk.stat_bytes()[op] - before[op] for op in ("read", "write")}
     by_owner = dict(zip(ENGINES, made))
     for number, operation in enumerate(("read", "write")):
@@ -131,7 +131,7 @@ def file_system(check, state, disk, seed):
 
 
 def layers(check, disk, mount, seed):
-    """A loop device that reads and writes its file directly: below, its owner is who wrote above."""
+    """A loop device that accesses its file directly: on the disk below, the owner is the cgroup that wrote above."""
     with ExitStack() as stack:
         [owner] = stack.enter_context(cgroups.cgroups("above"))
         above = stack.enter_context(rig.loop_disk(mount / "image", "8M", direct=True))
@@ -164,7 +164,7 @@ def discards(check, disk):
 
 
 def churn(check, disk, count):
-    """css ids are used again and again, serial numbers never."""
+    """css ids are reused again and again, serial numbers never."""
     with ExitStack() as stack:
         probe = stack.enter_context(attribution.probe([disk]))
         [stays] = stack.enter_context(cgroups.cgroups("stays"))
@@ -202,7 +202,7 @@ def churn(check, disk, count):
 
 @contextmanager
 def crowd(disk, number):
-    """A deep queue, and so many cgroups that each read and write one block after the other, until the end."""
+    """A deep queue, and `number` cgroups that each read and write one block after the other, until the end."""
     names = [f"m{one}" for one in range(number)]
     copy = ["dd", f"if={disk.path}", f"of={disk.path}", "bs=4k", "iflag=direct", "oflag=direct", "conv=notrunc", "count=4000000"]
     fio = rig.fio_command(disk, 1, [{}], ioengine="libaio", rw="randrw", bs="4k", iodepth=64, time_based=None, runtime=3600)
@@ -219,8 +219,8 @@ def crowd(disk, number):
 
 
 def losses(check, disk, mode):
-    """The sums agree at each look under load while everything is lost that can be: the programs come while requests are in
-    flight (more often, if none was), there are more cgroups than cells, and the kernel keeps no times for a while."""
+    """The sums agree in each sample under load while everything is lost that can be: programs attach while requests are
+    in flight (more often, if none was), there are more cgroups than cells, and at times the kernel keeps no times."""
     starts, looks, tenants = (20, 50, 60) if rig.LONG else (2, 10, 60)
     wrong, strays, without_cell, ios, started = [], 0, 0, 0, 0
     with crowd(disk, tenants):

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does the kernel, running the product's header, find the bucket that exact integers name? Every bound, no sampling."""
+"""Does the kernel, running the product's header, find the same bucket as exact integers? Every bound, no sampling."""
 import subprocess
 
 from lib import buckets, rig
 
-FIRST_NATIVE_WORD = 2  # bpf/abi/latency_buckets.h, written out again here: zero, under, then one word a native index
+FIRST_NATIVE_WORD = 2  # bpf/abi/latency_buckets.h, written out again here: zero, under, then one word per native index
 
 
 def word(nanoseconds):

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Is each commit, what a caller of fsync waits for, counted once and with its whole time, whatever stages it goes through?
+"""Is each commit, which a caller of fsync waits for, counted once with its whole time, whatever stages it goes through?
 
-The caller itself counts its fsyncs; the trace has the time of each. A loop device makes no write durable by itself: what
-asks for that becomes a flush sequence. A drive that does is in the kernel matrix.
+The caller itself counts its fsyncs; the trace has the time of each. A loop device makes no write durable by itself: a
+write that must be durable becomes a flush sequence. A drive that does is in the kernel matrix.
 """
 from lib import compare, rig, trace, writes
 from lib.observe import observe
@@ -14,7 +14,7 @@ DSYNCS = 1_000
 
 
 def load(cached, uncached, state, seed):
-    """Commits of callers that know their number, then others; fio's report of the former."""
+    """Commits of callers that know how many they made, then others; returns fio's report on the former."""
     fsync = {"rw": "randwrite", "ioengine": "psync", "bs": "4k", "size": "64M", "number_ios": FSYNCS, "fsync": 1}
     callers = rig.fio_jobs(cached, seed, [{"offset": f"{64 * number}M"} for number in range(CALLERS)], **fsync)
     rig.fio(uncached, seed, **fsync)

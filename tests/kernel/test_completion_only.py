@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does the cheaper mode count the same I/Os and total times, leave out what it cannot know, and say that it runs?"""
+"""Does the cheaper mode count the same I/Os and total times, omit what it cannot know, and report that it is in use?"""
 from lib import compare, rig, trace
 from lib.observe import observe
 

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Is each burst of discards told with its trigger, its bytes and its times, and are two at once kept apart?
+"""Is each burst of discards reported with its trigger, bytes and times, and are two simultaneous bursts kept apart?
 
-The load runs one cause after the other, with a rest between them, so that the cause of each byte is known; diskstats
-says how many bytes the disk was sent, and the trace how many of them anybody saw. Two causes at once count their own
-bytes.
+The load runs one cause after another, with a pause between them, so that the cause of each byte is known; diskstats
+report how many bytes were sent to the disk, and the trace how many of them anybody saw. When two causes run at once,
+they count their own bytes.
 """
 import fcntl
 import os
@@ -27,9 +27,9 @@ TRIGGERS = ("fstrim", "online", "blkdiscard", "mkfs", "other")
 BYTES, BURSTS, ACTIVE = (f"ssdpulse_discard_{what}" for what in ("burst_bytes_total", "bursts_total", "burst_active"))
 ON_FILE_SYSTEM = "ssdpulse_filesystem_discard_bytes_total"
 OVERLAP_SECONDS = 20 if rig.LONG else 4
-OVER_TICKS = 2  # behind the last of a burst: the gap of a second, and the tick that notices
-LARGEST = 255 * 4096  # bytes of a discard, where two are at work
-CLOCK_SECONDS = 0.05  # between the log's wall clock and ours, and for a program to start and end
+OVER_TICKS = 2  # after the last discard of a burst: the gap of a second, and the tick that notices it
+LARGEST = 255 * 4096  # bytes of one discard, when two causes are at work
+CLOCK_SECONDS = 0.05  # between the log's wall clock and ours, and for a program to start and exit
 LINE = re.compile(r"discard burst device=(\S+) trigger=(\S+) begin=(\S+)Z end=(\S+)Z seconds=\S+ bytes=(\d+) "
                   r"requests=(\d+) ranges=\d+ comm=\"([^\"]*)\" filesystem=\"([^\"]*)\" array=\"([^\"]*)\"")
 
@@ -45,7 +45,7 @@ def told(daemon, disk):
 
 @dataclass
 class Look:
-    """What all three say of a disk at one moment."""
+    """What all three report about a disk at one moment."""
     scrape: metrics.Scrape
     traced: trace.Trace
     sent: int  # bytes that ended, by diskstats
@@ -53,12 +53,12 @@ class Look:
 
     @property
     def unseen(self):
-        """Bytes whose end nobody saw. They may be taken for still under way, and later ones for them."""
+        """Bytes whose end nobody saw. They may be taken for discards still under way, and later ones for them."""
         return self.sent - self.traced.bytes["discard"]
 
     @property
     def stuck(self):
-        """Is a discard taken to be in flight for ever?"""
+        """Is a discard considered in flight forever?"""
         return any(one.operation == "discard" for one in self.traced.left_in_flight)
 
 
@@ -67,7 +67,7 @@ class Subject:
 
     def __init__(self, daemon, tracer, disk):
         self.daemon, self.disk, self._tracer = daemon, disk, tracer
-        self._before = disk.stat_bytes()["discard"]  # of whoever had the loop device before
+        self._before = disk.stat_bytes()["discard"]  # of earlier users of the loop device
         self.last = self._look(daemon.scrape())
 
     def _look(self, scrape):
@@ -75,13 +75,13 @@ class Subject:
         return Look(scrape, self._tracer.read_so_far(self.disk), sent, self.disk.stat())
 
     def rest(self):
-        """(before, after): what happened since the last rest, all bursts being over."""
+        """(before, after): what happened since the last pause, when all bursts are over."""
         before, self.last = self.last, self._look(self.daemon.after_ticks(OVER_TICKS))
         return before, self.last
 
 
 def by_trigger(check, before, after, disk, want, what):
-    """Of all bytes that anybody saw, each trigger has what it sent, but for as much as nobody saw."""
+    """Of all bytes that anybody saw, each trigger has what it sent, give or take what nobody saw."""
     difference = metrics.Difference(before.scrape, after.scrape)
     have = {name: int(difference.value(BYTES, device=disk.name, trigger=name)) for name in TRIGGERS}
     check.equal(sum(have.values()), after.traced.bytes["discard"] - before.traced.bytes["discard"],
@@ -92,13 +92,13 @@ def by_trigger(check, before, after, disk, want, what):
 
 
 class Stage:
-    """One cause at a time: what it sent, by diskstats, is what its trigger must have."""
+    """One cause at a time: the bytes it sent, by diskstats, must be counted under its trigger."""
 
     def __init__(self, check, subject):
         self._check, self._subject = check, subject
 
     def expect(self, trigger, what, act, comm, filesystem="", least=MIB, size=None):
-        """Of `act`: the trigger, who sent it, the file system; `size(result)`, where it knows its bytes itself."""
+        """For `act`: its trigger, the sender, the file system; `size(result)` if it knows its bytes itself."""
         check, disk = self._check, self._subject.disk
         began = time.time()
         result = act()
@@ -130,7 +130,7 @@ class Stage:
 
 
 def filesystem_delay(trigger):
-    """Seconds that a journal may take to send what was removed."""
+    """Seconds that a journal may take to discard the space of removed files."""
     return 5 if trigger == "online" else 0
 
 
@@ -139,7 +139,7 @@ def trimmed(text):
 
 
 def remove_files(mountpoint):
-    """Writes files of 16 MiB in all and removes them: what they held is discarded with the next commits."""
+    """Writes files of 16 MiB in all and removes them: their blocks are discarded with the next commits."""
     for number in range(16):
         (mountpoint / f"file{number}").write_bytes(os.urandom(MIB))
     rig.run("sync", "-f", mountpoint)
@@ -151,7 +151,7 @@ def remove_files(mountpoint):
 
 
 def discard_by_ioctl(disk, rng, first, go_on):
-    """BLKDISCARD within 128 MiB as long as go_on(number); (how many bytes, seconds of the longest rest)."""
+    """BLKDISCARD within 128 MiB while go_on(number); returns (bytes, seconds of the longest pause)."""
     size, number, rest, opened = 0, 0, 0, os.open(disk.path, os.O_RDWR)
     last = time.monotonic()
     try:
@@ -173,7 +173,7 @@ def warnings_of(daemon, volume):
 
 
 def on_file_systems(daemon, volumes):
-    """(volume, mountpoint, discard, trigger) of all that was discarded there."""
+    """(volume, mountpoint, discard, trigger) of everything discarded there."""
     return sorted(tuple(dict(labels)[name] for name in ("volume", "mountpoint", "discard", "trigger"))
                   for labels, value in daemon.scrape().series(ON_FILE_SYSTEM).items()
                   if value and dict(labels)["volume"] in volumes)
@@ -189,9 +189,9 @@ def file_system(check, subject, state, fstype, make):
         (mountpoint / "data").write_bytes(os.urandom(MIB))
         stage.expect("fstrim", f"fstrim on {fstype}", lambda: rig.run("fstrim", "-v", mountpoint), "fstrim",
                      str(mountpoint), 100 * MIB, trimmed if fstype == "ext4" else None)
-        rig.run("umount", mountpoint)  # xfs takes the option at no other time
+        rig.run("umount", mountpoint)  # xfs accepts the option at no other time
         rig.run("mount", "-o", "discard", disk.path, mountpoint)
-        daemon.after_ticks()  # mounts are looked at once in a tick
+        daemon.after_ticks()  # mounts are read once per tick
         stage.expect("online", f"{fstype} mounted with discard", lambda: remove_files(mountpoint),
                      r"kworker.*|jbd2.*|xfs.*", str(mountpoint), 15 * MIB)
         warnings, wanted = [warnings_of(daemon, disk.name)], [0]
@@ -207,7 +207,7 @@ def file_system(check, subject, state, fstype, make):
 
 
 def neighbours(check, subject, state):
-    """Two partitions of one disk: on one each deletion is discarded, the other is trimmed. None of them has both."""
+    """Two partitions of one disk: one discards on each deletion, the other is trimmed. Neither has both."""
     stage, disk, daemon = Stage(check, subject), subject.disk, subject.daemon
     rig.run("addpart", disk.path, 1, 2048, 192 << 11)
     rig.run("addpart", disk.path, 2, 2048 + (192 << 11), 192 << 11)
@@ -218,7 +218,7 @@ def neighbours(check, subject, state):
             rig.run("mkfs.ext4", "-q", "-F", "-E", "nodiscard", f"/dev/{volume}")
             mountpoint.mkdir()
             rig.run("mount", "-o", "discard" if mountpoint == online else "nodiscard", f"/dev/{volume}", mountpoint)
-        daemon.after_ticks()  # mounts are looked at once in a tick
+        daemon.after_ticks()  # mounts are read once per tick
         stage.expect("fstrim", "fstrim beside a file system with discard", lambda: rig.run("fstrim", "-v", quiet), "fstrim",
                      str(quiet), 100 * MIB, trimmed)
         stage.expect("online", "discard beside a file system that is trimmed", lambda: remove_files(online),
@@ -264,7 +264,7 @@ def overlap(check, subject, rng):
 
 
 def blkdiscard(disk):
-    """All of it. Whoever looks for file systems just then has the disk for himself: nothing is discarded yet."""
+    """If a program probing for file systems holds the disk exclusively just then, nothing is discarded yet."""
     for _ in range(20):
         done = subprocess.run(["blkdiscard", "--force", disk.path], capture_output=True, text=True, check=False)
         if done.returncode == 0:
@@ -283,7 +283,7 @@ def one_cause(check, subject, rng):
 
 
 def completion_only(check, state):
-    """Without issues: nothing is known to be in flight, and ends are those of ticks. No hook is worth every bio."""
+    """Without issues, nothing is known to be in flight; bursts end at ticks. A hook on every bio is not worth it."""
     with rig.ram_disks(state, size="64M", filled=False) as [disk], rig.tracer(state, [disk]) as tracer, \
             rig.daemon(state, [disk], "completion-only", include=[disk.name]) as daemon:
         tracer.begin()

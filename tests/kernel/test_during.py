@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Is each read and write put under the right `during`, when discards and flushes run beside it?"""
+"""Is each read and write counted under the right `during`, while discards and flushes run at the same time?"""
 import fcntl
 import os
 import random
@@ -16,8 +16,8 @@ MIB = 1 << 20
 
 
 class Disturber:
-    """Threads beside the load: some discard what the load writes, some write a page elsewhere and sync. Two of each, so
-    that also on a busy machine the two kinds meet often enough."""
+    """Threads that run alongside the load: some discard what the load writes, some write a page elsewhere and sync. Two
+    of each, so that even on a busy machine the two kinds overlap often enough."""
 
     def __init__(self, disk, seed):
         self._disk, self._stop = disk, threading.Event()

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Are failed I/Os counted as fio counts them, and partial completions and requeues as the trace does?
 
-Errors: nbdkit refuses a tenth of the I/Os. Requeues: the file under a direct loop device was cut short, so that a read
-across its new end completes in part, is requeued, issued again for the rest, and then fails.
+Errors: nbdkit fails a tenth of the reads and a twentieth of the writes. Requeues: the file under a direct loop device
+is cut short, so that a read across its new end completes in part, is requeued, issued again for the rest, and fails.
 """
 from lib import compare, rig
 from lib.observe import observe
@@ -25,7 +25,7 @@ def failing(check, state, seed):
 
 
 def errors(check, seen, disk):
-    """As fio counts them, but for those whose end nobody saw; with the trace they are compared one for one."""
+    """As fio counts them, except for those whose end nobody saw; with the trace they are compared one for one."""
     have, unseen = seen.difference.value("ssdpulse_io_errors_total", device=disk.name), \
         sum(seen.unseen(disk, group) for group in ("read", "write"))
     check.that(seen.result["total_err"] - unseen <= have <= seen.result["total_err"],

@@ -13,7 +13,7 @@ FIXED = {512: 1_000, 4096: 4_000, 12288: 1_000, 65536: 1_000, 131072: 300}  # on
 
 
 def load(disk, seed, engine):
-    """Runs both loads; the jobs of fio's report."""
+    """Runs both loads; returns the jobs of fio's report."""
     mixed = rig.fio_jobs(disk, seed, [{"bssplit": "4k/60:8k/15:20k/10:64k/15", "number_ios": MIXED}],
                          rw="randrw", ioengine=engine, iodepth=32, size="1G", io_size="16T")
     fixed = rig.fio_jobs(disk, seed + 1, [{"bs": size, "number_ios": n * SCALE} for size, n in FIXED.items()],
@@ -35,7 +35,7 @@ def test(check, state):
 
 
 def sizes(check, seen, disk, operation):
-    """Of the mixed job only the sum and the possible buckets are known; of the fixed ones, each bucket's least."""
+    """Of the mixed job, only the sum and the possible buckets are known; of the fixed ones, each bucket's minimum."""
     mixed, fixed = seen.result
     histogram = seen.difference.histogram(compare.SIZE, device=disk.name, operation=operation)
     of_mixed = {buckets.size_bucket(size) for size in (4096, 8192, 20480, 65536)}

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Are the events for the flash model those that the sampling rule names, to the last one, and is every loss counted?
+"""Are the events for the flash model exactly those that the sampling rule selects, and is every loss counted?
 
-The rule is written a second time, page by page (lib/samples.py), and applied to what the tracer saw end.
+The rule is written a second time, page by page (lib/samples.py), and applied to the I/Os that the tracer saw end.
 """
 import random
 
@@ -10,12 +10,12 @@ from lib import rig, samples, writes
 
 SIZE = 256 << 20
 PAGES = SIZE >> 12
-FIRST = 2052  # sector of a partition: inside of a page
+FIRST = 2052  # sector of a partition: in the middle of a page
 RING_EVENTS = (1 << 20) // 24
 
 
 def load(disk, seed):
-    """Writes of all sizes and alignments, discards that begin and end inside of pages, zeroes."""
+    """Writes of all sizes and alignments, discards that begin and end in the middle of pages, zeroes."""
     rig.fio_jobs(disk, seed, [{"rw": "randwrite", "bsrange": "512-65536", "blockalign": 512, "io_size": "48M"},
                               {"rw": "write", "bs": "128k", "io_size": "32M"},
                               {"rw": "randread", "bs": "4k", "number_ios": 500},
@@ -64,7 +64,7 @@ def exact(check, state, mode, seed):
 
 
 def overflow(check, state, seed):
-    """Nobody looks while more is written than the ring buffer holds."""
+    """No sample is taken while more is written than the ring buffer holds."""
     rule = samples.Rule(0, seed, PAGES)
     with rig.ram_disks(state, size=SIZE) as [disk], rig.tracer(state, [disk]) as tracer, samples.probe([disk]) as probe:
         probe.sample(disk, rule)
@@ -91,7 +91,7 @@ def overflow(check, state, seed):
 
 
 def changes(check, state, seed):
-    """Other parameters get another number and totals from 0, off is off."""
+    """Changed parameters get a new number and totals from 0; off is off."""
     with rig.ram_disks(state, size=SIZE) as [disk], samples.probe([disk]) as probe:
         writes.write(disk.path, 1 << 20, direct=True)
         probe.look()

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Is each flush, discard and write of zeroes counted once, in its own class, with the right bytes?"""
+"""Is each flush, discard and write-zeroes request counted once, in its own class, with the right bytes?"""
 import fcntl
 import os
 import random
@@ -16,7 +16,7 @@ WRITES = 4_000 if rig.LONG else 1_000
 
 
 def load(disk, seed, rng):
-    """Runs everything; what must come of it: Counter of operations, and bytes by operation."""
+    """Runs everything; returns the expected counts: Counter of operations, and bytes by operation."""
     count, size = Counter(), Counter()
     for options in ({"fsync": 8}, {"fdatasync": 4}, {"sync": "dsync"}):
         job = rig.fio(disk, seed, rw="randwrite", ioengine="psync", bs="4k", size="256M", number_ios=WRITES, **options)

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Are device, queue and total histograms those of an independent full trace of the same requests, bucket for bucket?
+"""Are the device, queue and total histograms those of an independent full trace of the same requests, in each bucket?
 
-The trace brackets each of the daemon's clock readings, so that an I/O is unsure only where its own bracket holds a
-bucket bound. fio sees the same I/Os from outside and never sees them faster.
+The trace brackets each of the daemon's clock readings, so an I/O's bucket is uncertain only if its own bracket contains
+a bucket bound. fio sees the same I/Os from outside and never sees them faster.
 """
 from lib import compare, rig
 from lib.observe import observe

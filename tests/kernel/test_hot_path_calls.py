@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does an I/O call anything but the clock and the CPU number? Reads what the kernel made of the programs.
 
-A helper that the kernel inlined is no call any more. The subprograms of ours that are allowed are those for what is rare:
-a queue's first I/O, cold classes, requests that are issued again, end in parts or find their slot taken, those whose issue
-limits.cpu left out, discards, a cgroup's first I/O, the one of many writes that the flash model follows, and the path of what
-is no direct I/O, once at its issue, and once at its end where that did not recognise it. What an ordinary I/O does without them is shown by unit.block_programs_test.
+A helper that the kernel inlined is no longer a call. The only subprograms allowed are those for rare cases: a queue's
+first I/O, cold classes, requests that are issued again, end in parts or find their slot taken, those whose issue
+limits.cpu left out, discards, a cgroup's first I/O, the one of many writes that the flash model follows, and the path
+of an I/O that is not direct (at its issue, or at its end). unit.block_programs_test shows the rest.
 """
 import json
 import re
@@ -16,11 +16,11 @@ from lib import rig
 ALLOWED = {"bpf_ktime_get_ns", "bpf_get_smp_processor_id"}
 COLD = {"adopt_queue", "issue_with_a_look", "take_slot_with_a_look", "record_early", "sample_ranges", "send_discard", "sample_apart",
         "attribute_rare", "attribute_slowly", "path_slowly", "complete_untimed"}
-# The flash model's sample: what one of many writes does, and the one place that may call the ring buffer.
+# The flash model's sample: what happens for one of many writes, and the only place that may call the ring buffer.
 SAMPLED = "send_sample"
 RING = "bpf_ringbuf_output"
 CLOCK_READS = {"on_issue": 1, "on_complete": 1, "on_complete_only": 1}
-# Who submits discards is asked in another place, with whatever helpers it takes: one of these.
+# One of these programs asks who submits discards, with whatever helpers it needs.
 EVERY_BIO = {"on_bio_queue", "on_bio_5_10"}
 DISCARDS = {"on_discard_bio", "on_discard", "on_discard_5_18"} | EVERY_BIO
 PROGRAMS = {"full": ("on_issue", "on_complete"), "completion-only": ("on_complete_only",)}

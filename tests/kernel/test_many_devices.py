@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Are four disks under load at once kept apart, each exact?"""
+"""Are four disks under simultaneous load kept apart, each counted exactly?"""
 from lib import compare, rig
 from lib.observe import observe
 

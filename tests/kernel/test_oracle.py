@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Is the oracle right? The trace against fio and diskstats; the comparison against histograms bent on purpose.
+"""Is the oracle right? Compares the trace with fio and diskstats, and tests the comparison with altered histograms.
 
 Needs no daemon.
 """
@@ -24,7 +24,7 @@ def bounds(check):
 
 
 def bent(check, traced):
-    """A comparison that cannot fail proves nothing: a true histogram passes, near ones do not."""
+    """A comparison that cannot fail proves nothing: a true histogram passes, slightly altered ones do not."""
     ios = traced.of("read")
     certain = trace.histogram_bounds(ios, trace.total_time)
     true = Counter(buckets.latency_bucket(trace.middle(trace.total_time(io))) for io in ios)

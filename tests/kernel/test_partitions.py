@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does the I/O on a disk's partitions count under the disk, exactly, and nowhere else?
+"""Is the I/O on a disk's partitions counted under the disk, exactly, and nowhere else?
 
 fio's own sums are the truth, less what nobody saw (lib/observe.py).
 """

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does ssdpulse_io_queue_full_seconds_total grow with the clock while requests wait for a tag, and only then?
 
-On a device that is slow enough, twice its depth keeps it full from the first moment to the last. On a fast one the
-queue is full for some of the time: that run is only printed, because who waited cannot be seen in the trace. (Tags are
-handed to waiters in batches of 8, so that somebody waits while all but 8 are taken.)
+On a device that is slow enough, a load of twice its depth keeps it full from beginning to end. On a fast one the
+queue is full for some of the time: that run is only printed, because the trace does not show which requests waited.
+(Tags are handed to waiters in batches of 8, so that somebody waits while all but 8 are taken.)
 """
 from contextlib import ExitStack
 
@@ -13,7 +13,7 @@ from lib.observe import observe
 
 NAME = "ssdpulse_io_queue_full_seconds_total"
 SLOW_SECONDS = 4 if rig.LONG else 1
-FAST_RUNTIME = "1s" if rig.LONG else "200ms"  # each I/O is traced, and read in Python
+FAST_RUNTIME = "1s" if rig.LONG else "200ms"  # each I/O is traced, and the trace is read in Python
 LOADS = (("slow", "libaio", 256), ("slow", "io_uring", 256), ("slow", "libaio", 32), ("fast", "io_uring", 256),
          ("fast", "io_uring", 32))
 

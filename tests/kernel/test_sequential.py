@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Is the share of sequential bytes right, also when many streams interleave and when random I/O runs between them?
+"""Is the share of sequential bytes right, even when many streams interleave and random I/O runs between them?
 
-The truth is the load's own shape: a stream of n I/Os has n - 1 that begin where the one before ended.
+The truth is the load's own shape: in a stream of n I/Os, n - 1 begin where the one before ended.
 """
 import random
 
@@ -14,7 +14,7 @@ PER_STREAM = 1_500 if rig.LONG else 300  # I/Os
 
 
 def streams(rng, rw, size=4096):
-    """Jobs on areas of their own, not aligned with each other."""
+    """Jobs on separate areas, not aligned with each other."""
     area = (1 << 30) // STREAMS
     return [{"rw": rw, "bs": size, "number_ios": PER_STREAM, "iodepth": 1, "ioengine": "psync",
              "offset": i * area + rng.randrange(0, 1024) * 4096, "size": PER_STREAM * size} for i in range(STREAMS)]
@@ -39,7 +39,7 @@ def test(check, state):
             compare.submitted(check, seen, disk, operation, sum(job[operation]["total_ios"] for job in result), total)
             have = seen.difference.value("ssdpulse_io_sequential_bytes_total", device=disk.name, operation=operation)
             most = want * total - sum(job["bs"] for job in jobs if job["rw"] != "randread")  # all but a stream's first
-            # Whose issue nobody saw is not sequential, nor is the one behind it.
+            # An I/O whose issue nobody saw is not sequential, nor is the next one.
             unseen = 2 * seen.unseen(disk, operation) * max(job["bs"] for job in jobs)
             have, low, high = have / total, 0.97 * (most - unseen) / total, most / total + 0.01
             check.that(low <= have <= high,

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What must an observer conclude who did not see everything? Traces written by hand: needs neither I/O nor a daemon.
+"""What must an observer that did not see everything conclude? Traces written by hand: needs neither I/O nor a daemon.
 
 The same rules judge the daemon in the other tests, whenever the kernel happens to run no program for an event.
 """
@@ -76,7 +76,7 @@ def requeues(check, state):
 
 
 def interference(check, state):
-    """A discard whose end nobody saw: who ends before its place is needed again may be said to be beside it."""
+    """A discard whose end nobody saw: I/Os that end before its place is needed again may count as overlapping it."""
     story = Story().issue(9, 9, 10, DISCARD)
     for request in (1, 2):
         story.issue(request, request, 10).end(request, request, 10)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Is every written byte told under the right class? The writer is this test; a file system adds its own.
+"""Is every written byte counted under the right class? The writer is this test; a file system adds its own.
 
-Also misaligned and small writes, on a disk of sectors that are smaller than its blocks.
+Includes misaligned and small writes, on a disk whose sectors are smaller than its blocks.
 """
 from functools import partial
 
@@ -41,7 +41,7 @@ def file_system(check, state, watch, fstype):
 
 
 def merged(check, watch):
-    """Buffered neighbours become one request of many bios: each is told for itself."""
+    """Neighbouring buffered writes become one request of many bios: each is counted separately."""
     watch.disk.set_queue("nomerges", 0)
     watch.disk.set_queue("scheduler", "mq-deadline")
     writes.write(watch.disk.path, SIZE)

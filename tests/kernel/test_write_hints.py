@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Is every byte told under the hint that its writer declared, and its latency too? The writer is this test.
+"""Is every byte, and its latency, counted under the hint that its writer declared? The writer is this test.
 
-For kernels whose bios carry hints (6.9 and later); what the others show is in the scenario `hints` of the matrix.
+For kernels whose bios carry hints (6.9 and later); the scenario `hints` of the matrix shows what other kernels report.
 """
 from functools import partial
 

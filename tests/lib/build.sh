@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # How do the tests build the project? tests/lib/build.sh KIND [TARGET...] configures build-tests/KIND once and builds it:
 #   gcc               everything
-#   clang             everything, by the other compiler
-#   address           by clang, under AddressSanitizer with UBSan: the fuzzers, and the unit tests with this label
+#   clang             everything, with the other compiler
+#   address           with clang, under AddressSanitizer with UBSan: the fuzzers, and the unit tests with this label
 #   thread            under ThreadSanitizer: the unit tests with this label
-#   tidy              by clang, each file by itself and no headers compiled before: what clang-tidy reads
-# In the long tier the sanitizers' builds are of all unit tests, and `address` of the daemon, too.
+#   tidy              with clang, each file by itself and without precompiled headers: what clang-tidy reads
+# In the long tier the sanitizer builds contain all unit tests, and `address` the daemon, too.
 # In each of them every warning is an error.
-# TARGET `generated` stands for all generated headers. SSDPULSE_EXTRA_FLAGS is added to each call of the compiler.
+# TARGET `generated` stands for all generated headers. SSDPULSE_EXTRA_FLAGS is added to each compiler call.
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -29,16 +29,16 @@ case $kind in
   thread) options+=(-DSSDPULSE_SANITIZE=thread) ;;
   tidy) options+=(-DSSDPULSE_PRECOMPILE=OFF) ;;
 esac
-# With debug symbols for backtraces alone, and the sanitizers' less optimised, they compile in two thirds of the time.
+# With only the debug symbols for backtraces, and sanitizers less optimised, they compile in two thirds of the time.
 case $kind in
   address | thread) options+=('-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1 -DNDEBUG') ;;
   *) options+=('-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O2 -g1 -DNDEBUG') ;;
 esac
 options+=("-DCMAKE_CXX_COMPILER_LAUNCHER=$PWD/tests/lib/compile.sh")
-# Another checkout of the same files finds what was compiled here.
+# Another checkout of the same files can reuse what was compiled here.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
 
-# Written last: without it an earlier configuration did not come to its end.
+# Written last: without it an earlier configuration did not finish.
 if [[ $(cat "$build/configured-with" 2>/dev/null) != "${options[*]}" ]]; then
   cmake --fresh -G Ninja -S . -B "$build" "${options[@]}" 2>&1
   echo "${options[*]}" >"$build/configured-with"

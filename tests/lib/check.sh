@@ -6,10 +6,10 @@
 
 : "${SSDPULSE_TEST_STATE:?run the test by tests/run.sh LEVEL.NAME}"
 
-# fail REASON: ends the test. The line "FAIL: ..." is what a report shows of it.
+# fail REASON: ends the test. The line "FAIL: ..." is what reports show.
 fail() {
   echo "FAIL: $*" >&2
-  # Also out of a command substitution, where exit would end the subshell only.
+  # Works in a command substitution, too, where exit would end only the subshell.
   kill -TERM $$
   exit 1
 }
@@ -39,5 +39,5 @@ wait_until() {
 # expect_equal WHAT EXPECTED ACTUAL
 expect_equal() { [[ $2 == "$3" ]] || fail "$1: expected $2, got $3"; }
 
-# free_port: a TCP port of the loopback address that nobody listens on.
+# free_port: a TCP port of the loopback address that nothing listens on.
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# How does one get the root directory of a Debian suite, to build or to boot in? By debootstrap, from the archive of this
-# machine's own apt sources, kept as archives in the cache. Sourced; needs root.
+# How does one get the root directory of a Debian suite, to build or to boot in? With debootstrap, from the archive of
+# this machine's own apt sources; the results are kept as archives in the cache. Sourced; needs root.
 
 # shellcheck source=tests/lib/debian_suite.sh
 source "$(dirname "${BASH_SOURCE[0]}")/debian_suite.sh"
 
 : "${SSDPULSE_TEST_CACHE:=${XDG_CACHE_HOME:-$HOME/.cache}/ssdpulse}"
 
-# in_root ROOT COMMAND...: in mount and process namespaces of its own, so that nothing is left when it has ended.
-# IN_ROOT_BIND=DIRECTORY lets it have one of this machine's, as /bound.
+# in_root ROOT COMMAND...: runs in its own mount and process namespaces, so that nothing is left when it has ended.
+# IN_ROOT_BIND=DIRECTORY makes a directory of this machine visible as /bound.
 in_root() {
   # shellcheck disable=SC2016  # for the inner shell
   env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/ LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
@@ -19,8 +19,8 @@ in_root() {
       exec chroot "$0" "$@"' "$@"
 }
 
-# debian_root SUITE KIND DIRECTORY MAKE...: fills the directory. What the function MAKE does to a fresh suite (its
-# arguments: the directory, then what follows) is done once, and kept; KIND names it. Anew after a week, for security's sake.
+# debian_root SUITE KIND DIRECTORY MAKE...: fills the directory. The function MAKE (arguments: the directory, then what
+# follows) changes a fresh suite once, and the result is kept as KIND, for a week because of security updates.
 debian_root() {
   local suite=$1 kind=$2 directory=$3 archive
   shift 3

@@ -28,7 +28,7 @@ debian_archive() {
   echo "$uri|${keyring:-}"
 }
 
-# suite_apt SUITE ARG...: apt-get on the private root of this suite, once another one has left it: it does not wait by itself.
+# suite_apt SUITE ARG...: apt-get on this suite's private root, once any other has finished: it does not wait by itself.
 suite_apt() {
   local root=$SUITE_CACHE/$1
   shift

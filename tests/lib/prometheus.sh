@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # What does a real Prometheus make of our metrics? Starts a given version on loopback with its storage in the state
-# directory and asks it questions. Sourced; the runner ends a server that is still there.
+# directory and queries it. Sourced; the runner ends a server that is still running.
 
 # shellcheck source=tests/lib/check.sh
 source "$(dirname "${BASH_SOURCE[0]}")/check.sh"
@@ -10,8 +10,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/check.sh"
 prometheus_version() { "$1" --version 2>&1 | sed -nE '1s/^prometheus, version ([0-9]+\.[0-9]+\.[0-9]+).*/\1/p'; }
 
 # start_prometheus BINARY TARGET_PORT native|classic [KEYS]: scrapes the target every second as job "ssdpulse"; returns when
-# it has done so once (well or badly). KEYS: more lines of the scrape configuration, indented as it is. Native histograms are switched on in the way this version knows: up to 3.7 a feature flag, from
-# 3.8 on a key of the configuration (which older ones refuse). Sets PROMETHEUS_PID, PROMETHEUS_PORT, PROMETHEUS_LOG.
+# it has done so once (successfully or not). KEYS: more lines of the scrape configuration, indented to match. Native
+# histograms are enabled the way this version supports: up to 3.7 by a feature flag, from 3.8 on by a configuration key
+# (which older versions refuse). Sets PROMETHEUS_PID, PROMETHEUS_PORT, PROMETHEUS_LOG.
 start_prometheus() {
   local binary=$1 target=$2 histograms=$3 more=${4:-} directory version options=() keys=
   version=$(prometheus_version "$binary")
@@ -45,7 +46,7 @@ YAML
 
 prometheus_scraped() { [[ $(prom_targets | jq --raw-output '.[0].health') == @(up|down) ]]; }
 prometheus_scraped_or_gone() { prometheus_scraped || ! kill -0 "$PROMETHEUS_PID"; }
-# prom_targets: what the server says of its targets; it hears of them some seconds after its start.
+# prom_targets: what the server reports about its targets; it discovers them some seconds after its start.
 prom_targets() {
   curl --silent --fail --max-time 10 "http://127.0.0.1:$PROMETHEUS_PORT/api/v1/targets" | jq .data.activeTargets
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Which files are the project's own? tests/lib/sources.sh [GLOB...] prints those whose name matches, or all: what git
-# tracks or would track, and outside of a git repository everything but the build directories.
+# tracks or would track, and outside a git repository everything but the build directories.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do rules, runbooks and metrics know each other?
+"""Do rules, runbooks and metrics agree?
 
-Each alert has a page, each page an alert and every section; no rule and no page names a metric that is not exported; no
-rule reads a recorded series that no rule records, and none is recorded that neither a rule nor a dashboard reads; both forms of
-the latency rules record the same. What deploy/docs/fleet.md says may be left out is read by no alert that matters.
+Each alert has a page, and each page an alert and every section; no rule and no page names a metric that is not
+exported; no rule reads a recorded series that no rule records, and none is recorded that neither a rule nor a dashboard
+reads; both forms of the latency rules record the same. No alert that matters reads what deploy/docs/fleet.md says may
+be left out.
 """
 import json
 import os

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Are the dashboards complete, and do they show what is exported?
 
-Every panel says what it shows, in which unit; every query asks for the chosen hosts and for metrics that exist; every
-metric is used by a panel or a rule, but for at most a tenth, which deploy/grafana/ad-hoc-metrics.txt names.
-The dashboard of a whole fleet asks only what rules/fleet.yml records, and nothing of a single host but the worst ten.
-What the expressions answer is judged by a real Prometheus, in the system level.
+Every panel says what it shows and in which unit; every query asks for the chosen hosts and for metrics that exist;
+every metric is used by a panel or a rule, except at most a tenth, which deploy/grafana/ad-hoc-metrics.txt names.
+The dashboard of a whole fleet reads only what rules/fleet.yml records, and of single hosts only the worst ten.
+What the expressions return is judged by a real Prometheus, in the level `system`.
 """
 import itertools
 import json
@@ -21,9 +21,9 @@ WANTED_VARIABLES = {
     "device": {"datasource", "job", "instance", "device", "model"},
     "daemon": {"datasource", "job", "instance"},
 }
-# What a server says of its own scrapes.
+# What a server reports about its own scrapes.
 OF_PROMETHEUS = {"up", "scrape_duration_seconds"}
-# Shown as they are: what was written or lived over the drive's life.
+# Shown as they are: totals over the drive's life.
 LIFETIMES = {"ssdpulse_nvme_media_written_bytes_total", "ssdpulse_nvme_power_on_seconds_total"}
 GRAFANA_VARIABLES = {"__rate_interval", "__interval", "__range", "__url_time_range"}
 # The dashboard that must stay cheap whatever the size of the fleet, and the rules that it reads.
@@ -41,7 +41,7 @@ def wrong(text):
 
 
 def exported():
-    """Every family, by the program's own list."""
+    """Every family, from the program's own list."""
     done = subprocess.run([os.environ["SSDPULSE_BINARY"], "metrics", "--json"], check=True, capture_output=True)
     return {metric["name"] for metric in json.loads(done.stdout)["metrics"]}
 
@@ -139,7 +139,7 @@ def check_dashboard(name, dashboard, known):
 
 
 def check_overview():
-    """Only recorded series, none of which has one series a device, of the chosen jobs. Returns its uid."""
+    """Only recorded series of the chosen jobs, none of them with one series per device. Returns its uid."""
     dashboard = json.loads((GRAFANA / f"dashboards/{OVERVIEW}.json").read_text())
     recorded = set(re.findall(r"- record: (job\S*)", FLEET_RULES.read_text()))
     asked = set()

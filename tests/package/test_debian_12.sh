@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Debian 12: is the package right as a service on its own kernel? The short form makes it of the binary that was built.
-# The long one builds it twice in a chroot of its own, where lintian must be content, and lets things go wrong.
+# Debian 12: does the package work as a service on its own kernel? The short form makes it from the binary already
+# built. The long one builds it twice in a chroot of its own, where lintian must find nothing, and lets things go wrong.
 # timeout: 900
 # timeout-long: 5400
 set -euo pipefail

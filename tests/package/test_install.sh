@@ -9,8 +9,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib/check.sh"
 build=$SSDPULSE_TEST_STATE/build
 log=$SSDPULSE_TEST_STATE/log
 
-# install_to PREFIX DESTDIR: paths stand in files since the configuration, so each prefix has one of its own; the binary
-# is the one that was built.
+# install_to PREFIX DESTDIR: configuring writes paths into files, so each prefix is configured by itself; the binary
+# is the one already built.
 install_to() {
   [[ -e $build/$1 ]] || cmake -G Ninja -S "$SSDPULSE_SOURCE" -B "$build/$1" "-DCMAKE_INSTALL_PREFIX=$1" \
     -DCMAKE_INSTALL_SYSCONFDIR=/etc >>"$log" 2>&1 || { tail "$log"; fail "configure for $1"; }

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do the manual pages and the completions have all that the binary has, nothing else, and nothing that is malformed?
+"""Do the manual pages and the completions have all that the binary has and nothing else, and are they well formed?
 
 They are compared with the binary's own --help and messages, its list of metrics, and the schema of the configuration.
 """
@@ -54,7 +54,7 @@ def keys(schema, definitions, path=""):
 
 
 def bash_offers(*words):
-    """What a user gets who presses TAB after these words."""
+    """What a user who presses TAB after these words gets."""
     return set(output("bash", "-c", 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ssdpulse; '
                       r'printf "%s\n" "${COMPREPLY[@]}"', "bash", str(DEPLOY / "completion/ssdpulse.bash"), "ssdpulse",
                       *words).split())
@@ -92,7 +92,7 @@ def configuration():
 
 
 def web_file():
-    """A file with an unknown key in each section: the messages name all that there are."""
+    """A file with an unknown key in each section: the messages name all the valid ones."""
     (STATE / "web.yaml").write_text("x: 1\ntls_server_config: {x: 1}\nhttp_server_config: {x: 1, headers: {x: 1}}\n")
     (STATE / "ssdpulse.yaml").write_text(f"web: {{config_file: {STATE}/web.yaml}}\n")
     done = subprocess.run([BINARY, "check-config", STATE / "ssdpulse.yaml"], capture_output=True, text=True, check=False)
@@ -103,7 +103,7 @@ def web_file():
 
 
 def metrics_page():
-    """Where it is, once it was made."""
+    """Makes the page and returns its path."""
     page = STATE / "ssdpulse-metrics.7"
     page.write_text(output(BINARY, "metrics", "--man"))
     names = [metric["name"] for metric in json.loads(output(BINARY, "metrics", "--json"))["metrics"]]

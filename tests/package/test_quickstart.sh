@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Does the quick start end in words that say where the page is: at the address of the README and of the configuration's defaults?
-# Is the daemon as young as it is, and not as old as its build; does it end with the script, by each way to end that?
-# What is installed, built and run are stand-ins.
+# Does the quick start print where the page is, at the address of the README and of the configuration's defaults? Does
+# the daemon's age exclude its build; does the daemon end with the script, however that is ended? What is installed,
+# built and run are stand-ins.
 set -euo pipefail
 shopt -s inherit_errexit
 # shellcheck source=tests/lib/check.sh
@@ -31,13 +31,13 @@ grep -q "^ *deploy/quickstart\.sh .*look at http://$address/$" "$SSDPULSE_SOURCE
   fail "the README's first command does not say http://$address/"
 expect_equal "without a start" "" "$(PATH=$tree/bin:$PATH "$tree/deploy/quickstart.sh" --no-run | grep -v ' done in ' || true)"
 
-# When a process began, in ticks of 10 ms: what process_start_time_seconds is made of. The build takes ten of them.
+# When a process began, in ticks of 10 ms: process_start_time_seconds is computed from it. The build takes ten of them.
 cat >"$tree/bin/cmake" <<'SCRIPT'
 #!/bin/sh
 cut -d ' ' -f 22 "/proc/$$/stat" >build/cmake.began
 sleep 0.1
 SCRIPT
-# Ends by SIGTERM alone, with a code that shows whose it is.
+# Ends only on SIGTERM, with a code that identifies it.
 cat >"$tree/build/ssdpulse" <<'SCRIPT'
 #!/bin/bash
 trap 'exit 7' TERM
@@ -47,7 +47,7 @@ mv build/daemon.pid.new build/daemon.pid
 while :; do sleep 0.05; done
 SCRIPT
 
-# A session of its own, as of a terminal, in which Ctrl-C and Ctrl-\ are not ignored.
+# A session of its own, as in a terminal, in which Ctrl-C and Ctrl-\ are not ignored.
 start() {
   rm -f "$tree"/build/daemon.pid
   PATH=$tree/bin:$PATH setsid env --default-signal=INT,QUIT "$tree/deploy/quickstart.sh" >"$tree/words" 2>&1 &
@@ -56,7 +56,7 @@ start() {
   daemon=$(cat "$tree/build/daemon.pid")
 }
 
-# ended WHAT CODE: the script ends with this code, and nothing of its session is left.
+# ended WHAT CODE: the script ends with this code, and no process of its session is left.
 ended() {
   local code=0
   wait_until 60 gone "$script" || fail "$1: the script does not end"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# All artefacts, made twice: the same bytes? Does the RPM find its libraries in itself, on a host that has glibc and libgcc
-# alone, and measure there? The second time everything is compiled anew. What becomes of the Debian packages in guests is
-# in test_debian_12 and test_debian_13.
+# Do all artefacts, made twice, have the same bytes? Does the RPM find its own libraries on a host that has only glibc
+# and libgcc, and measure there? The second time everything is compiled from scratch. test_debian_12 and test_debian_13
+# try the Debian packages in guests.
 # tier: long
 # timeout-long: 14400
 set -euo pipefail
@@ -55,7 +55,7 @@ for prefix in /usr /usr/local; do
   expect_equal "version below $prefix" "ssdpulse $version" "$(on_host "$prefix/bin/ssdpulse" --version | sed 's/ (.*//')"
   grep -q "^ExecStart=$prefix/bin/ssdpulse nvme-reader" "$host$prefix/lib/systemd/system/ssdpulse-nvme.service" ||
     fail "the unit below $prefix starts something else"
-  # The loader is asked, with every symbol bound, for the binary and what it loads by hand.
+  # Asks the loader, binding every symbol, about the binary and the library that it loads at run time.
   for file in bin/ssdpulse lib/ssdpulse/libcurl.so.4; do
     places=()
     [[ $file == bin/* ]] || places=(--library-path "$prefix/lib/ssdpulse")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # What deploy/release.sh does without building anything: what it refuses, the list of what is in a binary, and the check of
-# what binaries take from a host. test_release makes all artefacts, in the long tier.
+# what binaries need from a host. test_release makes all artefacts, in the long tier.
 set -euo pipefail
 shopt -s inherit_errexit
 # shellcheck source=tests/lib/check.sh
@@ -11,16 +11,16 @@ cd "$SSDPULSE_TEST_STATE"
 version=$(sed -nE 's/^project\(ssdpulse VERSION ([0-9.]+).*/\1/p' "$SSDPULSE_SOURCE/CMakeLists.txt")
 parts=$SSDPULSE_SOURCE/deploy/release
 
-# A repository of the same files, to be spoilt.
+# A repository of the same files, to be damaged.
 (cd "$SSDPULSE_SOURCE" && tests/lib/sources.sh | tar -cf - -T -) | { mkdir tree && tar -xf - -C tree; }
-# Nothing is built in it, whatever is let through.
+# Nothing is built in it, whatever release.sh accepts.
 # shellcheck disable=SC2016  # the words of that file
 sed -i 's/debian_root "\$suite"/false "$suite"/' tree/deploy/debian/suite_root.sh
 git init -q tree
 commit() { git -C tree add -A && git -C tree -c user.name=test -c user.email=test@invalid commit -q -m test; }
 commit
 
-# refused STATUS WORDS ARGUMENT...: it ends with the status and says the words, and has made nothing.
+# refused STATUS WORDS ARGUMENT...: release.sh exits with the status, prints the words, and has made nothing.
 refused() {
   local status=0 words
   words=$(tree/deploy/release.sh "${@:3}" 2>&1) || status=$?
@@ -49,13 +49,13 @@ refused 1 "CHANGELOG.md must begin with an entry '## $version (YYYY-MM-DD)'" "$v
 rm -rf tree/.git  # whatever repository this is in
 sed -i "s/^## Unreleased .*/## $version (2026-01-01)/" tree/CHANGELOG.md
 refused 1 "not a git repository" "$version" --output out
-# A step that fails, as one does for which there is no chroot, leaves its log and nothing else.
+# A step that fails, here for lack of a chroot, leaves its log and nothing else.
 if tree/deploy/release.sh "$version" --dirty --only tarball --output out >words 2>&1; then fail "a chroot that is not made is no failure"; fi
 grep -qF "'for other hosts: tarball' failed; the whole log is $PWD/out.log" words || fail "a step fails, and it says: $(cat words)"
 expect_equal "what a failed step leaves" out.log "$(find . -maxdepth 1 -name 'out*' -printf '%P')"
 echo "ok what is refused, and what a failure leaves"
 
-# The list. The loader says what is loaded, and each package's own list of files whose that is.
+# The list. The loader reports what is loaded, and each package's own list of files which package that is from.
 "$parts/libraries.sh" "$SSDPULSE_BINARY" "$SSDPULSE_BUILD" >libraries
 "$parts/sbom.py" "$version" abc 86400 libc6 <libraries >sbom.json
 listed=$(jq -r '.packages[].name' sbom.json)
@@ -83,7 +83,7 @@ jq -e --arg version "$version" '
 if "$parts/sbom.py" 1 abc 0 </dev/null >/dev/null 2>&1; then fail "an empty list is taken"; fi
 echo "ok $(wc -l <<<"$listed") packages in the list"
 
-# The check of what is taken from a host. Both symbols are of glibc 2.36.
+# The check of what is needed from a host. Both symbols are from glibc 2.36.
 mkdir host
 echo 'int arc4random(void); int pull(void) { return arc4random(); }' | cc -shared -fPIC -Wl,-soname,libpull.so -x c - -o host/libpull.so
 echo 'int pull(void); int main(void) { return pull(); }' | cc -x c - -o host/pull -Lhost -lpull

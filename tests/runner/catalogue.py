@@ -2,7 +2,7 @@
 """Which tests are there? Each level lists its tests; nothing is run here.
 
 A line "# KEY: VALUE" in a test file sets: `timeout` and `timeout-long` (seconds), `tier: long` (only in the long tier,
-or when named), `alone: REASON` (nothing else runs beside it).
+or when named), `alone: REASON` (nothing else runs at the same time).
 """
 import os
 import re
@@ -13,12 +13,12 @@ from pathlib import Path
 
 import sabotages
 
-# Levels in order. Those of one batch run side by side: the guest of `package` is one more beside those of `vm`.
+# Levels in order. Those of one batch run side by side: the guest of `package` is one more besides those of `vm`.
 BATCHES = (("static",), ("build",), ("unit",), ("kernel",), ("system",), ("package", "vm"), ("sanitize",), ("fuzz",), ("flash",),
            ("mutate",))
 LEVELS = tuple(level for batch in BATCHES for level in batch)
-# Daemons, their clients and guests mostly wait: beside these levels, whenever a CPU is idle, what `sanitize` needs is compiled,
-# and sabotages are tried that take nothing of the host.
+# Daemons, their clients and guests mostly wait: during these levels, whenever a CPU is idle, what `sanitize` needs is
+# compiled, and sabotages that need nothing from the host are tried.
 IDLE_LEVELS = ("system", "package", "vm")
 # How many tests of a batch run at once. Those of kernel, system and package mostly wait; the matrix has jobs of its own.
 JOBS = {"static": 2, "unit": 2, "sanitize": 2, "fuzz": 2, "kernel": 3, "system": 5, "package": 2, "flash": 1, "mutate": 2}
@@ -41,13 +41,13 @@ class Test:
 
 
 class Catalogue:
-    """`names`: what was asked for; everything if empty. `long`: the long tier."""
+    """`names`: what was requested; everything if empty. `long`: the long tier."""
 
     def __init__(self, root, names=(), long=False):
         self.root, self.names, self.long = Path(root), list(names), long
 
     def wants(self, name):
-        """Was this level or test asked for? A level also when only a test of it was."""
+        """Was this level or test requested? A level counts if any test of it was."""
         return not self.names or any(
             name == asked or name.startswith(asked + ".") or asked.startswith(name + ".") for asked in self.names)
 
@@ -55,7 +55,7 @@ class Catalogue:
         return name in self.names
 
     def builds(self, level):
-        """The builds that a level needs. clang compiles the sanitizers' build anyway, so its own is in the long tier."""
+        """The builds that a level needs. clang compiles the sanitizers' build anyway; its own is in the long tier."""
         if level == "build":
             return ["gcc", *(["clang"] if self.long or self.named("build.clang") else [])]
         if level == "sanitize":
@@ -64,7 +64,7 @@ class Catalogue:
         return {"fuzz": ["address"], "static": []}.get(level, ["gcc"])
 
     def build(self, kind):
-        """The test that builds it. Of a sanitizer's build only the tests that were named, if any were."""
+        """The test that builds it. If tests of a sanitizer's build were named, only those are built."""
         prefix = f"sanitize.{kind}."
         targets = [name.removeprefix(prefix) for name in self.names if name.startswith(prefix)]
         return Test(f"build.{kind}", ["tests/lib/build.sh", kind, *targets], 3600)
@@ -81,7 +81,7 @@ class Catalogue:
             return []
         label = [] if kind == "gcc" or self.long or any(n.startswith(prefix + ".") for n in self.names) else ["-L", kind]
         listing = subprocess.run(["ctest", "--test-dir", build, "-N", *label], text=True, capture_output=True, check=True)
-        # ThreadSanitizer of this age cannot live with the address randomisation of newer kernels.
+        # This version of ThreadSanitizer cannot cope with the address randomisation of newer kernels.
         return [Test(f"{prefix}.{name}",
                      ["setarch", "-R", "ctest", "--test-dir", str(build), "-V", "-R", f"^unit\\.{re.escape(name)}$"],
                      LONG_TIMEOUT if self.long else 600)
@@ -91,7 +91,7 @@ class Catalogue:
         return [test for kind in self.builds("sanitize") for test in self._unit(f"sanitize.{kind}", kind)]
 
     def _directory(self, level):
-        """The scripts tests/LEVEL/test_*. One that cannot be executed is an error, or nobody would miss it."""
+        """The scripts tests/LEVEL/test_*. One that is not executable is an error, or nobody would miss it."""
         found = []
         for path in sorted((self.root / "tests" / level).glob("test_*")):
             if path.suffix not in (".py", ".sh"):

@@ -2,9 +2,9 @@
 """How is one test run, and cleaned up after?
 
 A test is a command: exit code 0 passes, 77 skips (a failure unless tests/skips.txt names the test), others fail. It has
-a state directory of its own, SSDPULSE_TEST_STATE, and everything that hangs on that directory is removed when the test
-has ended, however it ended: processes that carry it in their environment, mounts and loop devices below it, and what
-its file `cleanup` says.
+a state directory of its own, SSDPULSE_TEST_STATE, and everything tied to that directory is removed when the test has
+ended, however it ended: processes that have it in their environment, and mounts and loop devices below it. The
+commands in its file `cleanup` are run.
 """
 import os
 import re
@@ -28,7 +28,7 @@ class Outcome:
 
 
 class Execution:
-    """One test under way. start(), then poll() until it gives an Outcome; stop() ends it early."""
+    """One running test. start(), then poll() until it gives an Outcome; stop() ends it early."""
 
     def __init__(self, test, work, skips):
         self.test, self._skips = test, skips
@@ -38,7 +38,7 @@ class Execution:
         self._began = self._deadline = 0
 
     def start(self, second_try=False, idle=False):
-        """`idle`: it gets the CPU time that nothing else wants, and so may take long."""
+        """`idle`: it gets only CPU time that nothing else uses, and so may take long."""
         self.state.mkdir(parents=True, exist_ok=True)
         environment = {**os.environ, **self.test.environment, "SSDPULSE_TEST_STATE": str(self.state),
                        "SSDPULSE_TEST_SECOND_TRY": "1" if second_try else ""}
@@ -86,7 +86,7 @@ class Execution:
 
 
 def _weigh_least(session):
-    """The scheduler may treat each session as a group (autogroup) with an equal share, however idle the group's tasks."""
+    """The scheduler may treat each session as a group (autogroup) with an equal share, whatever its tasks' priority."""
     try:
         Path(f"/proc/{session}/autogroup").write_text("19", "utf-8")
     except OSError:  # a kernel without such groups, or the session has ended
@@ -100,14 +100,14 @@ def read_skips(root):
 
 
 def excerpt(log):
-    """What says most about a failure first, then the end of the output."""
+    """The most telling lines of a failure first, then the end of the output."""
     lines = log.read_text("utf-8", errors="replace").splitlines()
     telling = [line for i, line in enumerate(lines) if any(TELLING.search(near) for near in lines[max(0, i - 2):i + 1])]
     return [*telling[:16], *(["..."] if telling else []), *lines[-20:]]
 
 
 def whole(log, lines=400, width=500):
-    """All output, but of more lines than this the first and the last, and of a line no more than its width."""
+    """All output, but of too many lines only the first and the last, and of each at most `width` characters."""
     text = [line[:width] for line in log.read_text("utf-8", errors="replace").splitlines()]
     if len(text) > lines:
         text[lines // 4:-(lines - lines // 4)] = [f"... {len(text) - lines} more lines in {log} ..."]
@@ -115,20 +115,20 @@ def whole(log, lines=400, width=500):
 
 
 def reason(outcome):
-    """What was wrong, in a line: the test's own words if it has said some."""
+    """What was wrong, in one line: the test's own words if there are any."""
     lines = outcome.log.read_text("utf-8", errors="replace").splitlines() if outcome.log else []
     told = next((line.strip() for line in lines if re.match(r" *FAIL\b", line)), "")
     return (told or outcome.reason)[:300]
 
 
 def tried_again(log):
-    """What a test says of parts that it tried again, where what failed was not ours: lines AGAIN."""
+    """What a test reports about parts that it retried because the failure was not ours: lines AGAIN."""
     lines = log.read_text("utf-8", errors="replace").splitlines()
     return [line.strip().removeprefix("AGAIN ")[:300] for line in lines if re.match(r" *AGAIN\b", line)][:8]
 
 
 def clean(state):
-    """Removes what a test has left."""
+    """Removes what a test has left behind."""
     if not state.is_dir():
         return
     _signal_marked(state, signal.SIGTERM)
@@ -141,7 +141,7 @@ def clean(state):
         time.sleep(0.1)
     _signal_marked(state, signal.SIGKILL)
     _detach_loops(state)
-    # The kernel writes blanks and the like as a backslash and three octal digits.
+    # The kernel writes spaces and the like as a backslash and three octal digits.
     mounts = [re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), line.split()[4])
               for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     for mount in reversed([mount for mount in mounts if mount.startswith(f"{state}/")]):
@@ -152,7 +152,7 @@ def clean(state):
 
 
 def _marked(state):
-    """The processes whose environment says that they belong to the test with this state directory."""
+    """The processes whose environment shows that they belong to the test with this state directory."""
     mark, found = f"SSDPULSE_TEST_STATE={state}".encode(), []
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The test command's runner: what was asked for, in which order, how many at a time, and what is printed of it.
+"""The test command's runner: which tests run, in which order, how many at a time, and what is printed about them.
 
-The CI tier is the same on every host: random choices take a fixed seed there, a fresh one in the long tier.
+The CI tier is the same on every host: random choices use a fixed seed there, and a fresh one in the long tier.
 """
 import argparse
 import fcntl
@@ -20,8 +20,8 @@ from parts import PARTS, missing
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build-tests"
 CI_SEED = 20261
-# The only second tries: a whole run of the CI tier looks at so many failures of these levels once more, with nothing
-# beside them. A test that was right only then is moody: the last lines name it, with what was wrong at first.
+# The only second tries: a whole run of the CI tier retries up to this many failures of these levels, with nothing else
+# running. A test that passes only then is moody: the last lines name it, with its first failure.
 SECOND_TRIES = 4
 TRIED_TWICE = {
     "kernel": "counts and times of real I/O, which other jobs of the host disturb",
@@ -30,7 +30,7 @@ TRIED_TWICE = {
     "vm": "emulated guests, which the host's other jobs and faults of the emulator hold up",
 }
 SLOWEST = 10
-# Of so many failed tests the output is printed whole once more at the end, as only that may be kept of CI's output.
+# Up to this many failed tests have their whole output printed again at the end, as CI may keep only the end.
 PRINTED_WHOLE = 8
 
 LEVEL_HELP = """
@@ -53,8 +53,8 @@ exit code: 0 all passed, 1 some failed, 2 wrong usage
 
 
 class Run:
-    """One call of the test command. Prints as it goes; `outcomes` holds the last outcome of each test, `again` what was
-    wrong with those that were tried twice."""
+    """One call of the test command. Prints as it goes; `outcomes` holds the last outcome of each test, `again` the
+    first failure of those that were tried twice."""
 
     def __init__(self, catalogue, arguments):
         self._catalogue, self._arguments = catalogue, arguments
@@ -62,7 +62,7 @@ class Run:
         self._tries = 0 if arguments.long or arguments.names or arguments.part else SECOND_TRIES
         self._running, self._built, self.outcomes, self.again = [], {}, {}, {}
         self._later, self._aside = None, None  # tests to be run aside, once they are known; the one that runs
-        self.spans = {}  # level -> when its first test began, and its last one ended, but for those that ran aside
+        self.spans = {}  # level -> when its first test began and its last one ended; not those run aside
 
     def stop(self):
         for execution in [*self._running, *([self._aside] if self._aside else [])]:
@@ -95,14 +95,14 @@ class Run:
             self._run(tests, self._arguments.jobs or JOBS.get(levels[0], 1), aside=idle)
 
     def _tests_aside(self):
-        """What later levels would do, in their order; they do the rest."""
+        """Tests of later levels that can run now, in their order; those levels run the rest."""
         wanted = [level for level in ("sanitize", "mutate") if self._catalogue.wants(level)]
         builds = dict.fromkeys(kind for level in wanted for kind in self._catalogue.builds(level) if kind not in self._built)
         tests = [self._catalogue.build(kind) for kind in builds]
         return tests + [test for test in self._catalogue.tests("mutate") if "mutate" in wanted and not test.alone]
 
     def _advance_aside(self, more):
-        """Sees whether the test that runs aside has ended. `more`: then the next one may start."""
+        """Checks whether the test that runs aside has ended. `more`: if so, the next one may start."""
         if self._aside and (outcome := self._aside.poll()):
             test, self._aside = self._aside.test, None
             if test.level == "build":
@@ -124,9 +124,9 @@ class Run:
         return self._built.get(kind, True)
 
     def _run(self, tests, jobs, aside=False):
-        """True if all passed. First those that may share the host, then those that want it alone, then second tries.
-        `aside`: what is for idle CPUs may run beside them, but for second tries."""
-        tests = sorted(tests, key=lambda test: -test.timeout)  # what may take longest first, so that nothing waits for it
+        """True if all passed. First those that may share the host, then those that need it alone, then second tries.
+        `aside`: work for idle CPUs may run alongside, except during second tries."""
+        tests = sorted(tests, key=lambda test: -test.timeout)  # longest first, so that nothing waits for it
         failed = self._several([test for test in tests if not test.alone], jobs, aside=aside)
         failed += self._several([test for test in tests if test.alone], 1, aside=aside)
         for test, outcome in failed:
@@ -142,7 +142,7 @@ class Run:
         return all(self.outcomes[test.name].verdict != "FAIL" for test in tests)
 
     def _several(self, tests, jobs, second_try=False, aside=False):
-        """Runs them, so many at a time; [(test, outcome)] of what failed, which is reported later, unless it is final."""
+        """Runs them, `jobs` at a time; [(test, outcome)] of failures, which are reported later unless final."""
         waiting, failed = list(tests), []
         while waiting or self._running:
             while waiting and len(self._running) < jobs:
@@ -186,7 +186,7 @@ def print_times(outcomes, spans, seconds):
 
 
 def print_failed(outcomes, failed):
-    """What the failed tests have said, the last one last."""
+    """The output of the failed tests, in order."""
     for name in failed[:PRINTED_WHOLE]:
         if outcomes[name].log:
             print(f"\n---- output of {name} ({outcomes[name].reason}):")

@@ -2,13 +2,13 @@
 """How is the long tier divided? Each part is one run of at most an hour: `tests/run.sh --long --part NAME`.
 
 A part is a list of levels and tests as the command line takes them, or of areas of sabotages (mutate.AREA). Together
-they hold every test of the long tier: `complete` says what is missing.
+they contain every test of the long tier: `missing` lists those that no part has.
 """
 
 PARTS = {
     "static": ["static", "build.gcc", "build.clang"],
     "unit": ["unit"],
-    "decisions": ["unit.comparison_coverage_test", "unit.audit_hosts_test"],  # of the unit tests, those that take longest here
+    "decisions": ["unit.comparison_coverage_test", "unit.audit_hosts_test"],  # the unit tests that take longest here
     "address": ["sanitize.address"],
     "thread": ["sanitize.thread"],
     "fuzz": ["fuzz"],

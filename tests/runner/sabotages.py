@@ -7,8 +7,8 @@ tests/mutations/AREA.txt is the table of an area: paragraphs of "key: value" lin
   kill          the test that must fail: unit.NAME, kernel.NAME, ... or a scenario of the matrix: vm SCENARIO KERNEL
   tier          ci, or long if left out
 
-The copy is an overlay in a mount namespace of its own: the tree and its builds appear at their own place, what is
-changed goes to memory, and all of it is gone with the process. So the build is incremental, and nothing is cleaned up.
+The copy is an overlay in a mount namespace of its own: the tree and its builds appear in their usual place, changes
+go to memory, and all of it disappears with the process. So the build is incremental, and nothing is cleaned up.
 Exit code: 0 killed; 1 survived, did not apply, or did not build.
 """
 import os
@@ -23,7 +23,7 @@ KEYS = ("name", "what", "tier", "file", "edit", "kill")
 FIRST_REASON = re.compile(r"FAIL: .*|^ +FAIL .*|^FAIL \S.*|\[  FAILED  \] \S+|[A-Za-z]*Error: .*|SIG[A-Z]+", re.M)
 # One failure is enough: a test that uses rig.Check ends at once, a unit test after the case that failed.
 ENDS_EARLY = {"SSDPULSE_TEST_FIRST_FAILURE_ENDS": "1", "GTEST_FAIL_FAST": "1"}
-# What a test needs to be rebuilt; a unit test is a target of its own, and the rest need all but those.
+# What must be rebuilt for a test; a unit test is its own target, and the rest need everything but those.
 EVERYTHING_BUT_UNIT_TESTS = ["daemon/all", "deploy/all", "tests/kernel/all", "tests/system/all", "tests/bench/all"]
 
 
@@ -64,7 +64,7 @@ def run(*command, **options):
 
 
 def enter_copy():
-    """From here on this process and its children see an overlay in the tree's place, and no process but themselves."""
+    """From here on this process and its children see an overlay in the tree's place, and no other processes."""
     if os.environ.get("SSDPULSE_SABOTAGE_COPY") != "1":
         os.environ["SSDPULSE_SABOTAGE_COPY"] = "1"
         os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child",
@@ -74,7 +74,7 @@ def enter_copy():
                     ["mkdir", memory / "upper", memory / "work"],
                     ["mount", "-t", "overlay", "ssdpulse-sabotage", "-o",
                      f"lowerdir={ROOT},upperdir={memory}/upper,workdir={memory}/work", ROOT],
-                    # The inner test command tidies up its own tests alone.
+                    # The inner test command cleans up only its own tests.
                     ["mount", "-t", "tmpfs", "ssdpulse-sabotage", ROOT / "build-tests/state"]):
         done = run(*command)
         if done.returncode != 0:
@@ -102,7 +102,7 @@ def build(kill):
         return run("true")
     targets = [kill.removeprefix("unit.")] if kill.startswith("unit.") else \
         ["ssdpulse"] if kill.startswith("vm ") else EVERYTHING_BUT_UNIT_TESTS
-    # A sabotage may leave something unused: what is only a warning must not save it.
+    # A sabotage may leave something unused: a mere warning must not save it.
     return run("tests/lib/build.sh", "gcc", *targets, env={**os.environ, "SSDPULSE_EXTRA_FLAGS": "-Wno-error"})
 
 
@@ -124,7 +124,7 @@ def judge(sabotage):
         print("\n".join(built.stdout.splitlines()[-30:]), f"\nFAIL: {sabotage.name} does not build")
         return 1
     command, log = killer(sabotage.kill)
-    # A scenario of the matrix gathers what its guest left after a failure.
+    # A scenario of the matrix collects what its guest left after a failure.
     done = run(*command, env={**os.environ, **({} if sabotage.kill.startswith("vm ") else ENDS_EARLY)})
     if done.returncode == 1:
         output = log.read_text("utf-8", errors="replace") if log and log.exists() else done.stdout

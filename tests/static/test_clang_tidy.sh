@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Does clang-tidy find anything of .clang-tidy's list in the daemon and the exporters? A file that was clean is looked
-# at again when it, any header or the list has changed.
+# Does clang-tidy find anything on .clang-tidy's list in the daemon and the exporters? A file that was clean is checked
+# again when it, any header or the list has changed.
 # tier: long
 # timeout: 1800
 set -euo pipefail
@@ -24,6 +24,6 @@ check() {
 }
 export version common
 export -f check
-# Only what is compiled by itself has a command to check it with: files that are compiled together have one for all of them.
+# Only files compiled by themselves have a command to check them with: files compiled together share one.
 jq -r '.[].file' build-tests/tidy/compile_commands.json | sed "s|^$PWD/||" | grep -E '^(daemon|exporters)/' | sort -u |
   xargs -r -P "$(nproc)" -I '{}' bash -c 'check "$@"' check '{}'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Is the dashboards' committed JSON what their source makes? The SDK is got by pip, exactly the file that
-# deploy/grafana/requirements.txt names, and kept between runs; nothing is installed into the system.
+# Is the dashboards' committed JSON what their source generates? pip fetches the SDK, exactly the file that
+# deploy/grafana/requirements.txt names, and it is kept between runs; nothing is installed into the system.
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

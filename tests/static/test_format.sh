@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Is all C and C++ formatted as clang-format 14 does it? Other versions differ, so a suite without 14 takes Debian 12's.
+# Is all C and C++ formatted as clang-format 14 does it? Other versions differ, so a suite without 14 uses Debian 12's.
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$SSDPULSE_SOURCE"

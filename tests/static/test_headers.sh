@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Does every header compile alone? That of a source file which includes it first, the build shows, and what precompiled
-# headers hide there, clang-tidy in the long tier. Those under bpf/kernel and *.bpf.h are for the BPF compiler and read by it
-# only.
+# Does every header compile alone? For a header that its source file includes first, the build shows it, and clang-tidy
+# in the long tier shows what precompiled headers hide there. Those under bpf/kernel and *.bpf.h are only for the BPF
+# compiler.
 # timeout: 1800
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$SSDPULSE_SOURCE"
 
 tests/lib/build.sh gcc generated >/dev/null
-# Every include path that any of our targets has: this test is about the headers, the build is about the targets.
+# Every include path that any of our targets has: this test checks the headers, the build checks the targets.
 mapfile -t paths < <(grep -ohE -- '-(I|isystem )[^ "]+' build-tests/gcc/compile_commands.json | sort -u |
   grep -vx -- '-isystem /usr/include' | tr ' ' '\n') # assembly has it; before g++'s own it hides stdlib.h
 

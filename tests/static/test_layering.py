@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does every include point the allowed way, and is every room in its namespace?
+"""Does every include point in an allowed direction, and is every room in its namespace?
 
-ROOMS says which room may include which; nothing may lead in a circle, and no room knows a sibling that is not listed.
-The table of rooms is printed. Third-party headers: each library has one room that may include it; a library that is not
-listed here is an error, so that whoever adds one decides where it lives. Tests may include anything.
+ROOMS lists which room may include which; there may be no cycles, and no room knows a sibling that is not listed.
+The table of rooms is printed. Third-party headers: each library has one room that may include it; a library that is
+not listed here is an error, so that whoever adds one decides where it belongs. Tests may include anything.
 """
 import collections
 import graphlib
@@ -64,13 +64,13 @@ ROOMS["daemon/runtime"] = [room for room in ROOMS if room == "bpf/abi" or not ro
 ROOMS["daemon/runtime"].remove("daemon/nvme_reader")
 ROOMS["daemon/simulation"] = ["daemon/analysis", "exporters/terminal", *BASE]
 ROOMS["daemon/commands"] = [*ROOMS["daemon/runtime"], "daemon/runtime", "daemon/simulation", "daemon/nvme_reader/process.h"]
-ROOMS["deploy/release"] = []  # what its libraries miss on hosts with an older glibc
+ROOMS["deploy/release"] = []  # what its libraries lack on hosts with an older glibc
 ROOMS["daemon"] = ["daemon/commands", *BASE]  # the table of commands
 
 # It may include everything, so it stays small.
 MOST_FILES_OF_RUNTIME = 14
 
-# A room's namespace is the name of its folder, but for these.
+# A room's namespace is the name of its folder, except for these.
 NAMESPACES = {
     "daemon/sources": "sources::sysfs",
     "daemon/sources/nvme/pages": "nvme",
@@ -144,7 +144,7 @@ def in_wrong_namespace(room, namespace):
 
 
 def find_circle():
-    """Rooms whose allowed arrows lead back to themselves, or None."""
+    """Rooms whose allowed includes lead back to themselves, or None."""
     arrows = {room: {there if there in ROOMS else room_of(there) for there in ROOMS[room]} for room in ROOMS}
     try:
         graphlib.TopologicalSorter(arrows).prepare()

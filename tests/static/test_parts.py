@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does each test of the long tier have a part? What has none is run by nobody but who names it."""
+"""Does each test of the long tier have a part? One without a part runs only when somebody names it."""
 import os
 import sys
 from pathlib import Path

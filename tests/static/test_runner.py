@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do the last lines of a run say what failed, and what was right at the second try only? Does what later levels need run beside
-guests, once, and nothing beside a second try?
+"""Do the last lines of a run say what failed, and what passed only at the second try? Does what later levels need run
+alongside guests, once, and nothing alongside a second try?
 
-Of CI's output perhaps only the end is kept. The tests of these runs are made up.
+CI may keep only the end of the output. The tests of these runs are made up.
 """
 import contextlib
 import io
@@ -36,7 +36,7 @@ def expect(what, true):
 
 
 class Catalogue:
-    """`scripts`: test -> what it does; a name that ends in ! is of one that is to be alone. The build of the sanitizers is a
+    """`scripts`: test -> what it does; a name ending in ! marks a test that runs alone. The sanitizers' build is a
     script, too."""
 
     def __init__(self, scripts):
@@ -93,7 +93,7 @@ def judge_others():
 
 
 def judge_what_runs_aside():
-    """The guests wait for it; a sabotage that takes the host for itself waits for its level."""
+    """The guests wait for it; a sabotage that needs the host for itself waits for its level."""
     said = main.WORK / "said"
     tell, heard = f"echo %s >>{said}", f"n=0; until grep -q %s {said}; do n=$((n + 1)); [ $n -lt 600 ] || exit 1; sleep 0.05; done"
     # Where the scheduler groups sessions, this one's group weighs least.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does each sabotage still apply? A row whose line is gone from the code breaks nothing, and so proves nothing.
 
-Only that it would change exactly one line, as the runner wants it; whether a test notices is for the level `mutate`.
+Only that it would change exactly one line, as the runner requires; the level `mutate` checks whether a test notices.
 """
 import os
 import subprocess
@@ -17,7 +17,7 @@ import sabotages  # noqa: E402
 
 
 def flaw(sabotage):
-    """In words; empty: none."""
+    """The flaw in words; empty if there is none."""
     file = ROOT / sabotage.file
     if not file.is_file():
         return f"there is no {sabotage.file}"
@@ -34,7 +34,7 @@ def flaw(sabotage):
 
 def changed_lines(before, after):
     before, after = before.splitlines(), after.splitlines()
-    if len(before) != len(after):  # a line was taken away, or made two
+    if len(before) != len(after):  # a line was removed or split in two
         return 1 if len(before) - len(after) in (1, -1) else 2
     return sum(old != new for old, new in zip(before, after))
 

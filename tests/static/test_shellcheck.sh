@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Does shellcheck find anything in our shell scripts? Scripts are known by their first line.
+# Does shellcheck find anything in our shell scripts? Scripts are recognised by their first line.
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$SSDPULSE_SOURCE"

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does every file say its licence in its first line (after a #! or #compdef line in its second), and bpf/ the one that the kernel's
-verifier is told? Exempt: data that cannot hold a comment, and documents.
+"""Does every file state its licence in its first line (or second, after a #! or #compdef line), and do those in bpf/
+state the one that the kernel's verifier is given? Exempt: data that cannot contain a comment, and documents.
 """
 import os
 import re
@@ -11,7 +11,7 @@ from fnmatch import fnmatch
 
 EXEMPT = ("*.md", "*.json", "*.png", "LICENSE*", "*.bin", "*.golden", "*.txt.gz", "tests/fixtures/*", ".gitignore", "deploy/debian/*")
 KERNEL = "BSD-2-Clause OR GPL-2.0-only"
-# The first that fits.
+# The first match applies.
 LICENCES = {
     "bpf/*.h": KERNEL,
     "bpf/*.c": KERNEL,
@@ -23,7 +23,7 @@ LICENCES = {
 
 
 def flaw(file):
-    """In words; empty: none."""
+    """The flaw in words; empty if there is none."""
     with open(file, encoding="utf-8", errors="replace") as text:
         lines = text.read(1000).splitlines()
     if not lines:

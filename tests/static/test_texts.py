@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does the project speak of itself alone, and do its pages hold together?
+"""Does the project mention only itself, and do the links between its pages work?
 
 No file names a path of one machine or the host of a package registry; each relative link of a Markdown file leads to a file;
 the README is short enough to be read.

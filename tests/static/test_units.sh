@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Are the systemd units well written, does each service stay below an exposure of 2.5 as systemd counts it, and does it
-# say what systemd does not count: no core files, file systems below /home not hidden from the daemon, and NVMe's class of
-# devices known before it is allowed, for reading?
+# Are the systemd units valid, does each service stay within an exposure of 2.5 as systemd counts it, and does it set
+# what systemd does not count: no core files, file systems below /home not hidden from the daemon, and NVMe's device
+# class known before it is allowed, for reading?
 set -euo pipefail
 shopt -s inherit_errexit
 cd "${SSDPULSE_SOURCE:-$(dirname "${BASH_SOURCE[0]}")/../..}"
@@ -12,7 +12,7 @@ source tests/lib/check.sh
 readonly MOST=25 # tenths
 units=$SSDPULSE_TEST_STATE
 cp deploy/systemd/*.service deploy/systemd/*.socket "$units"
-# Not installed here; what the drop-ins hold is for a later systemd, and its keys are looked at by eye.
+# The daemon is not installed here. The drop-ins are for a later systemd; their keys are checked by eye.
 sed -i 's,^\(ExecStart\|ExecReload\)=/usr/bin/ssdpulse,\1=/bin/true,' "$units"/*.service
 
 # says UNIT LINE...

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real Chromium, driven by Debian's selenium, and what it saw: requests, console, pixels."""
+"""A real Chromium, driven by Debian's selenium, and its record of requests, console messages and pixels."""
 import json
 import time
 from contextlib import contextmanager
@@ -23,14 +23,14 @@ class Browser:
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def text(self, selector):
-        """Of the first such element; empty if there is none. Read in one step: the page renews itself meanwhile."""
+        """The first such element's text, or nothing. Read in one step, as the page updates itself meanwhile."""
         return self.run("return document.querySelector(arguments[0])?.innerText ?? ''", selector)
 
     def run(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
 
     def wait(self, holds, seconds=15):
-        """Whether it comes true in time."""
+        """Waits for it to become true; returns the last result."""
         deadline = time.monotonic() + seconds
         while not (result := holds()) and time.monotonic() < deadline:
             time.sleep(0.1)
@@ -40,16 +40,16 @@ class Browser:
         webdriver.ActionChains(self.driver).send_keys(*keys).perform()
 
     def console(self):
-        """Messages since the last call, violations of the content security policy among them."""
+        """Messages since the last call, including violations of the content security policy."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requested(self):
-        """URLs since the last call, whatever asked for them."""
+        """URLs requested since the last call, whatever requested them."""
         messages = (json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance"))
         return [one["params"]["request"]["url"] for one in messages if one["method"] == "Network.requestWillBeSent"]
 
     def pixels(self, selector):
-        """(width, height, bytes of RGBA) of a canvas."""
+        """(width, height, RGBA bytes) of a canvas."""
         width, height, data = self.run(
             "const c = document.querySelector(arguments[0]);"
             "const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"

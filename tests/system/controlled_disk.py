@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A disk that is as slow as a test says, and changes when it says something else (tests/vm/lib/slow_disk.py)."""
+"""A disk that is as slow as a test tells it to be, and changes when told otherwise (tests/vm/lib/slow_disk.py)."""
 import json
 import subprocess
 import time
@@ -13,7 +13,7 @@ PLUGIN = Path(__file__).resolve().parents[1] / "vm/lib/slow_disk.py"
 
 @contextmanager
 def controlled_disk(state, settings, size=256 << 20, *options):
-    """(disk, tell): `tell(settings)` says how slow it is from now on. `options` are those of the plugin."""
+    """(disk, tell): `tell(settings)` sets how slow it is from now on. `options` are the plugin's."""
     control, mount = state / "control", state / "slow"
     mount.mkdir()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many clients at once, each of which asks again and again over a connection of its own; and what a scrape takes meanwhile."""
+"""Many clients at once, each asking again and again over its own connection. How long does a scrape take meanwhile?"""
 import selectors
 import socket
 import statistics
@@ -24,7 +24,7 @@ class Client:
         self.socket.send(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept-Encoding: gzip\r\n\r\n".encode("latin-1"))
 
     def answer(self):
-        """The status once the answer is whole; None before; "closed" where the other end went."""
+        """The status once the answer is complete; None before that; "closed" if the other end closed the connection."""
         try:
             data = self.socket.recv(1 << 18)
         except BlockingIOError:
@@ -50,7 +50,7 @@ class Client:
 
 
 def crowd(port, clients, every, seconds, path_of, addresses=1):
-    """(Counter of statuses, seconds that each answer took): `path_of(client number, question number)` is what is asked."""
+    """(Counter of statuses, seconds each answer took). Paths come from `path_of(client number, question number)`."""
     begin = time.monotonic()
     all_ = [Client(port, f"127.0.0.{1 + i % addresses}", begin + every * i / clients) for i in range(clients)]
     numbers = {client: i for i, client in enumerate(all_)}
@@ -89,7 +89,7 @@ def crowd(port, clients, every, seconds, path_of, addresses=1):
 
 
 class Scrapes:
-    """Scrapes once in a while, in a thread: how long each takes, and whether ticks are missed."""
+    """Scrapes regularly, in a thread: how long does each scrape take, and are ticks missed?"""
 
     def __init__(self, port, every=0.5):
         self._port, self._every, self._stop = port, every, threading.Event()

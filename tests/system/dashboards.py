@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What do dashboards, rules and alerts ask of a Prometheus, and what does it answer?
+"""What do dashboards, rules and alerts query from a Prometheus, and what does it answer?
 
-Expressions are asked as Grafana would ask them, with the variables filled in. Of an alert, which is silent as long as all
-is well, the series are asked for that it reads, those of its annotations included.
+Expressions are queried as Grafana would query them, with the variables filled in. An alert is silent while all is well,
+so the series that it reads are queried instead, including those of its annotations.
 """
 import json
 import re
@@ -16,11 +16,11 @@ OURS = re.compile(r"\b(?:ssdpulse|process)_\w+")
 SELECTOR = re.compile(r"(?<![\w:])(?:[a-z_]+:)?(?:ssdpulse_|process_|working_hours)[\w:]*(?:\{[^{}]*\})?|\bup\{[^{}]*\}")
 
 
-RECORDED = "overview"  # reads recorded series alone: a server without rules/fleet.yml has no answer
+RECORDED = "overview"  # reads only recorded series: a server without rules/fleet.yml has no answer
 
 
 def panels(source, recorded=False):
-    """(where, expression, which kind of histogram it needs) of every panel and annotation."""
+    """(where, expression, kind of histogram needed) for every panel and annotation."""
     for file in sorted((source / "deploy/grafana/dashboards").glob("*.json")):
         if (file.stem == RECORDED) != recorded:
             continue
@@ -35,7 +35,7 @@ def panels(source, recorded=False):
 
 
 def red(source, name, title):
-    """An expression that is 1 while this panel with one value is red, else 0."""
+    """An expression that is 1 while this single-value panel is red, else 0."""
     dashboard = json.loads((source / f"deploy/grafana/dashboards/{name}.json").read_text())
     [panel] = [one for one in dashboard["panels"] if one["title"] == title]
     limit = panel["fieldConfig"]["defaults"]["thresholds"]["steps"][-1]["value"]
@@ -43,7 +43,7 @@ def red(source, name, title):
 
 
 def rules(source, form):
-    """(where, expression) of every recording rule, and of every series that an alert reads."""
+    """(where, expression) for every recording rule, and for every series that an alert reads."""
     for name in (f"latency_{form}.yml", "recording.yml", "alerts.yml"):
         for group in yaml.safe_load((source / "deploy/prometheus/rules" / name).read_text())["groups"]:
             for rule in group["rules"]:
@@ -61,7 +61,7 @@ def filled(expression, **variables):
 
 
 def ask(server, path, expression, **parameters):
-    """How many series answer, or what the server says against the question."""
+    """How many series are returned, or the server's error message."""
     try:
         return len(server.ask(path, query=expression, **parameters)["result"])
     except urllib.error.HTTPError as error:
@@ -69,10 +69,10 @@ def ask(server, path, expression, **parameters):
 
 
 def family(name):
-    """Its histogram's name, if it is a series of one."""
+    """The name of the histogram that a series belongs to, or the name itself."""
     return re.sub(r"_(bucket|count|sum)$", "", name)
 
 
 def names(expression):
-    """The metrics of ours that are named."""
+    """The metrics of ours that occur in the expression."""
     return {family(name) for name in OURS.findall(expression)}

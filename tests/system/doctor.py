@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ssdpulse doctor`, asked for JSON."""
+"""`ssdpulse doctor` with JSON output."""
 import json
 import subprocess
 import time
@@ -10,8 +10,8 @@ SEVERAL = ("sources", "device-places")
 
 
 def doctor(*arguments, prefix=()):
-    """(exit status, {(id, device): finding that is not well}). `prefix`: the command that runs it. SEVERAL may be said of
-    one device, or of the host: what was found is part of their keys."""
+    """(exit status, {(id, device): finding that is not ok}). `prefix`: the command that runs it. There may be several
+    findings of the kinds SEVERAL for one device or for the host: so their keys include what was found."""
     done = subprocess.run([*prefix, rig.BINARY, "doctor", "--json", *map(str, arguments)], text=True,
                           capture_output=True, timeout=20, check=False)
     found = {}
@@ -23,7 +23,7 @@ def doctor(*arguments, prefix=()):
 
 
 def until(wanted, *arguments, seconds=40):
-    """The last answer, as soon as `wanted` holds of it."""
+    """Repeats until `wanted` holds for the answer, or time is up; returns the last answer."""
     deadline = time.monotonic() + seconds
     while True:
         code, found = doctor(*arguments)

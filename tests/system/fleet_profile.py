@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is left of a series in the fleet profile, by the words of deploy/docs/fleet.md.
+"""What is left of a series in the fleet profile, according to deploy/docs/fleet.md?
 
-Shares nothing with the program's own table: tests hold its pages, and the cases of the alerts, against this one.
+Shares nothing with the program's own table: tests compare its pages, and the alerts' cases, with this one.
 """
 WHOLE = {"ssdpulse_" + name for name in (
     "device_info", "device_size_bytes", "nvme_info", "nvme_namespace_info", "nvme_critical_warning", "nvme_endurance_group_warning",
@@ -20,8 +20,8 @@ ONLY = {"ssdpulse_write_amplification_lower_ratio": ("window", ("1h", "24h")),
         "ssdpulse_audit_finding_info": ("verdict", ("danger",))}
 NO_SPIKE_CAUSE = {"ssdpulse_latency_spikes_total", "ssdpulse_latency_excess_seconds_total"}
 IO_ERRORS = ("io", "timeout", "transport", "target", "offline", "protection", "nospace")
-CLASSIC_EXPONENTS = (-11, -9, -7, -6, -5, -3)  # of the bounds in seconds, powers of two
-STATES = {"ssdpulse_nvme_critical_warning", "ssdpulse_nvme_endurance_group_warning"}  # left out while 0
+CLASSIC_EXPONENTS = (-11, -9, -7, -6, -5, -3)  # the bounds in seconds, as powers of two
+STATES = {"ssdpulse_nvme_critical_warning", "ssdpulse_nvme_endurance_group_warning"}  # omitted while 0
 
 
 def _spike(labels):
@@ -53,7 +53,7 @@ SPECIAL = {"ssdpulse_latency_spike_seconds_total": _spike, "ssdpulse_latency_spi
 
 
 def reduced(family, labels, of_daemon=False):
-    """Its labels in the profile; None: it is left out. `of_daemon`: what the daemon says of itself is all there."""
+    """Its labels in the profile; None if it is omitted. `of_daemon`: a metric about the daemon itself is kept whole."""
     labels = dict(labels)
     if family in SPECIAL:
         return SPECIAL[family](labels)

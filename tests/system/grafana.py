@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real Grafana with the project's own provisioning files; whoever has one says so by SSDPULSE_GRAFANA (its home).
-
-No Debian suite has Grafana. Of what is shipped only two addresses are changed: Prometheus' and the dashboards' directory.
+"""A real Grafana with the project's own provisioning files. Set SSDPULSE_GRAFANA to its home directory if you have one:
+no Debian suite has Grafana. Only two addresses in the shipped files are changed: Prometheus' and the dashboards'
+directory.
 """
 import json
 import os
@@ -17,7 +17,7 @@ SHIPPED = SOURCE / "deploy/grafana"
 
 
 def home():
-    """None where there is no Grafana."""
+    """None if there is no Grafana."""
     given = os.environ.get("SSDPULSE_GRAFANA")
     return Path(given) if given else None
 
@@ -33,14 +33,14 @@ class Server:
             return json.load(answer)
 
     def complaints(self):
-        """About what is shipped: it also looks for kinds of files of which there are none."""
+        """Errors about the shipped files: Grafana also looks for kinds of files that we do not ship."""
         return [line for line in self.log.read_text().splitlines()
                 if "level=error" in line and ("provisioning.d" in line or "ssdpulse.yaml" in line)]
 
 
 @contextmanager
 def server(state, prometheus_port):
-    """Anybody may look, and nothing is asked of anybody outside."""
+    """Anonymous users have full access, and no outside service is contacted."""
     provisioning, data = state / "provisioning", state / "grafana"
     shutil.copytree(SHIPPED / "provisioning", provisioning)
     for file, old, new in (("datasources", "http://localhost:9090", f"http://127.0.0.1:{prometheus_port}"),

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is painted on the page's heatmap, read back from its pixels."""
+"""What is painted on the page's heatmap? Read back from its pixels."""
 
-LEFT, RIGHT, TOP, BOTTOM = 58, 8, 6, 20  # of a chart: where its axes are
+LEFT, RIGHT, TOP, BOTTOM = 58, 8, 6, 20  # margins of a chart: its axes are there
 CIVIDIS = ("00224e", "123570", "3b496c", "575d6d", "707173", "8a8678", "a59c74", "c3b369", "e1cc55", "fee838")
 
 
 def palette():
-    """Every colour that stands for a count."""
+    """Every colour that represents a count."""
     anchors = [tuple(int(one[i:i + 2], 16) for i in (0, 2, 4)) for one in CIVIDIS]
     return [tuple(a + (b - a) * step / 40 for a, b in zip(low, high)) for low, high in zip(anchors, anchors[1:])
             for step in range(41)]
 
 
 def painted(chrome):
-    """{(time, latency)} of the pixels of the heatmap that stand for I/Os."""
+    """{(time, latency)} of the heatmap's pixels that represent I/Os."""
     begin, until, low, high = chrome.run(
         "const d = document.querySelector('#heatmap').dataset; return [d.from, d.until, d.low, d.high].map(Number)")
     width, height, data = chrome.pixels("#heatmap canvas")
@@ -38,7 +38,7 @@ def painted(chrome):
 
 
 def shares(chrome, begin, end, colour):
-    """How much of the heatmap between two times, as a share of its pixels, has this colour: "rgb" in hexadecimal."""
+    """The share of the heatmap's pixels between two times that have this colour: "rgb" in hexadecimal."""
     from_, until = chrome.run("const d = document.querySelector('#heatmap').dataset; return [d.from, d.until].map(Number)")
     width, height, data = chrome.pixels("#heatmap canvas")
     wanted = tuple(int(colour[i:i + 2], 16) for i in (0, 2, 4))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// ssdpulse_history_writer DIRECTORY [MINUTES]: writes a history as fast as the disk takes it, and is made to be killed.
-// A minute follows the other at once. Lines on stdout, each in one write:
-//   found M N     at the start: the newest minute on disk and what the saved state says; 0 0 where there is none
+// ssdpulse_history_writer DIRECTORY [MINUTES]: writes a history as fast as the disk accepts it, and is meant to be
+// killed. Each minute follows the one before at once. Lines on stdout, each in one write:
+//   found M N     at the start: the newest minute on disk and the content of the saved state; 0 0 if there is none
 //   committed M   that minute is on the disk
 //   down REASON   / up
-// The minute M has one row of each of three drives and of two devices, whose values follow from M: see
+// Minute M has one row for each of three drives and of two devices, whose values are derived from M: see
 // test_history_kill.py.
 #include <unistd.h>
 
@@ -68,7 +68,7 @@ Batch batch_of(std::int64_t minute) {
   return batch;
 }
 
-/// What was there before us; the minute to go on with.
+/// Finds what an earlier run has written; returns the minute to continue with.
 std::int64_t find(History& history) {
   while (true) {
     const auto recalled = history.recall(drive(0), Minute{}).get();
@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
     say("usage: ssdpulse_history_writer DIRECTORY [MINUTES]");
     return 2;
   }
-  const auto now = std::make_shared<std::atomic<std::int64_t>>(kFirst + 1'000'000);  // after all that may be there
+  const auto now = std::make_shared<std::atomic<std::int64_t>>(kFirst + 1'000'000);  // after all that may be stored
   Options options;
   options.directory = argv[1];
   options.limits.retention = std::chrono::hours(3650 * 24);

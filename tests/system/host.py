@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What does the kernel say of a process: memory, descriptors, privileges, and what it left behind?"""
+"""What does the kernel report about a process: memory, descriptors, privileges, and what it left behind?"""
 import json
 import re
 import subprocess
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def status(pid, field):
-    """A field of /proc/PID/status, in words."""
+    """A field of /proc/PID/status, as text."""
     text = Path(f"/proc/{pid}/status").read_text()
     return re.search(rf"^{field}:\s*(.*)$", text, re.M)[1]
 
@@ -26,7 +26,7 @@ def open_fds(pid):
 def bpf_of(pid):
     """{(kind, id)} of the BPF programs, maps and links that the process holds."""
     held = set()
-    with suppress(OSError):  # the process is gone, or not ours to look into
+    with suppress(OSError):  # the process is gone, or we may not look into it
         for file in Path(f"/proc/{pid}/fdinfo").iterdir():
             with suppress(FileNotFoundError):  # closed since the listing
                 for kind, number in re.findall(r"^(prog|map|link)_id:\s*(\d+)$", file.read_text(), re.M):
@@ -35,17 +35,17 @@ def bpf_of(pid):
 
 
 def bpf_all():
-    """Those that the kernel has."""
+    """The BPF objects that exist in the kernel."""
     present = set()
     for kind in ("prog", "map", "link"):
         done = subprocess.run(["bpftool", "--json", kind, "show"], capture_output=True, text=True, check=False)
-        # An object that goes away during the listing is an error for bpftool; what it listed is good.
+        # An object that disappears during the listing is an error for bpftool, but the list is good.
         present |= {(kind, one["id"]) for one in json.loads(done.stdout or "[]") if "id" in one}
     return present
 
 
 def bpf_left(candidates, seconds=3):
-    """Which of these are still in the kernel? It takes them away some time after the last user has gone."""
+    """Which of these are still in the kernel? It removes them some time after their last user has gone."""
     deadline = time.monotonic() + seconds
     while True:
         left = candidates & bpf_all()
@@ -59,6 +59,6 @@ def bpf_held_by_anybody():
 
 
 def listening(port):
-    """Does anybody listen on this TCP port?"""
+    """Is anything listening on this TCP port?"""
     sockets = Path("/proc/net/tcp").read_text() + Path("/proc/net/tcp6").read_text()
     return any(int(match[1], 16) == port for match in re.finditer(r":([0-9A-F]{4}) [0-9A-F]+:0000 0A ", sockets))

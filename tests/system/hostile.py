@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that mean no good, each in a process of its own that yields to the daemon, as if it were on another host."""
+"""Malicious clients, each in a process of its own that yields to the daemon, as if it were on another host."""
 import multiprocessing
 import os
 import random
@@ -14,9 +14,9 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
-# What a request that was tampered with may be told: never an internal error.
+# Permitted answers to a mangled request: never an internal error.
 ANSWERS = {100, 200, 304, 400, 401, 404, 405, 411, 413, 414, 421, 431, 501, 503, 505}
-CLIENT_HELLO = bytes.fromhex("16030100f5010000f10303")  # the beginning of one
+CLIENT_HELLO = bytes.fromhex("16030100f5010000f10303")  # only its beginning
 
 
 def _connect(port, timeout=10):
@@ -30,9 +30,9 @@ def _secure(plain):
 
 
 def slow_loris(port, tls, count, seconds, out, handshakes=100):
-    """So many connections that send a byte now and then and never end a request; each that is cut comes again.
+    """`count` connections that send a byte now and then and never finish a request; each one that is cut comes back.
 
-    With TLS most of them stop within their handshake, and some after it.
+    With TLS, most of them stop during their handshake, and some after it.
     """
     selector, opened, cut, most = selectors.DefaultSelector(), 0, 0, 0
 
@@ -76,7 +76,7 @@ def slow_loris(port, tls, count, seconds, out, handshakes=100):
 
 
 def unread(port, count, seconds, out):
-    """So many connections that ask for page after page and take none; each that is cut comes again."""
+    """`count` connections that request page after page and read none; each one that is cut comes back."""
     asked = b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n" * 100
     resets, held, cut, most = select.poll(), {}, 0, 0
     end = time.monotonic() + seconds
@@ -100,13 +100,13 @@ def unread(port, count, seconds, out):
 
 
 def kernel_memory_of_sockets():
-    """Of TCP, in bytes, of the whole host."""
+    """Kernel memory of all TCP sockets of the host, in bytes."""
     text = Path("/proc/net/sockstat").read_text()
     return int(re.search(r"^TCP: .* mem (\d+)", text, re.M)[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def huge_header(port, tls, megabytes, out):
-    """One header that does not end."""
+    """A single header that does not end."""
     client = _connect(port)
     client = _secure(client) if tls else client
     sent, answer = 0, b""
@@ -122,7 +122,7 @@ def huge_header(port, tls, megabytes, out):
 
 
 def garbage(port, tls, count, seed, out):
-    """Random bytes, beneath TLS as well as within it."""
+    """Random bytes, below TLS as well as inside it."""
     rng, ends = random.Random(seed), Counter()
     for i in range(count):
         try:
@@ -176,7 +176,7 @@ def mutate(rng):
 
 
 def fuzz(port, tls, seconds, seed, out):
-    """Requests that were tampered with. Complains of any answer that is none of HTTP, or tells of an internal error."""
+    """Mangled requests. Complains about any answer that reports an internal error or has an unexpected status."""
     rng, statuses, requests, wrong = random.Random(seed), Counter(), 0, []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -207,10 +207,10 @@ def fuzz(port, tls, seconds, seed, out):
 
 
 class Attack:
-    """A process that calls `function` after begin(). said() is the next thing that the function has put into its queue.
+    """A process that calls `function` after begin(). said() returns the next item that the function put into its queue.
 
-    It is a fork, so this process must have no other thread: a lock that one holds just then (OpenSSL has some) is never
-    released in the child.
+    It is a fork, so this process must have no other thread: a lock that a thread holds at that moment (OpenSSL has
+    some) is never released in the child.
     """
 
     def __init__(self, function, *arguments):
@@ -230,7 +230,7 @@ class Attack:
         self._go.set()
 
     def wait(self, seconds=240):
-        """An error unless the function has returned in time. Each gets some seconds, in the long tier up to 150."""
+        """Raises an error unless the function returns in time. Each takes a few seconds, in the long tier up to 150."""
         self._process.join(seconds)
         if self._process.exitcode != 0:
             raise RuntimeError(f"the attack is not over after {seconds} s" if self._process.exitcode is None else

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process that reads NVMe logs, as its clients know it: how it is started, asked, and found to have ended."""
+"""The process that reads NVMe logs, as seen by its clients: start it, ask it, and check whether it has ended."""
 import os
 import socket
 import struct
@@ -36,13 +36,13 @@ def ended(*pids):
 
 
 def start(binary, theirs, prefix=()):
-    """The reader with its end of a socket, and a descriptor that it should not keep."""
+    """Starts the reader with its end of a socket, and with a descriptor that it should not keep."""
     stray = os.open("/dev/null", os.O_RDONLY)
     os.set_inheritable(stray, True)
     pid = os.fork()
     if pid == 0:
         os.dup2(theirs.fileno(), 3)
-        os.set_inheritable(3, True)  # it may have been this one already
+        os.set_inheritable(3, True)  # the socket may have been descriptor 3 already
         command = [*prefix, str(binary), "nvme-reader"]
         os.execvp(command[0], command)
     os.close(stray)
@@ -57,10 +57,10 @@ class Client:
     def __init__(self, connection):
         self.socket = connection
         self.socket.settimeout(20)
-        self.version = 0  # the reader's, once it has said something
+        self.version = 0  # the reader's, once it has answered
 
     def ask(self, kind, number=1, nsid=0, page=0, version=None):
-        """(result, bytes) of the answer to it."""
+        """(result, bytes) of the answer to this request."""
         if version is None and not self.version:
             self.ask(kind, number, nsid, page, 0)
         version = self.version if version is None else version

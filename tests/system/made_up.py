@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A made-up /metrics page with every family of the contract, for what this host's hardware cannot show.
+"""A made-up /metrics page with every family of the contract, for what this host's hardware cannot produce.
 
-Its tables are independent of the program (test_metric_list compares the two), but for the fields of log pages. Counters and
-histograms grow with time; gauges have values at which every finding of a dashboard is present.
+Its tables are independent of the program (test_metric_list compares the two), except for the log page fields. Counters
+and histograms grow with time; gauges have values at which every finding of a dashboard is present.
 """
 import itertools
 import threading
@@ -138,7 +138,7 @@ GAUGES = {
 
 
 def log_fields(metrics):
-    """({counter: labels}, {gauge: labels}) of the drives' log pages, of `ssdpulse metrics --json`."""
+    """({counter: labels}, {gauge: labels}) of the fields of the drives' log pages, from `ssdpulse metrics --json`."""
     kinds = {"counter": {}, "gauge": {}}
     for metric in metrics:
         if metric["topic"].endswith("log pages"):
@@ -148,7 +148,7 @@ def log_fields(metrics):
 
 
 def series(labels):
-    """Every combination of `name=value,value ...`, as text; ` | ` separates sets of labels."""
+    """Every combination of `name=value,value ...`, as text; ` | ` separates label sets."""
     for words in labels.split(" | "):
         names = [word.split("=", 1) for word in words.split()]
         for values in itertools.product(*(value.split(",") for _, value in names)):
@@ -175,7 +175,7 @@ def page(metrics, age):
 
 @contextmanager
 def server():
-    """Serves the page on a port of its own, which is the value."""
+    """Serves the page on a free port; yields the port."""
     begin, metrics = time.time() - 1000, metric_list.metrics()
 
     class Handler(BaseHTTPRequestHandler):

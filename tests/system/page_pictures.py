@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Takes the pictures of the page in README and docs, by hand and as root: page_pictures.py DIRECTORY [SECONDS].
+"""Takes the pictures of the page for README and docs; run by hand, as root: page_pictures.py DIRECTORY [SECONDS].
 
-A database's disk is read and written, a second one is under load, a third idle. After SECONDS (240 unless told, as much as
-the drive's picture shows) an fstrim stalls the reads of the first. All is real but the disk's slowness: it is a loop device
-over a program that lets no read pass a trim (controlled_disk.py). Wants SSDPULSE_BUILD, and Debian's own python3.
+A database's disk is read and written, a second one is under load, a third is idle. After SECONDS (default: 240, which
+the drive's picture shows) an fstrim stalls the reads of the first. Only the disk's slowness is artificial: it is a loop
+device over a program that lets no read pass a trim (controlled_disk.py). Needs SSDPULSE_BUILD and Debian's python3.
 """
 import base64
 import os
@@ -23,17 +23,17 @@ from controlled_disk import controlled_disk
 from lib import cgroups, rig
 
 HEIGHT = 1400
-WIDTHS = {"overview": 1480, "device": 1180}  # so that no column of the overview is out of sight
-MOST_BYTES = 150_000  # of a picture
+WIDTHS = {"overview": 1480, "device": 1180}  # wide enough to show every column of the overview
+MOST_BYTES = 150_000  # of one picture
 # Most commands are quick, some take longer, as on any drive.
 HEALTHY = {"read": 0.0006, "write": 0.0004, "flush": 0.002, "trim": 0.45, "reads_wait_for_trim": True,
            "added": [{"kind": "read", "seconds": 0.0008, "share": 0.3}, {"kind": "read", "seconds": 0.003, "share": 0.04},
                      {"kind": "write", "seconds": 0.001, "share": 0.2}]}
-MOUNT = Path("/mnt/database")  # in a mount namespace of this script alone
+MOUNT = Path("/mnt/database")  # in this script's own mount namespace
 
 
 def chunks(data):
-    """(name, bytes) of a PNG."""
+    """(name, bytes) of each chunk of a PNG."""
     at = 8
     while at < len(data):
         size, name = struct.unpack(">I4s", data[at:at + 8])
@@ -42,7 +42,7 @@ def chunks(data):
 
 
 def rows(data, width):
-    """Of a PNG of red, green and blue, their filters undone."""
+    """The rows of an RGB PNG, with their filters undone."""
     pixels, stride = zlib.decompress(b"".join(part for name, part in chunks(data) if name == b"IDAT")), 3 * width
     prior = bytearray(stride)
     for start in range(0, len(pixels), stride + 1):
@@ -58,7 +58,7 @@ def rows(data, width):
 
 
 def with_palette(data):
-    """The same PNG with its 256 most frequent colours, a third as large: others become the nearest of them."""
+    """The same PNG with its 256 most frequent colours, a third of the size: other colours become the nearest ones."""
     width, height, depth, kind = struct.unpack(">IIBB", data[16:26])
     if (depth, kind) != (8, 2):
         raise ValueError("not a PNG of red, green and blue")
@@ -94,7 +94,7 @@ def write(directory, name, data):
 
 @contextmanager
 def file_system(disk):
-    """ext4 in small groups: it sends a trim for the free space of each, and a large drive has thousands."""
+    """ext4 with small groups: it sends one trim per group for its free space, and a large drive has thousands."""
     rig.run("mkfs.ext4", "-q", "-F", "-g", "8192", "-N", "512", "-E", "nodiscard,lazy_itable_init=0", disk.path)
     rig.run("mount", "-t", "tmpfs", "ssdpulse-pictures", "/mnt")
     MOUNT.mkdir()
@@ -155,7 +155,7 @@ def take(state, before):
 def main():
     if len(sys.argv) not in (2, 3) or os.geteuid() != 0:
         sys.exit(__doc__)
-    if "SSDPULSE_PICTURES" not in os.environ:  # a mount namespace of our own
+    if "SSDPULSE_PICTURES" not in os.environ:  # run again in a mount namespace of our own
         os.environ["SSDPULSE_PICTURES"] = "1"
         os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, *sys.argv])
     directory = Path(sys.argv[1])

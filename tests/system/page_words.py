@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers as the page writes them, by rules of their own."""
+"""Numbers as the page writes them, by independent rules."""
 from decimal import ROUND_HALF_UP, Decimal
 
 
 def rounded(value, digits):
-    """A half is rounded up, as in a browser."""
+    """Halves are rounded up, as in a browser."""
     return str(Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
 
 
 def short(value):
-    """Three digits at most and no zeroes at the end."""
+    """At most three digits, and no trailing zeroes."""
     text = rounded(value, 0 if value >= 100 else 1 if value >= 10 else 2)
     return text.rstrip("0").rstrip(".") if "." in text else text
 

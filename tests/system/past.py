@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a past into the history of a daemon that does not run, by the layout that its files document.
+"""Writes a past into the history of a daemon that is not running, in the layout that the history's files document.
 
-Shares no code with the daemon: numbers are packed here as daemon/history/load_codec.h says.
+Shares no code with the daemon: numbers are packed here as described in daemon/history/load_codec.h.
 """
 import sqlite3
 
@@ -11,7 +11,7 @@ READ_TOTAL, WRITE_TOTAL, READ_DEVICE_NONE, READ_QUEUE = 0, 1, 2, 10  # latencies
 
 
 def word(seconds):
-    """The bucket in which so long an I/O ends."""
+    """The bucket of an I/O that takes this long."""
     bound = 1
     while 2 ** ((bound - 161) / 8) < seconds:
         bound += 1
@@ -32,7 +32,7 @@ def number(value):
 
 
 def masked(entries, pack):
-    """{place: value}: a mask of the places, and the values in their order."""
+    """{place: value}: a mask of the places, then the values in order."""
     return number(sum(1 << place for place in entries)) + b"".join(pack(entries[place]) for place in sorted(entries))
 
 
@@ -59,7 +59,7 @@ def tenants(rows):
 
 
 def latencies(blob):
-    """{place: {word: I/Os}} of the bytes of a load; and the milliseconds measured."""
+    """({place: {word: I/Os}}, milliseconds measured) from the bytes of a load."""
     values, value, shift = [], 0, 0
     for byte in blob:
         value |= (byte & 0x7F) << shift
@@ -91,7 +91,7 @@ def latencies(blob):
 
 
 def minutes_between(file, device, begin, end):
-    """What latencies() says of each minute of a history that somebody else may be writing."""
+    """What latencies() returns for each minute of a history that another process may be writing."""
     connection = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
     try:
         rows = connection.execute(
@@ -103,7 +103,7 @@ def minutes_between(file, device, begin, end):
 
 
 class Past:
-    """The file of a history, with the device that it knows under this name."""
+    """The file of a history, and the device that it has under this name."""
 
     def __init__(self, file, device):
         self._connection = sqlite3.connect(file, isolation_level=None)
@@ -142,13 +142,13 @@ class Past:
                      int(hours_to) // MINUTE)
 
     def drive(self):
-        """The drive that this device is a namespace of, as the ledger names it."""
+        """The drive that this device is a namespace of, as named in the ledger."""
         serial, model = self._connection.execute("SELECT serial, model FROM device WHERE id = ?", (self._id,)).fetchone()
         self.execute("INSERT INTO drive (nqn, serial, model, firmware, last_minute, state) VALUES ('', ?, ?, '', ?, NULL)", serial, model, 2**31)
         return self._connection.execute("SELECT max(id) FROM drive").fetchone()[0]
 
     def drive_minute(self, drive, at, host, media, used, spare, celsius):  # pylint: disable=too-many-arguments
-        """`host`: units of 512,000 bytes, `media`: bytes; written since the drive was new."""
+        """`host` in units of 512,000 bytes, `media` in bytes: totals over the drive's life."""
         self.execute("INSERT INTO drive_minute VALUES (?, ?, 1, 'ocp', ?, 512000, 1, NULL, ?, 1, 0, ?, ?, ?, NULL, NULL, NULL, NULL, 0)",
                      int(at) // MINUTE, drive, host.to_bytes(16, "big"), media.to_bytes(16, "big"), used, spare, celsius)
 
@@ -161,14 +161,14 @@ class Past:
                      trigger, length)
 
     def seconds(self, begin, columns, excess):
-        """`columns`: (number of a snapshot, its end, bytes of the column) of one second each, as daemon/live/column.cpp packs them."""
+        """`columns`: (number of a snapshot, its end, bytes), one second each, packed as in daemon/live/column.cpp."""
         blob = b"".join(number(one) + number(int(end * 1000)) + number(1000) + number(len(column)) + column for one, end, column in columns)
         self.execute("INSERT INTO spike_seconds (begin_ms, end_ms, device, excess_seconds, seconds) VALUES (?, ?, ?, ?, ?)",
                      int(begin * 1000), int(columns[-1][1] * 1000), self._device, excess, blob)
 
 
 def column(words):
-    """Of a second with these reads alone: {word: I/Os}; its quantiles are those of the slowest."""
+    """A second with only these reads: {word: I/Os}; all its quantiles are those of the slowest."""
     ios, most = sum(words.values()), max(words)
     tail = number(ios) + number(most) * 3
     return (number(1) + number(0) * 3 + number(0) * 4 +  # reads alone; errors, losses, bursts; spikes

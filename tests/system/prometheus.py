@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real Prometheus servers, got and started by tests/lib, and asked from Python."""
+"""Real Prometheus servers, obtained and started by tests/lib, and queried from Python."""
 import json
 import os
 import re
@@ -16,7 +16,7 @@ SUITES = ("bookworm", "trixie", "sid")  # Prometheus 2.42, 2.53 and 3.5
 
 
 def _shell(state, script, *arguments):
-    """A bash with tests/lib at hand; its output can be read while it runs."""
+    """A bash with tests/lib loaded; its output can be read while it runs."""
     environment = {**os.environ, "SSDPULSE_TEST_STATE": str(state)}
     return subprocess.Popen(["bash", "-c", f'set -euo pipefail; cd "$1"; shift; {script}', "-", SHELL,
                              *map(str, arguments)],
@@ -24,7 +24,7 @@ def _shell(state, script, *arguments):
 
 
 def fetch(state, suite, *packages):
-    """Where the packages of this suite are unpacked; kept between runs."""
+    """Where this suite's packages are unpacked; kept between runs."""
     cache = Path(os.environ.get("SSDPULSE_TEST_CACHE") or Path.home() / ".cache/ssdpulse")
     directory = cache / f"prometheus-{suite}"
     process = _shell(state, 'source ./debian_suite.sh; fetch_from_suite "$@"', suite, *packages, directory)
@@ -36,7 +36,7 @@ def fetch(state, suite, *packages):
 
 
 def promtool(state, suite):
-    """Debian 12 has it in the server's package, later suites in one of its own."""
+    """Debian 12 has promtool in the server's package, later suites in a package of its own."""
     package = "prometheus" if suite == "bookworm" else "promtool"
     return fetch(state, suite, package) / "usr/bin/promtool"
 
@@ -66,7 +66,7 @@ class Server:
 def servers(state, binaries, target_port, keys=None):
     """One server for each (name, binary, "native" or "classic"), started together, all scraping every second.
 
-    `keys`: more of the scrape configuration for each.
+    `keys`: additional scrape configuration for each.
     """
     script = ('source ./prometheus.sh; start_prometheus "$@"; echo "$PROMETHEUS_PORT $PROMETHEUS_LOG $PROMETHEUS_PID"; '
               'read -r || true; stop_prometheus')

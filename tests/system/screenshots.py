@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Takes the pictures of the README, by hand: screenshots.py ARCHIVE DIRECTORY, with SSDPULSE_GRAFANA and a Chromium.
+"""Takes the README's pictures; run by hand: screenshots.py ARCHIVE DIRECTORY, with SSDPULSE_GRAFANA and a Chromium.
 
-ARCHIVE is prometheus.tar.gz of a kept run of the scenario `alarms` (tests/vm/run.sh --keep 6.12 alarms): pictures show what its
-Prometheus saw, up to when the fstrim stalled reads.
+ARCHIVE is the prometheus.tar.gz of a kept run of the scenario `alarms` (tests/vm/run.sh --keep 6.12 alarms): the
+pictures show what its Prometheus had seen by the time that the fstrim stalled reads.
 """
 import subprocess
 import sys
@@ -18,9 +18,9 @@ import prometheus
 from alerts.stack import free_port, native_option, started
 
 SUITE = "sid"
-BEFORE = 5 * 60  # seconds that are shown
-AFTER = -8  # after the stall's alert: the fstrim is ended soon after it
-# file: dashboard, its variables, from which pixel to which
+BEFORE = 5 * 60  # seconds shown
+AFTER = -8  # seconds after the stall's alert: the fstrim is stopped soon after it
+# file: (dashboard, its variables, first and last row of pixels)
 PICTURES = {
     "fleet": ("ssdpulse-fleet", {}, 0, 1310),
     "device": ("ssdpulse-device", {"device": "nvme0n1", "window": "5m"}, 0, 1860),
@@ -32,7 +32,7 @@ WIDTH = 1366
 
 @contextmanager
 def past(state, archive):
-    """A Prometheus of what was scraped then; it scrapes nothing itself."""
+    """A Prometheus with what was scraped then; it scrapes nothing itself."""
     with tarfile.open(archive) as file:
         file.extractall(state)
     binary = prometheus.fetch(state, SUITE, "prometheus") / "usr/bin/prometheus"
@@ -46,7 +46,7 @@ def past(state, archive):
 
 
 def stalled(server):
-    """When the alert of the stall began to fire."""
+    """When the stall's alert began to fire."""
     now = time.time()
     for hours in (1, 11, 240):  # a query may have 11,000 points
         lines = server.ask("query_range", query='ALERTS{alertname="SsdpulseTailLiftedByDiscard",alertstate="firing"}',
@@ -64,7 +64,7 @@ def browse(url, file, height, state):
 
 
 def take(url, file, top, bottom, state):
-    """From one pixel to the other of the page: what begins further down is cut out of a picture of all of it."""
+    """Pixel rows `top` to `bottom` of the page. If `top` is not 0, they are cut out of a picture of the whole page."""
     whole, page = state / "whole.png", state / "page.html"
     browse(url, whole if top else file, bottom, state)
     if top:

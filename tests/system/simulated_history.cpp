@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ssdpulse_simulated_history DIRECTORY HOURS RATIO LOAD: a history that ends now, of HOURS before a change and as many
-// after it (and ten minutes of settling), as simulated_minutes.h makes them. After the change every latency of nvme0n1
-// is RATIO of what it was, and the load LOAD; sda stays as it was. The scheduler of nvme0n1 and a mark say what
-// changed.
+// ssdpulse_simulated_history DIRECTORY HOURS RATIO LOAD: writes a history that ends now: HOURS before a change and as
+// many after it (plus some minutes of settling), made by simulated_minutes.h. After the change every latency of nvme0n1
+// is RATIO times what it was, and the load LOAD times; sda stays as it was. nvme0n1's scheduler and a mark record the
+// change.
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -27,7 +27,7 @@ struct Plan {
   std::uint64_t seed = 1;
 };
 
-/// Writes are like reads, at half the rate; a part of the reads met a discard and took thrice as long.
+/// Writes are like reads, at half the rate; some of the reads overlapped a discard and took three times as long.
 model::DeviceLoad completed(const model::DeviceLoad& reads, const model::DeviceLoad& writes) {
   model::DeviceLoad load = reads;
   const auto& total = reads.latency(model::Latency::read_total);
@@ -54,7 +54,7 @@ void add_minutes(history::History& past, const Plan& plan, std::size_t count, hi
     history::Batch batch;
     batch.device_minutes.push_back({plan.device, reads[i].start, completed(reads[i].load, writes[i].load)});
     past.add(std::move(batch));
-    std::this_thread::sleep_for(i % 64 == 0 ? 20ms : 0ms);  // fewer wait than are dropped
+    std::this_thread::sleep_for(i % 64 == 0 ? 20ms : 0ms);  // few enough wait that none are dropped
   }
 }
 
@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
   (*past)->add(std::move(mark));
   drive.disk.ratio = std::atof(argv[3]);
   drive.disk.load = std::atof(argv[4]);
-  drive.seed = 41;  // fixed: of any hundred, four or five have a truth outside of the interval
+  drive.seed = 41;  // fixed: of any hundred seeds, four or five put the truth outside the interval
   add_minutes(**past, drive, minutes, after);
   add_minutes(**past, other, minutes, after);
   const std::size_t expected = 4 * minutes;

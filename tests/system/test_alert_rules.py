@@ -3,9 +3,9 @@
 # timeout: 600
 """Does every alert fire on its case, stay silent on the nearest healthy one, and resolve?
 
-By promtool of every Debian suite, on series made up in alerts/: with the rules for classic histograms and, where a case
-has latencies, with those for native ones. Debian 12's promtool cannot read native histograms in a rule test: it does the
-classic form, Debian 13's the native one, sid's both. In CI only sid's runs the cases; all of them read the files.
+With promtool from every Debian suite, on series made up in alerts/: with the rules for classic histograms and, if a
+case has latencies, with those for native ones. Debian 12's promtool cannot read native histograms in a rule test: it
+does the classic form, Debian 13's the native one, sid's both. In CI only sid's runs the cases; all check the files.
 """
 import os
 import subprocess
@@ -21,7 +21,7 @@ from alerts import CASES, fleet
 from lib import rig
 
 RULES = Path(__file__).resolve().parents[2] / "deploy/prometheus/rules"
-# promtool evaluates groups in no order of its own.
+# promtool does not order groups by itself.
 GROUPS = ["ssdpulse_latency", "ssdpulse_usual", "ssdpulse_time_shares", "ssdpulse_drives", "alone"]
 OF_THE_MODEL = {rule["alert"] for group in yaml.safe_load((RULES / "modelled.yml").read_text())["groups"] for rule in group["rules"]}
 RED_WITH = {"SsdpulseAccountingDrift": ("daemon", "Drift within an hour")}
@@ -53,7 +53,7 @@ def every_alert_has_its_cases(check, rules):
 
 
 def test_files(state, rules, profile="full"):
-    """{form: files}: the cases of one alert, which is alone with what is recorded."""
+    """{form: files}: the cases of one alert, with only this alert and the recording rules loaded."""
     files = defaultdict(list)
     for form in ("classic", "native"):
         for alert, rule in rules.items():
@@ -97,7 +97,7 @@ def test(check, state):
         for form in forms if rig.LONG or suite == "sid" else ():
             with ThreadPoolExecutor(2) as pool, \
                     closing(pool.map(lambda one: promtool(tool, "test", "rules", one[0]), files[form])) as done:
-                # If the first failure ends this, closing it cancels what has not begun.
+                # If the first failure ends this, closing the iterator cancels what has not begun.
                 for (file, _), (code, output) in zip(files[form], done):
                     check.that(code == 0, f"promtool of {suite}: {file.name}{'' if code == 0 else ': ' + output}")
             check.figure(f"promtool of {suite}: {sum(n for _, n in files[form])} cases with {form} histograms")

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 480
-"""An fstrim stalls reads: does a real Prometheus fire within two minutes, does a real Alertmanager keep the general alert
-back, does both end, and is everything silent before? And what does it tell of a daemon that sees no more?
+"""An fstrim stalls reads: does a real Prometheus fire within two minutes, does a real Alertmanager suppress the general
+alert, do both end, and is everything silent before? And what do they report about a daemon that sees nothing more?
 
-The page is made up (alerts/replay.py); all else is real: the shipped configuration and rules, of which only the waiting is
-shortened, with native histograms on the newest server and classic ones on the oldest.
+The page is made up (alerts/replay.py); all else is real: the shipped configuration and rules, with only the waiting
+times shortened, with native histograms on the newest server and classic ones on the oldest.
 """
 import importlib
 import sys
@@ -23,13 +23,13 @@ DRIVE = (("device", "nvme0n1"), ("operation", "read"))
 QUICK, STALLED = -13, -4  # exponents of two: 0.12 ms and 62 ms
 CAUSE, GENERAL = ("SsdpulseTailLiftedByDiscard", "nvme0n1"), ("SsdpulseTailLatencyHigh", "nvme0n1")
 
-# Alerts of a daemon that sees no more: severity, and what becomes of them.
+# Alerts about a daemon that no longer sees anything: severity, and what happens to them.
 STALE = {"SsdpulseStale": ("warning", "active"), "SsdpulseCriticalWarning": ("critical", "active"),
          "SsdpulseWriteAmplificationHigh": ("warning", "suppressed")}
 
 
 def reads(alone, stalled):
-    """I/Os a second, alone and beside a discard."""
+    """I/Os per second, alone and during a discard."""
     device, whole = "ssdpulse_io_device_latency_seconds", "ssdpulse_io_latency_seconds"
     rates = {(device, (*DRIVE, ("during", "none"))): {QUICK: alone},
              (device, (*DRIVE, ("during", "discard"))): {STALLED: stalled},

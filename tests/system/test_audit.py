@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
 # alone: turns settings of the host, fstrim.timer among them
-"""Does `ssdpulse audit` see a knob that was turned, is its finding gone once the advised change was made, word by word,
-and does the undo take it back? On loop devices, with a daemon that has measured for seconds.
+"""Does `ssdpulse audit` notice a changed setting, is its finding gone once the advised change has been made, word for
+word, and does the undo restore the setting? On loop devices, with a daemon that has measured for seconds.
 """
 import json
 import os
@@ -26,7 +26,7 @@ accepted:
 """
 
 
-USUAL, BOOKED = 15, 60  # seconds until it is known what is usual, and at most from a spike to its cause
+USUAL, BOOKED = 15, 60  # seconds until the usual latency is known, and at most from a spike to its cause
 
 
 class Audit:
@@ -38,7 +38,7 @@ class Audit:
                                *map(str, arguments)], text=True, capture_output=True, timeout=30, check=False)
 
     def finding(self, rule, device):
-        """Its answer, of which there must be one."""
+        """The rule's finding for the device, of which there must be exactly one."""
         findings = json.loads(self.run("--json").stdout)["findings"]
         found = [one for one in findings if (one["id"], one["device"]) == (rule, device)]
         if len(found) != 1:
@@ -46,7 +46,7 @@ class Audit:
         return found[0]
 
     def turned(self, rule, device, was, verdict, read, what):
-        """`read` says the setting. The finding, its change and its undo."""
+        """`read` returns the setting. Checks the finding, its change and its undo."""
         one = self.finding(rule, device)
         self.check.equal(one["verdict"], verdict, f"{rule}: {what}: {one['found']}: {one['why']} {one['evidence']}")
         shell(one["change"])
@@ -81,7 +81,7 @@ def settings(check, audit, disk):
     turn(audit, disk, "nomerges", 2, "Q3", "advise", "small sequential writes that are not merged")
     turn(audit, disk, "rotational", 1, "Q7", "advise", "an SSD that spins")
     turn(audit, disk, "max_sectors_kb", 4, "Q9", "advise", "requests that are split")
-    disk.set_queue("discard_max_bytes", 1 << 31)  # the default is no multiple of the granularity: it cannot be set again
+    disk.set_queue("discard_max_bytes", 1 << 31)  # the default is no multiple of the granularity: cannot be restored
     audit.turned("Q13", disk.name, str(1 << 31), "info", lambda: disk.queue("discard_max_bytes"),
                  "large discards that cost nothing here")
     turn(audit, disk, "iostats", 0, "Q10", "info", "no statistics, and nothing was lost by it yet")
@@ -103,13 +103,13 @@ def too_few_requests(check, audit, disk):
         audit.daemon.after_ticks(2)
         audit.turned("Q2", disk.name, "4", "advise", lambda: disk.queue("nr_requests"), "requests that wait for a tag")
     finally:
-        # The next user of the loop device would be shown the usual number, and have 4 tags.
+        # The next user of the loop device would see the usual number, but have 4 tags.
         disk.set_queue("nr_requests", before)
 
 
 @contextmanager
 def fstrim_enabled():
-    """As systemctl enable does it."""
+    """Enables it as systemctl enable does."""
     link = Path("/etc/systemd/system/timers.target.wants/fstrim.timer")
     made = [place for place in (link.parent.parent, link.parent) if not place.exists()]
     link.parent.mkdir(parents=True, exist_ok=True)
@@ -154,7 +154,7 @@ def trims(check, audit, disk, state):
 
 
 def journals(check, audit, disk, mount):
-    """Barriers, and what a remount cannot change."""
+    """Barriers, and options that a remount cannot change."""
     def options():
         return rig.run("findmnt", "-no", "OPTIONS", mount)
     check.equal(disk.queue("write_cache"), "write back", "a disk with a volatile cache")
@@ -181,7 +181,7 @@ def limits():
 
 @contextmanager
 def much_may_wait():
-    """90 % of the memory, to be written."""
+    """90 % of the memory may be dirty."""
     before = limits()
     try:
         rig.run("sysctl", "vm.dirty_background_ratio=10", "vm.dirty_ratio=90")
@@ -245,7 +245,7 @@ def answers(check, audit):
     check.that("something is advised after 3 s" in audit.run().stdout, "the time that was measured is said")
     check.equal(audit.run("--min-observation", "-1").returncode, 2, "exit status of a wrong command line")
     alone = audit.state / "alone.yaml"
-    alone.write_text('history: { directory: "" }\n')  # which has a minute by now, or not
+    alone.write_text('history: { directory: "" }\n')  # which may or may not have a minute by now
     blind = subprocess.run([rig.BINARY, "audit", "-c", alone, "--json", "--address", "127.0.0.1:1"], text=True,
                            capture_output=True, timeout=30, check=False)
     findings = json.loads(blind.stdout)["findings"]
@@ -269,7 +269,7 @@ def mounted(disk, mount):
 
 @contextmanager
 def readers(disk, *files):
-    """Of each file (or the disk) a few reads at a time, fewer than it could answer."""
+    """A few reads at a time on each file (or the disk), fewer than it could answer."""
     loads = [rig.Load(rig.fio_command(disk, 1, [{"filename": str(file)}], rw="randread", bs="4k", ioengine="psync", size="32M",
                                       numjobs=2, rate_iops=30, time_based=None, runtime=120), may_fail=True) for file in files]
     try:
@@ -281,10 +281,10 @@ def readers(disk, *files):
 
 
 def waiting(check, state):
-    """Reads wait for large discards on one disk, and for what the page cache writes at once on the other."""
+    """Reads wait for large discards on one disk, and for the page cache's bursts of writeback on the other."""
     for name in ("trimmed", "flushed", "asked", "files"):
         (state / name).mkdir()
-    # In one go these are seconds in which no read ends.
+    # A trim in one piece makes seconds in which no read ends.
     with controlled_disk(state / "trimmed", {"read": 0.002, "trim": 0.9, "reads_wait_for_trim": True}) as (trimmed, _), \
             controlled_disk(state / "flushed", {"read": 0.002, "bytes_per_second": 16 << 20}, 256 << 20, "keep=1") as (flushed, _), \
             mounted(flushed, state / "files"), much_may_wait():
@@ -312,7 +312,7 @@ def waiting(check, state):
 
 
 def watched(check, state, disk):
-    """Does a running daemon export the danger by itself, and say it on its page?"""
+    """Does a running daemon export the danger by itself, and show it on its page?"""
     mount = state / "mnt"
     rig.run("mkfs.ext4", "-q", "-F", disk.path)
     disk.set_queue("write_cache", "write back")
@@ -334,7 +334,7 @@ def watched(check, state, disk):
 
 
 def names_exist(check):
-    """Rules read metrics by their names and labels: none that there is not."""
+    """Rules read metrics by their names and labels: all of them must exist."""
     listed = json.loads(rig.run(rig.BINARY, "metrics", "--json"))
     listed = listed["metrics"] if isinstance(listed, dict) else listed
     labels = {one["name"]: {label["name"] for label in one["labels"]} for one in listed}

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does the daemon know what it costs, do less when that is too much and more again later, and lose no I/O by it?
+"""Does the daemon know what it costs, do less when that is too much and more again later, without losing any I/O?
 
-fio knows how many I/Os there were, and the kernel's own accounting what they cost. The limit is set from what the load is
-estimated to cost, so that the test is the same on every host.
+fio reports how many I/Os there were, and the kernel's own accounting what they cost. The limit is derived from the
+load's estimated cost, so that the test is the same on every host.
 """
 import re
 import signal
@@ -17,13 +17,13 @@ from lib import compare, metrics, rig
 STATS = Path("/proc/sys/kernel/bpf_stats_enabled")
 RATIO, LEVEL, STEPS = "ssdpulse_estimated_bpf_cpu_ratio", "ssdpulse_cpu_limit_level", "ssdpulse_cpu_limit_steps_total"
 TOTAL = "ssdpulse_io_latency_seconds"
-# The estimate is of runs in a row, in warm caches; the kernel's account has its own clock readings in it, and whatever
-# interrupts a run, also other guests of this machine.
+# The estimate is from consecutive runs with warm caches; the kernel's account includes its own clock readings, and
+# whatever interrupts a run, including other guests of this machine.
 MOST_APART = 3 if rig.LONG else 10
 
 
 class Watch:
-    """Scrapes all the while: the levels seen, which series were there at each, and counters that fell."""
+    """Scrapes the whole time: the levels seen, which series were there at each, and counters that fell."""
 
     def __init__(self, daemon):
         self._daemon, self._end = daemon, threading.Event()
@@ -86,11 +86,11 @@ def mean_ratio(daemon, looks):
 
 
 def steps(check, state, disk, daemon, watch, seed):
-    """One load, with steps down and up again. How many I/Os that was, by fio."""
+    """One load, with steps down and up again. Returns the number of I/Os by fio."""
     load = write(disk, seed, 30, ioengine="psync", thinktime=200)
     ratio = mean_ratio(daemon, 3)
     check.equal(int(watch.look().value(LEVEL)), 0, "without a limit nothing is turned off")
-    # Far below and far above: how fast this load is varies with whatever else the host does.
+    # Far below and far above: the speed of this load varies with whatever else the host does.
     set_limit(state, daemon, ratio / 100, after="3s")
     watch.wait_for(2)
     set_limit(state, daemon, ratio * 100, after="1s")
@@ -104,7 +104,7 @@ def nothing_is_lost(check, disk, first, after, written):
     counted = metrics.Difference(first, after).histogram(TOTAL, device=disk.name, operation="write").count
     lost = compare.lost_events(metrics.Difference(first, after), disk)
     told = lost["completion_missed"] + lost["stray"]
-    # What no program saw at all (tests/kernel/README.md) is in the drift.
+    # I/Os that no program saw at all (tests/kernel/README.md) are in the drift.
     unseen = -int(after.value("ssdpulse_accounting_drift_ios", device=disk.name, operation="write"))
     check.equal(counted + told + unseen, written, f"fio's writes: {counted} counted, {told} told as lost, {unseen} seen by nobody")
     check.that(unseen <= compare.MOST_UNSEEN * written, "most was seen")
@@ -113,7 +113,7 @@ def nothing_is_lost(check, disk, first, after, written):
 
 
 def close(check, state, disk, daemon, watch, seed):
-    """At full speed: is the estimate right, and does it end in detached programs?"""
+    """At full speed: is the estimate right, and do the steps end with detached programs?"""
     set_limit(state, daemon, 0)
     flood = write(disk, seed, 16, ioengine="libaio", iodepth=16)
     own = mean_ratio(daemon, 2)
@@ -149,7 +149,7 @@ def test(check, state):
 
 
 def absent(check, watch):
-    """What is off has no series; a scrape beside a step may be of either side."""
+    """What is off has no series; a scrape close to a step may show either side."""
     for level, name in ((1, "ssdpulse_path_ios_total"), (2, "ssdpulse_path_ios_total"),
                         (2, "ssdpulse_io_device_latency_seconds"), (3, TOTAL),
                         (3, "ssdpulse_io_bytes_total")):

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 240
-"""Does every query of every panel work, and does it answer where the daemon has something to say?
+"""Does every query of every panel work, and does it return something if the daemon has something to report?
 
-A daemon measures a disk under load, real servers scrape it: some take native histograms, one does not. Each expression
-is asked as Grafana would ask it, with the variables filled in. One that names only metrics which the daemon exports
-on this host must answer. What this host cannot show (drives, bursts, spikes) is on a made-up page that holds every
-family: there every expression must answer.
+A daemon measures a disk under load, real servers scrape it: some accept native histograms, one does not. Each
+expression is queried as Grafana would query it, with the variables filled in. An expression that names only metrics
+which the daemon exports on this host must return something. What this host cannot produce (drives, bursts, spikes) is
+on a made-up page that has every family: there every expression must return something.
 """
 import os
 import time
@@ -20,19 +20,19 @@ from lib import rig
 SOURCE = Path(os.environ.get("SSDPULSE_SOURCE", "."))
 RUN_SECONDS = 20
 SHORT = {"compare": "5s", "__rate_interval": "10s", "__interval": "10s", "__range": "15s"}
-# Empty as long as all is well.
+# Empty while all is well.
 HEALTHY_IS_EMPTY = {
     "Failed I/O", "Errors", "Lost events by cause", "Drift against the kernel", "Failed attempts of sources",
     "Requeues, failovers, never issued", "New, replaced or re-configured devices",
     "Slow now, because of", "Latency spikes by cause", "Latency spikes", "Slow time by cause", "Spikes by cause",
     "Waited beyond usual, by cause", "Online discard and fstrim both in use",
 }
-# Empty on a page on which nothing ever changes, for longer than a test may take, or too young for an hour ago.
+# Empty on a page where nothing changes for longer than a test may take, or that is less than an hour old.
 UNCHANGED_IS_EMPTY = {"New, replaced or re-configured devices"}
 
 
 def judge(check, server, at, may_be_empty, exported=None):
-    """exported: the families there are; None: all of them."""
+    """exported: the families that exist; None: all of them."""
     refused, silent, answers = [], [], []
     form = "classic" if "classic" in server.name else "native"
     for where, expression, kind in dashboards.panels(SOURCE):

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # alone: it counts the I/O of every loop device of the host
 # timeout: 240
-"""Do disks that come and go leave anything behind, and are they measured while they are there?
+"""Do disks that appear and disappear leave anything behind, and are they measured while they are there?
 
-A steady disk is under load throughout. Beside it, disks are attached and detached: every second batch lives until it
-has been seen and measured, the others are gone as soon as they were there. Diskstats say how many I/Os a disk had. What
-the daemon did not count, it must have told: as pending or lost, or as in flight where the kernel skipped the end's run.
+A steady disk is under load throughout. Meanwhile other disks are attached and detached: every second batch lives until
+it has been seen and measured, the others are removed at once. Diskstats show how many I/Os a disk had. The daemon must
+report whatever it did not count: as pending or lost, or as in flight if the kernel skipped the program run for the end.
 """
 import mmap
 import os
@@ -21,8 +21,8 @@ from lib import compare, metrics, rig
 CHURNS = 500 if rig.LONG else 30
 BATCH = 3  # fewer than the spare places that the daemon keeps for new disks
 WARM_UP = 12  # churns before memory and descriptors are compared
-MOST_LOST = 4  # I/Os of a batch that the kernel may not have called a program for
-EARLY, LATE = 5, 40  # I/Os at once after the attach, and when the disk is known
+MOST_LOST = 4  # I/Os of a batch for which the kernel may not have run a program
+EARLY, LATE = 5, 40  # I/Os right after the attach, and once the disk is known
 GONE_SECONDS = 3
 MORE_MEMORY = 1 << 20
 ZERO = {"read": 0, "write": 0}
@@ -30,7 +30,7 @@ ZERO = {"read": 0, "write": 0}
 
 class SteadyLoad(rig.Load):
     def end(self):
-        """Lets fio finish what is in flight; its job."""
+        """Lets fio finish what is in flight; returns its job."""
         self._process.send_signal(signal.SIGINT)
         return self.jobs()[0]
 
@@ -47,12 +47,12 @@ def steady_load(disk, seed):
 
 
 def all_stats():
-    """{name: I/Os so far}: a loop device keeps its own through a detach."""
+    """{name: I/Os so far}: a loop device keeps its counts through a detach."""
     return {path.parent.name: rig.Disk(path.parent.name, path).stat() for path in Path("/sys/block").glob("loop*/stat")}
 
 
 def some_io(disk, ios):
-    """So many direct reads and writes, in turns."""
+    """This many direct reads and writes, alternating."""
     buffer = mmap.mmap(-1, 4096)
     fd = os.open(disk.path, os.O_RDWR | os.O_DIRECT)
     try:
@@ -72,13 +72,13 @@ def pending(scrape):
 
 
 def told(scrape, disk):
-    """I/Os of a disk at rest that are not in its histograms, as the daemon says."""
+    """I/Os of a disk at rest that the daemon reports as not being in its histograms."""
     return sum(scrape.value(name, device=disk.name) or 0
                for name in ("ssdpulse_lost_events_total", "ssdpulse_io_in_flight"))
 
 
 def await_ticks(daemon, condition, seconds=4):
-    """The first scrape of which the condition holds, or the last one."""
+    """The first scrape for which the condition holds, or the last one."""
     deadline = time.monotonic() + seconds
     while True:
         scrape = daemon.scrape()
@@ -89,7 +89,7 @@ def await_ticks(daemon, condition, seconds=4):
 
 @contextmanager
 def blind(daemon, wanted):
-    """The daemon does not run: what is attached meanwhile has I/O before it is known."""
+    """The daemon is not running: disks attached meanwhile have I/O before they are known."""
     if wanted:
         daemon.process.send_signal(signal.SIGSTOP)
     try:
@@ -99,7 +99,7 @@ def blind(daemon, wanted):
 
 
 def living_batch(daemon, files, early):
-    """Attach, I/O at once, wait until known, I/O, detach. Returns what was wrong, the I/Os missed, and the names."""
+    """Attach, I/O at once, wait until known, I/O, detach. Returns what was wrong, the missed I/Os, and the names."""
     wrong, before, stats = [], daemon.at_rest(1.2), all_stats()
     with ExitStack() as stack:
         with blind(daemon, early):

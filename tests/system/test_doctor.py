@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 180
-"""Does `ssdpulse doctor` name each trouble with what fixes it, and is it gone once that was done, word by word?"""
+"""Does `ssdpulse doctor` name each problem and its fix, and is the problem gone after the fix, word for word?"""
 import os
 import signal
 import socket
@@ -12,16 +12,16 @@ from doctor import doctor, until
 from lib import rig
 from log_reader import start
 
-RETRIED = 75  # seconds: a history that is down is tried again each minute
+RETRIED = 75  # seconds: a history that is down is retried every minute
 
 
 def missing(found):
-    """What could be measured and is not, but for single I/Os: the host's mood decides whether some were lost."""
+    """What could be measured and is not, apart from single I/Os: whether some were lost is up to the host."""
     return {key: one for key, one in found.items() if one["verdict"] != "info" and one["id"] != "lost-ios"}
 
 
 def says(found):
-    """The exit status that goes with these findings."""
+    """The exit status that these findings must produce."""
     return int(any(one["verdict"] != "info" for one in found.values()))
 
 
@@ -51,7 +51,7 @@ def running(check, state, disk):
 
 
 def source(found, name):
-    """What is said of this source, if it is down."""
+    """The finding about this source, if it is down."""
     return next((one for one in found.values() if one["id"] == "sources" and name in one["found"].split()), {})
 
 
@@ -59,7 +59,7 @@ def reader_down(check, state, disk):
     path = state / "reader.sock"
     with rig.daemon(state, [disk], options=[f"--nvme.reader-socket={path}"]) as daemon:
         where = ("--address", f"127.0.0.1:{daemon.port}")
-        # Shortly after the start the history may still be opening, and nobody has tried to reach the reader.
+        # Shortly after the start the history may still be opening, and no attempt to reach the reader has been made.
         code, found = until(lambda found: source(found, "nvme"), *where)
         one = source(found, "nvme")
         check.that(code == 1 and "ssdpulse-nvme.socket" in one.get("change", ""), f"the reader is down: {one.get('why')}")
@@ -76,7 +76,7 @@ def reader_down(check, state, disk):
 
 
 def history_down(check, daemon, words, change):
-    """It says why, and what changes it."""
+    """It names the reason, and the change that fixes it."""
     where = ("--address", f"127.0.0.1:{daemon.port}")
     code, found = until(lambda found: words in source(found, "history").get("why", ""), *where)
     one = source(found, "history")
@@ -101,7 +101,7 @@ def history_missing(check, state, disk):
 
 
 def history_full(check, state, disk):
-    """Named by a daemon that is up, and by whoever asks before there is one."""
+    """Reported by a daemon that is up, and by doctor before there is a daemon."""
     with rig.tmpfs(state, "4M") as memory:
         directory, ballast = memory / "history", memory / "ballast"
         directory.mkdir()
@@ -120,7 +120,7 @@ def history_full(check, state, disk):
 
 
 def capabilities(check):
-    """Root without one of those that load programs, with no daemon there (by number: CAP_SYS_ADMIN 21 contains both)."""
+    """Root without one of the capabilities that load programs, and no daemon (CAP_SYS_ADMIN, 21, includes both)."""
     key, nobody = ("capabilities", ""), ("--address", "127.0.0.1:1")
     for name, number in (("CAP_BPF", 39), ("CAP_PERFMON", 38)):
         found = doctor(*nobody, prefix=("setpriv", f"--bounding-set=-cap_21,-cap_{number}"))[1]
@@ -166,7 +166,7 @@ def test(check, state):
             own = state / test.__name__
             own.mkdir()
             return lambda: test(check, own, disk)
-        # Mostly they wait.
+        # They spend most of their time waiting.
         rig.side_by_side(*map(apart, (running, reader_down, history_missing, history_full)))
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 60
 # alone: changes kernel.kptr_restrict
-"""Does `ssdpulse doctor` say that the kernel hides its symbols, with and without a daemon, and is it gone once fixed?"""
+"""Does `ssdpulse doctor` report that the kernel hides its symbols, with and without a daemon, until that is fixed?"""
 import subprocess
 from pathlib import Path
 

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 120
-"""Does each failure say in one line what is wrong and what to do, with its own exit code, and leave nothing behind?
+"""Does each failure produce one line with the reason and the remedy, its own exit code, and leave nothing behind?
 
-Not here: a kernel that is locked down. Lockdown cannot be taken back before the next boot, so it needs a machine of its
-own (tests/vm/scenarios/lockdown.py).
+Not here: a kernel that is locked down. Lockdown cannot be undone before the next boot, so it needs a machine of its own
+(tests/vm/scenarios/lockdown.py).
 """
 import json
 import os
@@ -38,7 +38,7 @@ NO_BPF = [r"not permitted to load BPF programs; run as root, or with CAP_BPF and
 
 
 class Subject:
-    """The binary as a descriptor: another user can run it wherever it lies."""
+    """The binary as a descriptor: another user can run it wherever it is."""
 
     def __init__(self, check, state):
         self.check, self.state = check, state
@@ -50,7 +50,7 @@ class Subject:
         self.address = f"--web.listen-address=127.0.0.1:{self.port}"
 
     def run(self, *arguments, prefix=()):
-        """(exit code, stdout, lines on stderr without what is only information)."""
+        """(exit code, stdout, lines on stderr except those that are only information)."""
         done = subprocess.run([*prefix, self.binary, *map(str, arguments)], pass_fds=[self.fd], text=True, timeout=20,
                               capture_output=True, check=False, stdin=subprocess.DEVNULL)
         lines = []
@@ -63,7 +63,7 @@ class Subject:
         return done.returncode, done.stdout, lines
 
     def says(self, words, *arguments):
-        """The log of a daemon that runs, until these words are in it and a little longer."""
+        """The log of a running daemon, until it contains these words, and slightly longer."""
         log = self.state / "said.log"
         with log.open("w") as out:
             process = subprocess.Popen([self.binary, "run", self.address, f"--history.directory={self.state}/history",
@@ -80,7 +80,7 @@ class Subject:
         return log.read_text()
 
     def fails(self, what, code, patterns, *arguments, prefix=()):
-        """Ends with this code and exactly one line for each pattern; nothing stays."""
+        """It must exit with this code and exactly one line for each pattern; nothing stays behind."""
         before = host.bpf_all()
         have, out, lines = self.run(*arguments, prefix=prefix)
         good = len(lines) == len(patterns) and all(map(re.search, patterns, lines))
@@ -126,14 +126,14 @@ def privileges(subject):
     subject.fails("unprivileged user", NOT_PERMITTED, NO_BPF, "run", subject.address, prefix=NOBODY)
     subject.fails("root without capabilities", NOT_PERMITTED, NO_BPF, "run", subject.address,
                   prefix=("setpriv", "--bounding-set=-all", "--inh-caps=-all"))
-    # By number: CAP_SYS_ADMIN 21 contains both, CAP_PERFMON 38, CAP_BPF 39.
+    # By number: CAP_SYS_ADMIN 21 includes both, CAP_PERFMON 38, CAP_BPF 39.
     for name, number in (("CAP_BPF", 39), ("CAP_PERFMON", 38)):
         subject.fails(f"root without {name}", NOT_PERMITTED, NO_BPF, "run", subject.address,
                       prefix=("setpriv", f"--bounding-set=-cap_21,-cap_{number}"))
 
 
 def advice(subject):
-    """What the message about privileges asks for is enough."""
+    """The privileges that the message asks for are sufficient."""
     caps = "+cap_38,+cap_39"
     process = subprocess.Popen([*NOBODY, f"--inh-caps={caps}", f"--ambient-caps={caps}", subject.binary, "run",
                                 subject.address], pass_fds=[subject.fd], stderr=subprocess.PIPE, text=True)
@@ -169,7 +169,7 @@ def configuration(subject):
     subject.fails("unreadable config", USAGE, [r"^[^:]*secret: cannot be read: Permission denied$"], "run", "--config", state / "secret",
                   prefix=NOBODY)
 
-    # What the host lacks depends on the host, but for this device.
+    # Which features are missing depends on the host, but this device is missing on any host.
     (state / "good").write_text('latency: { mode: full }\ndevices: { include: ["*", no_such_disk] }\n')
     code, out, lines = subject.run("check-config", state / "good")
     gap = 'warning: devices.include: "no_such_disk" matches no block device of this host'
@@ -189,7 +189,7 @@ def configuration(subject):
 
 
 def empty_loops():
-    """Each with the number that the kernel changes when something is attached: other tests attach and detach them."""
+    """Each with the number that the kernel changes at every attach: other tests attach and detach loop devices."""
     return {(path.name, (path / "diskseq").read_text()) for path in Path("/sys/block").glob("loop*")
             if not (path / "loop/backing_file").exists()}
 
@@ -199,7 +199,7 @@ def devices_as_json(check, subject):
     code, out, lines = subject.run("devices", "--config", "", "--json")
     listed = json.loads(out)
     names = {one["device"] for one in listed["devices"]}
-    empty = {name for name, _ in before & empty_loops()}  # all the while
+    empty = {name for name, _ in before & empty_loops()}  # the whole time
     check.that(code == STOPPED and not lines and set(listed) == {"devices", "drives", "drives_failure"},
                "devices --json")
     check.that(names and not names & empty, f"lists {len(names)} devices, and none of {len(empty)} empty loops")
@@ -209,7 +209,7 @@ def devices_as_json(check, subject):
 
 def command_line(subject):
     check = subject.check
-    # The command line parser says in a second line where the help is.
+    # The command line parser adds a second line that says where the help is.
     for what, pattern, arguments in (("unknown option", "--frobnicate", ("run", "--frobnicate")),
                                      ("unknown subcommand", "frobnicate", ("frobnicate",)),
                                      ("no subcommand", "subcommand is required", ()),
@@ -240,7 +240,7 @@ def kernel(subject):
 
 
 def nothing_to_measure(subject):
-    """Without statistics, the kernel gives requests no start time, and completion alone tells no latency."""
+    """Without statistics, the kernel gives requests no start time, and completion alone yields no latency."""
     with rig.ram_disks(subject.state, size="8M") as [disk]:
         disk.set_queue("iostats", 0)
         try:
@@ -253,7 +253,7 @@ def nothing_to_measure(subject):
             subject.check.equal(len(re.findall(pattern, said)), 1, f"of a drive without statistics it warns once {said!r}")
         finally:
             disk.set_queue("iostats", 1)
-        # The defaults exclude its kind.
+        # The defaults exclude this kind of device.
         said = subject.says("no device", f"--devices.include={disk.name}*")
         pattern = rf"no device is measured: .*include \[{disk.name}\*\] .*exclude \[loop\* .*'ssdpulse devices'"
         subject.check.that(re.search(pattern, said) is not None, f"a daemon that measures nothing says so {said!r}")

@@ -3,8 +3,8 @@
 # alone: it measures how long a start takes
 """Does the daemon measure soon after its start on a busy host, and does no I/O wait for it meanwhile?
 
-What takes long is the kernel's verifier. How many instructions it followed is the same on every host; how many seconds
-that takes is for the long tier, as it depends on what else the host does.
+The slow part is the kernel's verifier. The number of instructions that it follows is the same on every host; the
+seconds that it takes are checked in the long tier, as they depend on what else the host does.
 """
 import os
 import re
@@ -17,9 +17,9 @@ from lib import rig
 
 STARTS = 5 if os.environ.get("SSDPULSE_TEST_LONG") else 3
 MOST_SECONDS = 1.0
-# A kernel follows some 300,000 to 500,000 in a second.
+# A kernel follows some 300,000 to 500,000 per second.
 MOST_VERIFIED = 250_000
-# An I/O of this load takes a few hundred microseconds, and now and then as long as the host's scheduler likes.
+# An I/O of this load takes a few hundred microseconds, and occasionally as long as the host's scheduler likes.
 MOST_WAIT_SECONDS = 0.1
 
 
@@ -68,7 +68,7 @@ def test(check, state):
     longest.sort()
     check.figure(f"seconds from its first line until it measures: {took}; longest I/O meanwhile: "
                  f"{[f'{seconds * 1e3:.1f}' for seconds in longest]} ms, without a daemon {alone * 1e3:.1f} ms")
-    # The load has the whole host, and so may others: the quickest says what it takes. Of the waits, the middle one.
+    # The load uses the whole host, as may others: the quickest start is representative. Of the waits, use the median.
     if os.environ.get("SSDPULSE_TEST_LONG"):
         check.that(took[0] < MOST_SECONDS, f"measures after {took[0]:.2f} s")
     check.that(0 < followed < MOST_VERIFIED, f"instructions that the verifier followed: {followed}")

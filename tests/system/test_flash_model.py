@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
-"""Does the daemon model the write amplification of what is really written, and say so to everybody?
+"""Does the daemon model the write amplification of the real writes, and report it in every place?
 
-Uniform writes to a disk in memory, each logged here: what the daemon models live must be what `ssdpulse simulate --full` says
-of that log, within 5 %. In the long tier the same of a second disk, of which the upper half is discarded first. Such disks have
-no serial number, so a daemon that is restarted knows nothing of them: that a model goes on is for unit.flash_states_test.
+Uniform writes to a disk in memory, each logged here: the live model must agree within 5 % with the result of `ssdpulse
+simulate --full` for that log. In the long tier, the same for a disk whose upper half is discarded first. Such disks
+have no serial number, so a restarted daemon does not know them: unit.flash_states_test tests that models continue.
 """
 import json
 import math
@@ -24,13 +24,13 @@ from lib import rig
 
 SIZE, UNIT = 512 << 20, 16384
 SETTINGS = "flash_model:\n  virtual_disks: true\n  sample: 1/2\n"
-BATCH, PAUSE = 1000, 0.06  # writes, and seconds between them: what a tick fetches that comes seconds late still has room
-SPARE = 0.085  # that is assumed of a drive of this size
+BATCH, PAUSE = 1000, 0.06  # writes, and seconds between them: a tick may be seconds late and still find room
+SPARE = 0.085  # assumed for a drive of this size
 
 
 @dataclass
 class Load:
-    """Uniform writes to the first `span` bytes of a disk, and all that it is told in a log."""
+    """Uniform writes to the first `span` bytes of a disk, with everything sent to the disk recorded in a log."""
     disk: rig.Disk
     log: TextIO
     dice: random.Random
@@ -77,7 +77,7 @@ def drive_writes(scrape, disk):
 
 
 def look(daemon, seconds=40):
-    """A scrape behind the next look at the model."""
+    """A scrape taken after the next reading of the model."""
     return daemon.after_ticks(seconds // 2)
 
 
@@ -106,7 +106,7 @@ def check_what_if(check, address, disk):
 
 
 def check_estimate(check, scrape, load):
-    """Against the full simulation of the log."""
+    """Compares it with the full simulation of the log."""
     disk = load.disk
     writes = drive_writes(scrape, disk)
     check.that(abs(writes - load.drive_writes) < 0.02, f"{writes:.4f} drive writes seen, {load.drive_writes} written")
@@ -122,8 +122,8 @@ def check_estimate(check, scrape, load):
         off = live["ratio"] / full["write_amplification"] - 1
         check.figure(f"writes to {100 * load.span // SIZE} % of the drive, live against simulate --full: {100 * off:+.1f} %")
         check.that(abs(off) < 0.05, f"off by {100 * off:.1f} %")
-        # Not judged here: writes that no program of this host's kernel sees end are in no bound. Guests do see all
-        # (scenario flash_estimate), and the bounds are judged where the seed is fixed (unit.flash_estimate_test).
+        # Not judged here: writes whose end no program of this host's kernel sees are in no bound. Guests see all of
+        # them (scenario flash_estimate), and the bounds are judged where the seed is fixed (unit.flash_estimate_test).
         within = live["lower_ratio"] < full["write_amplification"] < live["upper_ratio"]
         check.figure(f"within its bounds: {within}")
 

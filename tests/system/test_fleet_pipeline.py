@@ -3,8 +3,8 @@
 # tier: long
 """Do the examples of deploy/prometheus/fleet carry a fleet's series from one real Prometheus to another?
 
-For Prometheus 2.53 and 3.5: an edge and an agent scrape the made-up page, and two central servers receive: one is written
-to, the other asks the edge. The files are used as shipped, but for ports, waiting times and the form of the histograms.
+For Prometheus 2.53 and 3.5: an edge and an agent scrape the made-up page; one of two central servers receives remote
+writes, the other queries the edge. Only ports, waiting times and the form of histograms differ from the shipped files.
 """
 import os
 import re
@@ -26,7 +26,7 @@ SOURCE = Path(os.environ.get("SSDPULSE_SOURCE", "."))
 SHIPPED = SOURCE / "deploy/prometheus"
 SECONDS = 60
 RECORDED = re.compile(r"job[a-z_]*:ssdpulse_.+")
-# The page never has a spike or an error that ends, and no alert has waited long enough.
+# The page never has a spike or an error that ends, and no alert has been pending long enough.
 MAY_BE_EMPTY = {"Alerts that fire"}
 
 
@@ -37,7 +37,7 @@ def hurried(text):
 
 @contextmanager
 def server(binary, place, name, ports, *options):
-    """deploy/prometheus/fleet/NAME.yml; ports: those of the files -> those of this test."""
+    """Runs deploy/prometheus/fleet/NAME.yml; ports: those of the files -> those of this test."""
     config = place / f"fleet/{name}.yml"
     text = config.read_text()
     for shipped, here in ports.items():
@@ -106,7 +106,7 @@ def through(check, state, suite, page_port):
 
 
 def nothing_needed_is_dropped(check):
-    """No rule, and no expression of an alert, reads what the examples drop."""
+    """No rule and no alert expression reads what the examples drop."""
     for name in ("edge", "agent"):
         config = yaml.safe_load((SHIPPED / f"fleet/{name}.yml").read_text())
         [rule] = config["scrape_configs"][0]["metric_relabel_configs"]

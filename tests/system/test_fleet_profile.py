@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Is the fleet profile what its documentation says, and as small: 60 series of a disk in the native form, 120 in the classic?
+"""Is the fleet profile as documented, and as small: 60 series per disk in the native form, 120 in the classic form?
 
 Two pairs of pages, full and profile: those of the unit tests, which have an NVMe drive and every family, and those of a
-daemon with a busy disk; those of an NVMe drive counts the guests' `wear`. What is left of each series says fleet_profile.py, which shares nothing with the program.
+daemon with a busy disk; the guests' `wear` counts an NVMe drive's. fleet_profile.py has independent rules.
 """
 import urllib.request
 from collections import Counter
@@ -22,7 +22,7 @@ def key(family, part, labels):
 
 
 def expected(page):
-    """{key: value} of the profile, from the full page. The value of a histogram's part is not added up: none are merged."""
+    """{key: value} of the profile, from the full page. Histogram values are not added up: none are merged."""
     of_daemon = {metric["name"] for metric in metric_list.metrics() if metric["group"] == "self"}
     bounds = {2.0 ** exponent for exponent in fleet_profile.CLASSIC_EXPONENTS} | {float("inf")}
     found = Counter()
@@ -40,7 +40,7 @@ def shown(page):
 
 
 def series_of(page, names):
-    """{form: series} of one disk, whose device or controller has one of these names."""
+    """{form: number of series} of one disk, whose device or controller has one of these names."""
     result = Counter()
     for family, part, labels, _ in samples(page):
         if names & {labels.get("device"), labels.get("controller")}:
@@ -62,7 +62,7 @@ def of_unit_tests(check):
 
 
 def of_now(check, have, before, after, what):
-    """A tick between two pages may bring a series, or end one."""
+    """A tick between two pages may add a series, or end one."""
     wrong = (before & after) - have | have - (before | after)
     check.that(not wrong, f"{what}: {sorted(wrong)[:5]}")
 

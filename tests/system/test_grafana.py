@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
-"""Does a real Grafana take the provisioning files and the dashboards, and do its own queries work?
+"""Does a real Grafana accept the provisioning files and the dashboards, and do its own queries work?
 
-A Prometheus scrapes a made-up page that holds every family; Grafana is asked each panel's query, as its page would ask.
+A Prometheus scrapes a made-up page that has every family; each panel's query is sent to Grafana as its page does.
 Needs a Grafana: SSDPULSE_GRAFANA is its home directory. Without one it skips.
 """
 import json
@@ -25,7 +25,7 @@ def panels(dashboard):
 
 
 def query(target, now):
-    """One target as the page sends it, but for variables, which the page fills in."""
+    """One target as the page sends it, except for variables, which the page fills in."""
     expression = target["expr"]
     for name, value in (("job", "ssdpulse"), ("instance", ".*"), ("device", ".*"), ("model", ".*"), ("controller", ".*"),
                         ("quantile", "0.99"), ("window", "1h"), ("compare", "5s")):

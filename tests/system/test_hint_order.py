@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # tier: long
 # timeout: 900
-"""Is a writer told that its lifetime hints are in the wrong order, and a right one left alone?
+"""Is a writer with lifetime hints in the wrong order reported, and one with the right order left alone?
 
-Real hints (F_SET_RW_HINT) of direct writes through this kernel to disks in memory, for kernels whose bios carry hints (6.9 and
-later). Half of each disk is written eight times as often as the other, at random. Only ratios of lifetimes are judged: when
-within a tick a write came is not known. Large writes, so that a late tick finds all samples in the ring.
+Real hints (F_SET_RW_HINT) of direct writes through this kernel to disks in memory, for kernels whose bios carry hints
+(6.9 and later). Half of each disk is written eight times as often as the other, at random. Only ratios of lifetimes are
+judged: when a write came within a tick is not known. Writes are large, so that the ring holds a late tick's samples.
 """
 import fcntl
 import math
@@ -24,7 +24,7 @@ TIMES_LONGER = 8
 WITHIN = 1.25  # a factor
 SETTINGS = "flash_model:\n  virtual_disks: true\n  sample: 1/2\n"
 NOT_SET, SHORT, LONG = 0, 2, 4
-# Hints of the half that is written often, and of the other.
+# Hints for the half that is written often, and for the other.
 LOADS = {"wrong": (LONG, SHORT), "right": (SHORT, LONG), "unhinted": (NOT_SET, NOT_SET)}
 
 
@@ -50,7 +50,7 @@ def about(value, expected):
 
 
 def median(scrape, disk, hint):
-    """Bytes that the host writes meanwhile, or nothing."""
+    """Median bytes that the host writes during such a lifetime, or None."""
     return next(iter(scrape.series("ssdpulse_write_lifetime_bytes", device=disk.name, hint=writes.HINTS[hint],
                                    share="0.5").values()), None)
 
@@ -92,10 +92,10 @@ def test(check, state):
         if not features["write_hint"].startswith("bio"):
             print(f"SKIP: bios of this kernel carry no hints: {features['write_hint']}")
             raise SystemExit(77)
-        daemon.after_ticks(3)  # until what is to be sampled is in force
+        daemon.after_ticks(3)  # until the sampling settings are in force
         for disk, hints in zip(disks, LOADS.values()):
             write(disk, hints, dice)
-        scrape = daemon.after_ticks(20)  # each model is looked at every 10 s
+        scrape = daemon.after_ticks(20)  # each model is read every 10 s
         for disk, kind in zip(disks, LOADS):
             judge(check, scrape, disk, kind)
 

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does the history know what was measured, across a restart, and does it tell it to people and to programs?
+"""Does the history know what was measured, across a restart, and does it report that to people and to programs?
 
-The oracle is /metrics: what the counters said at the end of each daemon's life must be what the history has in all.
-Also: who may set a mark, and what `ssdpulse history` does when no daemon answers.
+The oracle is /metrics: the history's totals must equal the counters at the end of each daemon's life, added up.
+Also: who may set a mark, and what does `ssdpulse history` do when no daemon answers?
 """
 import csv
 import http.client

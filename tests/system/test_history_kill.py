@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
 # timeout-long: 1800
-"""Is the history whole after SIGKILL at any moment, and does it outlive a full and a read-only disk?
+"""Is the history intact after SIGKILL at any moment, and does it survive a full and a read-only disk?
 
-ssdpulse_history_writer says which minutes are on the disk; what is there is read by another reader of SQLite, from a
-copy of what the killed one left.
+ssdpulse_history_writer reports which minutes are on the disk; what is there is read with another SQLite reader, from a
+copy of what the killed process left.
 """
 import itertools
 import pathlib
@@ -45,7 +45,7 @@ class Writer:
         self.process.stdout.close()
 
     def last(self, pattern):
-        """The groups of the newest line of that kind."""
+        """The groups of the newest line that matches."""
         return next((match.groups() for line in reversed(list(self.lines)) if (match := re.match(pattern, line))), None)
 
     def committed(self):
@@ -60,7 +60,7 @@ class Writer:
 
 
 def numbers(blob):
-    """Variable-length numbers, seven bits a byte."""
+    """Variable-length numbers, seven bits per byte."""
     value = shift = 0
     for byte in blob:
         value |= (byte & 0x7f) << shift
@@ -71,7 +71,7 @@ def numbers(blob):
 
 
 def load_errors(database, newest):
-    """Each minute's load is there and says its number; each hour's is the sum of its minutes."""
+    """Each minute's load is there and contains its number; each hour's is the sum of its minutes."""
     if not database.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'device_minute'").fetchone()[0]:
         return []
     def loads(table):
@@ -117,7 +117,7 @@ def content_errors(directory):
 
 
 def is_hot(journal):
-    """A journal whose header was not cleared yet: the kill came within a transaction."""
+    """A journal whose header has not been cleared yet: the process was killed within a transaction."""
     return journal.exists() and journal.read_bytes()[:8] == bytes.fromhex("d9d505f920a163d7")
 
 
@@ -125,7 +125,7 @@ def kills(check, state, random_source):
     directory = state / "killed"
     acknowledged = hot = unreported = longest = 0
     number = 0
-    # About one in five comes within a transaction.
+    # About one kill in five falls within a transaction.
     while number < KILLS or not hot and number < 10 * KILLS:
         number += 1
         with Writer(directory) as writer:
@@ -159,7 +159,7 @@ def kills(check, state, random_source):
 
 
 def old_file(directory, version):
-    """A file as that version wrote it, with so many rows that looking through them takes a while."""
+    """A file as written by that version, with so many rows that reading through them takes a while."""
     directory.mkdir()
     database = sqlite3.connect(directory / "ssdpulse.db")
     database.executescript("PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL;")

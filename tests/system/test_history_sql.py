@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do the views and every query of ssdpulse-history(5) answer, on a file that the history itself wrote?
+"""Do the views and all queries in ssdpulse-history(5) return the right answers on a file that the history itself wrote?
 
-The events are put into it by SQL, so that each answer is known beforehand; what drives and devices did is the writer's.
+SQL inserts the events, so that each answer is known in advance; the drives' and devices' data is the writer's.
 """
 import os
 import re
@@ -21,7 +21,7 @@ MINUTE = 60_000
 
 
 def queries():
-    """(question, SQL) of the page, as a reader sees them."""
+    """(question, SQL) from the manual page, as a reader sees them."""
     page = (DEPLOY / "man/ssdpulse-history.5").read_text().split(".Sh EXAMPLES")[1]
     return re.findall(r"^\.Ss (.*?)$.*?^\.Bd .*?$\n(.*?)^\.Ed$", page, re.M | re.S)
 

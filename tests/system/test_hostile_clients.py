@@ -3,9 +3,9 @@
 # alone: it measures how late ticks are
 # timeout: 300
 # timeout-long: 1800
-"""What do hostile clients cost, plain and over TLS with passwords? Two thousand that send a byte now and then, a header of
-100 MB, garbage, a fuzzer, hundreds that ask for pages and take none, somebody who guesses passwords: the sampling keeps
-its ticks, memory stays bounded, and scrapes are answered meanwhile.
+"""What do hostile clients cost, plain and over TLS with passwords? Two thousand that send a byte now and then, a header
+of 100 MB, garbage, a fuzzer, hundreds that request pages and read none, one that guesses passwords: the daemon must
+keep its ticks, its memory must stay bounded, and scrapes must be answered meanwhile.
 """
 import math
 import os
@@ -26,16 +26,16 @@ LORIS, LORIS_SECONDS = 2000, 60 if rig.LONG else 12
 UNREAD_SECONDS = 60 if rig.LONG else 8
 FUZZ_SECONDS = 150 if rig.LONG else 5  # plain, and again over TLS
 SCRAPE_LIMIT = 10.0  # seconds: the usual time limit of a Prometheus
-# Anonymous: 1,280 connections, of 16 KiB plain and as much again and more for a handshake, and pages.
+# Anonymous memory: 1,280 connections of 16 KiB each, with TLS at least as much again for handshakes; and pages.
 MORE_MEMORY = {False: 32 << 20, True: 96 << 20}
 MEMORY_KEPT = 16 << 20
 PASSWORD = "correct horse"
-ELSEWHERE = "127.0.0.2"  # where those come from that mean well
+ELSEWHERE = "127.0.0.2"  # where the well-behaved clients come from
 MISSED, CUT = "ssdpulse_missed_ticks_total", "ssdpulse_web_connections_cut_total"
 
 
 class Watch(threading.Thread):
-    """Scrapes twice a second, each over a connection of its own, and looks at the daemon's memory."""
+    """Scrapes twice a second, each time over a new connection, and watches the daemon's memory."""
 
     def __init__(self, client, pid):
         super().__init__()
@@ -61,7 +61,7 @@ class Watch(threading.Thread):
 
 
 class HostTimer(threading.Thread):
-    """Wakes ten times a second; how often did the host let a second's tick be late, whoever wanted it?"""
+    """Wakes ten times a second: how often would the host alone have made a tick late?"""
 
     def __init__(self):
         super().__init__()
@@ -82,7 +82,7 @@ class HostTimer(threading.Thread):
 
 @contextmanager
 def judged(check, words, daemon, client, tls):
-    """What holds whatever is done to the daemon within the block."""
+    """Checks what must hold, whatever the block does to the daemon."""
     pid, missed, start = daemon.process.pid, client.metric(MISSED), host.rss_anon(daemon.process.pid)
     watch, timer = Watch(client, pid), HostTimer()
     watch.start()
@@ -103,7 +103,7 @@ def judged(check, words, daemon, client, tls):
 
 
 def guess(port, tls, seconds, out):
-    """Passwords, as fast as they are refused, over several connections."""
+    """Guesses passwords as fast as they are refused, over several connections."""
     statuses, lock, end = Counter(), threading.Lock(), time.monotonic() + seconds
 
     def one(number):
@@ -129,7 +129,7 @@ def guess(port, tls, seconds, out):
 
 
 def log_in(check, client):
-    """In the middle of the guessing, with a password that is not yet known."""
+    """Logs in while guessing is in progress, with a password that the daemon has not seen yet."""
     time.sleep(2)
     begin = time.monotonic()
     check.equal(client.get("/")[0], 200, "the first login from another address meanwhile")
@@ -143,7 +143,7 @@ def attacks(check, daemon, client, make_client, tls, seed):
             ("garbage", hostile.garbage, (port, tls, 300, seed)),
             ("fuzzer", hostile.fuzz, (port, tls, FUZZ_SECONDS, seed))]
     if not tls:
-        # First as many as take all places of the pages, then more than there are places for connections.
+        # First as many as fill all slots for pages, then more than there are slots for connections.
         todo += [(f"{count} unread", hostile.unread, (port, count, UNREAD_SECONDS)) for count in (200, 1600)]
     if tls:
         todo.append(("guessing", guess, (port, tls, 5)))
@@ -186,7 +186,7 @@ def test(check, state):
             fds, before = host.open_fds(pid), host.rss_anon(pid)
             attacks(check, daemon, client, make_client, tls, seed)
             time.sleep(1)
-            # Of 14,000 connections libmicrohttpd overlooks the end of a few: they have the time that an answer may take.
+            # Of 14,000 connections, libmicrohttpd overlooks the end of a few: these last as long as an answer may take.
             check.that(web.wait_until(lambda: host.open_fds(pid) <= fds + 2, 15),
                        f"descriptors: {fds} before, {host.open_fds(pid)} afterwards: {kinds_of_descriptors(pid)}")
             check.that(web.wait_until(lambda: host.rss_anon(pid) < before + MEMORY_KEPT, 5),

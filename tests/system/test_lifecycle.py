@@ -14,8 +14,8 @@ from pathlib import Path
 import host
 from lib import compare, metrics, rig
 
-UNSEEN_BY_ANYBODY = 0.01  # at most, of a load: completions for which the kernel of a virtual machine ran no BPF program
-IDLE_LIMIT = 1.0  # seconds from the signal to the end
+UNSEEN_BY_ANYBODY = 0.01  # at most, of a load: completions for which a virtual machine's kernel ran no BPF program
+IDLE_LIMIT = 1.0  # seconds from the signal to the exit
 
 
 def wait_until(true, seconds=5):
@@ -26,7 +26,7 @@ def wait_until(true, seconds=5):
 
 
 def write_config(state, port, include, mode="full", more=""):
-    """Over the one that rig.daemon() wrote."""
+    """Overwrites the file that rig.daemon() wrote."""
     names = ", ".join(f'"{name}"' for name in include)
     (state / "config.yaml").write_text(f"web:\n  listen_address: 127.0.0.1:{port}\n{more}"
                                        f"devices:\n  include: [{names}]\n  exclude: []\nlatency:\n  mode: {mode}\n"
@@ -34,7 +34,7 @@ def write_config(state, port, include, mode="full", more=""):
 
 
 def reload(daemon, words):
-    """SIGHUP; what the log says from there until `words`, or for some seconds."""
+    """Sends SIGHUP; returns what is logged from then until `words` appears, or for a few seconds."""
     before = len(daemon.log.read_text())
     daemon.process.send_signal(signal.SIGHUP)
     wait_until(lambda: words in daemon.log.read_text()[before:])
@@ -42,7 +42,7 @@ def reload(daemon, words):
 
 
 def fixed_load(disk, seed, ios=20_000):
-    """Exactly so many reads and writes: {operation: I/Os}."""
+    """Exactly this many reads and writes; returns {operation: I/Os}."""
     job = rig.fio(disk, seed, rw="randrw", bs="4k", iodepth=8, ioengine="libaio", size="64M", io_size="16G",
                   number_ios=ios)
     return {operation: job[operation]["total_ios"] for operation in ("read", "write")}
@@ -55,7 +55,7 @@ def counts(difference, disk, operations):
 
 def complete(check, difference, disk, truth, what):
     """Every I/O was counted, or is one of a few counted losses (see lib/observe.py)."""
-    lost = compare.lost_events(difference, disk).total()  # those of unknown disks may be another's
+    lost = compare.lost_events(difference, disk).total()  # those without a device may be another disk's
     have = counts(difference, disk, truth)
     missing = sum(truth.values()) - sum(have.values())
     good = all(have[operation] <= truth[operation] for operation in truth) and missing <= lost
@@ -99,13 +99,13 @@ def pages(check, daemon):
 
 
 def devices_of(scrape, *names):
-    """Which of these have any series?"""
+    """Which of these devices have any series?"""
     seen = {dict(labels).get("device") for _, labels in [*scrape.values, *scrape.histograms]}
     return seen & set(names)
 
 
 def reloads(check, state, disks, seed):
-    """The filter changes under a running load; the disk that stays keeps every count."""
+    """The filter changes under a running load; the disk that stays keeps all its counts."""
     stays, goes, comes = disks
     names = [disk.name for disk in disks]
     with rig.daemon(state, disks) as daemon:
@@ -142,7 +142,7 @@ def reloads(check, state, disks, seed):
 
 
 def command_line_wins(check, state, disks):
-    """Also after a reload of a file that says otherwise."""
+    """It also wins after a reload of a file that differs."""
     chosen, too, other = (disk.name for disk in disks)
     with rig.daemon(state, disks[:2], options=[f"--devices.include={name}" for name in (chosen, too)]) as daemon:
         log = reload(daemon, "configuration reloaded")
@@ -180,7 +180,7 @@ def bad_reloads(check, state, daemon, disks):
 
 
 class Notifications(threading.Thread):
-    """What a service manager would hear: (monotonic time, {key: value}, what /metrics said at READY)."""
+    """What a service manager would receive: (monotonic time, {key: value}, status of /metrics at READY)."""
 
     def __init__(self, path, config):
         super().__init__(daemon=True)
@@ -237,7 +237,7 @@ def service_manager(check, state, disk):
             time.sleep(5)
             beats = [at for at, _, _ in heard.having("WATCHDOG")]
             gaps = [after - before for before, after in zip(beats, beats[1:])]
-            # One a second, as the host lets it; the service manager waits for 30 s.
+            # One per second, if the host allows; the service manager waits for 30 s.
             check.that(3 <= len(beats) <= 8 and max(gaps) < 5,
                        f"{len(beats)} WATCHDOG=1, up to {max(gaps, default=0):.2f} s apart")
             asked = time.monotonic()
@@ -262,7 +262,7 @@ def two_at_once(check, state, disk, seed):
         truth = fixed_load(disk, seed)
         full, completion_only = (metrics.Difference(past, daemon.at_rest()) for past, daemon in zip(before, (one, two)))
         complete(check, full, disk, truth, "the one of two daemons that runs full")
-        # Without the issue it cannot know of a completion that no program saw; the other missed the same.
+        # Without issues it cannot detect a completion that no program saw; the other daemon missed the same ones.
         check.equal(counts(completion_only, disk, truth), counts(full, disk, truth), "completion-only: as many as the other")
 
 

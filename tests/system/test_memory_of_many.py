@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # tier: long
 # alone: the daemons of other tests would measure its 64 disks, too
-"""Does the memory of 64 drives with everything on leave a quarter of what the unit allows?
+"""Does the memory of 64 drives with everything on leave a quarter of the unit's limit free?
 
-Memory is the most that was ever resident, and all tables in the kernel, whether they were touched or not: what both count is
-counted twice. Flash models have the size of those of large drives, as the disks do; the memory that they take does not wait for writes.
+Memory is the peak resident size plus all tables in the kernel, touched or not; what is in both is counted twice. Like
+the disks, flash models have the size of large drives' models; the memory they take does not depend on writes.
 """
 import json
 import os
@@ -20,12 +20,12 @@ from lib import cgroups, metrics, rig
 
 UNIT = Path(os.environ["SSDPULSE_SOURCE"]) / "deploy/systemd/ssdpulse.service"
 SHARE = 0.75
-DRIVES, SIZE, SPAN = 64, "64G", 64 << 20  # of a disk, which is sparse; of what is written to
+DRIVES, SIZE, SPAN = 64, "64G", 64 << 20  # of a disk, which is sparse; of the part that is written
 TENANTS, SECONDS = 60, 15
-PATIENCE = 60  # seconds until the models are made, beside other work
+PATIENCE = 60  # seconds until the models are ready, as there is other work
 SETTINGS = "flash_model: { virtual_disks: true }\nwrites: { page_hints: always }\n"
 OPERATIONS = ("read", "write", "discard")
-# What each tenant does to each disk.
+# What each tenant does with each disk.
 TOUCH = """
 import mmap, os, sys
 page = mmap.mmap(-1, 4096)
@@ -49,7 +49,7 @@ def most_resident(daemon):
 
 
 class Readers:
-    """Those whose answers take memory, too: Prometheus in both forms, and the page."""
+    """Clients whose answers take memory as well: Prometheus in both forms, and the page."""
 
     def __init__(self, daemon):
         self._daemon, self._stop, self.answers = daemon, threading.Event(), 0
@@ -69,7 +69,7 @@ class Readers:
 
 
 def load(disks):
-    """A little of all operations on all disks, and each disk has all tenants."""
+    """A few operations of each kind on all disks, and each disk has all tenants."""
     jobs = [{"filename": disk.path, "name": disk.name} for disk in disks]
     running = rig.Load(rig.fio_command(disks[0], rig.fresh_seed(), jobs, rw="randrw", bs="4k", ioengine="psync", size=SPAN, rate_iops=8,
                                        time_based=None, runtime=SECONDS, thread=None))
@@ -82,7 +82,7 @@ def load(disks):
 
 
 def modelled(scrape, names):
-    """The disks that have a flash model; it is silent, as too little was written."""
+    """The disks that have a flash model, even if it reports nothing yet because too little was written."""
     reasons = {dict(have)["device"]: dict(have)["reason"]
                for have in scrape.series("ssdpulse_modelled_write_amplification_silence_info")}
     return {name for name in names if reasons.get(name, "virtual") not in ("virtual", "no_memory")}
@@ -96,7 +96,7 @@ def once_all_have_models(daemon, names):
 
 
 def everything_is_on(check, scrape, names):
-    """Else the memory would be that of less."""
+    """Otherwise the memory measured would be too low."""
     for operation in OPERATIONS:
         seen = {name for name in names if scrape.histogram("ssdpulse_io_latency_seconds", device=name, operation=operation).count}
         check.equal(len(seen), DRIVES, f"disks whose {operation}s were measured")

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Is `ssdpulse metrics --json` what pages show: no name, type, label or enumerated value missing on either side?
 
-The pages: that of the unit tests, which the exporter made of every family; the made-up one, whose tables are its own; and
-the live one of a daemon. None of them may show what the list does not have, and together they show all that it has.
+The pages: that of the unit tests, which the exporter made from every family; the made-up one, with tables of its own;
+and the live one of a daemon. None may show anything that the list lacks, and together they show all of it.
 """
 import urllib.error
 import urllib.request
@@ -28,7 +28,7 @@ def shown(page):
 
 
 def page_of(daemon, query=""):
-    """(status, page)"""
+    """(status, page)."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{daemon.port}/metrics{query}", timeout=10) as answer:
             return answer.status, answer.read().decode()
@@ -37,7 +37,7 @@ def page_of(daemon, query=""):
 
 
 def live_page(check, state, listed):
-    """The whole page of a daemon whose configuration leaves groups out, which a scrape may ask for."""
+    """The whole page of a daemon whose configuration omits groups, which a scrape may still ask for."""
     groups = {metric["name"]: metric["group"] for metric in listed}
     with rig.ram_disks(state, size="64M") as [disk], \
             rig.daemon(state, [disk], settings="metrics: {exclude: [tenants, writes]}\n") as daemon:
@@ -57,7 +57,7 @@ def live_page(check, state, listed):
 
 
 def unlisted(metrics, types, labels):
-    """What a page shows and the list does not have."""
+    """What a page shows that is not in the list."""
     yield from (f"{name} {kind}" for name, kind in types.items() if metrics.get(name, {}).get("type") != kind)
     for (name, label), values in labels.items():
         listed = {one["name"]: one["values"] for one in metrics[name]["labels"]} if name in metrics else {}
@@ -68,7 +68,7 @@ def unlisted(metrics, types, labels):
 
 
 def unseen(metrics, types, labels):
-    """What the list has and no page shows. Info metrics have one value of each label at a time."""
+    """What is in the list and on no page. Info metrics have only one value of each label at a time."""
     for name, metric in metrics.items():
         if name not in types:
             yield name

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout-long: 1500
-"""A tenant floods a drive and another one's reads slow down: does the spike name who floods as heaviest, who waits as slowed?
+"""A tenant floods a drive and another's reads slow down: does the spike name the one as heaviest, the other as slowed?
 
-The drive is so slow that the host's mood does not matter: a read takes 20 ms, and more than a second behind what is
-written. A busy host holds reads up, too, which keeps a spike open from one flood to the next: what takes less than the
-floor is none.
+The drive is so slow that the host's load does not matter: a read takes 20 ms, and more than a second if it waits for
+the writes. A busy host also delays reads, which would keep a spike open from one flood to the next: so anything below
+the floor is not a spike.
 """
 import os
 import re
@@ -27,7 +27,7 @@ def load(cgroup, disk, **options):
 
 @contextmanager
 def reading(cgroup, disk):
-    """For as long as it takes: on a busy host a round is longer than its seconds."""
+    """Reads until the end of the block: on a busy host a round takes longer than planned."""
     command = load(cgroup, disk, rw="randread", bs="4k", ioengine="psync", numjobs=8, rate_iops=5, runtime=86400)
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         try:
@@ -37,7 +37,7 @@ def reading(cgroup, disk):
 
 
 def named(evidence, what):
-    """The tenants of heaviest= or slowed=, the first most."""
+    """The tenants listed in heaviest= or slowed=, most affected first."""
     found = re.search(rf"\b{what}=(\S+)", evidence)
     return [one.rsplit(":", 1)[0] for one in found[1].split(",")] if found else []
 

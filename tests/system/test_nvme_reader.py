@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 60
-"""Is the process that may read NVMe logs as small as promised: one capability, one socket, and gone with its daemon?
+"""Is the process that may read NVMe logs as restricted as promised: one capability, one socket, gone with its daemon?
 
-No drive is needed: it is asked of a controller that no host has.
+No drive is needed: requests are for a controller that no host has.
 """
 import errno
 import os
@@ -38,8 +38,8 @@ def reader(binary, prefix=()):
 
 
 def privileges(check, one, expected, bounded=True):
-    """Only who may set capabilities can empty the bounding set; no_new_privs does for the others."""
-    one.ask(IDENTIFY_CONTROLLER)  # who answers has given up what it will, and has threads
+    """Only a process that may set capabilities can empty the bounding set; no_new_privs does it for the others."""
+    one.ask(IDENTIFY_CONTROLLER)  # once it answers, it has dropped all it will drop, and has its threads
     for name, pid, filters in (("supervisor", one.pid, "1"), ("worker", one.worker, "2")):
         tasks = [f"{pid}/task/{task.name}" for task in Path(f"/proc/{pid}/task").iterdir()]
         wanted = {"Inh": {NONE}, "Prm": {expected}, "Eff": {expected}, "Amb": {NONE}}
@@ -92,7 +92,7 @@ def ends_with_the_socket(check, binary):
 
 
 def ends_with_the_daemon(check, binary):
-    """Also while something else holds the daemon's end of the socket: here we do."""
+    """Even while something else holds the daemon's end of the socket open: here, this test does."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     told, tell = os.pipe()
     daemon = os.fork()
@@ -120,7 +120,7 @@ def by_hand(check, binary):
 
 
 def test(check, state):
-    binary = state / "ssdpulse"  # where another user can run it, too
+    binary = state / "ssdpulse"  # another user can run it there, too
     state.chmod(0o755)
     shutil.copy(rig.BINARY, binary)
     with reader(binary) as one:

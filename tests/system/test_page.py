@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 180
-"""Does the page for people say in a real browser what the daemon measured, and nothing else?
+"""Does the page for people, in a real browser, show what the daemon measured, and nothing else?
 
-A drive whose reads a test can slow down, one on memory under load of a cgroup whose name is markup, and an idle one with such a
-mount point. Numbers are computed anew from two /metrics pages of the snapshots that the page names; pixels of the heatmap are
-read back; nobody but the daemon is asked for anything, in the long tier for ten minutes.
-Not Debian's python3 but that of the path would lack selenium.
+A drive whose reads a test can slow down, one in memory under load from a cgroup whose name is markup, and an idle one
+with such a mount point. Numbers are computed again from the two /metrics pages of the snapshots that the page names;
+pixels of the heatmap are read back; nothing but the daemon is contacted, in the long tier for ten minutes. Uses
+Debian's python3, as another one in the path would lack selenium.
 """
 import gzip
 import http.client
@@ -31,18 +31,18 @@ from page_words import latency_text, rounded, scaled, short  # noqa: E402  pylin
 from selenium.webdriver.common.keys import Keys  # noqa: E402  pylint: disable=wrong-import-position
 
 FAST = {"read": 0.0005, "write": 0.0005}
-SLOW = {"read": 0.25,  # far beyond what a busy host does to a read
+SLOW = {"read": 0.25,  # far beyond what a busy host adds to a read
          "write": 0.0005}
-MARKUP = "<img src=x onerror=alert(1)>"  # a name that a directory may have
+MARKUP = "<img src=x onerror=alert(1)>"  # a permitted name for a directory
 TENANT = f"<img><u>{os.getpid()}.service"
 HINTS = ("not_set", "none", "short", "medium", "long", "extreme", "unknown")
 CLASSES = ("journal", "metadata", "writeback", "direct", "swap", "other")
 BYTES = (" B", " kB", " MB", " GB")
-WATCHED = 600 if rig.LONG else 0  # seconds that somebody just looks at the page
+WATCHED = 600 if rig.LONG else 0  # seconds for which the page is only watched
 
 
 def fetch(port, path, headers=None):
-    """(status, headers, body as it came)."""
+    """(status, headers, body as received)."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
         connection.request("GET", path, headers=headers or {})
@@ -54,7 +54,7 @@ def fetch(port, path, headers=None):
 
 @contextmanager
 def mounted(state, disk):
-    """A file system on it, with markup for a mount point."""
+    """A file system on it, with markup as the name of the mount point."""
     mountpoint = state / MARKUP
     mountpoint.mkdir()
     rig.run("mkfs.ext4", "-q", "-F", "-E", "nodiscard", disk.path)
@@ -93,7 +93,7 @@ class Pages:
 
 
 def p99(histogram):
-    """Upper bound of the native bucket in which 99 % of the samples end."""
+    """Upper bound of the native bucket that contains the 99th percentile."""
     rank, seen = -(-99 * histogram.count // 100), 0
     for index in sorted(histogram.native, key=lambda index: -10**9 if index == buckets.ZERO else index):
         seen += histogram.native[index]
@@ -103,7 +103,7 @@ def p99(histogram):
 
 
 def numbers_are_written_as_here(check, chrome):
-    """The page's own words of numbers; what is compared below is written alike."""
+    """The page's own formatting of numbers, which must match the one used for the comparisons below."""
     values = [0, 0.004, 0.05, 0.5, 1, 1.004, 1.6, 9.996, 10, 10.04, 16.08, 99.96, 100, 100.5, 160, 999.4, 1600, 1604, 16000, 160000, 1.6e9]
     shown = chrome.run("return import('/words.js').then((words) => arguments[0].map((one) => [words.short(one), words.latency(one / 1e4), words.count(one)]))",
                        values)
@@ -130,7 +130,7 @@ def numbers_are_those_of_metrics(check, chrome, pages, name):
         def histogram(page, kind=kind):
             return page.histogram("ssdpulse_io_latency_seconds", device=name, operation=kind)
         difference = histogram(after).minus(histogram(before))
-        # The API rounds to four digits, and so the third that is shown may differ by one.
+        # The API rounds to four digits, so the third digit shown may differ by one.
         wanted, shown = p99(difference), cells[cell].split("\n")[0]
         check.that(shown in {latency_text(wanted * factor) for factor in (0.9995, 1, 1.0005)},
                    f"p99 of {kind}s as in /metrics: {shown}, {latency_text(wanted)}")
@@ -203,7 +203,7 @@ def heatmap_shows_what_was_injected(check, chrome, tell, name):
     slow = [one for one in painted(chrome) if one[1] > 0.22]
     inside = [one for one in slow if slow_from - 1.3 <= one[0] <= slow_until + 1.3]
     check.figure(f"{len(before)} pixels above 220 ms before, {len(slow)} after; {len(inside)} of them when reads were slowed")
-    # Others may hold up this host for a moment: what is judged is where nearly all of it lies.
+    # Other processes may delay this host for a moment: nearly all of the pixels must be inside.
     check.that(len(inside) > 100 and len(inside) >= 0.9 * (len(slow) - len(before)), "pixels changed where reads were slow")
     rows = [seconds for _, seconds in inside if seconds < 0.45]
     check.that(len(rows) >= 0.8 * len(inside), f"and in the rows of that latency, up to {max(s for _, s in inside):.2f} s")
@@ -232,7 +232,7 @@ def it_says_whose_and_by_which_way(check, chrome):
 
 
 def names_are_never_markup(check, chrome, busy, odd):
-    """Those that anybody on the host can give: of a mount point, and of a cgroup."""
+    """Names that any user of the host can choose: of a mount point, and of a cgroup."""
     for view, place, name in (("#/", f"tr[data-device='{odd}'] .name", MARKUP), (f"#/device/{odd}", ".facts", MARKUP),
                               (f"#/device/{busy}", ".bars", TENANT)):
         chrome.run("location.hash = arguments[0]", view)
@@ -284,7 +284,7 @@ def fits_320_pixels(check, chrome, name):
 
 
 def watched_for_long(chrome, name):
-    """All drives, one, and an hour of it, in turn."""
+    """All drives, one drive, and an hour of it, in turn."""
     views, end = itertools.cycle(("#/", f"#/device/{name}", f"#/device/{name}?range=3600")), time.monotonic() + WATCHED
     while time.monotonic() < end:
         chrome.run("location.hash = arguments[0]", next(views))
@@ -381,7 +381,7 @@ def test(check, state):
             overview_fits_its_width(check, chrome)
             if not check.failures:
                 watched_for_long(chrome, busy.name)
-            said = [one for one in chrome.console() if "willReadFrequently" not in one]  # about our own reading of pixels
+            said = [one for one in chrome.console() if "willReadFrequently" not in one]  # about our reading of pixels
             check.equal(said, [], "console messages and violations of the policy")
             others = {url for url in chrome.requested() if not url.startswith((base, "data:"))}
             check.equal(others, set(), "requests to another host")

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 120
 # tier: long
-"""Does axe-core find anything in the page that keeps people out: names, roles, contrasts, sizes, order?
+"""Does axe-core find any accessibility problem in the page: names, roles, contrasts, sizes, order?
 
-All drives and one drive, with help, tables and an explanation, light and dark, wide and 320 pixels narrow. axe-core comes
-from npm, exactly the file whose checksum is below, for this test alone; it is kept between runs.
+All drives and one drive, with help, tables and an explanation, light and dark, wide and 320 pixels narrow. axe-core is
+downloaded from npm for this test alone, as exactly the file with the checksum below; it is kept between runs.
 """
 import hashlib
 import io
@@ -38,7 +38,7 @@ Promise.all(document.getAnimations().map((one) => one.finished)).then(
 
 
 def registry():
-    """As npm is told; None where there is neither npm nor its setting."""
+    """The registry that npm is configured to use; None if there is neither npm nor its setting."""
     told = os.environ.get("npm_config_registry")
     if not told and shutil.which("npm"):
         told = subprocess.run(["npm", "config", "get", "registry"], text=True, capture_output=True, check=False).stdout.strip()
@@ -46,7 +46,7 @@ def registry():
 
 
 def axe():
-    """axe-core's text, or None where no registry can be reached."""
+    """axe-core's source, or None if no registry can be reached."""
     kept = Path(os.environ["SSDPULSE_TEST_CACHE"]) / f"axe-core-{VERSION}.tgz"
     if not kept.exists():
         source = registry()

@@ -3,10 +3,10 @@
 # alone: it measures how late ticks are
 # tier: long
 # timeout-long: 1200
-"""Do a thousand pages, and ten people who look at 90 days again and again, hold up the sampling or the scrapes?
+"""Do a thousand pages, and ten people who look at 90 days again and again, delay the sampling or the scrapes?
 
-Each page asks once a second for all drives and for one of them, as a browser does. Each of the ten asks once a second for 90 days
-in 2000 points. Ticks are kept; a scrape takes at most FACTOR of what it takes without them.
+Each page requests all drives and one of them once a second, as a browser does. Each of the ten requests 90 days in 2000
+points once a second. Ticks must be kept; a scrape may take at most FACTOR times as long as without them.
 """
 import resource
 import time
@@ -19,7 +19,7 @@ from past import DAY, HOUR, MINUTE, READ, READ_DEVICE_NONE, READ_TOTAL, Past, lo
 PAGES, LOOKERS = 1000, 10
 SECONDS = 60
 FACTOR, SLACK = 4, 0.05  # of a scrape's time, and seconds
-ADDRESSES = 32  # of clients: a single one gets 64 answers at once
+ADDRESSES = 32  # of clients: a single address gets at most 64 answers at once
 
 
 def ninety_days(state, disks):

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # tier: long
 # timeout-long: 600
-"""Does the page show 64 drives, at once and with few requests?
+"""Does the page show 64 drives promptly, with few requests?
 
-All rows are there, and each opens; the first picture, and how long the page is busy with one second's answer, are medians of the
-long tier. Not Debian's python3 but that of the path would lack selenium.
+All rows are there, and each opens. The long tier judges medians: the time to the first picture, and how long the page
+is busy with one second's answer. Uses Debian's python3, as another one in the path would lack selenium.
 """
 import sys
 import time
@@ -18,7 +18,7 @@ from lib import rig  # noqa: E402  pylint: disable=wrong-import-position
 
 DRIVES = 64
 SECONDS = 15
-FIRST_PICTURE = 1.0  # seconds: what people may be kept waiting
+FIRST_PICTURE = 1.0  # seconds that people may have to wait
 
 
 def test(check, state):

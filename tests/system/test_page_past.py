@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 180
-"""Do the page, `ssdpulse why --at` and `ssdpulse top --at` tell the past as it was?
+"""Do the page, `ssdpulse why --at` and `ssdpulse top --at` show the past as it was?
 
-A history of 80 days is written by this test, with an fstrim that stalled reads last night, an hour in which nobody measured, a
-minute without I/O, and a drive that amplified its writes more from that fstrim on. What each of them says of those times is known. Not Debian's python3 but that of the path would lack selenium.
+This test writes 80 days of history, with an fstrim that stalled reads last night, an hour without measurements, a
+minute without I/O, and a drive that amplified its writes more after that fstrim. So the right answers are known. Uses
+Debian's python3, as another one in the path would lack selenium.
 """
 import json
 import subprocess
@@ -25,12 +26,12 @@ from past import (DAY, HOUR, MINUTE, READ, READ_DEVICE_NONE, READ_QUEUE, READ_TO
 from selenium.webdriver.common.keys import Keys  # noqa: E402  pylint: disable=wrong-import-position
 
 USUAL, SLOW = word(0.001), word(0.3)
-READS, STALLED = 600, 50  # of a minute
+READS, STALLED = 600, 50  # per minute
 OUT_LIGHT = "d9dde3"  # style.css: --out
 HATCH_LIGHT = "b9bec6"
 BAD_LIGHT, BURST_LIGHT = "8a3b00", "00776b"  # --bad, --c4
 QUARTER = 15 * MINUTE
-UNIT = 512_000  # bytes; host writes of a minute are a thousand of them
+UNIT = 512_000  # bytes; the host writes a thousand of them per minute
 
 
 class Times:
@@ -59,12 +60,12 @@ def of_hour(times, at):
 
 
 def amplification(times, at):
-    """Of what was written in the minute before."""
+    """The write amplification of the minute before."""
     return 1.6 if at <= times.stall else 2.4
 
 
 def worn(times, at):
-    """(used, spare, degrees Celsius) as the drive says in that minute."""
+    """(used, spare, degrees Celsius) as the drive reports them in that minute."""
     return 0.05 + (at - times.minutes_from) / DAY / 100, 0.98 if at <= times.stall else 0.97, 40 + at // MINUTE % 7
 
 
@@ -152,7 +153,7 @@ def answers_fit_the_schema(check, base, disk, times):
 
 
 def slots_of(chrome, colour):
-    """Quarters of an hour in which the strip of the day has pixels of this colour."""
+    """Quarters of an hour that have this colour in the pixels of the day's strip."""
     width, height, data = chrome.pixels("tr[data-device] canvas.day")
     wanted = tuple(int(colour[i:i + 2], 16) for i in (0, 2, 4))
     return {int((x + 0.5) * 96 / width) for x in range(width) for y in range(height)
@@ -179,7 +180,7 @@ def the_day_is_a_strip(check, chrome, disk, times):
     check.equal(chrome.text("tr[data-device] canvas.day ~ small"), words, "the strip in words")
     check.equal(chrome.run("return document.querySelector('canvas.day').getAttribute('aria-label')"), "Last 24 hours: " + words, "and for a screen reader")
     chrome.run("document.querySelector('canvas.day ~ small a').focus()")
-    time.sleep(2.5)  # the table is made anew each second
+    time.sleep(2.5)  # the table is rebuilt every second
     check.equal(chrome.run("return document.activeElement.hash"), f"#/device/{disk.name}?range=86400", "its words lead to the day of the drive, and keep the focus")
     chrome.run("document.querySelector('#day-table').open = true")
     quarter = time.strftime("%F %H:%M", time.localtime(begin + slot(times.stall) * QUARTER))
@@ -230,7 +231,7 @@ def wear_is_drawn_over_time(check, chrome, disk, times):
     tables = chrome.run("return [...document.querySelectorAll('#wear table')].map((table) => [...table.querySelectorAll('tbody tr')]"
                         ".map((row) => [...row.children].slice(1).map((cell) => cell.textContent)))")
     minutes = range(end - MINUTE, begin - 1, -MINUTE)
-    # What was written before the first one is not of this window.
+    # What was written before the first minute is not in this window.
     wanted = [[short(amplification(times, at)) if at > begin else "not known (too little written, or not counted)"] for at in minutes]
     check.equal(tables[0], wanted, "write amplification minute by minute")
     wear = [worn(times, at) for at in minutes]

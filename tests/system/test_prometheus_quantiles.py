@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 240
-"""Do the quantiles that a real Prometheus computes agree with what fio felt?
+"""Do the quantiles that a real Prometheus computes agree with the latencies that fio saw?
 
-The device is a loop over FUSE whose reads take 1 ms and writes 2 ms and more: queueing there gives the tail. Every
-Prometheus that Debian's suites hold scrapes the same daemon at once, one of them also without native histograms.
+The device is a loop device over FUSE whose reads take 1 ms and writes 2 ms or more: queueing there makes the tail. The
+Prometheus of every Debian suite scrapes the same daemon at once, one of them also without native histograms.
 """
 import math
 import time
@@ -19,7 +19,7 @@ CLASSIC = "ssdpulse_io_latency_seconds_bucket{{device=\"{0}\"}}"
 
 
 def load(disk, seed, **options):
-    # Before all others in the scheduler: what fio waits for a CPU is no latency of the device.
+    # Ahead of all others in the scheduler: fio's waiting for a CPU is not latency of the device.
     command = rig.fio_command(disk, seed, [{}], group_reporting=None, rw="randrw", bs="4k", size="256M",
                               ioengine="libaio", iodepth=4, **options)
     return rig.Load(["chrt", "--fifo", "50", *command]).jobs()[0]
@@ -50,7 +50,7 @@ def test(check, state):
     wanted.append(("trixie classic", binaries["trixie"], "classic"))
     with rig.fuse_disk(state, "256M", ["delay"], "delay-read=1ms", "delay-write=2ms") as disk, \
             rig.daemon(state, [disk]) as daemon:
-        # A histogram appears with its first sample: these are there before the window begins.
+        # A histogram appears with its first sample: this makes them exist before the window begins.
         load(disk, seed, number_ios=200)
         with prometheus.servers(state, wanted, daemon.port) as servers:
             time.sleep(rig.SETTLE_SECONDS + 1)

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Is /metrics clean for promtool of every version, and do text, gzip and protobuf say the same, sample for sample?
+"""Is /metrics valid for every version of promtool, and do text, gzip and protobuf agree, sample for sample?
 
-promtool reads the live page, and the one of the unit tests: that has every family, of drives and arrays too.
-The protobuf body is decoded by code that protoc makes from the published definition, the text by a parser of its own.
+promtool reads the live page and that of the unit tests, which has every family, including drives and arrays. The
+protobuf body is decoded by code that protoc generates from the published definition, the text by a separate parser.
 """
 import gzip
 import importlib
@@ -25,14 +25,14 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 PROTOBUF = "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
 SAMPLE = re.compile(r"([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"(?:,|$)')
-ACCEPTS = (  # what is asked, what is answered
+ACCEPTS = (  # what is asked for, what is answered
     ("", TEXT),
     ("*/*", TEXT),
     ("text/plain", TEXT),
     (metrics.PROTOBUF + ";q=0.6,text/plain;version=0.0.4;q=0.5,*/*;q=0.1", PROTOBUF),
     ("text/plain;version=0.0.4;q=0.6," + metrics.PROTOBUF + ";q=0.1", TEXT),
 )
-FAMILIES = {  # operation: families that it must have filled
+FAMILIES = {  # operation: families that must have samples of it
     "read": ("ssdpulse_io_device_latency_seconds", "ssdpulse_io_queue_latency_seconds", "ssdpulse_io_latency_seconds"),
     "write": ("ssdpulse_io_latency_seconds", "ssdpulse_io_size_bytes"),
     "flush": ("ssdpulse_io_device_latency_seconds", "ssdpulse_io_latency_seconds"),
@@ -52,7 +52,7 @@ def one_snapshot(daemon):
     for _ in range(50):
         pages = [fetch(daemon.port, accept, encoding) for accept in ("text/plain", metrics.PROTOBUF)
                  for encoding in ("identity", "gzip")]
-        if pages[0][1] == fetch(daemon.port, "text/plain")[1]:  # its own time stamp is among the samples
+        if pages[0][1] == fetch(daemon.port, "text/plain")[1]:  # the snapshot's own timestamp is among the samples
             return pages
     raise RuntimeError("four scrapes never fell between two ticks")
 
@@ -80,7 +80,7 @@ def samples_of_text(body):
 
 
 def families_of_protobuf(state, body):
-    """By the published message definition; {name: MetricFamily}."""
+    """Decoded with the published message definition: {name: MetricFamily}."""
     rig.run("protoc", f"--proto_path={DEFINITION.parent}", f"--python_out={state}", DEFINITION)
     sys.path.insert(0, str(state))
     published = importlib.import_module("metrics_pb2")
@@ -101,7 +101,7 @@ def families_of_protobuf(state, body):
 
 
 def samples_of_protobuf(families, published):
-    """The same shape as samples_of_text()."""
+    """In the same shape as samples_of_text()."""
     samples, types, helps = {}, {}, {}
     for name, family in families.items():
         types[name] = published.MetricType.Name(family.type).lower()
@@ -129,7 +129,7 @@ def same(text, protobuf):
 
 
 def native_agrees(check, families):
-    """Each native histogram holds as many samples as it says."""
+    """Each native histogram's buckets add up to its sample count."""
     wrong, seen = [], 0
     for name, family in families.items():
         for metric in family.metric:

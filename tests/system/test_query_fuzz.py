@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # tier: long
 # timeout-long: 3000
-"""Does any query string, however wrong, get anything but an answer or a refusal?
+"""Does any query string, however wrong, cause anything other than an answer or a refusal?
 
-A million in the long tier, pipelined over a few connections: parameters that exist with values that do not, encoded in
-wrong ways, doubled, endless. The daemon lives, answers with statuses that are documented, keeps its ticks, and grows by nothing.
+A million in the long tier, pipelined over a few connections: existing parameters with invalid values, wrongly encoded,
+doubled, endless. The daemon must survive, answer only with documented statuses, keep its ticks, and not grow.
 """
 import random
 import re
@@ -18,7 +18,7 @@ import host
 from lib import rig
 
 QUESTIONS = 1_000_000 if rig.LONG else 20_000
-AT_ONCE = 40  # in a pipeline
+AT_ONCE = 40  # in one pipeline
 CONNECTIONS = 4
 STATUSES = {200, 304, 400, 404, 414, 421, 431, 503}
 STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
@@ -49,7 +49,7 @@ def path_of(chance, disk):
 
 
 def read_answers(connection, wanted):
-    """Statuses of so many answers; fewer where the server closed the connection."""
+    """The statuses of `wanted` answers; fewer if the server closed the connection."""
     data, found = bytearray(), []
     while len(found) < wanted:
         head = data.find(b"\r\n\r\n")
@@ -80,7 +80,7 @@ def ask_for_ever(port, disk, seed, questions, statuses, trouble):
             trouble.append(f"seed {seed}, question {asked}: {error}")
             connection, found = None, []
         statuses.update(found)
-        if len(found) < len(paths):  # one that was wrong enough to close the connection; the others are lost with it
+        if len(found) < len(paths):  # one was wrong enough to close the connection; the others are lost with it
             statuses["closed"] += 1
             if connection:
                 connection.close()
@@ -95,7 +95,7 @@ def test(check, state):
         daemon.after_ticks(2)
         statuses, trouble, before = Counter(), [], None
         begin = time.monotonic()
-        for share in (0.1, 0.9):  # what it grows by after it has warmed up
+        for share in (0.1, 0.9):  # growth is measured after a warm-up
             threads = [threading.Thread(target=ask_for_ever, args=(daemon.port, disk.name, f"{seed} {share} {i}",
                                                                    int(share * QUESTIONS / CONNECTIONS), statuses, trouble))
                        for i in range(CONNECTIONS)]

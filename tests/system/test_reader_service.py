@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 120
-"""Does the log reader serve when a service manager starts it, one client at a time, and does the daemon find it again?
+"""Does the log reader serve one client at a time when a service manager starts it, and does the daemon find it again?
 
-No drive is needed: it is asked of a controller that no host has.
+No drive is needed: requests are for a controller that no host has.
 """
 import errno
 import os
@@ -19,7 +19,7 @@ from log_reader import IDENTIFY_CONTROLLER, SYS_ADMIN, Client, children, ended, 
 
 
 class Manager:
-    """What systemd does for a socket unit: listens, starts the service, and keeps the socket when that ends."""
+    """Acts like systemd for a socket unit: listens, starts the service, and keeps the socket when that ends."""
 
     def __init__(self, path):
         self.path = path
@@ -53,7 +53,7 @@ def manager(path):
 
 
 def live_workers(one):
-    """Workers of clients that have gone may still be there, ended."""
+    """Without the ended workers of clients that have gone, which may still be listed."""
     return [pid for pid in children(one.pid) if not ended(pid)]
 
 
@@ -79,7 +79,7 @@ def one_at_a_time(check, one):
     check.that(answered(first), "and replaced")
     first.socket.close()
     for number in range(2, 7):
-        # It may come before the reader knows that the one before has gone.
+        # It may connect before the reader knows that the previous client has gone.
         check.that(wait_until(lambda: served_and_gone(one)), f"client {number} is served")
     check.that(wait_until(lambda: not live_workers(one)) and len(children(one.pid)) <= 2,
                f"no workers pile up: {len(children(one.pid))}")
@@ -100,7 +100,7 @@ def served_and_gone(one):
 
 
 def is_the_client(one):
-    """Somebody else is turned away."""
+    """Any other client is turned away."""
     def turned_away():
         with one.connect().socket as other:
             other.settimeout(1)
@@ -112,7 +112,7 @@ def is_the_client(one):
 
 
 def finds_it_again(check, state, path, disk):
-    """The daemon is there first; the reader comes, dies, comes back."""
+    """The daemon is there first; the reader appears, dies, and comes back."""
     with rig.daemon(state, [disk], options=[f"--nvme.reader-socket={path}"]) as daemon:
         def value(name, **labels):
             return daemon.scrape().value(f"ssdpulse_source_{name}", **labels)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does `ssdpulse report` say of a history what was put into it?
+"""Does `ssdpulse report` report what was put into a history?
 
-ssdpulse_simulated_history writes hours before and after a change of the scheduler that multiplies every latency of one
+ssdpulse_simulated_history writes hours before and after a change of scheduler that multiplies every latency of one
 drive; another drive stays as it was.
 """
 import json

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # alone: it measures how late ticks are
 # timeout: 120
-"""What do a thousand clients at one instant get, and what does it cost the sampling?
+"""What do a thousand simultaneous clients get, and what does it cost the sampling?
 
-As many as documented (Limits in exporters/http/server.h) are answered, the others get 503 at once; no two ticks in a
-row are missed; memory stays bounded.
+As many as documented (Limits in exporters/http/server.h) are answered, the others get 503 at once; no two consecutive
+ticks are missed; memory stays bounded.
 """
 import re
 import resource
@@ -24,8 +24,8 @@ SECONDS = 600 if rig.LONG else 8
 AGAIN_SECONDS = 60 if rig.LONG else 3
 DOCUMENTED = 64  # requests answered at once
 MORE_MEMORY = (1280 * 16 << 10) + (8 << 20)  # anonymous: connections x connection_memory, and pages being made and sent
-MORE_LATER = 4 << 20  # what the allocator may keep; a page that nobody frees would be there 100 times over
-AT_ONCE = 1.0  # seconds; the client is a single thread of Python on the same CPUs
+MORE_LATER = 4 << 20  # what the allocator may keep; a leaked page would be there 100 times over
+AT_ONCE = 1.0  # seconds; the client is a single Python thread on the same CPUs
 REQUEST = b"GET /metrics HTTP/1.1\r\nHost: storm\r\nConnection: close\r\n\r\n"
 STAMP = re.compile(rb"^ssdpulse_snapshot_timestamp_seconds (\S+)$", re.M)
 MISSED = re.compile(rb"^ssdpulse_missed_ticks_total (\S+)$", re.M)
@@ -42,7 +42,7 @@ class Client:
         self.socket.send(REQUEST)
 
     def receive(self):
-        """True when the answer has ended."""
+        """Returns True when the answer is complete."""
         try:
             while data := self.socket.recv(1 << 18):
                 self.received.append(data)
@@ -65,7 +65,7 @@ class Client:
 
 
 def volley(port, clients):
-    """All connect, then all ask at the same instant; returns the clients, answered."""
+    """All connect, then all send their request at the same instant; returns the clients with their answers."""
     crowd = [Client(port) for _ in range(clients)]
     epoll = select.epoll()
     by_fd = {client.socket.fileno(): client for client in crowd}
@@ -87,7 +87,7 @@ def volley(port, clients):
 
 @contextmanager
 def memory_watch(pid):
-    """The highest RssAnon while the block runs, in a list of one."""
+    """The highest RssAnon while the block runs, as a list with one element."""
     peak, over = [0], threading.Event()
 
     def watch():
@@ -108,7 +108,7 @@ def percentile(values, percent):
 
 
 def storm(check, port, seconds):
-    """Volleys for so long; {snapshot time: missed ticks} of every body."""
+    """Sends volleys for `seconds`; returns {snapshot time: missed ticks} from every body."""
     verdicts, times, snapshots, rounds, fewest = Counter(), {200: [], 503: []}, {}, 0, CLIENTS
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -146,7 +146,7 @@ def ticks(check, snapshots, seconds):
 def test(check, state):
     seed = rig.fresh_seed()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, soft), hard))  # the usual one: the daemon must raise its own
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, soft), hard))  # as usual: the daemon must raise its own
     with rig.ram_disks(state, size="128M") as [disk], rig.daemon(state, [disk]) as daemon:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         pid = daemon.process.pid
@@ -172,7 +172,7 @@ def test(check, state):
 def memory(check, start, peaks, after):
     check.figure(f"RssAnon: {start >> 10} KiB before, peak {peaks[0] >> 10} KiB, in a second storm {peaks[1] >> 10} KiB"
                  f", after {after >> 10} KiB")
-    # How many pages are on their way at once, and so the peak, differs from storm to storm: what leaks stays afterwards.
+    # The number of pages in progress at once, and so the peak, differs from storm to storm: a leak would stay.
     check.that(max(peaks) < start + MORE_MEMORY, f"each peak is less than {MORE_MEMORY >> 20} MiB above the start")
     check.that(after < start + MORE_LATER, f"nothing of it stays: less than {MORE_LATER >> 10} KiB above the start")
 

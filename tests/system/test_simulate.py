@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does `ssdpulse simulate` say of a recorded load what theory does, and what is wrong with its input?
+"""Does `ssdpulse simulate` agree with theory about a recorded load, and does it report what is wrong with its input?
 
-Uniform writes have a theory: a block that is collected by FIFO holds p valid pages, p = exp(-alpha (1 - p)).
+Uniform writes have a theory: a block collected by FIFO holds a share p of valid pages, p = exp(-alpha (1 - p)).
 """
 import json
 import math
@@ -99,7 +99,7 @@ def problems():
 
 
 def sizes():
-    """Where the drive ends, to the byte."""
+    """The drive's end is exact to the byte."""
     for text, size in (("1GiB", 1 << 30), ("1.5gb", 1_500_000_000), ("1.92TB", 1_920_000_000_000), ("894G", 894_000_000_000),
                        ("4194304", 4194304)):
         last, beyond = (simulate("--input", "-", "--size", text, "--op", 12, "--policy", "fifo", "--window", "0-100",
@@ -109,7 +109,7 @@ def sizes():
 
 
 def too_little():
-    """One write: the window of its second half holds none."""
+    """A single write: the window of the second half holds none."""
     run = simulate("--input", "-", "--size", "1GiB", "--op", 12, "--policy", "fifo", "--json", input="W,0,4096\n")
     expect(run.returncode == 6 and "too little is written in the window of 50-100 %" in run.stderr, f"no estimate: {run}")
     expect(json.loads(run.stdout)["results"][0]["write_amplification"] is None, "and null in JSON")
@@ -128,7 +128,7 @@ def progress():
 
 
 def recipe():
-    """The one of the manual page, on a trace that was never recorded."""
+    """The manual page's recipe, on a made-up trace."""
     if not shutil.which("blkparse"):
         print("blkparse is not installed")
         return

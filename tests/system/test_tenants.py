@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout-long: 900
-"""Whose I/O is it? A live daemon, real cgroups and fio: each tenant has the bytes that fio says it moved, under its name.
+"""Whose I/O is it? A live daemon, real cgroups and fio: each tenant has the bytes that fio reports, under its name.
 
-Of what no program saw end (tests/kernel/README.md) the daemon's own bytes are as many less: that is what may be missing
-from the tenants, and no more. At every scrape the tenants add up to all that was counted.
+The daemon's own byte counts lack the I/Os whose end no program saw (tests/kernel/README.md): that much may be missing
+from the tenants, and no more. In every scrape the tenants add up to everything counted.
 """
 import os
 import re
@@ -17,18 +17,18 @@ from lib import cgroups, rig
 
 KIB = 1024
 OPERATIONS = ("read", "write", "discard")
-MEMORY_NOISE = 2 << 20  # bytes: pages that the allocator keeps, and the minutes in memory
+MEMORY_NOISE = 2 << 20  # bytes: pages that the allocator keeps, and the minutes held in memory
 SMALL = {"bs": "4k", "ioengine": "psync", "size": "32M"}
 CONTAINER = f"{os.getpid():08x}" + "5a" * 28
 
 
 def unique(name):
-    """No other run's."""
+    """A name that no other run uses."""
     return f"{name}-{os.getpid()}"
 
 
 def load(cgroup, disk, seed, **options):
-    """A fio of one job that runs in there."""
+    """A fio with one job that runs in the cgroup."""
     return rig.Load(cgroup.command(rig.fio_command(disk, seed, [{}], group_reporting=None, **SMALL, **options)))
 
 
@@ -37,7 +37,7 @@ def names(scrape, name="ssdpulse_tenant_bytes_total", **labels):
 
 
 def sums(scrape, disk, operation, what):
-    """(tenants and departed, paths, all I/Os)"""
+    """(tenants and departed, paths, all I/Os)."""
     labels = {"device": disk.name, "operation": operation}
     tenants = ((scrape.value(f"ssdpulse_tenant_{what}_total", **labels) or 0)
                + (scrape.value(f"ssdpulse_tenant_departed_{what}", **labels) or 0))
@@ -47,7 +47,7 @@ def sums(scrape, disk, operation, what):
 
 
 def adds_up(scrape, disk):
-    """The bytes are all bytes; the I/Os are those of the histogram and, of all operations together, the strays."""
+    """All bytes are accounted for; the I/Os are those in the histogram and, over all operations, the strays."""
     untimed = 0
     for operation in OPERATIONS:
         for what in ("ios", "bytes"):
@@ -60,7 +60,7 @@ def adds_up(scrape, disk):
 
 
 class Scrapes:
-    """One after the other, all through the load."""
+    """Scrapes one after another throughout the load."""
 
     def __init__(self, daemon, disk):
         self.wrong, self.number, self.before, self._stop = [], 0, {}, threading.Event()
@@ -124,7 +124,7 @@ def named(check, state, disk):
 
 
 def hidden(check, state, disk):
-    """Nothing of the names is on the page or in the log; after a restart the same hash stands for the same tenant."""
+    """No part of a name is on the page or in the log; after a restart the same hash stands for the same tenant."""
     secret = f"{unique('secret')}.service"
     hashes = []
     for start in ("first", "second"):
@@ -153,7 +153,7 @@ def switched_off(check, state, disk):
 
 
 def departing(check, state, disk):
-    """Two places beside the root's: a newcomer gets that of who is gone, and what the gone did is in no rate."""
+    """Two slots besides the root's: a newcomer gets that of one that has gone, whose I/O is in no rate."""
     paths = [f"/{unique(name)}" for name in "abcd"]
     with cgroups.named(*paths) as [a, b, c, d], \
             rig.daemon(state, [disk], include=(disk.name,), settings="attribution: {tenants: 3}\n") as daemon:
@@ -180,10 +180,10 @@ def departing(check, state, disk):
 
 
 def churn(check, state, disk):
-    """Containers that come, read a little and go, beside three that stay: what they did is all there, and they are not."""
+    """Containers appear, read a little and go, alongside three that stay: all their I/O is there, but they are not."""
     number, each = (2000, 3) if rig.LONG else (200, 3)
     staying = [f"/{unique(name)}" for name in ("stays-a", "stays-b", "stays-c")]
-    # The runtime's own directory stays, as on a host.
+    # The runtime's own directory stays, as on a real host.
     with cgroups.named(*staying, f"/docker/{unique('other')}") as [*stay, _], rig.daemon(state, [disk], include=(disk.name,)) as daemon:
         before = daemon.scrape()
         scrapes = Scrapes(daemon, disk)
@@ -191,7 +191,7 @@ def churn(check, state, disk):
         for container in range(number):
             if container == number // 2:
                 half_way = daemon.scrape()
-            time.sleep(0.1)  # not more than ten a second: a slot is free again about four seconds after its cgroup went
+            time.sleep(0.1)  # at most ten a second: a slot is free again about four seconds after its cgroup has gone
             with cgroups.named(f"/docker/{container:08x}{'c0' * 28}") as [one]:
                 subprocess.run(one.command(["dd", f"if={disk.path}", "of=/dev/null", "bs=4k", f"count={each}", "iflag=direct",
                                             "status=none"]), check=True)
@@ -212,7 +212,7 @@ def churn(check, state, disk):
         series = len(after.series("ssdpulse_tenant_ios_total", **labels))
         check.that(series <= 65, f"{series} series of {number + 3} tenants")
         check.that(told["other"] <= 0.2 * number * each, f"other: {told['other']:.0f} of {number * each}")
-        # As many series as there are places, so those of the gone have ended, and who came last has one.
+        # At most as many series as slots, so those of earlier ones have ended, and the latest ones have theirs.
         left = {name for name in names(after, **labels) if name.startswith("docker/")}
         last = {f"docker/{container:08x}c0c0" for container in range(number - 20, number)}
         check.that(f"docker/{0:08x}c0c0" not in left and last & left,

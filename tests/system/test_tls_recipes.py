@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does each recipe of deploy/docs/tls.md, run as it stands there, let its client in and no other, and is each
-handshake that fails counted and logged with its reason?
+"""Does each recipe in deploy/docs/tls.md, run as written, admit its client and no other, and is each failed handshake
+counted and logged with its reason?
 """
 import os
 import re
@@ -17,7 +17,7 @@ FAILED = "ssdpulse_web_failed_handshakes_total"
 
 
 def recipes():
-    """(title, commands, web.yaml, request) of each."""
+    """(title, commands, web.yaml, request) for each."""
     for section in PAGE.read_text().split("\n## ")[1:]:
         blocks = re.findall(r"^```(?:sh|yaml)\n(.*?)^```$", section, re.M | re.S)
         yield section.split("\n")[0], *blocks
@@ -29,7 +29,7 @@ def shell(directory, commands):
 
 
 def status(directory, request, port):
-    """Of the page's own request, with other options in place of some; 0: no answer."""
+    """The status of the page's own request, with some options replaced; 0: no answer."""
     words = request.replace("10936", str(port)).replace("curl ", "curl -s -o /dev/null -w '%{http_code}' --max-time 10 ")
     return int(shell(directory, words).stdout or 0)
 
@@ -39,7 +39,7 @@ def failed(client):
 
 
 def mishaps(check, directory, request, daemon, client, mutual):
-    """What goes wrong in practice: each is one more failure, under the reason that the server can know."""
+    """Mistakes made in practice: each adds one failure, with the reason as far as the server can know it."""
     without_tls = request.replace("https:", "http:")
     no_trust = re.sub(r"--cacert \S+", "", request)
     cases = [(without_tls, "spoke no TLS"), (no_trust, "may not trust ours")]
@@ -52,7 +52,7 @@ def mishaps(check, directory, request, daemon, client, mutual):
         check.that(web.wait_until(lambda: failed(client) == before + 1, 5), f"one more failure: {failed(client) - before:.0f}")
         check.that(re.search(rf"warning TLS handshake failed from=127\.0\.0\.1 reason=\"[^\"]*{reason}",
                              daemon.log.read_text()) is not None, f"the log says that {reason}")
-    # A page is a second old.
+    # A page is up to a second old.
     time.sleep(1.2)
     before = failed(client)
     for _ in range(3):
@@ -64,7 +64,7 @@ def mishaps(check, directory, request, daemon, client, mutual):
 def test(check, state):
     found = list(recipes())
     check.equal(len(found), 3, "recipes")
-    # The last one is the others and more.
+    # The last one includes the others.
     for number, (title, commands, settings, request) in enumerate(found if rig.LONG else found[-1:]):
         directory = state / f"recipe-{number}"
         directory.mkdir()

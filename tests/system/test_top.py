@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 120
-"""Is `ssdpulse top` a good guest in a terminal, and does `ssdpulse why` say the first line?
+"""Does `ssdpulse top` behave well in a terminal, and does `ssdpulse why` print the first line?
 
-In a real pseudo-terminal, read by a terminal emulator: start, keys, another size, stop and continue, and each way to end
-leave the terminal as it was. Not Debian's python3 but that of the path would lack pyte.
+In a real pseudo-terminal, read by a terminal emulator: starting, keys, resizing, stopping and continuing, and each way
+of ending leave the terminal as it was. Uses Debian's python3, as another one in the path would lack pyte.
 """
 import fcntl
 import json
@@ -25,7 +25,7 @@ sys.path[:0] = [str(SOURCE / "tests/kernel")]
 import pyte  # noqa: E402  pylint: disable=wrong-import-position
 from lib import rig  # noqa: E402  pylint: disable=wrong-import-position
 
-# As the help names them: what a terminal sends.
+# Keys named as in the help, and what a terminal sends for them.
 KEYS = {"up": "\x1bOA", "down": "\x1bOB", "j": "j", "k": "k", "Enter": "\r", "l": "l", "Esc": "\x1b", "h": "h", "/": "/", "s": "s", "o": "o",
         "p": "p", "space": " ", "[": "[", "]": "]", "{": "{", "}": "}", "n": "n", "?": "?", "q": "q"}
 ROUNDS_OF_STOP = 20
@@ -34,7 +34,7 @@ MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
 def lead(command):
-    """As a shell does: the command has a process group of its own in the foreground, so that it can be stopped."""
+    """As a shell does: the command gets its own process group in the foreground, so that it can be stopped."""
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     if (child := os.fork()) == 0:
         os.setpgid(0, 0)
@@ -46,7 +46,7 @@ def lead(command):
 
 
 class Terminal:
-    """`command` in a terminal of its own, and what is on its screen."""
+    """`command` in a terminal of its own, and the content of its screen."""
 
     def __init__(self, command, **environment):
         self.leader, self.fd = pty.fork()
@@ -72,11 +72,11 @@ class Terminal:
             while new := os.read(self.fd, 65536):
                 self.bytes += new
                 self.stream.feed(new)
-        except OSError:  # nothing there, or nobody at the other end
+        except OSError:  # nothing there, or the other end is closed
             pass
 
     def until(self, holds, seconds=10):
-        """Whether it comes true on the screen in time."""
+        """Whether the condition becomes true on the screen in time."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             self.read()
@@ -92,12 +92,12 @@ class Terminal:
         return self.until(lambda: self.has(words), seconds)
 
     def rows(self, names):
-        """{drive: whether its row is the selected one}"""
+        """{drive: whether its row is the selected one}."""
         first = {y: line.split(" ")[0] for y, line in enumerate(self.screen.display)}
         return {name: self.screen.buffer[y][0].reverse for y, name in first.items() if name in names}
 
     def past(self):
-        """The time in the title, if it is of the past."""
+        """The time in the title, if the screen shows the past."""
         found = re.search(r"PAST.* (\d{4}-\d\d-\d\d \d\d:\d\d)", self.screen.display[0])
         return found and datetime.strptime(found[1], "%Y-%m-%d %H:%M")
 
@@ -110,14 +110,14 @@ class Terminal:
         os.write(self.fd, keys.encode())
 
     def cooked(self):
-        """Lines are edited and echoed, as a shell wants it."""
+        """Lines are edited and echoed, as a shell expects."""
         return bool(termios.tcgetattr(self.fd)[3] & termios.ICANON and termios.tcgetattr(self.fd)[3] & termios.ECHO)
 
     def state(self):
         return Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
 
     def end(self):
-        """The exit status, once it has ended."""
+        """Waits for its end; returns the exit status."""
         for _ in range(100):
             self.read()
             pid, status = os.waitpid(self.leader, os.WNOHANG)
@@ -173,7 +173,7 @@ def a_person_looks_around(check, command, disk):
 
 
 def stopped_while_it_is_resized(check, command):
-    """Both come from outside, at any moment: it ended by a signal of its own, once in two or three times on a busy host."""
+    """Both come from outside, at any moment: its own signal used to kill it, every 2nd or 3rd time on a busy host."""
     for number in range(ROUNDS_OF_STOP):
         terminal = Terminal(command)
         terminal.shows("ssdpulse top")

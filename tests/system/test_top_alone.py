@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 180
-"""Does `ssdpulse top` measure by itself where no daemon answers, say so, and leave nothing behind, however it ends?"""
+"""Does `ssdpulse top` measure by itself if no daemon answers, say so, and leave nothing behind, however it ends?"""
 import fcntl
 import json
 import os
@@ -21,7 +21,7 @@ from lib import rig
 BY_ITSELF = "measured by top itself since "
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 POWERLESS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
-CHILDREN_IGNORED = ("env", "--ignore-signal=CHLD")  # as some supervisors leave it to whom they start
+CHILDREN_IGNORED = ("env", "--ignore-signal=CHLD")  # as some supervisors leave it for their children
 
 
 def wait_until(true, seconds):
@@ -46,7 +46,7 @@ def load_on(disk):
 
 
 def configuration(state, disk):
-    """(file, port): where nobody listens, and which disk."""
+    """(file, port): a port where nothing listens, and a configuration with the disk."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -61,7 +61,7 @@ def children(pid):
 
 
 def is_alive(pid):
-    """One whose parent does not wait for it is a zombie, and holds nothing."""
+    """A process whose parent does not wait for it is a zombie, and holds nothing."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
     return False
@@ -93,7 +93,7 @@ class Terminal:
         self.bytes = b""
 
     def read(self):
-        with suppress(OSError):  # nothing there, or nobody at the other end
+        with suppress(OSError):  # nothing there, or the other end is closed
             while new := os.read(self.fd, 65536):
                 self.bytes += new
 
@@ -104,7 +104,7 @@ class Terminal:
         return wait_until(seen, seconds)
 
     def end(self, how):
-        """Its exit status, once it has ended by a signal or a key."""
+        """Ends it by a signal or a key; returns its exit status."""
         if isinstance(how, signal.Signals):
             os.kill(self.pid, how)
         else:

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 180
-"""Do TLS and basic authentication let in whom they should, with curl and a real Prometheus, and nobody else? Do new
-certificates and passwords take effect while the daemon runs on, and is a bad file harmless? Does the page have the headers
-that keep others from it, and is nothing of it left where it is turned off?
+"""Do TLS and basic authentication admit the right clients, with curl and a real Prometheus, and nobody else? Do new
+certificates and passwords take effect while the daemon is running, and is a bad file harmless? Does the page have the
+headers that protect it from other sites, and is nothing of it left when it is turned off?
 """
 import os
 import signal
@@ -26,7 +26,7 @@ OF_THE_PAGE = ("/app.js", "/api.schema.json", "/api/v1/devices", "/api/v1/histor
 
 
 class Files:
-    """Everything that the daemon and its clients hold; the clients' is not in the daemon's configuration."""
+    """Everything that the daemon and its clients have; the clients' files are not in the daemon's configuration."""
 
     def __init__(self, state):
         self.state = state
@@ -53,7 +53,7 @@ class Files:
 
 
 def curl(port, *options, path="/metrics", scheme="https"):
-    """The status as curl tells it; 0 where there was no answer."""
+    """The status that curl reports; 0 if there was no answer."""
     done = subprocess.run(["curl", "--silent", "--max-time", "10", "--output", os.devnull, "--write-out",
                            "%{http_code}", *map(str, options), f"{scheme}://127.0.0.1:{port}{path}"],
                           capture_output=True, text=True, check=False)
@@ -80,7 +80,7 @@ def who_gets_in(check, files, port):
 
 
 def no_secrets(check, files, daemon):
-    """Nothing that the daemon was told, and no place of this host, is on a page."""
+    """Nothing from the daemon's settings, and no path on this host, is on a page."""
     secrets = [str(files.state), "server.key", PASSWORD, OLD, *files.settings()["basic_auth_users"].values()]
     client = files.as_user(daemon.port)
     pages = [client.get(path, headers) for path in ("/", "/metrics", "/-/healthy", "/-/ready", "/nowhere")
@@ -123,7 +123,7 @@ def serial_of(files, port):
 
 
 def rotation(check, files, daemon):
-    """Certificate, key and a password are replaced, one file after the other, without telling the daemon."""
+    """Certificate, key and a password are replaced, one file after another, without notifying the daemon."""
     port, before = daemon.port, serial_of(files, daemon.port)
     open_before = files.as_user(port)
     connection = open_before.connect()
@@ -193,7 +193,7 @@ def bad_files(check, files, daemon):
 
 
 def scraped(check, files, daemon):
-    """(name, server) of servers that know the password, and whose pages must never fail; the others get nothing."""
+    """Servers (name, server) that know the password and must never fail to scrape; and one that does not know it."""
     tls = (f"scheme: https\n    tls_config: {{ca_file: {files.ca}, cert_file: {files.client[0]}, "
            f"key_file: {files.client[1]}}}")
     known = f"{tls}\n    basic_auth: {{username: prometheus, password: '{PASSWORD}'}}"
@@ -204,7 +204,7 @@ def scraped(check, files, daemon):
 
 
 def check_starts(check, files):
-    """Exit 1, which systemd starts again: files that may be half replaced. 2, which it does not: the web file itself."""
+    """Exit 1, after which systemd restarts it: files may be half replaced. Exit 2, without restart: a bad web file."""
     def outcome():
         run = web.command(files.state, rig._free_port(), "--web.config.file", files.web)
         done = subprocess.run(run, capture_output=True, text=True, check=False, timeout=30)
@@ -249,7 +249,7 @@ def check_config(check, files):
 
 
 def by_unix_socket(check, files, daemon, path):
-    """Commands of this host need no certificate and no password there; where it cannot be reached, they do."""
+    """Commands on this host need no certificate or password there; if it cannot be reached, they do."""
     check.equal(oct(path.stat().st_mode & 0o777), "0o660", "mode of the unix socket")
     config = files.state / "clients.yaml"
 
@@ -260,7 +260,7 @@ def by_unix_socket(check, files, daemon, path):
                               check=False)
 
     done = why(path)
-    check.that(done.returncode in (0, 6) and done.stdout,  # 6: it is too early to say what is usual
+    check.that(done.returncode in (0, 6) and done.stdout,  # 6: it is too early to know what is usual
                f"why over the unix socket: {done.stdout}{done.stderr}".strip())
     done = why(files.state / "nothing.socket")
     check.that(done.returncode != 0 and f"https://127.0.0.1:{daemon.port}" in done.stderr,
@@ -268,7 +268,7 @@ def by_unix_socket(check, files, daemon, path):
 
 
 def activated(check, state):
-    """Sockets that systemd passes: those named web are served, and no other address."""
+    """Sockets passed by systemd: those named web are served, and no other address."""
     with socket.socket() as passed:
         passed.bind(("127.0.0.1", 0))
         passed.listen()
@@ -295,7 +295,7 @@ def activated(check, state):
 
 
 def the_page(check, state):
-    """Where it is, which the log says, and how it is protected."""
+    """Its address is in the log, and it is protected."""
     with rig.daemon(state, []) as daemon:
         address = f"127.0.0.1:{daemon.port}"
         words = f'page url=http://{address}/ from_elsewhere="ssh -L {daemon.port}:{address} THIS_HOST"'
@@ -309,7 +309,7 @@ def the_page(check, state):
 
 
 def no_page(check, state):
-    """`web.page: false` leaves what is for programs."""
+    """`web.page: false` leaves only what programs need."""
     with rig.daemon(state, [], web="  page: false\n") as daemon:
         client = web.Client(daemon.port)
         for path in OF_THE_PAGE:

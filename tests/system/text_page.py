@@ -7,12 +7,12 @@ LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
 def types(page):
-    """{family: type}"""
+    """{family: type}."""
     return dict(re.findall(r"^# TYPE (\S+) (\S+)$", page, re.M))
 
 
 def samples(page):
-    """(family, part, labels, value) of each; part: bucket, sum or count of a histogram, else nothing."""
+    """(family, part, labels, value) of each sample; part: bucket, sum or count of a histogram, otherwise empty."""
     kinds = types(page)
     for line in page.splitlines():
         if line.startswith("#"):

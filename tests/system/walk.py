@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does the Prometheus of one run answer everything that dashboards, rules and alerts ask, at some time of that run?
+"""Does a run's Prometheus answer everything that dashboards, rules and alerts query, at some time during that run?
 
-What cannot be on that run is listed, each with its reason. The list is kept true: a metric of it that is there, or a place
-of it that answers, is an error. The other way round, every metric of ours that Prometheus has is used by somebody.
+What this run cannot have is listed, each with its reason. The list is kept true: a listed metric that exists, or a
+listed query that returns something, is an error. Conversely, every metric of ours in Prometheus must be used somewhere.
 """
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import dashboards
 
 SOURCE = Path(__file__).resolve().parents[2]
 STEP = 15
-# Grafana's own variables as they are at this scrape interval; bars ask for a minute at least.
+# Grafana's own variables at this scrape interval; bars query at least a minute.
 VARIABLES = {"compare": "1m", "__rate_interval": "1m", "__interval": "1m"}
 
 
@@ -36,14 +36,14 @@ ABSENT = {
     "no drive refuses a page": prefixed("nvme_refused_page_info"),
     "this kernel has no write streams": prefixed("write_stream_bytes_total"),
 }
-# Queries that have no answer although their metrics are there, by reason.
+# Queries that return nothing although their metrics exist, by reason.
 EMPTY = {
     "no I/O fails": ["device: Errors", "fleet: Failed I/O"],
     "nothing is requeued": ["device: Requeues, failovers, never issued"],
     "no drive is trimmed in two ways": ["fleet: Online discard and fstrim both in use"],
     "drives here place by handle or do not say": ['alert SsdpulseHintsNotArriving: ssdpulse_write_hint_path_info{drive="none"}'],
 }
-# The same, but a busy host may be the reason for an answer.
+# The same, but a busy host may make them return something.
 MAY_BE_EMPTY = {
     "nothing is lost": ["daemon: Lost events by cause"],
     "nothing drifts": ["daemon: Drift against the kernel", "daemon: Drift of drives' host counters"],

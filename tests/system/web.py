@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A daemon whose pages are protected, and what a client needs: certificates, passwords, requests."""
+"""A daemon whose pages are protected, and what its clients need: certificates, passwords, requests."""
 import base64
 import ctypes
 import http.client
@@ -15,14 +15,14 @@ from lib import rig
 
 
 def bcrypt(password, cost=8):
-    """The system's own crypt(3)."""
+    """Hashes with the system's own crypt(3)."""
     library = ctypes.CDLL("libcrypt.so.1")
     library.crypt.restype = ctypes.c_char_p
     return library.crypt(password.encode(), f"$2b${cost:02}$abcdefghijklmnopqrstuu".encode()).decode()
 
 
 class Authority:
-    """A certificate authority in a directory; names are unique there."""
+    """A certificate authority in a directory; names must be unique there."""
 
     def __init__(self, directory, name):
         self.directory, self.name = directory, name
@@ -39,7 +39,7 @@ class Authority:
         return "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", file
 
     def issue(self, name, san, usage="serverAuth"):
-        """(certificate, key), both files."""
+        """Returns (certificate, key), both files."""
         certificate, key = self.directory / f"{name}.crt", self.directory / f"{name}.key"
         request, extensions = self.directory / f"{name}.csr", self.directory / f"{name}.ext"
         extensions.write_text(f"subjectAltName={san}\nextendedKeyUsage={usage}\n")
@@ -54,7 +54,7 @@ def basic(user, password):
 
 
 class Client:
-    """Requests over connections of their own, from the address `source`; with `ca` over TLS."""
+    """Requests over separate connections, from the address `source`; over TLS if there is a `ca`."""
 
     def __init__(self, port, headers=None, ca=None, certificate=None, source="127.0.0.1"):
         self.port, self.headers, self.context, self.source = port, headers or {}, None, (source, 0)
@@ -80,7 +80,7 @@ class Client:
             connection.close()
 
     def metric(self, name):
-        """The value of the only sample of this name and these labels, as the page writes them."""
+        """The value of the only sample with this name and these labels, written as on the page."""
         body = self.get()[2].decode()
         match = re.search(rf"^{re.escape(name)} (\S+)$", body, re.M)
         return float(match[1]) if match else None
@@ -107,7 +107,7 @@ def command(state, port, *options):
 
 @contextmanager
 def daemon(state, options=(), client=None):
-    """`ssdpulse run`; `client(port)` makes the client that waits for it."""
+    """`ssdpulse run`; `client(port)` makes the client that waits until the daemon is ready."""
     port = rig._free_port()
     log = state / "daemon.log"
     with open(log, "a") as out:
@@ -137,7 +137,7 @@ def daemon(state, options=(), client=None):
 
 
 def write(path, text):
-    """In one step, as a tool that rotates files does it."""
+    """Atomically, as a tool that rotates files does it."""
     new = path.with_suffix(".new")
     new.write_text(text if isinstance(text, str) else json.dumps(text, indent=1))  # JSON is YAML
     new.rename(path)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is drift zero exactly when every I/O was counted or its loss was? A small model of both sides, the kernel's
-// accounting and what our hooks would see of it, plays random events; the kernel's side is written from its rules, not
-// from our formula.
+// Is drift zero exactly when every I/O, or its loss, was counted? A small model of both sides, the kernel's accounting
+// and what our hooks would see of it, plays random events; the kernel's side is written from its rules, not from our
+// formula.
 #include "daemon/analysis/accounting_drift.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ TEST(AccountingDrift, AbsentUntilTheFirstRest) {
   EXPECT_FALSE(reads_of(drift));
   drift.observe(our_counts(1), kernel_counts(5), kernel_counts(6), our_counts(1));              // the kernel moved
   drift.observe(our_counts(2), kernel_counts(6), kernel_counts(6), our_counts(3));              // we moved
-  drift.observe(our_counts(3, 0, 1), kernel_counts(6), kernel_counts(6), our_counts(3, 0, 1));  // in flight with us
+  drift.observe(our_counts(3, 0, 1), kernel_counts(6), kernel_counts(6), our_counts(3, 0, 1));  // in flight on our side
   observe_at_rest(drift, our_counts(3), kernel_counts(6, 0, 1));                                // in flight there
   EXPECT_FALSE(reads_of(drift));
   observe_at_rest(drift, our_counts(3), kernel_counts(6));
@@ -70,10 +70,10 @@ TEST(AccountingDrift, CountersThatRunBackwardsStartAllOver) {
   observe_at_rest(drift, our_counts(10), kernel_counts(4000));
   observe_at_rest(drift, our_counts(20), kernel_counts(4005));
   EXPECT_EQ(reads_of(drift), -(-10 + 5));
-  // Above the baseline, below the last look: only the last look can tell.
+  // Above the baseline, below the last reading: only the last reading can show it.
   observe_at_rest(drift, our_counts(21), kernel_counts(4002));
   EXPECT_EQ(reads_of(drift), 0);
-  // While not at rest it must be seen as well.
+  // It must be noticed when not at rest, too.
   drift.observe(our_counts(30, 0, 1), kernel_counts(1), kernel_counts(1), our_counts(30, 0, 1));
   EXPECT_FALSE(reads_of(drift));
   observe_at_rest(drift, our_counts(30), kernel_counts(9));
@@ -97,7 +97,7 @@ TEST(AccountingDrift, LeadIsWhatTheKernelHasEndedMoreSinceTheLastRest) {
   DiskStats with_discards = kernel_counts(5, 3);
   with_discards.discards = 4;
   EXPECT_EQ(drift.lead(our_counts(1), with_discards)->writes, 7) << "a discard is a write in flight";
-  // What is not explained at a rest is no lead afterwards.
+  // Unexplained I/Os that were there at a rest are not a lead afterwards.
   observe_at_rest(drift, our_counts(1), kernel_counts(6));
   EXPECT_EQ(drift.lead(our_counts(1), kernel_counts(7))->reads, 1);
   EXPECT_FALSE(drift.lead(our_counts(1), kernel_counts(2))) << "it ran backwards";
@@ -105,7 +105,7 @@ TEST(AccountingDrift, LeadIsWhatTheKernelHasEndedMoreSinceTheLastRest) {
 
 TEST(AccountingDrift, BeforeAnyRestTheLeadIsSinceTheFirstLook) {
   AccountingDrift drift;
-  // One ends between the two looks at our side: by the kernel's counts it may have ended before.
+  // One ends between our two readings: by the kernel's counts it may have ended before.
   drift.observe(our_counts(10, 0, 3), kernel_counts(70), kernel_counts(71), our_counts(11, 0, 2));
   EXPECT_FALSE(reads_of(drift)) << "that is no drift";
   ASSERT_TRUE(drift.lead(our_counts(11, 0, 2), kernel_counts(71)));
@@ -143,12 +143,12 @@ TEST(SumOfPaths, AddsFieldsAndLacksWhatOneLacks) {
   EXPECT_FALSE(total.flushes);
 }
 
-/// One disk as both sides see it. Each event is a whole I/O but for those kept in flight.
+/// One disk as both sides see it. Each event is a whole I/O, except for those kept in flight.
 struct World {
   model::DeviceIo io;
   model::OperationEvents unseen;
   DiskStats kernel;
-  std::map<Operation, std::int64_t> skipped;  // neither counted by us nor noticed: what drift is for
+  std::map<Operation, std::int64_t> skipped;  // neither counted nor noticed by us: what drift is for
   std::vector<Operation> in_flight;
 
   World() {
@@ -236,7 +236,7 @@ struct World {
         ++unseen.strays[index(operation)];
         return kernel_ends(operation);
       case 8:
-        ++ours(operation).requeues[index(model::RequeueReason::driver)];  // the same I/O, once more
+        ++ours(operation).requeues[index(model::RequeueReason::driver)];  // the same I/O again
         return;
       case 9:
         return failover(operation == Operation::read ? Operation::read : Operation::write);
@@ -282,7 +282,7 @@ RC_GTEST_PROP(AccountingDrift, IsWhatWasSkippedSinceTheBaselineAndNothingElse, (
     }
     drift.observe(before, kernel_before, world.kernel, world.counts());
 
-    // Not every event between the two looks moves a counter; those that move none may be used or not.
+    // Not every event between the two readings changes a counter; a reading without a change may be used or not.
     bool only_passthrough = true;
     for (const Operation operation : world.in_flight) {
       only_passthrough = only_passthrough && operation == Operation::passthrough;
@@ -298,7 +298,7 @@ RC_GTEST_PROP(AccountingDrift, IsWhatWasSkippedSinceTheBaselineAndNothingElse, (
         RC_ASSERT(drift.value().ios[index(operation)] == -missing);
       }
     } else if (!skipped_at_baseline) {
-      skipped_at_baseline = world.skipped;  // an event that moved nothing: this look was at rest after all
+      skipped_at_baseline = world.skipped;  // an event that changed nothing: this reading was at rest after all
     }
     if (!with_skips) {
       for (const auto& ios : drift.value().ios) {

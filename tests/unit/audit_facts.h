@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host for the rules of the audit, made up: one NVMe drive with a partition, an ext4 on it, an md array of it, and a
-// daemon that has measured for two days and found nothing wrong. Tests change one thing of it.
+// A made-up host for the rules of the audit: one NVMe drive with a partition, an ext4 on it, an md array of it, and a
+// daemon that has measured for two days and found nothing wrong. Each test changes one thing about it.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ struct MadeUpHost {
   std::string page;  // of metrics
 
   MadeUpHost() {
-    facts.enough = std::chrono::hours(6);  // a week of which is less than the two days that were measured
+    facts.enough = std::chrono::hours(6);  // in a week; less than what was measured in two days
     model::DiskSettings disk;
     disk.device.name = "nvme0n1";
     disk.device.transport = "nvme";
@@ -118,7 +118,7 @@ struct MadeUpHost {
   void metric(const std::string& name, const std::string& labels, double value) {
     page += fmt::format("{}{{{}}} {}\n", name, labels, value);
   }
-  /// Of the drive: so many I/Os of an operation, of so many bytes in all, that took so long, and waited so long before.
+  /// For the drive: this many I/Os of an operation, with these total bytes, latencies and queue times.
   void io(const std::string& operation, double ios, double seconds, double queue_seconds, double bytes) {
     const std::string labels = fmt::format("device=\"nvme0n1\",operation=\"{}\"", operation);
     for (const auto& [name, sum] :
@@ -135,7 +135,7 @@ struct MadeUpHost {
     metric("ssdpulse_latency_excess_seconds_total",
            fmt::format("device=\"nvme0n1\",operation=\"read\",cause=\"{}\"", cause), seconds);
   }
-  /// Of reads. Those that ended were no saturation.
+  /// For reads. Spikes that have ended had no saturation.
   void spike_that_goes_on(const std::string& cause, double seconds) {
     excess("saturation", 0);
     metric("ssdpulse_latency_spike_active", fmt::format("device=\"nvme0n1\",operation=\"read\",cause=\"{}\"", cause),

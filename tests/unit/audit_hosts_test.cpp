@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ten hosts with which nothing is wrong: is nothing advised there without evidence, do no two rules want opposite
-// things, and would the kernel take what they want? And trees of these hosts with anything broken in them: is what
-// cannot be read unknown, and does nothing end the program?
+// Ten hosts that have nothing wrong: is nothing advised there without evidence, do no two rules demand opposite things,
+// and would the kernel accept what they demand? And trees of these hosts with anything in them broken: is what cannot
+// be read reported as unknown, and does nothing end the program?
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ struct Looked {
   model::HostSettings settings;
 };
 
-/// Made once, in memory: to build and remove them costs more than all that is looked at.
+/// Made once, in memory: creating and removing them costs more than all the tests.
 const std::vector<tests::HealthyHost>& trees() {
   ::setenv("TMPDIR", "/dev/shm", 0);
   static const std::vector<tests::HealthyHost> all = tests::healthy_hosts();
@@ -58,7 +58,7 @@ std::vector<Looked> hosts() {
   return all;
 }
 
-/// How much of something was measured in two days: `healthy` of it, or whatever a test wants.
+/// How much of something was measured in two days: `healthy` of it, or whatever a test chooses.
 using Amount = std::function<double(double healthy)>;
 
 class Page {
@@ -159,7 +159,7 @@ std::string described(const Finding& one) {
                      one.why, one.change, one.persistent, one.undo);
 }
 
-/// What a command turns, and to what: a file or a unit or an option of a mount, by one name however it is turned.
+/// What a command changes, and to what: a file, a unit or a mount option, under the same name whichever way it changes.
 struct Turn {
   std::string what;
   std::string to;
@@ -188,7 +188,7 @@ std::vector<Turn> turns_of(const std::string& text) {
   static const std::regex kCrypt(R"(cryptsetup refresh ((--(allow|perf)[a-z_-]+ )*)(--persistent )?([a-z0-9_]+))");
   each("echo ", kEcho, [](const std::smatch& m) { return Turn{unquoted(m[2]), unquoted(m[1])}; });
   each("systemctl ", kTimer, [](const std::smatch& m) {
-    // Who edits a timer wants it to run.
+    // Anyone who edits a timer wants it to run.
     return Turn{m[3], m[1] == "disable" || m[1] == "mask" ? "off" : "on"};
   });
   const auto option = [](std::string name, const std::string& place, bool on) {
@@ -208,8 +208,8 @@ std::vector<Turn> turns_of(const std::string& text) {
   return turns;
 }
 
-/// Of any two findings: that what one turns is turned another way by the other, or that together they leave a file
-/// system untrimmed. In words; empty if there is nothing.
+/// Whether, of any two findings, one changes what the other changes differently, or together they leave a file system
+/// untrimmed. In words; empty if neither.
 std::string contradiction(const std::vector<Finding>& all) {
   std::map<std::string, std::pair<std::string, const Finding*>> turned;
   for (const Finding& one : all) {
@@ -244,7 +244,7 @@ const model::DiskSettings* disk_named(const model::HostSettings& settings, const
   return nullptr;
 }
 
-/// What the kernel says to a write into a disk's file: block/blk-sysfs.c, drivers/scsi/scsi_sysfs.c, drivers/md/md.c.
+/// How the kernel answers a write to a disk's file: block/blk-sysfs.c, drivers/scsi/scsi_sysfs.c, drivers/md/md.c.
 bool takes(const model::DiskSettings& disk, const std::string& file, const std::string& value) {
   if (!disk.files.has(file)) {
     return false;
@@ -305,7 +305,7 @@ bool passes_discards(const model::HostSettings& settings, const model::MountSett
   });
 }
 
-/// What root would have read of the tables of dm-crypt, which are in no tree.
+/// What root would have read from the tables of dm-crypt, which are not in any tree.
 void give_flags(model::HostSettings& settings, std::mt19937_64& chance) {
   for (model::DiskSettings& array : settings.arrays) {
     for (const char* flag : {"allow_discards", "no_read_workqueue", "no_write_workqueue", "same_cpu_crypt"}) {
@@ -317,7 +317,7 @@ void give_flags(model::HostSettings& settings, std::mt19937_64& chance) {
   }
 }
 
-/// Whether the kernel would refuse what a finding wants, or to take it back.
+/// Whether the kernel would refuse a finding's change, or the undo of it.
 bool refused(const model::HostSettings& settings, const Finding& one) {
   static const std::regex kOfDisk(R"(/sys/block/([^/]+)/(.+))");
   static const std::regex kOfController(R"(/sys/class/nvme/([^/]+)/(.+))");
@@ -350,7 +350,7 @@ bool refused(const model::HostSettings& settings, const Finding& one) {
     if (text.find("mount -o ") != std::string::npos && std::regex_search(text, m, kRemount)) {
       const auto mount = mounted(m[3]);
       const std::set<std::string> know{"ext4", "btrfs", "f2fs", "xfs"};
-      // XFS says yes and does nothing.
+      // XFS accepts it and does nothing.
       if (mount == settings.mounts.end() || know.count(mount->fstype) == 0 ||
           (mount->fstype == "xfs" && m[1].length() > 0)) {
         return true;
@@ -444,14 +444,14 @@ TEST(healthy_hosts, get_advice_for_evidence_alone_and_none_that_contradicts_or_i
   EXPECT_GE(rules_seen.size(), 12U) << "else nothing was looked at";
 }
 
-/// One thing in a tree broken, and mended when it goes.
+/// Breaks one thing in a tree, and restores it when destroyed.
 class Damage {
  public:
-  /// `away`: where what was there waits.
+  /// `away`: where the original is kept meanwhile.
   Damage(const files::path& place, files::path away, std::mt19937_64& chance) : place_(place), away_(std::move(away)) {
     std::error_code none;
     if (!files::exists(files::symlink_status(place, none))) {
-      return;  // in a directory that is away
+      return;  // in a directory that has been moved away
     }
     files::rename(place_, away_, none);
     moved_ = !none;
@@ -460,7 +460,7 @@ class Damage {
     }
     switch (chance() % 6) {
       case 0:
-        break;  // it is not there
+        break;  // left missing
       case 1:
         files::create_directory(place_, none);
         break;
@@ -523,7 +523,7 @@ class Damage {
   bool moved_ = false;
 };
 
-/// A rule, and the file of a disk without which it knows nothing.
+/// A rule, and the disk's file without which its verdict is unknown.
 constexpr std::pair<const char*, const char*> kNeeds[] = {
     {"Q2", "queue/nr_requests"},   {"Q3", "queue/nomerges"},          {"Q4", "queue/rq_affinity"},
     {"Q5", "queue/read_ahead_kb"}, {"Q7", "queue/rotational"},        {"Q9", "queue/max_sectors_kb"},
@@ -574,7 +574,7 @@ TEST(healthy_hosts, with_anything_broken_end_nothing_and_are_unknown_where_unrea
     for (const auto& entry : files::recursive_directory_iterator(one.host->tree().path())) {
       places.back().push_back(entry.path());
     }
-    std::sort(places.back().begin(), places.back().end());  // the order of a directory differs from run to run
+    std::sort(places.back().begin(), places.back().end());  // the order of directory entries differs from run to run
     pages.push_back(measured(one.settings, [](double healthy) { return 1000 * healthy; }).measured);
   }
   std::uint64_t unreadable = 0;
@@ -608,7 +608,7 @@ TEST(healthy_hosts, with_anything_broken_end_nothing_and_are_unknown_where_unrea
       EXPECT_FALSE(inventory.error().message.empty());
     }
     while (!damages.empty()) {
-      damages.pop_back();  // the newest first: it may lie in one that is away
+      damages.pop_back();  // the newest first: it may be inside one that has been moved away
     }
     ASSERT_FALSE(HasFailure());
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is the evidence of a finding what the history has, over the time that it has it? The oracle adds up I/Os one by one.
+// Is the evidence of a finding what the history contains, over the time it covers? The oracle adds I/Os one by one.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -33,7 +33,7 @@ void put(model::DeviceLoad& load, Latency where, double seconds, std::uint64_t i
   }
 }
 
-/// A minute of reads of 1 ms, of which some met a discard and took longer.
+/// A minute of reads of 1 ms, some of which overlapped a discard and took longer.
 model::MinuteOf minute(std::int64_t number, double beside_seconds, std::uint64_t beside, std::uint64_t alone = 1000) {
   model::MinuteOf one{"nvme0n1", kBegin + std::chrono::minutes(number), 1min, {}};
   one.load.measured_ms = 60'000;
@@ -55,8 +55,8 @@ model::PastSpike spike(const char* operation, const char* cause, std::optional<d
   return one;
 }
 
-/// Of 8 days of this: fstrim in ten minutes of each day, which holds up 50 reads by `fstrim_ms` each; in all others the
-/// option discard does the same to 2 reads, by `online_ms`.
+/// 8 days: in ten minutes of each day, fstrim delays 50 reads by `fstrim_ms` each; in all other minutes the discard
+/// option does the same to 2 reads, by `online_ms`.
 DevicePast past_of_trims(double fstrim_ms, double online_ms) {
   model::Series series;
   PastSums* sums = nullptr;
@@ -95,7 +95,7 @@ TEST(device_past, excess_beside_discards_is_what_they_took_longer) {
 
 TEST(device_past, compares_within_the_minute) {
   PastSums sums(model::Series{}, 1);
-  model::MinuteOf busy{"nvme0n1", kBegin, 1min, {}};  // all of it is slow, whatever it met
+  model::MinuteOf busy{"nvme0n1", kBegin, 1min, {}};  // all of it is slow, with or without discards
   put(busy.load, Latency::read_device_discard, 0.1, 100);
   put(busy.load, Latency::read_device_none, 0.1, 100);
   sums.add(busy);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever a host is: do two rules never advise against each other, is a change that was made not advised again, and
-// does no byte in sysfs end the program? Facts and trees at random.
+// Whatever a host is like: do two rules never advise against each other, is a change never advised again once it has
+// been made, and can no bytes in sysfs end the program? Random facts and trees.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <unistd.h>
@@ -144,7 +144,7 @@ RC_GTEST_PROP(audit_properties, no_two_rules_advise_against_each_other, ()) {
   RC_ASSERT(!(has("nodiscard") && has("disable --now fstrim.timer")));
 }
 
-/// The timer is the host's, discard is each mount's: made together, the changes leave nothing untrimmed.
+/// The timer is for the whole host, discard for each mount: made together, the changes leave nothing untrimmed.
 RC_GTEST_PROP(audit_properties, all_that_was_trimmed_still_is, ()) {
   MadeUpHost host;
   auto& settings = host.facts.settings;
@@ -231,7 +231,7 @@ RC_GTEST_PROP(audit_properties, refused_changes_are_not_advised, ()) {
   }
 }
 
-/// Names that end a word of a shell, in any combination. `canary` is what must not run.
+/// Names with pieces that end a word in a shell, in any combination. `canary` is the command that must not run.
 std::string hostile_name() {
   std::string name;
   for (const std::string& piece : *rc::gen::container<std::vector<std::string>>(
@@ -242,7 +242,7 @@ std::string hostile_name() {
   return name;
 }
 
-/// What a shell without programs prints at these lines.
+/// What a shell that finds no programs prints when it runs these lines.
 std::string printed_by_shell(const std::string& lines) {
   const std::string script = "/dev/shm/ssdpulse-audit-" + std::to_string(::getpid());
   std::ofstream(script) << "canary() { printf INJECTED; }\n" << lines << "\nprintf END\n";
@@ -290,7 +290,7 @@ RC_GTEST_PROP(audit_properties, no_name_becomes_a_command, ()) {
   std::string lines;
   for (const Finding& one : judge(host.gathered())) {
     if (one.device != mount.mountpoint && one.device != array.device.name) {
-      continue;  // no name in it, and nothing on this host may be written
+      continue;  // it does not contain a name, and nothing on this host may be written
     }
     lines += one.change + "\n" + one.persistent + "\n" + one.undo + "\n";
   }
@@ -315,9 +315,9 @@ TEST(audit, gives_no_command_for_names_that_cannot_be_shown) {
   }
 }
 
-/// Made once: to build and remove a tree costs more than all that is looked at.
+/// Made once: creating and removing a tree costs more than all the tests.
 const tests::SysfsHost& drive_in_array() {
-  // In memory: on a disk that others keep busy, a hundred times forty files take half a minute.
+  // In memory: on a disk that is busy, a hundred times forty files take half a minute.
   ::setenv("TMPDIR", "/dev/shm", 0);
   static const tests::SysfsHost host;
   tests::add_nvme(host, 0, "0");
@@ -326,7 +326,7 @@ const tests::SysfsHost& drive_in_array() {
   return host;
 }
 
-/// Every file that is read, with any bytes in it.
+/// Every file that is read, with any bytes as its content.
 RC_GTEST_PROP(audit_properties, any_bytes_in_sysfs_are_read, ()) {
   static const auto& host = drive_in_array();
   const std::string disk = "sys/devices/" + std::string(tests::kNvme0) + "/nvme0n1/";

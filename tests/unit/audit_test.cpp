@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does each rule of the audit give each of its verdicts when it should? A table of one change after the other to a host
-// that is well.
+// Does each rule of the audit reach each of its verdicts when it should? A table of single changes to a healthy host.
 #include "daemon/audit/audit.h"
 
 #include <gtest/gtest.h>
@@ -82,7 +81,7 @@ std::function<void(MadeUpHost&)> encrypted(std::set<std::string> flags, const ch
 std::function<void(MadeUpHost&)> kernel(const char* release) {
   return [=](Host h) { h.facts.settings.files.set("proc/sys/kernel/osrelease", release); };
 }
-/// Through two controllers, of which the second one's takes so many times as long; of `ios` thousands of writes each.
+/// Through two controllers, the second one `slower` times as slow; each has `ios` thousand writes.
 std::function<void(MadeUpHost&)> two_paths(const char* policy, double slower, int ios = 1000) {
   return [=](Host h) {
     h.disk().device.paths = {{"nvme0c0n1", 4, 1023, 1}, {"nvme0c1n1", 4, 1023, 1}};
@@ -102,7 +101,7 @@ void better_blocks(Host h) {
   h.metric("ssdpulse_nvme_block_size_rank", "device=\"nvme0n1\",block_bytes=\"512\"", 2);
   h.metric("ssdpulse_nvme_block_size_rank", "device=\"nvme0n1\",block_bytes=\"4096\"", 0);
 }
-/// MiB of the host's memory.
+/// Host memory in MiB.
 std::function<void(MadeUpHost&)> asks_for(double preferred, double minimum) {
   return [=](Host h) {
     h.forget("ssdpulse_nvme_host_memory_buffer_bytes");
@@ -223,7 +222,7 @@ const std::vector<Row>& table() {
        }},
       {"N2", kInfo, [](Host h) {
          h.disk().partitions[0].start_bytes = 63 * 512;
-         h.disk().device.write_granularity_bytes = 512;  // of 512 bytes nothing is misaligned
+         h.disk().device.write_granularity_bytes = 512;  // at a granularity of 512 bytes nothing is misaligned
          h.io("write", 1e7, 1, 0, 100e9);
          h.metric("ssdpulse_write_misaligned_bytes_total", "device=\"nvme0n1\"", 90e9);
        }},
@@ -234,7 +233,7 @@ const std::vector<Row>& table() {
          h.array().files.set("md/dev-nvme0n1p1/offset", "2049");
          h.metric("ssdpulse_write_misaligned_bytes_total", "device=\"nvme0n1\"", 90e9);
        }},
-      {"N3", kAdvise, [](Host h) {  // beside a member that prefers larger units, and is not crooked
+      {"N3", kAdvise, [](Host h) {  // next to a member that prefers larger units and is aligned
          h.array().files.set("md/dev-nvme0n1p1/offset", "2049");
          h.metric("ssdpulse_write_misaligned_bytes_total", "device=\"nvme0n1\"", 90e9);
          model::DiskSettings other = h.disk();
@@ -334,7 +333,7 @@ const std::vector<Row>& table() {
       {"N14", kInfo, two_paths("round-robin", 3, 50)},
       {"N14", kOk, both(two_paths("round-robin", 3),  // larger I/Os
                         file("paths/nvme0c1n1/stat", "7 0 56 70 1000000 0 16000 3000000"))},
-      {"N14", kOk, both(two_paths("round-robin", 3),  // of a shorter time
+      {"N14", kOk, both(two_paths("round-robin", 3),  // over a shorter time
                         file("paths/nvme0c1n1/stat", "7 0 56 70 500000 0 4000 1500000"))},
       {"N14", kInfo, both(two_paths("round-robin", 3), kernel("6.10.3"))},
       {"N14", kInfo, both(two_paths("queue-depth", 3), file("paths/nvme0c1n1/state", "connecting"))},
@@ -553,7 +552,7 @@ TEST(audit, every_rule_is_in_the_table) {
 TEST(audit, advises_nothing_without_measurements_or_before_enough_of_them) {
   for (const Row& row : table()) {
     if (row.verdict != kAdvise || std::string(row.id) == "N10" || std::string(row.id) == "Q10") {
-      continue;  // an error, or a blind spot, needs no weighing
+      continue;  // errors and blind spots need no measurements
     }
     MadeUpHost blind;
     row.change(blind);
@@ -586,7 +585,7 @@ TEST(audit, changes_are_what_a_shell_understands) {
 
 TEST(audit, undoes_what_the_kernel_would_refuse_to_take_back) {
   MadeUpHost host;
-  host.disk().files.set("queue/discard_max_bytes", "4294966784");  // no multiple of 4096
+  host.disk().files.set("queue/discard_max_bytes", "4294966784");  // not a multiple of 4096
   EXPECT_EQ(of(judge(host.gathered()), "Q13").undo,
             "echo 4294963200 > /sys/block/nvme0n1/queue/discard_max_bytes; "
             "rm -f /etc/udev/rules.d/60-ssdpulse-nvme0n1-discard_max_bytes.rules");
@@ -689,7 +688,7 @@ TEST(audit, a_drive_gets_the_memory_that_the_host_can_spare) {
   const Finding one = of(judge(host.gathered()), "N12");
   EXPECT_EQ(one.change, "nvme.max_host_mem_size_mb=200 on the kernel's command line, then restart the host");
   EXPECT_NE(one.found.find("and gets none"), std::string::npos) << one.found;
-  asks_for(16.0 * (1 << 20), 16)(host);  // all that the field can say
+  asks_for(16.0 * (1 << 20), 16)(host);  // the largest value of the field
   EXPECT_EQ(of(judge(host.gathered()), "N12").change, "");
   host.facts.settings.memory_bytes.reset();
   asks_for(200, 16)(host);
@@ -740,7 +739,7 @@ TEST(audit, gives_no_command_that_drops_flags_which_were_not_read) {
   for (const char* uuid : {"CRYPT-LUKS1-x", "CRYPT-LUKS2-x"}) {
     MadeUpHost host;
     encrypted({}, uuid)(host);
-    host.array().crypt_flags.reset();  // as whoever is not root, and the daemon
+    host.array().crypt_flags.reset();  // as for a user other than root, and for the daemon
     host.array().files.set("queue/discard_max_bytes", "0");
     host.amplification(2);
     const Finding one = of(judge(host.gathered()), "F5");
@@ -759,7 +758,7 @@ TEST(audit, two_rules_do_not_set_the_flags_of_one_volume) {
   EXPECT_EQ(of(all, "F5").undo,
             "cryptsetup refresh --perf-no_write_workqueue data  # --persistent if it was made for good");
   EXPECT_EQ(of(all, "F6").change + of(all, "F6").persistent + of(all, "F6").undo, "");
-  encrypted({"allow_discards"})(host);  // what lies below keeps them
+  encrypted({"allow_discards"})(host);  // the layer below keeps them
   EXPECT_EQ(of(judge(host.gathered()), "F5").change, "");
   EXPECT_NE(of(judge(host.gathered()), "F6").change, "");
 }

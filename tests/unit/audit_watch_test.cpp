@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the daemon's own audit begin with what was measured, look again soon, and hold nothing up when a file system
+// Does the daemon's own audit begin with what was measured, check again soon, and delay nothing when a file system
 // hangs?
 #include "daemon/runtime/audit_watch.h"
 
@@ -132,7 +132,7 @@ TEST(AuditWatch, AFileSystemThatHangsIsSaidAndHoldsNothingUp) {
   const auto took = AuditWatch::Clock::now() - began;
   EXPECT_GE(took, AuditWatch::kPatience);
   EXPECT_LT(took, AuditWatch::kPatience + 10s);
-  host->answers.set_value();  // the thread that was left behind ends, with what is still its own
+  host->answers.set_value();  // the abandoned thread ends, with data that is still its own
   std::this_thread::sleep_for(100ms);
 }
 

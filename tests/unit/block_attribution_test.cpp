@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose I/O was it, and by which path? The block programs count, the reader reads, and the test knows.
+// Whose I/O was it, and by which path? The block programs count, the reader reads, and the test knows the answer.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ using model::DeviceAttribution;
 using model::IoAccess;
 using model::IoPath;
 
-constexpr std::uint32_t kOps[] = {0, 1, 3};  // the kernel's codes of what is attributed
+constexpr std::uint32_t kOps[] = {0, 1, 3};  // the kernel's codes of the attributed operations
 
 struct Way {
   std::uint8_t way;
@@ -55,7 +55,7 @@ constexpr Way kWays[] = {
 };
 static_assert(std::size(kWays) == FAKE_WAYS);
 
-/// The device's own counts, of which the attribution must never tell anything else.
+/// The device's own counts, from which the attribution must never differ.
 AttributedTotals own(std::size_t operation, bool completion_only) {
   const test::Amount counted = test::counted(static_cast<std::uint32_t>(operation), completion_only);
   return {counted.ios, counted.bytes, 0};
@@ -80,7 +80,7 @@ AttributedTotals sum_of_paths(const DeviceAttribution& of, std::size_t operation
   return sum;
 }
 
-/// A kernel with one device, its cgroups, and what reads from it.
+/// A kernel with one device, its cgroups, and the reader.
 class Host {
  public:
   explicit Host(std::uint32_t sets = FAKE_SETS, bool cast = true, bool completion_only = false)
@@ -124,7 +124,7 @@ class Host {
     end(request, request.bytes);
   }
 
-  /// In a real kernel a request stays what it was; that it does not here shows who was asked, and when.
+  /// In a real kernel `way` does not change; here it does, which shows when the programs read it.
   void io_that_changes(std::uint32_t operation, std::uint32_t cgroup, std::uint8_t at_issue, std::uint8_t at_end) {
     fake_request request = io(operation, cgroup, at_issue);
     issue(request);
@@ -132,7 +132,7 @@ class Host {
     end(request, request.bytes);
   }
 
-  /// As the source does at each sample; `meanwhile` happens between its two looks.
+  /// What the source does at each sample; `meanwhile` happens between its two readings.
   template <typename Meanwhile>
   const DeviceAttribution& look(Meanwhile meanwhile) {
     std::array<AttributedTotals, model::kAttributedOperations> counted;
@@ -240,7 +240,7 @@ TEST(Attribution, DiscardsHaveNoPathAndCommitsAreCounted) {
   Host host;
   const CgroupId cgroup = host.make_cgroup(2);
   host.whole_io(3, 2, FAKE_UNKNOWN);
-  host.whole_io(2, 2, FAKE_UNKNOWN);  // a flush that is no stage of another request
+  host.whole_io(2, 2, FAKE_UNKNOWN);  // a flush that is not a stage of another request
   const DeviceAttribution& seen = host.look();
   EXPECT_EQ(seen.cgroups.at(cgroup)[2].ios, 1U);
   EXPECT_EQ(seen.cgroups.at(cgroup)[2].device_ns, 1000U);
@@ -506,7 +506,7 @@ TEST(Attribution, AThousandDepartAtOnceInOnePass) {
   std::iota(gone.begin(), gone.end(), 1000);
   reader.give_back(gone);
   std::vector<CgroupId> departed;
-  const std::clock_t begin = std::clock();  // of this process, whatever else the machine does
+  const std::clock_t begin = std::clock();  // CPU time of this process, whatever else the machine does
   for (int step = 0; step < 3; ++step) {
     ASSERT_TRUE(departed.empty());
     departed = reader.depart();
@@ -529,7 +529,7 @@ TEST(Attribution, AThousandDepartAtOnceInOnePass) {
 
 using Lines = std::map<std::string, std::uint32_t>;
 
-/// What an event writes, in cache lines by table.
+/// The cache lines that an event writes, by table.
 Lines lines(const std::function<void()>& event) {
   fake_kernel_note();
   event();
@@ -545,7 +545,7 @@ Lines lines(const std::function<void()>& event) {
   return written;
 }
 
-/// The same as deploy/docs/overhead.md tells operators: the sum of its rows of these writers.
+/// What deploy/docs/overhead.md documents: the sum of its rows for these writers.
 Lines told(const std::vector<std::string>& writers) {
   std::ifstream document(std::string(SSDPULSE_SOURCE_DIR) + "/deploy/docs/overhead.md");
   std::map<std::string, Lines> rows;
@@ -574,7 +574,7 @@ TEST(CacheLines, OfAnOrdinaryRead) {
   host.make_cgroup(1);
   host.whole_io(0, 1, FAKE_FILE_IO_URING);
   fake_request read = Host::io(0, 1, FAKE_FILE_IO_URING);
-  fake_now += 5'000'000;  // in other buckets than the one before
+  fake_now += 5'000'000;  // in other buckets than the previous I/O
   EXPECT_EQ(lines([&] { host.issue(read); }), told({"issue"}));
   EXPECT_EQ(lines([&] { host.end(read, read.bytes); }), told({"completion"}));
 }
@@ -594,7 +594,7 @@ TEST(CacheLines, OfAWriteOfAModelledDrive) {
   host.make_cgroup(1);
   fake_state.sampling.page_bits = 12;
   fake_state.sampling.rate_bits = 10;
-  fake_state.sampling.first_page = 1;  // beyond all that is followed
+  fake_state.sampling.first_page = 1;  // beyond everything that is followed
   fake_state.sampling.groups = 1;
   host.whole_io(1, 1, FAKE_FILE_IO_URING);
   fake_request write = Host::io(1, 1, FAKE_FILE_IO_URING);
@@ -613,7 +613,7 @@ TEST(CacheLines, OfACompletionAlone) {
   EXPECT_EQ(lines([&] { host.end(read, read.bytes); }), told({"completion-only"}));
 }
 
-/// Of each table that the list calls nobody else's: no line holds words of two CPUs.
+/// For each table that the list says is not shared: no line has words of two CPUs.
 TEST(CacheLines, OfTwoCpusAreNeverOne) {
   constexpr std::size_t kLine = 64;
   EXPECT_EQ(sizeof(io_cell) % kLine, 0U);
@@ -626,7 +626,7 @@ TEST(CacheLines, OfTwoCpusAreNeverOne) {
   EXPECT_EQ(sizeof(stream_ends) / kLine, 128U);
 }
 
-/// Cgroups come and go; of some requests not everything is seen. Who did what is known to the test alone.
+/// Cgroups appear and disappear; some requests are only partly seen. Only the test knows who did what.
 void play(bool completion_only, double lost, int rounds) {
   Host host(FAKE_SETS, true, completion_only);
   std::mt19937 rng(20261);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do the block programs lose or invent an I/O when they are told to do less, or more again, at any moment?
-// The test plays the kernel, and knows of each request whether its issue was to be seen.
+// Do the block programs lose or invent an I/O when they are told to do less, or more again, at any moment? The test
+// plays the kernel, and knows of each request whether its issue was meant to be seen.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -134,7 +134,7 @@ TEST_F(BlockEffort, EssentialsAttributeNothing) {
   EXPECT_EQ(ssdpulse::test::attributed_to_all(ATTRIBUTED_READ).ios, 2U);
 }
 
-/// Any row of I/Os, with any switches between any two events. `lossy`: some ends are seen by nobody.
+/// A random sequence of I/Os, with switches between any two events. `lossy`: some ends are seen by nobody.
 void play(std::uint32_t seed, bool lossy) {
   SCOPED_TRACE(seed);
   fake_kernel_boot();
@@ -166,13 +166,13 @@ void play(std::uint32_t seed, bool lossy) {
     } else if (!tag.issued) {
       issue(tag.request);
       own.issues += !tag.held && timed ? 1 : 0;
-      // One that is given back is counted then, as its bios may be gone at its end.
+      // A request that the driver returns is counted then, as its bios may be gone when it ends.
       own.sizes += tag.held && !tag.early ? 1 : 0;
       tag.early = tag.held;
       tag.held = tag.held || timed;
       tag.last_issue = fake_now;
       tag.issued = true;
-    } else if (below(8) == 0) {  // the driver gives it back
+    } else if (below(8) == 0) {  // the driver returns it
       tag.request.started = 0;
       tag.issued = false;
     } else if (lossy && below(10) == 0) {
@@ -201,7 +201,7 @@ void play(std::uint32_t seed, bool lossy) {
     EXPECT_EQ(events(operation, EVENT_STRAY), 0U);
     EXPECT_LE(events(operation, EVENT_COMPLETION_MISSED), own.lost);
   }
-  // What was lost and not yet found is found when its tag is used again, or is still there.
+  // A loss that was not found yet will be found when its tag is used again, or is still there.
   std::uint64_t lost = 0, found = 0, waiting = 0;
   for (std::uint32_t operation = 0; operation < HOT_CLASSES; ++operation) {
     const io_cell& cell = fake_hot_cells[operation];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What do the block programs make of requests of which they did not see everything?
+// What do the block programs conclude about requests of which they did not see everything?
 #include <gtest/gtest.h>
 
 #include <array>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace ssdpulse::test;
 
-/// A first part ends, and the driver gives the request back.
+/// The first part ends, and the driver returns the request.
 void end_part(fake_request& request, std::uint32_t bytes) {
   fake_now += 1000;
   fake_kernel_complete(&request, 0, bytes);
@@ -230,20 +230,20 @@ TEST_F(BlockPrograms, ARetiringDeviceOnlyEndsWhatItHas) {
   EXPECT_EQ(cell(CLASS_READ).completions, 1U);
 }
 
-/// How the kernel stamps requests.
+/// How the kernel timestamps requests.
 enum class Starts {
   exact,   // when they are allocated
-  cached,  // up to 30 us before (since Linux 6.10, while a plug is held)
+  cached,  // up to 30 us before that (since Linux 6.10, while a plug is held)
   none,    // not at all
 };
 
-/// What must have been counted of one class.
+/// The expected counts of one class.
 struct Told {
   std::uint64_t issues = 0, reissues = 0, completions = 0, missed = 0, strays = 0, sizes = 0;
   std::uint64_t size_bytes = 0, queue_ns = 0, device_ns = 0;
 };
 
-/// Random I/Os, of which some events are seen by no program; and the account of what was seen.
+/// Random I/Os with some events that no program sees, and an account of what was seen.
 class Story {
  public:
   Story(Starts starts, double lost_issues, double lost_ends)
@@ -255,7 +255,7 @@ class Story {
     for (int i = 0; i < ios; ++i) {
       one_io(allocated(rng_() % 4, rng_() % FAKE_TAGS));
     }
-    // A flush looks into its slot: it finds what is left there.
+    // A flush checks its slot and finds what is left there.
     lost_issues_ = lost_ends_ = 0;
     for (std::uint32_t tag = 0; tag < FAKE_TAGS; ++tag) {
       one_io(allocated(kFlush, tag));
@@ -279,11 +279,11 @@ class Story {
     return request;
   }
 
-  /// From its allocation to its end: a tag has one at a time, and which other tags are busy does not matter.
+  /// From its allocation to its end: a tag has one at a time, and it does not matter which other tags are busy.
   void one_io(fake_request request) {
     Told& told = of_[request.operation];
     std::optional<std::uint64_t> first, last;
-    std::uint32_t size = 0;  // when it was seen first
+    std::uint32_t size = 0;  // when it was first seen
     bool early = false;
     for (auto issues = 1 + (rng_() % 8 == 0 ? rng_() % 3 : 0); issues > 0; --issues) {
       fake_now += 1 + rng_() % 5000;
@@ -326,7 +326,7 @@ class Story {
 
 constexpr int kIos = 200'000;
 
-/// Every figure of every class is the one that follows from what was seen.
+/// Every figure of every class follows from what was seen.
 void expect_all(const Story& story) {
   for (const std::uint32_t operation_class : {CLASS_READ, CLASS_WRITE, CLASS_FLUSH, CLASS_DISCARD}) {
     SCOPED_TRACE(operation_class);
@@ -374,8 +374,8 @@ TEST(BlockProgramStories, NoStartsAndIssuesThatAreNotSeen) {
   expect_all(story);
 }
 
-/// An end that was missed, then an issue of the same request that was: no start tells the two apart. One is taken for
-/// both, and no count is off by it.
+/// A missed end, then a missed issue of the same request: no start time distinguishes the two I/Os. They are taken for
+/// one, and no other count is wrong because of it.
 TEST(BlockProgramStories, NothingTellsAnIoFromTheNext) {
   for (const Starts starts : {Starts::cached, Starts::none}) {
     Story story(starts, 0.1, 0.1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do the block programs send exactly those events that the flash model's sampling rule names?
+// Do the block programs send exactly the events that the flash model's sampling rule selects?
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,12 +21,12 @@ namespace {
 using namespace ssdpulse;
 using namespace ssdpulse::test;
 
-/// Which pages a device's I/O holds, page by page: by the words of the definition, with no arithmetic of the programs'.
+/// Which pages a device's I/O holds, page by page: by the definition's wording, without the programs' arithmetic.
 class Pages {
  public:
   explicit Pages(const page_sampling& sampling) : sampling_(sampling) {}
 
-  /// The followed page of a group, written as it is published: MurmurHash3's fmix32 of the group, keyed.
+  /// The followed page of a group, as published: MurmurHash3's fmix32 of the group, keyed.
   [[nodiscard]] std::uint64_t followed(std::uint64_t group) const {
     std::uint32_t h = static_cast<std::uint32_t>(group) ^ sampling_.seed;
     h ^= h >> 16;
@@ -38,7 +38,7 @@ class Pages {
     return group * each + h % each;
   }
 
-  /// What is to be sent for a range of sectors; nothing where no followed page is in it.
+  /// What must be sent for a range of sectors; nothing if there is no followed page in it.
   [[nodiscard]] std::optional<sample_event> expected(std::uint64_t sector, std::uint32_t bytes, std::uint8_t kind) {
     const std::uint64_t sectors = (std::uint64_t{1} << sampling_.page_bits) / 512;
     const std::uint64_t begin = sector, end = sector + bytes / 512;
@@ -68,7 +68,7 @@ class Pages {
 using Event = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, int, int>;
 Event as_tuple(const sample_event& event) { return {event.first, event.count, event.sampling, event.kind, event.hint}; }
 
-/// Random I/Os of a device that is sampled, in one of the two modes.
+/// Random I/Os of a sampled device, in one of the two modes.
 class SampledStory {
  public:
   SampledStory(std::uint32_t seed, bool completion_only)
@@ -109,7 +109,7 @@ class SampledStory {
     return sampling;
   }
 
-  /// Sectors around the sampled part of the drive, beyond its end, too.
+  /// Sectors around the sampled part of the drive, including some beyond its end.
   std::uint64_t somewhere() {
     const page_sampling& sampling = fake_state.sampling;
     return random() % ((((std::uint64_t{sampling.groups} << sampling.rate_bits) + 99) << sampling.page_bits) / 512);
@@ -138,7 +138,7 @@ class SampledStory {
                                                 : request.keeps_space           ? SAMPLE_ZEROES_KEPT
                                                                                 : SAMPLE_ZEROES);
     if (random() % 8 != 0) {
-      issue(request);  // else it is a stray
+      issue(request);  // otherwise it is a stray
     }
     request.started = request.had_before = 1;
     while (request.bytes > 0) {
@@ -162,7 +162,7 @@ class SampledStory {
       request.bytes += request.range[i].bytes;
     }
     issue(request);
-    // A first part of it may be all that ends.
+    // Possibly only its first part ends.
     std::uint32_t left =
         random() % 4 == 0 ? 512 * static_cast<std::uint32_t>(1 + random() % (request.bytes / 512)) : request.bytes;
     complete_(&request, 0, left);

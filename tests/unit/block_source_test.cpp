@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the source make of the kernel's tables as disks and their paths come and go? The test counts in them, and
-// no kernel does.
+// What does the source make of the kernel's tables as disks and their paths appear and disappear? The test writes the
+// counts, instead of a kernel.
 #include "daemon/sources/block/block_source.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace ssdpulse::block {
 namespace {
 
 constexpr std::uint32_t kDevices = 4;
-constexpr std::uint64_t kSerial = 7;  // of the one cgroup
+constexpr std::uint64_t kSerial = 7;  // of the only cgroup
 constexpr model::CgroupId kCgroup = 1007;
 
 /// One CPU, four places, one cgroup.
@@ -67,7 +67,7 @@ struct Kernel {
     return plan;
   }
 
-  /// The index of a disk that is measured, or retires.
+  /// The index of a disk that is measured or retiring.
   [[nodiscard]] std::uint32_t place_of(const std::string& disk) const {
     for (const known_disk& entry : disks) {
       if (entry.device != 0 && entry.device <= kDevices && disk == reinterpret_cast<const char*>(entry.name)) {
@@ -77,7 +77,7 @@ struct Kernel {
     ADD_FAILURE() << disk << " has no place";
     return 0;
   }
-  /// A write of a page that took a microsecond.
+  /// A write of one page that took a microsecond.
   void write(std::uint32_t device) {
     io_cell& cell = hot[device * HOT_CLASSES + CLASS_WRITE];
     cell.issues += 1;
@@ -98,7 +98,7 @@ struct Kernel {
 
 class Source : public testing::Test {
  protected:
-  /// A head of so many paths.
+  /// A multipath head with these paths.
   static model::Inventory head(const std::vector<std::string>& paths) {
     model::Device device;
     device.name = "nvme0n1";
@@ -152,7 +152,7 @@ TEST_F(Source, a_path_that_goes_leaves_what_it_counted_to_its_device) {
   EXPECT_EQ(written_ios(device), 4U);
   ASSERT_TRUE(sample.flash);
   EXPECT_EQ(sample.flash->devices[0].written[model::index(model::WriteHint::unknown)], 4U);
-  // Whoever gets the place next begins with nothing.
+  // The next disk in that place starts with nothing.
   model::Inventory more = head({"nvme0c0n1"});
   more.devices.push_back(more.devices[0]);
   more.devices[1].name = more.devices[1].paths[0].disk_name = "sda";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Are increments exact, whatever the 32-bit words, the CPUs and the quiet cells do?
-// The oracle counts every event in 64 bits on its own; cells are plain memory here, written as the kernel would.
+// Are increments exact, whatever the 32-bit words, the CPUs and the quiet cells do? The oracle counts every event
+// separately in 64 bits; cells are plain memory here, written as the kernel would.
 #include "daemon/sources/block/cell_reader.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ TEST(CellReader, IncrementsAreExactAcrossCpusWrapsAndQuietCells) {
     const auto cpus = *rc::gen::inRange<std::size_t>(1, 6);
     std::vector<io_cell> cells(cpus * HOT_CLASSES);
     for (io_cell& cell : cells) {
-      // What an earlier device left behind, close to the wrap.
+      // Left behind by an earlier device, close to wrapping.
       complete_one(cell, 7, 0, *rc::gen::inRange<std::uint32_t>(0xffff0000U, 0xffffffffU));
     }
     CellReader reader(cells, CLASS_WRITE, HOT_CLASSES, cpus);
@@ -48,7 +48,7 @@ TEST(CellReader, IncrementsAreExactAcrossCpusWrapsAndQuietCells) {
           expected += times;
           expected_sum_ns += std::uint64_t{1000} * times;
         }
-        complete_one(cells[cpu * HOT_CLASSES + CLASS_READ], 7, 2, 1);  // the neighbour's: not ours
+        complete_one(cells[cpu * HOT_CLASSES + CLASS_READ], 7, 2, 1);  // of the neighbour: not ours
       }
       if (const CellWords* words = reader.read(); words != nullptr) {
         decode_cell(*words, io);
@@ -76,7 +76,7 @@ TEST(CellReader, WordsWrittenAfterTheStampAreFoundAtTheNextLook) {
   std::vector<io_cell> cells(1);
   CellReader reader(cells, 0, 1, 1);
   model::OperationIo io;
-  cells[0].issues += 1;  // the program stands between its stamp and its histogram
+  cells[0].issues += 1;  // the program is between its timestamp and its histogram
   decode_cell(*reader.read(), io);
   EXPECT_TRUE(io.queue_latency.empty());
   cells[0].queue[9] += 1;
@@ -87,7 +87,7 @@ TEST(CellReader, WordsWrittenAfterTheStampAreFoundAtTheNextLook) {
 }
 
 TEST(CellDecoder, EveryWordLandsWhereItBelongs) {
-  // Each word of a cell gets a value of its own; the layout is spelled out by hand here.
+  // Each word of a cell has a distinct value; the layout is written out by hand here.
   auto cell = std::make_unique<io_cell>();
   auto* counters = reinterpret_cast<__u64*>(cell.get());
   for (std::uint64_t i = 0; i < kCounterWords; ++i) {
@@ -158,7 +158,7 @@ TEST(CellDecoder, EventsBecomeLossesRequeuesAndErrors) {
   EXPECT_FALSE(increments(now, now).any);
 }
 
-/// The lookup that the kernel does, on the same table.
+/// The kernel's lookup, on the same table.
 std::uint32_t look_up(const std::vector<known_disk>& table, const std::string& name, std::uint64_t identity) {
   __u64 words[DISK_NAME_WORDS] = {};
   std::copy(name.begin(), name.end(), reinterpret_cast<char*>(words));
@@ -188,7 +188,7 @@ TEST(KnownDisks, EveryDecisionIsFoundAndOldOnesAreForgotten) {
         decisions.push_back({"disk" + std::to_string(i * 7 + static_cast<std::uint32_t>(round)), 1 + i,
                              excluded ? DEVICE_EXCLUDED : i + 1, false});
       }
-      queues[5].disk = std::uint64_t{77} << QUEUE_ENTRY_DEVICE_BITS | 400;  // a device that nobody decided about
+      queues[5].disk = std::uint64_t{77} << QUEUE_ENTRY_DEVICE_BITS | 400;  // a device without a decision
       const std::size_t homeless = publish_decisions(decisions, table, queues);
       std::size_t missing = 0;
       for (const DiskDecision& decision : decisions) {

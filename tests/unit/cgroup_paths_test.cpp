@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is each cgroup found, and only what is gone called gone, without walking all the time?
-// On a tree of directories: their inodes are what the kernel's cgroups have, too.
+// Is each cgroup found, and only reported gone when it is, without walking the tree all the time? Uses a tree of
+// directories: the kernel's cgroups have inode numbers, too.
 #include "daemon/sources/cgroups/cgroup_paths.h"
 
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ TEST_F(Tree, what_is_there_is_found_and_what_goes_is_gone) {
   remove("/system.slice/nginx.service");
   seen = looks(paths, 4);
   EXPECT_EQ(seen.gone, std::vector<model::CgroupId>{nginx});
-  EXPECT_EQ(seen.paths.at(nginx), "/system.slice/nginx.service");  // for as long as it is counted
+  EXPECT_EQ(seen.paths.at(nginx), "/system.slice/nginx.service");  // while it is counted
   seen_.erase(nginx);
   EXPECT_TRUE(look(paths).gone.empty());
 }
@@ -84,7 +84,7 @@ TEST_F(Tree, another_directory_of_the_name_does_not_keep_the_first_one) {
   const auto first = make("/x");
   see(first, "/x");
   look(paths);
-  make("/y");  // keeps the inode from being given away again
+  make("/y");  // keeps the inode number from being reused
   std::filesystem::rename(root_ + "/x", root_ + "/z");
   make("/x");
   EXPECT_EQ(looks(paths, 4).gone, std::vector<model::CgroupId>{first});
@@ -126,7 +126,7 @@ TEST_F(Tree, what_an_incomplete_walk_did_not_see_is_looked_for_again) {
   EXPECT_EQ(last.paths.at(leaf), "/?/leaf") << "it has a name meanwhile";
   EXPECT_TRUE(last.gone.empty());
   std::filesystem::rename(root_ + deep + "/leaf", root_ + "/leaf");
-  // A walk that took long is not made again soon.
+  // A walk that took long is not repeated soon.
   for (int i = 0; i < 1000 && last.paths.at(leaf) != "/leaf"; ++i) {
     last = look(paths);
   }
@@ -194,13 +194,13 @@ TEST_F(Tree, strangers_are_no_reason_to_walk_each_time) {
   make("/a");
   for (std::uint64_t stranger = 0; stranger < 100; ++stranger) {
     seen_[1'000'000'000 + stranger] = {5'000'000'000 + stranger, "gone"};
-    now_ += 10ms;  // as if a second of looks were a hundred
+    now_ += 10ms;  // as if one second were a hundred calls
     paths.look(seen_, now_);
   }
   EXPECT_LE(paths.walks(), 2U);
   EXPECT_GE(paths.walks(), 1U);
   look(paths);
-  // Those that follow their parents need none.
+  // Children of known parents need no walk.
   const auto walks = paths.walks();
   seen_.clear();
   for (int i = 0; i < 100; ++i) {
@@ -210,7 +210,7 @@ TEST_F(Tree, strangers_are_no_reason_to_walk_each_time) {
   }
   EXPECT_EQ(paths.walks(), walks);
   EXPECT_EQ(looks(paths, 4).paths.size(), 100U);
-  // Many are looked at in turns, and all of them in the end.
+  // Many of them are checked in turns, and eventually all.
   for (int i = 0; i < 600; ++i) {
     const std::string path = "/a/x" + std::to_string(i);
     see(make(path), path);

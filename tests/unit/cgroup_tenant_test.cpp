@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is each runtime's cgroup named as people know it, and can none pass for another?
-// The table is of paths as hosts have them: cgroup v1 and v2, systemd's and the runtimes' own layouts.
+// Is each runtime's cgroup named as people know it, and can none pass for another? The table has paths as found on
+// hosts: cgroup v1 and v2, the layouts of systemd and of the runtimes.
 #include "daemon/analysis/tenants/cgroup_tenant.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ struct Case {
   std::string path;
   std::string name;
   std::string kind;
-  std::string cgroup;  // the directory that stands for it; empty: the path itself
+  std::string cgroup;  // the directory that represents it; empty: the path itself
 };
 
 const Case kCases[] = {
@@ -116,7 +116,7 @@ const Case kCases[] = {
     // none of these
     {"/mesos/17/init.scope", "/mesos/17/init.scope", "cgroup", ""},
     {"/bench-a", "/bench-a", "cgroup", ""},
-    // what passes for somebody else
+    // attempts to pass for another
     {"/user.slice/user-1000.slice/user@1000.service/user.slice/user-0.slice/session-1.scope", "user/1000", "user",
      "/user.slice/user-1000.slice"},
     {"/user.slice/user-1000.slice/user@1000.service/system.slice/mysql.service", "user/1000", "user",
@@ -148,7 +148,7 @@ TEST(CgroupTenant, odd_names_are_cleaned_and_remain_different) {
 }
 
 RC_GTEST_PROP(CgroupTenant, hostile_bytes_stay_in_bounds, ()) {
-  // Pieces that mean something, and any bytes between them.
+  // Meaningful pieces, with any bytes between them.
   const auto pieces = *rc::gen::container<std::vector<std::string>>(rc::gen::oneOf(
       rc::gen::arbitrary<std::string>(),
       rc::gen::element<std::string>("/", "system.slice", ".service", "user.slice", "user-0.slice", "docker-", kId,

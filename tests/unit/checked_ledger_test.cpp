@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What do falls and absurd pages cost? Readings on paper; that bounds hold whatever falls by how much is shown by
-// write_ledger_property_test.
+// What do falling counters and absurd pages cost? Readings on paper; write_ledger_property_test shows that bounds hold
+// whatever falls, by any amount.
 #include "daemon/analysis/write_amplification/checked_ledger.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 using model::Uint128;
 
-/// A drive of 100 TB with a ratio of 3, and what is known of it.
+/// A drive with 100 TB written and a ratio of 3, and what is known about it.
 struct Rig {
   PaperDrive drive;
   CheckedLedger ledger{kPollInterval};
@@ -32,7 +32,7 @@ struct Rig {
       poll();
     }
   }
-  /// A poll whose pages have nothing to do with the drive.
+  /// A poll whose pages are unrelated to the drive.
   void poll_absurd(Uint128 host, Uint128 media) {
     drive.pass(kPollInterval);
     drive.write(20 * kGiB, 60 * kGiB);
@@ -52,7 +52,7 @@ struct Rig {
   }
 };
 
-/// Seconds of which the ratio of the last day is told.
+/// Seconds covered by the last day's ratio.
 double covered(const Rig& rig) { return rig.ratio("24h") ? rig.ratio("24h")->covered_seconds : 0; }
 
 TEST(CheckedLedger, AFallThatTheNextReadingExceedsIsAnEpoch) {
@@ -168,7 +168,7 @@ TEST(CheckedLedger, TheHostsPageMayBeTornFromOneReadToTheOther) {
 }
 
 TEST(CheckedLedger, ALeapIsNoWrittenByte) {
-  // Zeros for a minute, as of a drive that has not loaded its counters yet.
+  // Zeroes for a minute, as from a drive that has not loaded its counters yet.
   Rig rig;
   rig.poll_absurd(rig.drive.host + 20 * kGiB, 0);
   rig.poll_absurd(rig.drive.host + 20 * kGiB, 0);
@@ -196,7 +196,7 @@ TEST(CheckedLedger, TheFirstReadingIsMeasuredByThePast) {
   rig.poll();
   EXPECT_EQ(rig.said().epochs, 0U);
   EXPECT_TRUE(rig.totals_are_the_counters());
-  // A fall that the next process might not see any more.
+  // A fall that the next process might not be able to see any more.
   rig.drive.media -= kGiB;
   rig.poll(0, 0);
   restored();

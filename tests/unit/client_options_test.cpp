@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is a configuration that was named and cannot be used an error of the command line, not the defaults? And is a daemon
-// that is busy there?
+// Is a named configuration that cannot be used an error of the command line, instead of being replaced by the defaults?
+// And is a busy daemon recognised as running?
 #include "daemon/commands/client_options.h"
 
 #include <gtest/gtest.h>

@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::system_clock;
 
-/// Seconds since the epoch that are meant at 2023-11-14 22:13:20 UTC, which is 23:13:20 there; -1: none.
+/// The meaning, in seconds since the epoch, at 2023-11-14 22:13:20 UTC, which is 23:13:20 there; -1: none.
 std::time_t meant(const std::string& text) {
   ::setenv("TZ", "CET-1", 1);
   ::tzset();
@@ -28,7 +28,7 @@ TEST(client_time, is_said_in_many_ways) {
   EXPECT_EQ(meant("23:13:10"), 1'699'999'990);
   EXPECT_EQ(meant("23:13"), 1'699'999'980);
   EXPECT_EQ(meant("22:13:10Z"), 1'699'999'990);
-  EXPECT_EQ(meant("23:14"), 1'700'000'040 - 86'400);  // it has not come yet today
+  EXPECT_EQ(meant("23:14"), 1'700'000'040 - 86'400);  // not reached yet today
   EXPECT_EQ(meant("2023-11-14T23:13:10"), 1'699'999'990);
   EXPECT_EQ(meant("2023-11-14 23:13"), 1'699'999'980);
   EXPECT_EQ(meant("2023-11-14T22:13:10Z"), 1'699'999'990);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is each commit read once, whatever CPU counted it, and however often the kernel's words have wrapped?
-// Cells are plain memory here, written as the kernel would; the oracle counts in 64 bits.
+// Is each commit read once, whichever CPU counted it, and however often the kernel's words have wrapped? Cells are
+// plain memory here, written as the kernel would; the oracle counts in 64 bits.
 #include "daemon/sources/block/commit_reader.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ TEST(CommitReader, IncrementsAreExactAcrossCpusAndWraps) {
   EXPECT_TRUE(rc::check("sum of increments == sum of commits", [] {
     std::vector<commit_cell> cells(*rc::gen::inRange<std::size_t>(1, 9));
     for (commit_cell& cell : cells) {
-      // What an earlier device left behind, close to the wrap.
+      // Left behind by an earlier device, close to wrapping.
       commit(cell, 7, *rc::gen::inRange<std::uint32_t>(0xffff0000U, 0xffffffffU), 3);
     }
     CommitReader reader(cells);
@@ -82,7 +82,7 @@ TEST(CommitReader, ACommitThatIsBeingCountedIsFoundAtTheNextLook) {
   CommitReader reader(cells);
   model::LatencyHistogram latency;
   cells[0].sum_ns += 100;
-  cells[0].latency[9] += 1;  // the program stands before its last word
+  cells[0].latency[9] += 1;  // the program has not written its last word yet
   reader.read(latency);
   EXPECT_TRUE(latency.empty());
   cells[0].commits += 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do the intervals of a comparison hold the truth as often as they say? Simulated minutes whose true ratio is known:
+// Do the intervals of a comparison hold the truth as often as they claim? Simulated minutes whose true ratio is known:
 // few in CI, 10,000 runs of each case in the long tier.
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ int runs(int of_ci) {
 struct Tally {
   int runs = 0;
   int claims = 0;  // with an interval
-  int held = 0;    // of them, the truth
+  int held = 0;    // of these, how often it held the truth
   int better = 0;
   int worse = 0;
   int same = 0;
@@ -42,7 +42,7 @@ std::map<std::string, Tally> play(std::size_t minutes, double ratio, int count) 
   std::map<std::string, Tally> tallies;
   for (int run = 0; run < count; ++run) {
     const auto seed = static_cast<std::uint64_t>(run) * 2 + 1;
-    // The same hours of two days; which hours differs from run to run.
+    // The same hours on two days; which hours differs from run to run.
     test::SimulatedDisk disk{.first_hour = run * 0.618 * 24};
     Question question;
     question.chance = {.draws = long_tier() ? 1000U : 300U, .seed = seed};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a comparison says, and what it refuses to say. How often its intervals hold: comparison_coverage_test.cpp.
+// What does a comparison claim, and refuse to claim? How often its intervals hold: comparison_coverage_test.cpp.
 #include "daemon/analysis/comparison/comparison.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ constexpr std::size_t kMinutes = 480;
 const PastTime kBefore{std::chrono::minutes(29'000'000)};
 const PastTime kAfter = kBefore + std::chrono::minutes(kMinutes) + 10min;
 
-/// No hour of the day, and bursts that leave a p99 alone.
+/// No dependence on the hour of the day, and no bursts.
 SimulatedDisk disk(double ratio = 1, double load = 1) {
   return {.ratio = ratio, .load = load, .bursts_a_minute = 0, .day_swing = 0};
 }
@@ -62,7 +62,7 @@ bool noted(const Comparison& comparison, const std::string& id) {
   return std::any_of(comparison.notes.begin(), comparison.notes.end(), [&](const Note& note) { return note.id == id; });
 }
 
-/// A drive whose host writes `host` bytes a minute, and which writes `amplification` times as many, more or less by
+/// A drive whose host writes `host` bytes per minute, and which writes `amplification` times as many, varying by
 /// `variation`.
 void add_wear(Side& of, double amplification, double host, double grain, double variation = 0.2) {
   double media = 0;
@@ -127,13 +127,13 @@ TEST(BlockDraws, DrawNeighboursInACircle) {
   BlockDraws(sums, 2).draw(500, 1, [&](std::span<const double> drawn) { seen.push_back(drawn[0]); });
   std::sort(seen.begin(), seen.end());
   seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
-  // Two of 11, 110, 1100 and 1001, each possibly twice.
+  // Two of 11, 110, 1100 and 1001, possibly the same one twice.
   EXPECT_EQ(seen, (std::vector<double>{22, 121, 220, 1012, 1111, 1210, 2002, 2101, 2200}));
 }
 
 TEST(Estimate, HasTheVarianceOfItsBlocksAndCountsItsDoubtOnce) {
-  // A sum over minutes that swing from each to the next, so that blocks forget nothing. What the draws scatter is then
-  // the variance of a sum of blocks, by counting all of them.
+  // A sum over minutes that differ from one to the next, so that blocks lose no correlation. The variance of the draws
+  // is then that of a sum of blocks, computed over all blocks.
   constexpr std::size_t kCount = 64;
   MinuteSums sums{1, {}};
   for (std::size_t i = 0; i < kCount; ++i) {
@@ -153,9 +153,9 @@ TEST(Estimate, HasTheVarianceOfItsBlocksAndCountsItsDoubtOnce) {
     }
     squares += block * block;
   }
-  // Eight blocks, nearer to their own mean than to the true one by an eighth.
+  // Eight blocks, which are closer to their own mean than to the true one by an eighth.
   EXPECT_NEAR(estimated->variance / (8 * squares / kCount / (1 - 1.0 / 8)), 1, 0.03);
-  EXPECT_EQ(estimated->degrees, 1.5 * (8 - 1));  // all that is said of how uncertain the variance is
+  EXPECT_EQ(estimated->degrees, 1.5 * (8 - 1));  // the only account of how uncertain the variance is
 }
 
 TEST(HodgesLehmann, IsTheMedianOfDifferences) {
@@ -177,7 +177,7 @@ TEST(Verdict, IsByTheIntervalAndTheMargin) {
   EXPECT_EQ(verdict_of({1.0, 0.5, 2.0}, false), Verdict::cannot_tell);
   EXPECT_EQ(verdict_of({0.5, 0.4, 0.6}, true), Verdict::better);
   EXPECT_EQ(verdict_of({2.0, 1.5, 2.5}, true), Verdict::worse);
-  EXPECT_EQ(verdict_of({0.5, 0.4, 0.6}, false), Verdict::cannot_tell);  // not by Holm
+  EXPECT_EQ(verdict_of({0.5, 0.4, 0.6}, false), Verdict::cannot_tell);  // rejected by Holm
 }
 
 TEST(LoadMatch, KnowsAnotherLoad) {
@@ -239,8 +239,8 @@ TEST(Compare, AnotherLoadIsNotComparable) {
 }
 
 TEST(Compare, ALoadThatDiffersIsAdjustedFor) {
-  // A third of the minutes before are of four times the load, and slower; after, all are of the low load, as slow as
-  // there.
+  // A third of the minutes before have four times the load, and are slower; after, all have the low load and its
+  // latency.
   Question asked = question(disk(), disk());
   const auto busy = test::simulate_minutes(disk(4, 4), kMinutes / 3, 7, kBefore.time_since_epoch().count());
   std::copy(busy.begin(), busy.end(), asked.before->minutes.begin());
@@ -248,7 +248,7 @@ TEST(Compare, ALoadThatDiffersIsAdjustedFor) {
   EXPECT_NEAR(compared.common_load, 2.0 / 3, 0.02);
   const Row* row = find(compared, "read.p50");
   ASSERT_TRUE(row->adjusted) << row->reason;
-  EXPECT_LT(*row->after, 0.7 * *row->before);  // raw
+  EXPECT_LT(*row->after, 0.7 * *row->before);  // raw ratio
   EXPECT_NEAR(row->adjusted->ratio, 1, 0.1);
   EXPECT_NE(row->verdict, Verdict::better);
   EXPECT_TRUE(noted(compared, "adjusted"));
@@ -302,11 +302,11 @@ TEST(Compare, MissingMinutesAreNotZero) {
   const Comparison half = compare(asked);
   EXPECT_TRUE(noted(half, "missing-after"));
   EXPECT_FALSE(noted(whole, "missing-after"));
-  EXPECT_NEAR(*half.load[0].after, *half.load[0].before, 0.2 * *half.load[0].before);  // a rate of what was measured
+  EXPECT_NEAR(*half.load[0].after, *half.load[0].before, 0.2 * *half.load[0].before);  // a rate over the measured time
 }
 
 TEST(Compare, AFewMinutesDecideNothing) {
-  // One window has a single burst that makes its p99.9.
+  // One window has a single burst that determines its p99.9.
   Question asked = question(disk(), disk());
   SimulatedDisk slow = disk(8);
   const auto burst = test::simulate_minutes(slow, 6, 9, 0);
@@ -368,7 +368,7 @@ TEST(Refused, BetterRightAfterATrim) {
   const Comparison fresh = compare(asked);
   EXPECT_EQ(verdict(fresh, "read.p99"), Verdict::cannot_tell);
   EXPECT_TRUE(noted(fresh, "fresh-drive"));
-  // As much was written again.
+  // The same amount has been written again.
   asked.after.minutes.back().load.operations[index(model::Operation::write)].bytes = 600'000'000'000;
   EXPECT_FALSE(noted(compare(asked), "fresh-drive"));
 }
@@ -381,7 +381,7 @@ TEST(Refused, ALongerLifeFromTwoWriteAmplifications) {
   EXPECT_EQ(verdict(compared, "wear.write_amplification"), Verdict::better);
   EXPECT_NEAR(*find(compared, "wear.write_amplification")->after, 2, 0.05);
   EXPECT_NEAR(*find(compared, "wear.media_bytes")->after, 2 * 1e9 * 1440, 0.05 * 2e9 * 1440);
-  EXPECT_EQ(find(compared, "wear.percentage_used"), nullptr);  // the drive did not say so
+  EXPECT_EQ(find(compared, "wear.percentage_used"), nullptr);  // the drive did not report it
   EXPECT_TRUE(noted(compared, "no-life"));
 }
 
@@ -418,15 +418,15 @@ TEST(Wear, TheIntervalHoldsWhatCoarseCountersAllow) {
   constexpr double kMediaStep = 4e9;
   constexpr double kHostStep = 2e9;
   Question asked = question(disk(), disk());
-  // Nothing varies, so that by chance alone the interval would be narrow: each minute moves both counters by a step,
-  // one by two.
+  // Nothing varies, so by chance alone the interval would be narrow: in each minute both counters move by one step, in
+  // one minute the media counter by two.
   add_wear(*asked.before, 2, kHostStep, kMediaStep, 0);
   add_wear(asked.after, 2, kHostStep, kMediaStep, 0);
   asked.after.wear[9].media_bytes = 2 * kMediaStep;
   const auto amplification = [](const Side& of, double media_error, double host_error) {
     double media = media_error;
     double host = host_error;
-    for (std::size_t i = 1; i < of.wear.size(); ++i) {  // the first look has none before it
+    for (std::size_t i = 1; i < of.wear.size(); ++i) {  // the first reading has no predecessor
       media += *of.wear[i].media_bytes;
       host += *of.wear[i].host_bytes;
     }
@@ -459,7 +459,7 @@ TEST(Wear, PercentsUsedDifferForSureOrNotAtAll) {
   };
   EXPECT_EQ(ask(0.10, 0.03), Verdict::better);
   EXPECT_EQ(ask(0.03, 0.031), Verdict::cannot_tell);
-  EXPECT_EQ(ask(0.10, 0.01), Verdict::cannot_tell);  // a point is a step, not a rate
+  EXPECT_EQ(ask(0.10, 0.01), Verdict::cannot_tell);  // a percentage point is a step, not a rate
   EXPECT_FALSE(ask(0.0, 0.001).has_value());
 }
 

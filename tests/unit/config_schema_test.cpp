@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do schema.json, the shipped ssdpulse.yaml, Config{} and the parser say the same?
-// The schema is read as JSON and the file's keys by indentation, both without the parser under test.
+// Do schema.json, the shipped ssdpulse.yaml, Config{} and the parser agree? The schema is read as JSON and the file's
+// keys by indentation, both without the parser under test.
 #include <gtest/gtest.h>
 #include <regex.h>
 
@@ -25,7 +25,7 @@ json schema() {
   return json::parse(file);
 }
 
-/// By the POSIX library: std::regex under sanitizers makes g++ 12 warn within its own headers.
+/// With the POSIX library: std::regex under sanitizers makes g++ 12 warn in its own headers.
 bool matches(const std::string& text, const std::string& pattern) {
   regex_t compiled;
   if (regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB) != 0) {
@@ -44,7 +44,7 @@ ParseOutcome parse_one(const std::string& section, const std::string& key, const
   return parse(json{{section, {{key, value}}}}.dump(), "one");
 }
 
-/// What the schema says of `node` itself, following a reference within it.
+/// The schema's text for `node`, following a reference in it.
 const json& resolve(const json& root, const json& node) {
   return node.contains("$ref") ? root.at(json::json_pointer(node.at("$ref").get<std::string>().substr(1))) : node;
 }
@@ -122,8 +122,8 @@ TEST(Schema, states_the_defaults_and_examples_that_the_parser_takes) {
   }
 }
 
-// Each value with the verdict of both. The schema may allow what the parser refuses for a reason beyond shape, never
-// the other way round: an editor must not complain of a file that works.
+// Each value with the verdicts of both. The schema may allow what the parser refuses for reasons other than form, never
+// the reverse: an editor must not complain about a file that works.
 TEST(Schema, never_refuses_what_the_parser_accepts) {
   const json root = schema();
   const json values = json::parse(R"([
@@ -186,7 +186,7 @@ TEST(DefaultFile, spells_out_every_key_and_explains_it) {
       EXPECT_TRUE(matches(line, "^( *#.*)?$")) << line;
     }
   }
-  EXPECT_EQ(names, known_keys());  // also in the same order as print
+  EXPECT_EQ(names, known_keys());  // in the same order as print, too
 }
 
 }  // namespace

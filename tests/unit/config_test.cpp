@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the parser say exactly what is wrong and where, does print read back, and do hostile bytes stay harmless?
+// Does the parser report exactly what is wrong and where, does printed text parse again, are hostile bytes harmless?
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <sys/stat.h>
@@ -432,10 +432,10 @@ TEST(RequiresRestart, names_what_a_reload_cannot_apply) {
 
 // ---- hostile input
 
-/// Parses, and checks what must hold whatever the bytes: an end in time, positions within the text, one-line messages.
+/// Parses, and checks what must hold for any bytes: an end in time, positions within the text, one-line messages.
 void must_be_harmless(const std::string& text) {
   SCOPED_TRACE(in_quotes(text) + ", " + std::to_string(text.size()) + " bytes");
-  const std::clock_t begin = std::clock();  // of the processor: the host may be busy
+  const std::clock_t begin = std::clock();  // CPU time: the host may be busy
   const ParseOutcome outcome = parse(text, "f");
   EXPECT_LT((std::clock() - begin) / CLOCKS_PER_SEC, 10);  // 0.1 s, or 1 s under sanitizers
   if (outcome) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that carry their own syntax: durations, sizes and listen addresses, each alone and against an oracle in
+// Values with a syntax of their own: durations, sizes and listen addresses, each tested separately against an oracle in
 // 128-bit arithmetic or by construction.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -90,7 +90,7 @@ TEST(Size, says_what_is_wrong) {
   }
 }
 
-/// Any number, and often one next to the largest that the unit allows.
+/// Any number, often one close to the largest that the unit allows.
 std::uint64_t number_near(std::uint64_t most) {
   const auto offset = *rc::gen::inRange<std::uint64_t>(0, 4);
   return *rc::gen::weightedOneOf<std::uint64_t>(

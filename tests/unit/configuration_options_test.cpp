@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which file is the configuration, and what does check-config say of a host that lacks something?
+// Which file is the configuration, and what does check-config report about a host that lacks something?
 #include "daemon/commands/configuration_options.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does a configuration that takes its time hold up nobody, and is the newest one what is told?
+// Does a slow configuration read delay nobody, and is the newest one reported?
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// Each reading waits until it may end, and is told apart by its number of days.
+// Each reading waits until it may end, and is identified by its number of days.
 struct Disk {
   std::atomic<int> begun{0};
   std::atomic<int> may_end{0};

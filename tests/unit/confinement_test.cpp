@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Can a process that confined itself still do what it gave up? Children of the test confine themselves and try. Each
-// refused call is made in a way that fails otherwise without the filter, so that EPERM can only come from it.
+// refused call is made so that it would fail differently without the filter: EPERM can only come from the filter.
 #include "daemon/confinement/confinement.h"
 
 #include <dirent.h>
@@ -35,7 +35,7 @@
 namespace ssdpulse::confinement {
 namespace {
 
-/// What `work` says in a process of its own; "died" if it does.
+/// What `work` returns in a process of its own; "died" if that dies.
 std::string in_child(const std::function<std::string()>& work) {
   int ends[2];
   EXPECT_EQ(::pipe(ends), 0);
@@ -63,7 +63,7 @@ struct Attempt {
   std::function<long()> call;
 };
 
-constexpr int kNobody = 0x7fffffff;  // no process
+constexpr int kNobody = 0x7fffffff;  // no such process
 
 long open_for(int flags) { return ::syscall(SYS_openat, AT_FDCWD, "/nowhere/x", flags, 0600); }
 
@@ -133,7 +133,7 @@ const std::vector<Attempt> kOfNoDaemon = {
 
 using Refuse = std::function<util::Result<void>()>;
 
-/// Each is refused behind `refuse`, and was not before; where it takes root to tell, root tells.
+/// Each is refused after `refuse`, and was not before; where only root can see the difference, it is tested as root.
 void expect_refused(const Refuse& refuse, const std::vector<Attempt>& attempts) {
   for (const Attempt& attempt : attempts) {
     if (::geteuid() == 0) {
@@ -150,7 +150,7 @@ void expect_refused(const Refuse& refuse, const std::vector<Attempt>& attempts) 
   }
 }
 
-/// clone() that would make namespaces; CLONE_THREAD without CLONE_SIGHAND is what is wrong with it otherwise.
+/// clone() that would create namespaces; without the filter it fails because of CLONE_THREAD without CLONE_SIGHAND.
 std::vector<Attempt> new_namespaces() {
   std::vector<Attempt> attempts;
   for (const auto& [name, flag] : std::initializer_list<std::pair<const char*, unsigned long>>{
@@ -167,7 +167,7 @@ std::vector<Attempt> new_namespaces() {
   return attempts;
 }
 
-/// What it says of clone3, whose flags no filter can see: the C library then uses clone.
+/// The answer to clone3, whose flags no filter can see: the C library then uses clone.
 std::string clone3_behind(const Refuse& refuse) {
   EXPECT_EQ(error_of(::syscall(SYS_clone3, nullptr, 0)), EINVAL);
   return in_child([&] {
@@ -187,7 +187,7 @@ TEST(Confinement, MakesNoNamespaces) {
   EXPECT_EQ(clone3_behind(refuse_with_all_partners), std::strerror(ENOSYS));
 }
 
-/// The new sockets that are left, and whether they can be connected.
+/// The kinds of sockets that can still be created, and whether they can be connected.
 std::string sockets_left(Partners partners) {
   return in_child([partners] {
     if (const auto refused = refuse_calls_of_others(partners); !refused) {
@@ -235,7 +235,7 @@ TEST(Confinement, LeavesWhatTheDaemonNeeds) {
             "");
 }
 
-/// Device nodes below /dev that open, by name.
+/// Names of the device nodes in /dev that can be opened.
 std::string openable_devices() {
   std::set<std::string> opened;
   for (const auto& entry : std::filesystem::directory_iterator("/dev")) {
@@ -255,7 +255,7 @@ std::string openable_devices() {
   return names;
 }
 
-/// By opening it to read, or for nothing at all.
+/// By opening it for reading, or without any access.
 bool can_empty(const std::string& path) {
   for (const int access : {O_RDONLY, O_ACCMODE}) {
     if (const int fd = ::open(path.c_str(), access | O_TRUNC | O_CLOEXEC); fd >= 0) {
@@ -319,7 +319,7 @@ TEST(Confinement, FilesInTheRootItselfAreRead) {
             "reads");
 }
 
-/// The values that all threads have of a field of /proc/self/task/*/status.
+/// The values of a field of /proc/self/task/*/status over all threads.
 std::set<std::string> of_all_threads(const std::string& field) {
   std::set<std::string> values;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -395,7 +395,7 @@ util::Result<void> become_a_worker() {
 }
 
 const std::vector<Attempt> kOfNoWorker = {
-    {"a process", [] { return ::syscall(SYS_clone, CLONE_SIGHAND | SIGCHLD, 0, 0, 0, 0); }},  // wrong: without CLONE_VM
+    {"a process", [] { return ::syscall(SYS_clone, CLONE_SIGHAND | SIGCHLD, 0, 0, 0, 0); }},  // fails: no CLONE_VM
     {"kill", [] { return static_cast<long>(::kill(kNobody, 0)); }},
     {"tgkill", [] { return ::syscall(SYS_tgkill, kNobody, kNobody, 0); }},
     {"pidfd_open", [] { return ::syscall(SYS_pidfd_open, -1, 0); }},

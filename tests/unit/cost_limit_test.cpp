@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When does the daemon turn something off to spare the host, and when on again?
+// When does the daemon turn something off to spare the host, and when does it turn that on again?
 #include "daemon/analysis/cost_limit.h"
 
 #include <gtest/gtest.h>
@@ -20,10 +20,10 @@ using std::chrono::seconds;
 constexpr CostLimit::Rule kRule{0.02, minutes(1)};
 const std::vector<Effort> kAll{Effort::everything, Effort::essentials, Effort::completions, Effort::nothing};
 
-/// A host whose load would take so much with everything on; less with each effort less.
+/// A host whose load would cost this much with everything on; less with each reduced effort.
 OwnCost::Ratios load(double everything) { return {everything, everything * 0.8, everything * 0.4, 0.0}; }
 
-/// The efforts after each of so many seconds.
+/// The effort after each of this many seconds.
 std::vector<Effort> run(CostLimit& limit, double everything, int ticks, const CostLimit::Rule& rule = kRule) {
   std::vector<Effort> efforts;
   for (int tick = 0; tick < ticks; ++tick) {

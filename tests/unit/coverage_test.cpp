@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is it said of each disk that was named and is not measured, and why, and of no other?
+// Is each disk that was named but is not measured reported with the reason, and no other disk?
 #include "daemon/sources/inventory/coverage.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Until when do the figures of the newest snapshot count as fresh?
+// Until when do the newest snapshot's figures count as fresh?
 #include "daemon/web/current_snapshot.h"
 
 #include <gtest/gtest.h>
@@ -17,10 +17,10 @@ TEST(CurrentSnapshot, IsFreshForAWhile) {
   EXPECT_TRUE(current.fresh(begin));
   EXPECT_TRUE(current.fresh(begin + 29s));
   EXPECT_FALSE(current.fresh(begin + 31s));
-  EXPECT_NE(current.get(), nullptr);  // what is stale can be read all the same
+  EXPECT_NE(current.get(), nullptr);  // a stale one can still be read
   current.publish(std::make_shared<model::Snapshot>(), begin + 40s);
   EXPECT_TRUE(current.fresh(begin + 41s));
-  EXPECT_TRUE(current.fresh(begin + 39s));  // a reader that looked at the clock before
+  EXPECT_TRUE(current.fresh(begin + 39s));  // a reader that had read the clock earlier
 }
 
 }  // namespace

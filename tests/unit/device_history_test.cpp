@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is what the history says of any window of time exactly what went in, whatever became of its minutes meanwhile?
-// The oracle counts each I/O by itself, in plain arrays of prefix sums, and shares nothing with what it judges.
+// Does the history return for any window of time exactly what went in, whatever has happened to its minutes meanwhile?
+// The oracle counts each I/O separately, in plain arrays of prefix sums, and shares nothing with the code under test.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -141,7 +141,7 @@ TEST(Tenants, the_rest_is_exact) {
 
 // ---- windows
 
-/// Every count that a window may be asked for, in an order of the oracle's own.
+/// Every count that a window may be asked for, in the oracle's own order.
 constexpr std::size_t kWords = LATENCY_OVER_WORD + 1;
 constexpr std::size_t kCounts = model::kLatencies * kWords + model::kLatencies + 2 * model::kOperations;
 using Counts = std::vector<std::uint64_t>;
@@ -161,7 +161,7 @@ Counts counts_of(const model::DeviceLoad& load) {
   return counts;
 }
 
-/// A device that does I/O, counted twice: cumulative as the kernel does, and in the oracle's minutes.
+/// A device that does I/O, counted twice: cumulatively like in the kernel, and in the oracle's minutes.
 class BusyDevice {
  public:
   BusyDevice(std::string name, std::size_t minutes) : prefix_(minutes + 1, Counts(kCounts)), now_(kCounts) {
@@ -170,7 +170,7 @@ class BusyDevice {
     restart();
   }
 
-  void restart() {  // another life of its counters
+  void restart() {  // its counters start again
     io_ = model::DeviceIo{};
     io_.since = model::WallTime(std::chrono::seconds(++lives_));
     const auto fill = [](model::LatencyHistogram& histogram) { histogram.words.assign(kWords, 0); };
@@ -286,8 +286,8 @@ class Rig {
   stages::DeviceMinutes stage_;
 };
 
-/// A few hours, with daemons that restart and devices that begin anew in the middle of minutes; then some of the
-/// minutes become hours; what is asked for in between is compared.
+/// A few hours, with daemons that restart and devices whose counters restart in the middle of minutes; then some of the
+/// minutes become hours; queries in between are compared with the oracle.
 std::uint64_t one_life(Random& random, std::uint64_t windows) {
   const std::size_t hours = 2 + below(random, 8);
   const std::size_t minutes = hours * 60;
@@ -298,7 +298,7 @@ std::uint64_t one_life(Random& random, std::uint64_t windows) {
   Rig rig;
   for (std::size_t minute = 0; minute < minutes; ++minute) {
     const model::WallTime begin = kBegin + std::chrono::minutes(minute);
-    // At the very beginning of a minute the stage ends the one before.
+    // At the very beginning of a minute, the stage ends the previous one.
     for (std::uint64_t second = 0; second < 60; second += 1 + below(random, 40)) {
       const bool restart = below(random, 100) == 0;
       if (second > 0 || minute == 0) {
@@ -318,7 +318,7 @@ std::uint64_t one_life(Random& random, std::uint64_t windows) {
     }
   }
   rig.observe(devices, kBegin + std::chrono::minutes(minutes), true);
-  // Fourteen days after some minute in there, an hour at a time.
+  // Fourteen days after one of these minutes, one hour at a time.
   const auto thinned = static_cast<std::int64_t>(below(random, hours)) * 60;
   for (std::int64_t i = 0; i <= thinned / 60; ++i) {
     rig.write({}, kBegin + std::chrono::minutes(thinned) + std::chrono::days(14));
@@ -326,7 +326,7 @@ std::uint64_t one_life(Random& random, std::uint64_t windows) {
   for (std::uint64_t i = 0; i < windows; ++i) {
     std::int64_t from = static_cast<std::int64_t>(below(random, minutes));
     std::int64_t to = from + 1 + static_cast<std::int64_t>(below(random, minutes - static_cast<std::uint64_t>(from)));
-    from -= from < thinned ? from % 60 : 0;  // hours alone are left
+    from -= from < thinned ? from % 60 : 0;  // only hours are left
     to += to < thinned ? (60 - to % 60) % 60 : 0;
     const BusyDevice& device = devices[below(random, devices.size())];
     const Window window{kBegin + std::chrono::minutes(from), kBegin + std::chrono::minutes(to)};
@@ -364,7 +364,7 @@ TEST(Windows, what_comes_late_is_in_the_minute_and_in_the_hour) {
               kBegin + std::chrono::minutes(now));
   };
   put(5, 6);
-  put(70, 71);  // the first hour is made
+  put(70, 71);  // the first hour is created
   put(5, 72);   // the clock was set back
   put(6, 73);
   const auto hour = rig.load("sda", {kBegin, kBegin + 1h});
@@ -388,7 +388,7 @@ TEST(Windows, a_device_that_is_forgotten_leaves_nothing_to_the_next) {
     old.device_minutes.push_back(row("old", kBegin + std::chrono::hours(hour)));
   }
   rig.write(old, kBegin + 100h);
-  const Minute later = kBegin + 24h * 30;  // nobody wrote for a month
+  const Minute later = kBegin + 24h * 30;  // a month without writes
   for (int minute = 0; minute < 200; ++minute) {
     Batch batch;
     batch.device_minutes.push_back(row("new", later + std::chrono::minutes(minute)));
@@ -432,7 +432,7 @@ TEST(Reading, holds_up_no_writer_and_sees_each_minute_once) {
         past->minutes("sda", {kBegin, kBegin + std::chrono::minutes(kMinutes)}, [&](const model::MinuteOf& one) {
           ++rows;
           ios += one.load.operations[0].ios;
-          std::this_thread::sleep_for(1ms);  // much slower than any reader
+          std::this_thread::sleep_for(1ms);  // much slower than any real reader
         });
     EXPECT_TRUE(read.has_value()) << read.error().message;
     reading = false;
@@ -527,7 +527,7 @@ TEST(Reading, a_moment_has_what_touches_its_minute_and_says_what_is_missing) {
   EXPECT_EQ(gap.reach.minutes, kBegin);
   EXPECT_EQ(ask(kBegin - 5min).recorded_until, std::nullopt);
 
-  // Fifteen days later the hours are left; its spikes still have their seconds.
+  // Fifteen days later only the hours are left; its spikes still have their seconds.
   for (int i = 0; i < 4; ++i) {
     rig.write({}, kBegin + std::chrono::days(15));
   }
@@ -536,7 +536,7 @@ TEST(Reading, a_moment_has_what_touches_its_minute_and_says_what_is_missing) {
   ASSERT_EQ(hour.devices.size(), 1U);
   EXPECT_EQ(hour.spikes.size(), 2U);
 
-  // A series has what touches its window, too: the table and the first line speak of the same spikes.
+  // A series includes what touches its window: the table and the first line describe the same spikes.
   auto past = PastReader::open(rig.file(), 25ms, std::chrono::steady_clock::now() + 60s);
   const auto series = past->series("sda", Window{kBegin + 1min, kBegin + 2min}, 2);
   ASSERT_TRUE(series.has_value());
@@ -572,7 +572,7 @@ TEST(Reading, a_day_has_its_slots_its_marks_and_its_last_hour) {
   measure("w", "sda", at - 60min, 1);
   measure("w", "sda", at - 1min, 2);
   measure("w", "sda", at, 1000);
-  measure("w2", "sda", kBegin + 40min, 1000);  // had the name before
+  measure("w2", "sda", kBegin + 40min, 1000);  // had the name earlier
   measure("w3", "sdz", kBegin + 14min, 1000);  // was gone by then
   const auto spike = [&](const char* device, model::WallTime begin, std::chrono::seconds length, double excess,
                          model::SpikeCause cause) {
@@ -613,7 +613,7 @@ TEST(Reading, a_day_has_its_slots_its_marks_and_its_last_hour) {
   EXPECT_EQ(device.hour_reads.count(), 3U);
   EXPECT_EQ(device.hour_writes.count(), 6U);
 
-  // Sixteen days later the hours are left; the minutes of an hour that was recorded in part are not known apart.
+  // Sixteen days later only the hours are left; which minutes of a partly recorded hour are missing is no longer known.
   for (int i = 0; i < 40; ++i) {
     rig.write({}, kBegin + std::chrono::days(16));
   }
@@ -762,7 +762,7 @@ TEST(Events, a_flood_of_marks_of_one_moment_stops_nothing) {
 }
 
 TEST(Events, the_seconds_around_the_worst_spikes_are_kept_longest) {
-  Rig rig({std::chrono::hours(24), std::uint64_t{8} << 20U});  // a mebibyte of them
+  Rig rig({std::chrono::hours(24), std::uint64_t{8} << 20U});  // 1 MiB for them
   for (int i = 0; i < 40; ++i) {
     Batch batch;
     const auto at = kBegin + std::chrono::minutes(i);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does every completed byte of a discard fall into one burst of the right trigger?
-// A small disk of our own submits and completes on a clock of its own; the oracle is what it was told to do.
+// Is every completed discard byte in exactly one burst, with the right trigger? A small simulated disk submits and
+// completes on its own clock; the oracle is what it was told to do.
 #include "daemon/analysis/discard_bursts.h"
 
 #include <gtest/gtest.h>
@@ -27,8 +27,8 @@ std::size_t at(Enum value) {
   return static_cast<std::size_t>(value);
 }
 
-/// A disk with a queue, a partition of it that carries a pool, and an array over that; everything is cumulative, as the
-/// kernel tells it.
+/// A disk with a queue, a partition of it that carries a pool, and an array over that; all counts are cumulative, as
+/// from the kernel.
 class Disk {
  public:
   std::uint64_t now = 100 * kSecond;
@@ -118,7 +118,7 @@ TEST(Burst, has_the_times_of_its_first_submission_and_its_last_completion) {
   rig.disk.issue(kMiB);
   EXPECT_TRUE(rig.disk.tick(rig.finder).empty());
   EXPECT_TRUE(rig.of(DiscardTrigger::fstrim).active);
-  EXPECT_EQ(rig.of(DiscardTrigger::fstrim).duration_ns, kSecond);  // counted while it runs
+  EXPECT_EQ(rig.of(DiscardTrigger::fstrim).duration_ns, kSecond);  // counted while it is running
   rig.disk.complete();
   const std::uint64_t end = rig.disk.now += kSecond / 8;
   rig.disk.complete();
@@ -145,7 +145,7 @@ TEST(Burst, ends_after_the_gap_and_not_before) {
     EXPECT_TRUE(rig.disk.tick(rig.finder, 4 * kSecond).empty());
   }
   EXPECT_EQ(rig.of(DiscardTrigger::blkdiscard).bursts, 1U);
-  EXPECT_TRUE(rig.disk.tick(rig.finder).empty());  // 5 s, exactly
+  EXPECT_TRUE(rig.disk.tick(rig.finder).empty());  // 5 s exactly
   const auto ended = rig.disk.tick(rig.finder);
   ASSERT_EQ(ended.size(), 1U);
   EXPECT_EQ(ended[0].bytes, 3 * kMiB);
@@ -181,7 +181,7 @@ TEST(Burst, is_seen_under_way_however_late_the_tick_is) {
 
 TEST(Burst, is_none_without_io) {
   Rig rig;
-  rig.disk.submit(DiscardSubmitter::fstrim, kMiB);  // refused on its way
+  rig.disk.submit(DiscardSubmitter::fstrim, kMiB);  // refused on its way to the disk
   for (int i = 0; i < 5; ++i) {
     EXPECT_TRUE(rig.disk.tick(rig.finder).empty());
   }
@@ -267,7 +267,7 @@ TEST(Array, shares_are_whole_sectors) {
   EXPECT_EQ(rig.of(DiscardTrigger::other).bytes, 0U);
 }
 
-/// As dm-thin does: its pool discards what is freed, on a thread of the kernel, and its data device sees clones.
+/// As in dm-thin: its pool discards what is freed, in a kernel thread, and its data device sees clones.
 TEST(Array, that_hands_discards_down_is_no_submitter) {
   for (const bool pool_is_seen_first : {false, true}) {
     Rig rig;
@@ -297,7 +297,7 @@ TEST(Array, that_lies_on_another_is_the_one_that_was_submitted_to) {
   rig.disk.tick(rig.finder);
   EXPECT_EQ(rig.finder.running(at(DiscardTrigger::fstrim))->volumes, (std::set<std::string>{"dm-1"}));
   rig.disk.tick(rig.finder, 3 * kSecond);
-  rig.disk.submit_to_pool(DiscardSubmitter::other, 4 * kMiB);  // as LVM discards what a removed volume had
+  rig.disk.submit_to_pool(DiscardSubmitter::other, 4 * kMiB);  // as LVM discards a removed volume's space
   rig.disk.issue(4 * kMiB);
   rig.disk.complete();
   rig.disk.tick(rig.finder);
@@ -371,7 +371,7 @@ TEST(Array, that_is_new_brings_no_past) {
   rig.disk.now += 60 * kSecond;
   rig.disk.issue(kMiB);
   rig.disk.complete();
-  rig.disk.tick(rig.finder);  // the first look at this disk
+  rig.disk.tick(rig.finder);  // the first reading of this disk
   EXPECT_EQ(rig.of(DiscardTrigger::mkfs).bytes, 0U);
   EXPECT_EQ(rig.of(DiscardTrigger::other).bytes, kMiB);
 }
@@ -381,7 +381,7 @@ RC_GTEST_PROP(Property, every_byte_once_and_nothing_ever_falls, ()) {
   Rig rig;
   rig.disk.mounted_with_discard = *rc::gen::arbitrary<bool>();
   rig.disk.gap = *rc::gen::inRange<std::uint64_t>(1, 6) * kSecond;
-  rig.disk.tick(rig.finder);  // what is older than the first look is nobody's
+  rig.disk.tick(rig.finder);  // discards before the first reading are not counted
   model::DiscardBurstsByTrigger before{};
   std::uint64_t ended = 0;
   const int steps = *rc::gen::inRange(1, 200);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does each volume that is told by submitter have a place of its own, and a new one none of the past?
+// Does each volume that is counted by submitter have a place of its own, and does a new one inherit no counts?
 #include "daemon/sources/block/discard_submissions.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t kMajor = 259;
 
-/// A host's disks and partitions, each with the next device number.
+/// A host's disks and partitions, with consecutive device numbers.
 class Host {
  public:
   Host& disk(const std::string& name, model::Coverage coverage) {
@@ -25,7 +25,7 @@ class Host {
   }
   Host& partition(const std::string& disk, const std::string& name) { return volume(name, disk); }
   [[nodiscard]] const model::Inventory& inventory() const { return inventory_; }
-  /// As the kernel has it.
+  /// The number in the kernel's format.
   [[nodiscard]] __u32 number(const std::string& name) const {
     for (const model::Volume& volume : inventory_.volumes) {
       if (volume.name == name) {
@@ -43,7 +43,7 @@ class Host {
   model::Inventory inventory_;
 };
 
-/// The kernel's tables, and its way to look a volume up.
+/// The kernel's tables, and its way of looking up a volume.
 struct Tables {
   std::vector<discard_cell> cells;
   std::vector<__u64> volumes = std::vector<__u64>(DISCARD_VOLUMES);
@@ -115,7 +115,7 @@ TEST(Places, that_are_reused_count_from_zero) {
   EXPECT_EQ(tables.reader.read().at("sdb")[SUBMITTER_FSTRIM].bytes, 512U);
 }
 
-/// Every volume that has a place is found by its number, and no two share one, however many there are.
+/// Every volume that has a place is found by its number, and no two share a place, however many there are.
 TEST(Places, are_found_however_many_there_are) {
   Host host;
   for (int i = 0; i < 1500; ++i) {

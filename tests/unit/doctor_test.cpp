@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the doctor name what is not measured, with what fixes it, and nothing once it is fixed? A table of one trouble
-// after the other on a daemon, and on a host, that are well; and trees of random bytes.
+// Does the doctor name what is not measured, and the fix, and nothing once it is fixed? A table of single problems of
+// an otherwise healthy daemon and host; and trees of random bytes.
 #include "daemon/doctor/doctor.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 
 using model::Verdict;
 
-/// What of one check is not well.
+/// The findings of one check that are not ok.
 Findings troubles(const Findings& all, const std::string& id) {
   Findings found;
   std::copy_if(all.begin(), all.end(), std::back_inserter(found),
@@ -104,7 +104,7 @@ TEST(doctor, a_daemon_that_is_well) {
 struct DaemonTrouble {
   const char* id;
   Verdict verdict;
-  const char* change;  // words of it
+  const char* change;  // part of it
   std::function<void(model::Snapshot&)> make;
 };
 

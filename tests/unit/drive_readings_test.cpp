@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is a spike put down to garbage collection or heat when the drive's pages around it show that, and only then?
+// Is a spike attributed to garbage collection or heat if the drive's pages around it show that, and only then?
 #include "daemon/analysis/latency_spikes/drive_readings.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ constexpr double kDataUnit = 512'000;
 
 SteadyTime at(double seconds) { return SteadyTime(nanoseconds_of(seconds + 1000)); }
 
-/// A drive on paper, and what is kept of its pages.
+/// A simulated drive, and what is kept of its pages.
 struct Drive {
   void poll(double now, bool media) {
     said.polling.read_at = at(now);
@@ -96,7 +96,7 @@ TEST(DriveReadings, APageThatIsReadLaterTellsOfTheDrivesLife) {
 }
 
 TEST(DriveReadings, CollectionOfLongAgoIsNotTheSpikes) {
-  Drive drive;  // whose media counter is in a unit that is not known
+  Drive drive;  // with a media counter in an unknown unit
   drive.say(F::fdp_events, 5, "media_reallocated");
   drive.poll(0, true);
   drive.say(F::fdp_events, 6, "media_reallocated");
@@ -118,7 +118,7 @@ TEST(DriveReadings, MediaWritesOfBeforeAPauseAreThoseBeforeTheSpike) {
   EXPECT_EQ(verdict.evidence.at("media_written_bytes"), 0.9e9);
 }
 
-/// By how much the differences of a drive's counters may be off: of counters that are rounded either way, by two units.
+/// How far the differences of a drive's counters may be off: for counters that are rounded either way, by two units.
 struct Units {
   double host_doubt;
   double media_doubt;
@@ -127,7 +127,7 @@ constexpr Units kIntel{2 * 32 * kMiB, 2 * 32 * kMiB};
 constexpr Units kMicronClient{kDataUnit, 2 * kGiB};
 constexpr Units kOcp{kDataUnit, 0};
 
-/// Whether a spike between two readings is put down to garbage collection, where one byte is usual for a byte.
+/// Whether a spike between two readings is attributed to garbage collection, where one byte per host byte is usual.
 bool is_collection(Units units, double host, double media) {
   Drive drive;
   drive.said.write_amplification.host_doubt_bytes = units.host_doubt;
@@ -150,7 +150,7 @@ TEST(DriveReadings, AStepOfACoarseCounterIsNoCollection) {
 }
 
 TEST(DriveReadings, WhatIsNormalIsNotLearnedFromAFewUnits) {
-  Drive drive;  // that writes three bytes for a byte, as it always did, counted in GiB
+  Drive drive;  // that always writes three bytes per host byte, counted in GiB
   drive.said.write_amplification.host_doubt_bytes = kMicronClient.host_doubt;
   drive.said.write_amplification.media_doubt_bytes = kMicronClient.media_doubt;
   const double host = 1000 * kGiB;
@@ -162,8 +162,8 @@ TEST(DriveReadings, WhatIsNormalIsNotLearnedFromAFewUnits) {
   EXPECT_NEAR(verdict.evidence.at("normal_write_amplification"), 3, 0.01);
 }
 
-/// Twenty readings, one in 10 s, of a host that writes `host` bytes a second, a fifth more in every other interval
-/// where it `varies`, and of a media that gets `ratio` of that and `background` a second.
+/// Twenty readings, 10 s apart, of a host that writes `host` bytes per second, a fifth more in every other interval if
+/// it `varies`, and of media that receive `ratio` times that plus `background` per second.
 struct UsualDrive : Drive {
   UsualDrive(double host, double ratio, double background, bool varies = false) {
     poll_writes(0, host_bytes, media_bytes);
@@ -224,7 +224,7 @@ TEST(DriveReadings, WhatFallenCountersHaveLostIsNotGarbageCollection) {
     Drive drive;
     drive.poll_writes(0, kGiB, 2 * kGiB);
     drive.poll_writes(30, 2 * kGiB, 4 * kGiB);
-    drive.said.write_amplification.epochs = fell ? 1 : 0;  // the host's counter, by most of what was written since
+    drive.said.write_amplification.epochs = fell ? 1 : 0;  // the host's counter, by most of what has been written since
     drive.poll_writes(60, 2.1 * kGiB, 6 * kGiB);
     EXPECT_EQ(drive.readings.judge(at(35), at(55)).gc, !fell);
   }

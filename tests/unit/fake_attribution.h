@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What do the tables of the fake kernel hold, by the devices' own cells and by the attributed ones?
+// What do the tables of the fake kernel contain, by the devices' own cells and by the attributed ones?
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct Amount {
   bool operator==(const Amount&) const = default;
 };
 
-/// Of an operation by its ATTRIBUTED_*: of reads, writes and discards.
+/// By operation (ATTRIBUTED_*): reads, writes and discards.
 inline Amount counted(std::uint32_t operation, bool completion_only) {
   constexpr std::uint32_t kClasses[] = {CLASS_READ, CLASS_WRITE, CLASS_DISCARD};
   const std::uint32_t operation_class = kClasses[operation];
@@ -32,7 +32,7 @@ inline Amount counted(std::uint32_t operation, bool completion_only) {
   return {ios, cell.bytes};
 }
 
-/// Whoever it is of.
+/// Regardless of the owner.
 inline Amount attributed_to_all(std::uint32_t operation) {
   Amount sum;
   for (const attribution_set& set : fake_attributions) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a test of the block programs do again and again? An I/O is allocated, issued and ended by the fake kernel.
-// Each step is a microsecond.
+// The steps that tests of the block programs repeat: the fake kernel allocates, issues and ends an I/O. Each step is
+// one microsecond.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace ssdpulse::test {
 
 constexpr std::uint32_t kRead = 0, kWrite = 1, kFlush = 2, kDiscard = 3, kZeroes = 9;  // the kernel's op codes
 
-/// The next I/O of a structure of the kernel, which serves one tag: allocated now. 4 KiB, at a sector of its own.
+/// Allocates the next I/O of one of the kernel's request structures, which serves one tag. 4 KiB, at its own sector.
 inline fake_request io(std::uint32_t operation, std::uint32_t structure = 1) {
   fake_now += 1000;
   fake_request request{};

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* User space sets the programs' constants before the load, as a test does here. */
+/* User space sets the programs' constants before loading them, and so does a test here. */
 #define const
 #include "bpf/block_io.bpf.c"
 #undef const
@@ -58,7 +58,7 @@ static struct table {
     {"announcement_states", &announcement_states, &fake_announcements, sizeof fake_announcements, 1, NULL},
 };
 
-/* A request begins with its queue or its disk, depending on who asks: what only some kernels have is declared apart. */
+/* A request begins with its queue or its disk, depending on the reader: fields of only some kernels are separate. */
 static union {
   struct request_queue queue;
   struct gendisk disk;
@@ -69,7 +69,7 @@ static struct request requests[FAKE_TAGS * 2];
 static struct page page;
 static struct bio_vec pages = {&page};
 
-/* Who waits for a bio, by FAKE_*. Of the kernel's functions only the addresses matter. */
+/* What waits for a bio, by FAKE_*. Of the kernel's functions only the addresses matter. */
 static struct io_ring_ctx ring, polled_ring = {.flags = SETUP_SQPOLL};
 static struct io_kiocb iocbs[FAKE_WAYS] = {[FAKE_FILE_IO_URING] = {.ctx = &ring},
                                            [FAKE_FILE_SQPOLL] = {.ctx = &polled_ring},
@@ -78,7 +78,7 @@ static struct io_kiocb iocbs[FAKE_WAYS] = {[FAKE_FILE_IO_URING] = {.ctx = &ring}
 static struct iomap_dio file_dios[FAKE_WAYS];
 static struct buffer_head journal_buffer;
 struct maker {
-  struct blkdev_dio dio; /* its bio is the first, or the one that others were split off from */
+  struct blkdev_dio dio; /* its bio is the first, or the one from which others were split off */
   struct bio___write piece;
   struct cgroup_subsys_state parent;
   struct cgroup parent_directory;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is each file system told by what was sent to its own volume, and by nothing beside it?
+// Is each file system reported with what was sent to its own volume, and with nothing sent to its neighbours?
 #include "daemon/analysis/filesystem_discards.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ struct Host {
   void submit(const std::string& volume, DiscardSubmitter who, std::uint64_t bytes) {
     submitted.at(volume)[at(who)].bytes += bytes;
   }
-  /// "volume mountpoint" of those that turned out to be trimmed twice.
+  /// "volume mountpoint" of those that were found to be trimmed twice.
   std::vector<std::string> look() {
     now += std::chrono::seconds(1);
     std::vector<std::string> twice;
@@ -66,7 +66,7 @@ TEST(FilesystemDiscards, nobody_is_accused_of_what_its_neighbour_does) {
   EXPECT_EQ(host.look(), Strings{});
   host.submit("sda1", DiscardSubmitter::kernel, 4 * kMiB);
   host.submit("sda2", DiscardSubmitter::fstrim, 100 * kMiB);
-  host.submit("sda", DiscardSubmitter::fstrim, 7 * kMiB);  // a partition that cannot be told apart
+  host.submit("sda", DiscardSubmitter::fstrim, 7 * kMiB);  // from a partition that is not distinguished
   EXPECT_EQ(host.look(), Strings{});
   EXPECT_EQ(host.bytes("sda1", DiscardTrigger::online), 4 * kMiB);
   EXPECT_EQ(host.bytes("sda1", DiscardTrigger::fstrim), 0U);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the first line of page, `top` and `why --at` say of a simulated disk what was done to it?
+// Does the first line of the page, `top` and `why --at` say what was done to a simulated disk?
 #pragma once
 
 #include "daemon/live/why.h"
@@ -7,7 +7,7 @@
 
 namespace ssdpulse::test {
 
-/// The first line about a second of the simulation, as a host would answer at its end whose only disk is this one.
+/// The first line about a second of the simulation, as answered at its end by a host whose only disk this is.
 live::Why first_line(const Simulation& simulation, double at);
 
 /// The line names the disk, how much slower it was and `cause`, in the words of this test.

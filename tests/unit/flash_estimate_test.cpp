@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does a sample of a drive's pages relocate what the drive does, and do the bounds hold?
-// The drive itself is simulated in full. In CI one seed of few loads on 2 GiB; in the long tier the table of errors on
-// 8 GiB, with 20 seeds, of which 300 samples must hold their bounds in 98 %.
+// Does a sample of a drive's pages relocate as much as the drive, and do the bounds hold? The drive itself is simulated
+// in full. In CI, one seed and few loads on 2 GiB; in the long tier, the table of errors on 8 GiB, with 20 seeds, where
+// the bounds must hold for 98 % of 300 samples.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -52,7 +52,7 @@ struct Outcome {
   std::vector<Estimate> samples;
 };
 
-/// Some samples beside the full drive, under the same load; the second half of so many drive writes counts.
+/// Some samples next to the full drive, under the same load; the second half of this many drive writes counts.
 Outcome run(std::uint64_t pages, const FlashLoad& load, const WhatIf& what, int samples, double drive_writes,
             std::uint32_t first_seed, std::uint64_t sample_pages = PageSample::kUsualPages) {
   OfflineModel full(settings_of(pages, what, std::nullopt, 0));
@@ -78,7 +78,7 @@ struct Row {
   const char* load_name;
   LoadOf load;
   WhatIf what;
-  double tolerance;  // of the mean of samples
+  double tolerance;  // of the mean of the samples
 };
 
 WhatIf greedy(double overprovisioning) { return {overprovisioning, CollectionPolicy::greedy}; }
@@ -121,7 +121,7 @@ class Table {
 
  private:
   std::mutex mutex_;
-  std::size_t lines_ = 0;  // that were printed
+  std::size_t lines_ = 0;  // printed
 };
 
 TEST(FlashEstimate, SamplesRelocateWhatTheDriveDoes) {
@@ -159,7 +159,7 @@ TEST(FlashEstimate, WhatIsWrittenInOrderIsNeverRelocated) {
   }
 }
 
-/// The limit of large blocks is that of FIFO: 4.846 at 0.12.
+/// Large blocks approach the limit of FIFO: 4.846 at 0.12.
 TEST(FlashEstimate, UniformWritesAreAsTheorySays) {
   constexpr std::uint64_t kPages = std::uint64_t{1} << 22;  // 16 GiB, one page of 64
   for (int seed = 1; seed <= test::flash_seeds(); ++seed) {
@@ -172,12 +172,12 @@ TEST(FlashEstimate, UniformWritesAreAsTheorySays) {
   }
 }
 
-/// A page of the sample that is written R times as often as its neighbours must not count R times: what the miniature
-/// drive programs follows the true volume.
+/// A sampled page that is written R times as often as its neighbours must not count R times: what the miniature drive
+/// programs must follow the true volume.
 TEST(FlashEstimate, TheLogMovesWithTheVolume) {
   constexpr std::uint64_t kPages = 1 << 19;
   const PageSample sample(kPages, 3, 9);
-  // Hot pages that are all followed, or none of them.
+  // Hot pages of which all are followed, or none.
   for (const bool followed : {true, false}) {
     WhatIfRun run({0.12, CollectionPolicy::greedy}, static_cast<std::uint32_t>(sample.pages()), 8,
                   ReplicatedDrive::Replicates::quarters, true);
@@ -199,9 +199,9 @@ TEST(FlashEstimate, TheLogMovesWithTheVolume) {
   }
 }
 
-/// What the model would say with blocks that are not scaled: the tests above can fail.
+/// What the model would report with unscaled blocks: shows that the tests above can fail.
 TEST(FlashEstimate, BlocksThatAreNotScaledReadLow) {
-  constexpr std::uint32_t kFollowed = 4096;  // of 2^21 at one in 512, with the drive's own blocks of 4096 pages
+  constexpr std::uint32_t kFollowed = 4096;  // of 2^21, one of 512, with the drive's own blocks of 4096 pages
   MiniatureDrive drive({kFollowed, 4096, 0.12, CollectionPolicy::greedy, 1, 512}, true);
   test::FlashDice dice(1);
   for (std::uint32_t i = 0; i < 12 * kFollowed; ++i) {
@@ -212,7 +212,7 @@ TEST(FlashEstimate, BlocksThatAreNotScaledReadLow) {
   EXPECT_LT(found, 0.5 * 4.81);
 }
 
-/// What it would say of regions of 1 MiB instead of pages, which are written in one go and die in one go.
+/// What it would report with regions of 1 MiB instead of pages, which are written together and die together.
 TEST(FlashEstimate, RegionsAreNoSample) {
   constexpr std::uint64_t kPages = 1 << 21;
   constexpr std::uint64_t kRegion = 256;
@@ -253,7 +253,7 @@ TEST(FlashEstimate, ADiscardThatIsIgnoredCosts) {
   EXPECT_NEAR(ignored.samples[0].ratio / ignored.full, 1, 0.03);
 }
 
-/// Each policy relocates another amount under a skewed load: a label on the wrong one would show.
+/// Each policy relocates a different amount under a skewed load: a wrong label would show.
 TEST(FlashEstimate, PoliciesAreToldApart) {
   constexpr std::uint64_t kPages = 1 << 18;
   const std::vector<std::pair<CollectionPolicy, double>> expected{{CollectionPolicy::greedy, 5.78},
@@ -277,7 +277,7 @@ TEST(FlashEstimate, PoliciesAreToldApart) {
   }
 }
 
-/// A start from empty knows of no data but what is written: it reads low for long.
+/// A model that starts empty knows only the data that is written: it reads low for a long time.
 TEST(FlashEstimate, AStartFromEmptyIsNotOneFromFull) {
   constexpr std::uint64_t kPages = 1 << 18;
   WhatIf what{0.12, CollectionPolicy::greedy};
@@ -288,7 +288,7 @@ TEST(FlashEstimate, AStartFromEmptyIsNotOneFromFull) {
   EXPECT_LT(empty.samples[0].ratio, 2);
 }
 
-/// However many marks of the log were thinned out, its begin is one.
+/// However many marks of the log were thinned out, its beginning always is a mark.
 TEST(FlashEstimate, AnyWindowOfALongLog) {
   constexpr std::uint64_t kPages = 1 << 16;
   OfflineModel model(settings_of(kPages, greedy(0.12), std::nullopt, 1));
@@ -304,7 +304,7 @@ TEST(FlashEstimate, AnyWindowOfALongLog) {
   EXPECT_FALSE(model.estimates({0.5, 0.5})[0]);
 }
 
-/// tests/flash runs it. On smaller drives than of 8 GiB more pages of each are followed.
+/// Run by tests/flash. On drives smaller than 8 GiB, a larger share of the pages is followed.
 TEST(FlashEstimate, DISABLED_TableOfErrors) {
   const std::uint64_t pages = (std::uint64_t{1} << 18) * test::flash_table_gib();
   const auto gc = CollectionPolicy::greedy_gc_frontier;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is a hidden drive's over-provisioning found again, and do two real drives follow the model?
-// Figures of real drives were measured in one laboratory, of one drive each: uniform writes to a part of a Micron 7450
-// MAX (745.2 GiB), zipf writes to a Solidigm P5520 (1788.5 GiB).
+// Is a hidden drive's over-provisioning found, and do two real drives follow the model? The figures for real drives
+// were measured in one laboratory, on one drive each: uniform writes to a part of a Micron 7450 MAX (745.2 GiB), zipf
+// writes to a Solidigm P5520 (1788.5 GiB).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -43,7 +43,7 @@ void play(OfflineModel& model, const FlashLoad& load, double drive_writes) {
   }
 }
 
-/// A drive that is simulated in full measures itself; a sample of it runs at all over-provisionings of the grid.
+/// A fully simulated drive measures itself; a sample of it runs with all over-provisionings of the grid.
 std::optional<Fitted> found_again(double hidden, const FlashLoad& load, CollectionPolicy policy) {
   constexpr std::uint64_t kPages = 1 << 19;
   OfflineModel drive({kPages * kPageBytes, kPageBytes, std::nullopt, true, 0, {{hidden, policy}}});
@@ -136,14 +136,14 @@ TEST(OverprovisioningFit, TakesOverheadOff) {
 
 constexpr double kAssumed = 0.15;
 
-/// A hidden drive, and what the daemon would ask of a sample of it, day after day.
+/// A hidden drive, and what the daemon would learn from a sample of it, day after day.
 class HiddenDrive {
  public:
   HiddenDrive(double overprovisioning, CollectionPolicy policy)
       : drive_({kDrivePages * kPageBytes, kPageBytes, std::nullopt, true, 0, {{overprovisioning, policy}}}),
         sample_(settings()) {}
 
-  /// Two drive writes of a load, which end in a fit.
+  /// Two drive writes of a load, followed by a fit.
   bool day(const FlashLoad& load) {
     ++days_;
     while (drive_.written_pages() < days_ * 2 * kDrivePages) {
@@ -218,8 +218,8 @@ TEST(PolicyFit, LoadsThatDifferTellPoliciesApart) {
                      [&] { expect(CollectionPolicy::cost_benefit); }});
 }
 
-/// As modelled: all three at the assumed over-provisioning, the middle one at others. `skew`: how many times as much
-/// spare flash each policy seems to have as under a uniform load.
+/// As modelled: all three policies at the assumed over-provisioning, the middle one at others, too. `skew`: how many
+/// times the spare flash of a uniform load each policy seems to have.
 model::FlashReport made_up(const std::array<double, 3>& skew) {
   model::FlashReport result;
   const auto add = [&](double overprovisioning, CollectionPolicy policy, double times) {
@@ -298,8 +298,8 @@ TEST(PolicyFit, FollowsADriveThatWears) {
 
 // --- where collection begins
 
-/// Counters of a drive whose overhead is 3 % and which costs 1.5 from `flash` drive writes on, in looks of `step`.
-/// Counters count whole `unit` bytes.
+/// Counters of a drive with an overhead of 3 %, which costs 1.5 after `flash` drive writes, read in steps of `step`.
+/// Counters count whole units of `unit` bytes.
 std::optional<double> most_spare(CollectionWatch watch, double flash, double step, double first = 0.001,
                                  double unit = 1) {
   constexpr double kBytes = 1e12;
@@ -370,7 +370,7 @@ TEST(CollectionWatch, ExcludesPoliciesThatNeedMore) {
 TEST(RealDrives, SixFillLevelsWithOneCapacity) {
   constexpr double kOverhead = 1.035;  // its sequential write amplification
   constexpr double kFlashGiB = 1079;
-  // Of the part that is written: the rest of the drive was discarded.
+  // `written` is the part that is written: the rest of the drive was discarded.
   for (const auto& [written, measured] :
        {std::pair{372.6, 1.11}, {447.1, 1.165}, {521.6, 1.28}, {596.2, 1.41}, {670.7, 1.605}, {745.2, 1.893}}) {
     EXPECT_NEAR(kOverhead * uniform_limit(kFlashGiB / written) / measured, 1, 0.01) << written;
@@ -420,7 +420,7 @@ TEST(RealDrives, ZipfFromFullAndFromEmpty) {
   }
 }
 
-// --- the budget of memory
+// --- the memory budget
 // ---------------------------------------------------------------------------------------------
 
 std::vector<FlashModelSettings> drives(std::size_t count) {

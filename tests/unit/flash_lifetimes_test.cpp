@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Are lifetimes what they are, with most of them unfinished, and are hints in the wrong order seen?
+// Are lifetimes right when most of them are unfinished, and are hints in the wrong order noticed?
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -32,7 +32,7 @@ TEST(Lifetimes, BucketsHoldWhatTheyShould) {
   EXPECT_EQ(LifetimeHistogram::bucket_of(UINT32_MAX), LifetimeHistogram::kBuckets - 1);
 }
 
-/// Half of the uniformly written pages live longer than ln 2 of the drive.
+/// Half of the uniformly written pages live longer than ln 2 drive writes.
 TEST(Lifetimes, UniformWritesLiveForLnTwo) {
   Lifetimes lifetimes(kPages, kPages);
   FlashDice dice(2);
@@ -70,7 +70,7 @@ TEST(Lifetimes, UnfinishedOnesCount) {
   EXPECT_FALSE(cold.quantile(0.99));
 }
 
-/// A page in `rate` is followed; what FIFO collection relocates follows from lifetimes alone.
+/// One page in `rate` is followed; what FIFO collection relocates follows from lifetimes alone.
 TEST(Lifetimes, TellWhatFifoRelocates) {
   for (const auto& [more, expected] : {std::pair{0.07, 7.817}, {0.12, 4.846}, {0.28, 2.481}}) {
     Lifetimes lifetimes(kPages, std::uint64_t{8} * kPages);
@@ -92,7 +92,7 @@ TEST(Lifetimes, TellWhatFifoRelocates) {
   EXPECT_FALSE(idle.fifo_write_amplification(idle.laps(), idle.laps(), 0.12));
 }
 
-/// Data hinted as short-lived is overwritten `times_longer` times as seldom as data hinted as long-lived.
+/// Data with the hint `first` is overwritten `times_longer` times as rarely as data with the hint `second`.
 std::vector<model::HintOrderViolation> violations(double times_longer, std::uint8_t first, std::uint8_t second,
                                                   double drive_writes = 4) {
   Lifetimes lifetimes(kPages, kPages);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint8_t kShort = 2;  // model::WriteHint::short_lived
 
-/// Slots of equal size that hold files; deleting one gives its slot back.
+/// Slots of equal size that hold files; deleting a file frees its slot.
 class FileLoad {
  public:
   FileLoad(std::uint64_t slots, std::uint64_t slot_pages, std::uint64_t least_pages, std::vector<std::size_t> levels,
@@ -79,7 +79,7 @@ class FileLoad {
   std::array<Writer, 3> writers_;
 };
 
-/// Which pages are in use, to pick one of them.
+/// The pages in use, from which one can be picked.
 class InUse {
  public:
   explicit InUse(std::uint64_t pages) : place_(pages), pages_(pages) {

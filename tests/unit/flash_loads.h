@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads as databases and file systems make them, seeded: who writes and discards which pages of a drive?
+// Seeded loads like those of databases and file systems: which pages of a drive are written and discarded, and when?
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace ssdpulse::test {
 
-/// SplitMix64: the same everywhere, and quick.
+/// SplitMix64: the same everywhere, and fast.
 class FlashDice {
  public:
   explicit FlashDice(std::uint64_t seed) : state_(seed) {}
@@ -38,7 +38,7 @@ struct FlashOperation {
 };
 using FlashLoad = std::function<FlashOperation()>;
 
-/// A one-to-one shuffle of [0, pages): what is hot lies anywhere.
+/// A one-to-one shuffle of [0, pages): hot pages are anywhere.
 class Scatter {
  public:
   explicit Scatter(std::uint64_t pages) : pages_(pages) {
@@ -78,7 +78,7 @@ class Zipf {
         first_(integral(1.5) - 1),
         last_(integral(pages_ + 0.5)),
         sure_(2 - inverse(integral(2.5) - weight(2))) {}
-  /// From 0 on.
+  /// Returns ranks from 0.
   std::uint64_t operator()(FlashDice& dice) const {
     while (true) {
       const double at = last_ + dice.share() * (first_ - last_);
@@ -103,19 +103,19 @@ class Zipf {
 };
 
 FlashLoad uniform_load(std::uint64_t pages, std::uint64_t seed);
-/// `written` of the writes go to `share` of the pages, which are hinted as short-lived.
+/// A share `written` of the writes goes to `share` of the pages, which are hinted as short-lived.
 FlashLoad hot_cold_load(std::uint64_t pages, double written, double share, bool scattered, std::uint64_t seed);
 FlashLoad zipf_load(std::uint64_t pages, double theta, std::uint64_t seed);
-/// Half of the volume is a log that goes round in a twentieth of the drive, the other half random writes of 4 pages.
+/// Half of the volume is a log that cycles through a twentieth of the drive, the other half random writes of 4 pages.
 FlashLoad wal_load(std::uint64_t pages, std::uint64_t seed);
-/// Files of equal size in four levels, each six times as large as the one before; three are written at a time, and each
-/// deletes one of its level.
+/// Files of equal size in four levels, each level six times as large as the one before; three files are written at a
+/// time, and each deletes one of its level.
 FlashLoad lsm_load(std::uint64_t pages, std::uint64_t seed);
-/// Files of 192 to 256 pages in any order; the drive is full to 85 %.
+/// Files of 192 to 256 pages in any order; the drive is 85 % full.
 FlashLoad files_load(std::uint64_t pages, std::uint64_t seed);
-/// Of the operations `discarded` discard some page that is in use.
+/// A share `discarded` of the operations discards some page that is in use.
 FlashLoad discard_load(std::uint64_t pages, double discarded, std::uint64_t seed);
-/// Round and round, 32 pages at a time.
+/// Cycles through the drive, 32 pages at a time.
 FlashLoad circle_load(std::uint64_t pages);
 /// Half of all writes go to 16 pages, the others anywhere.
 FlashLoad few_pages_load(std::uint64_t pages, std::uint64_t seed);

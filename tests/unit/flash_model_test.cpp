@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the model of a live drive say what the drive does, keep its state, and keep silent when it does not know?
+// Does the model of a live drive report what the drive does, keep its state, and stay silent when it does not know?
 #include "daemon/analysis/flash_model/flash_model.h"
 
 #include <gtest/gtest.h>
@@ -22,13 +22,13 @@ using test::FlashLoad;
 
 constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::uint64_t kPages = 1 << 19;
-constexpr double kUniform = 4.846;  // theory, of large blocks at 0.12
+constexpr double kUniform = 4.846;  // theory, for large blocks at 0.12
 
 FlashModelSettings settings_of(std::vector<WhatIf> what_ifs = {{0.12, model::CollectionPolicy::greedy}}) {
   return {"S4EVNX0R", kPages * kPageBytes, kPageBytes, 3, 77, std::move(what_ifs)};
 }
 
-/// Stands for the kernel: samples what is done, counts all of it, and may lose events.
+/// Plays the kernel: samples all operations, counts all of them, and may lose events.
 class Host {
  public:
   Host(FlashModel& drive, FlashLoad load) : model(&drive), load_(std::move(load)) {}
@@ -170,11 +170,11 @@ TEST(FlashModel, FewLossesWidenTheBoundsAndManySilenceIt) {
   EXPECT_FALSE(base(model));
   host.loses = 0;
   host.play(1.2);
-  EXPECT_EQ(silence(model), std::nullopt);  // healed
+  EXPECT_EQ(silence(model), std::nullopt);  // recovered
   EXPECT_NEAR(base(model)->ratio / kUniform, 1, 0.03);
 }
 
-/// As after a daemon that was held up: nobody took events while more than the whole drive was written.
+/// After a daemon was delayed: no events were taken while more than the whole drive was written.
 TEST(FlashModel, LossesOfATickOfMoreThanADriveWriteCount) {
   FlashModel model(settings_of());
   Host host(model, test::uniform_load(kPages, 3));
@@ -209,7 +209,7 @@ TEST(FlashModel, AGapMustWarmUpAgain) {
   EXPECT_EQ(silence(model), std::nullopt);
 }
 
-/// Half of the drive is never heard of: whether it holds data makes a difference that no sample can close.
+/// Nothing is reported about half of the drive: whether it holds data makes a difference that no sample can resolve.
 TEST(FlashModel, UnknownPagesAreADoubt) {
   const WhatIf mapped{0.12, model::CollectionPolicy::greedy};
   WhatIf empty = mapped;
@@ -219,7 +219,7 @@ TEST(FlashModel, UnknownPagesAreADoubt) {
   host.play(3);
   EXPECT_NEAR(model.report().unknown_pages, 0.5, 0.01);
   EXPECT_EQ(silence(model), FlashSilence::unknown_pages);
-  // An fstrim tells.
+  // An fstrim settles it.
   FlashTick trim{host.at, {}, {}, 0, 0};
   const std::vector<FlashEvent> event{
       {static_cast<std::uint32_t>(model.sample().pages() / 2), 1 << 20, 0, FlashEventKind::discard, 0}};
@@ -228,7 +228,7 @@ TEST(FlashModel, UnknownPagesAreADoubt) {
   EXPECT_LT(model.report().unknown_pages, 0.01);
   host.play(2);
   ASSERT_TRUE(base(model));
-  EXPECT_NEAR(base(model)->ratio, 1.175, 0.02);  // theory of twice as much flash
+  EXPECT_NEAR(base(model)->ratio, 1.175, 0.02);  // theory for twice as much flash
 }
 
 TEST(FlashModel, TooFewWritesInAWindow) {
@@ -357,8 +357,8 @@ TEST(FlashModel, IsPossibleOfDrivesThatAreLargeEnough) {
   }
 }
 
-/// What 100,000 writes a second of 4 KiB may cost: half a percent of a core. Counted in time of this thread, the best
-/// of some runs; tests/bench says what it is on a quiet host.
+/// What 100,000 writes of 4 KiB per second may cost: half a percent of a core. In CPU time of this thread, the best of
+/// several runs; tests/bench has the cost on a quiet host.
 TEST(FlashModel, CostsLittle) {
   constexpr std::uint64_t kBytes = std::uint64_t{1} << 40;
   FlashModelSettings settings{"x", kBytes, kPageBytes, 0, 1, default_what_ifs(0.085)};

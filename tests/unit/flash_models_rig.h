@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hosts for the flash models: drives, and the kernel that samples what is written to them, by the rule in words: one
-// page of each group, the followed pages of a range have consecutive indexes. Shares PageSample alone with the models.
+// Hosts for the flash models: drives, and a kernel that samples what is written to them, by the rule in words: one page
+// of each group, with consecutive indexes for the followed pages of a range. Shares only PageSample with the models.
 #pragma once
 
 #include <filesystem>
@@ -34,10 +34,10 @@ inline flash::ModelSettings flash_settings(const std::string& directory = "", st
   return settings;
 }
 
-/// Stands for the kernel side: samples by what is in force, one tick later than it was asked for.
+/// Plays the kernel side: samples with the parameters in force, which change one tick after a request.
 class SamplingKernel {
  public:
-  /// Of all namespaces of `drive`, in their order, `load` writes its pages.
+  /// For all namespaces of `drives`, in their order: each load writes its pages.
   flash::FlashInput tick(const std::vector<flash::FlashDrive>& drives, const flash::Sampling& wanted,
                          std::map<std::string, FlashLoad>& loads, std::uint64_t pages_each) {
     flash::FlashInput input;
@@ -64,7 +64,7 @@ class SamplingKernel {
     }
     return input;
   }
-  /// As if the daemon had been restarted: nothing is sampled until it is asked for again.
+  /// As if the daemon had been restarted: nothing is sampled until it is requested again.
   void restart() { in_force_.clear(); }
 
   std::chrono::nanoseconds at{0};
@@ -101,7 +101,7 @@ class SamplingKernel {
   FlashDice dice_{8};
 };
 
-inline constexpr std::uint64_t kPages = std::uint64_t{1} << 19;  // 2 GiB; one of 8 is followed
+inline constexpr std::uint64_t kPages = std::uint64_t{1} << 19;  // 2 GiB; one page of 8 is followed
 
 /// One host, its models and its kernel.
 struct Host {
@@ -109,7 +109,7 @@ struct Host {
       : drives(std::move(all)), models(std::make_unique<flash::ModelSet>(std::move(settings))) {
     begin();
   }
-  /// Until what the models want is in force.
+  /// Runs until the sampling that the models want is in force.
   void begin() {
     tick();
     tick();
@@ -123,7 +123,7 @@ struct Host {
     last = kernel.tick(drives, *models->sampling(), loads, pages);
     models->observe(last);
   }
-  /// The last look at all drives.
+  /// Runs until all drives have been evaluated again.
   void settle() {
     for (int i = 0; i < 35; ++i) {
       tick();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do the models of a host's drives share their memory, and keep silent when they must?
+// Do the models of a host's drives share the memory budget, and stay silent when they must?
 #include <gtest/gtest.h>
 
 #include "daemon/analysis/flash_model/offline_model.h"
@@ -29,7 +29,7 @@ TEST(FlashModels, EstimateWhatTheoryDoes) {
   ASSERT_TRUE(drive.report && likely(drive));
   EXPECT_NEAR(drive.report->drive_writes, 2.5, 0.03);
   EXPECT_EQ(drive.overprovisioning.basis, model::OverprovisioningBasis::size);
-  // A_lrw(1.085) = 6.55: uniform load makes all policies agree.
+  // A_lrw(1.085) = 6.55: with a uniform load all policies agree.
   EXPECT_NEAR(likely(drive)->ratio / 6.55, 1, 0.04);
   EXPECT_LT(likely(drive)->lower, 6.55);
   EXPECT_GT(likely(drive)->upper, 6.55);
@@ -46,7 +46,7 @@ TEST(FlashModels, AddUpNamespacesOfADrive) {
   const tests::TemporaryTree whole;
   Host both(flash_settings(apart.path()), {two});
   Host one(flash_settings(whole.path()));
-  // The same writes, in the same order, by their place on the drive.
+  // The same writes in the same order, by their position on the drive.
   both.loads["nvme0n1"] = test::circle_load(kPages / 4);
   both.loads["nvme0n2"] = [n = std::uint64_t{0}]() mutable {
     return test::FlashOperation{false, n++ % (3 * kPages / 4), 1, 0};
@@ -58,7 +58,7 @@ TEST(FlashModels, AddUpNamespacesOfADrive) {
   EXPECT_EQ(both.drive().name(), "nvme0");
   EXPECT_EQ(both.drive().devices, (std::vector<std::string>{"nvme0n1", "nvme0n2"}));
   ASSERT_TRUE(both.drive().report);
-  // Each tick writes as much to each: a full circle of the first, which is the fourth part, at half a drive write.
+  // Each tick writes equally to both: half a drive write is a full circle of the first, which is a quarter of it.
   EXPECT_NEAR(both.drive().report->drive_writes, 1.0, 0.05);
   EXPECT_NEAR(both.drive().report->unknown_pages, 0.25, 0.05);
 }
@@ -75,7 +75,7 @@ TEST(FlashModels, CountWhatWasLostAndSaySo) {
   EXPECT_NEAR(static_cast<double>(host.drive().lost_writes), 0.1 * 1.2 * kPages / 8, 400);
 }
 
-/// What the kernel had no room for: one event of a hundred, in the volume still.
+/// Events that the kernel had no room for: one in a hundred is lost, but still counted in the volume.
 TEST(FlashModels, EstimateWhatTheWholeDriveDoesWithoutOneEventOfAHundred) {
   const std::pair<const char*, FlashLoad> loads[] = {{"uniform", test::uniform_load(kPages, 4)},
                                                      {"log and random writes", test::wal_load(kPages, 4)}};
@@ -243,7 +243,7 @@ TEST(FlashModels, AccountForWhatWasWrittenWhileNobodyLooked) {
     host.models->keep_all(host.last.wall);
     host.kernel.restart();
     host.models = std::make_unique<ModelSet>(flash_settings(tree.path()));
-    host.drives[0].host_written_bytes.reset();  // it has not been asked yet
+    host.drives[0].host_written_bytes.reset();  // it has not been queried yet
     host.tick();
     host.drives[0].host_written_bytes = 1e12 + kBytes * (2.5 + unseen_drive_writes);
     host.settle();
@@ -251,7 +251,7 @@ TEST(FlashModels, AccountForWhatWasWrittenWhileNobodyLooked) {
   }
 }
 
-/// A host whose drive counts, restarted after `absence`; the counter is away until `know` says what it counts then.
+/// A host whose drive has a counter, restarted after `absence`; the counter is unknown until `know` sets it.
 struct RestartedHost {
   RestartedHost() : host(flash_settings(tree.path())) {
     host.loads["sda"] = test::uniform_load(kPages, 4);
@@ -282,7 +282,7 @@ TEST(FlashModels, RememberAGapOverQuickRestarts) {
     RestartedHost restarted;
     Host& host = restarted.host;
     restarted.restart(std::chrono::hours(1));
-    host.play(0.125);  // which is seen: no part of the gap
+    host.play(0.125);  // which is seen: not part of the gap
     restarted.restart(std::chrono::seconds(5));
     restarted.restart(std::chrono::seconds(5));
     restarted.know(2.62 + unseen_drive_writes);  // the counter is coarse, too
@@ -317,7 +317,7 @@ TEST(FlashModels, DoNotWaitForACounterForEver) {
   EXPECT_TRUE(likely(host.drive()));
 }
 
-/// As a path of a multipath head is that finds no place in the kernel's tables.
+/// Like a path of a multipath head for which there is no place in the kernel's tables.
 TEST(FlashModels, RememberHowLongADriveWasMeasuredInPart) {
   const tests::TemporaryTree tree;
   Host host(flash_settings(tree.path()));
@@ -356,7 +356,7 @@ TEST(FlashModels, StartOverWithANamespaceThatWasMadeAnew) {
 
 struct UseCase {
   const char* what;
-  double discarded;  // share of the drive, between the drive's first word and its second; below 0: before the first
+  double discarded;  // share of the drive, between its first and second reports; negative: before the first
   double said_first;
   double said_then;
   enum { goes_on, empty, unknown } expected;
@@ -472,10 +472,10 @@ TEST(FlashModels, GoOnWhenAnotherDriveComesOrGoes) {
 }
 
 TEST(FlashModels, GoOnWhenMemoryIsShortForAnotherDrive) {
-  constexpr std::uint64_t kLarger = std::uint64_t{1} << 24;  // one of 256 is followed, or of 512
+  constexpr std::uint64_t kLarger = std::uint64_t{1} << 24;  // one page of 256 is followed, or of 512
   ModelSettings settings = flash_settings();
   settings.rate_bits.reset();
-  settings.memory_bytes = 4'000'000;  // a base and half of one
+  settings.memory_bytes = 4'000'000;  // one base and half of another
   Host host(settings, {flash_drive("sda", kLarger)});
   host.loads["sda"] = test::uniform_load(kLarger, 4);
   host.play(0.5);
@@ -502,8 +502,8 @@ TEST(FlashModels, GoOnWhenMemoryIsShortForAnotherDrive) {
 TEST(FlashModels, FitADriveThatCountsItsMediaWrites) {
   Host host(flash_settings());
   host.loads["sda"] = test::uniform_load(kPages, 4);
-  host.play(4);  // the window still has the first half drive write, which cost less
-  // A_lrw(1.12) = 4.846, and 4 % for maps and parity.
+  host.play(4);  // the window still includes the first half drive write, which cost less
+  // A_lrw(1.12) = 4.846, plus 4 % for maps and parity.
   host.drives[0].measured_day = model::Estimate{1.04 * 4.846, 1.04 * 4.82, 1.04 * 4.87};
   host.settle();
   const auto& fitted = host.drive().overprovisioning;
@@ -514,7 +514,7 @@ TEST(FlashModels, FitADriveThatCountsItsMediaWrites) {
   ASSERT_TRUE(likely(host.drive()));
   EXPECT_NEAR(likely(host.drive())->ratio, 4.846, 0.2);
   EXPECT_FALSE(host.drive().drift) << "a fit agrees with what it was made of";
-  host.kernel.at += std::chrono::hours(20);  // within the window of a day
+  host.kernel.at += std::chrono::hours(20);  // still within the window of a day
   host.play(0.5);
   host.kernel.at += std::chrono::hours(5);
   host.play(0.1);
@@ -590,7 +590,7 @@ TEST(FlashInput, KnowsDrivesByTheirNamespaces) {
   EXPECT_TRUE(found[2].facts.virtual_device);
   identity->namespaces[1].used_share = 1;
   EXPECT_EQ(drives_of(tick)[0].used_share, 0.75);
-  // One namespace is excluded, and the day is not over.
+  // One namespace is excluded, and the day is not complete.
   waf.ratios[1].covered_seconds = 3600;
   tick.devices.erase(tick.devices.begin() + 1);
   found = drives_of(tick);
@@ -677,7 +677,7 @@ TEST(ModelRunner, NeverWaitsAndCountsWhatItHadNoRoomFor) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   ASSERT_EQ(runner.sampling()->size(), 1U);
-  // More in one tick than any buffer of the kernel holds.
+  // More in one tick than any kernel buffer holds.
   auto samples = std::make_shared<model::FlashSamples>();
   samples->devices.push_back({"sda", 1, {}, {}});
   samples->devices[0].written[0] = 8 * 30'000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Are exactly those pages followed that the definition names, one of each group?
+// Are exactly those pages followed that the definition selects, one in each group?
 #include <gtest/gtest.h>
 
 #include "daemon/analysis/flash_model/page_sample.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do the models of a host's drives go on over restarts, and refuse states that were damaged or forged?
+// Do the models of a host's drives continue across restarts, and reject states that were damaged or forged?
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -43,7 +43,7 @@ TEST(FlashModels, GoOnOverARestartAsIfThereHadBeenNone) {
   }
   restarted.models->keep_all(restarted.last.wall);
   restarted.kernel.restart();
-  // The seed is the one that was kept.
+  // The saved seed is used.
   restarted.models = std::make_unique<ModelSet>(flash_settings(with.path(), 99));
   restarted.begin();
   steady.begin();
@@ -111,7 +111,7 @@ TEST(FlashModels, KeepTheFitOverARestart) {
   EXPECT_FALSE(before.policy) << "one load tells nothing of policies";
   host.models->keep_all(host.last.wall);
   host.kernel.restart();
-  host.drives[0].measured_day.reset();  // it takes 20 hours until it is known again
+  host.drives[0].measured_day.reset();  // not known again for 20 hours
   host.models = std::make_unique<ModelSet>(flash_settings(directory.path()));
   host.begin();
   host.settle();
@@ -143,7 +143,7 @@ TEST(StateFiles, RemoveTheOldestOfTooMany) {
   EXPECT_LE(files_in(tree.path()), StateFiles::kMostFiles);
 }
 
-/// Whoever can write there may also make the checksum right.
+/// Anyone who can write there can also make the checksum right.
 TEST(FlashModels, SurviveStatesThatWereForged) {
   Host host(flash_settings());
   DriveModel model(host.drives[0], {"serial of sda", kPages * 4096, 4096, 3, 77, analysis::default_what_ifs(0.085)});
@@ -151,7 +151,7 @@ TEST(FlashModels, SurviveStatesThatWereForged) {
   test::FlashDice dice(12);
   for (int i = 0; i < 40; ++i) {
     DriveState forged = good;
-    // The model's own bytes, and a checksum that fits them.
+    // Random changes to the model's own bytes, with a checksum that fits them.
     std::string body = forged.model.substr(0, forged.model.size() - 8);
     for (std::uint64_t damage = 0; damage <= dice.below(6); ++damage) {
       body[dice.below(i % 2 == 0 ? 4000 : body.size())] = static_cast<char>(dice.next());

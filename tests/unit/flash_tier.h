@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much does a test of the flash model do? One seed; where the level `flash` runs it, twenty, and the table of
-// errors.
+// How much does a test of the flash model do? One seed; when tests/flash runs it, twenty seeds and the table of errors.
 #pragma once
 
 #include <algorithm>
@@ -21,12 +20,12 @@ inline int flash_setting(const char* name, int usual) {
 /// tests/flash sets 20.
 inline int flash_seeds() { return flash_setting("SSDPULSE_FLASH_SEEDS", 1); }
 
-/// Size of the drives in the table of errors: a power of two, at least 1.
+/// Size in GiB of the drives in the table of errors: a power of two, at least 1.
 inline std::uint64_t flash_table_gib() {
   return static_cast<std::uint64_t>(flash_setting("SSDPULSE_FLASH_TABLE_GIB", 8));
 }
 
-/// All at once, as far as there are processors. What is asserted in them is only expected: they end.
+/// All jobs at once, as far as there are processors. Assertions in them are only EXPECTs: all of them run to the end.
 inline void in_parallel(const std::vector<std::function<void()>>& work) {
   std::atomic<std::size_t> next{0};
   std::vector<std::thread> threads;

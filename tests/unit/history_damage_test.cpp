@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the history go on, and keep what was there, whatever happens to its file and its disk?
+// Does the history continue, and keep its content, whatever happens to its file and its disk?
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <sqlite3.h>
@@ -26,7 +26,7 @@ namespace {
 
 // ---- bad files
 
-/// A real database with some hundred rows, as bytes.
+/// A real database with a few hundred rows, as bytes.
 std::string real_database(int rows) {
   Rig rig;
   History& history = rig.start();
@@ -39,7 +39,7 @@ std::string real_database(int rows) {
   return content_of(rig.file());
 }
 
-/// Whatever the bytes: the history works afterwards, and a file that was not taken over is kept as it was.
+/// For any bytes: the history works afterwards, and a file that it could not use is kept as it was.
 void expect_survives(const std::string& content, bool must_be_set_aside) {
   Rig rig;
   rig.write_file(content);
@@ -94,7 +94,7 @@ RC_GTEST_PROP(Damaged, flipped_bits_are_survived, ()) {
   static const std::string kWhole = real_database(60);
   std::string content = kWhole;
   for (int i = *rc::gen::inRange(1, 6); i > 0; --i) {
-    // Half of them where they hurt: the header of the file, or of a page.
+    // Half of the damage where it hurts: the header of the file, or of a page.
     const auto page = *rc::gen::inRange<std::size_t>(0, content.size() / kPage);
     const auto within = *rc::gen::weightedOneOf<std::size_t>(
         {{1, rc::gen::inRange<std::size_t>(0, 110)}, {1, rc::gen::inRange<std::size_t>(0, kPage)}});
@@ -242,7 +242,7 @@ TEST(Damaged, what_is_no_regular_file_is_left_alone) {
 
 // ---- bad disks
 
-/// While it lives, no file of this process grows beyond so many bytes.
+/// While it exists, no file of this process grows beyond this many bytes.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {
@@ -260,7 +260,7 @@ class FileSizeLimit {
 };
 
 TEST(Disk, writes_that_fail_stop_the_history_with_a_reason_until_they_do_not) {
-  constexpr int kRows = 1000;  // more than the pages that are there have room for
+  constexpr int kRows = 1000;  // more than the existing pages have room for
   Rig rig;
   History& history = rig.start();
   rig.expect_works();
@@ -270,7 +270,7 @@ TEST(Disk, writes_that_fail_stop_the_history_with_a_reason_until_they_do_not) {
       history.add({{row_at(kBegin - std::chrono::minutes(i + 1))}, {}});
     }
     ASSERT_TRUE(rig.wait([](const Status& status) { return status.failures > 2; }));
-    for (int i = 0; i < 200; ++i) {  // through some ten attempts: a file that can be opened is not yet one that is up
+    for (int i = 0; i < 200; ++i) {  // about ten attempts: a file that can be opened is not yet usable
       ASSERT_FALSE(rig.status().up);
       ASSERT_FALSE(rig.status().reason.empty());
       std::this_thread::sleep_for(200us);
@@ -303,7 +303,7 @@ TEST(Disk, somebody_who_holds_the_file_delays_and_does_no_harm) {
   ASSERT_EQ(sqlite3_open(rig.file().c_str(), &reader), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(reader, "BEGIN; SELECT count(*) FROM drive_minute", nullptr, nullptr, nullptr), SQLITE_OK);
   history.add({{row_at(kBegin - 1min)}, {}});
-  ASSERT_TRUE(rig.wait([](const Status& status) { return status.failures > 0; }));  // after SQLite's own waiting
+  ASSERT_TRUE(rig.wait([](const Status& status) { return status.failures > 0; }));  // after SQLite's own wait
   EXPECT_NE(rig.status().reason.find("locked"), std::string::npos) << rig.status().reason;
   sqlite3_close(reader);
   ASSERT_TRUE(rig.wait_rows(3));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A history in a temporary directory, with a clock of the test's own, and rows to put into it.
-// What the file holds is read by SQL of the test's own.
+// A history in a temporary directory, with a clock of the test's own, and rows to put into it. The file's content is
+// read with the test's own SQL.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -77,14 +77,14 @@ inline std::string content_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// What makes a file of version 4 one of version 3.
+/// Turns a file of version 4 into one of version 3.
 inline constexpr const char* kUndoVersion4 =
     "DROP TABLE device; DROP TABLE device_minute; DROP TABLE device_hour; DROP TABLE tenant; DROP TABLE tenant_minute; "
     "DROP TABLE tenant_hour; DROP TABLE account; DROP TABLE discard_burst; DROP TABLE spike_seconds; DROP TABLE "
     "setting; "
     "DROP TABLE mark; PRAGMA user_version = 3; ";
 
-// In memory: what a disk does to a history is what tests/system is for.
+// In memory: tests/system covers what a disk does to a history.
 inline const bool kInMemory = ::setenv("TMPDIR", "/dev/shm", 0) == 0;
 
 /// A directory, a clock and the history in it.
@@ -126,7 +126,7 @@ class Rig {
   util::Result<Recalled> recall(const DriveKey& drive = kDrive, Minute since = Minute{}) {
     return history_->recall(drive, since).get();
   }
-  /// Writes one row more, and reads it: the history works.
+  /// Writes another row, and reads it: the history works.
   void expect_works() {
     const std::uint64_t before = status().rows_written;
     const Minute now{std::chrono::minutes(now_->load())};
@@ -151,7 +151,7 @@ class Rig {
     std::sort(names.begin(), names.end());
     return names;
   }
-  /// SQL of the test's own, on a history that is stopped; the last value as text.
+  /// Runs the test's own SQL on a stopped history; returns the last value as text.
   std::string sql(const std::string& text) const {
     sqlite3* handle = nullptr;
     EXPECT_EQ(sqlite3_open(file().c_str(), &handle), SQLITE_OK);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is taken from outside, and how much of it?
+// What is accepted from outside, and how much of it?
 #include "daemon/web/history_routes.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(HistoryRoutes, TakeSixtyMarksAMinute) {
   EXPECT_EQ(kept, 60);
 }
 
-/// A history of sda: two minutes of one I/O each, half an hour ago.
+/// A history of sda: two minutes with one I/O each, half an hour ago.
 std::string written_history(const tests::TemporaryTree& tree) {
   const std::string file = tree.path("ssdpulse.db");
   std::optional<history::FileIdentity> checked;
@@ -55,7 +55,7 @@ std::string written_history(const tests::TemporaryTree& tree) {
   return file;
 }
 
-/// Of sda, asked through the routes.
+/// The history of sda, requested through the routes.
 struct WrittenHistory {
   WrittenHistory() {
     add_history(routes, **reader, [](const model::Mark&) {}, {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the history give back what it was given, and stay within its bounds?
+// Does the history return what it was given, and stay within its bounds?
 #include "daemon/history/history.h"
 
 #include <gtest/gtest.h>
@@ -240,7 +240,7 @@ TEST(Recall, covers_all_firmware_of_a_drive_from_then_until_now) {
   ASSERT_TRUE(rig.wait_rows(33));
   const auto recalled = rig.recall(newer, kBegin - 2min);
   ASSERT_TRUE(recalled.has_value());
-  ASSERT_EQ(recalled->minutes.size(), 3U);  // what lies ahead of the clock is not history
+  ASSERT_EQ(recalled->minutes.size(), 3U);  // anything after the clock's time is not history
   EXPECT_EQ(recalled->minutes[0].drive, kDrive);
   EXPECT_EQ(recalled->minutes[2].drive, newer);
   EXPECT_EQ(recalled->state->drive, newer);
@@ -304,7 +304,7 @@ TEST(Bounds, a_drive_goes_with_its_last_row_and_its_id_brings_nothing_back) {
   EXPECT_EQ(rig.sql("SELECT count(*) FROM drive"), "2");
 }
 
-/// Of files of other versions, too: their pages are smaller, and the limit is one of bytes.
+/// Includes files of other versions: their pages are smaller, and the limit is in bytes.
 class SizeLimit : public testing::TestWithParam<int> {};
 
 TEST_P(SizeLimit, the_oldest_rows_make_room_when_it_is_reached) {

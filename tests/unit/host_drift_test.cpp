@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is an honest drive never accused, whatever it counts, and does another's writing show? Drives that count write zeroes
-// and discards, or one of them, or neither, or now this, now that; in bytes, and in data units.
+// Is an honest drive never accused, whatever it counts, and do another host's writes show? Drives that count write
+// zeroes and discards, or only one of them, or neither, or change their habits; in bytes, and in data units.
 #include "daemon/analysis/write_amplification/host_drift.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ struct CountingDrive {
   bool counts_zeroes;
   bool counts_discards;
   std::uint64_t unit = 1;
-  double elsewhere = 0;  // share of the writes that comes from there on top
+  double elsewhere = 0;  // additional writes from there, as a share of the host's
 
   std::uint64_t counted = 0;  // bytes
   BlockWrites block;
@@ -74,7 +74,7 @@ TEST(HostDrift, MkfsAccusesNobody) {
 TEST(HostDrift, WhatIsNotKnownIsWithinTheBounds) {
   for (CountingDrive drive : kinds()) {
     drive.poll({});
-    drive.poll({500 * kMB, 64 * kMB, 0}, false);  // by a counter of unknown habits
+    drive.poll({500 * kMB, 64 * kMB, 0}, false);  // not prompt: a counter with unknown habits
     drive.poll({500 * kMB, 0, 200 * kMB}, false);
     EXPECT_FALSE(drive.accused());
     EXPECT_GE(drive.said().upper - drive.said().lower, 264e6);
@@ -124,7 +124,7 @@ TEST(HostDrift, OnlineDiscardsAloneHideNoPercent) {
 TEST(HostDrift, WhatComesFromElsewhereIsNotLearned) {
   CountingDrive drive{false, false, 1, 1.0, 0, {}, {}};
   drive.observe();
-  drive.poll({200 * kMB, 200 * kMB, 0});  // as if the zeroes counted
+  drive.poll({200 * kMB, 200 * kMB, 0});  // looks as if the zeroes counted
   EXPECT_EQ(drive.said().upper, 200e6) << "they were not more than all the rest";
   EXPECT_EQ(drive.said().lower, 0);
   drive.poll({0, 200 * kMB, 0});
@@ -148,7 +148,7 @@ TEST(HostDrift, WhatIsUnderWayIsNoDrift) {
   CountingDrive drive{true, true, 1, 0, 0, {}, {}};
   drive.observe();
   drive.poll({100 * kMB, 0, 0});
-  drive.counted += 5 << 20;  // counted when they were submitted
+  drive.counted += 5 << 20;  // counted at their submission
   drive.block.in_flight = 5;
   drive.observe();
   EXPECT_FALSE(drive.accused());

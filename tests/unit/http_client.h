@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client that can misbehave: raw sockets, for the tests of the HTTP server.
+// A client that can misbehave, with raw sockets, for the tests of the HTTP server.
 #pragma once
 
 #include <arpa/inet.h>
@@ -21,11 +21,11 @@ namespace ssdpulse::test {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-/// A busy host takes its time: only what has not happened by then does not happen. Deadlines of the server that are not
-/// those under test lie beyond.
+/// A busy host is slow: only what has not happened by then is considered not to happen. Server deadlines that are not
+/// under test are longer.
 inline constexpr std::chrono::milliseconds kPatience = 20s;
 
-/// Waits for what the server does without a word to the client.
+/// Waits for something that the server does without telling the client.
 template <typename Condition>
 bool soon(Condition condition) {
   for (const auto deadline = Clock::now() + kPatience; !condition() && Clock::now() < deadline;) {
@@ -46,7 +46,7 @@ inline std::vector<http::Listener> local_listener() {
 
 class Client {
  public:
-  /// receive_buffer: small ones make a client that does not read stall the server soon. `from`: its own address.
+  /// receive_buffer: if small, a client that does not read soon stalls the server. `from`: the client's address.
   explicit Client(std::uint16_t port, int receive_buffer = 0, const char* from = "127.0.0.1")
       : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     if (receive_buffer != 0) {
@@ -88,7 +88,7 @@ class Client {
     return true;
   }
 
-  /// Reads one answer: headers, and as many bytes as they announce. Keeps what follows.
+  /// Reads one answer: the headers, and as many bytes as they announce. Keeps what follows.
   std::string answer(bool with_body = true) {
     const auto deadline = Clock::now() + kPatience;
     std::size_t needed = std::string::npos;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which Host headers may ask for the page?
+// With which Host headers may the page be requested?
 #include <gtest/gtest.h>
 
 #include "exporters/http/hosts.h"

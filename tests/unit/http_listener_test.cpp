@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Are listen addresses bound right, and failures said in words?
+// Are listen addresses bound correctly, and failures reported in words?
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -42,7 +42,7 @@ TEST(ListenOn, ATakenPortIsSaidAndNothingStaysBound) {
 }
 
 TEST(ListenOn, AnAddressOfAnotherHostIsSaid) {
-  const auto listeners = listen_on({{"192.0.2.1", 0}});  // TEST-NET-1, nobody's
+  const auto listeners = listen_on({{"192.0.2.1", 0}});  // TEST-NET-1, assigned to nobody
   ASSERT_FALSE(listeners);
   EXPECT_NE(listeners.error().message.find("this host does not have that address"), std::string::npos);
 }
@@ -66,7 +66,7 @@ TEST(ListenOn, Ipv6) {
   }
   const auto& address = (*listeners)[0].address;
   EXPECT_EQ(address.rfind("[::1]:", 0), 0U);
-  EXPECT_FALSE(test::Client(test::port_of(address)).connected());  // IPv4 is not asked for
+  EXPECT_FALSE(test::Client(test::port_of(address)).connected());  // no IPv4 was requested
 }
 
 class UnixSocket : public ::testing::Test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does nobody read a page who may not, and does it cost the others nothing that somebody tries?
+// Does nobody read a page without permission, and do attempts to do so cost the other clients nothing?
 #include <crypt.h>
 #include <gnutls/gnutls.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ using test::Clock;
 using test::soon;
 using namespace std::chrono_literals;
 
-// The exporters' own: github.com/prometheus/exporter-toolkit, web/testdata/web_config_users.good.yml.
+// From the exporters' own tests: github.com/prometheus/exporter-toolkit, web/testdata/web_config_users.good.yml.
 const std::string kAlice = "$2y$12$1DpfPeqF9HzHJt.EWswy1exHluGfbhnn3yXhR7Xes6m3WJqFg0Wby";
 const std::string kAlicesPassword = "alice123";
 
@@ -75,7 +75,7 @@ struct Running {
   std::unique_ptr<Server> server;
   std::uint16_t port = 0;
 
-  /// The status of one answer; of a connection of its own.
+  /// The status of one answer, over a separate connection.
   [[nodiscard]] int status(const std::string& path, const std::string& headers = {}) const {
     Client client(port);
     client.get(path, headers);
@@ -111,7 +111,7 @@ TEST(Basic, IsParsedStrictly) {
   EXPECT_FALSE(parse_basic("Basic " + base64(std::string("a:right\0wrong", 13))));
 }
 
-// Short ones stand in the object itself, and are copied when it moves.
+// Short strings are stored in the object itself, and are copied when it is moved.
 TEST(Credentials, LeaveNoPasswordBehind) {
   for (const std::string password : {"short-secret", "a-secret-that-is-longer-than-an-object"}) {
     alignas(Credentials) std::array<char, sizeof(Credentials)> bytes{};
@@ -145,7 +145,7 @@ Peer peer(const char* text) {
 TEST(Places, AreSharedAmongAddresses) {
   EXPECT_EQ(peer("192.0.2.1"), peer("::ffff:192.0.2.1"));
   EXPECT_NE(peer("::ffff:192.0.2.2"), peer("::ffff:192.0.2.1"));
-  EXPECT_EQ(peer("2001:db8::1"), peer("2001:db8::2:3"));  // of one network
+  EXPECT_EQ(peer("2001:db8::1"), peer("2001:db8::2:3"));  // in the same network
   EXPECT_NE(peer("2001:db8::1"), peer("2001:db8:0:1::1"));
   EXPECT_EQ(peer_of(nullptr), Peer{});
   Places places(3, 2);
@@ -171,7 +171,7 @@ TEST(Users, KnowWhoTheExportersKnow) {
   }
 }
 
-// Whoever is not there is compared with somebody who is: never believed, even with the right password of that one.
+// An unknown user is compared with an existing one: never believed, even with the right password of that one.
 TEST(Users, AnUnknownUserIsNobody) {
   const Users known({{"a", bcrypt("pw", 4)}, {"b", bcrypt("pw", 4)}}, nullptr);
   EXPECT_TRUE(known.verify(of("a", "pw")));
@@ -187,7 +187,7 @@ TEST(Users, AnUnknownUserCostsAsMuchAsAKnownOne) {
   const auto fastest = [&](const std::string& user) {
     auto least = std::numeric_limits<std::clock_t>::max();
     for (int i = 0; i < 5; ++i) {
-      const std::clock_t begin = std::clock();  // of the processor: the host may be busy
+      const std::clock_t begin = std::clock();  // CPU time: the host may be busy
       EXPECT_FALSE(known.verify(of(user, "wrong")));
       least = std::min(least, std::clock() - begin);
     }
@@ -247,7 +247,7 @@ TEST(Priorities, RefuseWhatTheyCannotSay) {
   tls.cipher_suites = {"TLS_NULL"};
   EXPECT_EQ(priorities_of(tls).error().message,
             "cipher_suites: unknown 'TLS_NULL'; expected a name such as TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256");
-  // Two suites whose halves make two more.
+  // Two suites whose halves combine to two more.
   tls.cipher_suites = {"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"};
   EXPECT_EQ(priorities_of(tls).error().message,
             "cipher_suites: with those listed, TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384 would be offered too, as key "
@@ -300,7 +300,7 @@ TEST(SecuredServer, TakesNewUsersAtOnce) {
   EXPECT_EQ(running.status("/metrics", authorization("a", "new")), 200);
 }
 
-/// A hash that takes `time` to be compared: a measure for what waits for it, however slow the host.
+/// A hash whose comparison takes `time`: a measure of what waits for it, however slow the host is.
 struct Slow {
   explicit Slow(int cost) : hash(bcrypt("right", cost)) {}
   Clock::time_point begin = Clock::now();
@@ -308,7 +308,7 @@ struct Slow {
   Clock::duration time = Clock::now() - begin;
 };
 
-// Somebody tries passwords as fast as he can: who is known waits for nothing, and guessing costs part of one CPU.
+// A client guesses passwords as fast as possible: known clients wait for nothing, and guessing costs part of one CPU.
 TEST(SecuredServer, GuessingHoldsUpNobody) {
   const Slow slow(10);
   Limits limits;
@@ -335,7 +335,7 @@ TEST(SecuredServer, GuessingHoldsUpNobody) {
   EXPECT_EQ(running.server->counters().refused_logins, refused);
 }
 
-// Who guesses and who logs in for the first time have addresses of their own: the second waits, but gets in.
+// The guesser and the client that logs in for the first time have different addresses: the latter waits, but gets in.
 TEST(SecuredServer, GuessingKeepsNobodyFromLoggingIn) {
   const auto running = run(protect(users({{"a", bcrypt("right", 8)}})));
   std::vector<Client> guessing;
@@ -367,13 +367,13 @@ TEST(SecuredServer, StopsPromptlyWhilePasswordsWait) {
 TEST(SecuredServer, TlsIsNotTurnedOnWhileItRuns) {
   const auto running = run(nullptr);
   auto with_tls = std::make_shared<Protection>();
-  // What it is does not matter here: nothing may touch it.
+  // Its value does not matter here: nothing may touch it.
   with_tls->tls = std::shared_ptr<const Tls>(std::shared_ptr<void>(), reinterpret_cast<const Tls*>(&running));
   EXPECT_FALSE(running.server->protect(with_tls));
   EXPECT_EQ(running.status("/metrics"), 200);
 }
 
-/// A server whose pages are not done before they may be, and the clients that wait for them.
+/// A server whose pages are held back until `release`, and the clients that wait for them.
 struct HeldPages {
   explicit HeldPages(const Limits& limits)
       : running(run(nullptr, limits, [released = release.get_future().share()](const Request& request) {
@@ -385,7 +385,7 @@ struct HeldPages {
     waiting.emplace_back(running.port, 0, address);
     waiting.back().get("/metrics");
   }
-  /// So many are turned away, while nobody gets a page yet.
+  /// Whether this many are turned away while nobody has got a page yet.
   [[nodiscard]] bool are_refused(std::uint64_t count) const {
     return soon([&] { return running.server->counters().refused == count; });
   }
@@ -402,7 +402,7 @@ struct HeldPages {
   std::vector<Client> waiting;
 };
 
-// One address asks for all pages that can be made at once: another gets its page all the same.
+// One address asks for as many pages as can be made at once: another address still gets its page.
 TEST(BusyServer, KeepsPlacesForOtherAddresses) {
   Limits limits;
   limits.requests = 4;
@@ -431,7 +431,7 @@ TEST(BusyServer, StillSaysThatItIsHealthy) {
   pages.expect_pages(limits.requests);
 }
 
-// All places are taken by clients that say nothing: they lose them as soon as somebody else waits.
+// All slots are taken by clients that send nothing: they lose them as soon as somebody else waits.
 TEST(BusyServer, TheSilentMakeRoom) {
   Limits limits;
   limits.connections = 8;

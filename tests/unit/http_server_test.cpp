@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the server answer what it should, and does no client harm the others, by number or by slowness?
+// Does the server answer what it should, and can no client harm the others, by number or by slowness?
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -84,7 +84,7 @@ TEST(Server, HeadHasHeadersOnly) {
   const auto answer = client.answer(false);
   EXPECT_EQ(Client::status(answer), 200);
   EXPECT_EQ(Client::header(answer, "Content-Length"), "5");
-  // The next answer follows at once: no body came in between.
+  // The next answer follows at once: there was no body in between.
   client.get("/");
   EXPECT_EQ(Client::body(client.answer()), "12345");
 }
@@ -181,7 +181,7 @@ TEST(Server, AClientThatHangsUpIsNotKeptAsIdle) {
   const std::string request = "GET / HTTP/1.1\r\nHost: here\r\n\r\n";
   std::vector<std::unique_ptr<Client>> clients;
   for (std::size_t i = 0; i < 200; ++i) {
-    // Its end reaches the server with its last, unfinished request, while the first waits for its page.
+    // The client closes with an unfinished request as its last, while the first waits for its page.
     clients.push_back(std::make_unique<Client>(running.port));
     clients.back()->send(request + request + request.substr(0, i % request.size()));
     ::shutdown(clients.back()->fd(), SHUT_WR);
@@ -200,7 +200,7 @@ TEST(Server, AClientThatReadsSlowlyIsCutAndItsBodyFreed) {
   Client client(running.port, 4096);
   client.get("/");
   const auto begin = Clock::now();
-  // A few bytes now and then: never silent, and not done for minutes.
+  // A few bytes now and then: never silent, but not done for minutes.
   while (client.receive(1024, 100ms) && Clock::now() - begin < kPatience) {
     std::this_thread::sleep_for(20ms);
   }
@@ -210,7 +210,7 @@ TEST(Server, AClientThatReadsSlowlyIsCutAndItsBodyFreed) {
   EXPECT_EQ(running.server->counters().cut, 1U);
 }
 
-// While nobody gets a page yet, one more is refused, whoever comes first.
+// While nobody has got a page yet, one more request is refused, in whatever order they come.
 TEST(Server, BeyondTheBoundA503ComesAtOnce) {
   Limits limits;
   limits.requests = 4;
@@ -240,14 +240,14 @@ TEST(Server, BeyondTheBoundA503ComesAtOnce) {
     }
   }
   ASSERT_NE(refused, nullptr);
-  // The place is free again.
+  // The slot is free again.
   EXPECT_TRUE(soon([&] {
     refused->get("/");
     return Client::status(refused->answer()) == 200;
   }));
 }
 
-// They ask for page after page and take none: what they were handed is no page that is being made.
+// They request page after page and read none: a page that was handed over no longer counts as being made.
 TEST(Server, ClientsThatDoNotReadKeepNobodyFromBeingAnswered) {
   Limits limits;
   limits.requests = 4;
@@ -271,7 +271,7 @@ TEST(Server, ClientsThatDoNotReadKeepNobodyFromBeingAnswered) {
   EXPECT_EQ(running.server->counters().refused, 0U);
 }
 
-// All places are taken by clients that do not take their page: they lose them as soon as somebody else waits, and not
+// All slots are taken by clients that do not read their page: they lose them as soon as somebody else waits, not
 // before.
 TEST(Server, TheSlowAreCutWhileOthersWait) {
   Limits limits;
@@ -313,8 +313,8 @@ TEST(Server, BeyondItsConnectionsClientsWaitAndAreNotLost) {
   }
 }
 
-// A thousand clients at one instant; pages are slow to make and too big for the sockets, and half of the clients do not
-// read on. Everyone hears 200 or 503 soon, and the body exists once.
+// A thousand clients at once; pages are slow to make and too large for the sockets, and half of the clients stop
+// reading. Everyone gets 200 or 503 soon, and the body exists only once.
 TEST(Server, AThousandClientsAtOnce) {
   test::allow_many_fds();
   constexpr std::size_t kClients = 1000;
@@ -349,10 +349,10 @@ TEST(Server, AThousandClientsAtOnce) {
   EXPECT_EQ(answered + refused, kClients);
   EXPECT_GE(answered, Limits{}.requests_of_one);
   EXPECT_LT(took, 5s);
-  EXPECT_LT(grown, 200U * 1024);  // under sanitizers half of that; a copy of the body for each of 64 would be 512 MiB
+  EXPECT_LT(grown, 200U * 1024);  // half of that under sanitizers; 64 copies of the body would be 512 MiB
   EXPECT_LE(running.server->counters().connections, kClients);
 
-  // And the server is in good order afterwards.
+  // And the server works normally afterwards.
   clients.clear();
   EXPECT_TRUE(soon([&] { return running.server->counters().connections == 0; }));
   Client next(running.port);
@@ -389,10 +389,10 @@ TEST(Server, StopIsPromptWhateverClientsDo) {
       clients.back().get("/");
     }
   }
-  std::this_thread::sleep_for(60ms);  // some pages are made, some are being made, some wait
+  std::this_thread::sleep_for(60ms);  // some pages are ready, some are being made, some are waiting
   const auto begin = Clock::now();
   running.server->stop();
-  EXPECT_LT(Clock::now() - begin, 5s);  // no deadline of a client's is shorter than 10 s
+  EXPECT_LT(Clock::now() - begin, 5s);  // no client deadline is shorter than 10 s
   EXPECT_EQ(body.use_count(), 1);
   running.server->stop();
   EXPECT_FALSE(Client(running.port).connected());

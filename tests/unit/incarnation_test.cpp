@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is a device that is still the same taken for it, and none else?
+// Is a device that is still the same recognised, and no other mistaken for it?
 #include "daemon/model/incarnation.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does one look at sysfs tell the truth about every kind of disk? Hosts of our own making first, then this
-// one.
+// Does one reading of sysfs describe every kind of disk correctly? First on made-up hosts, then on this one.
 #include "daemon/sources/inventory/inventory.h"
 
 #include <gtest/gtest.h>
@@ -74,7 +73,7 @@ TEST(Inventory, PlainNvme) {
   EXPECT_TRUE(nvme.iostats);
   ASSERT_EQ(nvme.paths.size(), 1U);
   EXPECT_EQ(nvme.paths[0].disk_name, "nvme0n1");
-  EXPECT_EQ(nvme.paths[0].hardware_queues, 4U);  // queue 2 has no CPU and no directory, queue 3 is named by requests
+  EXPECT_EQ(nvme.paths[0].hardware_queues, 4U);  // queue 2 has no CPU and no directory, queue 3 is named in requests
   EXPECT_EQ(nvme.paths[0].queue_depth, 1023U);
   EXPECT_EQ(nvme.paths[0].diskseq, 9U);
 }
@@ -145,7 +144,7 @@ TEST(Inventory, FilterIsAppliedToTheHead) {
   EXPECT_EQ(device_of(inventory, "nvme3n1").coverage, Coverage::measured);
   inventory = look(host, {{"nvme*"}, {"nvme3*"}});
   EXPECT_EQ(device_of(inventory, "nvme3n1").coverage, Coverage::excluded);
-  EXPECT_EQ(device_of(inventory, "nvme3n1").paths.size(), 2U);  // the kernel side must know what to leave out
+  EXPECT_EQ(device_of(inventory, "nvme3n1").paths.size(), 2U);  // the kernel side must know what to omit
   EXPECT_EQ(device_of(inventory, "nvme0n1").coverage, Coverage::measured);
   EXPECT_EQ(device_of(look(host, {{"sd*"}, {}}), "nvme0n1").coverage, Coverage::excluded);
 }
@@ -222,7 +221,7 @@ TEST(Inventory, WhatVanishesIsLeftOutAndWhatIsMissingHasDefaults) {
   const SysfsHost host;
   add_nvme(host, 0, "0");
   host.tree().link("sys/block/sdz", "../devices/gone/sdz");  // unplugged between listing and reading
-  host.tree().add("sys/devices/half", "sdy/size = 100");     // no number any more
+  host.tree().add("sys/devices/half", "sdy/size = 100");     // no longer a number
   host.tree().link("sys/block/sdy", "../devices/half/sdy");
   host.tree().add("sys/devices/bare", "sdx/dev = 8:1\nsdw/dev = nonsense");
   host.tree().link("sys/block/sdx", "../devices/bare/sdx");
@@ -272,7 +271,7 @@ TEST(Inventory, SixtyFourDisksTakeTensOfMilliseconds) {
     }
     add_nvme(host, disk, std::to_string(disk), attributes);
   }
-  const std::clock_t start = std::clock();  // of the processor: the host may be busy
+  const std::clock_t start = std::clock();  // CPU time: the host may be busy
   EXPECT_EQ(look(host).devices.size(), 64U);
   const double took = 1000.0 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   RecordProperty("milliseconds", std::to_string(took));
@@ -280,7 +279,7 @@ TEST(Inventory, SixtyFourDisksTakeTensOfMilliseconds) {
   EXPECT_LT(took, 2000) << "far beyond any slowness of an instrumented test host";
 }
 
-/// /proc/partitions knows every disk and partition that is not hidden and not of zero size.
+/// /proc/partitions lists every disk and partition that is not hidden and not empty.
 std::string read_partitions() {
   std::ifstream file("/proc/partitions");
   return {std::istreambuf_iterator<char>(file), {}};
@@ -328,7 +327,7 @@ TEST(ThisHost, AgreesWithProcPartitions) {
     const std::string before = read_partitions();
     const auto inventory = read_inventory({}, {});
     ASSERT_TRUE(inventory) << inventory.error().message;
-    if (read_partitions() == before) {  // else disks came or went meanwhile: look again
+    if (read_partitions() == before) {  // otherwise disks appeared or disappeared meanwhile: read again
       expect_agreement(*inventory, before);
       return;
     }

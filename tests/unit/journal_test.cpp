@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does a log line reach the journal whole, with its fields apart, and does a journal that is gone or full hold up
+// Does a log line reach the journal in full, with separate fields, and does a journal that is gone or full delay
 // nobody?
 #include "daemon/util/journal.h"
 
@@ -30,7 +30,7 @@ TEST(Journal, AnEntryHasTheLineAndItsFieldsApart) {
                                                      std::string("\3\0\0\0\0\0\0\0", 8) + "a\nb\n");
 }
 
-// As the journal reads it: name, and a value to the end of the line or of a length. Nothing in a line forges a field.
+// As the journal reads it: a name, and a value up to the end of the line or with a length. No line can forge a field.
 std::optional<std::map<std::string, std::string>> fields_of(const std::string& entry) {
   std::map<std::string, std::string> fields;
   for (std::size_t at = 0; at < entry.size();) {

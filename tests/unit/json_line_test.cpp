@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is a log line one JSON object with its fields apart, whatever bytes it holds?
+// Is a log line one JSON object with separate fields, whatever bytes it holds?
 #include "daemon/util/json_line.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is the key that hides names the same after a restart, its owner's alone, and never taken from what is no key?
+// Is the key that hides names the same after a restart, readable only by its owner, never taken from an invalid file?
 #include "daemon/history/kept_key.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is the kernel's account read next to ours, believed where it may be, and never taken for that of another disk?
+// Is the kernel's account read alongside ours, trusted only when it may be, and never taken for another disk's?
 #include "daemon/runtime/kernel_account.h"
 
 #include <gtest/gtest.h>

@@ -19,7 +19,7 @@ namespace {
 
 using namespace ssdpulse::block;
 
-/// A large data-centre drive: a hardware queue for each CPU (at most 128), 1023 tags each.
+/// A large data-centre drive: a hardware queue for each CPU (at most 128), with 1023 tags each.
 std::vector<SlotDemand> nvme_drives(std::size_t count, std::uint32_t cpus) {
   return std::vector<SlotDemand>(count, SlotDemand{std::min(cpus, 128U), 1023});
 }
@@ -33,8 +33,8 @@ void print(const char* what, const MemoryPlan& plan) {
 TEST(KernelMemory, EightDevicesBySixtyFourCpus) {
   const MemoryPlan plan = plan_memory(nvme_drives(8, 64), 64);
   print("8 x 64", plan);
-  // By hand: (8 + 4 spare) x (64 x 2 + 6) cells of 5376 bytes, 64 of 256, 8 of 8896 for hints and streams, which
-  // 1.5 MB allow, and 64 of 896 for commits; 12 regions of 64 x 1024 slots of 16 bytes.
+  // By hand: (8 + 4 spare) x (64 x 2 + 6) cells of 5376 bytes, 64 of 256, 8 of 8896 for hints and streams (as 1.5 MB
+  // allow), and 64 of 896 for commits; 12 regions of 64 x 1024 slots of 16 bytes.
   EXPECT_EQ(plan.cell_bytes(), 12ULL * ((64 * 2 + 6) * 5376 + 64 * 256 + 8 * 8896 + 64 * 896));
   EXPECT_EQ(plan.slot_bytes(), 12ULL * 65536 * 16);
   EXPECT_LE(plan.cell_bytes(), 16'000'000U);
@@ -51,7 +51,7 @@ TEST(KernelMemory, SixtyFourDevicesByTwoHundredFiftySixCpus) {
 }
 
 /// Everything is on; the kernel's tables are charged to the service. The rest of the daemon takes 12 MB on a host with
-/// few drives (tests/bench); 64 MiB is room for many.
+/// few drives (tests/bench); 64 MiB are ample for many.
 TEST(KernelMemory, AQuarterOfTheUnitsMemoryStaysFreeAtSixtyFourDrives) {
   MemoryPlan plan = plan_memory(nvme_drives(64, 256), 256);
   plan_attribution(plan, 64);
@@ -81,8 +81,8 @@ TEST(KernelMemory, AttributionFollowsWhatHappens) {
   plan_attribution(plan, 64);
   std::printf("attribution of 64 cgroups, 8 drives x 64 CPUs: %.1f MB\n",
               static_cast<double>(plan.attribution_bytes()) / 1e6);
-  // By hand: 16 cells of 32 bytes for 64 cgroups and 12 devices, 128 announcements of 288 bytes behind 1152 of their
-  // own, on each CPU; what finds no cell: 3136 bytes on 32 of them, which 2 MB allow, for each device.
+  // By hand: 16 cells of 32 bytes for 64 cgroups and 12 devices, 128 announcements of 288 bytes after 1152 bytes of
+  // their own, on each CPU; for I/O without a cell, 3136 bytes per device on 32 CPUs (as 2 MB allow).
   EXPECT_EQ(plan.attribution_bytes(), 64ULL * (16 * (64 + 12) * 32 + 1152 + 128 * 288) + 12ULL * 32 * 3136);
   MemoryPlan large = plan_memory(nvme_drives(21, 384), 384);
   plan_attribution(large, 64);
@@ -92,7 +92,7 @@ TEST(KernelMemory, AttributionFollowsWhatHappens) {
   EXPECT_LE(large.attribution_bytes(), 33'000'000U) << "however many are asked for";
 }
 
-/// What deploy/docs/overhead.md says of a large host.
+/// What deploy/docs/overhead.md says about a large host.
 TEST(KernelMemory, TwentyOneDrivesByThreeHundredEightyFourCpusAsDocumented) {
   MemoryPlan plan = plan_memory(nvme_drives(21, 384), 384);
   plan_attribution(plan, 64);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the inventory's room takes from the kernel as it goes: disk statistics and uevents.
+// What the inventory gets directly from the kernel while running: disk statistics and uevents.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/loop.h>
@@ -99,7 +99,7 @@ bool becomes_readable(int fd) {
   return ::poll(&waiting, 1, 20'000) == 1;
 }
 
-/// A loop device of our own, for as long as the test lasts: the kernel's stage for coming and going disks.
+/// A loop device of our own, for the duration of the test: it plays the disks that appear and disappear.
 class LoopDevice {
  public:
   static constexpr int kNumber = 4711;
@@ -110,7 +110,7 @@ class LoopDevice {
   [[nodiscard]] bool present() const { return present_; }
   void remove() {
     if (present_) {
-      // Whoever looks at new devices (udev) may hold it for a moment.
+      // A program that probes new devices (udev) may hold it for a moment.
       for (int attempt = 0; attempt < 100 && ::ioctl(control_.get(), LOOP_CTL_REMOVE, kNumber) < 0; ++attempt) {
         ::usleep(20000);
       }
@@ -155,7 +155,7 @@ TEST(ThisKernel, MessagesOfOtherProcessesAreNotBelieved) {
   const util::UniqueFd liar(::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT));
   const std::string message = "add@/devices/x\0SUBSYSTEM=block\0"s;
   const auto* to = reinterpret_cast<const sockaddr*>(&address);
-  // Other disks of this host may come and go at the same time; a lie that is believed is believed every time.
+  // Other disks of this host may appear or disappear at the same time; a wrong answer would be wrong every time.
   for (int attempt = 0; attempt < 100; ++attempt) {
     (void)monitor->drain();
     if (::sendto(liar.get(), message.data(), message.size(), 0, to, length) < 0) {

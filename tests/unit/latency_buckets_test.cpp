@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is the bucket of every latency the one that the definition names?
-// The oracle is the definition itself in exact integers: v nanoseconds are in native index i or below iff
-// v^8 <= 10^72 * 2^i. Tested at every bound and one nanosecond to either side, without sampling. The header is the one
-// that the kernel programs include; tests/kernel runs the same values through a BPF program.
+// Is the bucket of every latency the one that the definition gives? The oracle is the definition itself in exact
+// integers: v nanoseconds are in native index i or below iff v^8 <= 10^72 * 2^i. Tested at every bound and one
+// nanosecond to either side, without sampling. The header is the one that the kernel programs include; tests/kernel
+// runs the same values through a BPF program.
 #include "bpf/abi/latency_buckets.h"
 
 #include <gmpxx.h>

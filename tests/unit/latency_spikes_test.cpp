@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Are spikes found when they are, with their cause, and only then? Scenarios of loads and devices, each with a time
-// at which something begins to go wrong, or none.
+// Are spikes found, with the right cause, when there are any, and only then? Scenarios of loads and devices, each with
+// a time when something begins to go wrong, or none.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,19 +30,19 @@ std::function<double(double)> always(double value) {
   return [value](double) { return value; };
 }
 
-/// Reads and writes that come at a steady rate, and a device that is well.
+/// Reads and writes at a steady rate, on a healthy device.
 struct Steady : Simulation {
   explicit Steady(std::uint64_t number) : Simulation(seed() * 1000 + number) {
     loads = {{Operation::read, always(400), nullptr}, {Operation::write, always(200), nullptr}};
     law = [this](double, Operation, double) { return Service{0, around(kBase)}; };
   }
-  /// Until kEnd nothing ends that came after kBegin.
+  /// I/Os that come after kBegin end only at kEnd.
   void stall() {
     law = [this](double now, Operation, double) {
       return Service{0, within(now) ? kEnd - now + around(kBase) : around(kBase)};
     };
   }
-  /// Host writes of 1 MB/s; the media gets as much, and while `gc` more.
+  /// Host writes of 1 MB/s; the media receive the same, and more during `gc`.
   void account(bool gc, bool heat = false) {
     drive = [=](double now) {
       model::NvmeDrive said;
@@ -69,7 +69,7 @@ std::string text_of(const model::LatencySpike& spike) {
   return text;
 }
 
-/// Of reads and writes.
+/// Expects it for reads and for writes.
 void expect_cause(const Simulation& simulation, SpikeCause cause, double begin = kBegin, double end = kEnd) {
   EXPECT_FALSE(simulation.spikes.empty()) << "no spike";
   for (std::size_t i = 0; i < simulation.spikes.size(); ++i) {
@@ -120,7 +120,7 @@ TEST(LatencySpikes, OneLongDiscardThatStallsAll) {
 TEST(LatencySpikes, FlushStorm) {
   Steady sim(3);
   for (double at = 5; at < 100; at += 2) {
-    sim.interfere(Operation::flush, at, at + 0.002);  // as ever
+    sim.interfere(Operation::flush, at, at + 0.002);  // as usual
   }
   for (double at = kBegin; at < kEnd; at += 0.11) {
     sim.interfere(Operation::flush, at, at + 0.1);
@@ -133,7 +133,7 @@ TEST(LatencySpikes, FlushStorm) {
   expect_cause(sim, SpikeCause::flush);
 }
 
-/// A log that is flushed after each few writes, which takes 5 ms while well, `sick` seconds between kBegin and kEnd.
+/// A log that is flushed after every few writes, which takes 5 ms normally and `sick` seconds between kBegin and kEnd.
 struct Log : Steady {
   Log(std::uint64_t number, double sick) : Steady(number) {
     for (double at = 1; at < 130;) {
@@ -145,7 +145,7 @@ struct Log : Steady {
     const auto between = [this](double now) { return wait(now) > 0 ? 0.0 : 300.0; };
     loads = {{Operation::read, always(60), nullptr}, {Operation::write, between, nullptr}};
   }
-  /// Until the flush that is under way has ended.
+  /// When the flush in progress ends.
   double wait(double now) const {
     const auto next = std::upper_bound(flushes.begin(), flushes.end(), std::pair(now, 1e9));
     return next != flushes.begin() ? std::max(0.0, std::prev(next)->second - now) : 0;
@@ -167,7 +167,7 @@ TEST(LatencySpikes, FlushesOfALogThatBecomeSlowAreFewer) {
 }
 
 TEST(LatencySpikes, FlushesOfALogThatBecomeSlowByGarbageCollection) {
-  // The drive's own word says more than the contrast, and is waited for.
+  // The drive's own report is stronger evidence than the contrast, and is waited for.
   Log sim(34, 0.7);
   sim.hold_up_reads();
   sim.account(true);
@@ -189,7 +189,7 @@ TEST(LatencySpikes, AStallBesideManyFlushesAtATimeIsNotTheirs) {
 }
 
 TEST(LatencySpikes, AStallBesideTheUsualFlushesIsNotTheirs) {
-  // Every other read and write is slow, whatever goes on beside it; a slow one is beside many flushes.
+  // Every other read and write is slow, whatever else is in flight; a slow one overlaps many flushes.
   Log sim(32, 0.005);
   sim.law = [&](double now, Operation, double) {
     return Service{0, sim.around(within(now) && sim.uniform() < 0.5 ? 0.7 : kBase)};
@@ -220,7 +220,7 @@ TEST(LatencySpikes, QueueFarAboveTheDevicesRate) {
 TEST(LatencySpikes, SaturationByMoreLoad) {
   Steady sim(5);
   sim.loads.push_back({Operation::write, nullptr, [](double now) { return within(now) ? 128.0 : 0.0; }, 131072, 0});
-  // A device that does 2,000 I/Os a second, one after the other.
+  // A device that does 2,000 I/Os per second, one after another.
   double free_at = 0;
   sim.law = [&, free_at](double now, Operation, double) mutable {
     free_at = std::max(free_at, now) + 0.0005;
@@ -287,7 +287,7 @@ TEST(LatencySpikes, MediumErrors) {
 }
 
 TEST(LatencySpikes, TwoCausesTheGreaterWins) {
-  // Discards stall most of the time; a handful of reads fail besides.
+  // Discards stall most of the time; in addition, a handful of reads fail.
   Steady sim(12);
   for (double at = kBegin; at < kEnd; at += 0.5) {
     sim.interfere(Operation::discard, at, at + 0.45);
@@ -336,7 +336,7 @@ TEST(LatencySpikes, OneReaderAtATime) {
 }
 
 TEST(LatencySpikes, OneIoInFlightOfALoadThatIsLimited) {
-  // Whoever keeps to a rate has little in flight, and sends no more while it does not end.
+  // A client with a fixed rate has little in flight, and sends no more while it does not end.
   Steady sim(16);
   bool held_up = false;
   const auto rate = [&held_up](double often) {
@@ -353,7 +353,7 @@ TEST(LatencySpikes, OneIoInFlightOfALoadThatIsLimited) {
 }
 
 TEST(LatencySpikes, AFewClientsThatWaitForEachAnswer) {
-  // Their load falls to less than an I/O a second while the drive is slow.
+  // The load falls to less than one I/O per second while the drive is slow.
   Steady sim(17);
   sim.loads = {{Operation::read, nullptr, always(2), 4096}, {Operation::write, nullptr, always(1), 4096}};
   constexpr double kSlow = 1.4;
@@ -404,7 +404,7 @@ TEST(LatencySpikes, BelowTheFloorIsSilent) {
 }
 
 TEST(LatencySpikes, HiccupsAreSilent) {
-  // One I/O in a while takes long: the tail of a healthy drive.
+  // An I/O takes long now and then: the tail of a healthy drive.
   Steady sim(25);
   sim.law = [&](double, Operation, double) { return Service{0, sim.uniform() < 0.0005 ? 0.1 : sim.around(kBase)}; };
   sim.run(300);
@@ -412,7 +412,7 @@ TEST(LatencySpikes, HiccupsAreSilent) {
 }
 
 TEST(LatencySpikes, AFewErrorsWithinAStallDoNotSettleIt) {
-  // They would be the cause, were there nothing better: the drive is asked, and says that it collected garbage.
+  // The errors would be the cause if there were nothing better: but the drive is asked, and reports garbage collection.
   Steady sim(27);
   int failures = 0;
   sim.law = [&](double now, Operation operation, double) {

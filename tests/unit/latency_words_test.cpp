@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Are quantiles and differences of histograms right, and does an effect of log reads show?
+// Are quantiles and differences of histograms right, and is an effect of log reads visible?
 #include "daemon/model/latency_words.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(Quantile, IsThatOfTheSortedSamples) {
   }));
 }
 
-// 7 % of 100 and 28 % of 25, each a little too much as a product of doubles.
+// 7 % of 100 and 28 % of 25: as products of doubles, both are slightly too large.
 TEST(Quantile, AWholeRankIsNotRoundedUp) {
   std::vector<std::size_t> hundred(100);
   std::iota(hundred.begin(), hundred.end(), 0);

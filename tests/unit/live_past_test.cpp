@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does memory keep each second as it was, as long as it has room, and never take more?
+// Does memory keep each second as it was while it has room, and never take more?
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -14,7 +14,7 @@ using model::index;
 using model::Operation;
 using test::at;
 
-/// Grows by I/Os of the words that it is told; every histogram that a real drive has goes along.
+/// Grows by I/Os of the given words; every histogram that a real drive has grows along.
 class Drive {
  public:
   explicit Drive(std::string name) { device_.name = std::move(name); }
@@ -41,7 +41,7 @@ class Drive {
   model::DeviceIo io_;
 };
 
-/// Snapshot `number` a second after the one before.
+/// Snapshot `number`, one second after the previous one.
 model::Snapshot second(std::uint64_t number, std::vector<model::DeviceSnapshot> devices) {
   model::Snapshot snapshot;
   snapshot.number = number;
@@ -98,7 +98,7 @@ TEST(live_column, of_an_older_version_is_what_it_was) {
   column.kinds[0].buckets = {{3, 7}};
   column.kinds[4].buckets = {{200, 1}};
   const auto bytes = encode(column);
-  // What is beside reads, and two times: a byte each where there is nothing.
+  // Reads during discards, reads during flushes, and two times: one byte each if there are none.
   EXPECT_EQ(decode(std::string_view(bytes).substr(0, bytes.size() - 4), Depth::buckets), column);
 }
 
@@ -186,7 +186,7 @@ RC_GTEST_PROP(live_ring, keeps_the_newest_frames_whole, ()) {
   }
   RC_ASSERT(glance.numbers.size() == i);
   RC_ASSERT((of_sda == glance.devices.end() || of_sda->columns.size() == i));
-  // Nothing goes before its room is needed: of two frames of less than half the ring, both are there.
+  // Nothing is dropped before its room is needed: two frames of less than half the ring are both there.
   RC_ASSERT((frames == 1 || capacity < 1000 || !kept.empty()));
 }
 
@@ -273,7 +273,7 @@ TEST(live_past, a_burst_ends_with_its_drive) {
   past.observe(second(1, {drive.snapshot()}));
   past.observe(second(2, {active}));
   past.observe(second(3, {}));
-  past.observe(second(4, {drive.snapshot()}));  // another one of that name
+  past.observe(second(4, {drive.snapshot()}));  // another device with that name
   ASSERT_EQ(past.bursts().size(), 1U);
   EXPECT_EQ(past.bursts()[0].end, at(1'700'000'003'000));
 }
@@ -338,7 +338,7 @@ TEST(live_past, a_clock_that_was_set_makes_no_wide_column) {
   };
   look(1, 0ms, 0ms);
   look(2, 1000ms, 1000ms);
-  look(3, 3'602'000ms, 2000ms);  // set ahead by an hour, or the host slept
+  look(3, 3'602'000ms, 2000ms);  // set forward by an hour, or the host slept
   look(4, 3'606'100ms, 6100ms);  // the daemon had no CPU for four seconds
   look(5, 3'607'250ms, 7100ms);  // slewed a little
   look(6, 7'250ms, 8100ms);      // set back by an hour
@@ -393,7 +393,7 @@ TEST(live_past, keeps_the_newest_spikes_and_no_more) {
   EXPECT_EQ(spikes.front().ios, 11U);
 }
 
-// 16 drives as busy as a drive that takes 20,000 reads and 10,000 writes a second, with fsync, and 15 minutes of them.
+// 16 drives, each as busy as one with 20,000 reads and 10,000 writes per second and fsync, for 15 minutes.
 TEST(live_past, has_room_for_15_minutes_of_16_busy_drives) {
   Column column;
   for (const Kind kind : {Kind::read, Kind::write, Kind::commit, Kind::flush}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is a recorded load read as it is written, and is what is wrong with it said with its line?
+// Is a recorded load read as written, and is each error reported with its line?
 #include "daemon/simulation/load_log.h"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ TEST(LoadLog, ReadsLinesAcrossItsBuffer) {
     text += "W," + std::to_string(i) + ",1\n";
     text += i % 3 == 0 ? "\n# nothing\n" : "";
   }
-  text += "D,5,6";  // no end of line
+  text += "D,5,6";  // without an end of line
   std::istringstream input(text);
   LoadLog log(input, "log", kSize);
   for (std::uint64_t i = 0; i < 100'000; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does whoever reads that the kernel refused the programs learn what to do?
+// Does the message that the kernel refused the programs tell the reader what to do?
 #include "daemon/sources/block/load_refusal.h"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does a miniature drive relocate what theory says, and does nothing break it?
-// Theory: uniform writes, in the limit of many blocks. FIFO (Xiang and Kurkoski): of a block that is collected p is
-// valid, p = exp(-alpha (1 - p)). Greedy: blocks decay from full to m valid pages, where they wait to be collected.
-// What has no theory is compared with figures of another simulator.
+// Does a miniature drive relocate what theory predicts, and does nothing break it? Theory: uniform writes, in the limit
+// of many blocks. FIFO (Xiang and Kurkoski): a block that is collected has a share p of valid pages, p = exp(-alpha (1
+// - p)). Greedy: blocks decay from full to m valid pages, where they wait to be collected. Where there is no theory,
+// the figures are compared with those of another simulator.
 #include "daemon/analysis/flash_model/miniature_drive.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ double fifo_theory(double alpha) {
 }
 
 /// A block of b pages loses its j-th last valid page after 1/j; at m it is collected after `wait`, or decays to m - 1
-/// and is collected at once. In the mean a block holds b / alpha valid pages, which says what m and the wait are.
+/// and is collected at once. On average a block holds b / alpha valid pages, which determines m and the wait.
 double greedy_theory(double alpha, int block_pages) {
   double lifetime = 0;
   for (int level = block_pages; level > 0; --level) {
@@ -43,7 +43,7 @@ double greedy_theory(double alpha, int block_pages) {
   return 0;
 }
 
-/// Warm for six drive writes, counted for six.
+/// Warmed up for six drive writes, counted for six more.
 double amplification(const MiniatureShape& shape, const FlashLoad& load) {
   MiniatureDrive drive(shape, true);
   MiniatureDrive::Counts begin;
@@ -104,7 +104,7 @@ TEST(FlashTheory, IsAsPublished) {
   EXPECT_NEAR(fifo_theory(1.07), 7.817, 0.001);
   EXPECT_NEAR(fifo_theory(1.12), 4.846, 0.001);
   EXPECT_NEAR(fifo_theory(1.28), 2.481, 0.001);
-  // The usual formula has no wait, and lets a block have any number of pages: a little less, above all of small blocks.
+  // The usual formula has no wait, and allows any number of pages per block: slightly lower, mostly for small blocks.
   EXPECT_NEAR(greedy_theory(1.07, 64) / 6.999, 1.0016, 0.0002);
   EXPECT_NEAR(greedy_theory(1.12, 64) / 4.528, 1.0006, 0.0002);
   EXPECT_NEAR(greedy_theory(1.28, 64) / 2.402, 1.0003, 0.0002);
@@ -165,7 +165,7 @@ TEST(MiniatureDrive, RelocatesNothingUntilAllFlashIsWritten) {
   }
 }
 
-/// One of any shape, done to anything, stopped and restored in between.
+/// A drive of any shape, with any operations, stopped and restored in between.
 void play_any_drive(std::uint64_t seed) {
   FlashDice dice(seed);
   MiniatureShape shape;

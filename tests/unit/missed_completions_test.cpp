@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is a completion that nobody saw told from a request that is really under way, and counted once? A small kernel plays
-// all orders of events: its tags and diskstats are written from its rules, what our programs see of them from theirs.
+// Is a completion that nobody saw distinguished from a request that is really in flight, and counted once? A small
+// kernel plays all orders of events: its tags and diskstats follow its own rules, what our programs see of them theirs.
 #include "daemon/analysis/missed_completions.h"
 
 #include <gtest/gtest.h>
@@ -121,7 +121,7 @@ TEST(InFlight, WhatWasGivenUpIsNotMissedAgain) {
   EXPECT_EQ(flying.give_up(), 3U);
   EXPECT_EQ(flying.give_up(), 0U);
   EXPECT_EQ(flying.requests(), 0);
-  // Two of the three slots are taken by others; one more was lost since.
+  // Two of the three slots are taken by others; one more has been lost since.
   block::EventIncrements events;
   events.count[EVENT_COMPLETION_MISSED] = 2;
   flying.add(4, 1, events);
@@ -144,7 +144,7 @@ TEST(InFlight, WhatWasGivenUpTooEarlyEndsAllTheSame) {
   EXPECT_EQ(flying.requests(), 0);
 }
 
-/// One device of a few tags, reads only: what the kernel does, what it counts, and what our programs count.
+/// One device with a few tags, reads only: what the kernel does, what it counts, and what our programs count.
 class Disk {
  public:
   enum class State : std::uint8_t { free, flying, given_back };
@@ -171,7 +171,7 @@ class Disk {
       ++unseen_;
     }
   }
-  /// The driver gives it back, or gets it again.
+  /// The driver returns it, or gets it again.
   void requeue(std::size_t tag) {
     if (tags_[tag].state == State::flying) {
       tags_[tag].state = State::given_back;
@@ -241,7 +241,7 @@ class Disk {
   MissedCompletions missed_;
 };
 
-/// `compares`: whether a tick looks at diskstats, too.
+/// `compares`: whether a tick also reads diskstats.
 template <typename Compares>
 void any_event(Disk& disk, Compares compares) {
   const auto tag = *rc::gen::inRange<std::size_t>(0, Disk::kTags);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What exactly does a drive get to see? Every command that can reach the kernel is looked at in place of it: this
-// program's own ioctl() stands before the C library's. And which requests are not allowed.
+// What exactly does a drive receive? Every command that could reach the kernel is intercepted: this program's own
+// ioctl() takes precedence over the C library's. And which requests are not allowed?
 #include <gtest/gtest.h>
 #include <linux/ioctl.h>
 #include <linux/nvme_ioctl.h>
@@ -25,7 +25,7 @@ namespace {
 struct Seen {
   unsigned long request = 0;
   int fd = -1;
-  nvme_passthru_cmd command{};  // of the 64-bit form only what both have
+  nvme_passthru_cmd command{};  // of the 64-bit form, only the fields that both have
 };
 std::vector<Seen> seen;
 int answer = 0;
@@ -84,7 +84,7 @@ Request page_request(std::uint16_t page, std::uint16_t endurance_group = 0, std:
   return made;
 }
 
-/// The one command that the kernel got for this request.
+/// The one command that the kernel received for this request.
 Seen sent(const Request& wanted, int drive_answers = 0) {
   const auto command = command_of(wanted, kPages);
   EXPECT_TRUE(command);
@@ -210,7 +210,7 @@ RC_GTEST_PROP(NvmeCommands, WhateverIsAskedOnlyListedCommandsComeOut, ()) {
   RC_ASSERT(command->bytes % 4 == 0 && command->bytes > 0 && command->bytes <= kMaxPageBytes);
 }
 
-/// What open() says of nvme0, with the state and device number that sysfs shows.
+/// What open() returns for nvme0, with the state and device number in sysfs.
 class NvmeOpen : public testing::Test {
  protected:
   NvmeOpen() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Are the host's NVMe drives found as the kernels lay them out, each once, whatever else lies in sysfs?
+// Are the host's NVMe drives found in every kernel's layout, each once, whatever else is in sysfs?
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -65,7 +65,7 @@ TEST(NvmeControllers, OneDriveSaysWhoItIs) {
 }
 
 TEST(NvmeControllers, MultipathCountsOnceByItsHead) {
-  const tests::NvmeSysfs sysfs;  // 5.10 and later alike: heads below the subsystem, hidden paths below controllers
+  const tests::NvmeSysfs sysfs;  // as in 5.10 and later: heads below the subsystem, hidden paths below controllers
   for (const int controller : {2, 10, 3}) {
     sysfs.controller(controller, 2);
     sysfs.disk_of_controller(controller, "nvme2c" + std::to_string(controller) + "n1", "1");
@@ -83,7 +83,7 @@ TEST(NvmeControllers, TheLowestLiveOneIsAsked) {
   sysfs.controller(2, 2, "resetting");
   sysfs.controller(10, 2, "live");
   sysfs.controller(9, 2, "live");
-  EXPECT_EQ(look(sysfs).subsystems.at(0).controller, 9U);  // not by the order of names
+  EXPECT_EQ(look(sysfs).subsystems.at(0).controller, 9U);  // not in the order of names
   sysfs.tree().file("sys/class/nvme/nvme2/state", "live\n");
   EXPECT_EQ(look(sysfs).subsystems.at(0).controller, 2U);
 }
@@ -109,7 +109,7 @@ TEST(NvmeControllers, TheStateCannotBeRead) {
 }
 
 TEST(NvmeControllers, WithoutMultipathEveryPathIsADisk) {
-  const tests::NvmeSysfs sysfs;  // nvme_core.multipath=N; the second controller's disk bears another number than it
+  const tests::NvmeSysfs sysfs;  // nvme_core.multipath=N; the second controller's disk has a different number
   sysfs.controller(0, 0);
   sysfs.controller(1, 0);
   sysfs.disk_of_controller(0, "nvme0n1", "1");

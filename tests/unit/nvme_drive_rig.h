@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One NVMe drive of the daemon, with a drive, a block layer, a sysfs and a clock of the test's own.
+// One NVMe drive of the daemon, with the test's own drive, block layer, sysfs and clock.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ class Rig {
     drive.advance(now, interval, block);
   }
 
-  /// The drive answers all that it is asked.
+  /// The drive answers everything it is asked.
   void answer_all() {
     while (const auto request = drive.next()) {
       drive.sent(now);
@@ -87,7 +87,7 @@ class Rig {
     }
   }
 
-  /// One interval, and its poll; what the drive was asked for.
+  /// One interval and its poll; returns what the drive was asked for.
   std::vector<std::string> poll(std::chrono::nanoseconds time = kInterval) {
     fake.asked.clear();
     pass(time);
@@ -102,7 +102,7 @@ class Rig {
     fake.data_units += bytes / 512'000;
   }
 
-  /// What the daemon makes of the drive each second; `last`: when it ends.
+  /// What the daemon does with the drive every second; `last`: when the daemon ends.
   void tick(bool last = false) {
     stages::Tick tick;
     tick.last = last;
@@ -147,10 +147,10 @@ class Rig {
     tick(true);
     return rows_;
   }
-  /// Rows that the last tick gave.
+  /// Rows from the last tick.
   [[nodiscard]] const history::Batch& rows() const { return rows_; }
 
-  /// Whether the past was asked for, since the last call.
+  /// Whether the past has been requested since the last call.
   bool asks() {
     tick();
     return std::exchange(asked_for_past_, false);

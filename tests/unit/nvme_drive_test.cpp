@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is a drive asked when it should be, for what it should be, and are old answers forgotten?
+// Is a drive asked when it should be, for what it should be, and are old answers discarded?
 #include "daemon/drives/drive_identity.h"
 #include "tests/unit/nvme_drive_rig.h"
 
@@ -67,7 +67,7 @@ TEST(Drive, ThatComesAndGoesFillsNoLog) {
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_EQ(times(log, "controller=nvme3 does not answer"), 2U) << log;
   EXPECT_EQ(times(log, "controller=nvme3 is read"), 2U) << log;
-  EXPECT_EQ(times(log, "suppressed=0"), 3U) << log;  // the second silence tells how many there were
+  EXPECT_EQ(times(log, "suppressed=0"), 3U) << log;  // the second silence reports how many there were
   EXPECT_GT(log.rfind("controller=nvme3 is read") + 1, log.rfind("controller=nvme3 does not answer")) << log;
 }
 
@@ -238,7 +238,7 @@ TEST(Drive, ACounterThatDoesNotMoveIsNotTheBestItOffers) {
   rig.write(1 << 30);
   rig.poll();
   EXPECT_EQ(rig.told().write_amplification.reason, "the best it offers");
-  for (int time = 0; time < 3; ++time) {  // the host's moved at every poll until now
+  for (int time = 0; time < 3; ++time) {  // the host's counter moved at every poll until now
     rig.block.operation(Operation::write).bytes += 1 << 30;
     rig.poll();
   }
@@ -368,7 +368,7 @@ TEST(BackOff, OneDrivesPainIsTheOthersLesson) {
   const auto interval = [&](PolledDrive& drive) { return drive.look(rig.now).drive->polling.interval_seconds; };
   EXPECT_EQ(interval(rig.drive), 30);
   EXPECT_EQ(interval(other), 30);
-  // Near log reads everything takes a second, otherwise a millisecond.
+  // Close to log reads everything takes a second, otherwise a millisecond.
   auto& latency = rig.block.operation(Operation::write).device_latency[0];
   latency.words.resize(LATENCY_OVER_WORD + 1);
   const auto add = [&](std::size_t word, std::uint64_t ios) { latency.words[word] += ios; };

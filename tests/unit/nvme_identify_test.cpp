@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is Identify read where the specification puts it? The oracle is libnvme's own structures, which the parser does not
-// use; and whatever a drive sends is parsed or refused in words.
+// Is Identify read as laid out in the specification? The oracle is libnvme's own structures, which the parser does not
+// use; and whatever a drive sends is parsed, or rejected with a reason.
 #include <gtest/gtest.h>
 #include <libnvme.h>
 #include <rapidcheck.h>
@@ -15,7 +15,7 @@
 namespace ssdpulse::nvme {
 namespace {
 
-/// Not through htole: the parser's reading of the bytes is what is tested.
+/// Not with htole: the parser's reading of the bytes is under test.
 template <typename Field, typename Value>
 void put(Field& field, Value value) {
   auto* bytes = reinterpret_cast<std::uint8_t*>(&field);
@@ -147,7 +147,7 @@ TEST(NvmeIdentify, RanksOfBlockSizes) {
   EXPECT_EQ(sizes(), Ranks{}) << "of none that is described";
   format(0, 0, 9, 2);
   format(1, 8, 10, 0);
-  format(2, 0, 12, 0xfc);  // two bits of it count
+  format(2, 0, 12, 0xfc);  // only two bits of it count
   format(3, 0, 12, 3);
   format(4, 0, 200, 0);
   name_space.nlbaf = 1;
@@ -158,7 +158,7 @@ TEST(NvmeIdentify, RanksOfBlockSizes) {
   EXPECT_EQ(sizes(), (Ranks{{512, 2}, {4096, 3}})) << "of two alike the one in use";
   name_space.flbas = 1;
   EXPECT_EQ(sizes(), Ranks{}) << "the one in use has metadata";
-  name_space.flbas = 0x20 | 1;  // the 18th, where there are as many
+  name_space.flbas = 0x20 | 1;  // the 18th, if there are that many
   EXPECT_EQ(sizes(), Ranks{});
   format(17, 0, 12, 1);
   name_space.nlbaf = 17;

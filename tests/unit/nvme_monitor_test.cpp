@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the monitor get along with a reader that dies, lies or loses an answer?
+// Does the monitor cope with a reader that dies, lies or loses an answer?
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -79,7 +79,7 @@ TEST(Monitor, AReaderThatDiesLeavesNoDeadline) {
   EXPECT_FALSE(rig.monitor->deadline()) << "the daemon would never sleep again";
 }
 
-/// Where nobody has connected, accept() fails at once.
+/// If nobody has connected, accept() fails at once.
 util::UniqueFd listen_at(const std::string& path) {
   util::UniqueFd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0));
   sockaddr_un address{};
@@ -133,7 +133,7 @@ TEST(Monitor, AReaderThatServesAnotherDaemonIsNeverUp) {
 TEST(Monitor, AReaderElsewhereIsFoundWheneverItComes) {
   const tests::TemporaryTree tree;
   const std::string path = tree.path("reader.socket");
-  DriveMonitor monitor(nvme::ReaderClient::at(path), kInterval, tree.path(), kReconnectPause);  // which has no drives
+  DriveMonitor monitor(nvme::ReaderClient::at(path), kInterval, tree.path(), kReconnectPause);  // with no drives there
   FakeBlockLayer block;
   const auto status = [&] { return monitor.status(); };
   monitor.advance(block);

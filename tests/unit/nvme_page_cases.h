@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log pages that tests/fixtures/nvme makes, and what they say.
+// The log pages made by tests/fixtures/nvme, and the values that they contain.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,12 @@
 #include "daemon/sources/nvme/pages/page.h"
 
 #ifndef SSDPULSE_NVME_PAGE_CASES
-#define SSDPULSE_NVME_PAGE_CASES ""  // the build says where the file of cases is
+#define SSDPULSE_NVME_PAGE_CASES ""  // the build defines where the file of cases is
 #endif
 
 namespace ssdpulse::nvme_test {
 
-using Values = std::map<std::pair<std::string, std::string>, double>;  // by metric's name and label
+using Values = std::map<std::pair<std::string, std::string>, double>;  // by the metric's name and label
 
 inline const nlohmann::json& page_cases() {
   static const nlohmann::json document = nlohmann::json::parse(std::ifstream(SSDPULSE_NVME_PAGE_CASES));
@@ -82,7 +82,7 @@ inline Values values_of(const nvme::PageContent& content) {
   return values;
 }
 
-/// Everything that a page says, so that two answers can be compared.
+/// All the content of a page, so that two answers can be compared.
 inline std::string text_of(const util::Result<nvme::PageContent>& content) {
   if (!content) {
     return "error: " + content.error().message;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Can any bytes make a page decoder say nonsense, or worse? Random bytes, and real pages with random damage.
-// Reads beyond the bytes are for the sanitizers to see: every page is in an allocation of exactly its size.
+// Can any bytes make a page decoder report nonsense, or worse? Random bytes, and real pages with random damage.
+// Sanitizers catch reads beyond the bytes: every page is in an allocation of exactly its size.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// What holds of anything that a decoder says.
+/// What must hold for anything that a decoder reports.
 void check(const util::Result<nvme::PageContent>& content) {
   if (!content) {
     RC_ASSERT(!content.error().message.empty());
@@ -46,7 +46,7 @@ TEST(HostilePages, AnyBytesOfAnyLength) {
   const bool holds = rc::check("any bytes", [] {
     const auto size = *rc::gen::inRange<std::size_t>(0, nvme::kMaxPageBytes + 64);
     const auto seed = *rc::gen::arbitrary<std::uint32_t>();
-    // Of high bytes, of low bytes, of few different ones: a uniform page is soon refused.
+    // High bytes, low bytes, few different ones: a uniform page is rejected early.
     const auto mask = *rc::gen::element<std::uint8_t>(0xff, 0x0f, 0x01, 0xf0, 0x81);
     Bytes bytes(size);
     std::uint32_t state = seed | 1U;
@@ -74,7 +74,7 @@ TEST(HostilePages, DamagedPages) {
     const auto& [name, original] = originals.at(*rc::gen::inRange<std::size_t>(0, originals.size()));
     Bytes bytes = original;
     for (auto damage = *rc::gen::inRange(1, 12); damage > 0; --damage) {
-      // Half of the damage at the start, where counts and lengths are.
+      // Half of the damage is at the start, where counts and lengths are.
       const auto reach = *rc::gen::arbitrary<bool>() ? std::size_t{64} : bytes.size();
       bytes.at(*rc::gen::inRange<std::size_t>(0, reach)) =
           *rc::gen::oneOf(rc::gen::element<std::uint8_t>(0, 1, 0x7f, 0x80, 0xff), rc::gen::arbitrary<std::uint8_t>());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What do pages say that no drive should send: nothing reported, never counted, another page, lists that lie?
+// What is made of pages that no drive should send: not reported, never counted, another page, lists that lie?
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -52,7 +52,7 @@ TEST(NotReported, ZeroElsewhereIsAValue) {
   auto smart = bytes_of("smart.low");
   fill(smart, 160, 16, 0);
   EXPECT_EQ(values_in("smart", smart).at({"ssdpulse_nvme_media_errors_total", ""}), 0);
-  // A drive on which placement was just turned on has written nothing: that is known.
+  // A drive on which placement has just been enabled has written nothing: that is known.
   const auto content = decode("fdp_statistics", Bytes(64));
   ASSERT_TRUE(content->writes.host && content->writes.media);
   EXPECT_TRUE(content->writes.host->count == 0 && content->writes.media->count == 0);
@@ -132,12 +132,12 @@ TEST(Sums, TwoCellTypesSaturate) {
   boot[0] = boot[16] = 0xfe;
   const auto content = decode("boot_ssd_smart", boot);
   EXPECT_TRUE(content->writes.media->count == ~model::Uint128{0});
-  fill(boot, 16, 16, 0xff);  // not reported: half of the media is no media counter
+  fill(boot, 16, 16, 0xff);  // not reported: half of the media count is not a media counter
   EXPECT_FALSE(decode("boot_ssd_smart", boot)->writes.media);
 }
 
 TEST(OtherPages, AreToldByStructure) {
-  // Everything under C0h, then everything under CAh, D0h and FBh: what one vendor has is no page of another's.
+  // Everything as C0h, then everything as CAh, D0h and FBh: one vendor's page is not a page of another vendor.
   for (const auto& page_case : page_cases()["cases"]) {
     const auto bytes = from_hexadecimal(page_case["bytes"].get<std::string>());
     const auto own = page_case["page"].get<std::string>();
@@ -167,7 +167,7 @@ TEST(OtherPages, UnknownVersionsAreRefused) {
   micron[494] = 0;
   EXPECT_FALSE(decode("micron_nand", micron));
   auto boot = bytes_of("boot_ssd_smart.low");
-  boot[494] = 0;  // its GUID says what it is
+  boot[494] = 0;  // its GUID identifies it
   EXPECT_TRUE(decode("boot_ssd_smart", boot));
 }
 
@@ -197,12 +197,12 @@ TEST(Lists, ByKeyWhateverThePlace) {
 TEST(Lists, DataPlacementPagesThatLieAboutTheirLength) {
   auto configurations = bytes_of("fdp_configurations.low");
   const auto before = text_of(decode("fdp_configurations", configurations));
-  configurations[0] = configurations[1] = 0xff;  // 65536 configurations, none of them within the page's own end
+  configurations[0] = configurations[1] = 0xff;  // 65536 configurations, none of them before the page's own end
   EXPECT_EQ(text_of(decode("fdp_configurations", configurations)), before);
   configurations[5] = 0x10;
   EXPECT_FALSE(decode("fdp_configurations", configurations)) << "a descriptor of 0 bytes";
   auto shorter = bytes_of("fdp_configurations.low");
-  shorter[0] = 0;  // one configuration: nothing after it is looked at
+  shorter[0] = 0;  // one configuration: nothing after it is read
   EXPECT_TRUE(decode("fdp_configurations", shorter));
   shorter[16] = 63;
   EXPECT_FALSE(decode("fdp_configurations", shorter)) << "a descriptor shorter than its fields";
@@ -224,7 +224,7 @@ TEST(Lists, HistogramsThatAreNone) {
   }
   amazon[512] = 64;
   EXPECT_TRUE(decode("amazon_volume", amazon));
-  amazon[512] = 65;  // the one too many lies in the other histogram, and its bound grows
+  amazon[512] = 65;  // the extra one is in the other histogram, and its bound grows
   EXPECT_FALSE(decode("amazon_volume", amazon));
   amazon = bytes_of("amazon_volume_ebs.low");
   std::copy_n(amazon.begin() + 528, 8, amazon.begin() + 528 + 24);  // the second bound is the first again
@@ -271,7 +271,7 @@ TEST(Fields, NamesFollowTheRules) {
   }
 }
 
-// A health page of a real drive, as far as it was published (README.md names the place); the rest is zero.
+// A health page of a real drive, as far as it was published (README.md has the source); the rest is zero.
 TEST(Captured, HealthPage) {
   auto page = from_hexadecimal(
       "003801640a0100000000000000000000000000000000000000000000000000003abc2808000000000000000000000000"
@@ -292,7 +292,7 @@ TEST(Captured, HealthPage) {
   EXPECT_EQ(value("host_commands_total", "write"), 797'697'497);
 }
 
-// An Intel drive's items, whose raw values were published with their keys (README.md names the place).
+// An Intel drive's items, whose raw values were published with their keys (README.md has the source).
 TEST(Captured, IntelItems) {
   Bytes page(512);
   const std::pair<std::uint8_t, std::uint64_t> items[] = {

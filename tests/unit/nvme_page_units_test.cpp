@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is a vendor's unit found where it can be found, and never where it is not certain?
+// Is a vendor's unit found if it can be, and never if it is not certain?
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -14,12 +14,12 @@ constexpr std::uint64_t kDataUnit = 512'000;
 constexpr std::uint64_t kUnits[] = {1,         512,        4096,          kDataUnit, 1'000'000,
                                     1'048'576, 33'554'432, 1'000'000'000, 1073741824};
 
-/// What a drive reports of so many bytes: data units begun, and its own units done or begun.
+/// What a drive reports for this many bytes: data units begun, and its own units done or begun.
 Uint128 data_units(Uint128 bytes) { return (bytes + kDataUnit - 1) / kDataUnit; }
 
 TEST(HostCounter, EveryUnitIsFoundOnceEnoughWasWritten) {
   for (const auto unit : kUnits) {
-    const Uint128 bytes = Uint128{5'000} << 30;  // 5 TiB
+    const Uint128 bytes = Uint128{5'000} << 30;  // 4.9 TiB
     EXPECT_EQ(unit_of_host_counter(bytes / unit, data_units(bytes)), unit);
     EXPECT_EQ(unit_of_host_counter(bytes / unit + 1, data_units(bytes)), unit);
   }
@@ -47,7 +47,7 @@ TEST(HostCounter, LooseAgreementIsTakenOnlyFromOneUnit) {
   // 7 % apart: fits 32 MiB and nothing else.
   EXPECT_EQ(unit_of_host_counter(107'000, 6'553'600), 33'554'432U);
   EXPECT_EQ(unit_of_host_counter(115'000, 6'553'600), 0U);
-  // 512000 * 2e9 bytes, counted as 1 % less than whole million bytes: as near to a mebibyte.
+  // 512000 * 2e9 bytes. A count 2.3 % below that of whole million bytes is just as close to that of mebibytes: no unit.
   const Uint128 units = 2'000'000'000;
   EXPECT_EQ(unit_of_host_counter(units * 512 / 1000, units), 1'000'000U);
   EXPECT_EQ(unit_of_host_counter(units * 500 / 1024, units), 1'048'576U);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do the page decoders say what the pages say, all of it and nothing else? The pages and what they say come from
+// Do the page decoders report what the pages contain, all of it and nothing else? The pages and their content come from
 // tests/fixtures/nvme, which has tables of its own.
 #include <gtest/gtest.h>
 
@@ -86,7 +86,7 @@ TEST_P(Pages, SayExactlyWhatIsInThem) {
 
 TEST_P(Pages, ChangeWithEveryByteThatIsTold) {
   if (GetParam().ends_with(".high")) {
-    return;  // a double does not show the low bytes of so large a number: the low fill shows them
+    return;  // a double does not show the low bytes of such a large number: the low fill does
   }
   const auto original = text_of(page_.decode(bytes_, identity_));
   for (const auto& offset : expected_["asserted"]) {
@@ -98,7 +98,7 @@ TEST_P(Pages, ChangeWithEveryByteThatIsTold) {
 
 TEST_P(Pages, AreErrorsWhenTruncated) {
   for (std::size_t size = 0; size < bytes_.size(); ++size) {
-    // A copy of that size, so that a sanitizer sees a read beyond it.
+    // A copy of that size, so that a sanitizer notices a read beyond it.
     const std::vector<std::uint8_t> part(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(size));
     const auto content = page_.decode(part, identity_);
     ASSERT_FALSE(content) << size;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is what was known of a drive's writes never lost: not to a slow history, a page that fails for a while, a drive that
-// begins badly, or one absurd page?
+// Is what was known about a drive's writes never lost: not because of a slow history, a page that fails for a while, a
+// drive that starts badly, or one absurd page?
 #include <initializer_list>
 
 #include "tests/unit/nvme_drive_rig.h"
@@ -8,7 +8,7 @@
 namespace ssdpulse::drives {
 namespace {
 
-/// What an earlier process kept of the drive, whose OCP page had shown these bytes.
+/// What an earlier process kept about the drive, whose OCP page had shown these bytes.
 history::Recalled kept_of(std::initializer_list<std::uint64_t> shown) {
   analysis::CheckedLedger ledger(kInterval);
   analysis::WriteSample sample;
@@ -27,7 +27,7 @@ history::Recalled kept_of(std::initializer_list<std::uint64_t> shown) {
   return recalled;
 }
 
-/// It once showed `before`, and then began anew.
+/// It once showed `before`, and then started from 0.
 history::Recalled past(std::uint64_t before) { return kept_of({before, 0, 0}); }
 
 constexpr std::uint64_t kBefore = 4'000'000'000;
@@ -36,7 +36,7 @@ struct OcpRig : Rig {
   OcpRig() {
     fake.pages["ocp_smart"] = [this](auto& response) {
       if (fails) {
-        response.result = 0x0006;  // and may be tried again
+        response.result = 0x0006;  // and may be retried
         response.bytes = 0;
       } else {
         fill_ocp(response, media);
@@ -81,7 +81,7 @@ TEST(Past, ThatComesLateIsNotLost) {
   rig.now += 1s;
   EXPECT_FALSE(rig.asks());
   for (int poll = 0; poll < 2000; ++poll) {
-    const bool fallen = poll == 300 || poll == 401;  // as long as one reading lasts
+    const bool fallen = poll == 300 || poll == 401;  // for as long as one reading lasts
     rig.media += 1000;
     rig.media -= fallen ? 5000 : 0;
     rig.write(512'000);
@@ -158,7 +158,7 @@ TEST(Past, KnowsEverySourceThatTheDriveHad) {
 
 TEST(Past, OfTheFirstLayoutIsUnderstood) {
   history::Recalled recalled = past(kBefore);
-  recalled.state->bytes.pop_back();  // one ledger, and no end of line
+  recalled.state->bytes.pop_back();  // one ledger, without an end of line
   OcpRig rig;
   rig.poll();
   rig.remember(recalled);
@@ -210,7 +210,7 @@ TEST(Ledgers, AnEpochIsOneLineOfTheLog) {
   for (const unsigned media : {1'100'000U, 600'000U, 700'000U, 500'000U, 800'000U}) {
     poll_at(media);
   }
-  rig.remember(kept_of({2'000'000}));  // since when it fell, too
+  rig.remember(kept_of({2'000'000}));  // it has fallen since then, too
   EXPECT_EQ(rig.told().write_amplification.epochs, 3U);
   const std::string& log = rig.lines;
   const std::string line = "controller=nvme3 the drive's write counters fell, a new epoch begins source=ocp cause=";
@@ -231,7 +231,7 @@ TEST(Ledgers, WhatIsUnderWayIsNoDrift) {
   rig.write(512'000 * 100);
   rig.poll();
   const auto drift = [&] { return rig.told().write_amplification; };
-  rig.fake.data_units += 10;  // which the drive has counted already
+  rig.fake.data_units += 10;  // already counted by the drive
   rig.block.operation(Operation::write).in_flight = 10;
   rig.block.operation(Operation::write).bytes += 512;
   rig.poll();
@@ -256,7 +256,7 @@ TEST(Ledgers, SkippedRunsWidenTheDrift) {
   const double upper = drift().host_written_drift_upper_bytes.value();
   EXPECT_LE(lower, 0);
   EXPECT_GE(upper, 0);
-  rig.fake.data_units += 2;  // that the block layer did not see
+  rig.fake.data_units += 2;  // not seen by the block layer
   rig.block.skipped += 1;
   rig.block.devices["nvme3n1"].losses[model::index(model::Loss::stray)] += 1;
   rig.poll();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is a drive asked for what it may have, in the right order, and is each answer taken for what it is?
+// Is a drive asked for what it may have, in the right order, and is each answer interpreted correctly?
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -114,7 +114,7 @@ TEST(Poller, WhatIsRefusedIsNotAskedAgainOfItsKind) {
 TEST(Poller, ABusyDriveIsAskedAgain) {
   FakeDrive drive;
   drive.pages["ocp_smart"] = [](Response& response) {
-    response.result = 0x0006;  // internal error, and it may be tried again
+    response.result = 0x0006;  // internal error, and it may be retried
     response.bytes = 0;
   };
   Poll poll(drive);
@@ -204,7 +204,7 @@ TEST(Poller, ASickDriveThatIsAskedFirstIsFoundOut) {
   good.pages["ocp_smart"] = [](Response& response) { fill_ocp(response, 1); };
   DrivePoller first(subsystem, refused);
   first.begin(DrivePoller::Extent::media);
-  first.answer(good.answer(*first.next()));  // identified, so that its pages are planned
+  first.answer(good.answer(*first.next()));  // identified, so its pages are planned
   FakeDrive sick;
   sick.serial = "S2";
   DrivePoller second(subsystem, refused);
@@ -333,7 +333,7 @@ TEST(Choice, SumsOverSomeGroupsAreNone) {
   drive.pages["fdp_statistics"] = [](Response& response) { fill_fdp(response, 100, 400); };
   Poll poll(drive);
   EXPECT_EQ(choose_source(poll.run()).media->count, 800U);
-  drive.statuses_of_groups[2] = 0x0006;  // for once
+  drive.statuses_of_groups[2] = 0x0006;  // only once
   const SourceChoice choice = choose_source(poll.run());
   EXPECT_EQ(choice.source, "");
   EXPECT_NE(choice.reason.find("fdp: not read of all endurance groups"), std::string::npos) << choice.reason;
@@ -429,7 +429,7 @@ TEST(Choice, ASumOfRoundedCountersIsAsDoubtfulAsItsParts) {
     ASSERT_EQ(group, 3U);
     EXPECT_EQ(choice.host_before->unit_bytes, choice.media->unit_bytes);
     EXPECT_EQ(choice.units.at("endurance_group"), kUnit) << "of one group";
-    // Each group has written at most as many units as it tells, and less than one fewer.
+    // Each group has written at most as many units as it reports, and less than one unit fewer.
     const model::Uint128 most = model::Uint128{sum} * kUnit;
     const model::Uint128 least = most - 3 * kUnit + 3;
     const model::Uint128 have = choice.media->count * choice.media->unit_bytes;

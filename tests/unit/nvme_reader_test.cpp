@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does every request get its one answer, whatever drives, messages and processes do? The reader's threads run
-// here as they are; only the drives are ours.
+// Does every request get exactly one answer, whatever drives, messages and processes do? The reader's threads run here
+// unchanged; only the drives are ours.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -158,7 +158,7 @@ RC_GTEST_PROP(NvmeReader, AWorkerOutlivesAnyMessage, (std::vector<std::vector<st
   std::thread thread([&worker] { worker.serve(); });
   std::size_t answerable = 0;
   for (std::vector<std::uint8_t>& message : messages) {
-    // As it is; with our mark, but too short or too long; and whole: at least an error is the answer to that.
+    // As it is; with our mark, but too short or too long; or complete: that must be answered at least with an error.
     const auto size = *rc::gen::element<std::size_t>(0, 31, 33, 5000, sizeof(Request), sizeof(Request));
     if (size != 0) {
       message.resize(size);
@@ -205,7 +205,7 @@ RC_GTEST_PROP(NvmeReader, AClientTakesOnlyWhatWasAsked, (std::vector<std::vector
   };
   std::uint64_t garbage = 0;
   for (std::vector<std::uint8_t>& bytes : messages) {
-    if (*rc::gen::arbitrary<bool>()) {  // a whole response, its head sensible in part
+    if (*rc::gen::arbitrary<bool>()) {  // a whole response, with a partly sensible header
       Response response;
       response.id = *rc::gen::inRange<std::uint64_t>(0, 8);
       response.result = *rc::gen::element(0, 0, 2, -5);
@@ -278,7 +278,7 @@ TEST(NvmeReader, AReaderOfAnotherVersionIsNotBelieved) {
   Response response;
   response.id = client.send(read_page(0)).value();
   const auto other = client.send(read_page(1)).value();
-  response.bytes = 512;  // of a page, but of which?
+  response.bytes = 512;  // of a page, but which one?
   response.version ^= 1;
   ASSERT_EQ(send_message(reader_end.get(), response, 0), 0);
   std::map<std::uint64_t, int> results;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the reader go on when it dies, and end when the daemon does? Supervisor and workers run here as they are, in
+// Does the reader continue when it dies, and end when the daemon does? Supervisor and workers run here unchanged, in
 // processes of their own; only the drives are ours.
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ using namespace std::chrono_literals;
 using namespace tests;
 using Clock = std::chrono::steady_clock;
 
-/// A supervisor and its workers, in processes of their own, over drives of which number 0 hangs and number 13 kills.
+/// A supervisor and its workers, in separate processes, with drives of which number 0 hangs and number 13 kills.
 class SupervisedReader {
  public:
   SupervisedReader() {
@@ -63,7 +63,7 @@ class SupervisedReader {
     client = std::make_unique<ReaderClient>(std::move(daemon_end));
   }
 
-  /// Its exit code, when the daemon's end is closed.
+  /// Its exit code after the daemon's end is closed.
   int end() {
     client.reset();
     int status = 0;
@@ -172,7 +172,7 @@ TEST(NvmeSupervisor, AClientThatComesAndGoesFillsNoLog) {
   const auto deadline = Clock::now() + 20s;
   for (int served = 0; served < 5 && Clock::now() < deadline;) {
     auto client = ReaderClient::at(path);
-    // It is turned away where it comes before the one before is known to have gone.
+    // A client is turned away if the reader does not know yet that the previous one has gone.
     served += client->reconnect() && client->send(read_page(1)) && answers(*client, 1).at(0).result == 0 ? 1 : 0;
   }
   EXPECT_LT(Clock::now(), deadline);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is the page served as it lies in the tree, and each answer of the API made once a snapshot, bounded and harmless?
+// Is the page served as it is in the tree, and each API answer made once per snapshot, bounded and harmless?
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -33,7 +33,7 @@ std::string file_text(const std::filesystem::path& path) {
 }
 
 struct Rig {
-  /// The small snapshot of the other exporter, so many times a second apart.
+  /// This many of the other exporter's small snapshots, one second apart.
   explicit Rig(std::uint64_t seconds = 3) {
     for (std::uint64_t number = 1; number <= seconds; ++number) {
       auto snapshot = test::small_snapshot();
@@ -383,7 +383,7 @@ TEST(page_site, live_answers_go_on_where_the_last_one_ended) {
   EXPECT_EQ(rest["columns"]["read_ios"].size(), 2U);
   EXPECT_EQ(rest["heat"]["operation"], "commit");
   EXPECT_FALSE(rest.contains("bounds_seconds"));
-  // Far behind, or of another run: all there is.
+  // Far behind, or from another run: everything there is.
   EXPECT_EQ(rig.ask("/api/v1/devices/nvme0n1/live", {{"since", "3"}})["from"], 0);
   EXPECT_EQ(rig.ask("/api/v1/devices/nvme0n1/live", {{"since", "999"}})["from"], 0);
 }
@@ -564,7 +564,7 @@ TEST(page_site, strings_from_outside_are_tamed) {
   auto snapshot = *rig.current;
   snapshot.number = 4;
   auto device = *snapshot.devices[0].device;
-  device.model = "<script>\x01\xff\xe2\x80\xae" + std::string(10'000, 'x');  // a control, no UTF-8, a mark of direction
+  device.model = "<script>\x01\xff\xe2\x80\xae" + std::string(10'000, 'x');  // control, not UTF-8, direction mark
   snapshot.devices[0].device = std::make_shared<const model::Device>(device);
   snapshot.filesystems = {{"nvme0n1", "/mnt/\xe2\x81\xa6\n", "ext4", false}};
   rig.take(snapshot);

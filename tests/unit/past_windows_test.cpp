@@ -18,7 +18,7 @@ TEST(ParseWindow, TakesTimesAndDurations) {
   EXPECT_EQ(*parse_window("-2h..now", kNow), (model::Window{kMinute - 120min, kMinute}));
   EXPECT_EQ(*parse_window("@1739998800..@1740000000", kNow),
             (model::Window{model::PastTime(28'999'980min), model::PastTime(29'000'000min)}));
-  EXPECT_EQ(*parse_window("-1h..@3999999999", kNow), (model::Window{kMinute - 60min, kMinute}));  // not the future
+  EXPECT_EQ(*parse_window("-1h..@3999999999", kNow), (model::Window{kMinute - 60min, kMinute}));  // never the future
 }
 
 TEST(ParseWindow, RefusesWhatIsNone) {
@@ -62,7 +62,7 @@ TEST(FindWindows, TheLastChangeIsTheNewestMarkOrSetting) {
   const std::vector<model::SettingChange> settings{
       {kMinute - 300min, "", "kernel", "6.1", "6.12"},
       {kMinute - 105min, "nvme0n1", "queue.scheduler", "mq-deadline", "none"},
-      {kMinute - 1min, "nvme1n1", "queue.scheduler", std::nullopt, "none"},  // seen for the first time: no change
+      {kMinute - 1min, "nvme1n1", "queue.scheduler", std::nullopt, "none"},  // seen for the first time: not a change
   };
   const auto windows = find_windows({.change = "last"}, kNow, marks, settings);
   ASSERT_TRUE(windows.has_value());

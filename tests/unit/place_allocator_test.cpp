@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do disks that come and go a million times get room that nobody else uses, and does all of it come back?
+// When disks appear and disappear a million times, do they get room that nobody else uses, and is all of it returned?
 #include "daemon/sources/block/place_allocator.h"
 
 #include <gtest/gtest.h>
@@ -21,12 +21,12 @@ constexpr std::uint32_t kDevices = 12;
 constexpr std::uint32_t kSlots = 40 << 10;
 constexpr seconds kSlowestIo{120};
 
-/// A disk, and what the kernel itself knows of its requests.
+/// A disk, and what the kernel itself knows about its requests.
 struct Disk {
   Allocation allocation;
   std::int64_t truly_in_flight = 0;
   Retirement::Time last_issue;
-  InFlight told;  // what the programs saw of it
+  InFlight told;  // what the programs saw
   std::optional<Retirement> retirement;
 };
 
@@ -35,7 +35,7 @@ bool overlap(const Allocation& one, const Allocation& other) {
          (one.slot_base < other.slot_base + other.slots && other.slot_base < one.slot_base + one.slots);
 }
 
-/// Disks come, do I/O and go; every so many ends are seen by no program.
+/// Disks appear, do I/O and disappear; some ends are seen by no program.
 class Host {
  public:
   Host(std::uint32_t seed, double unseen) : rng_(seed), unseen_(unseen) {}
@@ -53,7 +53,7 @@ class Host {
     release_finished();
   }
 
-  /// All go, and whatever is in flight ends.
+  /// All disks go, and everything in flight ends.
   void end() {
     for (Disk& disk : disks_) {
       end_io(disk, disk.truly_in_flight);
@@ -108,7 +108,7 @@ class Host {
 
   void release_finished() {
     for (auto disk = disks_.begin(); disk != disks_.end();) {
-      // No driver lets a request wait for longer.
+      // No driver lets a request wait longer.
       if (disk->truly_in_flight > 0 && now_ - disk->last_issue > kSlowestIo) {
         end_io(*disk, disk->truly_in_flight);
       }
@@ -189,7 +189,7 @@ TEST(ForgottenRequests, DisturbTheirDriveNoMore) {
   tables.writable_states = states;
   const Allocation path{1, 4, 4};
   states[1].geometry.drive = 0;
-  states[0].discards_started = 2;  // one of each path
+  states[0].discards_started = 2;  // one from each path
   states[0].flushes_started = 1;
   slots[0].held = slots[4].held = held_by(CLASS_DISCARD);
   slots[6].held = held_by(CLASS_FLUSH);

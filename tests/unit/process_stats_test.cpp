@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The daemon's own figures: exact on a written /proc, plausible on the real one.
+// The daemon's own figures: exact for a made-up /proc, plausible for the real one.
 #include "daemon/sources/process/process_stats.h"
 
 #include <fcntl.h>
@@ -47,7 +47,7 @@ TEST(ProcessStats, ReadsEachField) {
   EXPECT_EQ(stats->resident_bytes, 24U * static_cast<unsigned long>(::sysconf(_SC_PAGESIZE)));
   EXPECT_EQ(stats->max_fds, 1024U);
   EXPECT_DOUBLE_EQ(stats->start_time_seconds, 12.5);
-  EXPECT_GE(stats->open_fds, 2U);  // one of the three may bear the number of the directory's own descriptor
+  EXPECT_GE(stats->open_fds, 2U);  // one of the three may have the number of the directory's own descriptor
   EXPECT_LE(stats->open_fds, 3U);
 }
 
@@ -94,7 +94,7 @@ TEST(ProcessStats, ThisProcess) {
   ::close(extra);
   ASSERT_TRUE(after);
   EXPECT_EQ(after->open_fds, before->open_fds + 1);
-  EXPECT_EQ(read_process_stats(*start)->open_fds, before->open_fds);  // our own look leaks nothing
+  EXPECT_EQ(read_process_stats(*start)->open_fds, before->open_fds);  // our own reading leaks nothing
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ TEST(Present, CountersOfANewDeviceStartAtZero) {
   EXPECT_FALSE(has(page, "ssdpulse_write_stream_bytes_total"));
   EXPECT_FALSE(has(page, "ssdpulse_io_bytes_total{device=\"nvme0n1\",operation=\"flush\""));
   EXPECT_FALSE(has(page, "_bucket{"));
-  // Nobody has looked yet, so nobody knows.
+  // Nothing has been read yet, so nothing is known.
   EXPECT_FALSE(has(page, "ssdpulse_io_in_flight"));
 }
 
@@ -179,7 +179,7 @@ TEST(Labels, AnyBytesBecomeValidText) {
       {"bad\xff", "bad\xEF\xBF\xBD"},
       {"cut\xC3", "cut\xEF\xBF\xBD"},
       {"over\xC0\xAFlong", ""},
-      {"sur\xED\xA0\x80gate", ""},  // an empty expectation: only that the bytes are gone
+      {"sur\xED\xA0\x80gate", ""},  // an empty expectation: only checks that the bytes are gone
   };
   for (const auto& [value, expected] : cases) {
     auto snapshot = test::small_snapshot();

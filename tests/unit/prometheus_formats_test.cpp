@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do both formats say the same, and exactly what the Snapshot says? The protobuf page is decoded with the published
-// message definition, the text page with the few lines below; neither uses the code under test.
+// Do both formats agree, with exactly the Snapshot's content? The protobuf page is decoded with the published message
+// definition, the text page with the few lines below; neither uses the code under test.
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/util/delimited_message_util.h>
 #include <gtest/gtest.h>
@@ -183,7 +183,7 @@ const pb::MetricFamily* find(const std::vector<pb::MetricFamily>& families, cons
   return nullptr;
 }
 
-// The one histogram of one family, from a Snapshot that has it as the total latency, or the size, of reads.
+// The one histogram of one family, from a Snapshot that has it as the total latency or the size of reads.
 pb::Histogram exposed(const model::OperationIo& read, const std::string& family_name) {
   auto snapshot = test::small_snapshot();
   model::DeviceIo io;
@@ -235,7 +235,7 @@ TEST(Latency, NativeBucketsHoldTheKernelsWords) {
       }
     }
     RC_ASSERT(native_of(histogram) == expected);
-    // Classic: everything whose upper bound in whole nanoseconds lies within the classic one.
+    // Classic: everything whose upper bound in whole nanoseconds is not above the classic bound.
     RC_ASSERT(histogram.bucket_size() == 27);
     for (int i = 0; i < histogram.bucket_size(); ++i) {
       const double bound = std::ldexp(1.0, i - 20);
@@ -313,7 +313,7 @@ TEST(CreatedTimestamp, IsOnCountersAndHistograms) {
       }
       const bool drives_own = family.name().rfind("ssdpulse_nvme_", 0) == 0;
       if (drives_own && family.type() == pb::COUNTER && !metric.counter().has_created_timestamp()) {
-        continue;  // it began with the drive, and nobody knows when that was
+        continue;  // it began with the drive, and the time of that is unknown
       }
       if (family.name() == "ssdpulse_model_sampled_writes_total") {
         continue;  // it began with the model, which outlives the daemon
@@ -339,7 +339,7 @@ TEST(Families, SayTypeHelpAndUnit) {
     if (total) {
       stem.resize(stem.size() - 6);
     }
-    // The name carries its unit, and only families whose name ends with a unit have one.
+    // The name ends with its unit, and only families whose name ends with a unit have one.
     const auto last = stem.substr(stem.rfind('_') + 1);
     const bool unit = std::set<std::string>{"seconds", "bytes", "ios", "ratio", "celsius"}.count(last) != 0;
     EXPECT_EQ(family.unit(), unit ? last : "") << family.name();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is every page rendered once, shared by all who ask, and replaced by the next Snapshot's?
+// Is every page rendered once, shared by all who request it, and replaced by the next Snapshot's?
 #include <gtest/gtest.h>
 #include <zlib.h>
 
@@ -68,7 +68,7 @@ TEST(MetricsPage, NativeHistogramsAloneForWhoAsks) {
   EXPECT_EQ(native->content_type, both->content_type);
   EXPECT_LT(native->bytes.size(), both->bytes.size());
   EXPECT_EQ(gunzip(page.get(snapshot, kProtobuf, "gzip", true)->bytes), native->bytes);
-  // Text has nothing but classic ones.
+  // Text has only classic ones.
   EXPECT_EQ(page.get(snapshot, "", "", true).get(), page.get(snapshot, "", "").get());
   EXPECT_EQ(page.renderings(), 4U);
 }
@@ -128,7 +128,7 @@ TEST(MetricsPage, SelectionsThatAreReadSlowlyHoldABoundedAmount) {
 TEST(MetricsPage, RendersOnceAndShares) {
   MetricsPage page;
   const auto first = page.get(numbered(1), "", "");
-  // Another Snapshot object of the same number is the same Snapshot.
+  // Another Snapshot object with the same number is the same Snapshot.
   EXPECT_EQ(page.get(numbered(1), "", "").get(), first.get());
   EXPECT_EQ(page.renderings(), 1U);
   const auto second = page.get(numbered(2), "", "");
@@ -175,7 +175,7 @@ TEST(MetricsPage, ConcurrentCallersShareOneRendering) {
   for (auto& thread : threads) {
     thread.join();
   }
-  // At most four of each, however many asked; and each number is a Snapshot of its own.
+  // At most four of each, however many requests there are; and each number is a separate Snapshot.
   EXPECT_LE(page.renderings(), 4 * kSnapshots);
   EXPECT_GE(page.renderings(), 4U);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do spans and deltas say exactly what the words say?
+// Do spans and deltas represent exactly the words?
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 using Populations = std::map<std::int64_t, std::int64_t>;
 
-// As the format's specification reads them: a span's offset counts from the end of the one before.
+// As the format's specification reads them: a span's offset counts from the end of the previous span.
 Populations reconstruct(const NativeBuckets& native) {
   Populations result;
   std::int64_t index = 0;

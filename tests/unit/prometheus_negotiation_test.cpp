@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does every client get the format and coding that it prefers?
+// Does every client get the format and encoding that it prefers?
 #include <gtest/gtest.h>
 
 #include "exporters/coding/accept.h"
@@ -58,7 +58,7 @@ TEST(ChooseFormat, Table) {
        Format::protobuf},
       {" , ,," PROTOBUF " , ", Format::protobuf},
       {"text/plain;note=\"a,b;q=0\"," PROTOBUF ";q=0.9", Format::text},
-      // A quality that is none drops its element.
+      // An invalid quality drops its element.
       {PROTOBUF ";q=high", Format::text},
       {PROTOBUF ";q=1.5,*/*;q=0.1", Format::text},
       {PROTOBUF ";q=-1", Format::text},

@@ -49,7 +49,7 @@ inline std::shared_ptr<const model::DeviceIo> small_io() {
   read.sequential_bytes = 4'096;
   read.requeues[index(model::RequeueReason::failover)] = 1;
   read.errors[index(model::IoError::medium)] = 1;
-  // 100 us, 110 us and 70 s in device time; one of them beside a discard.
+  // 100 us, 110 us and 70 s in device time; one of them during a discard.
   read.device_latency[index(model::During::none)] =
       latency({{latency_word(100'000), 1}, {LATENCY_OVER_WORD, 1}}, 70'000'100'000);
   read.device_latency[index(model::During::discard)] = latency({{latency_word(110'000), 1}}, 110'000);
@@ -73,7 +73,7 @@ inline std::shared_ptr<const model::DeviceIo> small_io() {
   return std::make_shared<const model::DeviceIo>(io);
 }
 
-/// A drive with everything that can be told of one; one value of each field.
+/// A drive with everything that can be reported about one; one value for each field.
 inline model::NvmeDrive small_drive() {
   model::NvmeDrive drive;
   model::NvmeIdentity identity;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the log hear of losses while they happen, and of nothing else?
+// Does the log report losses while they happen, and nothing else?
 #include "daemon/analysis/recent_losses.h"
 
 #include <gtest/gtest.h>
@@ -11,10 +11,10 @@ namespace {
 
 using std::chrono::seconds;
 
-/// A device that does so much each second.
+/// A device that does this much each second.
 class Device {
  public:
-  /// The last account of so many seconds.
+  /// The last report within this many seconds.
   std::optional<LostShare> run(int ticks, std::uint64_t ios, std::uint64_t missed, std::uint64_t strays = 0) {
     std::optional<LostShare> last;
     for (int tick = 0; tick < ticks; ++tick) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `ssdpulse report` prints. Golden pages are in tests/fixtures/report; SSDPULSE_TEST_GOLDEN=write rewrites them.
+// What does `ssdpulse report` print? SSDPULSE_TEST_GOLDEN=write rewrites the golden pages in tests/fixtures/report.
 #include "exporters/report/report.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ Row row(const char* id, const char* what, double before, double after, Verdict v
   return result;
 }
 
-/// Made up, so that a change of the statistics leaves the pages as they are.
+/// Made up, so that changes to the statistics do not affect the pages.
 DeviceReport made_up(const std::string& name) {
   DeviceReport device;
   device.question.before = side(kBegin, 1);
@@ -123,7 +123,7 @@ TEST(Report, HtmlAsksForNothing) {
   EXPECT_EQ(html.find("http:"), std::string::npos);
   EXPECT_EQ(html.find("https:"), std::string::npos);
   EXPECT_NE(html.find("default-src 'none'"), std::string::npos);
-  // A picture for each window.
+  // One picture for each window.
   EXPECT_NE(html.find("aria-label=\"before"), std::string::npos);
   EXPECT_NE(html.find("aria-label=\"after"), std::string::npos);
   EXPECT_NE(html.find("url(#no-data)"), std::string::npos);  // ten minutes are missing
@@ -153,7 +153,7 @@ TEST(Report, NamesFromOutsideAreHarmless) {
   for (const auto& text :
        {html, printed(print_text, hostile), printed(print_markdown, hostile), printed(print_json, hostile)}) {
     EXPECT_EQ(text.find('\x1b'), std::string::npos);
-    EXPECT_EQ(text.find("\xe2\x80\xae"), std::string::npos);  // turns the direction of what follows
+    EXPECT_EQ(text.find("\xe2\x80\xae"), std::string::npos);  // reverses the direction of the following text
   }
   const std::string markdown = printed(print_markdown, hostile);
   for (std::size_t at = markdown.find('<'); at != std::string::npos; at = markdown.find('<', at + 1)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is an absurd sample held, a strange truth told one sample later, a fall never dropped in silence, and everything else
-// let through?
+// Is an absurd sample held back, a strange but true one reported one sample later, a fall never dropped silently, and
+// everything else let through?
 #include "daemon/analysis/write_amplification/sample_gate.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace ssdpulse::analysis {
 namespace {
 
-/// The gate before a ledger that believes it.
+/// The gate in front of a ledger that believes it.
 struct Entrance {
   SampleGate gate;
   std::optional<WriteLedger::Newest> newest;
@@ -135,7 +135,7 @@ TEST(Gate, ALeapThatIsConfirmedIsTold) {
 }
 
 TEST(Gate, ALateCounterLeapsNot) {
-  // Brought up to date every hour.
+  // A counter that is updated every hour.
   Entrance entrance;
   entrance.behind.media = 1h;
   PaperDrive drive;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the flash model get of the kernel's events and counts?
+// What does the flash model get from the kernel's events and counts?
 #include "daemon/sources/block/sample_reader.h"
 
 #include <gtest/gtest.h>

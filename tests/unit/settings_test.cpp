@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is what is read of a host what its files say, and what is recorded of it what people turn? On trees of our own.
+// Is what is read from a host what its files say, and are the settings recorded that people change? On made-up trees.
 #include "daemon/sources/settings/settings.h"
 
 #include <gtest/gtest.h>
@@ -100,7 +100,7 @@ TEST(settings, of_the_paths_of_a_head) {
   EXPECT_EQ(recorded(all.disks[0]).values.at("iopolicy"), "numa");
 }
 
-/// A kernel with one volume, number 253:300, of a target and its table.
+/// A kernel with one volume, number 253:300, which has one target with its table.
 struct DeviceMapper {
   std::string target = "crypt";
   std::string table;
@@ -144,7 +144,7 @@ TEST(crypt_table, its_flags_are_read_and_its_key_is_wiped) {
   EXPECT_EQ(kernel.asked(), (Flags{"allow_discards", "no_read_workqueue"}));
   kernel.table = "aes-xts-plain64 :64:logon:cryptsetup:u-d0 0 259:1 32768 2 no_write_workqueue sector_size:4096";
   EXPECT_EQ(kernel.asked(), Flags{"no_write_workqueue"});
-  kernel.table = "aes-xts-plain64 no_read_workqueue 0 259:1 32768";  // a key of that name
+  kernel.table = "aes-xts-plain64 no_read_workqueue 0 259:1 32768";  // a key with that name
   EXPECT_EQ(kernel.asked(), Flags{});
 }
 

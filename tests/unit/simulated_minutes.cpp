@@ -15,7 +15,7 @@ namespace {
 constexpr double kMeanSeconds = 200e-6;
 constexpr double kBlock = 8192;
 
-/// The share of a normal distribution below z: a table, as there are a hundred million of them.
+/// The share of a normal distribution below z: a table, as it is needed a hundred million times.
 double below(double z) {
   static const auto kTable = [] {
     std::array<double, 4002> table{};
@@ -37,7 +37,7 @@ class Chance {
   explicit Chance(std::uint64_t seed) : engine_(seed) {}
   double uniform() { return static_cast<double>(engine_() >> 11U) * 0x1p-53; }
   double normal() { return normal_(engine_); }
-  /// How many come when `expected` do on average.
+  /// How many there are when the average is `expected`.
   std::uint64_t poisson(double expected) {
     if (expected > 40) {
       return static_cast<std::uint64_t>(std::max(0.0, std::round(expected + std::sqrt(expected) * normal())));
@@ -54,7 +54,7 @@ class Chance {
   std::normal_distribution<double> normal_;
 };
 
-/// The end of a word, as a logarithm of seconds: schema 3, and word 2 is native index -159.
+/// The upper bound of a word, as a logarithm of seconds: schema 3, and word 2 is native index -159.
 double end_of(int word) { return (word - 161) / 8.0 * std::numbers::ln2; }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 class SkipsAreNamed : public testing::EmptyTestEventListener {
   void OnTestEnd(const testing::TestInfo& info) override {
     if (GTEST_FLAG_GET(fail_fast) && testing::UnitTest::GetInstance()->Failed()) {
-      return;  // GoogleTest itself skips what is left
+      return;  // GoogleTest itself skips the rest
     }
     std::ifstream list(kSkips);
     const std::string test = std::string(info.test_suite_name()) + '.' + info.name();
@@ -25,7 +25,7 @@ class SkipsAreNamed : public testing::EmptyTestEventListener {
 
 // The binaries share GoogleTest's main().
 [[maybe_unused]] const bool kListens = [] {
-  testing::UnitTest::GetInstance()->listeners().Append(new SkipsAreNamed);  // which deletes it
+  testing::UnitTest::GetInstance()->listeners().Append(new SkipsAreNamed);  // takes ownership
   return true;
 }();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does a skip fail its test unless tests/skips.txt names it?
+// Does a skip fail its test unless it is listed in tests/skips.txt?
 #include "tests/unit/skips.h"
 
 #include <gtest/gtest.h>

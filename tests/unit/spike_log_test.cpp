@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the log tell of the worst spikes, at most one in a while, and of long ones while they last?
+// Does the log report the worst spikes, at a limited rate, and long ones while they last?
 #include "daemon/stages/spike_log.h"
 
 #include <gtest/gtest.h>

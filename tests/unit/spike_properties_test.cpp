@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold of spikes whatever the load, the device and the clock do?
+// What must hold for spikes whatever the load, the device and the clock do?
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -33,7 +33,7 @@ SpikeDetector::Event feed(SpikeDetector& detector, int second, const OperationWi
   return detector.observe(at(second), at(second + 1), window, 0.002);
 }
 
-/// Seconds from the first of a permanent change until nothing is a spike any more; with what came of it.
+/// Seconds from the start of a permanent change until nothing is a spike any more; and the outcome.
 struct Change {
   int seconds = 0;
   int spikes = 0;
@@ -57,9 +57,9 @@ Change change_for_good(double before, double after, int seconds) {
 RC_GTEST_PROP(Baseline, ASpikeDoesNotMoveItsOwn, ()) {
   const double base = 0.0005 * static_cast<double>(*rc::gen::inRange(1, 100));
   const double times = static_cast<double>(*rc::gen::inRange(6, 500));
-  // It begins before its first window, by the time that the slowest took: what is accepted after ten minutes is longer.
+  // Shorter than what is accepted after ten minutes: a spike begins before its first window, with its slowest I/O.
   const int lasts = *rc::gen::inRange(2, static_cast<int>(SpikeDetector::kAcceptSeconds) - 70);
-  const int ramp = *rc::gen::inRange(0, 3);  // seconds in which it comes
+  const int ramp = *rc::gen::inRange(0, 3);  // seconds over which it builds up
   SpikeDetector detector;
   int second = 0;
   for (; second < 60; ++second) {
@@ -73,7 +73,7 @@ RC_GTEST_PROP(Baseline, ASpikeDoesNotMoveItsOwn, ()) {
     feed(detector, second, window_of(std::max(base * times, 0.01)));
   }
   RC_ASSERT(detector.baseline_seconds().value() == before);
-  // And what was learned of it is still there at its end.
+  // And what was learned from it is still there at its end.
   for (int quiet = 0; quiet < 5; ++quiet) {
     feed(detector, second++, window_of(base));
   }
@@ -86,7 +86,7 @@ RC_GTEST_PROP(Baseline, APermanentChangeIsAcceptedAfterTheDocumentedTime, ()) {
   const double times = static_cast<double>(*rc::gen::inRange(5, 200));
   const Change change = change_for_good(base, std::max(base * times, 0.01), 1500);
   RC_ASSERT(change.spikes == 1);
-  RC_ASSERT(change.seconds >= SpikeDetector::kAcceptSeconds - 10);  // from when the slowest I/O was issued
+  RC_ASSERT(change.seconds >= SpikeDetector::kAcceptSeconds - 10);  // counted from the issue of the slowest I/O
   RC_ASSERT(change.seconds <= SpikeDetector::kAcceptSeconds + 10);
 }
 
@@ -153,7 +153,7 @@ TEST(Detector, WhatIsInFlightForEverWasMissedByUs) {
   EXPECT_FALSE(detector.open());
 }
 
-/// Seconds of load (or of a pause) during which so many I/Os stay in flight.
+/// Seconds of load (or of a pause) during which this many I/Os stay in flight.
 struct LeakyLoad {
   void go_on(int seconds, std::int64_t in_flight, std::optional<double> latency, std::uint64_t failovers = 0) {
     for (const int end = second + seconds; second < end; ++second) {
@@ -239,8 +239,8 @@ TEST(Detector, WhatFailsOverDidNotLeak) {
   EXPECT_TRUE(load.detector.open());
 }
 
-/// A pause in which `ours` I/Os are in flight by our count; second by second what the kernel has (-1: it is not asked).
-/// How many seconds passed until a stall was claimed; 0: it was not.
+/// A pause in which `ours` I/Os are in flight by our count; `kernel` has the kernel's count second by second (-1: not
+/// asked). Returns the seconds until a stall was claimed; 0: none was.
 int claimed_after(const std::vector<int>& kernel, std::int64_t ours = 1, bool unseen_lately = false) {
   LeakyLoad load;
   load.go_on(60, 8, 0.001);
@@ -340,7 +340,7 @@ RC_GTEST_PROP(Clocks, MissingTicksDoNoHarm, ()) {
   }
   RC_ASSERT(!simulation.spikes.empty());
   for (std::size_t i = 0; i < simulation.spikes.size(); ++i) {
-    // As many seconds as the ticks were apart may hide a begin or an end; with this many missing, rarely five.
+    // A begin can be off by the time between two ticks: with this many missing, rarely five seconds.
     RC_ASSERT(simulation.begins[i] > 30);
     RC_ASSERT(simulation.begins[i] < 50);
   }

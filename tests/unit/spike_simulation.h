@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device whose latencies the test decides, I/O by I/O, and what a tick would have seen of it.
-// Shares no code with what it tests: overlap, percentiles and depths come from the list of I/Os.
+// A device whose latencies the test chooses, I/O by I/O, and what a tick would have seen of it. Shares no code with
+// what it tests: overlap, percentiles and depths are computed from the list of I/Os.
 #pragma once
 
 #include <chrono>
@@ -22,13 +22,13 @@ struct Service {
   bool error = false;
 };
 
-/// Offered I/Os: a rate (they come whatever the device does), or a depth (the next comes when one has ended).
+/// Offered I/Os: a rate (they come whatever the device does), or a depth (the next one comes when one has ended).
 struct Load {
   model::Operation operation;
   std::function<double(double)> rate;
   std::function<double(double)> depth;
   std::uint64_t bytes = 4096;
-  double think = 0;      // seconds, of a depth: after each answer
+  double think = 0;      // seconds, for a depth: after each answer
   bool commits = false;  // FUA writes
 };
 
@@ -36,13 +36,13 @@ class Simulation {
  public:
   explicit Simulation(std::uint64_t seed) : random_(seed) {}
 
-  /// How long an I/O takes that comes at `now`, while so many are at the device.
+  /// How long an I/O takes that comes at `now`, with `depth` I/Os at the device.
   std::function<Service(double now, model::Operation operation, double depth)> law;
   std::vector<Load> loads;
-  /// The drive's own account; none: no NVMe drive.
+  /// The drive's own counters; none: not an NVMe drive.
   std::function<model::NvmeDrive(double now)> drive;
   double poll_interval = 30;
-  /// The kernel's count of what is in flight; asked where nothing completed since the last tick.
+  /// The kernel's count of I/Os in flight; asked for if nothing has completed since the last tick.
   std::function<std::optional<model::KernelInFlight>(double now)> kernel = [](double) { return std::nullopt; };
   std::function<double(double)> queue_full_share = [](double) { return 0.0; };
   double floor = 0.002;
@@ -50,7 +50,7 @@ class Simulation {
   std::function<bool(int)> tick_missing = [](int) { return false; };
   std::function<double(double)> wall_offset = [](double) { return 0.0; };
 
-  /// A discard or a flush is in flight in this time; a flush is all that its commit does.
+  /// A discard or a flush is in flight during this time; a flush is the whole of its commit.
   void interfere(model::Operation operation, double begin, double end);
   /// The median latency, with the spread of a real drive.
   double around(double median) { return median * std::exp(0.2 * normal_(random_)); }
@@ -59,7 +59,7 @@ class Simulation {
 
   void run(double seconds);
 
-  /// The wall clock at a second of the simulation, and now.
+  /// The wall clock at a given second of the simulation, and now.
   static model::WallTime wall(double seconds);
   [[nodiscard]] model::WallTime wall_now() const { return wall(now_); }
 
@@ -97,9 +97,9 @@ class Simulation {
   std::vector<double> running_;
   std::priority_queue<std::pair<double, std::size_t>, std::vector<std::pair<double, std::size_t>>, std::greater<>>
       thinking_;
-  std::vector<Interval> others_;  // by their begins
+  std::vector<Interval> others_;  // in the order of their begins
   double longest_other_ = 0;
-  std::size_t first_other_ = 0;  // that may not have ended
+  std::size_t first_other_ = 0;  // which may not have ended
   model::DeviceIo io_;
   model::NvmeDrive last_drive_;
   double now_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is what a database suffers from seen, with its cause, its begin and end, and what it cost? Stories of a device whose
-// I/Os take what the story says, and the time that it added is known of each. Healthy ones must be silent.
+// Is everything that a database suffers from detected, with its cause, begin and end, and its cost? Stories of a device
+// whose I/Os take as long as the story says, with a known added time for each. Healthy ones must be silent.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,14 +24,14 @@ std::function<double(double)> always(double value) {
   return [value](double) { return value; };
 }
 
-/// A device that takes `base` seconds for an I/O, and what a story adds.
+/// A device that takes `base` seconds per I/O, plus what a story adds.
 struct Story : Simulation {
   explicit Story(int number, double base_seconds = 0.001)
       : Simulation(static_cast<std::uint64_t>(number)), base(base_seconds) {
     loads = {{Operation::read, always(400), nullptr}, {Operation::write, always(200), nullptr}};
     law = [this](double now, Operation operation, double) { return take(now, operation); };
   }
-  /// A few who have one I/O under way each, and then think.
+  /// A few clients that have one I/O in progress each, and then think.
   void clients(int readers, int writers, double think) {
     loads = {{Operation::read, nullptr, always(readers), 4096, think},
              {Operation::write, nullptr, always(writers), 4096, think}};
@@ -42,7 +42,7 @@ struct Story : Simulation {
     added[index(operation)] += more;
     return Service{0, usual + more};
   }
-  /// I/Os that come between `begin` and `end` of each period wait until its end.
+  /// I/Os that come in the first part of each period wait until the end of that part.
   void freeze(double from, double seconds, double period) {
     adds = [=](double now, Operation, double) {
       const double since = std::fmod(now - from, period);
@@ -70,7 +70,7 @@ std::string text_of(const Story& story) {
 struct Seen {
   std::size_t spikes = 0;
   std::size_t of_cause = 0;
-  std::size_t near = 0;  // begin and end within 2 s of some time that is given
+  std::size_t near = 0;  // begin and end are within 2 s of a given time
 };
 Seen seen(const Story& story, SpikeOperation operation, SpikeCause cause,
           const std::vector<std::pair<double, double>>& times = {}) {
@@ -141,7 +141,7 @@ TEST(Stories, FewCommitsBecomeSlow) {
   }
 }
 
-/// Of commits it is not known what is in flight, and no histogram goes that far.
+/// It is not known which commits are in flight, and no histogram goes that far.
 TEST(Stories, ACommitThatStandsStillForMinutes) {
   for (int seed = 1; seed <= kSeeds; ++seed) {
     Story story(seed, 0.005);
@@ -318,7 +318,7 @@ TEST(Stories, ABrownOutOfADeviceWithBadSeconds) {
   }
 }
 
-/// Host writes and media writes, as the drive counts them; both are given as bytes a second.
+/// Host writes and media writes, as the drive counts them; both are given in bytes per second.
 void account(Story& story, std::function<double(double)> host, std::function<double(double)> media) {
   story.poll_interval = 10;
   story.drive = [host, media, host_bytes = 1e12, media_bytes = 1e12, last = 0.0](double now) mutable {
@@ -488,7 +488,7 @@ TEST(HealthyStories, NineDrivesForTenMinutes) {
     if (drive % 3 != 0) {
       story.clients(drive, drive / 2 + 1, 0.05);
     }
-    // Who commits now and then, and a device whose tail is that of a healthy one.
+    // Occasional commits, and a device with the tail of a healthy one.
     for (double at = 1; at < 600; at += 0.5 + story.uniform()) {
       story.interfere(Operation::flush, at, at + story.around(0.004));
     }

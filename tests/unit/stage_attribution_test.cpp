@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is every I/O somebody's, once, while cgroups come and go: no sum off, no counter back, no more series than allowed?
-// The kernel side is played here, with a ledger of its own of what was done.
+// Does every I/O belong to exactly one tenant while cgroups appear and disappear: no wrong sum, no counter that falls,
+// no more series than allowed? The kernel side is played here, with its own ledger of what was done.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -50,12 +50,12 @@ class Host {
     counted_.other[operation] += more;
     all_[operation] += more;
   }
-  /// Its directory is gone; its counts are there yet.
+  /// Its directory is gone, but its counts are still there.
   void remove_directory(CgroupId id) {
     auto& gone = tick_.cgroups_gone;
     gone.insert(std::lower_bound(gone.begin(), gone.end(), id), id);
   }
-  /// Its directory is gone and its counts rest.
+  /// Its directory is gone and its counts no longer change.
   void give_back(CgroupId id) {
     std::erase(tick_.cgroups_gone, id);
     for (std::size_t i = 0; i < model::kAttributedOperations; ++i) {
@@ -244,7 +244,7 @@ TEST(Attribution, a_newcomer_gets_the_place_of_who_is_gone_and_nobody_else_s) {
   EXPECT_EQ(find(value, "/c")->totals[0].ios, 1U);
   EXPECT_EQ(value.other[0].ios, 1U);
   EXPECT_EQ(value.departed[0].ios, 1U);
-  // All are in use; then one has been idle for so long that it gives up its place.
+  // All slots are in use; then one has been idle for so long that it gives up its slot.
   host.name(8, "/d");
   host.done(8, 0, 1, 1);
   EXPECT_EQ(host.second().other[0].ios, 2U);
@@ -264,7 +264,7 @@ TEST(Attribution, who_is_gone_makes_room_before_its_counts_are_given_back) {
   host.done(5, 0, 10, 10);
   host.second();
   host.remove_directory(5);
-  host.done(5, 0, 1, 1);  // what a page cache still held
+  host.done(5, 0, 1, 1);  // what the page cache still held
   host.done(6, 0, 2, 2);
   const auto& value = host.second();
   EXPECT_EQ(find(value, "/a"), nullptr);
@@ -334,7 +334,7 @@ RC_GTEST_PROP(AttributionProperty, every_io_is_somebodys_once, ()) {
   std::vector<CgroupId> living;
   const auto steps = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 100));
   for (const int step : steps) {
-    if (step < 30 || living.empty()) {  // ten names, of which some are the same tenant's
+    if (step < 30 || living.empty()) {  // ten names, some of which belong to the same tenant
       ++next;
       host.name(next, step % 3 == 0 ? "/system.slice/s" + std::to_string(step % 5) + ".service/w" + std::to_string(next)
                                     : "/c" + std::to_string(step % 10));
@@ -349,7 +349,7 @@ RC_GTEST_PROP(AttributionProperty, every_io_is_somebodys_once, ()) {
       host.done_without_slot(static_cast<std::size_t>(step) % 3, 2);
     } else if (step < 90) {
       if (step < 80 && host.has(id)) {
-        host.done(id, 0, 3, 4096);  // its last, between two looks
+        host.done(id, 0, 3, 4096);  // its last I/Os, between two readings
       }
       if (host.has(id) && step >= 75) {
         host.remove_directory(id);
@@ -381,7 +381,7 @@ RC_GTEST_PROP(AttributionProperty, every_io_is_somebodys_once, ()) {
   }
 }
 
-/// What the tenants' series and `other` grow by is what was done meanwhile: no total moves to them.
+/// The tenants' series and `other` grow by exactly what is done meanwhile: no totals move to them.
 RC_GTEST_PROP(AttributionProperty, nothing_grows_by_what_was_done_before, ()) {
   Host host(3);
   std::uint64_t before = 0;

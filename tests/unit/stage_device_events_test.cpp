@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the log say which disk came, which is gone, and which returns errors, once each?
+// Does the log report each disk that appears, disappears or returns errors, once each?
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is what each tenant did in a minute what it did, also of those who came and went meanwhile?
+// Is what each tenant did in a minute recorded correctly, including those who came and went meanwhile?
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class Host {
     tick_.devices.resize(1);
   }
 
-  /// Cumulative reads of tenants and of those that departed, as the stage for tenants says them a second before.
+  /// Cumulative reads of tenants and of departed ones, as reported by the tenants' stage one second earlier.
   void look(const std::map<std::string, std::uint64_t>& tenants, std::uint64_t departed,
             std::chrono::seconds later = 1s) {
     auto said = std::make_shared<model::DeviceTenants>();
@@ -49,7 +49,7 @@ class Host {
     rows_ = stage_.observe(tick_).effects.rows;
   }
 
-  /// A tick at which its counters are not read.
+  /// A tick at which the counters are not read.
   void look_away(std::chrono::seconds later) {
     tick_.at += later;
     tick_.wall += later;

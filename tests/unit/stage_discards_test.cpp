@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the log name who was discarded on, and nobody beside it, and does it stay short?
+// Does the log name the file system that was discarded on, and no neighbour, and does it stay short?
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -40,7 +40,7 @@ std::size_t times(const std::string& text, const std::string& words) {
 }
 
 /// One disk: a partition mounted with discard, one without, and one that carries a pool, with a volume over that and a
-/// plain one beside it. No silence ends a burst here, so each is over at the second look.
+/// plain one next to it. No gap ends a burst here, so each one is over at the second reading.
 class Rig {
  public:
   Rig() {
@@ -78,13 +78,13 @@ class Rig {
     ++discards.completions;
     discards.bytes += bytes;
   }
-  /// One that does not end.
+  /// Begins a request that does not end.
   void begin_request() {
     model::OperationIo& discards = io_->operations[model::index(model::Operation::discard)];
     ++discards.issues;
     ++discards.in_flight;
   }
-  /// `wall_later`: by which the wall clock is later, if not by as much.
+  /// `wall_later`: how far the wall clock advances, if not by the same amount.
   void look(std::chrono::nanoseconds later = std::chrono::milliseconds(1),
             std::optional<std::chrono::nanoseconds> wall_later = {}) {
     tick_.at += later;
@@ -100,7 +100,7 @@ class Rig {
     bursts.insert(bursts.end(), findings.effects.rows.bursts.begin(), findings.effects.rows.bursts.end());
   }
   [[nodiscard]] model::WallTime wall() const { return tick_.wall; }
-  /// One burst, from its submission until it is told of.
+  /// One burst, from its submission until it is reported.
   void burst(const std::string& volume, DiscardSubmitter who, std::uint64_t bytes) {
     submit(volume, who, bytes);
     complete(bytes);
@@ -108,7 +108,7 @@ class Rig {
     look();
   }
   std::uint64_t bytes(DiscardTrigger trigger) { return snapshot_.devices[0].discards[at(trigger)].bytes; }
-  /// The arrays with a burst of the trigger under way.
+  /// The arrays that have a burst of this trigger in progress.
   std::string active(DiscardTrigger trigger) {
     std::string arrays;
     for (const auto& array : snapshot_.array_discards) {
@@ -214,7 +214,7 @@ TEST(Discards, a_burst_began_when_the_clock_of_that_time_said) {
   rig.submit("sda2", DiscardSubmitter::fstrim, 100 * kMiB);
   rig.complete(100 * kMiB);
   rig.look(std::chrono::seconds(1));
-  rig.look(std::chrono::seconds(1), std::chrono::hours(1));  // it was set
+  rig.look(std::chrono::seconds(1), std::chrono::hours(1));  // the clock was set
   ASSERT_EQ(rig.bursts.size(), 1U);
   EXPECT_EQ(rig.bursts[0].begin, begin);
 }

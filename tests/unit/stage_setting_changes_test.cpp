@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is a setting of one disk never taken for that of another, and is what is gone forgotten?
+// Is one disk's setting never taken for another's, and are settings of removed disks and mounts forgotten?
 #include <gtest/gtest.h>
 
 #include <map>
@@ -15,7 +15,7 @@ namespace {
 
 class Host {
  public:
-  /// Disks by name, that all say `wwid` of themselves, with their scheduler; and what sda has mounted.
+  /// Disks by name, all reporting the same `wwid`, with their scheduler; and the mounts of sda.
   Effects look(const std::map<std::string, std::string>& schedulers, const std::vector<std::string>& mounts = {},
                const std::set<std::string>& options = {"rw"}) {
     Tick tick;

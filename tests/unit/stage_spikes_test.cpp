@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does a spike become a line, a row, counters and an early poll, of the device that had it and of no other?
+// Does a spike become a line, a row, counters and an early poll, for its own device and no other?
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 using model::Operation;
 using model::SpikeOperation;
 
-/// Two drives of a second's steps each; sda has no logs, nvme0n1 is a namespace of nvme0.
+/// Two drives, in steps of a second; sda has no logs, nvme0n1 is a namespace of nvme0.
 class Rig {
  public:
   Rig() {
@@ -39,7 +39,7 @@ class Rig {
     join_drives(tick_);
   }
 
-  /// One second of reads that take so long each.
+  /// One second of reads that take this long each.
   void second(std::size_t number, double slow_seconds) {
     for (std::size_t i = 0; i < 2; ++i) {
       count(io_[i].operations[index(Operation::read)], i == number ? slow_seconds : 0.0001);
@@ -91,17 +91,17 @@ class Rig {
   [[nodiscard]] const model::Snapshot& snapshot() const { return snapshot_; }
 
   Effects effects;
-  std::shared_ptr<const model::Tenants> tenants;  // of sda, if they are to be told
+  std::shared_ptr<const model::Tenants> tenants;  // of sda, if they are to be reported
 
  private:
-  /// Of sda's I/O: a.service reads all that is read, backup.service writes, and floods it when that is slow.
+  /// For sda's I/O: a.service does all reads, backup.service writes, and floods the disk when reads are slow.
   void share_out(double seconds) {
     const bool flood = seconds > 0.001;
     const std::uint64_t writes = flood ? 5000 : 10;
     attribution_.cgroups[5][0] += {1000, 1000 * 4096, static_cast<std::uint64_t>(seconds * 1e12)};
     attribution_.cgroups[6][1] += {writes, writes << 20, writes * 400'000};
     attribution_.cgroups[7][1] += {1, 512, 400'000};
-    if (flood) {  // who was not here before has no usual
+    if (flood) {  // a newcomer has no usual rate
       attribution_.cgroups[8][0] += {10, 40'960, 5'000'000'000};
     }
     tick_.devices[1].block.attribution = std::make_shared<const model::DeviceAttribution>(attribution_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What do the smaller stages make of a Tick: drift, losses, hints? And what is kept of a device that is replaced?
+// What do the smaller stages make of a Tick: drift, losses, hints? And what do they keep when a device is replaced?
 #include "daemon/stages/stages.h"
 
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ TEST(Drift, an_account_that_begins_anew_is_no_drift) {
   tick.devices[0].kernel_account = 1;
   tick.devices[0].account = look(tick.devices[0], 10, 1000);
   EXPECT_EQ(read_drift(stage, tick), 0);
-  tick.devices[0].kernel_account = 2;  // a path came, whose counters were not in the sum
+  tick.devices[0].kernel_account = 2;  // a new path, whose counters were not in the sum
   tick.devices[0].account = look(tick.devices[0], 10, 5000);
   EXPECT_EQ(read_drift(stage, tick), 0);
   tick.devices[0].kernel_account = 0;

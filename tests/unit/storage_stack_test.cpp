@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lies on what? Arrays, volumes and mounted file systems down to the disks that carry them, on hosts of our own
-// making.
+// What lies on what? Arrays, volumes and mounted file systems down to the disks that carry them, on made-up hosts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +26,7 @@ using tests::SysfsHost;
 using Strings = std::vector<std::string>;
 using StringSet = std::set<std::string>;
 
-/// "array/kind/name:device" of each membership.
+/// "array/kind/name:device" for each membership.
 std::set<std::string> members_of(const Inventory& inventory) {
   std::set<std::string> members;
   for (const auto& m : inventory.memberships) {
@@ -36,7 +35,7 @@ std::set<std::string> members_of(const Inventory& inventory) {
   return members;
 }
 
-/// "device mountpoint fstype", with " discard" if so.
+/// "device mountpoint fstype", plus " discard" if it is on.
 std::vector<std::string> mounts_of(const Inventory& inventory) {
   std::vector<std::string> mounts;
   for (const auto& f : inventory.filesystems) {
@@ -45,7 +44,7 @@ std::vector<std::string> mounts_of(const Inventory& inventory) {
   return mounts;
 }
 
-/// "name on device", with " carries" if an array lies right on it; by number.
+/// "name on device", plus " carries" if an array lies directly on it; by number.
 std::map<std::string, std::string> volumes_of(const Inventory& inventory) {
   std::map<std::string, std::string> volumes;
   for (const auto& v : inventory.volumes) {
@@ -57,7 +56,7 @@ std::map<std::string, std::string> volumes_of(const Inventory& inventory) {
   return volumes;
 }
 
-/// "mountpoint volume,volume" of each file system, once.
+/// "mountpoint volume,volume" for each file system, once.
 StringSet volumes_below(const Inventory& inventory) {
   StringSet result;
   for (const auto& f : inventory.filesystems) {

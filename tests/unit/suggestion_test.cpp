@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is the word that was meant found, and none where nothing is near?
+// Is the intended word found, and none suggested if nothing is close?
 #include "daemon/commands/suggestion.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is the screen of `ssdpulse top` what it should be, at any size, of anything that a daemon may answer?
-// Golden screens are in tests/fixtures/top; SSDPULSE_TEST_GOLDEN=write makes them anew, for a look at the difference.
+// Is the screen of `ssdpulse top` right, at any size, for anything that a daemon may answer? Golden screens are in
+// tests/fixtures/top; SSDPULSE_TEST_GOLDEN=write rewrites them, to look at the difference.
 #include "exporters/terminal/top/top_screen.h"
 
 #include <gtest/gtest.h>
@@ -261,7 +261,7 @@ TEST(top_past, has_the_figures_of_the_minute_and_nothing_that_is_not_known) {
   EXPECT_EQ(slow.name, "nvme10n1");
   EXPECT_EQ(slow.state, "slow");
   EXPECT_EQ(slow.cause, "reads: because fstrim is trimming a file system on it");
-  EXPECT_EQ(slow.read.ios_per_second, 100);  // of 30 measured seconds
+  EXPECT_EQ(slow.read.ios_per_second, 100);  // over 30 measured seconds
   EXPECT_EQ(slow.read.p99, 3e-3);
   EXPECT_EQ(slow.read.usual_p99, std::nullopt);
   EXPECT_EQ(slow.temperature, std::nullopt);
@@ -324,12 +324,12 @@ TEST(top_grid, takes_nothing_that_is_not_one_place_wide) {
   Grid grid(12, 1);
   grid.put(0, 0,
            "a\x1b[2J\xe6\xbc\xa2\xcc\x81\xe2\x80\xae\xff"
-           "b");  // escape, wide, combining, direction, no UTF-8
+           "b");  // escape, wide, combining, direction, invalid UTF-8
   EXPECT_EQ(grid.text(), "a?[2J????b\n");
   EXPECT_EQ(wrap("one two three", 7), (std::vector<std::string>{"one two", "three"}));
 }
 
-/// Any JSON, more often of the shape that is expected.
+/// Any JSON, more often with the expected shape.
 Json some_json(int depth);
 
 Json some_value(int depth) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The leaf room: globs as a shell means them, bounded reading, log lines by who reads them, and their limiter.
+// The small helpers: globs as a shell understands them, bounded reading, log lines by their reader, and their limiter.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -50,7 +50,7 @@ TEST(ReadFile, WholeOrNotAtAll) {
   EXPECT_EQ(util::read_file(tree.path(), 10).error().error_number, EISDIR);
 }
 
-/// Everything that `speak` writes to stderr; as under journald, JOURNAL_STREAM names it if `journal`.
+/// Everything that `speak` writes to stderr; if `journal`, JOURNAL_STREAM names stderr, as under journald.
 template <typename Speak>
 std::string stderr_of(bool journal, Speak speak) {
   const tests::TemporaryTree tree;
@@ -69,7 +69,7 @@ std::string stderr_of(bool journal, Speak speak) {
 
 TEST(Log, JournalGetsPriorities) {
   const std::string lines = stderr_of(true, [] {
-    ASSERT_TRUE(log::set_up("debug", log::InJournal::lines));  // this host's journal is none of ours
+    ASSERT_TRUE(log::set_up("debug", log::InJournal::lines));  // must not write to this host's journal
     log::debug("a");
     log::info("b={}", 1);
     log::warning("c");
@@ -121,7 +121,7 @@ TEST(Limiter, KeysBeyondTheBoundShareOneUntilOthersExpire) {
   EXPECT_TRUE(limiter.admit("d", start + seconds(1)));   // the shared one
   EXPECT_FALSE(limiter.admit("e", start + seconds(2)));  // shares it
   EXPECT_FALSE(limiter.admit("a", start + seconds(2)));
-  EXPECT_EQ(limiter.admit("f", start + seconds(10)), 0U);  // a, b and c have expired: a key of its own again
+  EXPECT_EQ(limiter.admit("f", start + seconds(10)), 0U);  // a, b and c have expired: it has its own key again
   EXPECT_EQ(limiter.admit("g", start + seconds(10)), 0U);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is the web configuration file read as the exporters read it, and is every fault named where it stands?
+// Is the web configuration file read as the exporters read it, and is every error reported where it is?
 #include "daemon/config/web_file.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ TEST(WebFile, PemTextMayStandInIt) {
   EXPECT_EQ(outcome->tls->key, "k");
 }
 
-// Each text with the whole of what must be said about it; the file's name, /etc/x/web.yaml, is left out.
+// Each text with the complete error message, except for the file's name, /etc/x/web.yaml.
 const std::pair<std::string, std::string> kFaults[] = {
     {"", ": the file protects nothing; expected tls_server_config, http_server_config, basic_auth_users"},
     {"{}", ":1:1: the file protects nothing; expected tls_server_config, http_server_config, basic_auth_users"},

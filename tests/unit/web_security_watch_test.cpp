@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is a change of the web configuration seen, whenever it comes?
+// Is a change of the web configuration noticed, whenever it happens?
 #include <gtest/gtest.h>
 
 #include <atomic>

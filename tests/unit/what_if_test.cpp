@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does `ssdpulse what-if` print, and what does the API answer? From made-up reports; the text is read as a whole.
+// What does `ssdpulse what-if` print, and what does the API return? From made-up reports; the whole text is compared.
 #include "daemon/live/what_if.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is the first line true, whatever the situation? A table of situations and the sentences that they must give.
+// Is the first line true, whatever the situation? A table of situations and the sentences that they must produce.
 #include "daemon/live/why.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ LatencySpike spike(const std::string& device, SpikeCause cause, std::chrono::sec
   return result;
 }
 
-/// A host with sda and sdb that was measured for an hour.
+/// A host with sda and sdb that has been measured for an hour.
 struct Host {
   Host() {
     for (const char* name : {"sda", "sdb"}) {
@@ -220,7 +220,7 @@ TEST(why, a_spike_that_is_over_but_not_judged_is_known) {
   EXPECT_EQ(host.ask(kNow - 20s).verdict, Verdict::slow);
 }
 
-/// A day and some hours ago, as the history has it: a minute of both drives.
+/// 19 hours ago, as in the history: a minute of both drives.
 struct LastNight : Host {
   LastNight() {
     past = model::PastMoment{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Are hints, streams and classes what the kernel's words say, and is the latency of writes without a hint the rest?
-// Cells are plain memory here, written in the order in which the kernel writes them.
+// Are hints, streams and classes what the kernel's words contain, and is the latency of writes without a hint the rest?
+// Cells are plain memory here, written in the kernel's order.
 #include <gtest/gtest.h>
 #include <linux/types.h>
 #include <rapidcheck.h>
@@ -30,13 +30,13 @@ TEST(SlotTime, IsTheNearestOneForHalfAYear) {
         slot_issued(*rc::gen::inRange<std::uint32_t>(0, 16), *rc::gen::inRange<std::uint32_t>(0, PATH_CODES), issued);
     RC_ASSERT(slot_time(word, now) == issued);
   }));
-  // Around the moment when 55 bits are used up: 417 days of uptime.
+  // Around the moment when 55 bits overflow: 417 days of uptime.
   const std::uint64_t wrap = 1ULL << SLOT_PATH_SHIFT;
   EXPECT_EQ(slot_time((wrap - 5) & (wrap - 1), wrap + 7), wrap - 5);
   EXPECT_EQ(slot_time(2, wrap + 1), wrap + 2) << "clocks of two CPUs may differ a little";
 }
 
-/// One write under a hint code, as the two programs record it; the completion may not have come yet.
+/// One write under a hint code, as the two programs record it; the completion may be missing.
 void issue(write_cell& cell, std::size_t code, std::uint64_t bytes) {
   cell.class_bytes[WRITE_DIRECT] += bytes;
   cell.hint_bytes[code] += bytes;
@@ -97,7 +97,7 @@ TEST(WriteReader, LatencyWithoutHintIsTheRest) {
     model::WriteDetails writes;
     std::vector<std::uint64_t> plain(LATENCY_OVER_WORD + 1);
     std::uint64_t plain_before = 0;
-    std::size_t late = 0;  // of the last hinted one, the sum of all writes has not been told when we look
+    std::size_t late = 0;  // the last hinted write's word, not yet in the sum of all writes when we read
     const auto look = [&] {
       decode_writes(reader.read(), WriteHint::not_set, writes);
       complete_latency(all, WriteHint::not_set, writes);

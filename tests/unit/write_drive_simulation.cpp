@@ -45,7 +45,7 @@ void Counter::write(std::uint64_t bytes, Nanoseconds from, Nanoseconds to) {
     truth += bytes;
     shown = truth;
   } else {
-    const Nanoseconds update = (to - phase) / period * period + phase;  // the last one until `to`
+    const Nanoseconds update = (to - phase) / period * period + phase;  // the last one up to `to`
     if (update > from) {
       shown = truth + static_cast<std::uint64_t>(static_cast<unsigned __int128>(bytes) *
                                                  static_cast<std::uint64_t>(update - from) /
@@ -90,7 +90,7 @@ Drive::Drive(Dice& dice) : dice_(dice) {
   choose_counters();
   rate_bits_ = static_cast<unsigned>(10 + dice_.roll(36));
   if (dice_.roll(4) != 0) {
-    // Fast enough for the counters to say something.
+    // Fast enough for the counters to be useful.
     const auto grain = std::max(host_.unit, media_.unit);
     rate_bits_ =
         std::min(52U, 70U - static_cast<unsigned>(__builtin_clzll(grain)) + static_cast<unsigned>(dice_.roll(8)));
@@ -100,7 +100,7 @@ Drive::Drive(Dice& dice) : dice_(dice) {
     sixteenths_ = 1 + dice_.roll(1600);
   }
   block_sees_ = static_cast<Block>(dice_.roll(4));
-  // No more than any drive can: the host twice the rate in each of four parts of a poll, the media so much more.
+  // No more than any drive can do: the host at twice the rate in each of four parts of a poll, the media in proportion.
   constexpr unsigned kMostBits = 38;  // in a short poll
   const auto more = 64U - static_cast<unsigned>(__builtin_clzll(sixteenths_ / 16 + 1));
   rate_bits_ = std::min(rate_bits_, kMostBits - 3 - more);
@@ -119,7 +119,7 @@ void Drive::choose_counters() {
     counter.bits = dice_.once_in(2) ? 64 : 128;
     counter.saturates = counter.bits == 128 && dice_.once_in(2);
     choose_start(counter);
-    // As late as the ledger covers.
+    // At most as late as the ledger allows for.
     const auto most = dice_.once_in(8) ? 3600 * kSecond : std::min(3600 * kSecond, 12 * interval_);
     if (dice_.once_in(4) && 3 * interval_ < most) {
       counter.period =
@@ -187,7 +187,7 @@ void Drive::pass(Nanoseconds time, bool busy) {
     media = host / 16 * sixteenths_;
   }
   if (dice_.once_in(4)) {
-    media += dice_.magnitude(rate_bits_);  // at the drive's own pleasure
+    media += dice_.magnitude(rate_bits_);  // at the drive's own discretion
   }
   const Nanoseconds until = now_ + time;
   host_.write(host, now_, until);
@@ -259,7 +259,7 @@ void Drive::suffer(std::uint64_t what) {
   }
 }
 
-/// By a byte, by what is written in a while, by anything, by all.
+/// By one byte, by what is written in a while, by any amount, or by everything.
 void Drive::fall(Counter& counter) {
   const std::uint64_t choice = dice_.roll(4);
   if (choice == 3) {

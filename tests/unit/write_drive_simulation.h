@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What would a drive's counters show, and what is true?
-// A drive whose bytes are known exactly (GMP integers), with counters of every unit and rounding, that may be brought
-// up to date only now and then, wrap, saturate, restart or be rolled back, by a byte or by all; read by polls that are
-// late, missed or slow, of which one shows an absurd page now and then.
-// Shares nothing with the ledger but the types it is fed with.
+// What would a drive's counters show, and what is true? A drive whose bytes are known exactly (GMP integers), with
+// counters of every unit and rounding, which may be updated only now and then, wrap, saturate, restart or be rolled
+// back, by a byte or by everything; read by polls that are late, missed or slow, some of which show an absurd page.
+// Shares nothing with the ledger except its input types.
 #pragma once
 
 #include <gmpxx.h>
@@ -28,10 +27,10 @@ class Dice {
   explicit Dice(std::uint64_t seed) : state_(seed) {}
   explicit Dice(const std::vector<std::uint32_t>& script) : script_(&script) {}
 
-  /// 0 .. sides - 1; 0 is the dullest choice.
+  /// 0 .. sides - 1; 0 is the simplest choice.
   std::uint64_t roll(std::uint64_t sides) { return sides <= 1 ? 0 : next() % sides; }
   bool once_in(std::uint64_t times) { return roll(times) == times - 1; }
-  /// Of all magnitudes below 2^bits.
+  /// Any magnitude below 2^bits.
   std::uint64_t magnitude(unsigned bits) {
     const auto size = roll(std::min(bits, 64U) + 1);
     return size == 0 ? 0 : next() & (~std::uint64_t{0} >> (64 - size));
@@ -40,7 +39,7 @@ class Dice {
  private:
   std::uint64_t next() {
     if (script_ == nullptr) {
-      // splitmix64: seeding is free, which a million short sequences need.
+      // splitmix64: seeding costs nothing, which a million short sequences need.
       std::uint64_t mixed = state_ += 0x9E3779B97F4A7C15U;
       mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9U;
       mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBU;
@@ -57,22 +56,22 @@ class Dice {
 mpz_class to_mpz(model::Uint128 value);
 model::Uint128 to_uint128(const mpz_class& value);
 
-/// What has happened to a counter since the last reading, beyond writes.
+/// What has happened to a counter since the last reading, apart from writes.
 enum class Fate : std::uint8_t { none, restarted, rolled_back, several };
 Fate both(Fate a, Fate b);
 
 struct Counter {
   std::uint64_t unit = 1;
   model::Rounding rounding = model::Rounding::exact;
-  std::uint64_t offset = 0;  // where between two counts the next begins, where the rounding is unknown
+  std::uint64_t offset = 0;  // position between two counts at which the next begins, if the rounding is unknown
   unsigned bits = 128;
   bool saturates = false;
-  Nanoseconds period = 0;  // of being brought up to date; 0: always
+  Nanoseconds period = 0;  // between updates; 0: always up to date
   Nanoseconds phase = 0;
 
-  mpz_class written;  // bytes, whatever became of the counter
-  mpz_class truth;    // bytes, as this counter would have them with a unit of one byte
-  mpz_class shown;    // the truth when it was last brought up to date
+  mpz_class written;  // bytes, whatever has happened to the counter
+  mpz_class truth;    // bytes, as this counter would show them with a unit of one byte
+  mpz_class shown;    // the truth at the last update
   Fate fate = Fate::none;
 
   [[nodiscard]] mpz_class count_of(const mpz_class& bytes) const;
@@ -83,18 +82,18 @@ struct Counter {
   [[nodiscard]] model::ByteCounter read(bool unit_is_told) const;
 };
 
-/// What is true at a reading. Written from the moment that the sample calls `at`.
+/// What is true at a reading, as of the moment that the sample calls `at`.
 struct Truth {
-  mpz_class host_written;  // since the first reading of all
+  mpz_class host_written;  // since the very first reading
   mpz_class media_written;
-  mpz_class host;  // of what the counters would have
+  mpz_class host;  // `truth` of the counters
   mpz_class media;
-  mpz_class host_shown;  // what the counters stand for: less than the truth where they lag
+  mpz_class host_shown;  // what the counters represent: less than the truth if they lag
   mpz_class media_shown;
-  mpz_class host_shown_after;  // at the second read of the host's counter
+  mpz_class host_shown_after;  // at the second reading of the host's counter
   mpz_class block;
-  bool idle = false;            // no host write since the first host read of the sample before
-  Fate host_fate = Fate::none;  // since the sample before
+  bool idle = false;            // no host write since the first host reading of the previous sample
+  Fate host_fate = Fate::none;  // since the previous sample
   Fate media_fate = Fate::none;
 };
 
@@ -102,10 +101,10 @@ class Drive {
  public:
   explicit Drive(Dice& dice);
 
-  /// Lets time pass, then reads.
+  /// Lets time pass, then polls.
   WriteSample poll(Truth& truth);
   /// Makes one page of a reading absurd: a count is below `last`, or above what any drive can have written since.
-  /// Whether it did.
+  /// Returns whether it did.
   bool garble(WriteSample& sample, const WriteSample& last);
   /// As when the daemon restarts.
   void restart_block_layer() { block_ = 0; }
@@ -130,7 +129,7 @@ class Drive {
   bool unit_is_told_ = true;
   enum class Block : std::uint8_t { all, none, less, more } block_sees_ = Block::all;
   unsigned rate_bits_ = 30;        // host bytes in a poll
-  std::uint64_t sixteenths_ = 16;  // media bytes for 16 of the host's
+  std::uint64_t sixteenths_ = 16;  // media bytes per 16 of the host's
   Nanoseconds now_ = 0;
   std::uint64_t block_ = 0;
   std::uint64_t written_since_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the ledger make of counters that are brought up to date only now and then, or never?
+// What does the ledger make of counters that are updated only now and then, or never?
 #include <gtest/gtest.h>
 
 #include "tests/unit/write_ledger_rig.h"
@@ -7,7 +7,7 @@
 namespace ssdpulse::analysis {
 namespace {
 
-/// The media's counter shows what it was at the last full `period`.
+/// The media counter shows its value at the last full `period`.
 struct LazyDrive {
   PaperDrive drive;
   model::Uint128 shown = 0;
@@ -29,7 +29,7 @@ struct LazyDrive {
 TEST(WriteLedgerLag, AWindowEndsWhereTheCountersAreCertain) {
   LazyDrive lazy;
   WriteLedger ledger(kPollInterval);
-  // 10 minutes are 20 polls. At first it writes 1:1, later 1:5: what is read then was written before.
+  // 10 minutes are 20 polls. At first it writes 1:1, later 1:5: what is read then was written earlier.
   for (int i = 0; i < 39; ++i) {
     lazy.poll(ledger, kGiB, kGiB, 10min);
     EXPECT_TRUE(ledger.amplification().ratios.empty()) << "after poll " << i;

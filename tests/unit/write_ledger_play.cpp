@@ -27,7 +27,7 @@ void settle(mpz_class& base, Fate fate, const mpz_class& before, const mpz_class
   }
 }
 
-/// bytes * ratio, as an integer: rounded down. (Of integers, a * r < b if and only if floor(a * r) < b.)
+/// bytes * ratio, as an integer, rounded down. (For integers, a * r < b if and only if floor(a * r) < b.)
 mpz_class times(const mpz_class& bytes, double ratio) {
   int exponent = 0;
   const auto mantissa = static_cast<std::uint64_t>(std::ldexp(std::frexp(ratio, &exponent), 53));
@@ -101,7 +101,7 @@ void Play::meet_another_drive() {
   interrupted_ = full_seen_ = lost_ = fell_ = usable_seen_ = false;
 }
 
-/// A drive that shows an absurd page is not promised to fall just before or just after it.
+/// There is no promise that a drive showing an absurd page does not fall just before or after it.
 bool Play::garble(WriteSample& sample, const Truth& truth) {
   const bool calm = truth.host_fate == Fate::none && truth.media_fate == Fate::none && calm_polls_ >= 2 &&
                     since_absurd_ >= 2 && !interrupted_ && !more_epochs_ && !ledger_.in_doubt() && !full(sample);
@@ -177,7 +177,7 @@ void Play::poll() {
   }
 }
 
-/// Brings the truth up to date with a usable sample.
+/// Updates the truth with a usable sample.
 void Play::live_through(const WriteSample& sample, const Truth& truth, Record& record) {
   if (usable_seen_) {
     const bool host_fell = sample.host_before->count < last_->host_after->count;
@@ -189,22 +189,22 @@ void Play::live_through(const WriteSample& sample, const Truth& truth, Record& r
     counts_.made_up += fallen_from_ && above(*fallen_from_) ? 1 : 0;
     fallen_from_ = host_fell || media_fell ? last_ : std::nullopt;
     if (record.after_fall) {
-      spared_.reset();  // what the habits of the counters are thought to be may differ by then
+      spared_.reset();  // the assumed habits of the counters may differ by then
       ++causes_;
       counts_.falls += fallen_from_ ? 1 : 0;
       more_epochs_ = more_epochs_.value_or(sure_epochs_);
       lost_ = lost_ || (interrupted_ && !host_fell && !media_fell);
     }
-    // A counter that fell twice may have shown one of them; one that falls from all ones is like an absurd page.
+    // A counter that fell twice may have shown one fall; one that falls from all ones is like an absurd page.
     const bool twice = host_fate_ == Fate::several || media_fate_ == Fate::several;
     const bool from_all_ones = full_seen_ && !host_fell && !media_fell;
     if (twice || from_all_ones || (!record.after_fall && (host_fate_ != Fate::none || media_fate_ != Fate::none))) {
-      ++counts_.hidden;  // beyond what counters can tell
+      ++counts_.hidden;  // beyond what counters can show
       stopped_ = true;
       return;
     }
     fell_ = fell_ || host_fell || media_fell;
-    // Different fates at a time, or one that can't be seen: the readings of the fall do not promise to hold it.
+    // Different fates at once, or one that cannot be seen: the bounds at the fall need not contain the truth.
     const bool different = host_fate_ != media_fate_ && host_fate_ != Fate::none && media_fate_ != Fate::none;
     lost_ = lost_ || different || (host_fate_ == Fate::restarted && !host_fell) ||
             (media_fate_ == Fate::restarted && !media_fell);
@@ -368,7 +368,7 @@ void Play::check_drift(const model::WriteAmplification& said, const WriteSample&
     drift_from_ = {here};
     const Record& before = records_[records_.size() > 1 ? records_.size() - 2 : 0];
     if (before.held && !before.absurd) {
-      drift_from_.push_back(before);  // where both were believed at once
+      drift_from_.push_back(before);  // when both were believed at once
     }
   }
   ++counts_.drifts;
@@ -384,7 +384,7 @@ void Play::check_drift(const model::WriteAmplification& said, const WriteSample&
   }
 }
 
-/// With as much of the history as chance leaves.
+/// With a random part of the history.
 void Play::restart_daemon() {
   const auto newest = ledger_.ledger().newest();
   if (!usable_seen_ || !newest) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does a ledger say nothing of a simulated drive that is not true?
-// Plays one drive against its ledger. The oracle is what the drive has written in truth, whatever its counters showed:
-// each ratio must contain that, no window may span a fall that some reading showed, or stand on an absurd page, and no
-// total may be moved by one. What is wrong is thrown as text: the tests catch it.
+// Does a ledger report only what is true of a simulated drive? Plays one drive against its ledger. The oracle is what
+// the drive has really written, whatever its counters showed: each ratio must contain it, no window may span a fall
+// that some reading showed or rest on an absurd page, and no absurd page may change a total. Errors are thrown as text:
+// the tests catch it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace ssdpulse::analysis {
 
-/// What was seen, so that a test can tell that it saw enough.
+/// Counts of what happened, so that a test can check that it was enough.
 struct PlayCounts {
   std::uint64_t samples = 0;
   std::map<std::string, std::uint64_t> ratios;
@@ -24,13 +24,13 @@ struct PlayCounts {
   std::uint64_t unverified = 0;    // lifetimes beyond what the ledger promises
   std::uint64_t after_falls = 0;   // lifetimes that are verified
   std::uint64_t after_absurd = 0;  // the same of drives that showed an absurd page
-  std::uint64_t falls = 0;         // that some reading showed
-  std::uint64_t made_up = 0;       // of those: the next reading was not below what had been
+  std::uint64_t falls = 0;         // shown by some reading
+  std::uint64_t made_up = 0;       // of those: the next reading was not below the earlier value
   std::uint64_t epochs = 0;
   std::uint64_t absurd = 0;          // pages
   std::uint64_t absurd_doubted = 0;  // of those: they cost the windows
   std::uint64_t unusable = 0;
-  std::uint64_t hidden = 0;  // plays ended by what no counter can show
+  std::uint64_t hidden = 0;  // plays ended by something that no counter can show
   std::uint64_t restarts = 0;
   std::uint64_t idle = 0;
   std::uint64_t drifts = 0;
@@ -53,10 +53,10 @@ class Play {
     mpz_class media;
     mpz_class life_host;
     mpz_class life_media;
-    mpz_class beyond_block;  // what the host's counter has and the block layer has not
+    mpz_class beyond_block;  // counted by the host's counter but not by the block layer
     bool absurd = false;
     bool held = false;
-    bool after_fall = false;  // no window may span it and the one before
+    bool after_fall = false;  // no window may span it and the record before
   };
 
   void poll();
@@ -78,17 +78,17 @@ class Play {
   PlayCounts& counts_;
   simulation::Drive drive_;
   CheckedLedger ledger_{drive_.poll_interval()};
-  std::optional<CheckedLedger> spared_;  // the same without the absurd pages, since the first
+  std::optional<CheckedLedger> spared_;  // the same without absurd pages, from the first one on
   std::vector<WriteSample> history_;
   std::vector<Record> records_;
   std::size_t newest_ = 0;                  // the record that is believed
   std::optional<WriteSample> last_;         // usable, and not absurd
-  std::optional<WriteSample> fallen_from_;  // by the last, as some reading showed
+  std::optional<WriteSample> fallen_from_;  // before the fall to `last_`, if some reading showed it
   simulation::Truth last_truth_;
   bool usable_seen_ = false;
   bool interrupted_ = false;
-  bool full_seen_ = false;  // by a counter at its end
-  bool lost_ = false;       // the lifetime is not promised any more
+  bool full_seen_ = false;  // a counter at its maximum
+  bool lost_ = false;       // the lifetime is no longer guaranteed
   bool fell_ = false;
   bool stopped_ = false;
   std::uint64_t calm_polls_ = 0;          // since something happened to a counter
@@ -99,16 +99,16 @@ class Play {
   mpz_class base_media_;
   std::uint64_t causes_ = 0;  // of epochs
   std::uint64_t sure_epochs_ = 0;
-  std::optional<std::uint64_t> more_epochs_;  // than so many there must be, as soon as there is no doubt
+  std::optional<std::uint64_t> more_epochs_;  // there must be more than this many, once there is no doubt
   double host_total_ = 0;
   double media_total_ = 0;
   double idle_total_ = 0;
   double idle_before_ = 0;
   std::uint64_t epochs_checked_ = 0;
   bool idle_since_checked_ = false;
-  bool single_step_ = true;  // since what is checked last, each poll was
+  bool single_step_ = true;  // no poll since the last check went unchecked
   mpz_class idle_from_;
-  std::vector<Record> drift_from_;  // one of these
+  std::vector<Record> drift_from_;  // the drift counts from one of these
 };
 
 }  // namespace ssdpulse::analysis

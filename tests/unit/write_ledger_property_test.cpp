@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do the ledger's bounds contain the truth, whatever a drive's counters do?
-// Random drives, each polled some times: a quarter of a million in CI, always the same; twenty million new ones in the
-// long tier, where SSDPULSE_TEST_SEED repeats a run; few under sanitizers. RapidCheck plays fewer, but can shorten what
-// fails.
+// Do the ledger's bounds contain the truth, whatever a drive's counters do? Random drives, each polled several times: a
+// quarter of a million in CI, always the same; twenty million new ones in the long tier, where SSDPULSE_TEST_SEED
+// repeats a run; few under sanitizers. RapidCheck plays fewer, but can shrink what fails.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A drive on paper: a test says how many bytes are written, the rig makes the samples that a poll would.
+// A drive on paper: a test decides how many bytes are written, the rig makes the samples that a poll would return.
 #pragma once
 
 #include <algorithm>

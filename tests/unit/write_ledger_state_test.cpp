@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does what a ledger knows outlive the daemon, the boot, and damage? And what is kept, and for how long?
+// Does a ledger's knowledge survive the daemon, the boot, and damage? And what is kept, and for how long?
 #include <gtest/gtest.h>
 
 #include <array>
@@ -38,7 +38,7 @@ TEST(WriteLedgerState, GoesOnAcrossRestartAndReboot) {
   ASSERT_EQ(before.epochs, 1U);
   ASSERT_GT(before.idle_media_written_bytes, 0);
 
-  // A new boot: its clock began long after, and the daemon was away for 10 minutes.
+  // A new boot: its clock began much later, and the daemon was away for 10 minutes.
   const auto old_now = drive.now;
   drive.pass(10min);
   const auto moved = 50s - drive.now;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the ledger say what it must, and nothing before it can? Drives on paper, whose numbers follow by mental
-// arithmetic; that bounds hold for all drives is shown by write_ledger_property_test.
+// Does the ledger report what it must, and nothing before it can? Drives on paper, with numbers for mental arithmetic;
+// write_ledger_property_test shows that bounds hold for all drives.
 #include "daemon/analysis/write_amplification/write_ledger.h"
 
 #include <gtest/gtest.h>
@@ -138,7 +138,7 @@ TEST(WriteLedger, AnUnknownUnitStillGivesRatios) {
   const auto ratio = find(ledger, "5m");
   ASSERT_TRUE(ratio);
   EXPECT_DOUBLE_EQ(ratio->ratio, 2.5);
-  // 1920 and 4800 counts, of which 2 are in doubt at either side
+  // 1920 and 4800 counts, 2 of which are in doubt on either side
   EXPECT_NEAR(ratio->lower, 4798.0 / 1922, 1e-12);
   EXPECT_NEAR(ratio->upper, 4802.0 / 1918, 1e-12);
   EXPECT_FALSE(ledger.amplification().host_written_bytes);
@@ -298,7 +298,7 @@ TEST(WriteLedger, DriftIsToldWithItsBounds) {
   EXPECT_EQ(said.host_written_drift_bytes, 5 * 512000.0 - 2'100'000);
   EXPECT_EQ(said.host_written_drift_lower_bytes, 4 * 512000.0 + 1 - 2'100'000);
   EXPECT_EQ(said.host_written_drift_upper_bytes, 6 * 512000.0 - 1 - 2'100'000);
-  *drive.block += kGiB;  // which the drive does not tell
+  *drive.block += kGiB;  // which the drive does not report
   drive.poll(ledger, 0, kMiB);
   EXPECT_LT(ledger.amplification().host_written_drift_upper_bytes, -1.0 * kGiB + 1e6);
   drive.block.reset();
@@ -324,7 +324,7 @@ TEST(WriteLedger, OnlyTheClockThatRunsOnMatters) {
     EXPECT_EQ(said[i].ratio, same[i].ratio);
     EXPECT_EQ(said[i].covered_seconds, same[i].covered_seconds);
   }
-  // A clock that goes back can only be another one: windows begin anew, totals do not.
+  // A clock that goes back can only be a different one: windows start again, totals do not.
   const double total = *ledger.amplification().host_written_bytes;
   drive.now = 5s;
   drive.poll(ledger, kMiB, 2 * kMiB);

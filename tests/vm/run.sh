@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Is the daemon right on other kernels, with NVMe underneath? Boots Debian's kernels in QEMU and runs scenarios in them.
+# Does the daemon work on other kernels, with NVMe drives? Boots Debian's kernels in QEMU and runs scenarios in them.
 set -euo pipefail
 shopt -s inherit_errexit
 vm_directory=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -83,7 +83,7 @@ mkdir -p "$results" "$images"
 exec 8>"$results/lock"
 flock --nonblock 8 || { echo "another run of the virtual machines is under way in $results" >&2; exit 1; }
 
-# again COMMAND...: archives are out of reach, or in the middle of an update, now and then.
+# again COMMAND...: retries, as archives are occasionally unreachable or in the middle of an update.
 again() {
   local pause
   for pause in 5 20 60; do

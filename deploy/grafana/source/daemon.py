@@ -5,10 +5,10 @@ from queries import HOST, RANGE, count_rate, increase, rate
 
 HOST_OF = "{{instance}}"
 ANY = ((None, GREEN), (1, RED))
-# The server stamps a scrape when it begins; values may be a little younger.
+# The server stamps a scrape when it begins; values may be slightly newer.
 AGE = (f"clamp_min(timestamp(ssdpulse_snapshot_timestamp_seconds{{{HOST}}}) - "
        f"ssdpulse_snapshot_timestamp_seconds{{{HOST}}}, 0)")
-# As SsdpulseAccountingDrift has it: what moves within an hour, and by more than a thousandth of the hour's I/Os.
+# As in SsdpulseAccountingDrift: what moves within an hour, and by more than a thousandth of the hour's I/Os.
 DRIFT, COUNTED = f"ssdpulse_accounting_drift_ios{{{HOST}}}", "job, instance, device, operation"
 MOVED = f"max by ({COUNTED}) (max_over_time({DRIFT}[1h]) - min_over_time({DRIFT}[1h]))"
 FEW = f'0.001 * 3600 * ({count_rate("ssdpulse_io_latency_seconds", COUNTED, HOST, "1h")})'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dashboard Device: how slow is this drive, why, and how is it worn? The drive's own pages are in drive.py."""
+"""Dashboard Device: how slow is this drive, why, and how worn is it? The drive's own pages are in drive.py."""
 import drive
 from house import GREEN, RED, YELLOW, Episode, choice, latency_heatmap, lines, listing, number, one_of, page, states
 from queries import CONTROLLER, DEVICE, HOST, RANGE, count_rate, increase, mean, quantile, rate, share, sum_rate
@@ -15,7 +15,7 @@ def of(operation):
 
 
 def active(metric, by):
-    """What is the case now; where the value is 0 there is no series."""
+    """The states that hold now; where the value is 0 there is no series."""
     return f"max by ({by}) ({metric}{{{DEVICE}}}) > 0"
 
 
@@ -186,7 +186,7 @@ WRITES = [
 
 BY_TENANT, BY_PATH = "{{tenant}}", "{{path}} {{access}}"
 READ_OR_WRITE = f'{DEVICE},operation=~"read|write"'
-MOST = 10  # tenants a panel shows
+MOST = 10  # tenants that a panel shows
 
 
 def tenants(what, where=READ_OR_WRITE, window=RANGE):
@@ -198,7 +198,7 @@ def most(expression):
 
 
 def per_io(of_what, by, where, window=RANGE):
-    """Mean device time of one I/O, of tenants or of paths."""
+    """Mean device time of one I/O, by tenant or by path."""
     return share((f"ssdpulse_{of_what}_device_seconds_total", f"ssdpulse_{of_what}_ios_total"), by, where, window)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Panels of what an NVMe drive says of itself: amplification, wear, temperature, placement, errors. Part of Device.
+"""What an NVMe drive reports about itself: amplification, wear, temperature, placement, errors. Part of Device.
 
-What a drive does not tell has no series: its panel stays empty.
+What a drive does not report has no series: its panel stays empty.
 """
 from house import ALARM, lines, listing, states
 from queries import CONTROLLER, DEVICE, HOST
@@ -22,7 +22,7 @@ def added(name, text, *labels):
 
 
 def gauge(name, text, *labels):
-    """A figure of the drive as it is; the legend shows the labels that tell its series apart."""
+    """A current value of the drive; the legend shows the labels that distinguish its series."""
     return f"ssdpulse_nvme_{name}{{{CONTROLLER}}}", legend(text, *labels)
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dashboard Fleet: which of all drives need a look, and what has changed?"""
+"""Dashboard Fleet: which of all drives need attention, and what has changed?"""
 from house import BLUE, GREEN, RED, YELLOW, choice, lines, listing, number, one_of, page, worst
 from queries import DEVICE, HOST, increase, of_drive, of_model, per_device, quantile, rate
 
 LATENCY = "ssdpulse_io_latency_seconds"
-# No latency is good or bad on every drive: red is what is slow for this one, see "Slow for" and "against before".
+# No latency is good or bad for every drive: red marks what is slow for this one, see "Slow for" and "against before".
 PLAIN = ((None, BLUE),)
 EACH = "job, instance, device"
 DRIVE = "job, instance, controller"
@@ -23,7 +23,7 @@ DRIVES = (("instance", "Host"), ("controller", "Drive"))
 
 
 def tail(operation):
-    """Of devices that had such I/O: the comparison drops those whose quantile is not a number."""
+    """Only devices that had such I/O: the comparison drops those whose quantile is not a number."""
     return of_model(f"""({quantile(0.99, LATENCY, EACH, f'{DEVICE},operation="{operation}"', "$__range")})\n>= 0""")
 
 
@@ -45,7 +45,7 @@ def top(count, expression):
 
 
 def against_before(expression):
-    """Now, as a multiple of the same so long ago. The windows end now and then."""
+    """The current value as a multiple of the earlier one: one window ends now, the other $compare ago."""
     return f"({expression})\n/\n(({expression.replace(']', '] offset $compare')}) > 0)"
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How does a dashboard of ours look? Panels, colours, variables and the page that places them; no metric is named here.
+"""What do our dashboards look like? Panels, colours, variables and the page that places them; no metric is named here.
 
-Every panel must have a title, a description, a unit and at least one query: the functions ask for them. Colours belong
-to a value of a label (the operation `read` is the same blue everywhere), never to a place in a legend.
+Every panel must have a title, a description, a unit and at least one query: the functions require them. Colours belong
+to a value of a label (the operation `read` is the same blue everywhere), never to a position in a legend.
 """
 from grafana_foundation_sdk.builders import (
     common,
@@ -22,7 +22,7 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 DATASOURCE = models.DataSourceRef(type_val="prometheus", uid="$datasource")
 GREEN, YELLOW, RED, GREY, BLUE = "#73BF69", "#FADE2A", "#F2495C", "#8E8E8E", "#5794F2"
 
-# Label -> value -> colour. What a discard does is red wherever it shows, what a flush does is purple.
+# Label -> value -> colour. What a discard does is red wherever it appears, what a flush does is purple.
 COLOURS = {
     "operation": {
         "read": BLUE, "write": "#FF9830", "flush": "#B877D9", "discard": RED, "write_zeroes": GREY,
@@ -73,7 +73,7 @@ def coloured(panel, label):
 
 
 def thresholds(steps):
-    """steps: (from which value, colour), the first from None."""
+    """steps: (lower bound, colour); the first bound is None."""
     return dashboard.ThresholdsConfig().mode(models.ThresholdsMode.ABSOLUTE).steps(
         [models.Threshold(value=value, color=colour) for value, colour in steps]
     )
@@ -98,7 +98,7 @@ def dressed(panel, title, about, unit, span, height):
 
 
 def empty(panel, nothing):
-    """What stands there instead of "No data", where that is no news, or good news."""
+    """The text shown instead of "No data", where no data is nothing special, or good news."""
     return panel.no_value(nothing) if nothing else panel
 
 
@@ -106,10 +106,10 @@ def lines(title, about, unit, queries, colour=None, span=8, height=7, stack=None
           maximum=None, minimum=0, nothing=None):
     """Values over time. stack: "normal" or "percent"; log: base of a logarithmic scale, for values of all magnitudes.
 
-    bars: how much something grew, asked with $__interval; a bar is never shorter than some scrapes.
+    bars: how much something grew, queried with $__interval; a bar always covers several scrapes.
     """
     panel = targets(dressed(timeseries.Panel(), title, about, unit, span, height), queries)
-    # A value that stands alone is seen as a point; an area has none.
+    # An isolated value is drawn as a point; an area has none.
     points = common_models.VisibilityMode.NEVER if stack else common_models.VisibilityMode.AUTO
     panel.interval("1m" if bars else "15s").line_width(1).show_points(points)
     panel.fill_opacity(60 if bars else 30 if stack else 8)
@@ -125,7 +125,7 @@ def lines(title, about, unit, queries, colour=None, span=8, height=7, stack=None
     if maximum is not None:
         panel.max(maximum)
     elif unit == "percentunit":
-        panel.axis_soft_max(0.01)  # what is always 0 would get an axis up to 10000 %
+        panel.axis_soft_max(0.01)  # a series that is always 0 would get an axis up to 10000 %
     panel.legend(common.VizLegendOptions().display_mode(common_models.LegendDisplayMode.LIST)
                  .placement(common_models.LegendPlacement.BOTTOM).show_legend(True).calcs([]))
     panel.tooltip(common.VizTooltipOptions().mode(common_models.TooltipDisplayMode.MULTI)
@@ -135,7 +135,7 @@ def lines(title, about, unit, queries, colour=None, span=8, height=7, stack=None
 
 def number(title, about, unit, query, steps=((None, BLUE),), span=4, texts=None, nothing="-", names=False,
            decimals=None):
-    """One value of now; what is not known is grey. names: shows the names of the series that are there."""
+    """One current value; unknown is grey. names: shows the names of the series that exist."""
     panel = targets(dressed(stat.Panel(), title, about, unit, span, 4), query, instant=True)
     panel.reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]).fields("").values(False))
     panel.graph_mode(common_models.BigValueGraphMode.NONE).no_value(nothing)
@@ -155,7 +155,7 @@ def number(title, about, unit, query, steps=((None, BLUE),), span=4, texts=None,
 
 
 def worst(title, about, unit, expression, steps, columns, span=6, height=8, links=None, reverse=False, nothing=None):
-    """The worst of many, as bars, the worst first. columns: (label, heading) of what the series are told apart by."""
+    """The worst of many, as bars, worst first. columns: (label, heading) of the labels that distinguish the series."""
     panel = listing(title, about, [("Value", unit, expression, steps)], order=[name for name, _ in columns],
                     rename=dict(columns), span=span, height=height, links=links, nothing=nothing)
     cell = {"type": "gauge", "mode": "basic", "valueDisplayMode": "color"}
@@ -183,7 +183,7 @@ def latency_heatmap(title, about, query, classic=False, span=12, height=8):
 
 
 def states(title, about, queries, colour=None, texts=None, span=12, height=6, nothing=None):
-    """What was the case when: one bar a series, in the colour of its name or of the texts of its values."""
+    """Which state held when: one bar per series, in the colour of its name or of the texts of its values."""
     panel = targets(dressed(statetimeline.Panel(), title, about, "short", span, height), queries)
     panel.interval("15s").show_value(common_models.VisibilityMode.NEVER).merge_values(True).row_height(0.8)
     panel.legend(common.VizLegendOptions().show_legend(False)
@@ -201,7 +201,7 @@ def listing(title, about, columns, order=(), hide=(), rename=None, sort=None, sp
             query_format=PromQueryFormat.TABLE)
     names = {"Time": None, "__name__": None, **dict.fromkeys(hide)}
     renamed = {"instance": "Host", "device": "Device", "controller": "Drive", "job": "Job", **(rename or {})}
-    # Links of a row need its job; who looks at it does not.
+    # The links of a row need its job; the reader does not.
     panel.override_by_name("Job", [models.DynamicConfigValue("custom.hidden", True)])
     for index, (heading, unit, _, steps) in enumerate(columns):
         value = "Value" if len(columns) == 1 else f"Value #{chr(ord('A') + index)}"
@@ -246,7 +246,7 @@ class Episode(models.AnnotationQuery):
 
 
 def choice(name, label, query, several=True, hidden=False, all_value=None):
-    """A variable whose values Prometheus knows."""
+    """A variable whose values come from Prometheus."""
     variable = dashboard.QueryVariable(name).id(name).label(label).datasource(DATASOURCE)
     variable.query({"query": query, "refId": name}).multi(several).include_all(several)
     variable.refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED).sort(models.VariableSort.ALPHABETICAL_ASC)
@@ -267,7 +267,7 @@ def one_of(name, label, values, default):
 def page(title, uid, about, variables, rows, episodes=(), marked=(), time_from="now-3h", refresh="30s"):
     """The whole dashboard. rows: (title, panels) open, (title, panels, "folded") closed until clicked.
 
-    Episodes are shown in the rows that `marked` names: what a drive tells twice a minute would only be hidden by them.
+    Episodes are shown in the rows that `marked` names: they would only hide what a drive reports twice a minute.
     """
     board = dashboard.Dashboard(title).uid(uid).description(about).tags(["ssdpulse"]).timezone("browser")
     board.time(time_from, "now").refresh(refresh).tooltip(models.DashboardCursorSync.CROSSHAIR).editable()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dashboard Fleet overview: how is a fleet of any size? It reads only what deploy/prometheus/rules/fleet.yml records."""
+"""Dashboard Fleet overview: how is a fleet, of any size? Reads only what deploy/prometheus/rules/fleet.yml records."""
 from house import GREEN, RED, YELLOW, choice, lines, listing, number, page, worst
 
 JOB = 'job=~"$job"'

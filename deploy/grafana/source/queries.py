@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How is ssdpulse asked? PromQL for histograms of both kinds, rates, and the joins from a drive to its devices.
+"""How is ssdpulse queried? PromQL for histograms of both kinds, rates, and the joins from a drive to its devices.
 
-A server that takes native histograms has no `_bucket` series and one that does not has no others, so each question is
-asked in both ways; `or` takes the side that has an answer.
+A server that ingests native histograms has no `_bucket` series, and one that does not has only those, so each query is
+written both ways; `or` takes the side that has an answer.
 """
 RANGE = "$__rate_interval"
 HOST = 'job=~"$job",instance=~"$instance"'
@@ -43,13 +43,13 @@ def mean(metric, by, where=DEVICE, window=RANGE):
 
 
 def share(metric, by, where=DEVICE, window=RANGE):
-    """One family's rate against another's: numerator and denominator are summed apart."""
+    """One family's rate relative to another's: numerator and denominator are summed separately."""
     part, whole = metric
     return f"{rate(part, by, where, window)}\n/\n({rate(whole, by, where, window)} > 0)"
 
 
 def of_model(expression):
-    """Only devices of the chosen models: identity is on the info metric alone."""
+    """Only devices of the chosen models: only the info metric carries the identity."""
     return f'({expression})\nand on (job, instance, device)\nssdpulse_device_info{{{DEVICE},model=~"$model"}}'
 
 
@@ -59,7 +59,7 @@ def of_drive(expression):
 
 
 def per_device(expression):
-    """What is known of a drive, as of each of its namespaces. The expression has job, instance and controller alone."""
+    """A drive's value, repeated for each of its namespaces. The expression has only job, instance and controller."""
     return (
         f"sum by (job, instance, device) (ssdpulse_nvme_namespace_info{{{DEVICE}}} * on (job, instance, controller) "
         f"group_left () ({expression}))"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ssdpulse_attribution_probe MODE CGROUPS DISK...: measures these disks (full or completion-only, with room for so many
-// cgroups) and answers each line of its input with one of JSON. "look" takes a sample; "gone ID..." says which cgroups
-// are gone.
+// ssdpulse_attribution_probe MODE CGROUPS DISK...: measures these disks (MODE is full or completion-only, with room for
+// CGROUPS cgroups) and answers each input line with one line of JSON. "look" takes a sample; "gone ID..." reports which
+// cgroups are gone.
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
@@ -42,7 +42,7 @@ void print_paths(const model::DeviceAttribution& attribution) {
   std::cout << '}';
 }
 
-/// What the device itself has counted: I/Os that were timed (completion-only: all that ended), strays, bytes.
+/// The device's own counts: I/Os that were timed (completion-only: all that ended), strays, bytes.
 void print_own(const model::DeviceSample& sample, bool completion_only) {
   const char* comma = "{";
   for (const model::Operation operation :
@@ -82,7 +82,7 @@ void print(const model::DeviceSample& sample, bool completion_only) {
   std::cout << "}}";
 }
 
-/// Runs of each program that the kernel skipped, as far as it counts them: an I/O whose end was skipped is missing.
+/// Skipped runs of each program, as far as the kernel counts them: an I/O whose end was skipped is missing.
 void print_skipped(const std::vector<model::ProgramStats>& programs) {
   std::cout << "\"skipped\":{";
   const char* comma = "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* What does the bucket index give when the kernel itself runs it? The product's header in a program of the tests. */
+/* What does the bucket index come to when the kernel itself computes it? The product's header in a test program. */
 /* The types come first. */
 /* clang-format off */
 #include "bpf/kernel/types.bpf.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads latencies in nanoseconds, one a line, and prints the histogram word that the kernel computes for each.
+// Reads latencies in nanoseconds, one per line, and prints the histogram word that the kernel computes for each.
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 

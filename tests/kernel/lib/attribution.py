@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the block source alone says by cgroup and path (ssdpulse_attribution_probe), and whether its sums agree."""
+"""What does the block source alone report by cgroup and path (ssdpulse_attribution_probe), and do its sums agree?"""
 import json
 import subprocess
 import threading
@@ -27,7 +27,7 @@ class Look:
         return [sum(totals[operation][word] for totals in table.values()) for word in range(3)]
 
     def disagreement(self):
-        """Operations whose I/Os or bytes are not the same by owner, by path and by the device itself."""
+        """Operations whose I/Os or bytes differ between the sums by owner, by path and the device's own counts."""
         wrong = []
         for operation in OPERATIONS:
             timed, strays, size = self.own[operation]
@@ -59,7 +59,7 @@ class Probe:
 
     @contextmanager
     def watched(self, disk, seconds=0.01):
-        """Looks all the while; hands back a list of what disagreed, and of how many looks there were."""
+        """Takes samples the whole time; yields a list of disagreements, and a list with one entry per sample."""
         end, found, looks = threading.Event(), [], []
 
         def watch():

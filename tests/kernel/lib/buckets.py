@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In which native bucket does a latency or a size belong, and can a histogram have come from these measurements?
+"""In which native bucket does a latency or a size belong, and can a histogram have come from given measurements?
 
 Latencies: schema 3. Native index i holds (2^((i-1)/8), 2^(i/8)] seconds, so v nanoseconds belong to the smallest i with
-v^8 <= 10^72 * 2^i. Everything is decided in integers of any length; no float takes part.
+v^8 <= 10^72 * 2^i. Everything is decided in integers of unlimited size; no floating point is involved.
 """
 from bisect import bisect_left
 from collections import Counter
 from itertools import accumulate
 
 ZERO = "zero"  # key of the zero bucket
-UNDER, OVER = -160, 49  # what lies beyond the kernel's range is counted in the bucket next to it
+UNDER, OVER = -160, 49  # values beyond the kernel's range are counted in the nearest of these buckets
 POWER = 10**72
 
 
@@ -21,7 +21,7 @@ def fits(nanoseconds, index):
 
 
 def upper_bound(index):
-    """The largest whole number of nanoseconds in bucket `index`, found by bisection on fits()."""
+    """The largest whole number of nanoseconds in bucket `index`, found by bisection with fits()."""
     low, high = 0, 10**12
     while low < high:
         middle = (low + high + 1) // 2
@@ -50,16 +50,16 @@ def size_bucket(size):
 
 
 def position(bucket):
-    """Buckets in ascending order as whole numbers: ZERO lies below UNDER."""
+    """Buckets in ascending order as whole numbers: ZERO comes just before UNDER."""
     return UNDER - 1 if bucket == ZERO else bucket
 
 
 def impossible(counts, certain, possible):
-    """Why can `counts` (bucket -> samples) not have come from these measurements? None where it can.
+    """Why can `counts` (bucket -> samples) not have come from these measurements? None if they can.
 
-    `certain` and `possible` are Counters of (lowest position, highest position) of measurements that are in the
-    histogram for sure, and of those that may be. Exact (Hall's theorem for intervals): every run of buckets holds at
-    least the certain measurements that fit nowhere else, and at most all those that touch it.
+    `certain` and `possible` are Counters of (lowest position, highest position): measurements that are certainly in the
+    histogram, and those that may be. Exact (Hall's theorem for intervals): every run of buckets holds at least the
+    certain measurements that fit nowhere else, and at most all those that overlap it.
     """
     histogram = Counter()
     for bucket, count in counts.items():
@@ -89,7 +89,7 @@ def impossible(counts, certain, possible):
 
 
 def _starts_by_end(measurements, first, width):
-    """table[b][a]: how many measurements end at position b and begin at or behind a."""
+    """table[b][a]: how many measurements end at position b and begin at or after a."""
     table = [[0] * (width + 1) for _ in range(width)]
     for (low, high), count in measurements.items():
         table[high - first][low - first] += count

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cgroups that the block layer charges, on either hierarchy: made here, and always taken away again."""
+"""Cgroups that the block layer charges, on either hierarchy: created here, and always removed again."""
 import os
 import shlex
 import time
@@ -17,7 +17,7 @@ class Cgroup:
         self.parent = path.parent.stat().st_ino
 
     def command(self, command):
-        """The same command, run by a member."""
+        """The same command, run by a member of the cgroup."""
         return ["sh", "-c", f'echo $$ > {shlex.quote(str(self.path))}/cgroup.procs && exec "$@"', "sh", *map(str, command)]
 
     def remove(self):
@@ -27,7 +27,7 @@ class Cgroup:
                 return
             except FileNotFoundError:
                 return
-            except OSError:  # a member is just ending
+            except OSError:  # a member is just exiting
                 time.sleep(0.02)
         raise RuntimeError(f"{self.path} cannot be removed")
 
@@ -61,7 +61,7 @@ def cgroups(*names):
 
 @contextmanager
 def named(*paths):
-    """Cgroups of these paths from the root. Those above them, which others may use, stay where they are not empty."""
+    """Cgroups with these paths from the root. Their parents, which others may use, are left in place if not empty."""
     root = _root()
     made = []
     try:

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does what the daemon exported agree with the trace, and with itself?"""
+"""Does what the daemon exported agree with the trace, and is it consistent in itself?"""
 from collections import Counter
 
 from lib import buckets, trace
 
-RESIDUE = {"clock", "unstamped"}  # not losses of an I/O: it is counted all the same
-MOST_UNSEEN = 0.2  # of the I/Os: beyond that a comparison says little
+RESIDUE = {"clock", "unstamped"}  # no I/O is lost here: it is still counted
+MOST_UNSEEN = 0.2  # of the I/Os: beyond that, a comparison proves little
 DEVICE, QUEUE = "ssdpulse_io_device_latency_seconds", "ssdpulse_io_queue_latency_seconds"
 TOTAL, SIZE = "ssdpulse_io_latency_seconds", "ssdpulse_io_size_bytes"
 
 
 def lost_events(difference, disk):
-    """{cause: events} that the daemon says it missed, of this disk and of no disk in particular."""
+    """{cause: events} that the daemon reports as missed, for this disk and for no disk in particular."""
     name, lost = "ssdpulse_lost_events_total", Counter()
     for labels in difference.after.series(name):
         named = dict(labels)
@@ -22,15 +22,15 @@ def lost_events(difference, disk):
 
 
 def losses(check, seen, disk):
-    """The daemon says of each event that nobody saw what follows from the rest."""
+    """For each unseen event, the daemon reports what can be concluded from the other events."""
     traced, lost = seen.trace(disk), lost_events(seen.difference, disk)
-    # An end that was missed is in flight until it is known to be missing. Which of the two is the daemon's to find out.
+    # A missed end counts as in flight until it is known to be missing. When that happens is up to the daemon.
     flying, left = in_flight(seen.difference.after, disk), len(traced.left_in_flight)
     check.that(0 <= flying <= left, f"{disk.name}: {flying} in flight at rest, {left} ends that nothing tells of")
     check.equal(lost.pop("completion_missed", 0) + flying, sum(traced.missed.values()) + left,
                 f"{disk.name}: completions missed, and I/Os in flight at rest")
     check.equal(lost.pop("stray", 0), len(traced.strays), f"{disk.name}: strays")
-    # Of the host, not of this disk: a test beside this one brings new disks. What this disk lacks shows in its counts.
+    # Per host, not per disk: a test running at the same time adds disks. Losses of this disk show in its counts.
     lost.pop("device_pending", None)
     check.equal(dict(lost), {}, f"{disk.name}: other losses")
 
@@ -40,7 +40,7 @@ def in_flight(scrape, disk):
 
 
 def drift(check, seen, disk):
-    """What the daemon says that it lacks, or has too much, of diskstats."""
+    """How far the daemon reports its counts to be below or above diskstats."""
     left = seen.trace(disk).left_in_flight
     if left and in_flight(seen.difference.after, disk):
         check.figure(f"{disk.name}: not compared with diskstats, as {len(left)} ends were not seen")
@@ -52,7 +52,7 @@ def drift(check, seen, disk):
 
 
 def submitted(check, seen, disk, group, ios, size):
-    """What the load says itself is what diskstats say. Of that, most must have been seen by somebody."""
+    """Diskstats count exactly what the load reports. Most of it must have been seen by somebody."""
     check.equal(seen.kernel[disk.name][group], ios, f"{disk.name} {group}: I/Os of the load, by diskstats")
     check.equal(seen.kernel_bytes[disk.name][group], size, f"{disk.name} {group}: bytes of the load, by diskstats")
     unseen = seen.unseen(disk, group)
@@ -65,7 +65,7 @@ def device_histogram_count(difference, disk, operation):
 
 
 def at_rest(check, scrape, disk):
-    """Nothing is in flight, and the kernel agrees on the counts where it was asked already."""
+    """Nothing is in flight, and the counts agree with the kernel's where they have been compared."""
     flying = {dict(labels)["operation"]: v
               for labels, v in scrape.series("ssdpulse_io_in_flight", device=disk.name).items()}
     check.that(flying and not any(flying.values()), f"{disk.name} at rest has nothing in flight: {flying}")
@@ -75,7 +75,7 @@ def at_rest(check, scrape, disk):
 
 
 def _histogram(check, what, histogram, certain, possible=Counter()):
-    """One exported histogram against what the trace allows; also its classic buckets against its native ones."""
+    """Compares one exported histogram with what the trace allows, and its classic buckets with its native ones."""
     total = sum(certain.values()) + sum(possible.values())
     unsure = sum(n for (low, high), n in certain.items() if low != high)
     why = buckets.impossible(histogram.native, certain, possible)
@@ -102,12 +102,12 @@ def _at_or_below(bucket, bound, schema):
 def _sum(check, what, histogram, intervals):
     low, high = sum(max(0, i[0]) for i in intervals), sum(max(0, i[1]) for i in intervals)
     have = round(histogram.sum * 1e9)
-    rounding = max(1, have >> 50)  # the exposition's doubles
+    rounding = max(1, have >> 50)  # the exposition format has doubles
     check.that(low - rounding <= have <= high + rounding, f"{what}: sum {have} ns lies in {low}..{high} ns")
 
 
 def latencies(check, difference, disk, ios, operation, name, measure):
-    """`ios`: of the operation, each with what `measure` asks for."""
+    """`ios`: those of the operation; `measure` gives the latency of each."""
     histogram = difference.histogram(name, device=disk.name, operation=operation)
     what = f"{disk.name} {operation} {name}"
     intervals = [measure(io) for io in ios]
@@ -161,7 +161,7 @@ def counts(check, seen, disk):
 
 
 def everything(check, seen, disk, slack=2000):
-    """The counts, and all three histograms."""
+    """The counts, and all three latency histograms."""
     difference, traced = seen.difference, seen.trace(disk)
     counts(check, seen, disk)
     check.figure(f"brackets up to {traced.widest} ns wide, {traced.no_before} without a lower edge")
@@ -177,9 +177,9 @@ def operations(seen, disk):
 
 
 def exported_operations(difference, disk):
-    """Operations of which the daemon counted any I/O: one that the trace never saw must not be among them.
+    """Operations for which the daemon counted any I/O: none that the trace never saw may be among them.
 
-    Commits are made of the others."""
+    Commits are made up of the others."""
     seen = {dict(labels)["operation"] for (_, labels) in difference.after.histograms
             if ("device", disk.name) in labels and "operation" in dict(labels)} - {"commit"}
     return {operation for operation in seen if difference.histogram(TOTAL, device=disk.name, operation=operation).count}
@@ -194,7 +194,7 @@ def errors(check, difference, disk, traced, operation):
 
 
 def fio_is_slower(check, job, traced, operation):
-    """fio sees each I/O begin no later and end no earlier than the kernel's stamps. Whatever nobody saw may have taken
+    """fio sees each I/O begin no later and end no earlier than the kernel's timestamps do. Unseen I/Os may have taken
     no time at all."""
     totals = sorted(trace.middle(trace.total_time(io)) for io in traced.of(operation))
     totals = [0] * (job[operation]["total_ios"] - len(totals)) + totals

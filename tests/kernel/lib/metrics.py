@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What does /metrics say? Fetches, decodes both formats by hand, and differences two scrapes.
+"""What does /metrics report? Fetches it, decodes both formats by hand, and computes the difference of two scrapes.
 
-The protobuf decoder knows the published field numbers of io.prometheus.client and nothing of the exporter.
+The protobuf decoder knows the published field numbers of io.prometheus.client and nothing about the exporter.
 """
 import struct
 import urllib.request
@@ -66,7 +66,7 @@ def _zigzag(value):
 
 
 def _packed(values):
-    """A repeated sint: one field per value, or all packed into one."""
+    """A repeated sint: one field per value, or all values packed into one field."""
     for value in values:
         if isinstance(value, int):
             yield _zigzag(value)
@@ -114,7 +114,7 @@ def _histogram(data):
 
 
 class Scrape:
-    """values and histograms, each {(name, frozenset of (label, value))}."""
+    """Values and histograms, each {(name, frozenset of (label, value)): ...}."""
 
     def __init__(self):
         self.values, self.histograms = {}, {}
@@ -145,7 +145,7 @@ class Scrape:
                 self.values[name, frozenset(labels)] = value
 
     def value(self, name, **labels):
-        """The sum over every series that carries these labels; None where there is none."""
+        """The sum over all series that carry these labels; None if there are none."""
         found = [v for (n, have), v in self.values.items() if n == name and labels.items() <= set(have)]
         return sum(found) if found else None
 
@@ -153,7 +153,7 @@ class Scrape:
         return {have: v for (n, have), v in self.values.items() if n == name and labels.items() <= set(have)}
 
     def histogram(self, name, **labels):
-        """The one histogram with exactly these labels; an empty one where it is absent."""
+        """The one histogram with exactly these labels; an empty one if there is none."""
         return self.histograms.get((name, frozenset(labels.items())), Histogram())
 
     def histogram_names(self, **labels):
@@ -161,7 +161,7 @@ class Scrape:
 
 
 class Difference:
-    """What happened between two scrapes. A series that was absent before began at 0."""
+    """What happened between two scrapes. A series that was absent before counts from 0."""
 
     def __init__(self, before, after):
         self.before, self.after = before, after

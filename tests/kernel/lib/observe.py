@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a load under the daemon and the tracer at once; hands back what both saw, and what the kernel itself counted.
+"""Runs a load under the daemon and the tracer at once; returns what both saw, and what the kernel itself counted.
 
 On a busy virtual machine the kernel sometimes runs no program at all for an event (see README.md). The daemon and the
-tracer then miss the same events, so the daemon must still say exactly what follows from the trace. Diskstats, which
-know of no tracepoint, say how much nobody saw: that is what the load did beyond the trace.
+tracer then miss the same events, so the daemon must still report exactly what follows from the trace. Diskstats, which
+do not depend on tracepoints, show how much nobody saw: it is what the load did beyond the trace.
 """
 from collections import Counter
 from contextlib import ExitStack
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from lib import metrics, rig, trace
 
-COMPARISON_TICKS = 4  # the daemon looks at diskstats at every fourth tick
+COMPARISON_TICKS = 4  # the daemon reads diskstats at every fourth tick
 WRITES = ("write", "write_zeroes", "secure_erase", "zone")
 
 
@@ -22,13 +22,13 @@ class Observation:
     traces: dict  # disk name -> trace.Trace
     kernel: dict  # disk name -> what its stat() grew by
     kernel_bytes: dict  # disk name -> what its stat_bytes() grew by
-    drift: bool  # whether the daemon compared itself with diskstats before and after
+    drift: bool  # whether the daemon compared its counts with diskstats before and after
 
     def trace(self, disk):
         return self.traces[disk.name]
 
     def ended_beyond(self, disk, left=()):
-        """Requests that ended by diskstats less those by the trace, by group: an I/O of which nobody saw anything."""
+        """By group, requests that ended by diskstats, less those in the trace: I/Os of which nobody saw anything."""
         traced = ended_by_group(self.traces[disk.name], left)
         return {group: ios - traced[group] for group, ios in self.kernel[disk.name].items()}
 
@@ -37,9 +37,9 @@ class Observation:
         return self.kernel_bytes[disk.name][group] - by_group(self.traces[disk.name].bytes)[group]
 
     def unseen(self, disk, group):
-        """At most so many I/Os of the group lack something that the trace could have had."""
+        """An upper bound on the I/Os of the group that lack something that the trace could have had."""
         traced = self.traces[disk.name]
-        # A stage of a flush sequence that nobody saw end is counted twice, and may hide another one.
+        # A stage of a flush sequence whose end nobody saw is counted twice, and may hide another one.
         times = 2 if group == "write" and traced.data_stages else 1
         return max(0, self.ended_beyond(disk)[group]) + times * by_group(traced.unseen())[group]
 
@@ -49,21 +49,21 @@ def growth(now, before):
 
 
 def by_group(count):
-    """As diskstats group operations. Flushes have no bytes there."""
+    """Groups operations as diskstats do. Diskstats count no bytes for flushes."""
     return Counter({"read": count["read"], "write": sum(count[op] for op in WRITES), "discard": count["discard"],
                     "flush": count["flush"]})
 
 
 def ended_by_group(traced, left=()):
-    """Of a flush sequence, the kernel counts the parent and not its data stage."""
+    """Of a flush sequence, the kernel counts the parent, not its data stage."""
     ended = by_group(traced.ended(left))
     ended["write"] -= traced.data_stages
     return ended
 
 
 def observe(check, state, disks, load, mode="full", drift=False):
-    """With `drift`, the daemon compares itself with diskstats before the load, and again behind it."""
-    names = [disk.name for disk in disks]  # what other tests do beside costs this daemon nothing
+    """With `drift`, the daemon compares its counts with diskstats before the load and again after it."""
+    names = [disk.name for disk in disks]  # so that tests running at the same time do not cost this daemon anything
     with ExitStack() as stack:
         tracer = stack.enter_context(rig.tracer(state, disks))
         daemon = stack.enter_context(rig.daemon(state, disks, mode, include=names))
@@ -83,7 +83,7 @@ def observe(check, state, disks, load, mode="full", drift=False):
 
 
 def _compared(daemon, disks):
-    """A scrape behind the daemon's first comparison with diskstats, from which drift counts."""
+    """A scrape after the daemon's first comparison with diskstats, from which drift is counted."""
     for _ in range(10):
         scrape = daemon.scrape()
         if all(scrape.series("ssdpulse_accounting_drift_ios", device=disk.name) for disk in disks):

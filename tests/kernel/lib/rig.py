@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Disks, loads, the daemon and the tracer of one test: made here, and always taken away again.
+"""The disks, loads, daemon and tracer of one test: created here, and always removed again.
 
-Every maker is a context manager; `with` order is tear-down order. The runner's contract (environment) is in README.md.
+Everything is a context manager; `with` order is teardown order. README.md has the runner's contract (environment).
 """
 import json
 import os
@@ -39,7 +39,7 @@ def run(*command, check=True):
 
 @contextmanager
 def state_directory():
-    """The runner's per-test directory, or one of our own when started by hand."""
+    """The runner's per-test directory, or our own if the test was started by hand."""
     given = os.environ.get("SSDPULSE_TEST_STATE")
     path = Path(tempfile.mkdtemp(prefix="ssdpulse-", dir=given))
     try:
@@ -84,7 +84,7 @@ class Disk:
         return {"read": numbers[0], "write": numbers[4], "discard": numbers[11], "flush": numbers[15]}
 
     def stat_bytes(self):
-        """As stat(): {operation: bytes that ended}; it counts none for flushes."""
+        """Like stat(): {operation: bytes that ended}; none are counted for flushes."""
         numbers = self._stat()
         return {"read": numbers[2] * 512, "write": numbers[6] * 512, "discard": numbers[13] * 512}
 
@@ -94,9 +94,9 @@ class Disk:
 
 @contextmanager
 def loop_disk(file, size=None, direct=False):
-    """A loop device that never merges, so that a bio is a request. With `size`, the file is made.
+    """A loop device that never merges, so that each bio is one request. With `size`, the file is created.
 
-    The kernel keeps a detached device's settings for whoever takes it next: they are set here, not assumed.
+    The kernel keeps a detached device's settings for its next user: so they are set here, not assumed.
     """
     if size is not None:
         run("truncate", "-s", size, file)
@@ -108,7 +108,7 @@ def loop_disk(file, size=None, direct=False):
         disk.set_queue("nomerges", 2)
         disk.set_queue("scheduler", "none")
         disk.set_queue("iostats", 1)
-        disk.set_queue("read_ahead_kb", 128)  # the kernel's default: a loop device keeps what an earlier test has set
+        disk.set_queue("read_ahead_kb", 128)  # the kernel's default: a loop device keeps what an earlier test set
         yield disk
     finally:
         for _ in range(50):
@@ -119,7 +119,7 @@ def loop_disk(file, size=None, direct=False):
 
 @contextmanager
 def partitions(disk, ranges):
-    """(first sector, sectors) of each, from 1 on. The kernel is told of them: it need not know any format of tables."""
+    """(first sector, sectors) of each, numbered from 1. The kernel gets them directly: no partition table is needed."""
     try:
         for number, (first, length) in enumerate(ranges, 1):
             run("addpart", disk.path, number, first, length)
@@ -131,7 +131,7 @@ def partitions(disk, ranges):
 
 @contextmanager
 def ram_disks(state, count=1, size="1G", filled=True):
-    """Loop devices over tmpfs, their memory allocated, so that a first write costs what a later one does."""
+    """Loop devices over tmpfs, with their memory allocated, so that a first write costs the same as a later one."""
     with ExitStack() as stack:
         memory = stack.enter_context(tmpfs(state, "90%"))
         files = [memory / f"disk{i}" for i in range(count)]
@@ -143,12 +143,12 @@ def ram_disks(state, count=1, size="1G", filled=True):
 
 @contextmanager
 def fuse_disk(state, size, filters, *options):
-    """A loop device over nbdkit's memory disk behind a FUSE mount: slow or failing, as its filters say."""
+    """A loop device over nbdkit's memory disk behind a FUSE mount: slow or failing, depending on the filters."""
     mount = Path(tempfile.mkdtemp(prefix="fuse-", dir=state))
     file = mount / "disk"
     process = subprocess.Popen(["nbdfuse", file, "[", "nbdkit", "--exit-with-parent",
                                 *(f"--filter={name}" for name in filters), "memory", size, *options, "]"],
-                               stderr=subprocess.DEVNULL)  # it tells of every error that it was asked to make
+                               stderr=subprocess.DEVNULL)  # it reports every error that it was asked to cause
     try:
         for _ in range(100):
             if file.exists():
@@ -166,7 +166,7 @@ def fuse_disk(state, size, filters, *options):
 
 
 def fio_command(disk, seed, jobs, **options):
-    """One fio with a job for each dictionary of `jobs`, on top of `options`; an option of None stands alone."""
+    """One fio command with a job for each dictionary in `jobs`, on top of `options`; an option of None has no value."""
     common = {"filename": disk.path, "direct": 1, "randrepeat": 0, "randseed": seed, "norandommap": None,
               "lat_percentiles": 1, **options}
     command = ["fio", "--output-format=json"]
@@ -195,7 +195,7 @@ def fio_jobs(disk, seed, jobs, **options):
 
 
 def fio(disk, seed, may_fail=False, **options):
-    """One job; its report."""
+    """Runs one job; returns its report."""
     return Load(fio_command(disk, seed, [{}], group_reporting=None, **options), may_fail).jobs()[0]
 
 
@@ -207,18 +207,18 @@ class Daemon:
         return metrics.scrape(self.port)
 
     def at_rest(self, settle=SETTLE_SECONDS):
-        """A scrape that has seen everything which ended before the call."""
+        """A scrape that covers everything that ended before the call."""
         time.sleep(settle)
         return self.scrape()
 
     def after_ticks(self, ticks=1):
-        """A scrape behind so many of the daemon's ticks that began after the call."""
+        """A scrape after this many daemon ticks that began after the call."""
         called, seen = time.time(), set()
         deadline = time.monotonic() + 30 + 10 * ticks
         while time.monotonic() < deadline:
             scrape = self.scrape()
             seen.add(scrape.value("ssdpulse_snapshot_timestamp_seconds"))
-            # The first one behind the call may have begun before it.
+            # The first tick seen after the call may have begun before it.
             if sum(at > called for at in seen) > ticks:
                 return scrape
             time.sleep(0.1)
@@ -242,12 +242,12 @@ def _free_port():
 
 @contextmanager
 def daemon(state, disks, mode="full", options=(), settings="", include=("loop*",), binary=BINARY, web=""):
-    """`ssdpulse run` on loop devices, ready and aware of `disks`; `web` has more lines of that block, `settings` other blocks.
+    """`ssdpulse run` on loop devices, ready and aware of `disks`. `web`: lines for that block; `settings`: more blocks.
 
     Its log is shown when the test fails.
     """
     port = _free_port()
-    # Loads of tests are all that this host does: what they measure shall not be turned off after a minute of it.
+    # The tests' load is all that this host does: the daemon must not turn measurements off after a minute of it.
     unlimited = "" if "limits:" in settings or binary != BINARY else "\nlimits: {cpu: 0%}\n"
     config = state / "config.yaml"
     config.write_text(f"web:\n  listen_address: 127.0.0.1:{port}\n{web}"
@@ -289,7 +289,7 @@ def _wait_ready(port, process, seconds=60):
 
 
 class Tracer:
-    """Holds the two halves of the trace apart: make it before the daemon, begin() once the daemon is attached."""
+    """Attaches the trace's two halves separately: make it before the daemon, begin() once the daemon is attached."""
 
     def __init__(self, process, file):
         self._process, self._file, self._writing = process, file, threading.Lock()
@@ -313,12 +313,12 @@ class Tracer:
             return self.read(disk)
 
     def records_so_far(self, disk):
-        """Every event as it was written down."""
+        """Every event recorded so far, as it was written."""
         self.read_so_far(disk)
         return trace.Trace.records(self._file, disk.dev)
 
     def end(self):
-        """Stops tracing; {events, ring_full, skipped, no_before}. A gap of the tracer's own is an error."""
+        """Stops tracing; returns {events, ring_full, skipped, no_before}. A gap of the tracer's own is an error."""
         out, _ = self._process.communicate()
         if self._process.returncode != 0:
             raise RuntimeError(f"iotrace: exit {self._process.returncode}: {out}")
@@ -342,23 +342,23 @@ def tracer(state, disks, ring_mib=256):
 
 
 def side_by_side(*works):
-    """Calls them in threads, as most of their time is waited."""
+    """Calls them in threads, as they spend most of their time waiting."""
     with ThreadPoolExecutor(len(works)) as pool:
         for done in [pool.submit(work) for work in works]:
             done.result()
 
 
 def fresh_seed():
-    """From SSDPULSE_TEST_SEED, to repeat a run; otherwise a new one. Printed either way."""
+    """SSDPULSE_TEST_SEED, to repeat a run; otherwise a new seed. Printed either way."""
     seed = int(os.environ.get("SSDPULSE_TEST_SEED") or random.SystemRandom().randrange(1, 2**31))
     print(f"seed: {seed} (repeat with SSDPULSE_TEST_SEED={seed})")
     return seed
 
 
 class Check:
-    """Collects what holds and what does not, prints both, and turns them into an exit code.
+    """Collects what holds and what does not, prints both, and turns the result into an exit code.
 
-    In a sabotage the first that does not hold ends the test: put back in `finally` what the host would keep.
+    In a sabotage run, the first failed check ends the test: use `finally` to restore whatever the host would keep.
     """
 
     def __init__(self):

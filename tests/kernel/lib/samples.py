@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the block source samples for the flash model (ssdpulse_samples_probe), and what the rule says it should.
+"""What does the block source sample for the flash model (ssdpulse_samples_probe), and what should it, by the rule?
 
-The rule is the definition, page by page: of each aligned group of 2^rate_bits pages of the drive one is followed, the
-one that the finalizer of MurmurHash3 picks of the group's number and the seed. A write touches pages, a discard covers
-them. An event names the groups whose followed page it holds.
+The rule is the definition, page by page: in each aligned group of 2^rate_bits pages of the drive, one page is followed,
+the one that MurmurHash3's finalizer picks from the group's number and the seed. A write touches pages, a discard covers
+them. An event names the groups whose followed page is in its range.
 """
 import json
 import subprocess
@@ -33,13 +33,13 @@ class Rule:
         return (group << self.rate_bits) + (mixed ^ mixed >> 16) % (1 << self.rate_bits)
 
     def pages(self, sector, size, kind):
-        """Pages of the device that a range of it touches, or covers."""
+        """Pages of the device that a range touches (a write) or covers (anything else)."""
         begin, end, page = sector * 512, sector * 512 + size, 1 << self.page_bits
         return [number for number in range(begin // page, -(-end // page))
                 if kind == WRITE or begin <= number * page and (number + 1) * page <= end]
 
     def event(self, sector, size, kind):
-        """(first, count, kind), or None where no followed page is in the range."""
+        """(first, count, kind), or None if there is no followed page in the range."""
         held = [(page + self.first_page) >> self.rate_bits for page in self.pages(sector, size, kind)
                 if self._is_followed(page + self.first_page)]
         return (held[0], len(held), kind) if held else None
@@ -50,7 +50,7 @@ class Rule:
 
 
 def expected(rule, parts):
-    """(events, pages written) of parts of requests: (operation, sector, bytes) of each that ended well."""
+    """(events, pages written) for parts of requests: (operation, sector, bytes) of each one that succeeded."""
     events, written = Counter(), 0
     for operation, sector, size in parts:
         kind = KINDS.get(operation)
@@ -63,13 +63,13 @@ def expected(rule, parts):
 
 
 def parts_of(tracer, disk):
-    """Each part that ended well, whether its issue was seen or not."""
+    """Each part that succeeded, whether its issue was seen or not."""
     return [(trace.operation_of(record[9]), record[3], record[12])
             for record in tracer.records_so_far(disk) if record[14] == trace.COMPLETE and not record[15]]
 
 
 class Probe:
-    """Looks add up."""
+    """The events of all samples add up."""
 
     def __init__(self, process):
         self._process = process

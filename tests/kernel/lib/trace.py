@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must an observer conclude that saw just these events? Reads ssdpulse_iotrace's file and pairs issues with ends.
+"""What must an observer that saw just these events conclude? Reads ssdpulse_iotrace's file and pairs issues with ends.
 
 The rules are those of the design (decisions 5 to 7), written a second time: nothing is shared with the daemon.
-Every instant is known as an interval [before, after] that holds the clock which the daemon read for the same event.
+Every instant is known as an interval [before, after] that contains the daemon's clock reading for the same event.
 
-An event that no BPF program saw is missing here as it is for the daemon. What follows from it is part of the rules: an
-issue into a place that is taken means an end that nobody saw, an end without its issue is a stray.
+An event that no BPF program saw is missing here just as it is for the daemon. The rules say what follows from that: an
+issue into an occupied place means an end that nobody saw, and an end without its issue is a stray.
 
-When a missing end is found out is part of them, too: a read or a write is put into its place without a look, so that what
-was there is known to have ended when that one does. All others look first.
+The rules also say when a missing end is discovered: a read or a write is put into its place without checking it, so the
+earlier occupant is known to have ended only when the new one ends. All other operations check first.
 """
 import struct
 from bisect import bisect_left, bisect_right
@@ -20,7 +20,7 @@ from lib import buckets
 
 RECORD = struct.Struct("<QQQQQIiiIIIIIIBBBB")  # tests/kernel/trace/event.h
 ISSUE, COMPLETE, REQUEUE = range(3)
-UNKNOWN_BEFORE = 1000  # ns, where the first program did not see the event
+UNKNOWN_BEFORE = 1000  # ns, if the first program did not see the event
 
 OPERATIONS = {0: "read", 1: "write", 2: "flush", 3: "discard", 5: "secure_erase", 7: "write", 9: "write_zeroes"}
 ERRORS = {1: "unsupported", 2: "timeout", 3: "nospace", 4: "transport", 5: "target", 7: "medium", 8: "protection",
@@ -38,24 +38,24 @@ def operation_of(cmd_flags):
 
 @dataclass(slots=True)
 class Issued:
-    """What is known of a request from its issues. It stays in its place until its end, or until another one's issue."""
+    """What the issues of a request reveal. It stays in its place until its end, or until another one's issue."""
     operation: str
     request: int
     start: int  # the kernel's start_time_ns
     first_issue: tuple  # (before, after)
     issue: tuple  # the last one
     size: int
-    gone: tuple = None  # when it was found out that its end had not been seen
-    told: bool = False  # what is told of it once was told: at its end, or when a part ended or it was issued again
-    hidden: list = field(default_factory=list)  # those in its place before, of which nothing was found out yet
+    gone: tuple = None  # when it was discovered that its end had not been seen
+    told: bool = False  # its size and queue time are counted: after its end, a partial end, or a second issue
+    hidden: list = field(default_factory=list)  # earlier occupants of its place that have not been found missing yet
 
 
 @dataclass(slots=True)
 class Io:
-    """A request that ended. The issue is None where nobody saw it, and may be an earlier I/O's of the same request."""
+    """A request that ended. Its issue is None if nobody saw it, and may be an earlier I/O's of the same request."""
     operation: str
     start: int
-    size: int  # what was left to do
+    size: int  # bytes left to do
     complete: tuple
     issued: Issued
 
@@ -65,21 +65,21 @@ class Io:
 
 
 class Trace:
-    """The I/Os of one disk, and what else its events said. Counters are by operation."""
+    """The I/Os of one disk, and what else its events show. Counters are by operation."""
 
     def __init__(self, path, dev):
         self.issues = []  # Issued, by first issue
         self.ios = []  # Io with an issue, by final completion
         self.strays = []  # Io without one
-        self.commits = []  # what a caller of fsync waits for: parents of flush sequences, and FUA writes that are no stage
-        self.missed = Counter()  # ends that nobody saw, as a later issue or end in the same place tells
-        self.swapped = 0  # ends of a later I/O of the same request whose kernel's start lies before the issue of the one here
-        self.unissued = Counter()  # completions of what was never issued
-        self.data_stages = 0  # writes that were one stage of a flush sequence: their parent ended behind them
+        self.commits = []  # what a caller of fsync waits for: parents of flush sequences, and FUA writes outside one
+        self.missed = Counter()  # ends that nobody saw, as revealed by a later issue or end in the same place
+        self.swapped = 0  # ends of a later I/O of the same request, allocated before the issue recorded here
+        self.unissued = Counter()  # completions of requests that were never issued
+        self.data_stages = 0  # writes that were one stage of a flush sequence: their parent ended after them
         self.errors = Counter()  # (operation, error)
         self.bytes = Counter()
-        self.requeues = Counter()  # issues of what was in flight already
-        self.requeues_seen = 0  # by the tracepoint that tells of them
+        self.requeues = Counter()  # issues of requests that were already in flight
+        self.requeues_seen = 0  # according to the requeue tracepoint
         self.partials = Counter()
         self.events = 0
         self.widest = 0  # longest [before, after]
@@ -102,7 +102,7 @@ class Trace:
             self.no_before += 1
             before = after - UNKNOWN_BEFORE
         self.widest = max(self.widest, after - before)
-        place = hctx, internal_tag if internal_tag >= 0 else tag  # the tag that outlives a requeue
+        place = hctx, internal_tag if internal_tag >= 0 else tag  # the tag that survives a requeue
         operation = operation_of(cmd_flags)
         if kind == ISSUE:
             self._issue(places, place, Issued(operation, request, start, (before, after), (before, after), data_len),
@@ -112,14 +112,14 @@ class Trace:
         else:
             io = Io(operation, start, data_len, (before, after), None)
             self._complete(places, place, request, io, nr_bytes, status, started, flags)
-            # A parent has no data left; a stage is no commit of its own.
+            # A parent has no data left; a stage is not a commit of its own.
             if operation == "write" and nr_bytes >= data_len and flags & (HAS_BIO | FLUSH_STAGE) == HAS_BIO \
                     and (not data_len or cmd_flags & FUA):
                 self.commits.append(io)
 
     def _issue(self, places, place, new, had_before):
         held = places.get(place)
-        # A request serves one I/O after the other: the driver has not had a new one before.
+        # A request serves one I/O after another: the driver has not had a new one before.
         if had_before and _is_own(held, new):
             held.issue = new.issue
             held.told = True
@@ -134,7 +134,7 @@ class Trace:
         self.issues.append(new)
 
     def _miss(self, these, when):
-        """Their ends were not seen, and now that is known."""
+        """Their ends were not seen, and this is now known."""
         for one in these:
             one.gone = when
             self.missed[one.operation] += 1
@@ -177,25 +177,25 @@ class Trace:
         return [issued for issued in self.issues if issued.operation == operation]
 
     def told(self, operation):
-        """Those whose size and time in the queue are known."""
+        """Issued requests whose size and time in the queue are known."""
         return [issued for issued in self.issued(operation) if issued.told]
 
     def operations(self):
         return sorted({one.operation for one in self.issues + self.ios + self.strays} | set(self.unissued))
 
     def unseen(self):
-        """How many I/Os are known to lack an event, by operation."""
+        """By operation, how many I/Os are known to lack an event."""
         swapped = [one for io in self.ios if io.issued.start != io.start for one in (io, io.issued)]
         return self.missed + Counter(one.operation for one in self.strays + self.left_in_flight + swapped)
 
     def ended(self, left=()):
-        """Requests that ended, whatever was seen of them; `left` ended as well."""
+        """Requests that ended, whatever was seen of them; `left` are requests that ended as well."""
         count = Counter(io.operation for io in self.ios + self.strays + list(left))
         return count + self.unissued + self.missed
 
 
 def _is_own(held, io):
-    """What was allocated before the last issue in the place is that same I/O."""
+    """An I/O that was allocated before the last issue in the place is the one that was issued."""
     return held and (held.request, held.operation) == (io.request, io.operation) and io.start <= held.issue[1]
 
 
@@ -230,9 +230,9 @@ def near_a_bound(ios, measure, nanoseconds=1000):
 class Interference:
     """Which reads and writes overlapped a discard or a flush (closed intervals)?
 
-    `slack` widens what is possible and narrows what is certain: the kernel's state changes a little beside the clock.
-    One whose end nobody saw is in flight until its place is needed again. That is what a daemon makes of it that learns
-    of the loss no sooner; it may learn of it any time before, so that only the issue is certain.
+    `slack` widens what is possible and narrows what is certain: the kernel's state changes slightly before or after the
+    clock reading. A discard or flush whose end nobody saw is in flight until its place is needed again, if the daemon
+    learns of the loss no sooner. It may learn of it at any time before that, so only the issue is certain.
     """
 
     def __init__(self, trace, slack):
@@ -248,7 +248,7 @@ class Interference:
 
     @staticmethod
     def _intervals(trace, kind):
-        """(first issue, end) of those that were seen to end, and of those whose end was learned of later, or never."""
+        """(first issue, end) of those that were seen to end, and of those whose end was discovered later or never."""
         seen = [(io.issued.first_issue, io.complete) for io in trace.ios if io.operation == kind]
         unseen = [(issued.first_issue, issued.gone) for issued in trace.issued(kind) if issued.gone]
         return seen, unseen + [(one.first_issue, None) for one in trace.left_in_flight if one.operation == kind]
@@ -268,17 +268,17 @@ class Interference:
         return begin and begin[1] + self._slack, end and end[0] - self._slack
 
     def _answer(self, overlaps, reading, io):
-        """Only reads and writes are told apart."""
+        """Only reads and writes have different answers."""
         if io.operation not in ("read", "write"):
             return "none"
         return _during(*(other.meets(*reading(io.issue, io.complete)) for other in overlaps.values()))
 
     def exact(self, io):
-        """As the middles of the brackets say."""
+        """The answer by the middles of the brackets."""
         return self._answer(self._exact, self._middle, io)
 
     def doubtful(self, io):
-        """Is it only said to be beside something because nobody saw that end?"""
+        """Does it overlap something only because nobody saw the end of that?"""
         return self._unsure and self.exact(io) != self._answer(self._least, self._middle, io)
 
     def candidates(self, io):
@@ -297,8 +297,8 @@ def _during(discard, flush):
 
 
 class _Overlap:
-    """Intervals; one of which an edge is None has no beginning, or no end. One with its end before its begin (slack
-    turned it around) counts for nothing."""
+    """Intervals. An edge of None means no beginning, or no end. An interval that ends before it begins (because of the
+    slack) does not count."""
 
     def __init__(self, intervals):
         intervals = [(begin, end) for begin, end in intervals if begin is None or end is None or begin <= end]
@@ -312,12 +312,12 @@ class _Overlap:
 
 
 def histogram_bounds(ios, measure):
-    """Certain measurements by bucket range, for buckets.impossible()."""
+    """Certain measurements by range of buckets, for buckets.impossible()."""
     return Counter(bucket_range(measure(io)) for io in ios)
 
 
 def during_bounds(trace, operation, slack):
-    """(during -> (certain, possible, exact count), doubtful ones), for the device histograms of one operation."""
+    """(during -> (certain, possible, exact count), doubtful I/Os), for the device histograms of one operation."""
     interference = Interference(trace, slack)
     certain, possible, exact = defaultdict(Counter), defaultdict(Counter), Counter()
     doubtful = 0
@@ -332,7 +332,7 @@ def during_bounds(trace, operation, slack):
 
 
 def full_nanoseconds(ios, depth):
-    """How long were at least `depth` I/Os between their allocation and their completion?"""
+    """For how long were at least `depth` I/Os between their allocation and their completion?"""
     steps = sorted([(io.start, 1) for io in ios] + [(middle(io.complete), -1) for io in ios])
     total = flying = since = 0
     for when, step in steps:

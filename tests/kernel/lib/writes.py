@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes made in a known way, and what the daemon says of a disk's writes: bytes by hint, class and stream."""
+"""Known writes, and what the daemon reports about a disk's writes: bytes by hint, class and stream."""
 import fcntl
 import mmap
 import os
@@ -19,7 +19,7 @@ MAKE = {"ext4": ("mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=0,la
 
 
 def write(path, size, block=65536, hint=None, direct=False, offset=0, sync=True):
-    """`hint`: a number of the kernel's, which the inode keeps."""
+    """`hint`: one of the kernel's numbers, which the inode keeps."""
     flags = os.O_RDWR | (os.O_DIRECT if direct else 0) | (0 if str(path).startswith("/dev/") else os.O_CREAT)
     fd = os.open(path, flags, 0o600)
     try:
@@ -53,21 +53,21 @@ def file_system(state, device, fstype):
 
 @contextmanager
 def watched(state, disks):
-    """A daemon, and a Watch of what it says of each disk."""
+    """A daemon, and a Watch on what it reports about each disk."""
     with rig.tracer(state, disks) as tracer, rig.daemon(state, disks, include=[disk.name for disk in disks]) as daemon:
         tracer.begin()
         yield daemon, [Watch(tracer, daemon, disk) for disk in disks]
 
 
 class Step:
-    """What the daemon, the tracer and diskstats say of one step's writes."""
+    """What the daemon, the tracer and diskstats report about one step's writes."""
 
     def __init__(self, before, after):
         self.difference = metrics.Difference(before.scrape, after.scrape)
         self.disk = after.disk.name
         self.bytes, zeroes = (_told(after, operation) - _told(before, operation) for operation in ("write", "write_zeroes"))
         self.ended = len(after.traced.of("write")) - len(before.traced.of("write"))
-        self.unseen = after.written - before.written - self.bytes - zeroes  # bytes of those that nobody saw end
+        self.unseen = after.written - before.written - self.bytes - zeroes  # bytes of writes whose end nobody saw
 
     def hints(self):
         return self._by("ssdpulse_write_hint_bytes_total", "hint", HINTS)
@@ -76,22 +76,22 @@ class Step:
         return self._by("ssdpulse_write_class_bytes_total", "class", CLASSES)
 
     def _by(self, metric, label, names):
-        """{name: bytes} of those that have any, and whether all together are what was issued."""
+        """{name: bytes} for names that have any, and whether they add up to the bytes issued."""
         have = {name: int(self.difference.value(metric, device=self.disk, **{label: name})) for name in names}
         return {name: size for name, size in have.items() if size}, sum(have.values()) == self.bytes
 
     def has(self, have, name, size):
-        """Was so much written under this name, or more, but for what nobody saw?"""
+        """Were at least `size` bytes written under this name, except for what nobody saw?"""
         return have.get(name, 0) >= size - self.unseen
 
     def has_just(self, have, want):
-        """The same for several names, with nothing more."""
+        """The same for several names, and nothing more."""
         return set(have) <= set(want) and all(
             self.has(have, name, size) and have.get(name, 0) <= size for name, size in want.items())
 
 
 def _told(look, operation):
-    """Bytes of which it is known what they were."""
+    """Bytes of the requests whose size is known."""
     return sum(one.size for one in look.traced.told(operation))
 
 
@@ -111,7 +111,7 @@ class Watch:
         self._last = self._look()
 
     def _look(self):
-        """Once nothing was written during a look at it: a file system may write whenever it likes."""
+        """Repeats the reading until nothing was written during it: a file system may write whenever it likes."""
         while True:
             stat = self.disk.stat()
             look = Look(self.disk, self._daemon.after_ticks(), self._tracer.read_so_far(self.disk),

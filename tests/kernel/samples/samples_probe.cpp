@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ssdpulse_samples_probe full|completion-only DISK...: measures these disks and answers each line of its input with one
-// of JSON, what the flash model would get of one look. Lines: "look"; "off DISK"; "sample DISK PAGE_BITS RATE_BITS SEED
-// FOLLOWED FIRST_PAGE", which take effect at a look to come.
+// ssdpulse_samples_probe full|completion-only DISK...: measures these disks and answers each input line with one line
+// of JSON: what the flash model would get from one sample. Lines: "look"; "off DISK"; "sample DISK PAGE_BITS RATE_BITS
+// SEED FOLLOWED FIRST_PAGE". The last two take effect at a later sample.
 #include <iostream>
 #include <map>
 #include <sstream>

@@ -9,7 +9,7 @@
 enum event_type { EVENT_ISSUE = 0, EVENT_COMPLETE = 1, EVENT_REQUEUE = 2, EVENT_TYPES = 3 };
 
 struct event {
-  unsigned long long before_ns; /* clock in the program attached first; 0 where it was not seen */
+  unsigned long long before_ns; /* clock in the program attached first; 0 if it did not see the event */
   unsigned long long after_ns;  /* clock in the program attached last */
   unsigned long long request;   /* address of the struct request */
   unsigned long long sector;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which requests were issued, requeued and completed, and between which two instants did each of these happen?
+ * Which requests were issued, requeued and completed, and between which two instants did each event happen?
  *
  * A full trace for tests. Every tracepoint has two programs: `before`, attached before the subject under test, notes
- * the clock; `after`, attached behind the subject, reads the clock again and writes the record. Probes of a tracepoint
- * run in the order of their attachment, so that whatever clock the subject read for the same event lies in
+ * the clock; `after`, attached after the subject, reads the clock again and writes the record. Probes of a tracepoint
+ * run in the order of their attachment, so the clock reading that the subject took for the same event lies in
  * [before_ns, after_ns].
  */
 /* The types come first. */
@@ -47,7 +47,7 @@ struct {
   __uint(max_entries, 64 << 20); /* resized by the loader */
 } events SEC(".maps");
 
-/* 0 for a request of no disk, or of a disk that nobody asked for. */
+/* 0 for a request without a disk, or for a disk that is not traced. */
 static __always_inline __u32 traced_dev(struct request* rq) {
   struct gendisk* disk;
   __u32 dev;
@@ -119,7 +119,7 @@ static __always_inline void write_event(struct request* rq, __u32 type, __u32 st
   event->started = rq->state != MQ_RQ_IDLE;
   event->flags = (is_flush_stage(rq) ? EVENT_FLUSH_STAGE : 0) | (rq->bio ? EVENT_HAS_BIO : 0) |
                  (rq->deadline ? EVENT_HAD_BEFORE : 0);
-  /* The loader looks by itself: a wake-up per event would disturb the run. */
+  /* The loader polls the ring by itself: a wake-up per event would disturb the run. */
   bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 }
 

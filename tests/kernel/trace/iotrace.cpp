@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads iotrace.bpf.c, drains its ring into memory, writes the file at the end.
+// Loads iotrace.bpf.c, drains its ring into memory, and writes the file at the end.
 //
 //   ssdpulse_iotrace OUTPUT RING_MIB DISK...
 //
 // Prints "armed" once the `before` programs are attached; a line on stdin (the subject is attached now) attaches the
-// `after` programs and prints "tracing"; each further line writes what there is so far and prints "written"; the end of
+// `after` programs and prints "tracing"; each further line writes the trace so far and prints "written"; the end of
 // stdin ends the trace. Exit codes: 0 complete trace, 1 cannot trace, 3 events were lost.
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -52,7 +52,7 @@ std::uint32_t dev_of_disk(const std::string& disk) {
   return major << 20 | minor;
 }
 
-// In pieces, so that growing never copies what is already there.
+// In chunks, so that growing never copies existing records.
 struct Trace {
   static constexpr std::size_t kPiece = 1 << 16;
   std::vector<std::vector<event>> pieces;

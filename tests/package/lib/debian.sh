@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# debian.sh SUITE KERNEL [BINARY]: builds the package of that suite twice, as a previous version too, makes a guest, and
-# lets debian_guest.py judge what happens in it. With a binary of this host, one package is made of that, and the guest
-# sees the short form.
+# debian.sh SUITE KERNEL [BINARY]: builds that suite's package twice, once as a previous version, makes a guest, and
+# lets debian_guest.py judge what happens in it. With a binary of this host, one package is made from that, and the
+# guest runs the short form.
 set -euo pipefail
 shopt -s inherit_errexit
 suite=$1 kernel=$2 binary=${3:-}
@@ -13,7 +13,7 @@ source "$source_root/tests/lib/check.sh"
 source "$source_root/tests/package/lib/guest.sh"
 require_root
 
-# build VERSION OPTION...: the rest of it is quick after the first, by ccache.
+# build VERSION OPTION...: thanks to ccache, every build after the first is quick.
 build() {
   local began=$SECONDS output=$SSDPULSE_TEST_STATE/packages-$1 log=$SSDPULSE_TEST_STATE/build-$1.log
   "$source_root/deploy/debian/build.sh" "${@:2}" --version "$1" --no-debug "$output" \

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Is the package right on a Debian of its own, with its kernel and its systemd? One guest, from installing to purging.
+"""Does the package work on its own Debian, with its kernel and its systemd? One guest, from installation to purge.
 
 Usage: debian_guest.py DIRECTORY [OLD_PACKAGE] NEW_PACKAGE; DIRECTORY has kernel and root.img. QEMU_COMMAND as for
 tests/vm. With one package: the short form, without upgrade and faults.
@@ -39,7 +39,7 @@ def drives():
 
 
 class Steps:
-    """Says how long each took."""
+    """Prints how long each took."""
 
     def __init__(self):
         self._began = time.monotonic()
@@ -86,7 +86,7 @@ def live(vm, check, packages):
         step(what)
         try:
             do()
-        except Exception as error:  # pylint: disable=broad-exception-caught  # the rest is of interest all the same
+        except Exception as error:  # pylint: disable=broad-exception-caught  # the rest is still of interest
             check.that(False, f"{what}: {traceback.format_exc().strip().splitlines()[-1]}; "
                               f"{traceback.extract_tb(error.__traceback__)[-1]}")
     step("done")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of the service when something goes wrong: measuring goes on, or the failure is visible within a minute, and
-nothing that was recorded is lost. The daemon's state is named after each.
+"""What happens to the service when something goes wrong? It continues to measure, or the failure is visible within a
+minute, and nothing that was recorded is lost. The daemon's state is printed after each fault.
 """
 import time
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ WRITES = 50
 
 
 class Fault:
-    """One thing that goes wrong: what was seen of it, and that the history is whole afterwards."""
+    """One thing that goes wrong: what was visible, and that the history is complete afterwards."""
 
     def __init__(self, vm, check, service, name):
         self.vm, self.check, self.service, self.name = vm, check, service, name
@@ -26,12 +26,12 @@ class Fault:
         return self
 
     def visible(self, true, what, seconds=VISIBLE):
-        """Something tells of the failure, soon enough."""
+        """Something reports the failure, soon enough."""
         took = self.service.until(true, f"{self.name}: {what}", seconds)
         self.seen, self.during = f"visible after {took:.0f} s: {what}", self.service.state()
 
     def goes_on(self):
-        """Measuring, while it lasts, and in the same process."""
+        """Measuring continues while the fault lasts, in the same process."""
         writes = self._measured_writes()
         self.check.equal((writes, self.service.pid()), (WRITES, self.pid),
                          f"{self.name}: writes that are measured meanwhile, and the process")
@@ -44,7 +44,7 @@ class Fault:
         return figures.ios(metrics.Difference(before, self.service.at_rest()), disk, "write")
 
     def _lost_rows(self):
-        """Those that are gone, and those of minutes long ended that are not what they were."""
+        """Rows that are gone, and rows of minutes long past that have changed."""
         now = self.service.history()
         return [key for key, row in self.rows.items() if key not in now or (key[0] < self.minute and now[key] != row)]
 
@@ -74,7 +74,7 @@ def killed(vm, check, service):
 
 
 def next_minute(vm):
-    """Into its middle: a minute that lasts a moment has no sample, and no row."""
+    """Sets the clock to its middle: a minute that lasts only a moment has no sample, and no row."""
     vm.sh("date -s @$((($(date +%s) / 60 + 1) * 60 + 20)); sleep 1.5")
 
 
@@ -87,7 +87,7 @@ def history_elsewhere(vm, service):
           f"mount /dev/{disk} /var/lib/ssdpulse && rmdir /var/lib/ssdpulse/lost+found && "
           "cp -a /var/lib/ssdpulse.kept/. /var/lib/ssdpulse/ && systemctl start ssdpulse", 90)
     service.until_ready()
-    yield disk  # what fails in between is looked into with everything in its place
+    yield disk  # a failure in between is inspected with everything still in place
     vm.sh("systemctl stop ssdpulse && cp -a /var/lib/ssdpulse/. /var/lib/ssdpulse.kept/ && umount /var/lib/ssdpulse && "
           "cp -a /var/lib/ssdpulse.kept/. /var/lib/ssdpulse/ && rm -r /var/lib/ssdpulse.kept && systemctl start ssdpulse", 90)
     service.until_ready()
@@ -104,7 +104,7 @@ def history_disk(vm, check, service):
     with history_elsewhere(vm, service) as disk:
         with Fault(vm, check, service, "state directory full") as fault:
             vm.sh("dd if=/dev/zero of=/var/lib/ssdpulse/full bs=64k 2>/dev/null; df /var/lib/ssdpulse | tail -n 1", 120)
-            # Rows still fit into the pages that the file has. So that it grows, minutes pass more quickly here.
+            # Rows still fit into the file's existing pages. Minutes pass more quickly here, so that it grows.
             fault.visible(lambda: down() or next_minute(vm), 'ssdpulse_source_up{source="history"} 0')
             fault.goes_on()
             vm.sh("rm /var/lib/ssdpulse/full")
@@ -113,7 +113,7 @@ def history_disk(vm, check, service):
             minutes = sorted(minute for minute, serial in service.history() if serial == "first" and fault.minute <= minute < now)
             check.equal(minutes, list(range(fault.minute, now)),
                         "state directory full: the minutes that waited are written")
-        # After an error the kernel writes no more; some (6.12) let nothing be read either, until it is repaired.
+        # After an error the kernel stops writing; some (6.12) do not allow reads either, until it is repaired.
         for name, restart in (("state directory read-only", False), ("state directory read-only, then a restart", True)):
             with Fault(vm, check, service, name) as fault:
                 vm.sh(f"echo tried >/sys/fs/ext4/{disk}/trigger_fs_error; ! touch /var/lib/ssdpulse/tried 2>&1")
@@ -151,7 +151,7 @@ def drive_gone(vm, check, service):
 
 
 def logs_refused(vm, check, service):
-    """A page that a drive does not have is named, and not asked for again; a node that cannot be opened is seen."""
+    """A page that a drive lacks is reported and not requested again; a node that cannot be opened is noticed."""
     with Fault(vm, check, service, "a log page refused by the drive") as fault:
         fault.visible(lambda: service.scrape().series("ssdpulse_nvme_refused_page_info", page="ocp_smart"),
                       'ssdpulse_nvme_refused_page_info{page="ocp_smart"}')
@@ -174,7 +174,7 @@ def clock(vm, check, service):
         with Fault(vm, check, service, f"clock stepped by {name}") as fault:
             missed = service.scrape().value("ssdpulse_missed_ticks_total") or 0
             vm.sh(f"date -s @$(($(date +%s) + {step}))")
-            fault.minute = min(fault.minute, int(vm.sh("date +%s")) // 60)  # a minute that comes again is recorded again
+            fault.minute = min(fault.minute, int(vm.sh("date +%s")) // 60)  # a repeated minute is recorded again
             time.sleep(3)
             fault.goes_on()
             scrape = service.scrape()
@@ -186,7 +186,7 @@ def clock(vm, check, service):
 
 
 def memory(vm, check, service):
-    """A limit below what the daemon cannot do without: it is killed, and started again and again, until there is enough."""
+    """A limit below what the daemon needs: it is killed and restarted again and again, until there is enough."""
     group = f"/sys/fs/cgroup{service.show('ControlGroup')}"
     needs = sum(int(vm.sh(f"sed -n 's/^{kind} //p' {group}/memory.stat")) for kind in ("anon", "kernel"))
     with Fault(vm, check, service, "memory limit hit") as fault:

@@ -12,7 +12,7 @@ source "$vm_directory/lib/fetch.sh"
 # shellcheck source=tests/vm/lib/root.sh
 source "$vm_directory/lib/root.sh"
 
-# install_guest ROOT NEEDS: all that a guest needs of the archive, but the kernel; NEEDS as in a Depends field.
+# install_guest ROOT NEEDS: all that a guest needs from the archive, except the kernel; NEEDS as in a Depends field.
 install_guest() {
   local root=$1 needs=$2
   in_root "$root" apt-get -q -y install systemd systemd-sysv udev python3-minimal curl nvme-cli bpftool e2fsprogs crun || return 1
@@ -24,7 +24,8 @@ install_guest() {
   rm -r "$root/needs" "$root/needs.deb"
 }
 
-# make_guest SUITE KERNEL DIRECTORY PACKAGE...: with the packages in its /packages; DIRECTORY/root.img, whose partition has the name that machine.py knows, and DIRECTORY/kernel; KERNEL as in tests/vm/kernels.
+# make_guest SUITE KERNEL DIRECTORY PACKAGE...: makes DIRECTORY/root.img, with the packages in its /packages and the
+# partition name that machine.py expects, and DIRECTORY/kernel; KERNEL as in tests/vm/kernels.
 make_guest() {
   local suite=$1 kernel=$2 directory=$3 packages=("${@:4}") root=$3/root
   fetch_kernel "$kernel" || return 1

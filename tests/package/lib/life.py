@@ -9,13 +9,13 @@ import machine
 from lib import metrics
 
 POLL = 10  # seconds between readings of a drive's logs, set as an administrator would
-# What belongs to dpkg itself, to the programs that look after users, or to nobody.
+# What belongs to dpkg itself, to the programs that manage users, or to no package.
 NOT_OURS = r"^/(proc|sys|dev|run|tmp|var/tmp|var/cache|var/backups|var/log|var/lib/dpkg|var/lib/apt|var/lib/systemd/(timers|random-seed|catalog|rfkill)" \
            r"|etc/(passwd|group|shadow|gshadow|subuid|subgid)-$|etc/\.pwd\.lock$)"
 
 
 def traces(vm):
-    """All that could be one: names of files, who there is, and what is in the kernel."""
+    """Everything that could be a trace: file names, users, and what is in the kernel."""
     listed = vm.sh("find / -xdev | sort", 120).splitlines()
     people = vm.sh("cat /etc/passwd /etc/group /etc/shadow /etc/gshadow")
     return {name for name in listed if not re.search(NOT_OURS, name)}, people, machine.bpf_objects(vm)
@@ -71,7 +71,7 @@ def measures(vm, check, service, serial="first"):
 
 
 def smart_log(vm, controller):
-    """What nvme-cli reads of it."""
+    """What nvme-cli reads from it."""
     words = vm.sh(f"nvme smart-log /dev/{controller}").lower()
     figure = lambda name: int(re.search(rf"^{name}\s*:\s*([\d,]+)", words, re.M)[1].replace(",", ""))  # noqa: E731
     return (figure("power_on_hours") * 3600, figure("host_read_commands"), figure("host_write_commands")), \
@@ -79,7 +79,7 @@ def smart_log(vm, controller):
 
 
 def reads_logs(vm, check, service, drives):
-    """What is exported lies between what nvme-cli reads before and after."""
+    """The exported values lie between what nvme-cli reads before and after."""
     controllers = vm.sh("ls /sys/class/nvme").split()
     before = {name: smart_log(vm, name)[0] for name in controllers}
     scrape = service.when_drives_were_read(drives, float(vm.sh("date +%s")) + 1, 60)
@@ -121,7 +121,7 @@ def upgrades(vm, check, service, package, number):
 
 
 def downgrades(vm, check, service, package, number):
-    """Back to the older version, which reads what the newer one left: the schema is the same."""
+    """Back to the older version, which can read what the newer one left: the schema is the same."""
     rows, config = service.history(), vm.sh("sha256sum /etc/ssdpulse/ssdpulse.yaml")
     install(vm, package)
     starts(vm, check, service, number)
@@ -131,7 +131,7 @@ def downgrades(vm, check, service, package, number):
 
 def sets_a_newer_history_aside(vm, check, service, newer, number):
     """A file of a schema that this version does not know waits, unchanged, until it is moved back after the upgrade."""
-    file, schema = service.HISTORY, 60  # where SQLite has the version that its user gives a file
+    file, schema = service.HISTORY, 60  # where SQLite keeps the file's user version
     old = vm.sh(f"systemctl stop ssdpulse; od -A n -t u1 -j {schema + 3} -N 1 {file}").strip()
     write = lambda value: f"printf '\\{int(value):03o}' | dd of={file} bs=1 seek={schema + 3} conv=notrunc status=none"  # noqa: E731
     rows = service.history()
@@ -151,13 +151,13 @@ def sets_a_newer_history_aside(vm, check, service, newer, number):
 
 
 def keeps_the_web_socket(vm, check, service, package):
-    """Where systemd listens for the daemon, which has no address then but what it is given."""
+    """systemd listens for the daemon, which then has no address except the one it is given."""
     override = "/etc/systemd/system/ssdpulse.service.d"
     vm.sh(f"mkdir {override}; {{ echo '[Service]'; echo ExecStart=; sed -n 's/^ExecStart=.*/& --web.systemd-socket/p' "
           f"$(systemctl show -P FragmentPath ssdpulse); }} >{override}/socket.conf; systemctl daemon-reload; "
           "systemctl stop ssdpulse; systemctl start ssdpulse.socket ssdpulse.service", 90)
     service.until_ready()
-    install(vm, package)  # the same once more: an upgrade, as dpkg sees it
+    install(vm, package)  # the same again: an upgrade, as dpkg sees it
     service.until_ready()
     check.equal((service.show("ActiveState", "ssdpulse.socket"), service.state()), ("active", "active (running)"),
                 "upgraded while systemd listens: the web socket and the daemon")
@@ -166,7 +166,7 @@ def keeps_the_web_socket(vm, check, service, package):
 
 
 def kept(vm, check):
-    """No start refused what an earlier one had left, whatever became of that one."""
+    """No start refused what an earlier run had left, however that run ended."""
     words = vm.sh("journalctl -b -u ssdpulse -o cat --no-pager").splitlines()
     starts = sum("history up" in line for line in words)
     check.that(starts > 3, f"starts with a history: {starts}")
@@ -174,9 +174,9 @@ def kept(vm, check):
 
 
 def is_purged(vm, check, before):
-    vm.sh("systemctl stop ssdpulse && systemctl start ssdpulse.socket")  # as somebody may have
+    vm.sh("systemctl stop ssdpulse && systemctl start ssdpulse.socket")  # as a user may have done
     vm.sh("dpkg --purge ssdpulse 2>&1", 120)
-    time.sleep(3)  # for the kernel to free what nobody holds
+    time.sleep(3)  # for the kernel to free what nothing holds
     names, people, kernel = traces(vm)
     check.equal((sorted(names - before[0]), sorted(before[0] - names)), ([], []),
                 "purged: files that stay, files that are missing")

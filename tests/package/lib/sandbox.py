@@ -2,17 +2,18 @@
 """Is every directive of the units' sandboxes in force? Each is tried from inside.
 
 A unit is copied with all its directives, and runs try_sandbox in place of the daemon. The same attempts by root outside
-of any sandbox have another answer each: it is the sandbox that refuses. A directive that is not judged here is a failure.
+any sandbox each get a different answer, so it is the sandbox that refuses. A directive that is not judged here is a
+failure.
 """
 import re
 
 REFUSED = {"EPERM", "EACCES", "EROFS", "ENOENT", "EAFNOSUPPORT"}
 OPEN = {"ok"}
-# What is no matter of a sandbox.
+# What has nothing to do with a sandbox.
 OTHER = {"Type", "ExecStart", "ExecReload", "WatchdogSec", "TimeoutStartSec", "TimeoutStopSec", "Restart", "RestartSec",
          "RestartPreventExitStatus", "RestartSteps", "RestartMaxDelaySec", "LoadCredential", "StandardInput", "Group",
          "RuntimeDirectoryMode", "StateDirectoryMode", "NonBlocking", "StandardOutput", "FileDescriptorStoreMax"}
-# Directive: attempts, each with the answers that are right; a word stands for what the unit says, a set for errors.
+# Directive: attempts, each with the right answers; a word stands for the unit's own value, a set for errors.
 BOTH = {
     "ProtectSystem": {"write_usr": REFUSED, "write_etc": REFUSED},
     "PrivateTmp": {"read_host_tmp": REFUSED},
@@ -70,10 +71,10 @@ READER = {
     "RestrictAddressFamilies": {"socket_inet": REFUSED, "socket_inet6": REFUSED, "socket_netlink": REFUSED,
                                 "socket_packet": REFUSED, "socket_unix": OPEN},
 }
-# Those that nothing can be tried against from inside: what systemd, or the control group, has of them.
+# Directives that cannot be tried from inside: the value that systemd, or the control group, has for them.
 KEPT = {"MemoryMax": "memory.max", "MemorySwapMax": "memory.swap.max", "CPUQuota": "cpu.max", "CPUWeight": "cpu.weight",
         "TasksMax": "pids.max", "IPAddressDeny": None, "RemoveIPC": None, "KeyringMode": None}
-# Where root outside has the same answer, for it is no refusal, or nobody has the file.
+# Where root outside gets the same answer, because it is not a refusal, or because the file exists nowhere.
 NO_CONTROL = {"read_kcore", "open_mem", "read_root_home"}
 
 
@@ -132,7 +133,7 @@ def judge(vm, check, unit, table, control):
 
 
 def processes(vm, check, service):
-    """The real ones: every thread of them."""
+    """Every thread of the real ones."""
     for unit, capabilities in ((service.UNIT, "0000000000000000"), (service.READER, None)):
         pid = service.pid(unit)
         lines = vm.sh(f"grep -hE '^(Uid|CapEff|CapPrm|CapBnd|CapAmb|NoNewPrivs|Seccomp):' /proc/{pid}/task/*/status").split("\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon as a service of systemd in a guest: its state, its pages, its history, and what its journal says."""
+"""The daemon as a systemd service in a guest: its state, its pages, its history, and its journal."""
 import sqlite3
 import time
 
@@ -45,14 +45,14 @@ class Service(machine.Daemon):
         return self.until(self.ready, "the daemon is ready", seconds)
 
     def at(self, name, **labels):
-        """A value, or None also while nobody answers."""
+        """A value; None also while the daemon does not answer."""
         try:
             return self.scrape().value(name, **labels)
         except machine.GuestError:
             return None
 
     def history(self):
-        """{(minute, serial): the rest of it} of all rows on the disk, read by another reader of SQLite."""
+        """{(minute, serial): the rest of the row} of all rows on the disk, read by a different SQLite reader."""
         for suffix in ("", "-journal"):
             code, data = self.vm.run(f"cat {self.HISTORY}{suffix}")
             (self.vm.state / f"history.db{suffix}").write_bytes(data if code == 0 else b"")

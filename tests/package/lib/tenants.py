@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose I/O it is, where systemd and a container runtime make the cgroups: the names, the sums, and no name where hashed."""
+"""Whose I/O is it, where systemd and a container runtime make the cgroups? Names, sums, and no names where hashed."""
 import base64
 import json
 import re
@@ -15,20 +15,20 @@ NAMED_SECONDS = 120  # an emulated guest walks its cgroups in slices for many ti
 
 
 def work(disk, blocks):
-    """Reads a little until the daemon has found its cgroup, what it did before being nobody's; then so much."""
+    """Reads a little until the daemon has found its cgroup (I/O before that has no owner); then `blocks` blocks."""
     read = f"dd if=/dev/{disk} of=/dev/null bs={BLOCK} iflag=direct"
     return f"until [ -e {FOUND} ]; do {read} count=1; sleep 0.5; done; until [ -e {GO} ]; do sleep 0.2; done; {read} count={blocks}"
 
 
 def unit(name, disk, blocks, *properties):
-    """Its start ends with it: --wait would need a session of D-Bus."""
+    """Starting it returns when it has ended: --wait would need a D-Bus session."""
     options = " ".join(f"-p {one}" for one in ("Type=oneshot", "IOAccounting=yes", *properties))
     return f"systemd-run --quiet --unit={name} {options} sh -c '{work(disk, blocks)}'"
 
 
 def container(vm, name, path, disk, blocks):
-    """Its root is that of the guest. There is no D-Bus, so crun makes the cgroup itself, as runtimes with `cgroupfs` for
-    their driver do."""
+    """Its root is that of the guest. There is no D-Bus, so crun makes the cgroup itself, as
+    runtimes with the `cgroupfs` driver do."""
     config = {"ociVersion": "1.0.2", "root": {"path": "rootfs"},
               "process": {"args": ["sh", "-c", work(disk, blocks)], "cwd": "/", "env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"],
                           "user": {"uid": 0, "gid": 0}},
@@ -44,7 +44,7 @@ def container(vm, name, path, disk, blocks):
 
 
 def run_all(vm, service, commands, found):
-    """At once. Returns the scrapes before and after what they do once `found` is true of one."""
+    """Runs all at once. Once `found` is true of a scrape, lets them work; returns the scrapes before and after that."""
     vm.sh("\n".join(f"{{ {command}; echo $? >/tmp/tenant.{number}.code; }} >/tmp/tenant.{number} 2>&1 &"
                     for number, command in enumerate(commands)))
     try:
@@ -62,7 +62,7 @@ def run_all(vm, service, commands, found):
 
 
 def read_bytes(before, after, disk):
-    """{tenant: bytes} that it read since."""
+    """{tenant: bytes} that it read in between."""
     grown = {dict(labels)["tenant"]: value - (before.value("ssdpulse_tenant_bytes_total", **dict(labels)) or 0)
              for labels, value in after.series("ssdpulse_tenant_bytes_total", device=disk, **LABELS).items()}
     return {tenant: size for tenant, size in grown.items() if size}
@@ -70,7 +70,7 @@ def read_bytes(before, after, disk):
 
 def named(vm, check, service, serial="first"):
     disk = vm.disk(serial)
-    # name of the tenant: (how it is run, blocks, kind, path)
+    # tenant name: (how it is run, blocks, kind, path)
     expected = {
         "reader.service": (unit("reader", disk, 300), 300, "unit", "/system.slice/reader.service"),
         "nightly@one.service": (unit("nightly@one", disk, 200, "Slice=batch.slice"), 200, "unit", "/batch.slice/nightly@one.service"),
@@ -81,10 +81,10 @@ def named(vm, check, service, serial="first"):
         before, after = run_all(vm, service, [command for command, _, _, _ in expected.values()], lambda scrape: set(expected) <= {
             dict(labels)["tenant"] for labels in scrape.series("ssdpulse_tenant_bytes_total", device=disk, **LABELS)})
     finally:
-        # No rm -r: what is still mounted there is the guest itself.
+        # No rm -r: if something is still mounted there, it is the guest's own root.
         vm.sh("for bundle in /tmp/shop /tmp/inpod; do umount -R $bundle/rootfs && rm $bundle/config.json && rmdir $bundle/rootfs $bundle; "
               "done; find /sys/fs/cgroup/docker /sys/fs/cgroup/kubepods -depth -type d -exec rmdir {} + 2>/dev/null || true")
-    # A shell that starts reads nothing of this disk.
+    # Starting a shell reads nothing from this disk.
     check.equal(read_bytes(before, after, disk), {name: one[1] * BLOCK for name, one in expected.items()},
                 "bytes read by units and containers, and by nobody else")
     info = {dict(labels)["tenant"]: (dict(labels)["kind"], dict(labels).get("cgroup"))
@@ -93,7 +93,7 @@ def named(vm, check, service, serial="first"):
 
 
 def hashed(vm, check, service, serial="first"):
-    """Of what ran since, nothing has a name: not on the page, in the journal, or in the history."""
+    """Nothing that ran since then has a name: not on the page, in the journal, or in the history."""
     disk, secret = vm.disk(serial), "payroll-of-acme"
     config = "/etc/ssdpulse/ssdpulse.yaml"
     vm.sh(f"cp -p {config} /tmp/kept.yaml; sed -i 's/^  names: full$/  names: hashed/' {config} && systemctl restart ssdpulse", 90)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What can a process do in here? Tries what a sandbox should refuse, one line each: "NAME ANSWER", where the answer is
- * "ok", the name of the error, or what was found. It is linked statically, for sandboxes that have no library.
+ * "ok", the name of the error, or what was found. It is linked statically, for sandboxes that have no libraries.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char* scratch; /* a directory that can be written, if there is one */
+static const char* scratch; /* a writable directory, if there is one */
 
 static void say(const char* name, long result) { printf("%s %s\n", name, result >= 0 ? "ok" : strerrorname_np(errno)); }
 
@@ -80,7 +80,7 @@ static void try_in_scratch(void) {
 static int new_user_namespace(void) { return unshare(CLONE_NEWUSER); }
 static int trace_me(void) { return (int)ptrace(PTRACE_TRACEME, 0, NULL, NULL); }
 
-/* Who has a namespace of users has every right in it; who is traced stops for whoever started it. */
+/* A process in a user namespace of its own has every right there; a traced process stops for its parent. */
 static void try_in_child(const char* name, int (*attempt)(void)) {
   int status = 0;
   pid_t child = fork();
@@ -90,7 +90,7 @@ static void try_in_child(const char* name, int (*attempt)(void)) {
   say(name, -errno);
 }
 
-/* Who makes a call of another architecture may be killed for it. */
+/* A process that makes a system call of another architecture may be killed for it. */
 static void try_32_bit(void) {
 #ifdef __x86_64__
   int status = 0;
@@ -116,7 +116,7 @@ static void try_calls(void) {
   say("set_host_name", sethostname("tried", 5));
   say("load_module", syscall(SYS_init_module, "", 0, ""));
   say("read_kernel_log", klogctl(3, (char[64]){0}, 64));
-  /* What is mounted here is not to be seen outside. */
+  /* Mounts made here must not be visible outside. */
   say("new_mount_namespace", unshare(CLONE_NEWNS));
   mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
   say("mount", mount("none", scratch, "tmpfs", 0, NULL));
@@ -169,7 +169,7 @@ static size_t found_count;
 
 static int note_file(const char* path, const struct stat* status, int type, struct FTW* place) {
   static const char* const skipped[] = {"/proc",  "/sys",     "/dev",     "/lib",
-                                        "/lib64", "/usr/lib", "/run/host" /* systemd says there what system it is */};
+                                        "/lib64", "/usr/lib", "/run/host" /* systemd names the host's system here */};
   (void)place;
   for (size_t i = 0; i < sizeof skipped / sizeof *skipped; ++i) {
     if (strcmp(path, skipped[i]) == 0) return FTW_SKIP_SUBTREE;
@@ -180,7 +180,7 @@ static int note_file(const char* path, const struct stat* status, int type, stru
 
 static int by_name(const void* a, const void* b) { return strcmp(*(const char* const*)a, *(const char* const*)b); }
 
-/* The first of them. */
+/* Prints the first few regular files. */
 static void tell_files(void) {
   nftw("/", note_file, 16, FTW_PHYS | FTW_ACTIONRETVAL);
   qsort(found, found_count, sizeof *found, by_name);

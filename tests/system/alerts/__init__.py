@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each alert must do: the cases in which it fires, those nearest to them in which it does not."""
+"""What must each alert do? The cases in which it fires, and those closest to them in which it does not."""
 from alerts import drive_cases, self_cases, tail_cases
 
 CASES = [*tail_cases.CASES, *drive_cases.CASES, *self_cases.CASES]

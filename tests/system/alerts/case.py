@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One case of one alert, and the test of promtool's that it becomes."""
+"""One case of one alert, and the promtool test that it becomes."""
 from dataclasses import dataclass, field
 
 from alerts.series import HOST, Latency
@@ -9,8 +9,8 @@ MINUTE, HOUR, DAY = 60, 3600, 86400
 
 @dataclass
 class Case:
-    """`fires`: ((when, {labels beside HOST's and the rule's}, description), ...); at each other time that is asked,
-    `silent`, the alert does not fire. A case without `fires` is a healthy one. Times are in seconds."""
+    """`fires`: ((when, {labels in addition to HOST's and the rule's}, description), ...). At every other time that is
+    checked, `silent`, the alert does not fire. A case without `fires` is a healthy one. Times are in seconds."""
     alert: str
     what: str
     series: list
@@ -24,9 +24,9 @@ class Case:
         return any(isinstance(series, Latency) for series in self.series)
 
     def test(self, form, rule, red=None):
-        """One test of promtool's; `rule` is the alert's own, for what all its cases share.
+        """One promtool test; `rule` is the alert's own rule, for what all its cases share.
 
-        `red`: 1 while a panel is red, which must be so whenever the alert fires, and only then.
+        `red`: an expression that is 1 while a panel is red. It must be red exactly when the alert fires.
         """
         times = {}
         for when, labels, description in self.fires:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What drives do: discards, wear, health, and what is written to them."""
+"""Alerts about drives: discards, wear, health, and the writes that they receive."""
 from alerts.case import DAY, HOUR, MINUTE, Case
 from alerts.series import counter, gauge
 
@@ -13,12 +13,12 @@ def minutely(alert, what, *series, **rest):
 
 
 def step_gauge(name, before, then, after, samples=60, **labels):
-    """An hour (or so many samples) each."""
+    """Each value for an hour (or for this many samples)."""
     return gauge(name, [(samples, before), (samples, then), (samples, after)], **labels)
 
 
 # --- discards -----------------------------------------------------------------------------------------------------
-# Time 0 of promtool is a Thursday, 0 h UTC.
+# Time 0 of promtool is a Thursday, 00:00 UTC.
 def work(what, *series, **rest):
     return Case("SsdpulseDiscardInWorkingHours", what, list(series), step=5 * MINUTE, evaluation=5 * MINUTE, **rest)
 
@@ -67,7 +67,7 @@ def discarded(where, trigger="fstrim", each_hour=GIBI):
 
 
 def until(day, samples):
-    """The file system is mounted in another way from then on."""
+    """From that day on, the file system is mounted with the other option."""
     samples.values[day * 24:] = [None] * len(samples.values[day * 24:])
     return samples
 
@@ -89,7 +89,7 @@ DISCARDS += [
 
 # --- wear -----------------------------------------------------------------------------------------------------------
 def ratios(hour, week, covered=3 * DAY, certainty=0.05):
-    """What an hour's write amplification is in the second hour, and its bounds."""
+    """An hour's write amplification in the second hour, and its bounds."""
     waf, found = "ssdpulse_write_amplification", []
     for window, value in (("1h", hour), ("7d", week)):
         labels = {**SOURCE, "window": window}
@@ -109,7 +109,7 @@ def daily(value, covered=12 * HOUR):
 
 
 def written(gigabytes_a_day):
-    """To the media of a drive of 4 TB."""
+    """Writes to the media of a drive of 4 TB."""
     return [counter("ssdpulse_nvme_media_written_bytes_total", [(180, gigabytes_a_day * 1e9 / 1440)], start=9e13, **SOURCE),
             gauge("ssdpulse_nvme_namespace_info", [(181, 1)], **DRIVE, **DEVICE, nsid="1"),
             gauge("ssdpulse_device_size_bytes", [(181, 4 * TERA)], **DEVICE)]
@@ -174,7 +174,7 @@ SOON, YEAR = "SsdpulseDriveWornOutIn90Days", "SsdpulseDriveWornOutInOneYear"
 
 
 def life(days, window=30 * DAY, basis="percentage_used"):
-    """So many days left for three hours, far more before and after."""
+    """This many days left for three hours, far more before and after."""
     labels = {**DRIVE, "basis": basis}
     return [gauge("ssdpulse_nvme_life_remaining_seconds", [(60, 1500 * DAY), (180, days * DAY), (60, 1500 * DAY)], **labels),
             gauge("ssdpulse_nvme_life_remaining_window_seconds", [(300, window)], **labels)]
@@ -185,7 +185,7 @@ def life_says(days):
 
 
 def used(before, then=None):
-    """`then` for three hours."""
+    """`then` for three hours, `before` otherwise."""
     return gauge("ssdpulse_nvme_percentage_used_ratio", [(60, before), (180, then or before), (60, before)], **DRIVE)
 
 
@@ -210,14 +210,14 @@ WEAR += [
 
 
 def swapped(samples, after, label="serial"):
-    """The controller's number goes to another drive after so many samples; or it is the same one with another label."""
+    """After this many samples, the controller's number goes to another drive, or the same drive gets another label."""
     return [gauge("ssdpulse_nvme_info", [(before, None), (there, 1), (later, None)],
                   **{**DRIVE, "serial": "S1", "firmware": "1.0", label: value})
             for value, before, there, later in (("ONE", 0, samples, after), ("OTHER", samples, after, 0))]
 
 
 def idle(what, gigabytes_a_day, other, *more, hours=48, **rest):
-    """Samples are hours."""
+    """One sample per hour."""
     grow = [(24, 0), (hours, gigabytes_a_day * 1e9 / 24), (96 - hours, 0)]
     return Case("SsdpulseIdleWear", what, [
         counter("ssdpulse_nvme_idle_media_written_bytes_total", grow, start=5e12, **DRIVE),
@@ -270,7 +270,7 @@ UP = gauge("up", [(181, 1)])
 
 
 def there(minutes, away=180, model="ACME"):
-    """So many minutes, then away for so many."""
+    """There for this many minutes, then away for `away` minutes."""
     return gauge("ssdpulse_device_info", [(minutes, 1), (away, None), (181, 1)], **DEVICE, model=model, serial="S1",
                  transport="nvme", scheduler="none")
 
@@ -384,7 +384,7 @@ def hints_say(kernel, drive, size="5.588GiB"):
 
 
 def misaligned(what, share, rate=2e6, small=0.25, **rest):
-    """Bytes a second; two hours, then as much aligned."""
+    """Bytes per second; misaligned for two hours, then aligned at the same rate."""
     return minutely("SsdpulseMisalignedWrites", what,
                     counter("ssdpulse_io_bytes_total", [(300, rate * 60)], **DEVICE, operation="write"),
                     counter("ssdpulse_io_bytes_total", [(300, rate * 60)], **DEVICE, operation="read"),

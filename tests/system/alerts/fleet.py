@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A case as a server sees it that scrapes the fleet profile."""
+"""What does a case look like to a server that scrapes the fleet profile?"""
 from dataclasses import dataclass, replace
 
 import fleet_profile
@@ -38,7 +38,7 @@ def _reduced(series):
 
 
 def _alert_labels(alert, labels):
-    """Those that the profile adds up have the name of the sum."""
+    """Where the profile adds series up, the alert has the label of the sum."""
     labels = dict(labels)
     if alert == "SsdpulseIoErrors":
         labels["error"] = "io"
@@ -53,5 +53,5 @@ def in_profile(case):
 
 
 def without_words(rule):
-    """Descriptions name what the profile leaves out."""
+    """The descriptions mention labels that the profile omits."""
     return {**rule, "annotations": {}}

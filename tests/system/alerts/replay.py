@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A page of metrics that was made up, served like the daemon's: as text, and as protobuf with native histograms."""
+"""A made-up page of metrics, served as the daemon serves its page: as text, and as protobuf with native histograms."""
 import http.server
 import math
 import threading
@@ -10,7 +10,7 @@ PROTOBUF = "application/vnd.google.protobuf"
 
 
 class Replay:
-    """Histograms grow at a rate that is set: {(name, ((label, value), ...)): {n: I/Os a second of just below 2^n s}}."""
+    """Histograms grow at a set rate: {(name, ((label, value), ...)): {n: I/Os per second just below 2^n s}}."""
 
     def __init__(self, published):
         self._published = published  # the generated module of metrics.proto
@@ -31,7 +31,7 @@ class Replay:
         self._since = now
 
     def _state(self):
-        """The same for both formats: ({series: {exponent: whole count}}, {series: value})."""
+        """The state, the same for both formats: ({series: {exponent: whole count}}, {series: value})."""
         with self._lock:
             self._advance()
             counts = {series: {e: math.floor(n) for e, n in sorted(c.items())} for series, c in self._counts.items()}
@@ -91,7 +91,7 @@ def _varint(value):
 
 @contextmanager
 def serving(replay):
-    """The port on which the page is served."""
+    """Serves the page; yields its port."""
     class Page(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             wants_protobuf = self.headers.get("Accept", "").startswith(PROTOBUF)

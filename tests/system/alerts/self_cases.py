@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well ssdpulse itself sees."""
+"""Alerts about how well ssdpulse itself sees."""
 from alerts.case import HOUR, MINUTE, Case
 from alerts.series import Samples, counter, gauge, latency
 
@@ -42,13 +42,13 @@ def drift_says(ios):
 
 
 def last_read(interval):
-    """After an hour, and never again."""
+    """Last read an hour after the start, and never again."""
     return [gauge("ssdpulse_nvme_last_poll_timestamp_seconds", [(180, HOUR)], **DRIVE),
             gauge("ssdpulse_nvme_poll_interval_seconds", [(180, interval)], **DRIVE)]
 
 
 def started(*minutes):
-    """A daemon that was started then, and is not seen in the two minutes before."""
+    """A daemon that started at these minutes, and is not seen for two minutes before each restart."""
     values = [max(start for start in minutes if start <= minute) * MINUTE for minute in range(180)]
     for start in minutes[1:]:
         values[start - 2:start] = [None, None]
@@ -88,7 +88,7 @@ CASES = [
          source_info([(60, None), (60, 1)], "endurance_group", "ocp refused"), silent=(THEN,)),
 
     losing("stray", 600, fires=((THEN, {"cause": "stray"}, losing_says("stray", "1%", 3000)),), silent=BOTH),
-    losing("stray", 90, latency([(180, {-13: 60000})], operation="commit"),  # these are writes and flushes as well
+    losing("stray", 90, latency([(180, {-13: 60000})], operation="commit"),  # also counted as writes and flushes
            fires=((THEN, {"cause": "stray"}, losing_says("stray", "0.15%", 450)),), silent=BOTH),
     losing("stray", 20, silent=(THEN,)),
     losing("clock", 600, silent=(THEN,)),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Made-up series, written down as promtool's rule tests want them.
+"""Made-up series, written in the format of promtool's rule tests.
 
-A series is what happens in phases: (for how many samples, what). One sample is STEP of the case apart from the next.
+A series is given in phases: (number of samples, what happens). Samples are one STEP of the case apart.
 """
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ def number(value):
 
 @dataclass
 class Samples:
-    """A counter or gauge; None is a scrape without it."""
+    """A counter or gauge; None means a scrape without it."""
     name: str
     labels: dict
     values: list
@@ -32,7 +32,7 @@ def gauge(name, phases, **labels):
 
 
 def counter(name, phases, start=0, **labels):
-    """Phases of (samples, growth per sample). Its first sample is `start`, before the phases begin."""
+    """Phases of (samples, growth per sample). The first sample is `start`, before the phases begin."""
     values = [start]
     for samples, growth in phases:
         for _ in range(samples):
@@ -44,7 +44,7 @@ def counter(name, phases, start=0, **labels):
 class Latency:
     """A histogram of latencies: phases of (samples, {n: I/Os per sample that take just less than 2^n seconds}).
 
-    Exponents are whole: both forms have a bound there, so that both find the same quantile to two digits.
+    Exponents are whole: both forms have a bound there, so both find the same quantile to two digits.
     """
     name: str
     labels: dict
@@ -74,7 +74,7 @@ class Latency:
 
     @staticmethod
     def exponents(used):
-        """Of the classic bounds."""
+        """Exponents of the classic bounds."""
         return range(min(used) - 1, max(used) + 1)
 
     @staticmethod
@@ -95,5 +95,5 @@ def device_latency(phases, device="nvme0n1", operation="read", during="none"):
 
 
 def latency(phases, device="nvme0n1", operation="read", part="io"):
-    """part: io (the whole) or io_queue."""
+    """part: io (the total latency) or io_queue."""
     return Latency(f"ssdpulse_{part}_latency_seconds", {"device": device, "operation": operation}, phases)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real Prometheus and a real Alertmanager with the project's own files: rules, alerts, inhibitions.
 
-What is shipped waits for minutes. It is used as it is, or hurried: then the waiting is shortened, and nothing else.
+The shipped files wait for minutes. They are used as they are, or hurried: then only the waiting times are shortened.
 """
 import json
 import re
@@ -34,7 +34,7 @@ def get(url):
 
 @contextmanager
 def started(command, log, ready, seconds=30):
-    """A server, from when `ready` answers until the end of the block."""
+    """Runs a server: the block begins when `ready` answers, and the server stops at its end."""
     with log.open("w") as output, \
             subprocess.Popen(list(map(str, command)), stdout=output, stderr=subprocess.STDOUT) as process:
         try:
@@ -63,7 +63,7 @@ def hasten(text):
 
 
 def native_option(binary, config):
-    """Options that switch native histograms on, and the configuration for it; see prometheus.yml."""
+    """Options that enable native histograms, and the configuration that does; see prometheus.yml."""
     said = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True)
     version = tuple(map(int, re.search(r"version (\d+)\.(\d+)", said.stdout + said.stderr).groups()))
     if version >= (3, 8):
@@ -71,7 +71,7 @@ def native_option(binary, config):
     return ["--enable-feature=native-histograms"], config
 
 
-# Debian's Alertmanager wants its templates below /usr/share: there they are, in a mount namespace of its own.
+# Debian's Alertmanager expects its templates under /usr/share: they are put there, in a mount namespace of its own.
 IN_PLACE = ["unshare", "--mount", "sh", "-c",
             'mount -t overlay overlay -o "lowerdir=$0:/usr/share" /usr/share && exec "$@"']
 
@@ -83,18 +83,18 @@ class Stack:
         self._alertmanager = f"http://127.0.0.1:{alertmanager_port}/api/v2/alerts"
 
     def firing(self):
-        """{(alert, device): rest of the alert} as Prometheus sees them."""
+        """{(alert, device): rest of the alert}, as Prometheus sees them."""
         return {(alert["labels"]["alertname"], alert["labels"].get("device")): alert
                 for alert in self.server.ask("alerts")["alerts"] if alert["state"] == "firing"}
 
     def descriptions(self, alert, device):
-        """Of all that fire of this name for this device: reads and writes have one each."""
+        """The descriptions of all firing alerts of this name for this device: reads and writes have one each."""
         return [one["annotations"]["description"] for one in self.server.ask("alerts")["alerts"] if one["state"] == "firing"
                 and (one["labels"]["alertname"], one["labels"].get("device")) == (alert, device)]
 
     def notified(self):
-        """{(alert, device): "active" or "suppressed"} as Alertmanager sees them; those that have ended are gone. Of reads
-        and writes together it is active if one is."""
+        """{(alert, device): "active" or "suppressed"}, as Alertmanager sees them; those that have ended are gone. If
+        reads and writes have one each, it is active if either is."""
         alerts = sorted(get(self._alertmanager), key=lambda alert: alert["status"]["state"], reverse=True)
         return {(alert["labels"]["alertname"], alert["labels"].get("device")): alert["status"]["state"] for alert in alerts}
 
@@ -107,7 +107,7 @@ class Stack:
 
 @contextmanager
 def stack(state, suite, form, target_port, hurried=True):
-    """form: "native" or "classic"; the target is scraped as job "ssdpulse", its instance is INSTANCE."""
+    """form: "native" or "classic"; the target is scraped as job "ssdpulse", and its instance is INSTANCE."""
     root = prometheus.fetch(state, suite, "prometheus", "prometheus-alertmanager") / "usr/bin"
     place = state / f"{suite}-{form}"
     shutil.copytree(SHIPPED, place)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why requests are slow. 2^-13 s: 0.12 ms, healthy; 2^-4 s: 62 ms, a stall; a sample is 15 s."""
+"""Alerts about why requests are slow. 2^-13 s is 0.12 ms, healthy; 2^-4 s is 62 ms, a stall; a sample is 15 s."""
 from alerts.case import MINUTE, Case
 from alerts.series import counter, device_latency, gauge, latency
 
@@ -14,12 +14,12 @@ FLOOD = [counter("ssdpulse_tenant_bytes_total", [(CALM, 0), (TROUBLE, growth), (
 
 
 def met(slow, ios=300, operation="read", during="discard", samples=TROUBLE):
-    """I/Os that overlap a discard or flush in the time of trouble."""
+    """I/Os that overlap a discard or flush during the trouble."""
     return device_latency([(CALM, {}), (samples, {slow: ios}), (AFTER, {})], during=during, operation=operation)
 
 
 def others(slow=USUAL, ios=100, usual=USUAL, during="none", operation="read"):
-    """All others; `slow` and `ios` in the time of trouble."""
+    """All other I/Os; `slow` and `ios` apply during the trouble."""
     return device_latency([(CALM, {usual: 30000}), (TROUBLE, {slow: ios}), (AFTER, {usual: 30000})], during=during,
                           operation=operation)
 
@@ -38,7 +38,7 @@ def tail(alert, what, *series, fires=(), silent=()):
 
 
 def meeting(company, alert):
-    """The cases that discards and flushes have in common."""
+    """The cases that exist for discards as well as for flushes."""
     other = {"discard": "flush", "flush": "discard"}[company]
 
     def case(what, apart, beside, seconds=None, operation="read"):
@@ -80,20 +80,20 @@ def waiting(usual, slow, ios):
 
 TROUBLED = [(CALM, 0), (TROUBLE, 1), (AFTER, 0)]
 COMMIT = {"device": "nvme0n1", "operation": "commit"}
-FREEZES = [(CALM, 0), *[(1, 1), (2, 0)] * (TROUBLE // 3), (AFTER, 0)]  # one in 45 s
+FREEZES = [(CALM, 0), *[(1, 1), (2, 0)] * (TROUBLE // 3), (AFTER, 0)]  # one every 45 s
 RARE = ("On db1:10936, 68.99% of the time that reads on nvme0n1 waited in the last 15 minutes was in excess of the usual, "
         "although 99 % of them are as fast as ever.")
 LASTING = RARE.replace("68.99%", "47.91%")
 
 
 def rare(seconds):
-    """What a sample's I/Os waited beyond what is usual."""
+    """What the I/Os of one sample waited beyond the usual."""
     return [counter("ssdpulse_latency_excess_seconds_total", [(CALM, 0), (TROUBLE, seconds), (AFTER, 0)], cause="unknown",
                     **READ), pending(0)]
 
 
 def pending(seconds):
-    """What they waited in a spike that lasts."""
+    """What they waited beyond the usual in a spike that is still going on."""
     return gauge("ssdpulse_latency_spike_pending_excess_seconds", [(CALM, 0), (TROUBLE, seconds), (AFTER, 0)], **READ)
 
 

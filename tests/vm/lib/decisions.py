@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator does: runs the load, asks `ssdpulse audit`, changes what it says, asks `ssdpulse report`.
+"""What an operator does: runs the load, runs `ssdpulse audit`, makes the change it advises, runs `ssdpulse report`.
 
 Time is scaled: the wall clock of the daemon and of these commands runs 60 times as fast as the guest's, so that a second is a
-minute of history. What takes a second is measured as a second all the same.
+minute of history. What takes a second is still measured as a second.
 """
 import json
 
@@ -34,7 +34,7 @@ class Host:
         return words
 
     def audit(self, *options):
-        """A second of history is enough for these minutes to be judged."""
+        """A little history is enough to judge these minutes."""
         return self.ask("audit", "--min-observation", "0.005", *options)
 
     def findings(self):
@@ -53,7 +53,7 @@ class Host:
         return self.ask("report", *options, codes=(0,))
 
     def rows(self, device, *options):
-        """{id of the row: what it says}"""
+        """{id of the row: the row}"""
         for one in json.loads(self.report("--json", *options))["devices"]:
             if one["device"] == device:
                 return {row["id"]: row for row in one["rows"]}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which disks can a scenario ask for? Each becomes QEMU arguments; start() and stop() own what serves it on the host.
+"""Which disks can a scenario ask for? Each becomes QEMU arguments; start() and stop() run what serves it on the host.
 
-A disk is found in the guest by its serial number (machine.Machine.disk). What a kernel makes by itself (null_blk,
-scsi_debug, loop) is not here: modprobe does it in the guest.
+A disk is found in the guest by its serial number (machine.Machine.disk). Disks that a kernel makes by itself
+(null_blk, scsi_debug, loop) are not here: modprobe makes them in the guest.
 """
 import json
 import os
@@ -25,7 +25,7 @@ class Backend:
         if not self._data:
             return ["-blockdev", f"null-co,node-name={node},size={_bytes(self._size)},read-zeroes=on"]
         path = state / f"{node}.img"
-        if not path.exists():  # it outlives a guest that is started again
+        if not path.exists():  # it survives a restart of the guest
             with open(path, "wb") as file:
                 file.truncate(_bytes(self._size))
         return ["-blockdev", f"driver=file,node-name={node},filename={path},discard=unmap,cache.direct=off,"
@@ -36,7 +36,7 @@ class Backend:
 
 
 class Logged:
-    """Storage in memory that keeps what is written, and a log of its own of each command."""
+    """Storage in memory that keeps what is written, and its own log of each command."""
 
     def __init__(self, size="256M"):
         self._size, self._process, self._log = size, None, None
@@ -57,7 +57,7 @@ class Logged:
                                                         self._log.read_text()))
 
     def commands(self):
-        """[(write, trim or zero, offset, bytes)] so far, as they came."""
+        """[(write, trim or zero, offset, bytes)] so far, in the order they arrived."""
         return [(kind.lower(), int(offset, 16), int(size, 16)) for kind, offset, size in re.findall(
             r" (Write|Trim|Zero) id=\d+ offset=(0x[0-9a-f]+) count=(0x[0-9a-f]+)", self._log.read_text())]
 
@@ -68,8 +68,8 @@ class Logged:
 
 
 class Slow:
-    """Storage of ours (lib/slow_disk.py) that takes as long for each kind of command as was last set; `data=True` keeps
-    what is written, in memory."""
+    """Our own storage (lib/slow_disk.py), which takes as long for each kind of command as was last set; `data=True`
+    keeps what is written, in memory."""
 
     def __init__(self, size="256M", data=False, **seconds):
         self._size, self._data, self._seconds, self._process, self._control = size, data, seconds, None, None
@@ -97,8 +97,8 @@ class Slow:
         self._control.with_name(self._control.name + ".seen").unlink(missing_ok=True)
 
     def seen(self):
-        """When it had commands that a 4-KiB load of reads and writes does not send: the first and the last, by the
-        host's wall clock."""
+        """When it had the first and the last command that a 4-KiB load of reads and writes does not send, by the host's
+        wall clock."""
         times = self._control.with_name(self._control.name + ".seen").read_text().split()
         return float(times[0]), float(times[-1])
 
@@ -106,13 +106,13 @@ class Slow:
         self._control.with_name(self._control.name + ".added").unlink(missing_ok=True)
 
     def added(self):
-        """[(end by the host's wall clock, kind, seconds, seconds too late)] of all commands that were held up."""
+        """[(end by the host's wall clock, kind, seconds, seconds late)] of all commands that were held up."""
         path = self._control.with_name(self._control.name + ".added")
         lines = [line.split() for line in path.read_text().splitlines()] if path.exists() else []
         return [(float(end), kind, float(seconds), float(late)) for end, kind, seconds, late in lines]
 
     def stall(self, seconds):
-        """For so long from now on, no command ends."""
+        """No command ends for this long from now on."""
         self.set(stall_until=time.time() + seconds)
 
     def stop(self):
@@ -121,8 +121,8 @@ class Slow:
             self._process.wait()
 
 
-# Shadow doorbells are the emulator's: few drives have them, and Linux before 5.17 does not clear them when it resets
-# a controller, so that its I/O hangs.
+# Shadow doorbells are a feature of the emulator: few drives have them, and Linux before 5.17 does not clear them when
+# it resets a controller, so that its I/O hangs.
 NVME = {"dbcs": "off"}
 
 
@@ -215,9 +215,9 @@ HOST = "3c5f2a8e-6d0f-4b7c-9f58-0d1a6c1d2b01"  # of all guests: NQN and identifi
 
 
 class NvmeTcp:
-    """A controller of ours (lib/nvme_tcp.py) behind a network of its own. The guest has it once it was told to connect.
+    """Our own controller (lib/nvme_tcp.py) behind a network of its own. The guest has it after connect().
 
-    `controller` is what a scenario touches: what it serves, what it was asked. Cutting the wire is
+    A scenario uses `controller` to set what it serves and to see what it was asked for. Cutting the wire is
     vm.qmp("set_link", name=f"{serial}-wire", up=False).
     """
 
@@ -232,7 +232,7 @@ class NvmeTcp:
                 "-device", f"virtio-net-pci,id={self.serial}-wire,netdev={self.serial}-net,mac={_mac(number)},romfile="]
 
     def connect(self, vm, *options, queues=2, keep_alive=30, reconnect_delay=1, ctrl_loss=600):
-        """The kernel's name of the controller, which is live."""
+        """Returns the kernel's name of the controller once it is live."""
         number, nqn = self._number, self.controller.nqn
         vm.sh("modprobe nvme-tcp")
         _bring_up(vm, number)
@@ -251,7 +251,7 @@ class NvmeTcp:
 
 
 class Way:
-    """A way in: what connects to `port` of this host is connected to the guest's port, once open() was called."""
+    """A way in: connections to `port` of this host reach the guest's port, once open() has been called."""
 
     def __init__(self, serial, guest_port):
         self.serial, self.port = serial, None
@@ -259,7 +259,7 @@ class Way:
 
     def start(self, _state, number):
         self._number = number
-        if self.port is None:  # the same when the guest is started again
+        if self.port is None:  # stays the same when the guest is restarted
             with socket.socket() as probe:
                 probe.bind(("127.0.0.1", 0))
                 self.port = probe.getsockname()[1]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How does a guest make hours of history in minutes? Preloaded into a program, its wall clock runs SSDPULSE_TIME_SCALE
-// times as fast as the host's from SSDPULSE_TIME_SCALE_FROM (seconds since 1970) on. Every other clock is as it is:
-// what took a second is still measured as a second.
+// How does a guest make hours of history in minutes? With this preloaded, a program's wall clock runs
+// SSDPULSE_TIME_SCALE times as fast as the host's from SSDPULSE_TIME_SCALE_FROM (seconds since 1970) on. Every other
+// clock is unchanged: what took a second is still measured as a second.
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <sys/time.h>

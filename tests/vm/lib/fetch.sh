@@ -8,13 +8,13 @@
 
 readonly QEMU_AT_LEAST=10.0 # its NVMe has FDP and the OCP log
 
-# fetch_kernel NAME: sets KERNEL_IMAGE and KERNEL_VERSION, packs its modules, prints what it is.
+# fetch_kernel NAME: sets KERNEL_IMAGE and KERNEL_VERSION, packs the kernel's modules, prints which kernel it is.
 fetch_kernel() {
   local name=$1 suite meta packages tree image archive stamp
   read -r _ suite meta < <(grep "^$name " "$vm_directory/kernels")
   : "${SUITE_CACHE:=$SSDPULSE_TEST_CACHE/suites}"
   open_suite "$suite" || return 1
-  # The meta package leads to the kernel of the day, in one package or split into several.
+  # The meta package depends on the current kernel, in one package or split into several.
   mapfile -t packages < <(suite_apt "$suite" install --print-uris -y --no-install-recommends "$meta" |
     sed -nE "s/^'[^']*' (linux-(image|binary|modules)-[0-9][^_]*)_.*/\1/p")
   [[ ${#packages[@]} -gt 0 ]] || { echo "suite $suite has no $meta" >&2; return 1; }
@@ -33,8 +33,8 @@ fetch_kernel() {
   fi
 }
 
-# find_qemu: sets QEMU to a command. The host's own where it is new enough, else the one of Debian's backports with
-# those libraries that the host lacks.
+# find_qemu: sets QEMU to a command: the host's own if it is new enough, else the one of Debian's backports with the
+# libraries that the host lacks.
 find_qemu() {
   local root=$SSDPULSE_TEST_CACHE/vm/qemu version codename archive uri keyring packages
   version=$(qemu-system-x86_64 --version 2>/dev/null | sed -nE '1s/.*version ([0-9]+\.[0-9]+).*/\1/p') || true

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What do the exported figures of one disk say? Sums over labels, quantiles, and what holds for any disk at rest."""
+"""What do the exported figures of one disk show? Sums over labels, quantiles, and what holds for any disk at rest."""
 from collections import Counter
 
 from lib import buckets
@@ -56,7 +56,7 @@ def lost(scrape, disk):
 
 
 def skipped_runs(scrape):
-    """{program: runs that the kernel skipped}, of the whole guest; 0 for programs of which it does not tell."""
+    """{program: runs that the kernel skipped}, of the whole guest; 0 for programs that it does not report."""
     found = {"on_issue": 0, "on_complete": 0}
     for labels, value in scrape.series("ssdpulse_lost_events_total").items():
         if "program" in dict(labels):
@@ -70,10 +70,10 @@ def drift(scrape, disk):
 
 
 def at_rest(check, scrape, disk, known_losses=()):
-    """Nothing in flight, nothing lost but for those causes, and the kernel's own statistics agree.
+    """Nothing in flight, nothing lost except for `known_losses`, and the kernel's own statistics agree.
 
-    Runs that the kernel skipped are told for the whole guest: those of this disk would show as drift. An I/O whose issue was
-    skipped ends as a stray, one whose completion was, as missed: no more of them than of those runs.
+    Runs that the kernel skipped are reported for the whole guest: those of this disk would show as drift. An I/O whose
+    issue was skipped ends as a stray, one whose completion was skipped as missed: at most as many as those runs.
     """
     flying = {dict(labels)["operation"]: value
               for labels, value in scrape.series("ssdpulse_io_in_flight", device=disk).items()}

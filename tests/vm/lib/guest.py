@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs scenarios of one kernel in one guest, in this process, and leaves a verdict on each in RESULTS/KERNEL.SCENARIO.
 
-After a failure the rest gets a new guest, for nobody knows what the old one is like. When QEMU dies of an assertion of
-its own, or hangs before the guest is up, which says nothing of us, the scenario is tried again, and it is said so.
+After a failure the rest gets a new guest, because the state of the old one is unknown. When QEMU dies of an assertion
+of its own, or hangs before the guest is up, which is not our failure, the scenario is retried, and this is reported.
 """
 import importlib.util
 import json
@@ -25,7 +25,7 @@ from lib.rig import Check  # noqa: E402
 import machine  # noqa: E402
 
 TRIES = 3
-SECONDS = 400  # of one scenario, unless it says SECONDS = ...; ten times that in the long form
+SECONDS = 400  # of one scenario, unless it sets SECONDS = ...; ten times that in the long form
 
 
 def load(name):
@@ -51,7 +51,7 @@ class Guest:
         self._state = None
 
     def run(self):
-        os.nice(self._nice)  # all that is started inherits it
+        os.nice(self._nice)  # everything started from here inherits it
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a QEMU that aborts would write all of the guest's memory
         signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))
         signal.signal(signal.SIGALRM, out_of_time)
@@ -66,7 +66,7 @@ class Guest:
                 shutil.rmtree(self._state)
 
     def _machine(self):
-        """Not started yet: it has the disks of all that wait."""
+        """Not started yet: it has the disks of all waiting scenarios."""
         files = SimpleNamespace(qemu=os.environ["QEMU_COMMAND"].split(), **{
             name: self._results / f"{self._kernel}.{name}" for name in ("kernel", "initrd")})
         disks = {disk.serial: disk for scenario in self._waiting.values() for disk in scenario.devices()}
@@ -113,7 +113,7 @@ class Guest:
             except machine.EmulatorDied:
                 raise
             except machine.GuestError as error:
-                # Emulating several processors, QEMU now and then loses a timer, and the kernel waits for ever.
+                # Emulating several processors, QEMU occasionally loses a timer, and the kernel waits forever.
                 raise machine.EmulatorDied(f"the guest did not come up: {error}") from error
             print(f"     Linux {vm.sh('uname -r')}, ready {vm.boot_seconds:.1f} s after power-on")
         scenario.run(vm, check)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One guest: started by QEMU, obeyed through a virtio port (lib/init), rearranged through QMP, always ended."""
+"""One guest: started by QEMU, controlled through a virtio port (lib/init), rearranged through QMP, always ended."""
 import base64
 import json
 import os
@@ -17,7 +17,7 @@ from lib import metrics  # noqa: E402  (tests/kernel/lib)
 
 ROOT_PARTITION = "73736470-01"
 BOOT_SECONDS = 100  # on a busy host; it is 3 s on a quiet one
-LOOK_SECONDS = 0.2  # at most, from the first count that the daemon reads in a look to the last
+LOOK_SECONDS = 0.2  # at most, from the first to the last count that the daemon reads in one sampling
 LATEST_LOOK_SECONDS = 10
 
 
@@ -26,7 +26,7 @@ class GuestError(RuntimeError):
 
 
 class EmulatorDied(GuestError):
-    """QEMU aborted. Emulating several processors at once, 10.0 does so now and then (iotlb_to_section)."""
+    """QEMU aborted. Emulating several processors at once, 10.0 does so occasionally (iotlb_to_section)."""
 
 
 class Machine:
@@ -43,12 +43,12 @@ class Machine:
         self.started = False
 
     def start(self):
-        """Returns when the guest obeys; close() in any case."""
+        """Returns when the guest accepts commands; call close() in any case."""
         began, self.started = time.monotonic(), True
         arguments = []
         for serial, device in self.devices.items():
             arguments += device.start(self.state, self._numbers[serial])
-        # The fewer features it has, the less there is to emulate; programs of today ask for no more than this.
+        # The fewer features it has, the less there is to emulate; today's programs need no more than this.
         cpu = "Nehalem" if self._accelerator.startswith("tcg") else "host"
         command = ["setpriv", "--pdeathsig", "KILL", *self._files.qemu, "-accel", self._accelerator, "-cpu", cpu,
                    "-M", "q35,usb=off", "-smp", str(self._cpus), "-m", self._memory, "-nodefaults",
@@ -77,7 +77,7 @@ class Machine:
         self.boot_seconds = time.monotonic() - began
 
     def _root(self):
-        """An archive in memory, or a partition of a drive of the guest's own: what needs no driver but those built in."""
+        """An archive in memory, or a partition of the guest's own drive: both need only built-in drivers."""
         if hasattr(self._files, "initrd"):
             return ["-initrd", self._files.initrd]
         return ["-blockdev", f"driver=file,node-name=root,filename={self._files.root},cache.no-flush=on",
@@ -125,7 +125,7 @@ class Machine:
         return data
 
     def _hung_up(self):
-        """The other end of a channel is closed: say why."""
+        """The other end of a channel is closed: reports why."""
         try:
             self._process.wait(10)
         except subprocess.TimeoutExpired as error:
@@ -157,12 +157,12 @@ class Machine:
         return output.decode(errors="replace").strip()
 
     def wait_for(self, script, seconds=10):
-        """Until the script succeeds."""
+        """Waits until the script succeeds."""
         self.sh(f"n=0; until {{ {script}; }} >/dev/null 2>&1; do n=$((n + 1)); [ $n -lt {int(seconds * 10)} ] || "
                 "{ echo 'never came true'; exit 1; }; sleep 0.1; done", seconds * 3 + 10)
 
     def clock(self):
-        """The guest's wall clock. That of busybox knows no fractions in `date`, that of Debian no `adjtimex`."""
+        """The guest's wall clock. Busybox's `date` has no fractions, and Debian has no `adjtimex`."""
         text = self.sh("date +%s.%N | grep -v N || adjtimex")
         if re.fullmatch(r"[\d.]+", text.strip()):
             return float(text)
@@ -170,7 +170,7 @@ class Machine:
         return int(seconds) + int(microseconds) / 1e6
 
     def disk(self, serial, seconds=20):
-        """The kernel's name of the disk with this serial number, once it is there."""
+        """The kernel's name of the disk with this serial number, once it appears."""
         return self.sh(f"for n in $(seq {seconds * 20}); do for d in $(ls -d /sys/block/* 2>/dev/null); do "
                        f"case \"$(cat $d/serial $d/device/serial $d/device/../serial 2>/dev/null | head -n 1)\" in "
                        f"{serial}|{serial}\\ *) case $d in */nvme*c*n*) ;; *) echo ${{d##*/}}; exit;; esac;; esac; "
@@ -192,18 +192,18 @@ class Machine:
             try:
                 self.qmp("device_add", **self.devices[serial].plug_arguments(self._numbers[serial]))
                 return
-            except GuestError as error:  # the I/O of the pulled one may still be on its way to the backend
+            except GuestError as error:  # I/O of the unplugged drive may still be on its way to the backend
                 if "Permission conflict" not in str(error) or time.monotonic() > deadline:
                     raise
                 time.sleep(0.2)
 
     def fio(self, disk, seconds=60, **options):
-        """The only job of one fio on the disk. An option of None stands alone."""
+        """Runs a fio with one job on the disk and returns that job. An option of None has no value."""
         out = self.sh(_fio_command(disk, **options), seconds)
         return json.loads(out[out.index("{"):])["jobs"][0]
 
     def trace(self, disk, events):
-        """Counts these block events of the disk from now on; call the result for {event: times}."""
+        """Counts these block events of the disk from now on; call the result to get {event: count}."""
         major, minor = self.sh(f"cat /sys/block/{disk}/dev").split(":")
         self.sh("cd /sys/kernel/tracing && echo 0 >tracing_on && echo >trace && echo 20000 >buffer_size_kb && " +
                 " && ".join(f"echo 'dev == {int(major) << 20 | int(minor)}' >events/block/{event}/filter && "
@@ -216,7 +216,7 @@ class Machine:
         return end
 
     def background_fio(self, disk, **options):
-        """A fio that goes on by itself, and has I/O under way; call the result for its job, once it has ended."""
+        """A fio in the background, which already has I/O in flight; call the result for its job once it has ended."""
         command = _fio_command(disk, output="/tmp/fio.json", **options)
         pid = self.sh(f"cat /sys/block/*/stat >/tmp/idle; {command} >/tmp/fio.log 2>&1 & echo $!")
         self.wait_for("! cat /sys/block/*/stat | cmp -s - /tmp/idle")
@@ -228,7 +228,7 @@ class Machine:
         return end
 
     def collect(self):
-        """Saves what the guest's daemons have said, for whoever looks into a failure."""
+        """Saves the logs of the guest's daemons, for the analysis of a failure."""
         try:
             (self.state / "daemon.log").write_bytes(self.run("cat /tmp/daemon*.log 2>/dev/null", 10)[1])
             (self.state / "dmesg").write_bytes(self.run("dmesg", 10)[1])
@@ -255,12 +255,12 @@ class Machine:
                 return answer["return"]
 
     def restart(self):
-        """As after a power cut: what no disk keeps is gone."""
+        """As after a power cut: what is not on a disk is gone."""
         self.close()
         self.start()
 
     def kernel_complaints(self):
-        """What no kernel may say."""
+        """Messages that no kernel may print."""
         text = (self.state / "console").read_text(errors="replace")
         return [line for line in text.splitlines()
                 if re.search(r"BUG:|WARNING:|Oops|Kernel panic|blocked for more than|general protection", line)]
@@ -290,10 +290,10 @@ class Daemon:
     def __init__(self, vm, *options, preload=False, log="daemon.log", environment=""):
         self.vm, self.log = vm, f"/tmp/{log}"
         if "--config" not in options:
-            # Whoever is not about wear reads no logs: the commands would stand among what is counted.
+            # Scenarios that are not about wear read no logs: those commands would be counted, too.
             vm.sh("printf 'nvme: { poll_interval: 1h }\nhistory: { directory: \"\" }\n' >/tmp/daemon.yaml")
             options = (*options, "--config", "/tmp/daemon.yaml")
-        # A run of a program takes many times as long where the processor is emulated: it shall go on all the same.
+        # A program run takes many times as long on an emulated processor, but nothing may be left out because of that.
         file = options[options.index("--config") + 1] if "--config" in options else ""
         if file.startswith("/tmp/"):
             vm.sh(f"grep -q ^limits: {file} || echo 'limits: {{ cpu: 0% }}' >>{file}")
@@ -324,22 +324,22 @@ class Daemon:
         return metrics.Scrape.from_protobuf(body)
 
     def at_rest(self, seconds=2.5):
-        """A scrape that has seen everything which ended before the call.
+        """A scrape that includes everything that ended before the call.
 
-        A starved guest looks at its counters later than each second: what ended before would be counted as done after.
+        A starved guest reads its counters less often than each second: what ended before the call would count as later.
         """
         called = self.vm.clock()
         time.sleep(seconds)
         deadline = time.monotonic() + LATEST_LOOK_SECONDS
-        # A look notes its time at its end, and may have begun before the call.
+        # A sampling records its time at its end, and may have begun before the call.
         while (scrape := self.scrape()).value("ssdpulse_snapshot_timestamp_seconds") < called + LOOK_SECONDS:
             if time.monotonic() > deadline:
-                break  # the guest's clock was set back, or a scenario holds the daemon up: it judges what it gets
+                break  # the guest's clock was set back, or a scenario holds the daemon up: it gets what there is
             time.sleep(0.2)
         return scrape
 
     def wait_for(self, true, what, seconds=40):
-        """The first scrape of which it is true."""
+        """The first scrape for which `true` holds."""
         deadline = time.monotonic() + seconds
         while not true(scrape := self.scrape()):
             if time.monotonic() > deadline:
@@ -348,19 +348,19 @@ class Daemon:
         return scrape
 
     def when_drives_were_read(self, drives, after, seconds=40):
-        """The first scrape in which so many NVMe drives were read later than the guest's clock said `after`."""
+        """The first scrape in which this many NVMe drives were read later than `after` by the guest's clock."""
         return self.wait_for(lambda scrape: drives <= sum(when > after for when in scrape.series(
             "ssdpulse_nvme_last_poll_timestamp_seconds").values()), f"{drives} drives are read", seconds)
 
     def stop(self, signal="TERM", seconds=10):
-        """Its exit code cannot be had (it is no child of this script); that it ends is checked."""
+        """Its exit code is not available (it is no child of this script); checks that it ends."""
         self.text()
         self.vm.sh(f"kill -{signal} {self.pid}")
         self.vm.wait_for(f"! kill -0 {self.pid}", seconds)
 
 
 def doctor(vm, *options, how=""):
-    """{(id, device): finding of the doctor that is not well}. `how`: words before the command."""
+    """{(id, device): finding} of the doctor's findings that are not ok. `how`: words before the command."""
     code, words = vm.run(f"{how} ssdpulse doctor --json {' '.join(options)} 2>/dev/null", 60)
     if code not in (0, 1):
         raise GuestError(f"ssdpulse doctor: exit {code}: {words.decode(errors='replace')}")
@@ -368,12 +368,12 @@ def doctor(vm, *options, how=""):
 
 
 def wall_seconds(text):
-    """Since the epoch, of a time as it stands in the log."""
+    """Seconds since the epoch, from a time as the log writes it."""
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()
 
 
 def bpf_objects(vm):
-    """Names of the tracing programs and of the maps in the kernel: nobody but the daemon has any."""
+    """Names of the tracing programs and of the maps in the kernel: nothing but the daemon has any."""
     programs = json.loads(vm.sh("bpftool -j prog show") or "[]")
     maps = json.loads(vm.sh("bpftool -j map show") or "[]")
     return (sorted(p.get("name", "?") for p in programs if p["type"] in ("tracing", "raw_tracepoint")),
@@ -381,7 +381,7 @@ def bpf_objects(vm):
 
 
 def bpf_left(vm, seconds=5):
-    """What is still there when the kernel has had its time to free what nobody holds."""
+    """What is still there once the kernel has had time to free what nothing holds."""
     deadline = time.monotonic() + seconds
     while (left := bpf_objects(vm)) != ([], []) and time.monotonic() < deadline:
         time.sleep(0.2)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs every scenario on every kernel, each guest in a process of its own, and says what came of it.
+"""Runs every scenario on every kernel, each guest in a process of its own, and reports the results.
 
 A scenario is a module with devices() and run(vm, check); its first line says what must hold. What it prints, the
 guest's console, the daemon's log and the last /metrics stay in RESULTS/KERNEL.SCENARIO when it fails. Scenarios that
-say SHARES_GUEST = True and agree in MACHINE run one after the other in one guest, which has the disks of all of them
-(those with the same serial number must be the same): a boot costs as much as a scenario. Who shares, tidies up.
-PART = "NAME": in no other part of the long form than this one. ALONE = True: no other guest meanwhile.
-Lines "TABLE KEY: VALUE" of a scenario are put together at the end, one table per kernel.
+set SHARES_GUEST = True and have the same MACHINE run one after the other in one guest, which has the disks of all of
+them (those with the same serial number must be the same): a boot costs as much as a scenario. Sharers clean up.
+PART = "NAME": only in this part of the long form. ALONE = True: no other guest at the same time.
+Lines "TABLE KEY: VALUE" of a scenario are collected at the end in one table per kernel.
 """
 import argparse
 import json
@@ -21,20 +21,20 @@ from pathlib import Path
 import guest
 
 KERNELS_OF_CI = ("5.10", "newest")
-SHARING = 4  # scenarios of a guest: the run ends with its last guest, so none may take much longer than the others
+SHARING = 4  # scenarios per guest: the run ends with its last guest, so none may take much longer than the others
 
 
 def kernels_of(scenario, kernels, whole):
-    """KERNELS are those that a scenario is for, if not for all. CI takes the oldest and the newest of them, or of these only
-    KERNELS_IN_CI, where the kernel has little part in what is judged; WHOLE takes them all."""
+    """KERNELS are those that a scenario is for, if not all. CI uses the oldest and the newest of them, or only those of
+    these in KERNELS_IN_CI, where the kernel has little influence on what is judged; `whole` uses them all."""
     own = getattr(scenario, "KERNELS", kernels)
     in_ci = getattr(scenario, "KERNELS_IN_CI", KERNELS_OF_CI)
     return [kernel for kernel in kernels if kernel in own and (whole or kernel in in_ci)]
 
 
 def arrange(arguments):
-    """[(kernel, scenarios of one guest)], what may take longest first. What says PART is in that part of the long form alone,
-    or where it is named."""
+    """[(kernel, scenarios of one guest)], longest first. A scenario with PART runs only in that part of the long form,
+    or when it is named."""
     groups, kernels, whole = {}, arguments.kernels, arguments.whole or arguments.long
     for name in arguments.scenarios:
         scenario = guest.load(name)
@@ -49,19 +49,19 @@ def arrange(arguments):
 
 
 def evenly(names):
-    """As few lists as there can be of at most SHARING, which differ by one at most."""
+    """As few lists as possible of at most SHARING names, whose lengths differ by one at most."""
     parts = -(-len(names) // SHARING)
     return [names[part::parts] for part in range(parts)]
 
 
 def length(names):
-    """What to sort by: first comes a scenario that takes as long as several others, and mostly waits."""
+    """The sort key: a scenario that takes as long as several others, and mostly waits, comes first."""
     seconds = [getattr(guest.load(name), "SECONDS", guest.SECONDS) for name in names]
     return max(seconds) >= 2 * guest.SECONDS, sum(seconds)
 
 
 class Run:
-    """One process under way."""
+    """One running process."""
 
     def __init__(self, arguments, kernel, scenarios):
         self._kernel, self._waiting, self._keep = kernel, list(scenarios), arguments.keep
@@ -81,7 +81,7 @@ class Run:
         return self.process.poll() is not None and not self._waiting
 
     def verdicts(self):
-        """Prints and yields what has come since; what is not judged when the process has ended, has failed."""
+        """Prints and yields the new verdicts; scenarios without one when the process has ended have failed."""
         ended = self.process.poll() is not None
         for scenario in list(self._waiting):
             file = self._directory(scenario) / "verdict"
@@ -119,7 +119,7 @@ def print_tables(results, kernels, scenarios):
 
 
 def second_try(arguments):
-    """[(kernel, [scenario])] of what failed in the run before, when the runner asks for its one second try."""
+    """[(kernel, [scenario])] of what failed in the previous run, when the runner makes its one second try."""
     failed = arguments.results / "failed"
     if not os.environ.get("SSDPULSE_TEST_SECOND_TRY") or not failed.exists():
         return None

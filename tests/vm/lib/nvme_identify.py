@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What does a controller say of itself? The structures of NVMe's Identify, as bytes with names for some of the fields.
+"""What does a controller report about itself? The structures of NVMe's Identify, as bytes with names for some fields.
 
-Each record is 4096 bytes that a scenario may change at any moment, by name (set) or by offset. It serves nobody:
-lib/nvme_tcp.py does.
+Each record is 4096 bytes that a scenario may change at any moment, by name (set) or by offset. lib/nvme_tcp.py serves
+them.
 """
 import struct
 import uuid
@@ -24,7 +24,7 @@ NAMESPACE_FIELDS = {
     "lbaf0": (128, 4), "vendor": (384, 3712)}
 
 ATTRIBUTE_ENDURANCE_GROUPS, ATTRIBUTE_UUIDS, ATTRIBUTE_FDP = 1 << 4, 1 << 9, 1 << 19  # of ctratt
-INLINE_BYTES = 8192  # what a command of an I/O queue may carry; Linux takes the same for the admin queue unasked
+INLINE_BYTES = 8192  # what a command of an I/O queue may carry; Linux assumes the same for the admin queue
 
 
 class Record(bytearray):
@@ -56,8 +56,8 @@ class Record(bytearray):
 
 
 def controller(serial, nqn, **values):
-    """As much as Linux demands of a controller on a network, and no optional feature but a write cache, DSM and Write
-    Zeroes."""
+    """As much as Linux requires of a controller on a network, and no optional features except a write cache, DSM and
+    Write Zeroes."""
     return Record(CONTROLLER_FIELDS, **{
         "serial": serial, "subnqn": nqn, "model": "ssdpulse test drive", "firmware": "1", "cntlid": 1, "ver": 0x10400,
         "mdts": 5, "oaes": 1 << 8, "cntrltype": 1, "aerl": 3, "lpa": 0b100, "elpe": 63, "wctemp": 343, "cctemp": 353,
@@ -66,14 +66,14 @@ def controller(serial, nqn, **values):
 
 
 def namespace(size, shift=9, **values):
-    """`size` bytes in blocks of 2^shift bytes, that reads as zeroes where nothing is."""
+    """`size` bytes in blocks of 2^shift bytes, which read as zeroes where nothing was written."""
     blocks = size >> shift
     return Record(NAMESPACE_FIELDS, **{"nsze": blocks, "ncap": blocks, "nuse": blocks, "dlfeat": 1,
                                        "lbaf0": shift << 16, **values})
 
 
 def namespace_descriptors(serial, nsid):
-    """Of two kinds: its UUID, and that it is of the NVM command set."""
+    """Two descriptors: its UUID, and its command set, which is NVM."""
     name = uuid.uuid5(uuid.NAMESPACE_OID, f"{serial}.{nsid}").bytes
     return struct.pack("<BBxx16s BBxxB", 3, 16, name, 4, 1, 0).ljust(SIZE, b"\0")
 
@@ -93,7 +93,7 @@ def endurance_group_list(groups, from_group):
 
 
 def smart(host):
-    """A SMART page (02h) of a drive that is well, with what the host did so far."""
+    """A SMART page (02h) of a healthy drive, with what the host has done so far."""
     page = bytearray(512)
     page[1:3] = (310).to_bytes(2, "little")  # kelvins
     page[3:5] = bytes((100, 10))  # spare, and its threshold

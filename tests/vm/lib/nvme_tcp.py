@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An NVMe controller that says what a scenario wants: any log page, byte for byte, late, short, refused, or never.
+"""An NVMe controller that answers as a scenario wants: any log page, byte for byte, late, short, refused, or never.
 
-It is threads of the scenario's own process behind a TCP port of this host, and a scenario changes it at any moment by
-touching the object. It owns what was asked of it (`requests`, `host`). It holds no data: what is written is counted and
-forgotten, what is read is zeroes. Tests of the kernel's driver it is not: it knows as much of NVMe as Linux asks for.
+It consists of threads in the scenario's own process behind a TCP port of this host, and a scenario can change it at any
+moment by modifying the object. It records the requests it received (`requests`, `host`). It keeps no data: writes are
+counted and forgotten, reads return zeroes. It is no test of the kernel's driver: it knows only the NVMe that Linux
+uses.
 """
 import socket
 import struct
@@ -19,7 +20,7 @@ FLUSH, WRITE, READ, WRITE_ZEROES, DSM, IO_MANAGEMENT_RECEIVE = 0, 1, 2, 8, 9, 0x
 FABRICS, PROPERTY_SET, CONNECT, PROPERTY_GET = 0x7F, 0, 1, 4
 IC_REQUEST, IC_RESPONSE, COMMAND, RESPONSE, H2C_DATA, C2H_DATA, R2T = 0, 1, 4, 5, 6, 7, 9  # types of PDU
 DATA_LAST = 1 << 2
-IN_CAPSULE = 0x01  # where the SGL says that the data come with the command; else they are to be asked for
+IN_CAPSULE = 0x01  # where the SGL says that the data come with the command; else they must be requested
 MAX_H2C_DATA = 128 << 10
 CAP, VS, CC, CSTS = 0x00, 0x08, 0x14, 0x1C
 INVALID_OPCODE, INVALID_FIELD, INTERNAL_ERROR, SGL_LENGTH_INVALID, INVALID_LOG_PAGE, CONNECT_INVALID = (
@@ -31,20 +32,20 @@ SILENCE = object()  # no answer, ever
 
 @dataclass(frozen=True)
 class Refuse:
-    """A status (SCT << 8 | SC). "Do not retry" is set, or Linux may try again by itself."""
+    """A status (SCT << 8 | SC). "Do not retry" is set, as otherwise Linux may retry by itself."""
     status: int = INVALID_LOG_PAGE
     retry: bool = False
 
 
 @dataclass(frozen=True)
 class Short:
-    """Success, but no other data than these. Of too few Linux says nothing, and leaves the rest of the caller's buffer
-    as it was. Too many end the connection, and the caller gets EINTR."""
+    """Success, with exactly these data. If they are too few, Linux reports nothing and leaves the rest of the caller's
+    buffer as it was. Too many end the connection, and the caller gets EINTR."""
     data: bytes
 
 
 class Request:
-    """A command as it came, at `time` (monotonic seconds)."""
+    """A command as received at `time` (monotonic seconds)."""
 
     def __init__(self, capsule):
         self.time = time.monotonic()
@@ -67,15 +68,15 @@ class Request:
 
 
 class Controller:
-    """One controller, its namespaces, and the port it listens on. What a scenario may touch:
+    """One controller, its namespaces, and the port it listens on. What a scenario may change:
 
-    `identify`, `namespaces[NSID]`: nvme_identify.Record. `uuids`, `endurance_groups`: lists, served when ctratt says
-    so or not. `features[FID]`: number or an answer. `pages[LID]` and `identifies[CNS]` (instead of what there is) are
-    answers: bytes (from the page's start on; zeroes behind its end), Refuse, Short, SILENCE, or a function of the
-    Request that returns one of these, in a thread of its own: it may take its time. `delay[LID]`: seconds by which this
-    page comes late. `mute`: as long as it is set, admin commands but Keep Alive and Fabrics are never answered; then
-    Linux gives up after its admin timeout (60 s), ends the connection and makes a new one. `reclaim_units`: the status
-    of the reclaim unit handles, that kernels with FDP ask of an I/O queue.
+    `identify`, `namespaces[NSID]`: nvme_identify.Record. `uuids`, `endurance_groups`: lists, served whether or not
+    ctratt announces them. `features[FID]`: a number or an answer. `pages[LID]` and `identifies[CNS]` (instead of the
+    defaults) are answers: bytes (from the page's start on; zeroes after its end), Refuse, Short, SILENCE, or a function
+    of the Request that returns one of these, in a thread of its own, so that it may take its time. `delay[LID]`:
+    seconds by which this page is late. `mute`: while it is set, admin commands except Keep Alive and Fabrics are never
+    answered; Linux then gives up after its admin timeout (60 s), ends the connection and makes a new one.
+    `reclaim_units`: the status of the reclaim unit handles, which kernels with FDP request on an I/O queue.
     """
 
     def __init__(self, serial, size=256 << 20, shift=9, nqn=None, **identify):
@@ -86,30 +87,30 @@ class Controller:
         self.pages = {0x02: lambda _: nvme_identify.smart(self.host)}
         self.identifies, self.delay, self.mute = {}, {}, False
         self.features = {number: 0 for number in (0x01, 0x02, 0x04, 0x05, 0x06, 0x0A, 0x0B, 0x0E, 0x0F, 0x16, 0x1D)}
-        self.requests = []  # of the admin queue, Fabrics commands aside
+        self.requests = []  # on the admin queue, except Fabrics commands
         self.host = Counter()  # read_ios, read_bytes, write_ios, write_bytes, flush_ios, dsm_ios, zero_ios, zero_bytes
         self.reclaim_units = bytes(16)
-        self.io_seconds = lambda name, offset, size: 0  # by which a read, write, ... is answered late: one after the other
+        self.io_seconds = lambda name, offset, size: 0  # by which a read, write, ... is answered late, one at a time
         self.connections = 0  # admin queues that were ever connected
         self.port = 0
         self._registers = {}
         self._lock, self._queues, self._listener = threading.Lock(), set(), None
 
     def log_reads(self, lid=None):
-        """The log page requests so far, in the order they came."""
+        """The log page requests so far, in the order they arrived."""
         return [r for r in list(self.requests) if r.opcode == GET_LOG_PAGE and lid in (None, r.lid)]
 
     def listen(self):
-        """Takes a port for good, and listens."""
+        """Takes a port permanently, and listens."""
         self._bind()
         self.come_back()
 
     def vanish(self):
-        """Ends every connection and takes no new one, until come_back(). Linux may then send SIGPIPE to whoever is just
+        """Ends every connection and accepts no new one, until come_back(). Linux may then send SIGPIPE to a process
         submitting a command, and fails an I/O that met the dead connection more often than nvme_core.max_retries."""
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        self._bind()  # so that nobody else gets the port
+        self._bind()  # so that nothing else gets the port
         with self._lock:
             queues = list(self._queues)
         for queue in queues:
@@ -148,7 +149,7 @@ class Controller:
         with self._lock:
             self._queues.discard(queue)
 
-    # What follows is called by the queues and returns bytes, a number for the completion, or one of the classes above.
+    # The queues call these methods, which return bytes, a number for the completion, or one of the classes above.
 
     def fabrics(self, queue, request, data):
         kind = request.capsule[4]
@@ -215,7 +216,7 @@ class Controller:
         return Refuse(INVALID_FIELD)
 
     def _set_feature(self, request):
-        if request.feature == 0x07:  # queues: as many as it wants
+        if request.feature == 0x07:  # queues: as many as the host wants
             return request.dwords[11]
         if request.feature not in self.features:
             return Refuse(INVALID_FIELD)
@@ -259,7 +260,7 @@ class _Queue(threading.Thread):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._file = connection.makefile("rb", buffering=1 << 16)
         self._taken = 0  # commands
-        self._writes = {}  # of which the data are on their way: {tag: [request, bytes to come]}
+        self._writes = {}  # whose data are still arriving: {tag: [request, bytes to come]}
 
     def run(self):
         try:
@@ -287,7 +288,7 @@ class _Queue(threading.Thread):
         return data
 
     def _read_pdu(self):
-        """(type, header behind the common one, data)"""
+        """(type, header after the common one, data)"""
         kind, _, header, offset, whole = struct.unpack("<BBBBI", self._read(8))
         rest = self._read(whole - 8)
         return kind, rest[:header - 8], rest[offset - 8:] if offset else b""
@@ -332,7 +333,7 @@ class _Queue(threading.Thread):
     def _execute_admin(self, request):
         try:
             answer = self._controller.admin(request)
-        except Exception:  # of a scenario's function
+        except Exception:  # in a scenario's function
             self._answer(request, Refuse(INTERNAL_ERROR))
             raise
         self._answer(request, answer)

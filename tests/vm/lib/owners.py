@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose I/O was it? Cgroups of a guest, what they do, and what ssdpulse_attribution_probe says of it."""
+"""Whose I/O was it? Cgroups of a guest, what they do, and what ssdpulse_attribution_probe reports about it."""
 import json
 from types import SimpleNamespace
 
@@ -9,7 +9,7 @@ GROUPS = "/tmp/cgroups"
 
 
 def make_groups(vm, names):
-    """On version 2, with both controllers: {name: its identity}.
+    """Makes them on cgroup version 2, with both controllers: {name: its identity}.
 
     No huge pages: khugepaged reads missing pages of mapped files itself, and the kernel charges them to the root.
     """
@@ -24,7 +24,7 @@ def remove_groups(vm):
 
 
 def fio_at_once(vm, jobs, mib):
-    """{group: [(I/Os, bytes) read, and written]} by members of the cgroups, all at the same time, as fio says.
+    """{group: [(I/Os, bytes) read, and written]} by members of the cgroups, all at the same time, according to fio.
 
     jobs: {group: (options, place, kind)}.
     """
@@ -42,7 +42,7 @@ def fio_at_once(vm, jobs, mib):
 
 
 def fio(vm, group, options, place, kind, mib):
-    """[bytes read, bytes written] by a member of the cgroup, as fio says."""
+    """[bytes read, bytes written] by a member of the cgroup, according to fio."""
     return [size for _, size in fio_at_once(vm, {group: (options, place, kind)}, mib)[group]]
 
 
@@ -74,7 +74,7 @@ class Probe:
         return answer
 
     def looks(self):
-        """{disk: the second of two looks}, at rest: nothing waits for the next one any more."""
+        """{disk: the second of two readings}, at rest: nothing is left over for the next one."""
         for _ in range(2):
             self._vm.sh("echo look >/tmp/ask")
             answer = self._answer()

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Says all kinds of things to the reader of NVMe logs, over its socket, and holds its answers against rules of its own.
+ * Sends all kinds of messages to the NVMe log reader, over its socket, and checks the answers against rules of its own.
  * For guests, which have no Python:   reader_fuzz SEED MESSAGES CONTROLLERS
  *
  * Prints the commands that must have reached the drives, "identify CNS TIMES" or "log LID LSP BYTES TIMES", and in the
@@ -42,7 +42,7 @@ struct response {
   uint8_t data[4096];
 };
 
-/* In the order of the reader's own list: what each page is asked with. */
+/* In the order of the reader's own list: the parameters with which each page is requested. */
 static const struct page {
   uint8_t lid, lsp;
   uint16_t bytes;
@@ -74,7 +74,7 @@ static uint64_t any(uint64_t below) {
   return below ? z % below : z;
 }
 
-/* Mostly what a request may hold, and its neighbours. */
+/* Mostly what a request may contain, and values next to that. */
 static struct request plausible(uint64_t number, unsigned controllers) {
   static const uint32_t nsids[] = {0, 0, 0, 1, 2, 0xffffffff, 0xfffffffe};
   static const uint16_t groups[] = {0, 0, 1, 1, 2, 0xffff};
@@ -89,7 +89,7 @@ static struct request plausible(uint64_t number, unsigned controllers) {
   if (any(50) == 0) r.id = 0;
   if (any(50) == 0) r.version = (uint32_t)any(0);
   if (any(20) == 0) ((uint8_t*)&r)[any(sizeof r)] ^= (uint8_t)(1U << any(8));
-  if (r.id) r.id = number; /* tells the answers apart */
+  if (r.id) r.id = number; /* distinguishes the answers */
   return r;
 }
 
@@ -122,7 +122,7 @@ static pid_t start_reader(int* socket) {
   return pid;
 }
 
-/* Any answer tells it, also to a client of none. */
+/* Every answer contains it, even one to a request without a version. */
 static uint32_t version_of_reader(int socket) {
   static struct response r;
   const struct request nothing = {.mark = REQUEST_MARK};
@@ -131,7 +131,7 @@ static uint32_t version_of_reader(int socket) {
   return r.version;
 }
 
-/* One answer, held against the request that it names. */
+/* One answer, checked against the request that it names. */
 static void judge(int socket, struct request* waiting, unsigned controllers) {
   static struct response r;
   struct pollfd end = {socket, POLLIN, 0};

@@ -24,7 +24,7 @@ with_libraries() {
   { ldd "$1" 2>/dev/null || true; } | sed -nE 's/.*(=> |^[[:space:]]+)(\/[^ ]+) \(0x.*/\2/p'
 }
 
-# pack_tools BINARY ARCHIVE: the daemon, the library that makes libbpf tell the verifier's figures, the tools.
+# pack_tools BINARY ARCHIVE: the daemon, the library that makes libbpf report the verifier's figures, the tools.
 pack_tools() {
   local binary=$1 archive=$2 root tool path file
   root=$(mktemp -d "$archive.XXXXXX")
@@ -45,7 +45,7 @@ pack_tools() {
     }
     cp -L "$path" "$root/usr/sbin/$tool"
   done
-  # Built with the tests, which is how it lies beside the daemon.
+  # Built with the tests, and so located next to the daemon.
   cp "$(dirname "$binary")"/ssdpulse_{history_writer,samples_probe} "$root/usr/sbin/"
   install -s "$(dirname "$binary")/ssdpulse_attribution_probe" "$root/usr/sbin/"
   ln -s kmod "$root/usr/sbin/modprobe"
@@ -55,7 +55,7 @@ pack_tools() {
   rm -r "$root"
 }
 
-# modules_stamp: another one when pack_modules would make another archive of the same kernel.
+# modules_stamp: changes when pack_modules would make a different archive of the same kernel.
 modules_stamp() {
   { declare -p MODULES_EARLY MODULES_LATE && declare -f pack pack_modules; } | sha256sum
 }

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nbdkit plugin: how slow shall the disk be today? Takes as long for each kind of command as the control file says.
+"""nbdkit plugin: how slow should the disk be today? Takes as long for each kind of command as the control file says.
 
-The file is read anew for each command, so a test changes its mind by renaming a new one into its place. "stall_until"
-is a wall-clock time before which no command ends, whichever it is and whenever it came. "bytes_per_second" is a rate at
-which data go one after the other, "read_errors" the share of reads that fail.
-"added" are rules of what some commands take beside that: {"kind": "read", "seconds": 0.5, "share": 0.003, "every": 1000,
-"at_least": bytes, "from": offset, "until": wall-clock time}, all but the kind may be left out.
-When there were trims, flushes, or data in other pieces than 4 KiB is told in CONTROL.seen, a line every tenth of a
-second. CONTROL.added has a line for each command that was held up: when it ended, its kind, seconds by a rule, by a stall or by
-what it waits for, and seconds by which this process itself was late. Keeps no data, unless it is started with keep=1.
+The file is read again for each command, so a test changes it by renaming a new one into its place. "stall_until" is a
+wall-clock time before which no command ends, whichever it is and whenever it arrived. "bytes_per_second" is the rate at
+which data are transferred, one command after the other, "read_errors" the share of reads that fail.
+"added" are rules for extra time that some commands take: {"kind": "read", "seconds": 0.5, "share": 0.003,
+"every": 1000, "at_least": bytes, "from": offset, "until": wall-clock time}; all but the kind may be left out.
+CONTROL.seen has the times of trims, flushes, and data in other pieces than 4 KiB, at most one line per tenth of a
+second. CONTROL.added has a line for each command that was held up: when it ended, its kind, the seconds due to a rule,
+a stall or what it waited for, and the seconds by which this process itself was late. Keeps no data, unless keep=1.
 """
 import builtins
 import errno
@@ -85,7 +85,7 @@ def _see():
 
 
 def _take(kind, size=0, offset=0, waited=0):
-    """`waited`: how long it has been held up before."""
+    """`waited`: how long it has already been held up."""
     if size != 4096:
         _see()
     control = _control()
@@ -135,7 +135,7 @@ def _stand_in_line(seconds):
 
 
 def _wait_for_others(who, control):
-    """How long it waited for what it cannot pass."""
+    """How long it waited for commands that it cannot overtake."""
     began = None
     for kind in running:
         if control.get(f"{who}_wait_for_{kind}") and running[kind] > 0:

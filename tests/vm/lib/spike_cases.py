@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong with a drive, and what must not be taken for it? Each case has a drive of its own, so that all of
-them can go wrong at once; what a case does is known to the second.
+"""What can go wrong with a drive, and what must not be mistaken for it? Each case has a drive of its own, so that all
+of them can go wrong at once; what a case does is known to the second.
 
-`cause` is what a spike must be put down to; None: silence. `healthy` and `sick` are settings of slow_disk.py before and
-during; `guest` is what runs in the guest meanwhile, and its commands decide when it began and was over. `updates`: the
-drive's media writes outrun the host's meanwhile.
+`cause` is what a spike must be attributed to; None: silence. `healthy` and `sick` are settings of slow_disk.py before
+and during; `guest` is what runs in the guest meanwhile, and its commands determine when it began and ended. `updates`:
+the drive's media writes exceed the host's meanwhile.
 """
 from dataclasses import dataclass, field
 
 from devices import Nvme, NvmeSubsystem, Slow
 
 READ, WRITE = 0.005, 0.005  # seconds, while all is well
-SLOW = {"read": 1.5, "write": 1.5}  # a guest on a busy host is slow by itself, now and then
+SLOW = {"read": 1.5, "write": 1.5}  # a guest on a busy host is occasionally slow by itself
 UPDATE = "while [ -e /tmp/sick ]; do nvme fdp update /dev/{disk} --pids=0; sleep 0.3; done"
-# A few who have one I/O under way each: who is held up does not make up for it afterwards. Who writes does nothing else,
-# so that there is a write soon after all became slow.
+# A few jobs with one I/O in flight each: one that is held up does not catch up afterwards. The writer does nothing
+# else, so that there is a write soon after everything became slow.
 LOAD = ({"rw": "randread", "numjobs": 2, "thinktime": "50ms"}, {"rw": "randwrite", "thinktime": "50ms"})
 
 
@@ -27,9 +27,9 @@ class Case:
     hot: bool = False
     fdp: bool = False
     updates: bool = False
-    harms: tuple = ("read", "write")  # whose begin and end are known
+    harms: tuple = ("read", "write")  # whose beginning and end are known
     healthy: dict = field(default_factory=dict)
-    ramp: float = 0  # by so much a second, all the time
+    ramp: float = 0  # slower by this much per second, all the time
     load: tuple = LOAD  # jobs
     prepare: str = ""
     options: dict = field(default_factory=dict)  # of the drive
@@ -49,7 +49,7 @@ CASES = {
     "queue": Case("queue", guest=FIO + "--ioengine=libaio --rw=randread --bs=8k --iodepth=256", healthy={"read": 0.02},
                   options={"mqes": 7}, prepare="modprobe -q mq-deadline; cd /sys/block/{disk}/queue && "
                                                "echo mq-deadline >scheduler && echo 256 >nr_requests",
-                  harms=("read",)),  # a write may wait in the scheduler, unseen, for longer than spikes last without evidence
+                  harms=("read",)),  # a write may wait in the scheduler longer than a spike lasts without evidence
     "full": Case("saturation", guest=FIO + "--ioengine=libaio --rw=write --bs=256k --iodepth=64",
                  healthy={"bytes_per_second": 16 << 20}),
     "gc-stall": Case("gc", stall=True, updates=True, fdp=True),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Latency spikes as the daemon's log tells of them, and by how much the guest's clock is ahead of this host's."""
+"""Latency spikes as the daemon's log reports them, and by how much the guest's clock is ahead of this host's."""
 import re
 import time
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ def spikes_of(words):
 
 
 def ahead(vm):
-    """Seconds by which the guest's clock is ahead of ours, by the reading that took least, and how long that took."""
+    """Seconds by which the guest's clock is ahead of ours, from the quickest reading, and how long that took."""
     readings = []
     for _ in range(12):
         asked = time.time()

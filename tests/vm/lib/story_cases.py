@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a database suffers from though percentiles over minutes look well, and what an operator might meet beside it.
+"""What a database suffers from although percentiles over minutes look good, and what else an operator might meet.
 
-Each story has a drive of its own (`array`: a part of one) and a plan: what is done to it, by seconds from the beginning of
-the trouble. What came of it is in the backend's own log; what must be said of the operations that were held up is `expected`:
-{operation: causes, of which any is right}. Of all others nothing may be said. The second half was written from README.md alone.
+Each story has a drive of its own (`array`: a part of one) and a plan: what is done to it, by seconds from the beginning
+of the trouble. The effect is in the backend's own log; `expected` is what must be reported about the operations that
+were held up: {operation: causes, any of which is right}. Nothing may be reported about any other. The second half was
+written from README.md alone.
 """
 import time
 from dataclasses import dataclass, field
@@ -13,8 +14,9 @@ from devices import Nvme, Slow, VirtioBlk
 READ, WRITE, FLUSH = 0.02, 0.005, 0.005  # seconds, while all is well
 UNKNOWN = ("unknown",)
 UPPER = 128 << 20  # the half of a drive whose writes are commits
-# Few a second, of many that think: what is held up is much to what the emulated guest itself adds. (While a command is
-# slow, QEMU's NBD client may notice the answer to another only when the next one is sent: nobody knows of it but the guest.)
+# Few I/Os a second, from many jobs that think: the delays are large compared with what the emulated guest itself adds.
+# (While a command is slow, QEMU's NBD client may notice the answer to another only when the next one is sent: only the
+# guest sees that.)
 READERS = {"rw": "randread", "numjobs": 8, "thinktime": 270, "size": "128M"}
 WRITERS = {"rw": "randwrite", "numjobs": 6, "thinktime": 400, "size": "128M"}
 LOG = {"rw": "write", "fsync": 1, "thinktime": 100, "size": "64M"}  # one at a time: each commit is one flush
@@ -24,8 +26,8 @@ FIO = ("fio --direct=1 --ioengine=psync --bs=4k --norandommap --randrepeat=0 --t
 
 
 def fio(name, target, jobs, seconds):
-    """A script that starts these jobs on /dev/TARGET. `thinktime` is in milliseconds; no two think alike, or else they would
-    go in step."""
+    """A script that starts these jobs on /dev/TARGET. `thinktime` is in milliseconds; no two are equal, or the jobs
+    would run in step."""
     words = []
     for job in jobs:
         job = dict(job)
@@ -45,11 +47,11 @@ class Story:
     edges: bool = True  # outliers have none
     commits: str = ""  # what holds up a commit: the kind of command; "": there is no figure
     array: str = ""
-    cost: bool = True  # what is usual stays what it was, so that the excess is what the drive added
-    goes_on: bool = False  # so long that the log tells of it meanwhile
+    cost: bool = True  # what is usual does not change, so that the excess is what the drive added
+    goes_on: bool = False  # so long that the log reports it while it lasts
     nvme: bool = False  # has FUA, but answers as late as the emulator's main loop: for a floor of 300 ms
     late: tuple = ()  # operations whose answers QEMU's NBD client notices late while others are held up: not judged
-    apart: float = 5  # seconds without a command held up that part two episodes
+    apart: float = 5  # seconds without a command held up that separate two episodes
 
     def device(self, serial):
         backend = Slow("256M", **{"read": READ, "write": WRITE, "flush": FLUSH, **self.healthy})
@@ -84,7 +86,7 @@ def creeping(drive, random):
 
 
 def trims(drive, random):
-    """Each piece takes a second, and what the drive lets wait for trims waits."""
+    """Each piece takes a second, and commands that the drive makes wait for trims wait."""
     return [(random.uniform(0, 20), lambda: drive.guest("blkdiscard --force --step 16M /dev/{disk}"))]
 
 
@@ -106,7 +108,7 @@ BLIND = {
 NEW = {
     "trims": Story((READERS,), trims, {"read": ("discard",)}, healthy={"trim": 1, "reads_wait_for_trim": True}),
     "neighbour": Story((READERS,)),  # of the drive above
-    # For so long that what an emulated guest itself adds, some 0.15 s for each write of this size, is small beside it.
+    # So long that what an emulated guest itself adds, some 0.15 s for each write of this size, is small in comparison.
     "large": Story((READERS, WRITERS, {"rw": "randwrite", "bs": "128k", "thinktime": 200, "size": "128M"}),
                    added(24, {"kind": "write", "at_least": 65536, "seconds": 3}), {"write": UNKNOWN}),
     "left": Story(({**READERS, "numjobs": 10, "size": "256M"},), freezes(3, 50, 4), {"read": UNKNOWN}, array="md0"),
@@ -116,7 +118,7 @@ NEW = {
                      {"read": ("discard",), "commit": ("flush", "discard"), "flush": ("unknown", "discard")},
                      healthy={"trim": 1, "reads_wait_for_trim": True, "flushes_wait_for_trim": True}, commits="flush",
                      late=("write",)),
-    # All eight readers wait, of which the drive may have seen seven: its log is no figure.
+    # All eight readers wait, but the drive may have seen only seven: its log gives no figure.
     "long": Story((READERS, LOG), freezes(1, 0, 170), {"read": UNKNOWN, "write": UNKNOWN, "flush": UNKNOWN,
                                                        "commit": ("unknown", "flush")}, commits="flush", goes_on=True, cost=False),
     "readers": Story((READERS, WRITERS), only_reads_freeze, {"read": UNKNOWN}, late=("write",)),

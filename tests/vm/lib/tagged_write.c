@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes to a file or device in a way that fio has no words for: under a lifetime hint of the inode, or into a write
+ * Writes to a file or device in a way that fio cannot express: under a lifetime hint of the inode, or into a write
  * stream through io_uring. Also makes the kernel swap. For guests, which have no Python.
  *
  *   tagged_write FILE BYTES [block=N] [offset=N] [hint=N] [stream=N] [direct]     then fsync
@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
     else
       errx(2, "what is %s?", *argument);
   }
-  /* A file is made; a device is there, and O_CREAT would hide that it is not. */
+  /* A file is created; a device must exist, and O_CREAT would hide that it does not. */
   int fd = open(argv[1], flags | (strncmp(argv[1], "/dev/", 5) == 0 ? 0 : O_CREAT), 0600);
   if (fd < 0) err(1, "%s", argv[1]);
   if (hinted && fcntl(fd, SET_RW_HINT, &hint) != 0) err(1, "F_SET_RW_HINT %llu", (unsigned long long)hint);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a real Prometheus and Alertmanager must say of a drive in trouble, and when; for scenarios about alerts."""
+"""What a real Prometheus and Alertmanager must report about a drive in trouble, and when; for alert scenarios."""
 import re
 import time
 
@@ -33,7 +33,7 @@ class Trouble:
 
 
 def wait(seconds, good, began=None):
-    """When it was so, in seconds since it began (or since now), if it was within so many seconds from now; or None."""
+    """When `good` became true, in seconds since `began` (or since now), if within `seconds` from now; else None."""
     now = time.monotonic()
     while time.monotonic() - now < seconds:
         if good():
@@ -47,7 +47,7 @@ def after(seconds):
 
 
 def fired(servers, begin, end):
-    """{(alert, device or drive): from when till when it fired}, in seconds since then."""
+    """{(alert, device or drive): (first, last) time that it fired}, in seconds since `begin`."""
     answer = servers.server.ask("query_range", query='ALERTS{alertstate="firing"}', start=begin, end=end, step=5)
     found = {}
     for line in answer["result"]:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much did the verifier walk? Preloaded into the daemon, it asks the kernel for the verifier's own summary of each
-// program and prints it as "verifier: PROGRAM: processed N insns ...". Kernels before 5.16 tell it in no other way.
+// How many instructions did the verifier walk? Preloaded into the daemon, it asks the kernel for the verifier's own
+// summary of each program and prints it as "verifier: PROGRAM: processed N insns ...". Kernels before 5.16 report it in
+// no other way.
 #include <bpf/libbpf.h>
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real Prometheus and Alertmanager, with the rules as they are shipped: silent in health, awake in trouble, silent again.
 
-Two drives get into trouble, one after the other: garbage collection on one, an fstrim that stalls reads on the other,
-while the five minutes are awaited that the alert of the first looks back. In the long form health lasts longer, and the
-stall until the general alert is due, which waits for ten minutes. At the end this Prometheus is asked everything that
-dashboards, rules and alerts ask.
+Two drives get into trouble, one after the other: garbage collection on one, and, while the five minutes that the first
+alert looks back pass, an fstrim that stalls reads on the other. In the long form health lasts longer, and the stall
+lasts until the general alert is due, which waits for ten minutes. At the end this Prometheus is sent every query of the
+dashboards, rules and alerts.
 """
 import sys
 import tarfile
@@ -19,20 +19,20 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "system"))
 import walk  # noqa: E402
 from alerts.stack import INSTANCE, stack  # noqa: E402
 
-KERNELS = ("6.12",)  # what is judged lies above the kernel
+KERNELS = ("6.12",)  # what is judged does not depend on the kernel
 PART = "alarms"  # ten minutes; CI has system.test_alerts_end_to_end, on a made-up page
-# It hardly works, and is not what is judged; but what is healthy must not be held up by other guests.
+# The guest does little, and its speed is not judged; but healthy drives must not be held up by other guests.
 MACHINE = {"append": "nvme_core.multipath=N", "cpus": 1, "nice": -10}
 SECONDS = 900
 SUITE, FORM = "sid", "native"
-HEALTHY, LONG_HEALTHY = 180, 720  # seconds; the stall of the long form must stay the rarer
+HEALTHY, LONG_HEALTHY = 180, 720  # seconds; the stall of the long form must stay the exception
 DISCARD, GC, GENERAL = (f"Ssdpulse{name}" for name in (
     "TailLiftedByDiscard", "TailLiftedByGarbageCollection", "TailLatencyHigh"))
-# True of a young host with an fstrim in working hours, and looks back for an hour: it may fire, and stay.
+# True of a host just started with an fstrim in working hours, and looks back for an hour: it may fire, and keep firing.
 BESIDE_THE_POINT = {"SsdpulseDiscardInWorkingHours"}
 FIRES_WITHIN, GENERAL_WITHIN = 120, 780
 DISCARD_ENDS, GC_ENDS = 120, 420  # they look back one minute, and five
-READ = 0.004  # what a well drive takes
+READ = 0.004  # what a healthy drive takes
 SICK = 3  # one that moves reclaim units; a guest on a busy host has tails of half a second by itself
 TRIM = 1  # of one group of blocks: there are 128, in the long form 1024
 GROUP, LONG_GROUP = 2048, 256
@@ -41,11 +41,11 @@ TABLE = "/mnt/shop/table"
 
 
 def devices():
-    """All with the same pages: what a model refused once is not asked for again, and all are of one model."""
+    """All with the same pages: what a model refused once is not requested again, and all are of one model."""
     return [
         # ext4 on a drive on which no read passes a trim, readers of one large file.
         Nvme("shop", Slow("1G", data=True, read=READ, write=READ), ocp="on"),
-        # A drive that tells what it writes.
+        # A drive that reports what it writes.
         NvmeSubsystem("churn", Slow(read=READ, write=READ), fdp="fdp.runs=1M,fdp.nrg=1,fdp.nruh=4", ocp=True),
         # A volume with a file system and a log that is flushed; nothing happens to it.
         Nvme("ledger", Backend("512M", data=True), ocp="on"),
@@ -65,7 +65,7 @@ def make_file_systems(vm, disks):
 
 
 def start_loads(vm, disks):
-    """Sessions that think between two I/Os, a log, and now and then a file with a lifetime hint."""
+    """Sessions that think between two I/Os, a log, and occasionally a file with a lifetime hint."""
     jobs = {"readers": f"--filename={TABLE} --rw=randread --numjobs=8 --thinktime=150ms",
             "writers": f"--filename={TABLE} --rw=randwrite --numjobs=2 --thinktime=150ms",
             "churn": f"--filename=/dev/{disks['churn']} --rw=randrw --numjobs=8 --thinktime=200ms",
@@ -76,7 +76,7 @@ def start_loads(vm, disks):
 
 
 def collect_garbage(vm, check, servers, disk):
-    """Reclaim units are moved, and all else waits. Still unresolved at the end."""
+    """Reclaim units are moved, and everything else waits. Still unresolved at the end."""
     backend = vm.devices["churn"].backend
     trouble = Trouble(servers, check, GC, disk)
     backend.set(read=SICK, write=SICK)
@@ -103,8 +103,8 @@ def stall_by_fstrim(vm, check, servers, disk):
 
 
 def hold_back(vm, check, servers, disk):
-    """The general alert is inhibited while the cause is known. It waits for ten minutes: only the long form has it from
-    Prometheus, else it is sent as Prometheus would; for a drive without trouble it is told."""
+    """The general alert is inhibited while the cause is known. It waits for ten minutes, so only in the long form does
+    Prometheus send it; else the test does, as Prometheus would. For a drive without trouble it is delivered."""
     if vm.long:
         seconds = wait(GENERAL_WITHIN, lambda: (GENERAL, disk) in servers.firing())
         check.that(seconds is not None, f"{GENERAL} fires {after(seconds)} more")
@@ -122,7 +122,7 @@ def run(vm, check):
     disks = {serial: vm.disk(serial) for serial in ("shop", "churn", "ledger")}
     vm.devices["way"].open(vm)
     make_file_systems(vm, disks)
-    # The guest is held up by its host for less than the floor, now and then.
+    # The guest is occasionally held up by its host, for less than the floor.
     vm.sh("mkdir -p /tmp/history; echo 1 >/proc/sys/kernel/bpf_stats_enabled; printf 'spikes: { floor: 1s }\\n"
           "history: { directory: /tmp/history }\\n' >/tmp/alarms.yaml")
     daemon = machine.Daemon(vm, "--config", "/tmp/alarms.yaml", f"--web.listen-address 0.0.0.0:{machine.Daemon.PORT}")

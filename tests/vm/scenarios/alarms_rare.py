@@ -16,21 +16,21 @@ from troubles import Trouble, fired, wait
 sys.path.append(str(Path(__file__).resolve().parents[2] / "system"))
 from alerts.stack import INSTANCE, stack  # noqa: E402
 
-KERNELS = ("6.12",)  # what is judged lies above the kernel
+KERNELS = ("6.12",)  # what is judged does not depend on the kernel
 PART = "alarms"  # half an hour; CI has the rules' cases, on made-up series
 MACHINE = {"append": "nvme_core.multipath=N", "nice": -10}  # as for the scenario `alarms`
 SECONDS = 3000
 SUITE, FORM = "sid", "native"
 HEALTHY = 150  # seconds
 COMMITS, STALLS, RARE = (f"Ssdpulse{name}" for name in ("CommitsSlow", "RepeatedStalls", "RareSlowIo"))
-# They look back 5 and 10 minutes, and 15 minutes; the first is for drives whose commits nobody but it tells of.
-# What rare outliers cost is booked when their spike is accepted, after ten minutes.
+# They look back 5 and 10 minutes, and 15 minutes; the first is for drives whose slow commits no other alert reports.
+# The cost of rare outliers is booked when their spike is accepted, after ten minutes.
 COMMITS_WITHIN, STALLS_WITHIN, RARE_WITHIN, COMMITS_END = 180, 600, 1500, 420
 MEANWHILE = "SsdpulseTailSpikeUnexplained"  # true of all three
 EVERY, FROZEN = 40, 0.8
 LOADS = {"log": (story_cases.READERS, story_cases.LOG), "frozen": (story_cases.READERS, story_cases.WRITERS),
          "rare": ({**story_cases.READERS, "thinktime": 130},)}
-# So many that one spike goes on (the end of each is a stall for another alert), and too few for the 99th percentile.
+# Enough that one spike continues (the end of each is a stall for another alert), and too few for the 99th percentile.
 OUTLIERS = {"kind": "read", "share": 0.007, "seconds": 0.45}
 
 
@@ -62,7 +62,7 @@ class Freezes:
 def run(vm, check):
     disks = {serial: vm.disk(serial) for serial in LOADS}
     vm.devices["way"].open(vm)
-    # The guest is held up by its host for less than the floor, now and then.
+    # The guest is occasionally held up by its host, for less than the floor.
     vm.sh("printf 'spikes: { floor: 300ms }\\nhistory: { directory: \"\" }\\n' >/tmp/alarms.yaml")
     daemon = machine.Daemon(vm, "--config", "/tmp/alarms.yaml", f"--web.listen-address 0.0.0.0:{machine.Daemon.PORT}")
     for serial, jobs in LOADS.items():
@@ -85,7 +85,7 @@ def run(vm, check):
             stalls.fires(STALLS_WITHIN, f"On {INSTANCE}, (read|write)s on {disks['frozen']} stalled [0-9]+ times in 10 minutes")
             rare.fires(RARE_WITHIN, f"On {INSTANCE}, [0-9.]+% of the time that reads on {disks['rare']} waited")
         commits.resolves(COMMITS_END)
-        time.sleep(15)  # an evaluation: what fired a moment ago is in no series yet
+        time.sleep(15)  # an evaluation: what has just fired is in no series yet
         spans = fired(servers, begin, time.time())
         print(f"     fired, in seconds from begin: {spans}")
         expected = {(COMMITS, disks["log"]), (STALLS, disks["frozen"]), (RARE, disks["rare"])}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each I/O is told under the cgroup that sent it and the path by which it came, on the device and on file systems.
+"""Each I/O is reported under the cgroup that sent it and the path by which it came, on the device and on file systems.
 
 Six engines at once, each in a cgroup of its own; oracles are fio and the io controller's own counts (io.stat).
 """
@@ -12,7 +12,7 @@ from owners import Probe
 
 SHARES_GUEST = True
 MIB, OF_THE_FILE_SYSTEM = 2, 64 << 10
-# cgroup: (fio's options, path of reads, path of writes); before 6.2 direct I/O is of no known engine
+# cgroup: (fio's options, path of reads, path of writes); before 6.2 the engine of direct I/O is not known
 ENGINES = {
     "libaio": ("--ioengine=libaio --iodepth=4", "libaio", "libaio"),
     "uring": ("--ioengine=io_uring --iodepth=4", "io_uring", "io_uring"),
@@ -26,7 +26,7 @@ ENGINE_UNKNOWN = ("5.10", "6.1")
 STAT_COUNTS_TWICE = ("5.10",)  # each I/O, but not its bytes
 MORE_THAN_FIO_KNOWS = ("buffered_read raw read", "other file read")  # on a disk
 ROUNDS = 4
-ONCE_MORE = 8 * 4096  # who reads through the page cache may find that a page has gone
+ONCE_MORE = 8 * 4096  # a read through the page cache may find that a page has gone
 
 
 def devices():
@@ -34,11 +34,11 @@ def devices():
 
 
 def load(vm, node=None):
-    """{cgroup: [(I/Os, bytes) read, written]} by fio, on the disk, or each on a file of its own: what is dirty there has
-    an owner."""
+    """{cgroup: [(I/Os, bytes) read, written]} by fio, on the disk, or each on a file of its own: dirty pages there
+    have an owner."""
     jobs = {}
     for number, (group, (options, _, _)) in enumerate(ENGINES.items()):
-        # What a fault dirties is a whole folio, which fio does not know; a disk's page cache is written back by anybody.
+        # A fault dirties a whole folio, which fio does not know; a disk's page cache may be written back by anybody.
         kind = "randread" if group == "mmap" or (node and group == "buffered") else "randrw"
         jobs[group] = (options, f"{node} --offset={number * MIB}M" if node else f"/mnt/a/{group}", kind)
     done = owners.fio_at_once(vm, jobs, MIB)
@@ -49,7 +49,7 @@ def load(vm, node=None):
 def expected_path(vm, group, number, access):
     path = ENGINES[group][1 + number]
     if group == "mmap" and access == "raw" and vm.name in ENGINE_UNKNOWN:
-        return "other file"  # by a buffer, of which nothing can be followed there
+        return "other file"  # by a buffer, from which nothing can be traced there
     engine = path in ("libaio", "io_uring", "sqpoll") or (path == "sync" and access == "file")
     return f"{'direct' if engine and vm.name in ENGINE_UNKNOWN else path} {access}"
 
@@ -59,7 +59,7 @@ def since(before, after):
 
 
 def judge_by_kernel(vm, check, what, look, stat, ids, access):
-    """By io.stat: bytes, and I/Os where no file system sends flushes, which are writes there."""
+    """By io.stat: bytes, and, where no file system sends flushes (which io.stat counts as writes), I/Os."""
     for number, operation in enumerate(("read", "write")):
         have = {group: look.owners.get(ids[group], {}).get(operation, [0, 0, 0]) for group in ENGINES}
         check.equal({group: totals[BYTES] for group, totals in have.items()},
@@ -80,11 +80,11 @@ def judge(vm, check, what, look, done, ids, access):
             totals = look.owners.get(ids[group], {}).get(operation, [0, 0, 0])
             have = totals[BYTES]
             cached = ENGINES[group][1] == "buffered_read"
-            # The page cache writes back several pages at once, and a file system reads of its own.
+            # The page cache writes back several pages at once, and a file system does reads of its own.
             more = cached or (access == "file" and number == 0)
             check.that(totals[IOS] == ios or (more and totals[IOS] > ios) or (cached and number == 1),
                        f"{what}: {operation}s of {group}: {totals[IOS]}, by fio {ios}")
-            # What a file system reads of its own, or logs, because somebody waits for it is charged to him.
+            # What a file system itself reads or logs because a process waits for it is charged to that process.
             most = size + (OF_THE_FILE_SYSTEM if access == "file" else ONCE_MORE if cached else 0)
             check.that(size <= have <= most, f"{what}: bytes of {operation}s of {group}: {have}, by fio {size}")
             wanted[f"{expected_path(vm, group, number, access)} {operation}"] += size
@@ -97,15 +97,15 @@ def judge(vm, check, what, look, done, ids, access):
 
 
 def lacks(look, done, ids):
-    """Bytes that fio has done, and the look has not."""
+    """Bytes that fio has done, and the reading has not."""
     return sum(max(0, sizes[number][1] - look.owners.get(ids[group], {}).get(operation, [0, 0, 0])[BYTES])
                for group, sizes in done.items() for number, operation in enumerate(("read", "write")))
 
 
 def observed(vm, check, what, disk, ids, node=None):
-    """(look, fio's figures, io.stat's) of a load. The kernel runs no program within itself, on an interrupt that ends
-    another I/O, and counts that; an emulated guest is slow enough for it to happen. If that can be why something is
-    lacking, the load is repeated."""
+    """(reading, fio's figures, io.stat's) of a load. The kernel does not nest runs of a program, on an interrupt that
+    ends another I/O, and counts what it skips; an emulated guest is slow enough for that to happen. If it can be why
+    something is missing, the load is repeated."""
     for left in reversed(range(ROUNDS)):
         probe = Probe(vm, [disk])
         check.figure(f"{what}: {probe.features}")
@@ -125,7 +125,7 @@ def run(vm, check):
     node = f"/dev/{disk}"
     vm.sh("for module in ext4 xfs; do modprobe -q $module; done; true")
     ids = owners.make_groups(vm, ENGINES)
-    # Also of its path, where the disk is the head of a multipath one.
+    # The path's queue, too, where the disk is a multipath head.
     vm.sh(f"for queue in /sys/block/nvme*/queue; do echo 2 >$queue/nomerges; done; echo 0 >/sys/block/{disk}/queue/read_ahead_kb")
     look, done, stat = observed(vm, check, "device", disk, ids, node)
     judge(vm, check, "device", look, done, ids, "raw")

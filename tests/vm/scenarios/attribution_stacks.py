@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes through LVM, md, dm-crypt, multipath, btrfs, overlayfs or to swap is told below under the cgroup that sent it above."""
+"""I/O through LVM, md, dm-crypt, multipath, btrfs, overlayfs or to swap is reported below under its sender's cgroup."""
 from dataclasses import dataclass
 
 import guest
@@ -29,10 +29,10 @@ def devices():
 class Layer:
     name: str
     disks: list  # below it
-    node: str    # that it makes; or the directory where it is mounted
+    node: str    # the one that it makes, or the directory where it is mounted
     set_up: str
     tear_down: str
-    paths: dict  # {who: {operation: "path access"}}: how it is told below
+    paths: dict  # {who: {operation: "path access"}}: how it is reported below
     copies: int = 1  # of what is written
     writes_have_owners: bool = True  # false: a thread of the kernel writes for everybody, and the kernel charges the root
     files: bool = False
@@ -65,7 +65,7 @@ def judge(check, layer, looks, done, ids):
         size, have = [read, written * layer.copies], sums(looks, ids[group])
         owned = [read, size[1] if layer.writes_have_owners else 0]
         of_root += size[1] - owned[1]
-        # A file system reads its own trees for whoever waits for them.
+        # A file system reads its own trees on behalf of the process that waits for them.
         more = NOT_OURS if layer.files else 0
         check.that(all(0 <= got - want <= more for got, want in zip(have, owned)),
                    f"{layer.name}: bytes read and written by {group}: {have}, by fio {size}")
@@ -96,7 +96,7 @@ def try_layer(vm, check, layer, ids):
 
 
 def swap(vm, check, disk, ids):
-    """A cgroup that needs more memory than it may have, and not for zeroes, which are not written since 6.11."""
+    """A cgroup that needs more memory than it may have, and not for zeroes, which have not been written since 6.11."""
     vm.sh(f"mkswap /dev/{disk} && swapon /dev/{disk} && echo {ALLOWED}M >{GROUPS}/swap/memory.max")
     probe = Probe(vm, [disk])
     vm.sh(f"sh -c 'echo $$ >{GROUPS}/swap/cgroup.procs; exec dd if=/dev/urandom of=/dev/null bs={WANTED}M count=1 iflag=fullblock'", 200)
@@ -111,15 +111,15 @@ def swap(vm, check, disk, ids):
 
 
 def same(path):
-    """Each engine, and each operation, in one way."""
+    """The same path for each engine and each operation."""
     return {group: {"read": path, "write": path} for group in (*ENGINES, "pages")}
 
 
 def layers(vm, lower, mirror, twoway):
-    """What each kernel can tell of them."""
+    """What each kernel can report about them."""
     old = vm.name in LAYOUT.ENGINE_UNKNOWN
     raw = {"sync": "sync raw", "uring": "direct raw" if old else "io_uring raw"}
-    # Of a file on overlayfs the kiocb is overlayfs's own.
+    # For a file on overlayfs the kiocb is overlayfs's own.
     above = {"sync": "direct file" if old else "sync file", "uring": "direct file"}
     upper = {group: dict.fromkeys(("read", "write"), path) for group, path in above.items()}
     upper["pages"] = {"read": "buffered_read file", "write": "writeback file"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""XFS on RAID-0 of four drives is trimmed by its mount and by fstrim: audit says what each costs, as the drives' own logs have it."""
+"""XFS on RAID-0 of four drives is trimmed by its mount and by fstrim: audit gives each one's cost as drives log it."""
 import random
 import statistics
 import time
@@ -7,15 +7,15 @@ import time
 import decisions
 from devices import Nvme, Slow
 
-KERNELS = ("6.12",)  # what is judged lies above the kernel
+KERNELS = ("6.12",)  # what is judged does not depend on the kernel
 PART = "decisions"
 MACHINE = {"append": "nvme_core.multipath=N", "memory": "2G", "nice": -10}
 SECONDS = 3300
 NAMES = ("wheel0", "wheel1", "wheel2", "wheel3")
-READ, TRIM, WAIT_OF_FSTRIM = 0.002, 0.04, 1.0  # seconds: of a read, of a small discard, of a large one beside that
+READ, TRIM, WAIT_OF_FSTRIM = 0.002, 0.04, 1.0  # seconds: of a read, of a small discard, of a large one on top of that
 LARGE = 8 << 20  # bytes of a discard that only fstrim sends
 WINDOW, AFTER, PAUSE = 600, 1260, (8, 16)  # seconds of load: minutes of history; least and most between two runs of fstrim
-# AFTER: a drive has 3 reads a second beside a discard then, and the report asks for 3000.
+# AFTER: a drive then has 3 reads a second during a discard, and the report needs 3000.
 WAY = 0.010  # seconds at most from the guest's block layer to the drive and back
 READS = 500  # a second, of all drives: so few that what waited for fstrim is made up for in the pause
 CLOSE = 0.2  # by which fstrim's share of all waiting may be off
@@ -24,13 +24,13 @@ TIMER = "/etc/systemd/system/timers.target.wants/fstrim.timer"
 
 
 def paced(command, hundredths):
-    """As often, however long one takes: what comes late is made up for, so that the load is the same with stalls and without."""
+    """Equally often, however long one takes: delays are made up for, so that stalls do not change the load."""
     clock = "read -r up rest </proc/uptime; now=${up%.*}${up#*.}"
     return (f"{clock}; next=$now; while :; do {command}; next=$((next + {hundredths})); {clock}; left=$((next - now)); "
             "[ $left -le 0 ] || sleep $(printf 0.%02d $left); done")
 
 
-LOADS = {  # of a document database: reads, a journal, files that come and go as it compacts them
+LOADS = {  # of a document database: reads, a journal, files that it creates and deletes as it compacts
     "reads": f"fio --name=r --filename={MOUNT}/data --size=192M --rw=randread --bs=4k --direct=1 --iodepth=32 --thread "
              f"--ioengine=libaio --time_based --runtime=7200 --rate_iops={READS} --output=/tmp/r.json --output-format=json",
     "journal": paced(f"dd if=/dev/zero of={MOUNT}/journal bs=16k count=4 conv=notrunc,fsync", 40),
@@ -78,7 +78,7 @@ def build(vm, disks):
 
 
 def work(vm, seconds, pauses):
-    """What the timer would do, as long as it is enabled, is done here: nobody else is there to do it."""
+    """Does what the timer would do, while it is enabled: nothing else does it here."""
     began, runs, took = time.monotonic(), 0, 0
     while time.monotonic() < began + seconds:
         time.sleep(pauses.uniform(*PAUSE))
@@ -96,13 +96,13 @@ class Waits:
         added = vm.devices[name].backend.added()
         self._reads = [(end - READ - seconds, end - READ, seconds) for end, kind, seconds, _ in added
                        if kind == "read" and seconds > 0.01]
-        self._large = [(end - seconds, end) for end, kind, seconds, _ in added if kind == "trim"]  # the others are usual
+        self._large = [(end - seconds, end) for end, kind, seconds, _ in added if kind == "trim"]  # others are usual
 
     def between(self, since, until):
         return [seconds + READ for _, end, seconds in self._reads if since <= end < until]
 
     def behind_fstrim(self, since, until):
-        """Of those, the sum that met a large trim."""
+        """The sum of those that overlapped a large trim."""
         return sum(seconds for begin, end, seconds in self._reads if since <= end < until
                    and any(begin < last and first < end for first, last in self._large))
 
@@ -112,7 +112,7 @@ def p99(values):
 
 
 def make(vm, database, change):
-    """What a finding advises, word by word."""
+    """What a finding advises, word for word."""
     in_the_way = "umount" in change
     if in_the_way:
         database.stop()
@@ -122,7 +122,7 @@ def make(vm, database, change):
 
 
 def judge_costs(vm, check, one, window):
-    """What the audit says of each way, against the drives' logs; the share of fstrim decides which goes."""
+    """What the audit reports about each way, against the drives' logs; the share of fstrim decides which one goes."""
     logs = [Waits(vm, name) for name in NAMES]
     total = sum(sum(log.between(*window)) - READ * len(log.between(*window)) for log in logs)
     by_fstrim = sum(log.behind_fstrim(*window) for log in logs)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""64 drives and 255 CPU numbers fit into the memory that the unit allows, kernel tables and all; into less, with words."""
+"""64 drives and 255 CPU numbers fit into the unit's memory limit, kernel tables included; with less, it says so."""
 import re
 from pathlib import Path
 
 import machine
 
 MACHINE = {"cpus": "2,maxcpus=255", "memory": "2G"}
-# Since 5.11 the tables are charged to the service; from 6.9 on, CPUs that are not there have no number in such a guest.
+# Since 5.11 the tables are charged to the service; from 6.9 on, absent CPUs have no number in such a guest.
 KERNELS = ("6.1",)
 UNIT = Path(__file__).resolve().parents[3] / "deploy/systemd/ssdpulse.service"
 DRIVES, GROUP = 64, "/tmp/cgroup/service"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes are told by class, to the byte that was written; misaligned, small and sequential bytes are right."""
+"""Writes are counted by class, exact to the byte; misaligned, small and sequential bytes are right."""
 import figures
 import machine
 from devices import Backend, Nvme
@@ -32,7 +32,7 @@ class Watch:
         return difference
 
     def classes(self, check, what):
-        """{class: bytes} of those that have any. Together they are all that was written, but for writes whose issue the
+        """{class: bytes} of those that have any. Together they are all that was written, except writes whose issue the
         kernel skipped, by its own count: they end as strays, which have bytes but no class."""
         difference = self.since()
         have = {name: int(difference.value("ssdpulse_write_class_bytes_total", device=self.disk, **{"class": name}))
@@ -52,7 +52,7 @@ class Watch:
 
 
 def all_of(check, watch, have, name, size, what):
-    """All bytes are of this class, but for what the kernel let nobody see."""
+    """All bytes are of this class, except what the kernel did not show."""
     have = {kind: bytes_of_it for kind, bytes_of_it in have.items() if bytes_of_it}
     check.that(list(have) == [name] and size - watch.unseen <= have[name] <= size,
                f"{what}: {have} of {size}, {watch.unseen:.0f} bytes not seen")
@@ -69,7 +69,7 @@ def device(vm, check, watch, node, what):
 
 
 def file_system(vm, check, watch, node, fstype, what):
-    """Data to the byte; what the file system adds is its journal and metadata, or cannot be told."""
+    """Data to the byte; what the file system adds is its journal and metadata, or of unknown class."""
     vm.sh(f"{MAKE[fstype]} {node} && mkdir -p /mnt/c && mount {node} /mnt/c && sync")
     watch.since()
     seen = {}
@@ -79,7 +79,7 @@ def file_system(vm, check, watch, node, fstype, what):
         data = {kind: have.get(kind, 0) for kind in ("direct", "writeback", "swap")}
         all_of(check, watch, data, name, SIZE, f"{what} {name}: data")
         seen.update(have)
-    # Many small changes of names, written home at the end.
+    # Many small changes of names, written to their final place at the end.
     vm.sh("for i in $(seq 300); do : >/mnt/c/f$i; done; sync; umount /mnt/c")
     seen.update(watch.classes(check, f"{what} names"))
     told = {"metadata"} if vm.name == "5.10" and fstype == "ext4" else {"metadata", "journal"}
@@ -100,21 +100,21 @@ def swap(vm, check, watch, node):
 
 
 def alignment(vm, check, daemon):
-    """A disk of 512-byte sectors on blocks of 4096."""
+    """A disk with 512-byte sectors on blocks of 4096 bytes."""
     vm.sh("modprobe sd_mod; modprobe scsi_debug dev_size_mb=64 delay=0 physblk_exp=3 max_luns=1")
     vm.wait_for(f"ls {SCSI}/*")
     disk = vm.sh(f"ls {SCSI}")
     vm.sh(f"echo 2 >/sys/block/{disk}/queue/nomerges")
     daemon.wait_for(lambda scrape: scrape.series("ssdpulse_device_info", device=disk), f"{disk} is seen")
     watch = Watch(daemon, disk)
-    # Each sum of some of these tells which they are.
+    # Any subset of these can be recognised by its sum.
     aligned = "tagged_write {0} 65536 block=4096 direct; tagged_write {0} 65536 block=8192 offset=4096 direct; "
     off = "tagged_write {0} 65536 block=4096 offset=512 direct; tagged_write {0} 36864 block=12288 offset=1024 direct; "
     small = "tagged_write {0} 4096 block=512 direct; tagged_write {0} 8192 block=2048 offset=2048 direct"
     vm.sh((aligned + off + small).format(f"/dev/{disk}"))
     difference = watch.since()
     have = [int(difference.value(f"ssdpulse_write_{kind}_bytes_total", device=disk)) for kind in ("misaligned", "small")]
-    # Of the pieces of a block, none begins and ends at one.
+    # Of the pieces that are not whole blocks, none begins and ends at a block's bounds.
     check.equal(have, [65536 + 36864 + 4096 + 8192, 4096 + 8192], "misaligned and small bytes, of 245760")
     print(f"TABLE misaligned, small: {have} of 245760 bytes")
     vm.sh("modprobe -r scsi_debug")
@@ -126,7 +126,7 @@ def sequential(vm, check, watch):
     difference = watch.since()
     have = int(difference.value("ssdpulse_io_sequential_bytes_total", device=watch.disk, operation="write"))
     want = (job["write"]["total_ios"] - STREAMS) * 4096
-    # An I/O whose issue the kernel skipped, as it says itself, is not known to be sequential, nor is the one behind it.
+    # An I/O whose issue the kernel skipped, by its own count, is not known to be sequential, nor is the one after it.
     skipped = 2 * watch.skipped["on_issue"] * 4096
     check.that(0.95 * want - skipped <= have <= want,
                f"{STREAMS} streams: {have} bytes are sequential, of {want}, and {skipped:.0f} skipped at most")

@@ -19,7 +19,7 @@ def devices():
 
 
 class Account:
-    """What a disk has been asked for so far, as the askers say."""
+    """What a disk has been asked for so far, according to the programs that asked."""
 
     def __init__(self, vm, disk):
         self.vm, self.disk, self.ios, self.bytes, self.commits = vm, disk, {}, {}, 0
@@ -34,7 +34,7 @@ class Account:
         self.bytes[operation] = self.bytes.get(operation, 0) + size
 
     def fio(self, **options):
-        """One fio. fsync and dsync go with `flushes`: how many the kernel makes of each of them."""
+        """One fio. With fsync and dsync, `flushes` says how many flushes the kernel makes from them."""
         flushes = options.pop("flushes", 0)
         job = self.vm.fio(self.disk, norandommap=None, **options)
         for operation, name in (("read", "read"), ("write", "write"), ("discard", "trim")):
@@ -45,7 +45,7 @@ class Account:
         return job
 
     def settle(self, check, difference):
-        """Compares with what the daemon counted, and that with the kernel's own statistics."""
+        """Compares this with what the daemon counted, and that with the kernel's own statistics."""
         have = {operation: figures.ios(difference, self.disk, operation) for operation in self.ios}
         check.equal(have, self.ios, f"{self.disk}: I/Os")
         commits = difference.histogram(figures.TOTAL, device=self.disk, operation="commit")
@@ -65,9 +65,9 @@ def reads_and_writes(account):
 
 
 def flushes(account, cache):
-    """fsync after each write, and writes that are to be durable by themselves. `cache`: none, flush, or fua.
+    """fsync after each write, and writes that must be durable by themselves. `cache`: none, flush, or fua.
 
-    Who waits for a flush, or for a durable write, waits for a commit, whatever the kernel makes of it."""
+    A program that waits for a flush, or for a durable write, waits for a commit, whatever the kernel turns it into."""
     name = f"/sys/block/{account.disk}/queue/write_cache"
     shown = account.vm.sh(f"cat {name}; cat /sys/block/{account.disk}/queue/fua").split("\n")
     print(f"     {account.disk}: write cache {shown}")
@@ -76,7 +76,7 @@ def flushes(account, cache):
     if cache != "none":
         account.add("flush", synced, 0)
         account.commits += synced + 2 * FLUSHES
-    # A durable write ends in a flush of the file besides what the write itself needs: FUA, or a flush behind it.
+    # A durable write ends in a flush of the file besides what the write itself needs: FUA, or a flush after it.
     account.fio(rw="write", bs="4k", ioengine="psync", number_ios=FLUSHES, sync="dsync",
                 flushes={"none": 0, "fua": 1, "flush": 2}[cache] * FLUSHES)
 
@@ -86,7 +86,7 @@ def discards(account):
 
 
 def zeroes(account, size_of_one):
-    """The kernel cuts them by the disk's limit, in units of that."""
+    """The kernel splits them at the disk's limit."""
     account.vm.sh(f"blkdiscard --force --zeroout --offset 0 --length {ZEROES} /dev/{account.disk}")
     account.add("write_zeroes", -(-ZEROES // size_of_one), ZEROES)
 
@@ -96,8 +96,9 @@ def limit(vm, disk, name):
 
 
 def journal(vm, check, daemon, disk):
-    """A journal's commits are flush and durable write in one, and on a drive that does the latter three requests for us. One
-    caller at a time: as many commits as flushes, once the mount's superblock, durable without a flush, has been counted."""
+    """A journal's commits are a flush and a durable write in one, and on a drive that supports the latter three
+    requests for us. One caller at a time: as many commits as flushes, since the mount's superblock, durable without a
+    flush, was counted before."""
     vm.sh(f"modprobe -q ext4; mkdir -p /mnt/t; mke2fs -q -F -t ext4 -E {MKE2FS} /dev/{disk} && mount /dev/{disk} /mnt/t")
     before = daemon.at_rest(1.2)
     vm.sh(f"for i in $(seq {FLUSHES}); do dd if=/dev/zero of=/mnt/t/$i bs=4k count=1 conv=fsync 2>/dev/null; done")

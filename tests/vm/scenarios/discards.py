@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each burst of discards has the trigger that sent it, and the bytes that the drive saw; so have those of an array."""
+"""Each burst of discards has the trigger that sent it and the bytes that the drive saw; so do those of an array."""
 import re
 import time
 
@@ -14,7 +14,7 @@ TRIGGERS = ("fstrim", "online", "blkdiscard", "mkfs", "other")
 BYTES, BURSTS, ACTIVE = (f"ssdpulse_discard_{what}" for what in ("burst_bytes_total", "bursts_total", "burst_active"))
 ARRAY_ACTIVE, ON_FILE_SYSTEM = "ssdpulse_array_discard_burst_active", "ssdpulse_filesystem_discard_bytes_total"
 MIB = 1 << 20
-REST = 2.6  # seconds in which a burst ends, and the daemon has said so, if it is not kept waiting
+REST = 2.6  # seconds in which a burst ends and the daemon has reported it, if it is not kept waiting
 PATIENCE = 20
 LONG = 180  # a large module, or a file system, in a slow guest
 
@@ -25,7 +25,7 @@ def devices():
 
 
 class Accounts:
-    """What the daemon and the kernel say of these disks, from one call of since() to the next."""
+    """What the daemon and the kernel count for these disks, from one call of since() to the next."""
 
     def __init__(self, vm, daemon, disks):
         self._vm, self._daemon, self._disks = vm, daemon, disks
@@ -60,7 +60,7 @@ def configure(vm, daemon, burst_gap):
 
 
 def expect(vm, check, accounts, disk, trigger, what, script, least=MIB):
-    """Only this trigger had bursts, on this disk, of all bytes that the kernel counts; what the script printed."""
+    """Only this trigger had bursts, on this disk, of all bytes that the kernel counts. Returns the script's output."""
     words = vm.sh(script, LONG)
     have, done, difference = accounts.since()
     check.equal(have, {other: {trigger: done[disk]} if other == disk else {} for other in done}, f"{what}: by trigger")
@@ -72,7 +72,7 @@ def expect(vm, check, accounts, disk, trigger, what, script, least=MIB):
 
 
 def remove_files(mountpoint, disks):
-    """Files come and go; what they held is discarded once that is committed."""
+    """Files are created and deleted; their blocks are discarded once the deletion is committed."""
     stats = " ".join(f"/sys/block/{disk}/stat" for disk in disks)
     return (f"for i in $(seq 8); do dd if=/dev/zero of={mountpoint}/$i bs=1M count=2; done 2>/dev/null; sync; "
             f"discards() {{ awk '{{ n += $12 }} END {{ print n }}' {stats}; }}; before=$(discards); "
@@ -86,7 +86,7 @@ def file_system(vm, check, daemon, accounts, disk, fstype, make):
     expect(vm, check, accounts, disk, "mkfs", f"mkfs of {fstype}", f"{make} {node}", 100 * MIB)
     vm.sh(f"mkdir -p {mountpoint}; modprobe -q {fstype}; mount -t {fstype} {node} {mountpoint}; sync", LONG)
     expect(vm, check, accounts, disk, "fstrim", f"fstrim of {fstype}", f"fstrim {mountpoint}", 100 * MIB)
-    # xfs takes the option at no other time.
+    # xfs accepts the option only when it is mounted.
     vm.sh(f"umount {mountpoint} && mount -t {fstype} -o discard {node} {mountpoint}")
     daemon.wait_for(lambda scrape: scrape.series("ssdpulse_filesystem_info", device=disk, discard="true"),
                     "the mount option is seen")
@@ -96,14 +96,14 @@ def file_system(vm, check, daemon, accounts, disk, fstype, make):
 
 
 def lines_of(daemon, disk, trigger):
-    """[(file systems, arrays)] of the bursts in the log, and whether their ranges are told."""
+    """[(file systems, arrays)] of the bursts in the log, and whether their ranges are reported."""
     return re.findall(rf"discard burst device={disk} trigger={trigger} begin=\S+ end=\S+ seconds=\S+ bytes=\d+ "
                       r"requests=\d+( ranges=\d+)? comm=\"[^\"]*\" filesystem=\"([^\"]*)\" array=\"([^\"]*)\"",
                       daemon.words())
 
 
 def neighbours(vm, check, daemon, accounts, disk):
-    """Two partitions: deletions are discarded on one, the other is trimmed. None of the two has both."""
+    """Two partitions: deletions are discarded on one, the other is trimmed. Neither has both."""
     vm.sh(f"printf 'size=70M\\nsize=70M\\n' | sfdisk -q /dev/{disk} 2>&1; modprobe -q ext4; sleep 1")
     online, quiet = (f"{disk}p{number}" for number in (1, 2))
     for volume, mountpoint, option in ((online, "/mnt/online", "discard"), (quiet, "/mnt/quiet", "nodiscard")):
@@ -124,7 +124,7 @@ def neighbours(vm, check, daemon, accounts, disk):
 
 
 def bursts_seen(daemon, array_name):
-    """Triggers under way on the array, from now until there are none any more."""
+    """Triggers under way on the array, from now until there are none left."""
     seen, deadline = set(), time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         active = {dict(labels)["trigger"] for labels, value
@@ -166,7 +166,7 @@ def array(vm, check, daemon, accounts, members):
 
 
 def volume(vm, check, daemon, accounts, disk):
-    """dm hands clones of bios down: what its member did is known from what was submitted to dm."""
+    """dm passes on clones of bios: what its member did is known from what was submitted to dm."""
     vm.sh(f"modprobe dm_mod; dmsetup create slice --table '0 {64 << 11} linear /dev/{disk} 2048'; "
           f"dmsetup create crumb --table '0 {16 << 11} linear /dev/{disk} {80 << 11}'; dmsetup mknodes")
     daemon.wait_for(lambda scrape: scrape.series(ARRAY_ACTIVE, array="dm-1"), "the volumes are known")
@@ -181,7 +181,7 @@ def volume(vm, check, daemon, accounts, disk):
 
 
 def thin(vm, check, daemon, accounts, disk, other_disk):
-    """dm-thin hands on what was mapped, on threads of its own: the trigger is who discarded on the thin volume."""
+    """dm-thin passes on what was mapped, on its own threads: the trigger is whatever discarded on the thin volume."""
     vm.sh(f"modprobe dm_thin_pool; dmsetup create data --table '0 {128 << 11} linear /dev/{disk} 2048'; "
           f"dmsetup create meta --table '0 {16 << 11} linear /dev/{other_disk} 2048'; dmsetup mknodes; "
           "dd if=/dev/zero of=/dev/mapper/meta bs=4k count=1 2>/dev/null; "
@@ -203,7 +203,7 @@ def thin(vm, check, daemon, accounts, disk, other_disk):
     expect(vm, check, accounts, disk, "online", "a thin volume mounted with discard",
            remove_files("/mnt/thin", [disk]), 8 * MIB)
     vm.sh("dd if=/dev/zero of=/mnt/thin/big bs=1M count=60 2>/dev/null; umount /mnt/thin")
-    daemon.at_rest(REST)  # what the umount discarded and had never been mapped has no part in what follows
+    daemon.at_rest(REST)  # what the umount discarded but was never mapped does not count in what follows
     expect(vm, check, accounts, disk, "blkdiscard", "blkdiscard of a thin volume",
            "blkdiscard --force /dev/mapper/thin 2>&1", 60 * MIB)
     vm.sh("dmsetup remove thin pool data meta")

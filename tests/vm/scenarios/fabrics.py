@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our own NVMe controller serves what it is told to, late, short, refused or never; its disk counts like any other."""
+"""Our own NVMe controller serves what it is set to, late, short, refused or never; its disk counts like any other."""
 import os
 import uuid
 
@@ -88,7 +88,7 @@ def late(vm, check, controllers, names):
 
 
 def load(vm, check, disk):
-    """What fio asked for, {operation: (I/Os, bytes)}."""
+    """What fio requested, {operation: (I/Os, bytes)}."""
     job = vm.fio(disk, rw="randrw", bssplit="4k/50:16k/30:64k/20", iodepth=8, number_ios=300)
     trim = vm.fio(disk, rw="randtrim", bs="64k", ioengine="psync", number_ios=20)
     check.equal((job["error"], trim["error"]), (0, 0), f"{disk}: fio felt no error")
@@ -107,7 +107,7 @@ def settle(check, difference, disk, asked, host):
 
 
 def hangs(vm, check, controller, name, disk):
-    """The kernel gives up at the caller's limit (60 s, had it none) and connects anew."""
+    """The kernel gives up at the caller's limit (60 s if it has none) and reconnects."""
     controller.mute, before = True, controller.connections
     code, output = vm.run(f"nvme admin-passthru /dev/{name} --opcode=6 --cdw10=1 --data-len=4096 -r --timeout=1000")
     controller.mute = False

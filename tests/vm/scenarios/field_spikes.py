@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accounts from the field, each on a drive of its own: the spike that was felt has its cause, begin and end; no other.
+"""Reports from the field, each on its own drive: the spike that was felt has its cause, beginning and end; no others.
 
-Nothing here is made for a detector: the drives do what was seen of real ones, slowed down so far that an emulated guest
-can show it, and the loads are sessions that think between two I/Os, as those of a database do.
+Nothing here is made for a detector: the drives do what real ones were seen to do, slowed down so far that an emulated
+guest can show it, and the loads are sessions that think between two I/Os, as those of a database do.
 """
 import re
 import time
@@ -13,14 +13,14 @@ import machine
 from devices import Nvme, NvmeSubsystem, Slow
 from spike_lines import ahead
 
-KERNELS = ("6.12",)  # what is judged lies above the kernel
+KERNELS = ("6.12",)  # what is judged does not depend on the kernel
 PART = "spikes"  # CI replays spikes without a guest
 MACHINE = {"append": "nvme_core.multipath=N"}
 POLL_SECONDS = 10
-FLOOR = 0.3  # seconds: an emulated guest is held up by its host for less than that, now and then
+FLOOR = 0.3  # seconds: an emulated guest is occasionally held up by its host, for less than that
 WARM_UP, SICK, AFTERWARDS = 30, 9, 20  # seconds
 ACCURACY = 2  # seconds
-READ = 0.02  # what a well drive takes, if its story says nothing else
+READ = 0.02  # what a healthy drive takes, unless its story differs
 READERS = {"rw": "randread", "numjobs": 8, "thinktime": 100_000}
 FIO = {"ioengine": "psync", "direct": 1, "bs": "4k", "thread": None, "norandommap": None, "time_based": None,
        "log_avg_msec": 1000, "log_max_value": 1, "log_unix_epoch": 1, "per_job_logs": 0}
@@ -33,11 +33,11 @@ def devices():
     return [
         # The weekly fstrim: ext4, a drive on which no read passes a trim, a reader of one large file.
         Nvme("shop", Slow("512M", data=True)),
-        # Commits: a log that is flushed after each write; reads wait for a flush, which is quick on a well drive.
+        # Commits: a log that is flushed after each write; reads wait for a flush, which is quick on a healthy drive.
         Nvme("ledger", Slow(read=READ, write=READ, flush=0.005, reads_wait_for_flush=True)),
-        # The backup takes all that the drive can give, and whoever reads beside it stands in line.
+        # The backup takes all that the drive can give, and other readers queue up.
         Nvme("archive", Slow(read=READ, bytes_per_second=6_000_000)),
-        # It freezes, and counts nothing that could tell why.
+        # It freezes, and counts nothing that could explain why.
         Nvme("frozen", Slow(read=READ)),
         # It moves reclaim units and is a hundred times slower while it does.
         NvmeSubsystem("churn", Slow(read=0.01, write=0.01), fdp="fdp.runs=1M,fdp.nrg=1,fdp.nruh=4"),
@@ -60,7 +60,7 @@ class Spike:
 
 
 def fio(name, target, **options):
-    """A load by the side. What its slowest I/O took in each second will be in /tmp/NAME_lat.log."""
+    """A background load. The time of its slowest I/O in each second will be in /tmp/NAME_lat.log."""
     words = {"name": name, "filename": target, "write_lat_log": f"/tmp/{name}", **FIO, **options}
     return ("fio " + " ".join(f"--{key}" if value is None else f"--{key}={value}" for key, value in words.items())
             + f" >/tmp/{name}.words 2>&1 & ")
@@ -75,7 +75,7 @@ def make_shop(vm, disk):
 
 
 def start_loads(vm, disks):
-    """The sessions; returns when all of them have been at it."""
+    """The sessions; returns when all of them have done I/O."""
     forever = {"runtime": 600}  # ended when everything has been seen
     targets = {serial: f"/dev/{disk}" for serial, disk in disks.items()} | {"shop": TABLE}
     counts = {serial: f"$(awk '{{ print $1 }}' /sys/block/{disk}/stat)" for serial, disk in disks.items()}
@@ -87,7 +87,7 @@ def start_loads(vm, disks):
 
 
 def sicken(vm, check, daemon, disks):
-    """Everything goes wrong at once, and is well again SICK seconds later; what should have been noticed."""
+    """Everything goes wrong at once, and recovers SICK seconds later. Returns what should have been noticed."""
     backends = {serial: vm.devices[serial].backend for serial in disks}
     for serial in ("shop", "archive"):
         backends[serial].forget_seen()
@@ -128,7 +128,7 @@ def told(words, offset):
 
 
 def match(expected, found):
-    """[(expected, found)], None where one of them has no other."""
+    """[(expected, found)], with None where one has no counterpart."""
     rest, pairs = list(found), []
     for spike in expected:
         same = max(filter(spike.same_as, rest), key=lambda one: one.end - one.begin, default=None)
@@ -139,7 +139,7 @@ def match(expected, found):
 
 
 def show_felt(vm, disks, expected, offset):
-    """What the loads say themselves: the slowest I/O that ended in each second, from before the sickness till after."""
+    """What the loads themselves report: the slowest I/O that ended in each second, from before the trouble to after."""
     first, last = min(spike.begin for spike in expected) - 4, max(spike.end for spike in expected) + 6
     for name in (*(f"{serial}-readers" for serial in disks), "ledger-log", "churn-writers", "backup", "report"):
         slowest = Counter()
@@ -195,7 +195,7 @@ def run(vm, check):
     expected = sicken(vm, check, daemon, disks)
     time.sleep(AFTERWARDS)
     daemon.wait_for(lambda scrape: not any(scrape.series(ACTIVE).values()), "all spikes are over", 60)
-    time.sleep(POLL_SECONDS + 2)  # what the drives say of it comes last
+    time.sleep(POLL_SECONDS + 2)  # what the drives report about it comes last
     later, took_later = ahead(vm)
     print(f"     the guest's clock is ahead by {offset:.3f} s (read in {took:.3f} s), then {later:.3f} s "
           f"({took_later:.3f} s)")

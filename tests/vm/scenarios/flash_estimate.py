@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The live flash model says what `simulate --full` says of the backend's own log, over a restart of the daemon."""
+"""The live flash model agrees with `simulate --full` of the backend's own log, across a restart of the daemon."""
 import time
 
 import live_model
@@ -12,7 +12,7 @@ MACHINE = {"append": "nvme_core.multipath=N"}
 SECONDS = 1800
 SIZE, UNIT = 256 << 20, 16 << 10
 LOADS = {"uniform": {}, "skewed": {"random_distribution": "zoned:90/10:10/90"}}
-HALVES = 1.25, 1.25  # drive writes before and after the restart, and one before, in order: then no page is unknown
+HALVES = 1.25, 1.25  # drive writes before and after the restart; a sequential one first makes all pages known
 
 
 def devices():
@@ -37,7 +37,7 @@ def run(vm, check):
         daemon = machine.Daemon(vm, "--config", "/tmp/flash.yaml")
         daemon.wait_for(lambda scrape: all(figure(scrape, serial, "ssdpulse_model_written_drive_writes") is not None
                                            for serial in LOADS), "both drives have a model", 90)
-        time.sleep(3)  # until what is to be sampled is in force
+        time.sleep(3)  # until the sampling parameters are in force
         return daemon
 
     daemon = start()
@@ -48,7 +48,7 @@ def run(vm, check):
     for half in HALVES:
         write(vm, disks, half)
         written += half
-        time.sleep(35)  # until the models were looked at again
+        time.sleep(35)  # until the models are evaluated again
         scrape = daemon.at_rest()
         for serial in LOADS:
             have = figure(scrape, serial, "ssdpulse_model_written_drive_writes")

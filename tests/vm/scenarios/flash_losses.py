@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A hundredth of the events lost leaves the live estimate within 5 %; with a tenth lost there is none, and that is why.
+"""With 1 % of the events lost, the live estimate stays within 5 %; with 10 % lost there is none, for that reason.
 
 The daemon is stopped by a signal while more is written than the kernel's ring of events holds.
 """
@@ -14,7 +14,7 @@ KERNELS = ("5.10", "newest")
 MACHINE = {"append": "nvme_core.multipath=N"}
 SECONDS = 1800
 SIZE, UNIT = 256 << 20, 4096
-RING_EVENTS = (1 << 20) // 24  # kSampleBytes, of 16 bytes and the kernel's header of 8
+RING_EVENTS = (1 << 20) // 24  # kSampleBytes; an event has 16 bytes and the kernel's header of 8
 EVENTS_OF_A_DRIVE_WRITE = SIZE // UNIT // 2  # every second page is followed
 WRITES_AT_MOST = 0.03  # EventLosses::kMostWrites
 
@@ -37,15 +37,15 @@ def run(vm, check):
                norandommap=None, randseed=count)
 
     def lose(share):
-        """Writes while nobody takes events, until this share of those of a drive write found no room."""
+        """Writes while nothing reads events, until this share of a drive write's events found no room."""
         vm.sh(f"kill -STOP {daemon.pid}")
         write(2 * int(RING_EVENTS + share * EVENTS_OF_A_DRIVE_WRITE))
         vm.sh(f"kill -CONT {daemon.pid}")
-        time.sleep(35)  # until the model was looked at again
+        time.sleep(35)  # until the model is evaluated again
         return daemon.at_rest()
 
     daemon.wait_for(lambda scrape: figure(scrape, "ssdpulse_model_written_drive_writes") is not None, "there is a model", 90)
-    time.sleep(3)  # until what is to be sampled is in force
+    time.sleep(3)  # until the sampling parameters are in force
     begun = len(vm.devices["lossy"].backend.commands())
     vm.fio(disk, 300, rw="write", bs="256k", iodepth=4, size=SIZE)
     write(SIZE // UNIT)

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A healthy host gets no advice and no warning from `ssdpulse audit`, and each rule can say something of its disk."""
+"""A healthy host gets no advice and no warning from `ssdpulse audit`, and each rule can judge its disk."""
 import json
 import re
 
 import machine
 from devices import Backend, Nvme
 
-MACHINE = {"append": "nvme_core.multipath=N"}  # what stands for several paths has no scheduler and no queue
+MACHINE = {"append": "nvme_core.multipath=N"}  # a multipath head has no scheduler and no queue
 SHARES_GUEST = True
 CONFIG = "/tmp/healthy.yaml"
-UNDECIDED = {"N4", "F1", "F2", "F3", "F4", "F21"}  # these need a day, systemd (the guest has none), and many I/Os beside log reads
-HIDDEN = {"6.1": {"F16"}}  # by kernel: from 5.17 to 6.8 bios carry no lifetime hints, so that none that is seen says nothing
+UNDECIDED = {"N4", "F1", "F2", "F3", "F4", "F21"}  # need a day, systemd (not in the guest), many I/Os during log reads
+HIDDEN = {"6.1": {"F16"}}  # by kernel: from 5.17 to 6.8 bios carry no lifetime hints, so that seeing none means nothing
 SECONDS_OF_LOAD = 6
 FIO = ("fio --name=load --filename=/mnt/healthy/data --size=32M --rw=randrw --bs=4k --ioengine=psync --direct=1 --fsync=32 "
        f"--thread --time_based --runtime={SECONDS_OF_LOAD} --output=/dev/null")
@@ -21,7 +21,7 @@ def devices():
 
 
 def audit(vm, check, what, *options):
-    """Its findings, and that its exit code is what the manual says of them."""
+    """Its findings; checks that its exit code is the one the manual gives for them."""
     code, words = vm.run(f"ssdpulse audit -c {CONFIG} --json {' '.join(options)} 2>/tmp/audit.words", 120)
     try:
         findings = json.loads(words)["findings"]
@@ -48,7 +48,7 @@ def run(vm, check):
     daemon.at_rest()
     findings = audit(vm, check, "after a short load")
     check.equal(brief(findings, "advise", "danger"), [], "what is advised on a healthy host")
-    # Seconds of an emulated drive, taken for a day, may be thought slow: what is set is judged alone.
+    # Seconds of an emulated drive, taken for a day, may seem slow: only settings are judged.
     hasty = audit(vm, check, "taken for a day", "--min-observation", "0.001")
     check.equal(brief(hasty, "danger"), [], "what is a danger there")
     print(f"TABLE advised of a minute taken for a day: {brief(hasty, 'advise')}")

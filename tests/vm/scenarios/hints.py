@@ -12,7 +12,7 @@ DIRECT, BUFFERED = 4, 3  # the hints that are set: long, medium
 SIZE, BLOCK = 512 << 10, 64 << 10
 FDP = "fdp.runs=4M,fdp.nrg=1,fdp.nruh=4"
 
-# What becomes of (direct, buffered) writes under a hint, and without one.
+# How (direct, buffered) writes appear under a hint, and without one.
 SEEN = {"device": ("long", "medium"), "ext4": ("long", "medium"), "xfs": ("long", "medium")}
 NONE = ("not_set", "not_set")
 KERNELS = {
@@ -60,7 +60,7 @@ def write(vm, path, *options):
 
 
 def step(vm, check, watch, what, path, expected, own):
-    """Direct and buffered, each under its hint. `own`: nobody else writes to the disk."""
+    """Direct and buffered, each under its hint. `own`: nothing else writes to the disk."""
     for options, hint, want in (("direct", DIRECT, expected[0]), ("", BUFFERED, expected[1])):
         write(vm, path + (options or "buffered") * (not own), f"hint={hint}", options)
         difference = watch.since()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A drive that is unplugged under load and comes back: its series go and return, and nothing stays behind."""
+"""A drive that is unplugged under load and comes back: its series disappear and return, and nothing is left behind."""
 import time
 
 import figures
@@ -51,9 +51,9 @@ def run(vm, check):
                         f"round {round_number}: {operation} I/Os of the new one")
         flying = difference.after.series("ssdpulse_io_in_flight", device=disk)
         check.that(flying and not any(flying.values()), f"round {round_number}: nothing in flight")
-    # The kernel reads the partition table of a new drive before the daemon can have heard of it.
+    # The kernel reads the partition table of a new drive before the daemon can know of it.
     figures.at_rest(check, daemon.at_rest(6), disk, known_losses=["device_pending"])
-    # Not equal: a look at the host may have had a file open at the time.
+    # Not equal: an inventory of the host may have had a file open at the time.
     left = int(vm.sh(f"ls /proc/{daemon.pid}/fd | wc -l"))
     check.that(left <= int(descriptors), f"descriptors of the daemon: {left}, {descriptors} at the start")
     check.equal(machine.bpf_objects(vm), maps, "programs and maps")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads that wait for a trim are slow under during=discard, and no others are; a drive that stalls is seen to."""
+"""Reads that wait for a trim are slow under during=discard, and no others are; a drive that stalls is seen to stall."""
 import re
 
 import figures
@@ -11,7 +11,7 @@ KERNELS_IN_CI = ("5.10",)  # the long form has all
 MACHINE = {"append": "nvme_core.multipath=N"}
 SHARES_GUEST = True
 READ, TRIM, STALL = 0.002, 0.05, 0.3  # seconds
-SLOW = 0.03  # a read that takes this long has waited for a trim, or for the host, which stops a guest now and then
+SLOW = 0.03  # a read that takes this long has waited for a trim, or for the host, which occasionally stops a guest
 TRIMS, TRIM_SIZE, DEPTH = 30, 1 << 20, 4
 
 
@@ -33,9 +33,9 @@ def shown(native):
 
 
 def trace(vm, disk):
-    """Call the result for the kernel's own account of the reads from now on: [(seconds, of them beside a trim)].
+    """Call the result for the kernel's own account of the reads from now on: [(seconds, of which during a trim)].
 
-    Of two at once on one sector it knows but one: it serves to judge shares.
+    Of two at once on one sector it knows only one: it is used to judge shares.
     """
     stop = vm.trace(disk, ["block_rq_issue", "block_rq_complete"])
 
@@ -78,13 +78,13 @@ def trims(vm, check, daemon, disk):
     check.that(sum(waited.values()) >= TRIMS and typical(waited) >= SLOW > 2 * typical(others),
                f"half the reads beside a trim take {typical(waited):.3f} s or more, of others {typical(others):.3f} s")
     busy = sum(seconds >= 0.9 * SLOW and beside < 0.5 * seconds for seconds, beside in traced)
-    # The host may stop the guest between the trace's look at the clock and ours.
+    # The host may stop the guest between the trace's reading of the clock and ours.
     check.that(slower(others, SLOW) <= busy + total // 500,
                f"{slower(others, SLOW)} of {total} others are slow: in the kernel's trace {busy} are, that waited for no trim")
 
 
 def stall(vm, check, daemon, disk):
-    """Nothing ends for a moment: what is in flight then takes that long, and is not lost."""
+    """Nothing ends for a moment: what is then in flight takes that long, and is not lost."""
     before = daemon.at_rest(1.2)
     end_trace = trace(vm, disk)
     end = vm.background_fio(disk, rw="randread", bs="4k", iodepth=DEPTH, number_ios=10**6, time_based=None, runtime=3)

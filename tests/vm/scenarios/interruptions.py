@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clock steps by a day, a CPU goes and comes, the host sleeps: each I/O is counted all the same, and nothing is made up."""
+"""The clock steps by a day, a CPU goes and returns, the host sleeps: each I/O is still counted, nothing is made up."""
 import time
 
 import figures
@@ -7,7 +7,7 @@ import machine
 from devices import Nvme, Slow
 from lib import metrics
 
-KERNELS_IN_CI = ()  # clocks that step, CPUs that go: as much as the host lets a guest notice
+KERNELS_IN_CI = ()  # clocks that step, CPUs that go offline: it depends on the host how much of that a guest notices
 MACHINE = {"append": "nvme_core.multipath=N"}
 DELAY = 0.002
 DAY = 86400
@@ -20,7 +20,7 @@ def devices():
 
 
 def judged(vm, check, daemon, disk, what, happens, ios=1500, **options):
-    """Runs a load of so many I/Os while it happens; what is exported must be that load, and no I/O longer than the load."""
+    """Runs a load of `ios` I/Os while it happens; exactly that must be exported, with no I/O longer than the load."""
     before = daemon.at_rest()
     began = time.monotonic()
     end = vm.background_fio(disk, rw="randrw", bs="4k", iodepth=4, number_ios=ios, **options)
@@ -49,7 +49,7 @@ def turn_cpu_off_and_on(vm):
 
 
 def fall_asleep(vm):
-    """To memory, as a laptop does; woken from outside."""
+    """Suspends to memory, as a laptop does; woken from outside."""
     vm.sh("(sleep 0.5; echo mem >/sys/power/state) >/dev/null 2>&1 &")
     deadline = time.monotonic() + 30
     while vm.qmp("query-status")["status"] != "suspended":

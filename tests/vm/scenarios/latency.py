@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The latency that the backend was told to have is exported, within one bucket of what the guest's program felt.
+"""The latency that the backend was set to is exported, within one bucket of what the guest's program felt.
 
-Also while a backend stands still: what is under way, on a partition too, is in flight and not lost."""
+Also while a backend stands still: pending I/O, on a partition too, is in flight and not lost."""
 import time
 
 import figures
@@ -10,11 +10,11 @@ from devices import Nvme, Slow
 from lib import buckets, metrics
 
 KERNELS_IN_CI = ("newest",)  # the long form has all
-MACHINE = {"append": "nvme_core.multipath=N", "nice": -10}  # who polls must not wait for other guests
+MACHINE = {"append": "nvme_core.multipath=N", "nice": -10}  # a polling fio must not wait for other guests
 SHARES_GUEST = True
 # Between the kernel's stamps and fio's lie a system call and, with interrupts, the waking of a sleeper: in an emulated
-# guest 150 to 300 us, more than a bucket of 1 ms. Polled, it is 25 to 100 us, on a slow host up to 200; but who polls keeps
-# others from running.
+# guest 150 to 300 us, more than a bucket at 1 ms. Polled, it is 25 to 100 us, on a slow host up to 200; but polling
+# keeps others from running.
 STEPS = {0.001: {"number_ios": 300, "iodepth": 1, "ioengine": "io_uring", "hipri": None},
          0.010: {"number_ios": 100, "iodepth": 1}, 0.100: {"number_ios": 96, "iodepth": 8}}  # seconds: load
 WAY_TO_FIO_NS = 200_000
@@ -28,7 +28,7 @@ def devices():
 
 
 def set_poll_queues(vm, number):
-    """The driver asks how many are wanted when it takes a drive. Returns the drive's name."""
+    """The driver reads how many are wanted when it binds a drive. Returns the drive's name."""
     vm.sh(f"address=$(basename $(readlink -f /sys/block/{vm.disk('ours')}/device/device)); "
           f"echo {number} >/sys/module/nvme/parameters/poll_queues; "
           "cd /sys/bus/pci/drivers/nvme && echo $address >unbind && echo $address >bind")
@@ -36,8 +36,8 @@ def set_poll_queues(vm, number):
 
 
 def load(vm, daemon, disk, delay, options):
-    """fio's median latencies in nanoseconds, and what the daemon counted. Where fio itself felt far more than that,
-    the host had no time for the guest: once more."""
+    """fio's median latencies in nanoseconds, and what the daemon counted. Where fio itself felt far more than `delay`,
+    the host had no time for the guest: the load is repeated."""
     for _ in range(TRIES):
         before = daemon.at_rest(1.2)
         job = vm.fio(disk, rw="randrw", bs="4k", **options)
@@ -50,7 +50,7 @@ def load(vm, daemon, disk, delay, options):
 
 
 def slow_commits(vm, check, daemon, disk, backend):
-    """Writes are as quick as ever; who calls fsync waits for the flush."""
+    """Writes are as quick as ever; fsync waits for the flush."""
     backend.set(read=0, write=0, flush=0.1)
     before = daemon.at_rest(1.2)
     sync = vm.fio(disk, rw="write", bs="4k", ioengine="psync", number_ios=20, fsync=1)["sync"]

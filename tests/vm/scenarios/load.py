@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every program loads and attaches, the kernel's features are found as they are, and nothing is left at the end."""
+"""Every program loads and attaches, the kernel's features are detected correctly, and nothing is left at the end."""
 import re
 
 import machine
@@ -21,11 +21,11 @@ DISCARDS = {"__blkdev_issue_discard with flags": "on_discard_5_18", "__blkdev_is
             "bio_chain_and_submit": "on_discard_bio"}
 SHARES_GUEST = True
 BOTH = ["on_complete", "on_issue"]
-# What is chosen beside the defaults, and by what the features then differ.
+# What is set besides the defaults, and how the features then differ.
 MODES = {"full": ("", BOTH, {}), "completion-only": ("latency: { mode: completion-only }", ["on_complete_only"], {}),
          "always": ("writes: { page_hints: always }", BOTH, {"write_hint": "; pages: always"}),
          "never": ("writes: { page_hints: never }", BOTH, {"write_hint": "; pages: never"})}
-# Run once at the start for what a run costs, and never attached.
+# Run once at the start to measure what a run costs, and never attached.
 STAND_INS = ("completion_alike", "issue_alike")
 
 

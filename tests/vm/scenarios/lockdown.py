@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Secure Boot locks kernels down: with `integrity` everything is measured; with `confidentiality` the start says what is in
-the way, and who had started before goes on measuring."""
+"""Secure Boot locks kernels down: with `integrity` everything is measured; with `confidentiality` the start says what
+prevents it, and a daemon that was already running continues to measure."""
 import machine
 from devices import Nvme
 from lib import compare

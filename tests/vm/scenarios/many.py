@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""64 drives under load: each one is right, and the kernel's memory is what the daemon says it is.
+"""64 drives under load: each one is right, and the kernel's memory is what the daemon reports.
 
-From Linux 7 on a program can be preempted, and until it goes on the kernel skips (and counts) the runs of other tasks
-on that CPU. Emulated, a program takes so long that this befalls one I/O in ten. So that every kernel can be held to
-exact figures, nobody preempts here: fio's threads have one real-time priority, stay on their CPU, and issue by
-themselves what they submit, for with two hardware queues there is no I/O scheduler.
+From Linux 7 on a program can be preempted, and until it resumes the kernel skips (and counts) the runs of other tasks
+on that CPU. Emulated, a program takes so long that this happens to one I/O in ten. So that exact figures can be
+required of every kernel, nothing is preempted here: fio's threads have one real-time priority, stay on their CPU, and
+issue what they submit themselves, because with two hardware queues there is no I/O scheduler.
 """
 import json
 
@@ -46,14 +46,14 @@ def run(vm, check):
             wrong.append(f"{disk}: drift {drift}")
     check.that(not wrong, f"{DRIVES} drives, {len(wrong)} figures wrong: {wrong[:5]}")
     lost = difference.after.series("ssdpulse_lost_events_total")
-    # Skipped runs are the whole host's: what a drive lacks shows in its figures.
+    # Skipped runs are counted for the whole host: what a drive lacks shows in its figures.
     check.equal({tuple(sorted(labels)): value for labels, value in lost.items()
                  if value and dict(labels)["cause"] != "recursion"}, {}, "lost")
     said = sum(difference.after.series("ssdpulse_kernel_memory_bytes").values())
     maps = json.loads(vm.sh("bpftool -j map show"))
     entries = sum(entry["max_entries"] * (entry["bytes_value"] or 1) for entry in maps)  # of a ring buffer: its bytes
     check.that(abs(entries - said) <= 0.02 * said, f"kernel memory: {said:.0f} bytes said, {entries} in maps")
-    if vm.name != "6.1":  # Linux 5.11 to 6.2 tell a rough figure that counts the keys of arrays too
+    if vm.name != "6.1":  # Linux 5.11 to 6.2 report a rough figure that counts the keys of arrays too
         have = sum(entry["bytes_memlock"] for entry in maps)
         check.that(abs(have - said) <= 0.02 * said, f"kernel memory: {said:.0f} bytes said, {have} by the kernel")
     daemon.stop()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""I/O on partitions, LVM, md and dm-multipath counts once, under the disks that do it; what lies on what is told as it is."""
+"""I/O on partitions, LVM, md and dm-multipath counts once, under the disks that do it; the layers shown are right."""
 import time
 
 import figures
@@ -13,7 +13,7 @@ SHARES_GUEST = True
 NAMES = ("left", "right", "third", "fourth")
 IOS, HALF = 400, 64 << 10  # a stripe's part on one disk
 SECTOR = 512
-# Nobody makes the nodes but lvm itself: the guest has no udev.
+# Only lvm itself makes the nodes: the guest has no udev.
 LVM = ("activation { udev_sync=0 udev_rules=0 } backup { backup=0 archive=0 } "
        "devices { obtain_device_list_from_udev=0 use_devicesfile=0 }")
 
@@ -23,9 +23,9 @@ def devices():
 
 
 class Accounts:
-    """The daemon's and the kernel's own, from one call of since() to the next."""
+    """The daemon's counts and the kernel's own, from one call of since() to the next."""
 
-    # Fields of the kernel's statistics: I/Os, sectors. The daemon's operations that these are.
+    # Fields of the kernel's statistics: I/Os, sectors; and the daemon's operations that correspond to them.
     KINDS = {"read": (0, 2, ["read"]), "write": (4, 6, ["write", "write_zeroes"]), "discard": (11, 13, ["discard"])}
 
     def __init__(self, vm, daemon, disks):
@@ -37,7 +37,7 @@ class Accounts:
         return {disk: [int(number) for number in line.split()] for disk, line in zip(self._disks, lines)}
 
     def _settle(self):
-        """Both, while nothing went on: a file system reads ahead its bitmaps when it likes."""
+        """Both, read while there was no I/O: a file system reads its bitmaps ahead at any time."""
         for _ in range(5):
             stat, scrape = self._read(), self._daemon.at_rest(2.2)
             if stat == self._read():
@@ -45,7 +45,7 @@ class Accounts:
         raise machine.GuestError("the disks do not come to rest")
 
     def since(self):
-        """Two times {disk: {kind: (I/Os, bytes)}}: as counted, and as the kernel says."""
+        """Two of {disk: {kind: (I/Os, bytes)}}: as counted by the daemon, and by the kernel."""
         stat, scrape = self._settle()
         difference = metrics.Difference(self._scrape, scrape)
         have, want = {}, {}
@@ -63,7 +63,7 @@ def build(vm, left, right, third, fourth):
     """Two partitions on left and on right; md0 mirrors the second ones; a volume striped over third and fourth."""
     for disk in (left, right):
         vm.sh(f"printf 'label: gpt\\nsize=64M\\nsize=64M\\n' | sfdisk --quiet /dev/{disk}")
-    # The array is told not to note on its members when it is at rest: they shall write what is written, no more.
+    # The array must not note on its members that it is idle: they should write only what is written to it.
     vm.sh(f"mkdir -p /tmp/lvm; echo '{LVM}' >/tmp/lvm/lvm.conf; modprobe -a dm_mod raid1; "
           f"mdadm --create /dev/md0 --run --level=1 --raid-devices=2 --assume-clean --bitmap=none "
           f"/dev/{left}p2 /dev/{right}p2 && "
@@ -78,7 +78,7 @@ def lvm(vm, command, on):
 
 
 def load(vm, check, accounts, node, block_size):
-    """fio on the node: {kind: (I/Os, bytes)} of its own, {disk: the same, as counted}."""
+    """fio on the node: {kind: (I/Os, bytes)} by fio, {disk: the same, as counted}."""
     job = vm.fio(node, rw="randrw", bs=block_size, iodepth=8, number_ios=IOS)
     have, want = accounts.since()
     check.equal(have, want, f"{node}: as the kernel says")
@@ -137,7 +137,7 @@ def file_systems(vm, check, daemon, accounts, disks, members):
     vm.sh("for d in plain deep; do for i in $(seq 20); do dd if=/dev/zero of=/mnt/$d/$i bs=64k count=4 conv=fsync; "
           "done 2>/dev/null; rm /mnt/$d/1*; sync; fstrim /mnt/$d; done; echo 3 >/proc/sys/vm/drop_caches; "
           "cat /mnt/*/2* >/dev/null; sync")
-    # How many I/Os these are, with those that flush before or after them, is what the drift tells in the end.
+    # The number of I/Os, including those with a flush before or after them, is checked by the drift in the end.
     have, want = ({disk: {kind: size for kind, (_, size) in kinds.items()} for disk, kinds in account.items()}
                   for account in accounts.since())
     check.equal(have, want, "file systems: bytes, as the kernel says")
@@ -146,8 +146,8 @@ def file_systems(vm, check, daemon, accounts, disks, members):
 
 
 def multipath(vm, check, daemon):
-    """Flush sequences are run by the multipath device, so that its path sees a flush without a parent. Its fsyncs are commits
-    all the same, and the kernel counts their flushes as reads."""
+    """Flush sequences are run by the multipath device, so that its path sees a flush without a parent. Its fsyncs are
+    still commits, and the kernel counts their flushes as reads."""
     scsi = "/sys/bus/pseudo/drivers/scsi_debug/adapter*/host*/target*/*/block"
     vm.sh("modprobe sd_mod; modprobe scsi_debug dev_size_mb=64 delay=0 max_luns=1; modprobe -a dm-multipath dm-round-robin")
     vm.wait_for(f"ls {scsi}/*")
@@ -180,7 +180,7 @@ def run(vm, check):
     file_systems(vm, check, daemon, accounts, disks, members)
     scrape = daemon.scrape()
     named = {dict(labels)["device"] for _, labels in [*scrape.values, *scrape.histograms] if "device" in dict(labels)}
-    # All disks of the guest, those of other scenarios and their further namespaces among them, and nothing that lies on them.
+    # All disks of the guest, including other scenarios' disks and their further namespaces, and nothing on top of them.
     real = vm.sh("for d in /sys/block/*; do case $(readlink -f $d) in */virtual/*) ;; *) echo ${d##*/};; esac; done").split()
     check.equal(sorted(named), sorted(real), "devices that any series names")
     vm.sh("umount /mnt/plain /mnt/deep")

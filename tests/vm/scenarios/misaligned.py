@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A partition off by one sector on a drive of 16-KiB pages: audit finds it, the partition is made again, report proves it."""
+"""A partition off by one sector on a drive of 16-KiB pages: audit finds it, it is made again, report proves it."""
 import statistics
 import threading
 import time
@@ -8,18 +8,18 @@ from collections import defaultdict
 import decisions
 from devices import NvmeTcp
 
-KERNELS = ("6.12",)  # what is judged lies above the kernel
+KERNELS = ("6.12",)  # what is judged does not depend on the kernel
 PART = "decisions"
 SECONDS = 900
 PAGE, SECTOR = 16 << 10, 512
-PROGRAM = 0.010  # seconds for a page of flash; a page that is written in part is read first
+PROGRAM = 0.010  # seconds for a page of flash; a page that is partly written is read first
 READ = 0.002
 WAY = 0.010  # seconds at most from the guest's block layer to the drive and back
 WINDOW = 150  # seconds of load: minutes of history
 
 
 class Flash:
-    """How long a write takes a drive that can only write whole pages, and how long it took."""
+    """How long a write should take on a drive that can only write whole pages, and how long it took."""
 
     def __init__(self):
         self._lock, self._took = threading.Lock(), defaultdict(list)
@@ -47,13 +47,13 @@ def devices():
 
 
 def partition(vm, disk, first_sector):
-    """The drive keeps no data, so no table either: the kernel is told of the partition."""
+    """The drive keeps no data, so no table either: the kernel is given the partition directly."""
     vm.sh(f"blockdev --rereadpt /dev/{disk} && addpart /dev/{disk} 1 {first_sector} 262144 && "
           f"[ \"$(cat /sys/block/{disk}/{disk}p1/start)\" = {first_sector} ]")
 
 
 def database(vm, disk):
-    """Pages of a database, of 16 KiB, one after the other reaches the drive."""
+    """A database's pages of 16 KiB reach the drive one after the other."""
     vm.fio(f"{disk}p1", WINDOW + 120, rw="randrw", rwmixread=30, bs="16k", iodepth=1, numjobs=1, time_based=None,
            runtime=WINDOW)
 
@@ -85,7 +85,7 @@ def run(vm, check):
     check.equal(row["verdict"], "better", f"writes: {row['before']} to {row['after']}, change {row['change']}")
     before, after = (flash.median(phase) for phase in ("before", "after"))
     low, high = (row["change"][side] for side in ("lower", "upper"))
-    # Beside what the drive takes, each I/O crosses a network and an emulated guest.
+    # In addition to the drive's time, each I/O crosses a network and an emulated guest.
     least, most = after / (before + WAY), (after + WAY) / before
     print(f"TABLE misaligned: drive's own ratio {after / before:.3f}, with the way to it {least:.3f} to {most:.3f}; report {low:.3f} to "
           f"{high:.3f}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two paths to one namespace: I/O counts once, for the head; a path that fails in mid-flight makes no false latency."""
+"""Two paths to one namespace: I/O counts once, for the head; a path failing in mid-flight causes no false latency."""
 import figures
 import machine
 from devices import NvmeSubsystem, Slow
@@ -51,8 +51,8 @@ def run(vm, check):
     check.equal(commits.count, sync["total_ios"], "both paths: commits count for the head")
 
     def vanish():
-        """The drive no longer answers on this path. A mere reset would give its commands back with a status of their
-        own, and they would be tried again where they were."""
+        """The drive no longer answers on this path. A mere reset would return its commands with a status of their
+        own, and they would be retried on the same path."""
         address = path_in_use(vm)
         vm.sh(f"dd if=/dev/zero of=/sys/bus/pci/devices/{address}/config bs=1 seek=4 count=2 conv=notrunc 2>/dev/null; "
               f"echo 1 >/sys/class/nvme/$(ls /sys/bus/pci/devices/{address}/nvme)/reset_controller")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tenant floods a drive and another one's reads wait: the spike names who floods as heaviest, who waits as slowed."""
+"""A tenant floods a drive and another one's reads wait: the spike names the first as heaviest, the other as slowed."""
 import re
 import time
 
@@ -8,9 +8,9 @@ import owners
 from devices import Nvme, Slow
 
 PART = "stacks"  # CI has system.test_noisy_neighbour
-# Seconds. What takes less than the floor is no spike: an emulated guest is held up for as long, now and then.
+# Seconds. What takes less than the floor is no spike: an emulated guest is occasionally held up that long.
 FLOOR, READ = 0.3, 0.02
-LEARN, FLOOD, QUIET = 25, 6, 25  # floods that take a third of the time are usual after some minutes
+LEARN, FLOOD, QUIET = 25, 6, 25  # floods that take a third of the time become usual after some minutes
 BYTES_PER_SECOND = 6_000_000
 SPIKE = re.compile(r"latency spike device=(\S+) operation=read .*?evidence=\"([^\"]*)\"")
 
@@ -20,7 +20,7 @@ def devices():
 
 
 def load(group, disk, options):
-    """A load of a member of the cgroup, in the background."""
+    """A background load by a member of the cgroup."""
     return (f"sh -c 'echo $$ >{owners.GROUPS}/{group}/cgroup.procs; exec fio --name=job --filename=/dev/{disk} --direct=1 "
             f"--time_based --thread --norandommap {options}' >/tmp/fio.{group} 2>&1 & ")
 

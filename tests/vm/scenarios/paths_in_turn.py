@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two paths to one drive that take turns: a read beside a discard counts as such, whichever path either took."""
+"""Two paths to one drive that take turns: a read during a discard counts as such, whichever path either took."""
 import figures
 import machine
 from devices import NvmeSubsystem, Slow

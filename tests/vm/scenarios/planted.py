@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults planted in one guest: audit finds each, in the order of what they are known to cost; the change that it advises ends the
-finding, and the undo brings it back."""
+"""Faults planted in one guest: audit finds each, in the order of their known costs; the change that it advises ends
+the finding, and the undo brings it back."""
 import time
 
 import decisions
 from devices import Backend, Nvme, NvmeSubsystem, Slow
 
-KERNELS = ("6.12",)  # what is judged lies above the kernel
+KERNELS = ("6.12",)  # what is judged does not depend on the kernel
 PART = "decisions"
 MACHINE = {"append": "nvme_core.multipath=N", "memory": "2G", "nice": -10}
 SECONDS = 2700
 HEALTHY, SICK, SEEN = 50, 180, 20  # seconds: until what is usual is known; of the faults; until a spike's end is written
 DAY = 86400  # seconds
-UNIT = 64 << 20  # reclaim unit of an FDP drive: an update of its handle has the drive count it as written whole
+UNIT = 64 << 20  # reclaim unit of an FDP drive: when its handle is updated, the drive counts it as written whole
 FDP = f"fdp.runs={UNIT >> 20}M,fdp.nrg=1,fdp.nruh=4"
-QUEUE_DEPTH, DRIVE_DEPTH = 16, 7  # of the load, and of what the drive takes: the others wait, by whichever scheduler
-APART = 1.3  # costs that are closer may come in any order
-HEAT = 0.8  # seconds that reads of the hot drive take longer
+QUEUE_DEPTH, DRIVE_DEPTH = 16, 7  # of the load, and of the drive: the other I/Os wait, with any scheduler
+APART = 1.3  # costs closer than this may come in any order
+HEAT = 0.8  # extra seconds that reads of the hot drive take
 SCSI = "/sys/bus/pseudo/drivers/scsi_debug/adapter*/host*/target*/*/block"
-PASS, KEY = "/tmp/pass", "planted-key-that-nobody-may-see!"  # of the encrypted volumes: 32 bytes
+PASS, KEY = "/tmp/pass", "planted-key-that-nobody-may-see!"  # for the encrypted volumes: 32 bytes
 REFRESH = ("cryptsetup refresh", f"export DM_DISABLE_UDEV=1; cryptsetup refresh --key-file {PASS}")  # a person would type the key
 FIO = "fio --name={name} --filename={path} --direct=1 --thread --time_based --runtime=3600 --bs=4k --output=/dev/null "
 READS = "--rw=randread --ioengine=psync --numjobs=2 --thinktime=30ms"
@@ -27,7 +27,7 @@ READS = "--rw=randread --ioengine=psync --numjobs=2 --thinktime=30ms"
 def devices():
     return [Nvme("barriers", Backend("64M", data=True)),
             Nvme("queue", Slow("64M", read=0.02), mqes=DRIVE_DEPTH),
-            # A trim takes so long that what waits for it is more than the moods of an emulated guest.
+            # A trim takes so long that waiting for it exceeds the variations of an emulated guest.
             Nvme("trims", Slow("192M", data=True, read=0.002, write=0.001, flush=0.001, trim=0.3, reads_wait_for_trim=True)),
             Nvme("hot", Slow("64M", read=0.005)),
             *(Nvme(name, Slow("512M", data=True, read=0.002, write=0.001)) for name in ("left", "right")),
@@ -35,13 +35,13 @@ def devices():
             NvmeSubsystem("kept", Backend("512M", data=True), fdp=FDP),
             NvmeSubsystem("secret", Backend("512M", data=True), fdp=FDP),
             Nvme("plain", Backend("64M")),
-            Nvme("hinted", Backend("16G"))]  # so large that random reads rarely follow one of those that are remembered
+            Nvme("hinted", Backend("16G"))]  # so large that random reads rarely follow one that is remembered
 
 
 class Fault:
-    """Planted before the load. `then`: its verdict once the change was made, and what it must say of it. `change`, `undo`: for a
-    person's words, what a person does; else what the finding says is run, with the second of `instead` for the first. `says`: what
-    is in the finding's change. `first`: what is done before."""
+    """Planted before the load. `then`: its verdict after the change, and words that its reason must have. `change`,
+    `undo`: what a person would do where the finding gives prose; else the finding's own command is run, with the first
+    of `instead` replaced by the second. `says`: what is in the finding's change. `first`: what is done before."""
 
     def __init__(self, rule, device, verdict="advise", then=("ok", ""), change="", undo="", comes_back=True, instead=("", ""), says="",
                  first="true"):
@@ -122,7 +122,7 @@ class Loads:
         self._pids.append(self._vm.sh(f"setsid dash /tmp/{name}.sh >/tmp/{name}.log 2>&1 & echo $!"))
 
     def rounds(self, name, command, pause):
-        """How often it was done is in /tmp/NAME.rounds."""
+        """The number of rounds done is in /tmp/NAME.rounds."""
         self.add(name, f"n=0; while :; do {{ {command}; }} || break; n=$((n + 1)); echo $n >/tmp/{name}.rounds; sleep {pause}; done")
 
     def usual(self):
@@ -154,7 +154,7 @@ class Loads:
         return int(self._vm.sh(f"cat /tmp/{name}.rounds"))
 
     def show(self):
-        """How far each came, and the last words of each that says any."""
+        """How far each got, and the last words of each that printed any."""
         print(self._vm.sh("cd /tmp; for f in *.rounds; do echo $f $(cat $f); done; for f in *.log; do case $f in daemon*) ;; *) "
                           "echo $f: $(tail -n 2 $f) ;; esac; done"), flush=True)
 
@@ -172,7 +172,7 @@ def held_up(vm, name):
 
 
 def known_costs(vm, disks, loads, began):
-    """{(rule, device): per day} of what was planted, by what did it: seconds of waiting, then bytes of wear."""
+    """{(rule, device): per day} of what was planted, from what caused it: seconds of waiting, then bytes of wear."""
     seconds = time.monotonic() - began
     excess = {("Q1", disks["queue"]): (QUEUE_DEPTH - DRIVE_DEPTH) * (SICK + SEEN), ("F2", "/mnt/trims"): held_up(vm, "trims"),
               ("N9", disks["hot"]): held_up(vm, "hot")}
@@ -204,7 +204,8 @@ def ranked(check, findings, excess, wear):
 def run(vm, check):
     disks = {name: vm.disk(name) for name in ("barriers", "queue", "trims", "hot", "left", "right", "full", "kept", "secret",
                                               "plain", "hinted")}
-    vm.sh("modprobe sd_mod; modprobe scsi_debug dev_size_mb=256 physblk_exp=3 delay=0 max_luns=1")  # pages of 4 KiB, which the emulator's NVMe does not say
+    # Pages of 4 KiB, which the emulator's NVMe does not report.
+    vm.sh("modprobe sd_mod; modprobe scsi_debug dev_size_mb=256 physblk_exp=3 delay=0 max_luns=1")
     vm.wait_for(f"ls {SCSI}/*")
     disks["crooked"] = vm.sh(f"ls {SCSI}").split()[-1]
     plant(vm, disks)
@@ -226,7 +227,7 @@ def run(vm, check):
     decisions.show("audit -v", host.audit("-v"))
     ranked(check, findings, excess, wear)
     for fault in (
-            Fault("F17", "md1", then=("info", "it is already slowed down")),  # the check ends some time
+            Fault("F17", "md1", then=("info", "it is already slowed down")),  # the check ends by itself
             Fault("F2", "/mnt/trims", then=("not applicable", "it is not trimmed: see F4")),
             Fault("F7", "/mnt/barriers", verdict="danger"),
             Fault("Q8", disks["crooked"], verdict="danger"),
@@ -238,10 +239,10 @@ def run(vm, check):
                   change=f"addpart /dev/{disks['full']} 1 2048 {(400 << 20) // 512}",
                   undo=f"blockdev --rereadpt /dev/{disks['full']}"),
             Fault("F5", "dm-0", instead=REFRESH, says="--allow-discards"),
-            # It has a command of its own once F5 has none.
+            # It has its own command once F5 has none.
             Fault("F6", "dm-0", verdict="info", first=REFRESH[1] + " --allow-discards secret", instead=REFRESH,
                   says="--perf-no_read_workqueue --perf-no_write_workqueue"),
-            Fault("F4", "/mnt/kept", change="fstrim -v /mnt/kept; sleep 5", comes_back=False)):  # deleted data do not come back
+            Fault("F4", "/mnt/kept", change="fstrim -v /mnt/kept; sleep 5", comes_back=False)):  # deleted for good
         fault.try_advice(vm, host, check)
     hot = host.finding("N9", disks["hot"])
     check.equal((hot["verdict"], "throttled to cool down" in hot["why"]), ("advise", True), f"N9: {hot['found']}: {hot['why']}")
@@ -257,9 +258,9 @@ def run(vm, check):
 
 
 def key_is_kept(vm, host, check):
-    """The tables of dm-crypt, which are read for F6, have the key, as hexadecimal digits."""
+    """The tables of dm-crypt, which are read for F6, contain the key in hexadecimal digits."""
     digits = KEY.encode().hex()
-    vm.sh(f"dmsetup table --showkeys plain | grep -qi {digits}")  # else there is nothing to be found
+    vm.sh(f"dmsetup table --showkeys plain | grep -qi {digits}")  # otherwise there would be nothing to find
     places = {"audit -v --all": host.audit("-v", "--all"), "audit --json": host.audit("--json", "--all"), "metrics": host.daemon.text(),
               "log": host.daemon.words(), "doctor": host.ask("doctor")}
     for place, words in places.items():
@@ -269,7 +270,7 @@ def key_is_kept(vm, host, check):
 
 
 def rebuild(vm, host, check, disk):
-    """What N3 advises: the array is made again."""
+    """What N3 advises: the array is recreated."""
     one = host.finding("N3", "md2")
     check.equal(one["verdict"], "advise", f"N3: {one['found']}: {one['why']} {one['evidence']}")
     vm.sh(f"mdadm --stop /dev/md2 2>&1 && mdadm --zero-superblock /dev/{disk} && mdadm --create /dev/md2 --run --level=1 "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A power cut: the history loses a minute at most, a drive's counters begin anew, and no ratio is absurd."""
+"""A power cut: the history loses a minute at most, a drive's counters start over, and no ratio is absurd."""
 import random
 import re
 import time
@@ -7,7 +7,7 @@ import time
 import machine
 from devices import Backend, NvmeSubsystem, VirtioBlk
 
-KERNELS_IN_CI = ()  # a hundred seconds of power cuts; CI kills the daemon alone (system.test_history_kill)
+KERNELS_IN_CI = ()  # a hundred seconds of power cuts; CI kills only the daemon (system.test_history_kill)
 POLL_SECONDS = 10
 WRITING_SECONDS = 33
 ROUND = 256 << 10
@@ -28,7 +28,7 @@ class Boot:
               ">/tmp/power.yaml")
         self.daemon = machine.Daemon(vm, "--config", "/tmp/power.yaml")
         self.daemon.when_drives_were_read(1, 0)
-        # Nothing is told of writes before the history has said what was.
+        # No writes are reported before the history has been read.
         self.first = self.daemon.wait_for(lambda scrape: None not in totals(scrape), "the totals are told")
 
     def write(self):
@@ -54,7 +54,7 @@ def totals(scrape):
 
 
 def write_history(vm):
-    """Leaves a writer at work; a minute that it has said is on the disk."""
+    """Leaves a writer running; returns a minute that it has reported to be on the disk."""
     pid = vm.sh("ssdpulse_history_writer /mnt/state/cut >/tmp/writer.log 2>&1 & echo $!")
     vm.wait_for("[ $(grep -c committed /tmp/writer.log) -ge 20 ]", 30)
     time.sleep(random.uniform(0, 1))
@@ -79,7 +79,7 @@ def run(vm, check):
     check.equal(before, [rounds * ROUND, rounds * ROUND * RATIO], f"first boot: bytes after {rounds} rounds")
     boot.end(check, "first boot")
 
-    # The daemon restarts, the drive does not: everything goes on as if nothing had been.
+    # The daemon restarts, the drive does not: everything continues as if nothing had happened.
     boot = Boot(vm)
     check.equal(totals(boot.first), before, "daemon restarted: totals")
     check.equal(boot.first.value("ssdpulse_nvme_write_epochs_total"), 0, "daemon restarted: epochs")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever is said to the log reader, drives get identify and the listed log pages: judged by the emulator's own trace."""
+"""Whatever is sent to the log reader, drives get only identify and the listed log pages, by the emulator's trace."""
 import random
 import re
 from collections import Counter
@@ -7,10 +7,10 @@ from collections import Counter
 from devices import Nvme, NvmeSubsystem
 
 MACHINE = {"qemu": ("-trace", "pci_nvme_admin_cmd", "-trace", "pci_nvme_identify", "-trace", "pci_nvme_get_log")}
-KERNELS = ("6.12",)  # the kernel has no part in it
+KERNELS = ("6.12",)  # the kernel plays no part in it
 MESSAGES, LONG_MESSAGES = 100_000, 1_000_000
 IDENTIFY, GET_LOG_PAGE = 0x06, 0x02
-# NVM Express and the vendors' own: what is read of a drive, and no more.
+# NVM Express's and the vendors' own: what is read from a drive, and no more.
 PAGES = {0x02, 0x09, 0x20, 0x21, 0x22, 0x23, 0xC0, 0xC4, 0xCA, 0xD0, 0xFB}
 STRUCTURES = {0x00, 0x01, 0x17, 0x19}
 

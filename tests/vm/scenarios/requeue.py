@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A SCSI host is busy, transfers half, or finds a bad sector: each I/O is counted once, and what happened to it too."""
+"""A SCSI host is busy, transfers half, or finds a bad sector: each I/O is counted once, as is what happened to it."""
 import figures
 import machine
 from lib import metrics
@@ -41,8 +41,8 @@ def load(vm, check, daemon, disk, what, block_size):
 
 
 def wait_for_the_host(vm, check, daemon, disk, when):
-    """What the driver gave back is in flight for us, and not for the kernel, as long as the host is busy: that is a
-    standstill, and no completion that was missed."""
+    """What the driver returned is in flight for us, but not for the kernel, while the host is busy: that is a
+    standstill, not a missed completion."""
     missed = figures.lost(daemon.scrape(), disk).get("completion_missed", 0)
     misbehave(vm, HOST_BUSY, 1)
     reader = vm.sh(f"dd if=/dev/{disk} of=/dev/null bs=4k count=4 iflag=direct >/dev/null 2>&1 & echo $!")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A controller that is reset under load: no I/O is lost, none counts twice, none seems fast."""
+"""A controller is reset under load: no I/O is lost, none counts twice, none seems fast."""
 import time
 
 import figures

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which right is needed for what: each is tried away, as a user who has nothing else, and what is lost then is named."""
+"""Which right is needed for what: each is taken from a user who has nothing else, and what is lost then is named."""
 import machine
 from devices import Nvme
 
 SHARES_GUEST = True
 KERNELS = ("5.10", "6.12")
 USER = "setpriv --reuid=65534 --regid=65534 --clear-groups"
-# As the units have them: the daemon's, and those of the log reader, which are tried in one process tree here.
+# As in the units: the daemon's, and those of the log reader, which are tried in one process tree here.
 DAEMON, READER = ("bpf", "perfmon", "syslog"), ("sys_admin", "dac_read_search")
 NOTHING = frozenset()
 REFUSED = frozenset({"start"})
@@ -25,7 +25,7 @@ def grants(rights):
 
 
 def start(vm, rights, memlock="unlimited", reader=True):
-    """The daemon's pid if it starts, and else its exit code."""
+    """The daemon's exit code, or "up" if it starts."""
     socket = "" if reader else " --nvme.reader-socket=/nowhere"
     vm.sh("rm -rf /tmp/rights && mkdir /tmp/rights && chown 65534:65534 /tmp/rights && printf "
           "'nvme: { poll_interval: 10s }\\nhistory: { directory: /tmp/rights }\\n' >/tmp/rights.yaml")
@@ -39,7 +39,7 @@ def start(vm, rights, memlock="unlimited", reader=True):
 
 
 def lost(vm, disk, controller, rights, **how):
-    """What does not work of all that should; or what the daemon says when it does not start."""
+    """Which things that should work do not; and what the daemon says if it does not start."""
     if (code := start(vm, rights, **how)) != "up":
         return REFUSED, f"exit code {code}: {vm.sh('tail -n 1 /tmp/daemon.log')}"
     vm.sh(f"dd if=/dev/{disk} of=/dev/null bs=64k count=64 iflag=direct 2>/dev/null; sleep 2.5; n=0; "
@@ -64,7 +64,7 @@ def lost(vm, disk, controller, rights, **how):
 
 
 def asked(vm, rights, memlock="unlimited"):
-    """{id: (verdict, why)} of what the doctor says is missing for a daemon that this user would start."""
+    """{id: (verdict, why)} of what the doctor reports missing for a daemon started by this user."""
     found = machine.doctor(vm, "--address 127.0.0.1:1 --config /tmp/rights.yaml", how=f"ulimit -l {memlock}; {USER} {grants(rights)}")
     return {one: (finding["verdict"], finding["why"]) for (one, _), finding in found.items()}
 
@@ -91,7 +91,7 @@ def run(vm, check):
         check.that(found == expected, f"{what}: lost {sorted(found) or 'nothing'}, expected {sorted(expected) or 'nothing'}"
                                       f" {words}")
 
-    alone = frozenset({"logs"})  # nobody reads them in these
+    alone = frozenset({"logs"})  # nothing reads them in these
     says(DAEMON, alone, "the daemon's rights", reader=False)
     for right, expected in WITHOUT.items():
         says([other for other in DAEMON if other != right], expected | (NOTHING if expected == REFUSED else alone),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is sampled for the flash model is what the sampling rule makes of the backend's own log, to the last page."""
+"""The samples for the flash model are what the sampling rule gives for the backend's own log, to the last page."""
 import json
 import re
 from collections import Counter
@@ -22,7 +22,7 @@ def devices():
 
 
 class Probe:
-    """ssdpulse_samples_probe in the guest: asked through a pipe, it answers into a file."""
+    """ssdpulse_samples_probe in the guest: queried through a pipe, it answers into a file."""
 
     def __init__(self, vm, mode, disks):
         self._vm, self._asked = vm, 0
@@ -43,7 +43,7 @@ class Probe:
 
 
 def load(vm, first, second):
-    """ext4 and its fstrim, xfs that discards what is deleted, raw writes of all sizes, ranges inside of pages, zeroes."""
+    """ext4 and its fstrim, xfs that discards what is deleted, raw writes of all sizes, ranges inside pages, zeroes."""
     vm.sh(f"modprobe -q ext4; mke2fs -q -F -t ext4 /dev/{first}; mkdir -p /mnt/terrace; "
           f"mount -t ext4 /dev/{first} /mnt/terrace; for i in $(seq 10); do dd if=/dev/urandom of=/mnt/terrace/$i "
           "bs=256k count=4; done 2>/dev/null; sync; rm /mnt/terrace/[13579]; sync; fstrim /mnt/terrace; "
@@ -60,7 +60,7 @@ def load(vm, first, second):
 
 
 def pages_of(events):
-    """{(followed page, kind): times}; zeroes are one kind, as the backend cannot tell."""
+    """{(followed page, kind): times}; zeroes are one kind, as the backend cannot distinguish them."""
     return Counter((page, min(kind, samples.ZEROES)) for first, count, kind in events
                    for page in range(first, first + count))
 

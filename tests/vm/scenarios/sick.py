@@ -7,9 +7,9 @@ import machine
 from devices import NvmeTcp
 from nvme_tcp import Refuse, Short
 
-KERNELS_IN_CI = ()  # it judges by how long things take, with everything else waiting
+KERNELS_IN_CI = ()  # it judges how long things take, with everything else waiting
 POLL_SECONDS = 10
-ADMIN_TIMEOUT_SECONDS = 15  # the kernel's own is 60; it connects anew afterwards, whoever waits
+ADMIN_TIMEOUT_SECONDS = 15  # the kernel's own is 60; it reconnects afterwards, whatever is waiting
 MUTE_SECONDS = 40           # 120 in the long form, with the kernel's own time limit
 SERIALS = ("well", "mute", "gone", "garbage", "short", "refusing")
 
@@ -71,7 +71,7 @@ def run(vm, check):
     during = scrape_seconds(vm, 40)
     print(f"NOTE scrapes: median {base[10] * 1000:.1f} ms with all drives well, {during[20] * 1000:.1f} ms with five "
           f"sick, longest {base[-1] * 1000:.1f} and {during[-1] * 1000:.1f} ms")
-    # 50 ms is the bound; an emulated guest on a busy host is measured against itself, and is stopped now and then. A
+    # 50 ms is the bound; an emulated guest on a busy host is compared with itself, and is occasionally stopped. A
     # scrape that waited for a drive would wait for seconds.
     check.that(during[20] <= max(0.05, 2 * base[10]) and during[-1] < 2,
                f"scrapes do not wait: median {during[20] * 1000:.1f} ms, longest {during[-1] * 1000:.1f} ms")

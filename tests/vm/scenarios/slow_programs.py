@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel does not compile programs: where it interprets ours, they cost many times as much, and the daemon does less at the same
-load and limit; where it refuses them, the daemon says what to set."""
+"""The kernel does not compile programs: where it interprets ours, they cost many times as much, and the daemon does
+less at the same load and limit; where it refuses them, the daemon says what to set."""
 import re
 
 import machine
@@ -14,7 +14,7 @@ SECONDS = 600
 JIT = "/proc/sys/net/core/bpf_jit_enable"
 RATIO, LEVEL = "ssdpulse_estimated_bpf_cpu_ratio", "ssdpulse_cpu_limit_level"
 LOAD = {"rw": "randread", "bs": "4k", "rate_iops": 300}
-TIMES = 2.5  # at least so many times as much does an interpreted program cost
+TIMES = 2.5  # an interpreted program costs at least this many times as much
 DOWN_AND_UP = ["essentials", "completions", "essentials", "everything"]  # levels 1, 2, 1, 0, as the log has them
 WAY_OUT = "sysctl -w net.core.bpf_jit_enable=1"
 KERNEL = 4  # exit status
@@ -31,7 +31,7 @@ def start(vm, limit, name):
 
 
 def cost(vm, disk, name):
-    """What the load is said to cost, of all CPUs' time, where nothing is limited."""
+    """The reported cost of the load, as a share of all CPUs' time, without a limit."""
     daemon = start(vm, "0%", name)
     end = vm.background_fio(disk, time_based=None, runtime=20, **LOAD)
     looks = [daemon.at_rest(1).value(RATIO) for _ in range(5)]
@@ -41,7 +41,7 @@ def cost(vm, disk, name):
 
 
 def levels_of(vm, disk, daemon):
-    """Those seen during the load, and the reads that it made."""
+    """The levels seen during the load, and the number of its reads."""
     end = vm.background_fio(disk, time_based=None, runtime=20, **LOAD)
     levels = {int(daemon.at_rest(1).value(LEVEL)) for _ in range(6)}
     return levels, end(90)["read"]["total_ios"]
@@ -81,7 +81,7 @@ def refused(vm, check, disk):
     check.that(code == KERNEL and WAY_OUT in words.splitlines()[-1], f"refused: exit code {code}, {words.splitlines()[-1]}")
     one = machine.doctor(vm, "--address 127.0.0.1:1 --config /tmp/refused.yaml").get(("bpf-jit", ""), {})
     check.equal((one.get("verdict"), one.get("change")), ("advise", WAY_OUT), "the doctor says so, too")
-    vm.sh(f"echo 1 >{JIT}")  # what that does; there is no sysctl here
+    vm.sh(f"echo 1 >{JIT}")  # the effect of that; there is no sysctl here
     check.that(("bpf-jit", "") not in machine.doctor(vm, "--address 127.0.0.1:1 --config /tmp/refused.yaml"), "gone")
     daemon = start(vm, "0%", "compiled")
     daemon.wait_for(lambda scrape: scrape.series("ssdpulse_device_info", device=disk), f"{disk} is measured")

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An hour of load, of a drive that comes and goes, and of scrapes: memory and descriptors stay, no tick and no I/O is lost.
+"""An hour of load, scrapes, and a drive pulled again and again: memory and descriptors stay, no tick or I/O is lost.
 
-But for what the kernel skips: a drive that is pulled ends its I/O in the middle of a process, and an interrupt that ends
-another drive's I/O just then runs no program. That is counted and told; the program takes so long only under emulation.
+Except for what the kernel skips: a drive that is pulled ends its I/O in process context, and an interrupt that ends
+another drive's I/O just then runs no program. That is counted and reported; only under emulation does the program take
+so long.
 
-SSDPULSE_SOAK_SECONDS sets another length. What the host does to the guest is known from a clock that looks four times a
-second: the daemon may miss no more ticks than in such stops.
+SSDPULSE_SOAK_SECONDS sets another length. A clock that is read four times a second shows when the host stops the guest:
+the daemon may miss no more ticks than in such stops.
 """
 import os
 import re
@@ -22,12 +23,12 @@ SECONDS = 900  # ten times that
 MACHINE = {"append": "nvme_core.multipath=N"}
 DELAY = 0.01
 LENGTH = int(os.environ.get("SSDPULSE_SOAK_SECONDS", "3600"))
-ROUND = 15  # seconds between two times that the drive is pulled
+ROUND = 15  # seconds from one time that the drive is pulled to the next
 SKIPPED = 1e-4  # of the I/Os at most
 WARM = 1 / 4  # of the length: until then memory may grow
 GROWTH = 512 << 10  # bytes an hour
 SETTLED = 256 << 10  # bytes, in a run of any length: one arena more
-# Each process: when, which, anonymous KiB, descriptors.
+# For each process: time, PID, anonymous KiB, descriptors.
 SAMPLER = ("while sleep 5; do for pid in $(pidof ssdpulse); do echo $(cut -d' ' -f1 /proc/uptime) $pid "
            "$(sed -n 's/^RssAnon:[^0-9]*\\([0-9]*\\).*/\\1/p' /proc/$pid/status) $(ls /proc/$pid/fd | wc -l); done; "
            "done 2>/dev/null")
@@ -101,7 +102,7 @@ def run(vm, check):
     lines = vm.sh("cat /tmp/soak.samples")
     (vm.state / "samples").write_text(lines)
     for line in lines.splitlines():
-        # A process that ends while it is looked at leaves a part of a line, or words of sed's.
+        # A process that ends while it is being read leaves part of a line, or an error message of sed.
         if found := re.fullmatch(r"([0-9.]+) (\d+) (\d+) (\d+)", line):
             processes.setdefault(int(found[2]), []).append((float(found[1]), int(found[3]) << 10, int(found[4])))
     passing = [pid for pid, samples in processes.items() if len(samples) < 3]  # on its way to exec or to its end
@@ -118,7 +119,7 @@ def run(vm, check):
     counted = sum(figures.ios(difference, steady, operation) for operation in ("read", "write"))
     runs_skipped = figures.skipped_runs(after)["on_complete"]
     lost = {disk: {cause: count for cause, count in figures.lost(after, disk).items()
-                   if cause not in ("recursion", "device_pending")}  # of the whole host; of a drive that is not known yet
+                   if cause not in ("recursion", "device_pending")}  # of the whole host; of a drive not known yet
             for disk in (steady, vm.disk("roving"))}
     skipped = int(lost[steady].pop("completion_missed", 0))
     check.that(skipped <= min(runs_skipped, asked * SKIPPED), f"{skipped} of {asked} I/Os ended while the kernel skipped the "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Latency spikes are found when they are, with their cause, and only then: drives that go wrong at times that are known."""
+"""Latency spikes are found when they occur, with their cause, and only then: drives go wrong at known times."""
 import random
 import re
 import threading
@@ -9,7 +9,7 @@ import machine
 import spike_cases
 from spike_cases import CASES, UPDATE
 
-KERNELS = ("6.12",)  # what is judged lies above the kernel
+KERNELS = ("6.12",)  # what is judged does not depend on the kernel
 PART = "spikes"  # CI replays spikes without a guest
 MACHINE = {"append": "nvme_core.multipath=N", "memory": "2G"}
 SECONDS = 420
@@ -25,7 +25,7 @@ def devices():
 
 
 def base_load(vm, disks, seconds):
-    """One fio for all drives, which goes on by itself."""
+    """One fio for all drives, in the background."""
     jobs = " ".join(
         f"--name={serial} --filename=/dev/{disks[serial]} --bs=4k --time_based --runtime={seconds} " +
         " ".join(f"--{key}={value}" for key, value in job.items())
@@ -35,7 +35,7 @@ def base_load(vm, disks, seconds):
 
 
 class Clocks:
-    """The guest's wall clock, of times since its boot and of the host's monotonic clock. Its date knows no fractions."""
+    """The guest's wall clock, for times since its boot and of the host's monotonic clock. Its date has no fractions."""
 
     def __init__(self, vm):
         self._real = int(vm.sh("sed -n 's/.*\\.offset: *\\([0-9]\\{18,\\}\\) nsecs/\\1/p' /proc/timer_list | "
@@ -87,7 +87,7 @@ def set_hot(vm, serials, hot):
 
 
 def make_sick(vm, disks, seconds):
-    """All at once, and well again after so many seconds. {serial: (begin, end)} by the guest's clock."""
+    """All at once, and well again after `seconds`. {serial: (begin, end)} by the guest's clock."""
     clocks, times = Clocks(vm), {}
     cases = {serial: CASES[serial] for serial in disks}
     scripts = ["touch /tmp/sick;"]
@@ -135,7 +135,7 @@ def spikes_of(daemon):
 
 
 class Verdicts:
-    """What was found for what was done, over all rounds."""
+    """What was found for each thing that was done, over all rounds."""
 
     def __init__(self):
         self.found, self.missed, self.far = [], [], []
@@ -191,7 +191,7 @@ def play(vm, check, verdicts, serials, sick):
                     for operation in ("read", "write"))
         own = [spike for spike in spikes if spike[0] == disk]
         told = len(own) + sum(int(SUPPRESSED.search(spike[5]).group(1)) for spike in own)
-        # One line in 10 s for a device and operation: that of the worst, which says how many were not written.
+        # One line in 10 s for a device and operation: that of the worst, which gives the number of those not written.
         check.that(told <= total <= told + 4, f"{serial}: {total:.0f} counted, {told} told of in the log")
     active = sum(scrape.series("ssdpulse_latency_spike_active").values())
     check.equal(active, 0, "spikes that go on")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hurts a database though percentiles look well is seen, with cause, edges and cost; health is silent.
+"""What hurts a database although percentiles look good is seen, with cause, edges and cost; health is silent.
 
 The drives' own log (slow_disk.py) is the truth: when which command was held up, and for how long.
 """
@@ -15,18 +15,18 @@ from devices import Slow, VirtioBlk
 from spike_lines import GOES_ON, ahead, spikes_of
 from story_cases import BLIND, NEW, STORIES
 
-KERNELS = ("6.12",)  # what is judged lies above the kernel
+KERNELS = ("6.12",)  # what is judged does not depend on the kernel
 PART = "stories"  # CI replays spikes without a guest
 ALONE = True  # what is healthy must not be held up by other guests
-# A stall of minutes shall be no time-out.
+# A stall of minutes must not become a time-out.
 MACHINE = {"append": "nvme_core.multipath=N nvme_core.io_timeout=255", "memory": "2G", "nice": -10}
 SECONDS = 900
-ROUNDS = 5  # of the long form, of those that were blind spots once
+ROUNDS = 5  # of the long form, for stories that were once blind spots
 SEEN = 0.8  # of the rounds
-SETTLE, WARM_UP, AFTER = 12, 32, 50  # seconds: outliers end when there was none for 30 s, and their cause may wait for a drive's log
+SETTLE, WARM_UP, AFTER = 12, 32, 50  # seconds: outliers end after 30 s without one; a cause may need a drive's log
 HEALTHY = 600
 NEAR = 2  # seconds
-FLOOR = "300ms"  # of those that were blind spots: the guest is held up by its host for less than that, now and then
+FLOOR = "300ms"  # for those that were blind spots: the guest is occasionally held up by its host, for less than that
 EXCESS = 0.1
 OPERATIONS = ("read", "write", "flush", "commit")
 CAUSE_WORDS = {"discard": "trim", "flush": "because flushes", "gc": "collecting garbage", "queue": "wait on the host",
@@ -84,7 +84,7 @@ def held_up(backend, story):
     """{operation: [(end, seconds)]} by the drive's own log."""
     held = defaultdict(list)
     for end, kind, seconds, _ in backend.added():
-        if seconds > 0.01 and kind != "trim":  # else it was late itself
+        if seconds > 0.01 and kind != "trim":  # otherwise it was late itself
             held[kind].append((end, seconds))
     if story.commits in held:
         held["commit"] = [(end, seconds) for end, seconds in held[story.commits]]
@@ -92,7 +92,7 @@ def held_up(backend, story):
 
 
 class Verdicts:
-    """Over all rounds: of each story and operation, how it was told."""
+    """Over all rounds: how each story and operation was reported."""
 
     def __init__(self):
         self.rounds, self.lines = defaultdict(list), []
@@ -150,8 +150,8 @@ class Verdicts:
 
 
 def judge_first_lines(vm, check, stories, disks, offset):
-    """`why --at` of the middle of each longest trouble names one of the disks that were held up in that minute, and a cause that
-    is right for it."""
+    """`why --at` the middle of each drive's longest trouble names one of the disks that were held up in that minute,
+    and a cause that is right for it."""
     held = {serial: held_up(vm.devices[serial].backend, story) for serial, story in stories.items()}
     held = {serial: {kind: times for kind, times in kinds.items() if kind in stories[serial].expected}
             for serial, kinds in held.items()}
@@ -160,7 +160,7 @@ def judge_first_lines(vm, check, stories, disks, offset):
         begin, end = max((span for times in kinds.values() for span in episodes(times, stories[serial].apart)),
                          key=lambda span: span[1] - span[0], default=(0, 0))
         if end - begin < NEAR:
-            continue  # so short that it may lie on the edge of a minute
+            continue  # so short that it may lie at the edge of a minute
         at = int((begin + end) / 2 + offset)
         said = json.loads(vm.sh(f"ssdpulse why --at @{at} --json"))["why"]
         minute = at - at % 60 - offset
@@ -174,13 +174,13 @@ def judge_first_lines(vm, check, stories, disks, offset):
 
 
 def play(vm, verdicts, check, stories, number, seed):
-    """All of these at once."""
+    """Plays all of these at once."""
     dice, disks = random.Random(seed), {serial: vm.disk(serial) for serial in stories}
     for serial, story in stories.items():
         vm.devices[serial].backend.set(added=(), **{"read": story_cases.READ, **story.healthy})
         if story.load:
             vm.sh(story_cases.fio(serial, story.array or disks[serial], story.load, 600))
-    time.sleep(SETTLE)  # a hundred jobs that start at once are no healthy load, and would be what is usual
+    time.sleep(SETTLE)  # a hundred jobs that start at once are no healthy load, and would become the usual level
     daemon = machine.Daemon(vm, "--config", "/tmp/blind.yaml" if stories is BLIND else "/tmp/stories.yaml")
     time.sleep(WARM_UP)
     for serial in stories:
@@ -212,7 +212,7 @@ def play(vm, verdicts, check, stories, number, seed):
 
 
 def healthy(vm, check, seconds):
-    """Nothing is wrong, for a long time; excused is what the drive's own log shows."""
+    """Nothing is wrong, for a long time; what the drive's own log shows is excused."""
     disks = {serial: vm.disk(f"h-{serial}") for serial in HEALTH}
     for serial, (jobs, _) in HEALTH.items():
         vm.sh(story_cases.fio(serial, disks[serial], jobs, seconds + 60))

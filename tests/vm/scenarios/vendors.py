@@ -12,7 +12,7 @@ from devices import NvmeTcp
 KERNELS_IN_CI = ()  # unit tests decode the same pages; the long form has all kernels
 
 POLL_SECONDS = 10
-WRITING_SECONDS = 36  # a ratio is told after changes in three readings
+WRITING_SECONDS = 36  # a ratio is reported after changes in three readings
 DATA_UNIT, MIB32, GIGABYTE = 512_000, 32 << 20, 10**9
 OCP_GUID = bytes.fromhex("c5af1028eabff2a49c4f6f7cc914d5af")
 STEP_SECONDS = 0.5
@@ -41,7 +41,7 @@ def intel(host, media):
 
 def samsung(host, media):
     page = intel(0, 0)
-    number(page, 264, 16, host // 512)  # a unit that nobody publishes: to be found out by comparison with SMART
+    number(page, 264, 16, host // 512)  # an unpublished unit, to be determined by comparison with SMART
     number(page, 280, 16, media // 512)
     return page
 
@@ -76,7 +76,7 @@ def endurance_group(host, media):
 
 
 def stuck_group(_host, _media):
-    return endurance_group(1, 2 * GIGABYTE)  # as firmware does that never counts on from its first billion
+    return endurance_group(1, 2 * GIGABYTE)  # like firmware that never counts beyond its first billion
 
 
 def amazon(_host, _media):
@@ -94,14 +94,14 @@ class Drive:
     model: str
     lid: int
     page: Callable
-    ratio: float  # of what it writes while it is watched; 0: it cannot tell
+    ratio: float  # of what it writes while it is watched; 0: it does not report one
     step: int = 100 * MIB32  # bytes of the host in STEP_SECONDS
     identify: dict = field(default_factory=dict)
     host: int = 3000 * MIB32 * 1000  # of its life so far
     media: int = 7000 * MIB32 * 1000
     groups: list = field(default_factory=list)
-    reason: str = ""  # words in why there is no better source
-    fall: int = 0  # bytes below what it showed last that the media counter falls to, just before it is read
+    reason: str = ""  # words in the reason why there is no better source
+    fall: int = 0  # bytes by which the media counter falls below what it last showed, just before it is read
     shown: int = 0
 
     def read(self):
@@ -153,7 +153,7 @@ def serve(controller, drive):
 
 
 class Life:
-    """The drives' counters move while the guest writes, and before it does: one that stands still would be taken to lag."""
+    """The drives' counters move while the guest writes, and before it does: one that stands still would seem late."""
 
     def __enter__(self):
         self._advance()
@@ -196,18 +196,18 @@ def judge(check, scrape, serial, drive, what=""):
     check.equal((scrape.value("ssdpulse_nvme_percentage_used_ratio", controller=controller),
                  scrape.value("ssdpulse_nvme_temperature_celsius", controller=controller, sensor="composite")),
                 (0.04, 41), f"{serial}: SMART")
-    # The counters say what the guest never wrote: that is how a lying drive is found.
+    # The counters include what the guest never wrote: that is how a lying drive is found.
     drift = scrape.value("ssdpulse_nvme_host_written_drift_bytes", controller=controller)
     check.that(drift is not None and drift >= drive.step, f"{serial}: drift {drift}")
 
 
 def write_for_a_while(vm, daemon, disks):
-    """A scrape of what was read afterwards."""
+    """Returns a scrape of what was read afterwards."""
     writes = "; ".join(f"dd if=/dev/zero of=/dev/{disk} bs=4k count=1 oflag=direct 2>/dev/null" for disk in disks)
     with Life():
         vm.sh(f"end=$(($(date +%s) + {WRITING_SECONDS})); while [ $(date +%s) -lt $end ]; do {writes}; sleep 1; done",
               WRITING_SECONDS * 2 + 60)
-    # Less than the finest of these counters can hide: one that has stopped by now must not be taken to lag.
+    # Less than the unit of the finest of these counters: one that has stopped by now must not seem late.
     vm.sh(writes.replace("bs=4k", "bs=512"))
     return daemon.when_drives_were_read(len(DRIVES), float(vm.sh("date +%s")) + 1)
 
@@ -236,7 +236,7 @@ def run(vm, check):
     check.that(len(epochs) == 1 and "source=ocp" in epochs[0] and "did not confirm" in epochs[0],
                f"log of the fall: {epochs}")
     daemon.stop()
-    # Its firmware has learned; what was refused is asked for again by a new daemon, or the next day.
+    # Its firmware now has the page; what was refused is requested again by a new daemon, or the next day.
     DRIVES["refusing"].page = endurance_group
     daemon = machine.Daemon(vm, "--config", "/tmp/vendors.yaml")
     daemon.when_drives_were_read(len(DRIVES), 0)

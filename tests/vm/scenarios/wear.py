@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write amplification of emulated FDP drives is exported within 1 %; zeroes are no drift, writes of others are."""
+"""Write amplification of emulated FDP drives is exported within 1 %; zeroes cause no drift, others' writes do."""
 import machine
 from devices import Backend, NvmeSubsystem
 
@@ -8,9 +8,9 @@ SECONDS = 800  # it takes two minutes, mostly waiting for polls: it goes first
 
 POLL_SECONDS = 10  # the shortest that may be configured
 FLEET_SERIES = 60  # of a drive, native
-WRITING_SECONDS = 35  # a ratio is told after changes in three readings
+WRITING_SECONDS = 35  # a ratio is reported after changes in three readings
 FDP = "fdp.runs=1M,fdp.nrg=1,fdp.nruh=4"
-# What is written to each drive in one round, and what comes of it. Updating a handle gives up the rest of its reclaim
+# What is written to each drive in one round, and the result. Updating a handle gives up the rest of its reclaim
 # unit of 1 MiB, which the emulator counts as written; a command that crosses into the next unit it counts twice.
 UPDATE = "nvme fdp update /dev/{disk} --pids=0 >/dev/null"
 DRIVES = {
@@ -20,18 +20,18 @@ DRIVES = {
 }
 
 
-# Drives with the OCP page alone. Its counter in the emulator is what the host wrote, to the byte, and the health page
-# counts begun units of 512,000: of a few kilobytes there is no ratio, of many megabytes it is 1.
+# Drives with only the OCP page. Its counter in the emulator is what the host wrote, to the byte, and the health page
+# counts begun units of 512,000: for a few kilobytes there is no ratio, for many megabytes it is 1.
 OCP = {
     "little": "dd if=/dev/zero of=/dev/{disk} bs=4k count=1 oflag=direct",
     "much": "dd if=/dev/zero of=/dev/{disk} bs=512k count=12 oflag=direct",
 }
 
-# Whose host counter, in the emulator, has write zeroes (FDP), and whose has not (the health page, which goes with OCP).
+# The host counter includes write zeroes in the emulator for FDP, but not in the health page, which goes with OCP.
 ZEROED = {"counting": {"fdp": FDP, "ocp": True}, "ignoring": {"ocp": True}}
 STEADY = "dd if=/dev/zero of=/dev/{disk} bs=512k count=2 oflag=direct"  # shows in every poll: the counters are not late
 WRITTEN = 384 << 20
-ELSEWHERE = WRITTEN // 100 // (128 << 10) * (128 << 10)  # by commands that the block layer takes for no writes
+ELSEWHERE = WRITTEN // 100 // (128 << 10) * (128 << 10)  # by commands that the block layer does not count as writes
 
 
 def devices():
@@ -41,7 +41,7 @@ def devices():
 
 
 def write_for_a_while(vm, disks):
-    """Rounds on all drives at once; {serial: how many it had}."""
+    """Rounds on all drives at once; {serial: number of rounds}."""
     jobs = " ".join(
         f"( n=0; while [ $(date +%s) -lt $end ]; do {{ {command.format(disk=disks[serial])}; }} 2>/dev/null || exit 1; "
         f"n=$((n + 1)); sleep 1; done; echo $n >/tmp/rounds-{serial} ) &"
@@ -63,7 +63,7 @@ def no_drift(check, scrape, serial, what):
 
 
 def is_small(check, daemon, disk, controller):
-    """Of such a drive the fleet profile has no more series than it promises."""
+    """The fleet profile has no more series of such a drive than it promises."""
     own = {("device", disk), ("controller", controller)}
     whole, profile = (daemon.scrape(f"?collect%5B%5D={what}") for what in ("all", "fleet"))
     before, after = (sum(bool(own & labels) for _, labels in (*scrape.values, *scrape.histograms)) for scrape in (whole, profile))
@@ -72,7 +72,7 @@ def is_small(check, daemon, disk, controller):
 
 
 def zero(vm, check, daemon, disks):
-    """File systems are made, volumes zeroed: nobody is accused. Then one percent of the writes comes from elsewhere."""
+    """File systems are made, volumes zeroed: no drift is found. Then one percent of the writes comes from elsewhere."""
     def on_both(command, what):
         for serial in ZEROED:
             vm.sh(command.format(disk=disks[serial]), 120)

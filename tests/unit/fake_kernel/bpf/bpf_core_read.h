@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which kernel do the block programs run on in a unit test? One that has what all of them have, and of the rest only a
- * pointer from a request to its disk. */
+/* Which kernel do the block programs run on in a unit test? One that has only what all kernels have, and a pointer from
+ * a request to its disk. */
 #pragma once
 
 #include <stddef.h>

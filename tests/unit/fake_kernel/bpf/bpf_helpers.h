@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What do the block programs get of libbpf when they run in a unit test? */
+/* What do the block programs get from libbpf when they run in a unit test? */
 #pragma once
 
 #include "../../fake_kernel.h"
