@@ -97,18 +97,16 @@ def history_disk(vm, check, service):
     def down():
         return service.at("ssdpulse_source_up", source="history") == 0
 
-    def up():
-        return service.at("ssdpulse_source_up", source="history") == 1
-
     # The disk is written to once a minute; a failure shows at that moment, and with the next sample.
     with history_elsewhere(vm, service) as disk:
         with Fault(vm, check, service, "state directory full") as fault:
             vm.sh("dd if=/dev/zero of=/var/lib/ssdpulse/full bs=64k 2>/dev/null; df /var/lib/ssdpulse | tail -n 1", 120)
-            # Rows still fit into the file's existing pages. Minutes pass more quickly here, so that it grows.
-            fault.visible(lambda: down() or next_minute(vm), 'ssdpulse_source_up{source="history"} 0')
+            # Rows still fit into the file's existing pages (16 KiB each). Minutes pass more quickly here, so that it grows:
+            # those of idle drives fill a page in a quarter of an hour.
+            fault.visible(lambda: down() or next_minute(vm), 'ssdpulse_source_up{source="history"} 0', 5 * VISIBLE)
             fault.goes_on()
             vm.sh("rm /var/lib/ssdpulse/full")
-            service.until(up, "the history is written again", 150)
+            service.until(service.keeps_history, "the history is written again", 150)
             now = int(vm.sh("date +%s")) // 60
             minutes = sorted(minute for minute, serial in service.history() if serial == "first" and fault.minute <= minute < now)
             check.equal(minutes, list(range(fault.minute, now)),
@@ -125,7 +123,7 @@ def history_disk(vm, check, service):
                 fault.goes_on()
                 vm.sh(f"systemctl stop ssdpulse && umount /var/lib/ssdpulse && fsck.ext4 -p /dev/{disk}; [ $? -le 1 ] && "
                       f"mount /dev/{disk} /var/lib/ssdpulse && systemctl start ssdpulse", 90)
-                service.until(up, "the history is written again", 150)
+                service.until(service.keeps_history, "the history is written again", 150)
 
 
 def configuration(vm, check, service):

@@ -138,6 +138,7 @@ def sets_a_newer_history_aside(vm, check, service, newer, number):
     before = vm.sh(f"{write(int(old) + 1)}; sha256sum <{file}")
     vm.sh("systemctl start ssdpulse", 90)
     service.until_ready()
+    service.until(service.keeps_history, "a history of its own is open")
     aside = vm.sh(f"ls -t {file}.damaged-* | head -n 1")
     check.equal(vm.sh(f"sha256sum <{aside}"), before, "downgraded past a schema: the newer file is set aside, unchanged")
     check.that("was written by a newer version of ssdpulse" in vm.sh("journalctl -b -u ssdpulse -o cat --no-pager"),

@@ -51,6 +51,10 @@ class Service(machine.Daemon):
         except machine.GuestError:
             return None
 
+    def keeps_history(self):
+        """The history is open, and was written to the last time. It opens after the daemon is ready."""
+        return self.at("ssdpulse_source_up", source="history") == 1
+
     def history(self):
         """{(minute, serial): the rest of the row} of all rows on the disk, read by a different SQLite reader."""
         for suffix in ("", "-journal"):
