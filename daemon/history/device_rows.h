@@ -31,7 +31,7 @@ class DeviceRows {
   /// Removes hours that ended before `end`, about a thousand at a time.
   Outcome<std::uint64_t> forget_hours(std::int64_t end);
 
-  /// Removes the oldest tenants of a device, about a day of them, minutes before hours.
+  /// Removes the oldest tenant rows of all devices: about an hour of minutes or, if there are none, a day of hours.
   Outcome<std::uint64_t> forget_tenants();
 
   /// Removes names of devices that have no row any more, and of tenants that have none since then: numbers are reused.

@@ -102,7 +102,7 @@ struct PastMoment {
   Window window;                           // the minute; the hour that holds it where minutes are no longer kept
   std::vector<Measured> devices;           // none: nothing was recorded then
   std::vector<PastSpike> spikes;           // that touch the minute, however coarse the window
-  std::vector<PastBurst> bursts;           // that touch one of these windows
+  std::vector<PastBurst> bursts;           // that touch one of those spikes
   std::optional<PastTime> recorded_until;  // where nothing was recorded: the end of what came before,
   std::optional<PastTime> recorded_from;   // and the beginning of what came after
   PastReach reach;

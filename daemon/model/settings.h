@@ -82,7 +82,7 @@ struct MountSettings {
   std::optional<double> used_ratio{};  // of what unprivileged users may fill
 };
 
-/// A systemd timer, according to its unit files.
+/// A systemd timer, according to its unit files and the links that enable it.
 struct TimerSettings {
   std::optional<bool> enabled;  // nothing: there is no systemd, or it is not visible
   std::string calendar = {};    // the last OnCalendar=, over all drop-ins

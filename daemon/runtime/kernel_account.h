@@ -31,7 +31,7 @@ class KernelAccount {
   /// at once.
   [[nodiscard]] bool compared() const { return compared_; }
 
-  /// Reads both accounts once. `sample_again`: samples our side again; nothing if that fails.
+  /// Compares `ours` and the kernel's account once. `sample_again`: samples our side again; nothing if that fails.
   std::optional<stages::AccountLook> compare(const model::DeviceSample& ours,
                                              const std::function<std::optional<model::DeviceSample>()>& sample_again);
 

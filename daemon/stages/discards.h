@@ -26,7 +26,7 @@ class Discards final : public Stage {
  private:
   struct Device {
     analysis::DiscardBurstFinder finder;
-    std::array<std::uint64_t, model::kDiscardTriggers> announced{};  // bursts whose beginning is in the log
+    std::array<std::uint64_t, model::kDiscardTriggers> announced{};  // when the bursts in the log began
   };
   /// The two clocks at one tick.
   struct Look {

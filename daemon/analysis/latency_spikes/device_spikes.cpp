@@ -68,7 +68,8 @@ void DeviceSpikes::take_window(const IoWindow& window, const SpikeTick& tick) {
   }
 }
 
-/// The higher of the load over the last seconds and in this window alone. Random fluctuation is not a different load.
+/// The load over the last seconds, or 1/kByChance of that in this window alone if that is higher: random fluctuation is
+/// not a different load.
 double DeviceSpikes::load(SpikeOperation operation) const {
   constexpr std::size_t kWindows = 5;
   constexpr double kByChance = 1.6;

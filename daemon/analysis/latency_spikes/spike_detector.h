@@ -23,7 +23,7 @@ namespace ssdpulse::analysis {
 /// A spike that is open or has just ended.
 struct SpikeSpan {
   SteadyTime began;
-  SteadyTime ended;  // while it is open: up to now
+  SteadyTime ended;  // while it is open: so far
   EvidenceKind kind = EvidenceKind::clear;
   double limit = 0;  // seconds; an I/O beyond it is slow
   double baseline = 0;

@@ -37,7 +37,7 @@ class CounterLag {
   /// How long it has been standing still although it should have moved.
   [[nodiscard]] Time stale_for() const { return last_ ? last_->stale_for : Time{0}; }
 
-  /// It has stood still for longer than ever between two changes, or was never seen to change twice.
+  /// It has stood still for longer than the shortest time around two changes, or was never seen to change twice.
   [[nodiscard]] bool stuck() const {
     return stale_for() > (shortest_period_ == kLongestPeriod ? Time{0} : shortest_period_);
   }

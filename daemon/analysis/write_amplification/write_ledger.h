@@ -92,7 +92,7 @@ class WriteLedger {
   struct Staleness {
     Time lag;           // the values read may be this old
     Time stands_still;  // how long a counter has not moved although it should have
-    bool stuck;         // for longer than ever between two changes
+    bool stuck;         // see CounterLag::stuck()
   };
   [[nodiscard]] Staleness host_staleness() const { return staleness(host_lag_); }
   [[nodiscard]] Staleness media_staleness() const { return staleness(media_lag_); }

@@ -30,7 +30,7 @@ class WriteReader {
  private:
   std::span<const write_cell> cells_;
   std::span<const tagged_cell> tagged_;
-  bool hinted_ = false;  // a write has had a hint; until then, the tagged cells need not be read
+  bool hinted_ = false;  // a write has had a hint; until then, the tagged cells are read only for streams
   WriteIncrements last_;
   WriteIncrements increments_;
 };

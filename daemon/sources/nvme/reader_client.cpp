@@ -36,7 +36,7 @@ util::Result<std::unique_ptr<ReaderClient>> ReaderClient::spawn(const std::strin
   util::SpawnSettings settings;
   ::posix_spawn_file_actions_adddup2(&settings.actions, theirs.get(), kReaderSocket);
   ::posix_spawn_file_actions_addclosefrom_np(&settings.actions, kReaderSocket + 1);
-  // The signals that we block or ignore must not affect it.
+  // The reader must not inherit which signals we block or ignore.
   sigset_t none;
   sigset_t all;
   sigemptyset(&none);

@@ -31,7 +31,7 @@ class ReaderClient {
   static util::Result<std::unique_ptr<ReaderClient>> spawn(const std::string& program = "/proc/self/exe");
 
   /// For a reader that is a service, listening on the unix socket `path`. It need not be there now: the client counts
-  /// as ended until it can reconnect().
+  /// as ended until reconnect() succeeds.
   static std::unique_ptr<ReaderClient> at(std::string path);
 
   /// `reader`: our child at the other end, or 0.
