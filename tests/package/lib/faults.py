@@ -184,17 +184,21 @@ def clock(vm, check, service):
 
 
 def memory(vm, check, service):
-    """A limit below what the daemon needs: it is killed and restarted again and again, until there is enough."""
+    """A limit below what the daemon needs: it is killed, or the kernel refuses its tables and it exits; it is restarted
+    again and again, until there is enough."""
     group = f"/sys/fs/cgroup{service.show('ControlGroup')}"
     needs = sum(int(vm.sh(f"sed -n 's/^{kind} //p' {group}/memory.stat")) for kind in ("anon", "kernel"))
     with Fault(vm, check, service, "memory limit hit") as fault:
-        vm.sh(f"systemctl set-property --runtime ssdpulse.service MemoryMax={needs // 2}", 60)
-        fault.visible(lambda: "oom-kill" in service.state() and not service.ready(),
-                      f"systemd: oom-kill (of {needs >> 10} KiB half are allowed), and no answer to a scrape")
-        service.until(lambda: int(service.show("NRestarts")) >= 2 and "oom-kill" in service.state(),
-                      "it was started under the same limit", 90)
-        fault.during = service.state()
-        vm.sh("systemctl revert ssdpulse.service && systemctl daemon-reload", 60)
+        try:
+            vm.sh(f"systemctl set-property --runtime ssdpulse.service MemoryMax={needs // 2}", 60)
+            fault.visible(lambda: "oom-kill" in service.state() and not service.ready(),
+                          f"systemd: oom-kill (of {needs >> 10} KiB half are allowed), and no answer to a scrape")
+            ends = ("oom-kill", "exit-code")
+            service.until(lambda: int(service.show("NRestarts")) >= 2 and any(end in service.state() for end in ends),
+                          "it was started under the same limit", 90)
+            fault.during = service.state()
+        finally:
+            vm.sh("systemctl revert ssdpulse.service && systemctl daemon-reload", 60)
 
 
 def run(vm, check, service):
