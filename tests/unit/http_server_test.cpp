@@ -177,7 +177,11 @@ TEST(Server, AnIdleConnectionIsCut) {
 TEST(Server, AClientThatHangsUpIsNotKeptAsIdle) {
   Limits limits;
   limits.answer_time = 300ms;
-  const auto running = run({{"/", [](const Request&) { return ok(bytes("x")); }}}, limits);
+  const auto slow = [](const Request&) {
+    std::this_thread::sleep_for(5ms);
+    return ok(bytes("x"));
+  };
+  const auto running = run({{"/", slow}}, limits);
   const std::string request = "GET / HTTP/1.1\r\nHost: here\r\n\r\n";
   std::vector<std::unique_ptr<Client>> clients;
   for (std::size_t i = 0; i < 200; ++i) {
