@@ -48,7 +48,7 @@ std::string describe_origin(const ConfigurationOptions& options) {
   if (options.standard_input && options.config_file == kStandardInput) {
     return "standard input";
   }
-  if (const std::string file = file_of(options); !file.empty()) {
+  if (std::string file = file_of(options); !file.empty()) {
     return file;
   }
   return options.config_file ? "built-in defaults" : "built-in defaults (there is no " + options.default_file + ")";

@@ -34,7 +34,7 @@ DriveModel::DriveModel(const FlashDrive& drive, std::unique_ptr<analysis::FlashM
 DriveModel::DriveModel(const FlashDrive& drive, const analysis::FlashModelSettings& settings)
     : DriveModel(drive, std::make_unique<analysis::FlashModel>(settings)) {}
 
-util::Result<std::unique_ptr<DriveModel>> DriveModel::resume(const FlashDrive& drive, DriveState state,
+util::Result<std::unique_ptr<DriveModel>> DriveModel::resume(const FlashDrive& drive, const DriveState& state,
                                                              std::chrono::nanoseconds at, model::WallTime wall) {
   // When it was saved, in terms of today's clock: by the wall clock, as the monotonic one may be that of another boot.
   const double away = seconds_of(wall) - state.kept_at;

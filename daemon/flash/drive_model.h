@@ -22,7 +22,7 @@ class DriveModel {
  public:
   DriveModel(const FlashDrive& drive, const analysis::FlashModelSettings& settings);
   /// Continues the saved state of the same drive; what was written meanwhile is a gap. An error if it does not fit.
-  static util::Result<std::unique_ptr<DriveModel>> resume(const FlashDrive& drive, DriveState state,
+  static util::Result<std::unique_ptr<DriveModel>> resume(const FlashDrive& drive, const DriveState& state,
                                                           std::chrono::nanoseconds at, model::WallTime wall);
 
   /// What is known about the drive now; call at every tick, before its events.

@@ -201,7 +201,7 @@ void ModelSet::make_model(Entry& entry, const FlashModelSettings& wanted, const 
   if (auto state = kept(entry.drive)) {
     settings.seed = state->settings.seed;
     if (fits(state->settings)) {
-      if (auto resumed = DriveModel::resume(entry.drive, std::move(*state), input.at, input.wall)) {
+      if (auto resumed = DriveModel::resume(entry.drive, *state, input.at, input.wall)) {
         entry.model = std::move(*resumed);
         entry.model->keep_what_ifs(wanted.what_ifs.size());
       } else {

@@ -30,10 +30,10 @@ Outcome<void> replace(Connection& connection, const char* table, std::int64_t ke
 }
 
 /// The heaviest of all that were seen; the rest go under number 0, which no name has.
-Tenants heaviest_of(Tenants tenants) {
+Tenants heaviest_of(const Tenants& tenants) {
   std::vector<model::TenantLoad> named;
   named.reserve(tenants.size());
-  for (NumberedTenant& tenant : tenants) {
+  for (const NumberedTenant& tenant : tenants) {
     named.push_back(
         {tenant.id == 0 ? std::string(model::kOtherTenants) : "#" + std::to_string(tenant.id), tenant.totals});
   }
@@ -80,7 +80,7 @@ Outcome<void> DeviceRows::add(const DeviceMinute& row) {
     });
   };
   if (minute >= account_.minutes_from) {
-    if (const auto added = add_to("device_minute", "tenant_minute", minute); !added) {
+    if (auto added = add_to("device_minute", "tenant_minute", minute); !added) {
       return added;
     }
   }
@@ -116,7 +116,7 @@ Outcome<void> DeviceRows::merge_tenants(const char* table, std::int64_t key, Ten
   if (*before) {
     add_up(tenants, **before);
   }
-  const Bytes bytes = encode(heaviest_of(std::move(tenants)));
+  const Bytes bytes = encode(heaviest_of(tenants));
   account_.tenant_bytes += static_cast<std::int64_t>(bytes.size()) - bytes_before;
   return replace(connection_, table, key, bytes);
 }
@@ -159,7 +159,7 @@ Outcome<void> DeviceRows::make_hour_of(std::int64_t device, std::int64_t hour) {
     }
   };
   std::optional<DeviceLoad> sum;
-  const auto loads = each_of("SELECT load FROM device_minute WHERE at BETWEEN ? AND ?", [&](const Bytes& bytes) {
+  auto loads = each_of("SELECT load FROM device_minute WHERE at BETWEEN ? AND ?", [&](const Bytes& bytes) {
     if (const auto load = decode(bytes)) {
       sum = sum.value_or(DeviceLoad{});
       model::add(*sum, *load);
@@ -169,8 +169,8 @@ Outcome<void> DeviceRows::make_hour_of(std::int64_t device, std::int64_t hour) {
     return loads;
   }
   Tenants tenants;
-  const auto users = each_of("SELECT tenants FROM tenant_minute WHERE at BETWEEN ? AND ?",
-                             [&](const Bytes& bytes) { add_up(tenants, decode_tenants(bytes).value_or(Tenants{})); });
+  auto users = each_of("SELECT tenants FROM tenant_minute WHERE at BETWEEN ? AND ?",
+                       [&](const Bytes& bytes) { add_up(tenants, decode_tenants(bytes).value_or(Tenants{})); });
   if (!users) {
     return users;
   }

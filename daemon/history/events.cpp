@@ -42,12 +42,12 @@ Outcome<void> insert(Connection& connection, const model::PastBurst& burst) {
 Outcome<void> insert(Connection& connection, const SpikeSeconds& seconds, std::uint64_t most_bytes) {
   Statement row(connection,
                 "INSERT INTO spike_seconds (begin_ms, end_ms, device, excess_seconds, seconds) VALUES (?, ?, ?, ?, ?)");
-  const auto inserted = row.with(milliseconds_of(seconds.begin))
-                            .with(milliseconds_of(seconds.end))
-                            .with(seconds.device)
-                            .with(std::optional(seconds.excess_seconds))
-                            .with(std::span<const std::uint8_t>(seconds.seconds))
-                            .run();
+  auto inserted = row.with(milliseconds_of(seconds.begin))
+                      .with(milliseconds_of(seconds.end))
+                      .with(seconds.device)
+                      .with(std::optional(seconds.excess_seconds))
+                      .with(std::span<const std::uint8_t>(seconds.seconds))
+                      .run();
   while (inserted) {
     const auto bytes = connection.number("SELECT coalesce(sum(length(seconds)), 0) FROM spike_seconds");
     if (!bytes) {
@@ -56,7 +56,7 @@ Outcome<void> insert(Connection& connection, const SpikeSeconds& seconds, std::u
     if (static_cast<std::uint64_t>(*bytes) <= most_bytes) {
       return {};
     }
-    const auto gone = connection.execute(
+    auto gone = connection.execute(
         "DELETE FROM spike_seconds WHERE id = (SELECT id FROM spike_seconds ORDER BY excess_seconds, end_ms LIMIT 1)");
     if (!gone) {
       return gone;

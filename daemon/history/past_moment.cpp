@@ -33,10 +33,10 @@ Outcome<void> PastReader::add_measured(const std::vector<Found>& devices, model:
     moment.window = {start, start + length};
     moment.devices.clear();
     for (const Found& one : devices) {
-      const auto read = loads(one, minute ? "device_minute" : "device_hour", number_of(start), number_of(start), length,
-                              [&](model::MinuteOf&& load) {
-                                moment.devices.push_back({load.device, load.load.measured_ms, ios_of(load.load)});
-                              });
+      auto read = loads(one, minute ? "device_minute" : "device_hour", number_of(start), number_of(start), length,
+                        [&](model::MinuteOf&& load) {
+                          moment.devices.push_back({load.device, load.load.measured_ms, ios_of(load.load)});
+                        });
       if (!read) {
         return read;
       }

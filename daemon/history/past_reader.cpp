@@ -174,7 +174,7 @@ Outcome<void> PastReader::minutes_of(const Found& found, const Window& window, b
     }
     const std::int64_t hours_to = hours_alone ? before->hours_made_to : before->minutes_from;
     const std::int64_t last_hour = std::min(hours_to, number_of(window.to)) - kHour;
-    const auto done =
+    auto done =
         loads(found, "device_hour", number_of(window.from), last_hour, std::chrono::hours(1), each).and_then([&] {
           return loads(found, "device_minute", std::max(number_of(window.from), hours_to), last_of(window),
                        std::chrono::minutes(1), each);
@@ -278,7 +278,7 @@ Outcome<void> PastReader::add_tenants(const Found& found, bool hours_alone, mode
                            key_of(found.id, std::max<std::int64_t>(from, 0)), key_of(found.id, to), take);
   };
   std::map<std::int64_t, std::string> names{{0, std::string(model::kOtherTenants)}};
-  const auto done =
+  auto done =
       read("tenant_hour", number_of(series.window.from), std::min(hours_to, number_of(series.window.to)) - kHour)
           .and_then([&] {
             return read("tenant_minute", std::max(number_of(series.window.from), hours_to), last_of(series.window));

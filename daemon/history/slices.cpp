@@ -21,7 +21,7 @@ Outcome<void> Slices::in_time() const {
 Outcome<void> Slices::read(const std::string& sql, std::int64_t from, std::int64_t to,
                            const std::function<bool(const Statement&)>& take) {
   while (true) {
-    if (const auto in_time_yet = in_time(); !in_time_yet) {
+    if (auto in_time_yet = in_time(); !in_time_yet) {
       return in_time_yet;
     }
     const auto next = one_slice(sql, from, to, take);

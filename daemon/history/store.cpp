@@ -23,7 +23,7 @@ constexpr std::chrono::minutes kMinutesAlwaysKept = std::chrono::hours(2);  // w
 template <typename Row, typename Insert>
 Outcome<void> insert_all(const std::vector<Row>& rows, Insert insert_one) {
   for (const Row& row : rows) {
-    if (const Outcome<void> inserted = insert_one(row); !inserted) {
+    if (Outcome<void> inserted = insert_one(row); !inserted) {
       return inserted;
     }
   }
@@ -236,25 +236,25 @@ Outcome<std::uint64_t> Store::make_room(Minute now, Account& account) {
   }
   DeviceRows devices(connection_, account);
   if (account.tenant_bytes > static_cast<std::int64_t>(limits_.bytes / 5)) {
-    if (const auto gone = devices.forget_tenants(); !gone) {
+    if (auto gone = devices.forget_tenants(); !gone) {
       return gone;
     }
   }
   const std::int64_t last_kept = number_of(now - limits_.retention);
   const std::int64_t thin_to = std::max(number_of(now - kMinutesKept), last_kept);
-  const auto thinned =
+  auto thinned =
       thin_drive_minutes(number_of(now - kMinutesKept), account).and_then([&] { return devices.thin_hour(thin_to); });
   if (!thinned) {
     return thinned;
   }
   std::uint64_t room_made = *thinned;
   if (*full && room_made == 0) {
-    const auto old = delete_drive_minutes(std::min(account.begun, number_of(now - kMinutesKept)));
+    auto old = delete_drive_minutes(std::min(account.begun, number_of(now - kMinutesKept)));
     if (!old) {
       return old;
     }
     // The hour that has just ended is viewed most.
-    const auto minutes = *old > 0 ? old : devices.thin_hour(number_of(now - kMinutesAlwaysKept));
+    auto minutes = *old > 0 ? old : devices.thin_hour(number_of(now - kMinutesAlwaysKept));
     if (!minutes) {
       return minutes;
     }
@@ -305,7 +305,7 @@ Outcome<std::uint64_t> Store::delete_old_rows(Minute now, bool too_much, DeviceR
   }
   const std::int64_t last_kept = number_of(now - limits_.retention);
   const std::int64_t end = too_much ? *step_end : std::min(*step_end, last_kept - 1);
-  const auto hours = devices.forget_hours(too_much ? std::min(end, number_of(now - kMinutesAlwaysKept)) : last_kept);
+  auto hours = devices.forget_hours(too_much ? std::min(end, number_of(now - kMinutesAlwaysKept)) : last_kept);
   if (!hours) {
     return hours;
   }

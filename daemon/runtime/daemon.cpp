@@ -175,9 +175,9 @@ http::Routes routes(const web::CurrentSnapshot& current, exposition::MetricsPage
     const auto wanted = request.parameters("collect[]");
     const auto groups = wanted.empty() ? shown : groups_named(wanted);
     if (!groups) {
-      static const std::string kWords =
+      static const std::string message =
           fmt::format("collect[]=: expected all, fleet, or one of {}\n", fmt::join(model::kMetricGroups, " "));
-      return plain(400, kWords.c_str());
+      return plain(400, message.c_str());
     }
     const auto snapshot = current.get();
     if (!snapshot) {

@@ -76,7 +76,7 @@ util::Result<model::DiskStats> KernelAccount::read_stats() const {
 util::Result<model::KernelInFlight> KernelAccount::read_in_flight() const {
   model::KernelInFlight total;
   for (const inventory::DiskStatsFile& file : files_) {
-    const auto one = file.read_in_flight();
+    auto one = file.read_in_flight();
     if (!one) {
       return one;
     }

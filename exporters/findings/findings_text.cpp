@@ -74,13 +74,13 @@ std::string evidence_text(const std::string& name, double value) {
     std::string_view suffix;
     std::string (*text)(double);
   };
-  static const auto kSeconds = [](double seconds) {
+  static constexpr auto kSeconds = [](double seconds) {
     return seconds >= 10 || seconds <= 0 ? util::duration_text(seconds)
            : seconds >= 1                ? fmt::format("{:.3g} s", seconds)
            : seconds >= 1e-3             ? fmt::format("{:.3g} ms", seconds * 1e3)
                                          : fmt::format("{:.3g} us", seconds * 1e6);
   };
-  static const std::array<Unit, 9> kUnits{{
+  static constexpr std::array<Unit, 9> kUnits{{
       {"_seconds_per_day", [](double one) { return kSeconds(one) + " a day"; }},
       {"_bytes_per_day", [](double one) { return bytes_text(one) + " a day"; }},
       {"_per_day", [](double one) { return fmt::format("{:.4g} a day", one); }},

@@ -13,7 +13,7 @@ namespace {
 /// What is missing, why, and what would change it, if anything.
 class Gaps {
  public:
-  void add(std::string what, std::string why, std::string change = "") {
+  void add(const std::string& what, const std::string& why, const std::string& change = "") {
     gaps_.push_back({{"what", sentence(what)}, {"why", sentence(why)}, {"change", sentence(change)}});
   }
   Json take() { return std::move(gaps_); }

@@ -21,7 +21,7 @@ Json totals_json(const model::TotalsByOperation& totals) {
   return all;
 }
 
-Json named(std::string name, const model::TotalsByOperation& totals) {
+Json named(const std::string& name, const model::TotalsByOperation& totals) {
   Json one{{"name", text(name)}};
   one.update(totals_json(totals));
   return one;

@@ -3,7 +3,7 @@
 # Does clang-tidy find anything on .clang-tidy's list in the daemon and the exporters? A file that was clean is checked
 # again when it, any header or the list has changed.
 # tier: long
-# timeout: 1800
+# timeout: 3400
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$SSDPULSE_SOURCE"

@@ -144,8 +144,9 @@ std::optional<LifetimeQuantile> Lifetimes::Survival::quantile(double quantile) c
     const auto left = static_cast<double>(alive.counts[bucket]);
     curve.pass(died, std::max(at_risk - left / 2, died));
     const double error_after = curve.error();
-    for (int side = -1; side <= 1; ++side) {
-      auto& found = at[static_cast<std::size_t>(side + 1)];
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      const double side = static_cast<double>(i) - 1;
+      auto& found = at[i];
       const double after = curve.survivors + side * kNormal95 * error_after;
       if (!found && after <= level) {
         found = crossing(bucket, before + side * kNormal95 * error, after, level) / kUnitsPerDriveWrite;

@@ -2,12 +2,13 @@
 #include "daemon/sources/block/in_flight.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace ssdpulse::block {
 
 void InFlight::add(std::uint64_t issues, std::uint64_t completions, EventIncrements& events) {
-  for (const std::size_t taken : {EVENT_COMPLETION_MISSED, EVENT_SLOT_COLLISION}) {
+  for (const std::size_t taken : std::array<std::size_t, 2>{EVENT_COMPLETION_MISSED, EVENT_SLOT_COLLISION}) {
     const std::uint64_t known = std::min(events.count[taken], given_up_);
     events.count[taken] -= known;
     given_up_ -= known;
