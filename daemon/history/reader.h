@@ -22,7 +22,7 @@ namespace ssdpulse::history {
 
 /// The device that is asked about.
 struct Which {
-  // NOLINTBEGIN(google-explicit-constructor): either is given as it is
+  // NOLINTBEGIN(google-explicit-constructor): a name or a device is passed as it is
   Which(const char* name) : words(name) {}
   Which(std::string name) : words(std::move(name)) {}  // kernel's name, serial number or WWID; the last to have it
   Which(const model::PastDevice& one) : words(one.identity), by_identity(true) {}  // this one, whatever its name is now

@@ -19,8 +19,8 @@ from lib import rig
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "bench"))
 import overhead  # noqa: E402  (the measurement itself)
 
-BOUNDS = {"full_of_peer": 0.59, "full_of_floor": 5.1, "full_without_bios_of_peer": 0.52,
-          "completion_only_without_tenants_of_peer": 0.22, "completion_only_of_peer": 0.3}
+BOUNDS = {"full_of_peer": 0.59, "full_of_floor": 4.0, "full_without_bios_of_peer": 0.52,
+          "completion_only_without_tenants_of_peer": 0.22, "completion_only_of_peer": 0.27}
 BOUNDS_INTEL = {"full_of_peer": 0.8, "full_of_floor": 8, "full_without_bios_of_peer": 0.72,
                 "completion_only_without_tenants_of_peer": 0.23, "completion_only_of_peer": 0.385}
 TURNS, RUNS, SECONDS = 6, 6, 0.25
