@@ -189,7 +189,7 @@ std::optional<std::vector<unsigned>> levels_from(const Json& column, std::size_t
   std::vector<unsigned> levels(words);
   const std::string packed = column.get<std::string>();
   const auto colon = packed.find(':');
-  if (colon != std::string::npos && colon < 4) {
+  if (colon < 4) {
     std::size_t word = 0;
     for (const char c : packed.substr(0, colon)) {
       word = word * 10 + static_cast<std::size_t>(c >= '0' && c <= '9' ? c - '0' : 0);

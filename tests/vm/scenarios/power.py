@@ -87,16 +87,18 @@ def run(vm, check):
     boot.end(check, "daemon restarted", RATIO + 3)
     vm.sh("sync")
 
-    for number in range(10 if vm.long else 1):
+    cuts = 10 if vm.long else 1
+    for number in range(cuts):
         committed = write_history(vm)
         vm.restart()
         boot = Boot(vm)
         found_whole(vm, check, f"cut {number}", committed)
-        if number + 1 < (10 if vm.long else 1):
+        if number + 1 < cuts:
             boot.daemon.stop()
     check.equal(totals(boot.first), before, "second boot: totals before anything is written")
     rounds, scrape = boot.write()
     check.equal(totals(scrape), [before[0] + rounds * ROUND, before[1] + rounds * ROUND * RATIO],
                 f"second boot: totals after {rounds} more rounds")
-    check.equal(scrape.value("ssdpulse_nvme_write_epochs_total"), 1, "second boot: epochs")
+    # A daemon that stops before a second reading confirms the fall counts an epoch too, as the next one cannot know.
+    check.equal(scrape.value("ssdpulse_nvme_write_epochs_total"), cuts, "second boot: epochs")
     boot.end(check, "second boot")
