@@ -5,17 +5,18 @@
 #include <limits>
 #include <utility>
 
+#include "daemon/audit/measurements.h"
+
 namespace ssdpulse::audit {
 namespace {
 
 using model::Latency;
 using model::SparseHistogram;
 
-constexpr double kDay = 86400;
-constexpr std::uint64_t kEnoughAlone = 30;    // I/Os of a minute that show what is usual in it
-constexpr std::uint64_t kLeastForP99 = 3000;  // 30 of them are beyond it
-constexpr double kTick = 1;                   // seconds between two readings by the recorder
-constexpr double kMostSeconds = 30 * kDay;    // of a burst, whatever the file contains
+constexpr std::uint64_t kEnoughAlone = 30;            // I/Os of a minute that show what is usual in it
+constexpr std::uint64_t kLeastForP99 = 3000;          // 30 of them are beyond it
+constexpr double kTick = 1;                           // seconds between two readings by the recorder
+constexpr double kMostSeconds = 30 * kSecondsPerDay;  // of a burst, whatever the file contains
 
 model::WallTime::duration wall_seconds(double seconds) {
   return std::chrono::duration_cast<model::WallTime::duration>(std::chrono::duration<double>(seconds));
@@ -84,20 +85,21 @@ std::optional<double> media_bytes_per_day(const std::vector<model::PastWear>& we
     any = any || one.media_bytes.has_value();
   }
   const double seconds = wear.empty() ? 0 : std::chrono::duration<double>(wear.back().at - wear.front().at).count();
-  return any && seconds >= kDay / 2 ? std::optional(bytes * kDay / seconds) : std::nullopt;
+  return any && seconds >= kSecondsPerDay / 2 ? std::optional(bytes * kSecondsPerDay / seconds) : std::nullopt;
 }
 
 }  // namespace
 
 double DevicePast::per_day(double amount) const {
-  return observed_seconds() > 0 ? amount * kDay / observed_seconds() : 0;
+  return observed_seconds() > 0 ? amount * kSecondsPerDay / observed_seconds() : 0;
 }
 
 std::optional<double> DevicePast::excess_per_day(model::SpikeOperation operation, model::SpikeCause cause,
                                                  double pending) const {
   const double seconds = excess_seconds[model::index(operation)][model::index(cause)] + pending;
-  return excess_is_known && spikes_observed_seconds > 0 ? std::optional(seconds * kDay / spikes_observed_seconds)
-                                                        : std::nullopt;
+  return excess_is_known && spikes_observed_seconds > 0
+             ? std::optional(seconds * kSecondsPerDay / spikes_observed_seconds)
+             : std::nullopt;
 }
 
 Timed timed(const DevicePast& past, std::initializer_list<Latency> latencies) {

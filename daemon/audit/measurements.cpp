@@ -137,10 +137,9 @@ std::optional<double> Measurements::observed_seconds() const {
 }
 
 std::optional<double> Measurements::per_day(std::string_view name, Labels where) const {
-  constexpr double kDay = 86400;
   const auto seconds = observed_seconds();
   const auto total = sum(name, where);
-  return seconds && *seconds >= 1 && total ? std::optional(*total * kDay / *seconds) : std::nullopt;
+  return seconds && *seconds >= 1 && total ? std::optional(*total * kSecondsPerDay / *seconds) : std::nullopt;
 }
 
 }  // namespace ssdpulse::audit

@@ -12,6 +12,8 @@
 
 namespace ssdpulse::audit {
 
+inline constexpr double kSecondsPerDay = 86400;
+
 class Measurements {
  public:
   using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;

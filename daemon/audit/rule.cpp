@@ -109,7 +109,6 @@ Finding not_applicable(std::string why) { return make(Verdict::not_applicable, "
 std::string duration(double seconds) { return util::duration_text(seconds); }
 
 const DevicePast* past_of(const Facts& facts, const std::string& disk) {
-  constexpr double kDay = 86400;
   constexpr double kNearly = 0.9;  // the last minute is not written yet
   const auto found = facts.pasts.find(disk);
   if (found == facts.pasts.end()) {
@@ -117,7 +116,7 @@ const DevicePast* past_of(const Facts& facts, const std::string& disk) {
   }
   const double live = facts.measured.observed_seconds().value_or(0);
   const double seen = found->second.observed_seconds();
-  return seen > 0 && seen >= kNearly * std::min(live, kDay) ? &found->second : nullptr;
+  return seen > 0 && seen >= kNearly * std::min(live, kSecondsPerDay) ? &found->second : nullptr;
 }
 
 double observed_seconds(const Facts& facts, const std::string& disk, bool by_history) {

@@ -100,13 +100,12 @@ bool has_queue_depth_policy(const std::string& release) {
 
 Finding slow_paths(const Facts& facts, const DiskSettings& disk, const std::string& found, const Gap& gap,
                    bool take_turns) {
-  constexpr double kSecondsOfDay = 86400;
   const auto& uptime = facts.settings.uptime_seconds;
   Finding bad = info(found, "on average a slow one takes much longer than the fastest");
   const std::vector<Evidence> evidence{
       {"path_latency_ratio", gap.ratio, kSlower},
       {"excess_seconds_per_day",
-       uptime && *uptime > 0 ? std::optional(gap.excess_seconds * kSecondsOfDay / *uptime) : std::nullopt,
+       uptime && *uptime > 0 ? std::optional(gap.excess_seconds * kSecondsPerDay / *uptime) : std::nullopt,
        kExcessLimit}};
   bad.observed_seconds = uptime;
   bad.observer = model::Observer::kernel;

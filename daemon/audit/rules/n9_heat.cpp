@@ -29,7 +29,7 @@ Finding heat(const Facts& facts, const DiskSettings& disk) {
   }
   const auto on = facts.measured.sum("ssdpulse_nvme_power_on_seconds_total", drive);
   const auto share = ratio(throttled, on);
-  const double per_day = share.value_or(0) * 86400;
+  const double per_day = share.value_or(0) * kSecondsPerDay;
   const auto excess = excess_per_day(facts, disk.device.name, {"thermal"});
   const std::string found = fmt::format("the drive is at {:.0f} degrees Celsius", *degrees);
   if (per_day < kThrottled && excess.value_or(0) < kExcessLimit) {

@@ -32,7 +32,7 @@ Finding queue_depth(const Facts& facts, const DiskSettings& disk) {
   // The kernel refuses more (EINVAL) than the driver's tags under `none`, or than its own limit under a scheduler.
   const auto most = tags && disk.device.scheduler != "none" ? std::min(*tags, kMostOfSchedulers) : tags;
   const auto per_day = full_per_day(facts, disk.device.name);
-  const auto share = ratio(per_day, 86400);
+  const auto share = ratio(per_day, kSecondsPerDay);
   if (share.value_or(0) < kFullShare && !(most && *requests < *most)) {
     return ok(fmt::format("room for {} requests", *requests));
   }
