@@ -49,15 +49,21 @@ class Terminal:
     """`command` in a terminal of its own, and the content of its screen."""
 
     def __init__(self, command, **environment):
+        seen, tell = os.pipe()
         self.leader, self.fd = pty.fork()
         if self.leader == 0:
+            os.close(tell)
+            os.read(seen, 1)
             os.environ.update({"TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **environment})
             lead(command)
+        self.before = termios.tcgetattr(self.fd)  # while nothing has changed it yet
+        os.write(tell, b".")
+        os.close(seen)
+        os.close(tell)
         children = Path(f"/proc/{self.leader}/task/{self.leader}/children")
         while not (pid := children.read_text().strip()):
             time.sleep(0.01)
         self.pid = int(pid)
-        self.before = termios.tcgetattr(self.fd)
         self.screen, self.bytes = pyte.Screen(80, 24), b""
         self.stream = pyte.ByteStream(self.screen)
         self.size(80, 24)
