@@ -325,10 +325,11 @@ class Story {
 };
 
 constexpr int kIos = 200'000;
+constexpr std::array<std::uint32_t, 4> kClasses{CLASS_READ, CLASS_WRITE, CLASS_FLUSH, CLASS_DISCARD};
 
 /// Every figure of every class follows from what was seen.
 void expect_all(const Story& story) {
-  for (const std::uint32_t operation_class : {CLASS_READ, CLASS_WRITE, CLASS_FLUSH, CLASS_DISCARD}) {
+  for (const std::uint32_t operation_class : kClasses) {
     SCOPED_TRACE(operation_class);
     const Told& told = story.of(operation_class);
     const io_cell& have = cell(operation_class);
@@ -380,7 +381,7 @@ TEST(BlockProgramStories, NothingTellsAnIoFromTheNext) {
   for (const Starts starts : {Starts::cached, Starts::none}) {
     Story story(starts, 0.1, 0.1);
     story.play(kIos);
-    for (const std::uint32_t operation_class : {CLASS_READ, CLASS_WRITE, CLASS_FLUSH, CLASS_DISCARD}) {
+    for (const std::uint32_t operation_class : kClasses) {
       const Told& told = story.of(operation_class);
       const io_cell& have = cell(operation_class);
       const std::uint64_t missed = events(operation_class, EVENT_COMPLETION_MISSED);
