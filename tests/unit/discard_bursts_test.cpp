@@ -254,7 +254,8 @@ TEST(Array, shares_are_whole_sectors) {
   rig.disk.submit_above(DiscardSubmitter::blkdiscard, 512 * 499);
   rig.disk.submit_above(DiscardSubmitter::mkfs, 512 * 7);
   std::uint64_t left = 512 * 1507;
-  for (const std::uint64_t part : {512 * 3, 512 * 1, 512 * 100, 512 * 401, 512 * 1002}) {
+  for (const std::uint64_t sectors : {3U, 1U, 100U, 401U, 1002U}) {
+    const std::uint64_t part = 512 * sectors;
     rig.disk.issue(part);
     rig.disk.complete();
     rig.disk.tick(rig.finder);

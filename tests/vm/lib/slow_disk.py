@@ -96,7 +96,7 @@ def _take(kind, size=0, offset=0, waited=0):
         usual += _stand_in_line(size / rate)
     wanted = sum(_beyond(rule) for rule in control.get("added", ()) if _concerns(rule, kind, size, offset))
     time.sleep(wanted)
-    wanted += _sleep_until(_control().get("stall_until", 0))
+    wanted += _wait_for_the_end_of_a_stall()
     late = time.monotonic() - began - usual - wanted
     if wanted + waited > WORTH_A_LINE or late > LATE:
         _append("added", f"{time.time()} {kind} {wanted + waited} {late}\n")
@@ -114,10 +114,12 @@ def _beyond(rule):
     return rule.get("seconds", 0) + max(0, rule.get("until", 0) - time.time())
 
 
-def _sleep_until(when):
-    seconds = max(0, when - time.time())
-    time.sleep(seconds)
-    return seconds
+def _wait_for_the_end_of_a_stall():
+    """For how long it was due; a test may end a stall early."""
+    began = time.time()
+    while (until := _control().get("stall_until", 0)) > time.time():
+        time.sleep(max(0, min(until - time.time(), 0.2)))
+    return max(0, until - began)
 
 
 def _append(what, line_of_text):
