@@ -319,6 +319,7 @@ TEST(Confinement, FilesInTheRootItselfAreRead) {
             "reads");
 }
 
+#ifndef SSDPULSE_SANITIZED  // ThreadSanitizer has a thread of its own, from before
 /// The values of a field of /proc/self/task/*/status over all threads.
 std::set<std::string> of_all_threads(const std::string& field) {
   std::set<std::string> values;
@@ -350,6 +351,7 @@ TEST(Confinement, HoldsForThreadsThatComeLater) {
             }),
             "");
 }
+#endif
 
 const std::vector<Attempt> kOfNoReader = {
     {"openat, to write", [] { return open_for(O_WRONLY); }},

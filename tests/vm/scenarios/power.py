@@ -99,6 +99,8 @@ def run(vm, check):
     rounds, scrape = boot.write()
     check.equal(totals(scrape), [before[0] + rounds * ROUND, before[1] + rounds * ROUND * RATIO],
                 f"second boot: totals after {rounds} more rounds")
-    # A daemon that stops before a second reading confirms the fall counts an epoch too, as the next one cannot know.
-    check.equal(scrape.value("ssdpulse_nvme_write_epochs_total"), cuts, "second boot: epochs")
+    # The counters fell at the first cut. A daemon that stops before a second reading confirms that counts an epoch, as
+    # the next daemon cannot know about the first reading; it will see the fall again.
+    epochs = scrape.value("ssdpulse_nvme_write_epochs_total")
+    check.that(1 <= epochs <= cuts, f"second boot: epochs: {epochs}, at most one for each of {cuts} cuts")
     boot.end(check, "second boot")
