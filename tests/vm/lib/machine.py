@@ -218,8 +218,10 @@ class Machine:
     def background_fio(self, disk, **options):
         """A fio in the background, which already has I/O in flight; call the result for its job once it has ended."""
         command = _fio_command(disk, output="/tmp/fio.json", **options)
-        pid = self.sh(f"cat /sys/block/*/stat >/tmp/idle; {command} >/tmp/fio.log 2>&1 & echo $!")
-        self.wait_for("! cat /sys/block/*/stat | cmp -s - /tmp/idle")
+        # Since Linux 6.12.117 the `stat` of a whole disk does not count what is in flight on its partitions.
+        figures = "cat /sys/block/*/stat /sys/block/*/inflight"
+        pid = self.sh(f"{figures} >/tmp/idle; {command} >/tmp/fio.log 2>&1 & echo $!")
+        self.wait_for(f"! {{ {figures}; }} | cmp -s - /tmp/idle")
 
         def end(seconds=60):
             self.wait_for(f"! kill -0 {pid}", seconds)
