@@ -92,7 +92,7 @@ class Catalogue:
         found = [test for kind in self.builds("sanitize") for test in self._unit(f"sanitize.{kind}", kind)]
         for test in found if self.long else []:
             test.environment = {"SSDPULSE_TEST_LONG": "",
-                                "RC_PARAMS": f"seed={os.environ['SSDPULSE_TEST_SEED']} max_success=500"}
+                                "RC_PARAMS": os.environ.get("RC_PARAMS", "").replace("max_success=5000", "max_success=500")}
         return found
 
     def _directory(self, level):

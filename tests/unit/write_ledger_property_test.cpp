@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <random>
 #include <thread>
 
 #include "tests/unit/write_ledger_play.h"
@@ -35,7 +36,7 @@ std::uint64_t sequences() {
 }
 
 TEST(WriteLedgerProperty, BoundsContainTheTruthOfAllDrives) {
-  const std::uint64_t seed = environment_number("SSDPULSE_TEST_SEED", 15);
+  const std::uint64_t seed = environment_number("SSDPULSE_TEST_SEED", long_tier() ? std::random_device()() : 15);
   const std::uint64_t wanted = sequences();
   std::printf("seed: %llu\n", static_cast<unsigned long long>(seed));
   std::atomic<std::uint64_t> next{0};

@@ -112,7 +112,7 @@ class Slow:
         return [(float(end), kind, float(seconds), float(late)) for end, kind, seconds, late in lines]
 
     def stall(self, seconds):
-        """No command ends for this long from now on."""
+        """No command ends for this long from now on; 0 ends a stall."""
         self.set(stall_until=time.time() + seconds)
 
     def stop(self):

@@ -218,7 +218,7 @@ class Machine:
     def background_fio(self, disk, **options):
         """A fio in the background, which already has I/O in flight; call the result for its job once it has ended."""
         command = _fio_command(disk, output="/tmp/fio.json", **options)
-        # Since Linux 6.12.117 the `stat` of a whole disk does not count what is in flight on its partitions.
+        # In Linux 6.12.117 the `stat` of a whole disk does not count what is in flight on its partitions.
         figures = "cat /sys/block/*/stat /sys/block/*/inflight"
         pid = self.sh(f"{figures} >/tmp/idle; {command} >/tmp/fio.log 2>&1 & echo $!")
         self.wait_for(f"! {{ {figures}; }} | cmp -s - /tmp/idle")

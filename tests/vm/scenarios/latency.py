@@ -18,7 +18,7 @@ STEPS = {0.001: {"number_ios": 300, "iodepth": 1, "ioengine": "io_uring", "hipri
          0.010: {"number_ios": 100, "iodepth": 1}, 0.100: {"number_ios": 96, "iodepth": 8}}  # seconds: load
 WAY_TO_FIO_NS = 200_000
 TRIES = 5
-STALL = 25  # seconds, if it were not ended early; Linux gives up on a command after 30
+STALL = 25  # seconds at most: Linux gives up on a command after 30
 TOTAL = "ssdpulse_io_latency_seconds"
 
 
