@@ -301,6 +301,9 @@ def the_page(check, state):
         words = f'page url=http://{address}/ from_elsewhere="ssh -L {daemon.port}:{address} THIS_HOST"'
         check.that(words in daemon.log.read_text(), f"the log of a start says {words}")
         client = web.Client(daemon.port)
+        deadline = time.monotonic() + 30
+        while client.get("/api/v1/history")[0] == 503 and time.monotonic() < deadline:
+            time.sleep(0.1)  # it is opened after the daemon is ready
         for path in ("/", *OF_THE_PAGE):
             status, headers, _ = client.get(path)
             check.equal((status, {name: headers.get(name) for name in PAGE_HEADERS}), (200, PAGE_HEADERS), path)
