@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which pages does a range of a drive touch or cover, and which of them does the flash model follow?
+ * The pages of a drive that a range touches or covers, and those of them that the flash model follows.
  *
- * In every aligned group of 2^rate_bits pages, it follows the one page that a keyed hash picks. So the followed pages
+ * In every aligned group of 2^rate_bits pages, the model follows the one page that a keyed hash picks. So the followed pages
  * of a range have consecutive indexes (their groups), and finding them costs two hashes, however long the range is.
  * Both sides include this header, so that the kernel side and the model sample the same pages.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * For whom, and by which path into the kernel, was this read, write or discard done?
+ * Counts a read, write or discard for its cgroup and for the path by which it entered the kernel.
  *
  * The cgroup is read when a request ends: its first bio is still attached, and the kernel is about to read the same
  * memory. The path of most reads and writes is determined at the issue and remembered in the slot: the memory that

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Was a discard or a flush in flight on the same drive during this read or write?
+ * Determines whether a discard or a flush was in flight on the same drive during a read or write.
  *
  * Decided per I/O from words that only discards and flushes write, three each: intervals are closed and reach from
  * issue to final completion, so they intersect iff the other one is in flight at our end, or ended after our issue.

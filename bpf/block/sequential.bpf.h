@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Does this I/O start where an earlier one of the same operation ended?
+ * Determines whether an I/O starts where an earlier one of the same operation ended.
  *
  * A table of recent ends serves any number of interleaved streams, because each stream finds its own entry. It errs
  * only by forgetting: about one I/O in STREAM_ENDS for each additional stream.

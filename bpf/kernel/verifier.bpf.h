@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What must the verifier see that the compiler would leave out?
+ * Instructions that the verifier must see and the compiler would leave out.
  *
- * Instructions written out by hand. The unit tests compile the programs for their own machine, which has no verifier.
+ * They are written out by hand. The unit tests compile the programs for their own machine, which has no verifier.
  */
 #pragma once
 

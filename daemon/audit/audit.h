@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What should be changed on this host, judging by what was measured on it?
+// The audit: applies all rules to find what should be changed on this host, judging by what was measured on it.
 #pragma once
 
 #include <span>
@@ -12,13 +12,13 @@ namespace ssdpulse::audit {
 
 std::span<const Rule> rules();
 
-/// What every rule finds about everything that it judges, sorted: danger, then by seconds of waiting a day, then by
-/// wear; then unknown, info, ok and not applicable.
+/// What every rule finds about everything that it judges, sorted by verdict (danger, advise, unknown, info, ok, not
+/// applicable), then by seconds of waiting a day, then by wear; the largest first.
 std::vector<Finding> judge(const Facts& facts);
 
 /// A finding that somebody has decided to live with.
 struct Acceptance {
-  std::string id;      // shell pattern, like the next
+  std::string id;      // shell glob, like the next
   std::string device;  // of device or mount point; the host is ""
   std::string reason;
   std::string expires;  // YYYY-MM-DD; from that day on it counts again

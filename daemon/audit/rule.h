@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is a rule? It judges one disk, array, mount or the host by the facts, and never sees anything else. A new rule
-// is a file in `rules` and one line each in rules.h, rule_list.cpp and CMakeLists.txt.
+// Rule: judges one disk, array, mount or the host by the facts, and never sees anything else. A new rule is a file in
+// `rules` and one line each in rules.h, rule_list.cpp and CMakeLists.txt.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Rule {
   std::string_view title;   // what is examined
   std::string_view limit;   // when something is advised, in words
   std::string_view source;  // where it comes from
-  int days = 1;             // that must have been observed, in multiples of Facts::enough
+  int days = 1;             // that must have been observed, in multiples of Facts::enough; 0: advises at once
   bool by_history = false;  // its evidence is from the history if there is one; else from the daemon's metrics
   Finding (*of_disk)(const Facts&, const DiskSettings&) = nullptr;
   Finding (*of_array)(const Facts&, const DiskSettings&) = nullptr;
@@ -35,7 +35,7 @@ struct Rule {
   Finding (*of_host)(const Facts&) = nullptr;
 };
 
-// Findings in words.
+// Findings of these verdicts; see Finding for `found` and `why`.
 Finding ok(std::string found);
 Finding info(std::string found, std::string why);
 Finding danger(std::string found, std::string why);
@@ -45,7 +45,8 @@ Finding not_applicable(std::string why);
 /// In the two largest units that matter: 6 d 3 h, 1 min 27 s.
 std::string duration(double seconds);
 
-/// What the history knows about a disk; null if it knows nothing, or less than the daemon since its start.
+/// What the history knows about a disk; points into `facts`. Null if it knows nothing, or less than the daemon since
+/// its start, of which at most a day counts.
 const DevicePast* past_of(const Facts& facts, const std::string& disk);
 
 /// For how long a disk was observed: by the history if `by_history` and there is one, else since the daemon's start.
@@ -83,12 +84,12 @@ void change_file(Finding& finding, const DiskSettings& disk, const std::string& 
 std::optional<double> excess_per_day(const Facts& facts, const std::string& device,
                                      const std::vector<std::string_view>& causes);
 
-/// Bytes of an operation ("read", "write", "discard"), per day, and in total so far.
+/// Bytes of an operation, per day, and in total: in the history's days (see past_of()), else since the daemon's start.
 std::optional<double> bytes_per_day(const Facts& facts, const std::string& device, model::Operation operation);
 std::optional<double> bytes_of(const Facts& facts, const std::string& device, model::Operation operation);
 
-/// Bytes of writes that begin or end inside a unit of the disk, per day, and in total so far. Nothing if the disk names
-/// a unit below `unit`: writes that begin inside a larger one are not counted.
+/// Bytes of writes that begin or end inside a unit of the disk, per day, and in total since the daemon's start. Nothing
+/// if the disk's write granularity is below `unit` bytes: writes that begin inside a larger one are not counted.
 std::optional<double> misaligned_bytes_per_day(const Facts& facts, const DiskSettings& disk, std::uint64_t unit);
 std::optional<double> misaligned_bytes_of(const Facts& facts, const DiskSettings& disk, std::uint64_t unit);
 
@@ -100,6 +101,7 @@ std::optional<double> mean(const Facts& facts, const std::string& histogram, Mea
 std::optional<double> write_amplification_at_least(const Facts& facts, const DiskSettings& disk);
 std::optional<double> write_amplification_at_least(const Facts& facts, const std::vector<std::string>& disks);
 
+/// Nothing if one is unknown, or `whole` is 0.
 std::optional<double> ratio(std::optional<double> part, std::optional<double> whole);
 
 inline constexpr std::uint64_t kFlashPage = 4096;  // no flash has smaller ones

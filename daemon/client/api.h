@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where does the daemon answer, and what does it answer? For the commands that query it.
+// Api: a connection to the daemon's web server, for the commands that query it, and functions that find its address.
 #pragma once
 
 #include <memory>
@@ -26,17 +26,19 @@ bool somebody_listens_on(const std::string& path);
 /// The URL at which a daemon with this configuration answers, seen from this host.
 std::string url_of(const config::Web& web);
 
-/// For a query: all but letters, digits and -._~ as %XX.
+/// For a path or a query: all but letters, digits and -._~ as %XX.
 std::string escaped(std::string_view text);
 
-/// Error::error_number if nobody answered. Otherwise that is the HTTP status, if there is one.
+/// Error::error_number if nobody answered: ECONNREFUSED, which is no HTTP status. Otherwise it is the HTTP status, if
+/// there is one.
 inline constexpr int kNobodyAnswers = 111;
 
+/// Every call waits for its answer, as long as Fetcher allows. Not thread-safe.
 class Api {
  public:
   static util::Result<Api> open(const Where& where, const config::Web& web);
 
-  /// `path` below /api/v1/. An error explains where nobody answered, and what to do.
+  /// `path` below /api/v1/. An error says which address did not answer, and what to do.
   util::Result<nlohmann::json> get(const std::string& path);
 
   /// The page at `path`, unchanged, such as /metrics.

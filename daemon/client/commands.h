@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What do the commands that query a running daemon do? Each returns whether it got its answer; errors go to stderr.
+// The commands that query a running daemon or its history. Each returns whether it got its answer; errors go to stderr.
 #pragma once
 
 #include <chrono>
@@ -35,11 +35,11 @@ struct HistoryOptions {
 /// The past of one device, or the list of known ones; from the daemon, else from its history file.
 bool history(const Where& where, const config::Config& config, const HistoryOptions& options);
 
-/// Has the daemon note that something was done now.
+/// Makes the daemon record that something was done now. `text`: 1 to 128 printable characters.
 bool mark(const Where& where, const config::Web& web, const std::string& text);
 
-/// If no address was named and no daemon is there, root measures meanwhile, as `config` specifies. `usage`: its time is
-/// not valid, or cannot be asked for like this.
+/// Shows the present, or the time `at`. For the present, if no address is given and no daemon is there, root runs an
+/// OwnDaemon with this `config` until top() ends. `usage`: `at` is not a time, or is combined with `json`.
 util::ExitCode top(const Where& where, const config::Config& config, const TopOptions& options);
 
 struct FindingsOptions {
@@ -51,11 +51,11 @@ struct FindingsOptions {
 
 void print(const findings::Findings& all, const FindingsOptions& options, std::ostream& out);
 
-/// Reports what is not measured here. Success: all that can be measured is; failure: something is not.
+/// Reports what is not measured here. `success`: all that can be measured is; `failure`: something is not.
 util::ExitCode doctor(const Where& where, const config::Config& config, const FindingsOptions& options);
 struct WhatIfOptions {
   std::string device;                           // empty: every drive
-  std::string overprovisioning = "7,12,28,50";  // percents
+  std::string overprovisioning = "7,12,28,50";  // percent, separated by commas
   std::string window;                           // 24h, 7d or drive_write; empty: the shortest that is known
   bool json = false;
 };
@@ -77,7 +77,8 @@ struct AuditOptions {
   double time_scale = 1;                                 // see PastSums: other than 1 in tests
 };
 
-/// Reports what should be changed. Success: nothing; failure: something; usage: a wrong file.
+/// Reports what should be changed. `success`: nothing; `failure`: something; `usage`: a wrong file, or devices that
+/// cannot be listed.
 util::ExitCode audit(const Where& where, const config::Config& config, const AuditOptions& options);
 
 /// Every rule, with its limit and its source, as a Markdown table.
@@ -93,7 +94,7 @@ struct ReportOptions {
 };
 
 /// Reports what differs between two windows of the history, and how certain that is. `failure` also if a row is worse
-/// and that was asked for; `no_data` if nothing was measured in a window.
+/// and that was asked for; `no_data`: nothing was measured in a window; `usage`: the windows are not valid.
 util::ExitCode report(const std::string& history_file, const ReportOptions& options);
 
 }  // namespace ssdpulse::client

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How is the history shown to people, and to spreadsheets? Pure: answers of /api/v1/history in, text out.
+// Functions that format the history, for people and for spreadsheets. Pure: answers of /api/v1/history in, text out.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,8 +11,8 @@ namespace ssdpulse::client {
 std::string history_text(const nlohmann::json& answer);
 /// The list of devices, settings that changed, marks.
 std::string history_list_text(const nlohmann::json& answer);
-/// One line per point, under a line of names (RFC 4180); empty fields were not measured. Times in seconds since the
-/// epoch.
+/// One line per point, or per device of a list, under a line of names (RFC 4180, but with LF); empty fields were not
+/// measured. Times in seconds since the epoch. A text that looks like a formula gets an apostrophe in front.
 std::string history_csv(const nlohmann::json& answer);
 
 }  // namespace ssdpulse::client

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which windows of the past does a person mean? Pure.
+// PastWindows: the windows of the past that a command line asks for. Pure.
 #pragma once
 
 #include <chrono>
@@ -13,24 +13,24 @@
 
 namespace ssdpulse::client {
 
-/// As given on the command line; empty: not given.
+/// As given on the command line; empty: not given. `change` takes precedence, then `last`.
 struct AskedWindows {
-  std::string before = {};  // FROM..TO, or a duration that ends where `after` begins
-  std::string after = {};   // FROM..TO, or a duration that ends now
-  std::string change = {};  // a time, or "last"
-  std::string last = {};    // a duration that ends now
-  std::string settle = "10m";
-  std::string width = "24h";  // the most that --change takes on either side
+  std::string before = {};     // FROM..TO, or a duration that ends where `after` begins
+  std::string after = {};      // FROM..TO, or a duration that ends now
+  std::string change = {};     // a time, or "last"
+  std::string last = {};       // a duration that ends now
+  std::string settle = "10m";  // what --change leaves out after the change
+  std::string width = "24h";   // the most that --change takes on either side
 };
 
 struct PastWindows {
-  std::optional<model::Window> before;
+  std::optional<model::Window> before;  // absent: one window alone was asked for
   model::Window after;
-  std::string change;  // in words: what lies between the two
+  std::string change;  // in words: what lies between the two; empty: not known
 };
 
-/// "2026-11-23T09:00..2026-11-23T17:00", "-2h..-1h" (times as in time_text.h; without TO: until now), or "2h". At least
-/// a minute, and not beyond `now`.
+/// "2026-11-23T09:00..2026-11-23T17:00", "-2h..-1h" (times as in time_text.h; without TO: until now), or "2h". Whole
+/// minutes, at least one; cut off at `now`.
 util::Result<model::Window> parse_window(const std::string& text, WallTime now);
 
 /// `marks` and `settings`: all that is known, for --change last.

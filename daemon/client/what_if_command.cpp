@@ -84,8 +84,8 @@ namespace {
 
 /// The answers for one of each drive's namespaces, or for the device that was asked for.
 util::Result<std::vector<json>> ask(Api& api, const WhatIfOptions& options) {
-  std::string query = "/what-if?op=" + options.overprovisioning;
-  query += options.window.empty() ? "" : "&window=" + options.window;
+  std::string query = "/what-if?op=" + escaped(options.overprovisioning);
+  query += options.window.empty() ? "" : "&window=" + escaped(options.window);
   std::vector<std::string> devices{options.device};
   if (options.device.empty()) {
     const auto all = api.get("devices");
@@ -100,7 +100,7 @@ util::Result<std::vector<json>> ask(Api& api, const WhatIfOptions& options) {
   std::vector<json> answers;
   std::set<std::string> seen;
   for (const std::string& device : devices) {
-    const auto answer = api.get("devices/" + device + query);
+    const auto answer = api.get("devices/" + escaped(device) + query);
     if (!answer) {
       return answer.error().error_number == 404
                  ? util::Result<std::vector<json>>(util::fail("no such device is measured: " + device +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which commands does ssdpulse(1) have? One file each: its options, and the one function of another room that runs it.
+// The commands of ssdpulse(1). One file each: its options, and a call of the one function elsewhere that runs it.
 #pragma once
 
 #include <CLI/CLI.hpp>

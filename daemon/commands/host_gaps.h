@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a host lack that its configuration counts on? For `ssdpulse check-config`: warnings, not errors, as the
-// file may be checked before the host is ready, or on another one.
+// host_gaps(): what a host lacks that its configuration counts on. For `ssdpulse check-config`: warnings, not errors,
+// as the file may be checked before the host is ready, or on another one.
 #pragma once
 
 #include <string>

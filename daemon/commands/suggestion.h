@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// "Did you mean ...?" for words of the command line that do not exist.
+// nearest(): the word to suggest for one of the command line that does not exist, as in "Did you mean ...?".
 #pragma once
 
 #include <optional>

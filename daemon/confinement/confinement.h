@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can the process that serves clients still use, once its programs are attached and its reader runs? Its memory,
-// its sockets, files to read and its history. An attacker who took it over could use no more.
+// confine(): limits the process that serves clients to what it still needs once its programs are attached and its
+// reader runs: its memory, its sockets, files to read and its history. An attacker who took it over could use no more.
 #pragma once
 
 #include <string>
@@ -16,13 +16,13 @@ struct Partners {
   bool service_manager = false;  // unix datagrams
 };
 
-/// Permanently: no capability, nothing opened below /dev, nothing written except in `history_directory` (made if its
-/// parent exists; "": none), bpf() only to ask for information, no new program, no signal to others, no mount, no
-/// module, no socket except to `partners`. Call it before there are other threads. Without Landlock in the kernel, only
-/// the user's rights limit which files can be opened: that is logged.
+/// Permanently: no capability, nothing opened below /dev except null and urandom, no file written except in
+/// `history_directory` (made if its parent exists; "": none), bpf() only to ask for information, no new program, no
+/// signal to others, no mount, no module, no socket except to `partners`. Call it before there are other threads.
+/// Without Landlock in the kernel, only the user's rights limit which files can be opened: as root, that is logged.
 util::Result<void> confine(const std::string& history_directory, Partners partners);
 
-/// Only the last part: refuses the system calls.
+/// The last step of confine() alone: refuses the system calls.
 util::Result<void> refuse_calls_of_others(Partners partners);
 
 }  // namespace ssdpulse::confinement

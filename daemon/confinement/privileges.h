@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rights does this process still hold, once it needs few or none?
+// keep_capabilities(): gives up the capabilities of this process once it needs few or none.
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is a check? It returns the problems that it finds; none if all is well. A new one needs a file in `running` or
-// `host`, and a line each in checks.h and check_list.cpp.
+// Check: one test of `doctor`. It returns the problems that it finds; none if all is well. A new one needs a file in
+// `running` or `host`, and a line each in checks.h and check_list.cpp.
 #pragma once
 
 #include <string>
@@ -20,6 +20,7 @@ struct Check {
 using RunningCheck = Check<model::Snapshot>;
 using HostCheck = Check<Start>;
 
+/// Its id is filled in by examine(). The fields are explained in model/finding.h.
 inline model::Finding finding(model::Verdict verdict, std::string device, std::string found, std::string why,
                               std::string change = "") {
   model::Finding made;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is not measured here, why, and what would change it? Pure functions of what the running daemon knows, or of what
-// the host offers while none runs.
+// examine(): what is not measured here, why, and what would change it. Pure functions of what the running daemon knows,
+// or of what the host offers while none runs.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Start {
 Findings examine(const Start& start);
 
 /// Replaces the findings of a daemon that gave none. `status`: the HTTP status of its answer; 0: something else came
-/// instead of an answer; nothing: nobody answered. `why`: the same in words, and what to do.
+/// instead of an answer; absent: nobody answered. `why`: the same in words, and what to do.
 model::Finding unanswered(std::optional<int> status, const std::string& why);
 
 /// Whether something is not measured that could be.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Since when is something not measured? Remembers when each finding of the doctor was first seen, for as long as it
-// stays. One thread feeds it, any number may read it.
+// Onsets: since when something is not measured. Remembers when each finding of the doctor was first seen, for as long
+// as it stays. One thread calls observe(), any number may call examine().
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What did the block layer do on all namespaces of a drive?
+// DriveWrites: what the block layer wrote on all namespaces of a drive. latency_words_of(): how long I/O took there.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace ssdpulse::drives {
 
-/// Totals up to one moment. Absent: not all namespaces are measured, or there is none.
+/// Totals up to one moment. Absent: not known for all namespaces, or the drive has none.
 struct DriveWrites {
   std::optional<analysis::BlockWrites> done;
   /// Differs from an earlier value if anything was done that may have written.
@@ -21,7 +21,7 @@ struct DriveWrites {
 };
 DriveWrites writes_of(const nvme::NvmeSubsystem& drive, BlockLayer& block);
 
-/// Reads and writes by latency.
+/// Device times of reads and writes on the namespaces that are measured.
 model::LatencyWords latency_words_of(const nvme::NvmeSubsystem& drive, BlockLayer& block);
 
 }  // namespace ssdpulse::drives

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does each NVMe drive of this host report when asked once? For commands that exit at once.
+// look_once(): what each NVMe drive of this host reports when asked once. For commands that exit at once.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ struct DriveAnswer {
   std::string failure;                        // why there is none, in words
 };
 
-/// Asks every live drive, and waits as long as a healthy drive may take. An error if sysfs cannot be read.
+/// Asks every live drive, and waits up to 5 s, as long as a healthy drive may take. An error if sysfs cannot be read.
 util::Result<std::vector<DriveAnswer>> look_once();
 
 }  // namespace ssdpulse::drives

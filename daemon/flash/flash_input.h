@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does one tick bring to the flash models? The drives that are there, what is known about each besides its events,
-// and the events. Values only: they are passed to the models' thread.
+// FlashInput: what one tick brings to the flash models: the drives that are there, what is known about each besides its
+// events, and the events. Values only: they are passed to the models' thread.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct FlashNamespace {
 struct FlashDrive {
   std::string key;                            // the same for as long as it is the same drive, across boots if possible
   bool has_lasting_key = true;                // false: it could not be recognized again, so no state of it is kept
-  std::string controller;                     // empty: no NVMe drive
+  std::string controller;                     // empty: not an NVMe drive
   std::vector<FlashNamespace> namespaces;     // or the one disk; sorted by device
   std::uint64_t page_bytes = 4096;            // that it maps: a power of two
   bool settled = true;                        // false: the above may change, because the drive has not answered yet
@@ -40,7 +40,7 @@ struct FlashDrive {
   double media_doubt_bytes = 0;
   std::optional<double> written_elsewhere_bytes;  // of host_written_bytes, at least, since the daemon started
   std::optional<model::Estimate> measured_day;    // write amplification of the last 24 hours, by its counters
-  std::optional<double> used_share;               // of the drive, as it reported at its last Identify
+  std::optional<double> used_share;               // of the drive, 0 to 1, as it reported at its last Identify
 
   [[nodiscard]] const std::string& name() const {
     return controller.empty() && !namespaces.empty() ? namespaces.front().device : controller;

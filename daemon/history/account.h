@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far has the work on the device rows come? One row of the file; see schema/v4.sql.
+// Account: how far the upkeep of the device rows has come. One row of the history file; see schema/v4.sql.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,13 @@
 
 namespace ssdpulse::history {
 
+/// Times are whole hours, in minutes since the epoch.
 struct Account {
-  std::int64_t begun = 0;
-  std::int64_t minutes_from = 0;
-  std::int64_t hours_made_to = 0;
-  std::int64_t drive_minutes_thinned_to = 0;
-  std::int64_t tenant_bytes = 0;
+  std::int64_t begun = 0;                     // rows of drive_minute before it are of older versions
+  std::int64_t minutes_from = 0;              // older minutes are removed: their hours have them
+  std::int64_t hours_made_to = 0;             // there are no younger hours
+  std::int64_t drive_minutes_thinned_to = 0;  // older ones are one an hour, unless older than begun
+  std::int64_t tenant_bytes = 0;              // in tenant_minute and tenant_hour
   bool operator==(const Account&) const = default;
 };
 
@@ -22,9 +23,11 @@ struct Account {
 Outcome<std::optional<Account>> load_account(Connection& connection);
 Outcome<void> save_account(Connection& connection, const Account& account);
 
+/// Minutes since the epoch.
 inline std::int64_t number_of(Minute minute) { return minute.time_since_epoch().count(); }
 inline Minute minute_of(std::int64_t number) { return Minute(std::chrono::minutes(number)); }
 
+/// Since the epoch.
 inline std::int64_t milliseconds_of(model::WallTime time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }

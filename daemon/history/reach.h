@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far back does a file go?
+// reach_of(): how far back a history file goes.
 #pragma once
 
 #include "daemon/history/account.h"
@@ -8,6 +8,7 @@
 
 namespace ssdpulse::history {
 
+/// Does not change `account`.
 Outcome<model::PastReach> reach_of(Connection& connection, Account& account);
 
 }  // namespace ssdpulse::history

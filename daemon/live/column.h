@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What did one device do between two snapshots, about a second apart?
+// Column: what one device did between two snapshots, about a second apart.
 // Values only, and the few bytes in which a column is kept: counts are variable-length, empty buckets are left out.
 #pragma once
 
@@ -35,12 +35,12 @@ struct Tail {
 
 struct KindColumn {
   std::uint64_t ios = 0;
-  std::uint64_t bytes = 0;  // not for commits
-  Tail total;               // allocation to the end: what the host waited
-  Tail device;              // last issue to the end; reads, writes, flushes and discards in latency mode full
-  Tail queue;               // allocation to the first issue; likewise
-  std::int64_t in_flight = 0;
-  Buckets buckets;  // of total
+  std::uint64_t bytes = 0;     // not for commits
+  Tail total;                  // allocation to the end: what the host waited
+  Tail device;                 // last issue to the end; reads, writes, flushes and discards in latency mode full
+  Tail queue;                  // allocation to the first issue; likewise
+  std::int64_t in_flight = 0;  // at the end of the column
+  Buckets buckets;             // of total
   bool operator==(const KindColumn&) const = default;
 };
 
@@ -81,20 +81,20 @@ struct Brief {
 
 Brief brief_of(const Column& column);
 
-/// Nothing if either is null, or if a count decreased (the device was replaced).
+/// Nothing if `before` or after.io is null, or if a count decreased (the device was replaced).
 std::optional<Column> difference(const model::DeviceIo* before, const model::DeviceSnapshot& after);
 
 std::string encode(const Column& column);
 
-/// Decodes encode()'s own bytes. figures: without buckets and added-up times, at a fraction of the cost. What the bytes
-/// of an older version do not have is empty or 0.
+/// Decodes encode()'s own bytes. `figures`: without buckets and sums of times, at a fraction of the cost. What the
+/// bytes of an older version do not have is empty or 0.
 enum class Depth : std::uint8_t { figures, buckets };
 Column decode(std::string_view bytes, Depth depth);
 
 /// In seconds; 64 for the last word, although its I/Os took longer.
 double upper_bound(std::uint8_t word);
 
-/// Of the I/Os in the buckets; there must be some.
+/// The word in which this share (0 to 1) of the I/Os ends; there must be some.
 std::uint8_t quantile(const Buckets& buckets, double share);
 Buckets add(const Buckets& a, const Buckets& b);
 std::uint64_t count(const Buckets& buckets);

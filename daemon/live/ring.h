@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which columns were there in the last 15 minutes? One frame per snapshot, with the columns of all devices.
+// Ring: the columns of the last 15 minutes of all devices, in a fixed buffer, one frame per snapshot.
 //
 // The memory is allocated at the start and never grows. The busier the devices, the longer a frame: if 15 minutes do
 // not fit, the oldest frames go first and the reach is shorter, which readers can see. One thread writes, any number
@@ -19,13 +19,13 @@
 
 namespace ssdpulse::live {
 
-/// The time of a column, and its bytes; none: the device was not measured then. If a column does not begin where the
-/// one before ended, the wall clock was set or the host slept: the time in between belongs to no column.
+/// The time of a column, and its bytes. If a column does not begin where the one before ended, the wall clock was set
+/// or the host slept: the time in between belongs to no column.
 struct Second {
   std::uint64_t number = 0;  // of the snapshot at its end
   model::WallTime end;
   std::chrono::milliseconds length{};
-  std::optional<std::string> bytes;
+  std::optional<std::string> bytes;  // encode(); absent: the device was not measured then
 };
 
 class Ring {
@@ -48,7 +48,8 @@ class Ring {
     };
     std::vector<Entry> entries;
   };
-  /// A frame that is longer than the whole ring is not kept, but those before it are.
+  /// A frame that is longer than the whole ring is not kept, but those before it are. Columns of 64 KiB or more
+  /// are left out.
   void push(const Frame& frame);
 
   /// The device's columns of all frames whose number is greater, oldest first.
@@ -61,7 +62,7 @@ class Ring {
     std::vector<model::WallTime> ends;
     struct Device {
       std::string name;
-      std::vector<std::optional<Brief>> columns;  // one per frame; none: it was not measured then
+      std::vector<std::optional<Brief>> columns;  // one per frame; absent: it was not measured then
     };
     std::vector<Device> devices;  // those with a column
   };

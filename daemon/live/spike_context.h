@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which seconds around a spike are worth keeping? Those from a minute before it to a minute after, if memory still has
-// them. Spikes of one device that lie close together share theirs. Owned by one thread.
+// SpikeContext: collects the seconds around each spike that are worth keeping: those from a minute before it to a
+// minute after, if memory still has them. Spikes of one device that lie close together share theirs. Owned by one
+// thread.
 #pragma once
 
 #include <chrono>
@@ -13,8 +14,8 @@
 
 namespace ssdpulse::live {
 
-/// Second by second: number of the snapshot, end in ms since the epoch, length in ms, and the column with its length in
-/// bytes (0: the device was not measured then), all variable-length numbers except the column.
+/// `bytes`, for each second: number of the snapshot, end in ms since the epoch, length in ms, length of the column in
+/// bytes (0: the device was not measured then), and the column. All are variable-length numbers except the column.
 struct SpikeSeconds {
   std::string device;
   model::WallTime begin;
@@ -23,15 +24,16 @@ struct SpikeSeconds {
   std::string bytes;
 };
 
-/// From the bytes of SpikeSeconds, up to the first that are not valid: nothing in a file is trusted beyond that.
+/// Decodes SpikeSeconds::bytes up to the first invalid second: what a file has after that is not trusted.
 std::vector<Second> seconds_in(std::string_view bytes);
 
 class SpikeContext {
  public:
   static constexpr std::chrono::seconds kAround{60};
-  static constexpr std::size_t kMostBytes = 1U << 20;
+  static constexpr std::size_t kMostBytes = 1U << 20;  // of one SpikeSeconds; further seconds are left out
 
-  /// Takes in the spikes that ended, and returns the seconds around those that ended at least a minute ago.
+  /// Takes in the spikes that ended, and returns the seconds around those that ended at least a minute ago, or that
+  /// cover more than 12 minutes by now, before memory loses them.
   std::vector<SpikeSeconds> due(const model::Snapshot& snapshot, const Ring& ring);
 
  private:

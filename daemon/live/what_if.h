@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What would a drive relocate, and how long would it live, if it had more spare flash, ignored discards, or separated
-// data with different hints? The answer of `ssdpulse what-if`, from what its model reports for its current load; never
-// for another load.
+// what_if(): what a drive would relocate, and how long it would live, if it had more spare flash, ignored discards, or
+// separated data with different hints. The answer of `ssdpulse what-if`, from what its model reports for its current
+// load; never for another load.
 #pragma once
 
 #include <optional>
@@ -15,11 +15,11 @@
 namespace ssdpulse::live {
 
 struct WhatIfQuestion {
-  std::vector<double> overprovisioning{0.07, 0.12, 0.28, 0.50};
-  std::optional<model::FlashWindow> window;  // nothing: the shortest that is known
+  std::vector<double> overprovisioning{0.07, 0.12, 0.28, 0.50};  // shares
+  std::optional<model::FlashWindow> window;                      // absent: the shortest that is known
 };
 
-/// Shares of "7,12.5,28": percents of 0.1 to 1000, kMostPercents at most. Nothing: it is not such a list.
+/// The shares in "7,12.5,28": percents from 0.1 to 1000, at most kMostPercents. Nothing if it is not such a list.
 inline constexpr std::size_t kMostPercents = 16;
 std::optional<std::vector<double>> percents_in(std::string_view text);
 
@@ -35,11 +35,11 @@ struct WhatIfAnswer {
   std::optional<model::FlashSilence> silence;  // then there are no rows
   model::FlashWindow window = model::FlashWindow::day;
   std::optional<model::Estimate> likely;
-  std::optional<model::WriteAmplificationRatio> measured;  // by the drive's own counter, for about that window
+  std::optional<model::WriteAmplificationRatio> measured;  // by the drive's own counter: 7d or 24h, else lifetime
   std::optional<double> life_seconds;                      // from the wear that the drive reports
   std::vector<WhatIfRow> rows;
   std::vector<std::string> assumptions;
-  std::vector<double> beyond;  // over-provisioning that was asked for and is not modelled
+  std::vector<double> beyond;  // over-provisioning that was asked for and is outside what is modelled
 };
 
 /// Null: the models are turned off, or the disk has not been examined yet.

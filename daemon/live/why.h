@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which drive is slow, since when, by how much, why, and what to do next? One sentence, the first line wherever people
-// look. Pure: it reports what the newest snapshot and the recent past contain, and no more.
+// Why: one sentence that says which drive is slow, since when, by how much, why, and what to do next. The first line
+// wherever people look. Pure: it reports what the newest snapshot, the recent past and the history contain, no more.
 #pragma once
 
 #include <optional>
@@ -20,12 +20,12 @@ enum class Verdict : std::uint8_t {
 };
 inline constexpr std::array<std::string_view, 3> kVerdictNames{"usual", "slow", "unknown"};
 
-/// What is known about a past time? Zero I/Os, no data and out of range are always distinguished.
+/// What is known about a time. Zero I/Os, no data and out of range are always distinguished.
 enum class Coverage : std::uint8_t {
   recorded,
   no_data,       // nobody measured then, or it could not be kept
   out_of_range,  // before everything that is kept
-  to_come,
+  to_come,       // in the future
 };
 inline constexpr std::array<std::string_view, 4> kCoverageNames{"recorded", "no_data", "out_of_range", "to_come"};
 
@@ -47,7 +47,7 @@ struct Why {
 
 /// What the answer is based on.
 struct Situation {
-  const model::Snapshot* now = nullptr;
+  const model::Snapshot* now = nullptr;  // required
   std::vector<model::LatencySpike> ended;
   std::vector<Burst> bursts;
   std::optional<model::WallTime> known_since;            // when measuring began

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How is a number shown to people? Three digits at most, with the unit that fits.
+// Numbers and times as text for people, in the unit that fits, rounded to the digits that mean something.
 #pragma once
 
 #include <chrono>

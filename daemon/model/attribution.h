@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose I/O was it, and how did it enter the kernel?
+// DeviceAttribution: the I/O of one device by cgroup, and by the path on which it entered the kernel.
 // Values only: the block source counts by cgroup, a stage turns cgroups into tenants.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What did the block layer do on each device, up to one reading of the kernel's cells?
+// BlockSample: what the block layer did on each device, up to one reading of the kernel's cells.
 // Values only; the block source fills them in.
 #pragma once
 
@@ -39,7 +39,7 @@ struct DeviceSample {
 struct BlockSample {
   std::vector<DeviceSample> devices;  // measured ones, sorted by name
   std::array<std::uint64_t, kHostLosses> losses{};
-  std::uint64_t diskless_requests = 0;
+  std::uint64_t diskless_requests = 0;                // see Snapshot
   std::map<std::string, DiscardSubmitters> discards;  // by volume, including stacked disks; read after the devices
   std::shared_ptr<const SeenCgroups> cgroups = {};    // those named in any attribution; null: switched off
   std::shared_ptr<const FlashSamples> flash;          // null where no device is sampled

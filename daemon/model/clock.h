@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which clocks are times on? WallTime (snapshot.h) is the host's clock, which may be set; the others only move forward.
+// The clocks of this daemon. WallTime (snapshot.h) is the host's clock, which may be set; the others only move forward.
 #pragma once
 
 #include <time.h>

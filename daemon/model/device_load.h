@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What did a device do in a stretch of time? Exact sums: the load of an hour, or of any other window, is that of its
-// minutes added up, word for word. Values only.
+// DeviceLoad: what a device did in a stretch of time. Exact sums: the load of an hour, or of any other window, is that
+// of its minutes added up, word for word. Values only.
 #pragma once
 
 #include <array>
@@ -72,7 +72,7 @@ inline constexpr std::array<std::string_view, kLatencies> kLatencyNames{"read_to
 struct OperationLoad {
   std::uint64_t ios = 0;  // final completions
   std::uint64_t bytes = 0;
-  std::uint64_t sequential_bytes = 0;
+  std::uint64_t sequential_bytes = 0;  // see OperationIo, like the next
   std::uint64_t queue_full_ns = 0;
   std::uint64_t errors = 0;  // of all kinds
   bool operator==(const OperationLoad&) const = default;

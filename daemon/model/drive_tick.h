@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known about an NVMe drive in one second? What it reported and how polling it goes, and the readings of its
-// write counters since the last tick, each with its own brackets: what the block layer had written just before and
-// after.
+// DriveTick: what is known about an NVMe drive in one second: what it reported, how polling it goes, and the readings
+// of its write counters since the last tick. Each reading has its own brackets: what the block layer had written just
+// before and after.
 #pragma once
 
 #include <algorithm>
@@ -35,13 +35,13 @@ struct CounterReading {
   std::string source;                            // empty: no page counts media writes
   std::string reason;                            // why no better source, or why none
   std::chrono::nanoseconds at{};                 // CLOCK_BOOTTIME, when the media counter had been read
-  SteadyTime ended;                              // the whole poll
+  SteadyTime ended;                              // when the whole poll had ended
   WallTime wall;
   std::optional<ByteCounter> host_before;
   std::optional<ByteCounter> media;
   std::optional<ByteCounter> host_after;
   std::optional<ByteCounter> endurance_estimate;
-  std::optional<double> percentage_used;
+  std::optional<double> percentage_used;    // 0.01 is one percent; may exceed 1
   bool counted_since_birth = true;          // both counters count since the drive's first day
   std::optional<BlockWrites> block_before;  // the brackets; absent where not all namespaces are measured
   std::optional<BlockWrites> block_after;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the kernel side report about the host's writes for the flash model?
-// It follows some pages of a drive and sends an event for each completed write, discard or write of zeroes that
+// FlashSamples: what the kernel side reports about the host's writes for the flash model.
+// That side follows some pages of a drive and sends an event for each completed write, discard or write of zeroes that
 // contains one of them. It also counts every written page, exactly. Values only; the block source fills them in.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "daemon/model/write_details.h"
@@ -32,8 +31,6 @@ enum class FlashEventKind : std::uint8_t {
   zeroes_kept,  // it is asked not to deallocate, but still stores no data
 };
 inline constexpr std::size_t kFlashEventKinds = 4;
-inline constexpr std::array<std::string_view, kFlashEventKinds> kFlashEventKindNames{"write", "discard", "zeroes",
-                                                                                     "zeroes_kept"};
 
 struct FlashEvent {
   std::uint32_t first = 0;   // index among the followed pages of the drive, all its namespaces

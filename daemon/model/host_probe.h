@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a host offer to the daemon, seen from outside while no daemon answers? Values only; what could not be read
-// is absent, which never means zero or no.
+// HostProbe: what a host offers to the daemon, seen from outside while no daemon answers. Values only; what could not
+// be read is absent, which never means zero or no.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is it still the same device? Names are reused: for the next disk in a slot, for the next loop device. One rule for
-// all code that keeps state about a device.
+// same_disk(), same_paths(), same_device(): whether a device is still the same one. Names are reused: for the next disk
+// in a slot, for the next loop device. One rule for all code that keeps state about a device.
 #pragma once
 
 #include <algorithm>

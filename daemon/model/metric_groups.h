@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which metrics may be left out together? One name for each topic in the list of metrics, used by metrics.exclude and
-// /metrics?collect[]=. `fleet` cuts across all of them. Names are a contract.
+// MetricGroups: the metrics that may be left out together. One name for each topic in the list of metrics, used by
+// metrics.exclude and /metrics?collect[]=. `fleet` cuts across all of them. Names are a contract.
 #pragma once
 
 #include <algorithm>

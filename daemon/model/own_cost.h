@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What do the programs in the kernel cost this host, and how much do they do as a result?
+// OwnCostFigures: what the programs in the kernel cost this host, and how much they do as a result (Effort).
 #pragma once
 
 #include <array>
@@ -45,9 +45,9 @@ struct RunCost {
 /// What the snapshot reports about it.
 struct OwnCostFigures {
   std::optional<double> ratio;  // of the time of all CPUs; absent: the cost of a run is unknown
-  double limit = 0;             // 0: none
+  double limit = 0;             // of the same; 0: none
   Effort effort = Effort::everything;
-  std::uint64_t steps_down = 0;
+  std::uint64_t steps_down = 0;  // changes of the effort since the start, like the next
   std::uint64_t steps_up = 0;
 };
 

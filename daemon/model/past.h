@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the history know about a window of time? The answers of history/reader.h. Values only.
+// What the history knows about a window of time: the answers of history/reader.h. Values only.
 #pragma once
 
 #include <array>
@@ -48,8 +48,8 @@ struct PastDevice {
 struct PastReach {
   std::optional<PastTime> minutes;
   std::optional<PastTime> hours;
-  std::optional<PastTime>
-      quantiles;  // rows of versions before histograms: p50 and p99 of a minute, which cannot be added up
+  /// Rows of versions before histograms: p50 and p99 of a minute, which cannot be added up.
+  std::optional<PastTime> quantiles;
 };
 
 /// Something that somebody did to the host and wanted to find again later: `ssdpulse mark`.
@@ -68,17 +68,18 @@ struct SettingChange {
   std::string identity = {};  // as PastDevice::identity; empty: of the host
 };
 
+/// A LatencySpike as the history keeps it.
 struct PastSpike {
   WallTime begin;
   std::string device;
-  std::string operation;
+  std::string operation;  // kSpikeOperationNames
   double duration_seconds = 0;
   double peak_seconds = 0;
   double baseline_seconds = 0;
   std::uint64_t ios = 0;
-  std::string cause;
-  std::string evidence;
-  std::string missing;
+  std::string cause;                          // kSpikeCauseNames
+  std::string evidence;                       // see evidence_text()
+  std::string missing;                        // see missing_text()
   bool has_columns = false;                   // the seconds around it are kept
   std::optional<double> excess_seconds = {};  // waited in it beyond what is usual; absent in rows of older versions
 };
@@ -86,9 +87,9 @@ struct PastSpike {
 struct PastBurst {
   WallTime begin;
   std::string device;
-  std::string trigger;
+  std::string trigger;  // kDiscardTriggerNames
   double duration_seconds = 0;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;  // discarded
 };
 
 /// What is known about one minute, for all devices.

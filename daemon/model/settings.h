@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How is this host set up for its disks? What the files in sysfs, procfs and /etc contain, verbatim. Values only.
+// HostSettings: how this host is set up for its disks: what the files in sysfs, procfs and /etc contain, verbatim.
+// Values only.
 #pragma once
 
 #include <charconv>

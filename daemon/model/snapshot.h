@@ -109,7 +109,7 @@ struct SourceStatus {
 
 /// Bytes of kernel memory that the maps occupy, by what they hold.
 struct KernelMemory {
-  std::map<std::string, std::uint64_t> bytes_by_use;  // cells, slots, tables, samples
+  std::map<std::string, std::uint64_t> bytes_by_use;  // cells, slots, tables, attribution, samples
 };
 
 /// The daemon itself, from /proc/self.

@@ -137,7 +137,7 @@ http::Response plain(unsigned status, const char* words) {
 model::MetricGroups groups_of(const config::Metrics& metrics) {
   if (metrics.profile == config::MetricsProfile::fleet) {
     if (!metrics.exclude.empty()) {
-      log::warning("metrics.exclude has no effect with metrics.profile fleet, which is a selection of its own");
+      log::warning("metrics.exclude has no effect with metrics.profile fleet, which selects the metrics itself");
     }
     return model::fleet_metric_groups();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does `ssdpulse devices` show? Asks the sources once and prints what they report.
+// report_devices(): the output of `ssdpulse devices`. Asks the sources once and prints what they report.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the kernel itself count for one device? Reads its account alongside ours, and determines which of our I/Os
-// in flight have ended by the kernel's account although no program saw them end.
+// KernelAccount: what the kernel itself counts for one device, read alongside our own counts. Determines which of our
+// I/Os in flight have ended by the kernel's account although no program saw them end. Owned by one thread.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,8 @@ class KernelAccount {
   static std::optional<KernelAccount> open(const inventory::InventoryRoots& roots, const model::Device& device,
                                            std::uint64_t number);
 
-  /// Whether the device is still the one that this was opened for; if not, the files belong to one that is gone.
+  /// Whether the device is still the one that this was opened for, and the kernel still counts it. If it is
+  /// another one, the files belong to one that is gone.
   [[nodiscard]] bool is_of(const model::Device& now) const;
 
   [[nodiscard]] std::uint64_t number() const { return number_; }
@@ -37,7 +38,7 @@ class KernelAccount {
 
   struct InFlight {
     std::optional<model::KernelInFlight> kernel;  // read only when nothing moves, set only if believed
-    analysis::MissedCompletions::Ended ended;     // whether all that we have in flight in a direction has
+    analysis::MissedCompletions::Ended ended;     // whether all that we have in flight in a direction has ended
   };
   /// Called once each tick. A completion that no program saw leaves its request in flight, which looks like a
   /// standstill: the kernel's own count distinguishes the two.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens each second? The observations become a Tick, each analysis looks at it, the findings are put into a
-// Snapshot and published, and the requested effects are carried out: here and nowhere else. Owned by one thread.
+// Publisher: what the daemon does each second. The observations become a Tick, each analysis looks at it, the findings
+// are put into a Snapshot and published, and the requested effects are carried out: here and nowhere else. Owned by one
+// thread.
 #pragma once
 
 #include <cstdint>

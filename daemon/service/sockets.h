@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which sockets has the service manager opened for us? sd_listen_fds(3).
+// take_sockets(): the sockets that the service manager has opened for us; sd_listen_fds(3).
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How is a recorded load read? One line per I/O of the drive, in the order of time:
+// LoadLog: reads a recorded load. One line per I/O of the drive, in the order of time:
 //   W,OFFSET,BYTES[,HINT]     a write; the hint as its name or its number in the kernel (0 to 5)
 //   D,OFFSET,BYTES            a discard
 // Empty lines and those that begin with # are skipped, as are I/Os of no bytes (flushes). Memory is bounded whatever
@@ -23,7 +23,7 @@ struct LoadLine {
   std::uint8_t hint = 0;  // model::WriteHint
 };
 
-/// Absent: nothing to do for this line. An I/O beyond `size_bytes` is an error.
+/// Absent: nothing to do for this line. An I/O beyond `size_bytes`, the size of the drive, is an error.
 util::Result<std::optional<LoadLine>> parse_load_line(std::string_view line, std::uint64_t size_bytes);
 
 class LoadLog {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How are the results of a simulation written? For programs as JSON, for people as a table.
+// SimulationResult: one result of a simulation, written for programs as JSON and for people as a table.
 #pragma once
 
 #include <optional>

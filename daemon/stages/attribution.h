@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose I/O is it? Turns what the kernel side counts by cgroup into what each tenant did, in a bounded number of
-// series.
+// Attribution: the stage that turns the I/O that the kernel side counts by cgroup into the I/O of each tenant, in a
+// bounded number of series.
 #pragma once
 
 #include <optional>

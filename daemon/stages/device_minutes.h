@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What did each measured device do in each minute? Turns cumulative counters into history rows: every I/O is in exactly
-// one of them, even if a device disappears within a minute, or another one takes its name.
+// DeviceMinutes: the stage that turns the cumulative counters of each measured device into a history row per minute.
+// Every I/O is in exactly one row, even if a device disappears within a minute, or another one takes its name.
 #pragma once
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which bursts of discards does the host have, and what is reported about them?
-// Passes each device's requests, and what submitted to it, its partitions and the arrays above it, to the analysis;
-// each burst's end is a log line, with the names of what was discarded on.
+// Discards: the stage that finds and reports bursts of discards. It passes each device's requests, and what was
+// submitted to the device, its partitions and the arrays above it, to the analysis. Each burst that ends becomes a
+// history row and a log line (rate-limited), with the names of what was discarded on.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ class Discards final : public Stage {
  private:
   struct Device {
     analysis::DiscardBurstFinder finder;
-    std::array<std::uint64_t, model::kDiscardTriggers> announced{};  // when the bursts in the log began
+    std::array<std::uint64_t, model::kDiscardTriggers> announced{};  // begin of the running burst that was logged
   };
   /// The two clocks at one tick.
   struct Look {

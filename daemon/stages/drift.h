@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do we count what the kernel counts? Compares each reading of both accounts with earlier ones.
+// Drift: the stage that compares our I/O counts with the kernel's, each reading of both with earlier ones.
 #pragma once
 
 #include "daemon/analysis/accounting_drift.h"

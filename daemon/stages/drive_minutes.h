@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept from the block layer for each minute of a drive?
+// DriveMinutes: what the history keeps from the block layer for each minute of a drive.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace ssdpulse::stages {
 
-/// What a history row reports about the block layer, from the difference of two of these; all namespaces of a drive.
+/// Cumulative, over all namespaces of a drive. A history row reports the difference of two of these.
 struct DriveIo {
-  model::LatencyWords reads;
+  model::LatencyWords reads;  // I/Os by their time in the device; writes likewise
   model::LatencyWords writes;
   std::uint64_t discarded_bytes = 0;
 };
@@ -20,7 +20,7 @@ DriveIo io_of(const model::DriveTick& drive, const Tick& tick);
 
 class DriveMinutes {
  public:
-  /// The minute that ends now: what was done since the previous one ended.
+  /// The row of the minute that ends now, without the drive's own counters: what was done since the previous one ended.
   history::DriveMinute end(history::Minute minute, const DriveIo& now);
 
  private:

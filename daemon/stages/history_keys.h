@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Under which identity is a device in the history? Each stage that asks has one of these and shows it every tick: all
-// that see the same ticks give the same answers.
+// HistoryKeys: the identity of each device in the history. Each stage that needs it has its own object, and passes it
+// the devices of every tick. Objects that see the same ticks give the same answers.
 #pragma once
 
 #include <map>
@@ -13,21 +13,23 @@
 
 namespace ssdpulse::stages {
 
-/// What stays when the kernel gives a device another name: WWID, else model and serial number, else the name. Copies of
-/// one virtual disk report the same: the first one has it, the others have their names appended, while they exist.
+/// The identity is what stays when the kernel gives a device another name: WWID, else model and serial number, else the
+/// name. Copies of one virtual disk report the same one: the first copy keeps it, the others get their names appended,
+/// while they exist.
 class HistoryKeys {
  public:
   /// `devices`: all that exist now.
   void look(const std::vector<DeviceTick>& devices);
 
-  /// By name; null: there was no such device.
+  /// By the kernel's name; null: no such device in the last look().
   [[nodiscard]] const history::DeviceKey* of(const std::string& name) const;
+  /// Whether a device has this identity now.
   [[nodiscard]] bool has(const std::string& identity) const;
 
  private:
   struct Known {
     std::shared_ptr<const model::Device> device;
-    std::string says;  // about itself
+    std::string says;  // the identity that it reports
     history::DeviceKey key;
   };
   std::map<std::string, Known> known_;  // by name

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is ssdpulse losing I/Os right now? Counters tell Prometheus; a log line tells those who read the log.
+// Losses: the stage that logs when ssdpulse is losing I/Os, for people who read the log; Prometheus has the counters.
 #pragma once
 
 #include "daemon/analysis/recent_losses.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What do the programs in the kernel cost this host, and what should they leave out as a result?
+// OwnCost: the stage that determines the CPU cost of the programs in the kernel, and what they leave out (limits.cpu).
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ class OwnCost final : public Stage {
   Findings observe(const Tick& tick) override;
 
  private:
-  /// Runs for one device so far.
+  /// Runs of the programs for one device so far.
   struct Runs {
     std::optional<std::uint64_t> issues;
     std::uint64_t completions = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a stage remember about each device? A State, while the device is the same one: see model/incarnation.h. It
-// goes with the device, and another device of the same name gets a new one.
+// PerDevice: what a stage remembers about each device: one State while it is the same device (see model/incarnation.h).
+// The State is dropped with the device, and another device of the same name gets a new one.
 #pragma once
 
 #include <map>
@@ -33,7 +33,7 @@ class PerDevice {
     }
   }
 
-  /// Of the last tick; null where the device was not in it.
+  /// The state of a device of the last tick; null if it was not in it.
   [[nodiscard]] const State* find(const std::string& device) const {
     const auto found = kept_.find(device);
     return found == kept_.end() ? nullptr : &found->second.state;

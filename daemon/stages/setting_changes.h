@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which settings of the host and of its devices have changed? Each change becomes a history row and, except at the
-// first reading, a log line: "since when is it slow" is often "since this was changed".
-// An unmounted file system, and a partition or volume that is gone, are an empty value.
+// SettingChanges: the stage that records which settings of the host and of its devices have changed. Each change
+// becomes a history row and, except at the first reading, a log line: "since when is it slow" is often "since this was
+// changed". An unmounted file system, and a partition or volume that is gone, get an empty value.
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which latency spikes does the host have? One analysis for each device. Each spike becomes a history row and counters,
-// and most become a log line; a drive whose log pages would show the cause is polled early.
+// Spikes: the stage that finds latency spikes, with one analysis for each device. Each spike becomes a history row and
+// counters, and most become a log line; a drive whose log pages would show the cause is polled early.
 #pragma once
 
 #include <string>

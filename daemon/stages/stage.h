@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is an analysis to the daemon? It examines one Tick after the other and returns what it found: values for the
-// Snapshot, and effects, which only the runtime carries out. Pure except for what it remembers: no I/O, no clock.
-// Stages do not know about each other, and their order does not matter: what others reported is in Tick::before. Owned
-// by one thread.
+// Stage: an analysis that the daemon runs once a second on one Tick. It returns what it found: values for the Snapshot,
+// and effects, which only the runtime carries out. Pure except for what it remembers: no I/O, no clock. Stages do not
+// know about each other, and their order does not matter: what others reported is in Tick::before. Owned by one thread.
 //
 // A new analysis is one class here and one line in stages.cpp: see deploy/docs/contributing.md.
 #pragma once
@@ -27,14 +26,14 @@ struct LogLine {
   std::string text;
 };
 
-/// The past of a drive, to be put into a Tick under its key once it is there.
+/// A request for the past of a drive. Once it has been read, it is in Tick::pasts under `key`.
 struct Recall {
-  std::string key;
+  std::string key;  // of DriveTick
   history::DriveKey drive;
   history::Minute since;
 };
 
-/// What is to be done.
+/// What the runtime is to do.
 struct Effects {
   std::vector<LogLine> lines;
   history::Batch rows;

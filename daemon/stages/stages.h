@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which analyses does the daemon run?
+// all_stages(): one new object of each analysis that the daemon runs.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What did one second show? All that the analyses examine, collected at one moment and never changed afterwards.
+// Tick: what one second showed. All that the analyses examine, collected at one moment and never changed afterwards.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@
 
 namespace ssdpulse::stages {
 
-/// Our account of a device around the kernel's own, read in this order.
+/// Our counts of a device before and after the kernel's own, read in this order.
 struct AccountLook {
   model::DeviceSample ours_before;
   model::DiskStats kernel_before;
@@ -33,8 +33,8 @@ struct AccountLook {
 
 struct DeviceTick {
   model::DeviceSample block;
-  std::uint64_t kernel_account = 0;  // number of the kernel's account of it; 0: none; another one after it restarted
-  std::optional<AccountLook> account = {};                     // only every few ticks
+  std::uint64_t kernel_account = 0;         // number of the kernel's account of it; 0: none; changes when that restarts
+  std::optional<AccountLook> account = {};  // only every few ticks
   std::optional<model::KernelInFlight> kernel_in_flight = {};  // see model::DeviceSnapshot
   std::shared_ptr<const model::NvmeDrive> drive = {};          // the one that it is a namespace of; null: none
   const model::NvmeNamespace* drive_namespace = nullptr;       // of that drive
@@ -44,8 +44,8 @@ struct DeviceTick {
 struct AnalysisSettings {
   std::chrono::nanoseconds discard_gap{std::chrono::seconds(1)};       // silence that ends a burst
   std::chrono::nanoseconds spike_floor{std::chrono::milliseconds(2)};  // anything faster is no spike
-  std::size_t tenants = 64;                                            // with series of their own on a device
-  double cpu_limit = 0;  // of all CPUs' time, for the programs in the kernel; 0: none
+  std::size_t tenants = 64;                                            // that have series of their own on a device
+  double cpu_limit = 0;  // share of all CPUs' time, for the programs in the kernel; 0: no limit
   std::chrono::nanoseconds limit_after{std::chrono::minutes(1)};  // time above it until something is left out
 };
 
@@ -63,7 +63,7 @@ struct Tick {
   model::IoAccounting io_accounting = model::IoAccounting::unknown;
   std::shared_ptr<const model::FlashSamples> flash;
   std::array<std::uint64_t, model::kHostLosses> losses{};
-  std::uint64_t diskless_requests = 0;
+  std::uint64_t diskless_requests = 0;                           // see model::Snapshot
   std::vector<model::DriveTick> drives;                          // sorted by controller
   bool keeps_history = true;                                     // otherwise no drive has a past
   std::map<std::string, util::Result<history::Recalled>> pasts;  // that were asked for, by the key of their drive
@@ -73,8 +73,8 @@ struct Tick {
   unsigned cpus = 1;                            // of the host, online
   bool completion_only = false;                 // as configured
   AnalysisSettings settings;
-  std::vector<model::RecordedSettings>
-      settings_read;  // of the host, or of a few devices: each has its turn every minute
+  /// Of the host, or of a few devices: each has its turn every minute.
+  std::vector<model::RecordedSettings> settings_read;
   /// What was published a second ago; null at first. This is where a stage finds what other stages reported.
   std::shared_ptr<const model::Snapshot> before;
 };

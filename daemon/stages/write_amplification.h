@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much does each NVMe drive write to its media for what the host writes, and how much of that outlives the process?
-// Keeps the ledgers of each drive, asks for their past, and makes the history's rows of each minute.
+// WriteAmplification: the stage that determines how much each NVMe drive writes to its media for what the host writes,
+// across restarts. Keeps each drive's ledgers, asks for their past, and makes the history's rows of each minute.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where does the lifetime hint of a write end, and which writes does the drive itself prefer?
+// WriteHints: the stage that reports how far a write's lifetime hint gets, and which writes the drive itself prefers.
 #pragma once
 
 #include "daemon/stages/stage.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How is a text hidden, so that the same text always looks the same and nobody without the key can say, or find by
-// trial, what it was? HMAC-SHA-256.
+// keyed_hash(): HMAC-SHA-256, which hides a text. The same text always looks the same under one key, and nobody without
+// the key can say, or find by trial, what it was.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does hardware call itself, fit for a label? Padding at the ends removed, '?' for all but printable ASCII.
+// printable_text(): a name from hardware, fit for a label: no padding at the ends, '?' for all but printable ASCII.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When has a child ended? Its descriptor is readable from then on.
+// process_descriptor(): a descriptor that shows when a child has ended.
 #pragma once
 
 #include <sys/syscall.h>
@@ -10,8 +10,8 @@
 
 namespace ssdpulse::util {
 
-/// The descriptor of a child: readable once all of its threads have ended. Called by number: before version 2.37, the C
-/// library's header for pidfd_open() cannot be used in C++.
+/// Readable once all threads of the child have ended. Invalid on failure, with errno set. Called by number: before
+/// version 2.37, the C library's header for pidfd_open() cannot be used in C++.
 inline UniqueFd process_descriptor(pid_t child) {
   return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where does the web server serve the past? /api/v1/history: which devices are known, settings that changed, marks;
-// /api/v1/history/DEVICE: one device in any window; POST /api/v1/marks: records something that somebody did.
+// add_history(): the web server's routes for the past. /api/v1/history: which devices are known, settings that changed,
+// marks; /api/v1/history/DEVICE: one device in any window; POST /api/v1/marks: records something that somebody did.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace ssdpulse::web {
 
-/// Keeps a mark. Called on any thread.
+/// Stores a mark. Called on any thread.
 using KeepMark = std::function<void(model::Mark)>;
 
 /// Adds the routes. `hosts` as in page_routes.h. The reader must outlive them.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What do all answers for browsers share? Their headers, and the check of the host that they ask for.
+// The headers that all answers for browsers share, and the check of the requested host.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace ssdpulse::web {
 /// Only our own files may run, be shown or be requested, and no other page may frame ours.
 const http::Headers& page_headers();
 
-/// Refuses a Host that is neither an address, nor localhost, nor one of these: a page of another site that gave its own
-/// name our address would send such a Host (DNS rebinding).
+/// Refuses (421) a Host that is neither an address, nor localhost, nor one of these: a page of another site that gave
+/// its own name our address would send such a Host (DNS rebinding).
 http::Handler for_own_hosts(std::vector<std::string> hosts, http::Handler handler);
 
 }  // namespace ssdpulse::web

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where does the web server serve the page for people, and who may read it? Its files, the runbooks and /api/v1.
+// add_page(): the web server's routes for the page (its files, the runbooks and /api/v1), for own hosts only.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What protects the pages, according to web.config_file and the certificates that it names now? Read with only the
-// privileges of the daemon's user, at the start and later, so that whatever starts can also be reloaded.
+// WebSecurityWatch: keeps the pages' protection in step with web.config_file and the certificates that it names. Read
+// with only the privileges of the daemon's user, at the start and later, so that whatever starts can also be reloaded.
 #pragma once
 
 #include <atomic>
@@ -25,16 +25,18 @@ struct LoadedWebSecurity {
   bool file_is_right = false;      // the web file itself: the files it names may be about to be replaced
 };
 
+/// `path`: of web.config_file. `previous`: as for make_protection().
 LoadedWebSecurity load_web_security(const std::string& path, const http::Protection* previous = nullptr);
 
 /// Checks every few seconds whether one of the files has changed, on a thread of its own: a file system that hangs
 /// delays no sample. A change takes effect once the files have been left alone for a second, as certificate and key are
-/// not replaced in one step. Problems are logged once per change, and the protection in force stays.
+/// not replaced in one step. Problems are logged once per change, and the protection in force stays. Thread-safe.
 class WebSecurityWatch {
  public:
-  /// Puts a Protection into force; false if that needs a restart.
+  /// Puts a Protection into force; false if that needs a restart. Called on the watch's thread.
   using Use = std::function<bool(std::shared_ptr<const http::Protection>)>;
 
+  /// `in_force` must not be an error.
   WebSecurityWatch(std::string path, LoadedWebSecurity in_force, Use use);
   ~WebSecurityWatch();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a client accept? The elements of an Accept or Accept-Encoding header (RFC 9110, 12.5), with their quality.
+// AcceptItem: one element of an Accept or Accept-Encoding header (RFC 9110, 12.5), with its quality.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 namespace ssdpulse::coding {
 
 struct AcceptItem {
-  std::string name;  // media range or coding, lower case
-  std::vector<std::pair<std::string, std::string>> parameters;
-  double quality = 1.0;
+  std::string name;                                             // media range or coding, lower case
+  std::vector<std::pair<std::string, std::string>> parameters;  // names in lower case; without q
+  double quality = 1.0;                                         // 0 (not acceptable) to 1
 
   [[nodiscard]] std::string_view parameter(std::string_view wanted) const;  // empty if absent
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How is a page made smaller? With libdeflate: in less than half the time of zlib, and smaller.
+// gzip(): compresses a page, with libdeflate: in less than half the time of zlib, and smaller.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// By which names may a browser call this host? A web site can point a name of its own at 127.0.0.1, and its scripts can
-// then read what is served here (DNS rebinding); they cannot make the browser send any Host header but that name.
+// is_own_host(): whether a browser may call this host by this name. A web site can point its own name at 127.0.0.1, and
+// its scripts can then read what is served here (DNS rebinding); they cannot make the browser send any other Host.
 #pragma once
 
 #include <string>

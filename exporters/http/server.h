@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Server: serves pages to many clients at once, without their number or slowness costing anything.
+// Server: serves pages to many clients at once, at a bounded cost, however many and slow they are.
 // A small HTTP/1.1 server over libmicrohttpd, plain or TLS: GET and HEAD of fixed paths (POST of a few), no request
 // bodies.
 //

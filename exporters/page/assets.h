@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files does the page consist of? They are in the binary, as they are in assets/ and in deploy/runbooks.
+// EmbeddedFile: a file of the page, in the binary as it is in assets/ or in deploy/runbooks.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 namespace ssdpulse::page {
 
 struct EmbeddedFile {
-  std::string_view path;  // of the URL
+  std::string_view path;  // of the URL: "/" (index.html), /app.js, /runbooks/NAME.md
   std::string_view content_type;
   const char* begin;
   const char* end;

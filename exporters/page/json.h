@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How do values of the model become JSON? Only for the files of this room.
-// Times are seconds since the epoch, to the millisecond; all else is in base units. Unknown values are null.
+// Values of the model as JSON. Only for the files of this folder. Times are seconds since the epoch, to the
+// millisecond; all else is in base units. Unknown values are null.
 #pragma once
 
 #include <chrono>
@@ -37,13 +37,14 @@ Json quantile_of(const model::SparseHistogram& histogram, double share);
 std::string heat_text(const live::Buckets& buckets);
 std::optional<live::Kind> kind_in(const std::string& name);  // empty: reads; nothing: no such kind
 
-/// Which run of the daemon, and which of its snapshots: the head of every answer.
+/// The run of the daemon, and the number and time of its snapshot: the head of every answer.
 Json head_of(const model::Snapshot& snapshot);
 std::string run_of(const model::Snapshot& snapshot);
 
 /// The drive that has the device as a namespace; null: none that is known.
 const model::NvmeDrive* drive_of(const model::Snapshot& snapshot, std::string_view device);
 
+/// `over`: the spike has ended.
 Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<live::Burst>& bursts);
 Json burst_json(const live::Burst& burst);
 Json why_json(const live::Why& why);
@@ -51,6 +52,7 @@ live::Situation situation_of(const model::Snapshot& snapshot, const live::Recent
 
 // The answers of /api/v1, each documented in api.schema.json.
 Json devices_json(const model::Snapshot& snapshot, const live::RecentPast& past);
+/// The columns after the snapshot `since`; 0: all in memory.
 Json live_json(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,
                std::uint64_t since, live::Kind heat);
 Json column_json(const model::Snapshot& snapshot, const live::RecentPast& past, const std::string& device,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a browser, or `ssdpulse top`, get? The page's files, the runbooks, and /api/v1 as JSON.
+// Site: what a browser or `ssdpulse top` gets: the page's files, the runbooks, and /api/v1 as JSON.
 //
 // An answer of the API is made once per snapshot and coding, on first demand, and shared by all clients; all are
 // dropped with the next snapshot. That for the day is made once a minute. Files never change: they are compressed once.
@@ -38,13 +38,14 @@ struct Answer {
   std::string bytes;
 };
 
-/// What the history knows about the minute that begins then; may take seconds. Called on any thread.
+/// Returns what the history knows about the minute that begins then; may take seconds. Called on any thread.
 using AskMoment = std::function<util::Result<model::PastMoment>(model::PastTime)>;
 
-/// What the history knows about the day until then; likewise.
+/// Returns what the history knows about the day until then; likewise.
 using AskDay = std::function<util::Result<model::PastDay>(model::PastTime)>;
 
-/// Thread-safe; the past and the onsets must outlive it. `ask_moment` and `ask_day` empty: no history is kept.
+/// Thread-safe. Keeps references to the past and the onsets, which must outlive it. `ask_moment` and `ask_day` empty:
+/// no history is kept.
 class Site {
  public:
   Site(const live::RecentPast& past, const doctor::Onsets& onsets, AskMoment ask_moment = {}, AskDay ask_day = {})

@@ -125,7 +125,8 @@ constexpr LabelDescription kPathLabels[] = {
 constexpr LabelDescription kInfoLabels[] = {
     kTenant,
     {"kind", "what it is", model::kTenantKindNames},
-    {"cgroup", "path of its directory; absent if it has several, or if names are hashed"},
+    {"cgroup",
+     "path of its directory, of one of them if it has several; absent if a pattern names it, or if names are hashed"},
 };
 
 constexpr std::string_view kOff = "attribution.enabled is false, attribution.names is off, or nothing was counted";
@@ -154,8 +155,7 @@ constexpr FamilyDescription kFamilies[] = {
      departed<bytes>},
     {"ssdpulse_tenant_departed_device_seconds", "Device time of those I/Os.", "seconds", Type::gauge, Modes::full_only,
      kDepartedLabels, kOff, departed<seconds>},
-    {"ssdpulse_tenant_info", "The tenants. One with several cgroups shows the first.", "", Type::gauge, Modes::all,
-     kInfoLabels, kOff, info},
+    {"ssdpulse_tenant_info", "The tenants; always 1.", "", Type::gauge, Modes::all, kInfoLabels, kOff, info},
     {"ssdpulse_path_ios_total",
      "Completed I/Os, by how they entered the kernel. Summed over all paths, it is the number of I/Os of the "
      "operation, strays included.",

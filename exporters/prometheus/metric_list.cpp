@@ -18,7 +18,7 @@ constexpr std::size_t kColumns = 100;
 
 constexpr std::string_view kManualHead = R"(.\" SPDX-License-Identifier: Apache-2.0
 .\" Written by ssdpulse metrics --man.
-.Dd November 23, 2026
+.Dd November 27, 2026
 .Dt SSDPULSE-METRICS 7
 .Os
 .Sh NAME

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How are the figures of a report written for people? Only for the files of this room.
+// The figures of a report as text for people. Only for the files of this folder.
 #pragma once
 
 #include <optional>
@@ -29,6 +29,7 @@ std::string count_text(const Row& row, double count);
 
 /// "2026-11-23 09:00 to 17:00 UTC"
 std::string window_text(const model::Window& window);
+/// "2026-11-23 09:00 UTC"
 std::string minute_text(model::WallTime time);
 
 /// The table of a device; the first row is the heading.
@@ -46,6 +47,7 @@ using coding::outside_text;
 
 /// "nvme0n1 (Model, serial S)"
 std::string device_text(const model::PastDevice& device);
+/// "2026-11-23 09:00 UTC  nvme0n1  scheduler: none -> mq-deadline"
 std::string setting_text(const model::SettingChange& change);
 
 }  // namespace ssdpulse::report

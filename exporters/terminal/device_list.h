@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which block devices would be measured on this host, and which not, and why? For people: `ssdpulse devices`.
+// Tables of `ssdpulse devices`, for people: which block devices of this host would be measured, which not, and why.
 #pragma once
 
 #include <ostream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which NVMe drives does this host have, what can each report, and where would its write amplification come from?
+// DriveLine: what `ssdpulse devices` shows of an NVMe drive: what it can report, and its source of write amplification.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ struct DriveLine {
   std::vector<std::string> log_pages;  // that it provides
   std::string source;                  // of its write amplification; empty: unknown
   std::string reason;                  // why this source
-  std::optional<std::string> failure;  // why it cannot be read; absent: it can
+  std::optional<std::string> failure;  // why it cannot be read; absent: it can be
 };
 
 /// Of all drives; or why they could not be asked.

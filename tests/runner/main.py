@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build-tests"
 CI_SEED = 20261
 # The only second tries: a whole run of the CI tier retries up to this many failures of these levels, with nothing else
-# running. A test that passes only then is moody: the last lines name it, with its first failure.
+# running. A test that passes only then is flaky: the last lines name it, with its first failure.
 SECOND_TRIES = 4
 TRIED_TWICE = {
     "kernel": "counts and times of real I/O, which other jobs of the host disturb",
@@ -195,7 +195,7 @@ def print_failed(outcomes, failed):
 
 def print_again(again, outcomes):
     for name, words in again.items():
-        verdict = "MOODY, passed at the second try" if outcomes[name].verdict != "FAIL" else "failed at both tries"
+        verdict = "FLAKY, passed at the second try" if outcomes[name].verdict != "FAIL" else "failed at both tries"
         level = name.split(".")[0]
         print(f"{verdict}: {name}: at first {words} (may be tried twice: {TRIED_TWICE[level]})")
     for name, outcome in outcomes.items():

@@ -23,7 +23,7 @@ from catalogue import Test  # noqa: E402
 END = 20  # lines
 PASSES = "true"
 AGAIN = "echo 'AGAIN 5.10 load: the emulator died'"
-MOODY = 'test -n "$SSDPULSE_TEST_SECOND_TRY" || { echo "FAIL: a bad moment"; exit 1; }'
+FLAKY = 'test -n "$SSDPULSE_TEST_SECOND_TRY" || { echo "FAIL: a bad moment"; exit 1; }'
 WRONG = 'for n in $(seq 60); do echo "word $n"; done; exit 1'
 BROKEN = 'echo "first word"; seq 1000; echo "FAIL: it is broken"; exit 1'
 failures = 0
@@ -66,12 +66,12 @@ def run(scripts, names=(), no_build=True):
 
 
 def judge_failures():
-    code, lines = run({"static.passes": PASSES, "unit.wrong": WRONG, "kernel.moody": MOODY, "kernel.broken": BROKEN})
+    code, lines = run({"static.passes": PASSES, "unit.wrong": WRONG, "kernel.flaky": FLAKY, "kernel.broken": BROKEN})
     end = "\n".join(lines[-END:])
     expect("exit code", code == 1)
     expect("the count is last", lines[-1] == "2 passed, 2 failed, 0 skipped")
     expect("then the names", lines[-2] == "failed: unit.wrong kernel.broken")
-    expect("what is moody", "MOODY, passed at the second try: kernel.moody: at first FAIL: a bad moment (" in end)
+    expect("what is flaky", "FLAKY, passed at the second try: kernel.flaky: at first FAIL: a bad moment (" in end)
     expect("what failed twice", "failed at both tries: kernel.broken: at first FAIL: it is broken (" in end)
     expect("unit tests have no second try", not any(line.startswith("AGAIN unit.") for line in lines))
     begin = lines.index("---- output of unit.wrong (exit code 1):") + 1
@@ -84,12 +84,12 @@ def judge_failures():
 def judge_others():
     code, lines = run({"static.passes": PASSES})
     expect("nothing failed", code == 0 and lines[-1] == "1 passed, 0 failed, 0 skipped")
-    expect("and nothing is said of it", not any("MOODY" in line or line.startswith(("failed", "----")) for line in lines))
+    expect("and nothing is said of it", not any("FLAKY" in line or line.startswith(("failed", "----")) for line in lines))
     code, lines = run({"vm.matrix": AGAIN})
     expect("what was tried again within a test", code == 0 and
            lines[-2] == "tried again within vm.matrix: 5.10 load: the emulator died")
-    code, lines = run({"kernel.moody": MOODY}, ["kernel.moody"])
-    expect("a test that was named has one try", code == 1 and lines[-2] == "failed: kernel.moody")
+    code, lines = run({"kernel.flaky": FLAKY}, ["kernel.flaky"])
+    expect("a test that was named has one try", code == 1 and lines[-2] == "failed: kernel.flaky")
 
 
 def judge_what_runs_aside():

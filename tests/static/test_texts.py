@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does the project mention only itself, and do the links between its pages work?
+"""Does the project mention only itself, do the links between its pages work, and does each header begin with what it has?
 
 No file names a path of one machine or the host of a package registry; each relative link of a Markdown file leads to a file;
-the README is short enough to be read.
+the README is short enough to be read; a header's first sentence says what its type is, which no question does.
 """
+import itertools
 import re
 import subprocess
 import sys
@@ -31,6 +32,15 @@ def flaws_of_pages(files):
         yield f"README.md: {lines} lines, more than {README_LINES}"
 
 
+def flaws_of_headers(files):
+    for file in files:
+        if re.match(r"(daemon|exporters|bpf)/.*\.h$", file):
+            comment = Path(file).read_text("utf-8").partition("\n")[2].partition("#pragma once")[0]
+            first = re.match(r"\W*\w[^.?:]*(?:[.:]\w[^.?:]*)*[.?:]", comment)
+            if not first or first[0].endswith("?"):
+                yield f"{file}: begins with a question, or with nothing, instead of what the type is"
+
+
 def main():
     files = subprocess.run(["tests/lib/sources.sh"], check=True, capture_output=True, text=True).stdout.split("\n")
     found = 0
@@ -43,11 +53,12 @@ def main():
                     if re.search(pattern, line) and not ALLOWED.match(line):
                         print(f"{file}:{number}: {what}: {line.strip()[:100]}")
                         found += 1
-    for flaw in flaws_of_pages(filter(None, files)):
+    files = [file for file in files if file]
+    for flaw in itertools.chain(flaws_of_pages(files), flaws_of_headers(files)):
         print(flaw)
         found += 1
     if found:
-        sys.exit("FAIL: forbidden texts, dead links or a long README")
+        sys.exit("FAIL: forbidden texts, dead links, headers that begin with a question, or a long README")
 
 
 main()

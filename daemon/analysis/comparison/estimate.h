@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is a figure's value in one window, and how far off can it be by chance? Pure; same seed, same answer.
+// estimate(): the value of a figure in one window, and how far off it can be by chance. Pure; same seed, same answer.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,9 @@ namespace ssdpulse::analysis::comparison {
 struct Figure {
   using Sums = std::span<const double>;
 
-  std::function<std::optional<double>(Sums)> log_value;
-  /// The part of one minute that decides it, given its value: the samples beyond a quantile, the numerator of a ratio.
+  std::function<std::optional<double>(Sums)> log_value;  // natural logarithm; absent: there is no such figure
+  /// The part of one minute that decides it, given its log_value: the samples beyond a quantile, the numerator of a
+  /// ratio.
   std::function<double(Sums, double)> mass;
   /// The figure itself if it has no logarithm: 0, or absent if it is not known.
   std::function<std::optional<double>(Sums)> value_of_none = [](Sums) { return std::nullopt; };
@@ -28,8 +29,8 @@ struct Estimate {
   double variance = 0;  // of log_value
   double degrees = 0;   // of freedom of the variance
   std::size_t block_minutes = 0;
-  double blocks = 0;  // how many carry the figure: fewer than there are if a few minutes decide it
-  double longer = 1;  // how many times as long a window must be to have enough blocks; 1: this one has
+  double blocks = 0;  // that carry the figure: fewer than there are if a few minutes decide it
+  double longer = 1;  // the factor by which a window must be longer to have enough blocks; 1: this one has
 };
 
 struct EstimateSettings {
@@ -37,7 +38,7 @@ struct EstimateSettings {
   std::uint64_t seed = 1;
 };
 
-/// Absent if there is no such figure.
+/// Absent if the figure has no log_value in the whole window.
 std::optional<Estimate> estimate(const MinuteSums& sums, const Figure& figure, const EstimateSettings& settings);
 
 }  // namespace ssdpulse::analysis::comparison

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Was the load the same? Minutes are sorted into classes by how much was read and written in them. Pure.
+// match_load(): weights that make the loads of two windows comparable. Minutes are sorted into classes by how much was
+// read and written in them. Pure.
 #pragma once
 
 #include <array>
@@ -13,11 +14,11 @@ using Rates = std::array<double, 2>;
 
 struct LoadMatch {
   double common = 0;           // share of minutes in classes that both windows have; the smaller of the two shares
-  std::vector<double> before;  // weights of the minutes, 0 outside the common classes
+  std::vector<double> before;  // weights of the minutes, 0 outside the common classes, else 1
   std::vector<double> after;   // they give each class the share that it has before
 };
 
-/// Below this, a latency of one window says nothing about the other.
+/// Of LoadMatch::common. Below this, a latency of one window says nothing about the other.
 inline constexpr double kLeastCommon = 0.5;
 
 /// Up to five classes each for reads and writes, equally wide in logarithms over all minutes of both windows. Each

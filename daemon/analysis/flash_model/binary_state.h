@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How does a model of several megabytes keep its state across a restart of the daemon?
-// As numbers of fixed width, least significant byte first, and arrays of them. The bytes that are read are not trusted:
-// anything that does not fit fails the whole read.
+// BinaryWriter, BinaryReader: the state of a model, several megabytes, as bytes that are kept across a restart of the
+// daemon: numbers of fixed width, least significant byte first, and arrays of them. The bytes that are read are not
+// trusted: anything that does not fit fails the whole read.
 #pragma once
 
 #include <algorithm>
@@ -55,6 +55,7 @@ class BinaryWriter {
   std::string bytes_;
 };
 
+/// Does not copy the bytes. After an error, nothing more is read.
 class BinaryReader {
  public:
   explicit BinaryReader(std::string_view bytes) : rest_(bytes) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What share of the events of the last drive write was lost?
-// The trace of a lost event, a page that wrongly seems to hold data or none, is written over within about that time.
+// EventLosses: the share of the events of the last drive write that was lost.
+// The trace of a lost event, a page that wrongly seems to hold data or none, is overwritten within about that time.
 #pragma once
 
 #include <array>
@@ -17,15 +17,17 @@ class EventLosses {
 
   explicit EventLosses(std::uint64_t drive_pages) : part_pages_(drive_pages / kParts + 1) {}
 
+  /// Events. Those that were lost are not in `writes` and `discards`.
   struct Seen {
     std::uint64_t writes = 0;
     std::uint64_t lost_writes = 0;
     std::uint64_t discards = 0;
     std::uint64_t lost_discards = 0;
   };
-  /// Adds what came while the host wrote `drive_pages`.
+  /// Adds what came while the host wrote that many pages of the drive, followed or not.
   void add(const Seen& seen, std::uint64_t drive_pages);
 
+  /// Shares, 0 to 1.
   struct Rates {
     double writes;
     double discards;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a miniature drive learn about the host's I/O?
+// FlashTick: what a miniature drive learns about the host's I/O on one drive between two ticks.
 // The kernel side samples (PageSample) and sends one event for each completed write, discard or write of zeroes that
 // contains a followed page; the indexes of those pages are consecutive. It also counts every page that was written, by
 // hint, because the log moves with all of them. Completions may come in a different order than the I/Os were issued.
@@ -18,7 +18,7 @@ using model::FlashEvent;
 using model::FlashEventKind;
 using model::PagesByHint;
 
-/// What happened to one drive between two ticks. Events are in the order in which they came.
+/// Events are in the order in which they came. Does not own them.
 struct FlashTick {
   std::chrono::nanoseconds at{0};  // monotonic
   std::span<const FlashEvent> events;

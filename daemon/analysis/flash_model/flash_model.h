@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does one drive relocate, given what the host writes? The model of one drive, fed with live events.
+// FlashModel: a model of what one drive relocates, given what the host writes. Fed with live events.
 //
 // How it is used: one thread of the daemon owns all models. Sources put events into a bounded queue, which that thread
 // empties once a tick, with exact counts of pages that were read after the events; events that do not fit are counted
@@ -39,12 +39,13 @@ class FlashModel {
  public:
   static constexpr std::uint64_t kLeastFollowed = 24576;      // pages; with fewer, the halves' blocks are too small
   static constexpr std::uint64_t kLeastSampledWrites = 1024;  // in a window: 1 % of noise
-  static constexpr double kWidestBounds = 0.25;
-  static constexpr double kMuchUnknown = 0.1;
-  static constexpr double kLongGap = 0.02;  // drive writes that were not observed
+  static constexpr double kWidestBounds = 0.25;               // from lower to upper, as a share of the ratio
+  static constexpr double kMuchUnknown = 0.1;                 // share of the followed pages
+  static constexpr double kLongGap = 0.02;                    // drive writes that were not observed
 
-  /// A drive of at least kLeastFollowed followed pages.
+  /// Only for possible() settings.
   explicit FlashModel(const FlashModelSettings& settings);
+  /// A what-if, at least kLeastFollowed followed pages, and at most MiniatureDrive::kMostPages.
   [[nodiscard]] static bool possible(const FlashModelSettings& settings);
   [[nodiscard]] static std::size_t memory_bytes(const FlashModelSettings& settings);
 
@@ -55,9 +56,11 @@ class FlashModel {
   void start_empty();
   /// Memory is short: drops the what-ifs beyond the first `most`.
   void keep_what_ifs(std::size_t most);
-  /// The host wrote this much unobserved.
+  /// The host wrote this much unobserved. If it is more than kLongGap, nothing is reported until a quarter of a drive
+  /// write has been observed.
   void mark_gap(std::uint64_t bytes);
 
+  /// Looks at every followed page: takes milliseconds.
   [[nodiscard]] model::FlashReport report() const;
   [[nodiscard]] const FlashModelSettings& settings() const { return settings_; }
   [[nodiscard]] const PageSample& sample() const { return sample_; }

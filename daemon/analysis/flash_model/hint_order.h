@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does data that was declared to have the shorter life live longer?
+// hint_order_violations(): pairs of write hints in the wrong order: data declared to live shorter lives longer.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ inline constexpr std::uint64_t kLeastDistinctPages = 100;  // of a hint: resolut
 inline constexpr std::uint64_t kLeastDeaths = 100;
 inline constexpr double kLeastObserved = 0.25;  // drive writes
 
-/// Lifetimes are in bytes that the host writes to a drive of `drive_bytes`.
+/// Medians are in bytes that the host writes to the drive, which has `drive_bytes`. Looks at every followed page.
 std::vector<model::HintOrderViolation> hint_order_violations(const Lifetimes& lifetimes, double drive_bytes);
 
 }  // namespace ssdpulse::analysis

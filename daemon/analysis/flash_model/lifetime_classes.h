@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which data would a drive keep apart that goes by how long the previous version lived?
+// LifetimeClasses: the data that a drive keeps apart if it goes by how long the previous version lived.
 // Four classes of equal volume; their limits follow recent lifetimes.
 #pragma once
 
@@ -15,7 +15,8 @@ class LifetimeClasses {
  public:
   static constexpr std::uint32_t kClasses = 4;
 
-  /// For a page whose previous version lived this long, in units of Lifetimes; absent: unknown, so taken as long.
+  /// The class, 0 for the shortest lives, of a page whose previous version lived this long, in units of Lifetimes;
+  /// absent: unknown, so taken as long.
   std::uint32_t next(std::optional<std::uint32_t> lifetime);
 
   void save(BinaryWriter& out) const;

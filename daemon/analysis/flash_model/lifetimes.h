@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long does written data live, by the hint it was written with?
+// Lifetimes: how long written data lives on one drive, by the hint it was written with.
 // The clock is the volume that the host writes to the whole drive, in units of 1/65536 of it, so that lifetimes can be
 // compared with over-provisioning. A lifetime ends with the next write or discard of the page. Versions that still live
 // count too, with their age (Kaplan and Meier), or the longest lifetimes would be missing. Versions from before the
@@ -19,7 +19,7 @@
 
 namespace ssdpulse::analysis {
 
-/// Counts of lifetimes, 16 buckets per octave.
+/// Counts of lifetimes, in units of the clock; 16 buckets per octave.
 class LifetimeHistogram {
  public:
   static constexpr std::size_t kBuckets = 16 * 29;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What would a drive relocate if it held only these pages?
-// A page-mapped flash translation layer: pages are appended to open blocks, the frontiers; when erased blocks run out,
-// a block is collected: its valid pages are appended elsewhere, and it is erased. Write amplification is what was
-// programmed divided by what the host wrote.
+// MiniatureDrive: a page-mapped flash translation layer, which shows what a drive relocates if it holds only these
+// pages. Pages are appended to open blocks, the frontiers; when erased blocks run out, a block is collected: its valid
+// pages are appended elsewhere, and it is erased. Write amplification is what was programmed divided by what the host
+// wrote.
 //
 // It is a scale model: it has one followed page for every `scale` pages of the drive, in blocks that are smaller by the
 // same factor, so that the number of blocks is the drive's. The log of a drive moves with everything that is written,
@@ -70,7 +70,8 @@ class MiniatureDrive {
 
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
-  static constexpr std::uint64_t kLeastSlack = 8;  // pages by which the log may differ from the true volume; or b/8
+  /// Pages by which the log may differ from the true volume; for large blocks, an eighth of a block.
+  static constexpr std::uint64_t kLeastSlack = 8;
 
   enum class BlockState : std::uint8_t { erased, open, closed };
   struct Block {

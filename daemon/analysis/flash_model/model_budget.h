@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much may be modelled for each drive when all models share one memory budget?
+// ModelBudget: how much is modelled for each drive when all models share one memory budget.
 // All drives get the same. If it does not suffice for all, fewer what-ifs are run, then fewer pages are followed, and
 // finally the drives that come last get no model. A running model may lose what-ifs to new ones, but never pages: with
 // fewer pages it would restart.
@@ -31,15 +31,17 @@ struct ModelPlan {
 
 class ModelBudget {
  public:
+  /// Bytes of all models.
   static constexpr std::uint64_t kDefault = std::uint64_t{128} << 20;
+  /// Bytes of one drive's model; the base may need more.
   static constexpr std::uint64_t kMostOfADrive = std::uint64_t{16} << 20;
 
   /// `rate_bits`: for all samples, whatever the size of their drive.
   explicit ModelBudget(std::uint64_t bytes = kDefault, std::optional<unsigned> rate_bits = std::nullopt)
       : bytes_(bytes), rate_bits_(rate_bits) {}
 
-  /// What the models of new drives get, next to the running ones. Settings of new ones are complete except for the rate
-  /// and the number of what-ifs, which the plan decides; those of running ones, for the latter alone.
+  /// What the models of new drives get while others are running. The plan decides the rate and the number of what-ifs
+  /// of new ones, but only the number of what-ifs of running ones; all other settings are complete.
   [[nodiscard]] ModelPlan plan(std::span<const FlashModelSettings> coming,
                                std::span<const FlashModelSettings> running = {}) const;
 

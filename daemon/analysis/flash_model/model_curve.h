@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a report say about a drive with another over-provisioning, or about one whose policy is unknown?
+// Functions that read from a report the write amplification of a drive with another over-provisioning, or of one whose
+// policy is unknown.
 #pragma once
 
 #include <optional>

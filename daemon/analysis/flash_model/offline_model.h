@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What would a drive relocate under a recorded load? Runs the model on a log instead of live events.
+// OfflineModel: what a drive relocates under a recorded load. Runs the model on a log instead of live events.
 // Memory depends on the sample and the number of what-ifs, not on the length of the log.
 #pragma once
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which over-provisioning explains what a drive measured about itself?
+// Functions that find the over-provisioning that explains what a drive measured about itself.
 // The same load runs through miniature drives with several over-provisionings; what the drive measured lies between two
 // of them. A wrong policy explains a uniform load as well as the right one does, but a skewed one only with an
-// over-provisioning that is off by a factor of 0.1 to 2.8. So a fit answers what-ifs about the load it was made from;
-// it must not be asked about another load.
+// over-provisioning that is off by a factor of 0.1 to 2.8. So a fit is valid only for the load it was made from.
 #pragma once
 
 #include <optional>
@@ -14,7 +13,7 @@
 
 namespace ssdpulse::analysis {
 
-/// What is interpolated is in doubt by this share of the write amplification.
+/// Doubt about an interpolated value, as a share of the write amplification.
 inline constexpr double kInterpolationDoubt = 0.02;
 
 /// One run; curves are in the order of over-provisioning.

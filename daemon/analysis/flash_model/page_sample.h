@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pages of a drive does the model follow?
+// PageSample: the pages of a drive that the model follows.
 // One in `rate` pages: of every aligned group of `rate` pages, the one that a keyed hash picks, with the same
 // arithmetic as on the kernel side (bpf/abi/page_sampling.h). So what is written over and over within one group is
 // followed only by luck; the volume lock of MiniatureDrive makes up for that. Compared with a threshold on a hash of

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which policy, with how much over-provisioning, explains everything that a drive counted?
+// PolicyFit: the collection policies, each with its over-provisioning, that explain everything that a drive counted.
 // Under one load, every policy explains the counter with some over-provisioning. Under another load, the right policy
 // needs the same over-provisioning again, and a wrong one a different one: by a factor of 0.1 to 2.8 between a uniform
 // and a skewed load. So for each policy, the range that explains every day so far is kept; a policy whose days
@@ -33,7 +33,7 @@ class PolicyFit {
 
   /// Two ranges that miss each other by less count as touching: a real drive follows its policy to a few percent.
   static constexpr double kSlack = 0.05;
-  /// How much each bound widens for each day that is added: drives lose spare flash as they wear.
+  /// The share by which each bound widens for each day that is added: drives lose spare flash as they wear.
   static constexpr double kForgotten = 0.002;
   /// What is exported if nothing bounds it: no drive has as much spare flash as the host sees.
   static constexpr double kMost = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far can the write amplification of a miniature drive be trusted?
+// ReplicatedDrive: a miniature drive with copies that show how far its write amplification can be trusted.
 // Small blocks amplify less than large ones, by about a constant divided by their size, whatever the policy. So the
 // sample is also split into halves, each a miniature drive with blocks half as large and the same number of them: the
 // halves fall short of the whole by as much as the whole falls short of the drive (a jackknife). Quarters of the sample
@@ -55,8 +55,8 @@ class ReplicatedDrive {
   std::vector<MiniatureDrive> copies_;
 };
 
-/// Between two moments. `scatter`: the relative standard error, if it is known from another run of the same sample.
-/// Absent if the host wrote nothing.
+/// Write amplification between two moments. `scatter`: the relative standard error, if it is known from another run of
+/// the same sample. Absent if the host wrote nothing.
 std::optional<Estimate> estimate(const ReplicatedDrive::Counts& from, const ReplicatedDrive::Counts& to,
                                  ReplicatedDrive::Replicates replicates, double scatter = 0);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For which drives does the flash model report nothing at all, and how is that explained to people?
+// silence_of(), in_words(): why the flash model reports nothing at all for a drive, also in words for people.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,7 @@ struct FlashDriveFacts {
 /// Passthrough and other hosts may write this share before the model is off by as much.
 inline constexpr double kMostWrittenElsewhere = 0.02;
 
+/// Absent: nothing that is known about the drive prevents a report.
 std::optional<FlashSilence> silence_of(const FlashDriveFacts& facts);
 
 /// As in "modelled write amplification: none, because ...".

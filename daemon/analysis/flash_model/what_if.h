@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which hypothetical drives are modelled?
+// The hypothetical drives that are modelled, and what is assumed about a drive of a given size.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,9 @@ using model::WhatIf;
 /// memory is short, the last ones are left out.
 std::vector<WhatIf> default_what_ifs(double overprovisioning);
 
-/// Published or usual over-provisioning by the nominal size: 960 GB and its multiples keep 10 to 20 %, 800 GB and its
-/// multiples are the same flash with 30 to 45 %, all others, most likely client drives, have 7 to 10 %.
+/// Published or usual over-provisioning by the nominal size: 960 GB times a power of two (from 240 GB) keeps
+/// 10 to 20 %, 800 GB times a power of two (from 200 GB) is the same flash with 30 to 45 %, all others, most likely
+/// client drives, have 7 to 10 %.
 struct UsualOverprovisioning {
   double likely;
   double lower;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where did the runs of a model stand a day, a week, a drive write ago?
-// Keeps almost two hundred moments, closer together the newer they are: a window is off by a few percent.
+// WindowMarks: where the runs of a model stood a day, a week or a drive write ago.
+// Keeps up to kMost moments, closer together the newer they are: a window is off by a few percent.
 #pragma once
 
 #include <chrono>
@@ -12,9 +12,9 @@
 namespace ssdpulse::analysis {
 
 struct WindowMark {
-  std::chrono::nanoseconds at{0};
-  std::uint64_t written_pages = 0;
-  std::uint64_t sampled_writes = 0;
+  std::chrono::nanoseconds at{0};               // monotonic
+  std::uint64_t written_pages = 0;              // of the drive; cumulative, like the next
+  std::uint64_t sampled_writes = 0;             // of followed pages
   std::vector<ReplicatedDrive::Counts> counts;  // by run
 };
 
@@ -24,6 +24,7 @@ class WindowMarks {
 
   explicit WindowMarks(std::uint64_t drive_pages) : step_pages_(drive_pages / 64 + 1) {}
 
+  /// Ten minutes, or 1/64 of a drive write, after the newest mark.
   [[nodiscard]] bool due(std::chrono::nanoseconds at, std::uint64_t written_pages) const;
   /// Marks come in the order of time and volume.
   void add(WindowMark mark);
@@ -32,7 +33,7 @@ class WindowMarks {
   /// Keeps only the counts of the first runs in each mark.
   void keep_runs(std::size_t most);
 
-  /// The oldest mark of the window; null: none yet.
+  /// The oldest mark of the window; null: none yet. Valid until the marks change.
   [[nodiscard]] const WindowMark* since(std::chrono::nanoseconds at) const;
   [[nodiscard]] const WindowMark* since_volume(std::uint64_t written_pages) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tenants did most in a spike, and which were slowed by it?
+// SpikeTenants: the tenants that did most in a spike, and those that it slowed.
 //
 // Heaviest: the tenants with the most bytes of reads and writes, or of discards if discards are the cause. Slowed:
 // those whose reads (writes, for a spike of anything other than reads) took the most device time in total beyond the
@@ -29,7 +29,7 @@ class UsualTenants {
   static constexpr double kSeconds = 120;  // time constant
   static constexpr std::size_t kMost = 2048;
 
-  /// Learns from a window outside spikes of this operation.
+  /// Learns from a window outside spikes of this operation. `seconds`: its length.
   void learn(const TenantWork& work, model::AttributedOperation operation, double seconds);
 
   /// Seconds per I/O; absent until one has been seen.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tenant does a cgroup belong to? Determined from its path alone, so that no runtime has to be asked, and a
-// cgroup that is gone can still be named.
+// tenant_of_cgroup(): the tenant that a cgroup belongs to. Determined from its path alone, so that no runtime has to be
+// asked, and a cgroup that is gone can still be named.
 //
 // Everything below a tenant belongs to it: a container that runs systemd is one tenant, not thirty. Names of different
 // kinds cannot be the same: units end in .service, .scope and so on, paths begin with a slash, and all others with

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How does systemd encode other names in unit names?
+// Functions that extract other names from systemd's unit names. Pure.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the history know about the disks that are judged?
+// read_pasts(): reads what the history knows about the disks that are judged.
 #pragma once
 
 #include <map>
@@ -15,8 +15,9 @@ namespace ssdpulse::gathering {
 /// How far back evidence goes: far enough to include what happens once a week.
 inline constexpr std::chrono::hours kReach{7 * 24};
 
-/// By the disk's name. Disks that the history does not know, or whose name was another disk's, are left out. Takes
-/// about a tenth of a second for a busy disk; an error is that of the first question that got no answer.
+/// By the disk's name: the past, up to kReach, of the device that had this name last. Names that the history does not
+/// know are left out. Waits for the answers, about a tenth of a second for a busy disk. Error: of the first query that
+/// failed. `time_scale`: see PastSums.
 util::Result<std::map<std::string, audit::DevicePast>> read_pasts(history::Reader& history,
                                                                   const std::vector<std::string>& disks,
                                                                   model::WallTime now, double time_scale = 1);

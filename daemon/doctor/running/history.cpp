@@ -10,7 +10,7 @@ Findings history(const model::Snapshot& snapshot) {
   }
   auto one = finding(model::Verdict::info, "", "nothing older than the last 15 minutes is kept",
                      "history.directory is empty", "name a directory in history.directory and restart the daemon");
-  one.risk = "about 1 KB a minute for each drive";
+  one.risk = "about 1.6 kB a minute for each busy drive, at most history.size";
   return {one};
 }
 

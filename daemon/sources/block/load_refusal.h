@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why does the kernel refuse to load our BPF programs, and what can be done about it? Pure.
+// LoadRefusal: why the kernel refuses to load our BPF programs; explain() also says what can be done about it. Pure.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has been read about a device so far, and from which places in the kernel's tables?
+// MeasuredDevice: what has been read about a device so far, and its places in the kernel's tables.
 // A device as users know it has one place, or one for each path of a multipath head; what they count is added up.
 #pragma once
 
@@ -28,6 +28,7 @@ namespace ssdpulse::block {
 using model::OperationEvents;
 
 /// A disk's part of the kernel's tables, and what was read there. What the tables hold at construction is the baseline.
+/// Its readers point into the tables, which must outlive it.
 struct Place {
   Place(const Tables& tables, const MemoryPlan& plan, const model::Path& path, const Allocation& given);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which part of the kernel's tables does a disk get, and when may another one have it?
-// PlaceAllocator hands out a device index and a region of slots; no two live allocations share either. Retirement
-// decides when the allocation of a disk that is gone or excluded is free again. Not thread-safe.
+// PlaceAllocator: hands out the parts of the kernel's tables to disks: a device index and a region of slots each. No
+// two live allocations share either. Retirement: decides when the allocation of a disk that is gone or excluded is free
+// again. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -23,10 +23,10 @@ struct Allocation {
 class PlaceAllocator {
  public:
   PlaceAllocator() = default;
-  /// All of it is free.
+  /// All device indexes and slots are free.
   PlaceAllocator(std::uint32_t devices, std::uint32_t slots);
 
-  /// Best fit, or else a smaller region, whose slots requests then share. Nothing when either has run out.
+  /// Best fit, or else a smaller region, whose slots requests then share. Nothing when indexes or slots have run out.
   std::optional<Allocation> allocate(const SlotDemand& demand);
 
   /// Neighbouring free regions are merged again. The allocation must be live.

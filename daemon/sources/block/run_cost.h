@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a run of the block programs cost on this host? Needs the privileges to load programs; takes about 20 ms.
+// measure_run_cost(): what a run of the block programs costs on this host. Needs the privileges to load programs; takes
+// about 20 ms.
 #pragma once
 
 #include "daemon/model/own_cost.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which hierarchy of cgroups does the kernel charge I/O to, and where is it mounted? v1's blkio hierarchy if that is
-// mounted, else v2's.
+// Hierarchy: the cgroup hierarchy that the kernel charges I/O to: v1's blkio hierarchy if that is mounted, else v2's.
 #pragma once
 
 #include <optional>
@@ -19,7 +18,8 @@ struct Hierarchy {
 /// Nothing if there is none, or mounts cannot be read. `proc`: usually /proc.
 std::optional<Hierarchy> find_hierarchy(const std::string& proc);
 
-/// v2: whether the root enables the io controller for its children; v1: whether there is any cgroup at all.
+/// v2: whether the root enables the io controller for its children; v1: whether there is any cgroup below the root.
+/// `unknown` if the hierarchy is not whole or cannot be read.
 model::IoAccounting accounting_of(const Hierarchy& hierarchy);
 
 }  // namespace ssdpulse::cgroups

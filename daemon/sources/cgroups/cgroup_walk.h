@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which cgroups are there? One walk down a hierarchy, in slices. The inode of a directory is its cgroup's identity.
+// CgroupWalk: finds the cgroups of a hierarchy in one walk, in slices. A directory's inode is its cgroup's identity.
 #pragma once
 
 #include <dirent.h>
@@ -23,7 +23,7 @@ struct Directory {
 
 struct Walk {
   std::unordered_map<model::CgroupId, Directory> directories;
-  bool complete = false;  // false: something could not be read, or there were more than kMostDirectories
+  bool complete = false;  // false: something could not be read, or exceeded kMostDirectories or kDeepest
 };
 
 inline constexpr std::size_t kMostDirectories = 65'536;  // about 10 MiB
@@ -38,6 +38,7 @@ class CgroupWalk {
 
   /// Continues for this long, or for one entry of a directory if that takes longer. Returns whether it has ended.
   bool advance(std::chrono::nanoseconds most);
+  /// What was found. Only once, after the walk has ended.
   [[nodiscard]] Walk take() { return std::move(walk_); }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which settings does the history keep, and under which names? Those that somebody sets: what changes by itself, such
-// as a link's speed or the check of an array, is not one. Pure.
+// recorded(): the settings that the history keeps, under their names there. Only what somebody sets, not what changes
+// by itself, such as a link's speed or the check of an array. Pure.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace ssdpulse::settings {
 
-/// Those of a disk, its partitions, and `volumes` above it, which are arrays and dm devices.
+/// Settings of a disk, its partitions, and `volumes` above it, which are arrays and dm devices.
 model::RecordedSettings recorded(const model::DiskSettings& disk, const std::vector<model::DiskSettings>& volumes = {});
 
-/// Those of the host; `files`: as in HostSettings::files.
+/// Settings of the host; `files`: as in HostSettings::files.
 model::RecordedSettings recorded(const model::Attributes& files);
 
 /// A timer of the host, by its name; no values where it cannot be seen.

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <array>
+#include <map>
 #include <sstream>
 
 #include "daemon/sources/sysfs.h"
@@ -17,7 +18,8 @@ namespace {
 
 constexpr std::size_t kMaxUnitBytes = 1U << 16U;
 // In the order in which one hides the next (systemd.unit(5)).
-constexpr std::array<const char*, 4> kPlaces{"/etc/systemd/system/", "/run/systemd/system/", "/usr/lib/systemd/system/",
+constexpr std::array<const char*, 5> kPlaces{"/etc/systemd/system/", "/run/systemd/system/",
+                                             "/usr/local/lib/systemd/system/", "/usr/lib/systemd/system/",
                                              "/lib/systemd/system/"};
 
 /// An empty OnCalendar= cancels earlier ones.
@@ -63,11 +65,15 @@ model::TimerSettings read_timer(const std::string& root, const std::string& name
       break;
     }
   }
-  for (auto place = kPlaces.rbegin(); place != kPlaces.rend(); ++place) {
-    const std::string drop_ins = root + *place + name + ".d";
-    for (const std::string& file : sysfs::list_directory(drop_ins).value_or(std::vector<std::string>{})) {
-      take_lines(util::read_file(drop_ins + "/" + file, kMaxUnitBytes).value_or(""), timer);
+  std::map<std::string, std::string> drop_ins;  // by file name, the order in which they apply, wherever they are
+  for (const char* place : kPlaces) {
+    const std::string directory = root + place + name + ".d";
+    for (const std::string& file : sysfs::list_directory(directory).value_or(std::vector<std::string>{})) {
+      drop_ins.try_emplace(file, directory + "/" + file);
     }
+  }
+  for (const auto& [file, path] : drop_ins) {
+    take_lines(util::read_file(path, kMaxUnitBytes).value_or(""), timer);
   }
   return timer;
 }

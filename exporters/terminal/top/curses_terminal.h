@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How does a grid get onto a terminal, and keys from it? ncurses: resizes, stops and colours are its business.
+// CursesTerminal: shows a grid on a terminal and reads keys, with ncurses, which handles resizes and colours.
 #pragma once
 
 #include <chrono>
@@ -10,8 +10,9 @@
 
 namespace ssdpulse::top {
 
-/// The terminal of this process, of which there is one. It is restored when this object ends, also on SIGINT, SIGTERM
-/// and SIGHUP (interrupted() is true then), and while the process is stopped.
+/// The terminal of this process, of which there is one. The destructor restores it: on SIGINT, SIGTERM and SIGHUP,
+/// interrupted() becomes true, and the owner should destroy it. It is also restored while the process is stopped
+/// (SIGTSTP).
 class CursesTerminal {
  public:
   explicit CursesTerminal(bool colours);
@@ -23,7 +24,7 @@ class CursesTerminal {
   [[nodiscard]] std::size_t height() const;
   void show(const Grid& grid);
 
-  /// Nothing if no key came in time, or if the size has changed.
+  /// Waits for a key. Nothing if none came in time, or if the size has changed.
   std::optional<Press> key(std::chrono::milliseconds patience);
 
   [[nodiscard]] static bool interrupted();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is on the screen, before there is a terminal? Rows of cells, each a character one place wide and a style.
+// Grid: the screen's content, before there is a terminal: rows of cells, each one character one place wide and a style.
 #pragma once
 
 #include <cstddef>
@@ -26,10 +26,10 @@ class Grid {
   [[nodiscard]] std::size_t height() const { return height_; }
   [[nodiscard]] const Cell& at(std::size_t x, std::size_t y) const { return cells_.at(y * width_ + x); }
 
-  /// Writes from there to the right; what lies outside is left out. Characters that are not one place wide (controls,
-  /// combining marks, wide ones) become '?', and so do bytes that are not UTF-8. Returns where it ended.
+  /// Writes from (x, y) to the right; what does not fit is left out. Characters that are not one place wide (controls,
+  /// combining marks, wide ones) become '?', and so do bytes that are not UTF-8. Returns the column after the last.
   std::size_t put(std::size_t x, std::size_t y, std::string_view text, Style style = Style::plain);
-  /// Ends at `end`, exclusive; what does not fit is cut at its beginning.
+  /// Writes text that ends at column `end`, exclusive; what does not fit is cut at its beginning.
   void put_right(std::size_t end, std::size_t y, std::string_view text, Style style = Style::plain);
   void fill(std::size_t y, Style style);  // the style of a whole row
 

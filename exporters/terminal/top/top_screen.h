@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is on the screen? A pure function of the daemon's answers, what the person wants, and how much room there is.
+// draw(): the screen, as a pure function of the daemon's answers, what the person wants, and how much room there is.
 #pragma once
 
 #include <optional>
@@ -20,6 +20,7 @@ struct State {
   std::string trouble;  // why there is no answer now; empty: there is one
 };
 
+/// `utf8`: whether the terminal shows it; otherwise ASCII is drawn.
 Grid draw(const State& state, const View& view, std::size_t width, std::size_t height, bool utf8);
 
 // Parts of it, from the row `top` up to `bottom`, exclusive.

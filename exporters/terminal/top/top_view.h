@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the person at the terminal want to see? All that keys change, and nothing that the daemon reports.
+// View: what the person at the terminal wants to see. All that keys change, and nothing that the daemon reports.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace ssdpulse::top {
 
 enum class Screen : std::uint8_t { overview, device, help };
-enum class Order : std::uint8_t { need, name, read, write, ios, bytes };
+enum class Order : std::uint8_t { need, name, read, write, ios, bytes };  // need: as the daemon sorts; read, write: p99
 enum class Heat : std::uint8_t { read, write, flush, discard, commit };
 
 enum class Key : std::uint8_t { character, enter, escape, backspace, up, down, left, right };
@@ -32,7 +32,7 @@ struct View {
   bool over = false;         // the person wants to quit
 };
 
-/// The drives that the filter leaves, in the wanted order.
+/// The drives that the filter leaves, in the wanted order. They point into `overview`.
 std::vector<const Drive*> shown(const Overview& overview, const View& view);
 
 /// The one that is selected; null if there is none to select.

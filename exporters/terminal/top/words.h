@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How are numbers written in a column of a few characters? "-": there is none, "?": not known.
+// latency_text() and others: numbers as text for a column of a few characters. "-": there is none, "?": not known.
 #pragma once
 
 #include <optional>

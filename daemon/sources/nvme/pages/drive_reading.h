@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What did one poll of a drive return? Only values: the poller fills them in, the choice of counters reads them.
+// DriveReading: the values that one poll of a drive returned. The poller sets them, the choice of counters reads them.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@
 
 namespace ssdpulse::nvme {
 
-inline constexpr std::uint8_t kSmartLid = 0x02;
+inline constexpr std::uint8_t kSmartLid = 0x02;  // SMART / Health Information (NVMe Base Specification)
 
 struct PageReading {
   const LogPage* page = nullptr;
@@ -29,18 +29,19 @@ struct PageReading {
 struct DriveReading {
   std::shared_ptr<const model::NvmeIdentity> identity;    // null if the drive has not identified itself
   std::vector<PageReading> pages;                         // those that were read and understood
-  std::optional<PageReading> smart_again;                 // after the pages that count media writes
+  std::optional<PageReading> smart_again;                 // SMART, read again after the pages that count media writes
   std::map<const LogPage*, std::size_t> asked;            // for how many endurance groups; 1 for the controller's pages
-  std::chrono::nanoseconds spent{};                       // by the drive on all commands
+  std::chrono::nanoseconds spent{};                       // time that the drive took for all commands
   std::map<std::string, unsigned> failures;               // by kind: refused, garbage, short, error, not_live, gone,
                                                           // timeout, reader, io
   std::map<std::string_view, std::string> refused_pages;  // not asked for (again): why, in words
-  std::map<const LogPage*, std::string> not_understood;   // what was read instead of a page, in words
+  std::map<const LogPage*, std::string> not_understood;   // what came instead of the page, in words
   bool media_asked = false;                               // also for the pages that count media writes
   std::string reason;                                     // why the poll failed, in words; empty where SMART was read
 
   [[nodiscard]] const PageReading* smart() const;
-  /// Data units (512000 bytes) that were written according to SMART; nothing where it does not report them.
+  /// Data units (512000 bytes) that the host has written according to SMART, read before and after the media counters;
+  /// nothing where SMART does not report them.
   [[nodiscard]] std::optional<model::ByteCounter> host_before_media() const;
   [[nodiscard]] std::optional<model::ByteCounter> host_after_media() const;
 };
