@@ -2,9 +2,9 @@
 /*
  * The pages of a drive that a range touches or covers, and those of them that the flash model follows.
  *
- * In every aligned group of 2^rate_bits pages, the model follows the one page that a keyed hash picks. So the followed pages
- * of a range have consecutive indexes (their groups), and finding them costs two hashes, however long the range is.
- * Both sides include this header, so that the kernel side and the model sample the same pages.
+ * In every aligned group of 2^rate_bits pages, the model follows the one page that a keyed hash picks. So the followed
+ * pages of a range have consecutive indexes (their groups), and finding them costs two hashes, however long the range
+ * is. Both sides include this header, so that the kernel side and the model sample the same pages.
  */
 #pragma once
 

@@ -15,24 +15,24 @@ constexpr auto kCalm = 24h;
 
 /// A drive whose reads and writes take this much longer near log reads is polled less often.
 constexpr double kBearableEffect = 2.0;
-constexpr unsigned kMostPatience = 8;
+constexpr unsigned kMostIntervals = 8;
 
 }  // namespace
 
-unsigned Patience::of(const std::string& model) const {
+unsigned PollBackoff::intervals(const std::string& model) const {
   const auto entry = by_model_.find(model);
   return entry == by_model_.end() ? 1 : entry->second.intervals;
 }
 
-bool Patience::grow(const std::string& model, SteadyTime now) {
+bool PollBackoff::increase(const std::string& model, SteadyTime now) {
   Entry& entry = by_model_[model];
   entry.since = now;
-  const bool grows = entry.intervals < kMostPatience;
-  entry.intervals = std::min(entry.intervals * 2, kMostPatience);
+  const bool grows = entry.intervals < kMostIntervals;
+  entry.intervals = std::min(entry.intervals * 2, kMostIntervals);
   return grows;
 }
 
-bool Patience::rest(const std::string& model, SteadyTime now) {
+bool PollBackoff::decrease(const std::string& model, SteadyTime now) {
   const auto entry = by_model_.find(model);
   if (entry == by_model_.end() || now - entry->second.since < kCalm) {
     return false;
@@ -51,9 +51,9 @@ void LogReadWatch::measure(const model::LatencyWords& words, const std::string& 
   near_until_.reset();
   const auto begin_anew = [&] {
     effect_ = {};
-    measured_at_ = patience_.of(model);
+    measured_at_ = backoff_.intervals(model);
   };
-  if (measured_at_ != patience_.of(model)) {
+  if (measured_at_ != backoff_.intervals(model)) {
     begin_anew();  // a drive of the same model has changed the pace
   }
   if (const auto near = model::added(words_before_, words); near && !for_a_spike_) {
@@ -65,17 +65,17 @@ void LogReadWatch::measure(const model::LatencyWords& words, const std::string& 
   words_counted_ = words;
   ratio_ = effect_.ratio();
   if (ratio_ && *ratio_ > kBearableEffect) {
-    if (patience_.grow(model, now)) {
+    if (backoff_.increase(model, now)) {
       begin_anew();
       log::warning(
           "model=\"{}\" reads and writes take {:.1f} times as long near log reads: polling its drives {} times less "
           "often than configured",
-          model, *ratio_, patience_.of(model));
+          model, *ratio_, backoff_.intervals(model));
     }
-  } else if (patience_.rest(model, now)) {
+  } else if (backoff_.decrease(model, now)) {
     begin_anew();
     log::info("model=\"{}\" was calm for a day: polling its drives {} times less often than configured", model,
-              patience_.of(model));
+              backoff_.intervals(model));
   }
 }
 

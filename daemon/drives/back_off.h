@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Polls drives less often if reading their log pages slows down I/O. One LogReadWatch per drive measures; its result
-// applies to the whole model. After a calm day, a model is polled more often again.
+// PollBackoff and LogReadWatch: poll drives less often if reading their log pages slows down I/O. One LogReadWatch per
+// drive measures; its result applies to all drives of the model, which share a PollBackoff. After a day without such an
+// effect, the model is polled more often again. Owned by the thread that polls.
 #pragma once
 
 #include <chrono>
@@ -16,14 +17,14 @@ namespace ssdpulse::drives {
 
 using model::SteadyTime;
 
-class Patience {
+class PollBackoff {
  public:
   /// The number of intervals between two polls of a drive of this model.
-  [[nodiscard]] unsigned of(const std::string& model) const;
+  [[nodiscard]] unsigned intervals(const std::string& model) const;
   /// Log reads slowed down I/O; false if the intervals cannot grow any more.
-  bool grow(const std::string& model, SteadyTime now);
+  bool increase(const std::string& model, SteadyTime now);
   /// They did not; true if they have not for a day, and the drives are polled more often from now on.
-  bool rest(const std::string& model, SteadyTime now);
+  bool decrease(const std::string& model, SteadyTime now);
 
  private:
   struct Entry {
@@ -35,7 +36,8 @@ class Patience {
 
 class LogReadWatch {
  public:
-  explicit LogReadWatch(Patience& patience) : patience_(patience) {}
+  /// Keeps a reference to `backoff`.
+  explicit LogReadWatch(PollBackoff& backoff) : backoff_(backoff) {}
 
   /// `words`: latencies of the drive's reads and writes so far. If a spike is the reason for the poll, the I/Os near it
   /// count neither as near ones nor as others: they were slow before.
@@ -52,9 +54,9 @@ class LogReadWatch {
   [[nodiscard]] std::optional<double> ratio() const { return ratio_; }
 
  private:
-  Patience& patience_;
+  PollBackoff& backoff_;
   analysis::LogReadEffect effect_;
-  unsigned measured_at_ = 1;          // the patience while effect_ was measured
+  unsigned measured_at_ = 1;          // backoff_.intervals() while effect_ was measured
   model::LatencyWords words_before_;  // when the poll began
   bool for_a_spike_ = false;
   model::LatencyWords words_counted_;  // already in the effect's total, or to be left out of it

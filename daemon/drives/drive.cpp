@@ -33,7 +33,7 @@ PolledDrive::PolledDrive(nvme::NvmeSubsystem subsystem, DriveLessons& lessons, S
       poller_(subsystem_, lessons.refused),
       due_(first_poll),
       stagger_(stagger),
-      watch_(lessons.patience) {
+      watch_(lessons.backoff) {
   polling_.reason = "not read yet";
 }
 
@@ -45,7 +45,7 @@ void PolledDrive::update(nvme::NvmeSubsystem subsystem) {
 }
 
 /// The time from one poll to the next.
-std::chrono::nanoseconds PolledDrive::pace() const { return interval_ * lessons_.patience.of(subsystem_.model); }
+std::chrono::nanoseconds PolledDrive::pace() const { return interval_ * lessons_.backoff.intervals(subsystem_.model); }
 
 void PolledDrive::cannot_be_read(const char* kind, const std::string& reason) {
   polling_.up = false;
@@ -102,7 +102,7 @@ void PolledDrive::advance(SteadyTime now, std::chrono::nanoseconds interval, Blo
     polling_.read_effect_ratio = watch_.ratio();
   }
   notice_silence(now);
-  const auto shortest = kShortestInterval * lessons_.patience.of(subsystem_.model);
+  const auto shortest = kShortestInterval * lessons_.backoff.intervals(subsystem_.model);
   const bool early = soon_ && now < due_ && now - polled_at_ >= shortest;
   if ((now < due_ && !early) || poller_.busy() || watch_.near_until()) {
     return;

@@ -26,7 +26,7 @@ namespace ssdpulse::drives {
 /// What the drives of a host learn from each other.
 struct DriveLessons {
   nvme::RefusedPages refused;
-  Patience patience;
+  PollBackoff backoff;
   std::string sys_root = "/sys";
   log::Limiter limiter{std::chrono::minutes(10)};  // for lines that one drive could cause all the time
 };

@@ -312,7 +312,7 @@ TEST(Drive, IsAskedSoonUnderAShorterInterval) {
 TEST(Drive, IsKnownUnderAShorterIntervalUntilItWasAsked) {
   Rig rig;
   for (int times = 0; times < 3; ++times) {
-    rig.lessons.patience.grow(rig.fake.model, rig.now);
+    rig.lessons.backoff.increase(rig.fake.model, rig.now);
   }
   rig.interval = 1h;
   rig.poll(0s);
@@ -343,21 +343,21 @@ TEST(Drive, KeepsWhatItSaidOfANamespaceWhenAnotherComes) {
 
 TEST(BackOff, IsTheModelsAndEnds) {
   const SteadyTime begin = std::chrono::steady_clock::now();
-  Patience patience;
-  EXPECT_EQ(patience.of("A"), 1U);
+  PollBackoff backoff;
+  EXPECT_EQ(backoff.intervals("A"), 1U);
   for (const unsigned intervals : {2U, 4U, 8U}) {
-    EXPECT_TRUE(patience.grow("A", begin));
-    EXPECT_EQ(patience.of("A"), intervals);
+    EXPECT_TRUE(backoff.increase("A", begin));
+    EXPECT_EQ(backoff.intervals("A"), intervals);
   }
-  EXPECT_FALSE(patience.grow("A", begin)) << "no further";
-  EXPECT_EQ(patience.of("A"), 8U);
-  EXPECT_EQ(patience.of("B"), 1U);
-  EXPECT_FALSE(patience.rest("A", begin + 23h));
+  EXPECT_FALSE(backoff.increase("A", begin)) << "no further";
+  EXPECT_EQ(backoff.intervals("A"), 8U);
+  EXPECT_EQ(backoff.intervals("B"), 1U);
+  EXPECT_FALSE(backoff.decrease("A", begin + 23h));
   for (const unsigned intervals : {4U, 2U, 1U}) {
-    EXPECT_TRUE(patience.rest("A", begin + 24h * (8 / intervals)));
-    EXPECT_EQ(patience.of("A"), intervals);
+    EXPECT_TRUE(backoff.decrease("A", begin + 24h * (8 / intervals)));
+    EXPECT_EQ(backoff.intervals("A"), intervals);
   }
-  EXPECT_FALSE(patience.rest("A", begin + 9999h));
+  EXPECT_FALSE(backoff.decrease("A", begin + 9999h));
 }
 
 TEST(BackOff, OneDrivesPainIsTheOthersLesson) {
