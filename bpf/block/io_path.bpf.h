@@ -2,9 +2,9 @@
 /*
  * Determines the path by which a bio entered the kernel.
  *
- * It is known from the function that ends the bio and, for direct I/O, from the kiocb that waits for it: each identifies
- * what made it. Since Linux 6.2 these can be followed by plain loads (bpf_rdonly_cast); before, each step would be a
- * helper call, so direct I/O has no known engine there. What is not recognised is PATH_OTHER, never a guess.
+ * It is known from the function that ends the bio and, for direct I/O, from the kiocb that waits for it: each
+ * identifies what made it. Since Linux 6.2 these can be followed by plain loads (bpf_rdonly_cast); before, each step
+ * would be a helper call, so direct I/O has no known engine there. What is not recognised is PATH_OTHER, never a guess.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CostLimit: how much may the programs in the kernel do without taking more than their share of CPU time?
+// CostLimit: decides how much the programs in the kernel may do without taking more than their share of CPU time.
 //
 // If the mean over `after` is above the limit, effort goes down one step. If the next higher effort would have stayed
 // well below the limit at every look for five times as long, it goes up one step. `nothing` is final. Pure: no clock.

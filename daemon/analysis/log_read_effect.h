@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LogReadEffect: do the drive's reads and writes suffer while its log pages are read? Compares the 99th percentile of
-// the I/Os that ended near such a read with that of all others. Pure: the caller says which I/Os were near.
+// LogReadEffect: whether the drive's reads and writes suffer while its log pages are read. Compares the 99th percentile
+// of the I/Os that ended near such a read with that of all others. Pure: the caller says which I/Os were near.
 #pragma once
 
 #include <cstdint>

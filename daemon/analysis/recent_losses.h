@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RecentLosses: how much of a device's I/O was not measured recently? The counters only show the total since the start.
+// RecentLosses: how much of a device's I/O was not measured recently. The counters only show the total since the start.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// nearest(): the word to suggest for one of the command line that does not exist, as in "Did you mean ...?".
+// nearest(): the word to suggest for a mistyped word of the command line, as in "Did you mean ...?".
 #pragma once
 
 #include <optional>

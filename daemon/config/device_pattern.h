@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a shell glob: can it match the name of a block device?
+// Checks whether a shell glob can match the name of a block device.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks the bcrypt hash of a password: is it well formed, and can it be verified within a request's time?
+// Checks whether the bcrypt hash of a password is well formed, and can be verified within a request's time.
 #pragma once
 
 #include <optional>

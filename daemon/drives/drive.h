@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PolledDrive: one drive from its first poll to its removal: when is it asked for what, and what is known about it?
-// Keeps the drive's schedule and passes its answers to the code that interprets them: values, back-off, readings for
-// the stages. Holds no descriptor and sends nothing itself: the monitor carries requests and answers. Used by one
-// thread.
+// PolledDrive: one drive from its first poll to its removal, with what is known about it. Keeps the drive's schedule
+// and passes its answers to the code that interprets them: values, back-off, readings for the stages. Holds no
+// descriptor and sends nothing itself: the monitor carries requests and answers. Used by one thread.
 #pragma once
 
 #include <chrono>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DriveMonitor: which NVMe drives does the host have, and when is each polled?
-// Keeps one PolledDrive per subsystem, carries its requests to the reader process and the answers back, and never waits
-// for any of it. Owned by the daemon's one thread.
+// DriveMonitor: the NVMe drives of the host, each polled in its turn. Keeps one PolledDrive per subsystem, carries its
+// requests to the reader process and the answers back, and never waits for any of it. Owned by the daemon's one thread.
 #pragma once
 
 #include <chrono>

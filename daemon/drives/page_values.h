@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PageValues: what did a drive's pages contain when each was last read? Values of a page that is no longer read expire
+// PageValues: what a drive's pages contained when each was last read. Values of a page that is no longer read expire
 // after a while, and at once with new firmware.
 #pragma once
 

@@ -24,7 +24,8 @@ struct SpikeSeconds {
   std::string bytes;
 };
 
-/// Decodes SpikeSeconds::bytes up to the first invalid second: what a file has after that is not trusted.
+/// Decodes SpikeSeconds::bytes, which come from a file. A second with an invalid column counts as not measured; where a
+/// length is invalid, decoding ends.
 std::vector<Second> seconds_in(std::string_view bytes);
 
 class SpikeContext {

@@ -26,7 +26,7 @@ inline constexpr std::array<std::string_view, kTenantKinds> kTenantKindNames{
 struct Tenant {
   std::string name;  // printable ASCII without blanks, quotes and commas, bounded; a hash where names are hidden
   TenantKind kind = TenantKind::cgroup;
-  std::string cgroup;  // path of the directory that stands for it; empty: a pattern names it, or names are hidden
+  std::string cgroup;  // path of the directory that stands for it; empty: none, or a pattern or a hash names it
   bool operator==(const Tenant&) const = default;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events: what woke the daemon? A second's tick, a signal, a change of disks or mounts, an answer, a deadline. One
+// Events: what woke the daemon. A second's tick, a signal, a change of disks or mounts, an answer, a deadline. One
 // thread waits for all of them in one place; nothing else in the daemon sleeps.
 #pragma once
 

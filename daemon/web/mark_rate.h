@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MarkRate: may another mark be kept now? A script that loops must not push out the marks of people.
+// MarkRate: limits how often a mark may be added. A script that loops must not push out the marks of people.
 #pragma once
 
 #include <chrono>

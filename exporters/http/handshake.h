@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handshake: how far did the TLS handshake of one connection get? Written only by the server's thread, during the
+// Handshake: how far the TLS handshake of one connection got. Written only by the server's thread, during the
 // handshake; lives as long as the connection.
 #pragma once
 

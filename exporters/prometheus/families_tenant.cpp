@@ -126,7 +126,8 @@ constexpr LabelDescription kInfoLabels[] = {
     kTenant,
     {"kind", "what it is", model::kTenantKindNames},
     {"cgroup",
-     "path of its directory, of one of them if it has several; absent if a pattern names it, or if names are hashed"},
+     "path of its directory, of one of them if it has several; absent if it has none, if a pattern names it, or if "
+     "names are hashed"},
 };
 
 constexpr std::string_view kOff = "attribution.enabled is false, attribution.names is off, or nothing was counted";

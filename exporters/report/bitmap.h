@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small picture for a page: 256 colours, as a data: URI. Only for the files of this room.
+// A small picture for a page: 256 colours, as a data: URI. Only for the files of this folder.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A window as a picture: latency over time, the colour shows I/Os per minute. Only for the files of this room.
+// A window as a picture: latency over time, the colour shows I/Os per minute. Only for the files of this folder.
 //
 // Three states that never look alike: none (background), a time that was not measured (hatched), out of range (rows of
 // their own at the top and the bottom).

@@ -36,7 +36,7 @@ def flaws_of_headers(files):
     for file in files:
         if re.match(r"(daemon|exporters|bpf)/.*\.h$", file):
             comment = Path(file).read_text("utf-8").partition("\n")[2].partition("#pragma once")[0]
-            first = re.match(r"\W*\w[^.?:]*(?:[.:]\w[^.?:]*)*[.?:]", comment)
+            first = re.match(r"[^.?]*(?:[.?](?!\s)[^.?]*)*[.?:]", comment)
             if not first or first[0].endswith("?"):
                 yield f"{file}: begins with a question, or with nothing, instead of what the type is"
 

@@ -43,6 +43,7 @@ TEST(settings, of_a_host) {
     usr/lib/systemd/system/fstrim.timer.d/a.conf = RandomizedDelaySec=1h
     usr/local/lib/systemd/system/fstrim.timer.d/b.conf = OnCalendar=Sun 04:00
     etc/systemd/system/fstrim.timer.d/a.conf = OnCalendar=Mon 05:00
+    etc/systemd/system/fstrim.timer.d/c.conf.dpkg-old = OnCalendar=Tue 06:00
     etc/systemd/system/timers.target.wants/fstrim.timer = x)");
   host.tree().file("proc/swaps", "Filename Type\n/dev/nvme0n1p1 partition 1 0 -2\n");
   const auto all = read({host.tree().path()}, tests::look(host));
@@ -68,7 +69,7 @@ TEST(settings, of_a_host) {
   EXPECT_EQ(all.swap_volumes, std::vector<std::string>{"nvme0n1p1"});
   EXPECT_EQ(all.cgroup_limits.size(), 1U);
   EXPECT_EQ(all.fstrim.enabled, true);
-  EXPECT_EQ(all.fstrim.calendar, "Sun 04:00") << "of the last file by name, wherever it is";
+  EXPECT_EQ(all.fstrim.calendar, "Sun 04:00") << "of the last .conf by name, wherever it is";
   EXPECT_EQ(all.fstrim.delay, "") << "a file hides those of its name";
   host.tree().link("etc/systemd/system/fstrim.timer", "/dev/null");
   EXPECT_EQ(read({host.tree().path()}, tests::look(host)).fstrim.enabled, false) << "masked";

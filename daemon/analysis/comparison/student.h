@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Student's distribution: how far off is a mean of few values? Pure.
+// Student's distribution: how far off a mean of few values can be. Pure.
 #pragma once
 
 namespace ssdpulse::analysis::comparison {

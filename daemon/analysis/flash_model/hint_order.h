@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hint_order_violations(): pairs of write hints in the wrong order: data declared to live shorter lives longer.
+// hint_order_violations(): pairs of write hints in the wrong order, whose shorter-lived data outlives the other's.
 #pragma once
 
 #include <vector>

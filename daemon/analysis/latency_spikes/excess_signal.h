@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ExcessSignal: was more time spent waiting than usual?
+// ExcessSignal: whether more time was spent waiting than usual.
 //
 // Either long I/Os account for most of a second's waiting, as after a freeze: there are many of them, or the work of
 // that time is missing. Or all I/Os are somewhat slower for a while: median and mean are both kTimesUsual times their

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OutlierSignal: do a few I/Os, too few for the 99th percentile, account for much of the waiting time? Looks at the
-// last minute: single slow I/Os are normal, and on a healthy drive account for a few hundredths of it.
+// OutlierSignal: whether a few I/Os, too few for the 99th percentile, account for much of the waiting time. Looks at
+// the last minute: single slow I/Os are normal, and on a healthy drive account for a few hundredths of it.
 #pragma once
 
 #include <cstdint>

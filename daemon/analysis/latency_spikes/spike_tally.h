@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SpikeTally: where did the time of a spike's slow I/Os go? All that the host itself knows about the cause, summed over
+// SpikeTally: where the time of a spike's slow I/Os went. All that the host itself knows about the cause, summed over
 // the spike's windows. Queue or device time counts as slow beyond half the limit: two halves may make an I/O slow.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// StallSignal: is something in flight all through a window in which nothing completes?
+// StallSignal: whether something is in flight all through a window in which nothing completes.
 //
 // In our count, a missed completion leaves its I/O in flight forever, so that every pause in the load would look like a
 // stall. So the kernel's own count is read: a stall is believed while the kernel has I/Os in flight, and I/Os that are

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TailSignal: is the 99th percentile of total latency beyond its limit? The limit is kTimesBaseline times the baseline,
-// and never below the floor.
+// TailSignal: whether the 99th percentile of total latency is beyond its limit. The limit is kTimesBaseline times the
+// baseline, and never below the floor.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// UsualWait: how long do I/Os of one operation usually wait?
+// UsualWait: how long I/Os of one operation usually wait.
 //
 // Usual is the mean total latency of the I/Os within the spike limit, over about the last two minutes of windows
 // outside spikes. In a spike, every I/O's wait beyond that counts, and a shorter wait counts against it. Outside

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TenantNamer: which tenant does each cgroup belong to, and under which name may it be shown?
-// Patterns from the configuration come first, then the path itself. If names are hashed, they are hidden here, before
-// anything else sees them: metrics, lines and the history cannot differ or leak them. Not thread-safe.
+// TenantNamer: the tenant that each cgroup belongs to, and the name under which it may be shown. Patterns from the
+// configuration come first, then the path itself. If names are hashed, they are hidden here, before anything else sees
+// them: metrics, lines and the history cannot differ or leak them. Not thread-safe.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TenantSteps: what did each tenant do on one device between two readings?
+// TenantSteps: what each tenant did on one device between two readings.
 //
 // The kernel side counts by cgroup, and cgroups appear and disappear: each step is the difference from the previous
 // reading, and what a cgroup did before it disappeared is in no later step. The steps add up to all that was ever

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostDrift: does the drive's host counter grow by what the block layer wrote?
+// HostDrift: how far the growth of the drive's host counter is from what the block layer wrote.
 // Every drive counts writes. No standard says whether it counts the other commands that change data, write zeroes and
 // discards: an FDP drive may count write zeroes that its health page leaves out. Until that is known, the bounds of the
 // drift allow for either. It is learned per command, from how much the counter grew beyond the writes:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WearRate: how long until the drive's rated endurance is used up, judging by the percentage that it reports? Remembers
+// WearRate: how long until the drive's rated endurance is used up, judging by the percentage that it reports. Remembers
 // when each of the last few percentages was first seen; a rate needs a rise of 2 points among them. A percent that
 // lasts longer than the average of those before it shows by itself that wear has slowed down.
 #pragma once

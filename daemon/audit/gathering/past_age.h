@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PastAge: is the part of the history that was read still all there is to judge by? Not once another spike has ended:
-// its waiting would be neither in that part nor in the metric of ongoing spikes. Pure.
+// PastAge: whether the part of the history that was read is still all there is to judge by. It is not once another
+// spike has ended: its waiting would be neither in that part nor in the metric of ongoing spikes. Pure.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CgroupPaths: where are the cgroups that have sent I/O, and which of them are gone?
+// CgroupPaths: where the cgroups are that have sent I/O, and which of them are gone.
 //
 // The hierarchy is walked at the start, and again only when neither a cgroup nor its parent is known, at most once per
 // kBetweenWalks and for a two-hundredth of the time, and in slices, because the tick waits: hosts have thousands of

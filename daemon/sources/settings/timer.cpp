@@ -69,7 +69,9 @@ model::TimerSettings read_timer(const std::string& root, const std::string& name
   for (const char* place : kPlaces) {
     const std::string directory = root + place + name + ".d";
     for (const std::string& file : sysfs::list_directory(directory).value_or(std::vector<std::string>{})) {
-      drop_ins.try_emplace(file, directory + "/" + file);
+      if (file.ends_with(".conf")) {
+        drop_ins.try_emplace(file, directory + "/" + file);
+      }
     }
   }
   for (const auto& [file, path] : drop_ins) {
