@@ -285,7 +285,7 @@ def one_cause(check, subject, rng):
 def completion_only(check, state):
     """Without issues, nothing is known to be in flight; bursts end at ticks. A hook on every bio is not worth it."""
     with rig.ram_disks(state, size="64M", filled=False) as [disk], rig.tracer(state, [disk]) as tracer, \
-            rig.daemon(state, [disk], "completion-only", include=[disk.name]) as daemon:
+            rig.daemon(state, [disk], "completion-only") as daemon:
         tracer.begin()
         subject = Subject(daemon, tracer, disk)
         rig.run("blkdiscard", "--force", "--step", MIB, disk.path)
@@ -301,7 +301,7 @@ def completion_only(check, state):
 
 def full(check, state, rng):
     with rig.ram_disks(state, count=5, size="512M", filled=False) as disks, rig.tracer(state, disks) as tracer, \
-            rig.daemon(state, disks, include=[disk.name for disk in disks]) as daemon:
+            rig.daemon(state, disks) as daemon:
         tracer.begin()
         [decision] = [dict(labels)["decision"] for labels in daemon.scrape().series(
             "ssdpulse_kernel_feature_info", feature="discard_submitters")]

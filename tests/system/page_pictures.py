@@ -131,7 +131,7 @@ def take(state, before):
     with controlled_disk(state, HEALTHY, 1 << 30, "keep=1") as (slow, _), file_system(slow) as table, \
             rig.ram_disks(state, 2, "64M") as (busy, idle), \
             cgroups.named("system.slice/database.service", "system.slice/fstrim.service") as (database, trimmer), \
-            rig.daemon(state, [slow, busy, idle], include=[slow.name, busy.name, idle.name]) as daemon, \
+            rig.daemon(state, [slow, busy, idle]) as daemon, \
             loads(database.command(fio(table, "60,20", "--fsync=10")), fio(busy.path, "120,40")), \
             browser(WIDTHS["overview"], HEIGHT) as chrome:
         chrome.driver.get(f"http://127.0.0.1:{daemon.port}/")

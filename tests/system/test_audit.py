@@ -313,7 +313,7 @@ def waiting(check, state):
         trimmed.set_queue("discard_max_bytes", 1 << 31)
         file = state / "files/read"
         rig.run("dd", "if=/dev/zero", f"of={file}", "bs=1M", "count=32", "conv=fsync")
-        with rig.daemon(state, [trimmed, flushed], include=[trimmed.name, flushed.name]) as daemon:
+        with rig.daemon(state, [trimmed, flushed]) as daemon:
             # Without the history, which has each minute only once it is over.
             (state / "asked/config.yaml").write_text(f"web: {{ listen_address: '127.0.0.1:{daemon.port}' }}\n"
                                                      f"devices: {{ include: [{trimmed.name}, {flushed.name}], exclude: [] }}\n"

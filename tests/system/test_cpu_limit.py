@@ -135,7 +135,7 @@ def close(check, state, disk, daemon, watch, seed):
 def test(check, state):
     seed = rig.fresh_seed()
     with (rig.ram_disks(state, size="128M") as [disk],
-          rig.daemon(state, [disk], settings="\nlimits: {cpu: 0%}\n", include=[disk.name]) as daemon):
+          rig.daemon(state, [disk], settings="\nlimits: {cpu: 0%}\n") as daemon):
         first = daemon.at_rest()
         watch = Watch(daemon)
         written = steps(check, state, disk, daemon, watch, seed)

@@ -173,7 +173,7 @@ def test(check, state):
         files = [memory / f"churned{number}" for number in range(BATCH)]
         for file in files:
             rig.run("fallocate", "-l", "4M", file)
-        with rig.daemon(state, [steady]) as daemon:
+        with rig.daemon(state, [steady], include=("loop*",)) as daemon:
             before, stat = daemon.at_rest(1.2), steady.stat()
             with steady_load(steady, seed) as load:
                 memory_before, fds_before = churn(check, daemon, files)

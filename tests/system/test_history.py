@@ -86,13 +86,13 @@ def test(check, state):
     settings = "  size: 64MiB\n"
     with rig.ram_disks(state, 1, "64M") as (disk,):
         read_ahead = disk.queue("read_ahead_kb")
-        with rig.daemon(state, [disk], settings=settings, include=[disk.name]) as daemon:
+        with rig.daemon(state, [disk], settings=settings) as daemon:
             load(disk, 1)
             before = counted(daemon.at_rest(), disk)
             check.equal(command(state, "mark", "deployed 4.2").returncode, 0, "ssdpulse mark")
             marks(check, daemon.port)
         disk.set_queue("read_ahead_kb", 516)
-        with rig.daemon(state, [disk], settings=settings, include=[disk.name]) as daemon:
+        with rig.daemon(state, [disk], settings=settings) as daemon:
             load(disk, 2)
             after = counted(daemon.at_rest(), disk)
             answers(check, daemon.port, disk)

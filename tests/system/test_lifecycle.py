@@ -144,7 +144,7 @@ def reloads(check, state, disks, seed):
 def command_line_wins(check, state, disks):
     """It also wins after a reload of a file that differs."""
     chosen, too, other = (disk.name for disk in disks)
-    with rig.daemon(state, disks[:2], options=[f"--devices.include={name}" for name in (chosen, too)]) as daemon:
+    with rig.daemon(state, disks[:2], include=("loop*",), options=[f"--devices.include={name}" for name in (chosen, too)]) as daemon:
         log = reload(daemon, "configuration reloaded")
         check.that("devices_measured=2" in log and devices_of(daemon.at_rest(1.2), chosen, too, other) == {chosen, too},
                    "each --devices.include counts, and they win over the file after a reload")

@@ -114,7 +114,7 @@ def test(check, state):
     most = allowed()
     with rig.ram_disks(state, DRIVES, SIZE, filled=False) as disks:
         names = {disk.name for disk in disks}
-        with rig.daemon(state, disks, include=sorted(names), settings=SETTINGS) as daemon:
+        with rig.daemon(state, disks, settings=SETTINGS) as daemon:
             readers = Readers(daemon)
             try:
                 load(disks)

@@ -46,7 +46,7 @@ def test(check, state):
     quiet, noisy = f"/quiet-{os.getpid()}", f"/noisy-{os.getpid()}"
     filters = (["delay", "rate"], f"rdelay={READ}", f"rate={BITS_PER_SECOND}")
     with rig.fuse_disk(state, "128M", *filters) as disk, cgroups.named(quiet, noisy) as [one, other], \
-            rig.daemon(state, [disk], include=(disk.name,), settings=f"spikes: {{floor: {FLOOR}}}\n") as daemon:
+            rig.daemon(state, [disk], settings=f"spikes: {{floor: {FLOOR}}}\n") as daemon:
         reported = []
         with reading(one, disk):
             time.sleep(LEARN_SECONDS)

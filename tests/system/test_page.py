@@ -352,7 +352,7 @@ def only_known_hosts_are_answered(check, port):
 def test(check, state):
     with controlled_disk(state, FAST) as (slow, tell), rig.ram_disks(state, 1, "128M") as (busy,), \
             rig.ram_disks(state, 1, "16M") as (odd,), mounted(state, odd), cgroups.named(f"/batch.slice/{TENANT}") as (cgroup,), \
-            rig.daemon(state, [slow, busy, odd], include=[slow.name, busy.name, odd.name]) as daemon, browser() as chrome:
+            rig.daemon(state, [slow, busy, odd]) as daemon, browser() as chrome:
         loads = [rig.Load(rig.fio_command(slow, 1, [{}], rw="randread", bs="4k", ioengine="psync", runtime=150 + WATCHED,
                                           time_based=None, rate_iops=12), may_fail=True),
                  rig.Load(cgroup.command(rig.fio_command(busy, 2, [{}], rw="randrw", bs="4k", ioengine="psync",

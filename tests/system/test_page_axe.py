@@ -85,7 +85,7 @@ def test(check, state):
         print("axe-core is on npm alone, and no registry can be reached")
         sys.exit(SKIPPED)
     with rig.ram_disks(state, 2, "16M") as (busy, idle), \
-            rig.daemon(state, [busy, idle], include=[busy.name, idle.name]) as daemon, browser() as chrome:
+            rig.daemon(state, [busy, idle]) as daemon, browser() as chrome:
         load = rig.Load(rig.fio_command(busy, 1, [{}], rw="randrw", bs="4k", ioengine="psync", runtime=100,
                                         time_based=None, rate_iops="100,50"), may_fail=True)
         try:

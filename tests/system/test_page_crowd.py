@@ -47,12 +47,12 @@ def test(check, state):
     resource.setrlimit(resource.RLIMIT_NOFILE, (8192, 8192))
     with rig.ram_disks(state, 4, "16M") as disks:
         names = [disk.name for disk in disks]
-        with rig.daemon(state, disks, include=names) as daemon:
+        with rig.daemon(state, disks) as daemon:
             for disk in disks:
                 rig.fio(disk, 1, rw="randread", bs="4k", size="1M", number_ios=10)
             daemon.after_ticks(2)
         ninety_days(state, disks)
-        with rig.daemon(state, disks, include=names) as daemon:
+        with rig.daemon(state, disks) as daemon:
             fios = [rig.Load(rig.fio_command(disk, 1, [{}], rw="randrw", bs="4k", ioengine="psync", size="16M", time_based=None,
                                              runtime=4 * SECONDS, rate_iops="200,100"), may_fail=True) for disk in disks]
             try:

@@ -328,11 +328,11 @@ def fits_320_pixels(check, chrome):
 def test(check, state):
     times = Times()
     with rig.ram_disks(state, 1, "16M") as (disk,):
-        with rig.daemon(state, [disk], include=[disk.name]) as daemon:
+        with rig.daemon(state, [disk]) as daemon:
             rig.fio(disk, 1, rw="randread", bs="4k", size="1M", number_ios=10)
             daemon.after_ticks(2)
         write_past(state, disk, times)
-        with rig.daemon(state, [disk], include=[disk.name]) as daemon, browser() as chrome:
+        with rig.daemon(state, [disk]) as daemon, browser() as chrome:
             base = f"http://127.0.0.1:{daemon.port}/"
             commands_speak_of_one_moment(check, f"127.0.0.1:{daemon.port}", disk, times)
             answers_fit_the_schema(check, base, disk, times)

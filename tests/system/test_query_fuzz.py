@@ -90,7 +90,7 @@ def ask_for_ever(port, disk, seed, questions, statuses, trouble):
 
 def test(check, state):
     seed = rig.fresh_seed()
-    with rig.ram_disks(state, 1, "16M") as (disk,), rig.daemon(state, [disk], include=[disk.name]) as daemon:
+    with rig.ram_disks(state, 1, "16M") as (disk,), rig.daemon(state, [disk]) as daemon:
         rig.fio(disk, 1, rw="randread", bs="4k", size="1M", number_ios=100)
         daemon.after_ticks(2)
         statuses, trouble, before = Counter(), [], None

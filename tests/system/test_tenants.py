@@ -88,7 +88,7 @@ def named(check, state, disk):
     expected = {os.path.basename(service): ("unit", service), f"docker/{CONTAINER[:12]}": ("container", f"/docker/{CONTAINER}"),
                 f"{unique('b')}.service": ("unit", os.path.dirname(worker))}
     with cgroups.named(service, f"/docker/{CONTAINER}", worker) as [one, container, below], \
-            rig.daemon(state, [disk], include=(disk.name,)) as daemon:
+            rig.daemon(state, [disk]) as daemon:
         before = daemon.scrape()
         scrapes = Scrapes(daemon, disk)
         seed = rig.fresh_seed()
@@ -129,7 +129,7 @@ def hidden(check, state, disk):
     hashes = []
     for start in ("first", "second"):
         with cgroups.named(f"/system.slice/{secret}") as [one], \
-                rig.daemon(state, [disk], include=(disk.name,), settings="attribution: {names: hashed}\n") as daemon:
+                rig.daemon(state, [disk], settings="attribution: {names: hashed}\n") as daemon:
             load(one, disk, rig.fresh_seed(), rw="randwrite", number_ios=500).jobs()
             scrape = daemon.at_rest()
             page = str(sorted(scrape.values, key=str)) + daemon.log.read_text()
@@ -145,7 +145,7 @@ def hidden(check, state, disk):
 
 def switched_off(check, state, disk):
     for settings, paths in (("names: off", True), ("enabled: false", False)):
-        with rig.daemon(state, [disk], include=(disk.name,), settings=f"attribution: {{{settings}}}\n") as daemon:
+        with rig.daemon(state, [disk], settings=f"attribution: {{{settings}}}\n") as daemon:
             rig.fio(disk, rig.fresh_seed(), rw="randread", number_ios=100, **SMALL)
             scrape = daemon.at_rest()
         check.equal(({name for name, _ in scrape.values if name.startswith("ssdpulse_tenant")},
@@ -156,7 +156,7 @@ def departing(check, state, disk):
     """Two slots besides the root's: a newcomer gets that of one that has gone, whose I/O is in no rate."""
     paths = [f"/{unique(name)}" for name in "abcd"]
     with cgroups.named(*paths) as [a, b, c, d], \
-            rig.daemon(state, [disk], include=(disk.name,), settings="attribution: {tenants: 3}\n") as daemon:
+            rig.daemon(state, [disk], settings="attribution: {tenants: 3}\n") as daemon:
         scrapes = Scrapes(daemon, disk)
         rig.fio(disk, rig.fresh_seed(), rw="randwrite", number_ios=50, **SMALL)
         for one in (a, b, c):
@@ -184,7 +184,7 @@ def churn(check, state, disk):
     number, each = (2000, 3) if rig.LONG else (200, 3)
     staying = [f"/{unique(name)}" for name in ("stays-a", "stays-b", "stays-c")]
     # The runtime's own directory stays, as on a real host.
-    with cgroups.named(*staying, f"/docker/{unique('other')}") as [*stay, _], rig.daemon(state, [disk], include=(disk.name,)) as daemon:
+    with cgroups.named(*staying, f"/docker/{unique('other')}") as [*stay, _], rig.daemon(state, [disk]) as daemon:
         before = daemon.scrape()
         scrapes = Scrapes(daemon, disk)
         loads = [load(one, disk, rig.fresh_seed(), rw="randread", rate_iops=100, number_ios=number // 2) for one in stay]

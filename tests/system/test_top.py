@@ -285,7 +285,7 @@ def scripts_are_served(check, address, disk, other):
 
 
 def test(check, state):
-    with rig.ram_disks(state, 2, "64M") as disks, rig.daemon(state, disks, include=[disk.name for disk in disks]) as daemon:
+    with rig.ram_disks(state, 2, "64M") as disks, rig.daemon(state, disks) as daemon:
         rig.fio_jobs(disks[0], 1, [{"filename": disk.path} for disk in disks], rw="randrw", bs="4k", ioengine="psync", runtime=3,
                      time_based=None, rate_iops="200,100")
         address = f"127.0.0.1:{daemon.port}"

@@ -203,7 +203,7 @@ def test(check, state):
         check.that(elsewhere.returncode == 1 and "by itself" not in elsewhere.stderr, "nobody at an address that was named stays an error")
         past = run("--once", "--at", "-10m")
         check.that(past.returncode == 1 and "by itself" not in past.stderr, "who has only begun to measure has no past")
-        with rig.daemon(state, [disk], include=[disk.name]) as daemon:
+        with rig.daemon(state, [disk]) as daemon:
             asked = run("--once", config=state / "config.yaml")
             check.that(asked.returncode == 0 and f"127.0.0.1:{daemon.port}" in asked.stdout.splitlines()[0] and
                        "itself" not in asked.stdout + asked.stderr, "where a daemon answers, it is asked")

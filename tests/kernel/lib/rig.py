@@ -241,17 +241,19 @@ def _free_port():
 
 
 @contextmanager
-def daemon(state, disks, mode="full", options=(), settings="", include=("loop*",), binary=BINARY, web=""):
-    """`ssdpulse run` on loop devices, ready and aware of `disks`. `web`: lines for that block; `settings`: more blocks.
+def daemon(state, disks, mode="full", options=(), settings="", include=(), binary=BINARY, web=""):
+    """`ssdpulse run`, ready and aware of `disks`. `web`: lines for that block; `settings`: more blocks.
 
-    Its log is shown when the test fails.
+    It measures these disks alone, so that tests running at the same time do not cost it anything; `include`: other
+    patterns. Its log is shown when the test fails.
     """
     port = _free_port()
     # The tests' load is all that this host does: the daemon must not turn measurements off after a minute of it.
     unlimited = "" if "limits:" in settings or binary != BINARY else "\nlimits: {cpu: 0%}\n"
+    patterns = list(include) or [disk.name for disk in disks] or ["none"]
     config = state / "config.yaml"
     config.write_text(f"web:\n  listen_address: 127.0.0.1:{port}\n{web}"
-                      f"devices:\n  include: {json.dumps(list(include))}\n  exclude: []\n"
+                      f"devices:\n  include: {json.dumps(patterns)}\n  exclude: []\n"
                       f"latency:\n  mode: {mode}\n"
                       f"history:\n  directory: {state}/history\n{settings}{unlimited}")
     log = state / "daemon.log"

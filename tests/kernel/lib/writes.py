@@ -54,7 +54,7 @@ def file_system(state, device, fstype):
 @contextmanager
 def watched(state, disks):
     """A daemon, and a Watch on what it reports about each disk."""
-    with rig.tracer(state, disks) as tracer, rig.daemon(state, disks, include=[disk.name for disk in disks]) as daemon:
+    with rig.tracer(state, disks) as tracer, rig.daemon(state, disks) as daemon:
         tracer.begin()
         yield daemon, [Watch(tracer, daemon, disk) for disk in disks]
 
