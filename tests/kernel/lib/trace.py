@@ -49,6 +49,11 @@ class Issued:
     told: bool = False  # its size and queue time are counted: after its end, a partial end, or a second issue
     hidden: list = field(default_factory=list)  # earlier occupants of its place that have not been found missing yet
 
+    def tell(self, size):
+        """The size is what this event finds left to do: less than at the issue if nobody saw that a part ended."""
+        if not self.told:
+            self.told, self.size = True, size
+
 
 @dataclass(slots=True)
 class Io:
@@ -122,7 +127,7 @@ class Trace:
         # A request serves one I/O after another: the driver has not had a new one before.
         if had_before and _is_own(held, new):
             held.issue = new.issue
-            held.told = True
+            held.tell(new.size)
             self.requeues[new.operation] += 1
             return
         if held:
@@ -149,7 +154,7 @@ class Trace:
         if nr_bytes < io.size:
             self.partials[io.operation] += 1
             if own:
-                held.told = True
+                held.tell(io.size)
             return
         if small and not io.size and flags & HAS_BIO or not started and not flags & HAD_BEFORE:
             self.unissued[io.operation] += 1
@@ -158,7 +163,7 @@ class Trace:
             self._miss(held.hidden if own else [held, *held.hidden], io.complete)
             del places[place]
         if own:
-            held.told = True
+            held.tell(io.size)
             io.issued = held
             self.ios.append(io)
             self.swapped += held.start != io.start
