@@ -73,6 +73,8 @@ def requeues(check, state):
     check.equal([one.size for one in told.told("read")], [SIZE], "its size is that of the whole")
     told = Story().issue(1, 1, 10).issue(1, 1, 10, size=3072, stage=trace.HAD_BEFORE).told(state)
     check.equal([one.size for one in told.told("read")], [3072], "if its partial end was not seen, that of the rest")
+    told = Story().issue(1, 1, 10).end(1, 1, 10, size=3072).told(state)
+    check.equal([one.size for one in told.told("read")], [3072], "the same if the next issue was not seen, either")
     told = Story().issue(1, 1, 10).issue(1, 1, 10, stage=trace.HAD_BEFORE).end(1, 1, 10).told(state)
     check.equal((told.requeues["read"], dict(told.unseen())), (1, {}), "given back, though nobody saw that")
 
