@@ -56,8 +56,12 @@ void take_evidence(std::string_view text, model::LatencySpike& spike) {
     const auto said = one.substr(equals + 1);
     if (what == "heaviest") {
       spike.heaviest = tenants_in(said, &model::SpikeTenant::bytes);
+    } else if (what == "committers") {
+      spike.committers = tenants_in(said, &model::SpikeTenant::commits);
     } else if (what == "slowed") {
       spike.slowed = tenants_in(said, &model::SpikeTenant::waited_seconds);
+    } else if (what == "active_tenants") {
+      spike.active_tenants = number_in<std::uint64_t>(said).value_or(0);
     } else if (const auto number = number_in<double>(said); number && what != "excess_seconds") {  // it has a field
       spike.evidence.emplace(what, *number);
     }

@@ -4,36 +4,111 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
+#include "daemon/live/explanations.h"
 #include "daemon/live/past_spikes.h"
 #include "daemon/live/words.h"
 
 namespace ssdpulse::live {
 namespace {
 
+using model::end_of;
+using model::Incident;
 using model::LatencySpike;
 using model::SpikeCause;
+using model::SpikeOperation;
+using model::SpikeTenant;
 using model::WallTime;
 using Seconds = std::chrono::duration<double>;
 
 constexpr std::chrono::seconds kTooEarly{15};  // the detectors take this long to learn what is usual
 constexpr std::chrono::minutes kLately{15};    // a slow time that is over is still worth mentioning
 constexpr std::chrono::seconds kNear{2};       // people name a time to the second, spikes begin in between
+constexpr double kStandstillSeconds = 2;       // worth a sentence of its own
 
-WallTime end_of(const LatencySpike& spike) {
-  return spike.begin + std::chrono::duration_cast<WallTime::duration>(spike.duration);
-}
-
-std::string_view operation_words(model::SpikeOperation operation) {
+std::string_view operation_words(SpikeOperation operation) {
   constexpr std::array<std::string_view, model::kSpikeOperations> kWords{"reads", "writes", "flushes",
                                                                          "commits (fsync)"};
   return name(operation, kWords);
 }
 
+std::string_view short_words(SpikeOperation operation) {
+  return operation == SpikeOperation::commit ? "commits" : operation_words(operation);
+}
+
+double evidence_of(const LatencySpike& spike, const char* key) {
+  const auto found = spike.evidence.find(key);
+  return found == spike.evidence.end() ? 0 : found->second;
+}
+
+/// "a, b and c"
+std::string list_words(const std::vector<std::string>& words) {
+  std::string list;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    list += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
+  }
+  return list;
+}
+
+/// The operations of the incident's first device, in the order of the enum. Flushes are a part of commits.
+std::vector<std::string> operations_of(const Incident& incident) {
+  std::set<SpikeOperation> operations;
+  for (const LatencySpike& spike : incident.spikes) {
+    if (spike.device == incident.headline().device) {
+      operations.insert(spike.operation);
+    }
+  }
+  if (operations.contains(SpikeOperation::commit)) {
+    operations.erase(SpikeOperation::flush);
+  }
+  std::vector<std::string> words;
+  for (const SpikeOperation operation : operations) {
+    words.emplace_back(short_words(operation));
+  }
+  return words;
+}
+
+/// "nothing has completed for 11 s (reads and commits wait)", or nothing if something did. A commit is not a request by
+/// itself, and has no standstill of its own.
+std::string standstill_words(const Incident& incident, Tense tense) {
+  const char* key = tense == Tense::present ? "standstill_seconds" : "longest_standstill_seconds";
+  double longest = 0;
+  bool all = true;
+  std::vector<std::string> still;
+  for (const LatencySpike& spike : incident.spikes) {
+    const double seconds = evidence_of(spike, key);
+    const bool is_still = seconds >= kStandstillSeconds && 2 * seconds >= Seconds(spike.duration).count();
+    if (spike.device != incident.headline().device || spike.operation == SpikeOperation::commit) {
+      continue;
+    }
+    all = all && is_still;
+    if (is_still) {
+      longest = std::max(longest, seconds);
+      still.emplace_back(short_words(spike.operation));
+    }
+  }
+  if (still.empty()) {
+    return "";
+  }
+  const std::string subject = all ? "nothing" : "no " + std::string(still.size() == 1 ? still[0] : list_words(still));
+  const std::string verb = tense == Tense::past ? "completed" : all ? "has completed" : "have completed";
+  return fmt::format(
+      "{} {} for {}{}", subject, verb, duration_words(longest),
+      all ? fmt::format(" ({} {})", list_words(operations_of(incident)), tense == Tense::present ? "wait" : "waited")
+          : "");
+}
+
 /// "reads take up to 24 ms, 12 times longer than usual (2 ms)"
-std::string slowness_words(const LatencySpike& spike, std::string_view verb) {
-  std::string words =
-      fmt::format("{} {} {}", operation_words(spike.operation), verb, latency_words(spike.peak_seconds));
+std::string slowness_words(const Incident& incident, Tense tense) {
+  if (auto words = standstill_words(incident, tense); !words.empty()) {
+    return words;
+  }
+  const LatencySpike& spike = incident.headline();
+  std::string words = fmt::format("{}{} {} up to {}", spike.evidence.contains("outliers") ? "some " : "",
+                                  operation_words(spike.operation), tense == Tense::present ? "take" : "took",
+                                  latency_words(spike.peak_seconds));
   if (spike.baseline_seconds > 0 && spike.peak_seconds > spike.baseline_seconds) {
     words += fmt::format(", {} longer than usual ({})", factor_words(spike.peak_seconds / spike.baseline_seconds),
                          latency_words(spike.baseline_seconds));
@@ -41,40 +116,14 @@ std::string slowness_words(const LatencySpike& spike, std::string_view verb) {
   return words;
 }
 
-/// The waiting beyond the usual; if that was not kept, an estimate from the worst second.
-double cost_of(const LatencySpike& spike) {
-  return spike.excess_seconds > 0
-             ? spike.excess_seconds
-             : std::max(0.0, spike.peak_seconds - spike.baseline_seconds) * static_cast<double>(spike.ios);
-}
-
-/// Flushes that made commits slow at the same time: the spike of the commits shows that, and commits are what a caller
-/// of fsync waits for.
-bool is_part_of_a_commit(const LatencySpike& spike, const std::vector<LatencySpike>& spikes) {
-  return spike.operation == model::SpikeOperation::flush &&
-         std::any_of(spikes.begin(), spikes.end(), [&](const LatencySpike& other) {
-           return other.operation == model::SpikeOperation::commit && other.device == spike.device &&
-                  other.begin < end_of(spike) && spike.begin < end_of(other);
-         });
-}
-
-/// The one with the most waiting; null if there is none.
-const LatencySpike* worst_of(const std::vector<LatencySpike>& spikes) {
-  const LatencySpike* worst = nullptr;
-  for (const LatencySpike& spike : spikes) {
-    if (!is_part_of_a_commit(spike, spikes) && (worst == nullptr || cost_of(*worst) < cost_of(spike))) {
-      worst = &spike;
-    }
-  }
-  return worst;
-}
-
 /// " 2 other drives are slow too: sdb, sdc."
-std::string others_words(const std::vector<LatencySpike>& spikes, const std::string& device, std::string_view verb) {
+std::string others_words(const std::vector<Incident>& incidents, const std::string& device, Tense tense) {
   std::vector<std::string> names;
-  for (const LatencySpike& spike : spikes) {
-    if (spike.device != device && std::find(names.begin(), names.end(), spike.device) == names.end()) {
-      names.push_back(spike.device);
+  for (const Incident& incident : incidents) {
+    for (const LatencySpike& spike : incident.spikes) {
+      if (spike.device != device && std::find(names.begin(), names.end(), spike.device) == names.end()) {
+        names.push_back(spike.device);
+      }
     }
   }
   if (names.empty()) {
@@ -84,28 +133,89 @@ std::string others_words(const std::vector<LatencySpike>& spikes, const std::str
   const std::size_t count = names.size();
   names.resize(std::min(count, kNamed));
   const std::string more = count > kNamed ? fmt::format(" and {} more", count - kNamed) : "";
+  const char* verb = tense == Tense::present ? (count > 1 ? "are" : "is") : (count > 1 ? "were" : "was");
   return fmt::format(" {} {} slow too: {}{}.", count == 1 ? "Another drive" : fmt::format("{} other drives", count),
-                     count > 1 ? verb : (verb == "are" ? "is" : "was"), fmt::join(names, ", "), more);
+                     verb, fmt::join(names, ", "), more);
 }
 
-/// " backup.service moved most (1.2 GB), db.service was slowed most (by 3.1 s)."
-std::string tenants_words(const LatencySpike& spike) {
-  std::string words;
-  if (!spike.heaviest.empty()) {
-    words += fmt::format(" {} {} most ({})", spike.heaviest[0].name,
-                         spike.cause == SpikeCause::discard ? "discarded" : "moved",
-                         size_words(static_cast<double>(spike.heaviest[0].bytes)));
+/// What the culprit did: "moved most (1.2 GB)".
+std::string deed_words(const LatencySpike& spike, const SpikeTenant& culprit) {
+  if (spike.cause == SpikeCause::flush && culprit.commits > 0) {
+    return fmt::format("sent most of them ({})", culprit.commits);
   }
-  if (!spike.slowed.empty()) {
-    words += fmt::format("{} {} was slowed most (by {})", words.empty() ? "" : ",", spike.slowed[0].name,
-                         latency_words(spike.slowed[0].waited_seconds));
+  const char* deed = spike.cause == SpikeCause::discard ? "discarded"
+                     : spike.cause == SpikeCause::flush ? "wrote"
+                                                        : "moved";
+  return fmt::format("{} most ({})", deed, size_words(static_cast<double>(culprit.bytes)));
+}
+
+/// The spike of the incident that names its culprit; the headline's own before the others.
+const LatencySpike* with_culprit(const Incident& incident) {
+  const auto found = std::find_if(incident.spikes.begin(), incident.spikes.end(),
+                                  [](const LatencySpike& spike) { return model::culprit_of(spike) != nullptr; });
+  return found == incident.spikes.end() ? nullptr : &*found;
+}
+
+/// The tenant other than the culprit that waited longest in the headline's operation; empty: not known. With one tenant
+/// alone, that is the culprit itself.
+std::string victim_of(const Incident& incident, const std::string& culprit) {
+  const LatencySpike& spike = incident.headline();
+  for (const SpikeTenant& tenant : spike.slowed) {
+    if (tenant.name != culprit || spike.active_tenants <= 1) {
+      return tenant.name;
+    }
+  }
+  return "";
+}
+
+/// "commits by 24 s, reads by 3 s"
+std::string waits_words(const Incident& incident, const std::string& victim) {
+  std::vector<std::string> waits;
+  for (const LatencySpike& spike : incident.spikes) {
+    const bool within = spike.operation == SpikeOperation::flush &&
+                        std::any_of(incident.spikes.begin(), incident.spikes.end(),
+                                    [](const LatencySpike& one) { return one.operation == SpikeOperation::commit; });
+    for (const SpikeTenant& tenant : spike.slowed) {
+      if (tenant.name == victim && spike.device == incident.headline().device && !within) {
+        waits.push_back(fmt::format("{} by {}", short_words(spike.operation), latency_words(tenant.waited_seconds)));
+      }
+    }
+  }
+  return fmt::format("{}", fmt::join(waits, ", "));
+}
+
+/// " backup.service moved most (1.2 GB); db.service was slowed most (reads by 3.1 s)."
+std::string tenants_words(const Incident& incident, const Why& answer) {
+  std::string words;
+  if (const LatencySpike* spike = with_culprit(incident)) {
+    const SpikeTenant& culprit = *model::culprit_of(*spike);
+    words = fmt::format(" {} {}", tenant_words(culprit.name), deed_words(*spike, culprit));
+  }
+  if (!answer.victim.empty()) {
+    words += fmt::format("{} {} was slowed most ({})", words.empty() ? "" : ";", tenant_words(answer.victim),
+                         waits_words(incident, answer.victim));
   }
   return words.empty() ? words : words + ".";
 }
 
-Why slow(const LatencySpike& spike, std::string sentence) {
-  return {Verdict::slow, std::move(sentence), next_step(spike.cause), std::string(runbook_of(spike.cause)),
-          spike.device};
+std::string title_of(const Situation& /*situation*/, const std::string& device) { return device; }
+
+/// All of the answer that follows from the incident, but the sentence.
+Why about(const Incident& incident, const std::vector<Burst>& bursts, When when) {
+  const LatencySpike& spike = incident.headline();
+  const Explanation explanation = explain(spike, bursts, Tense::present);
+  Why answer;
+  answer.verdict = when == When::now || when == When::then ? Verdict::slow : Verdict::usual;
+  answer.next = when == When::earlier ? "" : explanation.next;
+  answer.runbook = when == When::earlier ? "" : explanation.runbook;
+  answer.device = spike.device;
+  answer.incident = incident;
+  answer.when = when;
+  if (const LatencySpike* named = with_culprit(incident)) {
+    answer.culprit = model::culprit_of(*named)->name;
+  }
+  answer.victim = victim_of(incident, answer.culprit);
+  return answer;
 }
 
 /// What makes the answer incomplete: drives whose latency nobody records.
@@ -125,33 +235,56 @@ Why unknown(std::string sentence, std::string next = "", std::string runbook = "
   return {Verdict::unknown, std::move(sentence), std::move(next), std::move(runbook), ""};
 }
 
+/// A sender whose own backlog slows nobody else is not an incident, but explains why its drive is busy.
+std::string backlog_words(const model::Snapshot& now) {
+  for (const LatencySpike& spike : now.spikes_going_on) {
+    const SpikeTenant* sender = model::is_harmful(spike) ? nullptr : model::culprit_of(spike);
+    if (sender != nullptr) {
+      return fmt::format(" {} keeps {} busy, and slows nobody else.", tenant_words(sender->name), spike.device);
+    }
+  }
+  return "";
+}
+
 Why right_now(const Situation& situation) {
   const model::Snapshot& now = *situation.now;
-  if (const LatencySpike* spike = worst_of(now.spikes_going_on)) {
-    return slow(*spike,
-                fmt::format("{}: {}, since {} ({}), {}.{}{}", spike->device, slowness_words(*spike, "take up to"),
-                            clock_words(spike->begin), duration_words(Seconds(spike->duration).count()),
-                            cause_words(*spike, situation.bursts), tenants_words(*spike),
-                            others_words(now.spikes_going_on, spike->device, "are")));
+  std::vector<LatencySpike> lately = now.spikes_unjudged;
+  std::copy_if(situation.ended.begin(), situation.ended.end(), std::back_inserter(lately),
+               [&](const LatencySpike& spike) { return now.taken_at - end_of(spike) < kLately; });
+  auto incidents = model::incidents_of(lately, now.spikes_going_on, model::DeviceGroups(now.memberships));
+  if (!incidents.empty() && incidents.front().going_on) {
+    const Incident incident = incidents.front();
+    const LatencySpike& spike = incident.headline();
+    Why answer = about(incident, situation.bursts, When::now);
+    std::erase_if(incidents, [](const Incident& one) { return !one.going_on; });
+    answer.sentence = fmt::format(
+        "{}: {}, since {} ({}), {}.{}{}", title_of(situation, spike.device), slowness_words(incident, Tense::present),
+        clock_words(incident.begin), duration_words(Seconds(now.taken_at - incident.begin).count()),
+        explain(spike, situation.bursts, Tense::present).because, tenants_words(incident, answer),
+        others_words(incidents, spike.device, Tense::present));
+    return answer;
   }
   if (const auto since = situation.known_since; !since || now.taken_at - *since < kTooEarly) {
     const double seconds = since ? Seconds(now.taken_at - *since).count() : 0;
     return unknown(fmt::format("Measuring began {} ago: too early to say what is usual.", duration_words(seconds)));
   }
-  std::vector<LatencySpike> lately = now.spikes_unjudged;
-  std::copy_if(situation.ended.begin(), situation.ended.end(), std::back_inserter(lately),
-               [&](const LatencySpike& spike) { return now.taken_at - end_of(spike) < kLately; });
-  Why usual{Verdict::usual, "No drive is slower than usual." + blind_words(now), "", "", ""};
-  if (const LatencySpike* spike = worst_of(lately)) {
-    const double ago = Seconds(now.taken_at - end_of(*spike)).count();
-    usual.sentence +=
-        fmt::format(" {} was, until {} ago: {} at worst, for {}, {}.{}", spike->device, duration_words(ago),
-                    slowness_words(*spike, "took"), duration_words(Seconds(spike->duration).count()),
-                    cause_words(*spike, situation.bursts), tenants_words(*spike));
-    usual.next = next_step(spike->cause);
-    usual.runbook = runbook_of(spike->cause);
+  const std::string calm = "No drive is slower than usual.";
+  const std::string remarks = backlog_words(now) + blind_words(now);
+  if (incidents.empty()) {
+    return {Verdict::usual, calm + remarks, "", "", ""};
   }
-  return usual;
+  const Incident& last = incidents.front();
+  const auto ago = now.taken_at - last.end;
+  Why answer = about(last, situation.bursts, ago < kJustNow ? When::ended : When::earlier);
+  const std::string was = fmt::format(
+      "{}, for {}, {}.{}", slowness_words(last, Tense::past), duration_words(Seconds(last.end - last.begin).count()),
+      explain(last.headline(), situation.bursts, Tense::past).because, tenants_words(last, answer));
+  const std::string title = title_of(situation, last.headline().device);
+  answer.sentence = answer.when == When::ended ? fmt::format("{}{} {} was slow until {} ago: {}", calm, remarks, title,
+                                                             duration_words(Seconds(ago).count()), was)
+                                               : fmt::format("{}{} Earlier, at {}: {}: {}", calm, remarks,
+                                                             clock_words(last.begin), title, was);
+  return answer;
 }
 
 /// Spikes of the minute: those in memory, and those that only the history has.
@@ -201,7 +334,7 @@ std::optional<WallTime> oldest_of(const model::PastReach& reach) {
 /// Nothing was recorded in that minute: why not?
 Why not_recorded(const Situation& situation, Moment moment) {
   const WallTime now = situation.now->taken_at;
-  const auto told = [&](Coverage coverage, std::string sentence) {
+  const auto answered = [&](Coverage coverage, std::string sentence) {
     Why answer = unknown(std::move(sentence));
     moment.coverage = coverage;
     answer.moment = moment;
@@ -210,14 +343,14 @@ Why not_recorded(const Situation& situation, Moment moment) {
   const auto oldest = situation.past ? oldest_of(situation.past->reach) : std::nullopt;
   if (!oldest) {
     const auto since = situation.remembered_since ? situation.remembered_since : situation.known_since;
-    return told(Coverage::out_of_range,
-                fmt::format("Out of range: memory reaches back to {}, and {}.",
-                            since ? clock_words(*since, now) : "no time at all",
-                            situation.past ? "the history has nothing yet" : situation.no_past));
+    return answered(Coverage::out_of_range,
+                    fmt::format("Out of range: memory reaches back to {}, and {}.",
+                                since ? clock_words(*since, now) : "no time at all",
+                                situation.past ? "the history has nothing yet" : situation.no_past));
   }
   const model::PastMoment& past = *situation.past;
   if (moment.begin < *oldest) {
-    return told(
+    return answered(
         Coverage::out_of_range,
         fmt::format("Out of range: the history reaches back to {}; nothing older is kept.", clock_words(*oldest, now)));
   }
@@ -228,7 +361,7 @@ Why not_recorded(const Situation& situation, Moment moment) {
     sentence += past.recorded_until && past.recorded_from ? " and" : "";
     sentence += past.recorded_from ? " from " + clock_words(*past.recorded_from, now) + " on" : "";
   }
-  return told(Coverage::no_data, sentence + ". The daemon was not running, or its history could not be written.");
+  return answered(Coverage::no_data, sentence + ". The daemon was not running, or its history could not be written.");
 }
 
 /// What makes the answer incomplete: drives that were not measured then, or not all the time.
@@ -270,13 +403,19 @@ Why at_time(const Situation& situation, WallTime at) {
   if (situation.past) {
     moment.step = situation.past->window.to - situation.past->window.from;
   }
-  const auto then = spikes_of(situation, moment);
-  if (const LatencySpike* spike = worst_of(then)) {
-    Why answer = slow(
-        *spike, fmt::format("{}: {} at worst, from {} on for {}, {}.{}{}", spike->device,
-                            slowness_words(*spike, "took"), clock_words(spike->begin, now.taken_at),
-                            duration_words(Seconds(spike->duration).count()), cause_words(*spike, bursts_of(situation)),
-                            tenants_words(*spike), others_words(then, spike->device, "were")));
+  const auto incidents = model::incidents_of(spikes_of(situation, moment), {}, model::DeviceGroups(now.memberships));
+  const auto worst = std::max_element(incidents.begin(), incidents.end(), [](const Incident& a, const Incident& b) {
+    return a.harm_seconds() < b.harm_seconds();
+  });
+  if (worst != incidents.end()) {
+    const auto bursts = bursts_of(situation);
+    const LatencySpike& spike = worst->headline();
+    Why answer = about(*worst, bursts, When::then);
+    answer.sentence = fmt::format("{}: {}, from {} on for {}, {}.{}{}", title_of(situation, spike.device),
+                                  slowness_words(*worst, Tense::past), clock_words(worst->begin, now.taken_at),
+                                  duration_words(Seconds(worst->end - worst->begin).count()),
+                                  explain(spike, bursts, Tense::past).because, tenants_words(*worst, answer),
+                                  others_words(incidents, spike.device, Tense::past));
     answer.moment = moment;
     return answer;
   }
@@ -297,158 +436,7 @@ Why at_time(const Situation& situation, WallTime at) {
           moment};
 }
 
-/// The trigger of a burst on the device that overlaps the spike; nothing if none does.
-std::optional<model::DiscardTrigger> trigger_of(const LatencySpike& spike, const std::vector<Burst>& bursts) {
-  for (const Burst& burst : bursts) {
-    if (burst.device == spike.device && burst.begin <= end_of(spike) + kNear &&
-        (!burst.end || *burst.end >= spike.begin - kNear)) {
-      return burst.trigger;
-    }
-  }
-  return std::nullopt;
-}
-
-std::string discard_words(const LatencySpike& spike, const std::vector<Burst>& bursts) {
-  const auto trigger = trigger_of(spike, bursts);
-  if (!trigger) {
-    return "because discards (trim) are in flight at the same time";
-  }
-  constexpr std::array<std::string_view, model::kDiscardTriggers> kWords{
-      "because fstrim is trimming a file system on it",
-      "because its file system, mounted with discard, trims what was deleted",
-      "because blkdiscard is discarding space on it",
-      "because mkfs is discarding space on it",
-      "because a program is discarding space on it",
-  };
-  return std::string(name(*trigger, kWords));
-}
-
 }  // namespace
-
-std::string cause_words(const LatencySpike& spike, const std::vector<Burst>& bursts) {
-  switch (spike.cause) {
-    case SpikeCause::discard:
-      return discard_words(spike, bursts);
-    case SpikeCause::flush:
-      return "because flushes of its cache (fsync) are in flight at the same time";
-    case SpikeCause::gc:
-      return "because the drive is collecting garbage";
-    case SpikeCause::queue:
-      return "because requests wait on the host before they reach the drive";
-    case SpikeCause::saturation:
-      return "because the drive is given more work than it can handle";
-    case SpikeCause::thermal:
-      return "because the drive is throttling to cool down";
-    case SpikeCause::error:
-      return "because I/Os fail and are retried";
-    case SpikeCause::unknown:
-      break;
-  }
-  std::string words = "for a reason that this host does not show";
-  if (!spike.missing.empty()) {
-    words += fmt::format(" ({})", fmt::join(spike.missing, "; "));
-  }
-  return words;
-}
-
-std::string next_step(SpikeCause cause) {
-  switch (cause) {
-    case SpikeCause::discard:
-      return "Let trims run in quiet hours, or in smaller pieces (discard_max_bytes).";
-    case SpikeCause::flush:
-      return "Find out who calls fsync so often; drives with power-loss protection flush at no cost.";
-    case SpikeCause::gc:
-      return "Leave part of the drive unused and trimmed, and look at its write amplification.";
-    case SpikeCause::queue:
-      return "Look at the scheduler, at nr_requests, and at who sends so many requests.";
-    case SpikeCause::saturation:
-      return "Find out who sends so much, and spread or limit it.";
-    case SpikeCause::thermal:
-      return "Look at the airflow and at the drive's temperature.";
-    case SpikeCause::error:
-      return "Read the kernel's log, and be ready to replace the drive.";
-    case SpikeCause::unknown:
-      break;
-  }
-  return "Compare with what ran on the host at that time; the evidence lists what was measured.";
-}
-
-std::string_view runbook_of(SpikeCause cause) {
-  constexpr std::array<std::string_view, model::kSpikeCauses> kRunbooks{"SsdpulseTailLiftedByDiscard",
-                                                                        "SsdpulseTailLiftedByFlush",
-                                                                        "SsdpulseTailLiftedByGarbageCollection",
-                                                                        "SsdpulseTailLiftedByQueueing",
-                                                                        "SsdpulseTailLatencyHigh",
-                                                                        "SsdpulseThermalThrottling",
-                                                                        "SsdpulseIoErrors",
-                                                                        "SsdpulseTailSpikeUnexplained"};
-  return name(cause, kRunbooks);
-}
-
-std::vector<std::string> evidence_sentences(const LatencySpike& spike) {
-  std::vector<std::string> sentences;
-  const auto say = [&](const char* key, auto words) {
-    if (const auto found = spike.evidence.find(key); found != spike.evidence.end()) {
-      sentences.push_back(words(found->second));
-    }
-  };
-  const auto share = [](const char* text) {
-    return [text](double value) { return fmt::format("{:.0f} % of {}.", value * 100, text); };
-  };
-  const auto times = [](const char* text) {
-    return [text](double value) {
-      return fmt::format("{} {} times the usual.", text,
-                         value < 10 ? fmt::format("{:.1f}", value) : fmt::format("{:.0f}", value));
-    };
-  };
-  const auto number = [](const char* text) {
-    return [text](double value) { return fmt::format("{}: {:g}.", text, value); };
-  };
-  const auto bytes = [](const char* text) {
-    return [text](double value) { return fmt::format("{}: {}.", text, size_words(value)); };
-  };
-  sentences.push_back(spike.excess_seconds > 0
-                          ? fmt::format("{} I/Os were slow; together they waited {} beyond what is usual.", spike.ios,
-                                        latency_words(spike.excess_seconds))
-                          : fmt::format("{} I/Os were slow.", spike.ios));
-  std::vector<std::string> heaviest;
-  for (const model::SpikeTenant& tenant : spike.heaviest) {
-    heaviest.push_back(fmt::format("{} ({})", tenant.name, size_words(static_cast<double>(tenant.bytes))));
-  }
-  if (!heaviest.empty()) {
-    sentences.push_back(fmt::format("Most was {} by {}.",
-                                    spike.cause == SpikeCause::discard ? "discarded" : "read and written",
-                                    fmt::join(heaviest, ", ")));
-  }
-  std::vector<std::string> slowed;
-  for (const model::SpikeTenant& tenant : spike.slowed) {
-    slowed.push_back(fmt::format("{} ({})", tenant.name, latency_words(tenant.waited_seconds)));
-  }
-  if (!slowed.empty()) {
-    sentences.push_back(fmt::format("Slowed most beyond their own usual: {}.", fmt::join(slowed, ", ")));
-  }
-  say("device_share", share("the slow time was spent in the device"));
-  say("queue_share", share("the slow time was spent waiting on the host"));
-  say("beside_discards_share", share("the slow device time overlapped a discard"));
-  say("beside_flushes_share", share("the slow device time overlapped a flush"));
-  say("flush_to_commit", share("what a commit took was its flushes"));
-  say("load_to_usual", times("The load was"));
-  say("depth_to_usual", times("The depth was"));
-  say("queue_full_share", share("the time all tags of the queue were taken"));
-  say("full_speed_share", share("the time the device went on at full speed"));
-  say("errors", number("I/Os that failed"));
-  say("requeues", number("I/Os given back by the driver"));
-  say("retry_share", share("the slow time was spent on retries"));
-  say("host_written_bytes", bytes("According to the drive, the host wrote"));
-  say("media_written_bytes", bytes("According to the drive, it wrote to its media"));
-  say("normal_write_amplification", number("Its usual write amplification"));
-  say("gc_events", number("Garbage collections that the drive reports"));
-  say("free_blocks", number("Free blocks that the drive has left"));
-  say("thermal_events", number("Times that the drive throttled to cool down"));
-  say("thermal_warning", [](double) { return std::string("The drive warns about its temperature."); });
-  say("accepted_as_baseline", [](double) { return std::string("It lasted so long that it now counts as usual."); });
-  return sentences;
-}
 
 Why why(const Situation& situation, std::optional<WallTime> at) {
   const model::Snapshot& now = *situation.now;

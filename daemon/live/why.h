@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why: one sentence that says which drive is slow, since when, by how much, why, and what to do next. The first line
-// wherever people look. Pure: it reports what the newest snapshot, the recent past and the history contain, no more.
+// Why: one sentence that says which drive is slow, since when, by how much, why, and what to do next: the first line of
+// the page, of `top` and of `ssdpulse why`. It speaks of incidents: of the worst one now, otherwise of the one that
+// ended last. Pure: it reports what the newest snapshot, the recent past and the history contain, no more.
 #pragma once
 
 #include <optional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "daemon/live/recent_past.h"
+#include "daemon/model/incidents.h"
 #include "daemon/model/past.h"
 
 namespace ssdpulse::live {
@@ -36,6 +38,16 @@ struct Moment {
   std::chrono::minutes step{1};  // of the figures kept for then: an hour where minutes are no longer kept
 };
 
+/// When the incident was that the sentence is about.
+enum class When : std::uint8_t {
+  now,
+  ended,    // within the last kJustNow: nothing is slow any more
+  earlier,  // before that
+  then,     // at the time that was asked for
+};
+inline constexpr std::array<std::string_view, 4> kWhenNames{"now", "ended", "earlier", "then"};
+inline constexpr std::chrono::minutes kJustNow{2};
+
 struct Why {
   Verdict verdict = Verdict::usual;
   std::string sentence;               // plain text; names of devices come from the kernel
@@ -43,6 +55,11 @@ struct Why {
   std::string runbook;                // name of the page with more about it; empty: none
   std::string device;                 // the slow one; empty: none
   std::optional<Moment> moment = {};  // absent: the answer is about now
+  /// The incident that the sentence is about; its headline() is the spike that the next three are of.
+  std::optional<model::Incident> incident = {};
+  std::optional<When> when = {};
+  std::string culprit = {};  // tenant; empty: nobody can be named
+  std::string victim = {};   // tenant that was slowed most; empty: not known
 };
 
 /// What the answer is based on.
@@ -58,12 +75,5 @@ struct Situation {
 
 /// About the newest snapshot, or the minute that holds `at`.
 Why why(const Situation& situation, std::optional<model::WallTime> at = std::nullopt);
-
-/// The parts that explain one spike, for lists of them.
-std::string cause_words(const model::LatencySpike& spike, const std::vector<Burst>& bursts);
-std::string next_step(model::SpikeCause cause);
-std::string_view runbook_of(model::SpikeCause cause);
-/// The evidence as sentences: what was measured, and what it means.
-std::vector<std::string> evidence_sentences(const model::LatencySpike& spike);
 
 }  // namespace ssdpulse::live

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <utility>
 
+#include "daemon/model/tenants.h"
+
 namespace ssdpulse::live {
 namespace {
 
@@ -43,6 +45,18 @@ std::string duration_words(double seconds) {
 
 std::string factor_words(double factor) {
   return (factor >= 10 ? fmt::format("{:.0f}", factor) : fmt::format("{:.1f}", factor)) + " times";
+}
+
+std::string count_words(std::uint64_t number, std::string_view one, std::string_view many) {
+  std::string digits = std::to_string(number);
+  for (std::size_t at = digits.size(); at > 3; at -= 3) {
+    digits.insert(at - 3, ",");
+  }
+  return fmt::format("{} {}", digits, number == 1 ? one : many);
+}
+
+std::string tenant_words(std::string_view name) {
+  return name == model::kRootTenant ? "the system (units without I/O accounting)" : std::string(name);
 }
 
 std::string size_words(double bytes) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "daemon/model/operation.h"  // index(), name()
+#include "daemon/model/tenants.h"
 
 namespace ssdpulse::model {
 
@@ -34,7 +35,9 @@ inline constexpr std::array<std::string_view, kSpikeOperations> kSpikeOperationN
 struct SpikeTenant {
   std::string name;
   std::uint64_t bytes = 0;    // read and written in it; discarded, where the cause is discards
-  double waited_seconds = 0;  // by its I/Os together, in the device, beyond what they usually take
+  std::uint64_t commits = 0;  // flushes and FUA writes
+  double waited_seconds =
+      0;  // by its I/Os together beyond what is usual: reads and writes in the device, commits in all
   bool operator==(const SpikeTenant&) const = default;
 };
 inline constexpr std::size_t kMostSpikeTenants = 3;
@@ -51,28 +54,33 @@ struct LatencySpike {
   SpikeCause cause = SpikeCause::unknown;
   std::map<std::string, double> evidence;  // what the cause was derived from
   std::vector<std::string> missing;        // what could not be known, in words
-  std::vector<SpikeTenant> heaviest = {};  // tenants with most bytes, the first most; at most kMostSpikeTenants
-  std::vector<SpikeTenant> slowed = {};    // tenants that waited longest beyond their own usual; likewise
+  // Tenants, the first most, at most kMostSpikeTenants each:
+  std::vector<SpikeTenant> heaviest = {};    // with most bytes beyond their own usual
+  std::vector<SpikeTenant> committers = {};  // with most commits beyond their own usual
+  std::vector<SpikeTenant> slowed = {};      // that waited longest beyond their own usual
+  std::uint64_t active_tenants = 0;          // with an I/O per second or more, without the root; 0: not known
 };
 
-/// name=value, separated by blanks. Of tenants, NAME:BYTES or NAME:SECONDS, separated by commas.
+/// name=value, separated by blanks. Of tenants, NAME:BYTES, NAME:COMMITS or NAME:SECONDS, separated by commas.
 inline std::string evidence_text(const LatencySpike& spike) {
   std::ostringstream text;
+  const auto key = [&text](std::string_view what) -> std::ostream& {
+    return text << (text.tellp() > 0 ? " " : "") << what << '=';
+  };
+  const auto tenants = [&](std::string_view what, const std::vector<SpikeTenant>& list, auto value) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      (i > 0 ? text << ',' : key(what)) << list[i].name << ':' << list[i].*value;
+    }
+  };
   for (const auto& [what, value] : spike.evidence) {
-    text << (text.tellp() > 0 ? " " : "") << what << '=' << value;
+    key(what) << value;
   }
-  for (std::size_t i = 0; i < spike.heaviest.size(); ++i) {
-    text << (i > 0              ? ","
-             : text.tellp() > 0 ? " heaviest="
-                                : "heaviest=")
-         << spike.heaviest[i].name << ':' << spike.heaviest[i].bytes;
+  if (spike.active_tenants > 0) {
+    key("active_tenants") << spike.active_tenants;
   }
-  for (std::size_t i = 0; i < spike.slowed.size(); ++i) {
-    text << (i > 0              ? ","
-             : text.tellp() > 0 ? " slowed="
-                                : "slowed=")
-         << spike.slowed[i].name << ':' << spike.slowed[i].waited_seconds;
-  }
+  tenants("heaviest", spike.heaviest, &SpikeTenant::bytes);
+  tenants("committers", spike.committers, &SpikeTenant::commits);
+  tenants("slowed", spike.slowed, &SpikeTenant::waited_seconds);
   return text.str();
 }
 

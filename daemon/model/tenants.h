@@ -23,6 +23,9 @@ inline constexpr std::size_t kTenantKinds = 11;
 inline constexpr std::array<std::string_view, kTenantKinds> kTenantKindNames{
     "root", "unit", "slice", "container", "pod", "vm", "user", "job", "configured", "cgroup", "none"};
 
+/// The name of the root's tenant: what no unit, container, machine or user accounts for, and the kernel's own I/O.
+inline constexpr std::string_view kRootTenant = "/";
+
 struct Tenant {
   std::string name;  // printable ASCII without blanks, quotes and commas, bounded; a hash where names are hidden
   TenantKind kind = TenantKind::cgroup;

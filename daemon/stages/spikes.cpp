@@ -50,7 +50,7 @@ analysis::SpikeTick Spikes::look(const DeviceTick& device, Device& known, const 
   seen.floor_seconds = std::chrono::duration<double>(tick.settings.spike_floor).count();
   if (device.block.attribution && tick.tenants) {
     for (const auto& [name, tenant] : known.steps.observe(*device.block.attribution, *tick.tenants).tenants) {
-      seen.tenants.emplace(name, tenant.done.totals);
+      seen.tenants.emplace(name, tenant.done);
     }
   }
   return seen;
@@ -67,12 +67,8 @@ Findings Spikes::observe(const Tick& tick) {
     for (model::LatencySpike& spike : spikes.observe(look(device, known, tick))) {
       over.push_back(std::move(spike));
     }
-    for (model::LatencySpike& spike : spikes.going_on()) {
-      going_on.push_back(std::move(spike));
-    }
-    for (model::LatencySpike& spike : spikes.unjudged()) {
-      unjudged.push_back(std::move(spike));
-    }
+    going_on.insert(going_on.end(), spikes.going_on().begin(), spikes.going_on().end());
+    unjudged.insert(unjudged.end(), spikes.unjudged().begin(), spikes.unjudged().end());
     figures[number] = spikes.figures();
     if (device.drive && spikes.wants_logs()) {
       findings.effects.poll_soon.push_back(device.drive->identity->controller);

@@ -301,7 +301,7 @@ Json devices_json(const model::Snapshot& snapshot, const live::RecentPast& past)
   const auto situation = situation_of(snapshot, past);
   const auto reach = past.ring().reach();
   Json answer = head_of(snapshot);
-  answer["why"] = why_json(live::why(situation));
+  answer["why"] = why_json(live::why(situation), situation.bursts);
   answer["reach"] = {{"first", reach.first}, {"begin", reach.first == 0 ? Json() : Json(seconds_of(reach.begin))}};
   answer["devices"] = Json::array();
   const auto glance = past.ring().glance(snapshot.number);

@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "daemon/live/evidence_words.h"
+#include "daemon/live/explanations.h"
 #include "daemon/live/past_spikes.h"
 #include "exporters/page/json.h"
 
@@ -172,24 +174,24 @@ Json spikes_json(const model::Series& series) {
   Json all = Json::array();
   for (const model::PastSpike& past : series.spikes) {
     const model::LatencySpike spike = live::spike_of(past);
-    Json sentences = Json::array();
-    for (const std::string& sentence : live::evidence_sentences(spike)) {
-      sentences.push_back(text(sentence));
-    }
+    const auto explanation = live::explain(spike, bursts, live::Tense::past);
+    const auto evidence = live::evidence_words(spike);
     all.push_back({{"begin", seconds_of(past.begin)},
                    {"seconds", past.duration_seconds},
                    {"operation", text(past.operation)},
                    {"cause", text(past.cause)},
-                   {"words", text(live::cause_words(spike, bursts))},
+                   {"words", sentence(explanation.because)},
                    {"peak_seconds", past.peak_seconds},
                    {"usual_seconds", past.baseline_seconds},
                    {"excess_seconds", spike.excess_seconds > 0 ? Json(spike.excess_seconds) : Json()},
                    {"ios", past.ios},
                    {"evidence", text(past.evidence)},
-                   {"sentences", std::move(sentences)},
+                   {"sentences", sentences_json(evidence.decided)},
+                   {"ruled_out", sentences_json(evidence.ruled_out)},
+                   {"other", sentences_json(evidence.other)},
                    {"missing", text(past.missing)},
-                   {"next", live::next_step(spike.cause)},
-                   {"runbook", live::runbook_of(spike.cause)},
+                   {"next", explanation.next},
+                   {"runbook", explanation.runbook},
                    {"has_columns", past.has_columns}});
   }
   return all;

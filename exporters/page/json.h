@@ -44,10 +44,11 @@ std::string run_of(const model::Snapshot& snapshot);
 /// The drive that has the device as a namespace; null: none that is known.
 const model::NvmeDrive* drive_of(const model::Snapshot& snapshot, std::string_view device);
 
+Json sentences_json(const std::vector<std::string>& sentences);
 /// `over`: the spike has ended.
 Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<live::Burst>& bursts);
 Json burst_json(const live::Burst& burst);
-Json why_json(const live::Why& why);
+Json why_json(const live::Why& why, const std::vector<live::Burst>& bursts);
 live::Situation situation_of(const model::Snapshot& snapshot, const live::RecentPast& past);
 
 // The answers of /api/v1, each documented in api.schema.json.

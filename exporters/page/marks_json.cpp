@@ -2,7 +2,9 @@
 // Spikes, bursts and the page's first line.
 #include <fmt/format.h>
 
-#include "daemon/live/words.h"
+#include "daemon/live/evidence_words.h"
+#include "daemon/live/explanations.h"
+#include "daemon/model/incidents.h"
 #include "exporters/page/json.h"
 
 namespace ssdpulse::page {
@@ -14,12 +16,20 @@ Json spike_tenants_json(const std::vector<model::SpikeTenant>& tenants, const ch
                         Value model::SpikeTenant::*value) {
   Json list = Json::array();
   for (const model::SpikeTenant& tenant : tenants) {
-    list.push_back({{"tenant", tenant.name}, {what, tenant.*value}});
+    list.push_back({{"tenant", text(tenant.name)}, {what, tenant.*value}});
   }
   return list;
 }
 
 }  // namespace
+
+Json sentences_json(const std::vector<std::string>& sentences) {
+  Json list = Json::array();
+  for (const std::string& one : sentences) {
+    list.push_back(sentence(one));
+  }
+  return list;
+}
 
 Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<live::Burst>& bursts) {
   const double begin = seconds_of(spike.begin);
@@ -29,10 +39,12 @@ Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<l
   for (const std::string& what : spike.missing) {
     missing.push_back(text(what));
   }
+  const auto explanation = live::explain(spike, bursts, over ? live::Tense::past : live::Tense::present);
+  const auto evidence = live::evidence_words(spike);
   return {{"id", fmt::format("{}-{:.0f}", operation, begin * 1000)},
           {"operation", operation},
           {"cause", name(spike.cause, model::kSpikeCauseNames)},
-          {"words", text(live::cause_words(spike, bursts))},
+          {"words", sentence(explanation.because)},
           {"begin", begin},
           {"end", over ? Json(begin + duration) : Json()},
           {"seconds", duration},
@@ -40,12 +52,14 @@ Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<l
           {"usual_seconds", spike.baseline_seconds > 0 ? Json(spike.baseline_seconds) : Json()},
           {"excess_seconds", spike.excess_seconds},
           {"ios", spike.ios},
-          {"evidence", live::evidence_sentences(spike)},
+          {"evidence", sentences_json(evidence.decided)},
+          {"ruled_out", sentences_json(evidence.ruled_out)},
+          {"other", sentences_json(evidence.other)},
           {"missing", std::move(missing)},
           {"heaviest", spike_tenants_json(spike.heaviest, "bytes", &model::SpikeTenant::bytes)},
           {"slowed", spike_tenants_json(spike.slowed, "waited_seconds", &model::SpikeTenant::waited_seconds)},
-          {"next", live::next_step(spike.cause)},
-          {"runbook", live::runbook_of(spike.cause)}};
+          {"next", explanation.next},
+          {"runbook", explanation.runbook}};
 }
 
 Json burst_json(const live::Burst& burst) {
@@ -61,7 +75,28 @@ live::Situation situation_of(const model::Snapshot& snapshot, const live::Recent
   return {&snapshot, past.ended_spikes(), past.bursts(), past.since(), past.remembered_since()};
 }
 
-Json why_json(const live::Why& why) {
+namespace {
+
+/// Null: the sentence is not about an incident.
+Json incident_json(const std::optional<model::Incident>& incident, const std::vector<live::Burst>& bursts) {
+  if (!incident) {
+    return {};
+  }
+  Json spikes = Json::array();
+  for (const model::LatencySpike& spike : incident->spikes) {
+    const bool over = !incident->going_on || model::end_of(spike) < incident->end;
+    Json one = spike_json(spike, over, bursts);
+    one["device"] = text(spike.device);
+    spikes.push_back(std::move(one));
+  }
+  return {{"begin", seconds_of(incident->begin)},
+          {"end", incident->going_on ? Json() : Json(seconds_of(incident->end))},
+          {"spikes", std::move(spikes)}};
+}
+
+}  // namespace
+
+Json why_json(const live::Why& why, const std::vector<live::Burst>& bursts) {
   Json moment;
   if (why.moment) {
     moment = {{"coverage", model::name(why.moment->coverage, live::kCoverageNames)},
@@ -69,11 +104,18 @@ Json why_json(const live::Why& why) {
               {"step_seconds", std::chrono::seconds(why.moment->step).count()}};
   }
   return {{"verdict", model::name(why.verdict, live::kVerdictNames)},
-          {"sentence", why.sentence},
+          {"sentence", sentence(why.sentence)},
           {"next", why.next},
           {"runbook", why.runbook.empty() ? Json() : Json(why.runbook)},
           {"device", why.device.empty() ? Json() : Json(why.device)},
-          {"moment", std::move(moment)}};
+          {"operation",
+           why.incident ? Json(name(why.incident->headline().operation, model::kSpikeOperationNames)) : Json()},
+          {"cause", why.incident ? Json(name(why.incident->headline().cause, model::kSpikeCauseNames)) : Json()},
+          {"culprit", why.culprit.empty() ? Json() : Json(text(why.culprit))},
+          {"victim", why.victim.empty() ? Json() : Json(text(why.victim))},
+          {"when", why.when ? Json(model::name(*why.when, live::kWhenNames)) : Json()},
+          {"moment", std::move(moment)},
+          {"incident", incident_json(why.incident, bursts)}};
 }
 
 }  // namespace ssdpulse::page

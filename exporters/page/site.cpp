@@ -144,7 +144,7 @@ Json why_at(const model::Snapshot& snapshot, const live::RecentPast& past, const
     }
   }
   Json answer = head_of(snapshot);
-  answer["why"] = why_json(live::why(situation, when));
+  answer["why"] = why_json(live::why(situation, when), situation.bursts);
   return answer;
 }
 

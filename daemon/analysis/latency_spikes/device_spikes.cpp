@@ -134,7 +134,7 @@ void DeviceSpikes::claim(Recent& recent, Waiting& spike) {
   // The windows after its end, until it has been quiet for long enough, say nothing about the cause.
   if (recent.window.begin < spike.span.ended) {
     spike.tally.add(recent.window, spike.usual);
-    spike.tenants.add(recent.tenants);
+    spike.tenants.add(recent.tenants, recent.window.seconds());
   }
 }
 
@@ -156,7 +156,7 @@ void DeviceSpikes::forget(const Recent& oldest) {
   }
   for (const auto operation : {SpikeOperation::read, SpikeOperation::write}) {
     if (!oldest.in_spike[index(operation)]) {
-      usual_tenants_.learn(oldest.tenants, told_by(operation), oldest.window.seconds());
+      usual_tenants_.learn(oldest.tenants, attributed_operation(operation), oldest.window.seconds());
     }
   }
   if (!any_open() && oldest.window.begin >= last_spike_end_) {
@@ -172,73 +172,118 @@ CauseVerdict DeviceSpikes::judge(const Waiting& spike, SteadyTime ended) const {
   return find_cause(spike.tally, spike.usual, &drive);
 }
 
-void DeviceSpikes::add_pending(const Waiting& spike) {
-  figures_[index(spike.operation)].pending_excess_seconds += std::max(0.0, spike.excess_seconds);
+/// What is known of one spike by itself.
+DeviceSpikes::Judged DeviceSpikes::judge_alone(Waiting& spike, bool open, SteadyTime now) {
+  CauseVerdict verdict = judge(spike, open ? now : spike.span.ended);
+  Judged judged{spike.span.began, open ? now : spike.span.ended, {}, spike.span.kind == EvidenceKind::rare, open};
+  judged.verdict = {spike.operation, verdict.cause, verdict.proof, verdict.only_within,
+                    std::max(0.0, spike.excess_seconds)};
+  const bool decided = !has_drive_ || verdict.host_side;
+  if (open) {
+    // Ask for logs once while the spike lasts and once after its end, not all the time.
+    wants_logs_ = wants_logs_ || (!decided && !readings_.judge(spike.span.began, spike.span.began).complete);
+  } else {
+    const bool read = decided || readings_.judge(spike.span.began, spike.span.ended).complete;
+    judged.complete = read || !drive_up_ || seconds_between(spike.span.ended, now) > kWaitForLogsSeconds;
+    wants_logs_ = wants_logs_ || !judged.complete;
+    if (judged.complete && !read) {
+      verdict.missing.emplace_back("no log page was read after the spike");
+    }
+  }
+  judged.spike = &spike;
+  judged.described = describe(spike, judged.ended, std::move(verdict));
+  return judged;
+}
+
+/// Gives all spikes of an incident its cause. A sender's own backlog is no part of one.
+void DeviceSpikes::unify(std::vector<Judged>& spikes) const {
+  std::vector<Judged*> parts;
+  for (Judged& spike : spikes) {
+    if (!spike.outliers && (spike.spike == nullptr || model::is_harmful(spike.described))) {
+      parts.push_back(&spike);
+    }
+  }
+  std::stable_sort(parts.begin(), parts.end(), [](const Judged* a, const Judged* b) { return a->began < b->began; });
+  for (std::size_t first = 0; first < parts.size();) {
+    SteadyTime end = parts[first]->ended;
+    std::size_t last = first;
+    std::vector<SpikeVerdict> verdicts;
+    bool goes_on = false;
+    for (; last < parts.size() && parts[last]->began <= end + model::kIncidentGap; ++last) {
+      end = std::max(end, parts[last]->ended);
+      verdicts.push_back(parts[last]->verdict);
+      goes_on = goes_on || parts[last]->open;
+    }
+    const model::SpikeCause cause = cause_of_incident(verdicts);
+    for (; first < last; ++first) {
+      Judged& part = *parts[first];
+      part.complete = part.complete && (!goes_on || seconds_between(part.ended, now_) > kWaitForLogsSeconds);
+      part.in_incident_that_goes_on = goes_on;
+      if (part.spike != nullptr && part.described.cause != cause) {
+        part.described.cause = cause;
+        part.spike->tenants.describe(part.described);
+      }
+      if (cause != model::SpikeCause::unknown) {
+        part.described.missing.clear();
+      }
+    }
+  }
 }
 
 std::vector<model::LatencySpike> DeviceSpikes::finish(SteadyTime now) {
   wants_logs_ = false;
+  going_on_.clear();
+  unjudged_.clear();
+  std::vector<Judged> spikes = std::move(closed_);
+  closed_.clear();
+  for (Waiting& spike : waiting_) {
+    spikes.push_back(judge_alone(spike, false, now));
+  }
+  for (Channel& channel : channels_) {
+    if (channel.open) {
+      spikes.push_back(judge_alone(*channel.open, true, now));
+    }
+  }
+  unify(spikes);
   for (std::size_t operation = 0; operation < channels_.size(); ++operation) {
-    Channel& channel = channels_[operation];
     figures_[operation].active.reset();
     figures_[operation].pending_excess_seconds = 0;
-    if (channel.open) {
-      add_pending(*channel.open);
-      const CauseVerdict verdict = judge(*channel.open, now);
-      figures_[operation].active = verdict.cause;
-      // Ask for logs once while the spike lasts and once after its end, not all the time.
-      const DriveVerdict since = readings_.judge(channel.open->span.began, channel.open->span.began);
-      wants_logs_ = wants_logs_ || (has_drive_ && !verdict.host_side && !since.complete);
-    }
   }
   std::vector<model::LatencySpike> finished;
   std::deque<Waiting> still;
-  for (std::size_t i = 0; i < waiting_.size(); ++i) {
-    Waiting& spike = waiting_[i];
-    CauseVerdict verdict = judge(spike, spike.span.ended);
-    const bool complete = !has_drive_ || readings_.judge(spike.span.began, spike.span.ended).complete;
-    const bool too_long = !drive_up_ || seconds_between(spike.span.ended, now) > kWaitForLogsSeconds;
-    if (verdict.host_side || complete || too_long || waiting_.size() - i > kMostWaiting) {
-      if (!complete && !verdict.host_side) {
-        verdict.missing.emplace_back("no log page was read after the spike");
-      }
-      finished.push_back(close(spike, std::move(verdict)));
-    } else {
-      wants_logs_ = true;
-      add_pending(spike);
-      still.push_back(std::move(spike));
+  std::size_t left = waiting_.size();
+  for (Judged& spike : spikes) {
+    model::SpikeFigures& figures = figures_[index(spike.verdict.operation)];
+    if (spike.open) {
+      figures.active = spike.described.cause;
+      figures.pending_excess_seconds += spike.described.excess_seconds;
+      going_on_.push_back(std::move(spike.described));
+    } else if (spike.spike != nullptr && (spike.complete || left > kMostWaiting)) {
+      --left;
+      close(spike);
+      finished.push_back(std::move(spike.described));
+      spike.spike = nullptr;
+    } else if (spike.spike != nullptr) {
+      --left;
+      figures.pending_excess_seconds += spike.described.excess_seconds;
+      still.push_back(std::move(*spike.spike));
+      unjudged_.push_back(std::move(spike.described));
+    }
+    if (!spike.open && spike.spike == nullptr &&
+        (spike.in_incident_that_goes_on || now <= spike.ended + model::kIncidentGap) && closed_.size() < kMostWaiting) {
+      closed_.push_back(std::move(spike));
     }
   }
   waiting_ = std::move(still);
   return finished;
 }
 
-std::vector<model::LatencySpike> DeviceSpikes::going_on() const {
-  std::vector<model::LatencySpike> spikes;
-  for (const Channel& channel : channels_) {
-    if (channel.open) {
-      Waiting spike = *channel.open;
-      spike.span.ended = now_;
-      spikes.push_back(describe(spike, judge(spike, now_)));
-    }
-  }
-  return spikes;
-}
-
-std::vector<model::LatencySpike> DeviceSpikes::unjudged() const {
-  std::vector<model::LatencySpike> spikes;
-  for (const Waiting& spike : waiting_) {
-    spikes.push_back(describe(spike, judge(spike, spike.span.ended)));
-  }
-  return spikes;
-}
-
-model::LatencySpike DeviceSpikes::describe(const Waiting& spike, CauseVerdict verdict) const {
+model::LatencySpike DeviceSpikes::describe(const Waiting& spike, SteadyTime ended, CauseVerdict verdict) const {
   model::LatencySpike done;
   done.device = device_;
   done.operation = spike.operation;
   done.begin = spike.begin;
-  done.duration = spike.span.ended - spike.span.began;
+  done.duration = ended - spike.span.began;
   done.peak_seconds = spike.span.peak;
   done.baseline_seconds = spike.span.baseline;
   done.excess_seconds = std::max(0.0, spike.excess_seconds);
@@ -247,19 +292,21 @@ model::LatencySpike DeviceSpikes::describe(const Waiting& spike, CauseVerdict ve
   done.evidence = std::move(verdict.evidence);
   done.missing = std::move(verdict.missing);
   spike.tenants.describe(done);
+  if (spike.span.kind == EvidenceKind::rare) {
+    done.evidence["outliers"] = static_cast<double>(spike.span.ios);
+  }
   if (spike.span.accepted) {
     done.evidence["accepted_as_baseline"] = 1;
   }
   return done;
 }
 
-model::LatencySpike DeviceSpikes::close(const Waiting& spike, CauseVerdict verdict) {
-  model::LatencySpike done = describe(spike, std::move(verdict));
-  model::SpikeFigures& figures = figures_[index(spike.operation)];
+void DeviceSpikes::close(const Judged& spike) {
+  const model::LatencySpike& done = spike.described;
+  model::SpikeFigures& figures = figures_[index(done.operation)];
   ++figures.spikes[index(done.cause)];
   figures.seconds[index(done.cause)] += std::chrono::duration<double>(done.duration).count();
   figures.excess_seconds[index(done.cause)] += done.excess_seconds;
-  return done;
 }
 
 }  // namespace ssdpulse::analysis

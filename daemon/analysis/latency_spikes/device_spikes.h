@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // DeviceSpikes: the latency spikes of one device, and their causes.
-// Combines windows, detectors, tallies and the drive's log pages, tick by tick. A spike's cause is final once the
-// host's own numbers decide it or log pages have been read after its end. Until then the spike waits; more spikes may
-// follow meanwhile. Pure: the ticks are its only input.
+// Combines windows, detectors, tallies and the drive's log pages, tick by tick. Spikes of different operations that
+// overlap or follow within seconds are one incident and have one cause: that with the strongest proof. A spike's cause
+// is final once the incident is over and the host's own numbers decide it or log pages have been read after its end.
+// Until then the spike waits; more spikes may follow meanwhile. Pure: the ticks are its only input.
 #pragma once
 
 #include <array>
@@ -20,6 +21,7 @@
 #include "daemon/analysis/latency_spikes/spike_tenants.h"
 #include "daemon/analysis/latency_spikes/usual_load.h"
 #include "daemon/analysis/latency_spikes/usual_wait.h"
+#include "daemon/model/incidents.h"
 
 namespace ssdpulse::analysis {
 
@@ -50,9 +52,9 @@ class DeviceSpikes {
 
   [[nodiscard]] const Figures& figures() const { return figures_; }
   /// Spikes that are still open, with what is known so far; their cause and numbers may change.
-  [[nodiscard]] std::vector<model::LatencySpike> going_on() const;
+  [[nodiscard]] const std::vector<model::LatencySpike>& going_on() const { return going_on_; }
   /// Spikes that have ended and wait for the drive's log pages; their cause may change.
-  [[nodiscard]] std::vector<model::LatencySpike> unjudged() const;
+  [[nodiscard]] const std::vector<model::LatencySpike>& unjudged() const { return unjudged_; }
   /// Whether reading the drive's log pages now would show more.
   [[nodiscard]] bool wants_logs() const { return wants_logs_; }
 
@@ -90,11 +92,24 @@ class DeviceSpikes {
   static void claim(Recent& recent, Waiting& spike);
   void forget(const Recent& oldest);
   [[nodiscard]] bool any_open() const;
+  /// A spike of an incident: open, waiting for its final cause, or closed already.
+  struct Judged {
+    SteadyTime began;
+    SteadyTime ended;
+    SpikeVerdict verdict;
+    bool outliers = false;
+    bool open = false;
+    bool complete = false;  // nothing more will become known about it
+    bool in_incident_that_goes_on = false;
+    Waiting* spike = nullptr;  // null: closed
+    model::LatencySpike described = {};
+  };
   [[nodiscard]] CauseVerdict judge(const Waiting& spike, SteadyTime ended) const;
-  void add_pending(const Waiting& spike);
+  [[nodiscard]] Judged judge_alone(Waiting& spike, bool open, SteadyTime now);
+  void unify(std::vector<Judged>& spikes) const;
   std::vector<model::LatencySpike> finish(SteadyTime now);
-  model::LatencySpike close(const Waiting& spike, CauseVerdict verdict);
-  [[nodiscard]] model::LatencySpike describe(const Waiting& spike, CauseVerdict verdict) const;
+  void close(const Judged& spike);
+  [[nodiscard]] model::LatencySpike describe(const Waiting& spike, SteadyTime ended, CauseVerdict verdict) const;
 
   std::string device_;
   std::shared_ptr<const model::DeviceIo> last_io_;
@@ -114,6 +129,9 @@ class DeviceSpikes {
   SteadyTime now_;
   Figures figures_;
   bool wants_logs_ = false;
+  std::vector<Judged> closed_;  // of incidents that may not be over
+  std::vector<model::LatencySpike> going_on_;
+  std::vector<model::LatencySpike> unjudged_;
 };
 
 }  // namespace ssdpulse::analysis

@@ -117,14 +117,17 @@ double flushes_within(const Sum& sum, CauseVerdict& verdict) {
 /// Errors are rare enough that any of them in a spike means something; their number shows how much.
 double errors(const Sum& sum, std::uint64_t slow_ios, double device_seconds, CauseVerdict& verdict) {
   const double own = static_cast<double>(sum.errors + sum.failovers);
-  const auto other = static_cast<double>(sum.errors_of_other);
   const double slow = std::max(1.0, static_cast<double>(slow_ios));
-  if (own + other > 0) {
-    verdict.evidence["errors"] = own + other;
-  }
-  if (sum.requeues > 0) {
-    verdict.evidence["requeues"] = static_cast<double>(sum.requeues);
-  }
+  const auto note = [&verdict](const char* what, std::uint64_t number) {
+    if (number > 0) {
+      verdict.evidence[what] = static_cast<double>(number);
+    }
+  };
+  note("errors", sum.errors);
+  note("failovers", sum.failovers);
+  note("requeues", sum.requeues);
+  note("other_errors", sum.other_errors);
+  note("other_requeues", sum.other_requeues);
   if (sum.requeues + sum.failovers > 0) {
     // Between the first issue and the last: neither queue nor device time.
     const double again =
@@ -137,7 +140,7 @@ double errors(const Sum& sum, std::uint64_t slow_ios, double device_seconds, Cau
   if (own > 0) {
     return 0.5 + 0.5 * std::min(1.0, own / slow);
   }
-  if (other > 0) {
+  if (sum.other_errors > 0 || sum.other_requeues > 0) {
     return 0.4;
   }
   return 0.5 * std::min(1.0, static_cast<double>(sum.requeues) / slow);
@@ -153,6 +156,25 @@ SpikeCause of_a_stall(const Sum& sum, const UsualLoad& usual) {
     return SpikeCause::discard;
   }
   return in_flight(sum.flushes, usual.flushes()) ? SpikeCause::flush : SpikeCause::unknown;
+}
+
+/// How many flushes and discards there were, relative to the usual, and how long nothing completed.
+void note_amounts(const Sum& sum, const UsualLoad& usual, CauseVerdict& verdict) {
+  constexpr double kMostTimes = 1000;  // also where there are usually none
+  const auto note = [&](const char* what, std::uint64_t issues, double usual_per_second) {
+    if (issues > 0 || usual_per_second > 0) {
+      const double expected = usual_per_second * sum.seconds;
+      verdict.evidence[what] = std::min(kMostTimes, static_cast<double>(issues) / std::max(expected, 1 / kMostTimes));
+    }
+  };
+  note("flushes_to_usual", sum.flushes.issues, usual.flushes().per_second);
+  note("discards_to_usual", sum.discards.issues, usual.discards().per_second);
+  if (sum.longest_standstill_seconds > 0) {
+    verdict.evidence["longest_standstill_seconds"] = sum.longest_standstill_seconds;
+  }
+  if (sum.standstill_seconds > 0) {
+    verdict.evidence["standstill_seconds"] = sum.standstill_seconds;
+  }
 }
 
 std::vector<std::string> missing_for(bool measured, const DriveVerdict* drive) {
@@ -189,8 +211,8 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
     return device * interference(sum, only, seen, expected_issues(sum, before, load_of(sum, usual)), before);
   };
   const double discard = beside_many(During::discard, sum.discards, usual.discards());
-  const double flush =
-      std::max(beside_many(During::flush, sum.flushes, usual.flushes()), commits ? flushes_within(sum, verdict) : 0);
+  const double within = commits ? flushes_within(sum, verdict) : 0;
+  const double flush = std::max(beside_many(During::flush, sum.flushes, usual.flushes()), within);
   const double rest = std::max(0.0, device - std::max(discard, flush));
 
   std::array<double, model::kSpikeCauses> scores{};
@@ -210,12 +232,15 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
     verdict.evidence.insert(drive->evidence.begin(), drive->evidence.end());
   }
   verdict.cause = best_of();
+  verdict.proof = scores[index(verdict.cause)];
+  verdict.only_within = verdict.cause == SpikeCause::flush && within > 0;
   verdict.evidence["device_share"] = device;
   verdict.evidence["queue_share"] = queue;
-  verdict.evidence["beside_discards_share"] =
+  verdict.evidence["during_discards_share"] =
       ratio(beside(sum, {During::discard, During::both}).slow_seconds, all.slow_seconds);
-  verdict.evidence["beside_flushes_share"] =
+  verdict.evidence["during_flushes_share"] =
       ratio(beside(sum, {During::flush, During::both}).slow_seconds, all.slow_seconds);
+  note_amounts(sum, usual, verdict);
   for (std::size_t cause = 0; cause < model::kSpikeCauses; ++cause) {
     if (scores[cause] > 0 && static_cast<SpikeCause>(cause) != SpikeCause::unknown) {
       verdict.evidence[std::string(model::kSpikeCauseNames[cause]) + "_score"] = scores[cause];
@@ -224,8 +249,41 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
   if (verdict.cause == SpikeCause::unknown) {
     verdict.missing = missing_for(device > 0 || queue > 0, drive);
     verdict.cause = stalled ? of_a_stall(sum, usual) : SpikeCause::unknown;
+    verdict.proof = verdict.cause == SpikeCause::unknown ? 0 : kLeastScore;
   }
   return verdict;
+}
+
+SpikeCause cause_of_incident(const std::vector<SpikeVerdict>& spikes) {
+  constexpr double kSmallPart = 0.1;  // of the longest waiting of all operations: its cause is not that of the incident
+  constexpr double kConsequence = 0.3;  // more load on a device that is held up may be a consequence of that
+  double longest = 0;
+  double unexplained = 0;  // seconds that reads or writes waited for an unknown reason, and commits for their flushes
+  double within = 0;
+  for (const SpikeVerdict& spike : spikes) {
+    longest = std::max(longest, spike.excess_seconds);
+    const bool data = spike.operation == model::SpikeOperation::read || spike.operation == model::SpikeOperation::write;
+    unexplained += data && spike.cause == SpikeCause::unknown ? spike.excess_seconds : 0;
+    within += spike.only_within ? spike.excess_seconds : 0;
+  }
+  SpikeCause best = SpikeCause::unknown;
+  double best_value = 0;
+  double best_excess = 0;
+  for (const SpikeVerdict& spike : spikes) {
+    if (spike.cause == SpikeCause::unknown || spike.excess_seconds < kSmallPart * longest ||
+        (spike.only_within && unexplained >= within && unexplained > 0)) {
+      continue;
+    }
+    const bool of_load =
+        spike.cause == SpikeCause::queue || spike.cause == SpikeCause::saturation || spike.cause == SpikeCause::flush;
+    const double value = (spike.only_within ? kLeastScore : spike.proof) + (of_load ? 0 : kConsequence);
+    if (value > best_value || (value == best_value && spike.excess_seconds > best_excess)) {
+      best = spike.cause;
+      best_value = value;
+      best_excess = spike.excess_seconds;
+    }
+  }
+  return best;
 }
 
 }  // namespace ssdpulse::analysis

@@ -16,6 +16,9 @@ namespace ssdpulse::analysis {
 
 struct CauseVerdict {
   model::SpikeCause cause = model::SpikeCause::unknown;
+  double proof = 0;  // the share of the slow time that the cause explains, times how certain that is: 0 to 1
+  bool only_within =
+      false;               // cause `flush` of a commit: most of it was its own flushes; why they were slow is not known
   bool host_side = false;  // the drive's logs would not change it (except for heat, if the device is at its ceiling)
   std::map<std::string, double> evidence;
   std::vector<std::string> missing;
@@ -26,5 +29,19 @@ inline constexpr double kLeastScore = 0.3;
 
 /// `drive`: null if its logs are not read.
 CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const DriveVerdict* drive);
+
+/// One spike of an incident, as far as it is judged by itself.
+struct SpikeVerdict {
+  model::SpikeOperation operation{};
+  model::SpikeCause cause = model::SpikeCause::unknown;
+  double proof = 0;
+  bool only_within = false;
+  double excess_seconds = 0;
+};
+
+/// The cause of an incident as a whole: the one with the strongest proof over the spikes of its operations. `unknown`
+/// of one operation never outweighs the proof of another; but if reads or writes are slow for an unknown reason, then
+/// that the commits' own flushes are slow, too, explains nothing.
+model::SpikeCause cause_of_incident(const std::vector<SpikeVerdict>& spikes);
 
 }  // namespace ssdpulse::analysis

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/analysis/latency_spikes/spike_tally.h"
 
+#include <algorithm>
+
 namespace ssdpulse::analysis {
 namespace {
 
@@ -47,13 +49,16 @@ void SpikeTally::add(const IoWindow& window, const UsualLoad& usual) {
   const OperationWindow& own = window.operation(measured_by());
   sum_.seconds += window.seconds();
   sum_.stalled_seconds += own.stalled() ? window.seconds() : 0;
+  sum_.standstill_seconds = own.stalled() ? sum_.standstill_seconds + window.seconds() : 0;
+  sum_.longest_standstill_seconds = std::max(sum_.longest_standstill_seconds, sum_.standstill_seconds);
   sum_.ios += own.ios;
   sum_.errors += own.errors;
   sum_.failovers += own.failovers;
   sum_.requeues += own.requeues;
   const bool of_writes = measured_by() == SpikeOperation::write;
   const OperationWindow& other = window.operation(of_writes ? SpikeOperation::read : SpikeOperation::write);
-  sum_.errors_of_other += other.errors + other.failovers + other.requeues;
+  sum_.other_errors += other.errors + other.failovers;
+  sum_.other_requeues += other.requeues;
   sum_.busy_seconds += own.busy_seconds;
   sum_.queue_full_seconds += own.queue_full_seconds;
   sum_.all_ios += window.ios();

@@ -33,11 +33,14 @@ class SpikeTally {
   struct Sum {
     double seconds = 0;  // of the windows
     double stalled_seconds = 0;
+    double standstill_seconds = 0;  // of the windows up to the last one in which nothing completed
+    double longest_standstill_seconds = 0;
     std::uint64_t ios = 0;
     std::uint64_t errors = 0;
     std::uint64_t failovers = 0;
     std::uint64_t requeues = 0;
-    std::uint64_t errors_of_other = 0;  // failed or retried writes; in a spike of writes, reads
+    std::uint64_t other_errors = 0;  // failed writes and failovers of writes; in a spike of writes, of reads
+    std::uint64_t other_requeues = 0;
     double busy_seconds = 0;
     double queue_full_seconds = 0;
     std::uint64_t all_ios = 0;  // of both operations

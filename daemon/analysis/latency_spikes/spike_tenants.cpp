@@ -10,43 +10,58 @@ namespace {
 using model::AttributedOperation;
 using model::SpikeTenant;
 
-const model::AttributedTotals& of(const model::TotalsByOperation& totals, AttributedOperation operation) {
-  return totals[static_cast<std::size_t>(operation)];
+const model::AttributedTotals& of(const TenantDone& done, AttributedOperation operation) {
+  return done.totals[static_cast<std::size_t>(operation)];
 }
 
-template <typename Value>
-std::vector<SpikeTenant> most(std::vector<SpikeTenant> tenants, Value SpikeTenant::*by) {
-  std::erase_if(tenants, [&](const SpikeTenant& tenant) { return !(tenant.*by > 0); });
-  std::stable_sort(tenants.begin(), tenants.end(),
-                   [&](const SpikeTenant& a, const SpikeTenant& b) { return a.*by > b.*by; });
-  tenants.resize(std::min(tenants.size(), model::kMostSpikeTenants));
-  return tenants;
+/// The tenants with the largest `by`, of those where it is positive.
+template <typename By>
+std::vector<SpikeTenant> largest(std::vector<std::pair<SpikeTenant, double>> tenants, By by) {
+  std::vector<SpikeTenant> chosen;
+  std::erase_if(tenants, [&](const auto& one) { return !(by(one) > 0); });
+  std::stable_sort(tenants.begin(), tenants.end(), [&](const auto& a, const auto& b) { return by(a) > by(b); });
+  for (std::size_t i = 0; i < std::min(tenants.size(), model::kMostSpikeTenants); ++i) {
+    chosen.push_back(std::move(tenants[i].first));
+  }
+  return chosen;
+}
+
+bool is_of_commits(model::SpikeOperation operation) {
+  return operation == model::SpikeOperation::flush || operation == model::SpikeOperation::commit;
 }
 
 }  // namespace
 
-AttributedOperation told_by(model::SpikeOperation operation) {
+AttributedOperation attributed_operation(model::SpikeOperation operation) {
   return operation == model::SpikeOperation::read ? AttributedOperation::read : AttributedOperation::write;
 }
 
 void UsualTenants::learn(const TenantWork& work, AttributedOperation operation, double seconds) {
   constexpr double kForgotten = 1e-3;  // I/Os: the last one was a quarter of an hour ago or longer
   const double past = std::exp(-seconds / kSeconds);
+  double& learned = learned_seconds_[static_cast<std::size_t>(operation)];
+  learned = past * learned + seconds;
   for (auto& [tenant, means] : tenants_) {
     Mean& mean = means[static_cast<std::size_t>(operation)];
     mean.ios *= past;
+    mean.bytes *= past;
+    mean.commits *= past;
     mean.device_seconds *= past;
   }
   std::erase_if(tenants_, [&](const auto& entry) {
-    return std::all_of(entry.second.begin(), entry.second.end(), [&](const Mean& one) { return one.ios < kForgotten; });
+    return std::all_of(entry.second.begin(), entry.second.end(),
+                       [&](const Mean& one) { return one.ios < kForgotten && one.commits < kForgotten; });
   });
-  for (const auto& [tenant, totals] : work) {
-    const model::AttributedTotals& done = of(totals, operation);
-    if (done.ios == 0 || (tenants_.size() >= kMost && !tenants_.contains(tenant))) {
+  for (const auto& [tenant, tenant_done] : work) {
+    const model::AttributedTotals& done = of(tenant_done, operation);
+    const std::uint64_t commits = operation == AttributedOperation::write ? tenant_done.commits : 0;
+    if ((done.ios == 0 && commits == 0) || (tenants_.size() >= kMost && !tenants_.contains(tenant))) {
       continue;
     }
     Mean& mean = tenants_[tenant][static_cast<std::size_t>(operation)];
     mean.ios += static_cast<double>(done.ios);
+    mean.bytes += static_cast<double>(done.bytes);
+    mean.commits += static_cast<double>(commits);
     mean.device_seconds += static_cast<double>(done.device_ns) / 1e9;
   }
 }
@@ -60,31 +75,97 @@ std::optional<double> UsualTenants::seconds(const std::string& tenant, Attribute
   return mean.device_seconds / mean.ios;
 }
 
-void SpikeTenants::add(const TenantWork& work) {
-  for (const auto& [tenant, totals] : work) {
-    auto& done = done_[tenant];
-    for (std::size_t i = 0; i < totals.size(); ++i) {
-      done[i] += totals[i];
+UsualTenants::Rates UsualTenants::rates(const std::string& tenant) const {
+  Rates rates;
+  if (const auto found = tenants_.find(tenant); found != tenants_.end()) {
+    for (const auto operation : {AttributedOperation::read, AttributedOperation::write}) {
+      const Mean& mean = found->second[static_cast<std::size_t>(operation)];
+      const double learned = learned_seconds_[static_cast<std::size_t>(operation)];
+      rates.bytes += learned > 0 ? mean.bytes / learned : 0;
+      rates.commits += learned > 0 ? mean.commits / learned : 0;
     }
+  }
+  return rates;
+}
+
+void SpikeTenants::add(const TenantWork& work, double seconds) {
+  seconds_ += seconds;
+  for (const auto& [tenant, done] : work) {
+    done_[tenant] += done;
   }
 }
 
-void SpikeTenants::describe(model::LatencySpike& spike) const {
-  const AttributedOperation operation = told_by(spike.operation);
-  std::vector<SpikeTenant> tenants;
-  for (const auto& [name, totals] : done_) {
-    SpikeTenant tenant{name};
-    tenant.bytes = spike.cause == model::SpikeCause::discard
-                       ? of(totals, AttributedOperation::discard).bytes
-                       : of(totals, AttributedOperation::read).bytes + of(totals, AttributedOperation::write).bytes;
-    const model::AttributedTotals& done = of(totals, operation);
-    if (const auto usual = usual_.seconds(name, operation)) {
-      tenant.waited_seconds = static_cast<double>(done.device_ns) / 1e9 - *usual * static_cast<double>(done.ios);
+/// The tenant besides the root that does nearly all writes.
+std::optional<std::string> SpikeTenants::only_writer() const {
+  constexpr double kNearlyAll = 0.8;
+  std::uint64_t all = 0, most = 0;
+  std::string writer;
+  for (const auto& [name, done] : done_) {
+    const std::uint64_t writes = name == model::kRootTenant ? 0 : of(done, AttributedOperation::write).ios;
+    all += writes;
+    if (writes > most) {
+      most = writes;
+      writer = name;
     }
-    tenants.push_back(std::move(tenant));
   }
-  spike.heaviest = most(tenants, &SpikeTenant::bytes);
-  spike.slowed = most(std::move(tenants), &SpikeTenant::waited_seconds);
+  return most > 0 && static_cast<double>(most) >= kNearlyAll * static_cast<double>(all) ? std::optional(writer)
+                                                                                        : std::nullopt;
+}
+
+/// Seconds that each tenant's I/Os waited beyond what is usual for it.
+std::map<std::string, double> SpikeTenants::waits(const model::LatencySpike& spike) const {
+  std::map<std::string, double> waits;
+  if (is_of_commits(spike.operation)) {
+    std::uint64_t commits = 0;
+    for (const auto& [name, done] : done_) {
+      commits += done.commits;
+    }
+    const auto writer = only_writer();
+    for (const auto& [name, done] : done_) {
+      if (done.commits > 0) {
+        waits[name == model::kRootTenant && writer ? *writer : name] +=
+            spike.excess_seconds * static_cast<double>(done.commits) / static_cast<double>(commits);
+      }
+    }
+    return waits;
+  }
+  const AttributedOperation operation = attributed_operation(spike.operation);
+  for (const auto& [name, tenant_done] : done_) {
+    const model::AttributedTotals& done = of(tenant_done, operation);
+    if (const auto usual = usual_.seconds(name, operation)) {
+      waits[name] = static_cast<double>(done.device_ns) / 1e9 - *usual * static_cast<double>(done.ios);
+    }
+  }
+  return waits;
+}
+
+void SpikeTenants::describe(model::LatencySpike& spike) const {
+  constexpr double kActive = 1;  // I/Os per second
+  std::vector<std::pair<SpikeTenant, double>> by_bytes, by_commits, by_wait;
+  const auto waited = waits(spike);
+  spike.active_tenants = 0;
+  for (const auto& [name, done] : done_) {
+    const UsualTenants::Rates usual = usual_.rates(name);
+    const auto& reads = of(done, AttributedOperation::read);
+    const auto& writes = of(done, AttributedOperation::write);
+    const bool of_discards = spike.cause == model::SpikeCause::discard;
+    SpikeTenant tenant{name};
+    tenant.bytes = of_discards ? of(done, AttributedOperation::discard).bytes : reads.bytes + writes.bytes;
+    tenant.commits = done.commits;
+    const auto found = waited.find(name);
+    tenant.waited_seconds = found == waited.end() ? 0 : found->second;
+    spike.active_tenants +=
+        name != model::kRootTenant && static_cast<double>(reads.ios + writes.ios) >= kActive * std::max(1.0, seconds_)
+            ? 1
+            : 0;
+    by_bytes.emplace_back(tenant, static_cast<double>(tenant.bytes) - (of_discards ? 0 : usual.bytes * seconds_));
+    by_commits.emplace_back(tenant, static_cast<double>(done.commits) - usual.commits * seconds_);
+    by_wait.emplace_back(tenant, tenant.waited_seconds);
+  }
+  const auto second = [](const auto& one) { return one.second; };
+  spike.heaviest = largest(std::move(by_bytes), second);
+  spike.committers = largest(std::move(by_commits), second);
+  spike.slowed = largest(std::move(by_wait), second);
 }
 
 }  // namespace ssdpulse::analysis

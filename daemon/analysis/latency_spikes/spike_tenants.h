@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// SpikeTenants: the tenants that did most in a spike, and those that it slowed.
+// SpikeTenants: the tenants that did more than usual in a spike, and those that it slowed.
 //
-// Heaviest: the tenants with the most bytes of reads and writes, or of discards if discards are the cause. Slowed:
-// those whose reads (writes, for a spike of anything other than reads) took the most device time in total beyond the
-// usual mean of the same tenant. A tenant that was not seen before the spike has no usual mean, and is not listed.
-// Pure, and bounded by the number of tenants at a time.
+// Heaviest: the tenants whose bytes exceed their own usual bytes the most: of reads and writes, or of discards if
+// discards are the cause. Committers: the same by flushes and FUA writes. Slowed: in a spike of reads (or writes),
+// those whose reads (writes) took the most device time in total beyond the usual mean of the same tenant; a tenant that
+// was not seen before the spike has no usual mean, and is not listed. In a spike of commits or flushes, the excess is
+// shared out by the number of commits. The commits of a file system's journal belong to the root: they are counted for
+// the one tenant that does nearly all of the other writes, if there is one. Pure, and bounded by the number of tenants
+// at a time.
 #pragma once
 
 #include <array>
@@ -15,32 +18,44 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/analysis/tenants/tenant_steps.h"
 #include "daemon/model/attribution.h"
 #include "daemon/model/spikes.h"
 
 namespace ssdpulse::analysis {
 
 /// What tenants did in a window, by name.
-using TenantWork = std::map<std::string, model::TotalsByOperation>;
+using TenantWork = std::map<std::string, TenantDone>;
 
-/// Mean device times of each tenant when nothing is wrong, over about the last two minutes in which it was active.
+/// What each tenant does when nothing is wrong, over about the last two minutes.
 class UsualTenants {
  public:
   static constexpr double kSeconds = 120;  // time constant
   static constexpr std::size_t kMost = 2048;
+
+  /// Per second.
+  struct Rates {
+    double bytes = 0;  // read and written
+    double commits = 0;
+  };
 
   /// Learns from a window outside spikes of this operation. `seconds`: its length.
   void learn(const TenantWork& work, model::AttributedOperation operation, double seconds);
 
   /// Seconds per I/O; absent until one has been seen.
   [[nodiscard]] std::optional<double> seconds(const std::string& tenant, model::AttributedOperation operation) const;
+  /// 0 for a tenant that was not seen.
+  [[nodiscard]] Rates rates(const std::string& tenant) const;
 
  private:
   struct Mean {
     double ios = 0;
+    double bytes = 0;
+    double commits = 0;
     double device_seconds = 0;
   };
   std::map<std::string, std::array<Mean, model::kAttributedOperations>> tenants_;
+  std::array<double, model::kAttributedOperations> learned_seconds_{};
 };
 
 class SpikeTenants {
@@ -48,16 +63,20 @@ class SpikeTenants {
   /// `usual`: from before the spike.
   explicit SpikeTenants(UsualTenants usual) : usual_(std::move(usual)) {}
 
-  void add(const TenantWork& work);
-  /// Fills in heaviest and slowed, by the spike's operation and cause.
+  void add(const TenantWork& work, double seconds);
+  /// Fills in heaviest, committers, slowed and active_tenants, by the spike's operation, cause and excess.
   void describe(model::LatencySpike& spike) const;
 
  private:
+  [[nodiscard]] std::map<std::string, double> waits(const model::LatencySpike& spike) const;
+  [[nodiscard]] std::optional<std::string> only_writer() const;
+
   UsualTenants usual_;
   TenantWork done_;
+  double seconds_ = 0;
 };
 
 /// The operation whose device times show which tenants a spike of this operation slows.
-model::AttributedOperation told_by(model::SpikeOperation operation);
+model::AttributedOperation attributed_operation(model::SpikeOperation operation);
 
 }  // namespace ssdpulse::analysis

@@ -108,7 +108,7 @@ class Search {
 
   model::Tenant run() {
     if (parts_.empty()) {
-      return {"/", TenantKind::root, "/"};
+      return {std::string(model::kRootTenant), TenantKind::root, "/"};
     }
     for (at_ = 0; at_ < parts_.size() && found_.name.empty(); ++at_) {
       look();

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Explanation: why a spike happened and what to do about it, in words. One table by operation, cause and load, from
+// which the first line, the page, `top` and the history take their sentences. Pure.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/live/recent_past.h"
+
+namespace ssdpulse::live {
+
+/// Of what the cause is about: for `flush`, whether more flushes than usual were sent; otherwise whether there was more
+/// I/O.
+enum class Load : std::uint8_t { usual, more };
+inline constexpr std::size_t kLoads = 2;
+
+enum class Tense : std::uint8_t { present, past };
+
+struct Explanation {
+  std::string because;       // "because the drive is collecting garbage"
+  std::string next;          // what to do
+  std::string_view runbook;  // name of the page with more about it
+};
+
+/// In a text of the table, [is|was] stands for a word in the present or the past.
+struct ExplanationRow {
+  std::string_view operations;  // letters: r reads, w writes, f flushes, c commits
+  model::SpikeCause cause;
+  std::string_view loads;  // letters: u usual, m more
+  std::string_view because;
+  std::string_view next;
+  std::string_view runbook;
+};
+std::span<const ExplanationRow> explanation_rows();
+/// The only row for these.
+const ExplanationRow& explanation_row(model::SpikeOperation operation, model::SpikeCause cause, Load load);
+
+Load load_of(const model::LatencySpike& spike);
+
+/// `bursts`: of discards; one of the same device and time names who trims.
+Explanation explain(const model::LatencySpike& spike, const std::vector<Burst>& bursts, Tense tense);
+
+}  // namespace ssdpulse::live

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/model/incidents.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace ssdpulse::model {
+namespace {
+
+bool is_of_load(SpikeCause cause) { return cause == SpikeCause::queue || cause == SpikeCause::saturation; }
+
+/// Rare outliers last from the first to the last of them, with nothing wrong in between.
+bool is_of_outliers(const LatencySpike& spike) { return spike.evidence.contains("outliers"); }
+
+bool is_same_time(const LatencySpike& a, const LatencySpike& b) { return a.begin < end_of(b) && b.begin < end_of(a); }
+
+/// Orders spikes by how well they name the incident.
+auto rank_of(const LatencySpike& spike, const std::vector<LatencySpike>& spikes) {
+  const bool within_commits =
+      spike.operation == SpikeOperation::flush &&
+      std::any_of(spikes.begin(), spikes.end(), [&](const LatencySpike& other) {
+        return other.operation == SpikeOperation::commit && other.device == spike.device && is_same_time(other, spike);
+      });
+  const bool known = spike.active_tenants > 1 && !spike.slowed.empty();
+  const bool waited_for = spike.operation != SpikeOperation::write || known;
+  return std::tuple(!within_commits, waited_for, harm_of(spike), spike.peak_seconds);
+}
+
+void name_it(Incident& incident) {
+  auto& spikes = incident.spikes;
+  const auto best = std::max_element(spikes.begin(), spikes.end(), [&](const LatencySpike& a, const LatencySpike& b) {
+    return rank_of(a, spikes) < rank_of(b, spikes);
+  });
+  std::rotate(spikes.begin(), best, best + 1);
+}
+
+}  // namespace
+
+bool is_harmful(const LatencySpike& spike) {
+  if (!is_of_load(spike.cause) || spike.operation == SpikeOperation::commit) {
+    return true;
+  }
+  const SpikeTenant* culprit = culprit_of(spike);
+  if (culprit == nullptr) {
+    return spike.active_tenants <= 1 && (spike.active_tenants == 0 || spike.operation == SpikeOperation::read);
+  }
+  constexpr double kSmallPart = 0.01;  // of the excess
+  return (spike.active_tenants <= 1 && spike.operation == SpikeOperation::read) ||
+         std::any_of(spike.slowed.begin(), spike.slowed.end(), [&](const SpikeTenant& tenant) {
+           return tenant.name != culprit->name && tenant.waited_seconds > kSmallPart * spike.excess_seconds;
+         });
+}
+
+const SpikeTenant* culprit_of(const LatencySpike& spike) {
+  const bool has_sender =
+      spike.cause == SpikeCause::discard || spike.cause == SpikeCause::flush || is_of_load(spike.cause);
+  if (!has_sender) {
+    return nullptr;
+  }
+  if (spike.cause == SpikeCause::flush) {
+    const auto flushes = spike.evidence.find("flushes_to_usual");
+    if (flushes == spike.evidence.end() || flushes->second < kMoreFlushes) {
+      return nullptr;
+    }
+    // The commits of a file system's journal are the root's, whoever called fsync.
+    if (!spike.committers.empty() && spike.committers.front().name != kRootTenant) {
+      return &spike.committers.front();
+    }
+  }
+  const auto known = std::find_if(spike.heaviest.begin(), spike.heaviest.end(), [&](const SpikeTenant& tenant) {
+    return spike.cause == SpikeCause::discard || tenant.name != kRootTenant;
+  });
+  return known == spike.heaviest.end() ? nullptr : &*known;
+}
+
+double harm_of(const LatencySpike& spike) {
+  const SpikeTenant* culprit = culprit_of(spike);
+  if (culprit == nullptr || spike.slowed.empty() || spike.active_tenants <= 1) {
+    return spike.excess_seconds;
+  }
+  double harm = 0;
+  for (const SpikeTenant& tenant : spike.slowed) {
+    harm += tenant.name == culprit->name ? 0 : tenant.waited_seconds;
+  }
+  return harm;
+}
+
+double Incident::harm_seconds() const {
+  double sum = 0;
+  for (const LatencySpike& spike : spikes) {
+    sum += harm_of(spike);
+  }
+  return sum;
+}
+
+DeviceGroups::DeviceGroups(const std::vector<Membership>& memberships) {
+  std::map<std::string, std::string> first;  // device of each array
+  for (const Membership& membership : memberships) {
+    const auto [found, is_new] = first.emplace(membership.array, membership.device);
+    const std::string joined = of(found->second);
+    const std::string own = of(membership.device);
+    group_.emplace(membership.device, own);
+    group_.emplace(found->second, joined);
+    for (auto& [device, group] : group_) {
+      group = group == own ? joined : group;
+    }
+  }
+}
+
+std::string DeviceGroups::of(const std::string& device) const {
+  const auto found = group_.find(device);
+  return found == group_.end() ? device : found->second;
+}
+
+std::vector<Incident> incidents_of(const std::vector<LatencySpike>& ended, const std::vector<LatencySpike>& going_on,
+                                   const DeviceGroups& groups) {
+  struct Entry {
+    const LatencySpike* spike;
+    bool going_on;
+  };
+  std::map<std::string, std::vector<Entry>> by_group;
+  const auto take = [&](const std::vector<LatencySpike>& spikes, bool still) {
+    for (const LatencySpike& spike : spikes) {
+      if (is_harmful(spike)) {
+        by_group[groups.of(spike.device)].push_back({&spike, still});
+      }
+    }
+  };
+  take(ended, false);
+  take(going_on, true);
+  std::vector<Incident> incidents;
+  for (auto& [group, entries] : by_group) {
+    // Outliers last: they belong to an incident that covers them, but do not prolong it.
+    std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+      return std::tuple(is_of_outliers(*a.spike), a.spike->begin) <
+             std::tuple(is_of_outliers(*b.spike), b.spike->begin);
+    });
+    const std::size_t first = incidents.size();
+    for (const Entry& entry : entries) {
+      const LatencySpike& spike = *entry.spike;
+      const auto fits = [&](const Incident& one) {
+        return is_of_outliers(spike) ? spike.begin >= one.begin && end_of(spike) <= one.end + kIncidentGap
+                                     : spike.begin <= one.end + kIncidentGap;
+      };
+      const auto own = std::find_if(incidents.begin() + static_cast<std::ptrdiff_t>(first), incidents.end(), fits);
+      if (own == incidents.end()) {
+        incidents.push_back({entry.going_on, {spike}, spike.begin, end_of(spike)});
+        continue;
+      }
+      own->spikes.push_back(spike);
+      own->going_on = own->going_on || (entry.going_on && !is_of_outliers(spike));
+      own->end = std::max(own->end, end_of(spike));
+    }
+  }
+  for (Incident& incident : incidents) {
+    name_it(incident);
+  }
+  std::stable_sort(incidents.begin(), incidents.end(), [](const Incident& a, const Incident& b) {
+    return a.going_on != b.going_on ? a.going_on : a.going_on ? a.harm_seconds() > b.harm_seconds() : a.end > b.end;
+  });
+  return incidents;
+}
+
+}  // namespace ssdpulse::model
