@@ -2,8 +2,10 @@
 #include "daemon/stages/spikes.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "daemon/util/utc_text.h"
@@ -28,7 +30,7 @@ LogLine line_of(const SpikeLog::Line& line) {
   const model::LatencySpike& spike = line.spike;
   const std::chrono::duration<double> seconds = spike.duration;
   return {
-      log::Level::warning,
+      log::Level::info,
       fmt::format("latency spike{} device={} operation={} cause={} begin={} seconds={:.3f} p99_seconds={:.6f} "
                   "baseline_seconds={:.6f} excess_seconds={:.3f} ios={} evidence=\"{}\" missing=\"{}\" "
                   "suppressed={}",
@@ -36,6 +38,33 @@ LogLine line_of(const SpikeLog::Line& line) {
                   name(spike.cause, model::kSpikeCauseNames), util::utc_text(spike.begin), seconds.count(),
                   spike.peak_seconds, spike.baseline_seconds, spike.excess_seconds, spike.ios,
                   model::evidence_text(spike), model::missing_text(spike), line.suppressed)};
+}
+
+LogLine line_of(const IncidentLog::Line& line) {
+  const model::Incident& incident = line.incident;
+  const model::LatencySpike& spike = incident.headline();
+  std::set<std::string> devices;
+  std::set<std::string_view> operations;
+  double excess_seconds = 0;
+  for (const model::LatencySpike& one : incident.spikes) {
+    devices.insert(one.device);
+    operations.insert(name(one.operation, model::kSpikeOperationNames));
+    excess_seconds += one.excess_seconds;
+  }
+  const std::chrono::duration<double> seconds = incident.end - incident.begin;
+  const model::SpikeTenant* culprit = model::culprit_of(spike);
+  const auto victim = std::find_if(spike.slowed.begin(), spike.slowed.end(), [&](const model::SpikeTenant& one) {
+    return culprit == nullptr || one.name != culprit->name;
+  });
+  return {log::Level::warning,
+          fmt::format(
+              "latency incident{} device={} operation={} cause={} begin={} seconds={:.3f} p99_seconds={:.6f} "
+              "baseline_seconds={:.6f} excess_seconds={:.3f} culprit=\"{}\" victim=\"{}\" devices=\"{}\" "
+              "operations=\"{}\"",
+              line.goes_on ? " continues" : "", spike.device, name(spike.operation, model::kSpikeOperationNames),
+              name(spike.cause, model::kSpikeCauseNames), util::utc_text(incident.begin), seconds.count(),
+              spike.peak_seconds, spike.baseline_seconds, excess_seconds, culprit == nullptr ? "" : culprit->name,
+              victim == spike.slowed.end() ? "" : victim->name, fmt::join(devices, ","), fmt::join(operations, ","))};
 }
 
 }  // namespace
@@ -75,6 +104,10 @@ Findings Spikes::observe(const Tick& tick) {
     }
   });
   for (const SpikeLog::Line& line : log_.observe(tick.at, over, going_on)) {
+    findings.effects.lines.push_back(line_of(line));
+  }
+  const model::DeviceGroups groups(tick.inventory ? tick.inventory->memberships : std::vector<model::Membership>{});
+  for (const IncidentLog::Line& line : incident_log_.observe(tick.at, over, unjudged, going_on, groups)) {
     findings.effects.lines.push_back(line_of(line));
   }
   findings.values = [figures = std::move(figures), over, going_on = std::move(going_on),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Spikes: the stage that finds latency spikes, with one analysis for each device. Each spike becomes a history row and
-// counters, and most become a log line; a drive whose log pages would show the cause is polled early.
+// counters, each incident a line of the log, with most of its spikes as details; a drive whose log pages would show the
+// cause is polled early.
 #pragma once
 
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "daemon/analysis/latency_spikes/device_spikes.h"
 #include "daemon/analysis/tenants/tenant_steps.h"
+#include "daemon/stages/incident_log.h"
 #include "daemon/stages/per_device.h"
 #include "daemon/stages/spike_log.h"
 #include "daemon/stages/stage.h"
@@ -27,6 +29,7 @@ class Spikes final : public Stage {
   static analysis::SpikeTick look(const DeviceTick& device, Device& known, const Tick& tick);
 
   PerDevice<Device> devices_;
+  IncidentLog incident_log_;
   SpikeLog log_;
 };
 
