@@ -10,6 +10,7 @@
 #include "daemon/live/explanations.h"
 #include "daemon/live/past_spikes.h"
 #include "daemon/live/words.h"
+#include "daemon/model/device_title.h"
 
 namespace ssdpulse::live {
 namespace {
@@ -116,8 +117,13 @@ std::string slowness_words(const Incident& incident, Tense tense) {
   return words;
 }
 
+std::string title_of(const model::Snapshot& now, const std::string& device) {
+  return model::device_title(now, device).full;
+}
+
 /// " 2 other drives are slow too: sdb, sdc."
-std::string others_words(const std::vector<Incident>& incidents, const std::string& device, Tense tense) {
+std::string others_words(const model::Snapshot& now, const std::vector<Incident>& incidents, const std::string& device,
+                         Tense tense) {
   std::vector<std::string> names;
   for (const Incident& incident : incidents) {
     for (const LatencySpike& spike : incident.spikes) {
@@ -132,6 +138,7 @@ std::string others_words(const std::vector<Incident>& incidents, const std::stri
   constexpr std::size_t kNamed = 3;
   const std::size_t count = names.size();
   names.resize(std::min(count, kNamed));
+  std::transform(names.begin(), names.end(), names.begin(), [&](const std::string& one) { return title_of(now, one); });
   const std::string more = count > kNamed ? fmt::format(" and {} more", count - kNamed) : "";
   const char* verb = tense == Tense::present ? (count > 1 ? "are" : "is") : (count > 1 ? "were" : "was");
   return fmt::format(" {} {} slow too: {}{}.", count == 1 ? "Another drive" : fmt::format("{} other drives", count),
@@ -198,8 +205,6 @@ std::string tenants_words(const Incident& incident, const Why& answer) {
   return words.empty() ? words : words + ".";
 }
 
-std::string title_of(const Situation& /*situation*/, const std::string& device) { return device; }
-
 /// All of the answer that follows from the incident, but the sentence.
 Why about(const Incident& incident, const std::vector<Burst>& bursts, When when) {
   const LatencySpike& spike = incident.headline();
@@ -240,7 +245,8 @@ std::string backlog_words(const model::Snapshot& now) {
   for (const LatencySpike& spike : now.spikes_going_on) {
     const SpikeTenant* sender = model::is_harmful(spike) ? nullptr : model::culprit_of(spike);
     if (sender != nullptr) {
-      return fmt::format(" {} keeps {} busy, and slows nobody else.", tenant_words(sender->name), spike.device);
+      return fmt::format(" {} keeps {} busy, and slows nobody else.", tenant_words(sender->name),
+                         title_of(now, spike.device));
     }
   }
   return "";
@@ -258,10 +264,10 @@ Why right_now(const Situation& situation) {
     Why answer = about(incident, situation.bursts, When::now);
     std::erase_if(incidents, [](const Incident& one) { return !one.going_on; });
     answer.sentence = fmt::format(
-        "{}: {}, since {} ({}), {}.{}{}", title_of(situation, spike.device), slowness_words(incident, Tense::present),
+        "{}: {}, since {} ({}), {}.{}{}", title_of(now, spike.device), slowness_words(incident, Tense::present),
         clock_words(incident.begin), duration_words(Seconds(now.taken_at - incident.begin).count()),
         explain(spike, situation.bursts, Tense::present).because, tenants_words(incident, answer),
-        others_words(incidents, spike.device, Tense::present));
+        others_words(now, incidents, spike.device, Tense::present));
     return answer;
   }
   if (const auto since = situation.known_since; !since || now.taken_at - *since < kTooEarly) {
@@ -279,7 +285,7 @@ Why right_now(const Situation& situation) {
   const std::string was = fmt::format(
       "{}, for {}, {}.{}", slowness_words(last, Tense::past), duration_words(Seconds(last.end - last.begin).count()),
       explain(last.headline(), situation.bursts, Tense::past).because, tenants_words(last, answer));
-  const std::string title = title_of(situation, last.headline().device);
+  const std::string title = title_of(now, last.headline().device);
   answer.sentence = answer.when == When::ended ? fmt::format("{}{} {} was slow until {} ago: {}", calm, remarks, title,
                                                              duration_words(Seconds(ago).count()), was)
                                                : fmt::format("{}{} Earlier, at {}: {}: {}", calm, remarks,
@@ -411,11 +417,11 @@ Why at_time(const Situation& situation, WallTime at) {
     const auto bursts = bursts_of(situation);
     const LatencySpike& spike = worst->headline();
     Why answer = about(*worst, bursts, When::then);
-    answer.sentence = fmt::format("{}: {}, from {} on for {}, {}.{}{}", title_of(situation, spike.device),
+    answer.sentence = fmt::format("{}: {}, from {} on for {}, {}.{}{}", title_of(now, spike.device),
                                   slowness_words(*worst, Tense::past), clock_words(worst->begin, now.taken_at),
                                   duration_words(Seconds(worst->end - worst->begin).count()),
                                   explain(spike, bursts, Tense::past).because, tenants_words(*worst, answer),
-                                  others_words(incidents, spike.device, Tense::past));
+                                  others_words(now, incidents, spike.device, Tense::past));
     answer.moment = moment;
     return answer;
   }

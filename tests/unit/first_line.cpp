@@ -25,9 +25,9 @@ void expect_first_line(const Simulation& simulation, double at, model::SpikeCaus
   constexpr std::array<std::string_view, model::kSpikeCauses> kWords{"because discards",
                                                                      "flush",
                                                                      "collecting garbage",
-                                                                     "wait on the host",
+                                                                     " on the host",
                                                                      "more work than it can handle",
-                                                                     "is throttling to cool down",
+                                                                     "throttling to cool down",
                                                                      "I/Os fail",
                                                                      "does not show"};
   const live::Why said = first_line(simulation, at);
