@@ -13,9 +13,18 @@
 
 namespace ssdpulse::client {
 
-/// Prints the first line, and what to do next, for now or for the minute that holds `at` (see time_text.h). `usage`:
-/// `at` is not a time; `no_data`: nothing is known about it, and the answer explains why.
-util::ExitCode why(const Where& where, const config::Web& web, const std::string& at, bool json);
+struct WhyOptions {
+  std::string at;        // see time_text.h; empty: now
+  bool json = false;     // the answer itself
+  bool verbose = false;  // also what speaks for it
+};
+
+/// Prints the first line, and what to do next, for now or for the minute that holds `at`. `usage`: `at` is not a time;
+/// `no_data`: nothing is known about it, and the answer explains why.
+util::ExitCode why(const Where& where, const config::Web& web, const WhyOptions& options);
+
+/// The evidence of the answer's incident, for people; empty if it has none.
+std::string evidence_text(const nlohmann::json& answer);
 
 struct TopOptions {
   std::string at;     // see time_text.h; empty: now
@@ -30,6 +39,7 @@ struct HistoryOptions {
   std::size_t points = 48;
   bool json = false;
   bool csv = false;
+  bool by_tenant = false;  // of one device: what each tenant did
 };
 
 /// The past of one device, or the list of known ones; from the daemon, else from its history file.

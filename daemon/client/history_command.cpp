@@ -98,6 +98,8 @@ bool history(const Where& where, const config::Config& config, const HistoryOpti
   }
   if (options.json) {
     std::cout << answer->dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  } else if (options.by_tenant) {
+    std::cout << (options.csv ? history_by_tenant_csv(*answer) : history_by_tenant_text(*answer));
   } else if (options.csv) {
     std::cout << history_csv(*answer);
   } else {

@@ -6,7 +6,12 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 #include <vector>
+
+#include "daemon/model/tenant_title.h"
+#include "daemon/util/number_text.h"
+#include "exporters/terminal/table.h"
 
 namespace ssdpulse::client {
 namespace {
@@ -30,9 +35,9 @@ std::string latency(const Json& seconds) {
     return "-";
   }
   const double value = seconds.get<double>();
-  return value < 1e-3 ? fmt::format("{:.3g}us", value * 1e6)
-         : value < 1  ? fmt::format("{:.3g}ms", value * 1e3)
-                      : fmt::format("{:.3g}s", value);
+  return value < 1e-3 ? util::number_text(value * 1e6) + "us"
+         : value < 1  ? util::number_text(value * 1e3) + "ms"
+                      : util::number_text(value) + "s";
 }
 
 std::string text_of(const Json& object, const char* name) {
@@ -51,7 +56,7 @@ const Json& at(const Json& points, const char* kind, const char* field, std::siz
 }
 
 std::string per_second(const Json& count, double seconds, double unit) {
-  return count.is_number() && seconds > 0 ? fmt::format("{:.4g}", count.get<double>() / seconds / unit) : "-";
+  return count.is_number() && seconds > 0 ? util::number_text(count.get<double>() / seconds / unit) : "-";
 }
 
 std::string row(const std::vector<std::string>& cells) {
@@ -119,9 +124,11 @@ std::string sorted_lines(const std::string& lines) {
 std::string events_text(const Json& answer) {
   std::string out = changes_text(answer);
   for (const Json& spike : answer.value("spikes", Json::array())) {
-    out += fmt::format("{}  spike    {} {} for {:.1f} s, p99 {} (usual {}), cause {}\n", local_time(spike["begin"]),
-                       text_of(spike, "operation"), spike.value("ios", 0U), spike.value("seconds", 0.0),
-                       latency(spike["peak_seconds"]), latency(spike["usual_seconds"]), text_of(spike, "cause"));
+    out += fmt::format("{}  spike    {} for {:.1f} s, p99 of its worst second {} (usual {}), cause {}\n",
+                       local_time(spike["begin"]),
+                       util::count_text(spike.value("ios", std::uint64_t{0}), "slow " + text_of(spike, "operation")),
+                       spike.value("seconds", 0.0), latency(spike["peak_seconds"]), latency(spike["usual_seconds"]),
+                       text_of(spike, "cause"));
   }
   for (const Json& burst : answer.value("bursts", Json::array())) {
     out += fmt::format("{}  discards {} for {:.1f} s, {:.1f} MB\n", local_time(burst["begin"]),
@@ -142,8 +149,8 @@ std::string wear_text(const Json& answer) {
   }
   std::string out;
   if (host > 0) {
-    out += fmt::format("wear: {:.3g} GB written by the host, {:.3g} GB to the media: write amplification {:.3g}\n",
-                       host / 1e9, media / 1e9, media / host);
+    out += fmt::format("wear: {} GB written by the host, {} GB to the media: write amplification {}\n",
+                       util::number_text(host / 1e9), util::number_text(media / 1e9), util::number_text(media / host));
   }
   if (used.is_number()) {
     out += fmt::format("wear: {:.0f} % of the drive's life used\n", used.get<double>() * 100);
@@ -153,11 +160,61 @@ std::string wear_text(const Json& answer) {
 
 std::string quantiles_text(const Json& answer) {
   const Json quantiles = answer.value("quantiles", Json::array());
-  return quantiles.empty() ? ""
-                           : fmt::format(
-                                 "{} points before {} are quantiles of single minutes, written by an older "
-                                 "version: see --json\n",
-                                 quantiles.size(), local_time(quantiles.back()["at"]));
+  return quantiles.empty()
+             ? ""
+             : fmt::format("quantiles of {} until {}, written by an older version: see --json\n",
+                           util::count_text(quantiles.size(), "single minute"), local_time(quantiles.back()["at"]));
+}
+
+/// What one tenant did between two points of time.
+struct TenantRow {
+  double start = 0;
+  double seconds = 0;  // that were measured of it
+  const Json* tenant = nullptr;
+};
+
+double figure_of(const Json& tenant, const char* operation, const char* figure) {
+  return tenant.value(operation, Json::object()).value(figure, 0.0);
+}
+
+double device_seconds_of(const Json& tenant) {
+  double seconds = 0;
+  for (const char* operation : {"read", "write", "discard"}) {
+    seconds += figure_of(tenant, operation, "device_seconds");
+  }
+  return seconds;
+}
+
+double bytes_of(const Json& tenant) { return figure_of(tenant, "read", "bytes") + figure_of(tenant, "write", "bytes"); }
+
+/// In the order of time; of one time, the one with the most device time first, or bytes where that is not measured.
+std::vector<TenantRow> tenant_rows(const Json& answer) {
+  static const auto& none = *new Json(Json::array());
+  const auto list = answer.find("tenants");
+  const Json points = answer.value("points", Json::object());
+  const Json starts = points.value("start", Json::array());
+  const Json measured = points.value("measured_seconds", Json::array());
+  std::vector<TenantRow> rows;
+  for (const Json& tenant : list != answer.end() && list->is_array() ? *list : none) {
+    const std::size_t point = tenant.value("point", starts.size());
+    if (point < starts.size() && point < measured.size()) {
+      rows.push_back({starts[point].get<double>(), measured[point].get<double>(), &tenant});
+    }
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const TenantRow& a, const TenantRow& b) {
+    const auto key = [](const TenantRow& row) {
+      return std::tuple(row.start, -device_seconds_of(*row.tenant), -bytes_of(*row.tenant));
+    };
+    return key(a) < key(b);
+  });
+  return rows;
+}
+
+std::string heading(const Json& answer) {
+  const Json device = answer.value("device", Json::object());
+  const auto minutes = answer.value("step_seconds", std::uint64_t{60}) / 60;
+  return fmt::format("{} {} {}, by {}\n", text_of(device, "name"), text_of(device, "model"), text_of(device, "serial"),
+                     minutes == 1 ? "the minute" : util::count_text(minutes, "minute"));
 }
 
 std::string csv_field(const Json& value) {
@@ -196,10 +253,7 @@ std::string list_csv(const Json& answer) {
 
 std::string history_text(const Json& answer) {
   const Json points = answer.value("points", Json::object());
-  std::string out;
-  const Json device = answer.value("device", Json::object());
-  out += fmt::format("{} {} {}, a line each {} minutes\n", text_of(device, "name"), text_of(device, "model"),
-                     text_of(device, "serial"), answer.value("step_seconds", 60) / 60);
+  std::string out = heading(answer);
   if (points.value("start", Json::array()).empty()) {
     out += "nothing was measured in this time\n";
   } else {
@@ -215,6 +269,54 @@ std::string history_list_text(const Json& answer) {
                        local_time(device["last"]), text_of(device, "model"), text_of(device, "serial"));
   }
   return out + sorted_lines(changes_text(answer));
+}
+
+std::string history_by_tenant_text(const Json& answer) {
+  constexpr double kMega = 1e6;
+  std::vector<std::vector<std::string>> table{
+      {"TIME", "TENANT", "READ/s", "MB/s", "WRITE/s", "MB/s", "DISCARD MB/s", "DEVICE TIME"}};
+  double last = -1;
+  for (const TenantRow& row : tenant_rows(answer)) {
+    const auto rate = [&](const char* operation, const char* figure, double unit) {
+      return per_second(figure_of(*row.tenant, operation, figure), row.seconds, unit);
+    };
+    const double device_seconds = device_seconds_of(*row.tenant);
+    table.push_back({row.start == last ? " " : local_time(row.start).substr(0, 16),
+                     model::tenant_title(text_of(*row.tenant, "name")), rate("read", "ios", 1),
+                     rate("read", "bytes", kMega), rate("write", "ios", 1), rate("write", "bytes", kMega),
+                     rate("discard", "bytes", kMega),
+                     device_seconds > 0 ? per_second(100 * device_seconds, row.seconds, 1) + " %" : "-"});
+    last = row.start;
+  }
+  if (table.size() == 1) {
+    return heading(answer) + "the history has no tenants of this time\n";
+  }
+  std::ostringstream out;
+  terminal::print_table(table, out);
+  return heading(answer) + out.str();
+}
+
+std::string history_by_tenant_csv(const Json& answer) {
+  std::string out = "start,measured_seconds,tenant";
+  constexpr std::array<const char*, 3> kOperations{"read", "write", "discard"};
+  constexpr std::array<const char*, 3> kFigures{"ios", "bytes", "device_seconds"};
+  for (const char* operation : kOperations) {
+    for (const char* figure : kFigures) {
+      out += fmt::format(",{}_{}", operation, figure);
+    }
+  }
+  out += '\n';
+  for (const TenantRow& row : tenant_rows(answer)) {
+    out +=
+        fmt::format("{},{},{}", csv_field(row.start), csv_field(row.seconds), csv_field(text_of(*row.tenant, "name")));
+    for (const char* operation : kOperations) {
+      for (const char* figure : kFigures) {
+        out += "," + csv_field(row.tenant->value(operation, Json::object()).value(figure, Json()));
+      }
+    }
+    out += '\n';
+  }
+  return out;
 }
 
 std::string history_csv(const Json& answer) {

@@ -1,16 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <array>
 #include <chrono>
 #include <iostream>
 
 #include "daemon/client/commands.h"
 #include "daemon/client/time_text.h"
+#include "daemon/util/number_text.h"
 
 namespace ssdpulse::client {
+namespace {
 
-util::ExitCode why(const Where& where, const config::Web& web, const std::string& at, bool json) {
+using Json = nlohmann::json;
+
+std::string text_of(const Json& object, const char* name) {
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return object.is_object() && found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+const Json& at(const Json& object, const char* name) {
+  static const auto& none = *new Json();
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return object.is_object() && found != object.end() ? *found : none;
+}
+
+std::string latency(const Json& seconds) {
+  const double value = seconds.is_number() ? seconds.get<double>() : 0;
+  return value < 1e-3 ? util::number_text(value * 1e6) + " us"
+         : value < 1  ? util::number_text(value * 1e3) + " ms"
+                      : util::number_text(value) + " s";
+}
+
+std::string lines(const char* title, const Json& list) {
+  std::string text;
+  for (const Json& line : list) {
+    text += line.is_string() ? "    - " + line.get<std::string>() + "\n" : "";
+  }
+  return text.empty() ? text : fmt::format("  {}:\n{}", title, text);
+}
+
+std::string evidence_of(const Json& spike) {
+  struct Group {
+    const char* field;
+    const char* title;
+  };
+  constexpr std::array<Group, 4> kGroups{{{"evidence", "What speaks for it"},
+                                          {"ruled_out", "What was ruled out"},
+                                          {"missing", "What could not be known"},
+                                          {"other", "Other figures"}}};
+  std::string operations = util::plural_text(text_of(spike, "operation"));
+  operations[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(operations[0])));
+  const Json& usual = at(spike, "usual_seconds");
+  std::string text =
+      fmt::format("{}: p99 of the worst second {}{}, {}\n", operations, latency(at(spike, "peak_seconds")),
+                  usual.is_number() ? fmt::format(" (usual {})", latency(usual)) : "", text_of(spike, "words"));
+  for (const auto& [field, title] : kGroups) {
+    text += lines(title, at(spike, field));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string evidence_text(const Json& answer) {
+  std::string text;
+  const Json& incident = at(answer, "incident");
+  for (const Json& spike : at(incident.is_null() ? at(at(answer, "why"), "incident") : incident, "spikes")) {
+    text += evidence_of(spike);
+  }
+  return text;
+}
+
+util::ExitCode why(const Where& where, const config::Web& web, const WhyOptions& options) {
   std::string path = "why";
-  if (!at.empty()) {
-    const auto time = parse_time(at, std::chrono::system_clock::now());
+  if (!options.at.empty()) {
+    const auto time = parse_time(options.at, std::chrono::system_clock::now());
     if (!time) {
       std::cerr << "--at: " << time.error().message << '\n';
       return util::ExitCode::usage;
@@ -23,15 +88,18 @@ util::ExitCode why(const Where& where, const config::Web& web, const std::string
     std::cerr << answer.error().message << '\n';
     return util::ExitCode::failure;
   }
-  const auto& said = answer->value("why", nlohmann::json::object());
+  const auto& said = answer->value("why", Json::object());
   const bool known = said.value("verdict", "") != "unknown";
-  if (json) {
-    std::cout << answer->dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  if (options.json) {
+    std::cout << answer->dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
     return known ? util::ExitCode::success : util::ExitCode::no_data;
   }
   std::cout << said.value("sentence", "") << '\n';
   if (const std::string next = said.value("next", ""); !next.empty()) {
     std::cout << "Next: " << next << '\n';
+  }
+  if (options.verbose) {
+    std::cout << evidence_text(*answer);
   }
   return known ? util::ExitCode::success : util::ExitCode::no_data;
 }

@@ -28,6 +28,12 @@ void add_history(CLI::App& app, ExitCode& exit_code) {
   command->add_option("--to", options->history.to, "Until when (default now; --from: a day before)");
   command->add_option("--points", options->history.points, "At most this many lines, 2 to 2000 (default 48)")
       ->check(CLI::Range(2, 2000));
+  command
+      ->add_option_function<std::string>(
+          "--by", [options](const std::string&) { options->history.by_tenant = true; },
+          "tenant: what each tenant did, instead of what the device did")
+      ->check(CLI::IsMember({"tenant"}))
+      ->needs("--device");
   command->add_flag("--csv", options->history.csv, "Print every figure of each point as CSV")->excludes("--json");
   command->add_option("--history.directory", options->directory,
                       "Where the history is, for when no daemon answers (default: as configured)");

@@ -41,11 +41,11 @@ _ssdpulse() {
         devices) words="$options --json --help" ;;
         metrics) words='--json --man --help' ;;
         top) words='--address --cacert --config --json --once --at --help' ;;
-        why) words='--address --at --cacert --config --json --help' ;;
+        why) words='--address --at --cacert --config --json --verbose --help' ;;
         audit) words='--accepted --address --all --cacert --config --history.directory --json --markdown --min-observation --rules --verbose --help' ;;
         doctor) words='--address --all --cacert --config --json --verbose --help' ;;
         what-if) words='--address --cacert --config --device --json --op --window --help' ;;
-        history) words='--address --cacert --config --csv --device --from --history.directory --json --points --to --help' ;;
+        history) words='--address --by --cacert --config --csv --device --from --history.directory --json --points --to --help' ;;
         mark) words='--address --cacert --config --json --help' ;;
         report) words='--before --after --change --last --settle --width --device --json --markdown --html --fail-on --config --history.directory --help' ;;
         simulate) words='--input --size --page-size --op --policy --placement --discards --full --sample --seed --start --window --json --help' ;;

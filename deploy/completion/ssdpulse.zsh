@@ -52,7 +52,7 @@ _ssdpulse() {
     devices) _arguments $options '--json[print JSON]' ;;
     metrics) _arguments '(-h --help)'{-h,--help}'[print the options]' '--json[as JSON]' '--man[as a manual page]' ;;
     top) _arguments $asking '--once[print one screen as text]' '--at[a time in the past]:time:' ;;
-    why) _arguments $asking '--at[of a time past]:time' ;;
+    why) _arguments $asking '--at[of a time past]:time' '(-v --verbose)'{-v,--verbose}'[show what speaks for it, too]' ;;
     doctor) _arguments $asking '--all[also show what is fine]' '(-v --verbose)'{-v,--verbose}'[show everything that is known about each finding]' ;;
     audit)
       _arguments $asking '--all[also show what is fine]' '(-v --verbose)'{-v,--verbose}'[show everything that is known about each finding]' '--markdown[print Markdown]' \
@@ -63,7 +63,7 @@ _ssdpulse() {
         '--window[over which time]:window:(24h 7d drive_write)' ;;
     history)
       _arguments $asking '--device[name, serial number or WWID]:device:_files -W /sys/block' '--from[since when]:time' '--to[until when]:time' \
-        '--points[at most this many lines]:number' '(--json)--csv[print CSV]' '--history.directory[where it is, without a daemon]:directory:_files -/' ;;
+        '--points[at most this many lines]:number' '--by[what each tenant did]:what:(tenant)' '(--json)--csv[print CSV]' '--history.directory[where it is, without a daemon]:directory:_files -/' ;;
     mark) _arguments $asking '1:what was done' ;;
     report)
       _arguments '(-h --help)'{-h,--help}'[print the options]' '--before[window or duration]:window' '--after[window or duration]:window' \

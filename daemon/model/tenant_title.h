@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// tenant_title(): a tenant as people know it. Metrics, JSON and the history keep its name.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ssdpulse::model {
+
+/// The root has no name that anybody would look for, and most of what it has is I/O that nobody accounts to units.
+inline std::string tenant_title(std::string_view name) {
+  return name == "/" ? "the system (units without I/O accounting)" : std::string(name);
+}
+
+}  // namespace ssdpulse::model

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Do commands show what an answer holds, in words and numbers that people write?
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "daemon/client/commands.h"
+#include "daemon/client/history_text.h"
+#include "daemon/util/number_text.h"
+
+namespace ssdpulse::client {
+namespace {
+
+using Json = nlohmann::json;
+
+TEST(number_text, has_no_exponent_and_no_needless_digit) {
+  struct Case {
+    double value;
+    const char* text;
+  };
+  for (const auto& [value, text] : {Case{0, "0"},
+                                    {1, "1"},
+                                    {8.863e-05, "<0.001"},
+                                    {-1e-9, ">-0.001"},
+                                    {0.001, "0.001"},
+                                    {0.1204, "0.12"},
+                                    {1.005, "1"},
+                                    {9.876, "9.88"},
+                                    {12.34, "12.3"},
+                                    {100.4, "100"},
+                                    {1234.5, "1234"},
+                                    {1.2e8, "120000000"},
+                                    {-12.34, "-12.3"},
+                                    {20, "20"},
+                                    {0.5, "0.5"}}) {
+    EXPECT_EQ(util::number_text(value), text) << value;
+  }
+}
+
+TEST(count_text, is_one_or_many) {
+  EXPECT_EQ(util::count_text(0, "minute"), "0 minutes");
+  EXPECT_EQ(util::count_text(1, "minute"), "1 minute");
+  EXPECT_EQ(util::count_text(2, "flush"), "2 flushes");
+  EXPECT_EQ(util::count_text(1, "flush"), "1 flush");
+}
+
+Json spike() {
+  return {{"operation", "flush"},     {"words", "because the drive is collecting garbage"},
+          {"peak_seconds", 0.0244},   {"usual_seconds", 0.002},
+          {"evidence", {"Decided."}}, {"missing", {"Log pages."}}};
+}
+
+TEST(why_evidence, is_that_of_the_incident) {
+  Json with_groups = spike();
+  with_groups["ruled_out"] = {"No discard."};
+  with_groups["other"] = {"The load was 1.1 times the usual."};
+  const Json answer{{"why", {{"sentence", "..."}}}, {"incident", {{"spikes", {with_groups}}}}};
+  EXPECT_EQ(
+      evidence_text(answer),
+      "Flushes: p99 of the worst second 24.4 ms (usual 2 ms), because the drive is collecting garbage\n"
+      "  What speaks for it:\n    - Decided.\n  What was ruled out:\n    - No discard.\n"
+      "  What could not be known:\n    - Log pages.\n  Other figures:\n    - The load was 1.1 times the usual.\n");
+  Json unusual = spike();
+  unusual["usual_seconds"] = nullptr;
+  unusual["missing"] = Json::array();
+  EXPECT_EQ(evidence_text({{"why", {{"incident", {{"spikes", {unusual}}}}}}}),
+            "Flushes: p99 of the worst second 24.4 ms, because the drive is collecting garbage\n"
+            "  What speaks for it:\n    - Decided.\n");
+}
+
+TEST(why_evidence, of_answers_without_an_incident_is_nothing) {
+  for (const char* answer : {"{}", "[]", "null", R"({"incident":null,"why":{"sentence":"."}})",
+                             R"({"incident":{"spikes":null}})", R"({"incident":{"spikes":[]}})"}) {
+    EXPECT_EQ(evidence_text(Json::parse(answer)), "") << answer;
+  }
+}
+
+Json totals(std::uint64_t ios, double device_seconds) {
+  return {{"ios", ios}, {"bytes", ios * 4096}, {"device_seconds", device_seconds}};
+}
+
+Json tenant(std::size_t point, const char* name, std::uint64_t reads, double seconds) {
+  return {{"point", point},
+          {"name", name},
+          {"read", totals(reads, seconds)},
+          {"write", totals(60, 0)},
+          {"discard", totals(0, 0)}};
+}
+
+Json history() {
+  return {{"device", {{"name", "sda"}, {"model", "ACME"}, {"serial", "1"}}},
+          {"step_seconds", 60},
+          {"points", {{"start", {1'699'999'140, 1'699'999'200}}, {"measured_seconds", {60.0, 30.0}}}},
+          {"tenants",
+           {tenant(1, "/", 3, 0.0001), tenant(0, "db.service", 6000, 12), tenant(1, "db.service", 3000, 15),
+            tenant(7, "lost", 1, 1)}}};
+}
+
+TEST(history_by_tenant, is_in_the_order_of_time_and_of_device_time) {
+  ::setenv("TZ", "UTC", 1);
+  ::tzset();
+  EXPECT_EQ(history_by_tenant_text(history()), R"(sda ACME 1, by the minute
+TIME              TENANT                                     READ/s  MB/s    WRITE/s  MB/s   DISCARD MB/s  DEVICE TIME
+2023-11-14 21:59  db.service                                 100     0.41    1        0.004  0             20 %
+2023-11-14 22:00  db.service                                 100     0.41    2        0.008  0             50 %
+                  the system (units without I/O accounting)  0.1     <0.001  2        0.008  0             <0.001 %
+)");
+  const std::string csv = history_by_tenant_csv(history());
+  EXPECT_EQ(csv.substr(csv.find('\n') + 1, 143),
+            R"(1699999140.0,60.0,"db.service",6000,24576000,12.0,60,245760,0.0,0,0,0.0
+1699999200.0,30.0,"db.service",3000,12288000,15.0,60,245760,0.0,0,0,0.0)");
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 4);
+}
+
+TEST(history_by_tenant, says_if_there_is_none) {
+  Json nothing = history();
+  nothing["tenants"] = Json::array();
+  nothing["step_seconds"] = 3600;
+  EXPECT_EQ(history_by_tenant_text(nothing), "sda ACME 1, by 60 minutes\nthe history has no tenants of this time\n");
+}
+
+}  // namespace
+}  // namespace ssdpulse::client
