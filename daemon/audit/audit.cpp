@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "daemon/model/device_title.h"
 #include "daemon/util/glob.h"
 
 namespace ssdpulse::audit {
@@ -71,11 +72,13 @@ std::vector<Finding> judge(const Facts& facts) {
     for (const DiskSettings& disk : facts.settings.disks) {
       if (rule.of_disk != nullptr) {
         add(all, facts, rule, disk.device.name, {disk.device.name}, rule.of_disk(facts, disk));
+        all.back().title = model::device_title(facts.settings, disk.device.name).full;
       }
     }
     for (const DiskSettings& array : facts.settings.arrays) {
       if (rule.of_array != nullptr) {
         add(all, facts, rule, array.device.name, array.disks, rule.of_array(facts, array));
+        all.back().title = model::device_title(facts.settings, array.device.name).full;
       }
     }
     for (const MountSettings& mount : facts.settings.mounts) {

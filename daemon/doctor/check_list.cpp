@@ -4,6 +4,7 @@
 #include <array>
 
 #include "daemon/doctor/checks.h"
+#include "daemon/model/device_title.h"
 
 namespace ssdpulse::doctor {
 namespace {
@@ -28,11 +29,18 @@ Findings examine_all(const Facts& facts, const List& checks) {
 
 Findings examine(const model::Snapshot& snapshot) {
   static const std::array checks{
-      kDevices,         kSources,   kStatistics,        kLatencyMode,  kCpuLimit,   kLostIos,  kLostBeforeDevices,
-      kSkippedPrograms, kLateTicks, kDiscardSubmitters, kWriteClasses, kWriteHints, kLogPages, kWriteAmplification,
-      kHealth,          kLogReads,  kHistory,
+      kDevices,           kSources,         kStatistics,         kLatencyMode,  kCpuLimit,          kLostIos,
+      kLostBeforeDevices, kSkippedPrograms, kLateTicks,          kDiscardSubmitters, kWriteClasses,
+      kWriteHints,        kLogPages,        kWriteAmplification, kHealth,       kLogReads,          kHistory,
   };
-  return examine_all(snapshot, checks);
+  Findings all = examine_all(snapshot, checks);
+  for (model::Finding& one : all) {
+    if (std::any_of(snapshot.devices.begin(), snapshot.devices.end(),
+                    [&](const model::DeviceSnapshot& device) { return device.device->name == one.device; })) {
+      one.title = model::device_title(snapshot, one.device).full;
+    }
+  }
+  return all;
 }
 
 Findings examine(const Start& start) {

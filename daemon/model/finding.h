@@ -46,6 +46,10 @@ struct Finding {
   std::optional<std::chrono::system_clock::time_point> since = {};  // when it was first seen
   std::optional<double> observed_seconds = {};                      // for how long the evidence was measured
   Observer observer = Observer::daemon;                             // of the evidence
+  std::string title = {};  // of `device`, for people (see device_title.h); empty: its name is all that is known
+
+  /// For sentences and tables; empty: the host.
+  [[nodiscard]] const std::string& who() const { return title.empty() ? device : title; }
 };
 
 }  // namespace ssdpulse::model

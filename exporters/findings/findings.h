@@ -14,9 +14,9 @@ namespace ssdpulse::findings {
 
 using Findings = std::vector<model::Finding>;
 
-/// {"findings": [{"id", "verdict", "device", "found", "why", "evidence", "change", "persistent", "undo", "risk",
-/// "source", "proof", "since", "excess_seconds_per_day", "wear_bytes_per_day", "observed_seconds", "observed_by"}]}.
-/// Missing texts are empty, unknown numbers and times are null. Times are seconds since the epoch.
+/// {"findings": [{"id", "verdict", "device", "title", "found", "why", "evidence", "change", "persistent", "undo",
+/// "risk", "source", "proof", "since", "excess_seconds_per_day", "wear_bytes_per_day", "observed_seconds",
+/// "observed_by"}]}. Missing texts are empty, unknown numbers and times are null. Times are seconds since the epoch.
 nlohmann::ordered_json to_json(const Findings& findings);
 
 /// Reads such JSON back. What does not fit is left out; nothing if the answer has no list.

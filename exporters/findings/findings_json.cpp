@@ -41,6 +41,7 @@ std::optional<model::Finding> finding_in(const nlohmann::json& object) {
   one.id = text_in(object, "id");
   one.verdict = static_cast<model::Verdict>(known - model::kVerdictNames.begin());
   one.device = text_in(object, "device");
+  one.title = text_in(object, "title");
   one.found = text_in(object, "found");
   one.why = text_in(object, "why");
   if (const auto evidence = object.find("evidence"); evidence != object.end() && evidence->is_object()) {
@@ -84,6 +85,7 @@ Json to_json(const Findings& findings) {
     list.push_back({{"id", one.id},
                     {"verdict", model::kVerdictNames[static_cast<std::size_t>(one.verdict)]},
                     {"device", one.device},
+                    {"title", one.title},
                     {"found", one.found},
                     {"why", one.why},
                     {"evidence", std::move(evidence)},

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "daemon/util/duration_text.h"
+#include "daemon/util/number_text.h"
 #include "exporters/findings/findings.h"
 #include "exporters/terminal/table.h"
 
@@ -22,7 +23,7 @@ struct Group {
   [[nodiscard]] std::string devices() const {
     std::string names;
     for (const model::Finding* member : members) {
-      names += (names.empty() ? "" : " ") + member->device;
+      names += (names.empty() ? "" : ", ") + member->who();
     }
     return names;
   }
@@ -62,51 +63,68 @@ std::string local_time(std::chrono::system_clock::time_point at) {
 }
 
 std::string bytes_text(double bytes) {
-  return bytes >= 1e12  ? fmt::format("{:.3g} TB", bytes / 1e12)
-         : bytes >= 1e9 ? fmt::format("{:.3g} GB", bytes / 1e9)
-         : bytes >= 1e6 ? fmt::format("{:.3g} MB", bytes / 1e6)
-                        : fmt::format("{:.3g} kB", bytes / 1e3);
+  return bytes >= 1e12  ? util::number_text(bytes / 1e12) + " TB"
+         : bytes >= 1e9 ? util::number_text(bytes / 1e9) + " GB"
+         : bytes >= 1e6 ? util::number_text(bytes / 1e6) + " MB"
+         : bytes >= 1e3 ? util::number_text(bytes / 1e3) + " kB"
+                        : util::number_text(bytes) + " B";
+}
+
+/// Findings have rates per day. What a day brings is known only if a day was observed: of less, `share` of a rate is
+/// what was measured.
+struct Period {
+  double share = 1;
+  std::string words = "a day";
+};
+
+Period period_of(const model::Finding& one) {
+  constexpr double kDay = 86400;
+  return one.observed_seconds && *one.observed_seconds < kDay
+             ? Period{*one.observed_seconds / kDay,
+                      fmt::format("in the {} measured", util::duration_text(*one.observed_seconds))}
+             : Period{};
 }
 
 /// Name and value as people write them: the name carries the unit.
-std::string evidence_text(const std::string& name, double value) {
+std::string evidence_text(const std::string& name, double value, const Period& period) {
   struct Unit {
     std::string_view suffix;
     std::string (*text)(double);
+    bool per_day = false;
   };
   static constexpr auto kSeconds = [](double seconds) {
     return seconds >= 10 || seconds <= 0 ? util::duration_text(seconds)
-           : seconds >= 1                ? fmt::format("{:.3g} s", seconds)
-           : seconds >= 1e-3             ? fmt::format("{:.3g} ms", seconds * 1e3)
-                                         : fmt::format("{:.3g} us", seconds * 1e6);
+           : seconds >= 1                ? util::number_text(seconds) + " s"
+           : seconds >= 1e-3             ? util::number_text(seconds * 1e3) + " ms"
+                                         : util::number_text(seconds * 1e6) + " us";
   };
   static constexpr std::array<Unit, 9> kUnits{{
-      {"_seconds_per_day", [](double one) { return kSeconds(one) + " a day"; }},
-      {"_bytes_per_day", [](double one) { return bytes_text(one) + " a day"; }},
-      {"_per_day", [](double one) { return fmt::format("{:.4g} a day", one); }},
+      {"_seconds_per_day", [](double one) { return kSeconds(one); }, true},
+      {"_bytes_per_day", [](double one) { return bytes_text(one); }, true},
+      {"_per_day", [](double one) { return util::number_text(one); }, true},
       {"_seconds", [](double one) { return kSeconds(one); }},
       {"_bytes", [](double one) { return bytes_text(one); }},
-      {"_share", [](double one) { return fmt::format("{:.3g} %", 100 * one); }},
-      {"_lower_ratio", [](double one) { return fmt::format("at least {:.3g}", one); }},
-      {"_ratio", [](double one) { return fmt::format("{:.3g}", one); }},
-      {"_celsius", [](double one) { return fmt::format("{:.3g} C", one); }},
+      {"_share", [](double one) { return util::number_text(100 * one) + " %"; }},
+      {"_lower_ratio", [](double one) { return "at least " + util::number_text(one); }},
+      {"_ratio", [](double one) { return util::number_text(one); }},
+      {"_celsius", [](double one) { return util::number_text(one) + " C"; }},
   }};
-  for (const auto& [suffix, text] : kUnits) {
+  for (const auto& [suffix, text, per_day] : kUnits) {
     if (name.size() > suffix.size() && std::string_view(name).substr(name.size() - suffix.size()) == suffix) {
       std::string what = name.substr(0, name.size() - suffix.size());
       std::replace(what.begin(), what.end(), '_', ' ');
-      return what + " " + text(value);
+      return what + " " + (per_day ? text(value * period.share) + " " + period.words : text(value));
     }
   }
   std::string what = name;
   std::replace(what.begin(), what.end(), '_', ' ');
-  return fmt::format("{} {:.4g}", what, value);
+  return what + " " + util::number_text(value);
 }
 
 std::string evidence_of(const model::Finding& one) {
   std::string text;
   for (const auto& [name, value] : one.evidence) {
-    text += (text.empty() ? "" : ", ") + evidence_text(name, value);
+    text += (text.empty() ? "" : ", ") + evidence_text(name, value, period_of(one));
   }
   return text;
 }
@@ -121,13 +139,15 @@ std::string observed_of(const model::Finding& one) {
 }
 
 std::string cost_of(const model::Finding& one) {
+  const auto [share, period] = period_of(one);
   std::string text;
   if (one.excess_seconds_per_day.value_or(0) > 0) {
-    text =
-        fmt::format("at most {} of waiting a day, all I/Os together", util::duration_text(*one.excess_seconds_per_day));
+    text = fmt::format("at most {} of waiting {}, all I/Os together",
+                       util::duration_text(share * *one.excess_seconds_per_day), period);
   }
   if (one.wear_bytes_per_day.value_or(0) > 0) {
-    text += fmt::format("{}at most {} of wear a day", text.empty() ? "" : ", ", bytes_text(*one.wear_bytes_per_day));
+    text += fmt::format("{}at most {} of wear {}", text.empty() ? "" : ", ",
+                        bytes_text(share * *one.wear_bytes_per_day), period);
   }
   return text;
 }
@@ -235,7 +255,7 @@ void print_text(const Findings& findings, const Style& style, std::ostream& out)
     for (const Group& group : groups) {
       for (const model::Finding* one : group.members) {
         out << terminal::printable(fmt::format("{} {} {}: {}", word(*one), one->id,
-                                               one->device.empty() ? "host" : one->device, one->found))
+                                               one->device.empty() ? "host" : one->who(), one->found))
             << '\n';
         for (const auto& [name, text] : details(*one)) {
           out << fmt::format("    {:9} ", name) << terminal::printable(text) << '\n';
@@ -253,7 +273,7 @@ void print_markdown(const Findings& findings, const Style& style, std::ostream& 
   for (const Group& group : groups) {
     for (const model::Finding* one : group.members) {
       out << fmt::format("### {} {} on {}: {}\n\n", word(*one), one->id,
-                         one->device.empty() ? "the host" : prose(one->device), prose(one->found));
+                         one->device.empty() ? "the host" : prose(one->who()), prose(one->found));
       for (const auto& [name, text] : details(*one)) {
         const bool command = name == "change" || name == "for good" || name == "undo" || name == "proof";
         out << fmt::format("- {}: {}\n", name, command ? code(terminal::printable(text)) : prose(text));

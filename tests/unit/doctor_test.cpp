@@ -362,8 +362,37 @@ TEST(findings, equal_ones_are_one_line_and_hostile_bytes_are_shown) {
   other.device = "sdb";
   std::ostringstream out;
   findings::print_text({one, other}, {}, out);
-  EXPECT_EQ(out.str(),
-            "VERDICT  ID  DEVICE   FOUND\nadvise   X1  sda sdb  red ?[31m\n2 advise; --all shows what is fine, too\n");
+  EXPECT_EQ(
+      out.str(),
+      "VERDICT  ID  DEVICE    FOUND\nadvise   X1  sda, sdb  red ?[31m\n2 advise; --all shows what is fine, too\n");
+}
+
+TEST(findings, name_what_is_on_a_device_before_its_name) {
+  model::Snapshot snapshot = well();
+  snapshot.filesystems = {{"nvme0n1", "/srv/pgwal", "ext4", false, {"nvme0n1p1"}}};
+  change_device(snapshot, [](model::Device& device, model::DeviceIo&) { device.iostats = false; });
+  std::ostringstream out;
+  findings::print_text(examine(snapshot), {}, out);
+  EXPECT_NE(out.str().find("  iostats  /srv/pgwal (nvme0n1)  "), std::string::npos) << out.str();
+}
+
+/// One fstrim made I/Os wait for 32 s in a quarter of an hour: nobody knows what a day brings.
+TEST(findings, promise_a_day_only_if_a_day_was_observed) {
+  model::Finding one;
+  one.verdict = Verdict::info;
+  one.excess_seconds_per_day = 32 * 96;
+  one.wear_bytes_per_day = 96e9;
+  one.evidence = {{"excess_seconds_per_day", 32 * 96}, {"commits_per_day", 960}, {"free_share", 0.00001}};
+  one.observed_seconds = 900;
+  EXPECT_EQ(findings::evidence_sentence(one),
+            "At most 32 s of waiting in the 15 min measured, all I/Os together, at most 1 GB of wear in the 15 min "
+            "measured, measured over 15 min, since the daemon's start: commits 10 in the 15 min measured, excess 32 s "
+            "in the 15 min measured, free 0.001 %");
+  one.observed_seconds = 2 * 86400;
+  one.evidence.erase("free_share");
+  EXPECT_EQ(findings::evidence_sentence(one),
+            "At most 51 min 12 s of waiting a day, all I/Os together, at most 96 GB of wear a day, measured over 2 d, "
+            "since the daemon's start: commits 960 a day, excess 51 min 12 s a day");
 }
 
 }  // namespace

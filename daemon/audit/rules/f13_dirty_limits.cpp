@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "daemon/audit/rules/rules.h"
+#include "daemon/util/number_text.h"
 
 namespace ssdpulse::audit {
 namespace {
@@ -24,7 +25,7 @@ Finding dirty_limits(const Facts& facts) {
   const double limit = *bytes > 0
                            ? static_cast<double>(*bytes)
                            : static_cast<double>(*facts.settings.memory_bytes) * static_cast<double>(*percent) / 100;
-  const std::string found = fmt::format("up to {:.2g} GiB may wait to be written", limit / (1U << 30U));
+  const std::string found = fmt::format("up to {} GiB may wait to be written", util::number_text(limit / (1U << 30U)));
   if (limit <= kLargeDirtyLimit) {
     return ok(found);
   }

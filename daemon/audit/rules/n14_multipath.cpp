@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "daemon/audit/rules/rules.h"
+#include "daemon/util/number_text.h"
 
 namespace ssdpulse::audit {
 namespace {
@@ -148,8 +149,8 @@ Finding multipath(const Facts& facts, const DiskSettings& disk) {
     }
   }
   const std::string policy = disk.files.text("device/iopolicy");
-  const std::string found = fmt::format("{} paths, {} of them live and optimized{}", paths.size(), optimized,
-                                        policy.empty() ? "" : ", chosen by " + policy);
+  const std::string found = fmt::format("{}, {} of them live and optimized{}", util::count_text(paths.size(), "path"),
+                                        optimized, policy.empty() ? "" : ", chosen by " + policy);
   const std::string failed =
       *failovers > 0 ? "; a path failed with I/Os in flight, and each was sent again over another" : "";
   const bool take_turns = policy == "round-robin";

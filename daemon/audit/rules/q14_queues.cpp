@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "daemon/audit/rules/rules.h"
+#include "daemon/util/number_text.h"
 
 namespace ssdpulse::audit {
 namespace {
@@ -15,7 +16,8 @@ Finding queues(const Facts& facts, const DiskSettings& disk) {
   if (transport != "nvme" && transport != "virtio") {
     return not_applicable("it has a single queue by design");
   }
-  const std::string found = fmt::format("{} hardware queues for {} CPUs", count, *facts.settings.cpus);
+  const std::string found = fmt::format("{} for {}", util::count_text(count, "hardware queue"),
+                                        util::count_text(*facts.settings.cpus, "CPU"));
   if (count >= *facts.settings.cpus) {
     return ok(found);
   }
