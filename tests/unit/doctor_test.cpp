@@ -143,6 +143,8 @@ TEST(doctor, every_trouble_of_a_daemon) {
        }},
       {"skipped-programs", Verdict::info, "", [](auto& s) { s.kernel_features["skipped_runs"] = "not told"; }},
       {"late-ticks", Verdict::info, "CPUWeight", [](auto& s) { s.missed_ticks = 100; }},
+      {"io-accounting", Verdict::advise, "DefaultIOAccounting=yes",
+       [](auto& s) { s.kernel_features["io_accounting"] = "root only"; }},
       {"discard-triggers", Verdict::info, "CONFIG_FUNCTION_TRACER",
        [](auto& s) { s.kernel_features["discard_submitters"] = "unseen"; }},
       {"write-classes", Verdict::advise, "kptr_restrict=1",
