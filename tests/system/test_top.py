@@ -99,7 +99,7 @@ class Terminal:
 
     def rows(self, names):
         """{drive: whether its row is the selected one}."""
-        first = {y: line.split(" ")[0] for y, line in enumerate(self.screen.display)}
+        first = {y: re.split(r"[ )]", re.sub(r"^\S+ \(", "", line))[0] for y, line in enumerate(self.screen.display)}
         return {name: self.screen.buffer[y][0].reverse for y, name in first.items() if name in names}
 
     def past(self):

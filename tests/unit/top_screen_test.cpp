@@ -12,6 +12,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "exporters/terminal/top/words.h"
+
 namespace ssdpulse::top {
 namespace {
 
@@ -23,6 +25,8 @@ Json tails(double ios, double p50, double p99, double p999) {
 
 Json device(const std::string& name, const std::string& state) {
   return {{"name", name},
+          {"title", "/srv/db (vg-data on " + name + ")"},
+          {"use", "/srv/db"},
           {"model", "ACME Fast 4T"},
           {"mounts", {{{"mountpoint", "/srv/db"}}}},
           {"arrays", {"vg-data"}},
@@ -55,7 +59,8 @@ Json devices() {
   idle["nvme"] = nullptr;
   Json unknown = device("sdb", "unknown");
   unknown["now"] = nullptr;
-  unknown["model"] = "";
+  unknown["model"] = unknown["use"] = "";
+  unknown["title"] = "sdb";
   Json past = device("nvme10n1", "usual");
   past["spike_seconds"] = 31;
   return {{"taken_at", 1'700'000'000.5},
@@ -301,6 +306,24 @@ TEST(top_keys, step_back_and_return) {
   EXPECT_EQ(view.at, std::nullopt);
 }
 
+TEST(top_screen, what_is_on_a_drive_is_shown_beside_its_cause) {
+  for (std::size_t width = 80; width <= 240; ++width) {
+    const std::string text = draw(state(), {}, width, 24, true).text();
+    const std::size_t row = text.find("SLOW");
+    ASSERT_NE(row, std::string::npos);
+    EXPECT_EQ(text.substr(text.rfind('\n', row) + 1, 17), "/srv/db (nvme0n1)") << width;
+  }
+}
+
+TEST(top_words, of_a_drive_fit) {
+  EXPECT_EQ(drive_text("/srv/pgwal", "nvme0n1", 20), "/srv/pgwal (nvme0n1)");
+  EXPECT_EQ(drive_text("/srv/pgwal", "nvme0n1", 19), "/srv/pgw~ (nvme0n1)");
+  EXPECT_EQ(drive_text("/srv/pgwal", "nvme0n1", 14), "/sr~ (nvme0n1)");
+  EXPECT_EQ(drive_text("/srv/pgwal", "nvme0n1", 13), "nvme0n1");
+  EXPECT_EQ(drive_text("/srv/pgwal", "nvme0n1", 5), "nvme0");
+  EXPECT_EQ(drive_text("", "nvme0n1", 20), "nvme0n1");
+}
+
 TEST(top_screen, the_selected_drive_is_in_sight) {
   Json many = devices();
   for (int i = 0; i < 50; ++i) {
@@ -310,11 +333,11 @@ TEST(top_screen, the_selected_drive_is_in_sight) {
   all.overview = overview_from(many);
   View view;
   view.selected = "sd49";
-  EXPECT_NE(draw(all, view, 80, 24, true).text().find("\nsd49 "), std::string::npos);
+  EXPECT_NE(draw(all, view, 80, 24, true).text().find("\n/srv/db (sd49) "), std::string::npos);
 }
 
 TEST(top_screen, a_cause_has_its_place_before_the_least_important_columns) {
-  const std::string text = draw(state(), {}, 160, 24, true).text();
+  const std::string text = draw(state(), {}, 167, 24, true).text();
   EXPECT_NE(text.find("reads: because fstrim is trimming"), std::string::npos) << text;
   EXPECT_NE(text.find(" queue "), std::string::npos) << text;
   EXPECT_EQ(text.find("w p50"), std::string::npos) << text;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "daemon/util/number_text.h"
 #include "exporters/terminal/top/top_screen.h"
 #include "exporters/terminal/top/words.h"
 
@@ -128,7 +129,7 @@ void draw_device(Grid& grid, std::size_t top, std::size_t bottom, const State& s
       grid.put(0, row++, text, style);
     }
   };
-  say(drive->name + "  " + drive->where, Style::good);
+  say(drive->title + "  " + drive->where, Style::good);
   say(tails_text("reads", drive->read));
   say(tails_text("writes", drive->write));
   say(tails_text("fsync", drive->commit));
@@ -143,8 +144,9 @@ void draw_device(Grid& grid, std::size_t top, std::size_t bottom, const State& s
   for (std::size_t i = state.seconds->spikes.size() - spikes; i < state.seconds->spikes.size(); ++i) {
     const Spike& spike = state.seconds->spikes[i];
     const double until = spike.end.value_or(state.overview->taken_at);
-    say(fmt::format("{} {}s slow for {}: {} at worst, {}", clock_text(spike.begin), spike.operation,
-                    duration_text(until - spike.begin), latency_text(spike.peak_seconds), spike.words),
+    say(fmt::format("{} {} slow for {}: p99 of its worst second {}, {}", clock_text(spike.begin),
+                    util::plural_text(spike.operation), duration_text(until - spike.begin),
+                    latency_text(spike.peak_seconds), spike.words),
         spike.end ? Style::plain : Style::bad);
   }
 }

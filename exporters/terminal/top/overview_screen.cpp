@@ -66,12 +66,21 @@ constexpr int kLeastImportant = 11;
 // Columns that are less important than this are shown only if there is also room for a cause next to them.
 constexpr int kBeforeWords = 7;
 constexpr std::size_t kPlaceOfWords = 32;
-constexpr std::size_t kNameWidth = 12;
+constexpr std::size_t kLeastNameWidth = 12;
 constexpr std::size_t kStateWidth = 6;
 
-std::vector<const Column*> columns_that_fit(std::size_t width) {
+/// Of the first column: wide enough for what the drives are used for, but at most a quarter of the screen.
+std::size_t name_width(const std::vector<const Drive*>& drives, std::size_t width) {
+  std::size_t longest = 0;
+  for (const Drive* drive : drives) {
+    longest = std::max(longest, drive->name.size() + (drive->use.empty() ? 0 : drive->use.size() + 3));
+  }
+  return std::max(kLeastNameWidth, std::min(longest + 1, width / 4));
+}
+
+std::vector<const Column*> columns_that_fit(std::size_t width, std::size_t names) {
   for (int least = kLeastImportant; least > 0; --least) {
-    std::size_t used = kNameWidth + kStateWidth + (least > kBeforeWords ? kPlaceOfWords : 0);
+    std::size_t used = names + kStateWidth + (least > kBeforeWords ? kPlaceOfWords : 0);
     std::vector<const Column*> columns;
     for (const Column& column : kColumns) {
       if (column.importance <= least) {
@@ -93,19 +102,18 @@ Style style_of(const Drive& drive, bool is_selected) {
                                  : Style::plain;
 }
 
-void draw_row(Grid& grid, std::size_t row, const Drive& drive, const std::vector<const Column*>& columns,
-              bool is_selected) {
+void draw_row(Grid& grid, std::size_t row, const Drive& drive, std::size_t names,
+              const std::vector<const Column*>& columns, bool is_selected) {
   const Style style = style_of(drive, is_selected);
   grid.fill(row, style);
-  grid.put(0, row, characters(drive.name).size() < kNameWidth ? drive.name : drive.name.substr(0, kNameWidth - 1),
-           style);
-  grid.put(kNameWidth, row,
+  grid.put(0, row, drive_text(drive.use, drive.name, names - 1), style);
+  grid.put(names, row,
            drive.state == "slow"      ? "SLOW"
            : drive.state == "unknown" ? "?"
            : drive.state == "idle"    ? "idle"
                                       : "ok",
            style);
-  std::size_t end = kNameWidth + kStateWidth;
+  std::size_t end = names + kStateWidth;
   for (const Column* column : columns) {
     end += column->width;
     grid.put_right(end, row, column->text(drive), style);
@@ -125,16 +133,17 @@ void draw_drives(Grid& grid, std::size_t top, std::size_t bottom, const State& s
   if (!state.overview || top >= bottom) {
     return;
   }
-  const auto columns = columns_that_fit(grid.width());
+  const auto drives = shown(*state.overview, view);
+  const std::size_t names = name_width(drives, grid.width());
+  const auto columns = columns_that_fit(grid.width(), names);
   grid.fill(top, Style::faint);
   grid.put(0, top, "drive", Style::faint);
-  grid.put(kNameWidth, top, "state", Style::faint);
-  std::size_t end = kNameWidth + kStateWidth;
+  grid.put(names, top, "state", Style::faint);
+  std::size_t end = names + kStateWidth;
   for (const Column* column : columns) {
     end += column->width;
     grid.put_right(end, top, column->head, Style::faint);
   }
-  const auto drives = shown(*state.overview, view);
   if (drives.empty()) {
     grid.put(0, top + 1, state.overview->drives.empty() ? "no drive is measured" : "no drive fits the filter",
              Style::faint);
@@ -146,7 +155,7 @@ void draw_drives(Grid& grid, std::size_t top, std::size_t bottom, const State& s
   const std::size_t first = at < rows ? 0 : at - rows + 1;  // the selected one is always in sight
   for (std::size_t i = 0; i < rows && first + i < drives.size(); ++i) {
     const Drive* drive = drives[first + i];
-    draw_row(grid, top + 1 + i, *drive, columns, drive == chosen);
+    draw_row(grid, top + 1 + i, *drive, names, columns, drive == chosen);
   }
 }
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include "daemon/util/number_text.h"
+
 namespace ssdpulse::top {
 namespace {
 
@@ -49,9 +51,14 @@ std::optional<Beside> beside_from(const Json& beside) {
   return beside.is_object() ? std::optional(Beside{number(at(beside, "p99"))}) : std::nullopt;
 }
 
-std::string where_of(const Json& device) {
+/// Without what its title has already.
+std::string where_of(const Json& device, const std::string& title) {
   std::string where = text(at(device, "model"));
-  const auto add = [&where](const std::string& more) { where += (where.empty() || more.empty() ? "" : " ") + more; };
+  const auto add = [&](const std::string& more) {
+    if (!more.empty() && title.find(more) == std::string::npos) {
+      where += (where.empty() ? "" : " ") + more;
+    }
+  };
   for (const Json& mount : at(device, "mounts")) {
     add(text(at(mount, "mountpoint")));
   }
@@ -61,16 +68,25 @@ std::string where_of(const Json& device) {
   return where;
 }
 
-Drive drive_from(const Json& device) {
+/// Only what it is called.
+Drive named(const Json& device) {
   Drive drive;
   drive.name = text(at(device, "name"));
-  drive.where = where_of(device);
+  drive.use = text(at(device, "use"));
+  drive.title = text(at(device, "title"));
+  drive.title = drive.title.empty() ? drive.name : drive.title;
+  drive.where = where_of(device, drive.title);
+  return drive;
+}
+
+Drive drive_from(const Json& device) {
+  Drive drive = named(device);
   drive.state = text(at(device, "state"));
   double worst = -1;
   for (const Json& spike : at(device, "spikes")) {
     if (const double excess = number(at(spike, "excess_seconds")).value_or(0); excess > worst) {
       worst = excess;
-      drive.cause = text(at(spike, "operation")) + "s: " + text(at(spike, "words"));
+      drive.cause = util::plural_text(text(at(spike, "operation"))) + ": " + text(at(spike, "words"));
     }
   }
   drive.spike_seconds = number(at(device, "spike_seconds")).value_or(0);
@@ -139,9 +155,7 @@ std::vector<Spike> past_spikes(const Json& history, double from, double to) {
 }
 
 Drive drive_at(double at_time, const Json& device, const Json& history) {
-  Drive drive;
-  drive.name = text(at(device, "name"));
-  drive.where = where_of(device);
+  Drive drive = named(device);
   drive.state = "unknown";
   const Json& points = at(history, "points");
   if (const auto i = point_at(history, at_time)) {
@@ -160,7 +174,7 @@ Drive drive_at(double at_time, const Json& device, const Json& history) {
     drive.state = "slow";
     if (spike.peak_seconds > worst) {
       worst = spike.peak_seconds;
-      drive.cause = spike.operation + "s: " + spike.words;
+      drive.cause = util::plural_text(spike.operation) + ": " + spike.words;
     }
   }
   return drive;

@@ -27,7 +27,9 @@ struct Beside {
 
 struct Drive {
   std::string name;
-  std::string where;         // model, mount points, arrays
+  std::string title;         // what is mounted from it, or its volume, then its name
+  std::string use;           // the same without its name; empty: not known
+  std::string where;         // model, and the mount points and arrays that the title lacks
   std::string state;         // slow, usual, idle, unknown
   std::string cause;         // of a spike that is going on, or was then, in words; empty: none
   double spike_seconds = 0;  // seconds with a spike, as far as the daemon's memory reaches

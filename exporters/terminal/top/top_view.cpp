@@ -135,7 +135,7 @@ std::vector<const Drive*> shown(const Overview& overview, const View& view) {
   std::vector<const Drive*> drives;
   const std::string wanted = lower(view.filter);
   for (const Drive& drive : overview.drives) {
-    if (lower(drive.name + " " + drive.where + " " + drive.state + " " + drive.cause).find(wanted) !=
+    if (lower(drive.title + " " + drive.where + " " + drive.state + " " + drive.cause).find(wanted) !=
         std::string::npos) {
       drives.push_back(&drive);
     }

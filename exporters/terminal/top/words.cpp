@@ -63,4 +63,14 @@ std::string date_text(double seconds) {
   return ::localtime_r(&time, &local) == nullptr ? "?" : fmt::format("{:%Y-%m-%d %H:%M}", local);
 }
 
+std::string drive_text(const std::string& use, const std::string& name, std::size_t width) {
+  constexpr std::size_t kLeast = 4;  // characters of `use` that are worth showing
+  const std::string behind = " (" + name + ")";
+  if (use.empty() || behind.size() + kLeast > width) {
+    return name.substr(0, width);
+  }
+  const std::size_t room = width - behind.size();
+  return (use.size() <= room ? use : use.substr(0, room - 1) + "~") + behind;
+}
+
 }  // namespace ssdpulse::top
