@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "daemon/live/words.h"
+#include "daemon/model/device_title.h"
 #include "exporters/page/json.h"
 
 namespace ssdpulse::page {
@@ -249,6 +250,7 @@ Json device_json(const Known& known, const model::Snapshot& snapshot, const live
   const auto lately = [&](const model::LatencySpike& spike) {
     return of_this(spike) && spike.begin + spike.duration >= known.reach_begin;
   };
+  const model::DeviceTitle title = model::device_title(snapshot, device.name);
   Json now = now_of(known);
   const bool idle =
       now.is_null() || (now["read"]["ios"] == 0 && now["write"]["ios"] == 0 && now["discard"]["ios"] == 0);
@@ -259,6 +261,8 @@ Json device_json(const Known& known, const model::Snapshot& snapshot, const live
                                         : "usual";
   return {
       {"name", text(device.name)},
+      {"title", title.full},
+      {"use", title.use},
       {"model", text(device.model)},
       {"serial", text(device.serial)},
       {"firmware", text(device.firmware)},

@@ -8,6 +8,7 @@
 #include "daemon/live/evidence_words.h"
 #include "daemon/live/explanations.h"
 #include "daemon/live/past_spikes.h"
+#include "daemon/model/tenant_title.h"
 #include "exporters/page/json.h"
 
 namespace ssdpulse::page {
@@ -93,7 +94,7 @@ Json points_json(const model::Series& series) {
 }
 
 Json tenant_json(const model::TenantLoad& tenant) {
-  Json one{{"name", text(tenant.name)}};
+  Json one{{"name", text(tenant.name)}, {"title", text(model::tenant_title(tenant.name))}};
   for (std::size_t k = 0; k < model::kAttributedOperations; ++k) {
     const auto& totals = tenant.totals.at(k);
     one[std::string(model::kAttributedOperationNames.at(k))] = {

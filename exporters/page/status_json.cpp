@@ -26,7 +26,7 @@ class Gaps {
 void not_measured(const model::Snapshot& snapshot, Gaps& gaps) {
   for (const model::Finding& one : doctor::examine(snapshot)) {
     if (one.verdict != model::Verdict::ok) {
-      gaps.add(one.device.empty() ? one.found : one.device + ": " + one.found, one.why, one.change);
+      gaps.add(one.device.empty() ? one.found : one.who() + ": " + one.found, one.why, one.change);
     }
   }
 }
@@ -60,7 +60,7 @@ Json findings_of(const model::Snapshot& snapshot) {
   }
   if (snapshot.audit) {
     for (const model::Finding& one : *snapshot.audit) {
-      const std::string where = one.device.empty() ? "" : text(one.device) + ": ";
+      const std::string where = one.device.empty() ? "" : text(one.who()) + ": ";
       findings.push_back({{"what", sentence(where + one.found + ": " + one.why + ".")},
                           {"evidence", sentence(findings::evidence_sentence(one))},
                           {"change", sentence(one.change)},

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "daemon/model/device_load.h"
+#include "daemon/model/tenant_title.h"
 #include "daemon/model/tenants.h"
 #include "exporters/page/json.h"
 
@@ -98,6 +99,7 @@ Json tenants_json(const model::DeviceSnapshot& device, const model::Snapshot& sn
     answer["tenants"] = Json::array();
     for (const model::TenantIo& one : who.tenants) {
       answer["tenants"].push_back(named(one.tenant.name, one.totals));
+      answer["tenants"].back()["title"] = text(model::tenant_title(one.tenant.name));
     }
     answer["tenants"].push_back(named(std::string(model::kOtherTenants), who.other));
   }

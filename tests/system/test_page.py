@@ -13,6 +13,7 @@ import http.client
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -219,11 +220,66 @@ def spike_is_explained(check, chrome):
     if found:
         chrome.run("document.querySelectorAll('.marks button[data-mark^=read]').forEach((b, i, all) => i == all.length - 1 && b.click())")
         words = chrome.text(".explain")
+        letters = chrome.run("return [...new Set([...document.querySelectorAll('.marks b')].map((one) => one.textContent))].sort()")
+        check.equal(chrome.run("return [...document.querySelectorAll('#marks-legend b')].map((one) => one.textContent).sort()"), letters,
+                    "each letter is in the legend")
         check.that("What speaks for it" in words and "spent in the device" in words, "its evidence is said in sentences")
         check.that("What could not be known" in words and "no log pages" in words, "and what is missing")
         chrome.run("document.querySelector('.explain [data-runbook]').click()")
         check.that(chrome.wait(lambda: len(chrome.text("#dialog-text")) > 200), "its runbook is served")
+        title = chrome.text("#dialog-title")
+        check.that(title and title not in chrome.text("#dialog-text").split("\n")[0], "its title is there once")
+        chrome.run("const d = document.querySelector('#dialog'); d.scrollTop = d.scrollHeight; d.querySelector('#dialog-text [data-runbook]')?.click()")
+        check.that(chrome.wait(lambda: chrome.text("#dialog-title") != title), "a link in it opens another runbook")
+        check.equal(chrome.run("return document.querySelector('#dialog').scrollTop"), 0, "which begins at its beginning")
         chrome.keys(Keys.ESCAPE)
+
+
+def what_decided_comes_first(check, chrome):
+    """What an explanation shows of a spike with all kinds of evidence, and of one from before there were kinds."""
+    script = ("return import('/device.js').then(({ DeviceView }) => { const place = document.createElement('div');"
+              "DeviceView.prototype.explain.call({ time: String, app: { runbookButton: () => '' }, explanation: place }, arguments[0], false);"
+              "return [...place.querySelectorAll('p strong, summary, li')].map((one) => (one.closest('details') ? '+' : '') + one.textContent); })")
+    spike = {"id": "read-1", "kind": "spikes", "operation": "read", "words": "because", "begin": 1, "end": 2, "peak_seconds": 0.02,
+             "usual_seconds": None, "next": "wait", "runbook": None, "evidence": ["decided"], "missing": ["log pages"]}
+    check.equal(chrome.run(script, {**spike, "ruled_out": ["no flush"], "other": ["load 1.1"]}),
+                ["What speaks for it:", "decided", "What was ruled out:", "no flush", "What could not be known:", "log pages",
+                 "+Other figures (1)", "+load 1.1", "Next: "], "what decided, what was ruled out, the rest folded")
+    check.equal(chrome.run(script, {**spike, "missing": []}), ["What speaks for it:", "decided", "Next: "], "and only what there is")
+
+
+def links_lead_to_the_slow_operation(check, chrome):
+    spikes = [{"operation": "read", "excess_seconds": 1}, {"operation": "commit", "excess_seconds": 3}]
+    found = chrome.run("return import('/words.js').then((words) => { const worst = words.slowOperation({ spikes: arguments[0] });"
+                       "return [worst, words.deviceLink('a b', worst), words.deviceLink('sda', 'read'), words.deviceLink('sda', words.slowOperation(null))]; })",
+                       spikes)
+    check.equal(found, ["commit", "#/device/a%20b?heat=commit", "#/device/sda", "#/device/sda"], "links to a slow drive")
+
+
+def in_words(markdown):
+    """What is left of a runbook without its markup, its title and the targets of its links."""
+    text = re.sub(r"<!--.*?-->", "", markdown, flags=re.S).split("\n", 1)[1]
+    text = re.sub(r"^\|[-|]+\|$", "", text, flags=re.M)
+    return re.findall(r"\w+", re.sub(r"\]\([^)]*\)", "]", re.sub(r"^\d+\. ", "", text, flags=re.M)))
+
+
+def runbooks_are_rendered(check, chrome):
+    script = ("return import('/markdown.js').then(({ markdown }) => { const place = document.createElement('div');"
+              "place.append(...markdown(arguments[0], arguments[1], () => 0)); place.style.whiteSpace = 'pre';"
+              "const count = (what) => place.querySelectorAll(what).length; const all = [...place.querySelectorAll('h3, h4, p, li, th, td, pre')];"
+              "const bare = place.cloneNode(true); bare.querySelectorAll('code').forEach((one) => one.remove());"
+              "return [all.map((one) => one.textContent).join(' '), bare.textContent, count('h3, h4'), count('li'), count('tr'), count('[data-runbook]'), count('img, a, script')]; })")
+    wrong = []
+    for file in sorted((SOURCE / "deploy/runbooks").glob("*.md")):
+        text = file.read_text()
+        words, bare, headings, items, rows, links, _ = chrome.run(script, text, file.stem)
+        wanted = [len(re.findall(pattern, text, flags=re.M)) for pattern in (r"^#+ ", r"^(?:[-*]|\d+\.) ", r"^\|(?!-)", r"\]\(\w+\.md\)")]
+        found = [headings + 1, items, rows, links]  # the title is that of the dialog
+        if found != wanted or re.findall(r"\w+", words) != in_words(text) or re.search(r"`|\*\*|\]\(|^#", bare):
+            wrong.append(f"{file.stem}: {found} for {wanted}")
+    check.equal(wrong, [], "runbooks whose markup is shown, or whose words are not")
+    hostile = "# T\n<img src=x onerror=alert(1)> [x](javascript:alert(1)) [y](../etc/passwd) `<script>`\n\n|a|\n|---|\n|<img>|\n- <a href=x>"
+    check.equal(chrome.run(script, hostile, "T")[5:], [0, 0], "elements that text of a runbook became")
 
 
 def it_says_whose_and_by_which_way(check, chrome):
@@ -366,6 +422,9 @@ def test(check, state):
             check.figure(f"first picture after {paint} ms")
             check.that("log pages are read only from NVMe drives" in chrome.text("main"), "the page says what is not measured")
             numbers_are_written_as_here(check, chrome)
+            what_decided_comes_first(check, chrome)
+            links_lead_to_the_slow_operation(check, chrome)
+            runbooks_are_rendered(check, chrome)
             with Pages(daemon) as pages:
                 time.sleep(11)
                 numbers_are_those_of_metrics(check, chrome, pages, busy.name)

@@ -5,7 +5,8 @@
 import { Store } from "./store.js";
 import { Overview } from "./overview.js";
 import { DeviceView } from "./device.js";
-import { element, clock, duration } from "./words.js";
+import { element, clock, deviceLink, duration, slowOperation } from "./words.js";
+import { markdown } from "./markdown.js";
 import { onTheme } from "./plot.js";
 
 const KEYS = [
@@ -86,10 +87,13 @@ class App {
     if (sentence.textContent !== why.sentence) sentence.textContent = why.sentence;
     const next = document.getElementById("next");
     next.hidden = !why.next;
-    if (next.dataset.said !== why.next + why.device) {
-      next.dataset.said = why.next + why.device;
-      next.replaceChildren(element("strong", {}, "Next: "), why.next + " ", this.runbookButton(why.runbook),
-        why.device ? element("a", { href: "#/device/" + encodeURIComponent(why.device) }, " Look at " + why.device) : "");
+    const device = this.store.overview.devices.find((one) => one.name === why.device);
+    const operation = why.operation ?? slowOperation(device);
+    const said = [why.next, why.device, operation].join(" ");
+    if (next.dataset.said !== said) {
+      next.dataset.said = said;
+      next.replaceChildren(element("strong", {}, "Next: "), why.next + " ", this.runbookButton(why.runbook), " ",
+        why.device ? element("a", { href: deviceLink(why.device, operation) }, `Look at ${device?.use || why.device}`) : "");
     }
   }
 
@@ -114,13 +118,13 @@ class App {
     document.getElementById("dialog-title").textContent = title;
     document.getElementById("dialog-text").replaceChildren(...content);
     if (!this.dialog.open) this.dialog.showModal();
+    this.dialog.scrollTop = 0; // the button below has the focus, and would be scrolled to
   }
 
   help() {
     this.show("Keys", element("table", {}, element("tbody", {}, ...KEYS.map(([key, words]) => element("tr", {}, element("th", {}, key), element("td", {}, words))))));
   }
 
-  // Markdown as far as runbooks use it: headings, lists, code, paragraphs. As text, never as markup.
   async runbook(name) {
     let text = "";
     try {
@@ -129,17 +133,7 @@ class App {
     } catch (error) {
       text = "The daemon does not answer.";
     }
-    const blocks = text.replace(/<!--[\s\S]*?-->/g, "").split(/\n{2,}/).map((block) => block.trimEnd()).filter(Boolean);
-    const plain = (words) => words.replace(/[`*]/g, "");
-    this.show(name, ...blocks.map((block) => {
-      const heading = /^#+ (.*)$/.exec(block);
-      if (heading) return element("h3", {}, plain(heading[1]));
-      if (/^( {4}|```)/.test(block)) return element("pre", {}, block.replace(/^```.*$/gm, "").replace(/^ {4}/gm, ""));
-      if (/^([-*]|\d+\.) /.test(block)) {
-        return element("ul", {}, ...block.split(/\n(?=[-*] |\d+\. )/).map((item) => element("li", {}, plain(item.replace(/^([-*]|\d+\.) /, "").replace(/\n\s*/g, " ")))));
-      }
-      return element("p", {}, plain(block.replace(/\n/g, " ")));
-    }));
+    this.show(name, ...markdown(text, name, (other) => this.runbook(other)));
   }
 
   onKey(event) {

@@ -2,7 +2,7 @@
 // The last day of a drive as a strip, a bar for each quarter of an hour, and its last hour in figures; from the
 // history.
 
-import { element, latency, count, duration, clock, date, exact } from "./words.js";
+import { element, latency, count, duration, clock, date, exact, many } from "./words.js";
 import { sharpContext } from "./plot.js";
 
 const CAUSES = new Map([["discard", "discards"], ["flush", "flushes"], ["gc", "garbage collection"], ["queue", "queueing"], ["saturation", "saturation"],
@@ -11,7 +11,6 @@ const TALLEST = 1000; // seconds waited; a bar grows with their logarithm
 const LATE = 180; // seconds until a minute is surely in the history
 const MOST_ROWS = 200;
 
-const many = (number, one, more) => (number === 1 ? `1 ${one}` : `${exact(number)} ${more}`);
 const minute = (seconds) => clock(seconds).slice(0, 5);
 const byCause = (cause) => CAUSES.get(cause) ?? cause;
 export const dayOf = (day, name) => day?.devices.find((one) => one.name === name) ?? null;
@@ -35,8 +34,8 @@ export function dayWords(day, device) {
   const worst = worstOf(device);
   if (device.spikes_in_all === 0 && device.bursts_in_all === 0) parts.push("no spike, no burst");
   else {
-    parts.push(device.spikes_in_all === 0 ? "no spike" : many(device.spikes_in_all, "spike", "spikes") + (worst ? `, worst ${minute(worst.begin)} by ${byCause(worst.cause)}` : ""));
-    parts.push(device.bursts_in_all === 0 ? "no burst" : many(device.bursts_in_all, "burst", "bursts"));
+    parts.push(device.spikes_in_all === 0 ? "no spike" : many(device.spikes_in_all, "spike") + (worst ? `, worst ${minute(worst.begin)} by ${byCause(worst.cause)}` : ""));
+    parts.push(device.bursts_in_all === 0 ? "no burst" : many(device.bursts_in_all, "burst"));
   }
   const missing = device.spikes.filter((_, slot) => stateOf(day, device, slot) === "none").length;
   if (missing > 0) parts.push(`no data for ${duration(missing * day.slot_seconds)}`);

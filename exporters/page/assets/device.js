@@ -2,7 +2,7 @@
 // One drive: the heatmap, the lines below it over the same time, and an explanation of what happened. The last quarter
 // of an hour comes second by second from the daemon's memory, any other time from its history.
 
-import { element, latency, count, bytes, short, percent, duration, clock, date, localTime, exact, plural } from "./words.js";
+import { element, latency, count, bytes, short, percent, duration, clock, date, localTime, exact, many, manyOf, plural } from "./words.js";
 import { Heatmap } from "./heatmap.js";
 import { Lines, latencyLines } from "./lines.js";
 import { Past } from "./past.js";
@@ -16,6 +16,10 @@ const UNITS = { 1: "second", 60: "minute", 3600: "hour", 86400: "day" };
 const MOST_MARKS = 40; // that are listed
 const HEATS = ["read", "write", "flush", "discard", "commit"];
 const LETTERS = { discard: "D", flush: "F", gc: "G", queue: "Q", saturation: "S", thermal: "T", error: "E", unknown: "?" };
+// What the letter of a mark stands for.
+const LEGEND = new Map([["D", "slow because of discards (trim)"], ["F", "slow because of flushes (fsync)"], ["G", "slow because the drive collects garbage"],
+  ["Q", "slow because of queueing on the host"], ["S", "slow because of too much load"], ["T", "slow because the drive throttles for heat"], ["E", "slow because of errors"],
+  ["?", "slow, for a reason that is not known"], ["B", "a burst of discards"], ["C", "a setting changed"], ["M", "a mark, by ssdpulse mark"], ["!", "the clock was set"]]);
 
 export class DeviceView {
   constructor(app, device) {
@@ -34,6 +38,7 @@ export class DeviceView {
     this.heats = HEATS.map((kind) => element("button", { type: "button", onclick: () => app.go({ heat: kind }) }, kind === "commit" ? "fsync" : kind + (kind === "flush" ? "es" : "s")));
     this.live = element("button", { type: "button", id: "live", onclick: () => this.pause() }, "Pause (p)");
     this.marksList = element("ul", { class: "marks" });
+    this.legend = element("p", { class: "key", id: "marks-legend" });
     this.explanation = element("div", { "aria-live": "polite" });
     this.heatmap = new Heatmap(this);
     this.charts = this.makeCharts();
@@ -51,7 +56,7 @@ export class DeviceView {
           element("button", { type: "button", id: "show-times", onclick: () => this.showTimes() }, "Show"))),
         element("div", { class: "group", role: "group", "aria-label": "Heatmap of" }, ...this.heats)),
       element("div", { class: "charts" }, this.heatmap.root),
-      element("h2", {}, "What happened"), this.marksList, this.explanation,
+      element("h2", {}, "What happened"), this.marksList, this.legend, this.explanation,
       element("h2", {}, "Whose I/O, and how it entered the kernel"), this.tenants.root,
       element("h2", {}, "Writes: what was declared of them, and who made them"), this.tenants.writes,
       element("h2", {}, "The same time in lines"),
@@ -137,7 +142,7 @@ export class DeviceView {
     const step = this.step;
     return UNITS[step] ?? `stretch of ${duration(step)}`;
   }
-  get units() { return UNITS[this.step] ? UNITS[this.step] + "s" : `stretches of ${duration(this.step)}`; }
+  stretches(number) { return UNITS[this.step] ? many(number, UNITS[this.step]) : `${many(number, "stretch", "stretches")} of ${duration(this.step)}`; }
 
   // The time of a column, as people write it.
   moment(i) {
@@ -314,7 +319,7 @@ export class DeviceView {
     const fact = (label, words, small) => element("li", {}, element("span", {}, label), element("b", {}, words), small ? element("small", {}, small) : null);
     const rate = (kind) => count(now[kind].ios / now.seconds) + "/s";
     const usual = (kind) => (device.usual_p99[kind] === null ? "" : `usually ${latency(device.usual_p99[kind])}`);
-    this.title.textContent = [device.name, device.model].filter(Boolean).join(" · ");
+    this.title.textContent = [device.title, device.model].filter(Boolean).join(" · ");
     const facts = [fact("size", bytes(device.size_bytes), [device.transport, device.scheduler].filter(Boolean).join(", "))];
     if (now) {
       facts.push(
@@ -342,6 +347,7 @@ export class DeviceView {
     if (key === this.saidMarks) return;
     this.saidMarks = key;
     if (this.marks.length === 0) {
+      this.legend.replaceChildren();
       this.marksList.replaceChildren(element("li", { class: "faint" }, "No slow time and no burst of discards in this range."));
       return;
     }
@@ -350,8 +356,15 @@ export class DeviceView {
     const worst = [...this.marks].sort((a, b) => cost(b) - cost(a)).slice(0, MOST_MARKS);
     const listed = this.marks.filter((mark) => worst.includes(mark));
     const rest = this.marks.length - listed.length;
+    this.sayLegend(listed);
     this.marksList.replaceChildren(...listed.map((mark) => element("li", {}, element("button", { type: "button", "data-mark": mark.id, onclick: () => this.explain(mark, true) },
       element("b", {}, this.letter(mark)), " ", this.markWords(mark)))), rest > 0 ? element("li", { class: "faint" }, `and ${rest} that cost less: choose a shorter time to see them`) : "");
+  }
+
+  // Only of the letters that are shown.
+  sayLegend(marks) {
+    const letters = new Set(marks.map((mark) => this.letter(mark)));
+    this.legend.replaceChildren(...[...LEGEND].filter(([letter]) => letters.has(letter)).map(([letter, words]) => element("span", {}, element("b", {}, letter), words)));
   }
 
   letter(mark) {
@@ -383,7 +396,7 @@ export class DeviceView {
     this.chosen = null;
     const ios = i === null ? null : this.series(this.heat + "_ios")[i];
     this.explanation.replaceChildren(element("div", { class: "explain" },
-      element("h3", {}, i === null ? `${this.time(time)}: no data` : `${this.moment(i)}: ${exact(ios)} ${plural(this.heat)}`),
+      element("h3", {}, i === null ? `${this.time(time)}: no data` : `${this.moment(i)}: ${manyOf(ios, this.heat)}`),
       element("p", {}, "No slow time and no burst was near. ", element("button", { type: "button", id: "closer", onclick: () => this.show(time - half, time + half) }, `Show ${duration(2 * half)} around it (+)`))));
   }
 
@@ -416,11 +429,13 @@ export class DeviceView {
       box.append(element("h3", {}, mark.seconds > 0 ? `The clock jumped ahead by ${duration(mark.seconds)}, at ${clock(mark.begin)}` : `The clock was set back by ${duration(-mark.seconds)}, to ${clock(mark.begin)}`),
         element("p", {}, mark.seconds > 0 ? "It was set, or the host slept. Nothing was measured in between, because there was no such time for this host." : "The seconds from there on were measured twice: the later ones are drawn over the earlier ones."));
     } else {
-      const factor = mark.usual_seconds ? `, ${(mark.peak_seconds / mark.usual_seconds).toFixed(1)} times longer than usual (${latency(mark.usual_seconds)})` : "";
+      const factor = mark.usual_seconds ? `, ${short(mark.peak_seconds / mark.usual_seconds)} times the usual (${latency(mark.usual_seconds)})` : "";
       box.append(element("h3", {}, `Slow ${plural(mark.operation)}, ${time}: ${mark.words}`),
-        element("p", {}, `In the worst second ${plural(mark.operation)} took ${latency(mark.peak_seconds)}${factor}.`),
-        element("p", {}, element("strong", {}, "What speaks for it:")), element("ul", {}, ...mark.evidence.map((line) => element("li", {}, line))));
-      if (mark.missing.length) box.append(element("p", {}, element("strong", {}, "What could not be known:")), element("ul", {}, ...mark.missing.map((line) => element("li", {}, line))));
+        element("p", {}, `p99 of its worst second: ${latency(mark.peak_seconds)}${factor}.`));
+      // What decided, then what was ruled out; the other figures are there for whoever wants them.
+      const lines = (title, all) => (all?.length ? [element("p", {}, element("strong", {}, title)), element("ul", {}, ...all.map((line) => element("li", {}, line)))] : []);
+      box.append(...lines("What speaks for it:", mark.evidence), ...lines("What was ruled out:", mark.ruled_out), ...lines("What could not be known:", mark.missing));
+      if (mark.other?.length) box.append(element("details", { class: "others" }, element("summary", {}, `Other figures (${mark.other.length})`), element("ul", {}, ...mark.other.map((line) => element("li", {}, line)))));
       box.append(element("p", {}, element("strong", {}, "Next: "), mark.next + " ", this.app.runbookButton(mark.runbook),
         mark.has_columns && !this.bySeconds ? element("button", { type: "button", id: "by-seconds", onclick: () => this.show(mark.begin - 60, Math.min(mark.end + 60, mark.begin - 60 + MEMORY), "seconds") }, "Second by second") : "",
         this.inPast && this.range > 7200 ? element("button", { type: "button", onclick: () => this.show(mark.begin - 1800, mark.begin + 1800) }, "Show the hour around it") : ""));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All drives, worst first, and what is not measured here.
 
-import { element, latency, count, bytes, percent, short, duration, clock } from "./words.js";
+import { element, latency, count, bytes, percent, short, duration, clock, deviceLink, plural, slowOperation } from "./words.js";
 import { cividis, colour, hatch, sharpContext } from "./plot.js";
 import { DayTable, dayOf, dayWords, drawDay, hourWords } from "./day.js";
 
@@ -40,7 +40,7 @@ const cell = (label, [words, ...small], kind = "") => element("td", { class: kin
 function stateWords(device) {
   if (device.state === "slow") {
     const worst = device.spikes.reduce((a, b) => (a.excess_seconds > b.excess_seconds ? a : b));
-    return ["slow", `${worst.operation}: ${worst.words}`];
+    return ["slow", `${plural(worst.operation)}: ${worst.words}`];
   }
   const past = device.spike_seconds ? `slow for ${duration(device.spike_seconds)} of the last 15 min` : "";
   if (device.state === "idle") return ["idle", past];
@@ -50,13 +50,14 @@ function stateWords(device) {
 function row(device, day) {
   const rate = (kind, of) => (device.now ? device.now[kind][of] / device.now.seconds : null);
   const [state, why] = stateWords(device);
-  const where = [device.model, ...device.mounts.map((mount) => mount.mountpoint), ...device.arrays].filter(Boolean).join(" · ");
+  const others = [...device.mounts.map((mount) => mount.mountpoint), ...device.arrays].filter((one) => !device.title.includes(one));
+  const where = [device.model, ...others].filter(Boolean).join(" · ");
   const past = dayOf(day, device.name);
   const words = dayWords(day, past);
   const strip = element("canvas", { role: "img", "aria-label": stripWords(device) });
   const dayStrip = element("canvas", { class: "day", role: "img", "aria-label": `Last 24 hours: ${words}` });
   const made = element("tr", { "data-state": device.state, "data-device": device.name, "data-begin": device.now?.begin, "data-end": device.now?.end, "data-day-from": day?.day?.from, "data-hour-to": day?.hour?.to },
-    element("td", { class: "name", "data-label": "" }, element("a", { href: "#/device/" + encodeURIComponent(device.name) }, device.name), element("small", {}, [bytes(device.size_bytes), where].filter(Boolean).join(" · "))),
+    element("td", { class: "name", "data-label": "" }, element("a", { href: deviceLink(device.name, slowOperation(device)) }, device.title), element("small", {}, [bytes(device.size_bytes), where].filter(Boolean).join(" · "))),
     element("td", { "data-label": "State" }, element("span", { class: "state", "data-state": device.state }, state), why ? element("small", {}, why) : null),
     cell("Read p99", [...tail(device, "read"), hourWords(day, past, "read")], "number"),
     cell("Write p99", [...tail(device, "write"), hourWords(day, past, "write")], "number"),
@@ -144,7 +145,7 @@ export class Overview {
     const { overview, status, day } = this.app.store;
     if (!overview) return;
     const wanted = this.filter.value.trim().toLowerCase();
-    const shown = overview.devices.filter((device) => JSON.stringify([device.name, device.model, device.mounts, device.arrays, device.state]).toLowerCase().includes(wanted));
+    const shown = overview.devices.filter((device) => JSON.stringify([device.title, device.model, device.mounts, device.arrays, device.state]).toLowerCase().includes(wanted));
     const focusedRow = document.activeElement?.closest?.("tr[data-device]");
     const focused = focusedRow?.dataset.device;
     const place = focusedRow ? [...focusedRow.querySelectorAll("a")].indexOf(document.activeElement) : -1;

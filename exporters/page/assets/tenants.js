@@ -22,8 +22,8 @@ const TABLE = {
 };
 
 // For one name: reads, writes and discards together.
-function sum(name, one) {
-  const total = { name, ios: 0, bytes: 0, device: 0 };
+function sum(one) {
+  const total = { name: one.name, title: one.title, ios: 0, bytes: 0, device: 0 };
   for (const operation of OPERATIONS) {
     total.ios += one[operation].ios;
     total.bytes += one[operation].bytes;
@@ -35,11 +35,11 @@ function sum(name, one) {
 // The I/O between two answers; a name that the first one lacks began in between.
 function between(before, after) {
   if (!after) return null;
-  const known = new Map((before ?? []).map((one) => [one.name, sum(one.name, one)]));
+  const known = new Map((before ?? []).map((one) => [one.name, sum(one)]));
   return after.map((one) => {
-    const now = sum(one.name, one);
+    const now = sum(one);
     const then = known.get(one.name) ?? { ios: 0, bytes: 0, device: 0 };
-    return { name: one.name, ios: now.ios - then.ios, bytes: now.bytes - then.bytes, device: now.device - then.device };
+    return { name: one.name, title: one.title, ios: now.ios - then.ios, bytes: now.bytes - then.bytes, device: now.device - then.device };
   }).filter((one) => one.ios > 0 || one.bytes > 0);
 }
 
@@ -88,7 +88,7 @@ class Bars {
     if (none) {
       this.list.replaceChildren();
       this.table.replaceChildren();
-      this.summary.textContent = this.why ?? `${this.nothing} in ${duration(this.seconds)}.`;
+      this.summary.textContent = this.why ?? `${this.nothing} in the ${duration(this.seconds)} measured.`;
       return;
     }
     const rows = this.rows.filter((one) => value(one) !== null).sort((a, b) => value(b) - value(a));
@@ -97,14 +97,14 @@ class Bars {
     this.list.replaceChildren(...shown.map((one) => {
       const bar = element("span", { class: "bar-of", "aria-hidden": "true" });
       bar.style.width = `${most > 0 ? Math.max(0.5, (100 * value(one)) / most) : 0}%`;
-      return element("li", {}, element("span", { class: "who" }, one.name), element("span", { class: "track" }, bar), element("span", { class: "much" }, words(value(one), this.seconds)));
+      return element("li", {}, element("span", { class: "who", title: one.title ?? one.name }, one.title ?? one.name), element("span", { class: "track" }, bar), element("span", { class: "much" }, words(value(one), this.seconds)));
     }));
     const more = rows.length - shown.length;
     this.summary.textContent = rows.length === 0 ? "Device time is not measured here (latency.mode is completion-only)." :
-      `${rows[0].name} has the most: ${words(value(rows[0]), this.seconds)}. In ${duration(this.seconds)}${more > 0 ? `; ${more} more in the table` : ""}.`;
+      `${rows[0].title ?? rows[0].name} has the most: ${words(value(rows[0]), this.seconds)}, over ${duration(this.seconds)}${more > 0 ? `; ${more} more in the table` : ""}.`;
     this.table.replaceChildren(element("table", {},
       element("thead", {}, element("tr", {}, element("th", {}, "name"), ...this.columns.map(([head]) => element("th", { class: "number" }, head)))),
-      element("tbody", {}, ...this.rows.map((one) => element("tr", {}, element("td", {}, one.name), ...this.columns.map(([, text]) => element("td", { class: "number" }, text(one, this.seconds))))))));
+      element("tbody", {}, ...this.rows.map((one) => element("tr", {}, element("td", {}, one.title ?? one.name), ...this.columns.map(([, text]) => element("td", { class: "number" }, text(one, this.seconds))))))));
   }
 }
 
@@ -166,7 +166,7 @@ export class Tenants {
 
   showPast(past) {
     const seconds = past.measured;
-    const rows = past.tenants?.map((one) => sum(one.name, one));
+    const rows = past.tenants?.map(sum);
     this.tenants.show(rows?.length ? rows : null, seconds, "The history has no tenants for this time.");
     this.paths.show(null, seconds, "The history does not keep paths: they are live only.");
     this.byWrites.hidden = true;
