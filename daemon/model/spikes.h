@@ -92,6 +92,13 @@ inline std::string missing_text(const LatencySpike& spike) {
   return text;
 }
 
+/// How slow one operation of one device is when nothing is wrong: what everything shows as usual.
+struct SpikeBaseline {
+  double p99_seconds = 0;      // of total latency
+  double learned_seconds = 0;  // of healthy load that it rests on
+  bool operator==(const SpikeBaseline&) const = default;
+};
+
 /// One operation of one device.
 struct SpikeFigures {
   std::array<std::uint64_t, kSpikeCauses> spikes{};  // that are over, by their final cause; like the next
@@ -100,6 +107,7 @@ struct SpikeFigures {
       excess_seconds{};               // waited beyond the usual, in spikes that are over; outside: unknown
   double pending_excess_seconds = 0;  // the same in ongoing spikes, or whose cause is not final: not yet counted above
   std::optional<SpikeCause> active;   // the best cause so far of an ongoing one
+  std::optional<SpikeBaseline> baseline = {};  // absent until it is known
 };
 
 }  // namespace ssdpulse::model

@@ -32,6 +32,8 @@ class Baseline {
   void accept(double figure_seconds);
 
   [[nodiscard]] std::optional<double> seconds() const;
+  /// Of healthy windows, together.
+  [[nodiscard]] double learned_seconds() const { return learned_seconds_; }
 
  private:
   struct Held {

@@ -52,6 +52,7 @@ class SpikeDetector {
   [[nodiscard]] const std::optional<SpikeSpan>& span() const { return span_; }
   [[nodiscard]] bool open() const { return span_ && !over_; }
   [[nodiscard]] std::optional<double> baseline_seconds() const { return tail_.baseline_seconds(); }
+  [[nodiscard]] std::optional<model::SpikeBaseline> baseline() const { return tail_.baseline(); }
   /// An I/O beyond it is slow, whether there is a spike or not. Absent until a baseline is known.
   [[nodiscard]] std::optional<double> limit_seconds(double floor_seconds) const;
 

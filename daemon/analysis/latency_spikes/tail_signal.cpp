@@ -38,6 +38,11 @@ bool TailSignal::accept() {
   return changed_.seconds().has_value();
 }
 
+std::optional<model::SpikeBaseline> TailSignal::baseline() const {
+  const auto seconds = baseline_.seconds();
+  return seconds ? std::optional(model::SpikeBaseline{*seconds, baseline_.learned_seconds()}) : std::nullopt;
+}
+
 double TailSignal::limit(double floor_seconds) const {
   return std::max(floor_seconds, kTimesBaseline * baseline_.seconds().value_or(0));
 }

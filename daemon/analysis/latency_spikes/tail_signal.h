@@ -25,6 +25,7 @@ class TailSignal {
 
   [[nodiscard]] double limit(double floor_seconds) const;
   [[nodiscard]] std::optional<double> baseline_seconds() const { return baseline_.seconds(); }
+  [[nodiscard]] std::optional<model::SpikeBaseline> baseline() const;
 
  private:
   Baseline baseline_;
