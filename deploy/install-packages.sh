@@ -8,7 +8,7 @@ shopt -s inherit_errexit
 usage() {
   cat <<'TEXT'
 Usage: deploy/install-packages.sh [--list] SECTION...
-  Installs what is missing of the given sections of deploy/packages (build, release, test).
+  Installs what is missing of the given sections of deploy/packages (build, release, database, test).
   --list   only print the needs of the sections, one a line
 TEXT
 }

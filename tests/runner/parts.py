@@ -14,6 +14,7 @@ PARTS = {
     "fuzz": ["fuzz"],
     "kernel": ["kernel"],
     "system": ["system"],
+    "incidents": ["system.test_postgresql_incidents"],  # 20 of them, minutes apart
     "install": ["package.test_install", "package.test_quickstart", "package.test_release_parts", "package.test_manual", "package.test_alert_names", "package.test_dashboards"],
     "debian-12": ["package.test_debian_12"],
     "debian-13": ["package.test_debian_13"],

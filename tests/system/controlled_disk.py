@@ -23,16 +23,26 @@ def controlled_disk(state, settings, size=256 << 20, *options):
         new.rename(control)
 
     tell(settings)
-    process = subprocess.Popen(["nbdfuse", mount / "disk", "[", "nbdkit", "--exit-with-parent", "--threads=16", "python",
-                                PLUGIN, f"control={control}", f"size={size}", *options, "]"])
+    # Relative paths, as that of a socket must be short. One connection would carry few commands at a time.
+    server = subprocess.Popen(["nbdkit", "--foreground", "--exit-with-parent", "--unix=socket", "--threads=16", "python",
+                               PLUGIN, f"control={control}", f"size={size}", *options], cwd=state)
+    process = None
     try:
-        for _ in range(100):
-            if (mount / "disk").exists():
-                break
-            time.sleep(0.05)
+        wait_for(state / "socket")
+        process = subprocess.Popen(["nbdfuse", "--connections=16", mount / "disk", "nbd+unix:///?socket=socket"], cwd=state)
+        wait_for(mount / "disk")
         with rig.loop_disk(mount / "disk", direct=True) as disk:
             yield disk, tell
     finally:
         rig.run("umount", "-l", mount, check=False)
-        process.terminate()
-        process.wait()
+        for one in filter(None, (process, server)):
+            one.terminate()
+            one.wait()
+
+
+def wait_for(path):
+    for _ in range(200):
+        if path.exists():
+            return
+        time.sleep(0.05)
+    raise RuntimeError(f"there is no {path}")

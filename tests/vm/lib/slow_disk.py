@@ -3,7 +3,8 @@
 
 The file is read again for each command, so a test changes it by renaming a new one into its place. "stall_until" is a
 wall-clock time before which no command ends, whichever it is and whenever it arrived. "bytes_per_second" is the rate at
-which data are transferred, one command after the other, "read_errors" the share of reads that fail.
+which data are transferred, one command after the other, "read_errors" the share of reads that fail. A flush takes
+"flush" and the time to write what is in the cache, at most "cache_bytes", at "cache_bytes_per_second".
 "added" are rules for extra time that some commands take: {"kind": "read", "seconds": 0.5, "share": 0.003,
 "every": 1000, "at_least": bytes, "from": offset, "until": wall-clock time}; all but the kind may be left out.
 CONTROL.seen has the times of trims, flushes, and data in other pieces than 4 KiB, at most one line per tenth of a
@@ -27,6 +28,7 @@ waiting = threading.Condition()
 running = {"trim": 0, "flush": 0}
 line = threading.Lock()
 line_free_at = 0
+cached, cached_at = 0, 0  # bytes in the drive's own cache, which it also empties while nobody waits
 seen_at = 0
 concerned = itertools.count(1)
 kept = None
@@ -67,6 +69,10 @@ def can_fua(_handle):
     return nbdkit.FUA_NATIVE
 
 
+def can_multi_conn(_handle):
+    return True  # there is one cache for all
+
+
 def can_zero(_handle):
     return True
 
@@ -90,6 +96,8 @@ def _take(kind, size=0, offset=0, waited=0):
         _see()
     control = _control()
     began, usual = time.monotonic(), control.get(kind, 0)
+    if kind == "flush":
+        usual += _in_cache(control)
     time.sleep(usual)
     rate = control.get("bytes_per_second")
     if rate and size and kind in ("read", "write"):
@@ -136,6 +144,19 @@ def _stand_in_line(seconds):
     return turn
 
 
+def _in_cache(control, written=0):
+    """The seconds that it would take to empty the cache, after this many bytes more."""
+    global cached, cached_at  # pylint: disable=global-statement
+    rate = control.get("cache_bytes_per_second")
+    if not rate:
+        return 0
+    with line:
+        now = time.monotonic()
+        cached = max(0, cached - (now - cached_at) * rate)
+        cached, cached_at = min(cached + written, control["cache_bytes"]), now
+        return cached / rate
+
+
 def _wait_for_others(who, control):
     """How long it waited for commands that it cannot overtake."""
     began = None
@@ -171,6 +192,7 @@ def pread(_handle, buffer, offset, _flags):
 
 def pwrite(_handle, buffer, offset, _flags):
     _take("write", len(buffer), offset)
+    _in_cache(_control(), len(buffer))
     if kept:
         kept[offset:offset + len(buffer)] = buffer
 
