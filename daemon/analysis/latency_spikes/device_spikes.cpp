@@ -247,7 +247,7 @@ std::vector<model::LatencySpike> DeviceSpikes::finish(SteadyTime now) {
   unify(spikes);
   for (std::size_t operation = 0; operation < channels_.size(); ++operation) {
     figures_[operation].active.reset();
-    figures_[operation].baseline = channel.detector.baseline();
+    figures_[operation].baseline = channels_[operation].detector.baseline();
     figures_[operation].pending_excess_seconds = 0;
   }
   std::vector<model::LatencySpike> finished;
