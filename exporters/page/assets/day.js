@@ -91,7 +91,7 @@ const number = (words) => element("td", { class: "number" }, words);
 function hourTable(devices) {
   const rows = devices.filter((device) => device.hour).flatMap((device) => ["read", "write"].map((kind) => {
     const { ios, p50, p99, p999 } = device.hour[kind];
-    return element("tr", { "data-hour": `${device.name} ${kind}` }, element("td", {}, device.name), element("td", {}, kind + "s"), number(exact(ios)), ...[p50, p99, p999].map((one) => number(ios === 0 ? "none" : latency(one))),
+    return element("tr", { "data-hour": `${device.name} ${kind}` }, element("td", {}, device.title), element("td", {}, kind + "s"), number(exact(ios)), ...[p50, p99, p999].map((one) => number(ios === 0 ? "none" : latency(one))),
       number(duration(device.hour.measured_seconds)));
   }));
   return element("table", {}, heads("Drive", "Last hour", "n", "p50", "p99", "p99.9", "measured"), element("tbody", {}, ...rows));
@@ -103,7 +103,7 @@ function dayTable({ day, slot_seconds: length }, devices) {
   const more = rows.length - MOST_ROWS;
   return [element("table", {}, heads("Drive", "Quarter of an hour", "spikes", "worst", "waited in it", "bursts"), element("tbody", {}, ...rows.slice(0, MOST_ROWS).map(({ device, slot, spikes, bursts, begin }) => {
     const worst = device.worst.find((one) => one.slot === slot);
-    return element("tr", {}, element("td", {}, device.name), element("td", {}, `${date(begin)} ${minute(begin)} to ${minute(begin + length)}`), number(exact(spikes)),
+    return element("tr", {}, element("td", {}, device.title), element("td", {}, `${date(begin)} ${minute(begin)} to ${minute(begin + length)}`), number(exact(spikes)),
       number(worst ? `${minute(worst.begin)} by ${byCause(worst.cause)}` : "none"), number(!worst ? "none" : worst.excess_seconds === null ? "not known" : latency(worst.excess_seconds)), number(exact(bursts)));
   }))), more > 0 ? element("p", { class: "faint" }, `and ${more} more`) : null];
 }
@@ -116,9 +116,10 @@ export class DayTable {
     this.root = element("div", {}, this.note, this.details);
   }
 
-  show(day, names) {
-    if (day === this.day && String(names) === String(this.names)) return;
-    Object.assign(this, { day, names });
+  // `titles`: by name.
+  show(day, titles) {
+    if (day === this.day && String([...titles]) === String([...this.titles ?? []])) return;
+    Object.assign(this, { day, titles });
     this.note.textContent = day?.reason ? `Last hour and last 24 hours: no data. Why: ${day.reason}.` : "";
     this.details.hidden = !day || Boolean(day.reason);
     this.fill();
@@ -126,7 +127,7 @@ export class DayTable {
 
   fill() {
     if (!this.details.open || this.details.hidden) return;
-    const devices = this.names.map((name) => dayOf(this.day, name)).filter(Boolean);
+    const devices = [...this.titles].map(([name, title]) => ({ title, ...dayOf(this.day, name) })).filter((one) => one.name);
     this.table.replaceChildren(hourTable(devices), ...dayTable(this.day, devices).filter(Boolean));
   }
 }

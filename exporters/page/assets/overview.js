@@ -153,7 +153,7 @@ export class Overview {
     this.body.replaceChildren(...rows.map((one) => one.made));
     cancelAnimationFrame(this.frame);
     this.frame = requestAnimationFrame(() => drawStrips(rows, day));
-    this.day.show(day, shown.map((device) => device.name));
+    this.day.show(day, new Map(shown.map((device) => [device.name, device.title])));
     if (focused) this.body.querySelectorAll(`tr[data-device="${CSS.escape(focused)}"] a`)[place]?.focus({ preventScroll: true });
     this.number.textContent = wanted ? `${shown.length} of ${overview.devices.length} drives` : overview.devices.length === 1 ? "1 drive" : `${overview.devices.length} drives, worst first`;
     if (status && status !== this.said) this.sayStatus(status);
