@@ -213,8 +213,11 @@ std::vector<TenantRow> tenant_rows(const Json& answer) {
 std::string heading(const Json& answer) {
   const Json device = answer.value("device", Json::object());
   const auto minutes = answer.value("step_seconds", std::uint64_t{60}) / 60;
+  const auto [length, unit] = minutes % 1440 == 0 ? std::pair(minutes / 1440, "day")
+                              : minutes % 60 == 0 ? std::pair(minutes / 60, "hour")
+                                                  : std::pair(minutes, "minute");
   return fmt::format("{} {} {}, by {}\n", text_of(device, "name"), text_of(device, "model"), text_of(device, "serial"),
-                     minutes == 1 ? "the minute" : util::count_text(minutes, "minute"));
+                     length == 1 ? std::string("the ") + unit : util::count_text(length, unit));
 }
 
 std::string csv_field(const Json& value) {

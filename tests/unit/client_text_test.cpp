@@ -117,7 +117,7 @@ TEST(history_by_tenant, says_if_there_is_none) {
   Json nothing = history();
   nothing["tenants"] = Json::array();
   nothing["step_seconds"] = 3600;
-  EXPECT_EQ(history_by_tenant_text(nothing), "sda ACME 1, by 60 minutes\nthe history has no tenants of this time\n");
+  EXPECT_EQ(history_by_tenant_text(nothing), "sda ACME 1, by the hour\nthe history has no tenants of this time\n");
 }
 
 }  // namespace
