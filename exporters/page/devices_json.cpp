@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list: every measured device, worst first.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <tuple>
+#include <utility>
 
 #include "daemon/live/words.h"
 #include "daemon/model/device_title.h"
@@ -20,6 +22,9 @@ constexpr std::size_t kStrip = 10;  // columns in one cell of the strip
 
 /// With fewer I/Os, the 99th percentile is simply the slowest one.
 constexpr std::uint64_t kEnoughForP99 = 100;
+
+/// A 99th percentile beyond this many times its usual is not as usual, even where it is no spike.
+constexpr double kHigh = 3;
 
 /// The list's entry for one device is made from this.
 struct Known {
@@ -121,21 +126,37 @@ Json now_of(const Known& known) {
   return now;
 }
 
-/// The median p99 of the seconds without a spike: what is usual, by memory. Null with fewer than ten such seconds.
-Json usual_of(const Known& known, Kind kind) {
-  const auto number = static_cast<std::size_t>(kind);
-  std::vector<std::uint8_t> tails;
-  for (const auto& brief : known.briefs) {
-    if (brief && !brief->in_spike() && brief->has(kind)) {
-      tails.push_back(brief->p99.at(number));
+constexpr std::array<std::pair<const char*, model::SpikeOperation>, 3> kShown{
+    {{"read", model::SpikeOperation::read},
+     {"write", model::SpikeOperation::write},
+     {"commit", model::SpikeOperation::commit}}};
+
+/// What spikes are judged by: the same value everywhere. Null until it is known.
+Json usual_of(const model::DeviceSnapshot& device, double model::SpikeBaseline::*value) {
+  Json usual;
+  for (const auto& [name, operation] : kShown) {
+    const auto& baseline = device.spikes[index(operation)].baseline;
+    usual[name] = baseline ? rounded((*baseline).*value) : Json();
+  }
+  return usual;
+}
+
+/// The operation whose p99 exceeds its usual most, if that is far; null if none does.
+Json above_usual_of(const model::DeviceSnapshot& device, const Json& now) {
+  Json above_usual;
+  double most = kHigh;
+  for (const auto& [name, operation] : kShown) {
+    const auto& baseline = device.spikes[index(operation)].baseline;
+    if (!baseline || now.is_null() || now[name]["ios"] < kEnoughForP99 || now[name]["p99"].is_null()) {
+      continue;
+    }
+    const double times = now[name]["p99"].get<double>() / baseline->p99_seconds;
+    if (times > most) {
+      most = times;
+      above_usual = {{"operation", name}, {"times", std::round(times * 10) / 10}};
     }
   }
-  if (tails.size() < 10) {
-    return {};
-  }
-  const auto middle = tails.begin() + static_cast<std::ptrdiff_t>(tails.size() / 2);
-  std::nth_element(tails.begin(), middle, tails.end());
-  return latency_of(*middle);
+  return above_usual;
 }
 
 /// One cell per ten seconds: the worst p99 of reads and writes as a word, 0 without I/Os, null if not measured;
@@ -252,13 +273,15 @@ Json device_json(const Known& known, const model::Snapshot& snapshot, const live
   };
   const model::DeviceTitle title = model::device_title(snapshot, device.name);
   Json now = now_of(known);
+  Json above_usual = above_usual_of(*known.device, now);
   const bool idle =
       now.is_null() || (now["read"]["ios"] == 0 && now["write"]["ios"] == 0 && now["discard"]["ios"] == 0);
-  const char* state = !device.iostats   ? "unknown"
-                      : !spikes.empty() ? "slow"
-                      : now.is_null()   ? "unknown"
-                      : idle            ? "idle"
-                                        : "usual";
+  const char* state = !device.iostats         ? "unknown"
+                      : !spikes.empty()       ? "slow"
+                      : now.is_null()         ? "unknown"
+                      : idle                  ? "idle"
+                      : above_usual.is_null() ? "usual"
+                                              : "high";
   return {
       {"name", text(device.name)},
       {"title", title.full},
@@ -273,10 +296,9 @@ Json device_json(const Known& known, const model::Snapshot& snapshot, const live
       {"arrays", arrays_of(snapshot, device.name)},
       {"state", state},
       {"now", std::move(now)},
-      {"usual_p99",
-       {{"read", usual_of(known, Kind::read)},
-        {"write", usual_of(known, Kind::write)},
-        {"commit", usual_of(known, Kind::commit)}}},
+      {"above_usual", std::move(above_usual)},
+      {"usual_p99", usual_of(*known.device, &model::SpikeBaseline::p99_seconds)},
+      {"usual_learned_seconds", usual_of(*known.device, &model::SpikeBaseline::learned_seconds)},
       {"spikes", std::move(spikes)},
       {"spikes_ended", std::count_if(situation.ended.begin(), situation.ended.end(), lately) +
                            std::count_if(snapshot.spikes_unjudged.begin(), snapshot.spikes_unjudged.end(), of_this)},

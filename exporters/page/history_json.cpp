@@ -18,9 +18,6 @@ using model::Latency;
 using model::Operation;
 using model::SparseHistogram;
 
-/// Four digits: words are 9 % apart.
-Json rounded(double seconds) { return std::stod(fmt::format("{:.4g}", seconds)); }
-
 Json number(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
 Json time_json(const std::optional<model::PastTime>& time) { return time ? Json(seconds_of(*time)) : Json(); }

@@ -13,10 +13,9 @@ double seconds_of(model::WallTime time) {
   return static_cast<double>(std::chrono::round<std::chrono::milliseconds>(time.time_since_epoch()).count()) / 1000;
 }
 
-Json latency_of(std::uint8_t word) {
-  const double seconds = live::upper_bound(word);
-  return seconds == 0 ? 0.0 : std::stod(fmt::format("{:.4g}", seconds));
-}
+Json rounded(double value) { return value == 0 ? 0.0 : std::stod(fmt::format("{:.4g}", value)); }
+
+Json latency_of(std::uint8_t word) { return rounded(live::upper_bound(word)); }
 
 Json bounds_json() {
   Json seconds = Json::array();

@@ -27,6 +27,7 @@ inline std::string text(std::string_view from_outside) { return coding::outside_
 inline std::string sentence(std::string_view words) { return coding::outside_sentence(words); }
 
 double seconds_of(model::WallTime time);
+Json rounded(double value);          // to four digits: words are 9 % apart
 Json latency_of(std::uint8_t word);  // upper bound of the word, in seconds
 Json bounds_json();                  // of all words
 /// Upper bound of the word in which this share of the I/Os has ended; null without I/Os.

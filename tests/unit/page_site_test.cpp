@@ -513,8 +513,6 @@ TEST(page_site, the_list_sums_up_fifteen_minutes) {
   const Json list = rig.ask("/api/v1/devices").at("devices")[0];
   EXPECT_EQ(list.at("strip").at("p99"), Json({180, 170, 120}));
   EXPECT_EQ(list.at("strip").at("marks"), Json({4, 3, 0})) << "an error; a spike and a burst; nothing";
-  EXPECT_EQ(list.at("usual_p99").at("read"), bounds[100]) << "of eleven seconds and ten slower ones, not of the spike";
-  EXPECT_TRUE(list.at("usual_p99").at("write").is_null()) << "of one second";
   EXPECT_EQ(list.at("spike_seconds"), 1);
   const Json& now = list.at("now");
   EXPECT_EQ(now.at("read").at("ios"), 20);
@@ -523,6 +521,42 @@ TEST(page_site, the_list_sums_up_fifteen_minutes) {
   EXPECT_EQ(now.at("from"), kLong - 1);
   EXPECT_EQ(now.at("to"), kLast);
   EXPECT_EQ(now.at("end").get<double>() - now.at("begin").get<double>(), 11);
+}
+
+TEST(page_site, a_drive_is_as_usual_only_if_it_is) {
+  Rig rig(2);
+  auto next = *rig.current;
+  next.spikes_going_on.clear();
+  auto& device = next.devices[0];
+  device.spikes = {};
+  const auto ask = [&](std::uint64_t reads) {
+    auto io = *next.devices[0].io;
+    auto& read = io.operations[model::index(model::Operation::read)].total_latency.words;
+    read.resize(LATENCY_OVER_WORD + 1);
+    read[120] += reads;
+    next.devices[0].io = std::make_shared<const model::DeviceIo>(io);
+    ++next.number;
+    next.taken_at += std::chrono::seconds(1);
+    rig.take(next);
+    return rig.ask("/api/v1/devices").at("devices")[0];
+  };
+  const Json unknown = ask(50);
+  EXPECT_TRUE(unknown.at("usual_p99").at("read").is_null());
+  EXPECT_EQ(unknown.at("state"), "usual");
+  const double now = unknown.at("now").at("read").at("p99").get<double>();
+  device.spikes[index(model::SpikeOperation::read)].baseline = {now / 4.1, 340};
+  const Json few = ask(1);
+  EXPECT_EQ(few.at("state"), "usual") << "with so few, the 99th percentile is the slowest";
+  EXPECT_NEAR(few.at("usual_p99").at("read").get<double>(), now / 4.1, now / 1000) << "what spikes are judged by";
+  EXPECT_EQ(few.at("usual_learned_seconds").at("read"), 340);
+  const Json high = ask(100);
+  EXPECT_EQ(high.at("state"), "high");
+  EXPECT_EQ(high.at("above_usual").at("operation"), "read");
+  EXPECT_NEAR(high.at("above_usual").at("times").get<double>(), 4.1, 0.11);
+  device.spikes[index(model::SpikeOperation::read)].baseline = {now / 2.9, 340};
+  const Json usual = ask(100);
+  EXPECT_EQ(usual.at("state"), "usual");
+  EXPECT_TRUE(usual.at("above_usual").is_null());
 }
 
 TEST(page_site, zero_and_no_data_differ) {

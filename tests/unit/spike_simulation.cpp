@@ -78,6 +78,12 @@ void Simulation::complete(const Io& done) {
   if (loads[done.load].commits) {
     count(io_.commit_latency, done.end - done.begin);
   }
+  if (const Load& load = loads[done.load]; !load.tenant.empty()) {
+    model::AttributedTotals& totals = done_[load.tenant][load.operation == Operation::read ? 0 : 1];
+    ++totals.ios;
+    totals.bytes += load.bytes;
+    totals.device_ns += static_cast<std::uint64_t>(done.service.device * 1e9);
+  }
   thinking_.push({now_ + loads[done.load].think, done.load});
 }
 
@@ -152,6 +158,7 @@ void Simulation::tick(double now) {
     tick.kernel_in_flight = kernel(now);
   }
   tick.floor_seconds = floor;
+  tick.tenants = std::exchange(done_, {});
   for (model::LatencySpike& spike : subject.observe(tick)) {
     begins.push_back(std::chrono::duration<double>(spike.begin - wall(0)).count());
     spikes.push_back(std::move(spike));

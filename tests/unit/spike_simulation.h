@@ -28,8 +28,9 @@ struct Load {
   std::function<double(double)> rate;
   std::function<double(double)> depth;
   std::uint64_t bytes = 4096;
-  double think = 0;      // seconds, for a depth: after each answer
-  bool commits = false;  // FUA writes
+  double think = 0;         // seconds, for a depth: after each answer
+  bool commits = false;     // FUA writes
+  std::string tenant = {};  // who sends them; empty: not known
 };
 
 class Simulation {
@@ -101,6 +102,7 @@ class Simulation {
   double longest_other_ = 0;
   std::size_t first_other_ = 0;  // which may not have ended
   model::DeviceIo io_;
+  analysis::TenantWork done_;  // since the last tick
   model::NvmeDrive last_drive_;
   double now_ = 0;
   int ticks_ = 0;

@@ -429,6 +429,120 @@ TEST(Stories, WhatASpikeCostSoFarIsKnownBeforeItsCauseIs) {
   expect_excess(story, SpikeOperation::read, added);
 }
 
+/// A database reads while a neighbour of its disk begins to fsync from 40 threads. `slow`: what a read takes beside it.
+struct FsyncStorm : Story {
+  FsyncStorm(int number, double before_every, double slow, const std::string& neighbour) : Story(number, 0.0034) {
+    constexpr double kEnd = kBegin + 21;
+    const auto storm = [](double now) { return now >= kBegin && now < kEnd; };
+    for (double at = 1; at < kBegin + 100 && before_every > 0; at += before_every) {
+      interfere(Operation::flush, at, at + around(0.05));
+    }
+    for (double at = kBegin; at < kEnd; at += 0.025) {
+      interfere(Operation::flush, at, at + 0.1);
+    }
+    loads = {
+        {Operation::read, always(200), nullptr, 8192, 0, false, "db.service"},
+        {Operation::write, always(20), nullptr, 8192, 0, false, "db.service"},
+        {Operation::write, [=](double now) { return storm(now) ? 400.0 : 0.0; }, nullptr, 4096, 0, false, neighbour}};
+    adds = [this, slow, storm](double now, Operation, double usual) {
+      const bool beside_flush = beside(now, now, Operation::flush);
+      return !beside_flush ? 0 : storm(now) ? (slow / 0.0034 - 1) * usual : 10 * usual;
+    };
+  }
+};
+
+TEST(Stories, ANeighboursFsyncStormHoldsUpReads) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    for (const double before_every : {0.0, 1.0}) {
+      FsyncStorm story(seed, before_every, 0.0425, "etl.service");
+      story.run(kBegin + 60);
+      const Seen found = seen(story, SpikeOperation::read, SpikeCause::flush, {{kBegin, kBegin + 21}});
+      EXPECT_EQ(found.spikes, 1U) << text_of(story);
+      EXPECT_EQ(found.of_cause, 1U) << text_of(story);
+      EXPECT_EQ(found.near, 1U) << text_of(story);
+    }
+  }
+}
+
+TEST(Stories, ThreeInAThousandReadsOfASlowDiskTakeLong) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    for (const double rate : {50.0, 300.0}) {
+      Story story(seed, 0.02);
+      story.loads[0].rate = always(rate);
+      story.adds = [&](double now, Operation operation, double) {
+        const bool within = now >= kBegin && now < kBegin + 60;
+        return operation == Operation::read && within && story.uniform() < 0.003 ? 0.5 : 0;
+      };
+      story.run(kBegin + 120);
+      const Seen found = seen(story, SpikeOperation::read, SpikeCause::unknown);
+      // Three slow reads are the least, and this few may be fewer.
+      EXPECT_TRUE(found.spikes >= 1 || excess(story, SpikeOperation::read) < 4 * 0.5) << text_of(story);
+      EXPECT_EQ(found.of_cause, found.spikes) << text_of(story);
+      EXPECT_EQ(seen(story, SpikeOperation::write, SpikeCause::unknown).spikes, 0U) << text_of(story);
+    }
+  }
+}
+
+TEST(Stories, TheSecondOfTwoEqualStalls) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    Story story(seed, 0.005);
+    story.loads = {{Operation::read, always(30), nullptr}, {Operation::write, always(20), nullptr}};
+    // Each within one second.
+    story.adds = [](double now, Operation, double) {
+      const double first = now - (kBegin - 0.1);
+      const double since = first < 30 ? first : first - 30;
+      return since >= 0 && since < 0.35 ? 0.4 - since : 0;
+    };
+    story.run(kBegin + 60);
+    const double second = kBegin - 0.1 + 30;
+    const Seen found = seen(story, SpikeOperation::read, SpikeCause::unknown, {{second, second + 0.4}});
+    EXPECT_EQ(found.near, 1U) << text_of(story);
+  }
+}
+
+std::optional<double> usual(const Story& story, SpikeOperation operation) {
+  const auto& baseline = story.subject.figures()[index(operation)].baseline;
+  return baseline ? std::optional(baseline->p99_seconds) : std::nullopt;
+}
+
+/// A bulk load of a minute that builds up over half of it, every so often.
+struct BulkLoads : Story {
+  explicit BulkLoads(int number, double every) : Story(number, 0.0035) {
+    const auto share = [every](double now) {
+      const double since = std::fmod(now - kBegin, every);
+      const double rise = now < kBegin + every ? 40 : 0.1;
+      return now < kBegin || since >= 60 ? 0 : std::min(1.0, since / rise);
+    };
+    loads = {{Operation::read, always(200), nullptr},
+             {Operation::write, [=](double now) { return 20 + 400 * share(now); }, nullptr, 1 << 16}};
+    law = [this, share](double now, Operation operation, double) {
+      const double took = around(base) * (1 + 7 * share(now));
+      return Service{0, took + (adds ? adds(now, operation, took) : 0)};
+    };
+  }
+};
+
+TEST(Stories, ABulkLoadIsALoadAndNotWhatIsUsual) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    BulkLoads story(seed, 1e6);
+    const double slow = kBegin + 60 + 120;
+    story.adds = [slow](double now, Operation, double usual) { return now >= slow && now < slow + 20 ? 6 * usual : 0; };
+    story.run(kBegin);
+    const double before = usual(story, SpikeOperation::read).value();
+    story.run(60);
+    EXPECT_GT(usual(story, SpikeOperation::read).value(), 3 * before);
+    EXPECT_TRUE(story.spikes.empty()) << text_of(story);
+    story.run(118);
+    EXPECT_LT(usual(story, SpikeOperation::read).value(), 1.6 * before);
+    story.run(12);
+    const auto going_on = story.subject.going_on();
+    ASSERT_FALSE(going_on.empty());
+    EXPECT_EQ(going_on[0].baseline_seconds, usual(story, SpikeOperation::read)) << "one value for all";
+    story.run(60);
+    EXPECT_EQ(seen(story, SpikeOperation::read, SpikeCause::unknown, {{slow, slow + 20}}).near, 1U) << text_of(story);
+  }
+}
+
 void expect_silence(const Story& story) {
   EXPECT_TRUE(story.spikes.empty()) << text_of(story);
   for (const auto& figures : story.subject.figures()) {
@@ -463,6 +577,53 @@ TEST(HealthyStories, LoadOnAndOff) {
       story.run(600);
       expect_silence(story);
     }
+  }
+}
+
+TEST(HealthyStories, BulkLoadsThatReturn) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    for (const double every : {150.0, 600.0}) {
+      BulkLoads story(seed, every);
+      story.run(kBegin + 1300);
+      expect_silence(story);
+    }
+  }
+}
+
+/// Neighbours come and go and slow each other a little, on a drive with the tail of a healthy one.
+TEST(HealthyStories, TenantsThatComeAndGo) {
+  for (int seed = 1; seed <= 2 * kSeeds; ++seed) {
+    Story story(seed);
+    story.loads.clear();
+    for (int tenant = 0; tenant < 4; ++tenant) {
+      const double period = 20 + 200 * story.uniform();
+      const double share = 0.2 + 0.8 * story.uniform();
+      const double reads = 10 + 300 * story.uniform();
+      const double writes = 10 + 200 * story.uniform();
+      const bool always_on = tenant == 0;
+      const auto on = [=](double now) { return always_on || std::fmod(now, period) < share * period; };
+      const std::string name = "t" + std::to_string(tenant) + ".service";
+      story.loads.push_back(
+          {Operation::read, [=](double now) { return on(now) ? reads : 0.0; }, nullptr, 8192, 0, false, name});
+      story.loads.push_back({Operation::write, [=](double now) { return on(now) ? writes : 0.0; }, nullptr,
+                             tenant % 2 == 0 ? 4096U : 131072U, 0, false, name});
+    }
+    const double base = story.uniform() < 0.5 ? 0.0005 : 0.003;
+    story.law = [&story, base](double, Operation, double depth) {
+      const double chance = story.uniform();
+      const double tail = chance < 0.0003 ? 50 : chance < 0.005 ? 5 : 1;
+      return Service{0, tail * story.around(base) * (1 + std::min(depth, 24.0) / 24)};
+    };
+    story.run(600);
+    expect_silence(story);
+  }
+}
+
+TEST(HealthyStories, AStormOfOnesOwn) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    FsyncStorm story(seed, 1, 0.0125, "db.service");
+    story.run(kBegin + 60);
+    EXPECT_EQ(seen(story, SpikeOperation::read, SpikeCause::flush).spikes, 0U) << text_of(story);
   }
 }
 

@@ -324,6 +324,18 @@ TEST(top_words, of_a_drive_fit) {
   EXPECT_EQ(drive_text("", "nvme0n1", 20), "nvme0n1");
 }
 
+TEST(top_screen, what_is_above_its_usual_is_not_called_ok) {
+  Json one = devices();
+  one["devices"] = {device("nvme0n1", "high")};
+  one["devices"][0]["above_usual"] = {{"operation", "commit"}, {"times", 4.2}};
+  State high = state();
+  high.overview = overview_from(one);
+  const std::string screen = draw(high, View{}, 120, 24, true).text();
+  EXPECT_NE(screen.find("high"), std::string::npos) << screen;
+  EXPECT_NE(screen.find("commits: 4.2 times usual"), std::string::npos) << screen;
+  EXPECT_EQ(screen.find(" ok "), std::string::npos) << screen;
+}
+
 TEST(top_screen, the_selected_drive_is_in_sight) {
   Json many = devices();
   for (int i = 0; i < 50; ++i) {

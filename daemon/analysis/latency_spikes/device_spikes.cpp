@@ -68,14 +68,11 @@ void DeviceSpikes::take_window(const IoWindow& window, const SpikeTick& tick) {
   }
 }
 
-/// The load over the last seconds, or 1/kByChance of that in this window alone if that is higher: random fluctuation is
-/// not a different load.
+/// The load over the last seconds, or 1/kByChance of that in this window alone if that is higher.
 double DeviceSpikes::load(SpikeOperation operation) const {
-  constexpr std::size_t kWindows = 5;
-  constexpr double kByChance = 1.6;
   const UsualOperation& usual = usual_.operation(operation);
   double ios = 0, bytes = 0, seconds = 0, now = 0;
-  for (std::size_t back = 0; back < std::min(kWindows, recent_.size()); ++back) {
+  for (std::size_t back = 0; back < std::min(kLoadWindows, recent_.size()); ++back) {
     const IoWindow& window = recent_[recent_.size() - 1 - back].window;
     const OperationWindow& own = window.operation(operation);
     ios += static_cast<double>(own.ios);
@@ -86,10 +83,40 @@ double DeviceSpikes::load(SpikeOperation operation) const {
   return std::max(load_of(ios, bytes, seconds, usual), now / kByChance);
 }
 
+/// The same of the tenants that usually send this operation; absent if they are not known.
+std::optional<double> DeviceSpikes::senders_load(SpikeOperation operation) const {
+  const auto attributed = told_by(operation);
+  const double usual_rate =
+      usual_.operation(attributed == model::AttributedOperation::read ? SpikeOperation::read : SpikeOperation::write)
+          .ios_per_second;
+  TenantWork work;
+  double seconds = 0;
+  std::optional<double> now;
+  for (std::size_t back = 0; back < std::min(kLoadWindows, recent_.size()); ++back) {
+    const Recent& recent = recent_[recent_.size() - 1 - back];
+    for (const auto& [tenant, totals] : recent.tenants) {
+      for (std::size_t i = 0; i < totals.size(); ++i) {
+        work[tenant][i] += totals[i];
+      }
+    }
+    seconds += recent.window.seconds();
+    now = back == 0 ? usual_senders_.load(attributed, usual_rate, work, seconds) : now;
+  }
+  const auto lately = usual_senders_.load(attributed, usual_rate, work, seconds);
+  return lately ? std::optional(std::max(*lately, now.value_or(0) / kByChance)) : std::nullopt;
+}
+
 Surroundings DeviceSpikes::surroundings(const IoWindow& window, SpikeOperation operation, const SpikeTick& tick) const {
   Surroundings around;
   if (usual_.ios_per_second() > 0) {
-    around.load = std::max({load(operation), load(SpikeOperation::read), load(SpikeOperation::write)});
+    around.operation_load = load(operation);
+    around.load = std::max({around.operation_load, load(SpikeOperation::read), load(SpikeOperation::write)});
+    // More commits and flushes are no reason by themselves: whose they are is only known by the writes beside them.
+    const bool by_count = operation == SpikeOperation::read || operation == SpikeOperation::write;
+    const auto senders = senders_load(operation);
+    around.own_load = senders ? std::max(*senders, by_count ? around.operation_load : 0) : around.load;
+    around.ios_per_second = static_cast<double>(window.ios()) / window.seconds();
+    around.bytes_per_second = static_cast<double>(window.bytes()) / window.seconds();
     around.usual_rate = usual_.operation(operation).ios_per_second;
   }
   for (const SpikeOperation other : {SpikeOperation::read, SpikeOperation::write}) {
@@ -161,6 +188,7 @@ void DeviceSpikes::forget(const Recent& oldest) {
   }
   if (!any_open() && oldest.window.begin >= last_spike_end_) {
     usual_.learn(oldest.window);
+    usual_senders_.learn(oldest.tenants, oldest.window.seconds());
   }
 }
 

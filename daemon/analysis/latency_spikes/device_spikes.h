@@ -20,6 +20,7 @@
 #include "daemon/analysis/latency_spikes/spike_tally.h"
 #include "daemon/analysis/latency_spikes/spike_tenants.h"
 #include "daemon/analysis/latency_spikes/usual_load.h"
+#include "daemon/analysis/latency_spikes/usual_senders.h"
 #include "daemon/analysis/latency_spikes/usual_wait.h"
 #include "daemon/model/incidents.h"
 
@@ -60,6 +61,8 @@ class DeviceSpikes {
 
  private:
   static constexpr std::size_t kRecent = 7;  // windows that may turn out to belong to a spike
+  static constexpr std::size_t kLoadWindows = 5;
+  static constexpr double kByChance = 1.6;  // random fluctuation within one window is not a different load
 
   struct Waiting {
     model::SpikeOperation operation;
@@ -88,6 +91,7 @@ class DeviceSpikes {
   [[nodiscard]] Surroundings surroundings(const IoWindow& window, model::SpikeOperation operation,
                                           const SpikeTick& tick) const;
   [[nodiscard]] double load(model::SpikeOperation operation) const;
+  [[nodiscard]] std::optional<double> senders_load(model::SpikeOperation operation) const;
   void open(Channel& channel, model::SpikeOperation operation, const SpikeTick& tick);
   static void claim(Recent& recent, Waiting& spike);
   void forget(const Recent& oldest);
@@ -120,6 +124,7 @@ class DeviceSpikes {
   std::deque<Recent> recent_;
   UsualLoad usual_;
   UsualTenants usual_tenants_;
+  UsualSenders usual_senders_;
   DriveReadings readings_;
   bool has_drive_ = false;
   bool drive_up_ = false;

@@ -44,10 +44,12 @@ bool ExcessSignal::stood_still(const SignalWindow& now, double slowest) const {
 std::optional<Evidence> ExcessSignal::look_for_broad(const SignalWindow& now, double floor_seconds) {
   const auto mean = usual_.mean.seconds();
   const auto median = usual_.median.seconds();
-  const double limit = mean && median ? std::max(floor_seconds, kTimesUsual * *mean) : 0;
-  const bool same_load = now.around.load > 0 && now.around.load < (now.in_spike ? kMuchMoreLoad : kMoreLoad);
+  const double most_load = now.in_spike ? kMuchMoreLoad : kMoreLoad;
+  const double times = now.around.load < most_load ? kTimesUsual : kTimesBesideOthers;
+  const double limit = mean && median ? std::max(floor_seconds, times * *mean) : 0;
+  const bool same_load = now.around.own_load > 0 && now.around.own_load < most_load;
   const bool slower = now.enough && mean && median && same_load && mean_of(now.pooled) >= limit &&
-                      median_of(now.pooled) >= std::max(floor_seconds, kTimesUsual * *median);
+                      median_of(now.pooled) >= std::max(floor_seconds, times * *median);
   if (!slower) {
     run_.reset();
     return std::nullopt;

@@ -3,7 +3,8 @@
 //
 // Either long I/Os account for most of a second's waiting, as after a freeze: there are many of them, or the work of
 // that time is missing. Or all I/Os are somewhat slower for a while: median and mean are both kTimesUsual times their
-// usual value, without more load or larger I/Os. (A few I/Os move a mean; a different mix of sizes moves a median.)
+// usual value, without more load or larger I/Os; or kTimesBesideOthers, if others bring more load. (A few I/Os move a
+// mean; a different mix of sizes moves a median.)
 #pragma once
 
 #include <optional>
@@ -21,6 +22,7 @@ class ExcessSignal {
   static constexpr double kMoreLoad = 1.25;    // this much more load may make I/Os somewhat slower
   static constexpr double kMuchMoreLoad = 2.5;  // the same, within a spike
   static constexpr double kTimesUsual = 2;
+  static constexpr double kTimesBesideOthers = 3;
   // Time constant. It is short, so that a few bad seconds do not stay usual; mornings stay silent because more load is
   // excluded.
   static constexpr double kUsualFallSeconds = 60;

@@ -2,6 +2,7 @@
 #include "daemon/analysis/latency_spikes/outlier_signal.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace ssdpulse::analysis {
 
@@ -10,7 +11,8 @@ std::optional<Evidence> OutlierSignal::look(const SignalWindow& now, double limi
   slow.kind = EvidenceKind::rare;
   slow.tail = slow.slowest;
   slow.alone = true;
-  parts_.push_back({now.begin, now.end, count(now.io.total), slow.ios, seconds_above(now.io.total, 0),
+  parts_.push_back({now.begin, now.end, count(now.io.total), slow.ios,
+                    count_above(now.io.total, std::max(limit, kLongSeconds)), seconds_above(now.io.total, 0),
                     seconds_above(now.io.total, limit)});
   const Part all = sum_up(now.end);
   if (slow.ios == 0) {
@@ -20,8 +22,8 @@ std::optional<Evidence> OutlierSignal::look(const SignalWindow& now, double limi
     return slow;
   }
   const bool rare = static_cast<double>(all.outliers) <= (1 - kTail) * static_cast<double>(all.ios);
-  const double least = std::max(kLeastShare, kTimesUsual * usual_share_);
-  if (all.outliers < kLeastOutliers || all.ios < kLeastAll || !rare || last_share_ < least) {
+  const bool much = last_share_ >= std::max(kLeastShare, kTimesUsual * usual_share_);
+  if (all.outliers < kLeastOutliers || all.ios < kLeastAll || !rare || (!much && !too_many_long(all))) {
     return std::nullopt;
   }
   const auto first = std::find_if(parts_.begin(), parts_.end(), [](const Part& part) { return part.outliers > 0; });
@@ -32,12 +34,14 @@ std::optional<Evidence> OutlierSignal::look(const SignalWindow& now, double limi
 
 OutlierSignal::Part OutlierSignal::sum_up(SteadyTime end) {
   while (seconds_between(parts_.front().end, end) >= kPoolSeconds) {
+    learn(parts_.front());
     parts_.pop_front();
   }
   Part all;
   for (const Part& part : parts_) {
     all.ios += part.ios;
     all.outliers += part.outliers;
+    all.long_ones += part.long_ones;
     all.waited += part.waited;
     all.outliers_waited += part.outliers_waited;
   }
@@ -45,6 +49,24 @@ OutlierSignal::Part OutlierSignal::sum_up(SteadyTime end) {
   return all;
 }
 
+/// With few I/Os before, it is not known that long ones are unusual: one more then counts as if it had been seen.
+bool OutlierSignal::too_many_long(const Part& all) const {
+  const double share = static_cast<double>(all.long_ones) / static_cast<double>(all.ios);
+  return all.long_ones >= kLeastOutliers && share >= kLeastLongShare &&
+         share * usual_ios_ >= kTimesUsualLong * (usual_long_ + 1);
+}
+
+void OutlierSignal::learn(const Part& left) {
+  const double past = std::exp(-seconds_between(left.begin, left.end) / kUsualLongSeconds);
+  usual_ios_ = past * usual_ios_ + static_cast<double>(left.ios);
+  usual_long_ = past * usual_long_ + static_cast<double>(left.long_ones);
+}
+
 void OutlierSignal::open() { parts_.clear(); }
+
+void OutlierSignal::accept() {
+  usual_share_ = last_share_;
+  usual_long_ = usual_ios_;  // nothing is unusual until enough of the new normal was seen
+}
 
 }  // namespace ssdpulse::analysis

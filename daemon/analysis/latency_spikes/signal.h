@@ -14,7 +14,13 @@ namespace ssdpulse::analysis {
 
 /// What else is happening on the device.
 struct Surroundings {
-  double load = 0;             // relative to the usual: I/Os, bytes or I/O size, whichever is highest; 0: unknown
+  // Relative to the usual: I/Os, bytes or I/O size, whichever is highest; 0: unknown.
+  double load = 0;            // of the operation, of reads and of writes, whoever sends them
+  double own_load = 0;        // the same without what others bring, as far as is known who sends what
+  double operation_load = 0;  // of the operation alone
+  // Of reads and writes:
+  double ios_per_second = 0;
+  double bytes_per_second = 0;
   double usual_rate = 0;       // I/Os of the operation per second; 0: unknown
   bool others_long = false;    // I/Os of another operation ended after kLongSeconds or more
   bool unseen_lately = false;  // completions were missed, for an operation that the kernel does not count

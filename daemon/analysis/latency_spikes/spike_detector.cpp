@@ -58,6 +58,7 @@ SpikeDetector::Event SpikeDetector::observe(SteadyTime begin, SteadyTime end, co
   const LatencyWords pooled = pool(end, window.total);
   const bool enough = count(pooled) >= kLeastIos;
   const SignalWindow now{begin, end, window, pooled, enough, span_.has_value(), around};
+  tail_.choose(now);
   const auto slow = look(now, floor_seconds);
   if (enough && count(window.total) > 0 && (span_.has_value() == slow.has_value())) {
     if (slow) {
@@ -78,7 +79,8 @@ SpikeDetector::Event SpikeDetector::watch(const SignalWindow& now, const std::op
   if (!slow) {
     return Event::none;
   }
-  const bool alone = slow->alone || now.seconds() >= kTogetherSeconds;
+  const bool seen_again = again(now, *slow);
+  const bool alone = slow->alone || seen_again || now.seconds() >= kTogetherSeconds;
   if (!first_slow_ && !alone) {
     first_slow_ = slow;
     return Event::none;
@@ -95,6 +97,20 @@ SpikeDetector::Event SpikeDetector::watch(const SignalWindow& now, const std::op
   }
   add(*slow);
   return Event::began;
+}
+
+/// A stall within one second, shortly after another: many I/Os, not those of a tail, without more of them than usual.
+bool SpikeDetector::again(const SignalWindow& now, const Evidence& slow) {
+  const bool stalled =
+      slow.kind == EvidenceKind::clear && slow.ios >= kLeastStalled &&
+      now.around.operation_load < ExcessSignal::kMoreLoad &&
+      seconds_above(now.io.total, slow.limit) >= ExcessSignal::kMostWaiting * seconds_above(now.io.total, 0);
+  const bool before = last_stall_ && seconds_between(*last_stall_, now.begin) < kAgainSeconds &&
+                      seconds_between(*last_stall_, now.begin) > kTogetherSeconds;
+  if (stalled) {
+    last_stall_ = now.end;
+  }
+  return stalled && before;
 }
 
 void SpikeDetector::open(const Evidence& first) {
@@ -154,6 +170,9 @@ SpikeDetector::Event SpikeDetector::go_on(const SignalWindow& now, std::optional
   }
   over_ = true;
   last_over_ = span_->ended;
+  if (span_->kind == EvidenceKind::clear && !span_->accepted) {
+    last_stall_ = last_over_;
+  }
   parts_.clear();  // what was slow in this spike is not evidence of another
   return Event::ended;
 }

@@ -39,7 +39,9 @@ class SpikeDetector {
   static constexpr double kQuietSeconds = 3;
   static constexpr double kIdleSeconds = 10;
   static constexpr double kRareQuietSeconds = 30;
-  static constexpr double kAcceptSeconds = 600;  // a permanent change is accepted
+  static constexpr double kAcceptSeconds = 600;      // a permanent change is accepted
+  static constexpr double kAgainSeconds = 60;        // so long after a stall, one window is enough for the next
+  static constexpr std::uint64_t kLeastStalled = 5;  // I/Os of such a window
 
   enum class Event : std::uint8_t { none, began, ended };
 
@@ -64,6 +66,7 @@ class SpikeDetector {
   [[nodiscard]] LatencyWords pool(SteadyTime end, const LatencyWords& total);
   [[nodiscard]] std::optional<Evidence> look(const SignalWindow& now, double floor_seconds);
   Event watch(const SignalWindow& now, const std::optional<Evidence>& slow);
+  [[nodiscard]] bool again(const SignalWindow& now, const Evidence& slow);
   void open(const Evidence& first);
   Event go_on(const SignalWindow& now, std::optional<Evidence> slow);
   [[nodiscard]] bool accept();
@@ -80,8 +83,9 @@ class SpikeDetector {
   std::optional<SpikeSpan> span_;
   bool over_ = false;
   SteadyTime last_slow_end_;
-  bool well_since_ = false;  // something completed in a window without evidence
-  SteadyTime last_over_;     // when the last spike ended
+  bool well_since_ = false;               // something completed in a window without evidence
+  SteadyTime last_over_;                  // when the last spike ended
+  std::optional<SteadyTime> last_stall_;  // when what may have been a short stall was last seen
 };
 
 }  // namespace ssdpulse::analysis

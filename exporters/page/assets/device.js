@@ -318,7 +318,7 @@ export class DeviceView {
     const now = device.now;
     const fact = (label, words, small) => element("li", {}, element("span", {}, label), element("b", {}, words), small ? element("small", {}, small) : null);
     const rate = (kind) => count(now[kind].ios / now.seconds) + "/s";
-    const usual = (kind) => (device.usual_p99[kind] === null ? "" : `usually ${latency(device.usual_p99[kind])}`);
+    const usual = (kind) => (device.usual_p99[kind] === null ? "" : `usually ${latency(device.usual_p99[kind])}, learned in ${duration(device.usual_learned_seconds[kind])}`);
     this.title.textContent = [device.title, device.model].filter(Boolean).join(" · ");
     const facts = [fact("size", bytes(device.size_bytes), [device.transport, device.scheduler].filter(Boolean).join(", "))];
     if (now) {

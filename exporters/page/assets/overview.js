@@ -43,13 +43,16 @@ function stateWords(device) {
     return ["slow", `${plural(worst.operation)}: ${worst.words}`];
   }
   const past = device.spike_seconds ? `slow for ${duration(device.spike_seconds)} of the last 15 min` : "";
+  if (device.state === "high") {
+    return ["high", `${device.above_usual.operation}: ${short(device.above_usual.times)} times usual`, past];
+  }
   if (device.state === "idle") return ["idle", past];
   return device.state === "unknown" ? ["cannot tell", device.now ? "no times recorded" : "no data"] : ["as usual", past];
 }
 
 function row(device, day) {
   const rate = (kind, of) => (device.now ? device.now[kind][of] / device.now.seconds : null);
-  const [state, why] = stateWords(device);
+  const [state, ...why] = stateWords(device);
   const others = [...device.mounts.map((mount) => mount.mountpoint), ...device.arrays].filter((one) => !device.title.includes(one));
   const where = [device.model, ...others].filter(Boolean).join(" · ");
   const past = dayOf(day, device.name);
@@ -58,7 +61,7 @@ function row(device, day) {
   const dayStrip = element("canvas", { class: "day", role: "img", "aria-label": `Last 24 hours: ${words}` });
   const made = element("tr", { "data-state": device.state, "data-device": device.name, "data-begin": device.now?.begin, "data-end": device.now?.end, "data-day-from": day?.day?.from, "data-hour-to": day?.hour?.to },
     element("td", { class: "name", "data-label": "" }, element("a", { href: deviceLink(device.name, slowOperation(device)) }, device.title), element("small", {}, [bytes(device.size_bytes), where].filter(Boolean).join(" · "))),
-    element("td", { "data-label": "State" }, element("span", { class: "state", "data-state": device.state }, state), why ? element("small", {}, why) : null),
+    element("td", { "data-label": "State" }, element("span", { class: "state", "data-state": device.state }, state), ...why.filter(Boolean).map((one) => element("small", {}, one))),
     cell("Read p99", [...tail(device, "read"), hourWords(day, past, "read")], "number"),
     cell("Write p99", [...tail(device, "write"), hourWords(day, past, "write")], "number"),
     cell("fsync p99", tail(device, "commit"), "number"),

@@ -109,6 +109,7 @@ void draw_row(Grid& grid, std::size_t row, const Drive& drive, std::size_t names
   grid.put(0, row, drive_text(drive.use, drive.name, names - 1), style);
   grid.put(names, row,
            drive.state == "slow"      ? "SLOW"
+           : drive.state == "high"    ? "high"
            : drive.state == "unknown" ? "?"
            : drive.state == "idle"    ? "idle"
                                       : "ok",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exporters/terminal/top/top_data.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -88,6 +90,11 @@ Drive drive_from(const Json& device) {
       worst = excess;
       drive.cause = util::plural_text(text(at(spike, "operation"))) + ": " + text(at(spike, "words"));
     }
+  }
+  if (drive.state == "high") {
+    const Json& above = at(device, "above_usual");
+    drive.cause =
+        fmt::format("{}s: {:.3g} times usual", text(at(above, "operation")), number(at(above, "times")).value_or(0));
   }
   drive.spike_seconds = number(at(device, "spike_seconds")).value_or(0);
   drive.measured = at(device, "now").is_object();
