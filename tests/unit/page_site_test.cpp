@@ -531,9 +531,10 @@ TEST(page_site, a_drive_is_as_usual_only_if_it_is) {
   device.spikes = {};
   const auto ask = [&](std::uint64_t reads) {
     auto io = *next.devices[0].io;
-    auto& read = io.operations[model::index(model::Operation::read)].total_latency.words;
-    read.resize(LATENCY_OVER_WORD + 1);
-    read[120] += reads;
+    auto& read = io.operations[model::index(model::Operation::read)];
+    read.total_latency.words.resize(LATENCY_OVER_WORD + 1);
+    read.total_latency.words[120] += reads;
+    read.completions += reads;
     next.devices[0].io = std::make_shared<const model::DeviceIo>(io);
     ++next.number;
     next.taken_at += std::chrono::seconds(1);

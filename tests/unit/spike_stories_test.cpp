@@ -464,6 +464,31 @@ TEST(Stories, ANeighboursFsyncStormHoldsUpReads) {
   }
 }
 
+/// The database commits as often as before, or less; most commits are the neighbour's.
+struct CommitsBesideAStorm : Story {
+  CommitsBesideAStorm(int number, double before, double within, const std::string& neighbour) : Story(number, 0.0034) {
+    const auto storm = [](double now) { return now >= kBegin && now < kBegin + 21; };
+    for (double at = 1; at < kBegin + 60; at += storm(at) ? 0.01 : 0.05) {
+      interfere(Operation::flush, at, at + around(storm(at) ? within : before));
+    }
+    loads = {
+        {Operation::read, always(200), nullptr, 8192, 0, false, "db.service"},
+        {Operation::write, always(20), nullptr, 8192, 0, false, "db.service"},
+        {Operation::write, [=](double now) { return storm(now) ? 80.0 : 0.0; }, nullptr, 4096, 0, false, neighbour}};
+  }
+};
+
+TEST(Stories, ANeighboursFsyncStormHoldsUpCommits) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    CommitsBesideAStorm story(seed, 0.01, 0.035, "etl.service");
+    story.run(kBegin + 60);
+    const Seen found = seen(story, SpikeOperation::commit, SpikeCause::flush, {{kBegin, kBegin + 21}});
+    EXPECT_EQ(found.spikes, 1U) << text_of(story);
+    EXPECT_EQ(found.near, 1U) << text_of(story);
+    EXPECT_EQ(found.of_cause, 1U) << text_of(story);
+  }
+}
+
 TEST(Stories, ThreeInAThousandReadsOfASlowDiskTakeLong) {
   for (int seed = 1; seed <= kSeeds; ++seed) {
     for (const double rate : {50.0, 300.0}) {
@@ -621,9 +646,12 @@ TEST(HealthyStories, TenantsThatComeAndGo) {
 
 TEST(HealthyStories, AStormOfOnesOwn) {
   for (int seed = 1; seed <= kSeeds; ++seed) {
-    FsyncStorm story(seed, 1, 0.0125, "db.service");
-    story.run(kBegin + 60);
-    EXPECT_EQ(seen(story, SpikeOperation::read, SpikeCause::flush).spikes, 0U) << text_of(story);
+    FsyncStorm reads(seed, 1, 0.0125, "db.service");
+    reads.run(kBegin + 60);
+    EXPECT_EQ(seen(reads, SpikeOperation::read, SpikeCause::flush).spikes, 0U) << text_of(reads);
+    CommitsBesideAStorm commits(seed, 0.01, 0.035, "db.service");
+    commits.run(kBegin + 60);
+    expect_silence(commits);
   }
 }
 

@@ -330,7 +330,7 @@ TEST(top_screen, what_is_above_its_usual_is_not_called_ok) {
   one["devices"][0]["above_usual"] = {{"operation", "commit"}, {"times", 4.2}};
   State high = state();
   high.overview = overview_from(one);
-  const std::string screen = draw(high, View{}, 120, 24, true).text();
+  const std::string screen = draw(high, View{}, 200, 24, true).text();
   EXPECT_NE(screen.find("high"), std::string::npos) << screen;
   EXPECT_NE(screen.find("commits: 4.2 times usual"), std::string::npos) << screen;
   EXPECT_EQ(screen.find(" ok "), std::string::npos) << screen;
