@@ -16,7 +16,6 @@ import os
 import random
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import threading
@@ -31,13 +30,14 @@ import dashboards  # noqa: E402
 import fleet_profile  # noqa: E402
 import made_up  # noqa: E402
 import prometheus  # noqa: E402
+import protobuf_page  # noqa: E402
 from alerts.stack import free_port  # noqa: E402
 from lib import metric_list  # noqa: E402
 
 SCRAPE_SECONDS = 15
 WARM_UP_SECONDS = 30
 BOUNDS = [2.0 ** exponent for exponent in range(-20, 4)]
-NATIVE_BUCKETS, SCHEMA, FIRST_BUCKET = 20, 3, -110
+NATIVE_BUCKETS, FIRST_BUCKET = 20, -110
 # Tenants, paths and the model (which is on only where requested), operations that few disks see, errors, and hints.
 RARE = re.compile(r"^ssdpulse_(tenant|path|model|modelled|write_lifetime|write_hint_order|collection|array|cloud|endurance)_"
                   r'|operation="(write_zeroes|secure_erase|zone|passthrough)"|during="(both|flush)"'
@@ -45,26 +45,6 @@ RARE = re.compile(r"^ssdpulse_(tenant|path|model|modelled|write_lifetime|write_h
                   r'|operation="(flush|discard)".*during="discard"')
 SUFFIX = re.compile(r"_(bucket|sum|count)$")
 LINE = re.compile(r"(\w+)\{(.*)\} (\S+)$")
-
-
-def varint(value):
-    out = b""
-    while value > 127:
-        out, value = out + bytes([value & 127 | 128]), value >> 7
-    return out + bytes([value])
-
-
-def field(number, payload):
-    """Protobuf: bytes, a whole number or a double."""
-    if isinstance(payload, bytes):
-        return varint(number << 3 | 2) + varint(len(payload)) + payload
-    if isinstance(payload, float):
-        return varint(number << 3 | 1) + struct.pack("<d", payload)
-    return varint(number << 3) + varint(payload)
-
-
-def zigzag(value):
-    return value << 1 if value >= 0 else (-value << 1) - 1
 
 
 def template(disks, full=False):
@@ -137,26 +117,14 @@ class Pages:
         return "\n".join(lines) + "\n"
 
     def _protobuf(self):
-        page = []
-        for name, (kind, series) in self._families.items():
-            family = field(1, name.encode()) + field(3, {"counter": 0, "gauge": 1, "histogram": 4}[kind])
-            for labels in series:
-                metric = b"".join(field(1, field(1, key.encode()) + field(2, value.encode()))
-                                  for key, value in re.findall(r'(\w+)="([^"]*)"', labels))
-                if kind == "histogram":
-                    metric += field(7, self._histogram(name, labels))
-                else:
-                    metric += field(3 if kind == "counter" else 2, field(1, self._value(name, kind, labels)))
-                family += field(4, metric)
-            page.append(varint(len(family)) + family)
-        return b"".join(page)
+        return b"".join(protobuf_page.family(name, kind, [
+            (re.findall(r'(\w+)="([^"]*)"', labels),
+             self._native(name, labels) if kind == "histogram" else self._value(name, kind, labels))
+            for labels in series]) for name, (kind, series) in self._families.items())
 
-    def _histogram(self, name, labels):
+    def _native(self, name, labels):
         counts = [self._grown((name, labels, bucket), 300) for bucket in range(NATIVE_BUCKETS)]
-        deltas = [after - before for before, after in zip([0, *counts], counts)]
-        return (field(1, sum(counts)) + field(2, sum(counts) * 1e-3) + field(5, zigzag(SCHEMA)) + field(6, 1e-9) + field(7, 0)
-                + field(12, field(1, zigzag(FIRST_BUCKET)) + field(2, NATIVE_BUCKETS))
-                + b"".join(field(13, zigzag(delta)) for delta in deltas))
+        return protobuf_page.native_histogram(FIRST_BUCKET, counts, sum(counts) * 1e-3)
 
 
 def serve(form, arguments):
@@ -166,8 +134,7 @@ def serve(form, arguments):
     source, scrapes = Pages(families, form, bounds), arguments.seconds // SCRAPE_SECONDS + 8
     pages = [source.next() for _ in range(scrapes)]
     begin = time.time()
-    content = ("application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
-               if form == "native" else "text/plain; version=0.0.4; charset=utf-8")
+    content = protobuf_page.CONTENT if form == "native" else "text/plain; version=0.0.4; charset=utf-8"
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):

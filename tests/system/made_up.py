@@ -2,14 +2,17 @@
 """A made-up /metrics page with every family of the contract, for what this host's hardware cannot produce.
 
 Its tables are independent of the program (test_metric_list compares the two), except for the log page fields. Counters
-and histograms grow with time; gauges have values at which every finding of a dashboard is present.
+and histograms grow with time; gauges have values at which every finding of a dashboard is present. A server that accepts
+native histograms gets them alone, any other one classic histograms.
 """
 import itertools
+import re
 import threading
 import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import protobuf_page
 from lib import metric_list
 
 IO, DRIVE = "device=nvme0n1 operation=read,write", "controller=nvme0"
@@ -48,7 +51,8 @@ COUNTERS = {
     "ssdpulse_nvme_polls": DRIVE,
     "ssdpulse_lost_events": "device=nvme0n1 cause=completion_missed,stray,slot_collision,clock,unstamped | "
                             "cause=device_table_full,device_pending,queue_id_range | cause=recursion program=issue",
-    "ssdpulse_source_errors": f"source=inventory,history,web_config kind=read | source=nvme {DRIVE} kind=timeout",
+    "ssdpulse_source_errors": f"source=inventory,history,web_config kind=read | source=history kind=dropped_row | "
+                              f"source=nvme {DRIVE} kind=timeout,reader_gone",
     "ssdpulse_history_rows_written": "", "ssdpulse_history_rows_deleted": "", "ssdpulse_missed_ticks": "",
     "ssdpulse_cpu_limit_steps": "direction=down,up",
     "ssdpulse_bpf_runs": "program=issue,complete", "ssdpulse_bpf_run_seconds": "program=issue,complete",
@@ -75,7 +79,9 @@ COUNTERS = {
 GAUGES = {
     "ssdpulse_io_in_flight": OPERATIONS, "ssdpulse_device_size_bytes": "device=nvme0n1",
     "ssdpulse_device_info": "device=nvme0n1 model=Example serial=S1 firmware=F1 wwid=w transport=pcie scheduler=none "
-                            "rotational=false write_back_cache=false discard=true iostats=true",
+                            "rotational=false write_back_cache=false discard=true iostats=true | "
+                            "device=sda model=Example serial=S2 firmware=F1 wwid=w2 transport=sata scheduler=none "
+                            "rotational=false write_back_cache=true discard=true iostats=false",
     "ssdpulse_device_member_info": "array=md0 device=nvme0n1 kind=md name=data",
     "ssdpulse_audit_finding_info": "id=F7 device=/data verdict=danger | id=F1 device=/data verdict=advise",
     "ssdpulse_filesystem_info": "device=nvme0n1 mountpoint=/data fstype=ext4 discard=true",
@@ -99,7 +105,9 @@ GAUGES = {
     "ssdpulse_source_up": f"source=block,inventory,history,audit,web_config | source=nvme {DRIVE}",
     "ssdpulse_history_size_bytes": "", "ssdpulse_history_begin_timestamp_seconds": "resolution=minute,hour",
     "ssdpulse_kernel_memory_bytes": "use=cells,slots,tables,attribution,samples",
-    "ssdpulse_kernel_feature_info": "feature=queue_id decision=yes", "ssdpulse_latency_mode_info": "mode=full",
+    "ssdpulse_kernel_feature_info": "feature=queue_id decision=yes | feature=io_path decision=exact | "
+                                    "feature=io_accounting decision=unknown",
+    "ssdpulse_latency_mode_info": "mode=full",
     "ssdpulse_build_info": "version=0.1.0 revision=r", "ssdpulse_snapshot_timestamp_seconds": "",
     "ssdpulse_web_connections": "",
     "ssdpulse_config_last_reload_successful": "", "ssdpulse_config_last_reload_success_timestamp_seconds": "",
@@ -155,22 +163,39 @@ def series(labels):
             yield ",".join(f'{name}="{value}"' for (name, _), value in zip(names, values))
 
 
-def page(metrics, age):
+def families(metrics, age):
+    """(name, type, [(labels as text, value)]); the value of a histogram is the number of its I/Os."""
     counters, gauges = log_fields(metrics)
-    lines = []
     for name, labels in ({**COUNTERS, **counters}).items():
-        lines.append(f"# TYPE {name}_total counter")
-        lines += [f"{name}_total{{{one}}} {(index + 1) * age}" for index, one in enumerate(series(labels))]
+        yield f"{name}_total", "counter", [(one, (index + 1) * age) for index, one in enumerate(series(labels))]
     for name, labels in ({**GAUGES, **gauges}).items():
-        value = time.time() if "timestamp" in name else 1
-        lines += [f"# TYPE {name} gauge", *(f"{name}{{{one}}} {value}" for one in series(labels))]
+        yield name, "gauge", [(one, time.time() if "timestamp" in name else 1) for one in series(labels)]
     for name, labels in HISTOGRAMS.items():
-        lines.append(f"# TYPE {name} histogram")
-        for one in series(labels):
-            for bound, part in (("0.001", 9), ("0.002", 10), ("+Inf", 10)):
-                lines.append(f'{name}_bucket{{{one},le="{bound}"}} {int(age * part)}')
-            lines += [f"{name}_sum{{{one}}} {age / 100}", f"{name}_count{{{one}}} {int(age * 10)}"]
+        yield name, "histogram", [(one, int(age * 10)) for one in series(labels)]
+
+
+def page(metrics, age):
+    lines = []
+    for name, kind, samples in families(metrics, age):
+        lines.append(f"# TYPE {name} {kind}")
+        for one, value in samples:
+            if kind != "histogram":
+                lines.append(f"{name}{{{one}}} {value}")
+                continue
+            for bound, count in (("0.001", value * 9 // 10), ("0.002", value), ("+Inf", value)):
+                lines.append(f'{name}_bucket{{{one},le="{bound}"}} {count}')
+            lines += [f"{name}_sum{{{one}}} {value / 1000}", f"{name}_count{{{one}}} {value}"]
     return "\n".join(lines) + "\n"
+
+
+def protobuf(metrics, age):
+    body = b""
+    for name, kind, samples in families(metrics, age):
+        body += protobuf_page.family(name, kind, [
+            (re.findall(r'(\w+)="([^"]*)"', one),
+             protobuf_page.native_histogram(-80, [value * 9 // 10, value - value * 9 // 10], value / 1000)
+             if kind == "histogram" else value) for one, value in samples])
+    return body
 
 
 @contextmanager
@@ -180,10 +205,12 @@ def server():
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
+            native, age = "application/vnd.google.protobuf" in self.headers.get("Accept", ""), time.time() - begin
             self.send_response(200)
-            self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+            self.send_header("Content-Type",
+                             protobuf_page.CONTENT if native else "text/plain; version=0.0.4; charset=utf-8")
             self.end_headers()
-            self.wfile.write(page(metrics, time.time() - begin).encode())
+            self.wfile.write(protobuf(metrics, age) if native else page(metrics, age).encode())
 
         def log_message(self, *_):
             pass
