@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 namespace ssdpulse::live {
 namespace {
@@ -34,7 +35,7 @@ std::string bytes_of(const Ring::Frame& frame) {
       bytes += column;
     }
   }
-  bytes.push_back('\0');  // so that no two frames are at the same place, even without devices
+  bytes.shrink_to_fit();
   return bytes;
 }
 
@@ -84,45 +85,27 @@ std::vector<std::optional<Brief>>& columns_of(Ring::Glance& glance, std::string_
 
 }  // namespace
 
-void Ring::drop_oldest() {
-  oldest_ = (oldest_ + 1) % kFrames;
-  --frames_;
-}
-
 void Ring::push(const Frame& frame) {
-  const std::string bytes = bytes_of(frame);
-  const std::lock_guard lock(mutex_);
-  if (bytes.size() > memory_.size()) {
+  std::string bytes = bytes_of(frame);
+  if (bytes.size() > limit_bytes_) {
     return;
   }
-  if (head_ + bytes.size() > memory_.size()) {
-    // The rest of the memory stays empty; frames there from the last round are the oldest.
-    while (frames_ > 0 && place(0).offset >= head_) {
-      drop_oldest();
-    }
-    head_ = 0;
+  const std::lock_guard lock(mutex_);
+  while (frames_.size() >= kFrames || bytes_ + bytes.size() > limit_bytes_) {
+    bytes_ -= frames_.front().bytes.size();
+    frames_.pop_front();
   }
-  const auto in_the_way = [&] {
-    const Place& first = place(0);
-    return first.offset >= head_ && first.offset < head_ + bytes.size();
-  };
-  while (frames_ > 0 && (frames_ == kFrames || in_the_way())) {
-    drop_oldest();
-  }
-  std::copy(bytes.begin(), bytes.end(), memory_.begin() + static_cast<std::ptrdiff_t>(head_));
-  places_[(oldest_ + frames_) % kFrames] = {head_, bytes.size(), frame.number, frame.end, frame.length};
-  ++frames_;
-  head_ += bytes.size();
+  bytes_ += bytes.size();
+  frames_.push_back({std::move(bytes), frame.number, frame.end, frame.length});
 }
 
 std::vector<Second> Ring::after(std::uint64_t number, std::string_view device) const {
   std::vector<Second> seconds;
   const std::lock_guard lock(mutex_);
-  seconds.reserve(frames_);
-  for (std::size_t i = 0; i < frames_; ++i) {
-    const Place& at = place(i);
-    if (at.number > number) {
-      seconds.push_back({at.number, at.end, at.length, column_in({memory_.data() + at.offset, at.size}, device)});
+  seconds.reserve(frames_.size());
+  for (const Kept& frame : frames_) {
+    if (frame.number > number) {
+      seconds.push_back({frame.number, frame.end, frame.length, column_in(frame.bytes, device)});
     }
   }
   return seconds;
@@ -131,17 +114,17 @@ std::vector<Second> Ring::after(std::uint64_t number, std::string_view device) c
 Ring::Glance Ring::glance(std::uint64_t newest) const {
   Glance glance;
   const std::lock_guard lock(mutex_);
-  std::size_t frames = frames_;
-  while (frames > 0 && place(frames - 1).number > newest) {
+  std::size_t frames = frames_.size();
+  while (frames > 0 && frames_[frames - 1].number > newest) {
     --frames;
   }
   glance.numbers.reserve(frames);
   glance.ends.reserve(frames);
   for (std::size_t i = 0; i < frames; ++i) {
-    const Place& at = place(i);
-    glance.numbers.push_back(at.number);
-    glance.ends.push_back(at.end);
-    std::string_view rest(memory_.data() + at.offset, at.size);
+    const Kept& frame = frames_[i];
+    glance.numbers.push_back(frame.number);
+    glance.ends.push_back(frame.end);
+    std::string_view rest = frame.bytes;
     std::size_t device = 0;
     while (const auto entry = take_entry(rest)) {
       columns_of(glance, entry->device, device++, frames)[i] = entry->brief;
@@ -152,10 +135,11 @@ Ring::Glance Ring::glance(std::uint64_t newest) const {
 
 Ring::Reach Ring::reach() const {
   const std::lock_guard lock(mutex_);
-  if (frames_ == 0) {
+  if (frames_.empty()) {
     return {};
   }
-  return {place(0).number, place(frames_ - 1).number, place(0).end - place(0).length};
+  const Kept& oldest = frames_.front();
+  return {oldest.number, frames_.back().number, oldest.end - oldest.length};
 }
 
 }  // namespace ssdpulse::live

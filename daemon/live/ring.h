@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ring: the columns of the last 15 minutes of all devices, in a fixed buffer, one frame per snapshot.
+// Ring: the columns of the last 15 minutes of all devices, one frame per snapshot.
 //
-// The memory is allocated at the start and never grows. The busier the devices, the longer a frame: if 15 minutes do
-// not fit, the oldest frames go first and the reach is shorter, which readers can see. One thread writes, any number
-// read; they only copy under a lock, and do everything else without it.
+// It takes the memory that its frames need, and never more than its limit. The busier the devices, the longer a frame:
+// if 15 minutes do not fit, the oldest frames go first and the reach is shorter, which readers can see. One thread
+// writes, any number read; they only copy under a lock, and do everything else without it.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -35,7 +36,7 @@ class Ring {
   /// A busy column is 300 to 600 bytes: 8 MiB hold 15 minutes of 16 busy devices.
   static constexpr std::size_t kBytes = 8U << 20;
 
-  explicit Ring(std::size_t bytes = kBytes) : memory_(bytes) {}
+  explicit Ring(std::size_t limit_bytes = kBytes) : limit_bytes_(limit_bytes) {}
 
   struct Frame {
     std::uint64_t number = 0;
@@ -74,25 +75,20 @@ class Ring {
     model::WallTime begin;  // of the oldest
   };
   [[nodiscard]] Reach reach() const;
-  [[nodiscard]] std::size_t capacity() const { return memory_.size(); }
+  [[nodiscard]] std::size_t capacity() const { return limit_bytes_; }
 
  private:
-  struct Place {
-    std::size_t offset;
-    std::size_t size;
+  struct Kept {
+    std::string bytes;
     std::uint64_t number;
     model::WallTime end;
     std::chrono::milliseconds length;
   };
-  void drop_oldest();
-  [[nodiscard]] const Place& place(std::size_t i) const { return places_[(oldest_ + i) % kFrames]; }
 
+  std::size_t limit_bytes_;
   mutable std::mutex mutex_;
-  std::vector<char> memory_;
-  std::vector<Place> places_ = std::vector<Place>(kFrames);  // a ring of its own
-  std::size_t oldest_ = 0;
-  std::size_t frames_ = 0;
-  std::size_t head_ = 0;  // where the next frame begins, if it fits
+  std::deque<Kept> frames_;  // oldest first
+  std::size_t bytes_ = 0;    // of all of them
 };
 
 }  // namespace ssdpulse::live

@@ -163,7 +163,9 @@ RC_GTEST_PROP(live_ring, keeps_the_newest_frames_whole, ()) {
   const auto kept = ring.after(0, "sda");
   RC_ASSERT(kept.back().number == frames);
   std::uint64_t expected = ring.reach().first;
+  std::size_t bytes = 0;
   for (const Second& second : kept) {
+    RC_ASSERT((bytes += second.bytes.value_or("").size()) <= capacity);
     RC_ASSERT(second.number == expected++);
     const auto found =
         std::find_if(pushed.begin(), pushed.end(), [&](const auto& one) { return one.first == second.number; });
