@@ -91,7 +91,7 @@ std::vector<Event> within(const std::vector<Event>& events, const model::Window&
 
 util::Result<Question> question_of(Reader& history, const model::PastDevice& device, const PastWindows& windows,
                                    const std::vector<model::SettingChange>& settings) {
-  Question question{.device = device, .before = {}, .after = {}, .between = {}, .settings = {}, .marks = {}};
+  Question question{.device = device, .before = {}, .after = {}, .day = {}, .between = {}, .settings = {}, .marks = {}};
   auto after = side_of(history, device, windows.after);
   if (!after) {
     return tl::make_unexpected(after.error());
@@ -103,8 +103,13 @@ util::Result<Question> question_of(Reader& history, const model::PastDevice& dev
     if (!before || !between) {
       return tl::make_unexpected(!before ? before.error() : between.error());
     }
+    auto day = history.minutes(device, {windows.before->from - std::chrono::days(1), windows.before->from});
+    if (!day) {
+      return tl::make_unexpected(day.error());
+    }
     question.before = std::move(*before);
     question.between = std::move(*between);
+    question.day = std::move(*day);
     for (const auto& change : within(settings, {windows.before->from, windows.after.to})) {
       if (change.before && (change.device.empty() || change.identity == device.identity)) {
         question.settings.push_back(change);

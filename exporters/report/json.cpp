@@ -31,6 +31,15 @@ Json change_json(const std::optional<Change>& change) {
                 : Json();
 }
 
+Json interval_json(const std::optional<analysis::comparison::Interval>& interval) {
+  return interval ? Json{{"lower", optional(interval->lower)}, {"upper", optional(interval->upper)}} : Json();
+}
+
+const char* interval_from(analysis::comparison::IntervalFrom from) {
+  constexpr const char* kNames[] = {"windows", "last day", "few minutes"};
+  return kNames[static_cast<std::size_t>(from)];
+}
+
 const char* unit_name(Unit unit) {
   constexpr const char* kNames[] = {"seconds",      "share", "ratio", "bytes/day", "1/second",
                                     "bytes/second", "bytes", "count", "celsius"};
@@ -45,9 +54,12 @@ Json row_json(const Row& row, bool compared) {
   }
   json["after"] = optional(row.after);
   json["n_after"] = row.n_after;
+  json["n_needed"] = row.n_needed;
   if (compared) {
     json["change"] = change_json(row.raw);
     json["adjusted_change"] = change_json(row.adjusted);
+    json["corrected_interval"] = interval_json(row.corrected);
+    json["interval_from"] = row.answer() ? Json(interval_from(row.from)) : Json();
     json["usual_minute_ratio"] = optional(row.usual);
     json["verdict"] = std::string(name(row.verdict.value_or(analysis::comparison::Verdict::cannot_tell)));
     json["hours_needed"] = optional(row.hours_needed);

@@ -9,10 +9,13 @@
 #include <ctime>
 #include <map>
 
+#include "daemon/analysis/comparison/load_classes.h"
+
 namespace ssdpulse::report {
 
 namespace {
 
+using analysis::comparison::kLeastCommon;
 using analysis::comparison::Verdict;
 
 struct Scale {
@@ -45,6 +48,31 @@ std::string percent(double ratio) {
   }
   const long whole = std::lround(100 * (ratio - 1));
   return whole == 0 ? "0" : fmt::format("{:+d}", whole);
+}
+
+std::string times(double ratio) {
+  constexpr double kMost = 1000;
+  return !std::isfinite(ratio) || ratio >= kMost ? "1000 or more" : ratio < 0.01 ? "0" : fmt::format("{:.2g}", ratio);
+}
+
+/// Of one side of a row.
+std::string side_text(const Row& row, std::optional<double> value, double count) {
+  return value || count == 0    ? value_text(value, row.unit)
+         : count < row.n_needed ? "too few"
+         : row.n_needed == 0    ? "no data"
+                                : "out of range";
+}
+
+std::string length_text(double hours) {
+  constexpr double kQuarter = 24 * 90;
+  if (hours >= kQuarter) {
+    return "no window of a quarter would decide";
+  }
+  if (hours <= 1) {
+    constexpr double kStep = 5;
+    return fmt::format("windows of about {:.0f} minutes would decide", kStep * std::ceil(hours * 60 / kStep));
+  }
+  return fmt::format("windows of about {:.2g} hours would decide", std::ceil(hours));
 }
 
 std::string when(std::time_t seconds, const char* format) {
@@ -86,6 +114,10 @@ std::string change_text(const std::optional<Change>& change) {
   if (!change) {
     return "";
   }
+  // Nobody can picture +2670 %.
+  if (change->ratio >= 2 || change->upper >= 3) {
+    return fmt::format("{} times ({} to {})", times(change->ratio), times(change->lower), times(change->upper));
+  }
   return fmt::format("{} % ({} to {})", percent(change->ratio), percent(change->lower), percent(change->upper));
 }
 
@@ -117,11 +149,11 @@ Table verdict_table(const Comparison& comparison) {
   }
   for (const Row& row : comparison.rows) {
     if (compared) {
-      table.push_back({row.what, value_text(row.before, row.unit), value_text(row.after, row.unit),
+      table.push_back({row.what, side_text(row, row.before, row.n_before), side_text(row, row.after, row.n_after),
                        change_text(row.answer()), std::string(name(row.verdict.value_or(Verdict::cannot_tell))),
                        count_text(row, row.n_before), count_text(row, row.n_after)});
     } else {
-      table.push_back({row.what, value_text(row.after, row.unit), count_text(row, row.n_after)});
+      table.push_back({row.what, side_text(row, row.after, row.n_after), count_text(row, row.n_after)});
     }
   }
   return table;
@@ -145,14 +177,16 @@ Table load_table(const Comparison& comparison) {
 std::vector<std::string> row_remarks(const Comparison& comparison) {
   std::vector<std::string> remarks;
   for (const Row& row : comparison.rows) {
-    if (!row.reason.empty() && row.verdict != Verdict::not_comparable) {
+    // Another load is said once, below.
+    if (!row.reason.empty() && (row.verdict != Verdict::not_comparable || comparison.common_load >= kLeastCommon)) {
       std::string remark = row.what + ": " + row.reason;
+      if (row.verdict == Verdict::cannot_tell && row.corrected) {
+        const auto& [lower, upper] = *row.corrected;
+        remark += upper >= 3 ? fmt::format(" (corrected for all rows: {} to {} times)", times(lower), times(upper))
+                             : fmt::format(" (corrected for all rows: {} to {} %)", percent(lower), percent(upper));
+      }
       if (row.hours_needed) {
-        remark += *row.hours_needed < 24 * 90
-                      ? (*row.hours_needed <= 1 ? std::string("; windows of an hour would decide")
-                                                : fmt::format("; windows of about {:.2g} hours would decide",
-                                                              std::ceil(*row.hours_needed)))
-                      : std::string("; no window of a quarter would decide");
+        remark += "; " + length_text(*row.hours_needed);
       }
       remarks.push_back(std::move(remark));
     }
@@ -160,7 +194,8 @@ std::vector<std::string> row_remarks(const Comparison& comparison) {
       remarks.push_back(
           row.what + fmt::format(": {} % in the usual minute: a few minutes make the difference", percent(*row.usual)));
     }
-    if (row.adjusted && row.raw) {
+    constexpr double kMatters = 0.01;
+    if (row.adjusted && row.raw && std::fabs(std::log(row.adjusted->ratio / row.raw->ratio)) > kMatters) {
       remarks.push_back(row.what + ": " + change_text(row.raw) + " as measured, before the load is adjusted for");
     }
   }

@@ -21,7 +21,7 @@ using analysis::comparison::Unit;
 /// "1.23 ms", "12.3 %", "1.8 MB/s". Absent: "no data".
 std::string value_text(std::optional<double> value, Unit unit);
 
-/// "-12 % (-18 to -5)": the change and its interval.
+/// "-12 % (-18 to -5)", "3.6 times (2.8 to 4.7)": the change and its interval.
 std::string change_text(const std::optional<Change>& change);
 
 /// "1.2M", "340 GB" for the rows about wear.

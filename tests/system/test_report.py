@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import datetime, timezone
 from pathlib import Path
 
 BINARY = os.environ["SSDPULSE_BINARY"]
@@ -56,6 +57,28 @@ def check_change(directory, ratio, verdict):
     expect([mark["text"] for mark in answer["marks"]] == ["scheduler <none> | try"], "the mark")
 
 
+def check_few_minutes():
+    """Three minutes on each side of a change that makes reads three times slower; the hours before it say how sure that is."""
+    slower = history("slower", 6, 3)
+    run = report(slower, "--change", "last", "--json")
+    after = next(one for one in json.loads(run.stdout)["devices"] if one["device"] == "nvme0n1")["after"]["from"]
+    before = json.loads(run.stdout)["devices"][0]["before"]["to"]
+
+    def window(begin, end):
+        return "..".join(datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ") for at in (begin, end))
+    windows = ("--before", window(before - 180, before), "--after", window(after, after + 180))
+    run = report(slower, *windows, "--json")
+    expect(run.returncode == 0, f"three minutes: {run.stderr.strip()}")
+    rows = devices_of(run)
+    p50 = rows["nvme0n1"]["read.p50"]
+    expect(p50["verdict"] == "worse" and p50["interval_from"] == "last day", f"three minutes: reads p50 {p50}")
+    expect(p50["change"]["lower"] <= 3 <= p50["change"]["upper"], "the interval of three minutes holds 3")
+    wrong = [row["id"] for row in rows["sda"].values() if row["verdict"] in ("better", "worse")]
+    expect(not wrong, f"the other drive in three minutes: {wrong}")
+    text = report(slower, *windows, "--device", "nvme0n1").stdout
+    expect(" times (" in text and "of the day before" in text, f"three minutes, as text:\n{text}")
+
+
 def main():
     better = history("better", 8, 0.5)
     check_change(better, 0.5, "better")
@@ -69,6 +92,8 @@ def main():
     expect(run.returncode == 0 and "verdict" not in run.stdout and "reads p99" in run.stdout, "one window has no verdicts")
     run = report(better, "--before", "2h", "--after", "-1h..", "--device", "S2")
     expect(run.returncode == 0 and "sda" in run.stdout and "nvme0n1" not in run.stdout, "a drive by its serial number")
+
+    check_few_minutes()
 
     worse = history("worse", 8, 2)
     check_change(worse, 2, "worse")

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <random>
 
 #include "daemon/analysis/comparison/block_draws.h"
@@ -164,20 +165,43 @@ TEST(HodgesLehmann, IsTheMedianOfDifferences) {
 }
 
 TEST(Holm, ShowsTheSmallestFirst) {
-  const auto change = [](double p) { return std::optional(Change{.p_value = p}); };
-  EXPECT_EQ(holm({change(0.02), change(0.001), std::nullopt, change(0.02)}),
-            (std::vector<bool>{true, true, false, true}));
-  EXPECT_EQ(holm({change(0.02), change(0.03), change(0.001)}), (std::vector<bool>{true, true, true}));
-  EXPECT_EQ(holm({change(0.03), change(0.03), change(0.001)}), (std::vector<bool>{false, false, true}));
-  EXPECT_EQ(holm({change(0.02), change(0.02), change(0.02)}), (std::vector<bool>{false, false, false}));
+  const auto shown = [](const std::vector<std::optional<double>>& p_values) {
+    std::vector<std::optional<Change>> changes;
+    for (const auto& p : p_values) {
+      changes.push_back(p ? std::optional(Change{.p_value = *p}) : std::nullopt);
+    }
+    const std::vector<double> levels = holm(changes);
+    std::vector<bool> result;
+    for (std::size_t i = 0; i < levels.size(); ++i) {
+      result.push_back(p_values[i] && *p_values[i] <= levels[i]);
+    }
+    return result;
+  };
+  EXPECT_EQ(shown({0.02, 0.001, std::nullopt, 0.02}), (std::vector<bool>{true, true, false, true}));
+  EXPECT_EQ(shown({0.02, 0.03, 0.001}), (std::vector<bool>{true, true, true}));
+  EXPECT_EQ(shown({0.03, 0.03, 0.001}), (std::vector<bool>{false, false, true}));
+  EXPECT_EQ(shown({0.02, 0.02, 0.02}), (std::vector<bool>{false, false, false}));
 }
 
 TEST(Verdict, IsByTheIntervalAndTheMargin) {
-  EXPECT_EQ(verdict_of({1.0, 0.95, 1.05}, false), Verdict::same);
-  EXPECT_EQ(verdict_of({1.0, 0.5, 2.0}, false), Verdict::cannot_tell);
-  EXPECT_EQ(verdict_of({0.5, 0.4, 0.6}, true), Verdict::better);
-  EXPECT_EQ(verdict_of({2.0, 1.5, 2.5}, true), Verdict::worse);
-  EXPECT_EQ(verdict_of({0.5, 0.4, 0.6}, false), Verdict::cannot_tell);  // rejected by Holm
+  const auto by = [](double ratio, double lower, double upper, double p_value) {
+    return verdict_of(Change{.ratio = ratio, .lower = lower, .upper = upper, .p_value = p_value}, 0.05);
+  };
+  EXPECT_EQ(by(1.0, 0.95, 1.05, 1), Verdict::same);
+  EXPECT_EQ(by(1.0, 0.5, 2.0, 1), Verdict::cannot_tell);
+  EXPECT_EQ(by(0.5, 0.4, 0.6, 0.01), Verdict::better);
+  EXPECT_EQ(by(2.0, 1.5, 2.5, 0.01), Verdict::worse);
+  EXPECT_EQ(by(0.5, 0.4, 0.6, 0.06), Verdict::cannot_tell);  // rejected by Holm
+}
+
+TEST(Verdict, CannotTellExactlyIfTheCorrectedIntervalHoldsOne) {
+  for (const double level : {0.05, 0.01, 0.0036}) {
+    for (double ratio = 1.2; ratio < 6; ratio *= 1.01) {
+      const Change change = change_by(std::log(ratio), 0.09, 7, 0.044);
+      const Interval interval = corrected(change, level);
+      EXPECT_EQ(verdict_of(change, level) == Verdict::cannot_tell, interval.lower <= 1 && interval.upper >= 1) << ratio;
+    }
+  }
 }
 
 TEST(LoadMatch, KnowsAnotherLoad) {
@@ -279,7 +303,7 @@ TEST(Compare, WearADayGoesWithALoadThatDiffers) {
   const Comparison other = asked_with(true);
   ASSERT_TRUE(other.load_differs && other.common_load >= kLeastCommon);
   for (const char* id : {"wear.media_bytes", "wear.percentage_used"}) {
-    EXPECT_EQ(verdict(other, id), Verdict::cannot_tell) << id;
+    EXPECT_EQ(verdict(other, id), Verdict::not_comparable) << id;
     EXPECT_EQ(find(other, id)->reason, "the load differs, and this goes with it") << id;
     EXPECT_FALSE(find(other, id)->hours_needed) << id;
   }
@@ -318,6 +342,95 @@ TEST(Compare, AFewMinutesDecideNothing) {
   EXPECT_GT(find(compared, "read.p99.9")->hours_needed.value_or(0), 8);
 }
 
+// Windows of a few minutes.
+
+/// Commits whose median is `seconds`, spread within a minute as `factors`, `count` of them a minute.
+std::vector<model::MinuteOf> commits(PastTime begin, std::size_t minutes, double seconds, double count,
+                                     std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal;
+  std::vector<model::MinuteOf> result;
+  for (std::size_t i = 0; i < minutes; ++i) {
+    model::MinuteOf minute;
+    minute.start = begin + std::chrono::minutes(i);
+    minute.load.measured_ms = 60000;
+    const double level = std::log2(seconds) + 0.2 * normal(random);
+    std::map<std::uint8_t, std::uint64_t> words;
+    for (int io = 0; io < count; ++io) {
+      ++words[static_cast<std::uint8_t>(std::lround(8 * (level + 0.8 * normal(random)) + 161))];
+    }
+    minute.load.latencies[index(model::Latency::commit)].words.assign(words.begin(), words.end());
+    model::OperationLoad& writes = minute.load.operations[index(model::Operation::write)];
+    writes.ios = static_cast<std::uint64_t>(count);
+    writes.bytes = writes.ios * 8192;
+    result.push_back(std::move(minute));
+  }
+  return result;
+}
+
+struct Commits {
+  double seconds;
+  double a_minute;
+};
+
+Question few_minutes(std::size_t minutes, const Commits& before, const Commits& after, std::size_t day) {
+  Question asked;
+  asked.before = Side{{kBefore, kBefore + std::chrono::minutes(minutes)},
+                      commits(kBefore, minutes, before.seconds, before.a_minute, 1),
+                      {}};
+  const PastTime later = kBefore + std::chrono::minutes(minutes + 2);
+  asked.after = Side{
+      {later, later + std::chrono::minutes(minutes)}, commits(later, minutes, after.seconds, after.a_minute, 2), {}};
+  asked.day = commits(kBefore - std::chrono::minutes(day), day, before.seconds, before.a_minute, 3);
+  return asked;
+}
+
+TEST(FewMinutes, ThreeAndAHalfTimesIsWorse) {
+  const Comparison compared = compare(few_minutes(3, {2.34e-3, 2700}, {8.42e-3, 2300}, 600));
+  const Row* row = find(compared, "commit.p50");
+  EXPECT_EQ(row->verdict, Verdict::worse) << row->reason;
+  EXPECT_NEAR(row->raw->ratio, 8.42 / 2.34, 1);
+  EXPECT_EQ(row->from, IntervalFrom::last_day);
+  EXPECT_TRUE(noted(compared, "last-day"));
+}
+
+TEST(FewMinutes, TwentyEightTimesIsWorseThoughTheLoadFell) {
+  const Comparison compared = compare(few_minutes(3, {2.09e-3, 1300}, {57.8e-3, 433}, 600));
+  ASSERT_LT(compared.common_load, kLeastCommon);
+  EXPECT_EQ(verdict(compared, "commit.p50"), Verdict::worse) << find(compared, "commit.p50")->reason;
+  EXPECT_TRUE(noted(compared, "less-load"));
+  const Comparison back = compare(few_minutes(3, {57.8e-3, 433}, {2.09e-3, 1300}, 600));
+  EXPECT_EQ(verdict(back, "commit.p50"), Verdict::better);
+  EXPECT_TRUE(noted(back, "more-load"));
+  const Comparison quiet = compare(few_minutes(3, {57.8e-3, 1300}, {2.09e-3, 433}, 600));
+  EXPECT_EQ(verdict(quiet, "commit.p50"), Verdict::not_comparable);  // faster because there is less to do
+}
+
+TEST(FewMinutes, SlowerUnderMoreLoadIsNotComparableButShown) {
+  const Comparison compared = compare(few_minutes(3, {2.09e-3, 600}, {57.8e-3, 2000}, 600));
+  EXPECT_EQ(verdict(compared, "commit.p50"), Verdict::not_comparable);
+  EXPECT_TRUE(find(compared, "commit.p50")->raw);
+}
+
+TEST(FewMinutes, WithoutADayTheChangeIsShownAllTheSame) {
+  const Comparison compared = compare(few_minutes(3, {2.34e-3, 2700}, {2.5e-3, 2700}, 0));
+  const Row* row = find(compared, "commit.p50");
+  ASSERT_TRUE(row->raw);
+  EXPECT_EQ(row->verdict, Verdict::cannot_tell);
+  EXPECT_EQ(row->from, IntervalFrom::few_minutes);
+  EXPECT_TRUE(noted(compared, "no-last-day"));
+}
+
+TEST(FewMinutes, NoneAndTooFewAreNotTheSame) {
+  Question asked = few_minutes(3, {2e-3, 2700}, {2e-3, 300}, 0);
+  EXPECT_EQ(verdict(compare(asked), "commit.p99"), Verdict::too_few);
+  EXPECT_FALSE(find(compare(asked), "commit.p99")->raw);
+  for (model::MinuteOf& minute : asked.after.minutes) {
+    minute.load.latencies[index(model::Latency::commit)] = {};
+  }
+  EXPECT_EQ(verdict(compare(asked), "commit.p99"), Verdict::no_data);
+}
+
 // What must not be claimed.
 
 TEST(Refused, AQuantileOfAQuietDisk) {
@@ -327,7 +440,7 @@ TEST(Refused, AQuantileOfAQuietDisk) {
   EXPECT_TRUE(find(compared, "read.p99")->before.has_value());
   EXPECT_FALSE(find(compared, "read.p99.9")->before.has_value());
   EXPECT_FALSE(find(compared, "read.p99.9")->after.has_value());
-  EXPECT_EQ(verdict(compared, "read.p99.9"), Verdict::cannot_tell);
+  EXPECT_EQ(verdict(compared, "read.p99.9"), Verdict::too_few);
   EXPECT_EQ(find(compared, "read.p99.99"), nullptr);
 }
 
@@ -366,7 +479,7 @@ TEST(Refused, BetterRightAfterATrim) {
   trim.load.operations[index(model::Operation::discard)].bytes = 500'000'000'000;
   asked.between = {trim};
   const Comparison fresh = compare(asked);
-  EXPECT_EQ(verdict(fresh, "read.p99"), Verdict::cannot_tell);
+  EXPECT_EQ(verdict(fresh, "read.p99"), Verdict::not_comparable);
   EXPECT_TRUE(noted(fresh, "fresh-drive"));
   // The same amount has been written again.
   asked.after.minutes.back().load.operations[index(model::Operation::write)].bytes = 600'000'000'000;
@@ -459,7 +572,7 @@ TEST(Wear, PercentsUsedDifferForSureOrNotAtAll) {
   };
   EXPECT_EQ(ask(0.10, 0.03), Verdict::better);
   EXPECT_EQ(ask(0.03, 0.031), Verdict::cannot_tell);
-  EXPECT_EQ(ask(0.10, 0.01), Verdict::cannot_tell);  // a percentage point is a step, not a rate
+  EXPECT_EQ(ask(0.10, 0.01), Verdict::too_few);  // a percentage point is a step, not a rate
   EXPECT_FALSE(ask(0.0, 0.001).has_value());
 }
 

@@ -64,14 +64,23 @@ DeviceReport made_up(const std::string& name) {
       row("read.p99", "reads p99", 12.5e-3, 1.8e-3, Verdict::better, Change{0.144, 0.12, 0.17, 0}),
       row("read.p99.9", "reads p99.9", 0.1, 0.2, Verdict::cannot_tell, Change{2, 0.5, 8, 0.3}),
       row("write.p99", "writes p99", 1e-3, 2e-3, Verdict::worse, Change{2, 1.8, 2.2, 0}),
-      row("commit.p99", "commits p99", 1, 1, Verdict::cannot_tell, std::nullopt),
+      row("commit.p50", "commits p50", 2.09e-3, 57.8e-3, Verdict::worse, Change{27.7, 18.1, 42.3, 0}),
+      row("commit.p99", "commits p99", 1, 1, Verdict::too_few, std::nullopt),
+      row("flush.p99", "flushes p99", 1, 1, Verdict::no_data, std::nullopt),
   };
   comparison.rows[2].reason = "the interval is too wide";
   comparison.rows[2].hours_needed = 61.3;
+  comparison.rows[2].corrected = analysis::comparison::Interval{0.3, 13};
+  comparison.rows[2].from = analysis::comparison::IntervalFrom::last_day;
   comparison.rows[3].adjusted = Change{1.5, 1.4, 1.6, 0};
   comparison.rows[3].usual = 1.05;
-  comparison.rows[4].before = std::nullopt;
-  comparison.rows[4].reason = "too few I/Os before to say: 3000 are needed";
+  comparison.rows[5].before = std::nullopt;
+  comparison.rows[5].n_before = 29;
+  comparison.rows[5].n_needed = 3000;
+  comparison.rows[5].reason = "too few for this figure before: 3000 are needed";
+  comparison.rows[6].before = std::nullopt;
+  comparison.rows[6].n_before = 0;
+  comparison.rows[6].reason = "there were none before";
   Row wear = row("wear.media_bytes", "bytes to the media a day", 4.2e12, 3.1e12, Verdict::better,
                  Change{0.74, 0.6, 0.9, 0.01});
   wear.unit = Unit::bytes_per_day;

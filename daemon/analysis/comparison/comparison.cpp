@@ -2,11 +2,14 @@
 #include "daemon/analysis/comparison/comparison.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <string_view>
 
 #include "daemon/analysis/comparison/figures.h"
 #include "daemon/analysis/comparison/hodges_lehmann.h"
 #include "daemon/analysis/comparison/latency_quantile.h"
+#include "daemon/analysis/comparison/usual_differences.h"
 
 namespace ssdpulse::analysis::comparison {
 
@@ -20,9 +23,50 @@ std::optional<double> value_of(const Columns& columns, const MinuteSums& sums) {
   return value ? std::optional(std::exp(*value)) : columns.figure.value_of_none(total);
 }
 
-/// Absent, with the reason in the row, if there are too few minutes.
+/// As many as there would be if all weights were alike.
+std::size_t effective_minutes(const std::vector<double>& weights) {
+  double sum = 0;
+  double squares = 0;
+  for (const double weight : weights) {
+    sum += weight;
+    squares += weight * weight;
+  }
+  return squares > 0 ? static_cast<std::size_t>(std::max(1.0, std::round(sum * sum / squares))) : 0;
+}
+
+/// What is known about the day before, in the columns of one figure.
+struct Day {
+  const MinuteSums& sums;
+  const std::vector<model::PastTime>& starts;
+  WindowPair windows;
+  double least_samples;
+};
+
+/// The variance of windows too short to know it: that of the day before, or more if their own minutes vary more than
+/// that explains.
+std::optional<UsualDifferences> borrowed(const Day& day, const Figure& figure, const MinuteSums& before,
+                                         const MinuteSums& after, const Change& own) {
+  auto usual = usual_differences(day.sums, day.starts, figure, day.least_samples, day.windows);
+  if (!usual) {
+    return std::nullopt;
+  }
+  // With fewer samples than on that day, chance alone moves a quantile further.
+  const double of_day = figure.sampling_variance(day.sums.total()) * static_cast<double>(day.sums.minutes());
+  const double expected = of_day / static_cast<double>(day.windows.minutes_before) +
+                          of_day / static_cast<double>(day.windows.minutes_after);
+  const double sampled = figure.sampling_variance(before.total()) + figure.sampling_variance(after.total());
+  usual->variance += std::max(0.0, sampled - expected);
+  // How well a day foretells the variance of a few other minutes: as well as this many values of their own would.
+  constexpr double kForetells = 4;
+  const double degrees = kForetells + own.degrees;
+  const double both = (kForetells * usual->variance + own.degrees * own.error * own.error) / degrees;
+  return both > usual->variance ? UsualDifferences{both, std::min(degrees, usual->degrees)} : *usual;
+}
+
+/// Absent, with the verdict in the row, if one of the windows has no such figure.
 std::optional<Change> change_of(Row& row, const RowPlan& plan, const Figure& figure, const MinuteSums& before,
-                                const MinuteSums& after, EstimateSettings chance, double hours) {
+                                const MinuteSums& after, const Day& day, EstimateSettings chance) {
+  row.from = IntervalFrom::windows;
   if (before.cells == after.cells) {
     return change_within(1, 1, 1);
   }
@@ -30,17 +74,22 @@ std::optional<Change> change_of(Row& row, const RowPlan& plan, const Figure& fig
   ++chance.seed;
   const auto later = estimate(after, figure, chance);
   if (!earlier || !later) {
+    row.verdict = Verdict::not_comparable;
     row.reason = plan.histogram.empty() ? "there is none in one of the windows"
                                         : "out of the range that is measured (1 us to 64 s)";
     return std::nullopt;
   }
-  const double longer = std::max(earlier->longer, later->longer);
-  if (longer > 1) {
-    row.reason = "a few minutes decide it";
-    row.hours_needed = longer * hours;
-    return std::nullopt;
+  const Change own = change_between(*earlier, *later, plan.resolution);
+  if (std::max(earlier->longer, later->longer) <= 1) {
+    return own;
   }
-  return change_between(*earlier, *later, plan.resolution);
+  if (const auto usual = borrowed(day, figure, before, after, own)) {
+    row.from = IntervalFrom::last_day;
+    return change_by(later->log_value - earlier->log_value, usual->variance, usual->degrees, plan.resolution);
+  }
+  row.from = IntervalFrom::few_minutes;
+  return change_by(later->log_value - earlier->log_value, earlier->most_variance + later->most_variance,
+                   std::max(1.0, std::min(earlier->blocks, later->blocks) - 1), plan.resolution);
 }
 
 void compare_usual_minutes(Row& row, const RowPlan& plan, const Columns& columns) {
@@ -51,22 +100,35 @@ void compare_usual_minutes(Row& row, const RowPlan& plan, const Columns& columns
   }
 }
 
-bool few(Row& row, const RowPlan& plan, bool compared) {
-  const double least =
-      plan.histogram.empty() ? static_cast<double>(kLeastBeyond) : static_cast<double>(least_samples(plan.quantile));
-  const bool few_before = compared && row.n_before < least;
-  const bool few_after = row.n_after < least;
+/// Whether there is nothing to compare; the verdict then says why.
+bool few(Row& row, bool compared) {
+  const bool none_before = compared && row.n_before == 0;
+  const bool none_after = row.n_after == 0;
+  const bool few_before = compared && row.n_before < row.n_needed;
+  const bool few_after = row.n_after < row.n_needed;
   row.before = few_before ? std::nullopt : row.before;
   row.after = few_after ? std::nullopt : row.after;
-  if (few_before || few_after) {
-    row.reason = std::string("too few I/Os ") +
+  if (none_before || none_after) {
+    row.verdict = compared ? std::optional(Verdict::no_data) : std::nullopt;
+    row.reason = !compared ? "there were none" : none_before ? "there were none before" : "there were none after";
+  } else if (few_before || few_after) {
+    row.verdict = compared ? std::optional(Verdict::too_few) : std::nullopt;
+    row.reason = std::string("too few for this figure") +
                  (!compared                 ? ""
-                  : few_before && few_after ? "in both windows "
-                  : few_before              ? "before "
-                                            : "after ") +
-                 "to say: " + std::to_string(static_cast<std::uint64_t>(least)) + " are needed";
+                  : few_before && few_after ? " in both windows"
+                  : few_before              ? " before"
+                                            : " after") +
+                 ": " + std::to_string(static_cast<std::uint64_t>(row.n_needed)) + " are needed";
   }
   return few_before || few_after;
+}
+
+std::vector<model::PastTime> starts_of(const Minutes& minutes) {
+  std::vector<model::PastTime> starts;
+  for (const model::MinuteOf& minute : minutes) {
+    starts.push_back(minute.start);
+  }
+  return starts;
 }
 
 std::optional<Row> latency_row(const Question& question, const RowPlan& plan, const LoadMatch& match, bool adjust) {
@@ -76,22 +138,30 @@ std::optional<Row> latency_row(const Question& question, const RowPlan& plan, co
   Row row{.id = plan.id, .what = plan.what, .unit = plan.unit};
   row.n_before = samples(plan, before);
   row.n_after = samples(plan, after);
+  row.n_needed = static_cast<double>(plan.histogram.empty() ? kLeastBeyond : least_samples(plan.quantile));
   if (row.n_before + row.n_after == 0) {
     return std::nullopt;
   }
-  const Columns columns = columns_of(plan, before, after);
+  const Columns columns = columns_of(plan, before, after, question.day);
   row.before = value_of(columns, columns.before);
   row.after = value_of(columns, columns.after);
-  if (few(row, plan, question.before.has_value()) || !question.before) {
+  if (few(row, question.before.has_value()) || !question.before) {
     return row;
   }
-  const double hours = std::max(measured_seconds(before), measured_seconds(after)) / 3600;
-  row.raw = change_of(row, plan, columns.figure, columns.before, columns.after, question.chance, hours);
-  if (adjust) {
-    row.reason.clear();
-    row.hours_needed.reset();
+  const std::vector<model::PastTime> starts = starts_of(question.day);
+  // A minute of the day with a quarter of the load is still one like these.
+  const double least = plan.histogram.empty() ? 0 : std::max(row.n_needed, std::min(row.n_before, row.n_after) / 4);
+  Day day{columns.day,
+          starts,
+          {before.size(), after.size(),
+           static_cast<std::size_t>((question.after.window.from - question.before->window.from).count())},
+          least};
+  row.raw = change_of(row, plan, columns.figure, columns.before, columns.after, day, question.chance);
+  if (adjust && row.raw) {
+    day.windows.minutes_before = effective_minutes(match.before);
+    day.windows.minutes_after = effective_minutes(match.after);
     row.adjusted = change_of(row, plan, columns.figure, weighted(columns.before, match.before),
-                             weighted(columns.after, match.after), question.chance, hours);
+                             weighted(columns.after, match.after), day, question.chance);
     row.raw = row.adjusted ? row.raw : std::nullopt;  // no verdict about a load other than the one asked for
   }
   if (plan.usual) {
@@ -103,31 +173,6 @@ std::optional<Row> latency_row(const Question& question, const RowPlan& plan, co
 /// A drive's wear per day depends on the bytes written per day: weighting the minutes cannot remove that.
 bool goes_with_load(const Row& row) { return row.id == "wear.media_bytes" || row.id == "wear.percentage_used"; }
 
-void judge(Comparison& comparison) {
-  std::vector<std::optional<Change>> changes;
-  for (const Row& row : comparison.rows) {
-    changes.push_back(comparison.load_differs && goes_with_load(row) ? std::nullopt : row.answer());
-  }
-  const std::vector<bool> shown = holm(changes);
-  for (std::size_t i = 0; i < comparison.rows.size(); ++i) {
-    Row& row = comparison.rows[i];
-    if (comparison.common_load < kLeastCommon) {
-      row.verdict = Verdict::not_comparable;
-      row.reason = "the load was another one";
-    } else if (!changes[i]) {
-      row.verdict = Verdict::cannot_tell;
-      row.reason = row.answer() ? "the load differs, and this goes with it" : row.reason;
-    } else {
-      row.verdict = verdict_of(*changes[i], shown[i]);
-    }
-    if (row.verdict == Verdict::cannot_tell && changes[i]) {
-      const double times = times_longer(*changes[i], kResolution);
-      row.reason = "the interval is too wide";
-      row.hours_needed = std::max(comparison.hours_before, comparison.hours_after) * std::max(times, 1.0);
-    }
-  }
-}
-
 /// Whether the load differs by more than the margin that makes no difference.
 bool differs(const std::vector<LoadRow>& rows) {
   return std::any_of(rows.begin(), rows.end(), [](const LoadRow& row) {
@@ -138,6 +183,78 @@ bool differs(const std::vector<LoadRow>& rows) {
     }
     return std::min(*row.before, *row.after) * (1 + kMargin) < std::max(*row.before, *row.after);
   });
+}
+
+/// Less of everything, in I/Os no larger, makes no disk slower: what is worse then is worse. More likewise.
+LoadShift shift_of(const Comparison& comparison) {
+  if (comparison.common_load >= kLeastCommon) {
+    return LoadShift::none;
+  }
+  constexpr double kLeastRate = 1;  // I/Os per second: an idle drive sleeps, and wakes up slowly
+  constexpr std::array<std::string_view, 6> kCounts{"read.ios",    "write.ios", "read.bytes",
+                                                    "write.bytes", "read.size", "write.size"};
+  bool less = true;
+  bool more = true;
+  double rate_before = 0;
+  double rate_after = 0;
+  for (const LoadRow& row : comparison.load) {
+    if (std::find(kCounts.begin(), kCounts.end(), row.id) == kCounts.end()) {
+      continue;
+    }
+    less = less && row.after.value_or(0) <= row.before.value_or(0) * (1 + kMargin);
+    more = more && row.before.value_or(0) <= row.after.value_or(0) * (1 + kMargin);
+    if (row.unit == Unit::per_second) {
+      rate_before += row.before.value_or(0);
+      rate_after += row.after.value_or(0);
+    }
+  }
+  return std::min(rate_before, rate_after) < kLeastRate ? LoadShift::other
+         : less                                         ? LoadShift::less
+         : more                                         ? LoadShift::more
+                                                        : LoadShift::other;
+}
+
+/// Whether the load can explain the change.
+bool by_load(const Comparison& comparison, const Row& row, LoadShift shift) {
+  if (shift == LoadShift::none) {
+    return comparison.load_differs && goes_with_load(row);
+  }
+  if (shift == LoadShift::other || row.unit != Unit::seconds) {
+    return true;
+  }
+  return shift == LoadShift::less ? row.verdict != Verdict::worse : row.verdict != Verdict::better;
+}
+
+void judge(Comparison& comparison) {
+  const LoadShift shift = comparison.load_shift = shift_of(comparison);
+  std::vector<std::optional<Change>> changes;
+  for (const Row& row : comparison.rows) {
+    const bool open = shift == LoadShift::none ? !by_load(comparison, row, shift)
+                                               : shift != LoadShift::other && row.unit == Unit::seconds;
+    changes.push_back(open ? row.answer() : std::nullopt);
+  }
+  const std::vector<double> levels = holm(changes);
+  for (std::size_t i = 0; i < comparison.rows.size(); ++i) {
+    Row& row = comparison.rows[i];
+    if (!row.answer()) {
+      continue;
+    }
+    if (changes[i]) {
+      row.corrected = corrected(*changes[i], levels[i]);
+      row.verdict = verdict_of(*changes[i], levels[i]);
+    }
+    if (by_load(comparison, row, shift)) {
+      row.verdict = Verdict::not_comparable;
+      row.reason = shift == LoadShift::none ? "the load differs, and this goes with it" : "the load was another one";
+    } else if (row.verdict == Verdict::cannot_tell) {
+      Change wide = *changes[i];
+      wide.lower = row.corrected->lower;
+      wide.upper = row.corrected->upper;
+      const double times = times_longer(wide, kResolution);
+      row.reason = "the interval is too wide";
+      row.hours_needed = std::max(comparison.hours_before, comparison.hours_after) * std::max(times, 1.0);
+    }
+  }
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ struct Question {
   model::PastDevice device;
   std::optional<Side> before;  // absent: one window alone, without verdicts
   Side after;
+  std::vector<model::MinuteOf> day = {};       // the last one before the first window, as far as it is kept
   std::vector<model::MinuteOf> between;        // what happened between the windows
   std::vector<model::SettingChange> settings;  // from the beginning of the first window to the end of the second
   std::vector<model::Mark> marks;              // likewise
@@ -46,6 +47,13 @@ enum class Unit : std::uint8_t {
   celsius
 };
 
+/// Where a row's interval comes from.
+enum class IntervalFrom : std::uint8_t {
+  windows,     // from what varies within them
+  last_day,    // they are too short for that: from how much windows like these differed on the day before
+  few_minutes  // too short, and no such day is known: as wide as so few minutes leave it
+};
+
 /// One line of the table. Less is better.
 struct Row {
   std::string id;    // stable: read.p99
@@ -55,11 +63,14 @@ struct Row {
   std::optional<double> after = {};
   double n_before = 0;  // I/Os; for wear, bytes from the host
   double n_after = 0;
+  double n_needed = 0;  // on each side, to be shown at all; 0: any
   std::optional<Change> raw = {};
-  std::optional<Change> adjusted = {};      // to the load before; only if the load differs
-  std::optional<double> usual = {};         // ratio of the usual minutes
+  std::optional<Change> adjusted = {};     // to the load before; only if the load differs
+  std::optional<double> usual = {};        // ratio of the usual minutes
+  std::optional<Interval> corrected = {};  // of answer(), for all rows of the table: what the verdict is by
+  IntervalFrom from = IntervalFrom::windows;
   std::optional<Verdict> verdict = {};      // absent with one window
-  std::string reason = {};                  // for cannot_tell and not_comparable
+  std::string reason = {};                  // of what is neither better, nor worse, nor the same
   std::optional<double> hours_needed = {};  // of each window, if more of the same would decide
 
   [[nodiscard]] const std::optional<Change>& answer() const { return adjusted ? adjusted : raw; }
@@ -80,6 +91,9 @@ struct Note {
   std::string text;
 };
 
+/// How the load differs where the windows have none in common.
+enum class LoadShift : std::uint8_t { none, less, more, other };
+
 struct Comparison {
   model::PastDevice device;
   std::optional<model::Window> before = {};
@@ -90,6 +104,7 @@ struct Comparison {
   std::vector<LoadRow> load = {};
   double common_load = 1;  // share of minutes with a load that both windows have
   bool load_differs = false;
+  LoadShift load_shift = LoadShift::none;
   std::vector<model::SettingChange> differing = {};  // settings that changed between the windows
   std::vector<Note> notes = {};
 };

@@ -14,6 +14,7 @@ namespace {
 constexpr double kLeastBlocks = 8;
 // Circular blocks overlap: their variance is as certain as that of 1.5 times as many (Meketon and Schmeiser 1984).
 constexpr double kOverlap = 1.5;
+constexpr double kAlike = 0.8;  // correlation of one minute and the next
 
 /// How much each minute moves the figure, compared with its value without that minute.
 std::vector<double> influences(const MinuteSums& sums, const std::vector<double>& total, const Figure& figure,
@@ -97,8 +98,9 @@ std::optional<Estimate> estimate(const MinuteSums& sums, const Figure& figure, c
   result.blocks = carrying;
   // A variance from few blocks is itself uncertain: that is included here, by Student's distribution, and nowhere else.
   result.degrees = std::max(1.0, kOverlap * (result.blocks - 1));
-  result.variance = variance_of_draws(sums, result.block_minutes, figure, settings, *log_value) *
-                    missing_variance(length.autocorrelation, block, minutes);
+  const double drawn = variance_of_draws(sums, result.block_minutes, figure, settings, *log_value);
+  result.variance = drawn * missing_variance(length.autocorrelation, block, minutes);
+  result.most_variance = drawn * missing_variance(std::max(length.autocorrelation, kAlike), block, minutes);
   result.longer = std::max({1.0, kLeastBlocks / carrying, kLeastBlocks * length.wanted / minutes});
   return result;
 }

@@ -122,21 +122,23 @@ double samples(const RowPlan& plan, const std::vector<model::MinuteOf>& minutes)
 }
 
 Figure ratio_figure() {
-  return {[](Figure::Sums sums) {
-            return sums[0] > 0 && sums[1] > 0 ? std::optional(std::log(sums[0] / sums[1])) : std::nullopt;
-          },
-          [](Figure::Sums sums, double) { return sums[0]; },
-          [](Figure::Sums sums) { return sums[1] > 0 ? std::optional(0.0) : std::nullopt; }};
+  return {.log_value =
+              [](Figure::Sums sums) {
+                return sums[0] > 0 && sums[1] > 0 ? std::optional(std::log(sums[0] / sums[1])) : std::nullopt;
+              },
+          .mass = [](Figure::Sums sums, double) { return sums[0]; },
+          .value_of_none = [](Figure::Sums sums) { return sums[1] > 0 ? std::optional(0.0) : std::nullopt; }};
 }
 
 Columns columns_of(const RowPlan& plan, const std::vector<model::MinuteOf>& before,
-                   const std::vector<model::MinuteOf>& after) {
+                   const std::vector<model::MinuteOf>& after, const std::vector<model::MinuteOf>& day) {
   if (plan.histogram.empty()) {
-    return {ratio_sums(plan, before), ratio_sums(plan, after), ratio_figure()};
+    return {ratio_sums(plan, before), ratio_sums(plan, after), ratio_sums(plan, day), ratio_figure()};
   }
   Range range;
   widen(range, plan.histogram, before);
   widen(range, plan.histogram, after);
+  widen(range, plan.histogram, day);
   if (range.first > range.last) {
     return {};
   }
@@ -146,8 +148,17 @@ Columns columns_of(const RowPlan& plan, const std::vector<model::MinuteOf>& befo
   const auto beyond = [first = range.first](Figure::Sums sums, double value) {
     return samples_above(sums, value, first);
   };
-  return {
-      histogram_sums(plan.histogram, before, range), histogram_sums(plan.histogram, after, range), {quantile, beyond}};
+  const auto total = [](Figure::Sums sums) { return std::accumulate(sums.begin(), sums.end(), 0.0); };
+  const auto sampling = [share = plan.quantile, first = range.first, total](Figure::Sums sums) {
+    const double off = std::sqrt(share * (1 - share) / std::max(1.0, total(sums)));
+    const auto low = log_quantile(sums, std::max(0.0, share - off), first);
+    const auto high = log_quantile(sums, std::min(1.0, share + off), first);
+    return low && high ? (*high - *low) * (*high - *low) / 4 : 0;
+  };
+  return {histogram_sums(plan.histogram, before, range),
+          histogram_sums(plan.histogram, after, range),
+          histogram_sums(plan.histogram, day, range),
+          {.log_value = quantile, .mass = beyond, .samples = total, .sampling_variance = sampling}};
 }
 
 std::vector<double> of_each_minute(const MinuteSums& sums, const Figure& figure, double least_samples) {

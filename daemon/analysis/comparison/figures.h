@@ -11,10 +11,11 @@
 
 namespace ssdpulse::analysis::comparison {
 
-/// What a figure needs from both windows: sums with the same columns.
+/// What a figure needs from both windows and the day before them: sums with the same columns.
 struct Columns {
   MinuteSums before;
   MinuteSums after;
+  MinuteSums day;
   Figure figure;
 };
 
@@ -38,7 +39,7 @@ Figure ratio_figure();
 /// The number of I/Os behind a row.
 double samples(const RowPlan& plan, const std::vector<model::MinuteOf>& minutes);
 Columns columns_of(const RowPlan& plan, const std::vector<model::MinuteOf>& before,
-                   const std::vector<model::MinuteOf>& after);
+                   const std::vector<model::MinuteOf>& after, const std::vector<model::MinuteOf>& day);
 /// The figure's logarithm in each minute that has enough samples.
 std::vector<double> of_each_minute(const MinuteSums& sums, const Figure& figure, double least_samples);
 

@@ -64,7 +64,7 @@ void refuse_fresh_drive(const Question& question, Comparison& comparison) {
   bool refused = false;
   for (Row& row : comparison.rows) {
     if (row.verdict == Verdict::better) {
-      row.verdict = Verdict::cannot_tell;
+      row.verdict = Verdict::not_comparable;
       row.reason = "the drive is fresh from a trim or a format";
       refused = true;
     }
@@ -108,6 +108,31 @@ void note_missing(Comparison& comparison, const char* id, const Side& side, cons
   }
 }
 
+bool any_judged(const Comparison& comparison) {
+  return std::any_of(comparison.rows.begin(), comparison.rows.end(),
+                     [](const Row& row) { return row.verdict == Verdict::better || row.verdict == Verdict::worse; });
+}
+
+/// Where the intervals of windows too short for their own come from.
+void note_short(const Question& question, Comparison& comparison) {
+  const auto any_from = [&](IntervalFrom from) {
+    return std::any_of(comparison.rows.begin(), comparison.rows.end(),
+                       [&](const Row& row) { return row.answer() && row.from == from; });
+  };
+  if (any_from(IntervalFrom::last_day)) {
+    note(comparison, "last-day",
+         "too few minutes to know how much they vary: intervals are from how far windows like these differed in the " +
+             util::duration_text(measured_seconds(question.day)) + " that are kept of the day before");
+  }
+  if (any_from(IntervalFrom::few_minutes)) {
+    note(comparison, "no-last-day",
+         question.day.empty() ? "a few minutes decide some rows, and no minutes are kept of the day before the first "
+                                "window, which would say how much they vary: those intervals are wide"
+                              : "a few minutes decide some rows, and the day before the first window has too little "
+                                "like them to say how much they vary: those intervals are wide");
+  }
+}
+
 }  // namespace
 
 void add_notes(const Question& question, Comparison& comparison) {
@@ -122,9 +147,16 @@ void add_notes(const Question& question, Comparison& comparison) {
   if (question.before) {
     refuse_fresh_drive(question, comparison);
     note_settings(question, comparison);
+    note_short(question, comparison);
     if (comparison.common_load < kLeastCommon) {
       note(comparison, "other-load",
            "the load was different: less than half of the minutes have a load that occurs in both windows");
+      if (any_judged(comparison)) {
+        note(comparison, comparison.load_shift == LoadShift::less ? "less-load" : "more-load",
+             comparison.load_shift == LoadShift::less
+                 ? "the load after was less: that makes no disk slower, so what is worse is not explained by it"
+                 : "the load after was more: that makes no disk faster, so what is better is not explained by it");
+      }
     } else if (comparison.load_differs) {
       note(comparison, "adjusted",
            "the load differs: changes and verdicts of latencies are for minutes weighted to the load before");

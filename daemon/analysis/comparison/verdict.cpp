@@ -10,26 +10,34 @@
 namespace ssdpulse::analysis::comparison {
 
 Change change_between(const Estimate& before, const Estimate& after, double resolution) {
-  const double distance = after.log_value - before.log_value;
   const double variance = before.variance + after.variance;
-  if (variance <= 0) {
-    return change_within(std::exp(distance), std::exp(distance), std::exp(distance));
-  }
   const double degrees = variance * variance /
                          (before.variance * before.variance / before.degrees +
                           after.variance * after.variance / after.degrees);  // Welch and Satterthwaite
+  return change_by(after.log_value - before.log_value, variance, degrees, resolution);
+}
+
+Change change_by(double distance, double variance, double degrees, double resolution) {
+  if (variance <= 0) {
+    return change_within(std::exp(distance), std::exp(distance), std::exp(distance));
+  }
   const double error = std::sqrt(variance);
   const double width = error * student_quantile((1 - kConfidence) / 2, degrees);
   const double beyond = std::max(0.0, std::fabs(distance) - std::log1p(resolution));
-  return {std::exp(distance), std::exp(distance - width), std::exp(distance + width),
-          2 * student_tail(beyond / error, degrees)};
+  return {std::exp(distance),
+          std::exp(distance - width),
+          std::exp(distance + width),
+          2 * student_tail(beyond / error, degrees),
+          resolution,
+          error,
+          degrees};
 }
 
 Change change_within(double ratio, double lower, double upper) {
   return {ratio, lower, upper, lower <= 1 && upper >= 1 ? 1.0 : 0.0};
 }
 
-std::vector<bool> holm(const std::vector<std::optional<Change>>& changes) {
+std::vector<double> holm(const std::vector<std::optional<Change>>& changes) {
   std::vector<std::size_t> order;
   for (std::size_t row = 0; row < changes.size(); ++row) {
     if (changes[row]) {
@@ -38,21 +46,33 @@ std::vector<bool> holm(const std::vector<std::optional<Change>>& changes) {
   }
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return changes[a]->p_value < changes[b]->p_value; });
-  std::vector<bool> shown(changes.size());
+  std::vector<double> levels(changes.size());
+  double level = 0;
+  bool stopped = false;
   for (std::size_t rank = 0; rank < order.size(); ++rank) {
-    if (changes[order[rank]]->p_value > (1 - kConfidence) / static_cast<double>(order.size() - rank)) {
-      break;
+    if (!stopped) {
+      level = (1 - kConfidence) / static_cast<double>(order.size() - rank);
+      stopped = changes[order[rank]]->p_value > level;
     }
-    shown[order[rank]] = true;
+    levels[order[rank]] = level;
   }
-  return shown;
+  return levels;
 }
 
-Verdict verdict_of(const Change& change, bool shown, double margin) {
+Interval corrected(const Change& change, double level) {
+  if (change.error <= 0) {
+    return {change.lower, change.upper};
+  }
+  const double width = change.error * student_quantile(level / 2, change.degrees) + std::log1p(change.resolution);
+  return {std::min(change.lower, change.ratio * std::exp(-width)),
+          std::max(change.upper, change.ratio * std::exp(width))};
+}
+
+Verdict verdict_of(const Change& change, double level, double margin) {
   if (change.lower >= 1 / (1 + margin) && change.upper <= 1 + margin) {
     return Verdict::same;
   }
-  if (!shown) {
+  if (change.p_value > level) {
     return Verdict::cannot_tell;
   }
   return change.ratio < 1 ? Verdict::better : Verdict::worse;

@@ -122,6 +122,7 @@ void compute(Row& row, const Wear& before, const Wear& after, double Step::*deno
     return;
   }
   if (!enough_bytes(before) || !enough_bytes(after)) {
+    row.verdict = Verdict::too_few;
     row.reason = "too few bytes were written for counters this coarse";
     return;
   }
@@ -131,6 +132,7 @@ void compute(Row& row, const Wear& before, const Wear& after, double Step::*deno
   const auto earlier = estimated(sums_before, chance.seed);
   const auto later = estimated(sums_after, chance.seed + 1);
   if (!earlier || !later || earlier->longer > 1 || later->longer > 1) {
+    row.verdict = Verdict::too_few;
     row.reason = "a few steps of the counters decide it";
     return;
   }
@@ -152,6 +154,7 @@ void compute_used(Row& row, const Wear& before, const Wear& after) {
   row.before = per_day(before);
   row.after = per_day(after);
   if (!row.before || !row.after) {
+    row.verdict = Verdict::too_few;
     row.reason = "the drive's percentage used has to rise by 2 points in both windows";
     return;
   }
