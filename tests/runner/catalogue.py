@@ -41,15 +41,17 @@ class Test:
 
 
 class Catalogue:
-    """`names`: what was requested; everything if empty. `long`: the long tier."""
+    """`names`: what was requested; everything if empty; "-NAME" leaves one test out. `long`: the long tier."""
 
     def __init__(self, root, names=(), long=False):
-        self.root, self.names, self.long = Path(root), list(names), long
+        self.root, self.long = Path(root), long
+        self.names = [name for name in names if not name.startswith("-")]
+        self.left_out = [name.removeprefix("-") for name in names if name.startswith("-")]
 
     def wants(self, name):
         """Was this level or test requested? A level counts if any test of it was."""
-        return not self.names or any(
-            name == asked or name.startswith(asked + ".") or asked.startswith(name + ".") for asked in self.names)
+        return name not in self.left_out and (not self.names or any(
+            name == asked or name.startswith(asked + ".") or asked.startswith(name + ".") for asked in self.names))
 
     def named(self, name):
         return name in self.names

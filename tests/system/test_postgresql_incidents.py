@@ -34,6 +34,7 @@ INCIDENTS, ENOUGH = 20, 57 / 60
 GAP_SECONDS, INCIDENT_SECONDS = 180, 25
 WARM_UP_SECONDS = 150
 INTO, AFTER, LATER = 5, 5, 120  # when is asked
+HEALTHY_MS = 100  # a transaction takes less
 FELT = 3  # times its usual latency: then the database was slowed
 # The host is shared with the disks' own processes: what takes less than this may be theirs.
 FLOOR = "15ms"
@@ -133,7 +134,7 @@ def hang(stage):
 @contextmanager
 def fsync_storm(stage):
     """By fdatasync, as databases do: what fsync adds to the journal, the kernel's own thread writes for everybody."""
-    with stage.running("neighbour", load(WAL, "storm", rw="randwrite", bs="16k", size="1M", numjobs=20, fdatasync=1,
+    with stage.running("neighbour", load(WAL, "storm", rw="randwrite", bs="32k", size="1M", numjobs=12, fdatasync=1,
                                          ioengine="psync", thread=None)):
         yield
 
@@ -197,7 +198,10 @@ def row_locks(stage):
     statements = ("BEGIN", "LOCK TABLE pgbench_branches IN EXCLUSIVE MODE", "SELECT pg_sleep(3600)")
     with stage.running("batch", stage.server.client("psql", "-X", "-q", *(word for one in statements for word in ("-c", one)),
                                                     "postgres")):
-        yield
+        try:
+            yield
+        finally:  # the server would not notice that its client is gone
+            stage.server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'")
 
 
 @contextmanager
@@ -265,13 +269,18 @@ class Event:
     kind: str
     began: float = 0
     ended: float = 0
-    felt: float = 0  # times the usual latency of the transactions
+    usual: float = 0  # latency of the transactions in ms, in the minute before
+    felt: float = 0  # times that
     answers: dict = field(default_factory=dict)  # moment -> Answer
     grades: dict = field(default_factory=dict)  # moment -> (grade, why)
 
     @property
     def truth(self):
         return KINDS[self.kind][1]
+
+    @property
+    def must_be_felt(self):
+        return self.kind != "nothing" and not self.truth.own_work
 
 
 def names_wrong(answer, true):
@@ -350,7 +359,7 @@ class Play:
         print(f"     {moment:7} {answer.sentence}")
 
     def incident(self, kind):
-        event, usual = Event(kind), self.bench.median(time.time() - 60, time.time()) or 1
+        event = Event(kind, usual=self.bench.median(time.time() - 60, time.time()))
         with KINDS[kind][0](self.stage) as process:
             event.began, counted = time.time(), self.counters.read()
             print(f"{time.strftime('%H:%M:%S')} {len(self.events) + 1}: {kind}")
@@ -363,9 +372,9 @@ class Play:
         seen = self.counters.words(counted, self.counters.read(), event.ended - event.began)
         time.sleep(AFTER)
         self._ask(event, "after")
-        felt = self.bench.median(event.began + 1, event.ended) or usual
-        event.felt = felt / usual
-        print(f"     lasted {event.ended - event.began:.1f} s; transactions {usual:.1f} -> {felt:.1f} ms; {seen}")
+        felt = self.bench.median(event.began + 1, event.ended)
+        event.felt = felt / event.usual
+        print(f"     lasted {event.ended - event.began:.1f} s; transactions {event.usual:.1f} -> {felt:.1f} ms; {seen}")
         time.sleep(max(0, event.ended + self.later - time.time()))
         self._ask(event, "later")
         for moment, answer in event.answers.items():
@@ -414,7 +423,7 @@ def stage_of(state, tells, disks):
     with cgroups.named(*paths.values()) as made, postgresql.file_systems(disks["data"], disks["wal"]):
         groups = dict(zip(names, made))
         prepared = (load(DATA, "neighbour", rw="write", bs="1M", size="128M", direct=1, ioengine="psync"),
-                    load(WAL, "storm", rw="write", bs="64k", size="1M", numjobs=20, ioengine="psync", thread=None, end_fsync=1))
+                    load(WAL, "storm", rw="write", bs="64k", size="1M", numjobs=12, ioengine="psync", thread=None, end_fsync=1))
         with postgresql.postgresql(state, groups["database"]) as server:
             for command in prepared:
                 rig.run(*(word for word in command if word not in ("--time_based", "--runtime=3600")))
@@ -450,6 +459,9 @@ def main_test(check, state):
         for kind in kinds:
             play.incident(kind)
         table(play.events)
+    spoilt = [f"{event.kind}: {event.usual:.0f} ms, {event.felt:.1f} times" for event in play.events
+              if event.usual > HEALTHY_MS or (event.felt < FELT and event.must_be_felt)]
+    check.equal(spoilt, [], "incidents before which the database was not well, or which it did not feel")
     grades = [result for event in play.events for result, _ in event.grades.values()]
     counts = {result: grades.count(result) for result in ("right", "unknown", "wrong")}
     check.that(counts["right"] >= ENOUGH * len(grades), f"right in {counts['right']} of {len(grades)}")
