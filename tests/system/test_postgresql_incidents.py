@@ -33,6 +33,7 @@ from postgresql import DATA, WAL
 INCIDENTS, ENOUGH = 20, 57 / 60
 GAP_SECONDS, INCIDENT_SECONDS = 180, 25
 WARM_UP_SECONDS = 150
+RECORDED_BEFORE_SECONDS = 75
 INTO, AFTER, LATER = 5, 5, 120  # when is asked
 HEALTHY_MS = 100  # a transaction takes less
 FELT = 3  # times its usual latency: then the database was slowed
@@ -296,7 +297,7 @@ def names_wrong(answer, true):
 def grade(answer, moment, event, earlier):
     """("right" | "unknown" | "wrong", in which respect). `earlier`: the events before this one."""
     true = event.truth
-    about_older = answer.when == "earlier" and (moment != "later" or not true.devices)
+    about_older = answer.when == "earlier" and (moment != "later" or not true.devices or names_wrong(answer, true))
     if about_older:  # it must be true of one of those, and says nothing of this one
         if not any(one.truth.devices and not names_wrong(answer, one.truth) for one in earlier):
             return "wrong", "no earlier incident was like that"
@@ -342,8 +343,9 @@ class Counters:
 
 
 class Play:
-    def __init__(self, stage, daemon, bench, later, gap):
-        self.stage, self.daemon, self.bench, self.later, self.gap = stage, daemon, bench, later, gap
+    def __init__(self, stage, daemon, bench, options):
+        self.stage, self.daemon, self.bench = stage, daemon, bench
+        self.later, self.record = options.later, options.record
         self.events, self.counters = [], Counters(stage.disks)
 
     def ask(self):
@@ -382,7 +384,45 @@ class Play:
             if event.grades[moment][0] != "right":
                 print(f"     {moment}: {' '.join(event.grades[moment])}")
         self.events.append(event)
-        time.sleep(max(0, event.ended + self.gap - time.time()))
+
+
+@contextmanager
+def recording(play, kind):
+    """The ticks of an incident and of what was usual before it, for tests that play them again, and what may be said."""
+    if not play.record:
+        yield
+        return
+    play.record.mkdir(parents=True, exist_ok=True)
+    file = play.record / f"postgresql_{re.sub('[^a-z]+', '_', kind)}"
+    disks = play.stage.disks
+    recorder = subprocess.Popen([rig.BUILD / "ssdpulse_tick_recorder", f"{file}.ticks.gz", *(disk.name for disk in disks.values())])
+    try:
+        time.sleep(RECORDED_BEFORE_SECONDS)
+        yield
+    finally:
+        recorder.terminate()
+        recorder.wait()
+    event = play.events[-1]
+    Path(f"{file}.expect").write_text("\n".join(expectations(event, disks)) + "\n", "ascii")
+
+
+def expectations(event, disks):
+    """Lines for tests/fixtures/ticks: from what was done, not from what was said."""
+    true = event.truth
+    names = {"neighbour", "batch", "backup", "fstrim"} - true.culprits
+    times = (("during", event.began + INTO), ("after", event.ended + AFTER), ("later", event.ended + LATER))
+    yield f"# PostgreSQL on slow disks: {event.kind}, from {event.began:.1f} for {event.ended - event.began:.1f} s"
+    for moment, at in times:
+        parts = [f"at {at:.1f}", f"lacks={';'.join(sorted(names))}"]
+        if not true.devices:
+            parts.insert(1, "device=none")
+        elif not true.own_work:
+            [device] = [disks[name].name for name in true.devices]
+            said = [device, *sorted(name for name in (true.culprits | true.victims) if name)]
+            parts.insert(1, f"contains={';'.join(said)}")
+            if moment == "during":
+                parts.insert(1, f"device={device}")
+        yield " | ".join(parts)
 
 
 def table(events):
@@ -412,6 +452,7 @@ def parse():
     parser.add_argument("--gap", type=float, default=GAP_SECONDS, help="seconds between two incidents")
     parser.add_argument("--later", type=float, default=LATER, help="seconds after its end when is asked for the last time")
     parser.add_argument("--warm-up", type=float, default=WARM_UP_SECONDS)
+    parser.add_argument("--record", type=Path, help="where a recording of each incident is to be kept, with what may be said")
     parser.add_argument("--keep", type=Path, help="where the logs are to be kept")
     return parser.parse_args()
 
@@ -419,7 +460,7 @@ def parse():
 @contextmanager
 def stage_of(state, tells, disks):
     names = ("database", "neighbour", "batch", "backup", "maintenance")
-    paths = {name: f"/{name}-{os.getpid()}" for name in names}
+    paths = {name: f"/ssdpulse-test/{name}" for name in names}
     with cgroups.named(*paths.values()) as made, postgresql.file_systems(disks["data"], disks["wal"]):
         groups = dict(zip(names, made))
         prepared = (load(DATA, "neighbour", rw="write", bs="1M", size="128M", direct=1, ioengine="psync"),
@@ -455,9 +496,11 @@ def main_test(check, state):
         time.sleep(20)  # a server that has just started is no healthy load, and would become the usual level
         daemon = stack.enter_context(rig.daemon(state, list(disks.values()), settings=f"spikes: {{floor: {FLOOR}}}\n"))
         time.sleep(options.warm_up)
-        play = Play(stage, daemon, bench, options.later, options.gap)
+        play = Play(stage, daemon, bench, options)
         for kind in kinds:
-            play.incident(kind)
+            with recording(play, kind):
+                play.incident(kind)
+            time.sleep(max(0, play.events[-1].ended + options.gap - time.time()))
         table(play.events)
     spoilt = [f"{event.kind}: {event.usual:.0f} ms, {event.felt:.1f} times" for event in play.events
               if event.usual > HEALTHY_MS or (event.felt < FELT and event.must_be_felt)]
