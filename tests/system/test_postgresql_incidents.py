@@ -272,6 +272,7 @@ class Event:
     ended: float = 0
     usual: float = 0  # latency of the transactions in ms, in the minute before
     felt: float = 0  # times that
+    short: bool = False  # it was over when it was asked for the first time
     answers: dict = field(default_factory=dict)  # moment -> Answer
     grades: dict = field(default_factory=dict)  # moment -> (grade, why)
 
@@ -312,7 +313,7 @@ def grade(answer, moment, event, earlier):
         return "unknown", "not the disk"
     if wrong := names_wrong(answer, true):
         return "wrong", ", ".join(wrong)
-    if answer.when not in WHEN[moment]:
+    if answer.when not in WHEN["after" if event.short and moment == "during" else moment]:
         return "wrong", f"{answer.when}, {moment} the incident"
     if not any(answer.operation in operations and answer.cause in causes for operations, causes in true.answers):
         return ("unknown" if answer.cause == "unknown" else "wrong"), f"{answer.operation} because of {answer.cause}"
@@ -366,6 +367,7 @@ class Play:
             event.began, counted = time.time(), self.counters.read()
             print(f"{time.strftime('%H:%M:%S')} {len(self.events) + 1}: {kind}")
             time.sleep(INTO)
+            event.short = process is not None and process.poll() is not None
             self._ask(event, "during")
             end = event.began + INCIDENT_SECONDS
             while time.time() < end if process is None else process.poll() is None and time.time() < end + 60:
