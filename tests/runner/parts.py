@@ -29,6 +29,7 @@ PARTS = {
     "vm-6.12-modular": ["vm.6.12-modular"],
     "vm-newest": ["vm.newest"],
     "vm-stories": ["vm.stories"],
+    "vm-incidents": ["vm.incidents"],
     "vm-spikes": ["vm.spikes"],
     "vm-alarms": ["vm.alarms"],
     "vm-soak": ["vm.soak"],

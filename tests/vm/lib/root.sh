@@ -47,7 +47,7 @@ pack_tools() {
   done
   # Built with the tests, and so located next to the daemon.
   cp "$(dirname "$binary")"/ssdpulse_{history_writer,samples_probe} "$root/usr/sbin/"
-  install -s "$(dirname "$binary")/ssdpulse_attribution_probe" "$root/usr/sbin/"
+  for tool in attribution_probe tick_recorder; do install -s "$(dirname "$binary")/ssdpulse_$tool" "$root/usr/sbin/"; done
   ln -s kmod "$root/usr/sbin/modprobe"
   for file in "$root"/usr/{bin,sbin,lib}/*; do with_libraries "$file"; done | grep "^/" | grep -v "^$root" | sort -u |
     while read -r file; do install -D "$(readlink -f "$file")" "$root$file"; done

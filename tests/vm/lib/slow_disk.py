@@ -191,7 +191,7 @@ def pread(_handle, buffer, offset, _flags):
 
 
 def pwrite(_handle, buffer, offset, _flags):
-    _take("write", len(buffer), offset)
+    _take("write", len(buffer), offset, _wait_for_others("writes", _control()))
     _in_cache(_control(), len(buffer))
     if kept:
         kept[offset:offset + len(buffer)] = buffer

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Incidents that were recorded once (tests/ticks), fed through all analyses: is the first line right while they go on,
+// and afterwards? What is right was written down from what was done to the drive, by NAME.expect next to the recording:
+// see tests/README.md.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include "daemon/live/recent_past.h"
+#include "daemon/live/why.h"
+#include "daemon/stages/stages.h"
+#include "tests/ticks/tick_recording.h"
+
+namespace ssdpulse {
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+constexpr std::chrono::seconds kRecently{12};  // a spike is known to have ended a few seconds later
+constexpr std::uintmax_t kLargestRecording = 200 << 10;
+const std::filesystem::path kRecordings = std::filesystem::path(SSDPULSE_SOURCE_DIR) / "tests/fixtures/ticks";
+
+/// What must be answered at one time.
+struct Expectation {
+  Seconds at{};                       // since the epoch
+  std::string line;                   // as written
+  std::optional<std::string> device;  // "none": none
+  std::vector<std::string> contains;
+  std::vector<std::string> lacks;
+  std::vector<std::string> evidence_lacks;  // of any spike so far
+  std::string spike;                        // an operation that had a spike in the last seconds; empty: not asked
+};
+
+/// What the daemon knows when it is asked.
+struct Answer {
+  live::Why why;
+  std::vector<model::LatencySpike> spikes;  // all that it remembers
+  model::WallTime at;
+};
+
+std::string trimmed(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, separator);) {
+    parts.push_back(trimmed(part));
+  }
+  return parts;
+}
+
+/// at SECONDS | device=NAME | contains=TEXT or TEXT;TEXT | lacks=TEXT;TEXT | evidence_lacks=TEXT | spike=OPERATION
+Expectation expectation_of(const std::string& line) {
+  Expectation expected;
+  expected.line = line;
+  const std::vector<std::string> parts = split(line, '|');
+  if (!parts.front().starts_with("at ")) {
+    throw std::runtime_error("no time: " + line);
+  }
+  expected.at = Seconds(std::stod(parts.front().substr(3)));
+  for (auto part = parts.begin() + 1; part != parts.end(); ++part) {
+    const std::size_t equals = part->find('=');
+    const std::string key = part->substr(0, equals);
+    const std::string value = equals == std::string::npos ? "" : part->substr(equals + 1);
+    if (key == "device") {
+      expected.device = value;
+    } else if (key == "contains") {
+      const std::vector<std::string> texts = split(value, ';');
+      expected.contains.insert(expected.contains.end(), texts.begin(), texts.end());
+    } else if (key == "lacks") {
+      expected.lacks = split(value, ';');
+    } else if (key == "evidence_lacks") {
+      expected.evidence_lacks = split(value, ';');
+    } else if (key == "spike") {
+      expected.spike = value;
+    } else {
+      throw std::runtime_error("unknown: " + line);
+    }
+  }
+  return expected;
+}
+
+std::vector<Expectation> expectations_of(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  std::vector<Expectation> expected;
+  for (std::string line; std::getline(stream, line);) {
+    if (!trimmed(line).empty() && line.front() != '#') {
+      expected.push_back(expectation_of(line));
+    }
+  }
+  return expected;
+}
+
+/// Is one of the texts, which " or " separates, in the sentence?
+bool holds_one_of(const std::string& sentence, std::string texts) {
+  const std::string_view separator = " or ";
+  for (std::size_t end = 0; (end = texts.find(separator)) != std::string::npos;
+       texts.erase(0, end + separator.size())) {
+    if (sentence.find(texts.substr(0, end)) != std::string::npos) {
+      return true;
+    }
+  }
+  return sentence.find(texts) != std::string::npos;
+}
+
+bool has_spike(const Answer& answer, const std::string& operation) {
+  return std::any_of(answer.spikes.begin(), answer.spikes.end(), [&](const model::LatencySpike& spike) {
+    return name(spike.operation, model::kSpikeOperationNames) == operation &&
+           spike.begin + spike.duration >= answer.at - kRecently;
+  });
+}
+
+/// The one place that judges an answer: empty if it is as expected, else what is wrong.
+std::string wrong_in(const Answer& answer, const Expectation& expected) {
+  const live::Why& why = answer.why;
+  std::string wrong;
+  if (expected.device && why.device != (*expected.device == "none" ? "" : *expected.device)) {
+    wrong += fmt::format("; device={}", why.device.empty() ? "none" : why.device);
+  }
+  for (const std::string& texts : expected.contains) {
+    if (!holds_one_of(why.sentence, texts)) {
+      wrong += fmt::format("; lacks \"{}\"", texts);
+    }
+  }
+  for (const std::string& text : expected.lacks) {
+    if (why.sentence.find(text) != std::string::npos) {
+      wrong += fmt::format("; has \"{}\"", text);
+    }
+  }
+  for (const model::LatencySpike& spike : answer.spikes) {
+    for (const std::string& text : expected.evidence_lacks) {
+      if (const std::string evidence = model::evidence_text(spike); evidence.find(text) != std::string::npos) {
+        wrong += fmt::format("; evidence has \"{}\": {}", text, evidence);
+      }
+    }
+  }
+  if (!expected.spike.empty() && !has_spike(answer, expected.spike)) {
+    wrong += fmt::format("; no spike of {}", expected.spike);
+  }
+  return wrong;
+}
+
+/// A daemon without a kernel: all its analyses, and what it remembers for the first line.
+class Replay {
+ public:
+  void feed(stages::Tick tick) {
+    tick.keeps_history = false;
+    tick.before = now_;
+    auto snapshot = std::make_shared<model::Snapshot>();
+    snapshot->number = ++number_;
+    snapshot->taken_at = tick.wall;
+    snapshot->memberships = tick.inventory->memberships;
+    snapshot->filesystems = tick.inventory->filesystems;
+    for (const stages::DeviceTick& entry : tick.devices) {
+      model::DeviceSnapshot device{entry.block.device, entry.block.io, {}, {}, {}};
+      device.kernel_in_flight = entry.kernel_in_flight;
+      snapshot->devices.push_back(std::move(device));
+    }
+    for (const auto& stage : stages_) {
+      if (const auto values = stage->observe(tick).values) {
+        values(*snapshot);
+      }
+    }
+    past_.observe(*snapshot, tick.at);
+    now_ = std::move(snapshot);
+  }
+  [[nodiscard]] Answer ask() const {
+    std::vector<model::LatencySpike> spikes = past_.ended_spikes();
+    const live::Why why = live::why({now_.get(), spikes, past_.bursts(), past_.since(), past_.remembered_since()});
+    for (const auto* more : {&now_->spikes_going_on, &now_->spikes_unjudged}) {
+      spikes.insert(spikes.end(), more->begin(), more->end());
+    }
+    return {why, std::move(spikes), now_->taken_at};
+  }
+
+ private:
+  std::vector<std::unique_ptr<stages::Stage>> stages_ = stages::all_stages();
+  live::RecentPast past_;
+  std::shared_ptr<const model::Snapshot> now_;
+  std::uint64_t number_ = 0;
+};
+
+std::vector<std::string> recordings() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kRecordings)) {
+    const std::string name = entry.path().filename();
+    if (name.ends_with(".ticks.gz")) {
+      names.push_back(name.substr(0, name.size() - std::string_view(".ticks.gz").size()));
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class IncidentReplay : public testing::TestWithParam<std::string> {};
+
+TEST_P(IncidentReplay, first_line) {
+  const auto recording = kRecordings / (GetParam() + ".ticks.gz");
+  EXPECT_LE(std::filesystem::file_size(recording), kLargestRecording);
+  const auto expected = expectations_of(kRecordings / (GetParam() + ".expect"));
+  ASSERT_FALSE(expected.empty());
+  std::vector<stages::Tick> ticks = ticks::read(recording);
+  ASSERT_FALSE(ticks.empty());
+  const bool shows = std::getenv("SSDPULSE_SHOW_ANSWERS") != nullptr;  // NOLINT: before any thread
+  Replay replay;
+  auto next = expected.begin();
+  for (std::size_t i = 0; i < ticks.size(); ++i) {
+    replay.feed(std::move(ticks[i]));
+    const bool last = i + 1 == ticks.size();
+    while (next != expected.end() && !last && Seconds(ticks[i + 1].wall.time_since_epoch()) > next->at) {
+      const Answer answer = replay.ask();
+      const std::string wrong = wrong_in(answer, *next);
+      EXPECT_EQ(wrong, "") << next->line << "\n  sentence: " << answer.why.sentence << "\n  next: " << answer.why.next;
+      if (shows) {
+        fmt::print("{} {}\n  {}\n", wrong.empty() ? "right" : "WRONG", next->line, answer.why.sentence);
+      }
+      ++next;
+    }
+  }
+  EXPECT_EQ(next, expected.end()) << "asked after the end of the recording, or not in the order of time";
+}
+
+INSTANTIATE_TEST_SUITE_P(recorded, IncidentReplay, testing::ValuesIn(recordings()), [](const auto& one) {
+  std::string name = one.param;
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace ssdpulse
