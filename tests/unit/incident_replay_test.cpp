@@ -229,6 +229,77 @@ TEST_P(IncidentReplay, first_line) {
   EXPECT_EQ(next, expected.end()) << "asked after the end of the recording, or not in the order of time";
 }
 
+/// A cgroup that departs must not be counted twice; everything else comes back as it was.
+TEST(TickRecording, returns_what_was_written) {
+  const auto file = std::filesystem::path(testing::TempDir()) / "returns_what_was_written.ticks.gz";
+  auto inventory = std::make_shared<model::Inventory>();
+  model::Device device;
+  device.name = "sda";
+  inventory->devices.push_back(device);
+  inventory->filesystems.push_back({"sda", "/srv/a b", "ext4"});
+  model::DeviceIo io;
+  io.since = model::WallTime(std::chrono::seconds(1'700'000'000));
+  io.operations[0].issues = io.operations[0].completions = 3;
+  io.operations[0].in_flight = 2;
+  io.operations[1].requeues[0] = 7;
+  io.operations[0].device_latency[1].words.assign(LATENCY_OVER_WORD + 1, 0);
+  io.operations[0].device_latency[1].words[40] = 3;
+  io.operations[0].device_latency[1].sum_ns = 9'000;
+  model::DeviceAttribution attribution;
+  attribution.cgroups[11][0] = {3, 12'288, 9'000};
+  attribution.commits[12] = 5;
+  const auto tick_of = [&](int second) {
+    stages::Tick tick;
+    tick.wall = io.since + std::chrono::seconds(second);
+    tick.at = model::SteadyTime(std::chrono::seconds(50 + second));
+    tick.inventory = inventory;
+    model::Tenants tenants;
+    tenants[11].name = "a.service";
+    tenants[12].name = "b.service";
+    tick.tenants = std::make_shared<const model::Tenants>(tenants);
+    tick.discards["sda"][0] = {1, 4096, 1'000, 2'000, "a b"};
+    stages::DeviceTick entry;
+    entry.block.device = std::shared_ptr<const model::Device>(inventory, &inventory->devices.front());
+    entry.block.io = std::make_shared<const model::DeviceIo>(io);
+    entry.block.attribution = std::make_shared<const model::DeviceAttribution>(attribution);
+    if (second == 1) {
+      entry.kernel_in_flight = {1, 1};
+    }
+    tick.devices.push_back(std::move(entry));
+    return tick;
+  };
+  {
+    ticks::Writer writer(file);
+    writer.add(tick_of(0));
+    io.operations[0].in_flight = 0;
+    attribution.departed = attribution.cgroups[11];
+    attribution.cgroups.erase(11);
+    writer.add(tick_of(1));
+  }
+  const std::vector<stages::Tick> ticks = ticks::read(file);
+  ASSERT_EQ(ticks.size(), 2U);
+  const model::DeviceIo& first = *ticks[0].devices.at(0).block.io;
+  EXPECT_EQ(first.operations[0].in_flight, 2);
+  EXPECT_EQ(first.operations[1].requeues[0], 7U);
+  EXPECT_EQ(first.operations[0].device_latency[1].words, io.operations[0].device_latency[1].words);
+  EXPECT_EQ(first.operations[0].device_latency[1].sum_ns, 9'000U);
+  EXPECT_TRUE(first.operations[0].queue_latency.empty());
+  EXPECT_EQ(first.since, io.since);
+  EXPECT_EQ(ticks[0].devices[0].block.attribution->cgroups.at(11)[0].bytes, 12'288U);
+  EXPECT_FALSE(ticks[0].devices[0].kernel_in_flight);
+  EXPECT_EQ(ticks[0].discards.at("sda")[0].submitter, "a b");
+  EXPECT_EQ(ticks[0].inventory->filesystems.at(0).mountpoint, "/srv/a b");
+  EXPECT_EQ(ticks[0].tenants->at(12).name, "b.service");
+  const model::DeviceAttribution& then = *ticks[1].devices[0].block.attribution;
+  EXPECT_FALSE(then.cgroups.contains(11));
+  EXPECT_EQ(then.departed[0].bytes, 12'288U);
+  EXPECT_EQ(then.commits.at(12), 5U);
+  EXPECT_EQ(ticks[1].devices[0].block.io->operations[0].in_flight, 0);
+  EXPECT_EQ(ticks[1].devices[0].kernel_in_flight->writes, 1);
+  EXPECT_EQ(ticks[1].wall - ticks[0].wall, std::chrono::seconds(1));
+  std::filesystem::remove(file);
+}
+
 INSTANTIATE_TEST_SUITE_P(recorded, IncidentReplay, testing::ValuesIn(recordings()), [](const auto& one) {
   std::string name = one.param;
   std::replace_if(
