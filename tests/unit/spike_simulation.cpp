@@ -79,7 +79,7 @@ void Simulation::complete(const Io& done) {
     count(io_.commit_latency, done.end - done.begin);
   }
   if (const Load& load = loads[done.load]; !load.tenant.empty()) {
-    model::AttributedTotals& totals = done_[load.tenant][load.operation == Operation::read ? 0 : 1];
+    model::AttributedTotals& totals = done_[load.tenant].totals[load.operation == Operation::read ? 0 : 1];
     ++totals.ios;
     totals.bytes += load.bytes;
     totals.device_ns += static_cast<std::uint64_t>(done.service.device * 1e9);

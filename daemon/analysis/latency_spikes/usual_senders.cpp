@@ -16,14 +16,14 @@ void UsualSenders::learn(const TenantWork& work, double seconds) {
       rate.bytes *= 1 - part;
     }
   }
-  for (const auto& [tenant, totals] : work) {
+  for (const auto& [tenant, done] : work) {
     if (tenants_.size() >= kMost && !tenants_.contains(tenant)) {
       continue;
     }
     Rates& rates = tenants_[tenant];
     for (std::size_t operation = 0; operation < rates.size(); ++operation) {
-      rates[operation].ios += part * static_cast<double>(totals[operation].ios) / seconds;
-      rates[operation].bytes += part * static_cast<double>(totals[operation].bytes) / seconds;
+      rates[operation].ios += part * static_cast<double>(done.totals[operation].ios) / seconds;
+      rates[operation].bytes += part * static_cast<double>(done.totals[operation].bytes) / seconds;
     }
   }
   std::erase_if(tenants_, [&](const auto& entry) { return entry.second[0].ios + entry.second[1].ios < kForgotten; });
@@ -42,8 +42,8 @@ std::optional<double> UsualSenders::load(model::AttributedOperation operation, d
     for (std::size_t i = 0; i < rates.size(); ++i) {
       usual[i].ios += rates[i].ios;
       usual[i].bytes += rates[i].bytes;
-      now[i].ios += sent == work.end() ? 0 : static_cast<double>(sent->second[i].ios) / seconds;
-      now[i].bytes += sent == work.end() ? 0 : static_cast<double>(sent->second[i].bytes) / seconds;
+      now[i].ios += sent == work.end() ? 0 : static_cast<double>(sent->second.totals[i].ios) / seconds;
+      now[i].bytes += sent == work.end() ? 0 : static_cast<double>(sent->second.totals[i].bytes) / seconds;
     }
   }
   if (usual.at(static_cast<std::size_t>(operation)).ios <= kMainShare * usual_rate) {
