@@ -98,9 +98,10 @@ def main():
         try:
             incidents.run(vm, SimpleNamespace(that=that))
         finally:
-            for group in (*incidents.GROUPS, "."):
+            for group in incidents.GROUPS:
                 vm.run(f"cd {owners.GROUPS}/{group} && for pid in $(cat cgroup.procs); do kill $pid; done; sleep 0.5; "
                        f"rmdir {owners.GROUPS}/{group}")
+            vm.run(f"rmdir {owners.GROUPS}")
             for name, story in incidents.STORIES.items():
                 if story.mounted:
                     vm.run(f"umount /mnt/{name}; rmdir /mnt/{name}; rm -rf /tmp/{name}.end")
