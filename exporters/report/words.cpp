@@ -52,7 +52,10 @@ std::string percent(double ratio) {
 
 std::string times(double ratio) {
   constexpr double kMost = 1000;
-  return !std::isfinite(ratio) || ratio >= kMost ? "1000 or more" : ratio < 0.01 ? "0" : fmt::format("{:.2g}", ratio);
+  return !std::isfinite(ratio) || ratio >= kMost ? "1000 or more"
+         : ratio < 0.01                          ? "0"
+         : ratio >= 99.5                         ? fmt::format("{:.0f}", ratio)
+                                                 : fmt::format("{:.2g}", ratio);
 }
 
 /// Of one side of a row.
@@ -72,7 +75,7 @@ std::string length_text(double hours) {
     constexpr double kStep = 5;
     return fmt::format("windows of about {:.0f} minutes would decide", kStep * std::ceil(hours * 60 / kStep));
   }
-  return fmt::format("windows of about {:.2g} hours would decide", std::ceil(hours));
+  return fmt::format("windows of about {:.0f} hours would decide", std::ceil(hours));
 }
 
 std::string when(std::time_t seconds, const char* format) {
@@ -187,6 +190,8 @@ std::vector<std::string> row_remarks(const Comparison& comparison) {
       }
       if (row.hours_needed) {
         remark += "; " + length_text(*row.hours_needed);
+        remark +=
+            row.from == analysis::comparison::IntervalFrom::few_minutes ? ", or a day of history before them" : "";
       }
       remarks.push_back(std::move(remark));
     }

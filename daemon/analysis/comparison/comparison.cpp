@@ -40,6 +40,7 @@ struct Day {
   const std::vector<model::PastTime>& starts;
   WindowPair windows;
   double least_samples;
+  double hours;  // of the longer window
 };
 
 /// The variance of windows too short to know it: that of the day before, or more if their own minutes vary more than
@@ -67,6 +68,7 @@ std::optional<UsualDifferences> borrowed(const Day& day, const Figure& figure, c
 std::optional<Change> change_of(Row& row, const RowPlan& plan, const Figure& figure, const MinuteSums& before,
                                 const MinuteSums& after, const Day& day, EstimateSettings chance) {
   row.from = IntervalFrom::windows;
+  row.hours_needed.reset();
   if (before.cells == after.cells) {
     return change_within(1, 1, 1);
   }
@@ -88,6 +90,7 @@ std::optional<Change> change_of(Row& row, const RowPlan& plan, const Figure& fig
     return change_by(later->log_value - earlier->log_value, usual->variance, usual->degrees, plan.resolution);
   }
   row.from = IntervalFrom::few_minutes;
+  row.hours_needed = std::max(earlier->longer, later->longer) * day.hours;  // to know their own variance
   return change_by(later->log_value - earlier->log_value, earlier->most_variance + later->most_variance,
                    std::max(1.0, std::min(earlier->blocks, later->blocks) - 1), plan.resolution);
 }
@@ -155,7 +158,8 @@ std::optional<Row> latency_row(const Question& question, const RowPlan& plan, co
           starts,
           {before.size(), after.size(),
            static_cast<std::size_t>((question.after.window.from - question.before->window.from).count())},
-          least};
+          least,
+          std::max(measured_seconds(before), measured_seconds(after)) / 3600};
   row.raw = change_of(row, plan, columns.figure, columns.before, columns.after, day, question.chance);
   if (adjust && row.raw) {
     day.windows.minutes_before = effective_minutes(match.before);
@@ -252,7 +256,12 @@ void judge(Comparison& comparison) {
       wide.upper = row.corrected->upper;
       const double times = times_longer(wide, kResolution);
       row.reason = "the interval is too wide";
-      row.hours_needed = std::max(comparison.hours_before, comparison.hours_after) * std::max(times, 1.0);
+      row.hours_needed = row.hours_needed
+                             ? *row.hours_needed
+                             : std::max(comparison.hours_before, comparison.hours_after) * std::max(times, 1.0);
+    }
+    if (row.verdict != Verdict::cannot_tell) {
+      row.hours_needed.reset();
     }
   }
 }
