@@ -85,7 +85,7 @@ double DeviceSpikes::load(SpikeOperation operation) const {
 
 /// The same of the tenants that usually send this operation; absent if they are not known.
 std::optional<double> DeviceSpikes::senders_load(SpikeOperation operation) const {
-  const auto attributed = told_by(operation);
+  const auto attributed = attributed_operation(operation);
   const double usual_rate =
       usual_.operation(attributed == model::AttributedOperation::read ? SpikeOperation::read : SpikeOperation::write)
           .ios_per_second;
@@ -94,10 +94,8 @@ std::optional<double> DeviceSpikes::senders_load(SpikeOperation operation) const
   std::optional<double> now;
   for (std::size_t back = 0; back < std::min(kLoadWindows, recent_.size()); ++back) {
     const Recent& recent = recent_[recent_.size() - 1 - back];
-    for (const auto& [tenant, totals] : recent.tenants) {
-      for (std::size_t i = 0; i < totals.size(); ++i) {
-        work[tenant][i] += totals[i];
-      }
+    for (const auto& [tenant, done] : recent.tenants) {
+      work[tenant] += done;
     }
     seconds += recent.window.seconds();
     now = back == 0 ? usual_senders_.load(attributed, usual_rate, work, seconds) : now;
