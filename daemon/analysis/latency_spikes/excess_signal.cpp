@@ -41,11 +41,25 @@ bool ExcessSignal::stood_still(const SignalWindow& now, double slowest) const {
   return usual > 0 && usual - done >= kStoodStill * slowest * now.around.usual_rate;
 }
 
+/// Whether those who usually send this operation get less done, while others bring more load.
+bool ExcessSignal::gets_less_done(const SignalWindow& now) {
+  const double usual = now.around.usual_rate * now.seconds();
+  const double own = now.around.own_load;
+  return (own >= kStoppedShare && own <= kStarvedShare) ||
+         (usual > 0 && static_cast<double>(now.io.ios) <= kStarvedShare * usual);
+}
+
 std::optional<Evidence> ExcessSignal::look_for_broad(const SignalWindow& now, double floor_seconds) {
   const auto mean = usual_.mean.seconds();
   const auto median = usual_.median.seconds();
   const double most_load = now.in_spike ? kMuchMoreLoad : kMoreLoad;
-  const double times = now.around.load < most_load ? kTimesUsual : kTimesBesideOthers;
+  const bool beside_others = now.around.load >= most_load;
+  const bool starved = beside_others && gets_less_done(now);
+  const bool hardly_any = starved && now.around.own_load <= kHardlyAnyShare;
+  const double times = !beside_others ? kTimesUsual
+                       : hardly_any   ? kTimesStarved
+                       : starved      ? kTimesUsual
+                                      : kTimesBesideOthers;
   const double limit = mean && median ? std::max(floor_seconds, times * *mean) : 0;
   const bool same_load = now.around.own_load > 0 && now.around.own_load < most_load;
   const bool slower = now.enough && mean && median && same_load && mean_of(now.pooled) >= limit &&
@@ -64,7 +78,7 @@ std::optional<Evidence> ExcessSignal::look_for_broad(const SignalWindow& now, do
   run_->end = now.end;
   run_->ios += slow.ios;
   run_->tail = std::max(run_->tail, slow.tail);
-  run_->alone = seconds_between(run_->begin, run_->end) >= kBroadSeconds;
+  run_->alone = seconds_between(run_->begin, run_->end) >= (starved ? kStarvedSeconds : kBroadSeconds);
   if (now.in_spike) {
     return slow;
   }

@@ -3,8 +3,9 @@
 //
 // Either long I/Os account for most of a second's waiting, as after a freeze: there are many of them, or the work of
 // that time is missing. Or all I/Os are somewhat slower for a while: median and mean are both kTimesUsual times their
-// usual value, without more load or larger I/Os; or kTimesBesideOthers, if others bring more load. (A few I/Os move a
-// mean; a different mix of sizes moves a median.)
+// usual value, without more load or larger I/Os. If others bring more load, then kTimesBesideOthers; or, where those
+// who usually send the operation also get less done, kTimesUsual again, for a shorter time. (A few I/Os move a mean; a
+// different mix of sizes moves a median.)
 #pragma once
 
 #include <optional>
@@ -26,7 +27,12 @@ class ExcessSignal {
   // Time constant. It is short, so that a few bad seconds do not stay usual; mornings stay silent because more load is
   // excluded.
   static constexpr double kUsualFallSeconds = 60;
-  static constexpr double kBroadSeconds = 5;  // for at least this long, and two windows
+  static constexpr double kBroadSeconds = 5;      // for at least this long, and two windows
+  static constexpr double kStarvedShare = 0.7;    // of the usual work: with less, they are held up
+  static constexpr double kHardlyAnyShare = 0.3;  // of the usual work: then kTimesStarved is enough
+  static constexpr double kStoppedShare = 0.03;   // with less, they may have stopped by themselves
+  static constexpr double kTimesStarved = 1.5;
+  static constexpr double kStarvedSeconds = 3;
 
   [[nodiscard]] std::optional<Evidence> look(const SignalWindow& now, double limit, double floor_seconds);
 
@@ -42,6 +48,7 @@ class ExcessSignal {
     void learn(const SignalWindow& now);
   };
   [[nodiscard]] std::optional<Evidence> look_for_long(const SignalWindow& now, double limit) const;
+  [[nodiscard]] static bool gets_less_done(const SignalWindow& now);
   [[nodiscard]] bool stood_still(const SignalWindow& now, double slowest) const;
   [[nodiscard]] std::optional<Evidence> look_for_broad(const SignalWindow& now, double floor_seconds);
 
