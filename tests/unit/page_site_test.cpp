@@ -534,7 +534,8 @@ TEST(page_site, a_drive_is_as_usual_only_if_it_is) {
     auto& read = io.operations[model::index(model::Operation::read)];
     read.total_latency.words.resize(LATENCY_OVER_WORD + 1);
     read.total_latency.words[120] += reads;
-    read.completions += reads;
+    read.device_latency[0].words.resize(LATENCY_OVER_WORD + 1);
+    read.device_latency[0].words[90] += reads;
     next.devices[0].io = std::make_shared<const model::DeviceIo>(io);
     ++next.number;
     next.taken_at += std::chrono::seconds(1);
