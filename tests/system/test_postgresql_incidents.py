@@ -409,22 +409,19 @@ def recording(play, kind):
 
 
 def expectations(event, disks):
-    """Lines for tests/fixtures/ticks: from what was done, not from what was said."""
+    """Lines for tests/fixtures/ticks: from what was done, not from what was said. Words for a cause are added by hand."""
     true = event.truth
-    names = {"neighbour", "batch", "backup", "fstrim"} - true.culprits
-    times = (("during", event.began + INTO), ("after", event.ended + AFTER), ("later", event.ended + LATER))
-    yield f"# PostgreSQL on slow disks: {event.kind}, from {event.began:.1f} for {event.ended - event.began:.1f} s"
-    for moment, at in times:
-        parts = [f"at {at:.1f}", f"lacks={';'.join(sorted(names))}"]
+    others = {"/neighbour", "/batch", "/backup", "fstrim"} - {f"/{name}" for name in true.culprits} - true.culprits
+    yield f"# {event.began:.1f} PostgreSQL on slow disks: {event.kind}, for {event.ended - event.began:.1f} s"
+    for moment, at in (("during", event.began + INTO), ("after", event.ended + AFTER), ("later", event.ended + LATER)):
+        parts = [f"at {at:.1f}"]
         if not true.devices:
-            parts.insert(1, "device=none")
+            parts.append("device=none")
         elif not true.own_work:
             [device] = [disks[name].name for name in true.devices]
-            said = [device, *sorted(name for name in (true.culprits | true.victims) if name)]
-            parts.insert(1, f"contains={';'.join(said)}")
-            if moment == "during":
-                parts.insert(1, f"device={device}")
-        yield " | ".join(parts)
+            names = [name for name in true.culprits | (true.victims if None not in true.victims else set()) if name]
+            parts += [f"device={device}", *(["contains=" + ";".join(sorted(names))] if names else [])]
+        yield " | ".join([*parts, f"lacks={';'.join(sorted(others))}"])
 
 
 def table(events):
