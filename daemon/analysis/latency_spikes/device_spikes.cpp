@@ -83,8 +83,8 @@ double DeviceSpikes::load(SpikeOperation operation) const {
   return std::max(load_of(ios, bytes, seconds, usual), now / kByChance);
 }
 
-/// The same of the tenants that usually send this operation; absent if they are not known.
-std::optional<double> DeviceSpikes::senders_load(SpikeOperation operation) const {
+/// The same of the tenants that usually send this operation, and what they did just now; absent if they are not known.
+std::optional<DeviceSpikes::SendersLoad> DeviceSpikes::senders_load(SpikeOperation operation) const {
   const auto attributed = attributed_operation(operation);
   const double usual_rate =
       usual_.operation(attributed == model::AttributedOperation::read ? SpikeOperation::read : SpikeOperation::write)
@@ -92,6 +92,7 @@ std::optional<double> DeviceSpikes::senders_load(SpikeOperation operation) const
   TenantWork work;
   double seconds = 0;
   std::optional<double> now;
+  std::optional<double> just_now;
   for (std::size_t back = 0; back < std::min(kLoadWindows, recent_.size()); ++back) {
     const Recent& recent = recent_[recent_.size() - 1 - back];
     for (const auto& [tenant, done] : recent.tenants) {
@@ -99,9 +100,11 @@ std::optional<double> DeviceSpikes::senders_load(SpikeOperation operation) const
     }
     seconds += recent.window.seconds();
     now = back == 0 ? usual_senders_.load(attributed, usual_rate, work, seconds) : now;
+    just_now = back == 1 ? usual_senders_.load(attributed, usual_rate, work, seconds) : just_now;
   }
   const auto lately = usual_senders_.load(attributed, usual_rate, work, seconds);
-  return lately ? std::optional(std::max(*lately, now.value_or(0) / kByChance)) : std::nullopt;
+  return lately ? std::optional(SendersLoad{std::max(*lately, now.value_or(0) / kByChance), just_now.value_or(*lately)})
+                : std::nullopt;
 }
 
 Surroundings DeviceSpikes::surroundings(const IoWindow& window, SpikeOperation operation, const SpikeTick& tick) const {
@@ -112,7 +115,8 @@ Surroundings DeviceSpikes::surroundings(const IoWindow& window, SpikeOperation o
     // More commits and flushes are no reason by themselves: whose they are is only known by the writes beside them.
     const bool by_count = operation == SpikeOperation::read || operation == SpikeOperation::write;
     const auto senders = senders_load(operation);
-    around.own_load = senders ? std::max(*senders, by_count ? around.operation_load : 0) : around.load;
+    around.own_load = senders ? std::max(senders->lately, by_count ? around.operation_load : 0) : around.load;
+    around.senders_just_now = senders ? senders->just_now : around.load;
     around.ios_per_second = static_cast<double>(window.ios()) / window.seconds();
     around.bytes_per_second = static_cast<double>(window.bytes()) / window.seconds();
     around.usual_rate = usual_.operation(operation).ios_per_second;

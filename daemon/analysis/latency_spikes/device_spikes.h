@@ -91,7 +91,12 @@ class DeviceSpikes {
   [[nodiscard]] Surroundings surroundings(const IoWindow& window, model::SpikeOperation operation,
                                           const SpikeTick& tick) const;
   [[nodiscard]] double load(model::SpikeOperation operation) const;
-  [[nodiscard]] std::optional<double> senders_load(model::SpikeOperation operation) const;
+  /// Relative to what they usually send.
+  struct SendersLoad {
+    double lately;    // over the last seconds, allowing for chance
+    double just_now;  // over the last two windows
+  };
+  [[nodiscard]] std::optional<SendersLoad> senders_load(model::SpikeOperation operation) const;
   void open(Channel& channel, model::SpikeOperation operation, const SpikeTick& tick);
   static void claim(Recent& recent, Waiting& spike);
   void forget(const Recent& oldest);

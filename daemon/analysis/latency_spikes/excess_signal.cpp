@@ -44,7 +44,7 @@ bool ExcessSignal::stood_still(const SignalWindow& now, double slowest) const {
 /// Whether those who usually send this operation get less done, while others bring more load.
 bool ExcessSignal::gets_less_done(const SignalWindow& now) {
   const double usual = now.around.usual_rate * now.seconds();
-  const double own = now.around.own_load;
+  const double own = now.around.senders_just_now;
   return (own >= kStoppedShare && own <= kStarvedShare) ||
          (usual > 0 && static_cast<double>(now.io.ios) <= kStarvedShare * usual);
 }
@@ -55,7 +55,7 @@ std::optional<Evidence> ExcessSignal::look_for_broad(const SignalWindow& now, do
   const double most_load = now.in_spike ? kMuchMoreLoad : kMoreLoad;
   const bool beside_others = now.around.load >= most_load;
   const bool starved = beside_others && gets_less_done(now);
-  const bool hardly_any = starved && now.around.own_load <= kHardlyAnyShare;
+  const bool hardly_any = starved && now.around.senders_just_now <= kHardlyAnyShare;
   const double times = !beside_others ? kTimesUsual
                        : hardly_any   ? kTimesStarved
                        : starved      ? kTimesUsual

@@ -15,9 +15,10 @@ namespace ssdpulse::analysis {
 /// What else is happening on the device.
 struct Surroundings {
   // Relative to the usual: I/Os, bytes or I/O size, whichever is highest; 0: unknown.
-  double load = 0;            // of the operation, of reads and of writes, whoever sends them
-  double own_load = 0;        // the same without what others bring, as far as is known who sends what
-  double operation_load = 0;  // of the operation alone
+  double load = 0;              // of the operation, of reads and of writes, whoever sends them
+  double own_load = 0;          // the same without what others bring, as far as is known who sends what
+  double senders_just_now = 0;  // what those who usually send the operation sent in the last two windows
+  double operation_load = 0;    // of the operation alone
   // Of reads and writes:
   double ios_per_second = 0;
   double bytes_per_second = 0;
