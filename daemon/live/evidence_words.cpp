@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "daemon/live/words.h"
+#include "daemon/model/tenant_title.h"
 
 namespace ssdpulse::live {
 namespace {
@@ -109,7 +110,7 @@ template <typename Words>
 std::string list_of(const std::vector<model::SpikeTenant>& tenants, Words words) {
   std::vector<std::string> names;
   for (const model::SpikeTenant& tenant : tenants) {
-    names.push_back(fmt::format("{} ({})", tenant_words(tenant.name), words(tenant)));
+    names.push_back(fmt::format("{} ({})", model::tenant_title(tenant.name), words(tenant)));
   }
   return fmt::format("{}", fmt::join(names, ", "));
 }

@@ -11,6 +11,7 @@
 #include "daemon/live/past_spikes.h"
 #include "daemon/live/words.h"
 #include "daemon/model/device_title.h"
+#include "daemon/model/tenant_title.h"
 
 namespace ssdpulse::live {
 namespace {
@@ -196,10 +197,10 @@ std::string tenants_words(const Incident& incident, const Why& answer) {
   std::string words;
   if (const LatencySpike* spike = with_culprit(incident)) {
     const SpikeTenant& culprit = *model::culprit_of(*spike);
-    words = fmt::format(" {} {}", tenant_words(culprit.name), deed_words(*spike, culprit));
+    words = fmt::format(" {} {}", model::tenant_title(culprit.name), deed_words(*spike, culprit));
   }
   if (!answer.victim.empty()) {
-    words += fmt::format("{} {} was slowed most ({})", words.empty() ? "" : ";", tenant_words(answer.victim),
+    words += fmt::format("{} {} was slowed most ({})", words.empty() ? "" : ";", model::tenant_title(answer.victim),
                          waits_words(incident, answer.victim));
   }
   return words.empty() ? words : words + ".";
@@ -245,7 +246,7 @@ std::string backlog_words(const model::Snapshot& now) {
   for (const LatencySpike& spike : now.spikes_going_on) {
     const SpikeTenant* sender = model::is_harmful(spike) ? nullptr : model::culprit_of(spike);
     if (sender != nullptr) {
-      return fmt::format(" {} keeps {} busy, and slows nobody else.", tenant_words(sender->name),
+      return fmt::format(" {} keeps {} busy, and slows nobody else.", model::tenant_title(sender->name),
                          title_of(now, spike.device));
     }
   }

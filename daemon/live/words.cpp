@@ -8,8 +8,6 @@
 #include <cmath>
 #include <utility>
 
-#include "daemon/model/tenants.h"
-
 namespace ssdpulse::live {
 namespace {
 
@@ -53,10 +51,6 @@ std::string count_words(std::uint64_t number, std::string_view one, std::string_
     digits.insert(at - 3, ",");
   }
   return fmt::format("{} {}", digits, number == 1 ? one : many);
-}
-
-std::string tenant_words(std::string_view name) {
-  return name == model::kRootTenant ? "the system (units without I/O accounting)" : std::string(name);
 }
 
 std::string size_words(double bytes) {

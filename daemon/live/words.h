@@ -13,8 +13,6 @@ std::string latency_words(double seconds);                                      
 std::string duration_words(double seconds);                                                  // 8 s, 3 min, 2 h
 std::string factor_words(double factor);                                                     // 1.4 times, 12 times
 std::string count_words(std::uint64_t number, std::string_view one, std::string_view many);  // 1 I/O, 1,234 I/Os
-/// A tenant as people know it; labels of metrics and the API keep its name.
-std::string tenant_words(std::string_view name);
 std::string size_words(double bytes);                                 // 512 B, 1.8 MB, 2 GB: powers of ten
 std::string clock_words(std::chrono::system_clock::time_point time);  // 14:03:12 UTC
 /// With its date if that differs from the date of `now`: 2026-11-24 03:12:41 UTC.

@@ -5,11 +5,13 @@
 #include <string>
 #include <string_view>
 
+#include "daemon/model/tenants.h"
+
 namespace ssdpulse::model {
 
 /// The root has no name that anybody would look for, and most of what it has is I/O that nobody accounts to units.
 inline std::string tenant_title(std::string_view name) {
-  return name == "/" ? "the system (units without I/O accounting)" : std::string(name);
+  return name == kRootTenant ? "the system (units without I/O accounting)" : std::string(name);
 }
 
 }  // namespace ssdpulse::model

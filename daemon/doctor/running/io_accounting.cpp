@@ -13,7 +13,7 @@ Findings io_accounting(const model::Snapshot& snapshot) {
     return {};
   }
   auto one = finding(model::Verdict::advise, "", "which unit does the I/O is not known",
-                     "this host accounts all I/O to the root of its cgroups: it is that of " + model::tenant_title("/"),
+                     "this host accounts all I/O to the root of its cgroups: it is that of " + model::tenant_title(model::kRootTenant),
                      "mkdir -p /etc/systemd/system.conf.d && printf '[Manager]\\nDefaultIOAccounting=yes\\n' "
                      ">/etc/systemd/system.conf.d/io-accounting.conf && systemctl daemon-reexec");
   one.undo = "rm /etc/systemd/system.conf.d/io-accounting.conf && systemctl daemon-reexec";
