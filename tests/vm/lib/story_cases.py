@@ -92,7 +92,7 @@ def trims(drive, random):
 
 BLIND = {
     "flush": Story((READERS, LOG), added(20, {"kind": "flush", "seconds": 1.5}),
-                   {"commit": ("flush",), "flush": UNKNOWN}, commits="flush"),
+                   {"commit": ("flush",), "flush": ("flush",)}, commits="flush"),
     "fua": Story((READERS, DSYNC), added(20, {"kind": "write", "from": UPPER, "seconds": 1.5}),
                  {"commit": UNKNOWN, "write": UNKNOWN}, commits="write", nvme=True),
     "freeze": Story((READERS, WRITERS), freezes(3, 40, 0.8), {"read": UNKNOWN, "write": UNKNOWN}),
