@@ -28,7 +28,7 @@ using Seconds = std::chrono::duration<double>;
 constexpr std::chrono::seconds kTooEarly{15};  // the detectors take this long to learn what is usual
 constexpr std::chrono::minutes kLately{15};    // a slow time that is over is still worth mentioning
 constexpr std::chrono::seconds kNear{2};       // people name a time to the second, spikes begin in between
-constexpr double kStandstillSeconds = 2;       // worth a sentence of its own
+constexpr double kStandstillSeconds = 3;       // worth a sentence of its own
 
 std::string_view operation_words(SpikeOperation operation) {
   constexpr std::array<std::string_view, model::kSpikeOperations> kWords{"reads", "writes", "flushes",
@@ -178,30 +178,37 @@ std::string victim_of(const Incident& incident, const std::string& culprit) {
 
 /// "commits by 24 s, reads by 3 s"
 std::string waits_words(const Incident& incident, const std::string& victim) {
-  std::vector<std::string> waits;
+  std::map<SpikeOperation, double> waited;
   for (const LatencySpike& spike : incident.spikes) {
     const bool within = spike.operation == SpikeOperation::flush &&
                         std::any_of(incident.spikes.begin(), incident.spikes.end(),
                                     [](const LatencySpike& one) { return one.operation == SpikeOperation::commit; });
     for (const SpikeTenant& tenant : spike.slowed) {
       if (tenant.name == victim && spike.device == incident.headline().device && !within) {
-        waits.push_back(fmt::format("{} by {}", short_words(spike.operation), latency_words(tenant.waited_seconds)));
+        waited[spike.operation] += tenant.waited_seconds;
       }
     }
+  }
+  std::vector<std::string> waits;
+  for (const auto& [operation, seconds] : waited) {
+    waits.push_back(fmt::format("{} by {}", short_words(operation), latency_words(seconds)));
   }
   return fmt::format("{}", fmt::join(waits, ", "));
 }
 
-/// " backup.service moved most (1.2 GB); db.service was slowed most (reads by 3.1 s)."
+/// " backup.service moved most (1.2 GB); db.service was slowed most (reads by 3.1 s)." What is the system's own names
+/// nobody, and what has not completed yet has no amount.
 std::string tenants_words(const Incident& incident, const Why& answer) {
   std::string words;
-  if (const LatencySpike* spike = with_culprit(incident)) {
+  const LatencySpike* spike = with_culprit(incident);
+  if (spike != nullptr && model::culprit_of(*spike)->name != model::kRootTenant) {
     const SpikeTenant& culprit = *model::culprit_of(*spike);
     words = fmt::format(" {} {}", model::tenant_title(culprit.name), deed_words(*spike, culprit));
   }
   if (!answer.victim.empty()) {
-    words += fmt::format("{} {} was slowed most ({})", words.empty() ? "" : ";", model::tenant_title(answer.victim),
-                         waits_words(incident, answer.victim));
+    const bool stands_still = incident.going_on && !standstill_words(incident, Tense::present).empty();
+    words += fmt::format("{} {} was slowed most{}", words.empty() ? "" : ";", model::tenant_title(answer.victim),
+                         stands_still ? "" : fmt::format(" ({})", waits_words(incident, answer.victim)));
   }
   return words.empty() ? words : words + ".";
 }
@@ -283,9 +290,11 @@ Why right_now(const Situation& situation) {
   const Incident& last = incidents.front();
   const auto ago = now.taken_at - last.end;
   Why answer = about(last, situation.bursts, ago < kJustNow ? When::ended : When::earlier);
-  const std::string was = fmt::format(
-      "{}, for {}, {}.{}", slowness_words(last, Tense::past), duration_words(Seconds(last.end - last.begin).count()),
-      explain(last.headline(), situation.bursts, Tense::past).because, tenants_words(last, answer));
+  const bool stood_still = !standstill_words(last, Tense::past).empty();
+  const std::string was =
+      fmt::format("{}{}, {}.{}", slowness_words(last, Tense::past),
+                  stood_still ? "" : ", for " + duration_words(Seconds(last.end - last.begin).count()),
+                  explain(last.headline(), situation.bursts, Tense::past).because, tenants_words(last, answer));
   const std::string title = title_of(now, last.headline().device);
   answer.sentence = answer.when == When::ended ? fmt::format("{}{} {} was slow until {} ago: {}", calm, remarks, title,
                                                              duration_words(Seconds(ago).count()), was)

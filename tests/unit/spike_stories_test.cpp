@@ -112,8 +112,8 @@ TEST(Stories, CommitsBecomeSlow) {
     }
     story.run(240);
     const std::vector times{std::pair(kBegin, kBegin + 21.0)};
-    for (const auto& [operation, cause] : {std::pair(SpikeOperation::commit, SpikeCause::flush),
-                                           std::pair(SpikeOperation::flush, SpikeCause::flush)}) {
+    for (const auto& [operation, cause] :
+         {std::pair(SpikeOperation::commit, SpikeCause::flush), std::pair(SpikeOperation::flush, SpikeCause::flush)}) {
       const Seen found = seen(story, operation, cause, times);
       EXPECT_EQ(found.spikes, 1U) << text_of(story);
       EXPECT_EQ(found.of_cause, 1U) << text_of(story);

@@ -206,8 +206,17 @@ CauseVerdict DeviceSpikes::judge(const Waiting& spike, SteadyTime ended) const {
 DeviceSpikes::Judged DeviceSpikes::judge_alone(Waiting& spike, bool open, SteadyTime now) {
   CauseVerdict verdict = judge(spike, open ? now : spike.span.ended);
   Judged judged{spike.span.began, open ? now : spike.span.ended, {}, spike.span.kind == EvidenceKind::rare, open};
-  judged.verdict = {spike.operation, verdict.cause, verdict.proof, verdict.only_within,
-                    std::max(0.0, spike.excess_seconds)};
+  const auto evidence = [&verdict](const char* key) {
+    const auto found = verdict.evidence.find(key);
+    return found == verdict.evidence.end() ? 0 : found->second;
+  };
+  judged.verdict = {spike.operation,
+                    verdict.cause,
+                    verdict.proof,
+                    verdict.only_within,
+                    std::max(0.0, spike.excess_seconds),
+                    evidence("load_to_usual"),
+                    evidence("flushes_to_usual")};
   const bool decided = !has_drive_ || verdict.host_side;
   if (open) {
     // Ask for logs once while the spike lasts and once after its end, not all the time.

@@ -5,6 +5,9 @@
 #include <array>
 #include <cmath>
 #include <initializer_list>
+#include <utility>
+
+#include "daemon/model/incidents.h"
 
 namespace ssdpulse::analysis {
 namespace {
@@ -108,7 +111,8 @@ double saturation(const SpikeTally& tally, const UsualLoad& usual, CauseVerdict&
 
 /// A commit is slow because the device's flushes are slow: those within it took most of its time.
 double flushes_within(const Sum& sum, CauseVerdict& verdict) {
-  constexpr double kMostOfIt = 0.5;
+  // A commit may also wait for a whole flush that is under way already, and buckets are 9 % wide.
+  constexpr double kMostOfIt = 0.4;
   const double part = ratio(tail(sum.flush_words), tail(sum.total_words));
   verdict.evidence["flush_to_commit"] = part;
   return part >= kMostOfIt ? kSure : 0;
@@ -164,10 +168,14 @@ void note_amounts(const Sum& sum, const UsualLoad& usual, CauseVerdict& verdict)
   const auto note = [&](const char* what, std::uint64_t issues, double usual_per_second) {
     if (issues > 0 || usual_per_second > 0) {
       const double expected = usual_per_second * sum.seconds;
-      verdict.evidence[what] = std::min(kMostTimes, static_cast<double>(issues) / std::max(expected, 1 / kMostTimes));
+      const double times = static_cast<double>(issues) / std::max(expected, 1 / kMostTimes);
+      verdict.evidence[what] = std::max(verdict.evidence[what], std::min(kMostTimes, times));
     }
   };
+  // The kernel sends one flush for the commits that wait together: the more of them there are, the fewer flushes each
+  // has.
   note("flushes_to_usual", sum.flushes.issues, usual.flushes().per_second);
+  note("flushes_to_usual", sum.commits, usual.operation(model::SpikeOperation::commit).ios_per_second);
   note("discards_to_usual", sum.discards.issues, usual.discards().per_second);
   if (sum.longest_standstill_seconds > 0) {
     verdict.evidence["longest_standstill_seconds"] = sum.longest_standstill_seconds;
@@ -192,6 +200,28 @@ std::vector<std::string> missing_for(bool measured, const DriveVerdict* drive) {
   return missing;
 }
 
+/// What comes first in an incident: the higher, the surer is it that the others are consequences.
+double weight_of(const SpikeVerdict& spike) {
+  const bool more_load = spike.load_to_usual >= kMoreLoad;
+  switch (spike.cause) {
+    case SpikeCause::discard:
+    case SpikeCause::gc:
+    case SpikeCause::thermal:
+    case SpikeCause::error:
+      return 3 + spike.proof;
+    case SpikeCause::flush:
+      // More flushes bring more writes with them; without more, slow flushes make writes wait, too.
+      return spike.flushes_to_usual >= model::kMoreFlushes ? 2 + spike.proof : 0.95 * spike.proof;
+    case SpikeCause::saturation:
+      return 1 + spike.proof;
+    case SpikeCause::queue:
+      return more_load ? 1 + spike.proof : 0.8 * spike.proof;
+    case SpikeCause::unknown:
+      break;
+  }
+  return 0;
+}
+
 }  // namespace
 
 CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const DriveVerdict* drive) {
@@ -203,7 +233,9 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
   const bool commits = tally.operation() == model::SpikeOperation::commit;
   // If the device is slow too, the wait in the queue is a consequence.
   const bool queue_alone = tail(sum.queue_words) >= kQueueAlone * tail(sum.device_words);
-  const double queue = queue_alone ? ratio(sum.slow_queue_seconds, parts) : 0;
+  // Within a commit, a write waits for the flush before it.
+  const double within = commits ? flushes_within(sum, verdict) : 0;
+  const double queue = queue_alone && within == 0 ? ratio(sum.slow_queue_seconds, parts) : 0;
   // What is in flight is at the device.
   const bool stalled = parts <= 0 && sum.stalled_seconds > 0;
   const double device = parts > 0 ? 1 - queue : stalled || commits ? 1 : 0;
@@ -211,7 +243,6 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
     return device * interference(sum, only, seen, expected_issues(sum, before, load_of(sum, usual)), before);
   };
   const double discard = beside_many(During::discard, sum.discards, usual.discards());
-  const double within = commits ? flushes_within(sum, verdict) : 0;
   const double flush = std::max(beside_many(During::flush, sum.flushes, usual.flushes()), within);
   const double rest = std::max(0.0, device - std::max(discard, flush));
 
@@ -256,7 +287,6 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
 
 SpikeCause cause_of_incident(const std::vector<SpikeVerdict>& spikes) {
   constexpr double kSmallPart = 0.1;  // of the longest waiting of all operations: its cause is not that of the incident
-  constexpr double kConsequence = 0.3;  // more load on a device that is held up may be a consequence of that
   double longest = 0;
   double unexplained = 0;  // seconds that reads or writes waited for an unknown reason, and commits for their flushes
   double within = 0;
@@ -266,24 +296,19 @@ SpikeCause cause_of_incident(const std::vector<SpikeVerdict>& spikes) {
     unexplained += data && spike.cause == SpikeCause::unknown ? spike.excess_seconds : 0;
     within += spike.only_within ? spike.excess_seconds : 0;
   }
-  SpikeCause best = SpikeCause::unknown;
-  double best_value = 0;
-  double best_excess = 0;
+  const SpikeVerdict* best = nullptr;
   for (const SpikeVerdict& spike : spikes) {
-    if (spike.cause == SpikeCause::unknown || spike.excess_seconds < kSmallPart * longest ||
-        (spike.only_within && unexplained >= within && unexplained > 0)) {
+    const bool explains_nothing =
+        spike.only_within && spike.flushes_to_usual < model::kMoreFlushes && unexplained >= within && unexplained > 0;
+    if (spike.cause == SpikeCause::unknown || spike.excess_seconds < kSmallPart * longest || explains_nothing) {
       continue;
     }
-    const bool of_load =
-        spike.cause == SpikeCause::queue || spike.cause == SpikeCause::saturation || spike.cause == SpikeCause::flush;
-    const double value = (spike.only_within ? kLeastScore : spike.proof) + (of_load ? 0 : kConsequence);
-    if (value > best_value || (value == best_value && spike.excess_seconds > best_excess)) {
-      best = spike.cause;
-      best_value = value;
-      best_excess = spike.excess_seconds;
+    if (best == nullptr ||
+        std::pair(weight_of(spike), spike.excess_seconds) > std::pair(weight_of(*best), best->excess_seconds)) {
+      best = &spike;
     }
   }
-  return best;
+  return best == nullptr ? SpikeCause::unknown : best->cause;
 }
 
 }  // namespace ssdpulse::analysis

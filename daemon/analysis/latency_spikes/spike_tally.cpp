@@ -64,6 +64,7 @@ void SpikeTally::add(const IoWindow& window, const UsualLoad& usual) {
   sum_.all_ios += window.ios();
   sum_.all_bytes += window.bytes();
   sum_.full_speed_seconds += window.ios() > 0 && at_full_speed(window, usual) ? window.seconds() : 0;
+  sum_.commits += window.operation(SpikeOperation::commit).ios;
   const auto interference = [&](Interference& sum, const InterferenceWindow& now, model::During only) {
     constexpr std::uint64_t kLeastOthers = 3;
     Split parts = split(own, only, part_limit_);

@@ -46,6 +46,7 @@ class SpikeTally {
     std::uint64_t all_ios = 0;  // of both operations
     std::uint64_t all_bytes = 0;
     double full_speed_seconds = 0;  // of windows with nearly the usual throughput, or more
+    std::uint64_t commits = 0;
     Interference discards;
     Interference flushes;
     std::array<Beside, model::kDurings> device;

@@ -12,10 +12,11 @@ Findings io_accounting(const model::Snapshot& snapshot) {
       known->second != name(model::IoAccounting::root_only, model::kIoAccountingNames)) {
     return {};
   }
-  auto one = finding(model::Verdict::advise, "", "which unit does the I/O is not known",
-                     "this host accounts all I/O to the root of its cgroups: it is that of " + model::tenant_title(model::kRootTenant),
-                     "mkdir -p /etc/systemd/system.conf.d && printf '[Manager]\\nDefaultIOAccounting=yes\\n' "
-                     ">/etc/systemd/system.conf.d/io-accounting.conf && systemctl daemon-reexec");
+  auto one = finding(
+      model::Verdict::advise, "", "which unit does the I/O is not known",
+      "this host accounts all I/O to the root of its cgroups: it is that of " + model::tenant_title(model::kRootTenant),
+      "mkdir -p /etc/systemd/system.conf.d && printf '[Manager]\\nDefaultIOAccounting=yes\\n' "
+      ">/etc/systemd/system.conf.d/io-accounting.conf && systemctl daemon-reexec");
   one.undo = "rm /etc/systemd/system.conf.d/io-accounting.conf && systemctl daemon-reexec";
   one.risk = "a few counters more for the kernel to keep, by unit";
   one.source = "systemd-system.conf(5)";
