@@ -111,9 +111,11 @@ double saturation(const SpikeTally& tally, const UsualLoad& usual, CauseVerdict&
 
 /// A commit is slow because the device's flushes are slow: those within it took most of its time.
 double flushes_within(const Sum& sum, CauseVerdict& verdict) {
-  // A commit may also wait for a whole flush that is under way already, and buckets are 9 % wide.
-  constexpr double kMostOfIt = 0.4;
-  const double part = ratio(tail(sum.flush_words), tail(sum.total_words));
+  constexpr double kMostOfIt = 0.4;  // and not half, as buckets are 9 % wide
+  // A commit waits for the flush that is under way, then for its own, and where the drive has no FUA for one after the
+  // data.
+  constexpr double kFlushes = 2;
+  const double part = std::min(1.0, ratio(kFlushes * tail(sum.flush_words), tail(sum.total_words)));
   verdict.evidence["flush_to_commit"] = part;
   return part >= kMostOfIt ? kSure : 0;
 }
