@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "daemon/live/words.h"
+#include "daemon/model/incidents.h"
 #include "daemon/model/tenant_title.h"
 
 namespace ssdpulse::live {
@@ -32,14 +33,15 @@ constexpr double kLittle = 0.3;   // of the slow time
 
 constexpr EvidenceRow kEvidence[] = {
     {"outliers", Form::number, "{} I/Os were far slower than all others.", SpikeCause::unknown},
-    {"longest_standstill_seconds", Form::seconds, "Nothing completed for {}.", SpikeCause::unknown},
+    {"longest_device_standstill_seconds", Form::seconds, "Nothing completed for {}.", SpikeCause::unknown},
     {"during_discards_share", Form::share, "{} of the slow time in the device overlapped discards.",
      SpikeCause::discard, kLittle},
     {"discards_to_usual", Form::times, "There were {} discards.", SpikeCause::discard, kNoMore},
     {"during_flushes_share", Form::share, "{} of the slow time in the device overlapped flushes.", SpikeCause::flush,
      kLittle},
-    {"flushes_to_usual", Form::times, "There were {} flushes.", SpikeCause::flush, kNoMore},
-    {"flush_to_commit", Form::share, "{} of what a commit took was its own flushes.", SpikeCause::flush, 0.5},
+    {"flushes_to_usual", Form::times, "There were {} flushes.", SpikeCause::flush, model::kMoreFlushes},
+    {"flush_to_commit", Form::share, "{} of what a commit took was its own flushes.", SpikeCause::flush,
+     model::kFlushPartOfCommit},
     {"queue_share", Form::share, "{} of the slow time was spent waiting on the host.", SpikeCause::queue, kLittle},
     {"device_share", Form::share, "{} of the slow time was spent in the device.", SpikeCause::unknown},
     {"load_to_usual", Form::times, "There was {} I/O.", SpikeCause::saturation, kNoMore},
@@ -124,15 +126,14 @@ EvidenceWords evidence_words(const model::LatencySpike& spike) {
                                                                  ios, latency_words(spike.excess_seconds))
                                                    : ios + ".");
   if (!spike.heaviest.empty()) {
-    words.decided.push_back(fmt::format("Most, beyond their own usual, was {} by {}.",
-                                        spike.cause == SpikeCause::discard ? "discarded" : "read and written",
-                                        list_of(spike.heaviest, [](const model::SpikeTenant& one) {
-                                          return size_words(static_cast<double>(one.bytes));
-                                        })));
+    words.decided.push_back(fmt::format(
+        "{} most, beyond their own usual: {}.", spike.cause == SpikeCause::discard ? "Discarded" : "Read and wrote",
+        list_of(spike.heaviest,
+                [](const model::SpikeTenant& one) { return size_words(static_cast<double>(one.bytes)); })));
   }
   if (!spike.committers.empty() && spike.cause == SpikeCause::flush) {
     words.decided.push_back(fmt::format(
-        "Most commits, beyond their own usual, were sent by {}.",
+        "Committed most, beyond their own usual: {}.",
         list_of(spike.committers, [](const model::SpikeTenant& one) { return std::to_string(one.commits); })));
   }
   if (!spike.slowed.empty()) {

@@ -23,20 +23,27 @@ constexpr std::string_view kCheckFlush =
     "amplification. A drive with power-loss protection flushes at no cost.";
 constexpr std::string_view kFewerFlushes =
     "Find out who calls fsync so often, and commit in groups. A drive with power-loss protection flushes at no cost.";
+constexpr std::string_view kCheckDrive =
+    "Check whether the drive has become slower (temperature, health, write amplification); if not, limit what sends "
+    "most.";
 constexpr std::string_view kLessLoad =
     "Limit what sends most (systemd: IOReadBandwidthMax=, IOWriteBandwidthMax=), spread it over time, or add devices.";
+
+constexpr std::string_view kLessQueue = "Limit or spread what sends most; check the I/O scheduler and nr_requests.";
+constexpr std::string_view kCompare =
+    "Compare with what ran on the host at that time; `ssdpulse why --verbose` lists what was measured.";
 
 constexpr ExplanationRow kExplanations[] = {
     // The reason of discards names who trims: see kTriggers.
     {"rwfc", SpikeCause::discard, "um", "because discards (trim) [are|were] in flight at the same time", kTrimLater,
      "SsdpulseTailLiftedByDiscard"},
     {"rw", SpikeCause::flush, "u",
-     "because flushes of its cache (fsync) [take|took] longer than usual and [hold|held] up other I/O", kCheckFlush,
-     "SsdpulseTailLiftedByFlush"},
+     "because flushes of its cache (fsync) [take|took] up more of the time than usual, and [hold|held] up other I/O",
+     kCheckFlush, "SsdpulseCommitsSlow"},
     {"rw", SpikeCause::flush, "m", "because more flushes of its cache (fsync) than usual [are|were] in flight",
      kFewerFlushes, "SsdpulseTailLiftedByFlush"},
     {"fc", SpikeCause::flush, "u",
-     "because the drive itself [is|was] slow to flush its cache: there [are|were] no more flushes than usual",
+     "because the drive itself [is|was] slow to flush its cache, although it [gets|got] no more flushes than usual",
      kCheckFlush, "SsdpulseCommitsSlow"},
     {"fc", SpikeCause::flush, "m", "because more flushes (fsync) than usual [are|were] sent to it", kFewerFlushes,
      "SsdpulseCommitsSlow"},
@@ -44,24 +51,30 @@ constexpr ExplanationRow kExplanations[] = {
      "Leave part of the drive unused and trimmed, and check its write amplification.",
      "SsdpulseTailLiftedByGarbageCollection"},
     {"rw", SpikeCause::queue, "um", "because requests [wait|waited] on the host before they [reach|reached] the drive",
-     "Limit or spread what sends most; check the I/O scheduler and nr_requests.", "SsdpulseTailLiftedByQueueing"},
+     kLessQueue, "SsdpulseTailLiftedByQueueing"},
     {"fc", SpikeCause::queue, "um",
-     "because its writes [wait|waited] on the host before they [reach|reached] the drive",
-     "Limit or spread what sends most; check the I/O scheduler and nr_requests.", "SsdpulseTailLiftedByQueueing"},
-    {"rw", SpikeCause::saturation, "um", "because the drive [is|was] given more work than it can handle", kLessLoad,
+     "because their writes [wait|waited] on the host before they [reach|reached] the drive", kLessQueue,
+     "SsdpulseTailLiftedByQueueing"},
+    {"rw", SpikeCause::saturation, "m", "because the drive [is|was] given more work than it can handle", kLessLoad,
      "SsdpulseTailLatencyHigh"},
-    {"fc", SpikeCause::saturation, "um", "because the drive [is|was] given more work than it can handle", kLessLoad,
+    {"fc", SpikeCause::saturation, "m", "because the drive [is|was] given more work than it can handle", kLessLoad,
+     "SsdpulseCommitsSlow"},
+    {"rw", SpikeCause::saturation, "u",
+     "because all its queue slots [are|were] in use, although the load [is|was] as usual", kCheckDrive,
+     "SsdpulseTailLatencyHigh"},
+    {"fc", SpikeCause::saturation, "u",
+     "because all its queue slots [are|were] in use, although the load [is|was] as usual", kCheckDrive,
      "SsdpulseCommitsSlow"},
     {"rwfc", SpikeCause::thermal, "um", "because the drive [is|was] throttling to cool down",
      "Check the airflow and the drive's temperature.", "SsdpulseThermalThrottling"},
-    {"rwfc", SpikeCause::error, "um", "because I/Os [fail|failed] or [have|had] to be sent again",
+    {"rwfc", SpikeCause::error, "m", "because I/Os [fail|failed]",
      "Read the kernel's log, and be ready to replace the drive.", "SsdpulseIoErrors"},
-    {"rw", SpikeCause::unknown, "um", "for a reason that this host does not show",
-     "Compare with what ran on the host at that time; `ssdpulse why --verbose` lists what was measured.",
+    {"rwfc", SpikeCause::error, "u", "because the driver [gives|gave] I/Os back, to be sent again",
+     "Read the kernel's log: the driver may be short of resources, or the drive may have been reset.",
+     "SsdpulseIoErrors"},
+    {"rw", SpikeCause::unknown, "um", "for a reason that this host does not show", kCompare,
      "SsdpulseTailSpikeUnexplained"},
-    {"fc", SpikeCause::unknown, "um", "for a reason that this host does not show",
-     "Compare with what ran on the host at that time; `ssdpulse why --verbose` lists what was measured.",
-     "SsdpulseCommitsSlow"},
+    {"fc", SpikeCause::unknown, "um", "for a reason that this host does not show", kCompare, "SsdpulseCommitsSlow"},
 };
 
 struct TriggerRow {
@@ -123,10 +136,16 @@ const ExplanationRow& explanation_row(model::SpikeOperation operation, SpikeCaus
 }
 
 Load load_of(const LatencySpike& spike) {
-  const auto [key, more] = spike.cause == SpikeCause::flush ? std::pair("flushes_to_usual", model::kMoreFlushes)
-                                                            : std::pair("load_to_usual", 1.25);
-  const auto found = spike.evidence.find(key);
-  return found != spike.evidence.end() && found->second >= more ? Load::more : Load::usual;
+  constexpr double kMoreLoad = 1.25;
+  const auto has = [&spike](const char* key, double least) {
+    const auto found = spike.evidence.find(key);
+    return found != spike.evidence.end() && found->second >= least;
+  };
+  const bool more = spike.cause == SpikeCause::flush ? has("flushes_to_usual", model::kMoreFlushes)
+                    : spike.cause == SpikeCause::error
+                        ? has("errors", 1) || has("failovers", 1) || has("other_errors", 1)
+                        : has("load_to_usual", kMoreLoad);
+  return more ? Load::more : Load::usual;
 }
 
 Explanation explain(const LatencySpike& spike, const std::vector<Burst>& bursts, Tense tense) {

@@ -14,8 +14,8 @@
 
 namespace ssdpulse::live {
 
-/// Of what the cause is about: for `flush`, whether more flushes than usual were sent; otherwise whether there was more
-/// I/O.
+/// Of what the cause is about: for `flush`, whether more flushes than usual were sent; for `error`, whether I/Os failed
+/// (else they were only given back); otherwise whether there was more I/O.
 enum class Load : std::uint8_t { usual, more };
 inline constexpr std::size_t kLoads = 2;
 

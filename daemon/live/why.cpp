@@ -72,21 +72,21 @@ std::vector<std::string> operations_of(const Incident& incident) {
   return words;
 }
 
-/// "nothing has completed for 11 s (reads and commits wait)", or nothing if something did. A commit is not a request by
-/// itself, and has no standstill of its own.
+/// "nothing has completed for 11 s (reads and commits wait)", or "no reads have completed for 11 s"; empty if something
+/// did. A commit is not a request by itself, and has no standstill of its own.
 std::string standstill_words(const Incident& incident, Tense tense) {
-  const char* key = tense == Tense::present ? "standstill_seconds" : "longest_standstill_seconds";
+  const bool now = tense == Tense::present;
+  double of_device = 0;
   double longest = 0;
-  bool all = true;
   std::vector<std::string> still;
   for (const LatencySpike& spike : incident.spikes) {
-    const double seconds = evidence_of(spike, key);
-    const bool is_still = seconds >= kStandstillSeconds && 2 * seconds >= Seconds(spike.duration).count();
     if (spike.device != incident.headline().device || spike.operation == SpikeOperation::commit) {
       continue;
     }
-    all = all && is_still;
-    if (is_still) {
+    of_device = std::max(of_device,
+                         evidence_of(spike, now ? "device_standstill_seconds" : "longest_device_standstill_seconds"));
+    const double seconds = evidence_of(spike, now ? "standstill_seconds" : "longest_standstill_seconds");
+    if (seconds >= kStandstillSeconds && 2 * seconds >= Seconds(spike.duration).count()) {
       longest = std::max(longest, seconds);
       still.emplace_back(short_words(spike.operation));
     }
@@ -94,12 +94,11 @@ std::string standstill_words(const Incident& incident, Tense tense) {
   if (still.empty()) {
     return "";
   }
-  const std::string subject = all ? "nothing" : "no " + std::string(still.size() == 1 ? still[0] : list_words(still));
-  const std::string verb = tense == Tense::past ? "completed" : all ? "has completed" : "have completed";
-  return fmt::format(
-      "{} {} for {}{}", subject, verb, duration_words(longest),
-      all ? fmt::format(" ({} {})", list_words(operations_of(incident)), tense == Tense::present ? "wait" : "waited")
-          : "");
+  if (of_device >= kStandstillSeconds) {
+    return fmt::format("nothing {}completed for {} ({} {})", now ? "has " : "", duration_words(of_device),
+                       list_words(operations_of(incident)), now ? "wait" : "waited");
+  }
+  return fmt::format("no {} {}completed for {}", list_words(still), now ? "have " : "", duration_words(longest));
 }
 
 /// "reads take up to 24 ms, 12 times longer than usual (2 ms)"
@@ -146,34 +145,15 @@ std::string others_words(const model::Snapshot& now, const std::vector<Incident>
                      verb, fmt::join(names, ", "), more);
 }
 
-/// What the culprit did: "moved most (1.2 GB)".
+/// What the culprit did: "moved 1.2 GB, more than usual".
 std::string deed_words(const LatencySpike& spike, const SpikeTenant& culprit) {
   if (spike.cause == SpikeCause::flush && culprit.commits > 0) {
-    return fmt::format("sent most of them ({})", culprit.commits);
+    return fmt::format("sent {} of them, more than usual", culprit.commits);
   }
-  const char* deed = spike.cause == SpikeCause::discard ? "discarded"
-                     : spike.cause == SpikeCause::flush ? "wrote"
-                                                        : "moved";
-  return fmt::format("{} most ({})", deed, size_words(static_cast<double>(culprit.bytes)));
-}
-
-/// The spike of the incident that names its culprit; the headline's own before the others.
-const LatencySpike* with_culprit(const Incident& incident) {
-  const auto found = std::find_if(incident.spikes.begin(), incident.spikes.end(),
-                                  [](const LatencySpike& spike) { return model::culprit_of(spike) != nullptr; });
-  return found == incident.spikes.end() ? nullptr : &*found;
-}
-
-/// The tenant other than the culprit that waited longest in the headline's operation; empty: not known. With one tenant
-/// alone, that is the culprit itself.
-std::string victim_of(const Incident& incident, const std::string& culprit) {
-  const LatencySpike& spike = incident.headline();
-  for (const SpikeTenant& tenant : spike.slowed) {
-    if (tenant.name != culprit || spike.active_tenants <= 1) {
-      return tenant.name;
-    }
-  }
-  return "";
+  const std::string bytes = size_words(static_cast<double>(culprit.bytes));
+  return spike.cause == SpikeCause::discard
+             ? fmt::format("discarded {}", bytes)
+             : fmt::format("{} {}, more than usual", spike.cause == SpikeCause::flush ? "wrote" : "moved", bytes);
 }
 
 /// "commits by 24 s, reads by 3 s"
@@ -196,21 +176,29 @@ std::string waits_words(const Incident& incident, const std::string& victim) {
   return fmt::format("{}", fmt::join(waits, ", "));
 }
 
-/// " backup.service moved most (1.2 GB); db.service was slowed most (reads by 3.1 s)." What is the system's own names
-/// nobody, and what has not completed yet has no amount.
-std::string tenants_words(const Incident& incident, const Why& answer) {
+/// " backup.service moved 1.2 GB, more than usual; db.service was slowed most (reads by 3.1 s)." What has not completed
+/// yet has no amount.
+std::string tenants_words(const Incident& incident) {
+  const LatencySpike* named = incident.with_culprit();
+  const SpikeTenant* victim = incident.victim();
   std::string words;
-  const LatencySpike* spike = with_culprit(incident);
-  if (spike != nullptr && model::culprit_of(*spike)->name != model::kRootTenant) {
-    const SpikeTenant& culprit = *model::culprit_of(*spike);
-    words = fmt::format(" {} {}", model::tenant_title(culprit.name), deed_words(*spike, culprit));
+  if (named != nullptr) {
+    const SpikeTenant& culprit = *model::culprit_of(*named);
+    words = fmt::format("{} {}", model::tenant_title(culprit.name), deed_words(*named, culprit));
+    if (victim != nullptr && victim->name == culprit.name) {
+      return fmt::format(" {}, and slowed itself ({}).", words, waits_words(incident, victim->name));
+    }
   }
-  if (!answer.victim.empty()) {
+  if (victim != nullptr) {
     const bool stands_still = incident.going_on && !standstill_words(incident, Tense::present).empty();
-    words += fmt::format("{} {} was slowed most{}", words.empty() ? "" : ";", model::tenant_title(answer.victim),
-                         stands_still ? "" : fmt::format(" ({})", waits_words(incident, answer.victim)));
+    words += fmt::format("{}{} was slowed most{}", words.empty() ? "" : "; ", model::tenant_title(victim->name),
+                         stands_still ? "" : fmt::format(" ({})", waits_words(incident, victim->name)));
   }
-  return words.empty() ? words : words + ".";
+  if (words.empty()) {
+    return words;
+  }
+  words.front() = words.rfind("the system", 0) == 0 ? 'T' : words.front();
+  return " " + words + ".";
 }
 
 /// All of the answer that follows from the incident, but the sentence.
@@ -224,10 +212,10 @@ Why about(const Incident& incident, const std::vector<Burst>& bursts, When when)
   answer.device = spike.device;
   answer.incident = incident;
   answer.when = when;
-  if (const LatencySpike* named = with_culprit(incident)) {
+  if (const LatencySpike* named = incident.with_culprit()) {
     answer.culprit = model::culprit_of(*named)->name;
   }
-  answer.victim = victim_of(incident, answer.culprit);
+  answer.victim = incident.victim() == nullptr ? "" : incident.victim()->name;
   return answer;
 }
 
@@ -271,11 +259,11 @@ Why right_now(const Situation& situation) {
     const LatencySpike& spike = incident.headline();
     Why answer = about(incident, situation.bursts, When::now);
     std::erase_if(incidents, [](const Incident& one) { return !one.going_on; });
-    answer.sentence = fmt::format(
-        "{}: {}, since {} ({}), {}.{}{}", title_of(now, spike.device), slowness_words(incident, Tense::present),
-        clock_words(incident.begin), duration_words(Seconds(now.taken_at - incident.begin).count()),
-        explain(spike, situation.bursts, Tense::present).because, tenants_words(incident, answer),
-        others_words(now, incidents, spike.device, Tense::present));
+    answer.sentence = fmt::format("{}: {}, since {} ({}), {}.{}{}", title_of(now, spike.device),
+                                  slowness_words(incident, Tense::present), clock_words(incident.begin),
+                                  duration_words(Seconds(now.taken_at - incident.begin).count()),
+                                  explain(spike, situation.bursts, Tense::present).because, tenants_words(incident),
+                                  others_words(now, incidents, spike.device, Tense::present));
     return answer;
   }
   if (const auto since = situation.known_since; !since || now.taken_at - *since < kTooEarly) {
@@ -294,7 +282,7 @@ Why right_now(const Situation& situation) {
   const std::string was =
       fmt::format("{}{}, {}.{}", slowness_words(last, Tense::past),
                   stood_still ? "" : ", for " + duration_words(Seconds(last.end - last.begin).count()),
-                  explain(last.headline(), situation.bursts, Tense::past).because, tenants_words(last, answer));
+                  explain(last.headline(), situation.bursts, Tense::past).because, tenants_words(last));
   const std::string title = title_of(now, last.headline().device);
   answer.sentence = answer.when == When::ended ? fmt::format("{}{} {} was slow until {} ago: {}", calm, remarks, title,
                                                              duration_words(Seconds(ago).count()), was)
@@ -430,7 +418,7 @@ Why at_time(const Situation& situation, WallTime at) {
     answer.sentence = fmt::format("{}: {}, from {} on for {}, {}.{}{}", title_of(now, spike.device),
                                   slowness_words(*worst, Tense::past), clock_words(worst->begin, now.taken_at),
                                   duration_words(Seconds(worst->end - worst->begin).count()),
-                                  explain(spike, bursts, Tense::past).because, tenants_words(*worst, answer),
+                                  explain(spike, bursts, Tense::past).because, tenants_words(*worst),
                                   others_words(now, incidents, spike.device, Tense::past));
     answer.moment = moment;
     return answer;

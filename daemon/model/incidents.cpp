@@ -15,16 +15,24 @@ bool is_of_outliers(const LatencySpike& spike) { return spike.evidence.contains(
 
 bool is_same_time(const LatencySpike& a, const LatencySpike& b) { return a.begin < end_of(b) && b.begin < end_of(a); }
 
+bool is_within_commits(const LatencySpike& spike, const std::vector<LatencySpike>& spikes) {
+  return spike.operation == SpikeOperation::flush &&
+         std::any_of(spikes.begin(), spikes.end(), [&](const LatencySpike& other) {
+           return other.operation == SpikeOperation::commit && other.device == spike.device &&
+                  is_same_time(other, spike);
+         });
+}
+
+double evidence_of(const LatencySpike& spike, const char* key) {
+  const auto found = spike.evidence.find(key);
+  return found == spike.evidence.end() ? 0 : found->second;
+}
+
 /// Orders spikes by how well they name the incident.
 auto rank_of(const LatencySpike& spike, const std::vector<LatencySpike>& spikes) {
-  const bool within_commits =
-      spike.operation == SpikeOperation::flush &&
-      std::any_of(spikes.begin(), spikes.end(), [&](const LatencySpike& other) {
-        return other.operation == SpikeOperation::commit && other.device == spike.device && is_same_time(other, spike);
-      });
   const bool known = spike.active_tenants > 1 && !spike.slowed.empty();
   const bool waited_for = spike.operation != SpikeOperation::write || known;
-  return std::tuple(!within_commits, waited_for, harm_of(spike), spike.peak_seconds);
+  return std::tuple(!is_within_commits(spike, spikes), waited_for, harm_of(spike), spike.peak_seconds);
 }
 
 void name_it(Incident& incident) {
@@ -38,48 +46,38 @@ void name_it(Incident& incident) {
 }  // namespace
 
 bool is_harmful(const LatencySpike& spike) {
-  if (!is_of_load(spike.cause) || spike.operation == SpikeOperation::commit) {
+  if (!is_of_load(spike.cause) || spike.operation == SpikeOperation::commit ||
+      spike.operation == SpikeOperation::flush) {
     return true;
   }
-  const SpikeTenant* culprit = culprit_of(spike);
-  if (culprit == nullptr) {
-    return spike.active_tenants <= 1 && (spike.active_tenants == 0 || spike.operation == SpikeOperation::read);
+  if (spike.active_tenants == 0 || (spike.active_tenants == 1 && spike.operation == SpikeOperation::read)) {
+    return true;
   }
   constexpr double kSmallPart = 0.01;  // of the excess
-  return (spike.active_tenants <= 1 && spike.operation == SpikeOperation::read) ||
-         std::any_of(spike.slowed.begin(), spike.slowed.end(), [&](const SpikeTenant& tenant) {
-           return tenant.name != culprit->name && tenant.waited_seconds > kSmallPart * spike.excess_seconds;
-         });
+  const SpikeTenant* culprit = culprit_of(spike);
+  return std::any_of(spike.slowed.begin(), spike.slowed.end(), [&](const SpikeTenant& tenant) {
+    return tenant.name != kRootTenant && (culprit == nullptr || tenant.name != culprit->name) &&
+           tenant.waited_seconds > kSmallPart * spike.excess_seconds;
+  });
 }
 
 const SpikeTenant* culprit_of(const LatencySpike& spike) {
-  const bool has_sender =
-      spike.cause == SpikeCause::discard || spike.cause == SpikeCause::flush || is_of_load(spike.cause);
-  if (!has_sender) {
-    return nullptr;
-  }
+  const auto first = [](const std::vector<SpikeTenant>& tenants) {
+    return tenants.empty() || tenants.front().name == kRootTenant ? nullptr : &tenants.front();
+  };
   if (spike.cause == SpikeCause::flush) {
-    const auto flushes = spike.evidence.find("flushes_to_usual");
-    if (flushes == spike.evidence.end() || flushes->second < kMoreFlushes) {
-      return nullptr;
-    }
-    // The commits of a file system's journal are the root's, whoever called fsync.
-    if (!spike.committers.empty() && spike.committers.front().name != kRootTenant) {
-      return &spike.committers.front();
-    }
+    return evidence_of(spike, "flushes_to_usual") >= kMoreFlushes ? first(spike.committers) : nullptr;
   }
-  const auto known = std::find_if(spike.heaviest.begin(), spike.heaviest.end(), [&](const SpikeTenant& tenant) {
-    return spike.cause == SpikeCause::discard || tenant.name != kRootTenant;
-  });
-  return known == spike.heaviest.end() ? nullptr : &*known;
+  return spike.cause == SpikeCause::discard || is_of_load(spike.cause) ? first(spike.heaviest) : nullptr;
 }
 
 double harm_of(const LatencySpike& spike) {
+  const double waits = evidence_of(spike, "standstill_waited_seconds");
   const SpikeTenant* culprit = culprit_of(spike);
   if (culprit == nullptr || spike.slowed.empty() || spike.active_tenants <= 1) {
-    return spike.excess_seconds;
+    return spike.excess_seconds + waits;
   }
-  double harm = 0;
+  double harm = waits;
   for (const SpikeTenant& tenant : spike.slowed) {
     harm += tenant.name == culprit->name ? 0 : tenant.waited_seconds;
   }
@@ -89,9 +87,33 @@ double harm_of(const LatencySpike& spike) {
 double Incident::harm_seconds() const {
   double sum = 0;
   for (const LatencySpike& spike : spikes) {
-    sum += harm_of(spike);
+    sum += is_within_commits(spike, spikes) ? 0 : harm_of(spike);
   }
   return sum;
+}
+
+double Incident::excess_seconds() const {
+  double sum = 0;
+  for (const LatencySpike& spike : spikes) {
+    sum += is_within_commits(spike, spikes) ? 0 : spike.excess_seconds;
+  }
+  return sum;
+}
+
+const LatencySpike* Incident::with_culprit() const {
+  const auto found = std::find_if(spikes.begin(), spikes.end(), [&](const LatencySpike& spike) {
+    return spike.cause == headline().cause && culprit_of(spike) != nullptr;
+  });
+  return found == spikes.end() ? nullptr : &*found;
+}
+
+const SpikeTenant* Incident::victim() const {
+  const LatencySpike* named = with_culprit();
+  const auto& slowed = headline().slowed;
+  const auto found = std::find_if(slowed.begin(), slowed.end(), [&](const SpikeTenant& tenant) {
+    return named == nullptr || tenant.name != culprit_of(*named)->name || headline().active_tenants <= 1;
+  });
+  return found == slowed.end() ? nullptr : &*found;
 }
 
 DeviceGroups::DeviceGroups(const std::vector<Membership>& memberships) {
@@ -149,8 +171,10 @@ std::vector<Incident> incidents_of(const std::vector<LatencySpike>& ended, const
         continue;
       }
       own->spikes.push_back(spike);
-      own->going_on = own->going_on || (entry.going_on && !is_of_outliers(spike));
-      own->end = std::max(own->end, end_of(spike));
+      if (!is_of_outliers(spike)) {
+        own->going_on = own->going_on || entry.going_on;
+        own->end = std::max(own->end, end_of(spike));
+      }
     }
   }
   for (Incident& incident : incidents) {

@@ -16,6 +16,10 @@
 
 namespace ssdpulse::model {
 
+/// From this part of a commit on, its flushes explain it: it waits for the flush that is under way, for its own, and,
+/// where the drive has no FUA, for one after the data. And buckets are 9 % wide.
+inline constexpr double kFlushPartOfCommit = 0.2;
+
 /// Times the usual number of flushes, from which on there are too many: fewer are chance.
 inline constexpr double kMoreFlushes = 2;
 
@@ -30,11 +34,12 @@ inline std::chrono::system_clock::time_point end_of(const LatencySpike& spike) {
 /// else, or commits, or, where there is no other tenant, reads.
 bool is_harmful(const LatencySpike& spike);
 
-/// Who caused it, as far as the cause has a sender: of discards, flushes or load. Null: nobody can be named.
+/// Who caused it, as far as the cause has a sender: of discards, flushes or load. Null: nobody can be named, or it is
+/// the root, which stands for nobody.
 const SpikeTenant* culprit_of(const LatencySpike& spike);
 
 /// Seconds that tenants other than the culprit waited in the spike; where tenants are not known, or there is one alone,
-/// all that was waited.
+/// all that was waited. What has not completed yet counts, too.
 double harm_of(const LatencySpike& spike);
 
 struct Incident {
@@ -46,7 +51,13 @@ struct Incident {
   /// Of the operation in which tenants other than the culprit waited longest; with one tenant alone, commits and reads
   /// before writes. A flush is named only where no commit is slow: commits are what a caller of fsync waits for.
   [[nodiscard]] const LatencySpike& headline() const { return spikes.front(); }
-  [[nodiscard]] double harm_seconds() const;  // of all its spikes
+  [[nodiscard]] double harm_seconds() const;    // of all its spikes; flushes within commits count once
+  [[nodiscard]] double excess_seconds() const;  // likewise
+  /// The spike that names the culprit; it has the cause of the headline. Null: nobody can be named.
+  [[nodiscard]] const LatencySpike* with_culprit() const;
+  /// The tenant other than the culprit that waited longest in the headline's operation, or the culprit where it is
+  /// alone. Null: not known.
+  [[nodiscard]] const SpikeTenant* victim() const;
 };
 
 /// Arrays and volumes by the devices below them: devices that share one are one group. A device in none is its own.

@@ -54,11 +54,16 @@ std::vector<IncidentLog::Line> IncidentLog::observe(Time now, const std::vector<
       }
       continue;
     }
+    // Between two spikes of one incident it goes on, though no spike does.
+    if (const auto written = goes_on_written_.find(group); written != goes_on_written_.end()) {
+      still.emplace(group, written->second);
+    }
     const bool quiet = !incident.going_on && std::all_of(pending_.begin(), pending_.end(), [&](const auto& one) {
       return !belongs(one.first) || now - one.second >= model::kIncidentGap;
     });
     if (quiet) {
       std::erase_if(pending_, [&](const auto& one) { return belongs(one.first); });
+      still.erase(group);
       lines.push_back({std::move(incident), false});
     }
   }

@@ -45,26 +45,22 @@ LogLine line_of(const IncidentLog::Line& line) {
   const model::LatencySpike& spike = incident.headline();
   std::set<std::string> devices;
   std::set<std::string_view> operations;
-  double excess_seconds = 0;
   for (const model::LatencySpike& one : incident.spikes) {
     devices.insert(one.device);
     operations.insert(name(one.operation, model::kSpikeOperationNames));
-    excess_seconds += one.excess_seconds;
   }
   const std::chrono::duration<double> seconds = incident.end - incident.begin;
-  const model::SpikeTenant* culprit = model::culprit_of(spike);
-  const auto victim = std::find_if(spike.slowed.begin(), spike.slowed.end(), [&](const model::SpikeTenant& one) {
-    return culprit == nullptr || one.name != culprit->name;
-  });
+  const model::LatencySpike* named = incident.with_culprit();
+  const model::SpikeTenant* victim = incident.victim();
   return {log::Level::warning,
-          fmt::format(
-              "latency incident{} device={} operation={} cause={} begin={} seconds={:.3f} p99_seconds={:.6f} "
-              "baseline_seconds={:.6f} excess_seconds={:.3f} culprit=\"{}\" victim=\"{}\" devices=\"{}\" "
-              "operations=\"{}\"",
-              line.goes_on ? " continues" : "", spike.device, name(spike.operation, model::kSpikeOperationNames),
-              name(spike.cause, model::kSpikeCauseNames), util::utc_text(incident.begin), seconds.count(),
-              spike.peak_seconds, spike.baseline_seconds, excess_seconds, culprit == nullptr ? "" : culprit->name,
-              victim == spike.slowed.end() ? "" : victim->name, fmt::join(devices, ","), fmt::join(operations, ","))};
+          fmt::format("latency incident{} device={} operation={} cause={} begin={} seconds={:.3f} p99_seconds={:.6f} "
+                      "baseline_seconds={:.6f} excess_seconds={:.3f} culprit=\"{}\" victim=\"{}\" devices=\"{}\" "
+                      "operations=\"{}\"",
+                      line.goes_on ? " continues" : "", spike.device,
+                      name(spike.operation, model::kSpikeOperationNames), name(spike.cause, model::kSpikeCauseNames),
+                      util::utc_text(incident.begin), seconds.count(), spike.peak_seconds, spike.baseline_seconds,
+                      incident.excess_seconds(), named == nullptr ? "" : model::culprit_of(*named)->name,
+                      victim == nullptr ? "" : victim->name, fmt::join(devices, ","), fmt::join(operations, ","))};
 }
 
 }  // namespace

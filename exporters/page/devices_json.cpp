@@ -8,6 +8,7 @@
 
 #include "daemon/live/words.h"
 #include "daemon/model/device_title.h"
+#include "daemon/model/incidents.h"
 #include "exporters/page/json.h"
 
 namespace ssdpulse::page {
@@ -263,7 +264,8 @@ Json device_json(const Known& known, const model::Snapshot& snapshot, const live
   const model::Device& device = *known.device->device;
   Json spikes = Json::array();
   for (const model::LatencySpike& spike : snapshot.spikes_going_on) {
-    if (spike.device == device.name) {
+    // A sender's own backlog slows nobody else: the drive is busy, not slow.
+    if (spike.device == device.name && model::is_harmful(spike)) {
       spikes.push_back(spike_json(spike, false, situation.bursts));
     }
   }

@@ -84,7 +84,7 @@ Json incident_json(const std::optional<model::Incident>& incident, const std::ve
   }
   Json spikes = Json::array();
   for (const model::LatencySpike& spike : incident->spikes) {
-    const bool over = !incident->going_on || model::end_of(spike) < incident->end;
+    const bool over = !incident->going_on || incident->end - model::end_of(spike) > std::chrono::seconds(1);
     Json one = spike_json(spike, over, bursts);
     one["device"] = text(spike.device);
     spikes.push_back(std::move(one));

@@ -75,18 +75,19 @@ TEST(why, names_who_moved_most_and_who_was_slowed) {
   LatencySpike one = spike("sda", SpikeCause::saturation, 42s, 42s);
   one.heaviest = {{"backup.service", 1'200'000'000}, {"db.service", 3'000'000}};
   one.slowed = {{"db.service", 3'000'000, 0, 3.1}};
+  one.evidence = {{"load_to_usual", 3}};
   one.active_tenants = 2;
   host.snapshot.spikes_going_on = {one};
   const Why answer = host.ask();
-  EXPECT_NE(answer.sentence.find("than it can handle. backup.service moved most (1.2 GB); db.service was slowed most "
-                                 "(reads by 3.1 s)."),
+  EXPECT_NE(answer.sentence.find("than it can handle. backup.service moved 1.2 GB, more than usual; db.service was "
+                                 "slowed most (reads by 3.1 s)."),
             std::string::npos)
       << answer.sentence;
   EXPECT_EQ(answer.culprit, "backup.service");
   EXPECT_EQ(answer.victim, "db.service");
   const auto sentences = evidence_words(one).decided;
   EXPECT_EQ(sentences.at(1),
-            "Most, beyond their own usual, was read and written by backup.service (1.2 GB), db.service (3 MB).");
+            "Read and wrote most, beyond their own usual: backup.service (1.2 GB), db.service (3 MB).");
   EXPECT_EQ(sentences.at(2), "Slowed most beyond their own usual: db.service (3.1 s).");
 }
 
@@ -120,11 +121,14 @@ TEST(why, names_drive_factor_time_cause_and_what_to_do) {
 
 /// The whole table: each operation with each cause and each load has exactly one row, and says what it must.
 TEST(explanations, are_one_for_each_operation_cause_and_load) {
-  const std::map<SpikeCause, std::string> words{
-      {SpikeCause::discard, "discards (trim)"}, {SpikeCause::flush, "flush"},
-      {SpikeCause::gc, "collecting garbage"},   {SpikeCause::queue, "on the host before they reach the drive"},
-      {SpikeCause::saturation, "more work"},    {SpikeCause::thermal, "throttling to cool down"},
-      {SpikeCause::error, "I/Os fail"},         {SpikeCause::unknown, "does not show"}};
+  const std::map<SpikeCause, std::string> words{{SpikeCause::discard, "discards (trim)"},
+                                                {SpikeCause::flush, "flush"},
+                                                {SpikeCause::gc, "collecting garbage"},
+                                                {SpikeCause::queue, "on the host before they reach the drive"},
+                                                {SpikeCause::saturation, ""},
+                                                {SpikeCause::thermal, "throttling to cool down"},
+                                                {SpikeCause::error, "I/Os"},
+                                                {SpikeCause::unknown, "does not show"}};
   ASSERT_EQ(words.size(), model::kSpikeCauses);
   std::string printed;
   for (std::size_t operation = 0; operation < model::kSpikeOperations; ++operation) {
@@ -138,7 +142,9 @@ TEST(explanations, are_one_for_each_operation_cause_and_load) {
         EXPECT_EQ(fits, 1) << operation << ' ' << cause << ' ' << load;
         LatencySpike one = spike("sda", static_cast<SpikeCause>(cause), 5s, 5s);
         one.operation = static_cast<SpikeOperation>(operation);
-        one.evidence = {{"load_to_usual", load == 0 ? 1.0 : 3.0}, {"flushes_to_usual", load == 0 ? 1.0 : 3.0}};
+        one.evidence = {{"load_to_usual", load == 0 ? 1.0 : 3.0},
+                        {"flushes_to_usual", load == 0 ? 1.0 : 3.0},
+                        {load == 0 ? "requeues" : "errors", 3}};
         ASSERT_EQ(static_cast<std::size_t>(load_of(one)), load);
         const Explanation now = explain(one, {}, Tense::present);
         const Explanation then = explain(one, {}, Tense::past);
@@ -155,6 +161,9 @@ TEST(explanations, are_one_for_each_operation_cause_and_load) {
         // Who sends too many fsyncs is only asked where there are more.
         const bool asks = now.next.find("who calls fsync") != std::string::npos;
         EXPECT_EQ(asks, one.cause == SpikeCause::flush && load == 1) << now.next;
+        // Nor is more load or an error claimed where there is none.
+        EXPECT_FALSE(load == 0 && now.because.find("more work") != std::string::npos);
+        EXPECT_FALSE(load == 0 && now.because.find("fail") != std::string::npos);
         printed += fmt::format("{:6} {:10} {:5} | {} | {} | {}\n", model::kSpikeOperationNames[operation],
                                model::kSpikeCauseNames[cause], load == 0 ? "usual" : "more", now.because, now.next,
                                now.runbook);
@@ -210,10 +219,10 @@ TEST(why, says_what_ended_just_now_and_what_was_earlier) {
   Why answer = host.ask();
   EXPECT_EQ(answer.verdict, Verdict::usual);
   EXPECT_EQ(answer.when, When::ended);
-  EXPECT_EQ(
-      answer.sentence,
-      "No drive is slower than usual. sda was slow until 30 s ago: reads took up to 24 ms, 12 times longer than "
-      "usual (2 ms), for 60 s, because flushes of its cache (fsync) took longer than usual and held up other I/O.");
+  EXPECT_EQ(answer.sentence,
+            "No drive is slower than usual. sda was slow until 30 s ago: reads took up to 24 ms, 12 times longer than "
+            "usual (2 ms), for 60 s, because flushes of its cache (fsync) took up more of the time than usual, and "
+            "held up other I/O.");
   EXPECT_NE(answer.next, "");
   host.ended[0] = spike("sda", SpikeCause::flush, 300s, 60s);
   answer = host.ask();
@@ -280,6 +289,27 @@ TEST(why, the_headline_is_the_operation_in_which_somebody_else_waited) {
   EXPECT_EQ(answer.incident->spikes.size(), 2U);
 }
 
+TEST(why, the_systems_own_load_is_nobodys_else) {
+  Host host;
+  LatencySpike one = spike("sda", SpikeCause::saturation, 42s, 42s);
+  one.heaviest = {{"/", 10'000'000'000}, {"db.service", 3'000'000}};
+  one.slowed = {{"db.service", 3'000'000, 0, 3.1}};
+  one.active_tenants = 2;
+  host.snapshot.spikes_going_on = {one};
+  EXPECT_EQ(host.ask().verdict, Verdict::slow) << "db.service waits";
+  EXPECT_EQ(host.ask().culprit, "") << "for the root, which stands for nobody";
+  EXPECT_EQ(host.ask().victim, "db.service");
+}
+
+TEST(why, a_hang_comes_before_what_is_somewhat_slower) {
+  Host host;
+  LatencySpike hang = spike("sdb", SpikeCause::unknown, 11s, 11s);
+  hang.excess_seconds = 0;
+  hang.evidence = {{"standstill_seconds", 11}, {"standstill_waited_seconds", 110}, {"device_standstill_seconds", 11}};
+  host.snapshot.spikes_going_on = {spike("sda", SpikeCause::gc, 30s, 30s), hang};
+  EXPECT_EQ(host.ask().device, "sdb") << host.ask().sentence;
+}
+
 TEST(why, members_of_an_array_and_operations_of_a_drive_are_one_incident) {
   Host host;
   host.snapshot.memberships = {{"md0", "sda", "md", ""}, {"md0", "sdb", "md", ""}};
@@ -298,7 +328,7 @@ TEST(why, members_of_an_array_and_operations_of_a_drive_are_one_incident) {
 TEST(why, says_that_nothing_completes) {
   Host host;
   LatencySpike reads = spike("sda", SpikeCause::unknown, 11s, 11s);
-  reads.evidence = {{"standstill_seconds", 11}, {"longest_standstill_seconds", 11}};
+  reads.evidence = {{"standstill_seconds", 11}, {"longest_standstill_seconds", 11}, {"device_standstill_seconds", 11}};
   LatencySpike commits = reads;
   commits.operation = SpikeOperation::commit;
   commits.evidence.clear();
@@ -307,9 +337,8 @@ TEST(why, says_that_nothing_completes) {
       host.ask().sentence.rfind("sda: nothing has completed for 11 s (reads and commits wait), since 22:13:09 UTC", 0),
       0U)
       << host.ask().sentence;
-  LatencySpike writes = spike("sda", SpikeCause::unknown, 11s, 11s);
-  writes.operation = SpikeOperation::write;
-  host.snapshot.spikes_going_on = {reads, writes};
+  reads.evidence.erase("device_standstill_seconds");
+  host.snapshot.spikes_going_on = {reads, commits};
   EXPECT_EQ(host.ask().sentence.rfind("sda: no reads have completed for 11 s, since", 0), 0U) << host.ask().sentence;
 }
 
@@ -346,7 +375,7 @@ TEST(why, answers_for_a_time_past) {
   EXPECT_EQ(host.ask(kNow - 270s).verdict, Verdict::slow);
   EXPECT_EQ(host.ask(kNow - 270s).sentence,
             "sda: reads took up to 24 ms, 12 times longer than usual (2 ms), from 22:08:20 UTC on for 60 s, because "
-            "flushes of its cache (fsync) took longer than usual and held up other I/O.");
+            "flushes of its cache (fsync) took up more of the time than usual, and held up other I/O.");
   EXPECT_EQ(host.ask(kNow - 321s).verdict, Verdict::usual);
   EXPECT_EQ(host.ask(kNow - 319s).verdict, Verdict::slow) << "it began later in that minute";
   EXPECT_EQ(host.ask(kNow - 240s).verdict, Verdict::slow) << "it ended earlier in that minute";
@@ -402,10 +431,11 @@ TEST(why_of_the_history, says_what_the_live_line_would_have_said) {
   host.past->bursts = {{host.at + 4s, "sda", "fstrim", 40, 1'000'000}};
   const Why answer = host.answer();
   EXPECT_EQ(answer.verdict, Verdict::slow);
-  EXPECT_EQ(answer.sentence,
-            "sda: reads took up to 24 ms, 12 times longer than usual (2 ms), from 03:13:25 UTC on for 42 s, because "
-            "fstrim was trimming a file system on it. backup.service discarded most (1.2 GB); db.service was slowed "
-            "most (reads by 3.1 s).");
+  EXPECT_EQ(
+      answer.sentence,
+      "sda: reads took up to 24 ms, 12 times longer than usual (2 ms), from 03:13:25 UTC on for 42 s, because "
+      "fstrim was trimming a file system on it. backup.service discarded 1.2 GB; db.service was slowed most (reads by "
+      "3.1 s).");
   EXPECT_EQ(answer.next, "Run trims in quiet hours, or in smaller pieces (discard_max_bytes).");
   EXPECT_EQ(answer.device, "sda");
   const LatencySpike read = spike_of(host.past->spikes[0]);

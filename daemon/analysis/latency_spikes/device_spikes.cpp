@@ -205,7 +205,11 @@ CauseVerdict DeviceSpikes::judge(const Waiting& spike, SteadyTime ended) const {
 /// What is known of one spike by itself.
 DeviceSpikes::Judged DeviceSpikes::judge_alone(Waiting& spike, bool open, SteadyTime now) {
   CauseVerdict verdict = judge(spike, open ? now : spike.span.ended);
-  Judged judged{spike.span.began, open ? now : spike.span.ended, {}, spike.span.kind == EvidenceKind::rare, open};
+  Judged judged{spike.span.began,
+                open && spike.span.kind != EvidenceKind::rare ? now : spike.span.ended,
+                {},
+                spike.span.kind == EvidenceKind::rare,
+                open};
   const auto evidence = [&verdict](const char* key) {
     const auto found = verdict.evidence.find(key);
     return found == verdict.evidence.end() ? 0 : found->second;
@@ -214,7 +218,7 @@ DeviceSpikes::Judged DeviceSpikes::judge_alone(Waiting& spike, bool open, Steady
                     verdict.cause,
                     verdict.proof,
                     verdict.only_within,
-                    std::max(0.0, spike.excess_seconds),
+                    std::max(0.0, spike.excess_seconds) + evidence("standstill_waited_seconds"),
                     evidence("load_to_usual"),
                     evidence("flushes_to_usual")};
   const bool decided = !has_drive_ || verdict.host_side;
@@ -231,6 +235,7 @@ DeviceSpikes::Judged DeviceSpikes::judge_alone(Waiting& spike, bool open, Steady
   }
   judged.spike = &spike;
   judged.described = describe(spike, judged.ended, std::move(verdict));
+  judged.harmful = model::is_harmful(judged.described);
   return judged;
 }
 
@@ -238,7 +243,7 @@ DeviceSpikes::Judged DeviceSpikes::judge_alone(Waiting& spike, bool open, Steady
 void DeviceSpikes::unify(std::vector<Judged>& spikes) const {
   std::vector<Judged*> parts;
   for (Judged& spike : spikes) {
-    if (!spike.outliers && (spike.spike == nullptr || model::is_harmful(spike.described))) {
+    if (!spike.outliers && spike.harmful) {
       parts.push_back(&spike);
     }
   }
@@ -256,7 +261,9 @@ void DeviceSpikes::unify(std::vector<Judged>& spikes) const {
     const model::SpikeCause cause = cause_of_incident(verdicts);
     for (; first < last; ++first) {
       Judged& part = *parts[first];
-      part.complete = part.complete && (!goes_on || seconds_between(part.ended, now_) > kWaitForLogsSeconds);
+      // Until nothing more can follow, so that all have the same cause in the end.
+      const bool over = !goes_on && now_ > end + model::kIncidentGap;
+      part.complete = part.complete && (over || seconds_between(part.ended, now_) > kWaitForLogsSeconds);
       part.in_incident_that_goes_on = goes_on;
       if (part.spike != nullptr && part.described.cause != cause) {
         part.described.cause = cause;
@@ -297,7 +304,9 @@ std::vector<model::LatencySpike> DeviceSpikes::finish(SteadyTime now) {
     if (spike.open) {
       figures.active = spike.described.cause;
       figures.pending_excess_seconds += spike.described.excess_seconds;
-      going_on_.push_back(std::move(spike.described));
+      // Rare outliers may be over: that none has followed is known only some time later.
+      auto& list = spike.outliers && seconds_between(spike.ended, now) > kOutlierSeconds ? unjudged_ : going_on_;
+      list.push_back(std::move(spike.described));
     } else if (spike.spike != nullptr && (spike.complete || left > kMostWaiting)) {
       --left;
       close(spike);
@@ -309,7 +318,7 @@ std::vector<model::LatencySpike> DeviceSpikes::finish(SteadyTime now) {
       still.push_back(std::move(*spike.spike));
       unjudged_.push_back(std::move(spike.described));
     }
-    if (!spike.open && spike.spike == nullptr &&
+    if (!spike.open && spike.spike == nullptr && spike.harmful && !spike.outliers &&
         (spike.in_incident_that_goes_on || now <= spike.ended + model::kIncidentGap) && closed_.size() < kMostWaiting) {
       closed_.push_back(std::move(spike));
     }

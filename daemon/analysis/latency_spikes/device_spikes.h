@@ -44,6 +44,7 @@ class DeviceSpikes {
   static constexpr std::size_t kMostWaiting = 16;    // spikes waiting for logs; beyond it, the oldest is judged at once
   static constexpr double kCommitPoolSeconds = 20;   // commits and flushes are few, and something waits for each one
   static constexpr double kUnseenSeconds = 600;      // how long a missed completion counts as recent
+  static constexpr double kOutlierSeconds = 5;       // for so long after the last outlier they go on
   using Figures = std::array<model::SpikeFigures, model::kSpikeOperations>;
 
   explicit DeviceSpikes(std::string device) : device_(std::move(device)) {}
@@ -110,6 +111,7 @@ class DeviceSpikes {
     bool open = false;
     bool complete = false;  // nothing more will become known about it
     bool in_incident_that_goes_on = false;
+    bool harmful = false;      // part of an incident
     Waiting* spike = nullptr;  // null: closed
     model::LatencySpike described = {};
   };

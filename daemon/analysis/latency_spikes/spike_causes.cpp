@@ -24,7 +24,8 @@ constexpr double kDeeper = 1.5;
 constexpr double kMoreFull = 0.2;
 constexpr double kSteady = 0.7;
 constexpr double kSure = 0.9;
-constexpr double kSurer = 0.95;  // heat also explains what garbage collection would
+constexpr double kSlowerFlush = 1.5;  // times the usual time of a flush
+constexpr double kSurer = 0.95;       // heat also explains what garbage collection would
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 double share(std::uint64_t part, std::uint64_t whole) {
@@ -110,14 +111,16 @@ double saturation(const SpikeTally& tally, const UsualLoad& usual, CauseVerdict&
 }
 
 /// A commit is slow because the device's flushes are slow: those within it took most of its time.
-double flushes_within(const Sum& sum, CauseVerdict& verdict) {
-  constexpr double kMostOfIt = 0.4;  // and not half, as buckets are 9 % wide
-  // A commit waits for the flush that is under way, then for its own, and where the drive has no FUA for one after the
-  // data.
-  constexpr double kFlushes = 2;
-  const double part = std::min(1.0, ratio(kFlushes * tail(sum.flush_words), tail(sum.total_words)));
+double flushes_within(const Sum& sum, const UsualLoad& usual, CauseVerdict& verdict) {
+  const double part = std::min(1.0, ratio(tail(sum.flush_words), tail(sum.total_words)));
   verdict.evidence["flush_to_commit"] = part;
-  return part >= kMostOfIt ? kSure : 0;
+  const UsualOperation& before = usual.operation(model::SpikeOperation::flush);
+  const double usual_seconds = ratio(before.depth, before.ios_per_second);
+  const double seconds = ratio(sum.flushes.busy_seconds, static_cast<double>(sum.flushes.issues));
+  const bool slower = usual_seconds <= 0 || seconds >= kSlowerFlush * usual_seconds;
+  const bool more = is_more(static_cast<double>(sum.commits),
+                            usual.operation(model::SpikeOperation::commit).ios_per_second * sum.seconds);
+  return part >= model::kFlushPartOfCommit && (slower || more) ? kSure : 0;
 }
 
 /// Errors are rare enough that any of them in a spike means something; their number shows how much.
@@ -146,7 +149,7 @@ double errors(const Sum& sum, std::uint64_t slow_ios, double device_seconds, Cau
   if (own > 0) {
     return 0.5 + 0.5 * std::min(1.0, own / slow);
   }
-  if (sum.other_errors > 0 || sum.other_requeues > 0) {
+  if (sum.other_errors > 0) {
     return 0.4;
   }
   return 0.5 * std::min(1.0, static_cast<double>(sum.requeues) / slow);
@@ -179,12 +182,16 @@ void note_amounts(const Sum& sum, const UsualLoad& usual, CauseVerdict& verdict)
   note("flushes_to_usual", sum.flushes.issues, usual.flushes().per_second);
   note("flushes_to_usual", sum.commits, usual.operation(model::SpikeOperation::commit).ios_per_second);
   note("discards_to_usual", sum.discards.issues, usual.discards().per_second);
-  if (sum.longest_standstill_seconds > 0) {
-    verdict.evidence["longest_standstill_seconds"] = sum.longest_standstill_seconds;
-  }
-  if (sum.standstill_seconds > 0) {
-    verdict.evidence["standstill_seconds"] = sum.standstill_seconds;
-  }
+  const auto note_seconds = [&verdict](const char* what, double seconds) {
+    if (seconds > 0) {
+      verdict.evidence[what] = seconds;
+    }
+  };
+  note_seconds("standstill_seconds", sum.standstill_seconds);
+  note_seconds("standstill_waited_seconds", sum.standstill_waited_seconds);
+  note_seconds("longest_standstill_seconds", sum.longest_standstill_seconds);
+  note_seconds("device_standstill_seconds", sum.device_standstill_seconds);
+  note_seconds("longest_device_standstill_seconds", sum.longest_device_standstill_seconds);
 }
 
 std::vector<std::string> missing_for(bool measured, const DriveVerdict* drive) {
@@ -204,13 +211,15 @@ std::vector<std::string> missing_for(bool measured, const DriveVerdict* drive) {
 
 /// What comes first in an incident: the higher, the surer is it that the others are consequences.
 double weight_of(const SpikeVerdict& spike) {
+  constexpr double kSureError = 0.5;
   const bool more_load = spike.load_to_usual >= kMoreLoad;
   switch (spike.cause) {
     case SpikeCause::discard:
     case SpikeCause::gc:
     case SpikeCause::thermal:
-    case SpikeCause::error:
       return 3 + spike.proof;
+    case SpikeCause::error:
+      return (spike.proof >= kSureError ? 3 : 1) + spike.proof;
     case SpikeCause::flush:
       // More flushes bring more writes with them; without more, slow flushes make writes wait, too.
       return spike.flushes_to_usual >= model::kMoreFlushes ? 2 + spike.proof : 0.95 * spike.proof;
@@ -236,7 +245,7 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
   // If the device is slow too, the wait in the queue is a consequence.
   const bool queue_alone = tail(sum.queue_words) >= kQueueAlone * tail(sum.device_words);
   // Within a commit, a write waits for the flush before it.
-  const double within = commits ? flushes_within(sum, verdict) : 0;
+  const double within = commits ? flushes_within(sum, usual, verdict) : 0;
   const double queue = queue_alone && within == 0 ? ratio(sum.slow_queue_seconds, parts) : 0;
   // What is in flight is at the device.
   const bool stalled = parts <= 0 && sum.stalled_seconds > 0;
@@ -288,12 +297,12 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
 }
 
 SpikeCause cause_of_incident(const std::vector<SpikeVerdict>& spikes) {
-  constexpr double kSmallPart = 0.1;  // of the longest waiting of all operations: its cause is not that of the incident
+  constexpr double kSmallPart = 0.1;  // of the longest waiting with a known cause: its own is not that of the incident
   double longest = 0;
   double unexplained = 0;  // seconds that reads or writes waited for an unknown reason, and commits for their flushes
   double within = 0;
   for (const SpikeVerdict& spike : spikes) {
-    longest = std::max(longest, spike.excess_seconds);
+    longest = spike.cause == SpikeCause::unknown ? longest : std::max(longest, spike.excess_seconds);
     const bool data = spike.operation == model::SpikeOperation::read || spike.operation == model::SpikeOperation::write;
     unexplained += data && spike.cause == SpikeCause::unknown ? spike.excess_seconds : 0;
     within += spike.only_within ? spike.excess_seconds : 0;

@@ -49,8 +49,16 @@ void SpikeTally::add(const IoWindow& window, const UsualLoad& usual) {
   const OperationWindow& own = window.operation(measured_by());
   sum_.seconds += window.seconds();
   sum_.stalled_seconds += own.stalled() ? window.seconds() : 0;
+  const bool nothing =
+      own.stalled() && window.operations[0].ios + window.operations[1].ios + window.operations[2].ios == 0;
   sum_.standstill_seconds = own.stalled() ? sum_.standstill_seconds + window.seconds() : 0;
+  sum_.standstill_waited_seconds =
+      own.stalled() ? sum_.standstill_waited_seconds + window.seconds() * static_cast<double>(own.least_in_flight())
+                    : 0;
+  sum_.device_standstill_seconds = nothing ? sum_.device_standstill_seconds + window.seconds() : 0;
   sum_.longest_standstill_seconds = std::max(sum_.longest_standstill_seconds, sum_.standstill_seconds);
+  sum_.longest_device_standstill_seconds =
+      std::max(sum_.longest_device_standstill_seconds, sum_.device_standstill_seconds);
   sum_.ios += own.ios;
   sum_.errors += own.errors;
   sum_.failovers += own.failovers;

@@ -33,8 +33,11 @@ class SpikeTally {
   struct Sum {
     double seconds = 0;  // of the windows
     double stalled_seconds = 0;
-    double standstill_seconds = 0;  // of the windows up to the last one in which nothing completed
+    double standstill_seconds = 0;  // of the windows up to the last one in which none of the operation completed
     double longest_standstill_seconds = 0;
+    double standstill_waited_seconds = 0;  // in it, by all that were in flight
+    double device_standstill_seconds = 0;  // the same of all operations of the device
+    double longest_device_standstill_seconds = 0;
     std::uint64_t ios = 0;
     std::uint64_t errors = 0;
     std::uint64_t failovers = 0;

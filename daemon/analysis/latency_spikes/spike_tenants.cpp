@@ -14,16 +14,29 @@ const model::AttributedTotals& of(const TenantDone& done, AttributedOperation op
   return done.totals[static_cast<std::size_t>(operation)];
 }
 
-/// The tenants with the largest `by`, of those where it is positive.
-template <typename By>
-std::vector<SpikeTenant> largest(std::vector<std::pair<SpikeTenant, double>> tenants, By by) {
+/// Tenants with how much they exceed their own usual.
+using Ranked = std::vector<std::pair<SpikeTenant, double>>;
+
+/// Those that exceed it most.
+std::vector<SpikeTenant> largest(Ranked tenants) {
   std::vector<SpikeTenant> chosen;
-  std::erase_if(tenants, [&](const auto& one) { return !(by(one) > 0); });
-  std::stable_sort(tenants.begin(), tenants.end(), [&](const auto& a, const auto& b) { return by(a) > by(b); });
+  std::erase_if(tenants, [](const auto& one) { return !(one.second > 0); });
+  std::stable_sort(tenants.begin(), tenants.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   for (std::size_t i = 0; i < std::min(tenants.size(), model::kMostSpikeTenants); ++i) {
     chosen.push_back(std::move(tenants[i].first));
   }
   return chosen;
+}
+
+/// The same, or nobody where the first one has no real part in the excess of all: a small rise is no cause.
+std::vector<SpikeTenant> senders(Ranked tenants) {
+  constexpr double kRealPart = 0.3;
+  double all = 0, most = 0;
+  for (const auto& [tenant, excess] : tenants) {
+    all += std::max(0.0, excess);
+    most = std::max(most, excess);
+  }
+  return most >= kRealPart * all ? largest(std::move(tenants)) : std::vector<SpikeTenant>{};
 }
 
 bool is_of_commits(model::SpikeOperation operation) {
@@ -83,6 +96,7 @@ UsualTenants::Rates UsualTenants::rates(const std::string& tenant) const {
       const double learned = learned_seconds_[static_cast<std::size_t>(operation)];
       rates.bytes += learned > 0 ? mean.bytes / learned : 0;
       rates.commits += learned > 0 ? mean.commits / learned : 0;
+      rates.writes += learned > 0 && operation == AttributedOperation::write ? mean.ios / learned : 0;
     }
   }
   return rates;
@@ -140,32 +154,47 @@ std::map<std::string, double> SpikeTenants::waits(const model::LatencySpike& spi
 }
 
 void SpikeTenants::describe(model::LatencySpike& spike) const {
-  constexpr double kActive = 1;  // I/Os per second
-  std::vector<std::pair<SpikeTenant, double>> by_bytes, by_commits, by_wait;
+  constexpr double kActive = 1;         // I/Os per second,
+  constexpr double kActivePart = 0.02;  // and of all I/Os
+  Ranked by_bytes, by_commits, by_writes, by_wait;
   const auto waited = waits(spike);
+  std::uint64_t ios = 0;
+  for (const auto& [name, done] : done_) {
+    ios += of(done, AttributedOperation::read).ios + of(done, AttributedOperation::write).ios;
+  }
+  const double active = std::max(kActive * std::max(1.0, seconds_), kActivePart * static_cast<double>(ios));
+  const bool of_discards = spike.cause == model::SpikeCause::discard;
   spike.active_tenants = 0;
   for (const auto& [name, done] : done_) {
     const UsualTenants::Rates usual = usual_.rates(name);
     const auto& reads = of(done, AttributedOperation::read);
     const auto& writes = of(done, AttributedOperation::write);
-    const bool of_discards = spike.cause == model::SpikeCause::discard;
     SpikeTenant tenant{name};
     tenant.bytes = of_discards ? of(done, AttributedOperation::discard).bytes : reads.bytes + writes.bytes;
     tenant.commits = done.commits;
     const auto found = waited.find(name);
     tenant.waited_seconds = found == waited.end() ? 0 : found->second;
-    spike.active_tenants +=
-        name != model::kRootTenant && static_cast<double>(reads.ios + writes.ios) >= kActive * std::max(1.0, seconds_)
-            ? 1
-            : 0;
+    const bool is_root = name == model::kRootTenant;
+    spike.active_tenants += !is_root && static_cast<double>(reads.ios + writes.ios) >= active ? 1 : 0;
     by_bytes.emplace_back(tenant, static_cast<double>(tenant.bytes) - (of_discards ? 0 : usual.bytes * seconds_));
     by_commits.emplace_back(tenant, static_cast<double>(done.commits) - usual.commits * seconds_);
     by_wait.emplace_back(tenant, tenant.waited_seconds);
+    if (!is_root) {
+      tenant.bytes = writes.bytes;
+      tenant.commits = 0;
+      by_writes.emplace_back(std::move(tenant), static_cast<double>(writes.ios) - usual.writes * seconds_);
+    }
   }
-  const auto second = [](const auto& one) { return one.second; };
-  spike.heaviest = largest(std::move(by_bytes), second);
-  spike.committers = largest(std::move(by_commits), second);
-  spike.slowed = largest(std::move(by_wait), second);
+  spike.heaviest = senders(std::move(by_bytes));
+  spike.committers = senders(std::move(by_commits));
+  spike.slowed = largest(std::move(by_wait));
+  // The commits of a file system's journal are the root's, whoever called fsync: then it is whoever writes more often.
+  if (!spike.committers.empty() && spike.committers.front().name == model::kRootTenant) {
+    if (auto writers = senders(std::move(by_writes)); !writers.empty()) {
+      spike.committers.insert(spike.committers.begin(), std::move(writers.front()));
+      spike.committers.resize(std::min(spike.committers.size(), model::kMostSpikeTenants));
+    }
+  }
 }
 
 }  // namespace ssdpulse::analysis

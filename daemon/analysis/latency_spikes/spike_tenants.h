@@ -2,7 +2,9 @@
 // SpikeTenants: the tenants that did more than usual in a spike, and those that it slowed.
 //
 // Heaviest: the tenants whose bytes exceed their own usual bytes the most: of reads and writes, or of discards if
-// discards are the cause. Committers: the same by flushes and FUA writes. Slowed: in a spike of reads (or writes),
+// discards are the cause. Committers: the same by flushes and FUA writes; before the root, whose commits are those of a
+// file system's journal, whoever writes most often beyond its usual. Nobody is listed in either where the first one has
+// no real part in it. Slowed: in a spike of reads (or writes),
 // those whose reads (writes) took the most device time in total beyond the usual mean of the same tenant; a tenant that
 // was not seen before the spike has no usual mean, and is not listed. In a spike of commits or flushes, the excess is
 // shared out by the number of commits. The commits of a file system's journal belong to the root: they are counted for
@@ -37,6 +39,7 @@ class UsualTenants {
   struct Rates {
     double bytes = 0;  // read and written
     double commits = 0;
+    double writes = 0;
   };
 
   /// Learns from a window outside spikes of this operation. `seconds`: its length.
