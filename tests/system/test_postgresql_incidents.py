@@ -38,8 +38,8 @@ FELT = 3  # times its usual latency: then the database was slowed
 # The host is shared with the disks' own processes: what takes less than this may be theirs.
 FLOOR = "15ms"
 DATA_DISK = {"read": 0.004, "write": 0.002, "flush": 0.004, "trim": 0.01, "bytes_per_second": 6 << 20}
-WAL_DISK = {"read": 0.002, "write": 0.001, "flush": 0.003, "trim": 0.01, "bytes_per_second": 48 << 20,
-            "cache_bytes": 1 << 20, "cache_bytes_per_second": 6 << 20}
+WAL_DISK = {"read": 0.002, "write": 0.001, "flush": 0.003, "trim": 0.01, "bytes_per_second": 48 << 20}
+CACHE = {"cache_bytes": 1 << 20, "cache_bytes_per_second": 6 << 20}  # what a neighbour wrote is flushed for everybody
 FAST = {"read": 0.0002, "write": 0.0002, "flush": 0.0005}
 ANY = frozenset(("read", "write", "flush", "commit"))
 TOO_MUCH = frozenset(("saturation", "queue"))
@@ -133,8 +133,8 @@ def hang(stage):
 @contextmanager
 def fsync_storm(stage):
     """By fdatasync, as databases do: what fsync adds to the journal, the kernel's own thread writes for everybody."""
-    with stage.running("neighbour", load(WAL, "storm", rw="randwrite", bs="32k", size="1M", numjobs=12, fdatasync=1,
-                                         ioengine="psync", thread=None)):
+    storm = load(WAL, "storm", rw="randwrite", bs="32k", size="1M", numjobs=12, fdatasync=1, ioengine="psync", thread=None)
+    with sick(stage, "wal", **CACHE), stage.running("neighbour", storm):
         yield
 
 
@@ -341,6 +341,15 @@ class Play:
         answer = event.answers[moment] = self.ask()
         print(f"     {moment:7} {answer.sentence}")
 
+    def _late(self, since):
+        """The seconds by which this host delayed the disks' own processes, by their log: then they were really slow."""
+        lines = [line.split() for name in self.stage.disks for line in self._lines(name)]
+        return max((float(late) for at, _, _, late in lines if float(at) >= since), default=0)
+
+    def _lines(self, disk):
+        log = self.stage.state / disk / "control.added"
+        return log.read_text().splitlines() if log.exists() else []
+
     def incident(self, kind):
         event = Event(kind, usual=self.bench.median(time.time() - 60, time.time()))
         with KINDS[kind][0](self.stage) as process:
@@ -361,6 +370,7 @@ class Play:
         print(f"     lasted {event.ended - event.began:.1f} s; transactions {event.usual:.1f} -> {felt:.1f} ms; {seen}")
         time.sleep(max(0, event.ended + self.later - time.time()))
         self._ask(event, "later")
+        print(f"     the disks themselves were late by {self._late(event.began):.2f} s at most")
         for moment, answer in event.answers.items():
             event.grades[moment] = grade(answer, moment, event, self.events)
             if event.grades[moment][0] != "right":
