@@ -191,8 +191,9 @@ std::string tenants_words(const Incident& incident) {
   }
   if (victim != nullptr) {
     const bool stands_still = incident.going_on && !standstill_words(incident, Tense::present).empty();
+    const std::string waits = stands_still ? "" : waits_words(incident, victim->name);
     words += fmt::format("{}{} was slowed most{}", words.empty() ? "" : "; ", model::tenant_title(victim->name),
-                         stands_still ? "" : fmt::format(" ({})", waits_words(incident, victim->name)));
+                         waits.empty() ? "" : fmt::format(" ({})", waits));
   }
   if (words.empty()) {
     return words;

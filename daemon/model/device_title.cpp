@@ -27,7 +27,7 @@ std::string bounded(const std::string& text, std::size_t most) {
   return clean.substr(0, head) + std::string(kGap) + clean.substr(clean.size() - tail);
 }
 
-/// What people look after comes first: no boot partition, and no mount below another one.
+/// What people care about comes first: no boot partition, and no mount below another one.
 bool comes_first(const Filesystem* one, const Filesystem* other) {
   const auto key = [](const Filesystem* filesystem) {
     const std::string& path = filesystem->mountpoint;

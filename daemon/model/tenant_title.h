@@ -9,7 +9,7 @@
 
 namespace ssdpulse::model {
 
-/// The root has no name that anybody would look for, and most of what it has is I/O that nobody accounts to units.
+/// "/" says nothing to people: most of the root's I/O is that of units without I/O accounting.
 inline std::string tenant_title(std::string_view name) {
   return name == kRootTenant ? "the system (units without I/O accounting)" : std::string(name);
 }

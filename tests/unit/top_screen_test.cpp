@@ -326,7 +326,7 @@ TEST(top_words, of_a_drive_fit) {
 
 TEST(top_screen, what_is_above_its_usual_is_not_called_ok) {
   Json one = devices();
-  one["devices"] = {device("nvme0n1", "high")};
+  one["devices"] = Json::array({device("nvme0n1", "high")});
   one["devices"][0]["above_usual"] = {{"operation", "commit"}, {"times", 4.2}};
   State high = state();
   high.overview = overview_from(one);
