@@ -79,6 +79,7 @@ model::DiskStats sum_of_paths(const std::vector<model::DiskStats>& paths) {
     total.writes += path.writes;
     total.written_sectors += path.written_sectors;
     total.in_flight += path.in_flight;
+    total.busy_ms = std::max(total.busy_ms, path.busy_ms);  // at least: paths may be busy at different times
     total.discards = sum(total.discards, path.discards);
     total.discarded_sectors = sum(total.discarded_sectors, path.discarded_sectors);
     total.flushes = sum(total.flushes, path.flushes);

@@ -17,6 +17,7 @@ extern const RunningCheck kLostBeforeDevices;
 extern const RunningCheck kSkippedPrograms;
 extern const RunningCheck kLateTicks;
 extern const RunningCheck kIoAccounting;
+extern const RunningCheck kPressure;
 extern const RunningCheck kDiscardSubmitters;
 extern const RunningCheck kWriteClasses;
 extern const RunningCheck kWriteHints;

@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <optional>
+#include <utility>
 
 #include "daemon/model/incidents.h"
 
@@ -16,65 +16,85 @@ using model::end_of;
 using model::LatencySpike;
 using model::SpikeCause;
 
-constexpr std::string_view kTrimLater = "Run trims in quiet hours, or in smaller pieces (discard_max_bytes).";
-constexpr std::string_view kCheckFlush =
-    "The number of fsyncs has not risen, so the drive has become slow to flush: check its temperature, health and "
-    "write "
-    "amplification. A drive with power-loss protection flushes at no cost.";
-constexpr std::string_view kFewerFlushes =
-    "Find out who calls fsync so often, and commit in groups. A drive with power-loss protection flushes at no cost.";
+constexpr std::string_view kTrimLater =
+    "Stop the trim if it can wait, and run it in quiet hours, or in smaller pieces (discard_max_bytes).";
+constexpr std::string_view kSlowFlush =
+    "Look for heavy writes that fill the drive's cache (backup, checkpoint), and limit them; if there are none, check "
+    "its "
+    "temperature, health and write amplification.";
+constexpr std::string_view kFewerFlushes = "Find out who calls fsync so often, and have it commit in groups.";
 constexpr std::string_view kCheckDrive =
     "Check whether the drive has become slower (temperature, health, write amplification); if not, limit what sends "
     "most.";
 constexpr std::string_view kLessLoad =
-    "Limit what sends most (systemd: IOReadBandwidthMax=, IOWriteBandwidthMax=), spread it over time, or add devices.";
-
-constexpr std::string_view kLessQueue = "Limit or spread what sends most; check the I/O scheduler and nr_requests.";
+    "Limit what sends most (systemctl set-property UNIT IOReadBandwidthMax=, IOWriteBandwidthMax=; for small I/Os "
+    "IOReadIOPSMax=, IOWriteIOPSMax=), spread it over time, or add devices.";
+constexpr std::string_view kLessQueue =
+    "Limit or spread what sends most; check the I/O scheduler and nr_requests (/sys/block/DEVICE/queue).";
+constexpr std::string_view kCheckQueue =
+    "The load has not risen: check the I/O scheduler and nr_requests (/sys/block/DEVICE/queue), and whether the host "
+    "is "
+    "short of CPU.";
 constexpr std::string_view kCompare =
-    "Compare with what ran on the host at that time; `ssdpulse why --verbose` lists what was measured.";
+    "Compare with what else ran on the host; `ssdpulse why --verbose` lists what was measured.";
 
 constexpr ExplanationRow kExplanations[] = {
     // The reason of discards names who trims: see kTriggers.
     {"rwfc", SpikeCause::discard, "um", "because discards (trim) [are|were] in flight at the same time", kTrimLater,
      "SsdpulseTailLiftedByDiscard"},
     {"rw", SpikeCause::flush, "u",
-     "because flushes of its cache (fsync) [take|took] up more of the time than usual, and [hold|held] up other I/O",
-     kCheckFlush, "SsdpulseCommitsSlow"},
-    {"rw", SpikeCause::flush, "m", "because more flushes of its cache (fsync) than usual [are|were] in flight",
+     "because flushes of the drive's cache (fsync) [take|took] up more of the time than usual, and [hold|held] up "
+     "other "
+     "I/O",
+     kSlowFlush, "SsdpulseTailLiftedByFlush"},
+    {"rw", SpikeCause::flush, "m", "because more fsyncs than usual [make|made] the drive flush its cache",
      kFewerFlushes, "SsdpulseTailLiftedByFlush"},
     {"fc", SpikeCause::flush, "u",
-     "because the drive itself [is|was] slow to flush its cache, although it [gets|got] no more flushes than usual",
-     kCheckFlush, "SsdpulseCommitsSlow"},
-    {"fc", SpikeCause::flush, "m", "because more flushes (fsync) than usual [are|were] sent to it", kFewerFlushes,
+     "because each flush of the drive's cache [takes|took] longer than usual, although there [are|were] hardly more of "
+     "them",
+     kSlowFlush, "SsdpulseCommitsSlow"},
+    {"fc", SpikeCause::flush, "m", "because there [are|were] more of them than usual", kFewerFlushes,
      "SsdpulseCommitsSlow"},
-    {"rwfc", SpikeCause::gc, "um", "because the drive [is|was] collecting garbage",
-     "Leave part of the drive unused and trimmed, and check its write amplification.",
+    {"rwfc", SpikeCause::gc, "um", "because the drive's own figures [show|showed] garbage collection",
+     "Slow down bulk writes now (backup, restore, compaction). Later, trim free space, and leave 10 to 20 % of the "
+     "drive "
+     "unused.",
      "SsdpulseTailLiftedByGarbageCollection"},
-    {"rw", SpikeCause::queue, "um", "because requests [wait|waited] on the host before they [reach|reached] the drive",
+    {"rw", SpikeCause::queue, "m", "because requests [wait|waited] on the host before they [reach|reached] the drive",
      kLessQueue, "SsdpulseTailLiftedByQueueing"},
-    {"fc", SpikeCause::queue, "um",
-     "because their writes [wait|waited] on the host before they [reach|reached] the drive", kLessQueue,
-     "SsdpulseTailLiftedByQueueing"},
-    {"rw", SpikeCause::saturation, "m", "because the drive [is|was] given more work than it can handle", kLessLoad,
-     "SsdpulseTailLatencyHigh"},
-    {"fc", SpikeCause::saturation, "m", "because the drive [is|was] given more work than it can handle", kLessLoad,
-     "SsdpulseCommitsSlow"},
+    {"rw", SpikeCause::queue, "u", "because requests [wait|waited] on the host before they [reach|reached] the drive",
+     kCheckQueue, "SsdpulseTailLiftedByQueueing"},
+    {"fc", SpikeCause::queue, "m", "because I/O [waits|waited] on the host before it [reaches|reached] the drive",
+     kLessQueue, "SsdpulseTailLiftedByQueueing"},
+    {"fc", SpikeCause::queue, "u", "because I/O [waits|waited] on the host before it [reaches|reached] the drive",
+     kCheckQueue, "SsdpulseTailLiftedByQueueing"},
+    {"rw", SpikeCause::saturation, "m", "because the drive [is|was] given more work than it [can|could] handle",
+     kLessLoad, "SsdpulseTailLatencyHigh"},
+    {"fc", SpikeCause::saturation, "m", "because the drive [is|was] given more work than it [can|could] handle",
+     kLessLoad, "SsdpulseCommitsSlow"},
     {"rw", SpikeCause::saturation, "u",
-     "because all its queue slots [are|were] in use, although the load [is|was] as usual", kCheckDrive,
-     "SsdpulseTailLatencyHigh"},
+     "because the drive's queue slots [are|were] all in use more of the time than usual, although the load [has|had] "
+     "hardly risen",
+     kCheckDrive, "SsdpulseTailLatencyHigh"},
     {"fc", SpikeCause::saturation, "u",
-     "because all its queue slots [are|were] in use, although the load [is|was] as usual", kCheckDrive,
-     "SsdpulseCommitsSlow"},
+     "because the drive's queue slots [are|were] all in use more of the time than usual, although the load [has|had] "
+     "hardly risen",
+     kCheckDrive, "SsdpulseCommitsSlow"},
     {"rwfc", SpikeCause::thermal, "um", "because the drive [is|was] throttling to cool down",
-     "Check the airflow and the drive's temperature.", "SsdpulseThermalThrottling"},
+     "Check its temperature and that of its neighbours: all hot means airflow, one alone its slot or its load.",
+     "SsdpulseThermalThrottling"},
     {"rwfc", SpikeCause::error, "m", "because I/Os [fail|failed]",
-     "Read the kernel's log, and be ready to replace the drive.", "SsdpulseIoErrors"},
-    {"rwfc", SpikeCause::error, "u", "because the driver [gives|gave] I/Os back, to be sent again",
-     "Read the kernel's log: the driver may be short of resources, or the drive may have been reset.",
+     "See what failed (journalctl -k): a path, cable or controller, or the drive itself. Check that there are other "
+     "copies of the data.",
      "SsdpulseIoErrors"},
-    {"rw", SpikeCause::unknown, "um", "for a reason that this host does not show", kCompare,
+    {"rwfc", SpikeCause::error, "u",
+     "because I/Os [are|were] sent again, after a path failed or the driver gave them back",
+     "Read the kernel's log (journalctl -k) for a path, a link or a reset, or a driver short of resources.",
+     "SsdpulseIoErrors"},
+    {"rw", SpikeCause::unknown, "um", "for a reason that nothing measured here explains", kCompare,
      "SsdpulseTailSpikeUnexplained"},
-    {"fc", SpikeCause::unknown, "um", "for a reason that this host does not show", kCompare, "SsdpulseCommitsSlow"},
+    {"fc", SpikeCause::unknown, "um", "for a reason that nothing measured here explains", kCompare,
+     "SsdpulseCommitsSlow"},
 };
 
 struct TriggerRow {
@@ -82,14 +102,16 @@ struct TriggerRow {
   std::string_view next;
 };
 constexpr std::array<TriggerRow, model::kDiscardTriggers> kTriggers{{
-    {"because fstrim [is|was] trimming a file system on it", kTrimLater},
+    {"because fstrim [is|was] trimming a file system on it",
+     "It can be stopped (systemctl stop fstrim.service) and run again later: in quiet hours, or in smaller pieces "
+     "(discard_max_bytes)."},
     {"because its file system, mounted with discard, [trims|trimmed] what was deleted",
-     "Mount it without discard, and trim in quiet hours instead (fstrim.timer)."},
-    {"because blkdiscard [is|was] discarding space on it", kTrimLater},
+     "Mount it with nodiscard, and trim in quiet hours instead (fstrim.timer)."},
+    {"because blkdiscard [is|was] discarding space on it", "Stop it, or discard in steps (blkdiscard --step)."},
     {"because mkfs [is|was] discarding space on it",
      "Create file systems without discarding (mkfs.ext4 -E nodiscard, "
      "mkfs.xfs -K), or in quiet hours."},
-    {"because a program [is|was] discarding space on it", kTrimLater},
+    {"because something other than fstrim, blkdiscard and mkfs [is|was] discarding space on it", kTrimLater},
 }};
 
 std::string in_tense(std::string_view text, Tense tense) {
@@ -109,17 +131,24 @@ std::string in_tense(std::string_view text, Tense tense) {
   return words;
 }
 
-/// The trigger of a burst on the device that overlaps the spike; nothing if none does.
+/// The trigger of the burst on the device that overlaps the spike longest; nothing if none does.
 std::optional<model::DiscardTrigger> trigger_of(const LatencySpike& spike, const std::vector<Burst>& bursts) {
   constexpr std::chrono::seconds kNear{2};
-  const Burst* largest = nullptr;
+  const Burst* longest = nullptr;
+  auto longest_overlap = -kNear - kNear;
   for (const Burst& burst : bursts) {
-    if (burst.device == spike.device && burst.begin <= end_of(spike) + kNear &&
-        (!burst.end || *burst.end >= spike.begin - kNear) && (largest == nullptr || largest->bytes < burst.bytes)) {
-      largest = &burst;
+    if (burst.device != spike.device) {
+      continue;
+    }
+    const auto overlap = std::chrono::duration_cast<std::chrono::seconds>(
+        std::min(burst.end.value_or(end_of(spike)), end_of(spike)) - std::max(burst.begin, spike.begin));
+    if (overlap >= -kNear &&
+        (longest == nullptr || std::pair(overlap, burst.bytes) > std::pair(longest_overlap, longest->bytes))) {
+      longest = &burst;
+      longest_overlap = overlap;
     }
   }
-  return largest == nullptr ? std::nullopt : std::optional(largest->trigger);
+  return longest == nullptr ? std::nullopt : std::optional(longest->trigger);
 }
 
 }  // namespace
@@ -141,15 +170,26 @@ Load load_of(const LatencySpike& spike) {
     const auto found = spike.evidence.find(key);
     return found != spike.evidence.end() && found->second >= least;
   };
-  const bool more = spike.cause == SpikeCause::flush ? has("flushes_to_usual", model::kMoreFlushes)
-                    : spike.cause == SpikeCause::error
-                        ? has("errors", 1) || has("failovers", 1) || has("other_errors", 1)
-                        : has("load_to_usual", kMoreLoad);
+  const bool more = spike.cause == SpikeCause::flush   ? has("flushes_to_usual", model::kMoreFlushes)
+                    : spike.cause == SpikeCause::error ? has("errors", 1) || has("other_errors", 1)
+                                                       : has("load_to_usual", kMoreLoad);
   return more ? Load::more : Load::usual;
 }
 
-Explanation explain(const LatencySpike& spike, const std::vector<Burst>& bursts, Tense tense) {
-  const ExplanationRow& row = explanation_row(spike.operation, spike.cause, load_of(spike));
+Load load_of(const model::Incident& incident) {
+  const LatencySpike& headline = incident.headline();
+  return std::any_of(incident.spikes.begin(), incident.spikes.end(),
+                     [&](const LatencySpike& spike) {
+                       return spike.device == headline.device && spike.cause == headline.cause &&
+                              load_of(spike) == Load::more;
+                     })
+             ? Load::more
+             : Load::usual;
+}
+
+Explanation explain(const LatencySpike& spike, const std::vector<Burst>& bursts, Tense tense,
+                    std::optional<Load> load) {
+  const ExplanationRow& row = explanation_row(spike.operation, spike.cause, load.value_or(load_of(spike)));
   const auto trigger = spike.cause == SpikeCause::discard ? trigger_of(spike, bursts) : std::nullopt;
   if (trigger) {
     const TriggerRow& by = kTriggers.at(static_cast<std::size_t>(*trigger));

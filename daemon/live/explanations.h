@@ -5,17 +5,19 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "daemon/live/recent_past.h"
+#include "daemon/model/incidents.h"
 
 namespace ssdpulse::live {
 
 /// Of what the cause is about: for `flush`, whether more flushes than usual were sent; for `error`, whether I/Os failed
-/// (else they were only given back); otherwise whether there was more I/O.
+/// (else they were only sent again); otherwise whether there was more I/O.
 enum class Load : std::uint8_t { usual, more };
 inline constexpr std::size_t kLoads = 2;
 
@@ -41,8 +43,12 @@ std::span<const ExplanationRow> explanation_rows();
 const ExplanationRow& explanation_row(model::SpikeOperation operation, model::SpikeCause cause, Load load);
 
 Load load_of(const model::LatencySpike& spike);
+/// Of all spikes of the headline's device that have its cause: one sentence has one load.
+Load load_of(const model::Incident& incident);
 
-/// `bursts`: of discards; one of the same device and time names who trims.
-Explanation explain(const model::LatencySpike& spike, const std::vector<Burst>& bursts, Tense tense);
+/// `bursts`: of discards; one of the same device and time names who trims. `load`: of the incident that it belongs to;
+/// absent: its own.
+Explanation explain(const model::LatencySpike& spike, const std::vector<Burst>& bursts, Tense tense,
+                    std::optional<Load> load = std::nullopt);
 
 }  // namespace ssdpulse::live

@@ -61,7 +61,10 @@ void RecentPast::observe(const model::Snapshot& snapshot, std::optional<std::chr
     const auto end = spikes_[i].begin + std::chrono::ceil<model::WallTime::duration>(spikes_[i].duration);
     forgotten_until_ = std::max(forgotten_until_.value_or(end), end);
   }
+  std::copy_if(snapshot.host.waits.begin(), snapshot.host.waits.end(), std::back_inserter(waits_),
+               [](const model::HostWait& wait) { return wait.end.has_value(); });
   keep_newest(spikes_, kMarks);
+  keep_newest(waits_, kMarks);
   keep_newest(bursts_, kMarks);
 }
 
@@ -94,6 +97,11 @@ void RecentPast::note_bursts(const model::DeviceSnapshot& device, const Known& b
 std::vector<model::LatencySpike> RecentPast::ended_spikes() const {
   const std::lock_guard lock(mutex_);
   return spikes_;
+}
+
+std::vector<model::HostWait> RecentPast::ended_waits() const {
+  const std::lock_guard lock(mutex_);
+  return waits_;
 }
 
 std::vector<Burst> RecentPast::bursts() const {

@@ -38,6 +38,7 @@ class RecentPast {
 
   [[nodiscard]] const Ring& ring() const { return ring_; }
   [[nodiscard]] std::vector<model::LatencySpike> ended_spikes() const;  // in the order in which causes became final
+  [[nodiscard]] std::vector<model::HostWait> ended_waits() const;       // in the order in which they ended
   [[nodiscard]] std::vector<Burst> bursts() const;                      // by their beginning
   /// When measuring began; what was before is unknown.
   [[nodiscard]] std::optional<model::WallTime> since() const;
@@ -61,6 +62,7 @@ class RecentPast {
 
   mutable std::mutex mutex_;  // guards what follows
   std::vector<model::LatencySpike> spikes_;
+  std::vector<model::HostWait> waits_;
   std::vector<Burst> bursts_;
   std::optional<model::WallTime> since_;
   std::optional<model::WallTime> forgotten_until_;  // the end of the newest spike that is forgotten

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "daemon/live/explanations.h"
+#include "daemon/live/host_wait_words.h"
 #include "daemon/live/past_spikes.h"
 #include "daemon/live/words.h"
 #include "daemon/model/device_title.h"
@@ -205,7 +206,7 @@ std::string tenants_words(const Incident& incident) {
 /// All of the answer that follows from the incident, but the sentence.
 Why about(const Incident& incident, const std::vector<Burst>& bursts, When when) {
   const LatencySpike& spike = incident.headline();
-  const Explanation explanation = explain(spike, bursts, Tense::present);
+  const Explanation explanation = explain(spike, bursts, Tense::present, load_of(incident));
   Why answer;
   answer.verdict = when == When::now || when == When::then ? Verdict::slow : Verdict::usual;
   answer.next = when == When::earlier ? "" : explanation.next;
@@ -249,22 +250,133 @@ std::string backlog_words(const model::Snapshot& now) {
   return "";
 }
 
+/// Drives that have no time left, before they are slow.
+std::string busy_words(const model::Snapshot& now) {
+  constexpr double kBusy = 0.9;
+  for (const model::DeviceSnapshot& device : now.devices) {
+    if (device.utilisation && device.utilisation->busy_ratio.value_or(0) >= kBusy) {
+      return fmt::format(" {} is busy {:.0f} % of the time.", title_of(now, device.device->name),
+                         100 * *device.utilisation->busy_ratio);
+    }
+  }
+  return "";
+}
+
+/// " md0, which it is part of, is being checked (34 %)": for a device, or without one of any array.
+std::string resync_words(const model::Snapshot& now, const std::string& device) {
+  if (!now.host.signals) {
+    return "";
+  }
+  for (const model::VolumeSignals& volume : now.host.signals->volumes) {
+    const bool below = std::any_of(now.memberships.begin(), now.memberships.end(), [&](const model::Membership& one) {
+      return one.array == volume.volume && one.device == device;
+    });
+    if (volume.resync && (device.empty() || below)) {
+      const std::string& action = volume.resync->action;
+      const std::string_view done = action == "check"     ? "checked"
+                                    : action == "repair"  ? "checked and repaired"
+                                    : action == "reshape" ? "reshaped"
+                                                          : "rebuilt";
+      return fmt::format(
+          " {}{} is being {}{}.", volume.volume, device.empty() ? "" : ", which it is part of,", done,
+          volume.resync->progress_ratio ? fmt::format(" ({:.0f} %)", 100 * *volume.resync->progress_ratio) : "");
+    }
+  }
+  return "";
+}
+
+std::string capitalized(std::string words) {
+  words.front() = words.rfind("the kernel", 0) == 0 || words.rfind("tasks", 0) == 0
+                      ? static_cast<char>(words.front() - 'a' + 'A')
+                      : words.front();
+  return words;
+}
+
+/// All of the answer but the sentence.
+Why about(const model::HostWait& wait, const model::Snapshot& now, When when) {
+  Why answer;
+  answer.verdict = when == When::now || when == When::then ? Verdict::slow : Verdict::usual;
+  answer.next = when == When::earlier ? "" : host_wait_words(wait, now, Tense::present).next;
+  answer.runbook = when == When::earlier ? "" : kHostWaitRunbook;
+  answer.device = wait.device;
+  answer.wait = wait;
+  answer.when = when;
+  answer.victim = wait.tenant;
+  return answer;
+}
+
+/// What stops I/O altogether comes before slow drives, and what only slows it behind them.
+bool is_before_drives(const model::HostWait& wait) {
+  return wait.cause == model::HostWaitCause::suspended || wait.cause == model::HostWaitCause::full;
+}
+
+/// The first by cause, then by its begin; nothing if none goes on.
+const model::HostWait* first_wait(const model::Snapshot& now) {
+  const model::HostWait* first = nullptr;
+  for (const model::HostWait& wait : now.host.waits) {
+    if (!wait.end && (first == nullptr || std::pair(wait.cause, wait.begin) < std::pair(first->cause, first->begin))) {
+      first = &wait;
+    }
+  }
+  return first;
+}
+
+Why goes_on(const model::HostWait& wait, const model::Snapshot& now, const std::string& slow_drives) {
+  Why answer = about(wait, now, When::now);
+  const auto duration = Seconds(now.taken_at - wait.begin).count();
+  const bool explained =
+      wait.cause == model::HostWaitCause::suspended || wait.cause == model::HostWaitCause::full || !slow_drives.empty();
+  answer.sentence = fmt::format("{}, since {} ({}).{}{}", capitalized(host_wait_words(wait, now, Tense::present).what),
+                                clock_words(wait.begin), duration_words(duration),
+                                explained ? "" : " No drive is slow.", slow_drives);
+  return answer;
+}
+
+/// The one that ended last; nothing if that was too long ago.
+const model::HostWait* last_wait(const Situation& situation) {
+  const model::HostWait* last = nullptr;
+  for (const model::HostWait& wait : situation.ended_waits) {
+    if (wait.end && situation.now->taken_at - *wait.end < kLately && (last == nullptr || *wait.end >= *last->end)) {
+      last = &wait;
+    }
+  }
+  return last;
+}
+
+Why is_over(const model::HostWait& wait, const model::Snapshot& now, const std::string& calm) {
+  const auto ago = now.taken_at - *wait.end;
+  Why answer = about(wait, now, ago < kJustNow ? When::ended : When::earlier);
+  const std::string what = capitalized(host_wait_words(wait, now, Tense::past).what);
+  const std::string lasted = duration_words(Seconds(*wait.end - wait.begin).count());
+  answer.sentence =
+      answer.when == When::ended
+          ? fmt::format("{} Until {} ago: {}, for {}.", calm, duration_words(Seconds(ago).count()), what, lasted)
+          : fmt::format("{} Earlier, at {}: {}, for {}.", calm, clock_words(wait.begin), what, lasted);
+  return answer;
+}
+
 Why right_now(const Situation& situation) {
   const model::Snapshot& now = *situation.now;
   std::vector<LatencySpike> lately = now.spikes_unjudged;
   std::copy_if(situation.ended.begin(), situation.ended.end(), std::back_inserter(lately),
                [&](const LatencySpike& spike) { return now.taken_at - end_of(spike) < kLately; });
   auto incidents = model::incidents_of(lately, now.spikes_going_on, model::DeviceGroups(now.memberships));
-  if (!incidents.empty() && incidents.front().going_on) {
+  const bool drive_is_slow = !incidents.empty() && incidents.front().going_on;
+  const model::HostWait* wait = first_wait(now);
+  if (wait != nullptr && (!drive_is_slow || is_before_drives(*wait))) {
+    std::erase_if(incidents, [](const Incident& one) { return !one.going_on; });
+    return goes_on(*wait, now, others_words(now, incidents, "", Tense::present));
+  }
+  if (drive_is_slow) {
     const Incident incident = incidents.front();
     const LatencySpike& spike = incident.headline();
     Why answer = about(incident, situation.bursts, When::now);
     std::erase_if(incidents, [](const Incident& one) { return !one.going_on; });
-    answer.sentence = fmt::format("{}: {}, since {} ({}), {}.{}{}", title_of(now, spike.device),
-                                  slowness_words(incident, Tense::present), clock_words(incident.begin),
-                                  duration_words(Seconds(now.taken_at - incident.begin).count()),
-                                  explain(spike, situation.bursts, Tense::present).because, tenants_words(incident),
-                                  others_words(now, incidents, spike.device, Tense::present));
+    answer.sentence = fmt::format(
+        "{}: {}, since {} ({}), {}.{}{}{}", title_of(now, spike.device), slowness_words(incident, Tense::present),
+        clock_words(incident.begin), duration_words(Seconds(now.taken_at - incident.begin).count()),
+        explain(spike, situation.bursts, Tense::present, load_of(incident)).because, tenants_words(incident),
+        resync_words(now, spike.device), others_words(now, incidents, spike.device, Tense::present));
     return answer;
   }
   if (const auto since = situation.known_since; !since || now.taken_at - *since < kTooEarly) {
@@ -272,7 +384,12 @@ Why right_now(const Situation& situation) {
     return unknown(fmt::format("Measuring began {} ago: too early to say what is usual.", duration_words(seconds)));
   }
   const std::string calm = "No drive is slower than usual.";
-  const std::string remarks = backlog_words(now) + blind_words(now);
+  const std::string backlog = backlog_words(now);
+  const std::string remarks = (backlog.empty() ? busy_words(now) : backlog) + resync_words(now, "") + blind_words(now);
+  if (const model::HostWait* last = last_wait(situation);
+      last != nullptr && (incidents.empty() || *last->end >= incidents.front().end)) {
+    return is_over(*last, now, calm + remarks);
+  }
   if (incidents.empty()) {
     return {Verdict::usual, calm + remarks, "", "", ""};
   }
@@ -283,7 +400,7 @@ Why right_now(const Situation& situation) {
   const std::string was =
       fmt::format("{}{}, {}.{}", slowness_words(last, Tense::past),
                   stood_still ? "" : ", for " + duration_words(Seconds(last.end - last.begin).count()),
-                  explain(last.headline(), situation.bursts, Tense::past).because, tenants_words(last));
+                  explain(last.headline(), situation.bursts, Tense::past, load_of(last)).because, tenants_words(last));
   const std::string title = title_of(now, last.headline().device);
   answer.sentence = answer.when == When::ended ? fmt::format("{}{} {} was slow until {} ago: {}", calm, remarks, title,
                                                              duration_words(Seconds(ago).count()), was)
@@ -419,7 +536,7 @@ Why at_time(const Situation& situation, WallTime at) {
     answer.sentence = fmt::format("{}: {}, from {} on for {}, {}.{}{}", title_of(now, spike.device),
                                   slowness_words(*worst, Tense::past), clock_words(worst->begin, now.taken_at),
                                   duration_words(Seconds(worst->end - worst->begin).count()),
-                                  explain(spike, bursts, Tense::past).because, tenants_words(*worst),
+                                  explain(spike, bursts, Tense::past, load_of(*worst)).because, tenants_words(*worst),
                                   others_words(now, incidents, spike.device, Tense::past));
     answer.moment = moment;
     return answer;

@@ -57,6 +57,7 @@ struct Why {
   std::optional<Moment> moment = {};  // absent: the answer is about now
   /// The incident that the sentence is about; its headline() is the spike that the next three are of.
   std::optional<model::Incident> incident = {};
+  std::optional<model::HostWait> wait = {};  // the same of what holds up I/O above the drives
   std::optional<When> when = {};
   std::string culprit = {};  // tenant; empty: nobody can be named
   std::string victim = {};   // tenant that was slowed most; empty: not known
@@ -71,6 +72,7 @@ struct Situation {
   std::optional<model::WallTime> remembered_since = {};  // no spike after it was forgotten; absent: as known_since
   std::optional<model::PastMoment> past = {};            // what the history has about the minute asked for
   std::string no_past = "no history is kept";            // why it has nothing
+  std::vector<model::HostWait> ended_waits = {};
 };
 
 /// About the newest snapshot, or the minute that holds `at`.

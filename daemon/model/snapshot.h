@@ -18,6 +18,7 @@
 #include "daemon/model/discards.h"
 #include "daemon/model/finding.h"
 #include "daemon/model/histogram.h"
+#include "daemon/model/host_signals.h"
 #include "daemon/model/nvme.h"
 #include "daemon/model/operation.h"
 #include "daemon/model/own_cost.h"
@@ -77,6 +78,12 @@ struct KernelInFlight {
   std::int64_t writes = 0;
 };
 
+/// How busy a device is, by the kernel's account (io_ticks).
+struct Utilisation {
+  double busy_seconds = 0;           // cumulative: in which anything was in flight
+  std::optional<double> busy_ratio;  // of the time between the last two readings, some seconds; 0..1
+};
+
 struct DeviceSnapshot {
   std::shared_ptr<const Device> device;
   std::shared_ptr<const DeviceIo> io;  // null while nothing of the device was measured yet
@@ -87,6 +94,7 @@ struct DeviceSnapshot {
   /// Read only if something is in flight by our count and nothing completed since the last tick. Also absent if the
   /// kernel keeps no count (iostats is 0) or contradicts itself.
   std::optional<KernelInFlight> kernel_in_flight = {};
+  std::optional<Utilisation> utilisation = {};        // absent if the kernel keeps no count (iostats is 0)
   std::shared_ptr<const DeviceTenants> tenants = {};  // null where the kernel side does not report whose I/O it is
 };
 
@@ -146,6 +154,7 @@ struct Snapshot {
   std::vector<DeviceSnapshot> devices;  // measured ones only, sorted by name
   std::vector<Membership> memberships;
   std::vector<Filesystem> filesystems;
+  HostFigures host = {};
   std::vector<ArrayDiscards> array_discards;            // one for each md or dm device, sorted
   std::vector<FilesystemDiscards> filesystem_discards;  // of file systems whose volume is watched
   std::vector<NvmeDrive> nvme_drives;                   // sorted by controller

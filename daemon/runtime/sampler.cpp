@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "daemon/sources/process/process_stats.h"
@@ -60,6 +61,9 @@ util::Result<std::unique_ptr<Sampler>> Sampler::open(const inventory::InventoryR
   sampler->cpus_ = static_cast<unsigned>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));
   sampler->hierarchy_ = cgroups::find_hierarchy(roots.proc);
   sampler->cgroup_paths_ = cgroups::CgroupPaths(sampler->hierarchy_);
+  const auto& hierarchy = sampler->hierarchy_;
+  sampler->host_ = host::HostReader(
+      {roots.sys, roots.proc, hierarchy ? hierarchy->directory : "", hierarchy ? hierarchy->unified : true});
   sampler->source_ = std::move(*source);
   sampler->inventory_status_ = {"inventory", true, "", {}};
   sampler->process_start_ = process::read_process_start_time(roots.proc).value_or(0);
@@ -182,9 +186,9 @@ std::uint64_t Sampler::skipped_runs() const {
   return skipped;
 }
 
-void Sampler::look_at_cgroups(stages::Tick& tick) {
+model::CgroupPaths Sampler::look_at_cgroups(stages::Tick& tick) {
   if (!tick.cgroups) {
-    return;
+    return {};
   }
   if (hierarchy_ && looks_ % kTicksBetweenAccountingLooks == 1) {
     io_accounting_ = cgroups::accounting_of(*hierarchy_);
@@ -196,6 +200,25 @@ void Sampler::look_at_cgroups(stages::Tick& tick) {
   }
   tick.cgroups_gone = std::move(look.gone);
   tick.io_accounting = io_accounting_;
+  return std::move(look.paths);
+}
+
+/// What holds up I/O above the drives. Where tenants are not named, neither are the limits set on them.
+void Sampler::look_at_host(stages::Tick& tick, const model::CgroupPaths& cgroups) {
+  std::set<std::string> paths;
+  if (namer_) {
+    std::for_each(cgroups.begin(), cgroups.end(), [&](const auto& one) { paths.insert(one.second); });
+  }
+  model::HostSignals signals =
+      host_.read(*inventory_, paths, [this](const std::string& path) { return namer_->tenant_of(path).name; });
+  std::set<std::string> mountpoints;
+  for (const model::Filesystem& filesystem : inventory_->filesystems) {
+    if (filesystem.fstype.rfind("fuse", 0) != 0) {  // a process would answer, or not
+      mountpoints.insert(filesystem.mountpoint);
+    }
+  }
+  signals.rooms = rooms_.look({mountpoints.begin(), mountpoints.end()}, tick.at);
+  tick.host = std::make_shared<const model::HostSignals>(std::move(signals));
 }
 
 /// The settings of the arrays and dm devices directly above the disk.
@@ -245,7 +268,7 @@ stages::Tick Sampler::look() {
   tick.inventory = inventory_;
   tick.discards = std::move(block.discards);
   tick.cgroups = std::move(block.cgroups);
-  look_at_cgroups(tick);
+  look_at_host(tick, look_at_cgroups(tick));
   tick.flash = std::move(block.flash);
   tick.losses = block.losses;
   tick.diskless_requests = block.diskless_requests;

@@ -15,6 +15,8 @@
 #include "daemon/runtime/kernel_account.h"
 #include "daemon/sources/block/block_source.h"
 #include "daemon/sources/cgroups/cgroup_paths.h"
+#include "daemon/sources/host/host_reader.h"
+#include "daemon/sources/host/room_watch.h"
 #include "daemon/sources/inventory/inventory.h"
 #include "daemon/stages/tick.h"
 #include "daemon/util/log.h"
@@ -71,7 +73,8 @@ class Sampler final : public drives::BlockLayer {
   void read_settings(stages::Tick& tick) const;
   [[nodiscard]] std::vector<model::DiskSettings> volumes_above(const std::string& disk) const;
   void consult_kernel(stages::DeviceTick& entry, bool compare);
-  void look_at_cgroups(stages::Tick& tick);
+  model::CgroupPaths look_at_cgroups(stages::Tick& tick);
+  void look_at_host(stages::Tick& tick, const model::CgroupPaths& cgroups);
 
   inventory::InventoryRoots roots_;
   inventory::DeviceFilter filter_;
@@ -85,6 +88,8 @@ class Sampler final : public drives::BlockLayer {
   std::optional<cgroups::Hierarchy> hierarchy_;
   cgroups::CgroupPaths cgroup_paths_{std::nullopt};
   std::optional<analysis::TenantNamer> namer_;
+  host::HostReader host_{{}};
+  host::RoomWatch rooms_;
   model::IoAccounting io_accounting_ = model::IoAccounting::unknown;
   model::SourceStatus inventory_status_;
   double process_start_ = 0;

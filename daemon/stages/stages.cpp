@@ -6,10 +6,12 @@
 #include "daemon/stages/device_minutes.h"
 #include "daemon/stages/discards.h"
 #include "daemon/stages/drift.h"
+#include "daemon/stages/host_waits.h"
 #include "daemon/stages/losses.h"
 #include "daemon/stages/own_cost.h"
 #include "daemon/stages/setting_changes.h"
 #include "daemon/stages/spikes.h"
+#include "daemon/stages/utilisation.h"
 #include "daemon/stages/write_amplification.h"
 #include "daemon/stages/write_hints.h"
 
@@ -23,6 +25,8 @@ std::vector<std::unique_ptr<Stage>> all_stages() {
   stages.push_back(std::make_unique<WriteAmplification>());
   stages.push_back(std::make_unique<Attribution>());
   stages.push_back(std::make_unique<Spikes>());
+  stages.push_back(std::make_unique<HostWaits>());
+  stages.push_back(std::make_unique<Utilisation>());
   stages.push_back(std::make_unique<Losses>());
   stages.push_back(std::make_unique<OwnCost>());
   stages.push_back(std::make_unique<DeviceEvents>());

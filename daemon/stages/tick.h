@@ -15,6 +15,7 @@
 #include "daemon/model/block_sample.h"
 #include "daemon/model/device.h"
 #include "daemon/model/drive_tick.h"
+#include "daemon/model/host_signals.h"
 #include "daemon/model/nvme.h"
 #include "daemon/model/settings.h"
 #include "daemon/model/snapshot.h"
@@ -61,6 +62,7 @@ struct Tick {
   std::vector<model::CgroupId> cgroups_gone = {};      // those whose directory no longer exists; sorted
   std::shared_ptr<const model::Tenants> tenants = {};  // the owners of those cgroups; null: names are off
   model::IoAccounting io_accounting = model::IoAccounting::unknown;
+  std::shared_ptr<const model::HostSignals> host = {};  // null: not read
   std::shared_ptr<const model::FlashSamples> flash;
   std::array<std::uint64_t, model::kHostLosses> losses{};
   std::uint64_t diskless_requests = 0;                           // see model::Snapshot

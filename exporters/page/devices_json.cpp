@@ -124,6 +124,8 @@ Json now_of(const Known& known) {
            ->
            operator->();
   now["in_flight"] = last.kind(Kind::read).in_flight + last.kind(Kind::write).in_flight;
+  const auto& utilisation = known.device->utilisation;
+  now["busy_ratio"] = utilisation && utilisation->busy_ratio ? Json(rounded(*utilisation->busy_ratio)) : Json();
   return now;
 }
 

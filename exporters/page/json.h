@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "daemon/doctor/onsets.h"
+#include "daemon/live/explanations.h"
 #include "daemon/live/recent_past.h"
 #include "daemon/live/what_if.h"
 #include "daemon/live/why.h"
@@ -47,7 +48,8 @@ const model::NvmeDrive* drive_of(const model::Snapshot& snapshot, std::string_vi
 
 Json sentences_json(const std::vector<std::string>& sentences);
 /// `over`: the spike has ended.
-Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<live::Burst>& bursts);
+Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<live::Burst>& bursts,
+                std::optional<live::Load> load = std::nullopt);
 Json burst_json(const live::Burst& burst);
 Json why_json(const live::Why& why, const std::vector<live::Burst>& bursts);
 live::Situation situation_of(const model::Snapshot& snapshot, const live::RecentPast& past);

@@ -31,7 +31,8 @@ Json sentences_json(const std::vector<std::string>& sentences) {
   return list;
 }
 
-Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<live::Burst>& bursts) {
+Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<live::Burst>& bursts,
+                std::optional<live::Load> load) {
   const double begin = seconds_of(spike.begin);
   const double duration = std::chrono::duration<double>(spike.duration).count();
   const auto operation = name(spike.operation, model::kSpikeOperationNames);
@@ -39,7 +40,7 @@ Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<l
   for (const std::string& what : spike.missing) {
     missing.push_back(text(what));
   }
-  const auto explanation = live::explain(spike, bursts, over ? live::Tense::past : live::Tense::present);
+  const auto explanation = live::explain(spike, bursts, over ? live::Tense::past : live::Tense::present, load);
   const auto evidence = live::evidence_words(spike);
   return {{"id", fmt::format("{}-{:.0f}", operation, begin * 1000)},
           {"operation", operation},
@@ -72,7 +73,8 @@ Json burst_json(const live::Burst& burst) {
 }
 
 live::Situation situation_of(const model::Snapshot& snapshot, const live::RecentPast& past) {
-  return {&snapshot, past.ended_spikes(), past.bursts(), past.since(), past.remembered_since()};
+  return {&snapshot, past.ended_spikes(),  past.bursts(),     past.since(), past.remembered_since(),
+          {},        "no history is kept", past.ended_waits()};
 }
 
 namespace {
@@ -83,15 +85,29 @@ Json incident_json(const std::optional<model::Incident>& incident, const std::ve
     return {};
   }
   Json spikes = Json::array();
+  const live::Load load = live::load_of(*incident);
   for (const model::LatencySpike& spike : incident->spikes) {
     const bool over = !incident->going_on || incident->end - model::end_of(spike) > std::chrono::seconds(1);
-    Json one = spike_json(spike, over, bursts);
+    Json one = spike_json(spike, over, bursts, load);
     one["device"] = text(spike.device);
     spikes.push_back(std::move(one));
   }
   return {{"begin", seconds_of(incident->begin)},
           {"end", incident->going_on ? Json() : Json(seconds_of(incident->end))},
           {"spikes", std::move(spikes)}};
+}
+
+Json wait_json(const model::HostWait& wait) {
+  Json evidence = Json::object();
+  for (const auto& [what, value] : wait.evidence) {
+    evidence[what] = value;
+  }
+  return {{"cause", name(wait.cause, model::kHostWaitCauseNames)},
+          {"subject", text(wait.subject)},
+          {"begin", seconds_of(wait.begin)},
+          {"end", wait.end ? Json(seconds_of(*wait.end)) : Json()},
+          {"source", wait.file},
+          {"evidence", std::move(evidence)}};
 }
 
 }  // namespace
@@ -110,12 +126,15 @@ Json why_json(const live::Why& why, const std::vector<live::Burst>& bursts) {
           {"device", why.device.empty() ? Json() : Json(why.device)},
           {"operation",
            why.incident ? Json(name(why.incident->headline().operation, model::kSpikeOperationNames)) : Json()},
-          {"cause", why.incident ? Json(name(why.incident->headline().cause, model::kSpikeCauseNames)) : Json()},
+          {"cause", why.wait       ? Json(name(why.wait->cause, model::kHostWaitCauseNames))
+                    : why.incident ? Json(name(why.incident->headline().cause, model::kSpikeCauseNames))
+                                   : Json()},
           {"culprit", why.culprit.empty() ? Json() : Json(text(why.culprit))},
           {"victim", why.victim.empty() ? Json() : Json(text(why.victim))},
           {"when", why.when ? Json(model::name(*why.when, live::kWhenNames)) : Json()},
           {"moment", std::move(moment)},
-          {"incident", incident_json(why.incident, bursts)}};
+          {"incident", incident_json(why.incident, bursts)},
+          {"wait", why.wait ? wait_json(*why.wait) : Json()}};
 }
 
 }  // namespace ssdpulse::page

@@ -19,6 +19,7 @@ std::span<const Topic> topics() {
       {"flash_model", "Write amplification, modelled", flash_families, true},
       {"spikes", "Latency spikes", spike_families, true},
       {"tenants", "Tenants and paths", tenant_families, true},
+      {"host", "Above the drives: pressure, limits, room", host_families, false},
       {"web", "The web server", web_families, false},
       {"self", "The daemon itself", self_families, false},
   };

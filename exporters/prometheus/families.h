@@ -31,6 +31,7 @@ std::span<const FamilyDescription> nvme_log_families();
 std::span<const FamilyDescription> flash_families();
 std::span<const FamilyDescription> spike_families();
 std::span<const FamilyDescription> tenant_families();
+std::span<const FamilyDescription> host_families();
 std::span<const FamilyDescription> web_families();
 std::span<const FamilyDescription> self_families();
 

@@ -102,6 +102,18 @@ constexpr FamilyDescription kFamilies[] = {
      device_info},
     {"ssdpulse_device_size_bytes", "Capacity of the disk.", "bytes", Type::gauge, Modes::all, kDeviceLabels, "",
      device_size},
+    {"ssdpulse_device_busy_seconds_total",
+     "Time in which anything was in flight, by the kernel's account in steps of a jiffy: its rate is what iostat shows "
+     "as "
+     "%util. Of a multipath head, that of its busiest path. Read every few seconds.",
+     "seconds", Type::counter, Modes::all, kDeviceLabels, "queue/iostats is 0",
+     [](const Snapshot& s, Samples& out) {
+       for (const auto& entry : s.devices) {
+         if (entry.utilisation) {
+           out.add({{"device", entry.device->name}}, entry.utilisation->busy_seconds);
+         }
+       }
+     }},
     {"ssdpulse_device_member_info", "The disk is part of this md or dm device, directly or through another; always 1.",
      "", Type::gauge, Modes::all, kMember, "the disk is part of no such device", device_member_info},
     {"ssdpulse_filesystem_info", "A mounted file system and a disk below it; always 1.", "", Type::gauge, Modes::all,

@@ -29,6 +29,7 @@ ROOMS = {
     "daemon/sources/inventory": ["daemon/sources", *BASE],
     "daemon/sources/block": ["daemon/sources", *BASE],
     "daemon/sources/cgroups": ["daemon/sources", *BASE],
+    "daemon/sources/host": ["daemon/sources", *BASE],
     "daemon/sources/process": BASE,
     "daemon/sources/probe": ["daemon/sources", *BASE],
     "daemon/sources/settings": ["daemon/sources", *BASE],

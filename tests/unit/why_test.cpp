@@ -123,7 +123,7 @@ TEST(why, names_drive_factor_time_cause_and_what_to_do) {
 TEST(explanations, are_one_for_each_operation_cause_and_load) {
   const std::map<SpikeCause, std::string> words{{SpikeCause::discard, "discards (trim)"},
                                                 {SpikeCause::flush, "flush"},
-                                                {SpikeCause::gc, "collecting garbage"},
+                                                {SpikeCause::gc, "garbage collection"},
                                                 {SpikeCause::queue, "on the host before they reach the drive"},
                                                 {SpikeCause::saturation, ""},
                                                 {SpikeCause::thermal, "throttling to cool down"},

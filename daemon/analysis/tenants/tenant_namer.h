@@ -29,10 +29,9 @@ class TenantNamer {
 
   /// The tenants of these cgroups, and of I/O that has none.
   const model::Tenants& name(const model::CgroupPaths& paths);
-
- private:
   [[nodiscard]] model::Tenant tenant_of(const std::string& path) const;
 
+ private:
   std::vector<TenantPattern> patterns_;
   std::optional<util::HashKey> key_;
   model::CgroupPaths known_;

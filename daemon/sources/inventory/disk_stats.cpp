@@ -41,6 +41,7 @@ util::Result<model::DiskStats> parse_disk_stats(std::string_view text) {
   stats.writes = fields[4];
   stats.written_sectors = fields[6];
   stats.in_flight = fields[8];
+  stats.busy_ms = fields[9];
   if (count >= kFieldsWithDiscards) {
     stats.discards = fields[11];
     stats.discarded_sectors = fields[13];

@@ -2,7 +2,7 @@
 // One drive: the heatmap, the lines below it over the same time, and an explanation of what happened. The last quarter
 // of an hour comes second by second from the daemon's memory, any other time from its history.
 
-import { element, latency, count, bytes, short, percent, duration, clock, date, localTime, exact, many, manyOf, plural } from "./words.js";
+import { element, latency, count, bytes, short, percent, duration, clock, date, localTime, exact, many, manyOf, plural, busyWords } from "./words.js";
 import { Heatmap } from "./heatmap.js";
 import { Lines, latencyLines } from "./lines.js";
 import { Past } from "./past.js";
@@ -326,7 +326,7 @@ export class DeviceView {
         fact("read p99", latency(now.read.p99), usual("read")), fact("write p99", latency(now.write.p99), usual("write")),
         fact("fsync p99", latency(now.commit.p99), usual("commit")),
         fact("reads", rate("read"), bytes(now.read.bytes / now.seconds) + "/s"), fact("writes", rate("write"), bytes(now.write.bytes / now.seconds) + "/s"),
-        fact("in flight", String(now.in_flight)));
+        fact("in flight", String(now.in_flight), busyWords(device)));
     }
     if (device.mounts.length) facts.push(fact("mounted", device.mounts.map((mount) => mount.mountpoint).join(", "), device.mounts.map((mount) => mount.fstype + (mount.discard ? " with discard" : "")).join(", ")));
     if (device.modelled) facts.push(fact("write amplification, by the model", device.modelled));

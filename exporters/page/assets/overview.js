@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All drives, worst first, and what is not measured here.
 
-import { element, latency, count, bytes, percent, short, duration, clock, deviceLink, plural, slowOperation } from "./words.js";
+import { element, latency, count, bytes, percent, short, duration, clock, deviceLink, plural, slowOperation, busyWords } from "./words.js";
 import { cividis, colour, hatch, sharpContext } from "./plot.js";
 import { DayTable, dayOf, dayWords, drawDay, hourWords } from "./day.js";
 
@@ -65,7 +65,7 @@ function row(device, day) {
     cell("Read p99", [...tail(device, "read"), hourWords(day, past, "read")], "number"),
     cell("Write p99", [...tail(device, "write"), hourWords(day, past, "write")], "number"),
     cell("fsync p99", tail(device, "commit"), "number"),
-    cell("I/Os a second", [`${count(rate("read", "ios"))} read`, `${count(rate("write", "ios"))} write`, device.now ? `${device.now.in_flight} in flight` : ""], "number"),
+    cell("I/Os a second", [`${count(rate("read", "ios"))} read`, `${count(rate("write", "ios"))} write`, device.now ? `${device.now.in_flight} in flight` : "", busyWords(device)], "number"),
     cell("Data a second", [`${bytes(rate("read", "bytes"))} read`, `${bytes(rate("write", "bytes"))} write`], "number"),
     cell("Write amplification", amplification(device.nvme, device.modelled), "number"),
     cell("Life", life(device.nvme), "number"),

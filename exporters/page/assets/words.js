@@ -34,6 +34,12 @@ export const bytes = (value) => (value === null || value === undefined ? "–" :
 export const exact = (value) => (value === null || value === undefined ? "no data" : value.toLocaleString("en"));
 export const percent = (ratio) => (ratio === null || ratio === undefined ? "–" : short(ratio * 100) + " %");
 
+/// Of a device: "96 % busy", where anything is known and worth a word.
+export function busyWords(device) {
+  const ratio = device.now?.busy_ratio;
+  return ratio ? `${percent(ratio)} busy` : "";
+}
+
 export function duration(seconds) {
   if (seconds === null || seconds === undefined) return "–";
   if (seconds < 120) return Math.max(0, seconds).toFixed(0) + " s";

@@ -56,6 +56,7 @@ constexpr Column kColumns[] = {
     {"w B/s", 7, 3, [](const Drive& d) { return known(d, d.write.bytes_per_second, bytes_text); }},
     {"queue", 6, 8, [](const Drive& d) { return queue_share(d); }},
     {"depth", 6, 4, [](const Drive& d) { return d.measured ? count_text(d.in_flight) : "?"; }},
+    {"busy", 5, 4, [](const Drive& d) { return d.busy_ratio ? fmt::format("{:.0f}%", *d.busy_ratio * 100) : "?"; }},
     {"WAF", 6, 4,
      [](const Drive& d) { return d.write_amplification ? fmt::format("{:.2f}", *d.write_amplification) : "?"; }},
     {"used", 5, 5, [](const Drive& d) { return d.used_ratio ? fmt::format("{:.0f}%", *d.used_ratio * 100) : "?"; }},

@@ -106,6 +106,7 @@ Drive drive_from(const Json& device) {
   drive.beside_flush = beside_from(at(now, "reads_beside_flush"));
   drive.queue_share = number(at(now, "queue_share"));
   drive.in_flight = number(at(now, "in_flight"));
+  drive.busy_ratio = number(at(now, "busy_ratio"));
   const Json& nvme = at(device, "nvme");
   drive.write_amplification = number(at(at(nvme, "write_amplification"), "ratio"));
   drive.used_ratio = number(at(nvme, "used_ratio"));

@@ -41,6 +41,7 @@ struct Drive {
   std::optional<Beside> beside_flush;
   std::optional<double> queue_share;  // of the time of reads and writes, 0 to 1
   std::optional<double> in_flight;    // reads and writes
+  std::optional<double> busy_ratio;   // share of the last seconds in which anything was in flight
   std::optional<double> write_amplification;
   std::optional<double> used_ratio;   // of the drive's rated life; may exceed 1
   std::optional<double> temperature;  // Celsius

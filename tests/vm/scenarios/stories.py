@@ -29,8 +29,8 @@ NEAR = 2  # seconds
 FLOOR = "300ms"  # for those that were blind spots: the guest is occasionally held up by its host, for less than that
 EXCESS = 0.1
 OPERATIONS = ("read", "write", "flush", "commit")
-CAUSE_WORDS = {"discard": "trim", "flush": "flush", "gc": "collecting garbage", "queue": "on the host",
-               "saturation": "more work than it can handle", "error": "I/Os fail", "unknown": "does not show"}
+CAUSE_WORDS = {"discard": "trim", "flush": "flush", "gc": "garbage collection", "queue": "on the host",
+               "saturation": "more work than it can handle", "error": "I/Os fail", "unknown": "nothing measured here explains"}
 EXCESS_TOTAL = "ssdpulse_latency_excess_seconds_total"
 # Nothing is wrong with these: jobs, and settings of the backend. The last becomes ten times slower in 150 s.
 HEALTH = {

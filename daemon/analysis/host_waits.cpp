@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/analysis/host_waits.h"
+
+#include <algorithm>
+
+namespace ssdpulse::analysis {
+namespace {
+
+using model::HostWait;
+using model::HostWaitCause;
+using model::SteadyTime;
+using Seconds = std::chrono::duration<double>;
+
+double seconds_between(SteadyTime begin, SteadyTime end) { return Seconds(end - begin).count(); }
+
+std::string key_of(const model::IoLimit& limit) {
+  return limit.cgroup + '\n' + limit.device + '\n' +
+         std::string(model::kIoLimitKindNames[static_cast<std::size_t>(limit.kind)]);
+}
+
+bool is_below(const std::string& cgroup, const std::string& top) {
+  return cgroup == top || cgroup.rfind(top + "/", 0) == 0;
+}
+
+}  // namespace
+
+void HostWaits::find_pressure(const Second& second) {
+  const double interval = before_ ? seconds_between(*before_, second.at) : 0;
+  before_ = second.at;
+  in_flight_seconds_ += interval * std::clamp(second.in_flight_ratio, 0.0, 1.0);
+  Reading reading{second.at, second.signals->pressure, in_flight_seconds_, {}, {}};
+  for (const model::CgroupPressure& one : second.signals->cgroups) {
+    reading.cgroup_seconds[one.cgroup] = one.pressure.some_seconds;
+  }
+  for (const model::IoLimit& limit : second.signals->limits) {
+    if (limit.done) {
+      reading.limits[key_of(limit)] = *limit.done;
+    }
+  }
+  readings_.push_back(std::move(reading));
+  while (readings_.size() > 2 && second.at - readings_[1].at >= kWindow) {
+    readings_.pop_front();
+  }
+  pressure_.reset();
+  unexplained_.reset();
+  const Reading& first = readings_.front();
+  const Reading& last = readings_.back();
+  const double window = seconds_between(first.at, last.at);
+  if (window <= 0) {
+    return;
+  }
+  if (first.pressure && last.pressure) {
+    pressure_ = std::clamp((last.pressure->some_seconds - first.pressure->some_seconds) / window, 0.0, 1.0);
+  } else if (second.signals->blocked_tasks) {
+    pressure_ = *second.signals->blocked_tasks > 0 ? 1 : 0;  // at this moment
+  }
+  if (pressure_) {
+    unexplained_ = std::max(0.0, *pressure_ - (last.in_flight_seconds - first.in_flight_seconds) / window);
+  }
+}
+
+void HostWaits::find_suspended(const Second& second, Found& found) const {
+  // What its tasks do not wait for yet, such as buffered writes, may still go on.
+  const bool waits = unexplained_ && *unexplained_ >= kPressure;
+  for (const model::VolumeSignals& volume : second.signals->volumes) {
+    if (volume.suspended && waits) {
+      HostWait wait{HostWaitCause::suspended, volume.volume, "", "", second.wall};
+      wait.file = "dm/suspended";
+      found.emplace(Key{wait.cause, volume.volume}, std::move(wait));
+    }
+  }
+}
+
+/// Only what has become full while this was watched: what has been full for a year is no news.
+void HostWaits::find_full(const Second& second, Found& found) {
+  for (const model::FilesystemRoom& room : second.signals->rooms) {
+    const bool bytes = room.available_bytes <= std::min(kNoRoomBytes, room.size_bytes / 100);
+    const bool inodes = room.inodes > 0 && room.available_inodes == 0;
+    if (!bytes && !inodes) {
+      had_room_.insert(room.mountpoint);
+    } else if (had_room_.contains(room.mountpoint)) {
+      HostWait wait{HostWaitCause::full, room.mountpoint, "", "", second.wall};
+      wait.evidence["available_bytes"] = static_cast<double>(room.available_bytes);
+      wait.evidence["available_inodes"] = static_cast<double>(room.available_inodes);
+      wait.evidence["inodes_full"] = bytes ? 0 : 1;
+      wait.file = "statfs(2)";
+      found.emplace(Key{wait.cause, room.mountpoint}, std::move(wait));
+    }
+  }
+}
+
+void HostWaits::find_limits(const Second& second, Found& found) const {
+  constexpr double kShortest = 1.8;  // seconds: the kernel lets more through at first
+  const Reading& last = readings_.back();
+  for (const model::IoLimit& limit : second.signals->limits) {
+    const std::string key = key_of(limit);
+    const auto oldest =
+        std::find_if(readings_.begin(), readings_.end(), [&](const Reading& one) { return one.limits.contains(key); });
+    if (!limit.done || second.slow_devices.contains(limit.device)) {
+      continue;
+    }
+    const Reading& first = *oldest;
+    const std::uint64_t before = first.limits.at(key);
+    const double window = seconds_between(first.at, last.at);
+    if (window < kShortest || *limit.done < before) {
+      continue;
+    }
+    const double rate = static_cast<double>(*limit.done - before) / window;
+    if (rate < kAtLimit * static_cast<double>(limit.per_second)) {
+      continue;
+    }
+    // Whoever waits longest below it; without the cgroups' own pressure, somebody on the host must.
+    std::optional<double> pressure;
+    std::string tenant = limit.tenant;
+    for (const model::CgroupPressure& one : second.signals->cgroups) {
+      const auto was = first.cgroup_seconds.find(one.cgroup);
+      if (is_below(one.cgroup, limit.cgroup) && was != first.cgroup_seconds.end()) {
+        const double ratio = std::clamp((one.pressure.some_seconds - was->second) / window, 0.0, 1.0);
+        if (!pressure || ratio > *pressure) {
+          pressure = ratio;
+          tenant = one.tenant;
+        }
+      }
+    }
+    const double waits = pressure ? *pressure : unexplained_.value_or(0);
+    if (waits < kPressure) {
+      continue;
+    }
+    HostWait wait{HostWaitCause::cgroup_limit, limit.tenant, limit.device, tenant, second.wall};
+    wait.evidence["pressure_ratio"] = waits;
+    wait.evidence["rate_per_second"] = rate;
+    wait.evidence["limit_per_second"] = static_cast<double>(limit.per_second);
+    wait.evidence["limit_kind"] = static_cast<double>(limit.kind);
+    wait.file = limit.file;
+    found.emplace(Key{wait.cause, key}, std::move(wait));
+  }
+}
+
+void HostWaits::find_dirty(const Second& second, Found& found) const {
+  const auto& dirty = second.signals->dirty;
+  if (!dirty || dirty->threshold_bytes == 0 || pressure_.value_or(0) < kPressure) {
+    return;
+  }
+  // dirty_freerun_ceiling() in mm/page-writeback.c: below it nobody is held up.
+  const double free_run = static_cast<double>(dirty->threshold_bytes + dirty->background_threshold_bytes) / 2;
+  constexpr double kAbout = 0.97;  // whoever is held up stays just below
+  if (static_cast<double>(dirty->bytes) < kAbout * free_run) {
+    return;
+  }
+  HostWait wait{HostWaitCause::dirty_throttling, "", "", "", second.wall};
+  wait.evidence["pressure_ratio"] = *pressure_;
+  wait.evidence["dirty_bytes"] = static_cast<double>(dirty->bytes);
+  wait.evidence["dirty_threshold_bytes"] = static_cast<double>(dirty->threshold_bytes);
+  wait.file = "/proc/vmstat";
+  found.emplace(Key{wait.cause, ""}, std::move(wait));
+}
+
+/// Network file systems, swap and disks that are not measured make tasks wait, too: on a host where they always do,
+/// that is usual.
+void HostWaits::find_unexplained(const Second& second, Found& found) {
+  if (!unexplained_) {
+    return;
+  }
+  const bool claimed = learned_ >= kLearning && *unexplained_ - usual_unexplained_ >= kUnexplained;
+  learned_ = std::min<std::uint64_t>(learned_ + 1, static_cast<std::uint64_t>(Seconds(kUsual).count()));
+  usual_unexplained_ += (*unexplained_ - usual_unexplained_) / static_cast<double>(learned_);
+  if (claimed && found.empty() && second.slow_devices.empty()) {
+    HostWait wait{HostWaitCause::pressure, "", "", "", second.wall};
+    wait.evidence["pressure_ratio"] = *pressure_;
+    wait.evidence["unexplained_ratio"] = *unexplained_;
+    wait.evidence["usual_unexplained_ratio"] = usual_unexplained_;
+    wait.file = "/proc/pressure/io";
+    found.emplace(Key{wait.cause, ""}, std::move(wait));
+  }
+}
+
+std::vector<HostWait> HostWaits::observe(const Second& second) {
+  find_pressure(second);
+  Found found;
+  find_suspended(second, found);
+  find_full(second, found);
+  find_limits(second, found);
+  find_dirty(second, found);
+  find_unexplained(second, found);
+  for (auto& [key, wait] : found) {
+    const auto [entry, is_new] = open_.try_emplace(key, Open{second.at, second.at, false, wait});
+    Open& open = entry->second;
+    wait.begin = open.wait.begin;
+    open.wait = std::move(wait);
+    open.last = second.at;
+    open.claimed = open.claimed || second.at - open.first >= kConfirmed;
+  }
+  std::vector<HostWait> waits;
+  for (auto entry = open_.begin(); entry != open_.end();) {
+    Open& open = entry->second;
+    const bool over = second.at - open.last >= (open.claimed ? Seconds(kEnds) : Seconds(kConfirmed));
+    if (over && open.claimed) {
+      open.wait.end =
+          second.wall - std::chrono::duration_cast<std::chrono::system_clock::duration>(second.at - open.last);
+    }
+    if (open.claimed) {
+      waits.push_back(open.wait);
+    }
+    entry = over ? open_.erase(entry) : std::next(entry);
+  }
+  return waits;
+}
+
+}  // namespace ssdpulse::analysis

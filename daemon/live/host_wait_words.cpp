@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/live/host_wait_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "daemon/live/words.h"
+#include "daemon/model/device_title.h"
+#include "daemon/model/tenant_title.h"
+
+namespace ssdpulse::live {
+namespace {
+
+using model::HostWait;
+using model::HostWaitCause;
+
+constexpr std::array<std::string_view, model::kHostWaitCauses> kNext{
+    "Find out who suspended it (snapshots, pvmove and lvresize do, for moments); if nobody is at work, resume it: "
+    "dmsetup resume NAME.",
+    "Free up space or extend it; df -h and df -i show what is left.",
+    "Raise the limit (systemctl set-property UNIT IOReadBandwidthMax=, IOWriteIOPSMax= ...), or send less.",
+    "Limit whoever writes most, or let the kernel write back earlier (vm.dirty_background_bytes).",
+    "See what tasks in state D wait for (ps -eo stat,wchan:32,comm), and check network file systems, swap, and disks "
+    "that "
+    "are not measured (ssdpulse devices).",
+};
+
+double evidence_of(const HostWait& wait, const char* key) {
+  const auto found = wait.evidence.find(key);
+  return found == wait.evidence.end() ? 0 : found->second;
+}
+
+/// "/srv/pgwal (vg0-wal, dm-3)"
+std::string volume_title(const std::string& volume, const model::Snapshot& now) {
+  const auto named = std::find_if(now.memberships.begin(), now.memberships.end(), [&](const model::Membership& one) {
+    return one.array == volume && !one.name.empty();
+  });
+  const std::string both = named == now.memberships.end() ? volume : fmt::format("{}, {}", named->name, volume);
+  const auto mounted = std::find_if(now.filesystems.begin(), now.filesystems.end(), [&](const model::Filesystem& one) {
+    return std::find(one.volumes.begin(), one.volumes.end(), volume) != one.volumes.end();
+  });
+  return mounted == now.filesystems.end() ? both : fmt::format("{} ({})", mounted->mountpoint, both);
+}
+
+/// "40 writes a second", "10 MB a second of reads"
+std::string limit_words(const HostWait& wait) {
+  const double most = evidence_of(wait, "limit_per_second");
+  switch (static_cast<model::IoLimitKind>(static_cast<int>(evidence_of(wait, "limit_kind")))) {
+    case model::IoLimitKind::rbps:
+      return fmt::format("{} of reads a second", size_words(most));
+    case model::IoLimitKind::wbps:
+      return fmt::format("{} of writes a second", size_words(most));
+    case model::IoLimitKind::riops:
+      return count_words(static_cast<std::uint64_t>(most), "read", "reads") + " a second";
+    case model::IoLimitKind::wiops:
+      return count_words(static_cast<std::uint64_t>(most), "write", "writes") + " a second";
+  }
+  return "";
+}
+
+std::string waits_words(const HostWait& wait, std::string_view who, Tense tense) {
+  const double ratio = evidence_of(wait, "pressure_ratio");
+  return ratio <= 0 ? ""
+                    : fmt::format("; {} {} for I/O {:.0f} % of the time", who,
+                                  tense == Tense::present ? "waits" : "waited", 100 * ratio);
+}
+
+std::string what_of(const HostWait& wait, const model::Snapshot& now, Tense tense) {
+  const std::string_view is = tense == Tense::present ? "is" : "was";
+  switch (wait.cause) {
+    case HostWaitCause::suspended:
+      return fmt::format("{} {} suspended, and all I/O to it {}", volume_title(wait.subject, now), is,
+                         tense == Tense::present ? "waits" : "waited");
+    case HostWaitCause::full:
+      return evidence_of(wait, "inodes_full") > 0
+                 ? fmt::format("{} {} full: no inode {} left for another file", wait.subject, is, is)
+                 : fmt::format("{} {} full: {} {} left, and larger writes {}", wait.subject, is,
+                               size_words(evidence_of(wait, "available_bytes")),
+                               tense == Tense::present ? "are" : "were", tense == Tense::present ? "fail" : "failed");
+    case HostWaitCause::cgroup_limit: {
+      const std::string where = wait.tenant == wait.subject
+                                    ? wait.file
+                                    : fmt::format("{} of {}", wait.file, model::tenant_title(wait.subject));
+      return fmt::format("{} {} held at its limit of {} on {} ({}){}", model::tenant_title(wait.tenant), is,
+                         limit_words(wait), model::device_title(now, wait.device).full, where,
+                         waits_words(wait, "it", tense));
+    }
+    case HostWaitCause::dirty_throttling:
+      return fmt::format(
+          "the kernel {} up whoever writes to files, until the drives have caught up: {} {} dirty or being written "
+          "back, "
+          "of {} allowed",
+          tense == Tense::present ? "holds" : "held", size_words(evidence_of(wait, "dirty_bytes")),
+          tense == Tense::present ? "are" : "were", size_words(evidence_of(wait, "dirty_threshold_bytes")));
+    case HostWaitCause::pressure:
+      return fmt::format("tasks {} for I/O {:.0f} % of the time, and nothing that is measured here explains it",
+                         tense == Tense::present ? "wait" : "waited", 100 * evidence_of(wait, "pressure_ratio"));
+  }
+  return "";
+}
+
+}  // namespace
+
+HostWaitWords host_wait_words(const HostWait& wait, const model::Snapshot& now, Tense tense) {
+  return {what_of(wait, now, tense), kNext.at(static_cast<std::size_t>(wait.cause))};
+}
+
+}  // namespace ssdpulse::live

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// HostWaitWords: what holds up I/O above the drives, in a sentence, and what to do about it. One table by cause. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "daemon/live/explanations.h"
+#include "daemon/model/snapshot.h"
+
+namespace ssdpulse::live {
+
+struct HostWaitWords {
+  std::string what;  // a clause without time: "postgresql.service is held at its limit of 40 writes a second (io.max)"
+  std::string_view next;
+};
+inline constexpr std::string_view kHostWaitRunbook = "SsdpulseIoHeldUp";
+
+/// `now`: to name volumes and disks as people know them.
+HostWaitWords host_wait_words(const model::HostWait& wait, const model::Snapshot& now, Tense tense);
+
+}  // namespace ssdpulse::live

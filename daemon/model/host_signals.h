@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// HostSignals: what the kernel says about I/O that waits above the drives: pressure, limits of cgroups, suspended and
+// resyncing volumes, dirty pages, room in file systems. HostWait: what of it holds somebody up. Values only.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ssdpulse::model {
+
+/// Pressure stall information (Documentation/accounting/psi.rst): cumulative, in seconds.
+struct IoPressure {
+  double some_seconds = 0;  // in which at least one task waited for I/O
+  double full_seconds = 0;  // in which nobody did anything else
+};
+
+/// Of the whole host, from /proc/vmstat. The kernel holds up whoever writes from halfway between both thresholds on.
+struct DirtyPages {
+  std::uint64_t bytes = 0;                       // dirty, and under write-back
+  std::uint64_t threshold_bytes = 0;             // nr_dirty_threshold
+  std::uint64_t background_threshold_bytes = 0;  // beyond which the kernel writes back
+};
+
+struct CgroupPressure {
+  std::string cgroup;  // path from the root of the hierarchy; not to be shown: names may be hidden
+  std::string tenant;  // that it belongs to
+  IoPressure pressure;
+};
+
+/// As io.max names them.
+enum class IoLimitKind : std::uint8_t { rbps, wbps, riops, wiops };
+inline constexpr std::size_t kIoLimitKinds = 4;
+inline constexpr std::array<std::string_view, kIoLimitKinds> kIoLimitKindNames{"rbps", "wbps", "riops", "wiops"};
+
+/// A limit of a cgroup on one block device, and what the kernel itself has counted against it.
+struct IoLimit {
+  std::string cgroup;  // that it is set on, as of CgroupPressure
+  std::string tenant;  // the name under which that may be shown
+  std::string device;  // the kernel's name; MAJOR:MINOR if there is no such disk
+  IoLimitKind kind = IoLimitKind::rbps;
+  std::uint64_t per_second = 0;       // bytes or I/Os
+  std::optional<std::uint64_t> done;  // cumulative, of the cgroup and all below it; absent: not counted
+  std::string file;                   // io.max, blkio.throttle.write_iops_device, ...
+};
+
+/// A check, rebuild or reshape of an md array.
+struct Resync {
+  std::string action;                    // as in md/sync_action: check, resync, recover, reshape, repair
+  std::optional<double> progress_ratio;  // 0..1
+  std::optional<std::uint64_t> bytes_per_second;
+};
+
+/// An md or dm device.
+struct VolumeSignals {
+  std::string volume;  // the kernel's name
+  bool suspended = false;
+  std::optional<Resync> resync;
+};
+
+/// Of a file system on a measured disk, as statfs(2) has it. What unprivileged programs may use.
+struct FilesystemRoom {
+  std::string mountpoint;
+  std::uint64_t size_bytes = 0;
+  std::uint64_t available_bytes = 0;
+  std::uint64_t inodes = 0;  // 0: the file system has no fixed number
+  std::uint64_t available_inodes = 0;
+  bool operator==(const FilesystemRoom&) const = default;
+};
+
+/// One reading. What is absent could not be read: the kernel lacks it, or this process may not.
+struct HostSignals {
+  std::optional<IoPressure> pressure = {};
+  std::optional<std::uint64_t> blocked_tasks = {};  // that wait for I/O (procs_blocked)
+  std::optional<DirtyPages> dirty = {};
+  std::optional<bool> cgroups_unified = {};  // the hierarchy that I/O is charged to is v2's; absent: there is none
+  std::vector<CgroupPressure> cgroups = {};  // of those that have sent I/O
+  std::vector<IoLimit> limits = {};          // of those and the cgroups above them
+  std::vector<VolumeSignals> volumes = {};
+  std::vector<FilesystemRoom> rooms = {};
+};
+
+/// What holds up I/O above the drives.
+enum class HostWaitCause : std::uint8_t {
+  suspended,         // a dm volume is suspended
+  full,              // a file system has no room left
+  cgroup_limit,      // a cgroup is at its limit
+  dirty_throttling,  // the kernel holds up whoever writes, until dirty pages are on the drives
+  pressure,          // tasks wait for I/O, and nothing that is measured explains it
+};
+inline constexpr std::size_t kHostWaitCauses = 5;
+inline constexpr std::array<std::string_view, kHostWaitCauses> kHostWaitCauseNames{"suspended", "full", "cgroup_limit",
+                                                                                   "dirty_throttling", "pressure"};
+
+struct HostWait {
+  HostWaitCause cause = HostWaitCause::pressure;
+  std::string subject;  // a volume, a mount point or whom a limit is set on; empty: the host
+  std::string device;   // that the limit is for; empty: none
+  std::string tenant;   // who is held up; empty: not known
+  std::chrono::system_clock::time_point begin;
+  std::optional<std::chrono::system_clock::time_point> end = {};  // absent: it goes on
+  std::map<std::string, double> evidence = {};                    // by name with its unit, as it was last
+  std::string file = {};                                          // the kernel's, that says so
+};
+
+/// All of it, as published.
+struct HostFigures {
+  std::shared_ptr<const HostSignals> signals;          // null: none were read yet
+  std::vector<HostWait> waits = {};                    // that go on, and that have ended since the last snapshot
+  std::optional<double> pressure_ratio = {};           // share of the last seconds in which tasks waited for I/O
+  std::array<std::uint64_t, kHostWaitCauses> count{};  // since the start, like the next: those that began
+  std::array<double, kHostWaitCauses> seconds{};       // that they lasted
+};
+
+}  // namespace ssdpulse::model

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/sources/host/host_reader.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include "daemon/sources/sysfs.h"
+#include "daemon/util/read_file.h"
+
+namespace ssdpulse::host {
+namespace {
+
+using model::IoLimit;
+using model::IoLimitKind;
+
+constexpr std::size_t kMostBytes = 4U << 20U;            // /proc/stat has a number for each interrupt
+constexpr std::size_t kMostBytesOfCgroup = 256U << 10U;  // a line for each device
+
+/// v1's files of a limit, what they count against it, and the word for it there.
+struct LegacyLimit {
+  IoLimitKind kind;
+  const char* file;
+  const char* counted;
+  const char* word;
+};
+constexpr std::array<LegacyLimit, model::kIoLimitKinds> kLegacy{{
+    {IoLimitKind::rbps, "blkio.throttle.read_bps_device", "blkio.throttle.io_service_bytes", "Read"},
+    {IoLimitKind::wbps, "blkio.throttle.write_bps_device", "blkio.throttle.io_service_bytes", "Write"},
+    {IoLimitKind::riops, "blkio.throttle.read_iops_device", "blkio.throttle.io_serviced", "Read"},
+    {IoLimitKind::wiops, "blkio.throttle.write_iops_device", "blkio.throttle.io_serviced", "Write"},
+}};
+/// The same of v2's io.stat.
+constexpr std::array<std::string_view, model::kIoLimitKinds> kCounted{"rbytes", "wbytes", "rios", "wios"};
+
+std::vector<std::string> words_of(const std::string& line) {
+  std::istringstream text(line);
+  std::vector<std::string> words;
+  for (std::string word; text >> word;) {
+    words.push_back(std::move(word));
+  }
+  return words;
+}
+
+std::vector<std::vector<std::string>> lines_of(const std::string& text) {
+  std::istringstream lines(text);
+  std::vector<std::vector<std::string>> all;
+  for (std::string line; std::getline(lines, line);) {
+    all.push_back(words_of(line));
+  }
+  return all;
+}
+
+std::string content(const std::string& path, std::size_t most) { return util::read_file(path, most).value_or(""); }
+
+std::optional<std::uint64_t> value_of(const std::vector<std::string>& words, std::string_view key) {
+  for (const std::string& word : words) {
+    if (word.size() > key.size() && word.compare(0, key.size(), key) == 0 && word[key.size()] == '=') {
+      return sources::sysfs::parse_number(std::string_view(word).substr(key.size() + 1));
+    }
+  }
+  return std::nullopt;
+}
+
+std::string device_name(const std::string& numbers, const model::Inventory& inventory) {
+  const auto parsed = sources::sysfs::parse_device_number(numbers);
+  const auto found = std::find_if(inventory.devices.begin(), inventory.devices.end(), [&](const model::Device& one) {
+    return parsed && one.major == parsed->first && one.minor == parsed->second;
+  });
+  return found == inventory.devices.end() ? numbers : found->name;
+}
+
+std::optional<std::uint64_t> blocked_tasks(const std::string& proc) {
+  for (const auto& words : lines_of(content(proc + "/stat", kMostBytes))) {
+    if (words.size() == 2 && words[0] == "procs_blocked") {
+      return sources::sysfs::parse_number(words[1]);
+    }
+  }
+  return std::nullopt;
+}
+
+/// "DONE / TOTAL", in sectors
+std::optional<double> progress_of(const std::string& text) {
+  const auto words = words_of(text);
+  if (words.size() != 3 || words[1] != "/") {
+    return std::nullopt;
+  }
+  const auto done = sources::sysfs::parse_number(words[0]);
+  const auto total = sources::sysfs::parse_number(words[2]);
+  return done && total && *total > 0 && *done <= *total
+             ? std::optional(static_cast<double>(*done) / static_cast<double>(*total))
+             : std::nullopt;
+}
+
+std::vector<model::VolumeSignals> volumes_of(const model::Inventory& inventory, const std::string& sys) {
+  std::set<std::pair<std::string, std::string>> volumes;
+  for (const model::Membership& membership : inventory.memberships) {
+    volumes.emplace(membership.array, membership.kind);
+  }
+  std::vector<model::VolumeSignals> all;
+  for (const auto& [name, kind] : volumes) {
+    const std::string directory = sys + "/block/" + sources::sysfs::to_sysfs_name(name);
+    model::VolumeSignals volume{name, false, {}};
+    if (kind == "dm") {
+      volume.suspended = sources::sysfs::read_number(directory + "/dm/suspended").value_or(0) == 1;
+    } else if (kind == "md") {
+      const std::string action = sources::sysfs::read_text(directory + "/md/sync_action");
+      if (!action.empty() && action != "idle" && action != "frozen") {
+        const auto kilobytes = sources::sysfs::read_number(directory + "/md/sync_speed");
+        volume.resync = model::Resync{action, progress_of(sources::sysfs::read_text(directory + "/md/sync_completed")),
+                                      kilobytes ? std::optional(*kilobytes * 1024) : std::nullopt};
+      }
+    }
+    all.push_back(std::move(volume));
+  }
+  return all;
+}
+
+/// The cgroup and those above it, without the root, on which no limit can be set.
+void add_with_ancestors(std::string cgroup, std::set<std::string>& all) {
+  while (cgroup.size() > 1 && cgroup.rfind("/?", 0) != 0 && all.insert(cgroup).second) {
+    cgroup.resize(cgroup.rfind('/'));
+  }
+}
+
+}  // namespace
+
+std::optional<model::IoPressure> parse_pressure(const std::string& text) {
+  model::IoPressure pressure;
+  bool found = false;
+  for (const auto& words : lines_of(text)) {
+    const auto total = value_of(words, "total");  // microseconds
+    if (total && words[0] == "some") {
+      pressure.some_seconds = static_cast<double>(*total) / 1e6;
+      found = true;
+    } else if (total && words[0] == "full") {
+      pressure.full_seconds = static_cast<double>(*total) / 1e6;
+    }
+  }
+  return found ? std::optional(pressure) : std::nullopt;
+}
+
+std::optional<model::DirtyPages> parse_vmstat(const std::string& text, std::uint64_t page_bytes) {
+  std::map<std::string, std::uint64_t> pages;
+  for (const auto& words : lines_of(text)) {
+    const auto number = words.size() == 2 ? sources::sysfs::parse_number(words[1]) : std::nullopt;
+    if (number) {
+      pages[words[0]] = *number;
+    }
+  }
+  if (!pages.contains("nr_dirty") || !pages.contains("nr_writeback") || !pages.contains("nr_dirty_threshold") ||
+      !pages.contains("nr_dirty_background_threshold")) {
+    return std::nullopt;
+  }
+  return model::DirtyPages{(pages["nr_dirty"] + pages["nr_writeback"]) * page_bytes,
+                           pages["nr_dirty_threshold"] * page_bytes,
+                           pages["nr_dirty_background_threshold"] * page_bytes};
+}
+
+std::vector<IoLimit> HostReader::limits_of(const std::string& cgroup, const model::Inventory& inventory) const {
+  const std::string directory = roots_.cgroups + cgroup + "/";
+  std::vector<IoLimit> limits;
+  if (roots_.cgroups_unified) {
+    const auto set = lines_of(content(directory + "io.max", kMostBytesOfCgroup));
+    if (set.empty()) {
+      return limits;
+    }
+    const auto counted = lines_of(content(directory + "io.stat", kMostBytesOfCgroup));
+    for (const auto& words : set) {
+      const auto own = std::find_if(counted.begin(), counted.end(), [&](const auto& line) {
+        return !line.empty() && !words.empty() && line[0] == words[0];
+      });
+      for (std::size_t kind = 0; kind < model::kIoLimitKinds; ++kind) {
+        if (const auto most = value_of(words, model::kIoLimitKindNames[kind])) {  // not "max"
+          limits.push_back({cgroup, "", device_name(words[0], inventory), static_cast<IoLimitKind>(kind), *most,
+                            own == counted.end() ? std::optional<std::uint64_t>(0) : value_of(*own, kCounted[kind]),
+                            "io.max"});
+        }
+      }
+    }
+    return limits;
+  }
+  for (const LegacyLimit& legacy : kLegacy) {
+    for (const auto& words : lines_of(content(directory + legacy.file, kMostBytesOfCgroup))) {
+      const auto most = words.size() == 2 ? sources::sysfs::parse_number(words[1]) : std::nullopt;
+      if (!most || *most == 0) {
+        continue;
+      }
+      std::optional<std::uint64_t> done = 0;
+      for (const auto& line : lines_of(content(directory + legacy.counted, kMostBytesOfCgroup))) {
+        if (line.size() == 3 && line[0] == words[0] && line[1] == legacy.word) {
+          done = sources::sysfs::parse_number(line[2]);
+        }
+      }
+      limits.push_back({cgroup, "", device_name(words[0], inventory), legacy.kind, *most, done, legacy.file});
+    }
+  }
+  return limits;
+}
+
+void HostReader::read_cgroups(const model::Inventory& inventory, const std::set<std::string>& cgroups,
+                              const TenantOf& tenant_of, model::HostSignals& signals) {
+  std::set<std::string> all;
+  for (const std::string& cgroup : cgroups) {
+    if (all.size() < kMostCgroups) {
+      add_with_ancestors(cgroup, all);
+    }
+    if (roots_.cgroups_unified && signals.cgroups.size() < kMostCgroups) {
+      if (const auto pressure = parse_pressure(content(roots_.cgroups + cgroup + "/io.pressure", kMostBytesOfCgroup))) {
+        signals.cgroups.push_back({cgroup, tenant_of(cgroup), *pressure});
+      }
+    }
+  }
+  const std::uint64_t turns = 1 + all.size() / kSearchedAtOnce;
+  const std::set<std::string> before = std::exchange(limited_, {});
+  std::uint64_t number = 0;
+  for (const std::string& cgroup : all) {
+    if (++number % turns != reads_ % turns && !before.contains(cgroup)) {
+      continue;
+    }
+    auto limits = limits_of(cgroup, inventory);
+    if (!limits.empty()) {
+      limited_.insert(cgroup);
+      std::for_each(limits.begin(), limits.end(), [&](IoLimit& limit) { limit.tenant = tenant_of(cgroup); });
+      std::move(limits.begin(), limits.end(), std::back_inserter(signals.limits));
+    }
+  }
+}
+
+model::HostSignals HostReader::read(const model::Inventory& inventory, const std::set<std::string>& cgroups,
+                                    const TenantOf& tenant_of) {
+  model::HostSignals signals;
+  signals.pressure = parse_pressure(content(roots_.proc + "/pressure/io", kMostBytesOfCgroup));
+  if (!signals.pressure) {
+    signals.blocked_tasks = blocked_tasks(roots_.proc);  // the kernel sums up every interrupt for it: not where PSI is
+  }
+  signals.dirty = parse_vmstat(content(roots_.proc + "/vmstat", kMostBytesOfCgroup),
+                               static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
+  signals.volumes = volumes_of(inventory, roots_.sys);
+  if (!roots_.cgroups.empty()) {
+    signals.cgroups_unified = roots_.cgroups_unified;
+    read_cgroups(inventory, cgroups, tenant_of, signals);
+  }
+  ++reads_;
+  return signals;
+}
+
+}  // namespace ssdpulse::host

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// HostWaits: the stage that finds what holds up I/O above the drives, and logs it.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "daemon/analysis/host_waits.h"
+#include "daemon/stages/stage.h"
+
+namespace ssdpulse::stages {
+
+class HostWaits final : public Stage {
+ public:
+  Findings observe(const Tick& tick) override;
+
+ private:
+  /// What a device's I/Os took until the last tick.
+  struct Device {
+    std::uint64_t busy_ns = 0;
+    std::uint64_t completions = 0;
+  };
+  double in_flight_ratio(const Tick& tick);
+
+  analysis::HostWaits waits_;
+  std::map<std::string, Device> devices_;
+  std::optional<model::SteadyTime> before_;
+  std::map<std::string, model::WallTime> logged_;  // that go on, by cause and subject: their begin
+  std::array<std::uint64_t, model::kHostWaitCauses> count_{};
+  std::array<double, model::kHostWaitCauses> seconds_{};  // of those that are over
+};
+
+}  // namespace ssdpulse::stages
