@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
@@ -7,6 +8,8 @@
 
 #include "daemon/client/commands.h"
 #include "daemon/client/time_text.h"
+#include "daemon/sources/probe/blocked_tasks.h"
+#include "daemon/util/printable_text.h"
 #include "daemon/util/number_text.h"
 
 namespace ssdpulse::client {
@@ -61,10 +64,31 @@ std::string evidence_of(const Json& spike) {
   return text;
 }
 
+/// What holds up I/O above the drives, by the kernel's figures.
+std::string evidence_of_wait(const Json& wait) {
+  std::string text;
+  for (const auto& [name, value] : at(wait, "evidence").items()) {
+    text += value.is_number() ? fmt::format("    - {}: {:.6g}\n", name, value.get<double>()) : "";
+  }
+  return text.empty() ? text : fmt::format("  What speaks for it ({}):\n{}", text_of(wait, "source"), text);
+}
+
+/// Who waits at this moment, where that is visible: for what goes on above the drives.
+std::string blocked_text() {
+  constexpr std::size_t kMost = 12;
+  std::string text;
+  for (const probe::BlockedTask& one : ::geteuid() == 0 ? probe::blocked_tasks("/proc", kMost)
+                                                        : std::vector<probe::BlockedTask>{}) {
+    text += fmt::format("    - {} ({}){}\n", util::printable_text(one.name), one.task,
+                        one.waits_in.empty() ? "" : " in " + util::printable_text(one.waits_in));
+  }
+  return text.empty() ? text : "  Tasks that wait (state D) on this host:\n" + text;
+}
+
 }  // namespace
 
 std::string evidence_text(const Json& answer) {
-  std::string text;
+  std::string text = evidence_of_wait(at(at(answer, "why"), "wait"));
   const Json& incident = at(answer, "incident");
   for (const Json& spike : at(incident.is_null() ? at(at(answer, "why"), "incident") : incident, "spikes")) {
     text += evidence_of(spike);
@@ -100,6 +124,8 @@ util::ExitCode why(const Where& where, const config::Web& web, const WhyOptions&
   }
   if (options.verbose) {
     std::cout << evidence_text(*answer);
+    std::cout << (at(said, "wait").is_object() && text_of(said, "when") == "now" ? blocked_text() : "");
+    std::cout << (text_of(said, "runbook").empty() ? "" : "Runbook: " + text_of(said, "runbook") + "\n");
   }
   return known ? util::ExitCode::success : util::ExitCode::no_data;
 }

@@ -39,6 +39,19 @@ Outcome<void> insert(Connection& connection, const model::PastBurst& burst) {
       .run();
 }
 
+Outcome<void> insert(Connection& connection, const model::PastWait& wait) {
+  Statement row(connection, "INSERT OR REPLACE INTO host_wait VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+  return row.with(milliseconds_of(wait.begin))
+      .with(wait.cause)
+      .with(wait.subject)
+      .with(wait.device)
+      .with(wait.tenant)
+      .with(std::optional(wait.duration_seconds))
+      .with(wait.evidence)
+      .with(wait.file)
+      .run();
+}
+
 Outcome<void> insert(Connection& connection, const SpikeSeconds& seconds, std::uint64_t most_bytes) {
   Statement row(connection,
                 "INSERT INTO spike_seconds (begin_ms, end_ms, device, excess_seconds, seconds) VALUES (?, ?, ?, ?, ?)");
@@ -85,8 +98,10 @@ Outcome<void> forget_events(Connection& connection, Minute last_kept) {
   const std::string before = std::to_string(milliseconds_of(last_kept));
   return connection
       .execute("DELETE FROM discard_burst WHERE begin_ms < " + before + "; DELETE FROM spike_seconds WHERE end_ms < " +
-               before + "; DELETE FROM mark WHERE at_ms < " + before)
+               before + "; DELETE FROM mark WHERE at_ms < " + before + "; DELETE FROM host_wait WHERE begin_ms < " +
+               before)
       .and_then([&] { return keep_newest(connection, "discard_burst", "begin_ms", kMostBursts); })
+      .and_then([&] { return keep_newest(connection, "host_wait", "begin_ms", kMostWaits); })
       .and_then([&] { return keep_newest(connection, "mark", "at_ms", kMostMarks); })
       .and_then([&] {
         return connection.execute(

@@ -50,6 +50,11 @@ std::size_t remove_unfit(Batch& batch) {
                        [](const auto& burst) {
                          return !fits({burst.device, burst.trigger});
                        }) +
+         std::erase_if(batch.waits,
+                       [](const model::PastWait& wait) {
+                         return !fits({wait.cause, wait.subject, wait.device, wait.tenant, wait.file}) ||
+                                !fits({wait.evidence}, kMostSettingBytes);
+                       }) +
          std::erase_if(
              batch.spike_seconds,
              [](const SpikeSeconds& row) { return !fits({row.device}) || row.seconds.size() > kMostStateBytes; }) +

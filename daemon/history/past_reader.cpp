@@ -322,6 +322,19 @@ Outcome<void> PastReader::spikes(std::int64_t from, std::int64_t to, const EachS
       });
 }
 
+Outcome<void> PastReader::waits(std::int64_t from, std::int64_t to,
+                                const std::function<void(model::PastWait&&)>& each) {
+  return slices().read(
+      "SELECT begin_ms, cause, subject, device, tenant, duration_seconds, evidence, file FROM host_wait WHERE begin_ms "
+      "BETWEEN ? AND ? ORDER BY begin_ms",
+      from, to, [&](const Statement& row) {
+        each({time_of(row.integer(0).value_or(0)), row.text(1).value_or(""), row.text(2).value_or(""),
+              row.text(3).value_or(""), row.text(4).value_or(""), row.real(5).value_or(0), row.text(6).value_or(""),
+              row.text(7).value_or("")});
+        return true;
+      });
+}
+
 Outcome<void> PastReader::bursts(std::int64_t from, std::int64_t to, const EachBurst& each) {
   return slices().read(
       "SELECT begin_ms, device, trigger, duration_seconds, bytes FROM discard_burst WHERE begin_ms BETWEEN ? AND ? "

@@ -63,6 +63,7 @@ class PastReader {
   /// Those of all devices that began in these milliseconds, ascending.
   Outcome<void> spikes(std::int64_t from, std::int64_t to, const EachSpike& each);
   Outcome<void> bursts(std::int64_t from, std::int64_t to, const EachBurst& each);
+  Outcome<void> waits(std::int64_t from, std::int64_t to, const std::function<void(model::PastWait&&)>& each);
   Outcome<void> add_spikes(model::Series& series);
   Outcome<void> add_bursts(model::Series& series);
   Outcome<void> add_measured(const std::vector<Found>& devices, model::PastTime at, model::PastMoment& moment);

@@ -97,13 +97,14 @@ struct Batch {
   std::vector<model::LatencySpike> spikes = {};
   std::vector<DeviceMinute> device_minutes = {};
   std::vector<model::PastBurst> bursts = {};
+  std::vector<model::PastWait> waits = {};
   std::vector<SpikeSeconds> spike_seconds = {};
   std::vector<Setting> settings = {};
   std::vector<model::Mark> marks = {};
   std::chrono::system_clock::time_point at = {};  // of the settings
 
   [[nodiscard]] std::size_t rows() const {
-    return minutes.size() + states.size() + spikes.size() + device_minutes.size() + bursts.size() +
+    return minutes.size() + states.size() + spikes.size() + device_minutes.size() + bursts.size() + waits.size() +
            spike_seconds.size() + settings.size() + marks.size();
   }
   [[nodiscard]] bool empty() const { return rows() == 0; }
@@ -119,6 +120,7 @@ inline void append(Batch& batch, Batch more) {
   move(batch.spikes, more.spikes);
   move(batch.device_minutes, more.device_minutes);
   move(batch.bursts, more.bursts);
+  move(batch.waits, more.waits);
   move(batch.spike_seconds, more.spike_seconds);
   move(batch.settings, more.settings);
   move(batch.marks, more.marks);

@@ -203,7 +203,9 @@ Outcome<Store::Written> Store::write_within_transaction(const Batch& batch, Minu
 
 Outcome<void> Store::insert_events(const Batch& batch) {
   const std::uint64_t most_seconds = std::min(kMostSpikeSecondsBytes, limits_.bytes / 8);
-  return insert_all(batch.bursts, [&](const auto& row) { return history::insert(connection_, row); })
+  const auto insert = [&](const auto& row) { return history::insert(connection_, row); };
+  return insert_all(batch.bursts, insert)
+      .and_then([&] { return insert_all(batch.waits, insert); })
       .and_then([&] {
         return insert_all(batch.spike_seconds,
                           [&](const auto& row) { return history::insert(connection_, row, most_seconds); });
@@ -211,8 +213,7 @@ Outcome<void> Store::insert_events(const Batch& batch) {
       .and_then([&] {
         return insert_all(batch.settings, [&](const auto& row) { return history::insert(connection_, row, batch.at); });
       })
-      .and_then(
-          [&] { return insert_all(batch.marks, [&](const auto& row) { return history::insert(connection_, row); }); });
+      .and_then([&] { return insert_all(batch.marks, insert); });
 }
 
 /// Leaves room for what comes next: a sixteenth stays free.

@@ -104,4 +104,24 @@ Burst burst_of(const model::PastBurst& past) {
   return {past.device, trigger, past.begin, end, past.bytes};
 }
 
+std::optional<model::HostWait> wait_of(const model::PastWait& past) {
+  const auto cause = std::find(model::kHostWaitCauseNames.begin(), model::kHostWaitCauseNames.end(), past.cause);
+  if (cause == model::kHostWaitCauseNames.end()) {
+    return std::nullopt;
+  }
+  model::HostWait wait{static_cast<model::HostWaitCause>(cause - model::kHostWaitCauseNames.begin()), past.subject,
+                       past.device, past.tenant, past.begin};
+  wait.end = past.begin + std::chrono::duration_cast<model::WallTime::duration>(nanoseconds(past.duration_seconds));
+  for (std::string_view text = past.evidence; !text.empty();) {
+    const auto one = take_until(text, ' ');
+    const auto equals = one.find('=');
+    const auto number = equals == std::string_view::npos ? std::nullopt : number_in<double>(one.substr(equals + 1));
+    if (number) {
+      wait.evidence.emplace(one.substr(0, equals), *number);
+    }
+  }
+  wait.file = past.file;
+  return wait;
+}
+
 }  // namespace ssdpulse::live

@@ -433,6 +433,34 @@ std::vector<LatencySpike> spikes_of(const Situation& situation, const Moment& mo
   return then;
 }
 
+/// Waits of the minute, likewise.
+std::vector<model::HostWait> waits_of(const Situation& situation, const Moment& moment) {
+  std::vector<model::HostWait> then;
+  const auto take = [&](const model::HostWait& wait) {
+    const bool known = std::any_of(then.begin(), then.end(), [&](const model::HostWait& one) {
+      return one.cause == wait.cause && one.subject == wait.subject && one.device == wait.device &&
+             std::chrono::abs(one.begin - wait.begin) < kNear;
+    });
+    if (!known && wait.begin < moment.begin + std::chrono::minutes(1) &&
+        wait.end.value_or(wait.begin) >= moment.begin) {
+      then.push_back(wait);
+    }
+  };
+  std::for_each(situation.ended_waits.begin(), situation.ended_waits.end(), take);
+  for (model::HostWait wait : situation.now->host.waits) {
+    wait.end = wait.end.value_or(situation.now->taken_at);
+    take(wait);
+  }
+  if (situation.past) {
+    for (const model::PastWait& past : situation.past->waits) {
+      if (const auto wait = wait_of(past)) {
+        take(*wait);
+      }
+    }
+  }
+  return then;
+}
+
 std::vector<Burst> bursts_of(const Situation& situation) {
   std::vector<Burst> bursts = situation.bursts;
   if (situation.past) {
@@ -529,6 +557,18 @@ Why at_time(const Situation& situation, WallTime at) {
   const auto worst = std::max_element(incidents.begin(), incidents.end(), [](const Incident& a, const Incident& b) {
     return a.harm_seconds() < b.harm_seconds();
   });
+  const auto waits = waits_of(situation, moment);
+  const auto wait = std::min_element(waits.begin(), waits.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.cause, a.begin) < std::pair(b.cause, b.begin);
+  });
+  if (wait != waits.end() && (worst == incidents.end() || is_before_drives(*wait))) {
+    Why answer = about(*wait, now, When::then);
+    answer.sentence = fmt::format("{}, from {} on for {}.", capitalized(host_wait_words(*wait, now, Tense::past).what),
+                                  clock_words(wait->begin, now.taken_at),
+                                  duration_words(Seconds(wait->end.value_or(now.taken_at) - wait->begin).count()));
+    answer.moment = moment;
+    return answer;
+  }
   if (worst != incidents.end()) {
     const auto bursts = bursts_of(situation);
     const LatencySpike& spike = worst->headline();

@@ -93,10 +93,10 @@ struct DiskStats {
   std::uint64_t writes = 0;
   std::uint64_t written_sectors = 0;
   std::uint64_t in_flight = 0;
-  std::uint64_t busy_ms = 0;  // in which anything was in flight, in steps of a jiffy (io_ticks)
   std::optional<std::uint64_t> discards;
   std::optional<std::uint64_t> discarded_sectors;
   std::optional<std::uint64_t> flushes;
+  std::uint64_t busy_ms = 0;  // in which anything was in flight, in steps of a jiffy (io_ticks)
 };
 
 /// Everything found in one reading of sysfs and mountinfo.

@@ -84,6 +84,18 @@ struct PastSpike {
   std::optional<double> excess_seconds = {};  // waited in it beyond what is usual; absent in rows of older versions
 };
 
+/// A HostWait as the history keeps it.
+struct PastWait {
+  WallTime begin;
+  std::string cause;  // kHostWaitCauseNames
+  std::string subject;
+  std::string device;
+  std::string tenant;
+  double duration_seconds = 0;
+  std::string evidence;  // name=value ...
+  std::string file;
+};
+
 struct PastBurst {
   WallTime begin;
   std::string device;
@@ -104,6 +116,7 @@ struct PastMoment {
   std::vector<Measured> devices;           // none: nothing was recorded then
   std::vector<PastSpike> spikes;           // that touch the minute, however coarse the window
   std::vector<PastBurst> bursts;           // that touch one of those spikes
+  std::vector<PastWait> waits;             // that touch the minute
   std::optional<PastTime> recorded_until;  // where nothing was recorded: the end of what came before,
   std::optional<PastTime> recorded_from;   // and the beginning of what came after
   PastReach reach;

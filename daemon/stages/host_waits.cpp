@@ -15,17 +15,21 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-LogLine line_of(const model::HostWait& wait) {
+std::string evidence_of(const model::HostWait& wait) {
   std::string evidence;
   for (const auto& [name, value] : wait.evidence) {
     evidence += fmt::format("{}{}={:.6g}", evidence.empty() ? "" : " ", name, value);
   }
+  return evidence;
+}
+
+LogLine line_of(const model::HostWait& wait) {
   const double seconds = wait.end ? Seconds(*wait.end - wait.begin).count() : 0;
   return {log::Level::warning,
           fmt::format("I/O held up{} cause={} subject=\"{}\" device={} tenant={} begin={}{} evidence=\"{}\" source={}",
                       wait.end ? " until now" : "", name(wait.cause, model::kHostWaitCauseNames), wait.subject,
                       wait.device, wait.tenant, util::utc_text(wait.begin),
-                      wait.end ? fmt::format(" seconds={:.3f}", seconds) : "", evidence, wait.file)};
+                      wait.end ? fmt::format(" seconds={:.3f}", seconds) : "", evidence_of(wait), wait.file)};
 }
 
 }  // namespace
@@ -81,6 +85,9 @@ Findings HostWaits::observe(const Tick& tick) {
     if (wait.end) {
       seconds_[index(wait.cause)] += Seconds(*wait.end - wait.begin).count();
       findings.effects.lines.push_back(line_of(wait));
+      findings.effects.rows.waits.push_back({wait.begin, std::string(name(wait.cause, model::kHostWaitCauseNames)),
+                                             wait.subject, wait.device, wait.tenant,
+                                             Seconds(*wait.end - wait.begin).count(), evidence_of(wait), wait.file});
       continue;
     }
     if (!before.contains(key)) {

@@ -19,6 +19,11 @@ CREATE TEMP VIEW discards AS
     begin_ms + CAST(duration_seconds * 1000 AS INTEGER) AS end_ms, device, trigger, duration_seconds, bytes
   FROM discard_burst;
 
+CREATE TEMP VIEW waits AS
+  SELECT datetime(begin_ms / 1000, 'unixepoch') AS begin, begin_ms, cause, nullif(subject, '') AS subject,
+    nullif(device, '') AS device, nullif(tenant, '') AS tenant, duration_seconds, evidence, file
+  FROM host_wait;
+
 -- `before` is NULL where a setting was seen for the first time; `device` is NULL for a setting of the host.
 CREATE TEMP VIEW changes AS
   SELECT datetime(at_ms / 1000, 'unixepoch') AS time, at_ms, device.name AS device, setting.name AS setting,

@@ -84,3 +84,16 @@ CREATE TABLE mark (
   at_ms INTEGER PRIMARY KEY,
   text TEXT NOT NULL
 ) STRICT;
+
+-- What held up I/O above the drives.
+CREATE TABLE host_wait (
+  begin_ms INTEGER NOT NULL,
+  cause TEXT NOT NULL,
+  subject TEXT NOT NULL,          -- a volume, a mount point or a tenant; empty: the host
+  device TEXT NOT NULL,           -- that a limit is for; empty: none
+  tenant TEXT NOT NULL,           -- who was held up; empty: not known
+  duration_seconds REAL NOT NULL,
+  evidence TEXT NOT NULL,         -- name=value ...
+  file TEXT NOT NULL,             -- the kernel's, that says so
+  PRIMARY KEY (begin_ms, cause, subject, device)
+) STRICT, WITHOUT ROWID;

@@ -154,6 +154,34 @@ LOAD = [
           nothing="no errors"),
 ]
 
+ABOVE = [
+    states("Held up, and by what", "What holds up I/O above the drives.",
+           (f"max by (cause) (ssdpulse_host_wait_active{{{HOST}}}) > 0", "{{cause}}"), texts={"1": ("held up", RED)},
+           nothing="nothing is held up"),
+    lines("Waiting for I/O", "Share of the time in which tasks of the host waited for I/O: some of them, or all that were not "
+          "idle.", "percentunit", (rate("ssdpulse_host_io_pressure_seconds_total", "kind", HOST), "{{kind}}"), "kind", span=6,
+          maximum=1),
+    lines("Held up, by cause", "Share of the time in which something above the drives held up I/O, and how often it began.",
+          "percentunit", [(rate("ssdpulse_host_wait_seconds_total", "cause", HOST), "{{cause}}"),
+                          (increase("ssdpulse_host_waits_total", "cause", HOST), "{{cause}}: times")], "cause", span=6),
+    lines("Busy", "Share of the time in which anything was in flight, as iostat shows it.", "percentunit",
+          (rate("ssdpulse_device_busy_seconds_total", "device"), "{{device}}"), "device", maximum=1),
+    lines("Waiting for I/O, by tenant", "Share of the time in which a task of the tenant waited for I/O.", "percentunit",
+          (rate("ssdpulse_tenant_io_pressure_seconds_total", "tenant", HOST), "{{tenant}}"), "tenant", maximum=1),
+    lines("Room", "Share of each file system that is left.", "percentunit",
+          (f"min by (mountpoint) (ssdpulse_filesystem_available_bytes{{{HOST}}} / "
+           f"ssdpulse_filesystem_size_bytes{{{HOST}}})", "{{mountpoint}}"), "mountpoint", maximum=1),
+    lines("Files left", "Share of each file system's inodes that are left.", "percentunit",
+          (f"min by (mountpoint) (ssdpulse_filesystem_available_inodes{{{HOST}}} / ssdpulse_filesystem_inodes{{{HOST}}})",
+           "{{mountpoint}}"), "mountpoint", maximum=1),
+    lines("Dirty pages", "Dirty or being written back, and what is allowed.", "bytes",
+          [(f"sum(ssdpulse_host_dirty_bytes{{{HOST}}})", "dirty"),
+           (f"sum(ssdpulse_host_dirty_threshold_bytes{{{HOST}}})", "allowed")]),
+    lines("Checks and rebuilds", "How far they have come.", "percentunit",
+          (f"max by (array, action) (ssdpulse_array_resync_progress_ratio{{{HOST}}})", "{{array}}: {{action}}"), "array",
+          maximum=1, nothing="none runs"),
+]
+
 WRITTEN = f'{DEVICE},operation="write"'
 WRITES = [
     lines("Written, by hint", "Bytes written under each lifetime hint; not_set: none was declared, unknown: this kernel "
@@ -280,6 +308,7 @@ def build():
         ("Tenants: whose I/O it is", TENANTS),
         ("Paths: how it enters the kernel", PATHS),
         ("Queue against device", QUEUE),
+        ("Above the drives", ABOVE),
         ("Load", LOAD),
         ("Write amplification", drive.AMPLIFICATION),
         ("Write amplification, modelled", drive.MODELLED, "folded"),
@@ -296,4 +325,4 @@ def build():
     return page("ssdpulse: Device", "ssdpulse-device",
                 "How slow is this drive, why, and how is it worn? Red bands are bursts of discards, orange ones "
                 "latency spikes.",
-                variables, rows, EPISODES, [title for title, *_ in rows[1:9]])
+                variables, rows, EPISODES, [title for title, *_ in rows[1:10]])

@@ -186,6 +186,16 @@ CASES = [
          [counter("ssdpulse_latency_spike_seconds_total", [(CALM, 0), (1, 10), (80, 0)], cause="flush", **COMMIT),
           spike("flush", TROUBLED)], silent=(BEGIN + 2 * MINUTE, DURING)),
 
+    Case("SsdpulseIoHeldUp", "a unit is at its limit",
+         [gauge("ssdpulse_host_wait_active", [(CALM, 0), (TROUBLE, 1), (AFTER, 0)], cause="cgroup_limit"),
+          gauge("ssdpulse_host_wait_active", [(ALL, 0)], cause="full"),
+          counter("ssdpulse_host_io_pressure_seconds_total", [(CALM, 1), (TROUBLE, 12), (AFTER, 1)], kind="some")],
+         fires=((DURING, {"cause": "cgroup_limit"}, "On db1:10936, I/O is held up above the drives (cause: cgroup_limit); "
+                 "tasks wait for I/O 80% of the time."),), silent=(BEFORE, LATER)),
+    Case("SsdpulseIoHeldUp", "for moments, as by a snapshot",
+         [gauge("ssdpulse_host_wait_active", [(CALM, 0), (1, 1), (4, 0), (1, 1), (AFTER, 0)], cause="suspended")],
+         silent=(BEGIN + 30, BEGIN + 90, DURING)),
+
     Case("SsdpulseRepeatedStalls", "a freeze of 0.8 s every 45 s",
          [counter("ssdpulse_latency_spikes_total", FREEZES, cause="unknown", **READ),
           counter("ssdpulse_latency_spike_seconds_total", [(n, 0.8 * what) for n, what in FREEZES], cause="unknown", **READ)],
