@@ -188,7 +188,8 @@ std::vector<HostWait> HostWaits::observe(const Second& second) {
     wait.begin = open.wait.begin;
     open.wait = std::move(wait);
     open.last = second.at;
-    open.claimed = open.claimed || second.at - open.first >= kConfirmed;
+    const bool exact = key.first == HostWaitCause::full;  // no chance that it is only a moment of a healthy load
+    open.claimed = open.claimed || exact || second.at - open.first >= kConfirmed;
   }
   std::vector<HostWait> waits;
   for (auto entry = open_.begin(); entry != open_.end();) {

@@ -9,8 +9,8 @@
 #include "daemon/client/commands.h"
 #include "daemon/client/time_text.h"
 #include "daemon/sources/probe/blocked_tasks.h"
-#include "daemon/util/printable_text.h"
 #include "daemon/util/number_text.h"
+#include "daemon/util/printable_text.h"
 
 namespace ssdpulse::client {
 namespace {
@@ -77,8 +77,8 @@ std::string evidence_of_wait(const Json& wait) {
 std::string blocked_text() {
   constexpr std::size_t kMost = 12;
   std::string text;
-  for (const probe::BlockedTask& one : ::geteuid() == 0 ? probe::blocked_tasks("/proc", kMost)
-                                                        : std::vector<probe::BlockedTask>{}) {
+  for (const probe::BlockedTask& one :
+       ::geteuid() == 0 ? probe::blocked_tasks("/proc", kMost) : std::vector<probe::BlockedTask>{}) {
     text += fmt::format("    - {} ({}){}\n", util::printable_text(one.name), one.task,
                         one.waits_in.empty() ? "" : " in " + util::printable_text(one.waits_in));
   }

@@ -53,7 +53,7 @@ constexpr ExplanationRow kExplanations[] = {
      "because each flush of the drive's cache [takes|took] longer than usual, although there [are|were] hardly more of "
      "them",
      kSlowFlush, "SsdpulseCommitsSlow"},
-    {"fc", SpikeCause::flush, "m", "because there [are|were] more of them than usual", kFewerFlushes,
+    {"fc", SpikeCause::flush, "m", "because there [are|were] more flushes and commits than usual", kFewerFlushes,
      "SsdpulseCommitsSlow"},
     {"rwfc", SpikeCause::gc, "um", "because the drive's own figures [show|showed] garbage collection",
      "Slow down bulk writes now (backup, restore, compaction). Later, trim free space, and leave 10 to 20 % of the "
@@ -88,7 +88,7 @@ constexpr ExplanationRow kExplanations[] = {
      "copies of the data.",
      "SsdpulseIoErrors"},
     {"rwfc", SpikeCause::error, "u",
-     "because I/Os [are|were] sent again, after a path failed or the driver gave them back",
+     "because I/Os [are|were] sent again, over another path or after the driver gave them back",
      "Read the kernel's log (journalctl -k) for a path, a link or a reset, or a driver short of resources.",
      "SsdpulseIoErrors"},
     {"rw", SpikeCause::unknown, "um", "for a reason that nothing measured here explains", kCompare,

@@ -106,6 +106,8 @@ constexpr Kept kProfile[] = {
     {"ssdpulse_latency_spike_active", by_cause},
     {"ssdpulse_latency_excess_seconds_total", of_any_cause},
     {"ssdpulse_latency_spike_pending_excess_seconds", reads_and_writes},
+    {"ssdpulse_host_wait_active", whole, false},
+    {"ssdpulse_host_io_pressure_seconds_total", whole},
     {"ssdpulse_device_info", whole},
     {"ssdpulse_device_size_bytes", whole},
     {"ssdpulse_nvme_info", whole},

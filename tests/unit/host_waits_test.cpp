@@ -188,11 +188,13 @@ TEST(HostWaits, AnotherWaitThatExplainsItTakesThePressure) {
 
 TEST(HostReader, ReadsPressureAndDirtyPages) {
   const auto pressure = host::parse_pressure(
-      "some avg10=15.68 avg60=20.60 avg300=21.37 total=2838617474\nfull avg10=13.96 avg60=1 avg300=1 total=655431304\n");
+      "some avg10=15.68 avg60=20.60 avg300=21.37 total=2838617474\nfull avg10=13.96 avg60=1 avg300=1 "
+      "total=655431304\n");
   ASSERT_TRUE(pressure);
   EXPECT_NEAR(pressure->some_seconds, 2838.617474, 1e-6);
   EXPECT_NEAR(pressure->full_seconds, 655.431304, 1e-6);
-  for (const char* text : {"", "some", "some total=", "some total=x", "full avg10=0 total=1", "\n\n", "some total=-1"}) {
+  for (const char* text :
+       {"", "some", "some total=", "some total=x", "full avg10=0 total=1", "\n\n", "some total=-1"}) {
     EXPECT_FALSE(host::parse_pressure(text)) << text;
   }
   const auto dirty = host::parse_vmstat(
@@ -220,7 +222,8 @@ std::string same(const std::string& cgroup) { return cgroup; }
 
 TEST(HostReader, FindsLimitsOnTheCgroupAndAboveItAndWhatIsCountedAgainstThem) {
   const tests::TemporaryTree tree;
-  tree.file("cgroup/db.slice/io.max", "8:0 rbps=max wbps=1048576 riops=max wiops=40\n9:9 rbps=5 wbps=max riops=max wiops=max\n");
+  tree.file("cgroup/db.slice/io.max",
+            "8:0 rbps=max wbps=1048576 riops=max wiops=40\n9:9 rbps=5 wbps=max riops=max wiops=max\n");
   tree.file("cgroup/db.slice/io.stat", "8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0\n");
   tree.file("cgroup/db.slice/pg.service/io.max", "");
   tree.file("cgroup/db.slice/pg.service/io.pressure", "some avg10=0 avg60=0 avg300=0 total=5000000\n");

@@ -73,7 +73,7 @@ TEST(Present, NothingThatDetachedProgramsMeasured) {
   snapshot.own_cost.effort = model::Effort::nothing;
   snapshot.devices[0].io = nullptr;
   const auto page = page_of(snapshot);
-  for (const char* gone : {"ssdpulse_io_", "ssdpulse_write_hint_", "ssdpulse_tenant_", "ssdpulse_latency_spike",
+  for (const char* gone : {"ssdpulse_io_", "ssdpulse_write_hint_", "ssdpulse_tenant_bytes", "ssdpulse_latency_spike",
                            "ssdpulse_lost_events_total{cause=\"stray\""}) {
     EXPECT_FALSE(has(page, gone)) << gone << ": 0 would be a fall, and a lie";
   }

@@ -203,7 +203,22 @@ inline model::Snapshot small_snapshot() {
   entry.tenants = std::make_shared<const model::DeviceTenants>(tenants);
   entry.spikes[1].active = model::SpikeCause::gc;
   entry.hint_path = {model::HintReach::block_layer, model::DriveSeparation::fdp};
+  entry.utilisation = {12.5, 0.25};
   snapshot.devices = {entry};
+  model::HostSignals signals;
+  signals.pressure = {100.5, 40.25};
+  signals.dirty = {1 << 20, 200 << 20, 100 << 20};
+  signals.cgroups = {{"/a/pg.service", "pg.service", {3.5, 1}}, {"/b/pg.service", "pg.service", {2.5, 1}}};
+  signals.limits = {{"/a", "a", "nvme0n1", model::IoLimitKind::wiops, 40, 7, "io.max"},
+                    {"/a", "a", "nvme0n1", model::IoLimitKind::rbps, 1 << 20, 7, "io.max"}};
+  signals.volumes = {{"dm-0", true, {}}, {"md0", false, model::Resync{"check", 0.25, 1000}}};
+  signals.rooms = {{"/srv/a\nb", 1 << 30, 1 << 20, 1000, 10}, {"/btrfs", 1 << 30, 1 << 20, 0, 0}};
+  snapshot.host.signals = std::make_shared<const model::HostSignals>(signals);
+  model::HostWait wait{model::HostWaitCause::suspended, "dm-0", "", "", at(1'700'000'000'000)};
+  snapshot.host.waits = {wait};
+  snapshot.host.pressure_ratio = 0.8;
+  snapshot.host.count = {1, 0, 2, 0, 0};
+  snapshot.host.seconds = {4.5, 0, 10, 0, 0};
   snapshot.memberships = {{"md0", "nvme0n1", "md", ""}, {"dm-0", "nvme0n1", "dm", "vg-data"}};
   snapshot.filesystems = {{"nvme0n1", "/srv/a\nb", "ext4", true}};
   model::Finding finding;

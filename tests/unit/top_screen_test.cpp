@@ -349,7 +349,7 @@ TEST(top_screen, the_selected_drive_is_in_sight) {
 }
 
 TEST(top_screen, a_cause_has_its_place_before_the_least_important_columns) {
-  const std::string text = draw(state(), {}, 167, 24, true).text();
+  const std::string text = draw(state(), {}, 172, 24, true).text();
   EXPECT_NE(text.find("reads: because fstrim is trimming"), std::string::npos) << text;
   EXPECT_NE(text.find(" queue "), std::string::npos) << text;
   EXPECT_EQ(text.find("w p50"), std::string::npos) << text;

@@ -21,6 +21,9 @@ using model::SpikeCause;
 using model::SpikeOperation;
 using namespace std::chrono_literals;
 
+constexpr const char* kStopFstrim =
+    "It can be stopped (systemctl stop fstrim.service) and run again later: in quiet hours, or in smaller pieces "
+    "(discard_max_bytes).";
 const model::WallTime kNow = model::WallTime(std::chrono::seconds(1'700'000'000));  // 22:13:20 UTC
 
 LatencySpike spike(const std::string& device, SpikeCause cause, std::chrono::seconds ago,
@@ -114,7 +117,7 @@ TEST(why, names_drive_factor_time_cause_and_what_to_do) {
   EXPECT_EQ(answer.sentence,
             "sda: reads take up to 24 ms, 12 times longer than usual (2 ms), since 22:12:38 UTC (42 s), because fstrim "
             "is trimming a file system on it.");
-  EXPECT_EQ(answer.next, "Run trims in quiet hours, or in smaller pieces (discard_max_bytes).");
+  EXPECT_EQ(answer.next, kStopFstrim);
   EXPECT_EQ(answer.runbook, "SsdpulseTailLiftedByDiscard");
   EXPECT_EQ(answer.device, "sda");
 }
@@ -124,11 +127,11 @@ TEST(explanations, are_one_for_each_operation_cause_and_load) {
   const std::map<SpikeCause, std::string> words{{SpikeCause::discard, "discards (trim)"},
                                                 {SpikeCause::flush, "flush"},
                                                 {SpikeCause::gc, "garbage collection"},
-                                                {SpikeCause::queue, "on the host before they reach the drive"},
+                                                {SpikeCause::queue, "on the host before"},
                                                 {SpikeCause::saturation, ""},
                                                 {SpikeCause::thermal, "throttling to cool down"},
                                                 {SpikeCause::error, "I/Os"},
-                                                {SpikeCause::unknown, "does not show"}};
+                                                {SpikeCause::unknown, "nothing measured here explains"}};
   ASSERT_EQ(words.size(), model::kSpikeCauses);
   std::string printed;
   for (std::size_t operation = 0; operation < model::kSpikeOperations; ++operation) {
@@ -219,10 +222,11 @@ TEST(why, says_what_ended_just_now_and_what_was_earlier) {
   Why answer = host.ask();
   EXPECT_EQ(answer.verdict, Verdict::usual);
   EXPECT_EQ(answer.when, When::ended);
-  EXPECT_EQ(answer.sentence,
-            "No drive is slower than usual. sda was slow until 30 s ago: reads took up to 24 ms, 12 times longer than "
-            "usual (2 ms), for 60 s, because flushes of its cache (fsync) took up more of the time than usual, and "
-            "held up other I/O.");
+  EXPECT_EQ(
+      answer.sentence,
+      "No drive is slower than usual. sda was slow until 30 s ago: reads took up to 24 ms, 12 times longer than "
+      "usual (2 ms), for 60 s, because flushes of the drive's cache (fsync) took up more of the time than usual, and "
+      "held up other I/O.");
   EXPECT_NE(answer.next, "");
   host.ended[0] = spike("sda", SpikeCause::flush, 300s, 60s);
   answer = host.ask();
@@ -375,7 +379,7 @@ TEST(why, answers_for_a_time_past) {
   EXPECT_EQ(host.ask(kNow - 270s).verdict, Verdict::slow);
   EXPECT_EQ(host.ask(kNow - 270s).sentence,
             "sda: reads took up to 24 ms, 12 times longer than usual (2 ms), from 22:08:20 UTC on for 60 s, because "
-            "flushes of its cache (fsync) took up more of the time than usual, and held up other I/O.");
+            "flushes of the drive's cache (fsync) took up more of the time than usual, and held up other I/O.");
   EXPECT_EQ(host.ask(kNow - 321s).verdict, Verdict::usual);
   EXPECT_EQ(host.ask(kNow - 319s).verdict, Verdict::slow) << "it began later in that minute";
   EXPECT_EQ(host.ask(kNow - 240s).verdict, Verdict::slow) << "it ended earlier in that minute";
@@ -436,7 +440,7 @@ TEST(why_of_the_history, says_what_the_live_line_would_have_said) {
       "sda: reads took up to 24 ms, 12 times longer than usual (2 ms), from 03:13:25 UTC on for 42 s, because "
       "fstrim was trimming a file system on it. backup.service discarded 1.2 GB; db.service was slowed most (reads by "
       "3.1 s).");
-  EXPECT_EQ(answer.next, "Run trims in quiet hours, or in smaller pieces (discard_max_bytes).");
+  EXPECT_EQ(answer.next, kStopFstrim);
   EXPECT_EQ(answer.device, "sda");
   const LatencySpike read = spike_of(host.past->spikes[0]);
   EXPECT_EQ(read.excess_seconds, 7.5);
