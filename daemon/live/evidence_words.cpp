@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <limits>
 
+#include "daemon/live/explanations.h"
 #include "daemon/live/words.h"
 #include "daemon/model/incidents.h"
 #include "daemon/model/tenant_title.h"
@@ -28,8 +29,9 @@ struct EvidenceRow {
   double against = -1;  // a value below it speaks against that cause; -1: no value does
 };
 
-constexpr double kNoMore = 1.25;  // times the usual load
-constexpr double kLittle = 0.3;   // of the slow time
+constexpr double kNoMore = 1.25;     // times the usual load
+constexpr double kLittle = 0.3;      // of the slow time
+constexpr double kHardlyFull = 0.1;  // of the time
 
 constexpr EvidenceRow kEvidence[] = {
     {"outliers", Form::number, "{} I/Os were far slower than all others.", SpikeCause::unknown},
@@ -40,13 +42,14 @@ constexpr EvidenceRow kEvidence[] = {
     {"during_flushes_share", Form::share, "{} of the slow time in the device overlapped flushes.", SpikeCause::flush,
      kLittle},
     {"flushes_to_usual", Form::times, "There were {} flushes.", SpikeCause::flush, model::kMoreFlushes},
-    {"flush_to_commit", Form::share, "{} of what a commit took was its own flushes.", SpikeCause::flush,
-     model::kFlushPartOfCommit},
+    {"flush_to_commit", Form::share, "A slow flush takes {} as long as a slow commit (99th percentiles).",
+     SpikeCause::flush, model::kFlushPartOfCommit},
     {"queue_share", Form::share, "{} of the slow time was spent waiting on the host.", SpikeCause::queue, kLittle},
     {"device_share", Form::share, "{} of the slow time was spent in the device.", SpikeCause::unknown},
     {"load_to_usual", Form::times, "There was {} I/O.", SpikeCause::saturation, kNoMore},
-    {"depth_to_usual", Form::times, "There were {} I/Os in flight.", SpikeCause::saturation},
-    {"queue_full_share", Form::share, "All tags of the queue were in use for {} of the time.", SpikeCause::saturation},
+    {"depth_to_usual", Form::times, "There were {} of these I/Os in flight.", SpikeCause::saturation},
+    {"queue_full_share", Form::share, "All queue slots were in use for {} of the time.", SpikeCause::saturation,
+     kHardlyFull},
     {"full_speed_share", Form::share, "The device went on at full speed for {} of the time.", SpikeCause::saturation},
     {"errors", Form::number, "I/Os that failed: {}.", SpikeCause::error},
     {"failovers", Form::number, "I/Os that moved to another path: {}.", SpikeCause::error},
@@ -107,11 +110,24 @@ std::string sentence_of(const EvidenceRow& row, double value) {
   return fmt::format(fmt::runtime(row.text), value_words(row, value));
 }
 
+/// What counts little beside the first is left out.
+bool is_little(const model::SpikeTenant& one, const model::SpikeTenant& first) {
+  constexpr double kPart = 0.05;
+  const auto little = [](auto part, auto whole) {
+    return static_cast<double>(part) <= kPart * static_cast<double>(whole);
+  };
+  return little(one.bytes, first.bytes) && little(one.commits, first.commits) &&
+         little(one.waited_seconds, first.waited_seconds);
+}
+
 /// "backup.service (1.2 GB), db.service (3 MB)"
 template <typename Words>
 std::string list_of(const std::vector<model::SpikeTenant>& tenants, Words words) {
   std::vector<std::string> names;
   for (const model::SpikeTenant& tenant : tenants) {
+    if (&tenant != &tenants.front() && is_little(tenant, tenants.front())) {
+      continue;
+    }
     names.push_back(fmt::format("{} ({})", model::tenant_title(tenant.name), words(tenant)));
   }
   return fmt::format("{}", fmt::join(names, ", "));
@@ -121,25 +137,36 @@ std::string list_of(const std::vector<model::SpikeTenant>& tenants, Words words)
 
 EvidenceWords evidence_words(const model::LatencySpike& spike) {
   EvidenceWords words;
-  const std::string ios = count_words(spike.ios, "I/O was slow", "I/Os were slow");
+  const bool commits = spike.operation == model::SpikeOperation::commit;
+  const auto standstill = spike.evidence.find("standstill_seconds");
+  const bool stands_still = standstill != spike.evidence.end() && standstill->second >= kStandstillSeconds;
+  const std::string ios = spike.ios == 0 && stands_still ? "What was sent last still waits"
+                          : commits ? count_words(spike.ios, "commit was slow", "commits were slow")
+                                    : count_words(spike.ios, "I/O was slow", "I/Os were slow");
   words.decided.push_back(spike.excess_seconds > 0 ? fmt::format("{}; together they waited {} beyond what is usual.",
                                                                  ios, latency_words(spike.excess_seconds))
                                                    : ios + ".");
-  if (!spike.heaviest.empty()) {
+  if (!spike.heaviest.empty() && spike.cause != SpikeCause::unknown) {
     words.decided.push_back(fmt::format(
         "{} most, beyond their own usual: {}.", spike.cause == SpikeCause::discard ? "Discarded" : "Read and wrote",
         list_of(spike.heaviest,
                 [](const model::SpikeTenant& one) { return size_words(static_cast<double>(one.bytes)); })));
   }
   if (!spike.committers.empty() && spike.cause == SpikeCause::flush) {
-    words.decided.push_back(fmt::format(
-        "Committed most, beyond their own usual: {}.",
-        list_of(spike.committers, [](const model::SpikeTenant& one) { return std::to_string(one.commits); })));
+    words.decided.push_back(fmt::format("Committed most, beyond their own usual: {}.",
+                                        list_of(spike.committers, [](const model::SpikeTenant& one) {
+                                          return count_words(one.commits, "commit", "commits");
+                                        })));
   }
-  if (!spike.slowed.empty()) {
-    words.decided.push_back(fmt::format(
-        "Slowed most beyond their own usual: {}.",
-        list_of(spike.slowed, [](const model::SpikeTenant& one) { return latency_words(one.waited_seconds); })));
+  const model::SpikeTenant* culprit = model::culprit_of(spike);
+  std::vector<model::SpikeTenant> slowed = spike.slowed;
+  std::erase_if(slowed, [&](const model::SpikeTenant& one) {
+    return culprit != nullptr && one.name == culprit->name && spike.active_tenants > 1;
+  });
+  if (!slowed.empty()) {
+    words.decided.push_back(
+        fmt::format("Slowed most, added up beyond their own usual: {}.",
+                    list_of(slowed, [](const model::SpikeTenant& one) { return latency_words(one.waited_seconds); })));
   }
   bool failed = false;
   for (const EvidenceRow& row : kEvidence) {
@@ -148,13 +175,19 @@ EvidenceWords evidence_words(const model::LatencySpike& spike) {
       continue;
     }
     const double value = found->second;
+    if (stands_still && row.key == std::string_view("depth_to_usual")) {
+      continue;  // of what has completed
+    }
     failed = failed || row.cause == SpikeCause::error;
     const bool against = value < row.against;
+    const bool proves = (row.key == std::string_view("device_share") && spike.cause == SpikeCause::unknown) ||
+                        (row.key == std::string_view("flushes_to_usual") && spike.cause == SpikeCause::flush);
     const bool general = row.cause == SpikeCause::unknown && row.key != std::string_view("device_share") &&
                          row.key != std::string_view("accepted_as_baseline");
-    auto& list = general || (row.cause == spike.cause && row.cause != SpikeCause::unknown && !against) ? words.decided
-                 : against && row.cause != spike.cause                                                 ? words.ruled_out
-                                                                                                       : words.other;
+    auto& list = proves || general || (row.cause == spike.cause && row.cause != SpikeCause::unknown && !against)
+                     ? words.decided
+                 : against && row.cause != spike.cause ? words.ruled_out
+                                                       : words.other;
     list.push_back(sentence_of(row, value));
   }
   if (!failed) {

@@ -19,9 +19,8 @@ using model::SpikeCause;
 constexpr std::string_view kTrimLater =
     "Stop the trim if it can wait, and run it in quiet hours, or in smaller pieces (discard_max_bytes).";
 constexpr std::string_view kSlowFlush =
-    "Look for heavy writes that fill the drive's cache (backup, checkpoint), and limit them; if there are none, check "
-    "its "
-    "temperature, health and write amplification.";
+    "If much is written at the same time (backup, checkpoint), limit that. Otherwise check the drive: temperature, "
+    "health, cache and power-loss protection, and what is before it (controller, SAN, cloud volume).";
 constexpr std::string_view kFewerFlushes = "Find out who calls fsync so often, and have it commit in groups.";
 constexpr std::string_view kCheckDrive =
     "Check whether the drive has become slower (temperature, health, write amplification); if not, limit what sends "
@@ -35,6 +34,10 @@ constexpr std::string_view kCheckQueue =
     "The load has not risen: check the I/O scheduler and nr_requests (/sys/block/DEVICE/queue), and whether the host "
     "is "
     "short of CPU.";
+constexpr std::string_view kCheckPath =
+    "Check journalctl -k (timeouts, resets), the drive's health (smartctl), and what is before it: controller, RAID, "
+    "SAN, "
+    "or the limits of a cloud volume.";
 constexpr std::string_view kCompare =
     "Compare with what else ran on the host; `ssdpulse why --verbose` lists what was measured.";
 
@@ -50,7 +53,8 @@ constexpr ExplanationRow kExplanations[] = {
     {"rw", SpikeCause::flush, "m", "because more fsyncs than usual [make|made] the drive flush its cache",
      kFewerFlushes, "SsdpulseTailLiftedByFlush"},
     {"fc", SpikeCause::flush, "u",
-     "because each flush of the drive's cache [takes|took] longer than usual, although there [are|were] hardly more of "
+     "because each flush of the drive's cache [takes|took] longer than usual, although there [are|were] not many more "
+     "of "
      "them",
      kSlowFlush, "SsdpulseCommitsSlow"},
     {"fc", SpikeCause::flush, "m", "because there [are|were] more flushes and commits than usual", kFewerFlushes,
@@ -91,9 +95,12 @@ constexpr ExplanationRow kExplanations[] = {
      "because I/Os [are|were] sent again, over another path or after the driver gave them back",
      "Read the kernel's log (journalctl -k) for a path, a link or a reset, or a driver short of resources.",
      "SsdpulseIoErrors"},
-    {"rw", SpikeCause::unknown, "um", "for a reason that nothing measured here explains", kCompare,
+    {"rwfc", SpikeCause::unknown, "u",
+     "because the drive itself, or what is before it, [takes|took] longer, although the load [is|was] as usual",
+     kCheckPath, "SsdpulseTailSpikeUnexplained"},
+    {"rw", SpikeCause::unknown, "m", "for a reason that nothing measured here explains", kCompare,
      "SsdpulseTailSpikeUnexplained"},
-    {"fc", SpikeCause::unknown, "um", "for a reason that nothing measured here explains", kCompare,
+    {"fc", SpikeCause::unknown, "m", "for a reason that nothing measured here explains", kCompare,
      "SsdpulseCommitsSlow"},
 };
 
@@ -170,7 +177,17 @@ Load load_of(const LatencySpike& spike) {
     const auto found = spike.evidence.find(key);
     return found != spike.evidence.end() && found->second >= least;
   };
-  const bool more = spike.cause == SpikeCause::flush   ? has("flushes_to_usual", model::kMoreFlushes)
+  // Nearly all of the time was measured to be the drive's, and nothing else happened.
+  constexpr double kNearlyAll = 0.9;
+  const auto amount = [&spike](const char* key) {
+    const auto found = spike.evidence.find(key);
+    return found == spike.evidence.end() ? 0 : found->second;
+  };
+  const bool drive_alone = amount("device_share") >= kNearlyAll && amount("load_to_usual") > 0 &&
+                           amount("load_to_usual") < kMoreLoad && amount("during_flushes_share") < 1 - kNearlyAll &&
+                           amount("during_discards_share") < 1 - kNearlyAll;
+  const bool more = spike.cause == SpikeCause::unknown ? !drive_alone
+                    : spike.cause == SpikeCause::flush ? has("flushes_to_usual", model::kMoreFlushes)
                     : spike.cause == SpikeCause::error ? has("errors", 1) || has("other_errors", 1)
                                                        : has("load_to_usual", kMoreLoad);
   return more ? Load::more : Load::usual;
@@ -185,6 +202,21 @@ Load load_of(const model::Incident& incident) {
                      })
              ? Load::more
              : Load::usual;
+}
+
+std::string short_words(const LatencySpike& spike, std::optional<Load> load) {
+  constexpr std::array<std::string_view, model::kSpikeCauses> kWords{
+      "trim", "", "garbage collection", "queue of the host", "overload", "throttling", "I/O errors", "unexplained"};
+  const bool more = load.value_or(load_of(spike)) == Load::more;
+  std::string words(spike.cause == SpikeCause::flush              ? (more ? "many fsyncs" : "slow flushes")
+                    : spike.cause == SpikeCause::unknown && !more ? "the drive itself"
+                                                                  : model::name(spike.cause, kWords));
+  const auto stands_still = spike.evidence.find("standstill_seconds");
+  if (stands_still != spike.evidence.end() && stands_still->second >= kStandstillSeconds) {
+    words = "nothing completes";
+  }
+  const model::SpikeTenant* culprit = model::culprit_of(spike);
+  return culprit == nullptr ? words : words + " by " + culprit->name;
 }
 
 Explanation explain(const LatencySpike& spike, const std::vector<Burst>& bursts, Tense tense,

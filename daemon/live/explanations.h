@@ -17,7 +17,8 @@
 namespace ssdpulse::live {
 
 /// Of what the cause is about: for `flush`, whether more flushes than usual were sent; for `error`, whether I/Os failed
-/// (else they were only sent again); otherwise whether there was more I/O.
+/// (else they were only sent again); for `unknown`, whether it may be anything but the drive; otherwise whether there
+/// was more I/O.
 enum class Load : std::uint8_t { usual, more };
 inline constexpr std::size_t kLoads = 2;
 
@@ -42,7 +43,11 @@ std::span<const ExplanationRow> explanation_rows();
 /// The only row for these.
 const ExplanationRow& explanation_row(model::SpikeOperation operation, model::SpikeCause cause, Load load);
 
+inline constexpr double kStandstillSeconds = 3;  // in which nothing completes: worth a sentence of its own
+
 Load load_of(const model::LatencySpike& spike);
+/// For a column: "overload by backup.service". `load`: as for explain().
+std::string short_words(const model::LatencySpike& spike, std::optional<Load> load = std::nullopt);
 /// Of all spikes of the headline's device that have its cause: one sentence has one load.
 Load load_of(const model::Incident& incident);
 

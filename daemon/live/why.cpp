@@ -29,7 +29,6 @@ using Seconds = std::chrono::duration<double>;
 constexpr std::chrono::seconds kTooEarly{15};  // the detectors take this long to learn what is usual
 constexpr std::chrono::minutes kLately{15};    // a slow time that is over is still worth mentioning
 constexpr std::chrono::seconds kNear{2};       // people name a time to the second, spikes begin in between
-constexpr double kStandstillSeconds = 3;       // worth a sentence of its own
 
 std::string_view operation_words(SpikeOperation operation) {
   constexpr std::array<std::string_view, model::kSpikeOperations> kWords{"reads", "writes", "flushes",
@@ -37,7 +36,7 @@ std::string_view operation_words(SpikeOperation operation) {
   return name(operation, kWords);
 }
 
-std::string_view short_words(SpikeOperation operation) {
+std::string_view operation_name(SpikeOperation operation) {
   return operation == SpikeOperation::commit ? "commits" : operation_words(operation);
 }
 
@@ -68,7 +67,7 @@ std::vector<std::string> operations_of(const Incident& incident) {
   }
   std::vector<std::string> words;
   for (const SpikeOperation operation : operations) {
-    words.emplace_back(short_words(operation));
+    words.emplace_back(operation_name(operation));
   }
   return words;
 }
@@ -89,7 +88,7 @@ std::string standstill_words(const Incident& incident, Tense tense) {
     const double seconds = evidence_of(spike, now ? "standstill_seconds" : "longest_standstill_seconds");
     if (seconds >= kStandstillSeconds && 2 * seconds >= Seconds(spike.duration).count()) {
       longest = std::max(longest, seconds);
-      still.emplace_back(short_words(spike.operation));
+      still.emplace_back(operation_name(spike.operation));
     }
   }
   if (still.empty()) {
@@ -149,7 +148,7 @@ std::string others_words(const model::Snapshot& now, const std::vector<Incident>
 /// What the culprit did: "moved 1.2 GB, more than usual".
 std::string deed_words(const LatencySpike& spike, const SpikeTenant& culprit) {
   if (spike.cause == SpikeCause::flush && culprit.commits > 0) {
-    return fmt::format("sent {} of them, more than usual", culprit.commits);
+    return fmt::format("sent {}, more than usual", count_words(culprit.commits, "commit", "commits"));
   }
   const std::string bytes = size_words(static_cast<double>(culprit.bytes));
   return spike.cause == SpikeCause::discard
@@ -157,7 +156,7 @@ std::string deed_words(const LatencySpike& spike, const SpikeTenant& culprit) {
              : fmt::format("{} {}, more than usual", spike.cause == SpikeCause::flush ? "wrote" : "moved", bytes);
 }
 
-/// "commits by 24 s, reads by 3 s"
+/// "its commits 24 s, reads 3 s more in all"
 std::string waits_words(const Incident& incident, const std::string& victim) {
   std::map<SpikeOperation, double> waited;
   for (const LatencySpike& spike : incident.spikes) {
@@ -172,13 +171,13 @@ std::string waits_words(const Incident& incident, const std::string& victim) {
   }
   std::vector<std::string> waits;
   for (const auto& [operation, seconds] : waited) {
-    waits.push_back(fmt::format("{} by {}", short_words(operation), latency_words(seconds)));
+    waits.push_back(fmt::format("{} {}", operation_name(operation), latency_words(seconds)));
   }
-  return fmt::format("{}", fmt::join(waits, ", "));
+  return waits.empty() ? "" : fmt::format("its {} more in all", fmt::join(waits, ", "));
 }
 
-/// " backup.service moved 1.2 GB, more than usual; db.service was slowed most (reads by 3.1 s)." What has not completed
-/// yet has no amount.
+/// " backup.service moved 1.2 GB, more than usual; db.service was slowed most (its reads 3.1 s more in all)." What has
+/// not completed yet has no amount.
 std::string tenants_words(const Incident& incident) {
   const LatencySpike* named = incident.with_culprit();
   const SpikeTenant* victim = incident.victim();
@@ -207,6 +206,12 @@ std::string tenants_words(const Incident& incident) {
 Why about(const Incident& incident, const std::vector<Burst>& bursts, When when) {
   const LatencySpike& spike = incident.headline();
   const Explanation explanation = explain(spike, bursts, Tense::present, load_of(incident));
+  constexpr std::string_view kHung =
+      "Check journalctl -k (timeouts, resets), the drive's paths (multipath -ll), and what is before it: controller, "
+      "SAN, "
+      "cloud volume. Tasks that wait for it cannot be killed.";
+  constexpr std::string_view kOwnWork =
+      "Find what it does (checkpoint, bulk load, vacuum, backup), and spread that over time or limit it.";
   Why answer;
   answer.verdict = when == When::now || when == When::then ? Verdict::slow : Verdict::usual;
   answer.next = when == When::earlier ? "" : explanation.next;
@@ -218,6 +223,12 @@ Why about(const Incident& incident, const std::vector<Burst>& bursts, When when)
     answer.culprit = model::culprit_of(*named)->name;
   }
   answer.victim = incident.victim() == nullptr ? "" : incident.victim()->name;
+  if (!answer.next.empty() && spike.cause == SpikeCause::unknown &&
+      !standstill_words(incident, incident.going_on ? Tense::present : Tense::past).empty()) {
+    answer.next = kHung;
+  } else if (!answer.next.empty() && !answer.culprit.empty() && answer.culprit == answer.victim) {
+    answer.next = kOwnWork;
+  }
   return answer;
 }
 
@@ -372,11 +383,14 @@ Why right_now(const Situation& situation) {
     const LatencySpike& spike = incident.headline();
     Why answer = about(incident, situation.bursts, When::now);
     std::erase_if(incidents, [](const Incident& one) { return !one.going_on; });
-    answer.sentence = fmt::format(
-        "{}: {}, since {} ({}), {}.{}{}{}", title_of(now, spike.device), slowness_words(incident, Tense::present),
-        clock_words(incident.begin), duration_words(Seconds(now.taken_at - incident.begin).count()),
-        explain(spike, situation.bursts, Tense::present, load_of(incident)).because, tenants_words(incident),
-        resync_words(now, spike.device), others_words(now, incidents, spike.device, Tense::present));
+    const std::string lasts = standstill_words(incident, Tense::present).empty()
+                                  ? fmt::format(" ({})", duration_words(Seconds(now.taken_at - incident.begin).count()))
+                                  : "";
+    answer.sentence = fmt::format("{}: {}, since {}{}, {}.{}{}{}", title_of(now, spike.device),
+                                  slowness_words(incident, Tense::present), clock_words(incident.begin), lasts,
+                                  explain(spike, situation.bursts, Tense::present, load_of(incident)).because,
+                                  tenants_words(incident), resync_words(now, spike.device),
+                                  others_words(now, incidents, spike.device, Tense::present));
     return answer;
   }
   if (const auto since = situation.known_since; !since || now.taken_at - *since < kTooEarly) {

@@ -28,10 +28,11 @@ std::string date_words(std::chrono::system_clock::time_point time, std::chrono::
 }  // namespace
 
 std::string latency_words(double seconds) {
-  if (seconds < 1e-3) {
+  constexpr double kRounds = 0.9995;  // of the next unit
+  if (seconds < kRounds * 1e-3) {
     return digits(seconds * 1e6) + " us";
   }
-  return seconds < 1 ? digits(seconds * 1e3) + " ms" : digits(seconds) + " s";
+  return seconds < kRounds ? digits(seconds * 1e3) + " ms" : digits(seconds) + " s";
 }
 
 std::string duration_words(double seconds) {

@@ -32,7 +32,10 @@ double evidence_of(const LatencySpike& spike, const char* key) {
 auto rank_of(const LatencySpike& spike, const std::vector<LatencySpike>& spikes) {
   const bool known = spike.active_tenants > 1 && !spike.slowed.empty();
   const bool waited_for = spike.operation != SpikeOperation::write || known;
-  return std::tuple(!is_within_commits(spike, spikes), waited_for, harm_of(spike), spike.peak_seconds);
+  // People wait for reads and commits, and the name should not change with every second.
+  constexpr double kPreferred = 1.5;
+  const double harm = harm_of(spike) * (spike.operation == SpikeOperation::write ? 1 : kPreferred);
+  return std::tuple(!is_within_commits(spike, spikes), waited_for, harm, spike.peak_seconds);
 }
 
 void name_it(Incident& incident) {

@@ -264,11 +264,15 @@ Json arrays_of(const model::Snapshot& snapshot, const std::string& device) {
 
 Json device_json(const Known& known, const model::Snapshot& snapshot, const live::Situation& situation) {
   const model::Device& device = *known.device->device;
+  std::vector<model::LatencySpike> own;
+  std::copy_if(snapshot.spikes_going_on.begin(), snapshot.spikes_going_on.end(), std::back_inserter(own),
+               [&](const model::LatencySpike& spike) { return spike.device == device.name; });
+  // As the first line speaks of them: the one that names the incident first. A sender's own backlog slows nobody else:
+  // the drive is busy, not slow.
   Json spikes = Json::array();
-  for (const model::LatencySpike& spike : snapshot.spikes_going_on) {
-    // A sender's own backlog slows nobody else: the drive is busy, not slow.
-    if (spike.device == device.name && model::is_harmful(spike)) {
-      spikes.push_back(spike_json(spike, false, situation.bursts));
+  for (const model::Incident& incident : model::incidents_of({}, own)) {
+    for (const model::LatencySpike& spike : incident.spikes) {
+      spikes.push_back(spike_json(spike, false, situation.bursts, live::load_of(incident)));
     }
   }
   const auto of_this = [&](const auto& mark) { return mark.device == device.name; };

@@ -46,6 +46,7 @@ Json spike_json(const model::LatencySpike& spike, bool over, const std::vector<l
           {"operation", operation},
           {"cause", name(spike.cause, model::kSpikeCauseNames)},
           {"words", sentence(explanation.because)},
+          {"short_words", text(live::short_words(spike, load))},
           {"begin", begin},
           {"end", over ? Json(begin + duration) : Json()},
           {"seconds", duration},

@@ -48,8 +48,7 @@ Json device(const std::string& name, const std::string& state) {
 
 Json devices() {
   Json slow = device("nvme0n1", "slow");
-  slow["spikes"] = {
-      {{"operation", "read"}, {"words", "because fstrim is trimming a file system on it"}, {"excess_seconds", 3.0}}};
+  slow["spikes"] = {{{"operation", "read"}, {"short_words", "trim by fstrim.service"}, {"excess_seconds", 3.0}}};
   Json idle = device("sda", "idle");
   for (const char* kind : {"read", "write", "commit"}) {
     idle["now"][kind] = {{"ios", 0}, {"bytes", 0}, {"p50", nullptr}, {"p99", nullptr}, {"p999", nullptr}};
@@ -350,7 +349,7 @@ TEST(top_screen, the_selected_drive_is_in_sight) {
 
 TEST(top_screen, a_cause_has_its_place_before_the_least_important_columns) {
   const std::string text = draw(state(), {}, 172, 24, true).text();
-  EXPECT_NE(text.find("reads: because fstrim is trimming"), std::string::npos) << text;
+  EXPECT_NE(text.find("reads: trim by fstrim.service"), std::string::npos) << text;
   EXPECT_NE(text.find(" queue "), std::string::npos) << text;
   EXPECT_EQ(text.find("w p50"), std::string::npos) << text;
 }

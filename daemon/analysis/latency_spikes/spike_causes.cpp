@@ -276,12 +276,19 @@ CauseVerdict find_cause(const SpikeTally& tally, const UsualLoad& usual, const D
   verdict.cause = best_of();
   verdict.proof = scores[index(verdict.cause)];
   verdict.only_within = verdict.cause == SpikeCause::flush && within > 0;
-  verdict.evidence["device_share"] = device;
-  verdict.evidence["queue_share"] = queue;
-  verdict.evidence["during_discards_share"] =
-      ratio(beside(sum, {During::discard, During::both}).slow_seconds, all.slow_seconds);
-  verdict.evidence["during_flushes_share"] =
-      ratio(beside(sum, {During::flush, During::both}).slow_seconds, all.slow_seconds);
+  // As they were measured, whatever the scores make of them.
+  if (parts > 0) {
+    verdict.evidence["device_share"] = all.slow_seconds / parts;
+    verdict.evidence["queue_share"] = sum.slow_queue_seconds / parts;
+  }
+  if (all.slow_seconds > 0) {
+    verdict.evidence["during_discards_share"] =
+        beside(sum, {During::discard, During::both}).slow_seconds / all.slow_seconds;
+    if (tally.operation() != model::SpikeOperation::flush) {
+      verdict.evidence["during_flushes_share"] =
+          beside(sum, {During::flush, During::both}).slow_seconds / all.slow_seconds;
+    }
+  }
   note_amounts(sum, usual, verdict);
   for (std::size_t cause = 0; cause < model::kSpikeCauses; ++cause) {
     if (scores[cause] > 0 && static_cast<SpikeCause>(cause) != SpikeCause::unknown) {

@@ -39,8 +39,8 @@ const cell = (label, [words, ...small], kind = "") => element("td", { class: kin
 
 function stateWords(device) {
   if (device.state === "slow") {
-    const worst = device.spikes.reduce((a, b) => (a.excess_seconds > b.excess_seconds ? a : b));
-    return ["slow", `${plural(worst.operation)}: ${worst.words}`];
+    const [first] = device.spikes;
+    return ["slow", `${plural(first.operation)}: ${first.short_words}`];
   }
   const past = device.spike_seconds ? `slow for ${duration(device.spike_seconds)} of the last 15 min` : "";
   if (device.state === "high") {

@@ -50,6 +50,7 @@ constexpr Column kColumns[] = {
     {"w p99.9", 8, 10, [](const Drive& d) { return tail(d, d.write, d.write.p999); }},
     {"usual", 7, 9, [](const Drive& d) { return latency_text(d.write.usual_p99); }},
     {"fsync", 7, 2, [](const Drive& d) { return tail(d, d.commit, d.commit.p99); }},
+    {"usual", 7, 9, [](const Drive& d) { return latency_text(d.commit.usual_p99); }},
     {"r/s", 7, 2, [](const Drive& d) { return known(d, d.read.ios_per_second, count_text); }},
     {"w/s", 7, 2, [](const Drive& d) { return known(d, d.write.ios_per_second, count_text); }},
     {"r B/s", 7, 3, [](const Drive& d) { return known(d, d.read.bytes_per_second, bytes_text); }},

@@ -84,12 +84,8 @@ Drive named(const Json& device) {
 Drive drive_from(const Json& device) {
   Drive drive = named(device);
   drive.state = text(at(device, "state"));
-  double worst = -1;
-  for (const Json& spike : at(device, "spikes")) {
-    if (const double excess = number(at(spike, "excess_seconds")).value_or(0); excess > worst) {
-      worst = excess;
-      drive.cause = util::plural_text(text(at(spike, "operation"))) + ": " + text(at(spike, "words"));
-    }
+  if (const Json& spikes = at(device, "spikes"); spikes.is_array() && !spikes.empty()) {
+    drive.cause = util::plural_text(text(at(spikes[0], "operation"))) + ": " + text(at(spikes[0], "short_words"));
   }
   if (drive.state == "high") {
     const Json& above = at(device, "above_usual");

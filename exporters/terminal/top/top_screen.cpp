@@ -18,7 +18,8 @@ void draw_title(Grid& grid, const State& state, const View& view) {
   const bool hour = state.overview && state.overview->past && state.overview->step_seconds > 60;
   std::string right = view.at ? (hour ? "PAST (figures of the hour)" : "PAST") : view.paused ? "PAUSED" : "";
   if (state.overview) {
-    right += (right.empty() ? "" : "  ") + (state.overview->past ? date_text : clock_text)(state.overview->taken_at);
+    right += (right.empty() ? "" : "  ") + (state.overview->past ? date_text : clock_text)(state.overview->taken_at) +
+             " " + zone_text(state.overview->taken_at);
   }
   grid.put(0, 0, "ssdpulse top  " + state.address, Style::title);
   grid.put_right(grid.width(), 0, " " + right, Style::title);
@@ -26,7 +27,7 @@ void draw_title(Grid& grid, const State& state, const View& view) {
 
 /// Returns the row below it.
 std::size_t draw_first_line(Grid& grid, const State& state) {
-  const std::size_t most = std::clamp<std::size_t>(grid.height() / 5, 1, 4);
+  const std::size_t most = std::clamp<std::size_t>(grid.height() / 4, 1, 6);
   std::string sentence = "asking the daemon";
   std::string next;
   Style style = Style::plain;
@@ -40,15 +41,23 @@ std::size_t draw_first_line(Grid& grid, const State& state) {
             : state.overview->verdict == "usual" ? Style::good
                                                  : Style::plain;
   }
+  constexpr std::size_t kLinesOfNext = 2;
+  const std::vector<std::string> lines = wrap(sentence, grid.width());
+  const std::vector<std::string> after = next.empty() ? std::vector<std::string>{} : wrap(next, grid.width());
+  // What to do next has its place, unless there is hardly any.
+  const std::size_t reserved = most > kLinesOfNext ? std::min(after.size(), kLinesOfNext) : 0;
   std::size_t row = 1;
-  for (const std::string& line : wrap(sentence, grid.width())) {
-    if (row > most) {
+  for (const std::string& line : lines) {
+    if (row > most - reserved) {
       break;
     }
     grid.put(0, row++, line, style);
   }
-  if (!next.empty() && row <= most) {
-    grid.put(0, row++, next, Style::faint);
+  for (const std::string& line : after) {
+    if (row > most) {
+      break;
+    }
+    grid.put(0, row++, line, Style::faint);
   }
   return row;
 }

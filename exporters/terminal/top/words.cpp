@@ -57,6 +57,12 @@ std::string clock_text(double seconds) {
   return ::localtime_r(&time, &local) == nullptr ? "?" : fmt::format("{:%H:%M:%S}", local);
 }
 
+std::string zone_text(double seconds) {
+  const auto time = static_cast<std::time_t>(seconds);
+  std::tm local{};
+  return ::localtime_r(&time, &local) == nullptr ? "" : fmt::format("{:%Z}", local);
+}
+
 std::string date_text(double seconds) {
   const auto time = static_cast<std::time_t>(seconds);
   std::tm local{};
