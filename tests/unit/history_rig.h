@@ -80,7 +80,8 @@ inline std::string content_of(const std::string& path) {
 /// Turns a file of version 4 into one of version 3.
 inline constexpr const char* kUndoVersion4 =
     "DROP TABLE device; DROP TABLE device_minute; DROP TABLE device_hour; DROP TABLE tenant; DROP TABLE tenant_minute; "
-    "DROP TABLE tenant_hour; DROP TABLE account; DROP TABLE discard_burst; DROP TABLE host_wait; DROP TABLE spike_seconds; DROP TABLE "
+    "DROP TABLE tenant_hour; DROP TABLE account; DROP TABLE discard_burst; DROP TABLE host_wait; DROP TABLE "
+    "spike_seconds; DROP TABLE "
     "setting; "
     "DROP TABLE mark; PRAGMA user_version = 3; ";
 
