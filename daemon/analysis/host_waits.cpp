@@ -59,11 +59,14 @@ void HostWaits::find_pressure(const Second& second) {
   }
 }
 
-void HostWaits::find_suspended(const Second& second, Found& found) const {
-  // What its tasks do not wait for yet, such as buffered writes, may still go on.
+/// Usually the file system on it is frozen, too, and whoever writes there waits without being counted. So a volume that
+/// was in use needs no more proof; one that has always been suspended does.
+void HostWaits::find_suspended(const Second& second, Found& found) {
   const bool waits = unexplained_ && *unexplained_ >= kPressure;
   for (const model::VolumeSignals& volume : second.signals->volumes) {
-    if (volume.suspended && waits) {
+    if (!volume.suspended) {
+      in_use_.insert(volume.volume);
+    } else if (waits || in_use_.contains(volume.volume)) {
       HostWait wait{HostWaitCause::suspended, volume.volume, "", "", second.wall};
       wait.file = "dm/suspended";
       found.emplace(Key{wait.cause, volume.volume}, std::move(wait));

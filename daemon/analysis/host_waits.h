@@ -63,7 +63,7 @@ class HostWaits {
   using Found = std::map<Key, model::HostWait>;
 
   void find_pressure(const Second& second);
-  void find_suspended(const Second& second, Found& found) const;
+  void find_suspended(const Second& second, Found& found);
   void find_full(const Second& second, Found& found);
   void find_limits(const Second& second, Found& found) const;
   void find_dirty(const Second& second, Found& found) const;
@@ -74,6 +74,7 @@ class HostWaits {
   std::optional<double> unexplained_;  // share of the time in which tasks waited and nothing was in flight, at least
   double usual_unexplained_ = 0;
   std::uint64_t learned_ = 0;       // calls that it rests on
+  std::set<std::string> in_use_;    // volumes that were seen not suspended
   std::set<std::string> had_room_;  // file systems
   double in_flight_seconds_ = 0;
   std::optional<model::SteadyTime> before_;

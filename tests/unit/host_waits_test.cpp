@@ -64,13 +64,17 @@ class Host {
   std::chrono::system_clock::time_point wall_{std::chrono::seconds(1'700'000'000)};
 };
 
-TEST(HostWaits, ASuspendedVolumeIsNamedWhileTasksWaitForItAndGoneSoonAfter) {
+TEST(HostWaits, AVolumeInUseThatIsSuspendedIsNamedAndGoneSoonAfter) {
   Host host;
   host.signals.volumes = {{"dm-3", true, {}}};
   host.seconds(20);
-  EXPECT_EQ(host.claimed, 0) << "nobody waits";
-  host.pressure = 0.9;
-  const auto waits = host.seconds(5);
+  EXPECT_EQ(host.claimed, 0) << "it has always been suspended, and nobody waits";
+  host.signals.volumes[0].suspended = false;
+  host.seconds(5);
+  host.signals.volumes[0].suspended = true;
+  host.seconds(1);
+  EXPECT_EQ(host.claimed, 0) << "a snapshot takes a moment";
+  const auto waits = host.seconds(3);
   ASSERT_EQ(waits.size(), 1U);
   EXPECT_EQ(waits[0].cause, HostWaitCause::suspended);
   EXPECT_EQ(waits[0].subject, "dm-3");

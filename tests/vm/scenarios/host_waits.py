@@ -67,9 +67,9 @@ def end_load(vm, name):
 def run(vm, check):
     disks = {name: vm.disk(name) for name in ("plain", "left", "right")}
     owners.make_groups(vm, ["db.slice"])
-    vm.sh(f"echo '+io +memory' >{owners.GROUPS}/db.slice/cgroup.subtree_control; mkdir {SERVICE}; modprobe -a dm_mod raid1; "
-          f"dmsetup create --noudevsync vol --table '0 131072 linear /dev/{disks['plain']} 0' && dmsetup mknodes; "
-          "mkfs.ext4 -q -F -m 0 /dev/mapper/vol && mkdir -p /tmp/vol && mount /dev/mapper/vol /tmp/vol; "
+    vm.sh(f"set -ex; echo '+io +memory' >{owners.GROUPS}/db.slice/cgroup.subtree_control; mkdir {SERVICE}; modprobe -a dm_mod raid1; "
+          f"dmsetup create --noudevsync vol --table '0 131072 linear /dev/{disks['plain']} 0'; dmsetup mknodes; "
+          "mke2fs -q -F -t ext4 -m 0 /dev/mapper/vol; mkdir -p /tmp/vol; mount -t ext4 /dev/mapper/vol /tmp/vol; "
           f"mdadm --create /dev/md0 --run --level=1 --raid-devices=2 --assume-clean --bitmap=none /dev/{disks['left']} "
           f"/dev/{disks['right']} 2>&1; echo 2000 >/sys/block/md0/md/sync_speed_max; echo 1000 >/sys/block/md0/md/sync_speed_min")
     vm.sh("printf 'history: { directory: \"\" }\\n' >/tmp/waits.yaml")
@@ -91,7 +91,7 @@ def run(vm, check):
     check.that("/tmp/vol" in answer["sentence"] and "vol" in answer["sentence"], "the mount point and the volume")
     print(f"     fio: {[line for line in end_load(vm, 'db').splitlines() if 'clat' in line][:2]}")
 
-    check.equal(vm.sh("n=$(df --output=avail -B1 /tmp/vol | tail -1); fallocate -l $((n - 2000000)) /tmp/vol/filler && echo made").strip(),
+    check.equal(vm.sh("n=$(df -Pk /tmp/vol | tail -1 | awk '{print $4}'); fallocate -l $((n - 2000))k /tmp/vol/filler && echo made").strip(),
                 "made", "a filler")
     answer = watch.story("full", lambda: vm.sh("dd if=/dev/zero of=/tmp/vol/rest bs=64k 2>&1 | grep -q 'No space left'"),
                          lambda: vm.sh("rm /tmp/vol/filler /tmp/vol/rest"))
