@@ -37,7 +37,9 @@ BOTH = {
 }
 DAEMON = {
     "ProtectHome": {"read_root_home": REFUSED, "read_below_home": OPEN, "write_home": {"EROFS"}},
-    "User": {"become_root": REFUSED, "read_shadow": REFUSED},
+    # What tells of waits above the drives stays readable.
+    "User": {"become_root": REFUSED, "read_shadow": REFUSED, "read_pressure": OPEN, "read_vmstat": OPEN,
+             "read_cgroup_pressure": OPEN, "read_cgroup_limits": {"ok", "ENOENT"}, "ask_for_room": OPEN},  # no io controller
     "StateDirectory": {"write_state": OPEN},
     "RuntimeDirectory": {"write_runtime": OPEN},
     "ConfigurationDirectory": {"write_etc": REFUSED},

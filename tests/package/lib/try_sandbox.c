@@ -20,6 +20,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/timex.h>
@@ -56,6 +57,13 @@ static void try_files(void) {
   try_open("read_kcore", "/proc/kcore", O_RDONLY);
   try_open("read_process_1", "/proc/1/status", O_RDONLY);
   try_open("read_uptime", "/proc/uptime", O_RDONLY);
+  /* What tells of waits above the drives. */
+  try_open("read_pressure", "/proc/pressure/io", O_RDONLY);
+  try_open("read_vmstat", "/proc/vmstat", O_RDONLY);
+  try_open("read_cgroup_pressure", "/sys/fs/cgroup/system.slice/io.pressure", O_RDONLY);
+  try_open("read_cgroup_limits", "/sys/fs/cgroup/system.slice/io.max", O_RDONLY);
+  struct statvfs space;
+  say("ask_for_room", statvfs("/", &space));
   try_open("open_kmsg", "/dev/kmsg", O_RDONLY);
   try_open("open_mem", "/dev/mem", O_RDONLY);
   try_open("open_nvme_controller", "/dev/nvme0", O_RDONLY);
