@@ -121,6 +121,100 @@ TEST(why, names_drive_factor_time_cause_and_what_to_do) {
   EXPECT_EQ(answer.device, "sda");
 }
 
+model::HostWait wait(model::HostWaitCause cause, std::chrono::seconds ago,
+                     std::optional<std::chrono::seconds> ended = {}) {
+  model::HostWait made{cause, "", "", "", kNow - ago};
+  made.end = ended ? std::optional(kNow - *ended) : std::nullopt;
+  made.evidence = {{"pressure_ratio", 0.81},       {"limit_per_second", 40},       {"limit_kind", 3},
+                   {"dirty_bytes", 120'000'000.0}, {"dirty_threshold_bytes", 2e8}, {"available_bytes", 4096}};
+  if (cause == model::HostWaitCause::cgroup_limit) {
+    made.subject = "db.slice";
+    made.tenant = "pg.service";
+    made.device = "sda";
+    made.file = "io.max";
+  } else if (cause == model::HostWaitCause::suspended) {
+    made.subject = "dm-3";
+  } else if (cause == model::HostWaitCause::full) {
+    made.subject = "/srv/pg";
+  }
+  return made;
+}
+
+TEST(why_above_the_drives, each_cause_has_its_sentence_and_something_to_do) {
+  Host host;
+  host.snapshot.memberships = {{"dm-3", "sda", "dm", "vg0-wal"}};
+  host.snapshot.filesystems = {{"sda", "/srv/wal", "ext4", false, {"dm-3"}}};
+  const std::map<model::HostWaitCause, std::string> sentences{
+      {model::HostWaitCause::suspended,
+       "/srv/wal (vg0-wal, dm-3) is suspended, and all I/O to it waits, since 22:13:08 UTC (12 s)."},
+      {model::HostWaitCause::full,
+       "/srv/pg is full: 4.1 kB are left, and larger writes fail, since 22:13:08 UTC (12 s)."},
+      {model::HostWaitCause::cgroup_limit,
+       "pg.service is held at its limit of 40 writes a second on /srv/wal (vg0-wal on sda) (io.max of db.slice); it "
+       "waits "
+       "for I/O 81 % of the time, since 22:13:08 UTC (12 s). No drive is slow."},
+      {model::HostWaitCause::dirty_throttling,
+       "The kernel holds up whoever writes to files, until the drives have caught up: 120 MB are dirty or being "
+       "written "
+       "back, of 200 MB allowed, since 22:13:08 UTC (12 s). No drive is slow."},
+      {model::HostWaitCause::pressure,
+       "Tasks wait for I/O 81 % of the time, and nothing that is measured here explains it, since 22:13:08 UTC (12 s). "
+       "No "
+       "drive is slow."}};
+  ASSERT_EQ(sentences.size(), model::kHostWaitCauses);
+  for (const auto& [cause, sentence] : sentences) {
+    host.snapshot.host.waits = {wait(cause, 12s)};
+    const Why answer = host.ask();
+    EXPECT_EQ(answer.sentence, sentence);
+    EXPECT_EQ(answer.verdict, Verdict::slow);
+    EXPECT_EQ(answer.when, When::now);
+    EXPECT_FALSE(answer.next.empty());
+    EXPECT_EQ(answer.runbook, "SsdpulseIoHeldUp");
+  }
+}
+
+TEST(why_above_the_drives, what_stops_all_io_comes_before_a_slow_drive_and_what_only_holds_back_behind_it) {
+  Host host;
+  host.snapshot.spikes_going_on = {spike("sdb", SpikeCause::gc, 9s, 9s)};
+  host.snapshot.host.waits = {wait(model::HostWaitCause::cgroup_limit, 12s)};
+  EXPECT_EQ(host.ask().device, "sdb");
+  EXPECT_FALSE(host.ask().wait);
+  host.snapshot.host.waits.push_back(wait(model::HostWaitCause::suspended, 12s));
+  EXPECT_EQ(host.ask().wait->subject, "dm-3");
+  EXPECT_NE(host.ask().sentence.find(" Another drive is slow too: sdb."), std::string::npos) << host.ask().sentence;
+}
+
+TEST(why_above_the_drives, what_ended_last_is_spoken_of) {
+  Host host;
+  Situation situation{&host.snapshot, {spike("sda", SpikeCause::flush, 200s, 60s)}, {}, host.since};
+  situation.ended_waits = {wait(model::HostWaitCause::suspended, 50s, 30s)};
+  EXPECT_EQ(why(situation).sentence,
+            "No drive is slower than usual. Until 30 s ago: dm-3 was suspended, and all I/O to it waited, for 20 s.");
+  situation.ended_waits = {wait(model::HostWaitCause::suspended, 400s, 300s)};
+  EXPECT_NE(why(situation).sentence.find("Earlier, at 22:10:00 UTC: sda"), std::string::npos)
+      << why(situation).sentence;
+  situation.ended.clear();
+  EXPECT_EQ(
+      why(situation).sentence,
+      "No drive is slower than usual. Earlier, at 22:06:40 UTC: dm-3 was suspended, and all I/O to it waited, for "
+      "100 s.");
+  EXPECT_EQ(why(situation, kNow - 350s).sentence,
+            "dm-3 was suspended, and all I/O to it waited, from 22:06:40 UTC on for 100 s.");
+}
+
+TEST(why_above_the_drives, a_rebuild_and_a_busy_drive_are_said_before_anything_is_slow) {
+  Host host;
+  model::HostSignals signals;
+  signals.volumes = {{"md0", false, model::Resync{"check", 0.34, 1000}}};
+  host.snapshot.host.signals = std::make_shared<const model::HostSignals>(signals);
+  host.snapshot.memberships = {{"md0", "sda", "md", ""}};
+  host.snapshot.devices[1].utilisation = {100, 0.954};
+  EXPECT_EQ(host.ask().sentence,
+            "No drive is slower than usual. sdb is busy 95 % of the time. md0 is being checked (34 %).");
+  host.snapshot.spikes_going_on = {spike("sda", SpikeCause::saturation, 9s, 9s)};
+  EXPECT_NE(host.ask().sentence.find(" md0, which it is part of, is being checked (34 %)."), std::string::npos);
+}
+
 /// The whole table: each operation with each cause and each load has exactly one row, and says what it must.
 TEST(explanations, are_one_for_each_operation_cause_and_load) {
   const std::map<SpikeCause, std::string> words{{SpikeCause::discard, "discards (trim)"},
