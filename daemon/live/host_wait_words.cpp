@@ -94,7 +94,7 @@ std::string what_of(const HostWait& wait, const model::Snapshot& now, Tense tens
           tense == Tense::present ? "holds" : "held", size_words(evidence_of(wait, "dirty_bytes")),
           tense == Tense::present ? "are" : "were", size_words(evidence_of(wait, "dirty_threshold_bytes")));
     case HostWaitCause::pressure:
-      return fmt::format("tasks {} for I/O {:.0f} % of the time, and nothing that is measured here explains it",
+      return fmt::format("tasks {} for I/O {:.0f} % of the time, and no disk of this host explains it",
                          tense == Tense::present ? "wait" : "waited", 100 * evidence_of(wait, "pressure_ratio"));
   }
   return "";

@@ -80,6 +80,7 @@ struct HostSignals {
   std::optional<IoPressure> pressure = {};
   std::optional<std::uint64_t> blocked_tasks = {};  // that wait for I/O (procs_blocked)
   std::optional<DirtyPages> dirty = {};
+  double other_disks_busy_seconds = 0;  // cumulative: in which anything was in flight on disks that are not measured
   std::optional<bool> cgroups_unified = {};  // the hierarchy that I/O is charged to is v2's; absent: there is none
   std::vector<CgroupPressure> cgroups = {};  // of those that have sent I/O
   std::vector<IoLimit> limits = {};          // of those and the cgroups above them

@@ -40,7 +40,9 @@ double HostWaits::in_flight_ratio(const Tick& tick) {
   const double interval = before_ ? Seconds(tick.at - *before_).count() : 0;
   before_ = tick.at;
   std::map<std::string, Device> before = std::exchange(devices_, {});
-  double ratio = 0;
+  const double others = tick.host->other_disks_busy_seconds;
+  const double more = others - std::exchange(other_disks_seconds_, others);
+  double ratio = interval > 0 && more > 0 ? more / interval : 0;
   for (const DeviceTick& device : tick.devices) {
     if (!device.block.io) {
       continue;

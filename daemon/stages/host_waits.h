@@ -27,6 +27,7 @@ class HostWaits final : public Stage {
   analysis::HostWaits waits_;
   std::map<std::string, Device> devices_;
   std::optional<model::SteadyTime> before_;
+  double other_disks_seconds_ = 0;                 // of the last tick
   std::map<std::string, model::WallTime> logged_;  // that go on, by cause and subject: their begin
   std::array<std::uint64_t, model::kHostWaitCauses> count_{};
   std::array<double, model::kHostWaitCauses> seconds_{};  // of those that are over

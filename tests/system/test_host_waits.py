@@ -19,6 +19,7 @@ from lib import cgroups, metrics, rig
 NAMED, GONE = 5, 10
 WRITES_PER_SECOND = 40
 BLOCK = 4096
+SLOW_BYTES_PER_SECOND = 8 << 20  # of the disk on which dirty pages gather
 
 
 def why(daemon):
@@ -121,8 +122,8 @@ def dirty(check, daemon, mount, cgroup):
 
 
 @contextmanager
-def mounted(state, disk):
-    mount = state / "mount"
+def mounted(state, disk, name):
+    mount = state / name
     mount.mkdir()
     rig.run("mkfs.ext4", "-q", "-F", "-E", "nodiscard", "-m", "0", disk.path)
     rig.run("mount", disk.path, mount)
@@ -134,12 +135,14 @@ def mounted(state, disk):
 
 def test(check, state):
     name = f"/waits-{os.getpid()}"
-    with rig.loop_disk(state / "disk", "256M", direct=True) as disk, mounted(state, disk) as mount, \
-            cgroups.named(name) as [cgroup], rig.daemon(state, [disk]) as daemon:
+    slowly = (["rate"], f"rate={8 * SLOW_BYTES_PER_SECOND}")
+    with rig.loop_disk(state / "disk", "256M", direct=True) as disk, mounted(state, disk, "mount") as mount, \
+            rig.fuse_disk(state, "256M", *slowly) as slow, mounted(state, slow, "slow-mount") as slow_mount, \
+            cgroups.named(name) as [cgroup], rig.daemon(state, [disk, slow]) as daemon:
         time.sleep(20)
         check.equal(causes(watch(daemon, 3)), set(), "waits claimed on an idle host")
         stories = {"limit": lambda: limit(check, daemon, disk, mount, cgroup), "full": lambda: full(check, daemon, mount),
-                   "dirty": lambda: dirty(check, daemon, mount, cgroup)}
+                   "dirty": lambda: dirty(check, daemon, slow_mount, cgroup)}
         for story in os.environ.get("SSDPULSE_TEST_STORIES", "limit,full,dirty").split(","):
             print(story)
             stories[story]()

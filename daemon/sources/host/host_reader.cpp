@@ -84,6 +84,26 @@ std::optional<std::uint64_t> blocked_tasks(const std::string& proc) {
   return std::nullopt;
 }
 
+/// Added up, as none is known to be busy at the same time as another.
+double busy_seconds_of_others(const std::string& proc, const model::Inventory& inventory) {
+  constexpr std::size_t kName = 2;
+  constexpr std::size_t kBusyMs = 12;  // io_ticks; Documentation/admin-guide/iostats.rst, field 10
+  std::set<std::string> others;
+  for (const model::Device& device : inventory.devices) {
+    if (device.coverage == model::Coverage::excluded) {
+      others.insert(device.name);
+    }
+  }
+  double seconds = 0;
+  for (const auto& words :
+       others.empty() ? std::vector<std::vector<std::string>>{} : lines_of(content(proc + "/diskstats", kMostBytes))) {
+    if (words.size() > kBusyMs && others.contains(words[kName])) {
+      seconds += static_cast<double>(sources::sysfs::parse_number(words[kBusyMs]).value_or(0)) / 1e3;
+    }
+  }
+  return seconds;
+}
+
 /// "DONE / TOTAL", in sectors
 std::optional<double> progress_of(const std::string& text) {
   const auto words = words_of(text);
@@ -241,6 +261,7 @@ model::HostSignals HostReader::read(const model::Inventory& inventory, const std
   }
   signals.dirty = parse_vmstat(content(roots_.proc + "/vmstat", kMostBytesOfCgroup),
                                static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
+  signals.other_disks_busy_seconds = busy_seconds_of_others(roots_.proc, inventory);
   signals.volumes = volumes_of(inventory, roots_.sys);
   if (!roots_.cgroups.empty()) {
     signals.cgroups_unified = roots_.cgroups_unified;
