@@ -272,6 +272,18 @@ TEST(HostReader, ReadsVolumes) {
   EXPECT_EQ(volumes[1].resync->bytes_per_second, 2048U * 1024);
 }
 
+TEST(HostReader, DisksThatAreNotMeasuredCountToo) {
+  const tests::TemporaryTree tree;
+  tree.file(
+      "proc/diskstats",
+      "   8       0 sda 1 0 8 1 0 0 0 0 0 500 1 0 0 0 0 0 0\n   8      16 sdb 1 0 8 1 0 0 0 0 0 2500 1 0 0 0 0\n");
+  model::Inventory both = inventory();
+  both.devices.push_back(both.devices[0]);
+  both.devices[1].name = "sdb";
+  both.devices[1].coverage = model::Coverage::excluded;
+  EXPECT_EQ(host::HostReader(roots(tree, true)).read(both, {}, same).other_disks_busy_seconds, 2.5);
+}
+
 TEST(HostReader, AHostWithoutAnyOfThisHasNoSignals) {
   const tests::TemporaryTree tree;
   const auto signals = host::HostReader(roots(tree, true)).read({}, {"/gone"}, same);

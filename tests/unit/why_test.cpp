@@ -158,7 +158,7 @@ TEST(why_above_the_drives, each_cause_has_its_sentence_and_something_to_do) {
        "written "
        "back, of 200 MB allowed, since 22:13:08 UTC (12 s). No drive is slow."},
       {model::HostWaitCause::pressure,
-       "Tasks wait for I/O 81 % of the time, and nothing that is measured here explains it, since 22:13:08 UTC (12 s). "
+       "Tasks wait for I/O 81 % of the time, and no disk of this host explains it, since 22:13:08 UTC (12 s). "
        "No "
        "drive is slow."}};
   ASSERT_EQ(sentences.size(), model::kHostWaitCauses);
