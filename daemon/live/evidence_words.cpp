@@ -47,7 +47,7 @@ constexpr EvidenceRow kEvidence[] = {
     {"queue_share", Form::share, "{} of the slow time was spent waiting on the host.", SpikeCause::queue, kLittle},
     {"device_share", Form::share, "{} of the slow time was spent in the device.", SpikeCause::unknown},
     {"load_to_usual", Form::times, "There was {} I/O.", SpikeCause::saturation, kNoMore},
-    {"depth_to_usual", Form::times, "There were {} of these I/Os in flight.", SpikeCause::saturation},
+    {"depth_to_usual", Form::times, "There were {} I/Os of this kind in flight.", SpikeCause::saturation},
     {"queue_full_share", Form::share, "All queue slots were in use for {} of the time.", SpikeCause::saturation,
      kHardlyFull},
     {"full_speed_share", Form::share, "The device went on at full speed for {} of the time.", SpikeCause::saturation},

@@ -4,7 +4,7 @@
 Shares nothing with the program's own table: tests compare its pages, and the alerts' cases, with this one.
 """
 WHOLE = {"ssdpulse_" + name for name in (
-    "device_info", "device_size_bytes", "nvme_info", "nvme_namespace_info", "nvme_critical_warning", "nvme_endurance_group_warning",
+    "host_wait_active", "host_io_pressure_seconds_total", "device_info", "device_size_bytes", "nvme_info", "nvme_namespace_info", "nvme_critical_warning", "nvme_endurance_group_warning",
     "nvme_percentage_used_ratio", "nvme_available_spare_ratio", "nvme_available_spare_threshold_ratio",
     "nvme_endurance_group_available_spare_ratio", "nvme_endurance_group_available_spare_threshold_ratio", "nvme_media_errors_total",
     "nvme_media_written_bytes_total", "nvme_life_remaining_seconds", "nvme_life_remaining_window_seconds",
@@ -21,7 +21,7 @@ ONLY = {"ssdpulse_write_amplification_lower_ratio": ("window", ("1h", "24h")),
 NO_SPIKE_CAUSE = {"ssdpulse_latency_spikes_total", "ssdpulse_latency_excess_seconds_total"}
 IO_ERRORS = ("io", "timeout", "transport", "target", "offline", "protection", "nospace")
 CLASSIC_EXPONENTS = (-11, -9, -7, -6, -5, -3)  # the bounds in seconds, as powers of two
-STATES = {"ssdpulse_nvme_critical_warning", "ssdpulse_nvme_endurance_group_warning"}  # omitted while 0
+STATES = {"ssdpulse_host_wait_active", "ssdpulse_nvme_critical_warning", "ssdpulse_nvme_endurance_group_warning"}  # omitted while 0
 
 
 def _spike(labels):

@@ -39,7 +39,11 @@ HISTOGRAMS = {
     "ssdpulse_io_size_bytes": OPERATIONS,
     "ssdpulse_write_hint_latency_seconds": HINT,
 }
+WAITS = "cause=suspended,full,cgroup_limit,dirty_throttling,pressure"
+LIMITS = "tenant=db.service device=nvme0n1 operation=read,write"
 COUNTERS = {
+    "ssdpulse_device_busy_seconds": "device=nvme0n1", "ssdpulse_host_waits": WAITS, "ssdpulse_host_wait_seconds": WAITS,
+    "ssdpulse_host_io_pressure_seconds": "kind=some,full", "ssdpulse_tenant_io_pressure_seconds": "tenant=db.service",
     "ssdpulse_io_bytes": OPERATIONS, "ssdpulse_io_sequential_bytes": IO, "ssdpulse_io_queue_full_seconds": OPERATIONS,
     "ssdpulse_io_errors": f"{OPERATIONS} error=io,medium,timeout,nospace,transport,target,again,offline,protection,"
                           "unsupported,other",
@@ -77,6 +81,11 @@ COUNTERS = {
     "ssdpulse_model_overflowed_events": "", "ssdpulse_model_state_failures": "kind=rejected,not_written",
 }
 GAUGES = {
+    "ssdpulse_host_wait_active": WAITS, "ssdpulse_host_dirty_bytes": "", "ssdpulse_host_dirty_threshold_bytes": "",
+    "ssdpulse_filesystem_size_bytes": "mountpoint=/data", "ssdpulse_filesystem_available_bytes": "mountpoint=/data",
+    "ssdpulse_filesystem_inodes": "mountpoint=/data", "ssdpulse_filesystem_available_inodes": "mountpoint=/data",
+    "ssdpulse_volume_suspended": "volume=dm-0", "ssdpulse_array_resync_progress_ratio": "array=md0 action=check",
+    "ssdpulse_tenant_io_limit_bytes_per_second": LIMITS, "ssdpulse_tenant_io_limit_ios_per_second": LIMITS,
     "ssdpulse_io_in_flight": OPERATIONS, "ssdpulse_device_size_bytes": "device=nvme0n1",
     "ssdpulse_device_info": "device=nvme0n1 model=Example serial=S1 firmware=F1 wwid=w transport=pcie scheduler=none "
                             "rotational=false write_back_cache=false discard=true iostats=true | "

@@ -225,7 +225,7 @@ def spike_is_explained(check, chrome):
                     "each letter is in the legend")
         check.that("What speaks for it" in words and "What was ruled out" in words, "its evidence is said in sentences")
         others = chrome.run("return document.querySelector('.explain details.others')?.textContent ?? ''")
-        check.that("spent in the device" in others, f"figures that decided nothing are folded: {others}")
+        check.that("in flight" in others, f"figures that decided nothing are folded: {others}")
         check.that("What could not be known" in words and "no log pages" in words, "and what is missing")
         chrome.run("document.querySelector('.explain [data-runbook]').click()")
         check.that(chrome.wait(lambda: len(chrome.text("#dialog-text")) > 200), "its runbook is served")
